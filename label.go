@@ -11,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/teachers/label"
 	"github.com/pate-go/pate/teachers/votes"
@@ -30,9 +31,9 @@ type Asked struct {
 }
 
 // Label releases votes as labels, in the file Options.Out too. It first checks the votes:
-// what would make epsilon untrue, such as one teacher voting twice, is an [*Error]. Then it
+// what would make epsilon untrue, such as one teacher voting twice, is an [*fault.Error]. Then it
 // plans from public numbers alone; where the budget carries no labels that are right often
-// enough, the error is an [*Error] that says what would do, around a [*plan.NoPlanError],
+// enough, the error is an [*fault.Error] that says what would do, around a [*plan.NoPlanError],
 // and nothing is charged. See package label for what is charged and when.
 func Label(ctx context.Context, v *votes.Source, o Options) (Labels, error) {
 	o, err := o.complete()
@@ -68,11 +69,11 @@ func (o Options) check(ctx context.Context, v *votes.Source) error {
 	}
 	switch n := v.Teachers(); {
 	case n < 2:
-		return &Error{What: fmt.Sprintf("there are %d teachers, as far as the votes show", n), Why: "a plan needs their number", Fix: "open counts with votes.Options.Teachers"}
+		return &fault.Error{What: fmt.Sprintf("there are %d teachers, as far as the votes show", n), Why: "a plan needs their number", Fix: "open counts with votes.Options.Teachers"}
 	case o.Teachers != 0 && o.Teachers != n:
-		return &Error{What: fmt.Sprintf("the votes are those of %d teachers, Options.Teachers says %d", n, o.Teachers), Fix: "look whether the file is transposed"}
+		return &fault.Error{What: fmt.Sprintf("the votes are those of %d teachers, Options.Teachers says %d", n, o.Teachers), Fix: "look whether the file is transposed"}
 	case !v.Counts() && n > v.Total() && o.Teachers == 0:
-		return &Error{What: fmt.Sprintf("%d teachers vote on %d queries", n, v.Total()), Why: "if the file is transposed, epsilon is not what it says", Fix: "open it with votes.Options.Transpose, or confirm with Options.Teachers"}
+		return &fault.Error{What: fmt.Sprintf("%d teachers vote on %d queries", n, v.Total()), Why: "if the file is transposed, epsilon is not what it says", Fix: "open it with votes.Options.Transpose, or confirm with Options.Teachers"}
 	}
 	report, err := v.Check(ctx)
 	if err != nil {
@@ -80,7 +81,7 @@ func (o Options) check(ctx context.Context, v *votes.Source) error {
 	}
 	for _, f := range report.Findings() {
 		if f.Level == votes.LevelFail {
-			return &Error{What: fmt.Sprintf("the votes fail a check, %s: %s", f.Check, f.Detail), Why: "one teacher must be one share of the private data, or epsilon is not what it says",
+			return &fault.Error{What: fmt.Sprintf("the votes fail a check, %s: %s", f.Check, f.Detail), Why: "one teacher must be one share of the private data, or epsilon is not what it says",
 				Fix: "mend the votes, or charge them nevertheless with package label, on a ledger whose Config.Waived names the check, and release nothing of it"}
 		}
 	}
@@ -104,7 +105,7 @@ func explain(err error) error {
 	if none.Best.Queries > 0 {
 		what = fmt.Sprintf("epsilon %g carries %.1f labels that are right %.0f %% of the time, fewer than %d for each class", none.Goal.Epsilon, none.Best.ExpectedCorrect, 100*none.Goal.MinAccuracy, plan.LeastPerClass)
 	}
-	return &Error{What: what, Why: "nothing was charged", Fix: fix, Err: err}
+	return &fault.Error{What: what, Why: "nothing was charged", Fix: fix, Err: err}
 }
 
 // readLabels reads the labels that were just committed; names are those of the classes.

@@ -7,7 +7,6 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/internal/fault"
 )
 
 // Options say what may be spent, and where it is written down. Epsilon, Delta, Ledger and
@@ -40,13 +39,6 @@ type Options struct {
 	// Pool names the public records that the queries are; default "pool".
 	Pool string
 }
-
-// Error says why nothing is released, for a person.
-type Error = fault.Error[origin]
-
-type origin struct{}
-
-func (origin) Package() string { return "pate" }
 
 // complete fills in defaults.
 func (o Options) complete() (Options, error) {

@@ -14,7 +14,9 @@ import (
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/rng"
 )
 
 // Trained is what is known of a model that was released. Nothing in it is private.
@@ -57,7 +59,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	case cfg.NoiseMultiplier != 0 || len(cfg.Phases) > 0 || cfg.NonPrivate:
 		return Trained{}, errors.New("pate: Train finds the noise: leave Config.NoiseMultiplier, Phases and NonPrivate out, or call dpsgd.Train")
 	case data.X.Rows > 0 && o.Delta >= 1/float64(data.X.Rows):
-		return Trained{}, &Error{What: fmt.Sprintf("delta %g is not below 1/%d, one over the number of rows", o.Delta, data.X.Rows), Why: "such a delta allows giving one away", Fix: "choose a smaller delta"}
+		return Trained{}, &fault.Error{What: fmt.Sprintf("delta %g is not below 1/%d, one over the number of rows", o.Delta, data.X.Rows), Why: "such a delta allows giving one away", Fix: "choose a smaller delta"}
 	}
 	cfg.NoiseMultiplier = 1 // any: what is wrong with the rest is said before a ledger is made
 	if err := errors.Join(cfg.Validate(), model.Check(data)); err != nil {
@@ -157,11 +159,11 @@ func (t training) release(ctx context.Context, book *release.Book) (trainedRun, 
 	r.Events = []accountant.Event{t.cfg.Event()}
 	r.Out = release.Out{Path: t.Out, Tag: run.Inputs[:12], Mode: 0o644}
 	if t.Seed != nil {
-		r.Key.Given, r.Out.Mode = dpsgd.SeedKey(*t.Seed), 0o600
+		r.Key.Given, r.Out.Mode = rng.SeedKey(*t.Seed), 0o600
 	} else {
 		r.Key.File = t.Ledger + "." + run.Inputs[:12] + ".key"
 	}
-	r.Draw = func(reservations []*ledger.Reservation, key dpsgd.Key, out io.Writer) error {
+	r.Draw = func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 		if _, err := dpsgd.Train(ctx, t.model, t.data, t.cfg, reservations[0], key); err != nil {
 			return err
 		}
@@ -182,9 +184,9 @@ func (t training) least(ctx context.Context, book *ledger.Ledger) (float64, erro
 	left := book.Left().Epsilon
 	switch {
 	case errors.Is(err, ledger.ErrSealed):
-		return 0, &Error{What: t.Ledger + " takes no more", Why: "what it was made for is done, and was all of it", Fix: "name another ledger; one with Options.Shared can be charged again"}
+		return 0, &fault.Error{What: t.Ledger + " takes no more", Why: "what it was made for is done, and was all of it", Fix: "name another ledger; one with Options.Shared can be charged again"}
 	case errors.Is(err, accountant.ErrNoBracket), err == nil && left < leastLeft:
-		return 0, &Error{What: fmt.Sprintf("%s has nothing left for a model: a release of epsilon %.2g would still fit", t.Ledger, left), Why: "it was charged before; nothing more was", Fix: "name another ledger, and add up the two"}
+		return 0, &fault.Error{What: fmt.Sprintf("%s has nothing left for a model: a release of epsilon %.2g would still fit", t.Ledger, left), Why: "it was charged before; nothing more was", Fix: "name another ledger, and add up the two"}
 	case err != nil:
 		return 0, fmt.Errorf("pate: noise: %w", err)
 	}

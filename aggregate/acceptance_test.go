@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/rng"
 )
 
 // Whatever the votes are, what was drawn before decides: every class has a turn,
@@ -17,7 +18,7 @@ func TestTurnsDecideForAllVotes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.IntRange(2, 9).Draw(t, "classes")
 		scale := math.Exp2(rapid.Float64Range(-10, 12).Draw(t, "log2 scale"))
-		s := SeedKey(rapid.Uint64().Draw(t, "seed")).Stream()
+		s := rng.SeedKey(rapid.Uint64().Draw(t, "seed")).Stream()
 		flip := permuteAndFlip(t, scale).draw(nil, s, classes)
 		repeated := exponential(t, scale).draw(nil, s, classes)
 		require.Len(t, flip, 2*classes)
@@ -51,13 +52,13 @@ func TestExponentialLeavesOutOnlyLosers(t *testing.T) {
 	m := exponential(t, 3)
 	for seed := range uint64(300) {
 		var all []int64
-		s, left := SeedKey(seed).Stream(), map[int64]bool{0: true, 1: true, 2: true}
+		s, left := rng.SeedKey(seed).Stream(), map[int64]bool{0: true, 1: true, 2: true}
 		for len(left) > 0 {
 			class, distance := int64(s.Uint64N(3)), m.distances.Geometric(s)
 			delete(left, class)
 			all = turn(all, class, distance)
 		}
-		drawn := m.draw(nil, SeedKey(seed).Stream(), 3)
+		drawn := m.draw(nil, rng.SeedKey(seed).Stream(), 3)
 		require.LessOrEqual(t, len(drawn), len(all))
 		for _, counts := range histograms(12, 3) {
 			votes := histogram(t, counts...).counts()
@@ -115,7 +116,7 @@ func TestScaledMechanisms(t *testing.T) {
 			require.ErrorContains(t, err, "Queries")
 		}
 		h := histogram(t, 40, 0, 0)
-		s := begin(t, m, SeedKey(1))
+		s := begin(t, m, rng.SeedKey(1))
 		for q := range uint64(300) {
 			_, err := s.Ask(q, h)
 			require.NoError(t, err)

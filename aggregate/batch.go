@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // noises is the noise of consecutive queries, one after the other, and where one goroutine

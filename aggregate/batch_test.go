@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,7 +26,7 @@ func TestBatchIsOneByOne(t *testing.T) {
 		"permute-and-flip": newPermuteAndFlip(t, 8, queries), "confident": confident,
 	} {
 		t.Run(name, func(t *testing.T) {
-			one := begin(t, m, SeedKey(1))
+			one := begin(t, m, rng.SeedKey(1))
 			var want []Answer
 			var end error
 			for q, h := range votes {
@@ -37,7 +38,7 @@ func TestBatchIsOneByOne(t *testing.T) {
 				want = append(want, a)
 			}
 			for _, size := range []int{1, 100, queries} {
-				s := begin(t, m, SeedKey(1))
+				s := begin(t, m, rng.SeedKey(1))
 				_, err := s.Ask(3, votes[3])
 				require.NoError(t, err)
 				_, err = s.Ask(150, votes[150])
@@ -67,9 +68,9 @@ func TestBatchesAreConcurrent(t *testing.T) {
 		votes[q] = histogram(t, 40+q%30, 40, q%50)
 	}
 	m := newGNMax(t, 8, queries)
-	want, err := begin(t, m, SeedKey(1)).AskBatch(0, votes)
+	want, err := begin(t, m, rng.SeedKey(1)).AskBatch(0, votes)
 	require.NoError(t, err)
-	s := begin(t, m, SeedKey(1))
+	s := begin(t, m, rng.SeedKey(1))
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -90,9 +91,9 @@ func TestInteractiveBatchIsOneByOne(t *testing.T) {
 	})
 	require.NoError(t, err)
 	e := m.Event()
-	one, err := m.Start(reserve(t, e), SeedKey(1))
+	one, err := m.Start(reserve(t, e), rng.SeedKey(1))
 	require.NoError(t, err)
-	all, err := m.Start(reserve(t, e), SeedKey(1))
+	all, err := m.Start(reserve(t, e), rng.SeedKey(1))
 	require.NoError(t, err)
 	votes := []Histogram{histogram(t, 90, 10), histogram(t, 50, 50)}
 	predictions := [][]float64{{0.9, 0.1}, {0, 1}}
@@ -110,7 +111,7 @@ func TestInteractiveBatchIsOneByOne(t *testing.T) {
 }
 
 func TestBatchRefusals(t *testing.T) {
-	s := begin(t, newGNMax(t, 1, 9), SeedKey(1))
+	s := begin(t, newGNMax(t, 1, 9), rng.SeedKey(1))
 	h := histogram(t, 1, 2)
 	for name, votes := range map[string][]Histogram{
 		"zero":    {h, {}},
@@ -131,7 +132,7 @@ func TestBatchRefusals(t *testing.T) {
 // the query's own key. A run that is resumed must find it, so it never changes.
 func TestNoiseIsThatOfDerivedKeys(t *testing.T) {
 	const queries = 300
-	m, key, h := newGNMax(t, 40, 2*queries), SeedKey(7), histogram(t, 20, 15, 10)
+	m, key, h := newGNMax(t, 40, 2*queries), rng.SeedKey(7), histogram(t, 20, 15, 10)
 	name, params := m.noise()
 	own := key.Derive(name, params...)
 	expect := func(query uint64) Answer {

@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/integrate/quad"
 
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // This file computes the probabilities of the Law methods a second time, for plans.

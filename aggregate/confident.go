@@ -7,7 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // ConfidentGNMaxConfig are the parameters of a Confident-GNMax mechanism; none
@@ -62,7 +62,7 @@ func (m *ConfidentGNMax) Event() accountant.Event {
 }
 
 // Start implements [Mechanism].
-func (m *ConfidentGNMax) Start(r *ledger.Reservation, key Key) (Session, error) {
+func (m *ConfidentGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	return start(m, m, r, key, m.cfg.Queries, m.cfg.Answers)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 )
 
 // Charge for the worst case first, then ask.
@@ -30,7 +31,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	// SeedKey repeats itself for this example; what is released needs NewKey.
-	session, err := mechanism.Start(charge, aggregate.SeedKey(1))
+	session, err := mechanism.Start(charge, rng.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func ExampleSession_Ask() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	session, err := mechanism.Start(charge, aggregate.SeedKey(1))
+	session, err := mechanism.Start(charge, rng.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func ExampleInteractiveSession_Ask() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	session, err := mechanism.Start(charge(mechanism), aggregate.SeedKey(1))
+	session, err := mechanism.Start(charge(mechanism), rng.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
 	}

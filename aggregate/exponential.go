@@ -5,7 +5,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // ExponentialConfig are the parameters of an exponential mechanism; none has a
@@ -41,7 +41,7 @@ func (m *Exponential) Event() accountant.Event {
 }
 
 // Start implements [Mechanism].
-func (m *Exponential) Start(r *ledger.Reservation, key Key) (Session, error) {
+func (m *Exponential) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	return start(m, m, r, key, m.queries, m.queries)
 }
 

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 // falseAlarm is the probability that a correct mechanism fails a chi-square
@@ -110,13 +111,13 @@ func TestMechanismsFollowTheirLaws(t *testing.T) {
 	}
 	dialogue := interactive(1.5, 6, 2.5)
 	student := func(t *testing.T) func(uint64) (Answer, error) {
-		s, err := dialogue.Start(reserve(t, dialogue.Event()), SeedKey(1))
+		s, err := dialogue.Start(reserve(t, dialogue.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		return func(q uint64) (Answer, error) { return s.Ask(q, near, predicted) }
 	}
 	session := func(m Mechanism, h Histogram) func(t *testing.T) func(uint64) (Answer, error) {
 		return func(t *testing.T) func(uint64) (Answer, error) {
-			s := begin(t, m, SeedKey(1))
+			s := begin(t, m, rng.SeedKey(1))
 			return func(q uint64) (Answer, error) { return s.Ask(q, h) }
 		}
 	}

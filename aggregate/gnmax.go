@@ -5,7 +5,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // GNMaxConfig are the parameters of a GNMax mechanism; none has a default.
@@ -39,7 +39,7 @@ func (m *GNMax) Event() accountant.Event {
 }
 
 // Start implements [Mechanism].
-func (m *GNMax) Start(r *ledger.Reservation, key Key) (Session, error) {
+func (m *GNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	return start(m, m, r, key, m.cfg.Queries, m.cfg.Queries)
 }
 

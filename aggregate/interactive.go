@@ -7,7 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // InteractiveGNMaxConfig are the parameters of an Interactive-GNMax mechanism;
@@ -58,7 +58,7 @@ func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() 
 
 // Start begins a session. It fails unless r charges exactly Event and was not
 // used before.
-func (m *InteractiveGNMax) Start(r *ledger.Reservation, key Key) (*InteractiveSession, error) {
+func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (*InteractiveSession, error) {
 	s, err := start(m, prediction{mechanism: m}, r, key, m.cfg.Queries, m.cfg.Answers)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ type predicted struct {
 }
 
 // Start implements [Mechanism].
-func (m predicted) Start(r *ledger.Reservation, key Key) (Session, error) {
+func (m predicted) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	s, err := m.InteractiveGNMax.Start(r, key)
 	if err != nil {
 		return nil, err

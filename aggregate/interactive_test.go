@@ -8,12 +8,13 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 func dialogue(t *testing.T, cfg InteractiveGNMaxConfig) *InteractiveSession {
 	m, err := NewInteractiveGNMax(cfg)
 	require.NoError(t, err)
-	s, err := m.Start(reserve(t, m.Event()), SeedKey(1))
+	s, err := m.Start(reserve(t, m.Event()), rng.SeedKey(1))
 	require.NoError(t, err)
 	return s
 }
@@ -108,7 +109,7 @@ func TestInteractiveRefusals(t *testing.T) {
 		accountant.Repeated{Event: accountant.Threshold{Sigma: 1, Discrete: true}, Count: 2},
 		accountant.Repeated{Event: accountant.GNMax{Sigma: 1, Discrete: true}, Count: 2},
 	}}, m.Event())
-	_, err = m.Start(nil, SeedKey(1))
+	_, err = m.Start(nil, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
 	s := dialogue(t, good)
 	h := histogram(t, 5, 5)

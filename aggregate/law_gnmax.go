@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/internal/mathx"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // How far from the counts, in sigmas, the integrand or summand of a law can

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Law returns the law of one query of this mechanism: discrete Laplace noise, ties to

@@ -177,7 +177,7 @@ func TestNoiseReference(t *testing.T) {
 		Gaussian []reference `json:"discrete_gaussian"`
 		Laplace  []reference `json:"discrete_laplace"`
 	}
-	testkit.ReadJSON(t, "../internal/rng/testdata/discrete_noise.json", &ref)
+	testkit.ReadJSON(t, "../rng/testdata/discrete_noise.json", &ref)
 	require.NotEmpty(t, ref.Gaussian)
 	require.NotEmpty(t, ref.Laplace)
 	check := func(r reference, noise integerNoise) {

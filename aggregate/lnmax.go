@@ -5,7 +5,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // LNMaxConfig are the parameters of an LNMax mechanism; none has a default.
@@ -37,7 +37,7 @@ func (m *LNMax) Event() accountant.Event {
 }
 
 // Start implements [Mechanism].
-func (m *LNMax) Start(r *ledger.Reservation, key Key) (Session, error) {
+func (m *LNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	return start(m, m, r, key, m.queries, m.queries)
 }
 

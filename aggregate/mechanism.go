@@ -7,7 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Mechanism answers queries with everything about its cost fixed: the kind of
@@ -19,7 +19,7 @@ type Mechanism interface {
 	// Start begins a session. It fails unless r charges exactly Event and was
 	// not used before. A key must not be used for two sets of votes: derive it
 	// from their hash.
-	Start(r *ledger.Reservation, key Key) (Session, error)
+	Start(r *ledger.Reservation, key rng.Key) (Session, error)
 	// Law returns the exact law of the first answer on given votes.
 	Law(h Histogram) (Law, error)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // PermuteAndFlipConfig are the parameters of a permute-and-flip mechanism; none
@@ -44,7 +44,7 @@ func (m *PermuteAndFlip) Event() accountant.Event {
 }
 
 // Start implements [Mechanism].
-func (m *PermuteAndFlip) Start(r *ledger.Reservation, key Key) (Session, error) {
+func (m *PermuteAndFlip) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	return start(m, m, r, key, m.queries, m.queries)
 }
 

@@ -7,13 +7,14 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // session is a Session of noisy argmax. Which answers it gives does not depend on
 // the order of the queries, except for which of them come after a cap.
 type session struct {
 	rule    rule
-	key     Key
+	key     rng.Key
 	queries int
 	answers int
 
@@ -26,7 +27,7 @@ type session struct {
 }
 
 // start checks the charge before anything else.
-func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reservation, key Key, queries, answers int) (*session, error) {
+func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reservation, key rng.Key, queries, answers int) (*session, error) {
 	if key.IsZero() {
 		return nil, errors.New("aggregate: zero Key: make one with NewKey or SeedKey")
 	}

@@ -11,13 +11,14 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/testledger"
+	"github.com/pate-go/pate/rng"
 )
 
 func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 	return testledger.Reserve(t, accountant.AddRemove, e)
 }
 
-func begin(t require.TestingT, m Mechanism, key Key) Session {
+func begin(t require.TestingT, m Mechanism, key rng.Key) Session {
 	s, err := m.Start(reserve(t, m.Event()), key)
 	require.NoError(t, err)
 	return s
@@ -50,7 +51,7 @@ func newPermuteAndFlip(t require.TestingT, scale float64, queries int) *PermuteA
 func TestSessionCaps(t *testing.T) {
 	h := histogram(t, 90, 10)
 	t.Run("questions", func(t *testing.T) {
-		s := begin(t, newGNMax(t, 1, 2), SeedKey(1))
+		s := begin(t, newGNMax(t, 1, 2), rng.SeedKey(1))
 		first, err := s.Ask(7, h)
 		require.NoError(t, err)
 		for range 5 {
@@ -70,7 +71,7 @@ func TestSessionCaps(t *testing.T) {
 	t.Run("declined questions", func(t *testing.T) {
 		m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 50, Sigma1: 1, Sigma2: 1, Queries: 3, Answers: 3})
 		require.NoError(t, err)
-		s := begin(t, m, SeedKey(1))
+		s := begin(t, m, rng.SeedKey(1))
 		for q := range uint64(3) {
 			a, err := s.Ask(q, histogram(t, 20, 20))
 			require.NoError(t, err)
@@ -82,7 +83,7 @@ func TestSessionCaps(t *testing.T) {
 	t.Run("answers", func(t *testing.T) {
 		m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 50, Sigma1: 1, Sigma2: 1, Queries: 10, Answers: 2})
 		require.NoError(t, err)
-		s := begin(t, m, SeedKey(1))
+		s := begin(t, m, rng.SeedKey(1))
 		unsure := histogram(t, 20, 20)
 		for q, h := range []Histogram{unsure, h, unsure, h} {
 			a, err := s.Ask(uint64(q), h)
@@ -95,7 +96,7 @@ func TestSessionCaps(t *testing.T) {
 		}
 	})
 	t.Run("classes", func(t *testing.T) {
-		s := begin(t, newGNMax(t, 1, 9), SeedKey(1))
+		s := begin(t, newGNMax(t, 1, 9), rng.SeedKey(1))
 		_, err := s.Ask(1, h)
 		require.NoError(t, err)
 		_, err = s.Ask(2, histogram(t, 1, 2, 3))
@@ -110,23 +111,23 @@ func TestSessionCaps(t *testing.T) {
 func TestStartNeedsItsCharge(t *testing.T) {
 	m, c := newGNMax(t, 40, 10), confident(t, 10, 20, 40)
 	r := reserve(t, m.Event())
-	_, err := m.Start(r, Key{})
+	_, err := m.Start(r, rng.Key{})
 	require.Error(t, err, "zero key")
-	_, err = newGNMax(t, 39, 10).Start(r, SeedKey(1))
+	_, err = newGNMax(t, 39, 10).Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved, "less noise than charged for")
-	_, err = newGNMax(t, 40, 11).Start(r, SeedKey(1))
+	_, err = newGNMax(t, 40, 11).Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved, "more queries than charged for")
-	_, err = c.Start(r, SeedKey(1))
+	_, err = c.Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	_, err = m.Start(nil, SeedKey(1))
+	_, err = m.Start(nil, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	s, err := m.Start(r, SeedKey(1))
+	s, err := m.Start(r, rng.SeedKey(1))
 	require.NoError(t, err)
 	require.False(t, s.Releasable())
-	_, err = m.Start(r, SeedKey(1))
+	_, err = m.Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved, "a charge is used once")
 
-	key, err := NewKey()
+	key, err := rng.NewKey()
 	require.NoError(t, err)
 	require.True(t, begin(t, c, key).Releasable())
 }
@@ -147,7 +148,7 @@ func TestEvents(t *testing.T) {
 // of the queries, so a resumed run repeats them.
 func TestAnswersRepeat(t *testing.T) {
 	h := histogram(t, 5, 5, 5, 5)
-	labels := func(m Mechanism, key Key, reverse bool) []int {
+	labels := func(m Mechanism, key rng.Key, reverse bool) []int {
 		s := begin(t, m, key)
 		out := make([]int, 200)
 		for i := range out {
@@ -161,11 +162,11 @@ func TestAnswersRepeat(t *testing.T) {
 		}
 		return out
 	}
-	want := labels(newGNMax(t, 4, 200), SeedKey(1), false)
-	require.Equal(t, want, labels(newGNMax(t, 4, 200), SeedKey(1), true))
-	require.Equal(t, want, labels(newGNMax(t, 4, 500), SeedKey(1), false), "a cap is no parameter of the noise")
-	require.NotEqual(t, want, labels(newGNMax(t, 4, 200), SeedKey(2), false))
-	require.NotEqual(t, want, labels(newGNMax(t, 4.001, 200), SeedKey(1), false), "other parameters, independent noise")
+	want := labels(newGNMax(t, 4, 200), rng.SeedKey(1), false)
+	require.Equal(t, want, labels(newGNMax(t, 4, 200), rng.SeedKey(1), true))
+	require.Equal(t, want, labels(newGNMax(t, 4, 500), rng.SeedKey(1), false), "a cap is no parameter of the noise")
+	require.NotEqual(t, want, labels(newGNMax(t, 4, 200), rng.SeedKey(2), false))
+	require.NotEqual(t, want, labels(newGNMax(t, 4.001, 200), rng.SeedKey(1), false), "other parameters, independent noise")
 }
 
 // Under one key, mechanisms of different kinds draw independent noise, or the
@@ -188,7 +189,7 @@ func TestNoiseIsNamedByTheMechanism(t *testing.T) {
 func TestSessionIsConcurrent(t *testing.T) {
 	m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 10, Sigma1: 5, Sigma2: 5, Queries: 60, Answers: 20})
 	require.NoError(t, err)
-	s := begin(t, m, SeedKey(1))
+	s := begin(t, m, rng.SeedKey(1))
 	var mu sync.Mutex
 	given := map[uint64]Answer{}
 	answered := 0
@@ -246,7 +247,7 @@ func TestConfigRefusals(t *testing.T) {
 }
 
 func BenchmarkAsk(b *testing.B) {
-	key, err := NewKey()
+	key, err := rng.NewKey()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // reserveOn charges n times on one ledger, whose statement says that outcomes may be
@@ -27,10 +28,10 @@ func TestSeedsAreRefusedWhereNoiseIsSecret(t *testing.T) {
 	m, err := NewGNMax(GNMaxConfig{Sigma: 40, Queries: 10})
 	require.NoError(t, err)
 	r := reserveOn(t, m.Event(), 1)[0]
-	s, err := m.Start(r, SeedKey(1))
+	s, err := m.Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrUnfit)
 	require.Nil(t, s)
-	key, err := NewKey()
+	key, err := rng.NewKey()
 	require.NoError(t, err)
 	_, err = m.Start(r, key)
 	require.NoError(t, err, "either relation")
@@ -42,7 +43,7 @@ func TestChargesUnderOneKey(t *testing.T) {
 	const queries, charges = 1000, 3
 	m, err := NewGNMax(GNMaxConfig{Sigma: 400, Queries: queries})
 	require.NoError(t, err)
-	key, err := NewKey()
+	key, err := rng.NewKey()
 	require.NoError(t, err)
 	var answers [charges][queries]int
 	for i, r := range reserveOn(t, m.Event(), charges) {

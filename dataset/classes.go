@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -129,15 +130,15 @@ func (t *Table) classesOf(public []int) ([]string, error) {
 	classes = t.Rule.withOther(classes)
 	switch {
 	case len(classes) > maxClasses:
-		return nil, &InputError{File: t.Name, What: fmt.Sprintf("has %d different labels in its public rows, more than %d", len(classes), maxClasses),
+		return nil, &fault.Error{File: t.Name, What: fmt.Sprintf("has %d different labels in its public rows, more than %d", len(classes), maxClasses),
 			Why: "the label is a class, not a measurement", Fix: "choose another label column or group its values"}
 	case len(classes) < 2:
-		return nil, &InputError{File: t.Name, What: fmt.Sprintf("has labels %q in its public rows", classes),
+		return nil, &fault.Error{File: t.Name, What: fmt.Sprintf("has labels %q in its public rows", classes),
 			Why: "there must be at least two classes", Fix: "choose another label column, or name the classes with --class-names"}
 	}
 	for _, name := range classes {
 		if !table.Harmless(name) {
-			return nil, &InputError{File: t.Name, What: fmt.Sprintf("has a label %q, which %s", name, harmful),
+			return nil, &fault.Error{File: t.Name, What: fmt.Sprintf("has a label %q, which %s", name, harmful),
 				Why: "names of classes are released, in files that spreadsheets and terminals show", Fix: "write the label otherwise, in all files"}
 		}
 	}
@@ -160,10 +161,10 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 		}
 		switch {
 		case !declared && !known && label == "":
-			return nil, nil, &InputError{File: t.file(), Row: t.line(t.Y[i]), What: "has a row without a label", Why: whyRefused,
+			return nil, nil, &fault.Error{File: t.file(), Row: t.line(t.Y[i]), What: "has a row without a label", Why: whyRefused,
 				Fix: "remove the row, fill in the label, or say with --other-labels what becomes of it"}
 		case !declared && !known:
-			return nil, nil, &InputError{File: t.file(), Row: t.line(t.Y[i]), What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
+			return nil, nil, &fault.Error{File: t.file(), Row: t.line(t.Y[i]), What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
 		case y >= 0:
 			kept, class = append(kept, i), append(class, y)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -59,7 +60,7 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 	more, where := append(labels, "rare"), append(sides, "private")
 
 	_, err = classTask(t, more, where, ClassRule{})
-	var input *InputError
+	var input *fault.Error
 	require.ErrorAs(t, err, &input)
 	require.Equal(t, 22, input.Row)
 	require.ErrorContains(t, err, `has label "rare", which is no class`)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // Header says whether the first row of a CSV file names the columns.
@@ -69,7 +71,7 @@ const (
 // trimmed; an empty cell, "?", "NA" and "NaN" are missing values, allowed
 // everywhere but in the columns of label and unit. The column of labels has none
 // missing unless opt.Rule.Other says what becomes of such rows.
-// What is wrong with a file is an [*InputError].
+// What is wrong with a file is an [*fault.Error].
 //
 // Time and memory are linear in the size of the file, which is at most [MaxBytes]
 // when it is unpacked, and 256 times the compressed one beyond 64 MiB. A cell takes 16 bytes and its text, a row another 144, and a
@@ -79,7 +81,7 @@ const (
 func CSV(path string, opt CSVOptions) (*Table, error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
 	return readCSV(f, path, opt)
@@ -89,7 +91,7 @@ func CSV(path string, opt CSVOptions) (*Table, error) {
 func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	plain, err := unpack(r)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be unpacked", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be unpacked", Err: err}
 	}
 	rows, err := newRowReader(plain, path, opt)
 	if err != nil {
@@ -97,7 +99,7 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	}
 	first, err := rows.next()
 	if errors.Is(err, io.EOF) {
-		return nil, &InputError{File: path, What: "is empty", Why: "a table has a row for each example", Fix: "check that the right file is given"}
+		return nil, &fault.Error{File: path, What: "is empty", Why: "a table has a row for each example", Fix: "check that the right file is given"}
 	}
 	if err != nil {
 		return nil, err
@@ -149,7 +151,7 @@ func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, err
 	b := bufio.NewReaderSize(&recordLimit{r: plain}, 1<<16)
 	if bom, _ := b.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
 		if _, err := b.Discard(3); err != nil {
-			return nil, &InputError{File: path, What: "cannot be read", Err: err}
+			return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 		}
 	}
 	switch {
@@ -191,15 +193,15 @@ func (r *rowReader) next() (row, error) {
 	}
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
-		return row{}, &InputError{File: r.path, Row: parse.StartLine, What: fmt.Sprintf("is not valid CSV at line %d, character %d", parse.Line, parse.Column),
+		return row{}, &fault.Error{File: r.path, Row: parse.StartLine, What: fmt.Sprintf("is not valid CSV at line %d, character %d", parse.Line, parse.Column),
 			Why: `a cell that holds a quote, a separator or a line break stands in quotes, and a quote in it is doubled ("")`, Fix: "fix the quotes", Err: parse.Err}
 	}
 	if err != nil {
-		return row{}, &InputError{File: r.path, What: "cannot be read", Err: err}
+		return row{}, &fault.Error{File: r.path, What: "cannot be read", Err: err}
 	}
 	line, _ := r.csv.FieldPos(0)
 	if r.width > 0 && len(cells) != r.width {
-		return row{}, &InputError{File: r.path, Row: line, What: fmt.Sprintf("has %d cells, the first row has %d", len(cells), r.width),
+		return row{}, &fault.Error{File: r.path, Row: line, What: fmt.Sprintf("has %d cells, the first row has %d", len(cells), r.width),
 			Why: "each row is an example, each column a feature, the label or the unit; a missing value is an empty cell", Fix: "fix the row"}
 	}
 	for i, c := range cells {
@@ -249,7 +251,7 @@ func columnNames(path string, opt CSVOptions, first []string) (names []string, i
 	names = make([]string, len(first))
 	switch {
 	case len(opt.Names) > 0 && len(opt.Names) != len(first):
-		return nil, false, &InputError{File: path, Row: 1, What: fmt.Sprintf("has %d cells, %d column names are given", len(first), len(opt.Names))}
+		return nil, false, &fault.Error{File: path, Row: 1, What: fmt.Sprintf("has %d cells, %d column names are given", len(first), len(opt.Names))}
 	case len(opt.Names) > 0:
 		copy(names, opt.Names)
 	case isHeader:
@@ -277,7 +279,7 @@ func (o CSVOptions) header(path string, first []string) (bool, error) {
 	case len(o.Expect) > 0:
 		return slices.ContainsFunc(o.Expect, func(name string) bool { return slices.Contains(first, name) }), nil
 	}
-	return false, &InputError{File: path, What: "may or may not begin with a header",
+	return false, &fault.Error{File: path, What: "may or may not begin with a header",
 		Why: "it is not guessed from rows, which may be private", Fix: "name the label column (--label; --label-column of pate student), or say --header yes or --header no"}
 }
 
@@ -297,14 +299,14 @@ func findColumn(path string, names, public []string, want, role string) (int, er
 	at := slices.Index(names, want)
 	if at >= 0 {
 		if slices.Contains(names[at+1:], want) {
-			return 0, &InputError{File: path, What: fmt.Sprintf("has more than one column %q", want), Fix: "give the " + role + " column by its number, from 1"}
+			return 0, &fault.Error{File: path, What: fmt.Sprintf("has more than one column %q", want), Fix: "give the " + role + " column by its number, from 1"}
 		}
 		return at, nil
 	}
 	if n, err := strconv.Atoi(want); err == nil && n >= 1 && n <= len(names) {
 		return n - 1, nil
 	}
-	return 0, &InputError{File: path, What: fmt.Sprintf("has no column %q", want), Why: columnsAre(names, public), Fix: "give the " + role + " column by its name or its number, from 1"}
+	return 0, &fault.Error{File: path, What: fmt.Sprintf("has no column %q", want), Why: columnsAre(names, public), Fix: "give the " + role + " column by its name or its number, from 1"}
 }
 
 func tableName(path string) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pate-go/pate/fault"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -174,6 +175,6 @@ func (s *Schema) differences(name string, columns []string) error {
 	if s.reading.Ranges != nil {
 		with, fix = "the declared ranges", "bring the columns to the units and names that are declared, mend --ranges, or say --accept-differences"
 	}
-	return &InputError{File: name, What: "is unlike " + with + " in column " + text,
+	return &fault.Error{File: name, What: "is unlike " + with + " in column " + text,
 		Why: "most of its values there are outside of " + with + ", so teachers could not use them; " + ownerNotice, Fix: fix}
 }

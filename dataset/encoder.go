@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -69,7 +70,7 @@ func FitEncoder(public *Table, opt EncoderOptions) (*Encoder, error) {
 	for i, c := range public.Columns {
 		f, j, err := fitColumn(c, opt, i == 0)
 		if err != nil {
-			return nil, &InputError{File: public.Name, What: fmt.Sprintf("has a column %q that cannot be encoded", c.Name), Err: err}
+			return nil, &fault.Error{File: public.Name, What: fmt.Sprintf("has a column %q that cannot be encoded", c.Name), Err: err}
 		}
 		f.place(e.dim)
 		e.dim += f.width
@@ -80,7 +81,7 @@ func FitEncoder(public *Table, opt EncoderOptions) (*Encoder, error) {
 		}
 	}
 	if e.dim == 0 {
-		return nil, &InputError{File: public.Name, What: "has no column that varies over the public rows", Why: "features are fitted on public rows alone"}
+		return nil, &fault.Error{File: public.Name, What: "has no column that varies over the public rows", Why: "features are fitted on public rows alone"}
 	}
 	return e, nil
 }
@@ -247,7 +248,7 @@ func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 		return blas32.General{}, fmt.Errorf("dataset: table %q has %d feature columns, the encoder was fitted on %d", t.Name, len(t.Columns), len(e.columns))
 	}
 	if t.Len() > maxEncoded/e.dim {
-		return blas32.General{}, &InputError{File: t.Name, What: fmt.Sprintf("has %d rows of %d encoded features, more than fit in memory", t.Len(), e.dim),
+		return blas32.General{}, &fault.Error{File: t.Name, What: fmt.Sprintf("has %d rows of %d encoded features, more than fit in memory", t.Len(), e.dim),
 			Fix: "drop columns with many categories"}
 	}
 	x := blas32.General{Rows: t.Len(), Cols: e.dim, Stride: e.dim, Data: make([]float32, t.Len()*e.dim)}

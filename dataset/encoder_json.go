@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/pate-go/pate/fault"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -133,7 +134,7 @@ func (c columnJSON) column() (encodedColumn, error) {
 
 // EncodeByName does what [Encoder.Encode] does of a table in which the columns that the
 // encoder was fitted on stand in any order, among others. What does not fit is an
-// [*InputError].
+// [*fault.Error].
 func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 	picked := *t
 	picked.Columns = make([]Column, len(e.columns))
@@ -145,12 +146,12 @@ func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 			continue
 		}
 		if at < 0 {
-			return blas32.General{}, &InputError{File: t.Name, What: fmt.Sprintf("has no column %q", f.name),
+			return blas32.General{}, &fault.Error{File: t.Name, What: fmt.Sprintf("has no column %q", f.name),
 				Why: fmt.Sprintf("rows are encoded from %d columns of given names", len(e.columns)), Fix: "name the columns in a header as those of the training"}
 		}
 		twice := slices.ContainsFunc(t.Columns[at+1:], func(c Column) bool { return c.Name == f.name })
 		if twice || seen[f.name] {
-			return blas32.General{}, &InputError{File: t.Name, What: fmt.Sprintf("has more than one column %q", f.name),
+			return blas32.General{}, &fault.Error{File: t.Name, What: fmt.Sprintf("has more than one column %q", f.name),
 				Why: "columns are found by their names", Fix: "give each column a name of its own"}
 		}
 		seen[f.name] = true

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/require"
 )
 
@@ -41,7 +42,7 @@ func TestEncoderInJSON(t *testing.T) {
 	got, err = read.EncodeByName(table)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
-	var in *InputError
+	var in *fault.Error
 	table.Columns[1].Name = "word"
 	_, err = read.EncodeByName(table)
 	require.ErrorAs(t, err, &in)

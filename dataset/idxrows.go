@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"strconv"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // byteRows are images of one idx file, in memory as bytes.
@@ -15,12 +17,12 @@ type byteRows struct {
 func openIDX(path string) (*byteRows, error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
 	a, err := readIDX(f, 3)
 	if err != nil {
-		return nil, &InputError{File: path, What: "is not a readable idx file of images", Err: err}
+		return nil, &fault.Error{File: path, What: "is not a readable idx file of images", Err: err}
 	}
 	return &byteRows{data: a.data, n: a.dims[0], shape: Shape{Rows: a.dims[1], Cols: a.dims[2]}}, nil
 }
@@ -46,12 +48,12 @@ func (r *byteRows) each(visit func(i int, row []float64) error) error {
 func idxNames(path string) ([]string, error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
 	a, err := readIDX(f, 1)
 	if err != nil {
-		return nil, &InputError{File: path, What: "is not a readable idx file of labels", Err: err}
+		return nil, &fault.Error{File: path, What: "is not a readable idx file of labels", Err: err}
 	}
 	names := make([]string, len(a.data))
 	for i, b := range a.data {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/parallel"
 )
@@ -34,7 +35,7 @@ func MNIST() (train, test Set, err error) {
 // {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte, each plain
 // or with .gz. Images may have any size. Which classes there are is said by the rule, or
 // by the test file, whose rows are public.
-// What is missing or malformed is an [*InputError].
+// What is missing or malformed is an [*fault.Error].
 func Dir(path string, rule ClassRule) (train, test Set, err error) {
 	if err := rule.Validate(); err != nil {
 		return Set{}, Set{}, err
@@ -64,7 +65,7 @@ func readFolder(files fs.FS, f folder) (train, test Set, err error) {
 		}
 	}
 	if train.Image != test.Image {
-		return Set{}, Set{}, &InputError{File: f.path, What: fmt.Sprintf("has training images of %dx%d pixels and test images of %dx%d",
+		return Set{}, Set{}, &fault.Error{File: f.path, What: fmt.Sprintf("has training images of %dx%d pixels and test images of %dx%d",
 			train.Image.Rows, train.Image.Cols, test.Image.Rows, test.Image.Cols), Why: "all images of a data set have one size"}
 	}
 	names := f.rule.Names
@@ -88,7 +89,7 @@ func (f folder) classify(s Set, names []string) (Set, error) {
 		switch {
 		case y < len(names):
 		case !known:
-			return Set{}, &InputError{File: f.path, What: fmt.Sprintf("has label %d, and the classes are %d", y, len(names)), Why: whyRefused, Fix: fixRefused}
+			return Set{}, &fault.Error{File: f.path, What: fmt.Sprintf("has label %d, and the classes are %d", y, len(names)), Why: whyRefused, Fix: fixRefused}
 		default:
 			s.Y[i] = other
 		}
@@ -116,7 +117,7 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	}
 	n, shape := images.dims[0], Shape{Rows: images.dims[1], Cols: images.dims[2]}
 	if labels.dims[0] != n {
-		return Set{}, &InputError{File: filepath.Join(f.path, prefix+"-labels-idx1-ubyte"),
+		return Set{}, &fault.Error{File: filepath.Join(f.path, prefix+"-labels-idx1-ubyte"),
 			What: fmt.Sprintf("has %d labels, the images file has %d images", labels.dims[0], n), Why: "each image has one label"}
 	}
 	s := Set{
@@ -161,13 +162,13 @@ func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) 
 		r, err = files.Open(found)
 	}
 	if err != nil {
-		return idxArray{}, &InputError{File: path, What: "has no readable " + name + " or " + name + ".gz",
+		return idxArray{}, &fault.Error{File: path, What: "has no readable " + name + " or " + name + ".gz",
 			Why: "a folder of images holds {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte", Err: err}
 	}
 	defer r.Close()
 	a, err := readIDX(io.Reader(r), dimensions)
 	if err != nil {
-		return idxArray{}, &InputError{File: filepath.Join(path, name), What: "is not a readable idx file", Err: err}
+		return idxArray{}, &fault.Error{File: filepath.Join(path, name), What: "is not a readable idx file", Err: err}
 	}
 	return a, nil
 }

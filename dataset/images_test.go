@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -127,7 +128,7 @@ func TestDirNamesWhatIsWrong(t *testing.T) {
 			writeFolder(t, path, c.edit)
 			train, test, err := Dir(path, ClassRule{})
 			assert.ErrorContains(t, err, c.want)
-			var input *InputError
+			var input *fault.Error
 			assert.ErrorAs(t, err, &input)
 			assert.Zero(t, train)
 			assert.Zero(t, test)

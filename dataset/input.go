@@ -11,21 +11,12 @@ import (
 	"os"
 
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/pate-go/pate/internal/fault"
 )
 
 // MaxBytes is how much unpacked data one file may hold: 1 GiB. It is above the
 // largest idx file in common use (EMNIST ByClass, 0.55 GB) and keeps a small
 // compressed file from filling the memory.
 const MaxBytes = 1 << 30
-
-// InputError says that data are missing or not as they should be.
-type InputError = fault.Error[origin]
-
-type origin struct{}
-
-func (origin) Package() string { return "dataset" }
 
 // openRegular opens a file for reading. Pipes and devices are refused before they are
 // opened: opening a pipe waits for a writer, and a device may have no end.

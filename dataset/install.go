@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 )
 
@@ -20,7 +21,7 @@ const tagInstall = "get"
 func (k Known) Target(f KnownFile) (string, error) {
 	root := os.Getenv("PATE_DATA")
 	if root == "" {
-		return "", &InputError{File: k.Name, What: "has no place to go", Why: "sets are looked for in the folder that PATE_DATA names, and it is not set",
+		return "", &fault.Error{File: k.Name, What: "has no place to go", Why: "sets are looked for in the folder that PATE_DATA names, and it is not set",
 			Fix: "name a folder: export PATE_DATA=$HOME/pate-data"}
 	}
 	return filepath.Join(root, f.Path), nil
@@ -35,7 +36,7 @@ func (k Known) InstallFile(f KnownFile, r io.Reader, from, packed string) (strin
 		return "", err
 	}
 	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", &InputError{File: filepath.Dir(path), What: "cannot be made", Err: err}
+		return "", &fault.Error{File: filepath.Dir(path), What: "cannot be made", Err: err}
 	}
 	durable.Sweep(path, tagInstall) // of a run that was killed
 	sum := sha256.New()
@@ -43,14 +44,14 @@ func (k Known) InstallFile(f KnownFile, r io.Reader, from, packed string) (strin
 	err = durable.WriteTagged(path, tagInstall, 0o644, func(w io.Writer) error {
 		plain, err := unpack(raw)
 		if err != nil {
-			return &InputError{File: from, What: "cannot be unpacked", Err: err}
+			return &fault.Error{File: from, What: "cannot be unpacked", Err: err}
 		}
 		got := sha256.New()
 		if _, err := io.Copy(io.MultiWriter(w, got), plain); err != nil {
-			return &InputError{File: from, What: "cannot be read to its end", Err: err, Fix: "try again: what is whole already stays"}
+			return &fault.Error{File: from, What: "cannot be read to its end", Err: err, Fix: "try again: what is whole already stays"}
 		}
 		if _, err := io.Copy(io.Discard, io.LimitReader(raw, MaxBytes)); err != nil { // what a packed file has behind its end
-			return &InputError{File: from, What: "cannot be read to its end", Err: err}
+			return &fault.Error{File: from, What: "cannot be read to its end", Err: err}
 		}
 		return cmp.Or(differs(from, "the SHA-256 that was asked for", sum.Sum(nil), packed), differs(from, "the one that was recorded for "+f.Path, got.Sum(nil), f.SHA256))
 	})
@@ -65,6 +66,6 @@ func differs(from, wanted string, got []byte, want string) error {
 	if want == "" || hex.EncodeToString(got) == want {
 		return nil
 	}
-	return &InputError{File: from, What: fmt.Sprintf("has SHA-256 %x, which is not %s", got, wanted), Why: "with other data, results cannot be compared with others; nothing was kept",
+	return &fault.Error{File: from, What: fmt.Sprintf("has SHA-256 %x, which is not %s", got, wanted), Why: "with other data, results cannot be compared with others; nothing was kept",
 		Fix: "get the file from where it was published", Check: true}
 }

@@ -60,7 +60,7 @@ func KnownSets() []Known {
 }
 
 // Find returns where a file is, as [Named] looks for it; what is not there is an
-// [*InputError] that wraps fs.ErrNotExist.
+// [*fault.Error] that wraps fs.ErrNotExist.
 func (k Known) Find(f KnownFile) (string, error) {
 	places := []string{f.Path}
 	if f.Packaged != "" {

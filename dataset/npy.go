@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/npy"
 )
 
@@ -30,7 +31,7 @@ type array struct {
 func openArray(path string) (_ *array, err error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer func() {
 		if err != nil {
@@ -40,33 +41,33 @@ func openArray(path string) (_ *array, err error) {
 	raw := make([]byte, npy.MaxHeader)
 	n, err := io.ReadFull(f, raw)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	head, used, err := npy.ReadHeader(raw[:n])
 	if err != nil {
-		return nil, &InputError{File: path, What: "is not a readable NPY file", Err: err, Fix: "save it again with numpy.save"}
+		return nil, &fault.Error{File: path, What: "is not a readable NPY file", Err: err, Fix: "save it again with numpy.save"}
 	}
 	a := &array{file: f, path: path, start: int64(used), shape: head.Shape, fort: head.Fortran}
 	if err := a.setType(head.Type); err != nil {
 		return nil, err
 	}
 	if len(a.shape) < 1 || len(a.shape) > 2 {
-		return nil, &InputError{File: path, What: fmt.Sprintf("has %d dimensions", len(a.shape)),
+		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d dimensions", len(a.shape)),
 			Why: "rows are examples, columns are features", Fix: "save x.reshape(len(x), -1)"}
 	}
 	size := int64(a.width)
 	for _, d := range a.shape {
 		if d == 0 || int64(d) > (1<<40)/size {
-			return nil, &InputError{File: path, What: "has no rows or no columns, or claims more than fit in memory"}
+			return nil, &fault.Error{File: path, What: "has no rows or no columns, or claims more than fit in memory"}
 		}
 		size *= int64(d)
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	if info.Size() != a.start+size {
-		return nil, &InputError{File: path, What: fmt.Sprintf("has %d bytes, its head claims %d", info.Size(), a.start+size), Fix: "save it again: it is cut off or damaged"}
+		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d bytes, its head claims %d", info.Size(), a.start+size), Fix: "save it again: it is cut off or damaged"}
 	}
 	return a, nil
 }
@@ -89,7 +90,7 @@ func (a *array) setType(descr string) error {
 			return nil
 		}
 	}
-	return &InputError{File: a.path, What: fmt.Sprintf("holds elements of type %q", descr), Why: "numbers and texts of fixed length are read, and nothing is unpickled",
+	return &fault.Error{File: a.path, What: fmt.Sprintf("holds elements of type %q", descr), Why: "numbers and texts of fixed length are read, and nothing is unpickled",
 		Fix: "convert them: x.astype('float32') for features, y.astype(str) for names"}
 }
 
@@ -98,7 +99,7 @@ func (a *array) Close() error { return a.file.Close() }
 // readAt fills raw from an element on.
 func (a *array) readAt(raw []byte, element int64) error {
 	if _, err := a.file.ReadAt(raw, a.start+element*int64(a.width)); err != nil {
-		return &InputError{File: a.path, What: "cannot be read", Err: err, Fix: "do not change the file while it is read"}
+		return &fault.Error{File: a.path, What: "cannot be read", Err: err, Fix: "do not change the file while it is read"}
 	}
 	return nil
 }
@@ -113,11 +114,11 @@ func openRows(path string) (*npyRows, error) {
 	}
 	switch {
 	case a.chars > 0:
-		err = &InputError{File: path, What: "holds texts", Why: "features are numbers", Fix: "give a table with texts as CSV"}
+		err = &fault.Error{File: path, What: "holds texts", Why: "features are numbers", Fix: "give a table with texts as CSV"}
 	case len(a.shape) != 2:
-		err = &InputError{File: path, What: "has one dimension", Why: "rows are examples, columns are features", Fix: "save x.reshape(len(x), -1)"}
+		err = &fault.Error{File: path, What: "has one dimension", Why: "rows are examples, columns are features", Fix: "save x.reshape(len(x), -1)"}
 	case a.shape[0] > maxNumbers/a.shape[1]:
-		err = &InputError{File: path, What: fmt.Sprintf("has %d rows of %d numbers, more than %d in all", a.shape[0], a.shape[1], maxNumbers), Fix: "give fewer rows or columns"}
+		err = &fault.Error{File: path, What: fmt.Sprintf("has %d rows of %d numbers, more than %d in all", a.shape[0], a.shape[1], maxNumbers), Fix: "give fewer rows or columns"}
 	}
 	if err != nil {
 		a.Close()
@@ -204,11 +205,11 @@ func readNames(path string) ([]string, error) {
 	}
 	defer a.Close()
 	if len(a.shape) == 2 && a.shape[1] != 1 {
-		return nil, &InputError{File: path, What: fmt.Sprintf("has %d columns", a.shape[1]), Why: "there is one label, or one unit, for each row", Fix: "save one column"}
+		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d columns", a.shape[1]), Why: "there is one label, or one unit, for each row", Fix: "save one column"}
 	}
 	n := a.shape[0]
 	if n > maxNumbers/16 {
-		return nil, &InputError{File: path, What: fmt.Sprintf("has %d rows, more than fit in memory", n)}
+		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d rows, more than fit in memory", n)}
 	}
 	names := make([]string, 0, min(n, 1<<16))
 	repeated := newInterner()
@@ -225,7 +226,7 @@ func readNames(path string) ([]string, error) {
 		for at := 0; at < len(part); at += a.width {
 			name, err := a.name(part[at : at+a.width])
 			if err != nil {
-				return nil, &InputError{File: path, Row: from + at/a.width + 1, What: err.Error(), Why: "labels and units are names or whole numbers",
+				return nil, &fault.Error{File: path, Row: from + at/a.width + 1, What: err.Error(), Why: "labels and units are names or whole numbers",
 					Fix: "save y.astype('int64') or y.astype(str)"}
 			}
 			names = append(names, repeated.intern(name))

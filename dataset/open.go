@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // Data is a data set before it is split: images in two published parts, or a
@@ -34,9 +36,9 @@ func (d Data) Task(p Protocol) (Task, error) {
 	case !slices.Contains(Protocols(), string(p)):
 		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
 	case p == FullTest && (d.Table != nil || d.numbers != nil):
-		return Task{}, &InputError{File: d.Name, What: "has no test set of its own", Why: "the split " + string(FullTest) + " is for images in two published parts", Fix: "leave the split out"}
+		return Task{}, &fault.Error{File: d.Name, What: "has no test set of its own", Why: "the split " + string(FullTest) + " is for images in two published parts", Fix: "leave the split out"}
 	case d.ranges != nil && d.Table == nil:
-		return Task{}, &InputError{File: d.Name, What: "has no columns with names", Why: "questions are drawn from the declared ranges of columns", Fix: "give a table as CSV or Parquet, or take public rows"}
+		return Task{}, &fault.Error{File: d.Name, What: "has no columns with names", Why: "questions are drawn from the declared ranges of columns", Fix: "give a table as CSV or Parquet, or take public rows"}
 	}
 	t, err := d.split(p)
 	if !d.published {
@@ -81,7 +83,7 @@ type Options struct {
 }
 
 // Open finds data by name ([Names]), as a folder of idx files ([Dir]) or as a
-// table ([CSV], [Parquet]). Options that are not for what was found are an [*InputError].
+// table ([CSV], [Parquet]). Options that are not for what was found are an [*fault.Error].
 //
 // Of one file of labelled rows most are to be private, and which ones is not known yet: every
 // error of reading it says that it is for the owner alone.
@@ -103,7 +105,7 @@ func open(where string, opt Options) (Data, error) {
 	info, err := os.Stat(where)
 	named := slices.Contains(Names(), where)
 	refuse := func(what, why string) (Data, error) {
-		return Data{}, &InputError{File: where, What: "takes no " + what, Why: why}
+		return Data{}, &fault.Error{File: where, What: "takes no " + what, Why: why}
 	}
 	if !named && err == nil {
 		if d, found, err := openSource(where, info.IsDir(), opt); found || err != nil {
@@ -133,7 +135,7 @@ func open(where string, opt Options) (Data, error) {
 	case named:
 		return Named(where)
 	case err != nil:
-		return Data{}, &InputError{File: where, What: "is no data set, folder or file", Why: "known data sets are " + strings.Join(Names(), ", "),
+		return Data{}, &fault.Error{File: where, What: "is no data set, folder or file", Why: "known data sets are " + strings.Join(Names(), ", "),
 			Fix: "give one of them, a folder of idx files, or a table as CSV or Parquet", Err: err}
 	case opt.Kind != "" && !slices.Contains(Kinds(), string(opt.Kind)):
 		return refuse(fmt.Sprintf("kind %q", opt.Kind), "images are "+strings.Join(Kinds(), " or "))
@@ -161,7 +163,7 @@ func openSource(where string, folder bool, opt Options) (d Data, found bool, err
 		return d, false, nil
 	}
 	if !opt.CSV.isZero() {
-		return d, true, &InputError{File: where, What: "takes no column options", Why: "only a table does", Fix: "name files with --labels and --units"}
+		return d, true, &fault.Error{File: where, What: "takes no column options", Why: "only a table does", Fix: "name files with --labels and --units"}
 	}
 	r := Reading{Rule: opt.Rule, Kind: opt.Kind, ImageSize: opt.ImageSize}
 	in, err := r.open(Source{Path: where, Labels: opt.Labels, Units: opt.Units}, false)
@@ -177,7 +179,7 @@ func Names() []string { return []string{"mnist", "fashion-mnist", "adult", "abal
 // Named opens a data set by its name. MNIST is embedded; the others are looked
 // for on this machine, in the folder that the environment variable PATE_DATA
 // names: fashion-mnist/ (then where Debian installs it), adult/adult.data and
-// abalone/abalone.data, each plain or .gz. What is not there is an [*InputError]
+// abalone/abalone.data, each plain or .gz. What is not there is an [*fault.Error]
 // that says how to get it and wraps [fs.ErrNotExist].
 func Named(name string) (Data, error) {
 	d, err := openNamed(name)
@@ -197,7 +199,7 @@ func openNamed(name string) (Data, error) {
 	case "abalone":
 		return abalone()
 	}
-	return Data{}, &InputError{File: name, What: "is no known data set", Why: "known are " + strings.Join(Names(), ", ")}
+	return Data{}, &fault.Error{File: name, What: "is no known data set", Why: "known are " + strings.Join(Names(), ", ")}
 }
 
 // debianFashion is where the Debian package dataset-fashion-mnist installs.
@@ -287,10 +289,10 @@ func locate(name, fix string, files ...string) (string, error) {
 			case err == nil && !info.IsDir():
 				return path, nil
 			case err != nil && !errors.Is(err, fs.ErrNotExist):
-				return "", &InputError{File: name, What: "cannot be looked for", Err: err}
+				return "", &fault.Error{File: name, What: "cannot be looked for", Err: err}
 			}
 		}
 		looked = append(looked, f+"[.gz]")
 	}
-	return "", &InputError{File: name, What: "is not on this machine", Why: "looked for " + strings.Join(looked, ", "), Fix: fix, Err: fs.ErrNotExist}
+	return "", &fault.Error{File: name, What: "is not on this machine", Why: "looked for " + strings.Join(looked, ", "), Fix: fix, Err: fs.ErrNotExist}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -27,7 +28,7 @@ func TestOpenFindsNamesFoldersAndFiles(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 5, d.Table.Len())
 
-	var input *InputError
+	var input *fault.Error
 	_, err = Open("mnist", Options{CSV: CSVOptions{Label: "1"}})
 	assert.ErrorAs(t, err, &input)
 	_, err = Open(filepath.Join(t.TempDir(), "none"), Options{})
@@ -43,7 +44,7 @@ func TestErrorsAboutARowOfOneFileAreForItsOwner(t *testing.T) {
 		path := filepath.Join(t.TempDir(), name+".csv")
 		require.NoError(t, os.WriteFile(path, []byte(head+rows+row), 0o600))
 		_, err := Open(path, opt)
-		var input *InputError
+		var input *fault.Error
 		require.ErrorAs(t, err, &input, name)
 		require.Equal(t, 4, input.Row, name)
 		require.Contains(t, input.Why, ownerNotice, name)

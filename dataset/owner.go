@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // ownerNotice ends what is said of a private file.
@@ -18,7 +20,7 @@ func forOwner(err error) error {
 	if err == nil || errors.As(err, &path) || strings.Contains(err.Error(), "owner alone") {
 		return err
 	}
-	var e *InputError
+	var e *fault.Error
 	if !errors.As(err, &e) {
 		return fmt.Errorf("%w; %s", err, ownerNotice)
 	}

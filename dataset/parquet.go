@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/parquet"
 )
 
@@ -16,7 +17,7 @@ import (
 func readTable(path string, opt CSVOptions) (*Table, error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
 	head := make([]byte, len(parquet.Magic))
@@ -40,7 +41,7 @@ func readTable(path string, opt CSVOptions) (*Table, error) {
 func Parquet(path string, opt CSVOptions) (*Table, error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
 	return readParquet(f, path, opt)
@@ -49,7 +50,7 @@ func Parquet(path string, opt CSVOptions) (*Table, error) {
 func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	file, err := parquet.Open(f, info.Size(), path)
 	if err != nil {
@@ -64,7 +65,7 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 	}
 	if len(opt.Names) > 0 {
 		if len(opt.Names) != len(names) {
-			return nil, &InputError{File: path, What: fmt.Sprintf("has %d columns, %d column names are given", len(names), len(opt.Names))}
+			return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d columns, %d column names are given", len(names), len(opt.Names))}
 		}
 		names = slices.Clone(opt.Names)
 	}
@@ -80,7 +81,7 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 		}
 	}
 	rows, err := file.Rows(read)
-	var refused *parquet.Error
+	var refused *fault.Error
 	if errors.As(err, &refused) {
 		refused.Fix += "; or leave it out with --drop"
 	}
@@ -110,19 +111,19 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 func parquetNames(path string) ([]string, error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	file, err := parquet.Open(f, info.Size(), path)
 	if err != nil {
 		return nil, ofParquet(err)
 	}
 	if n := len(file.Columns()); n != 1 {
-		return nil, &InputError{File: path, What: fmt.Sprintf("has %d columns", n), Why: "there is one label, or one unit, for each row", Fix: "save one column"}
+		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d columns", n), Why: "there is one label, or one unit, for each row", Fix: "save one column"}
 	}
 	rows, err := file.Rows([]int{0})
 	if err != nil {
@@ -140,16 +141,16 @@ func parquetNames(path string) ([]string, error) {
 		}
 		names = append(names, repeated.intern(strings.TrimSpace(cells[0])))
 		if 16*len(names)+repeated.size > maxTable {
-			return nil, &InputError{File: path, What: "is larger than fits in memory"}
+			return nil, &fault.Error{File: path, What: "is larger than fits in memory"}
 		}
 	}
 }
 
 // ofParquet makes an error about a file one of this package.
 func ofParquet(err error) error {
-	var e *parquet.Error
+	var e *fault.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	return (*InputError)(e)
+	return (*fault.Error)(e)
 }

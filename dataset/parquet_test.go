@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/require"
 )
 
@@ -87,7 +88,7 @@ func TestRowNumbersOfPandasAreLeftOut(t *testing.T) {
 // are no matter.
 func TestColumnThatIsNotRead(t *testing.T) {
 	_, err := readTable("testdata/parquet/dates.parquet", CSVOptions{Label: "outcome"})
-	var e *InputError
+	var e *fault.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, `holds timestamps in column "seen"`, e.What)
 	require.Contains(t, e.Fix, `df["seen"].astype(str)`)

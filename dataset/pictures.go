@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pate-go/pate/fault"
 )
 
 const (
@@ -47,7 +49,7 @@ func listPictures(dir string) ([]pictureFile, error) {
 	var files []pictureFile
 	top, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, &InputError{File: dir, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: dir, What: "cannot be read", Err: err}
 	}
 	for _, e := range top {
 		switch {
@@ -55,7 +57,7 @@ func listPictures(dir string) ([]pictureFile, error) {
 		case e.IsDir():
 			below, err := os.ReadDir(filepath.Join(dir, e.Name()))
 			if err != nil {
-				return nil, &InputError{File: dir, What: "has a folder that cannot be read", Err: err}
+				return nil, &fault.Error{File: dir, What: "has a folder that cannot be read", Err: err}
 			}
 			for _, b := range below {
 				if !b.IsDir() && isPicture(b.Name()) && !strings.HasPrefix(b.Name(), ".") {
@@ -67,11 +69,11 @@ func listPictures(dir string) ([]pictureFile, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, &InputError{File: dir, What: "holds no images",
+		return nil, &fault.Error{File: dir, What: "holds no images",
 			Why: "a folder of images has PNG, JPEG or GIF files, or a folder of them for each class", Fix: "check that the right folder is given"}
 	}
 	if len(files) > maxImages {
-		return nil, &InputError{File: dir, What: fmt.Sprintf("holds more than %d images", maxImages)}
+		return nil, &fault.Error{File: dir, What: fmt.Sprintf("holds more than %d images", maxImages)}
 	}
 	slices.SortFunc(files, func(a, b pictureFile) int { return strings.Compare(a.name, b.name) })
 	return files, nil
@@ -90,7 +92,7 @@ func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error)
 			shape.Rows, shape.Cols = cfg.Height, cfg.Width
 		}
 		if size.Rows == 0 && (cfg.Height != shape.Rows || cfg.Width != shape.Cols) {
-			return Shape{}, &InputError{File: dir, What: fmt.Sprintf("has images of %dx%d pixels (%s) and of %dx%d (%s)", shape.Rows, shape.Cols, files[0].name, cfg.Height, cfg.Width, f.name),
+			return Shape{}, &fault.Error{File: dir, What: fmt.Sprintf("has images of %dx%d pixels (%s) and of %dx%d (%s)", shape.Rows, shape.Cols, files[0].name, cfg.Height, cfg.Width, f.name),
 				Why: "all images of a task have one size", Fix: "say to which size to bring them, such as --image-size 32x32"}
 		}
 		if cfg.ColorModel != color.GrayModel && cfg.ColorModel != color.Gray16Model {
@@ -98,7 +100,7 @@ func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error)
 		}
 	}
 	if shape.Rows > maxSide || shape.Cols > maxSide {
-		return Shape{}, &InputError{File: dir, What: fmt.Sprintf("has images of %dx%d pixels, more than %d a side", shape.Rows, shape.Cols, maxSide),
+		return Shape{}, &fault.Error{File: dir, What: fmt.Sprintf("has images of %dx%d pixels, more than %d a side", shape.Rows, shape.Cols, maxSide),
 			Why: "features are made for small images", Fix: "bring them to a smaller size, such as --image-size 64x64"}
 	}
 	return shape, nil
@@ -107,7 +109,7 @@ func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error)
 func pictureConfig(path string) (image.Config, error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return image.Config{}, &InputError{File: path, What: "cannot be opened", Err: err}
+		return image.Config{}, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
 	cfg, _, err := image.DecodeConfig(f)
@@ -115,7 +117,7 @@ func pictureConfig(path string) (image.Config, error) {
 		err = fmt.Errorf("it claims %d x %d pixels", cfg.Height, cfg.Width)
 	}
 	if err != nil {
-		return image.Config{}, &InputError{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
+		return image.Config{}, &fault.Error{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
 	}
 	return cfg, nil
 }
@@ -152,12 +154,12 @@ func (r *pictureRows) read(dst []float64, path string) error {
 	}
 	f, err := openRegular(path)
 	if err != nil {
-		return &InputError{File: path, What: "cannot be opened", Err: err}
+		return &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
 	img, _, err := image.Decode(f)
 	if err != nil {
-		return &InputError{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
+		return &fault.Error{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
 	}
 	resample(dst, img, r.shape)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pate-go/pate/fault"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -48,19 +49,19 @@ const (
 //
 // A cell ? or an empty one at the end says that values may be missing. A range is divided
 // at its edges, or else into 32 bins of equal width. Lines that begin with # are comments.
-// What is wrong with a file is an [*InputError].
+// What is wrong with a file is an [*fault.Error].
 func ReadRanges(path string) (*Ranges, error) {
 	file, err := openRegular(path)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxRangeBytes+1))
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	if len(text) > maxRangeBytes {
-		return nil, &InputError{File: path, What: fmt.Sprintf("has more than %d bytes", maxRangeBytes), Why: "a line is a column and what it may hold; it is no table", Fix: "declare ranges in place of values"}
+		return nil, &fault.Error{File: path, What: fmt.Sprintf("has more than %d bytes", maxRangeBytes), Why: "a line is a column and what it may hold; it is no table", Fix: "declare ranges in place of values"}
 	}
 	return parseRanges(path, text)
 }
@@ -75,20 +76,20 @@ func parseRanges(path string, text []byte) (*Ranges, error) {
 			break
 		}
 		if err != nil {
-			return nil, &InputError{File: path, What: "is not CSV", Err: err}
+			return nil, &fault.Error{File: path, What: "is not CSV", Err: err}
 		}
 		c, err := declare(cells)
 		line, _ := r.FieldPos(0)
 		if err != nil {
-			return nil, &InputError{File: path, Row: line, What: err.Error(), Why: "a line is a column: its name, then a range LOW..HIGH or its categories", Fix: "mend the line"}
+			return nil, &fault.Error{File: path, Row: line, What: err.Error(), Why: "a line is a column: its name, then a range LOW..HIGH or its categories", Fix: "mend the line"}
 		}
 		if slices.ContainsFunc(out.columns, func(d declared) bool { return d.name == c.name }) {
-			return nil, &InputError{File: path, Row: line, What: fmt.Sprintf("declares column %q a second time", c.name), Fix: "leave one of the two out"}
+			return nil, &fault.Error{File: path, Row: line, What: fmt.Sprintf("declares column %q a second time", c.name), Fix: "leave one of the two out"}
 		}
 		out.columns = append(out.columns, c)
 	}
 	if len(out.columns) == 0 {
-		return nil, &InputError{File: path, What: "declares no column", Why: "a line is a column: its name, then a range LOW..HIGH or its categories"}
+		return nil, &fault.Error{File: path, What: "declares no column", Why: "a line is a column: its name, then a range LOW..HIGH or its categories"}
 	}
 	out.encoder = out.encode(nil)
 	return out, nil
@@ -229,13 +230,13 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 		if out.columns != nil { // else the first line may be a row
 			what += ": " + shown(undeclared)
 		}
-		return nil, &InputError{File: t.Name, What: what,
+		return nil, &fault.Error{File: t.Name, What: what,
 			Why: "without public rows the values of a column are known from its declaration alone, never from private rows",
 			Fix: "declare them in --ranges, or leave them out with --drop"}
 	}
 	for _, d := range r.columns {
 		if n := countColumns(t, d.name); n != 1 {
-			return nil, &InputError{File: t.Name, What: fmt.Sprintf("has %d feature columns %q, and one is declared", n, d.name), Why: columnsAre(t.header, nil), Fix: "declare the columns that it has"}
+			return nil, &fault.Error{File: t.Name, What: fmt.Sprintf("has %d feature columns %q, and one is declared", n, d.name), Why: columnsAre(t.header, nil), Fix: "declare the columns that it has"}
 		}
 	}
 	out.encoder = out.encode(nil)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -59,7 +60,7 @@ func FuzzRanges(f *testing.F) {
 		}
 		r, err := parseRanges("fuzz", []byte(text))
 		if err != nil {
-			var wrong *InputError
+			var wrong *fault.Error
 			require.ErrorAs(t, err, &wrong)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pate-go/pate/fault"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -42,7 +43,7 @@ type Pool struct {
 func (p Pool) Len() int { return p.X.Rows }
 
 // ReadPublic reads public rows and makes the schema by which the private ones are read. Of
-// a label and a unit it takes what is there. What is wrong with a file is an [*InputError].
+// a label and a unit it takes what is there. What is wrong with a file is an [*fault.Error].
 //
 // A table is encoded as [Encoder] says. Numbers are brought to mean 0 and deviation 1 over
 // the public rows, and to at most 6 deviations from the mean. Pixels lie in [0, 1].
@@ -102,7 +103,7 @@ func (s *Schema) fitTable(t *Table) error {
 	}
 	for _, name := range s.reading.Keep {
 		if !slices.Contains(e.Columns(), name) {
-			return &InputError{File: t.Name, What: fmt.Sprintf("has no column %q to keep", name), Why: "its columns are " + shown(e.Columns())}
+			return &fault.Error{File: t.Name, What: fmt.Sprintf("has no column %q to keep", name), Why: "its columns are " + shown(e.Columns())}
 		}
 	}
 	s.Kind, s.Encoder, s.Features, s.usual = Columns, e, e.Dim(), usualCells(t, e)
@@ -153,7 +154,7 @@ func (s *Schema) fitNumbers(n *numbers) error {
 		s.Kind = Columns
 		var err error
 		if s.scale, err = fitScale(n.rows); err != nil {
-			return &InputError{File: n.path, What: "cannot be scaled", Err: err}
+			return &fault.Error{File: n.path, What: "cannot be scaled", Err: err}
 		}
 	case s.Kind == "":
 		s.Kind = Pictures
@@ -191,7 +192,7 @@ func (s *Schema) pool(in rows) (Pool, error) {
 func (s *Schema) matrix(n *numbers, visit func(i int, row []float64)) (blas32.General, error) {
 	count, cols := n.rows.size()
 	if count > maxNumbers/cols {
-		return blas32.General{}, &InputError{File: n.path, What: fmt.Sprintf("has %d rows of %d numbers, more than fit in memory", count, cols), Fix: "give fewer rows"}
+		return blas32.General{}, &fault.Error{File: n.path, What: fmt.Sprintf("has %d rows of %d numbers, more than fit in memory", count, cols), Fix: "give fewer rows"}
 	}
 	x := blas32.General{Rows: count, Cols: cols, Stride: cols, Data: make([]float32, count*cols)}
 	return x, n.rows.each(func(i int, row []float64) error {
@@ -216,7 +217,7 @@ func (s *Schema) ReadPrivate(src Source) (Set, error) {
 		if label := s.reading.CSV.Label; label != "" {
 			fix += fmt.Sprintf("; the public rows have no label column %q", label)
 		}
-		return Set{}, &InputError{File: src.Path, What: "has labels of which no class is known",
+		return Set{}, &fault.Error{File: src.Path, What: "has labels of which no class is known",
 			Why: "class names are released with every label, so they come from labelled public rows or from you, never from private rows", Fix: fix}
 	}
 	set, err := s.readPrivate(src)
@@ -239,7 +240,7 @@ func (s *Schema) readPrivate(src Source) (Set, error) {
 	about := in.about()
 	about.path = src.Path
 	if len(about.Labels) == 0 {
-		return Set{}, &InputError{File: src.Path, What: "has no labels", Why: "teachers learn from labelled rows", Fix: "name the column or the file with --label or --labels, or put images into a folder for each class"}
+		return Set{}, &fault.Error{File: src.Path, What: "has no labels", Why: "teachers learn from labelled rows", Fix: "name the column or the file with --label or --labels, or put images into a folder for each class"}
 	}
 	all := make([]int, len(about.Y))
 	for i := range all {
@@ -268,7 +269,7 @@ func (s *Schema) readPrivate(src Source) (Set, error) {
 // sameKind reports a table where the schema is one of numbers.
 func (s *Schema) sameKind(src Source, in rows) error {
 	if in.table != nil && s.Encoder == nil {
-		return &InputError{File: src.Path, What: "is a table", Why: fmt.Sprintf("the public rows have %d numbers each, from another kind of file", s.Features), Fix: "give rows of the same kind"}
+		return &fault.Error{File: src.Path, What: "is a table", Why: fmt.Sprintf("the public rows have %d numbers each, from another kind of file", s.Features), Fix: "give rows of the same kind"}
 	}
 	return nil
 }
@@ -309,7 +310,7 @@ func (s *Schema) header() []string {
 func (s *Schema) align(t *Table) (*Table, error) {
 	if s.bare != nil || t.bare {
 		if !t.bare || !slices.Equal(s.bare, t.header) {
-			return nil, &InputError{File: t.file(), What: fmt.Sprintf("has %d columns, and the public rows %d; one of the two files has no header", len(t.header), len(s.bare)),
+			return nil, &fault.Error{File: t.file(), What: fmt.Sprintf("has %d columns, and the public rows %d; one of the two files has no header", len(t.header), len(s.bare)),
 				Why: "columns are found by their names, and without names by their place", Fix: "give both files a header, or the same columns in the same order"}
 		}
 	}
@@ -335,10 +336,10 @@ func (s *Schema) align(t *Table) (*Table, error) {
 		if len(missing) > 1 {
 			noun = "columns "
 		}
-		return nil, &InputError{File: t.file(), What: "has no " + noun + strings.Join(missing, ", ") + ", and the public rows have",
+		return nil, &fault.Error{File: t.file(), What: "has no " + noun + strings.Join(missing, ", ") + ", and the public rows have",
 			Why: columnsAre(t.header, s.header()), Fix: "name the columns alike, or leave them out of both with --drop"}
 	case len(twice) > 0:
-		return nil, &InputError{File: t.file(), What: "has more than one column " + strings.Join(twice, ", "), Why: "columns are found by their names", Fix: "give each column a name of its own"}
+		return nil, &fault.Error{File: t.file(), What: "has more than one column " + strings.Join(twice, ", "), Why: "columns are found by their names", Fix: "give each column a name of its own"}
 	}
 	return &picked, nil
 }
@@ -370,7 +371,7 @@ func (s *Schema) fits(n *numbers) error {
 		pictures.shape = s.Image
 	}
 	if _, cols := n.rows.size(); s.Encoder != nil || cols != s.Features || n.rows.image() != s.Image {
-		return &InputError{File: n.path, What: fmt.Sprintf("has rows of %d numbers, and the public rows have %d features", cols, s.Features),
+		return &fault.Error{File: n.path, What: fmt.Sprintf("has rows of %d numbers, and the public rows have %d features", cols, s.Features),
 			Why: "private, public and new rows are of one kind and size", Fix: "make the features of both in the same way"}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/npy"
 	"github.com/pate-go/pate/internal/parquet"
 )
@@ -48,7 +49,7 @@ type rows struct {
 func (r Reading) open(src Source, optional bool) (rows, error) {
 	info, err := os.Stat(src.Path)
 	if err != nil {
-		return rows{}, &InputError{File: src.Path, What: "cannot be read", Err: err, Fix: "give a CSV, Parquet, NPY or idx file, or a folder of images"}
+		return rows{}, &fault.Error{File: src.Path, What: "cannot be read", Err: err, Fix: "give a CSV, Parquet, NPY or idx file, or a folder of images"}
 	}
 	if info.IsDir() {
 		return r.openFolder(src, optional)
@@ -74,10 +75,10 @@ func (r Reading) open(src Source, optional bool) (rows, error) {
 		}
 		return r.openNumbers(src, source, optional)
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		return rows{}, &InputError{File: src.Path, What: "is a zip archive, such as .npz or .xlsx", Fix: "save one array with numpy.save, or the table as CSV"}
+		return rows{}, &fault.Error{File: src.Path, What: "is a zip archive, such as .npz or .xlsx", Fix: "save one array with numpy.save, or the table as CSV"}
 	}
 	if src.Labels != "" || src.Units != "" {
-		return rows{}, &InputError{File: src.Path, What: "is a table, with files of labels or units beside it", Why: "in a table they are columns", Fix: "name the columns with --label and --unit"}
+		return rows{}, &fault.Error{File: src.Path, What: "is a table, with files of labels or units beside it", Why: "in a table they are columns", Fix: "name the columns with --label and --unit"}
 	}
 	opt := r.CSV
 	opt.Rule, opt.Optional = r.Rule, optional
@@ -102,16 +103,16 @@ func readAsTable(head []byte) bool {
 func firstBytes(path string) ([]byte, error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
 	plain, err := unpack(f)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be unpacked", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be unpacked", Err: err}
 	}
 	head, err := bufio.NewReader(plain).Peek(8)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	return head, nil
 }
@@ -156,7 +157,7 @@ func (r Reading) openNumbers(src Source, source rowSource, optional bool) (rows,
 	}
 	for i, u := range units {
 		if isMissing(u) && !optional {
-			return rows{}, &InputError{File: src.Units, Row: i + 1, What: "has no unit", Why: "every row belongs to a unit of privacy", Fix: "fill in the unit"}
+			return rows{}, &fault.Error{File: src.Units, Row: i + 1, What: "has no unit", Why: "every row belongs to a unit of privacy", Fix: "fill in the unit"}
 		}
 	}
 	n.about.Units = units
@@ -206,7 +207,7 @@ func readLines(path string, n int) (names []string, err error) {
 		return nil, err
 	}
 	if len(names) != n {
-		return nil, &InputError{File: path, What: fmt.Sprintf("has %d rows, the features have %d", len(names), n), Why: "there is one label, or one unit, for each row of features", Fix: "check that the files belong together"}
+		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d rows, the features have %d", len(names), n), Why: "there is one label, or one unit, for each row of features", Fix: "check that the files belong together"}
 	}
 	return names, nil
 }
@@ -214,12 +215,12 @@ func readLines(path string, n int) (names []string, err error) {
 func textNames(path string) ([]string, error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
 	plain, err := unpack(f)
 	if err != nil {
-		return nil, &InputError{File: path, What: "cannot be unpacked", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be unpacked", Err: err}
 	}
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, maxRecord)
@@ -229,11 +230,11 @@ func textNames(path string) ([]string, error) {
 		text := strings.Trim(strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff")), `"`)
 		names = append(names, repeated.intern(text))
 		if 16*len(names)+repeated.size > maxTable {
-			return nil, &InputError{File: path, What: "is larger than fits in memory"}
+			return nil, &fault.Error{File: path, What: "is larger than fits in memory"}
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	return names, nil
 }
@@ -241,7 +242,7 @@ func textNames(path string) ([]string, error) {
 // openFolder opens a folder of images. Folders in it name classes.
 func (r Reading) openFolder(src Source, optional bool) (rows, error) {
 	if !isPictureFolder(src.Path) {
-		return rows{}, &InputError{File: src.Path, What: "is a folder without images",
+		return rows{}, &fault.Error{File: src.Path, What: "is a folder without images",
 			Why: "a folder holds PNG, JPEG or GIF files, or a folder of them for each class", Fix: "of idx files name one: DIR/train-images-idx3-ubyte", Err: fs.ErrNotExist}
 	}
 	files, err := listPictures(src.Path)

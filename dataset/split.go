@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash"
 	"slices"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // SplitTable splits a table by unit: 70 % of the units are private, 20 % the
@@ -78,7 +80,7 @@ func (t *Table) parts(p Protocol) (private, pool, test []int, err error) {
 // enough reports parts that have no rows.
 func (t *Table) enough(private, pool, test []int) error {
 	if len(private) == 0 || len(pool) == 0 || len(test) == 0 {
-		return &InputError{File: t.Name, What: fmt.Sprintf("splits into %d private, %d pool and %d test rows", len(private), len(pool), len(test)),
+		return &fault.Error{File: t.Name, What: fmt.Sprintf("splits into %d private, %d pool and %d test rows", len(private), len(pool), len(test)),
 			Why: "each part must have rows", Fix: "give a table with more units"}
 	}
 	return nil

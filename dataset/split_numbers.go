@@ -1,6 +1,10 @@
 package dataset
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pate-go/pate/fault"
+)
 
 // splitNumbers splits rows of numbers or images by unit, as [SplitTable] does. Numbers are
 // scaled by the rows of the pool, and the shape of images is that of the pool.
@@ -9,7 +13,7 @@ func splitNumbers(n *numbers, p Protocol) (Task, error) {
 	about := &n.about
 	about.path = n.path
 	if len(about.Labels) == 0 {
-		return Task{}, &InputError{File: n.path, What: "has no labels", Why: "a model is trained on labelled rows", Fix: "name a file with --labels, or put images into a folder for each class"}
+		return Task{}, &fault.Error{File: n.path, What: "has no labels", Why: "a model is trained on labelled rows", Fix: "name a file with --labels, or put images into a folder for each class"}
 	}
 	if err := n.nameUnits(); err != nil {
 		return Task{}, err
@@ -34,7 +38,7 @@ func splitNumbers(n *numbers, p Protocol) (Task, error) {
 	}
 	if s.Image = n.rows.image(); s.Image == (Shape{}) {
 		if s.scale, err = fitScale(some{n.rows, pool}); err != nil {
-			return Task{}, &InputError{File: n.path, What: "cannot be scaled", Err: err}
+			return Task{}, &fault.Error{File: n.path, What: "cannot be scaled", Err: err}
 		}
 	}
 	task := Task{Name: about.Name, Protocol: p, Classes: classes, Image: s.Image, Kind: Columns, Grouped: about.groups == nil && s.Image == Shape{}, Provenance: about.Provenance}

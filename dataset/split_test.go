@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -128,7 +129,7 @@ func TestEqualRowsAreOnOneSide(t *testing.T) {
 
 func TestSplitTableRefuses(t *testing.T) {
 	_, err := SplitTable(randomTable(50, 1), Literature, EncoderOptions{})
-	var input *InputError
+	var input *fault.Error
 	assert.ErrorAs(t, err, &input)
 	_, err = SplitTable(randomTable(50, 50), "other", EncoderOptions{})
 	assert.ErrorContains(t, err, `unknown protocol "other"`)

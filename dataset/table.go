@@ -7,6 +7,8 @@ import (
 	"hash/maphash"
 	"path/filepath"
 	"strings"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // Table is labelled data as it stands in a file, before any column is turned
@@ -89,7 +91,7 @@ func (t *Table) regroup(classes []string, of func(label string) (int, error)) er
 	for y, label := range t.Labels {
 		var err error
 		if to[y], err = of(label); err != nil {
-			return &InputError{File: t.Name, Row: t.line(y), What: fmt.Sprintf("has label %q", label), Err: err}
+			return &fault.Error{File: t.Name, Row: t.line(y), What: fmt.Sprintf("has label %q", label), Err: err}
 		}
 	}
 	for i, y := range t.Y {
@@ -129,7 +131,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 	}
 	if opt.Unlabelled {
 		if opt.Label != "" {
-			return nil, &InputError{File: path, What: fmt.Sprintf("would have column %q as label and no label", opt.Label), Fix: "leave one of the two out"}
+			return nil, &fault.Error{File: path, What: fmt.Sprintf("would have column %q as label and no label", opt.Label), Fix: "leave one of the two out"}
 		}
 		b.label = -1
 	}
@@ -142,7 +144,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 	}
 	if opt.AskLabel && opt.Label == "" && b.label >= 0 {
 		if b.label = obviousLabel(names); b.label < 0 {
-			return nil, &InputError{File: path, What: "has no column that is named to be the label", Why: columnsAre(names, opt.public),
+			return nil, &fault.Error{File: path, What: "has no column that is named to be the label", Why: columnsAre(names, opt.public),
 				Fix: "name the column of the class with --label: a name, or a number from 1"}
 		}
 	}
@@ -157,7 +159,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 			return nil, err
 		}
 		if b.unit == b.label {
-			return nil, &InputError{File: path, What: fmt.Sprintf("would have column %s as label and as unit", opt.Unit), Fix: "give two different columns"}
+			return nil, &fault.Error{File: path, What: fmt.Sprintf("would have column %s as label and as unit", opt.Unit), Fix: "give two different columns"}
 		}
 		skip[b.unit] = true
 	}
@@ -182,7 +184,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		}
 	}
 	if len(b.features) == 0 {
-		return nil, &InputError{File: path, What: fmt.Sprintf("has %d columns and none is left as a feature", len(names)),
+		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d columns and none is left as a feature", len(names)),
 			Why: "a table has a column for the label and at least one more", Fix: "check the separator and the columns that are dropped"}
 	}
 	return b, nil
@@ -190,7 +192,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 
 func (b *tableBuilder) add(r row) error {
 	if b.size += rowBytes + cellBytes*len(b.features); b.size+b.repeated.size > maxTable {
-		return &InputError{File: b.path, Row: r.line, What: "is one too many",
+		return &fault.Error{File: b.path, Row: r.line, What: "is one too many",
 			Why: fmt.Sprintf("a table takes at most %d MiB of memory when it is read", maxTable>>20), Fix: "give fewer rows or columns"}
 	}
 	y, err := b.labelOf(r)
@@ -204,7 +206,7 @@ func (b *tableBuilder) add(r row) error {
 	} else {
 		unit := r.cells[b.unit]
 		if isMissing(unit) && !b.optional {
-			return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
+			return &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
 				Why: "every row belongs to a unit of privacy", Fix: "remove the row or fill in the unit"}
 		}
 		b.out.Units = append(b.out.Units, b.repeated.intern(unit))
@@ -229,10 +231,10 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 	case other && b.rule.Other != "":
 		label = ""
 	case missing:
-		return 0, &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no label in column %q", b.names[b.label]),
+		return 0, &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has no label in column %q", b.names[b.label]),
 			Why: "only features may be missing", Fix: "remove the row, fill in the label, or say with --other-labels what becomes of it"}
 	case other:
-		return 0, &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
+		return 0, &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
 	}
 	y, known := b.labels[label]
 	if !known {
@@ -285,7 +287,7 @@ func (n *interner) intern(s string) string {
 // table ends the reading.
 func (b *tableBuilder) table() (*Table, error) {
 	if b.out.Len() == 0 {
-		return nil, &InputError{File: b.path, What: "has no rows below its header", Why: "a table has a row for each example"}
+		return nil, &fault.Error{File: b.path, What: "has no rows below its header", Why: "a table has a row for each example"}
 	}
 	return b.out, nil
 }

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/rng"
 )
 
 // Transform draws random views of a record: an image moved or mirrored, say.

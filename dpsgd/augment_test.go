@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/rng"
 )
 
 // scaling is a transform that multiplies by a drawn number.
@@ -207,7 +208,7 @@ func TestAugmentTrains(t *testing.T) {
 		cfg.Workers, cfg.Public = workers, d
 		var score *Score
 		cfg.Observe = func(at Metrics) { score = at.Public }
-		_, err = Train(context.Background(), augmentedSoftmax(4)(m), d, cfg, reserve(t, cfg), SeedKey(1))
+		_, err = Train(context.Background(), augmentedSoftmax(4)(m), d, cfg, reserve(t, cfg), rng.SeedKey(1))
 		require.NoError(t, err)
 		require.Greater(t, accuracy(t, m, d), 0.9)
 		require.Equal(t, accuracy(t, m, d), score.Accuracy)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 func cycle(bands int) Sampling { return Sampling{Scheme: Cyclic, Bands: bands} }
@@ -77,7 +78,7 @@ func TestCorrelatedNoiseHasItsCovariance(t *testing.T) {
 		cfg := Config{SamplingProbability: 0.1, NoiseMultiplier: 2, ClipNorm: 1, Steps: steps, LearningRate: 1, Sampling: cycle(bands)}
 		tr, err := newTrainer(m, data, cfg)
 		require.NoError(t, err)
-		tr.release.key = SeedKey(uint64(bands))
+		tr.release.key = rng.SeedKey(uint64(bands))
 		floors := bands
 		if bands == 1 {
 			floors = 0
@@ -153,7 +154,7 @@ func TestTurnsAreTakenInOrder(t *testing.T) {
 	turns, pairs, joined := make([]float64, bands), make([]float64, bands*bands), 0
 	before := -1
 	coins := make([]float64, 1<<rounds)
-	for _, in := range stepsOf(b, SeedKey(1), bands*rounds) {
+	for _, in := range stepsOf(b, rng.SeedKey(1), bands*rounds) {
 		at := -1
 		mask := 0
 		for _, step := range in {
@@ -189,11 +190,11 @@ func TestTurnsAreTakenInOrder(t *testing.T) {
 	require.InDelta(t, q*records*bands*rounds, float64(joined), 6*math.Sqrt(records*bands*rounds*q))
 	for step := range 2 * bands {
 		again := newBatcher(cycle(bands), q, 0, records, 3)
-		again.draw(3, SeedKey(1), step)
-		b.draw(1, SeedKey(1), step)
+		again.draw(3, rng.SeedKey(1), step)
+		b.draw(1, rng.SeedKey(1), step)
 		require.Equal(t, b.rows, again.rows)
 		require.NotEmpty(t, again.rows)
-		again.draw(1, SeedKey(2), step)
+		again.draw(1, rng.SeedKey(2), step)
 		require.NotEqual(t, b.rows, again.rows)
 	}
 }
@@ -251,21 +252,21 @@ func TestTrainingByTurns(t *testing.T) {
 	cfg := usual
 	cfg.Sampling = cycle(5)
 	for _, data := range []Data{d, units} {
-		model, got := trained(t, data, cfg, SeedKey(5))
+		model, got := trained(t, data, cfg, rng.SeedKey(5))
 		require.Equal(t, cfg.Event(), got.Event)
 		mean := cfg.SamplingProbability * float64(data.Records()*cfg.Steps)
 		require.InDelta(t, mean, float64(got.Diagnostics.Sampled), 6*math.Sqrt(mean))
 		require.Greater(t, accuracy(t, model, d), 0.9)
 		cfg.Workers = 1
-		again, _ := trained(t, data, cfg, SeedKey(5))
+		again, _ := trained(t, data, cfg, rng.SeedKey(5))
 		require.Equal(t, model.Parameters(), again.Parameters())
 		cfg.Workers = 0
 	}
 	model, err := NewSoftmax(d.X.Cols, 3)
 	require.NoError(t, err)
-	_, err = Train(t.Context(), model, d, cfg, reserve(t, usual), SeedKey(5))
+	_, err = Train(t.Context(), model, d, cfg, reserve(t, usual), rng.SeedKey(5))
 	require.ErrorContains(t, err, "not reserved")
 	cfg.NonPrivate, cfg.NoiseMultiplier = true, 0
-	model, _ = trained(t, d, cfg, SeedKey(5))
+	model, _ = trained(t, d, cfg, rng.SeedKey(5))
 	require.Greater(t, accuracy(t, model, d), 0.9)
 }

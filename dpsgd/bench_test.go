@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/pate-go/pate/rng"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -39,7 +40,7 @@ func BenchmarkStep(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				t.release.key = SeedKey(1)
+				t.release.key = rng.SeedKey(1)
 				for b.Loop() {
 					if _, err := t.step(context.Background()); err != nil {
 						b.Fatal(err)
@@ -59,7 +60,7 @@ func BenchmarkNoise(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	t.release.key = SeedKey(1)
+	t.release.key = rng.SeedKey(1)
 	t.release.total = make([]int64, t.release.parameters)
 	for step := uint64(0); b.Loop(); step++ {
 		addNoise(t.release, step)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestAnInterruptedRunGoesOn checks, for all ways to draw batches, that a run that is
@@ -30,7 +31,7 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 }
 
 func goesOn(t *testing.T, cfg Config) {
-	d, key := clouds(400, 5), SeedKey(5)
+	d, key := clouds(400, 5), rng.SeedKey(5)
 	whole, want := trained(t, d, cfg, key)
 
 	dir := t.TempDir()
@@ -74,13 +75,13 @@ func goesOn(t *testing.T, cfg Config) {
 }
 
 func TestACheckpointOfAnotherRunIsRefused(t *testing.T) {
-	d, key := clouds(100, 3), SeedKey(5)
+	d, key := clouds(100, 3), rng.SeedKey(5)
 	cfg := usual
 	cfg.Steps, cfg.Checkpoint = 4, filepath.Join(t.TempDir(), "run.ckpt")
 	trained(t, d, cfg, key)
 	file, err := os.ReadFile(cfg.Checkpoint)
 	require.NoError(t, err)
-	try := func(data Data, cfg Config, key Key) error {
+	try := func(data Data, cfg Config, key rng.Key) error {
 		m, err := NewSoftmax(data.X.Cols, 3)
 		require.NoError(t, err)
 		before := append([]float32(nil), m.Parameters()...)
@@ -94,7 +95,7 @@ func TestACheckpointOfAnotherRunIsRefused(t *testing.T) {
 	other := cfg
 	other.LearningRate = 2
 	require.ErrorIs(t, try(d, other, key), ErrCheckpoint)
-	require.ErrorIs(t, try(d, cfg, SeedKey(6)), ErrCheckpoint)
+	require.ErrorIs(t, try(d, cfg, rng.SeedKey(6)), ErrCheckpoint)
 	changed := clouds(100, 3)
 	changed.Y[7] = (changed.Y[7] + 1) % 3
 	require.ErrorIs(t, try(changed, cfg, key), ErrCheckpoint)
@@ -133,7 +134,7 @@ func TestWhyACheckpointIsRefused(t *testing.T) {
 		reservations = reservations[1:]
 		m, err := NewSoftmax(3, 3)
 		require.NoError(t, err)
-		_, err = Train(context.Background(), m, d, cfg, r, SeedKey(5))
+		_, err = Train(context.Background(), m, d, cfg, r, rng.SeedKey(5))
 		return err
 	}
 	require.NoError(t, train())
@@ -150,7 +151,7 @@ func TestWhyACheckpointIsRefused(t *testing.T) {
 
 // afterTwoSteps returns the trainer of a small run that writes its checkpoint to path.
 func afterTwoSteps(t testing.TB, path string) *trainer {
-	d, key := clouds(30, 3), SeedKey(5)
+	d, key := clouds(30, 3), rng.SeedKey(5)
 	cfg := usual
 	cfg.Steps, cfg.Workers, cfg.Checkpoint = 2, 1, path
 	m, err := NewSoftmax(3, 3)

@@ -1,6 +1,6 @@
 package dpsgd
 
-import "github.com/pate-go/pate/internal/rng"
+import "github.com/pate-go/pate/rng"
 
 // cyclic draws Poisson batches from one part of the records at a time. Every record has a
 // turn, drawn for it alone and once for all steps, and joins the batches of its turn by a coin
@@ -15,12 +15,12 @@ type cyclic struct {
 
 // turns are those of the records that one goroutine looks after.
 type turns struct {
-	key     Key     // they were drawn from; zero before
+	key     rng.Key // they were drawn from; zero before
 	records [][]int // of every turn, ascending
 }
 
 // draw implements sampler.
-func (c *cyclic) draw(dst []pick, part, low, high int, key Key, step int) []pick {
+func (c *cyclic) draw(dst []pick, part, low, high int, key rng.Key, step int) []pick {
 	own := &c.parts[part]
 	if own.key != key {
 		own.key, own.records = key, make([][]int, c.bands)

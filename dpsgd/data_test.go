@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -26,7 +27,7 @@ func TestTargetsStandInForLabels(t *testing.T) {
 	// Every number counts for the noise, and what lies between rows does not.
 	sum := func(d Data) float64 {
 		cfg := SumConfig{ClipNorm: 1, NoiseMultiplier: 1}
-		result, err := Sum(context.Background(), toy{make([]float32, 1)}, d, cfg, reserveEvent(t, cfg.Event()), SeedKey(1))
+		result, err := Sum(context.Background(), toy{make([]float32, 1)}, d, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		return result.Sum[0]
 	}

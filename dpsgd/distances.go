@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/internal/kernel"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Between says what a distance is between.

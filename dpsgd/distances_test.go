@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,13 +17,13 @@ import (
 func observed(t *testing.T, d Data, cfg Config) (*Softmax, []StepDistances) {
 	var steps []StepDistances
 	cfg.Distances.Observe = func(s StepDistances) { steps = append(steps, s) }
-	m, _ := trained(t, d, cfg, SeedKey(1))
+	m, _ := trained(t, d, cfg, rng.SeedKey(1))
 	return m, steps
 }
 
 func TestDistancesChangeNothing(t *testing.T) {
 	d := clouds(600, 5)
-	plain, _ := trained(t, d, usual, SeedKey(1))
+	plain, _ := trained(t, d, usual, rng.SeedKey(1))
 	for _, between := range []Between{Batches, Records} {
 		cfg := usual
 		cfg.Distances.Between = between
@@ -74,14 +75,14 @@ func TestDistancesAreThoseOfAStep(t *testing.T) {
 func TestRowsOfDistancesAreDrawnFromTheBatch(t *testing.T) {
 	rows := []int{3, 5, 8, 13, 21, 34}
 	for seed := range uint64(20) {
-		got := chosen(rows, 4, SeedKey(seed).Stream())
+		got := chosen(rows, 4, rng.SeedKey(seed).Stream())
 		require.Len(t, got, 4)
 		require.Subset(t, rows, got)
 		slices.Sort(got)
 		require.Len(t, slices.Compact(got), 4)
 	}
 	require.Equal(t, []int{3, 5, 8, 13, 21, 34}, rows)
-	require.Len(t, chosen(rows, 100, SeedKey(1).Stream()), 6)
+	require.Len(t, chosen(rows, 100, rng.SeedKey(1).Stream()), 6)
 }
 
 func TestDistancesAfterACheckpoint(t *testing.T) {
@@ -100,7 +101,7 @@ func TestDistancesAfterACheckpoint(t *testing.T) {
 		}
 		m, err := NewSoftmax(4, 3)
 		require.NoError(t, err)
-		_, _ = Train(ctx, m, d, cfg, reserve(t, cfg), SeedKey(1))
+		_, _ = Train(ctx, m, d, cfg, reserve(t, cfg), rng.SeedKey(1))
 		cancel()
 	}
 	require.NotEmpty(t, steps)

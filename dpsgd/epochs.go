@@ -3,7 +3,7 @@ package dpsgd
 import (
 	"math/bits"
 
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // epochSampler draws the batches of an epoch at once: for every record the steps it is in,
@@ -19,8 +19,8 @@ type epochSampler struct {
 
 // epochPart is the plan of an epoch for the records that one goroutine looks after.
 type epochPart struct {
-	key   Key // of the plan; zero before the first
-	first int // step of the epoch
+	key   rng.Key // of the plan; zero before the first
+	first int     // step of the epoch
 	picks []stepPick
 	taken []bool // steps of one record, while it is drawn
 }
@@ -31,7 +31,7 @@ type stepPick struct {
 }
 
 // draw implements sampler.
-func (e *epochSampler) draw(dst []pick, part, low, high int, key Key, step int) []pick {
+func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step int) []pick {
 	own := &e.parts[part]
 	within := (step - e.start) % e.EpochSteps
 	if first := step - within; own.key != key || own.first != first {
@@ -79,12 +79,12 @@ func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 // words makes uniform integers of the words of a stream, one of each: so the place of a draw
 // in the stream does not depend on earlier draws.
 type words struct {
-	key    Key
+	key    rng.Key
 	stream *rng.Stream
 	used   uint64
 }
 
-func newWords(key Key) *words { return &words{key: key, stream: key.Stream()} }
+func newWords(key rng.Key) *words { return &words{key: key, stream: key.Stream()} }
 
 // below returns a uniform integer below n > 0.
 func (w *words) below(n uint64) uint64 {

@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/rng"
 )
 
 func ExampleTrain() {
@@ -40,7 +41,7 @@ func ExampleTrain() {
 	if err != nil {
 		panic(err)
 	}
-	result, err := dpsgd.Train(context.Background(), model, data, cfg, reservation, dpsgd.SeedKey(1))
+	result, err := dpsgd.Train(context.Background(), model, data, cfg, reservation, rng.SeedKey(1))
 	if err != nil {
 		panic(err)
 	}

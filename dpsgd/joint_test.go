@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/rng"
 )
 
 // pair is a model with two parameters, in one group or two, whose gradient is the record.
@@ -200,7 +201,7 @@ func TestTheCountFollowsItsLaw(t *testing.T) {
 	require.NoError(t, err)
 	observed := make([]float64, bins)
 	for run := range runs {
-		tr.release.key, tr.done, tr.clip = SeedKey(uint64(run)), 0, FlatClip(0.5)
+		tr.release.key, tr.done, tr.clip = rng.SeedKey(uint64(run)), 0, FlatClip(0.5)
 		m, err := tr.step(context.Background())
 		require.NoError(t, err)
 		require.InDelta(t, 0.5*math.Exp(-0.2*(m.Unclipped-0.5)), tr.clip.Norm(), 1e-15)

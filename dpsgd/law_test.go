@@ -13,6 +13,7 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 // toy is a model with one parameter whose gradient is the record's feature.
@@ -171,7 +172,7 @@ func TestStepFollowsItsLaw(t *testing.T) {
 	law := lawOf(t, data, cfg.SamplingProbability, cfg.ClipNorm, tr.release.grid)
 	observed := make([]float64, bins)
 	for run := range runs {
-		tr.release.key, tr.done = SeedKey(uint64(run)), 0
+		tr.release.key, tr.done = rng.SeedKey(uint64(run)), 0
 		_, err := tr.step(context.Background())
 		require.NoError(t, err)
 		p := law.below(float64(tr.release.total[0]))
@@ -195,7 +196,7 @@ func TestNoiseOfAnEmptyBatch(t *testing.T) {
 	data := Data{X: blas32.General{Rows: 10, Cols: cols, Stride: cols, Data: make([]float32, 10*cols)}, Y: make([]int, 10)}
 	const q = 0x1p-30
 	cfg := Config{SamplingProbability: q, NoiseMultiplier: 1.7, ClipNorm: 0.3, Steps: 1, LearningRate: 10 * q}
-	result, err := Train(context.Background(), model, data, cfg, reserve(t, cfg), SeedKey(1))
+	result, err := Train(context.Background(), model, data, cfg, reserve(t, cfg), rng.SeedKey(1))
 	require.NoError(t, err)
 	require.Zero(t, result.Diagnostics.Sampled)
 	mean, square := 0.0, 0.0
@@ -217,7 +218,7 @@ func TestSamplingCounts(t *testing.T) {
 	require.Equal(t, 2, b.blocks)
 	taken, inBlock, neighbours := make([]float64, records), make([]float64, b.blocks), 0.0
 	for i := range uint64(draws) {
-		b.draw(1, SeedKey(i), 0)
+		b.draw(1, rng.SeedKey(i), 0)
 		in := make([]bool, records)
 		for k := range b.blocks {
 			require.True(t, slices.IsSorted(b.block(k)))
@@ -247,7 +248,7 @@ func TestSamplingCounts(t *testing.T) {
 	control := newBatcher(Sampling{}, q*1.02, 0, records, 2)
 	sum := 0.0
 	for i := range uint64(draws) {
-		control.draw(1, SeedKey(i), 0)
+		control.draw(1, rng.SeedKey(i), 0)
 		sum += float64(len(control.rows))
 	}
 	require.Greater(t, math.Abs(sum-draws*records*q)/math.Sqrt(draws*records*q*(1-q)), 4.9, "two per cent go unnoticed")
@@ -255,6 +256,6 @@ func TestSamplingCounts(t *testing.T) {
 
 func TestEverybodyIsSampledAtOne(t *testing.T) {
 	b := newBatcher(Sampling{}, 1, 0, 100, 3)
-	b.draw(1, SeedKey(1), 0)
+	b.draw(1, rng.SeedKey(1), 0)
 	require.Len(t, b.rows, 100)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/dpsgd/optim"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestNetworks trains networks by every way of clipping, and by views. The number of
@@ -66,7 +67,7 @@ func TestNetworks(t *testing.T) {
 				require.NoError(t, err)
 				r, err := l.Reserve(cfg.Event())
 				require.NoError(t, err)
-				_, err = dpsgd.Train(context.Background(), c.wrap(m), data, cfg, r, dpsgd.SeedKey(2))
+				_, err = dpsgd.Train(context.Background(), c.wrap(m), data, cfg, r, rng.SeedKey(2))
 				require.NoError(t, err)
 				if want == nil {
 					want = slices.Clone(m.Parameters())

@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestWorkersDoNotMatterToAnyKind checks that parameters, averages, clip norms and counts
@@ -25,10 +26,10 @@ func TestWorkersDoNotMatterToAnyKind(t *testing.T) {
 	d := clouds(700, 9)
 	for name, cfg := range everyKind() {
 		cfg.Workers = 1
-		m, want := trained(t, d, cfg, SeedKey(1))
+		m, want := trained(t, d, cfg, rng.SeedKey(1))
 		for _, workers := range []int{2, 5} {
 			cfg.Workers = workers
-			other, got := trained(t, d, cfg, SeedKey(1))
+			other, got := trained(t, d, cfg, rng.SeedKey(1))
 			require.Equal(t, m.Parameters(), other.Parameters(), name)
 			require.Equal(t, want, got, name)
 		}
@@ -38,7 +39,7 @@ func TestWorkersDoNotMatterToAnyKind(t *testing.T) {
 // TestEveryKindGoesOn checks that a run that is interrupted after every few steps ends with
 // the bits of one that is not.
 func TestEveryKindGoesOn(t *testing.T) {
-	d, key := clouds(300, 4), SeedKey(5)
+	d, key := clouds(300, 4), rng.SeedKey(5)
 	for name, cfg := range everyKind() {
 		whole, want := trained(t, d, cfg, key)
 		cfg.Checkpoint, cfg.CheckpointEvery = filepath.Join(t.TempDir(), "run.ckpt"), 2
@@ -77,7 +78,7 @@ func TestNonPrivateIsPlainDescent(t *testing.T) {
 	for _, clip := range []float64{math.Inf(1), 0.3} {
 		cfg := Config{SamplingProbability: 1, ClipNorm: clip, Steps: 12, LearningRate: 0.7, NonPrivate: true,
 			Optimizer: optim.Config{Momentum: 0.8}}
-		m, _ := trained(t, d, cfg, SeedKey(1))
+		m, _ := trained(t, d, cfg, rng.SeedKey(1))
 		p, velocity := make([]float64, 15), make([]float64, 15)
 		for range cfg.Steps {
 			mean := make([]float64, 15)
@@ -138,7 +139,7 @@ func TestAdaptiveClippingFindsTheQuantile(t *testing.T) {
 			norms += m.ClipNorm / 100
 		}
 	}
-	result, err := Train(context.Background(), toy{make([]float32, 1)}, column(values...), cfg, reserve(t, cfg), SeedKey(1))
+	result, err := Train(context.Background(), toy{make([]float32, 1)}, column(values...), cfg, reserve(t, cfg), rng.SeedKey(1))
 	require.NoError(t, err)
 	require.InDelta(t, 3, norms, 0.15)
 	require.InDelta(t, last, result.ClipNorm, 0.1*last)
@@ -153,7 +154,7 @@ func TestLaplaceFollowsItsLaw(t *testing.T) {
 	require.NoError(t, err)
 	observed := make([]float64, bins)
 	for run := range runs {
-		tr.release.key, tr.done = SeedKey(uint64(run)), 0
+		tr.release.key, tr.done = rng.SeedKey(uint64(run)), 0
 		_, err := tr.step(context.Background())
 		require.NoError(t, err)
 		p := distuv.Laplace{Mu: 0.625, Scale: clip * noise}.CDF(float64(tr.release.total[0]) / tr.release.grid.perUnit)
@@ -213,7 +214,7 @@ func TestAverage(t *testing.T) {
 	m, err := NewSoftmax(4, 3)
 	require.NoError(t, err)
 	cfg.Observe = func(Metrics) { optim.Average(average, m.Parameters(), 0.8) }
-	result, err := Train(context.Background(), m, d, cfg, reserve(t, cfg), SeedKey(1))
+	result, err := Train(context.Background(), m, d, cfg, reserve(t, cfg), rng.SeedKey(1))
 	require.NoError(t, err)
 	require.Len(t, result.Average, 15)
 	for j, v := range average {
@@ -221,7 +222,7 @@ func TestAverage(t *testing.T) {
 	}
 	require.NotEqual(t, m.Parameters(), result.Average)
 	cfg.AverageDecay = 0
-	_, result = trained(t, d, cfg, SeedKey(1))
+	_, result = trained(t, d, cfg, rng.SeedKey(1))
 	require.Nil(t, result.Average)
 }
 
@@ -259,7 +260,7 @@ func TestMetrics(t *testing.T) {
 		_, err := json.Marshal(at)
 		require.Error(t, err, "private metrics have no JSON form")
 	}
-	result, err := Train(context.Background(), predicting{m}, private, cfg, reserve(t, cfg), SeedKey(1))
+	result, err := Train(context.Background(), predicting{m}, private, cfg, reserve(t, cfg), rng.SeedKey(1))
 	require.NoError(t, err)
 	require.Equal(t, []int{7, 14, 21, 28, 30}, scored)
 	require.Equal(t, result.Diagnostics, counts)
@@ -275,7 +276,7 @@ func TestMetrics(t *testing.T) {
 
 	cfg.Public = clouds(10, 5)
 	r := reserve(t, cfg)
-	_, err = Train(context.Background(), m, private, cfg, r, SeedKey(1))
+	_, err = Train(context.Background(), m, private, cfg, r, rng.SeedKey(1))
 	require.ErrorContains(t, err, "Public")
 	require.NoError(t, r.Begin(cfg.Event(), ledger.Use{Relation: accountant.AddRemove}), "nothing was charged for it")
 }
@@ -290,7 +291,7 @@ func TestMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 		require.NoError(t, err)
 		tr, err := newTrainer(m, data, Config{SamplingProbability: q, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Workers: 1})
 		require.NoError(t, err)
-		tr.release.key = SeedKey(1)
+		tr.release.key = rng.SeedKey(1)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err = tr.step(context.Background())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/rng"
 )
 
 // doubled keeps every row as half of itself.
@@ -74,7 +75,7 @@ func TestTrainOnPackedRows(t *testing.T) {
 		model, err := NewSoftmax(7, 3)
 		require.NoError(t, err)
 		cfg := Config{SamplingProbability: 0.2, NoiseMultiplier: 1, ClipNorm: 1, Steps: 5, LearningRate: 1, Workers: workers}
-		_, err = Train(context.Background(), model, d, cfg, reserveEvent(t, cfg.Event()), SeedKey(1))
+		_, err = Train(context.Background(), model, d, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		return model.Parameters()
 	}
@@ -91,7 +92,7 @@ func TestPackedDataIsChecked(t *testing.T) {
 	plain, packed := packedSoftmax(2*MaxRows+10, 7)
 	model, err := NewSoftmax(7, 3)
 	require.NoError(t, err)
-	require.NoError(t, checkRun(model, packed, SeedKey(1)))
+	require.NoError(t, checkRun(model, packed, rng.SeedKey(1)))
 	for name, change := range map[string]func(d *Data){
 		"has rows in X and in Packed": func(d *Data) { d.X = plain.X },
 		"521 labels for 522 rows":     func(d *Data) { d.Y = d.Y[1:] },
@@ -102,10 +103,10 @@ func TestPackedDataIsChecked(t *testing.T) {
 	} {
 		d := packed
 		change(&d)
-		require.ErrorContains(t, checkRun(model, d, SeedKey(1)), name)
+		require.ErrorContains(t, checkRun(model, d, rng.SeedKey(1)), name)
 	}
 	cfg := Config{SamplingProbability: 0.2, NoiseMultiplier: 1, ClipNorm: 1, Steps: 5, LearningRate: 1, Public: packed, Observe: func(Metrics) {}}
-	_, err = Train(context.Background(), model, plain, cfg, nil, SeedKey(1))
+	_, err = Train(context.Background(), model, plain, cfg, nil, rng.SeedKey(1))
 	require.ErrorContains(t, err, "Config.Public is packed")
 	values, err := MeasureDistances(model, packed, []int{0, 1}, FlatClip(1), Batches)
 	require.NoError(t, err)
@@ -153,7 +154,7 @@ func TestWorkersKnowWhatTheyGetNext(t *testing.T) {
 		m := &expectingModel{Model: softmax}
 		tr, err := newTrainer(forRecords(m, packed), packed, cfg)
 		require.NoError(t, err)
-		tr.release.key = SeedKey(1)
+		tr.release.key = rng.SeedKey(1)
 		_, err = tr.step(context.Background())
 		require.NoError(t, err)
 		require.Len(t, m.given, len(m.expected))
@@ -166,7 +167,7 @@ func TestWorkersKnowWhatTheyGetNext(t *testing.T) {
 		m = &expectingModel{Model: softmax}
 		tr, err = newTrainer(forRecords(m, plain), plain, cfg)
 		require.NoError(t, err)
-		tr.release.key = SeedKey(1)
+		tr.release.key = rng.SeedKey(1)
 		_, err = tr.step(context.Background())
 		require.NoError(t, err)
 		require.Empty(t, m.expected)

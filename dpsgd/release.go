@@ -9,14 +9,14 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/internal/kernel"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/rng"
 )
 
 // release computes the private part of a step, and of [Sum]: the clipped sum of a random
 // batch on the grid, under exact discrete noise.
 type release struct {
-	key        Key
+	key        rng.Key
 	workers    int
 	records    int // public: see Config.Records
 	parameters int
@@ -31,7 +31,7 @@ type release struct {
 	sum    *summer
 	banded *banded // nil where the noise of steps is independent
 	total  []int64 // the sum, then sum plus noise, in units; the count is last
-	fresh  Key     // of the noise that read adds to total; none once it has
+	fresh  rng.Key // of the noise that read adds to total; none once it has
 	step   uint64  // that total is of
 
 	scratch []*scratch // of goroutines
@@ -195,7 +195,7 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 // differ: a processor that rounds in another way, another version, a Worker that does not
 // match its Fingerprint. If the noise depended on the step alone, the difference of two
 // such sums would be bare.
-func (r *release) noiseKey(step uint64) Key {
+func (r *release) noiseKey(step uint64) rng.Key {
 	hasher := newHasher(r.key.Derive("hash of sum", step).Stream())
 	hashes := make([]byte, hashSize*spansOf(len(r.total)))
 	spans(r.workers, len(r.total), func(_, i, low, high int) {
@@ -278,7 +278,7 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 			low += len(noise)
 		}
 	})
-	r.fresh = Key{}
+	r.fresh = rng.Key{}
 	for _, s := range r.scratch {
 		if s != nil {
 			s.streams = nil

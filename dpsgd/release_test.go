@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // addNoise adds the noise of a step to total.
@@ -25,7 +25,7 @@ func noiseOf(t *testing.T, sum []int64) []int64 {
 	t.Helper()
 	r, err := newRelease(toy{parameter: make([]float32, len(sum))}, column(1), setting{probability: 1, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 2)
 	require.NoError(t, err)
-	r.key = SeedKey(1)
+	r.key = rng.SeedKey(1)
 	r.total = slices.Clone(sum)
 	addNoise(r, 3)
 	for i, v := range sum {
@@ -65,7 +65,7 @@ func TestBlocksComeFromThePublicNumber(t *testing.T) {
 	sum := func(records int) float64 {
 		cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Records: records}
 		m := toy{parameter: []float32{0}}
-		_, err := Train(context.Background(), m, column(1, 1), cfg, reserve(t, cfg), SeedKey(1))
+		_, err := Train(context.Background(), m, column(1, 1), cfg, reserve(t, cfg), rng.SeedKey(1))
 		require.NoError(t, err)
 		return float64(m.parameter[0])
 	}
@@ -96,12 +96,12 @@ func TestAWorkerThatAddsTooMuchReleasesNothing(t *testing.T) {
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1}
 	for _, add := range []float32{2.001, float32(math.Inf(-1)), float32(math.NaN())} {
 		m := tooMuch{toy: toy{parameter: []float32{0.5}}, add: add}
-		_, err := Train(context.Background(), m, column(1, 1), cfg, reserve(t, cfg), SeedKey(1))
+		_, err := Train(context.Background(), m, column(1, 1), cfg, reserve(t, cfg), rng.SeedKey(1))
 		require.ErrorContains(t, err, "second obligation", "%v", add)
 		require.Equal(t, float32(0.5), m.parameter[0])
 	}
 	m := tooMuch{toy: toy{parameter: []float32{0.5}}, add: 2}
-	_, err := Train(context.Background(), m, column(1, 1), cfg, reserve(t, cfg), SeedKey(1))
+	_, err := Train(context.Background(), m, column(1, 1), cfg, reserve(t, cfg), rng.SeedKey(1))
 	require.NoError(t, err)
 }
 
@@ -114,21 +114,21 @@ func TestWhatCannotBeTrainedIsNotCharged(t *testing.T) {
 	nan := float32(math.NaN())
 	for want, run := range map[string]func(*ledger.Reservation) error{
 		"parameter 0 of the model is not finite": func(r *ledger.Reservation) error {
-			_, err := Train(context.Background(), toy{parameter: []float32{nan}}, column(1), cfg, r, SeedKey(1))
+			_, err := Train(context.Background(), toy{parameter: []float32{nan}}, column(1), cfg, r, rng.SeedKey(1))
 			return err
 		},
 		"no parameters": func(r *ledger.Reservation) error {
-			_, err := Train(context.Background(), toy{}, column(1), cfg, r, SeedKey(1))
+			_, err := Train(context.Background(), toy{}, column(1), cfg, r, rng.SeedKey(1))
 			return err
 		},
 		"row 0 has a value that is not finite": func(r *ledger.Reservation) error {
-			_, err := Train(context.Background(), toy{parameter: []float32{0}}, column(1), scored, r, SeedKey(1))
+			_, err := Train(context.Background(), toy{parameter: []float32{0}}, column(1), scored, r, rng.SeedKey(1))
 			return err
 		},
 	} {
 		r := reserve(t, cfg)
 		require.ErrorContains(t, run(r), want)
-		_, err := Train(context.Background(), toy{parameter: []float32{0}}, column(1), cfg, r, SeedKey(1))
+		_, err := Train(context.Background(), toy{parameter: []float32{0}}, column(1), cfg, r, rng.SeedKey(1))
 		require.NoError(t, err, want)
 	}
 }
@@ -147,7 +147,7 @@ func TestSpansMeetOtherNoise(t *testing.T) {
 	law, err := rng.NewDiscreteGaussian(1 << minGridBits)
 	require.NoError(t, err)
 	const spans = 3
-	r := &release{key: SeedKey(1), workers: 1, noise: law, parameters: spans * spanLength, total: make([]int64, spans*spanLength), scratch: make([]*scratch, spans)}
+	r := &release{key: rng.SeedKey(1), workers: 1, noise: law, parameters: spans * spanLength, total: make([]int64, spans*spanLength), scratch: make([]*scratch, spans)}
 	addNoise(r, 0)
 	for i := range spans {
 		for j := range i {
@@ -167,7 +167,7 @@ func TestStepsMeetOtherSamplesAndNoise(t *testing.T) {
 	records := make([]float32, 300)
 	r, err := newRelease(toy{parameter: make([]float32, 8)}, column(records...), setting{probability: 0.3, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 1)
 	require.NoError(t, err)
-	r.key = SeedKey(1)
+	r.key = rng.SeedKey(1)
 	noise, samples := map[int64]bool{}, map[string]bool{}
 	const steps = 5
 	for step := range uint64(steps) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/internal/parallel"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // sampler says which records are in the batch of a step, and which block each joins, by
@@ -12,7 +12,7 @@ import (
 type sampler interface {
 	// draw appends those from record low up to high, in ascending order. They are those of
 	// one part; parts are drawn by several goroutines at a time.
-	draw(dst []pick, part, low, high int, key Key, step int) []pick
+	draw(dst []pick, part, low, high int, key rng.Key, step int) []pick
 }
 
 // poisson draws every step by itself.
@@ -22,7 +22,7 @@ type poisson struct {
 }
 
 // draw implements sampler.
-func (p poisson) draw(dst []pick, part, low, high int, key Key, step int) []pick {
+func (p poisson) draw(dst []pick, part, low, high int, key rng.Key, step int) []pick {
 	s := key.Derive("sample", uint64(step)).Derive("part", uint64(part)).Stream()
 	p.include.Among(high-low, s, func(i int) {
 		dst = append(dst, pick{low + i, int(s.Uint64N(uint64(p.blocks)))})
@@ -63,7 +63,7 @@ func newBatcher(s Sampling, probability float64, start, records, blocks int) *ba
 }
 
 // draw makes the batch of a step from the run's key.
-func (b *batcher) draw(workers int, key Key, step int) {
+func (b *batcher) draw(workers int, key rng.Key, step int) {
 	parallel.Each(workers, len(b.picked), func(_, part int) {
 		low := part * drawLength
 		b.picked[part] = b.sampler.draw(b.picked[part][:0], part, low, min(low+drawLength, b.records), key, step)

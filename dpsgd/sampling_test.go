@@ -11,10 +11,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 // stepsOf returns, for every record, the steps it is in, of a run of this many steps.
-func stepsOf(b *batcher, key Key, steps int) [][]int {
+func stepsOf(b *batcher, key rng.Key, steps int) [][]int {
 	in := make([][]int, b.records)
 	for step := range steps {
 		b.draw(2, key, step)
@@ -61,7 +62,7 @@ func TestRecordsOfTwoPartsAreIndependent(t *testing.T) {
 		{"turns", cycle(7), 1.0 / 7, 7}, // taken for certain
 		{"coins of a turn", cycle(1), 0.5, 3},
 	} {
-		in := stepsOf(newBatcher(x.sampling, x.q, 0, 2*drawLength, 3), SeedKey(5), x.steps)
+		in := stepsOf(newBatcher(x.sampling, x.q, 0, 2*drawLength, 3), rng.SeedKey(5), x.steps)
 		mask := func(record int) (m int) {
 			for _, step := range in[record] {
 				m |= 1 << step
@@ -98,7 +99,7 @@ func TestAllocationTakesKStepsOfEveryEpoch(t *testing.T) {
 	n := len(subsets)
 	one, pairs, rows := make([]float64, n), make([]float64, n*n), make([]float64, n*n)
 	last := 0
-	for r, in := range stepsOf(b, SeedKey(1), epochs*steps) {
+	for r, in := range stepsOf(b, rng.SeedKey(1), epochs*steps) {
 		require.Len(t, in, epochs*per)
 		before := 0
 		for e := range epochs {
@@ -121,7 +122,7 @@ func TestAllocationTakesKStepsOfEveryEpoch(t *testing.T) {
 	fits(t, rows)
 	blocks := make([]float64, b.blocks*2)
 	for step := range 4 * steps {
-		b.draw(1, SeedKey(2), step)
+		b.draw(1, rng.SeedKey(2), step)
 		for k := range b.blocks {
 			require.True(t, slices.IsSorted(b.block(k)))
 			blocks[step%2*b.blocks+k] += float64(len(b.block(k)))
@@ -137,7 +138,7 @@ func TestBallsStayInTheirBins(t *testing.T) {
 	b := newBatcher(bins(steps), 0, 0, records, 4)
 	counts, neighbours := make([]float64, steps), make([]float64, steps*steps)
 	last := 0
-	for r, in := range stepsOf(b, SeedKey(3), epochs*steps) {
+	for r, in := range stepsOf(b, rng.SeedKey(3), epochs*steps) {
 		require.Len(t, in, epochs)
 		for e := range epochs {
 			require.Equal(t, in[0]+e*steps, in[e])
@@ -150,14 +151,14 @@ func TestBallsStayInTheirBins(t *testing.T) {
 	}
 	fits(t, counts)
 	fits(t, neighbours)
-	b.draw(1, SeedKey(3), 0)
+	b.draw(1, rng.SeedKey(3), 0)
 	first := slices.Clone(b.block(0))
-	b.draw(1, SeedKey(3), steps)
+	b.draw(1, rng.SeedKey(3), steps)
 	require.NotEqual(t, first, b.block(0))
 }
 
 // shuffled draws what is not offered: a permutation cut into batches of equal size.
-func shuffled(records, steps int, key Key) [][]int {
+func shuffled(records, steps int, key rng.Key) [][]int {
 	order, in := make([]int, records), make([][]int, records)
 	key.Stream().Perm(order)
 	for i, r := range order {
@@ -197,11 +198,11 @@ func TestBatchSizesAreRandom(t *testing.T) {
 	const records, steps, epochs, limit = 20, 5, 4000, 4.5
 	for _, s := range []Sampling{allocation(steps, 1), bins(steps)} {
 		b := newBatcher(s, 0, 0, records, 1)
-		sizes, together := company(func(e int) [][]int { return stepsOf(b, SeedKey(uint64(e)), steps) }, records, steps, epochs)
+		sizes, together := company(func(e int) [][]int { return stepsOf(b, rng.SeedKey(uint64(e)), steps) }, records, steps, epochs)
 		require.Less(t, math.Abs(sizes), limit, s.Scheme)
 		require.Less(t, math.Abs(together), limit, s.Scheme)
 	}
-	sizes, together := company(func(e int) [][]int { return shuffled(records, steps, SeedKey(uint64(e))) }, records, steps, epochs)
+	sizes, together := company(func(e int) [][]int { return shuffled(records, steps, rng.SeedKey(uint64(e))) }, records, steps, epochs)
 	require.Less(t, sizes, -5*limit)
 	require.Less(t, together, -2*limit)
 }
@@ -214,8 +215,8 @@ func TestARecordsStepsAreItsOwn(t *testing.T) {
 		for _, gone := range []int{1, 4} { // four empty a part
 			whole, part := newBatcher(s, 0, 0, records, 3), newBatcher(s, 0, 0, records-gone, 3)
 			for step := range 3 * steps {
-				whole.draw(1, SeedKey(7), step)
-				part.draw(3, SeedKey(7), step)
+				whole.draw(1, rng.SeedKey(7), step)
+				part.draw(3, rng.SeedKey(7), step)
 				for k := range 3 {
 					rest := slices.DeleteFunc(slices.Clone(whole.block(k)), func(r int) bool { return r >= records-gone })
 					require.True(t, slices.Equal(rest, part.block(k)))
@@ -232,12 +233,12 @@ func TestEpochsAreDrawnInAnyOrder(t *testing.T) {
 		through := newBatcher(s, 0, 3, 100, 2)
 		distinct := map[string]bool{}
 		for step := 3; step < 15; step++ {
-			through.draw(1, SeedKey(1), step)
+			through.draw(1, rng.SeedKey(1), step)
 			again := newBatcher(s, 0, 3, 100, 2)
-			again.draw(1, SeedKey(1), step)
+			again.draw(1, rng.SeedKey(1), step)
 			require.Equal(t, through.rows, again.rows)
 			distinct[fmt.Sprint(slices.Sorted(slices.Values(again.rows)))] = true
-			again.draw(1, SeedKey(2), step)
+			again.draw(1, rng.SeedKey(2), step)
 			require.NotEqual(t, through.rows, again.rows, "another key")
 		}
 		require.Len(t, distinct, map[Scheme]int{Allocation: 12, BallsInBins: 4}[s.Scheme])
@@ -254,17 +255,17 @@ func TestWordsAreScaledWithoutBias(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, n-1, v)
 	}
-	w, want := newWords(SeedKey(1)), SeedKey(1).Stream()
+	w, want := newWords(rng.SeedKey(1)), rng.SeedKey(1).Stream()
 	for _, n := range []uint64{5, 1 << 40, 5, 11} {
 		require.Equal(t, firstOf(scaled(want.Uint64(), n)), w.below(n))
 	}
-	large, plain := newWords(SeedKey(2)), SeedKey(2).Stream()
+	large, plain := newWords(rng.SeedKey(2)), rng.SeedKey(2).Stream()
 	drawn := 0
 	for i := range uint64(50) { // more than a quarter of the words is refused
 		v, ok := scaled(plain.Uint64(), 3<<62-1)
 		if !ok {
 			drawn++
-			v = SeedKey(2).Derive("again", i+1).Stream().Uint64N(3<<62 - 1)
+			v = rng.SeedKey(2).Derive("again", i+1).Stream().Uint64N(3<<62 - 1)
 		}
 		require.Equal(t, v, large.below(3<<62-1))
 	}
@@ -443,7 +444,7 @@ func TestTrainingByEpochs(t *testing.T) {
 		cfg.SamplingProbability, cfg.Sampling = 0, s
 		require.Zero(t, cfg.Steps%s.EpochSteps)
 		for _, data := range []Data{d, units} {
-			model, got := trained(t, data, cfg, SeedKey(5))
+			model, got := trained(t, data, cfg, rng.SeedKey(5))
 			require.Equal(t, cfg.Event(), got.Event)
 			require.Equal(t, int64(data.Records()*cfg.Steps/s.EpochSteps*s.perEpoch()), got.Diagnostics.Sampled, "exact, unlike Poisson's")
 			require.Greater(t, accuracy(t, model, d), 0.9)
@@ -452,7 +453,7 @@ func TestTrainingByEpochs(t *testing.T) {
 		poisson.SamplingProbability = cfg.Probability()
 		model, err := NewSoftmax(d.X.Cols, 3)
 		require.NoError(t, err)
-		_, err = Train(t.Context(), model, d, cfg, reserve(t, poisson), SeedKey(5))
+		_, err = Train(t.Context(), model, d, cfg, reserve(t, poisson), rng.SeedKey(5))
 		require.ErrorContains(t, err, "not reserved")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
 )
 
@@ -14,7 +15,7 @@ func moves(t *testing.T, cfg Config) []float64 {
 	m := toy{make([]float32, 1)}
 	var at []float64
 	cfg.Observe = func(Metrics) { at = append(at, float64(m.parameter[0])) }
-	_, err := Train(t.Context(), m, column(0, 0), cfg, reserve(t, cfg), SeedKey(1))
+	_, err := Train(t.Context(), m, column(0, 0), cfg, reserve(t, cfg), rng.SeedKey(1))
 	require.NoError(t, err)
 	for i := len(at) - 1; i > 0; i-- {
 		at[i] -= at[i-1]
@@ -67,7 +68,7 @@ func TestGaussianDraws(t *testing.T) {
 func TestSumsOfOtherSettingsMeetOtherNoise(t *testing.T) {
 	base := SumConfig{ClipNorm: 1, NoiseMultiplier: 4, Records: 2}
 	released := func(cfg SumConfig) float64 {
-		r, err := Sum(t.Context(), toy{make([]float32, 1)}, column(0, 0), cfg, reserveEvent(t, cfg.Event()), SeedKey(1))
+		r, err := Sum(t.Context(), toy{make([]float32, 1)}, column(0, 0), cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		return r.Sum[0] / (cfg.ClipNorm * cfg.NoiseMultiplier)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/rng"
 )
 
 // SumConfig says how to release the sum of the contributions of all records.
@@ -61,7 +62,7 @@ type SumResult struct {
 //
 // The reservation must be for cfg.Event() and unused. It is used up when Sum starts, even
 // if Sum then fails. The same key, data, configuration and model give the same sum.
-func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key Key) (SumResult, error) {
+func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key rng.Key) (SumResult, error) {
 	if err := cfg.Validate(); err != nil {
 		return SumResult{}, err
 	}
@@ -91,7 +92,7 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 }
 
 // checkRun returns an error for what is missing, before anything is charged.
-func checkRun(model Model, data Data, key Key) error {
+func checkRun(model Model, data Data, key rng.Key) error {
 	if key.IsZero() {
 		return errors.New("dpsgd: the key is missing: make one with NewKey")
 	}
@@ -112,7 +113,7 @@ func checkRun(model Model, data Data, key Key) error {
 // begin uses the reservation. The event is of continuous noise, and what is drawn is integer
 // noise: its Rényi divergences are no larger, but it has a loss distribution of its own. It
 // returns an error if the reservation is not for the event.
-func begin(event accountant.Event, reservation *ledger.Reservation, key Key) error {
+func begin(event accountant.Event, reservation *ledger.Reservation, key rng.Key) error {
 	if err := reservation.Begin(event, ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}); err != nil {
 		return fmt.Errorf("dpsgd: %w", err)
 	}

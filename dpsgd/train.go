@@ -10,17 +10,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd/optim"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
-
-// Key is the secret from which all randomness of a run derives.
-type Key = rng.Key
-
-// NewKey draws a key from the operating system. What it trains may be released.
-func NewKey() (Key, error) { return rng.NewKey() }
-
-// SeedKey returns a repeatable key for experiments. Nothing it trains may be released.
-func SeedKey(seed uint64) Key { return rng.SeedKey(seed) }
 
 // Result describes a finished run.
 type Result struct {
@@ -49,7 +40,7 @@ type Result struct {
 // The same key, data, configuration and initial parameters give the same model, bit for bit
 // on machines of one kind. When ctx ends, Train returns its error. The model then holds the
 // iterate of a finished step, and the charge covers it.
-func Train(ctx context.Context, model Model, data Data, cfg Config, reservation *ledger.Reservation, key Key) (Result, error) {
+func Train(ctx context.Context, model Model, data Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err
 	}
@@ -132,7 +123,7 @@ func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
 }
 
 // start uses the reservation and derives the run's key.
-func (t *trainer) start(reservation *ledger.Reservation, key Key) error {
+func (t *trainer) start(reservation *ledger.Reservation, key rng.Key) error {
 	if t.cfg.NonPrivate {
 		if reservation != nil {
 			return errors.New("dpsgd: non-private training takes no reservation: no budget covers it")
@@ -203,7 +194,7 @@ func (t *trainer) descend(expected, rate float64) bool {
 	return !slices.Contains(diverged, true)
 }
 
-func (t *trainer) result(key Key) Result {
+func (t *trainer) result(key rng.Key) Result {
 	r := Result{
 		Event: t.cfg.Event(), Steps: t.done, ClipNorm: t.clip.Norm(),
 		Releasable: key.Releasable() && !t.cfg.NonPrivate, Diagnostics: t.counts,

@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/rng"
 )
 
 func reserve(t testing.TB, cfg Config) *ledger.Reservation { return reserveEvent(t, cfg.Event()) }
@@ -85,7 +86,7 @@ func TestModelsOfOtherSettingsMeetOtherNoise(t *testing.T) {
 		var out [2]float64
 		for i, weight := range []float32{1, 0.5} {
 			m := weighted{toy{make([]float32, 1)}, weight, tell}
-			_, err := Train(context.Background(), m, data, cfg, reserve(t, cfg), SeedKey(3))
+			_, err := Train(context.Background(), m, data, cfg, reserve(t, cfg), rng.SeedKey(3))
 			require.NoError(t, err)
 			out[i] = float64(m.parameter[0])
 		}
@@ -114,7 +115,7 @@ func TestStepsDivideByTheExpectedSize(t *testing.T) {
 		if !cfg.NonPrivate {
 			r = reserve(t, cfg)
 		}
-		result, err := Train(context.Background(), m, constant(records, value), cfg, r, SeedKey(1))
+		result, err := Train(context.Background(), m, constant(records, value), cfg, r, rng.SeedKey(1))
 		require.NoError(t, err)
 		sampled := float64(result.Diagnostics.Sampled)
 		require.Greater(t, math.Abs(sampled-records/2), 3.0, "a batch of about the expected size shows nothing")
@@ -128,7 +129,7 @@ func TestStepsDivideByTheExpectedSize(t *testing.T) {
 func TestOtherSettingsDrawOtherSamples(t *testing.T) {
 	sampled := func(rate float64) int64 {
 		cfg := Config{SamplingProbability: 0.5, NoiseMultiplier: 5, ClipNorm: 1, Steps: 3, LearningRate: rate}
-		result, err := Train(context.Background(), toy{make([]float32, 1)}, constant(10000, 0), cfg, reserve(t, cfg), SeedKey(4))
+		result, err := Train(context.Background(), toy{make([]float32, 1)}, constant(10000, 0), cfg, reserve(t, cfg), rng.SeedKey(4))
 		require.NoError(t, err)
 		return int64(result.Diagnostics.Sampled)
 	}
@@ -136,7 +137,7 @@ func TestOtherSettingsDrawOtherSamples(t *testing.T) {
 	require.NotEqual(t, sampled(1), sampled(2))
 }
 
-func trained(t *testing.T, d Data, cfg Config, key Key) (*Softmax, Result) {
+func trained(t *testing.T, d Data, cfg Config, key rng.Key) (*Softmax, Result) {
 	m, err := NewSoftmax(d.X.Cols, 3)
 	require.NoError(t, err)
 	var r *ledger.Reservation
@@ -150,7 +151,7 @@ func trained(t *testing.T, d Data, cfg Config, key Key) (*Softmax, Result) {
 
 func TestTrainingLearns(t *testing.T) {
 	d := clouds(3000, 6)
-	m, result := trained(t, d, usual, SeedKey(1))
+	m, result := trained(t, d, usual, rng.SeedKey(1))
 	require.Greater(t, accuracy(t, m, d), 0.95)
 	require.Equal(t, 30, result.Steps)
 	require.Equal(t, usual.Event(), result.Event)
@@ -159,7 +160,7 @@ func TestTrainingLearns(t *testing.T) {
 	require.Zero(t, result.Diagnostics.NonFinite)
 
 	baseline := Config{SamplingProbability: 0.1, ClipNorm: math.Inf(1), Steps: 30, LearningRate: 1, NonPrivate: true}
-	m, result = trained(t, d, baseline, SeedKey(1))
+	m, result = trained(t, d, baseline, rng.SeedKey(1))
 	require.Greater(t, accuracy(t, m, d), 0.97)
 	require.Equal(t, accountant.NonPrivate{}, result.Event)
 	require.Zero(t, result.Diagnostics.Clipped)
@@ -171,22 +172,22 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	d := clouds(3000, 37)
 	for _, cfg := range []Config{usual, {SamplingProbability: 0.5, ClipNorm: 1, Steps: 5, LearningRate: 1, NonPrivate: true}} {
 		cfg.Workers = 1
-		want, _ := trained(t, d, cfg, SeedKey(1))
+		want, _ := trained(t, d, cfg, rng.SeedKey(1))
 		for _, workers := range []int{2, 3, 7, 40, 0} {
 			cfg.Workers = workers
-			got, _ := trained(t, d, cfg, SeedKey(1))
+			got, _ := trained(t, d, cfg, rng.SeedKey(1))
 			require.Equal(t, want.Parameters(), got.Parameters(), "%d workers", workers)
 		}
-		other, _ := trained(t, d, cfg, SeedKey(2))
+		other, _ := trained(t, d, cfg, rng.SeedKey(2))
 		require.NotEqual(t, want.Parameters(), other.Parameters())
 	}
 }
 
 func TestOnlyACryptographicKeyIsReleasable(t *testing.T) {
 	d := clouds(100, 4)
-	_, seeded := trained(t, d, usual, SeedKey(1))
+	_, seeded := trained(t, d, usual, rng.SeedKey(1))
 	require.False(t, seeded.Releasable)
-	key, err := NewKey()
+	key, err := rng.NewKey()
 	require.NoError(t, err)
 	_, secret := trained(t, d, usual, key)
 	require.True(t, secret.Releasable)
@@ -200,16 +201,16 @@ func TestOnlyACryptographicKeyIsReleasable(t *testing.T) {
 func TestNoiseIsNeverMetTwice(t *testing.T) {
 	cfg := Config{SamplingProbability: 0x1p-60, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1e-10}
 	d := clouds(50, 4)
-	first, _ := trained(t, d, cfg, SeedKey(1))
-	again, _ := trained(t, d, cfg, SeedKey(1))
+	first, _ := trained(t, d, cfg, rng.SeedKey(1))
+	again, _ := trained(t, d, cfg, rng.SeedKey(1))
 	require.Equal(t, first.Parameters(), again.Parameters())
 
 	d.X.Data[17] = math.Nextafter32(d.X.Data[17], 9)
-	changed, _ := trained(t, d, cfg, SeedKey(1))
+	changed, _ := trained(t, d, cfg, rng.SeedKey(1))
 	require.NotEqual(t, first.Parameters(), changed.Parameters())
 	d = clouds(50, 4)
 	d.Y[3] = (d.Y[3] + 1) % 3
-	relabelled, _ := trained(t, d, cfg, SeedKey(1))
+	relabelled, _ := trained(t, d, cfg, rng.SeedKey(1))
 	require.NotEqual(t, first.Parameters(), relabelled.Parameters())
 	longer := cfg
 	longer.Steps = 2
@@ -221,7 +222,7 @@ func TestNoiseIsNeverMetTwice(t *testing.T) {
 			firstStep = append(firstStep, m.Parameters()...)
 		}
 	}
-	_, err = Train(context.Background(), m, clouds(50, 4), longer, reserve(t, longer), SeedKey(1))
+	_, err = Train(context.Background(), m, clouds(50, 4), longer, reserve(t, longer), rng.SeedKey(1))
 	require.NoError(t, err)
 	require.NotEqual(t, first.Parameters(), firstStep)
 }
@@ -231,7 +232,7 @@ func TestTrainChargesFirst(t *testing.T) {
 	m, err := NewSoftmax(4, 3)
 	require.NoError(t, err)
 	train := func(cfg Config, r *ledger.Reservation) error {
-		_, err := Train(context.Background(), m, d, cfg, r, SeedKey(1))
+		_, err := Train(context.Background(), m, d, cfg, r, rng.SeedKey(1))
 		return err
 	}
 	require.ErrorIs(t, train(usual, nil), ledger.ErrNotReserved)
@@ -285,12 +286,12 @@ func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
 		"columns":   clouds(10, 5),
 	} {
 		r := reserve(t, usual)
-		_, err := Train(context.Background(), m, d, usual, r, SeedKey(1))
+		_, err := Train(context.Background(), m, d, usual, r, rng.SeedKey(1))
 		require.ErrorContains(t, err, name)
-		_, err = Train(context.Background(), m, good, usual, r, SeedKey(1))
+		_, err = Train(context.Background(), m, good, usual, r, rng.SeedKey(1))
 		require.NoError(t, err, "a refused run uses no reservation")
 	}
-	_, err = Train(context.Background(), m, good, usual, reserve(t, usual), Key{})
+	_, err = Train(context.Background(), m, good, usual, reserve(t, usual), rng.Key{})
 	require.ErrorContains(t, err, "key")
 }
 
@@ -301,7 +302,7 @@ func TestGradientsThatAreNotFiniteCountAsZero(t *testing.T) {
 	}
 	cfg := usual
 	cfg.SamplingProbability = 1
-	_, result := trained(t, d, cfg, SeedKey(1))
+	_, result := trained(t, d, cfg, rng.SeedKey(1))
 	require.Equal(t, int64(20*cfg.Steps), result.Diagnostics.NonFinite)
 }
 
@@ -319,7 +320,7 @@ func TestTrainStops(t *testing.T) {
 			cancel()
 		}
 	}
-	_, err = Train(ctx, m, d, cfg, reserve(t, cfg), SeedKey(1))
+	_, err = Train(ctx, m, d, cfg, reserve(t, cfg), rng.SeedKey(1))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, last, m.Parameters(), "the iterate of the last finished step")
 }
@@ -330,7 +331,7 @@ func TestParametersThatOverflowAreAnError(t *testing.T) {
 	cfg := usual
 	cfg.LearningRate, cfg.ClipNorm = 0x1p60, 0x1p40
 	cfg.Optimizer.Momentum, cfg.Steps, cfg.SamplingProbability = 0.99, 200, 0x1p-64
-	_, err = Train(context.Background(), m, clouds(10, 4), cfg, reserve(t, cfg), SeedKey(1))
+	_, err = Train(context.Background(), m, clouds(10, 4), cfg, reserve(t, cfg), rng.SeedKey(1))
 	require.ErrorContains(t, err, "LearningRate")
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 // unitsOf returns rows of one column, a list for each unit.
@@ -200,7 +201,7 @@ func TestUnitsTrain(t *testing.T) {
 	train := func(d Data, cfg Config, ctx context.Context) (*Softmax, error) {
 		m, err := NewSoftmax(6, 3)
 		require.NoError(t, err)
-		_, err = Train(ctx, m, d, cfg, reserve(t, cfg), SeedKey(1))
+		_, err = Train(ctx, m, d, cfg, reserve(t, cfg), rng.SeedKey(1))
 		return m, err
 	}
 	want, err := train(d, cfg, t.Context())
@@ -239,7 +240,7 @@ func TestUnitsTrain(t *testing.T) {
 func TestSumOfUnits(t *testing.T) {
 	cfg := SumConfig{ClipNorm: 1, NoiseMultiplier: 0x1p-10}
 	data := unitsOf([]float32{0.25, 0.75}, []float32{9, 9, 9}, []float32{-0.25})
-	result, err := Sum(t.Context(), toy{make([]float32, 1)}, data, cfg, reserveEvent(t, cfg.Event()), SeedKey(1))
+	result, err := Sum(t.Context(), toy{make([]float32, 1)}, data, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(1))
 	require.NoError(t, err)
 	require.InDelta(t, 1.25, result.Sum[0], 6*0x1p-10)
 }
@@ -254,7 +255,7 @@ func TestUnitsAreRefused(t *testing.T) {
 		many.Ends = ends
 		cfg := SumConfig{ClipNorm: 1, NoiseMultiplier: 1}
 		r := reserveEvent(t, cfg.Event())
-		_, err := Sum(t.Context(), toy{make([]float32, 1)}, many, cfg, r, SeedKey(1))
+		_, err := Sum(t.Context(), toy{make([]float32, 1)}, many, cfg, r, rng.SeedKey(1))
 		require.ErrorContains(t, err, "record", name)
 	}
 	many.Ends = []int{MaxRows, MaxRows + 2}

@@ -8,24 +8,25 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestTrainFitsItsLedger checks the relation. The event of DP-SGD is for a record added or
 // removed. Replacing one costs more, so a ledger of that relation does not take the charge.
 func TestTrainFitsItsLedger(t *testing.T) {
-	secret, err := NewKey()
+	secret, err := rng.NewKey()
 	require.NoError(t, err)
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 50, ClipNorm: 1, Steps: 1, LearningRate: 1}
 	for name, c := range map[string]struct {
 		relation accountant.Relation
 		noise    ledger.Noise
-		key      Key
+		key      rng.Key
 		fits     bool
 	}{
 		"add_remove":  {accountant.AddRemove, ledger.SecretNoise, secret, true},
 		"replace_one": {accountant.ReplaceOne, ledger.SecretNoise, secret, false},
-		"seed":        {accountant.AddRemove, ledger.SecretNoise, SeedKey(1), false},
-		"experiment":  {accountant.AddRemove, ledger.SeededNoise, SeedKey(1), true},
+		"seed":        {accountant.AddRemove, ledger.SecretNoise, rng.SeedKey(1), false},
+		"experiment":  {accountant.AddRemove, ledger.SeededNoise, rng.SeedKey(1), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: c.relation, Epsilon: 1e9, Delta: 1e-5, Noise: c.noise})
@@ -53,7 +54,7 @@ func TestTrainFitsItsLedger(t *testing.T) {
 // of what a replaced record costs. So it is the release that refuses, before it reads a
 // record.
 func TestReleasesRefuseReplacedRecords(t *testing.T) {
-	key, err := NewKey()
+	key, err := rng.NewKey()
 	require.NoError(t, err)
 	sum := SumConfig{ClipNorm: 1, NoiseMultiplier: 2}
 	laplace := Config{SamplingProbability: 1, NoiseMultiplier: 2, ClipNorm: 1, Steps: 1, LearningRate: 1, Laplace: true}

@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -142,13 +143,13 @@ func (asked) AskBatch(uint64, []aggregate.Histogram) ([]aggregate.Answer, error)
 func (asked) Releasable() bool { return false }
 
 // keyed is a mechanism that tells the key of its session.
-type keyed struct{ key *aggregate.Key }
+type keyed struct{ key *rng.Key }
 
 func (m keyed) Event() accountant.Event { return accountant.GNMax{Sigma: 100, Discrete: true} }
 
 func (m keyed) Law(aggregate.Histogram) (aggregate.Law, error) { return aggregate.Law{}, nil }
 
-func (m keyed) Start(_ *ledger.Reservation, key aggregate.Key) (aggregate.Session, error) {
+func (m keyed) Start(_ *ledger.Reservation, key rng.Key) (aggregate.Session, error) {
 	*m.key = key
 	return asked{}, nil
 }
@@ -156,7 +157,7 @@ func (m keyed) Start(_ *ledger.Reservation, key aggregate.Key) (aggregate.Sessio
 // Noise is that of the votes: were it the same for two vote matrices under one key, the
 // difference of two answers would be that of the counts, without noise.
 func TestOtherVotesHaveOtherNoise(t *testing.T) {
-	keyOf := func(vote, seed int, epsilon float64) aggregate.Key {
+	keyOf := func(vote, seed int, epsilon float64) rng.Key {
 		cfg, err := config(t, t.TempDir()).withDefaults()
 		require.NoError(t, err)
 		require.NoError(t, os.MkdirAll(filepath.Join(cfg.Dir, "private", "ledger"), 0o700))
@@ -165,7 +166,7 @@ func TestOtherVotesHaveOtherNoise(t *testing.T) {
 		for teacher, label := range []int{0, 1, vote} {
 			m.Set(0, teacher, label)
 		}
-		var key aggregate.Key
+		var key rng.Key
 		v := votingPlan{Mechanism: keyed{&key}}
 		at := point{Config: cfg, epsilon: epsilon}
 		_, err = at.release(t.Context(), v, poll{queries: []int{0}, rows: []int{0}, ensemble: &ensemble{votes: m}}, GNMax, seed)

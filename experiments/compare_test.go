@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/rng"
 )
 
 // blobs is an easy task: three Gaussian clouds in six dimensions.
@@ -43,7 +43,7 @@ func blobs(private, pool, test int) dataset.Task {
 
 func config(t *testing.T, dir string) Config {
 	t.Helper()
-	return Config{Task: blobs(3000, 400, 300), Epsilons: []float64{2}, Delta: 1e-5, Key: aggregate.SeedKey(7), Dir: dir, Workers: 2}
+	return Config{Task: blobs(3000, 400, 300), Epsilons: []float64{2}, Delta: 1e-5, Key: rng.SeedKey(7), Dir: dir, Workers: 2}
 }
 
 // TestStabilityMethodsAreRunWhenNamed: same budget, votes and student; an interrupted

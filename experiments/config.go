@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/golearn"
 )
@@ -97,7 +97,7 @@ type Config struct {
 	Bayes *recipe.Bayes
 
 	// Key is the secret all randomness derives from.
-	Key aggregate.Key
+	Key rng.Key
 	// Dir keeps votes, checkpoints and ledgers, so that an interrupted run goes
 	// on where it stopped. It must exist.
 	Dir string

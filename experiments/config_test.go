@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/rng"
 )
 
 func TestCompareRefusesBadConfigs(t *testing.T) {
@@ -24,7 +24,7 @@ func TestCompareRefusesBadConfigs(t *testing.T) {
 		"twice":        {func(c *Config) { c.Epsilons = []float64{2, 1, 2} }, "twice"},
 		"delta 1/n":    {func(c *Config) { c.Delta = 1.0 / 3000 }, "one over the number"},
 		"delta NaN":    {func(c *Config) { c.Delta = math.NaN() }, "delta"},
-		"no key":       {func(c *Config) { c.Key = aggregate.Key{} }, "Key"},
+		"no key":       {func(c *Config) { c.Key = rng.Key{} }, "Key"},
 		"no folder":    {func(c *Config) { c.Dir = "" }, "Dir"},
 		"seeds":        {func(c *Config) { c.Seeds = -1 }, "seeds"},
 		"teachers":     {func(c *Config) { c.Teachers = 3001 }, "teachers"},

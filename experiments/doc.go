@@ -1,7 +1,7 @@
 // Package experiments compares ways to learn from private data on one task, at
 // the same epsilon and delta.
 //
-//	folder, err := experiments.OpenFolder(dir, identity, aggregate.NewKey)
+//	folder, err := experiments.OpenFolder(dir, identity, rng.NewKey)
 //	result, err := experiments.Compare(ctx, experiments.Config{Task: task, Epsilon: 2, Delta: 1e-5, Key: folder.Key, Dir: folder.Path})
 //	err = report.Write(dir, result, "pate compare")
 //

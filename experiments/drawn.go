@@ -15,11 +15,11 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/rng"
 )
 
 // What a pool is drawn from where there are no public rows.
@@ -206,7 +206,7 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 			Events: []accountant.Event{event}, Charged: reserved, Out: out,
 			Key:    release.Key{Given: c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])},
 			Redraw: true, // for the pool
-			Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
+			Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 				if released, err = c.marginals.Release(reservations[0], key, cells); err != nil {
 					return err
 				}

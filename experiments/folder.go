@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/rng"
 )
 
 // ErrOtherRun is returned when a folder holds a run with another configuration.
@@ -64,7 +64,7 @@ func (id Identity) Name() string {
 // are. One process at a time may hold it.
 type Folder struct {
 	Path     string
-	Key      aggregate.Key
+	Key      rng.Key
 	Finished bool // the run is complete and its key destroyed: Key is zero
 	unlock   func()
 }
@@ -87,7 +87,7 @@ func (f *Folder) Finish(data [32]byte) error {
 	if err := keyfile.Destroy(filepath.Join(private, keyName)); err != nil {
 		return fmt.Errorf("experiments: %w", err)
 	}
-	f.Key, f.Finished = aggregate.Key{}, true
+	f.Key, f.Finished = rng.Key{}, true
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (f Folder) Close() { f.unlock() }
 // waits while another process has it, until ctx ends. newKey is called for a new
 // run. A folder with another identity gives ErrOtherRun, and nothing is written.
 // Close it in the end.
-func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (aggregate.Key, error)) (Folder, error) {
+func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rng.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
 	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {
 		return f, fmt.Errorf("experiments: %w", err)
@@ -154,7 +154,7 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (ag
 
 // openRun returns the key of the run in a locked folder, or starts one; the zero
 // key if the run is finished.
-func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (key aggregate.Key, err error) {
+func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.Key, err error) {
 	folder := results.Folder(path)
 	config, keyFile := folder.Config(), folder.Private(keyName)
 	folder.Sweep() // the folder is locked

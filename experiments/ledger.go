@@ -9,9 +9,9 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/rng"
 )
 
 // openLedger opens the ledger of one method in one run. The run's name covers
@@ -72,7 +72,7 @@ func (c Config) runID(bound []byte) (string, error) { return RunID(c.Key, c.hash
 // RunID names, in a ledger, the run whose answers repeat themselves: those of a key, of data by
 // their hash, and of all that bound says. It is a pseudorandom function of the data under the
 // run's secret key and says nothing about them.
-func RunID(key aggregate.Key, data [32]byte, bound []byte) (string, error) {
+func RunID(key rng.Key, data [32]byte, bound []byte) (string, error) {
 	id, err := key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
 	if err != nil {
 		return "", fmt.Errorf("experiments: %w", err)

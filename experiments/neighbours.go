@@ -12,10 +12,10 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/neighbours"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/rng"
 )
 
 // neighbourMethods lists the methods that label by private rows near a question, without
@@ -30,7 +30,7 @@ type neighbourPlan struct {
 	sigma     float64
 	sampled   float64 // probability, 0 if there is no sample
 	// release returns the labels, and with more than labels the noisy counts.
-	release func(ctx context.Context, r *ledger.Reservation, key aggregate.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error)
+	release func(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error)
 }
 
 // neighbourPlan chooses the parameters of a method from the number of units and classes, the
@@ -117,7 +117,7 @@ func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 	return neighbourPlan{
 		event: m.Event(), questions: questions, sigma: sigma, sampled: sampledShare,
 		note: fmt.Sprintf("the %d nearest of a sample vote", k),
-		release: func(ctx context.Context, r *ledger.Reservation, key aggregate.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error) {
+		release: func(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error) {
 			labels, err := m.Release(ctx, r, key, private, questions)
 			return labels, neighbours.Counts{}, err
 		},
@@ -159,7 +159,7 @@ func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	return neighbourPlan{
 		event: m.Event(), questions: questions, sigma: sigma,
 		note: nearestNote(votes),
-		release: func(ctx context.Context, r *ledger.Reservation, key aggregate.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error) {
+		release: func(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error) {
 			counts, err := m.Release(ctx, r, key, private, questions)
 			if err != nil {
 				return nil, counts, err
@@ -247,7 +247,7 @@ func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prep
 		Events: []accountant.Event{plan.event}, Charged: book.reserved, Out: to,
 		Key:    release.Key{Given: c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", p.hash[:]).DeriveBytes("asked", bound)},
 		Redraw: true, // for the student
-		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
+		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			var counts neighbours.Counts
 			if labels, counts, err = plan.release(ctx, reservations[0], key, private, dense.Pick(p.asked, queries)); err != nil {
 				return err

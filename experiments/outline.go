@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/teachers/training"
 )
 

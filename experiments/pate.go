@@ -18,6 +18,7 @@ import (
 	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -174,7 +175,7 @@ func (c point) release(ctx context.Context, m votingPlan, v poll, method string,
 		Events: []accountant.Event{m.Event()}, Charged: book.reserved, Out: to,
 		Key:    release.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]).Derive("epsilon", math.Float64bits(c.epsilon))},
 		Redraw: true, // for the student
-		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
+		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			session, err := m.Start(reservations[0], key)
 			if err != nil {
 				return err

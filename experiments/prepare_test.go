@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/rng"
 )
 
 // bars is a task of images: a bar that lies, stands or leans, somewhere in noise.
@@ -40,7 +40,7 @@ func bars(private, pool, test int) dataset.Task {
 // TestVotesOfProjections: features of images are projected on directions of the pool before
 // they vote, the same by any number of workers, and what votes still knows the classes.
 func TestVotesOfProjections(t *testing.T) {
-	cfg := Config{Task: bars(1300, 100, 90), Epsilons: []float64{4}, Delta: 1e-5, Key: aggregate.SeedKey(7), Dir: t.TempDir(), Workers: 1,
+	cfg := Config{Task: bars(1300, 100, 90), Epsilons: []float64{4}, Delta: 1e-5, Key: rng.SeedKey(7), Dir: t.TempDir(), Workers: 1,
 		Teachers: 20, Methods: []string{GNMax, ReverseKNN, Plurality}}
 	c, err := cfg.withDefaults()
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
 // runDPSGD trains the models of `pate dpsgd`, by its recipes, on the private rows, and

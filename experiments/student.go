@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/student"
 )
 
@@ -27,7 +27,7 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Learner, err
 
 // chooseQueries names the pool rows to ask at a target, by their features alone, in a
 // random order so that any prefix covers the pool.
-func chooseQueries(ctx context.Context, c point, p prepared, key aggregate.Key) ([]int, error) {
+func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int, error) {
 	rnd := rand.New(key.Derive("queries").Stream())
 	n := max(c.questions(GNMax), c.questions(ConfidentGNMax))
 	for _, m := range OnRequest() {

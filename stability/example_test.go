@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/stability"
 )
 
@@ -34,7 +35,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	// SeedKey repeats itself for this example. For a release use NewKey.
-	session, err := stability.Start[int](m, reserve(m.Event()), stability.SeedKey(1))
+	session, err := stability.Start[int](m, reserve(m.Event()), rng.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func ExampleSubsampleAggregate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	key := stability.SeedKey(1)
+	key := rng.SeedKey(1)
 	session, err := stability.Start[string](m, reserve(m.Event()), key)
 	if err != nil {
 		log.Fatal(err)
@@ -126,7 +127,7 @@ func ExamplePropose() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	answer, err := stability.Propose(p, reserve(p.Event()), stability.SeedKey(2), salaries, stability.Median(0, 1e6))
+	answer, err := stability.Propose(p, reserve(p.Event()), rng.SeedKey(2), salaries, stability.Median(0, 1e6))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func ExampleMean() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	mean, err := m.Release(reserve(m.Event()), stability.SeedKey(1), ages)
+	mean, err := m.Release(reserve(m.Event()), rng.SeedKey(1), ages)
 	if err != nil {
 		log.Fatal(err)
 	}

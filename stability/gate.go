@@ -6,6 +6,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // GateConfig holds the parameters of a [Gate]. None has a default.
@@ -78,13 +79,13 @@ func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(di
 // with nothing touched, unless r charges exactly g.Event() and was not used before. It
 // returns an error of either function as it is. Such an error must not be shown to those
 // who may see only what is released.
-func Pass[T any](g *Gate, r *ledger.Reservation, key Key, distance func() (int64, error), mechanism func(Key) (T, error)) (Answer[T], error) {
+func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key, distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)
 }
 
 // pass does the work of Pass. If relation is not 0, the distance is valid for that relation
 // only.
-func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, key Key, distance func() (int64, error), mechanism func(Key) (T, error)) (Answer[T], error) {
+func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, key rng.Key, distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	key, err := begin(g.Event(), ledger.Use{Relation: relation, Renyi: !g.dominated}, r, key)
 	if err != nil {
 		return Answer[T]{}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestSmallWorldGate enumerates a mechanism that answers 1 with a probability that varies
@@ -79,7 +80,7 @@ func TestGateWantsARenyiLedgerUnlessItIsDominated(t *testing.T) {
 		require.NoError(t, err)
 		r, err := l.Reserve(g.Event())
 		require.NoError(t, err)
-		_, err = Pass(g, r, SeedKey(1), func() (int64, error) { return 100, nil }, func(Key) (int, error) { return 7, nil })
+		_, err = Pass(g, r, rng.SeedKey(1), func() (int64, error) { return 100, nil }, func(rng.Key) (int, error) { return 7, nil })
 		if dominated {
 			require.NoError(t, err)
 		} else {
@@ -93,24 +94,24 @@ func TestPass(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, accountant.PureDP{Epsilon: 0.1}, g.Event().(accountant.Composed).Events[1])
 	far := func() (int64, error) { return 100, nil }
-	seven := func(Key) (int, error) { return 7, nil }
-	a, err := Pass(g, reserve(t, g.Event()), SeedKey(1), far, seven)
+	seven := func(rng.Key) (int, error) { return 7, nil }
+	a, err := Pass(g, reserve(t, g.Event()), rng.SeedKey(1), far, seven)
 	require.NoError(t, err)
 	require.Equal(t, Answer[int]{7, true}, a)
-	a, err = Pass(g, reserve(t, g.Event()), SeedKey(1), func() (int64, error) { return 0, nil },
-		func(Key) (int, error) { panic("behind a shut gate") })
+	a, err = Pass(g, reserve(t, g.Event()), rng.SeedKey(1), func() (int64, error) { return 0, nil },
+		func(rng.Key) (int, error) { panic("behind a shut gate") })
 	require.NoError(t, err)
 	require.Equal(t, Answer[int]{}, a)
 
 	untouched := func() (int64, error) { panic("touched without a charge") }
-	_, err = Pass(g, reserve(t, accountant.PureDP{Epsilon: 1}), SeedKey(1), untouched, seven)
+	_, err = Pass(g, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1), untouched, seven)
 	require.Error(t, err)
-	_, err = Pass(g, reserve(t, g.Event()), Key{}, untouched, seven)
+	_, err = Pass(g, reserve(t, g.Event()), rng.Key{}, untouched, seven)
 	require.Error(t, err)
 	sick := errors.New("sick")
-	_, err = Pass(g, reserve(t, g.Event()), SeedKey(1), func() (int64, error) { return 100, sick }, seven)
+	_, err = Pass(g, reserve(t, g.Event()), rng.SeedKey(1), func() (int64, error) { return 100, sick }, seven)
 	require.ErrorIs(t, err, sick)
-	_, err = Pass(g, reserve(t, g.Event()), SeedKey(1), far, func(Key) (int, error) { return 7, sick })
+	_, err = Pass(g, reserve(t, g.Event()), rng.SeedKey(1), far, func(rng.Key) (int, error) { return 7, sick })
 	require.ErrorIs(t, err, sick)
 
 	for _, cfg := range []GateConfig{

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/mathx"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // MeanConfig holds the parameters of a [Mean]. None has a default. Noise says which of
@@ -100,7 +100,7 @@ const meanBits = 30
 func (m *Mean) Event() accountant.Event { return m.event }
 
 // Release does what [Mean.ReleaseVector] does, for one dimension.
-func (m *Mean) Release(r *ledger.Reservation, key Key, data []float64) (float64, error) {
+func (m *Mean) Release(r *ledger.Reservation, key rng.Key, data []float64) (float64, error) {
 	rows := make([][]float64, len(data))
 	for i := range data {
 		rows[i] = data[i : i+1]
@@ -115,7 +115,7 @@ func (m *Mean) Release(r *ledger.Reservation, key Key, data []float64) (float64,
 // ReleaseVector releases the mean of the records, each with Dimension coordinates. A
 // coordinate that is not a finite number counts as 0. It fails unless r charges exactly
 // m.Event(), for accountant.ReplaceOne, and was not used before.
-func (m *Mean) ReleaseVector(r *ledger.Reservation, key Key, data [][]float64) ([]float64, error) {
+func (m *Mean) ReleaseVector(r *ledger.Reservation, key rng.Key, data [][]float64) ([]float64, error) {
 	if len(data) != m.cfg.Records {
 		return nil, fmt.Errorf("stability: %d records, and Records is %d", len(data), m.cfg.Records)
 	}
@@ -132,7 +132,7 @@ func (m *Mean) ReleaseVector(r *ledger.Reservation, key Key, data [][]float64) (
 }
 
 // release releases the mean of records that have the right shape and are charged for.
-func (m *Mean) release(key Key, data [][]float64) []float64 {
+func (m *Mean) release(key rng.Key, data [][]float64) []float64 {
 	stream := key.Derive("mean", uint64(m.cfg.Records), uint64(m.cfg.Dimension), math.Float64bits(m.cfg.Clip),
 		uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.NoiseMultiplier)).Stream()
 	sum := make([]int64, m.cfg.Dimension)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 func newMean(t require.TestingT, cfg MeanConfig) *Mean {
@@ -109,11 +110,11 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 			}
 		}
 		observed, off, expected := make([]float64, 2*cells), make([]float64, 2*cells), make([]float64, 2*cells)
-		charged, err := m.ReleaseVector(reserve(t, m.Event()), SeedKey(0), data)
+		charged, err := m.ReleaseVector(reserve(t, m.Event()), rng.SeedKey(0), data)
 		require.NoError(t, err)
-		require.Equal(t, m.release(SeedKey(0), data), charged)
+		require.Equal(t, m.release(rng.SeedKey(0), data), charged)
 		for i := range draws {
-			for j, x := range m.release(SeedKey(uint64(i)), data) {
+			for j, x := range m.release(rng.SeedKey(uint64(i)), data) {
 				z := (x - clipped[cfg.Noise][j]) / scale
 				observed[j*cells+int(cells*min(cdf(z), 1-1e-9))]++
 				off[j*cells+int(cells*min(cdf(z/1.1), 1-1e-9))]++
@@ -144,7 +145,7 @@ func TestMeanErrorFormulas(t *testing.T) {
 		require.InEpsilon(t, 1.0/n+6/(n*eps), bound, 1e-12)
 		p := 1 / (4 * clip * clip) // of 2 clip; otherwise 0; the second moment is 1
 		m := newMean(t, MeanConfig{Records: n, Dimension: 1, Clip: clip, Noise: Laplace, Epsilon: eps})
-		uniform := SeedKey(9).Derive("data", math.Float64bits(eps)).Stream()
+		uniform := rng.SeedKey(9).Derive("data", math.Float64bits(eps)).Stream()
 		squares := 0.0
 		for i := range runs {
 			rows := make([][]float64, n)
@@ -154,7 +155,7 @@ func TestMeanErrorFormulas(t *testing.T) {
 					rows[j][0] = 2 * clip
 				}
 			}
-			e := m.release(SeedKey(uint64(i)), rows)[0] - p*2*clip
+			e := m.release(rng.SeedKey(uint64(i)), rows)[0] - p*2*clip
 			squares += e * e
 		}
 		simulated := squares / float64(runs)
@@ -183,7 +184,7 @@ func TestGaussianClip(t *testing.T) {
 	require.InEpsilon(t, formula(clip), bound, 1e-9)
 
 	m := newMean(t, MeanConfig{Records: n, Dimension: d, Clip: clip, Noise: Gaussian, NoiseMultiplier: z})
-	normal := SeedKey(5).Stream()
+	normal := rng.SeedKey(5).Stream()
 	squares := 0.0
 	for i := range runs {
 		data := make([][]float64, n)
@@ -193,7 +194,7 @@ func TestGaussianClip(t *testing.T) {
 				data[j][k] = math.Copysign(2/math.Sqrt(d), float64(int64(normal.Uint64())))
 			}
 		}
-		for _, x := range m.release(SeedKey(uint64(i)), data) {
+		for _, x := range m.release(rng.SeedKey(uint64(i)), data) {
 			squares += x * x
 		}
 	}
@@ -206,12 +207,12 @@ func TestGaussianClip(t *testing.T) {
 // record in a thousand is enough to tell.
 func TestMeanWithoutClipping(t *testing.T) {
 	m := newMean(t, MeanConfig{Records: 2, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1})
-	a, err := m.Release(reserve(t, m.Event()), SeedKey(1), []float64{0, 1e300})
+	a, err := m.Release(reserve(t, m.Event()), rng.SeedKey(1), []float64{0, 1e300})
 	require.NoError(t, err)
-	b, err := m.Release(reserve(t, m.Event()), SeedKey(1), []float64{0, 1})
+	b, err := m.Release(reserve(t, m.Event()), rng.SeedKey(1), []float64{0, 1})
 	require.NoError(t, err)
 	require.Equal(t, a, b)
-	c, err := m.Release(reserve(t, m.Event()), SeedKey(1), []float64{0, math.NaN()})
+	c, err := m.Release(reserve(t, m.Event()), rng.SeedKey(1), []float64{0, math.NaN()})
 	require.NoError(t, err)
 	require.InDelta(t, b-0.5, c, 1e-9)
 }
@@ -245,10 +246,10 @@ func TestNewMeanRefuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	m := newMean(t, good)
-	_, err = m.Release(reserve(t, m.Event()), SeedKey(1), []float64{1})
+	_, err = m.Release(reserve(t, m.Event()), rng.SeedKey(1), []float64{1})
 	require.ErrorContains(t, err, "Records")
-	_, err = m.ReleaseVector(reserve(t, m.Event()), SeedKey(1), [][]float64{{1, 2}, {3}})
+	_, err = m.ReleaseVector(reserve(t, m.Event()), rng.SeedKey(1), [][]float64{{1, 2}, {3}})
 	require.ErrorContains(t, err, "Dimension")
-	_, err = m.Release(reserve(t, accountant.PureDP{Epsilon: 1}), SeedKey(1), []float64{1, 2})
+	_, err = m.Release(reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1), []float64{1, 2})
 	require.Error(t, err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 func sampleOf(t require.TestingT, x []float64, low, high float64) sample {
@@ -165,18 +166,18 @@ func TestProposeMedian(t *testing.T) {
 	for i := range data {
 		data[i] = 50 + float64(i%5)*0.2
 	}
-	a, err := Propose(p, reserve(t, p.Event()), SeedKey(1), data, Median(0, 100))
+	a, err := Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100))
 	require.NoError(t, err)
 	require.True(t, a.Released)
 	require.InDelta(t, 50.4, a.Value, 20*0.5)
-	again, err := Propose(p, reserve(t, p.Event()), SeedKey(1), data, Median(0, 100))
+	again, err := Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100))
 	require.NoError(t, err)
 	require.Equal(t, a, again)
 
 	// The noise is Laplace of scale 1/2: eight cells of equal probability.
 	observed := make([]float64, 8)
 	for seed := range uint64(200) {
-		a, err := Propose(p, reserve(t, p.Event()), SeedKey(seed), data, Median(0, 100))
+		a, err := Propose(p, reserve(t, p.Event()), rng.SeedKey(seed), data, Median(0, 100))
 		require.NoError(t, err)
 		require.True(t, a.Released)
 		z := (a.Value - 50.4) / 0.5
@@ -187,16 +188,16 @@ func TestProposeMedian(t *testing.T) {
 	for i := range data {
 		data[i] = float64(i % 2 * 100)
 	}
-	a, err = Propose(p, reserve(t, p.Event()), SeedKey(1), data, Median(0, 100))
+	a, err = Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100))
 	require.NoError(t, err)
 	require.False(t, a.Released, "half at 0, half at 100")
 	require.Zero(t, a.Value)
 
-	_, err = Propose(p, reserve(t, p.Event()), SeedKey(1), data[1:], Median(0, 100))
+	_, err = Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data[1:], Median(0, 100))
 	require.ErrorContains(t, err, "odd")
-	_, err = Propose(p, reserve(t, p.Event()), SeedKey(1), data, Median(1, 1))
+	_, err = Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(1, 1))
 	require.ErrorContains(t, err, "interval")
-	_, err = Propose(p, reserve(t, p.Event()), SeedKey(1), data, Function[[]float64]{
+	_, err = Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Function[[]float64]{
 		Value:    func([]float64) (float64, error) { return math.NaN(), nil },
 		Distance: func([]float64, float64) (int64, error) { return 1000, nil },
 	})
@@ -272,9 +273,9 @@ func TestSmoothMedianFollowsItsLaw(t *testing.T) {
 	const draws, reach = 200_000, 60
 	observed, expected := make([]float64, 2*reach+1), make([]float64, 2*reach+1)
 	for i := range draws {
-		x := m.grid.value(median + noise.Sample(SeedKey(uint64(i)).Derive("smooth median", params...).Stream()))
+		x := m.grid.value(median + noise.Sample(rng.SeedKey(uint64(i)).Derive("smooth median", params...).Stream()))
 		if i < 20 { // which makes its sampler anew
-			released, err := m.Release(reserve(t, m.Event()), SeedKey(uint64(i)), data)
+			released, err := m.Release(reserve(t, m.Event()), rng.SeedKey(uint64(i)), data)
 			require.NoError(t, err)
 			require.Equal(t, x, released)
 		}
@@ -293,8 +294,8 @@ func TestSmoothMedianFollowsItsLaw(t *testing.T) {
 		_, err := NewSmoothMedian(cfg)
 		require.Error(t, err)
 	}
-	_, err = m.Release(reserve(t, m.Event()), SeedKey(1), data[1:])
+	_, err = m.Release(reserve(t, m.Event()), rng.SeedKey(1), data[1:])
 	require.ErrorContains(t, err, "odd")
-	_, err = m.Release(reserve(t, m.Event()), Key{}, data)
+	_, err = m.Release(reserve(t, m.Event()), rng.Key{}, data)
 	require.ErrorContains(t, err, "zero Key")
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/mathx"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Noise names how the test of a distance to instability is made private.
@@ -183,7 +183,7 @@ func distanceFor(probability float64, law func(int64) (released, failed float64)
 }
 
 // derive returns the key of the noise, so that other parameters meet other noise.
-func (m *MStab) derive(key Key) Key {
+func (m *MStab) derive(key rng.Key) rng.Key {
 	return key.Derive("mstab", uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.Sigma), math.Float64bits(m.cfg.Delta))
 }
 

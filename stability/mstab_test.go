@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 type release struct {
@@ -203,7 +204,7 @@ func TestMStabFollowsItsLaw(t *testing.T) {
 		cfg.Questions = questions
 		m := newMStab(t, cfg)
 		// This is not charged: no ledger would allow as many false releases.
-		session := &Session[int]{test: m, key: m.derive(SeedKey(3)), answers: map[uint64]Answer[int]{}}
+		session := &Session[int]{test: m, key: m.derive(rng.SeedKey(3)), answers: map[uint64]Answer[int]{}}
 		require.False(t, session.Releasable())
 		distances := []int64{0, 2, 4, 5, 6, 7, 8, 12}
 		observed := make([]float64, 2*len(distances))
@@ -264,14 +265,14 @@ func TestNewMStabRefuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	m := newMStab(t, good)
-	_, err := Start[int](m, reserve(t, m.Event()), Key{})
+	_, err := Start[int](m, reserve(t, m.Event()), rng.Key{})
 	require.ErrorContains(t, err, "zero Key")
-	_, err = Start[int](m, reserve(t, accountant.PureDP{Epsilon: 1}), SeedKey(1))
+	_, err = Start[int](m, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
 	r := reserve(t, m.Event())
-	_, err = Start[int](m, r, SeedKey(1))
+	_, err = Start[int](m, r, rng.SeedKey(1))
 	require.NoError(t, err)
-	_, err = Start[int](m, r, SeedKey(1))
+	_, err = Start[int](m, r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved, "twice")
 	for _, p := range []float64{-1, 1, math.NaN()} {
 		_, err = m.DistanceFor(p)
@@ -282,7 +283,7 @@ func TestNewMStabRefuses(t *testing.T) {
 // TestSessionsRepeat checks that the same key gives the same answers in any order and from
 // many goroutines, and that other parameters give other noise.
 func TestSessionsRepeat(t *testing.T) {
-	answers := func(key Key, cfg MStabConfig, order func(i int) int) string {
+	answers := func(key rng.Key, cfg MStabConfig, order func(i int) int) string {
 		m := newMStab(t, cfg)
 		s, err := Start[int](m, reserve(t, m.Event()), key)
 		require.NoError(t, err)
@@ -299,11 +300,11 @@ func TestSessionsRepeat(t *testing.T) {
 	}
 	cfg := MStabConfig{Noise: Laplace, Epsilon: 0.5, Delta: 0.004, Questions: 200}
 	forward := func(i int) int { return i }
-	first := answers(SeedKey(1), cfg, forward)
-	require.Equal(t, first, answers(SeedKey(1), cfg, func(i int) int { return cfg.Questions - 1 - i }))
-	require.NotEqual(t, first, answers(SeedKey(2), cfg, forward))
+	first := answers(rng.SeedKey(1), cfg, forward)
+	require.Equal(t, first, answers(rng.SeedKey(1), cfg, func(i int) int { return cfg.Questions - 1 - i }))
+	require.NotEqual(t, first, answers(rng.SeedKey(2), cfg, forward))
 	cfg.Epsilon = 0.5000001
-	require.NotEqual(t, first, answers(SeedKey(1), cfg, forward))
+	require.NotEqual(t, first, answers(rng.SeedKey(1), cfg, forward))
 }
 
 // TestLaplaceScaleIsNotBelowTheInverse checks that the scale is never below 1/Epsilon, to the

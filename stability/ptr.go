@@ -7,7 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Function is a real function of private data. Its local sensitivity is the most that one
@@ -85,9 +85,9 @@ func (p *PTR) Event() accountant.Event { return p.gate.Event() }
 // Propose tests whether the proposed bound holds around the data. If it does, Propose
 // releases f of the data with noise. It fails unless r charges exactly p.Event() and was
 // not used before.
-func Propose[D any](p *PTR, r *ledger.Reservation, key Key, data D, f Function[D]) (Answer[float64], error) {
+func Propose[D any](p *PTR, r *ledger.Reservation, key rng.Key, data D, f Function[D]) (Answer[float64], error) {
 	distance := func() (int64, error) { return f.Distance(data, p.cfg.Bound) }
-	return pass(p.gate, f.Relation, r, key, distance, func(key Key) (float64, error) {
+	return pass(p.gate, f.Relation, r, key, distance, func(key rng.Key) (float64, error) {
 		noise := p.noise.Sample(key.Stream())
 		value, err := f.Value(data)
 		if err != nil {

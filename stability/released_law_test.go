@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestSubsampleAggregateReleasesByRecords checks that the probability of a release is the
@@ -16,7 +17,7 @@ import (
 // 3k times.
 func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 	const records, repetitions, sessions, questions = 20, 3, 80, 50
-	split, err := Repeated(records, records, repetitions, SeedKey(1).Derive("split"))
+	split, err := Repeated(records, records, repetitions, rng.SeedKey(1).Derive("split"))
 	require.NoError(t, err)
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 0.5, Delta: 0.01, Questions: questions})
 	vote := func(_ context.Context, part []int) (int, bool) { return part[0], true }
@@ -27,7 +28,7 @@ func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 		}
 		released := 0
 		for i := range uint64(sessions) {
-			session, err := Start[int](m, reserve(t, m.Event()), SeedKey(uint64(yes)<<32+i))
+			session, err := Start[int](m, reserve(t, m.Event()), rng.SeedKey(uint64(yes)<<32+i))
 			require.NoError(t, err)
 			for q := range uint64(questions) {
 				a, err := SubsampleAggregate(t.Context(), session, q, data, split, vote)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // Answer is what is released for one question: a value, or that there is none.
@@ -21,7 +22,7 @@ var ErrExhausted = errors.New("stability: exhausted")
 // begin checks the key and the charge before anything private is touched. The argument use
 // says what the event alone does not. The key that it returns belongs to the charge: two
 // charges never meet the same noise.
-func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key Key) (Key, error) {
+func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rng.Key) (rng.Key, error) {
 	if key.IsZero() {
 		return key, errors.New("stability: zero Key: make one with NewKey or SeedKey")
 	}
@@ -40,7 +41,7 @@ func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key Ke
 // order decides which questions come after the cap.
 type Session[T any] struct {
 	test     *MStab
-	key      Key
+	key      rng.Key
 	relation accountant.Relation // of the ledger
 
 	mu      sync.Mutex
@@ -49,7 +50,7 @@ type Session[T any] struct {
 
 // Start begins a session of m. It fails unless r charges exactly m.Event() and was not used
 // before.
-func Start[T any](m *MStab, r *ledger.Reservation, key Key) (*Session[T], error) {
+func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], error) {
 	key, err := begin(m.Event(), ledger.Use{}, r, key)
 	if err != nil {
 		return nil, err

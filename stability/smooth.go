@@ -6,7 +6,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // SmoothMedianConfig holds the parameters of a [SmoothMedian]. None has a default, but Low
@@ -80,7 +80,7 @@ func (m *SmoothMedian) Event() accountant.Event {
 
 // Release releases the median of the data. It fails unless r charges exactly m.Event(), for
 // accountant.ReplaceOne, and was not used before.
-func (m *SmoothMedian) Release(r *ledger.Reservation, key Key, data []float64) (float64, error) {
+func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float64) (float64, error) {
 	key, err := begin(m.Event(), ledger.Use{Relation: accountant.ReplaceOne}, r, key)
 	if err != nil {
 		return 0, err
@@ -89,7 +89,7 @@ func (m *SmoothMedian) Release(r *ledger.Reservation, key Key, data []float64) (
 }
 
 // release releases the median once it is charged for.
-func (m *SmoothMedian) release(key Key, data []float64) (float64, error) {
+func (m *SmoothMedian) release(key rng.Key, data []float64) (float64, error) {
 	median, noise, err := m.law(data)
 	if err != nil {
 		return 0, err

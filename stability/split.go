@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Split says which records each model sees. It depends on a key and on public numbers or
@@ -32,13 +32,13 @@ func (s Split) Overlap() int { return s.overlap }
 // Disjoint deals records at random to models, each to exactly one. Sizes differ by at most
 // one. The number of records is public: neighbours differ in the content of one record
 // (accountant.ReplaceOne). If records come and go, use [ByUnit].
-func Disjoint(records, models int, key Key) (Split, error) {
+func Disjoint(records, models int, key rng.Key) (Split, error) {
 	return Repeated(records, models, 1, key)
 }
 
 // Repeated makes the given number of independent Disjoint splits side by side, with blocks
 // models each. Every record is in exactly that many models.
-func Repeated(records, blocks, repetitions int, key Key) (Split, error) {
+func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	if err := checkSplit(records, key); err != nil {
 		return Split{}, err
 	}
@@ -63,7 +63,7 @@ func Repeated(records, blocks, repetitions int, key Key) (Split, error) {
 // records. It holds for units that come, go or change their records (accountant.AddRemove
 // or ReplaceOne), and protects units. Under ReplaceOne the name of a unit is public and
 // stays: a unit replaced by one of another name is two changes.
-func ByUnit(units []string, models int, key Key) (Split, error) {
+func ByUnit(units []string, models int, key rng.Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err
 	}
@@ -79,7 +79,7 @@ func ByUnit(units []string, models int, key Key) (Split, error) {
 	return s, nil
 }
 
-func checkSplit(records int, key Key) error {
+func checkSplit(records int, key rng.Key) error {
 	if records < 1 {
 		return errors.New("stability: no records to split")
 	}
@@ -154,7 +154,7 @@ var ErrOverlap = errors.New("stability: a record is in too many samples")
 // ErrOverlap. Then no data were looked at, and nothing was spent. It checks that the
 // overlap is what it must be and does not assume it. The number of records is public
 // (accountant.ReplaceOne).
-func Independent(plan SampPlan, key Key) (Split, error) {
+func Independent(plan SampPlan, key rng.Key) (Split, error) {
 	if err := checkSplit(plan.Records, key); err != nil {
 		return Split{}, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/parallel"
+	"github.com/pate-go/pate/rng"
 )
 
 // SubsampleAggregate asks one question of any function on any data (Nissim, Raskhodnikova,
@@ -48,7 +49,7 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 // record changes one answer. Where f abstains, the answer counts as the lowest. The number
 // of models must be odd. It fails, with nothing touched, unless r charges exactly
 // m.Event(), for a relation that split holds for, and was not used before.
-func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key Key, data []D, split Split, f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
+func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key rng.Key, data []D, split Split, f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
 	if split.overlap != 1 || split.Models()%2 == 0 {
 		return 0, fmt.Errorf("stability: a median needs an odd number of disjoint parts, not %d that share records %d-fold", split.Models(), split.overlap)
 	}

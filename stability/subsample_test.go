@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 func TestSampPlanReference(t *testing.T) {
@@ -75,7 +76,7 @@ func TestSplits(t *testing.T) {
 		records := rapid.IntRange(1, 200).Draw(t, "records")
 		blocks := rapid.IntRange(1, records).Draw(t, "blocks")
 		repetitions := rapid.IntRange(1, 4).Draw(t, "repetitions")
-		key := SeedKey(rapid.Uint64().Draw(t, "seed"))
+		key := rng.SeedKey(rapid.Uint64().Draw(t, "seed"))
 		s, err := Repeated(records, blocks, repetitions, key)
 		require.NoError(t, err)
 		require.Equal(t, blocks*repetitions, s.Models())
@@ -92,16 +93,16 @@ func TestSplits(t *testing.T) {
 			require.Equal(t, slices.Repeat([]int{1}, records), seen)
 		}
 	})
-	first, err := Repeated(100, 5, 2, SeedKey(1))
+	first, err := Repeated(100, 5, 2, rng.SeedKey(1))
 	require.NoError(t, err)
 	require.NotEqual(t, first.models[:5], first.models[5:], "repetitions are independent")
 	for _, c := range [][3]int{{0, 1, 1}, {5, 6, 1}, {5, 0, 1}, {5, 1, 0}} {
-		_, err := Repeated(c[0], c[1], c[2], SeedKey(1))
+		_, err := Repeated(c[0], c[1], c[2], rng.SeedKey(1))
 		require.Error(t, err)
 	}
-	_, err = Disjoint(5, 2, Key{})
+	_, err = Disjoint(5, 2, rng.Key{})
 	require.Error(t, err)
-	_, err = ByUnit([]string{"a"}, 0, SeedKey(1))
+	_, err = ByUnit([]string{"a"}, 0, rng.SeedKey(1))
 	require.Error(t, err)
 }
 
@@ -112,7 +113,7 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 	for i := range 300 {
 		units = append(units, strconv.Itoa(i%100))
 	}
-	s, err := ByUnit(units, 7, SeedKey(4))
+	s, err := ByUnit(units, 7, rng.SeedKey(4))
 	require.NoError(t, err)
 	place := func(s Split, units []string) map[string]int {
 		out := map[string]int{}
@@ -128,7 +129,7 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 	}
 	all := place(s, units)
 	require.Len(t, all, 100)
-	less, err := ByUnit(units[1:], 7, SeedKey(4))
+	less, err := ByUnit(units[1:], 7, rng.SeedKey(4))
 	require.NoError(t, err)
 	require.Equal(t, all, place(less, units[1:]))
 	for _, part := range s.models {
@@ -136,7 +137,7 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 	}
 	// The broken variant splits by position, and one record less moves the others.
 	byPosition := func(units []string) map[string]int {
-		s, err := Disjoint(len(units), 7, SeedKey(4))
+		s, err := Disjoint(len(units), 7, rng.SeedKey(4))
 		require.NoError(t, err)
 		return place(s, units)
 	}
@@ -152,7 +153,7 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 func TestIndependent(t *testing.T) {
 	plan, err := NewSampPlan(200, 8, 0.01)
 	require.NoError(t, err)
-	s, err := Independent(plan, SeedKey(2))
+	s, err := Independent(plan, rng.SeedKey(2))
 	require.NoError(t, err)
 	require.Equal(t, plan.Models, s.Models())
 	require.Equal(t, plan.MaxNumber, s.Overlap())
@@ -176,11 +177,11 @@ func TestIndependent(t *testing.T) {
 	}
 	require.Greater(t, testkit.ChiSquare(observed, expected), testkit.FalseAlarm)
 	plan.MaxNumber = slices.Max(in) - 1
-	_, err = Independent(plan, SeedKey(2))
+	_, err = Independent(plan, rng.SeedKey(2))
 	require.ErrorIs(t, err, ErrOverlap)
-	_, err = Independent(SampPlan{Records: 5}, SeedKey(2))
+	_, err = Independent(SampPlan{Records: 5}, rng.SeedKey(2))
 	require.Error(t, err)
-	_, err = Independent(plan, Key{})
+	_, err = Independent(plan, rng.Key{})
 	require.Error(t, err)
 }
 
@@ -189,7 +190,7 @@ func TestIndependent(t *testing.T) {
 func TestSubsampleDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.IntRange(4, 40).Draw(t, "records")
-		split, err := Repeated(records, rapid.IntRange(2, records).Draw(t, "blocks"), rapid.IntRange(1, 3).Draw(t, "repetitions"), SeedKey(rapid.Uint64().Draw(t, "seed")))
+		split, err := Repeated(records, rapid.IntRange(2, records).Draw(t, "blocks"), rapid.IntRange(1, 3).Draw(t, "repetitions"), rng.SeedKey(rapid.Uint64().Draw(t, "seed")))
 		require.NoError(t, err)
 		value := rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, -1})
 		data := rapid.SliceOfN(value, records, records).Draw(t, "data")
@@ -221,13 +222,13 @@ func TestSubsampleDistance(t *testing.T) {
 
 func TestSubsampleAggregate(t *testing.T) {
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 1e-6, Questions: 3})
-	session, err := Start[string](m, reserve(t, m.Event()), SeedKey(1))
+	session, err := Start[string](m, reserve(t, m.Event()), rng.SeedKey(1))
 	require.NoError(t, err)
 	data := make([]float64, 3000)
 	for i := range data {
 		data[i] = 1 + 0.1*math.Sin(float64(i))
 	}
-	split, err := Disjoint(len(data), 60, SeedKey(1).Derive("split"))
+	split, err := Disjoint(len(data), 60, rng.SeedKey(1).Derive("split"))
 	require.NoError(t, err)
 	sign := func(_ context.Context, part []float64) (string, bool) {
 		sum := 0.0
@@ -283,20 +284,20 @@ func TestSubsampleMedian(t *testing.T) {
 		}
 		return sum / float64(len(part)), part[0] != 41
 	}
-	split, err := Disjoint(len(data), 201, SeedKey(1))
+	split, err := Disjoint(len(data), 201, rng.SeedKey(1))
 	require.NoError(t, err)
 	ctx := context.Background()
-	got, err := SubsampleMedian(ctx, m, reserve(t, m.Event()), SeedKey(2), data, split, mean)
+	got, err := SubsampleMedian(ctx, m, reserve(t, m.Event()), rng.SeedKey(2), data, split, mean)
 	require.NoError(t, err)
 	require.InDelta(t, 45, got, 10)
 
 	untouched := func(context.Context, []float64) (float64, bool) { panic("touched without a charge") }
-	_, err = SubsampleMedian(ctx, m, reserve(t, accountant.PureDP{Epsilon: 1}), SeedKey(2), data, split, untouched)
+	_, err = SubsampleMedian(ctx, m, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(2), data, split, untouched)
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
 	for _, c := range [][2]int{{200, 1}, {67, 3}} {
-		split, err := Repeated(len(data), c[0], c[1], SeedKey(1))
+		split, err := Repeated(len(data), c[0], c[1], rng.SeedKey(1))
 		require.NoError(t, err)
-		_, err = SubsampleMedian(ctx, m, reserve(t, m.Event()), SeedKey(2), data, split, untouched)
+		_, err = SubsampleMedian(ctx, m, reserve(t, m.Event()), rng.SeedKey(2), data, split, untouched)
 		require.ErrorContains(t, err, "odd number of disjoint")
 	}
 }
@@ -343,7 +344,7 @@ func TestAnswersWithTwoZerosAreRefused(t *testing.T) {
 	for _, good := range []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[named]()} {
 		require.True(t, faithful(good), good)
 	}
-	split, err := Disjoint(100, 10, SeedKey(1))
+	split, err := Disjoint(100, 10, rng.SeedKey(1))
 	require.NoError(t, err)
 	session := &Session[float64]{relation: accountant.ReplaceOne}
 	_, err = SubsampleAggregate(context.Background(), session, 1, make([]float64, 100), split,

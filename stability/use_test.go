@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestReleasesFitTheirLedger checks that every release is refused, with no data touched,
@@ -22,16 +23,16 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 	ptr, err := NewPTR(PTRConfig{Bound: 0.1, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
 	require.NoError(t, err)
 	stab := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 1e-6})
-	disjoint, err := Disjoint(3, 3, SeedKey(1))
+	disjoint, err := Disjoint(3, 3, rng.SeedKey(1))
 	require.NoError(t, err)
-	byUnit, err := ByUnit([]string{"a", "b", "c"}, 3, SeedKey(1))
+	byUnit, err := ByUnit([]string{"a", "b", "c"}, 3, rng.SeedKey(1))
 	require.NoError(t, err)
 
 	var touched atomic.Bool // the parts are evaluated side by side
 	part := func(context.Context, []int) (float64, bool) { touched.Store(true); return 0.5, true }
 	count := func(context.Context, []int) (int, bool) { touched.Store(true); return 1, true }
-	ask := func(split Split) func(*ledger.Reservation, Key) error {
-		return func(r *ledger.Reservation, key Key) error {
+	ask := func(split Split) func(*ledger.Reservation, rng.Key) error {
+		return func(r *ledger.Reservation, key rng.Key) error {
 			s, err := Start[int](stab, r, key)
 			if err != nil {
 				return err
@@ -40,8 +41,8 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 			return err
 		}
 	}
-	subsampled := func(split Split) func(*ledger.Reservation, Key) error {
-		return func(r *ledger.Reservation, key Key) error {
+	subsampled := func(split Split) func(*ledger.Reservation, rng.Key) error {
+		return func(r *ledger.Reservation, key rng.Key) error {
 			_, err := SubsampleMedian(t.Context(), median, r, key, []int{1, 2, 3}, split, part)
 			return err
 		}
@@ -49,11 +50,17 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 	for name, c := range map[string]struct {
 		event   accountant.Event
 		replace bool // holds for ReplaceOne alone
-		release func(*ledger.Reservation, Key) error
+		release func(*ledger.Reservation, rng.Key) error
 	}{
-		"mean":          {mean.Event(), true, func(r *ledger.Reservation, key Key) error { _, err := mean.Release(r, key, []float64{1}); return err }},
-		"smooth median": {median.Event(), true, func(r *ledger.Reservation, key Key) error { _, err := median.Release(r, key, []float64{1}); return err }},
-		"propose": {ptr.Event(), true, func(r *ledger.Reservation, key Key) error {
+		"mean": {mean.Event(), true, func(r *ledger.Reservation, key rng.Key) error {
+			_, err := mean.Release(r, key, []float64{1})
+			return err
+		}},
+		"smooth median": {median.Event(), true, func(r *ledger.Reservation, key rng.Key) error {
+			_, err := median.Release(r, key, []float64{1})
+			return err
+		}},
+		"propose": {ptr.Event(), true, func(r *ledger.Reservation, key rng.Key) error {
 			_, err := Propose(ptr, r, key, []float64{1}, Median(0, 1))
 			return err
 		}},
@@ -63,9 +70,9 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 		"median by unit":    {median.Event(), false, subsampled(byUnit)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			secret, err := NewKey()
+			secret, err := rng.NewKey()
 			require.NoError(t, err)
-			on := func(relation accountant.Relation, key Key) error {
+			on := func(relation accountant.Relation, key rng.Key) error {
 				l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 0.5, Noise: ledger.SecretNoise})
 				require.NoError(t, err)
 				r, err := l.Reserve(c.event)
@@ -73,7 +80,7 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 				touched.Store(false)
 				return c.release(r, key)
 			}
-			require.ErrorIs(t, on(accountant.ReplaceOne, SeedKey(1)), ledger.ErrUnfit)
+			require.ErrorIs(t, on(accountant.ReplaceOne, rng.SeedKey(1)), ledger.ErrUnfit)
 			require.False(t, touched.Load())
 			require.NoError(t, on(accountant.ReplaceOne, secret))
 			err = on(accountant.AddRemove, secret)
@@ -96,7 +103,7 @@ func TestChargesUnderOneKey(t *testing.T) {
 	require.NoError(t, err)
 	seen := map[float64]bool{}
 	for _, r := range charges {
-		released, err := mean.Release(r, SeedKey(1), []float64{0})
+		released, err := mean.Release(r, rng.SeedKey(1), []float64{0})
 		require.NoError(t, err)
 		require.False(t, seen[released], "two charges met the same noise")
 		seen[released] = true

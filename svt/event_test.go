@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/rng"
 )
 
 // What is charged is what runs: every field of a configuration is in its event.
@@ -32,7 +33,7 @@ func TestEventsAreTheConfigurations(t *testing.T) {
 // Runs of other parameters under one key never share noise.
 func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 	seen := map[uint64]any{}
-	add := func(cfg any, key Key) {
+	add := func(cfg any, key rng.Key) {
 		word := key.Stream().Uint64()
 		require.NotContains(t, seen, word, "%+v and %+v", seen[word], cfg)
 		seen[word] = cfg
@@ -43,7 +44,7 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 	} {
 		m, err := NewStableSVT(cfg)
 		require.NoError(t, err)
-		s, err := Start[int](m, reserve(t, m.Event()), SeedKey(1))
+		s, err := Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		add(cfg, s.run.key)
 	}
@@ -52,7 +53,7 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 	} {
 		m, err := NewMSvec(cfg)
 		require.NoError(t, err)
-		s, err := Start[int](m, reserve(t, m.Event()), SeedKey(1))
+		s, err := Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		add(cfg, s.run.key)
 	}
@@ -63,7 +64,7 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 	} {
 		m, err := NewSparseVector(cfg)
 		require.NoError(t, err)
-		s, err := m.Start(reserve(t, m.Event()), SeedKey(1))
+		s, err := m.Start(reserve(t, m.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		add(cfg, s.run.key)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/svt"
 )
 
@@ -37,7 +38,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	// SeedKey repeats itself for this example. For a release use NewKey.
-	session, err := svt.Start[string](m, reserve(m.Event()), svt.SeedKey(1))
+	session, err := svt.Start[string](m, reserve(m.Event()), rng.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func ExampleSparseVector() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	session, err := m.Start(reserve(m.Event()), svt.SeedKey(1))
+	session, err := m.Start(reserve(m.Event()), rng.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/internal/mathx"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Kind names a law of noise. Mechanisms draw the discrete ones. The continuous ones are

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // ErrExhausted is returned when a run has stopped.
@@ -15,7 +16,7 @@ var ErrExhausted = errors.New("svt: exhausted")
 // run draws from a Law. The sessions of this package share it. It keeps answers of type A,
 // so that a query asked again gets the same answer.
 type run[A any] struct {
-	key            Key
+	key            rng.Key
 	threshold      int64
 	thresholdNoise sampler
 	queryNoise     sampler
@@ -30,7 +31,7 @@ type run[A any] struct {
 
 // start checks the key and the charge, and only then draws the threshold noise. The first
 // comparison already uses that noise, whatever comes out.
-func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key Key, name string, params ...uint64) error {
+func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key rng.Key, name string, params ...uint64) error {
 	if key.IsZero() {
 		return errors.New("svt: zero Key: make one with NewKey or SeedKey")
 	}
@@ -46,7 +47,7 @@ func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key Key, n
 }
 
 // charged begins a run under the key of its noise.
-func (u *run[A]) charged(key Key) {
+func (u *run[A]) charged(key rng.Key) {
 	u.key = key
 	u.rho = u.thresholdNoise(u.key.Derive("threshold", 0).Stream())
 	u.answers = make(map[uint64]A)

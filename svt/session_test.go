@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 func newSparse(t require.TestingT, cfg SparseVectorConfig) *SparseVector {
@@ -64,7 +65,7 @@ func TestSparseVectorFollowsItsLaw(t *testing.T) {
 		observed := map[string]float64{}
 		for seed := range uint64(runs) {
 			s := &Session{run[bool]{threshold: cfg.Threshold, thresholdNoise: m.thresholdNoise, queryNoise: m.queryNoise, stop: cfg.Answers}}
-			s.run.charged(SeedKey(seed))
+			s.run.charged(rng.SeedKey(seed))
 			var above []bool
 			for i, v := range values {
 				a, err := s.Ask(uint64(i), v)
@@ -99,7 +100,7 @@ func TestStableRunsFollowTheirLaws(t *testing.T) {
 		for seed := range uint64(runs) {
 			s := &StableSession[int]{run[Answer[int]]{threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
 			s.run.thresholdNoise, s.run.queryNoise = m.samplers()
-			s.run.charged(SeedKey(seed))
+			s.run.charged(rng.SeedKey(seed))
 			var refused []bool
 			for i, d := range distances {
 				a, err := s.Ask(uint64(i), i+10, d)
@@ -129,7 +130,7 @@ func TestStableRunsFollowTheirLaws(t *testing.T) {
 func TestSessions(t *testing.T) {
 	m := newSparse(t, SparseVectorConfig{Noise: Geometric, Epsilon: 1, Answers: 2, Sensitivity: 1, Threshold: 100})
 	r := reserve(t, m.Event())
-	s, err := m.Start(r, SeedKey(1))
+	s, err := m.Start(r, rng.SeedKey(1))
 	require.NoError(t, err)
 	require.False(t, s.Releasable())
 	for q := range uint64(5) {
@@ -149,16 +150,16 @@ func TestSessions(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, above, "stored")
 
-	_, err = m.Start(r, SeedKey(1))
+	_, err = m.Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	_, err = m.Start(reserve(t, accountant.PureDP{Epsilon: 2}), SeedKey(1))
+	_, err = m.Start(reserve(t, accountant.PureDP{Epsilon: 2}), rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	_, err = m.Start(reserve(t, m.Event()), Key{})
+	_, err = m.Start(reserve(t, m.Event()), rng.Key{})
 	require.ErrorContains(t, err, "zero Key")
 
 	stable := newStable(t, StableSVTConfig{B1: 2, B2: 40, Threshold: 30, Failures: 1})
 	answers := func(seed uint64) (out []Answer[string]) {
-		s, err := Start[string](stable, reserve(t, stable.Event()), SeedKey(seed))
+		s, err := Start[string](stable, reserve(t, stable.Event()), rng.SeedKey(seed))
 		require.NoError(t, err)
 		for q := range uint64(50) {
 			a, err := s.Ask(q, "x", 100)
@@ -173,7 +174,7 @@ func TestSessions(t *testing.T) {
 	}
 	require.Equal(t, answers(1), answers(1))
 	require.NotEqual(t, answers(1), answers(2))
-	session, err := Start[string](stable, reserve(t, stable.Event()), SeedKey(1))
+	session, err := Start[string](stable, reserve(t, stable.Event()), rng.SeedKey(1))
 	require.NoError(t, err)
 	a, err := session.Ask(1, "secret", math.MinInt64)
 	require.NoError(t, err)
@@ -186,7 +187,7 @@ func TestSessions(t *testing.T) {
 // than were charged for, and all goroutines must see the same stored answers.
 func TestSessionsAreSafe(t *testing.T) {
 	m := newStable(t, StableSVTConfig{B1: 2, B2: 10, Threshold: 20, Failures: 30})
-	s, err := Start[uint64](m, reserve(t, m.Event()), SeedKey(1))
+	s, err := Start[uint64](m, reserve(t, m.Event()), rng.SeedKey(1))
 	require.NoError(t, err)
 	const workers, queries = 8, 400
 	var answers [workers]map[uint64]Answer[uint64]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // SparseVectorConfig holds the parameters of a [SparseVector]. Threshold may be 0 and
@@ -116,7 +117,7 @@ func (m *SparseVector) Law() Law { return m.law }
 type Session struct{ run run[bool] }
 
 // Start begins a run. It fails unless r charges exactly m.Event() and was not used before.
-func (m *SparseVector) Start(r *ledger.Reservation, key Key) (*Session, error) {
+func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, error) {
 	s := &Session{run[bool]{
 		threshold: m.cfg.Threshold, thresholdNoise: m.thresholdNoise, queryNoise: m.queryNoise, stop: m.cfg.Answers,
 	}}

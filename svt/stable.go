@@ -7,6 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/rng"
 )
 
 // Answer is what is released for one query: a value, or a refusal.
@@ -36,7 +37,7 @@ type StableSession[T any] struct{ run run[Answer[T]] }
 
 // Start begins a run of m. It fails unless r charges exactly m.Event() and was not used
 // before.
-func Start[T any](m StableMechanism, r *ledger.Reservation, key Key) (*StableSession[T], error) {
+func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*StableSession[T], error) {
 	l := m.Law()
 	s := &StableSession[T]{run[Answer[T]]{threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
 	s.run.thresholdNoise, s.run.queryNoise = m.samplers()

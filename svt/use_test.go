@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestRunsFitTheirLedger checks that a seed is refused where the ledger says that noise is
@@ -20,9 +21,9 @@ func TestRunsFitTheirLedger(t *testing.T) {
 		require.NoError(t, err)
 		r, err := l.ReserveBatch([]accountant.Event{m.Event(), m.Event(), m.Event()})
 		require.NoError(t, err)
-		_, err = Start[int](m, r[0], SeedKey(1))
+		_, err = Start[int](m, r[0], rng.SeedKey(1))
 		require.ErrorIs(t, err, ledger.ErrUnfit)
-		key, err := NewKey()
+		key, err := rng.NewKey()
 		require.NoError(t, err)
 		seen := map[uint64]bool{}
 		for i := range r {

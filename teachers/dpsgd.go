@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/rng"
 )
 
 // DPSGD is softmax regression trained by DP-SGD. It is for teachers that are themselves
@@ -59,7 +60,7 @@ func (l DPSGD) Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifie
 		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
 	}
 	// A seeded key is good enough for a model that nobody releases.
-	key := dpsgd.SeedKey(rnd.Uint64())
+	key := rng.SeedKey(rnd.Uint64())
 	if _, err := dpsgd.Train(ctx, model, dpsgd.Data{X: data.X, Y: data.Y}, cfg, reservation, key); err != nil {
 		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
 	}

@@ -7,13 +7,13 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 )
 
 // Twenty teachers, none of which sees a record of another, vote on two public rows.
 func Example() {
-	key := aggregate.SeedKey(1)
+	key := rng.SeedKey(1)
 	private := teachers.Dataset{X: blas32.General{Rows: 400, Cols: 2, Stride: 2}, Y: make([]int, 400), Classes: 2}
 	units := make([]string, 400)
 	for i := range units {

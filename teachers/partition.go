@@ -4,13 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
-
-// Key is the secret from which the partition and the teachers' random streams derive. It is
-// the same type as aggregate.Key.
-type Key = rng.Key
 
 // Partition returns the teacher, in [0, teachers), of every record. It takes the record's
 // unit id: the id of the record, or of the person it belongs to. The teacher is a
@@ -20,7 +16,7 @@ type Key = rng.Key
 //
 // Ids are compared byte by byte. An empty id is refused: it usually is a missing value, and
 // would join strangers.
-func Partition(units []string, teachers int, key Key) ([]int, error) {
+func Partition(units []string, teachers int, key rng.Key) ([]int, error) {
 	if teachers < 1 || teachers > votes.MaxTeachers {
 		return nil, fmt.Errorf("teachers: cannot partition among %d teachers, want 1 to %d", teachers, votes.MaxTeachers)
 	}

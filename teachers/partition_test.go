@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
-	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -20,7 +20,7 @@ func TestPartitionMovesNobodyElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units := rapid.SliceOfN(rapid.StringN(1, 6, -1), 1, 40).Draw(t, "units")
 		count := rapid.IntRange(1, 300).Draw(t, "teachers")
-		key := aggregate.SeedKey(rapid.Uint64().Draw(t, "seed"))
+		key := rng.SeedKey(rapid.Uint64().Draw(t, "seed"))
 		share, err := teachers.Partition(units, count, key)
 		require.NoError(t, err)
 		of := map[string]int{}
@@ -46,7 +46,7 @@ func TestPartitionIsBalanced(t *testing.T) {
 	for i := range units {
 		units[i] = fmt.Sprintf("train/%d", i)
 	}
-	share, err := teachers.Partition(units, count, aggregate.SeedKey(7))
+	share, err := teachers.Partition(units, count, rng.SeedKey(7))
 	require.NoError(t, err)
 	sizes := make([]float64, count)
 	for _, teacher := range share {
@@ -58,7 +58,7 @@ func TestPartitionIsBalanced(t *testing.T) {
 	// used gives two runs the same shares.
 	require.Less(t, chiSquare(slices.Repeat([]float64{n / count}, count), n), distuv.ChiSquared{K: count - 1}.Quantile(1e-6))
 	require.Greater(t, chiSquare(sizes, n), distuv.ChiSquared{K: count - 1}.Quantile(1e-6))
-	other, err := teachers.Partition(units, count, aggregate.SeedKey(8))
+	other, err := teachers.Partition(units, count, rng.SeedKey(8))
 	require.NoError(t, err)
 	same := 0
 	for i := range share {
@@ -80,11 +80,11 @@ func chiSquare(counts []float64, n float64) float64 {
 }
 
 func TestPartitionRefuses(t *testing.T) {
-	key := aggregate.SeedKey(1)
+	key := rng.SeedKey(1)
 	for name, run := range map[string]func() ([]int, error){
 		"no teachers":   func() ([]int, error) { return teachers.Partition([]string{"a"}, 0, key) },
 		"too many":      func() ([]int, error) { return teachers.Partition([]string{"a"}, votes.MaxTeachers+1, key) },
-		"no key":        func() ([]int, error) { return teachers.Partition([]string{"a"}, 2, teachers.Key{}) },
+		"no key":        func() ([]int, error) { return teachers.Partition([]string{"a"}, 2, rng.Key{}) },
 		"empty unit id": func() ([]int, error) { return teachers.Partition([]string{"a", ""}, 2, key) },
 	} {
 		share, err := run()

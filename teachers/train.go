@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -18,7 +19,7 @@ type Config struct {
 	Teachers int     // number of teachers; no default
 	// Key is the run key. It has no default. Teacher t draws from Key.Derive("teacher", t),
 	// so its model depends on its share and on t only.
-	Key Key
+	Key rng.Key
 	// Workers is how many teachers train at once. 0 means GOMAXPROCS. Answers do not depend
 	// on it.
 	Workers int

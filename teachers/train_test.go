@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -73,7 +73,7 @@ func newWorld(t testing.TB) *world {
 	for i := range asked {
 		w.queries.Data[2*i] = float32(i)
 	}
-	w.cfg = teachers.Config{Learner: noisy{fits: w.fits}, Teachers: count, Key: aggregate.SeedKey(1), Workers: 3}
+	w.cfg = teachers.Config{Learner: noisy{fits: w.fits}, Teachers: count, Key: rng.SeedKey(1), Workers: 3}
 	var err error
 	w.share, err = teachers.Partition(w.units, count, w.cfg.Key)
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestTrainDoesNotDependOnWorkers(t *testing.T) {
 		w.cfg.Workers = workers
 		require.Equal(t, want, w.mustTrain(t).Hash())
 	}
-	w.cfg.Key = aggregate.SeedKey(2)
+	w.cfg.Key = rng.SeedKey(2)
 	require.NotEqual(t, want, w.mustTrain(t).Hash())
 }
 
@@ -198,7 +198,7 @@ func TestCheckpointOfOtherInputsIsTrainedAgain(t *testing.T) {
 		fits   int64
 	}{
 		"nothing": {func(*world) {}, 0},
-		"key":     {func(w *world) { w.cfg.Key = aggregate.SeedKey(9) }, 20},
+		"key":     {func(w *world) { w.cfg.Key = rng.SeedKey(9) }, 20},
 		"queries": {func(w *world) { w.queries.Data[0]++ }, 20},
 		// Other teachers' votes do not depend on these.
 		"a label":            {func(w *world) { w.private.Y[5] = (w.private.Y[5] + 1) % 3 }, 1},
@@ -355,7 +355,7 @@ func TestTrainRefuses(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"no learner":           func(w *world) { w.cfg.Learner = nil },
 		"no teachers":          func(w *world) { w.cfg.Teachers = 0 },
-		"no key":               func(w *world) { w.cfg.Key = teachers.Key{} },
+		"no key":               func(w *world) { w.cfg.Key = rng.Key{} },
 		"negative workers":     func(w *world) { w.cfg.Workers = -1 },
 		"shares too few":       func(w *world) { w.share = w.share[1:] },
 		"a share of nobody":    func(w *world) { w.share[0] = 20 },

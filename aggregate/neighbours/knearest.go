@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/internal/parallel"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // KNearestConfig are the parameters of private k-NN; none has a default.

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/parallel"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // NearestQuestionsConfig are the parameters of a vote at the nearest questions; none has a

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/testledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // noNoise is so little that integer noise is 0 but with probability 2 e^-128.

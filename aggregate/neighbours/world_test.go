@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // line is a world on a line: a row at each place, of a class and a unit.

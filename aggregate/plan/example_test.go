@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/rng"
 )
 
 func Example() {
-	votes, err := plan.Simulation{Teachers: 250, Classes: 10, Queries: 200, Accuracy: 0.83}.Examples(aggregate.SeedKey(1))
+	votes, err := plan.Simulation{Teachers: 250, Classes: 10, Queries: 200, Accuracy: 0.83}.Examples(rng.SeedKey(1))
 	if err != nil {
 		panic(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/parallel"
+	"github.com/pate-go/pate/rng"
 )
 
 // Example is a query to plan on: its votes, and the label that counts as right.
@@ -106,13 +107,13 @@ func (s Simulation) validate() error {
 }
 
 // Examples draws the votes, the same for the same key.
-func (s Simulation) Examples(key aggregate.Key) ([]Example, error) {
+func (s Simulation) Examples(key rng.Key) ([]Example, error) {
 	s = s.withDefaults()
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
 	if key.IsZero() {
-		return nil, errors.New("plan: zero Key: make one with aggregate.SeedKey")
+		return nil, errors.New("plan: zero Key: make one with rng.SeedKey")
 	}
 	rnd := rand.New(key.Derive("plan simulation").Stream())
 	// The correlation of two Bernoulli(x) is 1/(alpha+beta+1).

@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/rng"
 )
 
 func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
@@ -22,7 +23,7 @@ func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
 }
 
 func simulated(t require.TestingT, queries int) []Example {
-	examples, err := Simulation{Teachers: 100, Classes: 5, Queries: queries, Accuracy: 0.8}.Examples(aggregate.SeedKey(4))
+	examples, err := Simulation{Teachers: 100, Classes: 5, Queries: queries, Accuracy: 0.8}.Examples(rng.SeedKey(4))
 	require.NoError(t, err)
 	return examples
 }
@@ -214,9 +215,9 @@ func TestThinned(t *testing.T) {
 
 func TestSimulation(t *testing.T) {
 	s := Simulation{Teachers: 200, Classes: 10, Queries: 4000, Accuracy: 0.83}
-	examples, err := s.Examples(aggregate.SeedKey(1))
+	examples, err := s.Examples(rng.SeedKey(1))
 	require.NoError(t, err)
-	again, err := s.Examples(aggregate.SeedKey(1))
+	again, err := s.Examples(rng.SeedKey(1))
 	require.NoError(t, err)
 	require.Equal(t, examples[7].Votes.Reveal(), again[7].Votes.Reveal())
 	summary, err := Summarize(examples)
@@ -245,7 +246,7 @@ func TestSimulation(t *testing.T) {
 	// be: the control below.
 	require.InDelta(t, 0.91, summary.PluralityAccuracy, 0.025)
 	s.Correlation = 1e-6
-	examples, err = s.Examples(aggregate.SeedKey(1))
+	examples, err = s.Examples(rng.SeedKey(1))
 	require.NoError(t, err)
 	summary, err = Summarize(examples)
 	require.NoError(t, err)
@@ -297,10 +298,10 @@ func TestRefusals(t *testing.T) {
 		"correlation": {Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5, Correlation: 1}, "confusion": {Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5, Confusion: 1.1},
 		"NaN": {Teachers: 2, Classes: 2, Queries: 1, Accuracy: math.NaN()},
 	} {
-		_, err := s.Examples(aggregate.SeedKey(1))
+		_, err := s.Examples(rng.SeedKey(1))
 		require.Error(t, err, name)
 	}
-	_, err = Simulation{Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5}.Examples(aggregate.Key{})
+	_, err = Simulation{Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5}.Examples(rng.Key{})
 	require.Error(t, err)
 }
 
@@ -326,7 +327,7 @@ func TestCancel(t *testing.T) {
 
 // BenchmarkAlternatives is the default plan: 1,000 queries, 250 teachers, 10 classes.
 func BenchmarkAlternatives(b *testing.B) {
-	examples, err := Simulation{Teachers: 250, Classes: 10, Queries: 1000, Accuracy: 0.83}.Examples(aggregate.SeedKey(1))
+	examples, err := Simulation{Teachers: 250, Classes: 10, Queries: 1000, Accuracy: 0.83}.Examples(rng.SeedKey(1))
 	require.NoError(b, err)
 	for b.Loop() {
 		_, err := Alternatives(b.Context(), examples, Goal{Epsilon: 2, Delta: 1e-5})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/rng"
 )
 
 // Public holds what is public about votes that will be labelled, from which ForLabels
@@ -44,7 +45,7 @@ func (p Public) worlds(queries int) ([]cases, error) {
 	}
 	var worlds []cases
 	for _, s.Correlation = range correlations {
-		examples, err := s.Examples(aggregate.SeedKey(1)) // of nothing private
+		examples, err := s.Examples(rng.SeedKey(1)) // of nothing private
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestForLabels: a plan is right often enough in every world it must hold in, and keeps
@@ -71,7 +72,7 @@ func TestForLabelsAsksTheBudget(t *testing.T) {
 func TestCalibrate(t *testing.T) {
 	for _, want := range []Agreement{{0.87, 0.4, 0.7}, {0.55, 0.12, 0.3}, {0.7, 0.6, 0.95}} {
 		s := Simulation{Teachers: 60, Classes: 6, Queries: 5000, Accuracy: want.Accuracy, Correlation: want.Correlation, Confusion: want.Confusion}
-		examples, err := s.Examples(aggregate.SeedKey(3))
+		examples, err := s.Examples(rng.SeedKey(3))
 		require.NoError(t, err)
 		got, err := Calibrate(examples)
 		require.NoError(t, err)

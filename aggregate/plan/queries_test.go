@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/rng"
 )
 
 // A plan for a few queries, made on many examples, is for a few queries, and expects
 // of each what those many say.
 func TestFewQueriesOnManyExamples(t *testing.T) {
-	examples, err := plan.Simulation{Teachers: 60, Classes: 3, Queries: 400, Accuracy: 0.83}.Examples(aggregate.SeedKey(1))
+	examples, err := plan.Simulation{Teachers: 60, Classes: 3, Queries: 400, Accuracy: 0.83}.Examples(rng.SeedKey(1))
 	require.NoError(t, err)
 	goal := plan.Goal{Epsilon: 2, Delta: 1e-5, Queries: 5}
 	found, err := plan.Alternatives(context.Background(), examples, goal)

@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/stable"
+	"github.com/pate-go/pate/rng"
 )
 
 func sparseConfigs() map[string]stable.Config {
@@ -92,9 +93,9 @@ func TestOutcomesAreThoseOfRuns(t *testing.T) {
 			require.NoError(t, err)
 			r, err := book.Reserve(m.Event())
 			require.NoError(t, err)
-			session, err := m.Start(r, aggregate.SeedKey(run))
+			session, err := m.Start(r, rng.SeedKey(run))
 			require.NoError(t, err)
-			order := aggregate.SeedKey(run).Derive("order").Stream()
+			order := rng.SeedKey(run).Derive("order").Stream()
 			var seen [3]float64
 			for q := range uint64(queries) {
 				e := examples[order.Uint64N(3)]
@@ -161,7 +162,7 @@ func TestOutcomesAgreeWithTheRegime(t *testing.T) {
 		return by
 	}
 	simulate := func(s Simulation) []Example {
-		examples, err := s.Examples(aggregate.SeedKey(1))
+		examples, err := s.Examples(rng.SeedKey(1))
 		require.NoError(t, err)
 		return examples
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 
@@ -268,7 +268,7 @@ func ensemble(folder string) (cfg teachers.Config, private teachers.Dataset, sha
 	if err != nil {
 		return
 	}
-	key := aggregate.SeedKey(uint64(len(seed)))
+	key := rng.SeedKey(uint64(len(seed)))
 	rnd := rand.New(rand.NewPCG(6, 6))
 	rows := func(n int) (m teachers.Matrix, y []int) {
 		m = teachers.Matrix{Rows: n, Cols: 4, Stride: 4, Data: make([]float32, 4*n)}

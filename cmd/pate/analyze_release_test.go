@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/aggregate/analysis"
 	"github.com/pate-go/pate/internal/keyfile"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestAnInterruptedReleaseRepeatsItself: killed after the key, after the charge or

@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/rng"
 )
 
 // benchModels are the networks that DP-SGD engines are compared on.
@@ -94,7 +95,7 @@ func timeSteps(b *testing.B, build func(*rand.Rand) (*nn.Model, error), data dps
 			first = last
 		}
 	}
-	_, err = dpsgd.Train(context.Background(), model, data, cfg, reservation, dpsgd.SeedKey(1))
+	_, err = dpsgd.Train(context.Background(), model, data, cfg, reservation, rng.SeedKey(1))
 	require.NoError(b, err)
 	return last.Sub(first)
 }
@@ -136,7 +137,7 @@ func BenchmarkDistances(b *testing.B) {
 						if err != nil {
 							b.Fatal(err)
 						}
-						if _, err := dpsgd.Train(context.Background(), model, data, cfg, r, dpsgd.SeedKey(1)); err != nil {
+						if _, err := dpsgd.Train(context.Background(), model, data, cfg, r, rng.SeedKey(1)); err != nil {
 							b.Fatal(err)
 						}
 						book.Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/rng"
 )
 
 // Train your own convolutional network privately: build it from layers, say how it is
@@ -28,7 +29,7 @@ func Example() {
 	check(err)
 	charge, err := budget.Reserve(cfg.Event())
 	check(err)
-	result, err := dpsgd.Train(context.Background(), model, data, cfg, charge, dpsgd.SeedKey(1))
+	result, err := dpsgd.Train(context.Background(), model, data, cfg, charge, rng.SeedKey(1))
 	check(err)
 	public, err := model.Evaluate(context.Background(), strokes(200))
 	check(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/rng"
 )
 
 // TestTrainingDoesNotDependOnTheNumberOfWorkers compares to the last bit, clipped as a
@@ -33,7 +34,7 @@ func TestTrainingDoesNotDependOnTheNumberOfWorkers(t *testing.T) {
 			require.NoError(t, err)
 			reservation, err := l.Reserve(cfg.Event())
 			require.NoError(t, err)
-			_, err = dpsgd.Train(context.Background(), model, data, cfg, reservation, dpsgd.SeedKey(3))
+			_, err = dpsgd.Train(context.Background(), model, data, cfg, reservation, rng.SeedKey(3))
 			require.NoError(t, err)
 			if want == nil {
 				want = model.Parameters()

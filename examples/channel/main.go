@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 )
 
 const (
@@ -30,7 +31,7 @@ type query struct {
 }
 
 func main() {
-	key, err := aggregate.NewKey()
+	key, err := rng.NewKey()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func main() {
 }
 
 // serve charges for all the answers there may be, and then answers what arrives.
-func serve(ctx context.Context, out io.Writer, queries <-chan query, key aggregate.Key) error {
+func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key) error {
 	mechanism, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: 150, Sigma1: 40, Sigma2: 20, Queries: 40, Answers: 25})
 	if err != nil {
 		return err

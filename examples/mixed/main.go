@@ -19,10 +19,11 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/rng"
 )
 
 func main() {
-	key, err := aggregate.NewKey()
+	key, err := rng.NewKey()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func main() {
 
 // spend opens a ledger on which the second cost may be chosen after the first answers were
 // seen: a filter.
-func spend(ctx context.Context, out io.Writer, key aggregate.Key) error {
+func spend(ctx context.Context, out io.Writer, key rng.Key) error {
 	budget, err := ledger.Open("", ledger.Config{ // a path keeps it on disk
 		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5, Mode: ledger.Filter,
 	})
@@ -60,7 +61,7 @@ func spend(ctx context.Context, out io.Writer, key aggregate.Key) error {
 }
 
 // labels asks 250 teachers about 20 records. The labels leave when they are committed.
-func labels(out io.Writer, budget *ledger.Ledger, key aggregate.Key) error {
+func labels(out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	mechanism, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 30, Queries: 20})
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func labels(out io.Writer, budget *ledger.Ledger, key aggregate.Key) error {
 }
 
 // model trains on 1,000 records of the same patients with the least noise that is affordable.
-func model(ctx context.Context, out io.Writer, budget *ledger.Ledger, key aggregate.Key) error {
+func model(ctx context.Context, out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	data := dpsgd.Data{X: blas32.General{Rows: 1000, Cols: 2, Stride: 2}, Y: make([]int, 1000)}
 	for i := range data.Y { // the class is the larger feature
 		data.Y[i] = i % 2

@@ -7,16 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
-
-	"github.com/pate-go/pate/aggregate"
 )
 
 // With the noise of a seed: both are right, the whole costs more than its first half, and no
 // more than the budget.
 func TestSpend(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, spend(context.Background(), &out, aggregate.SeedKey(1)))
+	require.NoError(t, spend(context.Background(), &out, rng.SeedKey(1)))
 	require.Contains(t, out.String(), "labels [0,1,2,0,1,2,0,1,2,0,1,2,0,1,2,0,1,2,0,1]\n")
 	require.Contains(t, out.String(), "predicts [0 1]\n")
 	found := regexp.MustCompile(`(?s)labels cost epsilon ([\d.]+)\n.*both together: epsilon ([\d.]+) of 3`).FindStringSubmatch(out.String())

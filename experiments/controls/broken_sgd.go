@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/mathx"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 func brokenSGD() []Target {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/accountant/audit"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 // lossOf is the exact finding about a control.

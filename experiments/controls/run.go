@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/pate-go/pate/internal/accountant/audit"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Options say with what effort targets are audited.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/accountant/audit"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/stability"
 )
 

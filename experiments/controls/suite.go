@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/internal/accountant/audit"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Method is how a claim is put to the test.

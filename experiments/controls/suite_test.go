@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 func testOptions() Options { return Options{Key: rng.SeedKey(1), Alpha: 1e-4} }

@@ -15,10 +15,10 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/dpsgd/optim"
-	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/accountant/audit"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/rng"
 )
 
 // Trained returns models as users train them, with canaries among the real records. They

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/testkit"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // mechanismTargets audits the mechanisms that have an example of two neighbours in

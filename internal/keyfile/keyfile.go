@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // destroyed is the byte that a key is overwritten with.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/keyfile"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 func TestAKeyIsKeptAndDestroyed(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/accountant/bayes"
 	"github.com/pate-go/pate/internal/opaque"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 func bayesian() Mechanism {

@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/accountant/bayes"
 	"github.com/pate-go/pate/internal/figure"
 	"github.com/pate-go/pate/internal/opaque"
+	"github.com/pate-go/pate/rng"
 )
 
 // weibullNorms returns a sample of norms of shape 0.5, clipped to the clip norm, over it. The
@@ -128,7 +129,7 @@ func TestDistancesOfTrainingAndTestRows(t *testing.T) {
 	model, err := nn.NewSoftmax(used.X.Cols, 10)
 	require.NoError(t, err)
 	cfg := dpsgd.Config{SamplingProbability: 1, Steps: 150, ClipNorm: math.Inf(1), LearningRate: 0.5, NonPrivate: true, Workers: 1}
-	_, err = dpsgd.Train(t.Context(), model, used, cfg, nil, dpsgd.SeedKey(1))
+	_, err = dpsgd.Train(t.Context(), model, used, cfg, nil, rng.SeedKey(1))
 	require.NoError(t, err)
 	rows := make([]int, 600)
 	for i := range rows {

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant/theorems"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/mathx"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // lesson is a Trace in the making. It reads inputs, takes the values that the text

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/stability"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/svt"
 )
 
@@ -148,7 +148,7 @@ func TestComparisons(t *testing.T) {
 	const seeds = 300
 	above, refused := 0.0, 0.0
 	for seed := range uint64(seeds) {
-		c, err := compare(stability.SeedKey(seed), svt.Law{
+		c, err := compare(rng.SeedKey(seed), svt.Law{
 			Threshold: 3, ThresholdNoise: svt.Noise{Kind: svt.DiscreteLaplace, Scale: 2}, QueryNoise: svt.Noise{Kind: svt.DiscreteLaplace, Scale: 5}, Stop: 1,
 		}, []int64{1, 3})
 		require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestComparisons(t *testing.T) {
 		if c.above[0] {
 			above++
 		}
-		c, err = compare(stability.SeedKey(seed), svt.Law{
+		c, err = compare(rng.SeedKey(seed), svt.Law{
 			Threshold: -9, ThresholdNoise: svt.Noise{Kind: svt.Geometric, Scale: 2}, QueryNoise: svt.Noise{Kind: svt.Geometric, Scale: 5}, Stop: 1,
 		}, []int64{-12})
 		require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/svt"
 )
 

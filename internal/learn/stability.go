@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/stability"
 )
 
@@ -71,7 +72,7 @@ func traceStable(l *lesson) error {
 // ask runs m on one question, and finds the noise of that run by asking again, with
 // the same key and paid for again, at other distances: the least that is released
 // exceeds the threshold by one when the noise is added.
-func ask[T any](m *stability.MStab, key stability.Key, value T, distance int64) (answer stability.Answer[T], noise int64, err error) {
+func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64, err error) {
 	const far = 40 // noise beyond 2^far is a probability nobody meets
 	at := func(distance int64) (stability.Answer[T], error) {
 		session, err := startStable[T](m, key)
@@ -99,7 +100,7 @@ func ask[T any](m *stability.MStab, key stability.Key, value T, distance int64) 
 	return answer, m.Threshold() + 1 - high, nil
 }
 
-func startStable[T any](m *stability.MStab, key stability.Key) (*stability.Session[T], error) {
+func startStable[T any](m *stability.MStab, key rng.Key) (*stability.Session[T], error) {
 	paid, err := Paid(m.Event(), accountant.ReplaceOne)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/stability"
 )
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/rng"
 )
 
 // TrainingStep is one step of a training that was watched: the parameters before and after,
@@ -16,7 +17,7 @@ type TrainingStep struct {
 }
 
 // Watch trains a model and returns every step. What it returns is private.
-func Watch(model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config, key dpsgd.Key) ([]TrainingStep, error) {
+func Watch(model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config, key rng.Key) ([]TrainingStep, error) {
 	watched := &watchedModel{Model: model}
 	cfg.Observe = func(dpsgd.Metrics) { watched.finish() }
 	paid, err := Paid(cfg.Event(), accountant.AddRemove)

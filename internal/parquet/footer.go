@@ -5,15 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/fault"
 )
-
-// Error says what is wrong with a file.
-type Error = fault.Error[origin]
-
-type origin struct{}
-
-func (origin) Package() string { return "parquet" }
 
 // Magic is how every Parquet file begins and ends.
 const Magic = "PAR1"
@@ -51,8 +44,8 @@ type chunk struct {
 }
 
 // damaged is an error about the file as a whole.
-func (f *File) damaged(what string, err error) *Error {
-	return &Error{File: f.name, What: what, Fix: "write the file again", Err: err}
+func (f *File) damaged(what string, err error) *fault.Error {
+	return &fault.Error{File: f.name, What: what, Fix: "write the file again", Err: err}
 }
 
 // Open reads the footer of a file; name is for messages.
@@ -69,13 +62,13 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	length := int64(binary.LittleEndian.Uint32(tail))
 	switch {
 	case string(tail[4:]) == "PARE":
-		return nil, &Error{File: name, What: "is encrypted", Fix: "write it without encryption"}
+		return nil, &fault.Error{File: name, What: "is encrypted", Fix: "write it without encryption"}
 	case string(tail[4:]) != Magic:
 		return nil, f.damaged("begins as Parquet and does not end so: it was cut off", nil)
 	case length > size-int64(ends):
 		return nil, f.damaged(fmt.Sprintf("claims a footer of %d bytes and has %d in all", length, size), nil)
 	case length > maxFooter:
-		return nil, &Error{File: name, What: fmt.Sprintf("has a footer of %d bytes, at most %d are read", length, maxFooter),
+		return nil, &fault.Error{File: name, What: fmt.Sprintf("has a footer of %d bytes, at most %d are read", length, maxFooter),
 			Why: "the footer lists every column of every row group", Fix: "write fewer columns or larger row groups"}
 	}
 	raw := make([]byte, length)
@@ -85,7 +78,7 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	}
 	t := &thrift{buf: raw}
 	schema := f.readFooter(t)
-	if refused, ok := t.err.(*Error); ok {
+	if refused, ok := t.err.(*fault.Error); ok {
 		return nil, refused
 	}
 	if t.err != nil {
@@ -104,7 +97,7 @@ func (f *File) readFooter(t *thrift) (schema []element) {
 		case 2:
 			t.list(wire, func(wire byte) {
 				if len(schema) > maxColumns {
-					t.fail(&Error{File: f.name, What: fmt.Sprintf("has more than %d columns", maxColumns), Fix: "of numbers alone, save an NPY file"})
+					t.fail(&fault.Error{File: f.name, What: fmt.Sprintf("has more than %d columns", maxColumns), Fix: "of numbers alone, save an NPY file"})
 					return
 				}
 				schema = append(schema, readElement(t, wire))
@@ -127,7 +120,7 @@ func (f *File) readFooter(t *thrift) (schema []element) {
 // count counts a row group, or a column of one, before there is room for it.
 func (f *File) count(t *thrift) {
 	if f.parts++; f.parts > maxParts {
-		t.fail(&Error{File: f.name, What: fmt.Sprintf("has more than %d row groups and columns of row groups", maxParts), Fix: "write larger row groups"})
+		t.fail(&fault.Error{File: f.name, What: fmt.Sprintf("has more than %d row groups and columns of row groups", maxParts), Fix: "write larger row groups"})
 	}
 }
 
@@ -231,12 +224,12 @@ func (f *File) check(end int64) error {
 }
 
 // inGroup is an error about a row group, which counts from 0 as other programs do.
-func (f *File) inGroup(i int, what string) *Error {
+func (f *File) inGroup(i int, what string) *fault.Error {
 	return f.damaged(fmt.Sprintf("row group %d %s", i, what), nil)
 }
 
 // inColumn is an error about a column of a row group.
-func (f *File) inColumn(i int, c Column, what string) *Error {
+func (f *File) inColumn(i int, c Column, what string) *fault.Error {
 	return f.inGroup(i, fmt.Sprintf("column %q %s", c.Name, what))
 }
 

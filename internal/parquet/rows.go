@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // maxRow bounds the bytes of a row, as of a line of CSV.
@@ -37,7 +39,7 @@ func (f *File) Rows(columns []int) (*Rows, error) {
 	for i, at := range columns {
 		c := f.columns[at]
 		if c.Refused != "" {
-			return nil, &Error{File: f.name, What: fmt.Sprintf("holds %s in column %q", c.Refused, c.Name),
+			return nil, &fault.Error{File: f.name, What: fmt.Sprintf("holds %s in column %q", c.Refused, c.Name),
 				Why: "texts, integers, floats, truth values and dates are read", Fix: c.Convert()}
 		}
 		r.cursors[i] = cursor{c: c, live: &r.live}

@@ -3,7 +3,7 @@ package tune
 import (
 	"math"
 
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Draw returns a number of runs. It has the law exactly, for the parameters as they stand

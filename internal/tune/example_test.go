@@ -7,8 +7,8 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/tune"
+	"github.com/pate-go/pate/rng"
 )
 
 // Three students of released labels, which are public, are compared on private rows: one

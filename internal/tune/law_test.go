@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 // laws of all kinds.

@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/crash"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 // reserve returns reservations of an event.

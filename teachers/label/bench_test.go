@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -80,7 +81,7 @@ func BenchmarkLabel(b *testing.B) {
 				require.NoError(b, err)
 				r, err := book.Reserve(e)
 				require.NoError(b, err)
-				key, err := aggregate.NewKey()
+				key, err := rng.NewKey()
 				require.NoError(b, err)
 				ask, err := run.start(r, key)
 				require.NoError(b, err)

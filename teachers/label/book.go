@@ -8,6 +8,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/fault"
 )
 
 // file returns the ledger of the run.
@@ -29,7 +30,7 @@ func (c Config) file() release.File {
 // fits refuses a ledger that the mechanism cannot be charged to.
 func (c Config) fits(account ledger.Config) error {
 	if c.mayFail() && account.Mode == ledger.Filter && account.FailureDelta == 0 {
-		return &Error{What: c.Ledger + " keeps none of its delta for releases that may fail", Why: c.Setting.Mechanism + " releases what it should not with a small probability",
+		return &fault.Error{What: c.Ledger + " keeps none of its delta for releases that may fail", Why: c.Setting.Mechanism + " releases what it should not with a small probability",
 			Fix: "name another ledger, made for it or with a failure delta"}
 	}
 	return nil
@@ -87,7 +88,7 @@ func find(runs []recordedRun, asked identity) (*recordedRun, error) {
 		if r.committed {
 			state = "is complete"
 		}
-		return nil, &Error{What: fmt.Sprintf("queries %d:%d of pool %q were put to another run, which %s: %s", r.id.Queries[0], r.id.Queries[1], r.id.Pool, state, strings.Join(differ, "; ")),
+		return nil, &fault.Error{What: fmt.Sprintf("queries %d:%d of pool %q were put to another run, which %s: %s", r.id.Queries[0], r.id.Queries[1], r.id.Pool, state, strings.Join(differ, "; ")),
 			Why: "an answered query is never answered again with fresh noise", Fix: "repeat that run as it was, or choose queries that were not asked"}
 	}
 	return nil, nil
@@ -96,7 +97,7 @@ func find(runs []recordedRun, asked identity) (*recordedRun, error) {
 // sealed explains why a ledger of mode Reserved takes no more.
 func sealed(err error) error {
 	if errors.Is(err, ledger.ErrSealed) {
-		return &Error{What: "the ledger takes no more", Why: "it was made in mode reserved: everything is charged before anything is released", Fix: "name another ledger; one of mode filter can be shared", Err: err}
+		return &fault.Error{What: "the ledger takes no more", Why: "it was made in mode reserved: everything is charged before anything is released", Fix: "name another ledger; one of mode filter can be shared", Err: err}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/rng"
 )
 
 // Charged is what labels cost, reserved before there are votes, together with what the votes
@@ -18,7 +19,7 @@ import (
 type Charged struct {
 	Book        *release.Book
 	Reservation *ledger.Reservation
-	Key         aggregate.Key // of the run, for these labels alone; zero where it was destroyed
+	Key         rng.Key // of the run, for these labels alone; zero where it was destroyed
 }
 
 // RunCharged labels the votes as Run does, under a charge that was made before. Ledger is the
@@ -61,8 +62,8 @@ func Event(s aggregate.Setting) (accountant.Event, error) {
 }
 
 // drawing returns how labels are drawn and how their file is read, both of which count them.
-func (j job) drawing(ctx context.Context, s setting, count *counts) (draw func([]*ledger.Reservation, aggregate.Key, io.Writer) error, read func(io.Reader) error) {
-	draw = func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
+func (j job) drawing(ctx context.Context, s setting, count *counts) (draw func([]*ledger.Reservation, rng.Key, io.Writer) error, read func(io.Reader) error) {
+	draw = func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 		w := newLabelWriter(out, FormOf(j.Out), j.Votes.ClassNames(), j.withheld())
 		err := j.draw(ctx, s, reservations[0], key, w)
 		*count = w.counts

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 )
 
 // BudgetError says that a run does not fit the budget, and how many queries would
@@ -24,6 +23,3 @@ func (e *BudgetError) Error() string {
 
 // Unwrap returns what the ledger said.
 func (e *BudgetError) Unwrap() error { return e.BudgetError }
-
-// Error says why nothing is released, for a person. It never tells a vote.
-type Error = release.Error

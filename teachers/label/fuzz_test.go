@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,7 +22,7 @@ func FuzzPredictions(f *testing.F) {
 		for q := range 5 {
 			p, err := r.of(q)
 			if err != nil {
-				var in *Error
+				var in *fault.Error
 				require.True(t, errors.As(err, &in))
 				return
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 )
 
 // job is a run on an open ledger.
@@ -51,7 +51,7 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 		r.Out.Mode = 0o600
 	}
 	if j.Seed != nil {
-		r.Key.Given = aggregate.SeedKey(*j.Seed)
+		r.Key.Given = rng.SeedKey(*j.Seed)
 	} else {
 		r.Key.File = keyFile(j.Ledger, j.id)
 	}
@@ -76,7 +76,7 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 func (j job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
 
 // draw asks all queries and writes the labels.
-func (j job) draw(ctx context.Context, s setting, reservation *ledger.Reservation, key aggregate.Key, w *labelWriter) error {
+func (j job) draw(ctx context.Context, s setting, reservation *ledger.Reservation, key rng.Key, w *labelWriter) error {
 	hash := j.Votes.Hash()
 	ask, err := s.start(reservation, key.DeriveBytes("votes", hash[:]))
 	if err != nil {

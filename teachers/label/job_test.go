@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -100,7 +101,7 @@ func read(t require.TestingT, path string) string {
 }
 
 // expected returns the labels of a setting under a key, asked one by one.
-func expected(t require.TestingT, c Config, s aggregate.Setting, key aggregate.Key) string {
+func expected(t require.TestingT, c Config, s aggregate.Setting, key rng.Key) string {
 	d, err := mechanisms.Find(s.Mechanism)
 	require.NoError(t, err)
 	m, err := d.New(s)

@@ -12,8 +12,10 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -72,7 +74,7 @@ type Result struct {
 }
 
 // Run labels the votes, goes on with a run that was interrupted, or checks one
-// that is complete; see the package comment. A refusal is an *[Error]; over budget it
+// that is complete; see the package comment. A refusal is an *[fault.Error]; over budget it
 // is a *[BudgetError], and nothing is charged or written. When ctx ends, or
 // anything fails, there are no labels and repeating the run costs nothing more.
 func Run(ctx context.Context, c Config) (Result, error) {
@@ -125,7 +127,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 // checkDelta refuses a delta that allows giving away the record of one of the teachers.
 func (c Config) checkDelta(delta float64) error {
 	if n := c.Votes.Teachers(); n > 0 && delta >= 1/float64(n) {
-		return &Error{What: fmt.Sprintf("delta %g is not below 1/%d, one over the number of teachers", delta, n),
+		return &fault.Error{What: fmt.Sprintf("delta %g is not below 1/%d, one over the number of teachers", delta, n),
 			Why: "every teacher holds a record at least; such a delta allows giving one away", Fix: "choose a smaller delta"}
 	}
 	return nil
@@ -145,11 +147,11 @@ func (c Config) check() error {
 	}
 	switch {
 	case err != nil:
-		return &Error{What: "there is no such mechanism", Err: err}
+		return &fault.Error{What: "there is no such mechanism", Err: err}
 	case s.d.Predicts != (c.Predictions != ""):
 		return errors.New("label: Config.Predictions is for mechanisms that compare votes with predictions, which need it")
 	case s.d.Predicts && c.Votes.Teachers() == 0:
-		return &Error{What: "the number of teachers is not known", Why: "predictions are turned into their votes", Fix: "state it"}
+		return &fault.Error{What: "the number of teachers is not known", Why: "predictions are turned into their votes", Fix: "state it"}
 	}
 	return nil
 }
@@ -164,13 +166,13 @@ func (c Config) checkPlaces() error {
 	case c.Pool == "":
 		return errors.New("label: Config.Pool is empty: say which public records the queries are")
 	case len(c.Pool) > maxPool || !utf8.ValidString(c.Pool):
-		return &Error{What: "the name of the pool is too long or not UTF-8", Fix: "give it a shorter one"}
+		return &fault.Error{What: "the name of the pool is too long or not UTF-8", Fix: "give it a shorter one"}
 	case c.Votes == nil:
 		return errors.New("label: Config.Votes is nil")
 	case c.Votes.Queries() == 0:
-		return &Error{What: "there is no query to answer", Fix: "choose queries that the votes have"}
+		return &fault.Error{What: "there is no query to answer", Fix: "choose queries that the votes have"}
 	case (c.Seed != nil || len(c.Account.Waived) > 0) && FormOf(c.Out) == NPY:
-		return &Error{What: "an array has no mark that its labels must not be released", Why: "every output of a run with a seed, or for which a refusal was waived, has one", Fix: "write .csv, .jsonl or .parquet"}
+		return &fault.Error{What: "an array has no mark that its labels must not be released", Why: "every output of a run with a seed, or for which a refusal was waived, has one", Fix: "write .csv, .jsonl or .parquet"}
 	}
 	out, err := filepath.Abs(c.Out)
 	if err != nil {
@@ -181,11 +183,11 @@ func (c Config) checkPlaces() error {
 		return fmt.Errorf("label: %w", err)
 	}
 	if out == book || out == release.IDFile(book) || out == release.HeadFile(book) {
-		return &Error{What: c.Out + " is the ledger", Fix: "write the labels elsewhere"}
+		return &fault.Error{What: c.Out + " is the ledger", Fix: "write the labels elsewhere"}
 	}
 	for _, path := range []string{c.Out, c.Ledger} {
 		if there, err := durable.Exists(filepath.Dir(path)); err != nil || !there {
-			return &Error{What: "there is no folder for " + path, Fix: "make it", Err: err}
+			return &fault.Error{What: "there is no folder for " + path, Fix: "make it", Err: err}
 		}
 	}
 	return nil
@@ -208,7 +210,7 @@ func (c Config) identity() (identity, error) {
 		}
 	}
 	if c.Seed != nil {
-		id.Key, err = release.KeyName(aggregate.SeedKey(*c.Seed))
+		id.Key, err = release.KeyName(rng.SeedKey(*c.Seed))
 	}
 	return id, err
 }
@@ -221,11 +223,11 @@ func (c Config) checkNew() error {
 		return err
 	}
 	if there {
-		return &Error{What: c.Out + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or write the labels elsewhere"}
+		return &fault.Error{What: c.Out + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or write the labels elsewhere"}
 	}
 	for _, path := range []string{c.Out, c.Ledger} {
 		if err := durable.Writable(path); err != nil {
-			return &Error{What: path + " cannot be written", Why: "nothing was written or charged", Fix: "name another file", Err: err}
+			return &fault.Error{What: path + " cannot be written", Why: "nothing was written or charged", Fix: "name another file", Err: err}
 		}
 	}
 	return nil

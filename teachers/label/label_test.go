@@ -12,9 +12,9 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -30,7 +30,7 @@ func TestLabelsAreThoseOfTheSession(t *testing.T) {
 			c.Seed = &seed
 			r := release1(t, c)
 			labels := read(t, c.Out)
-			require.Equal(t, expected(t, c, r.Setting, aggregate.SeedKey(7)), labels)
+			require.Equal(t, expected(t, c, r.Setting, rng.SeedKey(7)), labels)
 			require.False(t, r.Releasable)
 			require.True(t, r.Calibrated)
 			require.Equal(t, r.Asked, strings.Count(labels, "\n")-1)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/fault"
 )
 
 // predictionReader reads what the student predicts: a CSV file with a line for
@@ -58,7 +59,7 @@ func checkPredictions(path string, classes, queries int) (string, error) {
 }
 
 func predictionError(path, what, why string) error {
-	return &Error{What: path + ": " + what, Why: why, Fix: "give a line for each query, with a probability for each class"}
+	return &fault.Error{What: path + ": " + what, Why: why, Fix: "give a line for each query, with a probability for each class"}
 }
 
 func openPredictions(path string, classes int) (*predictionReader, error) {
@@ -140,7 +141,7 @@ func (r *predictionReader) rest() (more int, sum string, err error) {
 func (r *predictionReader) unchanged(sum string) error {
 	_, is, err := r.rest()
 	if err == nil && is != sum {
-		err = &Error{What: r.path + " was changed while it was read", Why: "the labels would be those of other predictions", Fix: "restore it and run the command again, at no further cost"}
+		err = &fault.Error{What: r.path + " was changed while it was read", Why: "the labels would be those of other predictions", Fix: "restore it and run the command again, at no further cost"}
 	}
 	return err
 }

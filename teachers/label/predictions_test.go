@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -55,7 +56,7 @@ func TestBadPredictionsAreFoundBeforeTheCharge(t *testing.T) {
 	} {
 		write(t, c.Predictions, text)
 		_, err := Run(context.Background(), c)
-		var refused *Error
+		var refused *fault.Error
 		require.ErrorAs(t, err, &refused, says)
 		require.ErrorContains(t, err, says)
 		after, err := os.ReadDir(filepath.Dir(c.Out))

@@ -14,9 +14,10 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -88,7 +89,7 @@ func TestRefusals(t *testing.T) {
 				c.change(&run)
 				before := contents(t, filepath.Dir(run.Ledger))
 				_, err = Run(context.Background(), run)
-				var refused *Error
+				var refused *fault.Error
 				require.ErrorAs(t, err, &refused)
 				require.ErrorContains(t, err, c.says)
 				require.Equal(t, name == "no id", refused.Check)
@@ -117,7 +118,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 	refuse := func(t *testing.T, c Config, check bool, says string) {
 		before := read(t, c.Ledger)
 		_, err := Run(context.Background(), c)
-		var refused *Error
+		var refused *fault.Error
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, check, refused.Check)
 		require.ErrorContains(t, err, says)
@@ -167,7 +168,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 		require.ErrorIs(t, err, stop)
 		keys, err := filepath.Glob(c.Ledger + ".*.key")
 		require.NoError(t, err)
-		key, err := aggregate.NewKey()
+		key, err := rng.NewKey()
 		require.NoError(t, err)
 		require.NoError(t, keyfile.Write(keys[0], key))
 		refuse(t, c, false, "is not the key of the unfinished run")

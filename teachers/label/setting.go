@@ -10,9 +10,11 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/rng"
 )
 
 // setting is a mechanism with its parameters. Noise that it does not have yet is
@@ -154,7 +156,7 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 	if n, err := book.Fits(ctx, e); err != nil || n == 0 {
 		return wideSetting, err
 	}
-	return s, &Error{What: "no noise that leaves anything of the votes fits what is left of the budget", Why: fmt.Sprintf("%s would need more than all teachers agreeing", s.s.Mechanism),
+	return s, &fault.Error{What: "no noise that leaves anything of the votes fits what is left of the budget", Why: fmt.Sprintf("%s would need more than all teachers agreeing", s.s.Mechanism),
 		Fix: "ask fewer queries, allow fewer failures, or take a noisy argmax"}
 }
 
@@ -181,7 +183,7 @@ func (c Config) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, 
 		return s, fmt.Errorf("label: %w", err)
 	}
 	if most := int64(c.Votes.Teachers()) / 2; need > most {
-		return s, &Error{What: fmt.Sprintf("nothing would be released: %s needs %d votes to move for it, and of %d teachers at most %d can", s.s.Mechanism, need, c.Votes.Teachers(), most),
+		return s, &fault.Error{What: fmt.Sprintf("nothing would be released: %s needs %d votes to move for it, and of %d teachers at most %d can", s.s.Mechanism, need, c.Votes.Teachers(), most),
 			Why: "its noise and threshold, at this budget, are above what agreement can reach; nothing was charged",
 			Fix: "raise epsilon, ask fewer queries, allow fewer failures, or take a noisy argmax"}
 	}
@@ -192,7 +194,7 @@ func (c Config) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, 
 type answerFunc func(batch) ([]aggregate.Answer, error)
 
 // start begins the session of a setting on what was reserved.
-func (s setting) start(r *ledger.Reservation, key aggregate.Key) (answerFunc, error) {
+func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 	var current batch
 	s.s.Predict = func(query uint64) ([]float64, error) { return current.predictions[query-current.first], nil }
 	m, err := s.d.New(s.s)

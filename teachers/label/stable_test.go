@@ -15,8 +15,10 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -43,7 +45,7 @@ func TestStableLabels(t *testing.T) {
 			require.LessOrEqual(t, r.Epsilon, c.Account.Epsilon)
 			require.False(t, r.Releasable)
 			labels := read(t, c.Out)
-			require.Equal(t, expected(t, c, r.Setting, aggregate.SeedKey(7)), labels)
+			require.Equal(t, expected(t, c, r.Setting, rng.SeedKey(7)), labels)
 			if mechanism == stable.MStab {
 				require.Equal(t, testQueries, r.Asked)
 			} else {
@@ -132,7 +134,7 @@ func TestStableRefusals(t *testing.T) {
 		c.Setting = s
 		before := contents(t, filepath.Dir(c.Ledger))
 		_, err := Run(context.Background(), c)
-		var refused *Error
+		var refused *fault.Error
 		require.ErrorAs(t, err, &refused, name)
 		require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)), name)
 	}

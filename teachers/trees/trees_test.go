@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/teachertest"
 	"github.com/pate-go/pate/teachers/trees"
@@ -91,7 +91,7 @@ func TestVotesDoNotDependOnTheNumberOfWorkers(t *testing.T) {
 	for i := range share {
 		share[i] = i % 8
 	}
-	key := aggregate.SeedKey(5)
+	key := rng.SeedKey(5)
 	for name, l := range learners {
 		t.Run(name, func(t *testing.T) {
 			votes := func(workers int, data teachers.Dataset) []string {

@@ -27,7 +27,7 @@ type Report struct {
 	NotWhole     int64 // fractions and infinities
 	NotNumber    int64 // text
 	TooMany      int64 // rows of counts that add up to more than there are teachers
-	FirstInvalid error // a [*Error]; nil if all votes are valid
+	FirstInvalid error // a [*fault.Error]; nil if all votes are valid
 
 	Silent     []int   // teachers who never vote
 	Constant   []int   // teachers who vote, on two queries or more, for one class only

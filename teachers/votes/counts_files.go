@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // Together says what several files of counts are.
@@ -44,7 +46,7 @@ func OpenCounts(ctx context.Context, paths []string, opt Options, how Together) 
 		return nil, err
 	}
 	if how == Add && len(files) > maxAdded {
-		return nil, &Error{What: fmt.Sprintf("%d files are added", len(files)), Why: fmt.Sprintf("each takes room, and %d are added at a time", maxAdded), Fix: "add some of them first, then the sums"}
+		return nil, &fault.Error{What: fmt.Sprintf("%d files are added", len(files)), Why: fmt.Sprintf("each takes room, and %d are added at a time", maxAdded), Fix: "add some of them first, then the sums"}
 	}
 	c := &CountsFiles{how: how}
 	seen := map[[32]byte]string{}
@@ -56,14 +58,14 @@ func OpenCounts(ctx context.Context, paths []string, opt Options, how Together) 
 		if len(c.sources) > 0 {
 			first := c.sources[0]
 			if s.classes != first.classes {
-				return nil, &Error{File: in.name, What: fmt.Sprintf("has counts of %d classes, %s of %d", s.classes, files[0].name, first.classes), Why: "all files have a column for each class", Fix: "narrow the pattern"}
+				return nil, &fault.Error{File: in.name, What: fmt.Sprintf("has counts of %d classes, %s of %d", s.classes, files[0].name, first.classes), Why: "all files have a column for each class", Fix: "narrow the pattern"}
 			}
 			if how == Add && s.Total() != first.Total() {
-				return nil, &Error{File: in.name, What: fmt.Sprintf("has %d queries, %s has %d", s.Total(), files[0].name, first.Total()), Why: "what is added are counts of the same queries by other teachers", Fix: "say that the files are appended, if they are parts of the queries"}
+				return nil, &fault.Error{File: in.name, What: fmt.Sprintf("has %d queries, %s has %d", s.Total(), files[0].name, first.Total()), Why: "what is added are counts of the same queries by other teachers", Fix: "say that the files are appended, if they are parts of the queries"}
 			}
 		}
 		if twin, there := seen[s.hash]; there && how == Add {
-			return nil, &Error{File: in.name, What: "holds the counts that " + twin + " holds", Why: "a silo that is added twice has two votes", Fix: "leave one of them out", Check: true}
+			return nil, &fault.Error{File: in.name, What: "holds the counts that " + twin + " holds", Why: "a silo that is added twice has two votes", Fix: "leave one of them out", Check: true}
 		}
 		seen[s.hash] = in.name
 		c.sources = append(c.sources, s)
@@ -144,7 +146,7 @@ func (c *CountsFiles) eachSum(ctx context.Context, visit func(query int, counts 
 			}
 		}
 		if err := c.sources[0].checkSum(query, sums); err != nil {
-			var told *Error
+			var told *fault.Error
 			if errors.As(err, &told) {
 				told.File = "the files together"
 			}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // csvText is where the lines of a CSV file are.
@@ -82,17 +84,17 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	}
 	header := opt.Header == HeaderYes || opt.Header == HeaderAuto && first.words
 	if opt.Header == HeaderAuto && first.words && first.numbers {
-		e := &Error{File: in.name, What: "row 1 has numbers and words: a header or votes", Why: "taken for a header, the first query would be lost; a missing vote is -1 or an empty cell", Fix: "say --header yes or --header no"}
+		e := &fault.Error{File: in.name, What: "row 1 has numbers and words: a header or votes", Why: "taken for a header, the first query would be lost; a missing vote is -1 or an empty cell", Fix: "say --header yes or --header no"}
 		if names != nil {
 			e.What, e.Fix = "row 1 has class names and other words: a header or votes", "name every public class, or say --header yes or --header no"
 		}
 		return t, e
 	}
 	if opt.Header == HeaderAuto && first.numbered && (first.cells >= numberedCells || opt.Probabilities && first.cells > 1) {
-		return t, &Error{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
+		return t, &fault.Error{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
 	}
 	if opt.Header == HeaderAuto && first.framed && first.cells > numberedCells {
-		return t, &Error{File: in.name, What: "row 1 is empty, 0, 1, 2, ...: row numbers and column numbers, as pandas writes them", Why: "both would be taken for votes", Fix: "say --header yes --index-column; or write the file without them, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False, header=False)", in.name, separator(t.form.sep), beside(in.name, ".csv")))}
+		return t, &fault.Error{File: in.name, What: "row 1 is empty, 0, 1, 2, ...: row numbers and column numbers, as pandas writes them", Why: "both would be taken for votes", Fix: "say --header yes --index-column; or write the file without them, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False, header=False)", in.name, separator(t.form.sep), beside(in.name, ".csv")))}
 	}
 	if header {
 		t.form.headers, t.start = 1, first.next
@@ -107,7 +109,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 			if first.blank {
 				return t, blankLine(in, 2)
 			}
-			return t, &Error{File: in.name, What: fmt.Sprintf("has %d names in its header and %d cells in row 2", columns, first.cells), Why: "every column is a column of votes", Fix: "remove the column that is none, or fix the header"}
+			return t, &fault.Error{File: in.name, What: fmt.Sprintf("has %d names in its header and %d cells in row 2", columns, first.cells), Why: "every column is a column of votes", Fix: "remove the column that is none, or fix the header"}
 		}
 	}
 	t.width, t.form.width = first.cells, first.cells
@@ -118,7 +120,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 		return t, err
 	}
 	if t.rows == 0 {
-		return t, &Error{File: in.name, What: "has no votes", Why: "a header alone is no matrix", Fix: "check that the right file is given"}
+		return t, &fault.Error{File: in.name, What: "has no votes", Why: "a header alone is no matrix", Fix: "check that the right file is given"}
 	}
 	return t, nil
 }
@@ -129,7 +131,7 @@ func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
 	}
-	return &Error{File: in.name, What: fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name), Why: "every column is a column of votes", Fix: "say --index-column, which leaves it out; or write the file without row numbers, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False)", in.name, separator(sep), beside(in.name, ".csv"))) + "; or name the column otherwise"}
+	return &fault.Error{File: in.name, What: fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name), Why: "every column is a column of votes", Fix: "say --index-column, which leaves it out; or write the file without row numbers, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False)", in.name, separator(sep), beside(in.name, ".csv"))) + "; or name the column otherwise"}
 }
 
 // oddFirst refuses a first row that differs from the two after it: it would
@@ -155,17 +157,17 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 func foreignText(in *input, head []byte) error {
 	name := in.name
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
-		return &Error{File: name, What: "ends its lines with CR alone", Why: "lines end with LF, or CR LF",
+		return &fault.Error{File: name, What: "ends its lines with CR alone", Why: "lines end with LF, or CR LF",
 			Fix: "write it anew, " + inPython(fmt.Sprintf(`open(%q, "w").write(open(%q).read())`, beside(name, ".csv"), name))}
 	}
 	line, rest, _ := bytes.Cut(head, []byte("\n"))
 	second, _, _ := bytes.Cut(rest, []byte("\n"))
 	if blanksApart(line) || blanksApart(second) {
-		return &Error{File: name, What: "has blanks between its numbers", Why: "how many blanks part two numbers is not told, and an empty cell is a missing vote",
+		return &fault.Error{File: name, What: "has blanks between its numbers", Why: "how many blanks part two numbers is not told, and an empty cell is a missing vote",
 			Fix: "save it with numpy.save, or numpy.savetxt(..., delimiter=\",\"); " + inPython(saveLine(name, fmt.Sprintf("np.loadtxt(%q)", name)))}
 	}
 	if first := bytes.TrimSpace(line); len(first) > 1 && (first[0] == '{' || first[0] == '[' && bytes.IndexByte([]byte("[-\"0123456789 "), first[1]) >= 0) {
-		return &Error{File: name, What: "is JSON, or Python's print of an array", Why: "votes are CSV or NPY",
+		return &fault.Error{File: name, What: "is JSON, or Python's print of an array", Why: "votes are CSV or NPY",
 			Fix: "of a list of lists, " + inPython("import json; "+saveLine(name, fmt.Sprintf("np.array(json.load(open(%q)))", name)))}
 	}
 	return nil
@@ -261,7 +263,7 @@ func (t *csvText) countLines(ctx context.Context, r *reader, in *input, offsets 
 	end := func() error {
 		if offsets {
 			if lines == MaxTeachers {
-				return &Error{File: in.name, What: fmt.Sprintf("has more than %d rows", MaxTeachers), Why: "transposed, each row is a teacher", Fix: "do not say that the file is transposed"}
+				return &fault.Error{File: in.name, What: fmt.Sprintf("has more than %d rows", MaxTeachers), Why: "transposed, each row is a teacher", Fix: "do not say that the file is transposed"}
 			}
 			t.offsets = append(t.offsets, begin)
 		}

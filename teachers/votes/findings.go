@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // Level says how a finding is to be taken.
@@ -109,7 +111,7 @@ func (r *Report) fault(check string, n int64, what string) Finding {
 		return Finding{check, LevelOK, "none " + what}
 	}
 	detail := fmt.Sprintf("%d %s", n, what)
-	var first *Error
+	var first *fault.Error
 	if errors.As(r.FirstInvalid, &first) {
 		detail += "; the first invalid: " + first.What
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // withoutIndexColumn replaces a CSV file by the same without its column 1, line by line.
@@ -18,7 +20,7 @@ func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options
 		return nil, err
 	}
 	if isNPY || in.table() {
-		return nil, &Error{File: in.name, What: "is no CSV file, and has no column that names rows", Why: "an index column is what pandas writes before the others in CSV", Fix: "leave --index-column out"}
+		return nil, &fault.Error{File: in.name, What: "is no CSV file, and has no column that names rows", Why: "an index column is what pandas writes before the others in CSV", Fix: "leave --index-column out"}
 	}
 	if opt.Transpose {
 		return nil, errors.New("votes: an index column is for files of queries x teachers")
@@ -62,7 +64,7 @@ func cutFirstColumn(w *bufio.Writer, r *bufio.Reader, in *input) error {
 				}
 				cut = true
 			case c == '\n':
-				return &Error{File: in.name, What: fmt.Sprintf("row %d has one cell", line), Why: "with --index-column it names the row, and votes follow it", Fix: "leave --index-column out, or fix the row"}
+				return &fault.Error{File: in.name, What: fmt.Sprintf("row %d has one cell", line), Why: "with --index-column it names the row, and votes follow it", Fix: "leave --index-column out, or fix the row"}
 			case c == sep && !quoted:
 				if err := copyLine(w, r); err != nil {
 					return err

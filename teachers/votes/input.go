@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 )
 
@@ -39,7 +40,7 @@ type openInput interface {
 func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, err error) {
 	if slices.Contains(paths, Stdin) && spool != nil {
 		if len(paths) > 1 {
-			return nil, false, &Error{File: Stdin, What: "stands beside other files", Why: "standard input is one matrix of votes", Fix: "name it alone"}
+			return nil, false, &fault.Error{File: Stdin, What: "stands beside other files", Why: "standard input is one matrix of votes", Fix: "name it alone"}
 		}
 		return []*input{spool.input()}, false, nil
 	}
@@ -53,10 +54,10 @@ func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, 
 		}
 		found, err := filepath.Glob(path)
 		if err != nil {
-			return nil, false, &Error{File: path, What: "is no file and no pattern", Err: err}
+			return nil, false, &fault.Error{File: path, What: "is no file and no pattern", Err: err}
 		}
 		if len(found) == 0 {
-			return nil, false, &Error{File: path, What: "cannot be read", Why: "there is no such file, and no file that matches it as a pattern", Err: statErr}
+			return nil, false, &fault.Error{File: path, What: "cannot be read", Why: "there is no such file, and no file that matches it as a pattern", Err: statErr}
 		}
 		perTeacher = true
 		names = append(names, found...)
@@ -70,7 +71,7 @@ func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, 
 	slices.Sort(names)
 	for i, name := range names {
 		if i > 0 && name == names[i-1] {
-			return nil, false, &Error{File: name, What: "is named twice", Why: "each file is the votes of one teacher"}
+			return nil, false, &fault.Error{File: name, What: "is named twice", Why: "each file is the votes of one teacher"}
 		}
 		f, err := fileInput(name)
 		if err != nil {
@@ -84,10 +85,10 @@ func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, 
 func fileInput(path string) (*input, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, &Error{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &Error{File: path, What: "is not a regular file", Why: "votes are read more than once", Fix: "give - as the name, and the votes on standard input"}
+		return nil, &fault.Error{File: path, What: "is not a regular file", Why: "votes are read more than once", Fix: "give - as the name, and the votes on standard input"}
 	}
 	return &input{name: path, size: info.Size(), modified: info.ModTime(), open: func() (openInput, error) { return openUnchanged(path, info) }}, nil
 }
@@ -96,7 +97,7 @@ func fileInput(path string) (*input, error) {
 func openUnchanged(path string, was fs.FileInfo) (openInput, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &Error{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {
@@ -112,7 +113,7 @@ func openUnchanged(path string, was fs.FileInfo) (openInput, error) {
 var errChanged = errors.New("it is another file, or its size or times differ")
 
 func changed(path string, err error) error {
-	return &Error{File: path, What: "changed while it was in use", Why: "what is released must come from one set of votes", Fix: "run the command again on a file that nobody writes", Err: err}
+	return &fault.Error{File: path, What: "changed while it was in use", Why: "what is released must come from one set of votes", Fix: "run the command again on a file that nobody writes", Err: err}
 }
 
 // reader reads parts of one input at a time. It keeps that input open, and the

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/npy"
 )
 
@@ -28,7 +29,7 @@ func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Option
 			whole.rows = rows
 		}
 		if rows != whole.rows {
-			return whole, &Error{File: in.name, What: fmt.Sprintf("has %d labels, %s has %d", rows, files[0].name, whole.rows),
+			return whole, &fault.Error{File: in.name, What: fmt.Sprintf("has %d labels, %s has %d", rows, files[0].name, whole.rows),
 				Why: "each file is the votes of one teacher on the same queries; a missing vote is -1 or an empty line", Fix: "fix the file, or narrow the pattern"}
 		}
 		whole.cursors = append(whole.cursors, cur)
@@ -48,7 +49,7 @@ func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layou
 			return layout{}, err
 		}
 		if len(head.Shape) != 2 {
-			return layout{}, &Error{File: in.name, What: fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)),
+			return layout{}, &fault.Error{File: in.name, What: fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)),
 				Why: "votes are a matrix, queries x teachers; vectors are one file for each teacher, several paths or a pattern", Fix: matrixLine(in.name, head.Shape, opt.Classes)}
 		}
 		lines, width := head.Shape[0], head.Shape[1]
@@ -75,7 +76,7 @@ func linesLayout(lines, width int, columns bool, first cursor, line func(i int) 
 		return layout{rows: lines, cols: width, cursors: []cursor{first}}, nil
 	}
 	if lines > MaxTeachers {
-		return layout{}, &Error{File: in.name, What: fmt.Sprintf("has %d teachers", lines), Why: fmt.Sprintf("1 to %d are possible", MaxTeachers),
+		return layout{}, &fault.Error{File: in.name, What: fmt.Sprintf("has %d teachers", lines), Why: fmt.Sprintf("1 to %d are possible", MaxTeachers),
 			Fix: "do not say that the file is transposed"}
 	}
 	out := layout{rows: width, cols: lines, columns: true, cursors: make([]cursor, lines)}
@@ -160,8 +161,8 @@ func matrixLine(name string, shape []int, classes int) string {
 	return text
 }
 
-func notVector(in *input, what string) *Error {
-	return &Error{File: in.name, What: what, Why: "of several files each is the votes of one teacher, one column", Fix: "give one matrix alone, or say that it is transposed"}
+func notVector(in *input, what string) *fault.Error {
+	return &fault.Error{File: in.name, What: what, Why: "of several files each is the votes of one teacher, one column", Fix: "give one matrix alone, or say that it is transposed"}
 }
 
 // npyLayout reads the header and checks it against the size of the file.
@@ -173,21 +174,21 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 	head, used, err := npy.ReadHeader(raw)
 	if err != nil {
 		if bytes.Contains(raw, []byte("'descr': [")) {
-			return head, cursor{}, &Error{File: in.name, What: "holds records of named columns", Why: "votes are a matrix of numbers or names",
+			return head, cursor{}, &fault.Error{File: in.name, What: "holds records of named columns", Why: "votes are a matrix of numbers or names",
 				Fix: inPython(saveLine(in.name, fmt.Sprintf("np.array(np.load(%q).tolist())", in.name)))}
 		}
-		return head, cursor{}, &Error{File: in.name, What: "has a damaged or foreign NPY header", Why: err.Error(), Fix: "save the array with numpy.save"}
+		return head, cursor{}, &fault.Error{File: in.name, What: "has a damaged or foreign NPY header", Why: err.Error(), Fix: "save the array with numpy.save"}
 	}
 	t, ok := npy.TypeOf(head.Type)
 	if !ok {
 		t, ok = npy.TextOf(head.Type)
 	}
 	if !ok && strings.HasPrefix(head.Type, "|O") {
-		return head, cursor{}, &Error{File: in.name, What: "holds Python objects", Why: "they are read by running what the file says, so they are read by nobody but whoever wrote it; votes are numbers or strings",
+		return head, cursor{}, &fault.Error{File: in.name, What: "holds Python objects", Why: "they are read by running what the file says, so they are read by nobody but whoever wrote it; votes are numbers or strings",
 			Fix: "of a file of your own, " + inPython(fmt.Sprintf("v = np.load(%q, allow_pickle=True); ", in.name)+saveLine(in.name, `np.where(v == None, "", v).astype(str)`))}
 	}
 	if !ok {
-		return head, cursor{}, &Error{File: in.name, What: fmt.Sprintf("holds NPY type %.20q", head.Type), Why: fmt.Sprintf("votes are booleans, integers of 1 to 8 bytes, floats of 2 to 8 or strings of up to %d characters", npy.MaxText), Fix: "save numbers or the names of classes, " + stackLine(in.name)}
+		return head, cursor{}, &fault.Error{File: in.name, What: fmt.Sprintf("holds NPY type %.20q", head.Type), Why: fmt.Sprintf("votes are booleans, integers of 1 to 8 bytes, floats of 2 to 8 or strings of up to %d characters", npy.MaxText), Fix: "save numbers or the names of classes, " + stackLine(in.name)}
 	}
 	cells, fits := 1, true
 	for _, n := range head.Shape {
@@ -198,7 +199,7 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 		cells *= n
 	}
 	if want := int64(used) + int64(cells)*int64(t.Size); !fits || want != in.size {
-		return head, cursor{}, &Error{File: in.name, What: fmt.Sprintf("is not as long as its header says: %d bytes for shape %v", in.size, head.Shape), Why: "the file was cut off or overwritten", Fix: "save it again"}
+		return head, cursor{}, &fault.Error{File: in.name, What: fmt.Sprintf("is not as long as its header says: %d bytes for shape %v", in.size, head.Shape), Why: "the file was cut off or overwritten", Fix: "save it again"}
 	}
 	return head, cursor{in: in, offset: int64(used), npy: &t}, nil
 }
@@ -212,7 +213,7 @@ func sniff(r *reader, in *input) (isNPY bool, err error) {
 	if bytes.HasPrefix(head, []byte(npy.Magic)) {
 		return true, nil
 	}
-	e := &Error{File: in.name, Why: "votes are CSV, NPY or Parquet"}
+	e := &fault.Error{File: in.name, Why: "votes are CSV, NPY or Parquet"}
 	switch {
 	case len(head) == 0:
 		e.What, e.Fix = "is empty", "check that the right file is given"

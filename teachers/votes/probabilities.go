@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/npy"
 )
 
@@ -47,7 +48,7 @@ type shares struct {
 // kept as long as the votes: with another each reading would be another set of votes.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
 	if strconv.IntSize < 64 {
-		return nil, &Error{File: in.name, What: "holds probabilities", Why: "they are read on 64-bit processors only", Fix: "save votes"}
+		return nil, &fault.Error{File: in.name, What: "holds probabilities", Why: "they are read on 64-bit processors only", Fix: "save votes"}
 	}
 	p, err := findShares(ctx, in, teacher, perTeacher, opt)
 	if err != nil {
@@ -82,11 +83,11 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 	}
 	switch {
 	case !perTeacher && len(head.Shape) != 3:
-		return nil, &Error{File: in.name, What: "holds the probabilities of one teacher, or none", Why: "one file has them all as an array of 3 dimensions: queries, teachers, classes",
+		return nil, &fault.Error{File: in.name, What: "holds the probabilities of one teacher, or none", Why: "one file has them all as an array of 3 dimensions: queries, teachers, classes",
 			Fix: "name a file for each teacher, or save one array, " + inPython(saveLine(in.name, "np.stack([t.predict_proba(rows) for t in teachers], axis=1)"))}
 	case len(head.Shape) == 3:
 		if perTeacher {
-			return nil, &Error{File: in.name, What: "holds an array of 3 dimensions", Why: "of several files each is the probabilities of one teacher, a column for each class", Fix: "give that array alone"}
+			return nil, &fault.Error{File: in.name, What: "holds an array of 3 dimensions", Why: "of several files each is the probabilities of one teacher, a column for each class", Fix: "give that array alone"}
 		}
 		return p, p.cube(head, cur)
 	}
@@ -129,7 +130,7 @@ func (p *shares) checkClasses(n int) error {
 	if n == p.source.classes {
 		return nil
 	}
-	return &Error{File: p.in.name, What: fmt.Sprintf("has probabilities of %d classes, there are %d", n, p.source.classes), Why: "each column, and of an array the last dimension, is a class",
+	return &fault.Error{File: p.in.name, What: fmt.Sprintf("has probabilities of %d classes, there are %d", n, p.source.classes), Why: "each column, and of an array the last dimension, is a class",
 		Fix: "state the right number of classes; say --index-column if column 1 names the rows, --transpose if each row is a class"}
 }
 
@@ -164,7 +165,7 @@ func (o Options) checkOrder(in *input, columns []string) error {
 	}
 	for i, name := range columns {
 		if k, named := class[name]; named && k != i {
-			return &Error{File: in.name, What: fmt.Sprintf("names column %d %q, which is class %d of %d", i+1, name, k+1, o.Classes), Why: "the columns of probabilities are the classes in their order",
+			return &fault.Error{File: in.name, What: fmt.Sprintf("names column %d %q, which is class %d of %d", i+1, name, k+1, o.Classes), Why: "the columns of probabilities are the classes in their order",
 				Fix: "order the columns, or the names of --class-names; say --first-class 1 if the classes are numbered from 1"}
 		}
 	}
@@ -225,7 +226,7 @@ func largest(cells []int64) (class int, wrong string) {
 }
 
 // error says where probabilities are wrong. It quotes none.
-func (p *shares) error(row int, wrong string) *Error {
+func (p *shares) error(row int, wrong string) *fault.Error {
 	query, teacher := row, p.teacher
 	if len(p.shape) == 2 {
 		a, b := p.shape[0], p.shape[1]
@@ -237,6 +238,6 @@ func (p *shares) error(row int, wrong string) *Error {
 			query, teacher = teacher, query
 		}
 	}
-	return &Error{File: p.in.name, What: fmt.Sprintf("the probabilities of teacher %d on query %d (both from 0): %s", teacher, query, wrong),
+	return &fault.Error{File: p.in.name, What: fmt.Sprintf("the probabilities of teacher %d on query %d (both from 0): %s", teacher, query, wrong),
 		Why: "a teacher gives each class a probability from 0 to 1, and together they are 1" + ownerNotice, Fix: "save what predict_proba or softmax returns; where votes are missing, save votes, -1 for a missing one"}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/npy"
 )
 
@@ -223,8 +224,8 @@ func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error 
 }
 
 // badCell returns the error for a cell that is no vote.
-func (s *Source) badCell(row, col, code int) *Error {
-	e := &Error{File: s.files[0].name, What: s.place(row, col) + " holds " + s.badWord(code), Fix: "fix the vote"}
+func (s *Source) badCell(row, col, code int) *fault.Error {
+	e := &fault.Error{File: s.files[0].name, What: s.place(row, col) + " holds " + s.badWord(code), Fix: "fix the vote"}
 	if s.shape.columns && len(s.files) > 1 {
 		e.File = s.files[col].name
 	}

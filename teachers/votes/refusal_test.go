@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -95,7 +96,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 	} {
 		_, err := votes.OpenIn(c.opt, c.file)
 		require.ErrorContains(t, err, c.want, name)
-		var typed *votes.Error
+		var typed *fault.Error
 		require.ErrorAs(t, err, &typed, name)
 	}
 	for _, opt := range []votes.Options{

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // cellError is the error for a cell that is no vote.
-type cellError struct{ told *Error }
+type cellError struct{ told *fault.Error }
 
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }

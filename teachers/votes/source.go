@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/fault"
 )
 
 // Header says whether the first line of a CSV file names its columns.
@@ -131,7 +132,7 @@ type Ballot struct {
 // booleans, integers, floats (whole ones) or strings of either byte order, in C or
 // Fortran order; NaN is refused. Parquet has a column for each teacher; Parquet and files that are compressed,
 // by gzip or Zstandard, are unpacked into a temporary file without a name,
-// up to 4 GiB, which goes with the source. What is wrong with a file is a [*Error], with a line
+// up to 4 GiB, which goes with the source. What is wrong with a file is a [*fault.Error], with a line
 // of Python that mends it if there is one.
 //
 // All of the files is read once, whatever range is chosen: a source that was
@@ -199,19 +200,19 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 			s.classes = s.shape.cols
 		}
 		if s.classes != s.shape.cols {
-			return nil, &Error{File: name, What: fmt.Sprintf("has %d counts for each query, there are %d classes", s.shape.cols, s.classes),
+			return nil, &fault.Error{File: name, What: fmt.Sprintf("has %d counts for each query, there are %d classes", s.shape.cols, s.classes),
 				Why: "each row is a query, each column a class", Fix: "give the right number of classes, or say that the file is transposed"}
 		}
 		if s.classes < 2 || s.classes > MaxClasses {
-			return nil, &Error{File: name, What: fmt.Sprintf("has %d classes", s.classes), Why: fmt.Sprintf("2 to %d are possible", MaxClasses)}
+			return nil, &fault.Error{File: name, What: fmt.Sprintf("has %d classes", s.classes), Why: fmt.Sprintf("2 to %d are possible", MaxClasses)}
 		}
 	} else {
 		s.teachers = s.shape.cols
 		if s.teachers < 1 || s.teachers > MaxTeachers {
-			return nil, &Error{File: name, What: fmt.Sprintf("has %d teachers", s.teachers), Why: fmt.Sprintf("1 to %d are possible", MaxTeachers), Fix: "say that the file is transposed, if it is"}
+			return nil, &fault.Error{File: name, What: fmt.Sprintf("has %d teachers", s.teachers), Why: fmt.Sprintf("1 to %d are possible", MaxTeachers), Fix: "say that the file is transposed, if it is"}
 		}
 		if opt.Teachers != 0 && opt.Teachers != s.teachers {
-			return nil, &Error{File: name, What: fmt.Sprintf("has %d teachers, %d were expected", s.teachers, opt.Teachers)}
+			return nil, &fault.Error{File: name, What: fmt.Sprintf("has %d teachers, %d were expected", s.teachers, opt.Teachers)}
 		}
 	}
 	s.dom = opt.labelDomain(s.classes)
@@ -222,14 +223,14 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 		s.dom = domain{low: Abstention, limit: s.classes}
 	}
 	if s.shape.rows > math.MaxInt/(2*max(s.shape.cols, 1)) {
-		return nil, &Error{File: name, What: fmt.Sprintf("claims %d queries", s.shape.rows)}
+		return nil, &fault.Error{File: name, What: fmt.Sprintf("claims %d queries", s.shape.rows)}
 	}
 	s.from, s.to = opt.From, opt.To
 	if s.to == 0 {
 		s.to = s.shape.rows
 	}
 	if s.to > s.shape.rows || s.from > s.to {
-		return nil, &Error{File: name, What: fmt.Sprintf("has %d queries, %d:%d were asked for", s.shape.rows, s.from, s.to),
+		return nil, &fault.Error{File: name, What: fmt.Sprintf("has %d queries, %d:%d were asked for", s.shape.rows, s.from, s.to),
 			Why: "queries count from 0, and the end is not included", Fix: fmt.Sprintf("choose from 0:%d", s.shape.rows)}
 	}
 	return s, nil
@@ -413,7 +414,7 @@ func (s *Source) checkSum(query int, row []int32) error {
 		sum += int(n)
 	}
 	if sum > limit {
-		return &Error{File: s.files[0].name, What: fmt.Sprintf("the counts of query %d (from 0) add up to more than the %d teachers", query, limit),
+		return &fault.Error{File: s.files[0].name, What: fmt.Sprintf("the counts of query %d (from 0) add up to more than the %d teachers", query, limit),
 			Why: "each teacher votes once on each query", Fix: "state the right number of teachers"}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 )
 
@@ -48,9 +49,9 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	case d := <-copied:
 		switch {
 		case d.err != nil:
-			err = &Error{File: stdinName, What: "cannot be kept", Why: "votes are read more than once", Fix: "set TMPDIR to a folder with room, or give a file", Err: d.err}
+			err = &fault.Error{File: stdinName, What: "cannot be kept", Why: "votes are read more than once", Fix: "set TMPDIR to a folder with room, or give a file", Err: d.err}
 		case d.n > limit:
-			err = &Error{File: stdinName, What: fmt.Sprintf("has more than %d bytes", limit), Why: "it is kept in a temporary file", Fix: "give a file"}
+			err = &fault.Error{File: stdinName, What: fmt.Sprintf("has more than %d bytes", limit), Why: "it is kept in a temporary file", Fix: "give a file"}
 		}
 	}
 	if err == nil {
@@ -65,7 +66,7 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 // temporary makes a file that only its owner can read, and takes its name away if it can.
 func temporary() (f *os.File, named bool, err error) {
 	if f, named, err = durable.Unnamed("pate-votes-*"); err != nil {
-		return nil, false, &Error{What: "votes cannot be kept in a temporary file", Why: "they are read more than once", Fix: "set TMPDIR to a folder that can be written", Err: err}
+		return nil, false, &fault.Error{What: "votes cannot be kept in a temporary file", Why: "they are read more than once", Fix: "set TMPDIR to a folder that can be written", Err: err}
 	}
 	return f, named, nil
 }

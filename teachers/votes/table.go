@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/parquet"
 )
 
@@ -42,7 +43,7 @@ func openParquet(r io.ReaderAt, in *input) (*table, error) {
 func writeTable(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err error) {
 	defer func() {
 		if recover() != nil { // what it was may quote the file
-			err = &Error{File: in.name, What: "is damaged in a way that its reader (Parquet) does not know", Fix: "write the file again"}
+			err = &fault.Error{File: in.name, What: "is damaged in a way that its reader (Parquet) does not know", Fix: "write the file again"}
 		}
 	}()
 	t, err := openParquet(r, in)
@@ -65,7 +66,7 @@ func (t *table) write(w *bufio.Writer, opt Options) error {
 		}
 	}
 	if len(read) == 0 {
-		return &Error{File: in.name, What: "has no columns of votes", Fix: "check that the right file is given"}
+		return &fault.Error{File: in.name, What: "has no columns of votes", Fix: "check that the right file is given"}
 	}
 	if opt.Probabilities && !opt.Transpose {
 		names := make([]string, len(read))
@@ -128,15 +129,15 @@ func isLong(names []string) bool {
 
 // longTable refuses a table with a row for each vote, and says how to read and write it.
 func longTable(in *input, read, write string) error {
-	return &Error{File: in.name, What: "has a row for each vote, of a query and a teacher", Why: "each row is a query, each column a teacher: a teacher then votes once",
+	return &fault.Error{File: in.name, What: "has a row for each vote, of a query and a teacher", Why: "each row is a query, each column a teacher: a teacher then votes once",
 		Fix: inPython(read+`.pivot(index="query", columns="teacher", values="vote").`+write) + ", with the names of its columns; or count the votes where they lie, pate sql"}
 }
 
 // ofTable makes an error about a table one of this package.
 func ofTable(err error) error {
-	var p *parquet.Error
+	var p *fault.Error
 	if errors.As(err, &p) {
-		return (*Error)(p)
+		return (*fault.Error)(p)
 	}
 	return err
 }

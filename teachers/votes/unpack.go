@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/parquet"
 )
 
@@ -181,16 +182,16 @@ func (s *store) input(of *input, from int64, kind string) *input {
 
 // unpackError says why a file is not unpacked.
 func unpackError(ctx context.Context, in *input, how packing, into *store, err error) error {
-	var told *Error
+	var told *fault.Error
 	switch {
 	case errors.Is(err, errFull):
-		return &Error{File: in.name, What: fmt.Sprintf("unpacks to more than %d GiB", into.full>>30), Why: "it is unpacked into a temporary file", Fix: "save the votes as NPY, of int8 where that is enough"}
+		return &fault.Error{File: in.name, What: fmt.Sprintf("unpacks to more than %d GiB", into.full>>30), Why: "it is unpacked into a temporary file", Fix: "save the votes as NPY, of int8 where that is enough"}
 	case ctx.Err() != nil:
 		return fmt.Errorf("votes: unpacking: %w", ctx.Err())
 	case errors.As(err, &told):
 		return told
 	}
-	return &Error{File: in.name, What: fmt.Sprintf("cannot be unpacked (%s)", how), Fix: "make the file again; or set TMPDIR to a folder with room", Err: err}
+	return &fault.Error{File: in.name, What: fmt.Sprintf("cannot be unpacked (%s)", how), Fix: "make the file again; or set TMPDIR to a folder with room", Err: err}
 }
 
 // watched stops to write when ctx is done.

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -71,7 +72,7 @@ func TestParquetVotesThatAreRefused(t *testing.T) {
 		"odd.parquet":  {"row 1, column 1 holds a number that is not whole", `np.save("votes0-fixed.npy", (pd.read_parquet("votes0").values > 0.5)`},
 	} {
 		_, err := votes.OpenIn(votes.Options{Classes: 2}, ofPandas(t, name))
-		var told *votes.Error
+		var told *fault.Error
 		require.ErrorAs(t, err, &told, name)
 		require.Contains(t, told.What, want[0])
 		require.Contains(t, told.Fix, want[1])

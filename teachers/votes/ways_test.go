@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -163,7 +164,7 @@ func TestWaysToWriteVotes(t *testing.T) {
 				requireMeant(t, s)
 				return
 			}
-			var told *votes.Error
+			var told *fault.Error
 			require.True(t, errors.As(err, &told), "%v", err)
 			require.Contains(t, told.Fix, c.fix)
 			require.NotContains(t, told.Fix, "\n")

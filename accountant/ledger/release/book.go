@@ -14,10 +14,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/filekind"
 	"github.com/pate-go/pate/internal/keyfile"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // File is a ledger that something is to be charged to.
@@ -47,11 +48,11 @@ func (f File) warn(format string, args ...any) {
 }
 
 // Look returns how the ledger is to be opened, and whether it is new. A ledger that was
-// lost, and one that is not as expected, are refused with an [*Error]. Nothing is
+// lost, and one that is not as expected, are refused with an [*fault.Error]. Nothing is
 // written.
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if is := target(f.Path); is != f.Path {
-		return f.New, false, &Error{What: f.Path + " is a link to " + is, Why: "the head, the secret and the keys of a ledger lie beside the file itself", Fix: "name " + is}
+		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is, Why: "the head, the secret and the keys of a ledger lie beside the file itself", Fix: "name " + is}
 	}
 	// Before the ledger is looked for: it was there, whole, before any of them.
 	traces, err := f.traces()
@@ -76,7 +77,7 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	account, err = ledger.ReadConfig(bytes.NewReader(first))
 	if err != nil {
 		if is := filekind.OfBytes(first); is != filekind.Unknown && is != filekind.Ledger && is != filekind.Binary {
-			return account, false, &Error{What: fmt.Sprintf("%s is %s, not a ledger", f.Path, is), Why: "nothing was written or charged", Fix: "name the ledger, or a file that is not there yet to make one"}
+			return account, false, &fault.Error{What: fmt.Sprintf("%s is %s, not a ledger", f.Path, is), Why: "nothing was written or charged", Fix: "name the ledger, or a file that is not there yet to make one"}
 		}
 		return account, false, fmt.Errorf("%w (%s)", err, f.Path)
 	}
@@ -84,7 +85,7 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 }
 
 func (f File) unreadable(err error) error {
-	return &Error{What: "the ledger cannot be read", Why: "it is charged before anything is released", Fix: "check its name", Err: err}
+	return &fault.Error{What: "the ledger cannot be read", Why: "it is charged before anything is released", Fix: "check its name", Err: err}
 }
 
 // agrees compares a ledger that is there with what is expected.
@@ -115,7 +116,7 @@ func (f File) agrees(is ledger.Config) error {
 	if want.Unit != "" && is.Unit != want.Unit {
 		fix += fmt.Sprintf("; if both mean the same, call the unit %q here too, with --unit, or --unit-name beside a column", is.Unit)
 	}
-	return &Error{What: f.Path + " was made otherwise: its " + strings.Join(differ, ", "),
+	return &fault.Error{What: f.Path + " was made otherwise: its " + strings.Join(differ, ", "),
 		Why: "a ledger has one budget, one unit, and one answer to whether its outcomes may be released", Fix: fix}
 }
 
@@ -144,7 +145,7 @@ func (f File) lost(traces []string) error {
 	if len(traces) == 0 {
 		return nil
 	}
-	return &Error{What: f.Path + " is gone or cut off, and " + traces[0] + " shows that it was there",
+	return &fault.Error{What: f.Path + " is gone or cut off, and " + traces[0] + " shows that it was there",
 		Why: "what was charged to it stays spent, and without it nothing tells what was released",
 		Fix: "restore the newest copy of the ledger; if it never charged anything, remove the other file too", Check: true}
 }
@@ -224,15 +225,15 @@ func (b *Book) accept(s ledger.State) error {
 	case !hasHead && s.ID == "" && !b.shared: // earlier versions kept none, and the noise is that of the run's folder
 		return nil
 	case !hasHead && s.ID == "":
-		return &Error{What: HeadFile(f.Path) + " is not there, as an earlier version made the ledger",
+		return &fault.Error{What: HeadFile(f.Path) + " is not there, as an earlier version made the ledger",
 			Why: "without it nothing shows that this is not an older copy, under which outcomes would be released twice",
 			Fix: "if this is the newest copy, with all that was ever charged to it: pate ledger adopt " + f.Path, Check: true}
 	case !hasHead:
-		return &Error{What: HeadFile(f.Path) + " is gone",
+		return &fault.Error{What: HeadFile(f.Path) + " is gone",
 			Why: "without it nothing shows that the ledger is not an older copy, under which outcomes would be released twice",
 			Fix: "restore it, or use the name under which the ledger was made; if this is the newest copy, with all that was ever charged to it: pate ledger adopt " + f.Path, Check: true}
 	case b.shared && !hasID && s.ID != "" && s.Adopted == 0:
-		return &Error{What: IDFile(f.Path) + " is gone",
+		return &fault.Error{What: IDFile(f.Path) + " is gone",
 			Why: "it was made with the ledger, and without it nothing tells whether an input was answered before",
 			Fix: "restore the file", Check: true}
 	}
@@ -305,7 +306,7 @@ func (b *Book) Secret(used bool) (rng.Key, error) {
 		return secret, err
 	}
 	if used {
-		return secret, &Error{What: path + " is gone", Why: "without it nothing tells whether this input was answered before",
+		return secret, &fault.Error{What: path + " is gone", Why: "without it nothing tells whether this input was answered before",
 			Fix: "restore the file; without it no more is released under this ledger", Check: true}
 	}
 	if err := b.makeSecret(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // One file leaves, once: the second run finds it complete and draws nothing.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 )
 
@@ -110,7 +111,7 @@ func readHead(path string) (ledger.Head, error) {
 	line, _, _ := strings.Cut(string(text[:n]), "\n")
 	head, err := ParseHead(line)
 	if err != nil {
-		return head, &Error{What: path + " is not the head of a ledger", Why: "it tells whether lines were cut off the ledger", Fix: "restore it", Check: true}
+		return head, &fault.Error{What: path + " is not the head of a ledger", Why: "it tells whether lines were cut off the ledger", Fix: "restore it", Check: true}
 	}
 	return head, nil
 }

@@ -10,10 +10,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/keyfile"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Release is one thing that leaves once.
@@ -135,10 +136,10 @@ func (b *Book) Release(ctx context.Context, r Release) (Done, error) {
 		}
 		done.Complete = true
 	case !hasKey && committed:
-		return done, &Error{What: r.Out.Path + " is not there, and the run that released it is complete",
+		return done, &fault.Error{What: r.Out.Path + " is not there, and the run that released it is complete",
 			Why: "its key was destroyed then, and with another it would be drawn a second time", Fix: "give as --out the file that it wrote, or a copy of it", Check: true}
 	case !hasKey:
-		return done, &Error{What: "the key of the unfinished run is gone: " + r.Key.File,
+		return done, &fault.Error{What: "the key of the unfinished run is gone: " + r.Key.File,
 			Why: "some of it may have been drawn, and with another key it would be a second time", Fix: "restore the file; what the run was charged is spent", Check: true}
 	default:
 		if done.SHA256, err = b.draw(ctx, r, reservations, key); err != nil {
@@ -178,7 +179,7 @@ func (b *Book) reserve(r Release, key rng.Key, hasKey bool) ([]*ledger.Reservati
 		}
 		switch {
 		case r.Key.Name != "" && name != r.Key.Name:
-			return nil, &Error{What: r.Key.File + " is not the key of the unfinished run", Why: "with another key it would be drawn a second time", Fix: "restore the file"}
+			return nil, &fault.Error{What: r.Key.File + " is not the key of the unfinished run", Why: "with another key it would be drawn a second time", Fix: "restore the file"}
 		case r.Run == "":
 			if r.Run, err = r.NameOf(name); err != nil {
 				return nil, err
@@ -239,14 +240,14 @@ func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reser
 func (b *Book) verify(r Release, reservations []*ledger.Reservation, hasKey bool) (sum [sha256.Size]byte, err error) {
 	file, err := r.read()
 	if err != nil {
-		return sum, &Error{What: r.Out.Path + " cannot be read", Err: err}
+		return sum, &fault.Error{What: r.Out.Path + " cannot be read", Err: err}
 	}
 	if err := b.Ledger.CommitBatch(file.outcomes(reservations)); err != nil {
 		fix := "restore the file; its key is destroyed and nothing is drawn again"
 		if hasKey {
 			fix = "move it away and run the command again, which repeats what was released"
 		}
-		return sum, &Error{What: r.Out.Path + " is not what was released", Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
+		return sum, &fault.Error{What: r.Out.Path + " is not what was released", Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
 	}
 	return [sha256.Size]byte(file.sum.Sum(nil)), nil
 }
@@ -308,11 +309,11 @@ func (o Out) clear() error {
 		return err
 	}
 	if err := durable.Writable(o.Path); err != nil {
-		return &Error{What: o.Path + " cannot be written", Why: "nothing was written or charged", Fix: "make its folder, or name another file", Err: err}
+		return &fault.Error{What: o.Path + " cannot be written", Why: "nothing was written or charged", Fix: "make its folder, or name another file", Err: err}
 	}
 	return nil
 }
 
 func (o Out) errExists() error {
-	return &Error{What: o.Path + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or name another file"}
+	return &fault.Error{What: o.Path + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or name another file"}
 }

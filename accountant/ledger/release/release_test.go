@@ -16,8 +16,9 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // book is a ledger in a folder of its own, with a state folder of its own.
@@ -102,7 +103,7 @@ func TestTheOrder(t *testing.T) {
 
 func isError(t *testing.T, err error, says string) {
 	t.Helper()
-	var refused *release.Error
+	var refused *fault.Error
 	require.ErrorAs(t, err, &refused)
 	require.ErrorContains(t, err, says)
 	require.True(t, refused.Check)

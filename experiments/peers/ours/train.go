@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/rng"
 )
 
 const classes = 10
@@ -110,7 +111,7 @@ func train(net string, batch int, private bool) error {
 	rows := data(2*batch, cols)
 	before := settle()
 	go func() {
-		_, err := dpsgd.Train(ctx, model, rows, cfg, reservation, dpsgd.SeedKey(1))
+		_, err := dpsgd.Train(ctx, model, rows, cfg, reservation, rng.SeedKey(1))
 		ended <- err
 	}()
 	select {

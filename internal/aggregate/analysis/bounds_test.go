@@ -5,9 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
-
-	"github.com/pate-go/pate/aggregate"
 )
 
 // A bound in terms of q is used with an upper bound of q, so it must grow with q
@@ -85,7 +84,7 @@ func TestReleaseIsRoundedUp(t *testing.T) {
 	for seed := range uint64(seeds) {
 		charge, err := book(t, 1e6).Reserve(s.Event())
 		require.NoError(t, err)
-		r, err := s.Release(t.Context(), charge, aggregate.SeedKey(seed), histograms(rows))
+		r, err := s.Release(t.Context(), charge, rng.SeedKey(seed), histograms(rows))
 		require.NoError(t, err)
 		total += r.Cost - mean
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/internal/mathx"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // lattice computes the laws of a noisy argmax with integer noise, ties to the

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/mathx"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // Mechanism is what answered the queries: one of [GNMax], [ConfidentGNMax] and

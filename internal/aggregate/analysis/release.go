@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/mathx"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 // SanitizerConfig is all that a release depends on besides the votes. All of it is
@@ -241,9 +241,9 @@ type Released struct {
 // On an error nothing may leave but that there was one; which votes cause one is
 // public in the sense that they are not of the shape that was announced. How long
 // Release takes depends on the votes, and on the noise: run it where nobody measures.
-func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key aggregate.Key, votes iter.Seq2[aggregate.Histogram, error]) (Released, error) {
+func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, votes iter.Seq2[aggregate.Histogram, error]) (Released, error) {
 	if key.IsZero() {
-		return Released{}, errors.New("analysis: zero Key: make one with aggregate.NewKey or aggregate.SeedKey")
+		return Released{}, errors.New("analysis: zero Key: make one with rng.NewKey or rng.SeedKey")
 	}
 	if err := r.Begin(s.Event(), ledger.Use{Secret: key.Releasable()}); err != nil {
 		return Released{}, fmt.Errorf("analysis: releasing a cost: %w", err)
@@ -302,7 +302,7 @@ func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64
 
 // key derives the key of the noise from all that the release depends on, but what
 // comes after it.
-func (s *Sanitizer) key(key aggregate.Key, groups []group) aggregate.Key {
+func (s *Sanitizer) key(key rng.Key, groups []group) rng.Key {
 	c := s.cfg
 	ids := []uint64{uint64(c.Queries), uint64(c.Teachers), uint64(c.Classes)}
 	numbers := []float64{c.Order, c.Beta, c.Sigma, c.Margin, c.Grid}

@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 )
 
 func book(t testing.TB, epsilon float64) *ledger.Ledger {
@@ -24,7 +25,7 @@ func book(t testing.TB, epsilon float64) *ledger.Ledger {
 	return l
 }
 
-func publish(t testing.TB, s *Sanitizer, key aggregate.Key, rows [][]int) (Released, error) {
+func publish(t testing.TB, s *Sanitizer, key rng.Key, rows [][]int) (Released, error) {
 	r, err := book(t, 100).Reserve(s.Event())
 	require.NoError(t, err)
 	return s.Release(context.Background(), r, key, histograms(rows))
@@ -65,7 +66,7 @@ func TestReleasesOfOtherSettingsMeetOtherNoise(t *testing.T) {
 		change(&cfg)
 		s, err := NewSanitizer(cfg)
 		require.NoError(t, err, name)
-		word := s.key(aggregate.SeedKey(1), groups).Stream().Uint64()
+		word := s.key(rng.SeedKey(1), groups).Stream().Uint64()
 		require.NotContains(t, seen, word, "%s and %s", name, seen[word])
 		seen[word] = name
 	}
@@ -97,7 +98,7 @@ func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
 	s, err := NewSanitizer(cfg)
 	require.NoError(t, err)
 	require.Equal(t, accountant.GNSS{Beta: 0.05, Sigma: 0.5, Margin: 2}, s.Event())
-	var key aggregate.Key
+	var key rng.Key
 	require.NoError(t, key.UnmarshalText([]byte("pate-key-1:releasable:"+strings.Repeat("A", 43))))
 	first, err := publish(t, s, key, smallVotes)
 	require.NoError(t, err)
@@ -127,7 +128,7 @@ func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
 	}
 	require.Greater(t, math.Abs(drawn(smallVotes, first.Cost)-drawn([][]int{{20, 0, 0}, {1, 18, 1}, {9, 6, 3}}, moved.Cost)), 1e-3, "independent noise")
 
-	seeded, err := publish(t, s, aggregate.SeedKey(1), smallVotes)
+	seeded, err := publish(t, s, rng.SeedKey(1), smallVotes)
 	require.NoError(t, err)
 	require.False(t, seeded.Releasable)
 
@@ -149,7 +150,7 @@ func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
 	_, err = s.Release(context.Background(), nil, key, counting)
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	_, err = s.Release(context.Background(), r, aggregate.Key{}, counting)
+	_, err = s.Release(context.Background(), r, rng.Key{}, counting)
 	require.ErrorContains(t, err, "zero Key")
 	require.Equal(t, 1, read, "no vote is read before the charge")
 }
@@ -178,7 +179,7 @@ func TestReleaseHasItsLaw(t *testing.T) {
 	var observed [bins + 2]float64
 	n := 3000
 	for i := range n {
-		out, err := publish(t, s, aggregate.SeedKey(uint64(i)), smallVotes)
+		out, err := publish(t, s, rng.SeedKey(uint64(i)), smallVotes)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, out.Cost, 0.0)
 		switch {
@@ -236,7 +237,7 @@ func TestReleaseOfAPublishedRun(t *testing.T) {
 	require.NoError(t, err)
 	below := 0
 	for i := range 20 {
-		out, err := publish(t, s, aggregate.SeedKey(uint64(i)), rows)
+		out, err := publish(t, s, rng.SeedKey(uint64(i)), rows)
 		require.NoError(t, err)
 		if i < 3 {
 			t.Logf("%+v", out)
@@ -291,7 +292,7 @@ func TestSanitizerRefusesBadInput(t *testing.T) {
 		"at least 2 classes, not": {{20}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := publish(t, s, aggregate.SeedKey(1), rows)
+			out, err := publish(t, s, rng.SeedKey(1), rows)
 			require.ErrorContains(t, err, name)
 			require.Zero(t, out)
 		})
@@ -300,7 +301,7 @@ func TestSanitizerRefusesBadInput(t *testing.T) {
 	cancel()
 	r, err := book(t, 100).Reserve(s.Event())
 	require.NoError(t, err)
-	_, err = s.Release(cancelled, r, aggregate.SeedKey(1), histograms(smallVotes))
+	_, err = s.Release(cancelled, r, rng.SeedKey(1), histograms(smallVotes))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -323,7 +324,7 @@ func ExampleSanitizer() {
 		fmt.Println(err)
 		return
 	}
-	out, err := s.Release(context.Background(), r, aggregate.SeedKey(1), votes())
+	out, err := s.Release(context.Background(), r, rng.SeedKey(1), votes())
 	if err != nil {
 		fmt.Println(err)
 		return

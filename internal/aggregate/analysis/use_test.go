@@ -8,7 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 )
 
 func TestASeedIsRefusedWhereNoiseIsSecret(t *testing.T) {
@@ -17,7 +17,7 @@ func TestASeedIsRefusedWhereNoiseIsSecret(t *testing.T) {
 	require.NoError(t, err)
 	r, err := l.Reserve(s.Event())
 	require.NoError(t, err)
-	released, err := s.Release(context.Background(), r, aggregate.SeedKey(1), histograms(smallVotes))
+	released, err := s.Release(context.Background(), r, rng.SeedKey(1), histograms(smallVotes))
 	require.ErrorIs(t, err, ledger.ErrUnfit)
 	require.Zero(t, released)
 }

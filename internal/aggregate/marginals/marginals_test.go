@@ -10,8 +10,8 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/testledger"
+	"github.com/pate-go/pate/rng"
 )
 
 func mechanism(t require.TestingT, sigma float64, relation accountant.Relation, bins ...int) *Marginals {

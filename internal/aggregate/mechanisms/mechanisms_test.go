@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/rng"
 )
 
 // settings returns settings of a mechanism for n queries: a little noise and more of it.
@@ -249,7 +250,7 @@ func TestSessionsFollowTheLaws(t *testing.T) {
 				require.NoError(t, err)
 				r, err := book.Reserve(m.Event())
 				require.NoError(t, err)
-				session, err = m.Start(r, aggregate.SeedKey(uint64(i)))
+				session, err = m.Start(r, rng.SeedKey(uint64(i)))
 				require.NoError(t, err)
 				require.False(t, session.Releasable())
 			}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/stability"
 	"github.com/pate-go/pate/svt"
 )
 
 // Start begins a run. Of MSvec the answers depend on the order of the queries, of all
 // mechanisms on which queries come after the end.
-func (m *Mechanism) Start(r *ledger.Reservation, key aggregate.Key) (aggregate.Session, error) {
+func (m *Mechanism) Start(r *ledger.Reservation, key rng.Key) (aggregate.Session, error) {
 	if m.test != nil {
 		s, err := stability.Start[int](m.test, r, key)
 		if err != nil {

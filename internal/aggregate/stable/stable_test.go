@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/testledger"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/stability"
 	"github.com/pate-go/pate/svt"
 )
@@ -51,7 +52,7 @@ func configs() []Config {
 // TestSessionsAreThoseOfThePackages: the same key gives the answers of the mechanism
 // itself, and votes on which another class won give none.
 func TestSessionsAreThoseOfThePackages(t *testing.T) {
-	key := aggregate.SeedKey(4)
+	key := rng.SeedKey(4)
 	for _, cfg := range configs() {
 		m, err := New(cfg)
 		require.NoError(t, err)
@@ -107,7 +108,7 @@ func TestAnswersFollowTheLaw(t *testing.T) {
 		votes := histogram(t, 2, 24, 1) // distance 10
 		released := 0
 		for i := range uint64(runs) {
-			s, err := m.Start(reserve(t, m.Event()), aggregate.SeedKey(i))
+			s, err := m.Start(reserve(t, m.Event()), rng.SeedKey(i))
 			require.NoError(t, err)
 			a, err := s.Ask(0, votes)
 			require.NoError(t, err)
@@ -192,11 +193,11 @@ func TestRefusals(t *testing.T) {
 	}
 	m, err := New(configs()[3])
 	require.NoError(t, err)
-	_, err = m.Start(reserve(t, accountant.PureDP{Epsilon: 1}), aggregate.SeedKey(1))
+	_, err = m.Start(reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1))
 	require.Error(t, err, "another charge")
-	_, err = m.Start(reserve(t, m.Event()), aggregate.Key{})
+	_, err = m.Start(reserve(t, m.Event()), rng.Key{})
 	require.Error(t, err, "no key")
-	s, err := m.Start(reserve(t, m.Event()), aggregate.SeedKey(1))
+	s, err := m.Start(reserve(t, m.Event()), rng.SeedKey(1))
 	require.NoError(t, err)
 	_, err = s.Ask(0, aggregate.Histogram{})
 	require.Error(t, err, "no votes")

@@ -12,10 +12,10 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/dpsgd/moments"
+	"github.com/pate-go/pate/rng"
 )
 
 // Features holds the features of a training set and of a test set.
@@ -45,14 +45,14 @@ type Stage struct {
 // order. It uses them up one by one. The same key, data and configuration give the same
 // features. It allocates only the two matrices, that of training packed: everything after the
 // extraction happens in place, and rounds rows once more for every statistic and at the end.
-func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key dpsgd.Key) (Features, error) {
+func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key) (Features, error) {
 	return PrepareRecords(ctx, train, nil, test, cfg, reservations, key)
 }
 
 // PrepareRecords does what Prepare does for records of several rows, whose ends in train are
 // as in [dpsgd.Data]. A record contributes to each statistic the mean of what its rows would,
 // clipped as a whole. Config.Records is the number of records.
-func PrepareRecords(ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key dpsgd.Key) (Features, error) {
+func PrepareRecords(ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key) (Features, error) {
 	if err := cfg.Validate(); err != nil {
 		return Features{}, err
 	}
@@ -95,7 +95,7 @@ type preparation struct {
 	cfg          Config
 	ends         []int
 	reservations []*ledger.Reservation // those left
-	key          dpsgd.Key
+	key          rng.Key
 	transform    *Transform
 	out          Features
 	began        time.Time

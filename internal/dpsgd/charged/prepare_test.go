@@ -15,9 +15,9 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/rng"
 )
 
 var shape = dataset.Shape{Rows: 12, Cols: 12}
@@ -43,7 +43,7 @@ func reservations(t *testing.T, events []accountant.Event) []*ledger.Reservation
 }
 
 func prepare(t *testing.T, train, test dataset.Set, cfg Config) Features {
-	f, err := Prepare(context.Background(), train, test, cfg, reservations(t, cfg.Events()), dpsgd.SeedKey(1))
+	f, err := Prepare(context.Background(), train, test, cfg, reservations(t, cfg.Events()), rng.SeedKey(1))
 	require.NoError(t, err)
 	return f
 }
@@ -217,33 +217,33 @@ func TestRefusals(t *testing.T) {
 		cfg := Default(20)
 		change(&cfg)
 		require.Error(t, cfg.Validate(), name)
-		_, err := Prepare(ctx, train, train, cfg, make([]*ledger.Reservation, 3), dpsgd.SeedKey(1))
+		_, err := Prepare(ctx, train, train, cfg, make([]*ledger.Reservation, 3), rng.SeedKey(1))
 		require.Error(t, err, name)
 	}
 	cfg := Default(20)
-	run := func(train, test dataset.Set, r []*ledger.Reservation, key dpsgd.Key) error {
+	run := func(train, test dataset.Set, r []*ledger.Reservation, key rng.Key) error {
 		_, err := Prepare(ctx, train, test, cfg, r, key)
 		return err
 	}
 	all := func() []*ledger.Reservation { return reservations(t, cfg.Events()) }
-	require.NoError(t, run(train, train, all(), dpsgd.SeedKey(1)))
-	require.ErrorContains(t, run(train, train, all()[:2], dpsgd.SeedKey(1)), "2 reservations for 3 events")
-	require.Error(t, run(train, train, make([]*ledger.Reservation, 3), dpsgd.SeedKey(1)))
+	require.NoError(t, run(train, train, all(), rng.SeedKey(1)))
+	require.ErrorContains(t, run(train, train, all()[:2], rng.SeedKey(1)), "2 reservations for 3 events")
+	require.Error(t, run(train, train, make([]*ledger.Reservation, 3), rng.SeedKey(1)))
 	swapped := all()
 	swapped[0], swapped[1] = swapped[1], swapped[0]
-	require.Error(t, run(train, train, swapped, dpsgd.SeedKey(1)), "another event")
-	require.Error(t, run(train, train, all(), dpsgd.Key{}))
-	require.Error(t, run(dataset.Set{}, train, all(), dpsgd.SeedKey(1)))
+	require.Error(t, run(train, train, swapped, rng.SeedKey(1)), "another event")
+	require.Error(t, run(train, train, all(), rng.Key{}))
+	require.Error(t, run(dataset.Set{}, train, all(), rng.SeedKey(1)))
 	other := train
 	other.Image = dataset.Shape{Rows: 16, Cols: 9}
-	require.Error(t, run(train, other, all(), dpsgd.SeedKey(1)))
+	require.Error(t, run(train, other, all(), rng.SeedKey(1)))
 	small := train
 	small.Image = dataset.Shape{Rows: 144, Cols: 1}
-	require.Error(t, run(small, small, all(), dpsgd.SeedKey(1)))
+	require.Error(t, run(small, small, all(), rng.SeedKey(1)))
 	train.X.Data[3] = float32(math.NaN())
-	require.ErrorContains(t, run(train, dataset.Set{}, all(), dpsgd.SeedKey(1)), "not finite")
+	require.ErrorContains(t, run(train, dataset.Set{}, all(), rng.SeedKey(1)), "not finite")
 	cfg.Cache = &features.Cache{Dir: filepath.Join(t.TempDir(), "c")}
-	require.ErrorContains(t, run(train, dataset.Set{}, all(), dpsgd.SeedKey(1)), "not finite")
+	require.ErrorContains(t, run(train, dataset.Set{}, all(), rng.SeedKey(1)), "not finite")
 }
 
 // TestRecordsOfSeveralImages: three copies of an image in one unit count as the image does
@@ -261,7 +261,7 @@ func TestRecordsOfSeveralImages(t *testing.T) {
 	}
 	cfg := faint(60)
 	of := func(set dataset.Set, ends []int) Features {
-		f, err := PrepareRecords(t.Context(), set, ends, images(2, 3), cfg, reservations(t, cfg.Events()), dpsgd.SeedKey(1))
+		f, err := PrepareRecords(t.Context(), set, ends, images(2, 3), cfg, reservations(t, cfg.Events()), rng.SeedKey(1))
 		require.NoError(t, err)
 		return f
 	}

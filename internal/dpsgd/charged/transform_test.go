@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/rng"
 )
 
 // variants returns transforms with all and with some of their parts.
@@ -84,7 +84,7 @@ func TestTransformHoldsItsStatistics(t *testing.T) {
 }
 
 func TestTransformOfAReleasableKey(t *testing.T) {
-	key, err := dpsgd.NewKey()
+	key, err := rng.NewKey()
 	require.NoError(t, err)
 	cfg := faint(20)
 	f, err := Prepare(context.Background(), images(20, 1), dataset.Set{}, cfg, reservations(t, cfg.Events()), key)

@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/rng"
 )
 
 // Config says how a moment is released.
@@ -75,7 +76,7 @@ func (c Config) columns(x blas32.General) int {
 
 // release sums what the rows of x contribute to the model and divides by the public number
 // of records. It also reports whether the result is releasable.
-func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, reservation *ledger.Reservation, key dpsgd.Key) ([]float64, bool, error) {
+func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, reservation *ledger.Reservation, key rng.Key) ([]float64, bool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, false, err
 	}

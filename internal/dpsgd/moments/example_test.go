@@ -9,8 +9,8 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/dpsgd/moments"
+	"github.com/pate-go/pate/rng"
 )
 
 // The mean of 10,000 rows (0.6, 0.8), with noise that costs an epsilon near 1.
@@ -28,7 +28,7 @@ func ExampleEstimateMean() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	mean, err := moments.EstimateMean(context.Background(), x, cfg, charge, dpsgd.SeedKey(1))
+	mean, err := moments.EstimateMean(context.Background(), x, cfg, charge, rng.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/rng"
 )
 
 // Mean is a released mean of rows.
@@ -19,7 +19,7 @@ type Mean struct {
 
 // EstimateMean releases the mean of the rows of x, each clipped to cfg.ClipNorm. A row that
 // is not finite counts as zero.
-func EstimateMean(ctx context.Context, x blas32.General, cfg Config, reservation *ledger.Reservation, key dpsgd.Key) (Mean, error) {
+func EstimateMean(ctx context.Context, x blas32.General, cfg Config, reservation *ledger.Reservation, key rng.Key) (Mean, error) {
 	cols := cfg.columns(x)
 	vector, releasable, err := release(ctx, meanModel(cols), x, cfg, reservation, key)
 	if err != nil {

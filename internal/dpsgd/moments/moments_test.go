@@ -12,8 +12,8 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/testledger"
+	"github.com/pate-go/pate/rng"
 )
 
 func reserve(t testing.TB, e accountant.Event) *ledger.Reservation {
@@ -42,7 +42,7 @@ const faint = 0x1p-10 // the least noise multiplier
 func TestEstimateMean(t *testing.T) {
 	x := matrix([]float32{3, 4}, []float32{30, -40}, []float32{float32(math.NaN()), 1}, []float32{0, 0})
 	cfg := Config{ClipNorm: 5, NoiseMultiplier: faint, Records: 4}
-	m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+	m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
 	require.NoError(t, err)
 	// The row (3, 4) counts as it is, (30, -40) as (3, -4) and the third row not at all.
 	// The sum is divided by four.
@@ -63,7 +63,7 @@ func TestEstimateSecondMoment(t *testing.T) {
 	// Use two channels of two positions: (1, 2) and (3, 4).
 	x := matrix([]float32{1, 3, 2, 4})
 	cfg := Config{ClipNorm: 100, NoiseMultiplier: faint, Records: 1}
-	s, err := EstimateSecondMoment(context.Background(), x, 2, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+	s, err := EstimateSecondMoment(context.Background(), x, 2, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
 	require.NoError(t, err)
 	for _, e := range []struct {
 		i, j int
@@ -73,7 +73,7 @@ func TestEstimateSecondMoment(t *testing.T) {
 	}
 	// Clipping gives a multiple of the same matrix, of norm one.
 	cfg.ClipNorm = 1
-	s, err = EstimateSecondMoment(context.Background(), x, 2, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+	s, err = EstimateSecondMoment(context.Background(), x, 2, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
 	require.NoError(t, err)
 	require.InDelta(t, 1, mat.Norm(s.Matrix, 2), 10*faint)
 	require.InDelta(t, 7.0/5, s.Matrix.At(0, 1)/s.Matrix.At(0, 0), 0.05)
@@ -89,9 +89,9 @@ func TestNoiseIsAsClaimed(t *testing.T) {
 	const channels = 60
 	x := blas32.General{Rows: 1, Cols: channels, Stride: channels, Data: make([]float32, channels)}
 	cfg := Config{ClipNorm: 0.3, NoiseMultiplier: 1.7, Records: 10}
-	s, err := EstimateSecondMoment(context.Background(), x, channels, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(2))
+	s, err := EstimateSecondMoment(context.Background(), x, channels, cfg, reserve(t, cfg.Event()), rng.SeedKey(2))
 	require.NoError(t, err)
-	m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(2))
+	m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), rng.SeedKey(2))
 	require.NoError(t, err)
 	var on, off []float64
 	for i := range channels {
@@ -122,11 +122,11 @@ func TestAReservationIsNeeded(t *testing.T) {
 	other.NoiseMultiplier = 2
 	for _, run := range []func(*ledger.Reservation) error{
 		func(r *ledger.Reservation) error {
-			_, err := EstimateMean(ctx, x, cfg, r, dpsgd.SeedKey(1))
+			_, err := EstimateMean(ctx, x, cfg, r, rng.SeedKey(1))
 			return err
 		},
 		func(r *ledger.Reservation) error {
-			_, err := EstimateSecondMoment(ctx, x, 3, cfg, r, dpsgd.SeedKey(1))
+			_, err := EstimateSecondMoment(ctx, x, 3, cfg, r, rng.SeedKey(1))
 			return err
 		},
 	} {
@@ -151,8 +151,8 @@ func TestMomentsRefuseReplacedRecords(t *testing.T) {
 			require.NoError(t, err)
 			return r
 		}
-		_, mean := EstimateMean(t.Context(), x, cfg, reserved(), dpsgd.SeedKey(1))
-		_, second := EstimateSecondMoment(t.Context(), x, 2, cfg, reserved(), dpsgd.SeedKey(1))
+		_, mean := EstimateMean(t.Context(), x, cfg, reserved(), rng.SeedKey(1))
+		_, second := EstimateSecondMoment(t.Context(), x, 2, cfg, reserved(), rng.SeedKey(1))
 		if relation == accountant.AddRemove {
 			require.NoError(t, mean)
 			require.NoError(t, second)
@@ -171,17 +171,17 @@ func TestRefusals(t *testing.T) {
 		{ClipNorm: 1, NoiseMultiplier: math.NaN(), Records: 5}, {ClipNorm: 1, NoiseMultiplier: 1, Records: 5, Workers: -1},
 	} {
 		require.Error(t, cfg.Validate(), "%+v", cfg)
-		_, err := EstimateMean(ctx, x, cfg, nil, dpsgd.SeedKey(1))
+		_, err := EstimateMean(ctx, x, cfg, nil, rng.SeedKey(1))
 		require.Error(t, err)
 	}
 	cfg := Config{ClipNorm: 1, NoiseMultiplier: 1, Records: 5}
 	for _, channels := range []int{0, -1, 4, 7, 2000} {
-		_, err := EstimateSecondMoment(ctx, x, channels, cfg, nil, dpsgd.SeedKey(1))
+		_, err := EstimateSecondMoment(ctx, x, channels, cfg, nil, rng.SeedKey(1))
 		require.ErrorContains(t, err, "channels")
 	}
-	_, err := EstimateMean(ctx, x, cfg, reserve(t, cfg.Event()), dpsgd.Key{})
+	_, err := EstimateMean(ctx, x, cfg, reserve(t, cfg.Event()), rng.Key{})
 	require.ErrorContains(t, err, "key")
-	_, err = EstimateMean(ctx, blas32.General{}, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+	_, err = EstimateMean(ctx, blas32.General{}, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
 	require.Error(t, err)
 	require.Error(t, ScaleRows(x, 0, 1))
 	require.Error(t, ScaleRows(x, math.NaN(), 1))
@@ -194,9 +194,9 @@ func TestAnyNumberOfWorkersGivesTheSame(t *testing.T) {
 	x := randomMatrix(1000, 12, 3)
 	cfg := Config{ClipNorm: 2, NoiseMultiplier: 1, Records: 1000, Workers: 1}
 	release := func() (SecondMoment, Mean, blas32.General) {
-		s, err := EstimateSecondMoment(context.Background(), x, 4, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+		s, err := EstimateSecondMoment(context.Background(), x, 4, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
-		m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+		m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		y := x
 		y.Data = append([]float32(nil), x.Data...)
@@ -241,7 +241,7 @@ func TestWhitening(t *testing.T) {
 	}
 	cfg := Config{ClipNorm: 1 << 20, NoiseMultiplier: faint, Records: rows}
 	second := func() SecondMoment {
-		s, err := EstimateSecondMoment(context.Background(), x, channels, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+		s, err := EstimateSecondMoment(context.Background(), x, channels, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		return s
 	}
@@ -299,7 +299,7 @@ func BenchmarkSecondMoment(b *testing.B) {
 	x := randomMatrix(512, 81*49, 1)
 	cfg := Config{ClipNorm: 40.5, NoiseMultiplier: 20, Records: 512, Workers: 1}
 	for b.Loop() {
-		_, err := EstimateSecondMoment(context.Background(), x, 81, cfg, reserve(b, cfg.Event()), dpsgd.SeedKey(1))
+		_, err := EstimateSecondMoment(context.Background(), x, 81, cfg, reserve(b, cfg.Event()), rng.SeedKey(1))
 		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/row")

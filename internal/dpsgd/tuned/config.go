@@ -13,10 +13,10 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/tune"
+	"github.com/pate-go/pate/rng"
 )
 
 // relation of every account here, as DP-SGD's.
@@ -46,8 +46,8 @@ type Config struct {
 	// Every, if above 0, ends the search at multiples of a time: see [tune.Search].
 	Every time.Duration
 
-	Key     dpsgd.Key // the secret that all randomness derives from
-	Dir     string    // keeps ledger, model and what an interrupted run needs; must exist
+	Key     rng.Key // the secret that all randomness derives from
+	Dir     string  // keeps ledger, model and what an interrupted run needs; must exist
 	Workers int
 	Cache   *features.Cache
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/tune"
+	"github.com/pate-go/pate/rng"
 )
 
 // Files of a run, in the private half of its folder.
@@ -285,7 +285,7 @@ func (j *job) release(ctx context.Context, s *state) error {
 	was, err := book.Release(ctx, release.Release{
 		Run: j.runName(s.ID), Events: []accountant.Event{j.Law.Event(run)}, Key: release.Key{Given: j.Key}, Redraw: true, // for the result
 		Out: release.Out{Path: path, Mode: mode},
-		Draw: func(reservations []*ledger.Reservation, key dpsgd.Key, out io.Writer) error {
+		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			search := tune.Search{
 				Law: j.Law, Settings: len(j.Settings), Event: run, Relation: relation,
 				Run: j.run(s.Price), Dir: j.path(searchState), Every: j.Every,

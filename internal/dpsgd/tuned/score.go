@@ -6,11 +6,11 @@ import (
 	"fmt"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/results"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/internal/tune"
+	"github.com/pate-go/pate/rng"
 )
 
 // run is one run of the search: a training with one setting, and its score.

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/dpsgd/optim"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
 // Setting is what one run does otherwise than the base recipe; what is absent is the

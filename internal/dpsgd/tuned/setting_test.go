@@ -9,7 +9,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/optim"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
 func TestSettingsAreReadAlike(t *testing.T) {

@@ -19,12 +19,12 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/tune"
+	"github.com/pate-go/pate/rng"
 )
 
 // blobs is a task of two columns in five classes on a ring, which hardly overlap.
@@ -53,7 +53,7 @@ func config(t *testing.T, law tune.Law) Config {
 	base.Train.Steps = 5
 	rates, err := Grid(map[string][]string{"learning_rate": {"1e-6", "0.5"}, "momentum": {"0", "0.9"}})
 	require.NoError(t, err)
-	return Config{Task: task, Delta: 1e-4, Epsilon: 4, Base: base, Settings: rates, Law: law, Key: dpsgd.SeedKey(3), Dir: t.TempDir()}
+	return Config{Task: task, Delta: 1e-4, Epsilon: 4, Base: base, Settings: rates, Law: law, Key: rng.SeedKey(3), Dir: t.TempDir()}
 }
 
 // epsilonOf is what `pate account` says.
@@ -132,7 +132,7 @@ func asJSON(t *testing.T, v any) string {
 // A run that is killed at any place goes on to the same model, and is charged once.
 func TestKilledAnywhere(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 2})
-	cfg.Base.Train.Steps, cfg.Key = 3, dpsgd.SeedKey(8)
+	cfg.Base.Train.Steps, cfg.Key = 3, rng.SeedKey(8)
 	var all []string
 	want, err := Run(crash.With(context.Background(), func(place string) error { all = append(all, place); return nil }), cfg)
 	require.NoError(t, err)
@@ -264,7 +264,7 @@ func TestScoresOfPrivateRowsAreNoised(t *testing.T) {
 	right, squares := accuracy*float64(j.choose.Len()), 0.0
 	const n = 2000
 	for i := range uint64(n) {
-		score, err := j.score(context.Background(), m, recipe.Row{}, dpsgd.SeedKey(9).Derive("run", i))
+		score, err := j.score(context.Background(), m, recipe.Row{}, rng.SeedKey(9).Derive("run", i))
 		require.NoError(t, err)
 		squares += (score - right) * (score - right) / n
 	}

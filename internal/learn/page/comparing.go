@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/learn"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 func comparing() Chapter {

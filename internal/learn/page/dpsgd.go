@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/learn"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 func gradients() Chapter {

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/learn"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 func pateItself() Chapter {

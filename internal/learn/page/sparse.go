@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/svt"
 )
 

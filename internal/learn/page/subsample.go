@@ -9,7 +9,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/learn"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/stability"
 )
 

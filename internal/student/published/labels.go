@@ -12,19 +12,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers/label"
 	"github.com/pate-go/pate/teachers/votes"
 )
-
-// Error says what is wrong with labels or a model, to a person.
-type Error = fault.Error[origin]
-
-type origin struct{}
-
-func (origin) Package() string { return "published" }
 
 // Labels are what was released for the rows of a pool.
 type Labels struct {
@@ -47,14 +40,14 @@ const (
 // [Labels.Write] has it, for each query, a row of the pool from 0, where an empty label means that the mechanism declined. Rows has the
 // queries if they are not the rows themselves: Rows[q] is the row of query q. A label is the
 // number of a class from 0, or its name if classes has names. Without names classes are
-// called by their numbers, as many as occur and at least 2. What is wrong is an [*Error].
+// called by their numbers, as many as occur and at least 2. What is wrong is an [*fault.Error].
 func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
 	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
 	sum := sha256.New()
 	counted := &io.LimitedReader{R: io.TeeReader(r, sum), N: maxLabels + 1}
 	text, err := label.ReadCSV(counted)
 	if err != nil {
-		return Labels{}, &Error{What: "the labels cannot be read", Err: err, Fix: "give the file that pate label wrote"}
+		return Labels{}, &fault.Error{What: "the labels cannot be read", Err: err, Fix: "give the file that pate label wrote"}
 	}
 	lines := bufio.NewScanner(text)
 	lines.Buffer(make([]byte, 1<<12), 1<<16)
@@ -69,11 +62,11 @@ func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, er
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong), counted.N <= 0:
-		return Labels{}, &Error{What: "the labels are no file of labels: a line or the file is too long"}
+		return Labels{}, &fault.Error{What: "the labels are no file of labels: a line or the file is too long"}
 	case err != nil:
-		return Labels{}, &Error{What: "the labels cannot be read", Err: err}
+		return Labels{}, &fault.Error{What: "the labels cannot be read", Err: err}
 	case !p.heading:
-		return Labels{}, &Error{What: "the labels are empty", Why: "they begin with the line query,label", Fix: "give the file that pate label wrote"}
+		return Labels{}, &fault.Error{What: "the labels are empty", Why: "they begin with the line query,label", Fix: "give the file that pate label wrote"}
 	}
 	if classes == nil {
 		l.Classes = names(max(2, p.most+1))
@@ -95,7 +88,7 @@ type labelParser struct {
 func (p *labelParser) line(n int, text string) error {
 	text = strings.TrimSuffix(text, "\r")
 	refuse := func(format string, args ...any) error {
-		return &Error{What: fmt.Sprintf("line %d of the labels %s", n, fmt.Sprintf(format, args...)), Why: "every line is query,label: a row of the pool from 0, and a class or nothing",
+		return &fault.Error{What: fmt.Sprintf("line %d of the labels %s", n, fmt.Sprintf(format, args...)), Why: "every line is query,label: a row of the pool from 0, and a class or nothing",
 			Fix: "give the file that pate label wrote, and the public rows that its votes were on"}
 	}
 	query, label, found := strings.Cut(text, ",")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/dpsgd/charged"
@@ -86,10 +87,10 @@ type Prediction struct {
 func (p Prediction) Probability() float64 { return p.Probabilities[p.Class] }
 
 // Predict asks the model about rows that [Card].Rows has read. Rows of another shape are an
-// [*Error].
+// [*fault.Error].
 func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, error) {
 	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
-		return nil, &Error{What: fmt.Sprintf("the rows have %d columns", rows.X.Cols), Why: fmt.Sprintf("the model was trained on %d of another shape", m.Rows.Features)}
+		return nil, &fault.Error{What: fmt.Sprintf("the rows have %d columns", rows.X.Cols), Why: fmt.Sprintf("the model was trained on %d of another shape", m.Rows.Features)}
 	}
 	out, classes := make([]Prediction, rows.Len()), len(m.Classes)
 	for from := 0; from < rows.Len(); from += predictRows {

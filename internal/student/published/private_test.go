@@ -10,12 +10,11 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/plain"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/rng"
 )
 
 // weights are some numbers for a linear model of two classes.
@@ -87,7 +86,7 @@ func TestChargedFeaturesStayWithTheModel(t *testing.T) {
 	require.NoError(t, err)
 	reserved, err := book.ReserveBatch(cfg.Events())
 	require.NoError(t, err)
-	made, err := charged.Prepare(t.Context(), set, dataset.Set{}, cfg, reserved, dpsgd.SeedKey(1))
+	made, err := charged.Prepare(t.Context(), set, dataset.Set{}, cfg, reserved, rng.SeedKey(1))
 	require.NoError(t, err)
 	train := made.Train.Float32(1)
 	transform, err := made.Transform.MarshalBinary()

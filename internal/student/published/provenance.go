@@ -7,13 +7,14 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 )
 
 // Charged returns what a ledger says of labels: the entry that was committed for the file
 // with this hash, and the guarantee of all that the ledger covers. The ledger is verified
 // whole, and compared with the head that is kept of it. Labels that it did not commit are an
-// [*Error].
+// [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)
 	if err != nil || len(raw) != 32 {
@@ -25,7 +26,7 @@ func Charged(path, sha256 string) (Provenance, error) {
 	}
 	f, err := durable.OpenRegular(path)
 	if err != nil {
-		return Provenance{}, &Error{File: path, What: "is no ledger that can be read", Err: err, Fix: "give the ledger that paid for the labels"}
+		return Provenance{}, &fault.Error{File: path, What: "is no ledger that can be read", Err: err, Fix: "give the ledger that paid for the labels"}
 	}
 	defer f.Close()
 	forms := ledger.FileOutcomes([32]byte(raw))
@@ -41,7 +42,7 @@ func Charged(path, sha256 string) (Provenance, error) {
 		return Provenance{}, fmt.Errorf("published: %s: %w", path, err)
 	}
 	if entry == 0 {
-		return Provenance{}, &Error{File: path, What: "did not release these labels", Why: "no entry was committed with their hash: the file was changed, or comes from elsewhere",
+		return Provenance{}, &fault.Error{File: path, What: "did not release these labels", Why: "no entry was committed with their hash: the file was changed, or comes from elsewhere",
 			Fix: "give the labels as pate label wrote them, and the ledger that paid for them", Check: true}
 	}
 	epsilon, err := sum.Claim(sum.Config.Delta)

@@ -19,8 +19,9 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/student"
 )
 
@@ -300,7 +301,7 @@ func TestReadLabels(t *testing.T) {
 		"no class": "query,label\n1,c\n", "class beyond": "query,label\n1,2\n", "no number": "query,label\nx,1\n", "long": "query,label\n" + strings.Repeat("1", 1<<17),
 	} {
 		_, err := read(text, nil, "a", "b")
-		var told *published.Error
+		var told *fault.Error
 		require.ErrorAs(t, err, &told, name)
 	}
 	_, err = read("query,label\n2,1\n", []int{4, 2})

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -44,7 +45,7 @@ const passUnits = 1 << 22
 // Check reads one manifest, or several that together are one, for instance one of each
 // silo. It finds which silos share units. It refuses manifests of different units or salts,
 // which cannot be compared, and a silo named twice. Memory is bounded below 150 MB, apart
-// from the names of silos. The error is a [*Error], or says that ctx is done.
+// from the names of silos. The error is a [*fault.Error], or says that ctx is done.
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits, openFile)
 }
@@ -73,11 +74,11 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 		if i == 0 {
 			r.Head = head
 		} else if err := r.Head.join(head); err != nil {
-			return nil, &Error{File: path, What: err.Error(), Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "make them again under one salt"}
+			return nil, &fault.Error{File: path, What: err.Error(), Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "make them again under one salt"}
 		}
 		for _, s := range silos {
 			if first, twice := names[s.Name]; twice {
-				return nil, &Error{File: path, What: fmt.Sprintf("names silo %q, and so does %s", s.Name, first), Why: "each silo is one teacher", Fix: "give each its own name"}
+				return nil, &fault.Error{File: path, What: fmt.Sprintf("names silo %q, and so does %s", s.Name, first), Why: "each silo is one teacher", Fix: "give each its own name"}
 			}
 			names[s.Name] = path
 			r.Silos = append(r.Silos, s)
@@ -199,7 +200,7 @@ func (r *Report) count(entries []entry, pairs map[[2]int32]int64) {
 func (open opener) read(ctx context.Context, path string, visit func(SiloInfo, Hash) error) (Head, []SiloInfo, error) {
 	f, err := open(path)
 	if err != nil {
-		return Head{}, nil, &Error{File: path, What: "the manifest cannot be read", Err: err}
+		return Head{}, nil, &fault.Error{File: path, What: "the manifest cannot be read", Err: err}
 	}
 	defer f.Close()
 	head, silos, err := Read(stoppable{ctx, f}, visit)
@@ -207,7 +208,7 @@ func (open opener) read(ctx context.Context, path string, visit func(SiloInfo, H
 	case ctx.Err() != nil:
 		return head, nil, fmt.Errorf("manifest: reading: %w", ctx.Err())
 	case err != nil:
-		return head, nil, &Error{File: path, What: "is not a valid manifest", Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate check hash-ids"}
+		return head, nil, &fault.Error{File: path, What: "is not a valid manifest", Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate check hash-ids"}
 	}
 	return head, silos, nil
 }

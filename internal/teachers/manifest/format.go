@@ -8,19 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/pate-go/pate/internal/fault"
 )
 
 // Schema is the version of the format.
 const Schema = "pate.manifest/1"
-
-// Error says that manifests are missing or not as they should be.
-type Error = fault.Error[origin]
-
-type origin struct{}
-
-func (origin) Package() string { return "manifest" }
 
 // Head is what a manifest says of the whole. A manifest is one JSON object:
 //

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -139,7 +140,7 @@ func TestManifestsThatCannotBeComparedAreRefused(t *testing.T) {
 	} {
 		_, err := Check(context.Background(), []string{a, other})
 		require.ErrorContains(t, err, name)
-		var typed *Error
+		var typed *fault.Error
 		require.ErrorAs(t, err, &typed)
 	}
 	_, err := Check(context.Background(), nil)

@@ -9,19 +9,12 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/internal/fault"
 	"github.com/pate-go/pate/internal/teachers/manifest"
 	"github.com/pate-go/pate/teachers/votes"
 )
-
-// Error says that a job cannot be done as it is.
-type Error = fault.Error[origin]
-
-type origin struct{}
-
-func (origin) Package() string { return "training" }
 
 // Job says which teachers are to be trained. Private, Public, Reading and Out are required.
 type Job struct {
@@ -79,7 +72,7 @@ func (j Job) withDefaults() (Job, error) {
 	case j.Silo != "" && j.Parts < 2:
 		return j, errors.New("training: a silo is a part of the teachers: say which of how many")
 	case j.Silo != "" && j.Reading.CSV.Unit == "" && j.Private.Units == "":
-		return j, &Error{File: j.Private.Path, What: "is a silo, and nothing says whose its rows are", Why: "that no unit is in two silos is proved by hashes of their names",
+		return j, &fault.Error{File: j.Private.Path, What: "is a silo, and nothing says whose its rows are", Why: "that no unit is in two silos is proved by hashes of their names",
 			Fix: "name the column with --unit, or the file with --units"}
 	}
 	if j.Silo != "" {
@@ -94,11 +87,11 @@ func (j Job) withDefaults() (Job, error) {
 		if same, err := durable.Same(in, j.Out); err != nil {
 			return j, err
 		} else if same {
-			return j, &Error{File: j.Out, What: "is read and cannot be written", Fix: "choose another --out"}
+			return j, &fault.Error{File: j.Out, What: "is read and cannot be written", Fix: "choose another --out"}
 		}
 	}
 	if info, err := os.Stat(filepath.Dir(j.Out)); err != nil || !info.IsDir() {
-		return j, &Error{File: j.Out, What: "cannot be made: its folder is not there", Fix: "make the folder, or choose another --out", Err: err}
+		return j, &fault.Error{File: j.Out, What: "cannot be made: its folder is not there", Fix: "make the folder, or choose another --out", Err: err}
 	}
 	if j.Secrets == "" {
 		j.Secrets = j.Out + ".private"

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/teachers/manifest"
 	"github.com/pate-go/pate/teachers/votes"
@@ -101,7 +102,7 @@ func partsOf(name string) (paths []string, err error) {
 	if err != nil {
 		paths, globErr := filepath.Glob(name)
 		if globErr != nil || len(paths) == 0 {
-			return nil, &Error{File: name, What: "cannot be read", Why: "there is no such file or folder, and no file that matches it as a pattern", Err: err}
+			return nil, &fault.Error{File: name, What: "cannot be read", Why: "there is no such file or folder, and no file that matches it as a pattern", Err: err}
 		}
 		return paths, nil
 	}
@@ -110,7 +111,7 @@ func partsOf(name string) (paths []string, err error) {
 	}
 	entries, err := os.ReadDir(name) // a folder's name may hold what a pattern means
 	if err != nil {
-		return nil, &Error{File: name, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: name, What: "cannot be read", Err: err}
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), partEnd) {
@@ -118,7 +119,7 @@ func partsOf(name string) (paths []string, err error) {
 		}
 	}
 	if len(paths) == 0 {
-		return nil, &Error{File: name, What: "holds no part of the teachers", Why: "their names end in " + partEnd, Fix: "name the folder that pate teachers train wrote to"}
+		return nil, &fault.Error{File: name, What: "holds no part of the teachers", Why: "their names end in " + partEnd, Fix: "name the folder that pate teachers train wrote to"}
 	}
 	return paths, nil
 }
@@ -143,10 +144,10 @@ func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix,
 			}
 		}
 		if what := first.differs(p.partHead, true); what != "" {
-			return nil, nil, &Error{File: path, What: fmt.Sprintf("is of %s than %s", what, first.path), Why: "teachers of two jobs are not mixed", Fix: "train that part again by the command of the others", Check: true}
+			return nil, nil, &fault.Error{File: path, What: fmt.Sprintf("is of %s than %s", what, first.path), Why: "teachers of two jobs are not mixed", Fix: "train that part again by the command of the others", Check: true}
 		}
 		if twin := byPart[p.Part]; twin != nil {
-			return nil, nil, &Error{File: path, What: fmt.Sprintf("is part %d of %d, and so is %s", p.Part+1, p.Parts, twin.path), Why: "one teacher would vote twice, or by which file is left to chance", Fix: "remove one of them", Check: true}
+			return nil, nil, &fault.Error{File: path, What: fmt.Sprintf("is part %d of %d, and so is %s", p.Part+1, p.Parts, twin.path), Why: "one teacher would vote twice, or by which file is left to chance", Fix: "remove one of them", Check: true}
 		}
 		byPart[p.Part] = p
 		if err := p.fill(matrix); err != nil {
@@ -165,7 +166,7 @@ func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix,
 		if more := len(missing) - shown; more > 0 {
 			list += fmt.Sprintf(" and %d more", more)
 		}
-		return nil, nil, &Error{File: first.path, What: fmt.Sprintf("is of %d parts, of which %d are missing: %s", first.Parts, len(missing), list),
+		return nil, nil, &fault.Error{File: first.path, What: fmt.Sprintf("is of %d parts, of which %d are missing: %s", first.Parts, len(missing), list),
 			Why: "an ensemble with fewer teachers is another one", Fix: "train them, with --shard " + missing[0], Check: true}
 	}
 	return byPart, matrix, nil
@@ -177,7 +178,7 @@ func (p *partFile) fill(matrix *votes.Matrix) error {
 		for q := range p.Queries {
 			vote := int16(binary.LittleEndian.Uint16(p.cells[2*(k*p.Queries+q):]))
 			if err := matrix.Set(q, teacher, int(vote)); err != nil {
-				return &Error{File: p.path, What: "holds a vote for no class", Fix: "train that part again", Check: true}
+				return &fault.Error{File: p.path, What: "holds a vote for no class", Fix: "train that part again", Check: true}
 			}
 		}
 	}
@@ -196,7 +197,7 @@ func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
 		err = salt.UnmarshalText(text)
 	}
 	if err == nil && salt.ID() != p.Salt {
-		err = &Error{File: path, What: "is not the salt of " + p.path, Why: "the folder would take the votes of another job for its own", Fix: "give the folder of secrets of that job with --private-dir, or another --out"}
+		err = &fault.Error{File: path, What: "is not the salt of " + p.path, Why: "the folder would take the votes of another job for its own", Fix: "give the folder of secrets of that job with --private-dir, or another --out"}
 	}
 	return salt, err
 }
@@ -207,7 +208,7 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	var silos []manifest.Silo
 	for _, p := range parts {
 		if other, twice := named[p.Silo]; twice {
-			return nil, &Error{File: p.path, What: fmt.Sprintf("is of the silo %q, and so is %s", p.Silo, other), Why: "each silo is a part of its own", Fix: "name the silos apart, with --silo", Check: true}
+			return nil, &fault.Error{File: p.path, What: fmt.Sprintf("is of the silo %q, and so is %s", p.Silo, other), Why: "each silo is a part of its own", Fix: "name the silos apart, with --silo", Check: true}
 		}
 		named[p.Silo] = p.path
 		silos = append(silos, manifest.Silo{Name: p.Silo, Hashes: p.units})
@@ -222,7 +223,7 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	}
 	if report.Shared > 0 {
 		o := report.Overlaps[0]
-		return nil, &Error{File: named[o.A], What: fmt.Sprintf("shares %d units (%s) with %s; %d are in more than one silo", o.Units, parts[0].Unit, named[o.B], report.Shared),
+		return nil, &fault.Error{File: named[o.A], What: fmt.Sprintf("shares %d units (%s) with %s; %d are in more than one silo", o.Units, parts[0].Unit, named[o.B], report.Shared),
 			Why: "a unit in two silos moves the votes of two teachers, and epsilon would not be true", Fix: "leave these units out of all silos but one, and train those parts again", Check: true}
 	}
 	return b.Bytes(), nil
@@ -247,7 +248,7 @@ func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []by
 		files = append(files, file{SilosBeside(out), 0o600, func(w io.Writer) error { _, err := w.Write(silos); return err }})
 	}
 	exists := func(path string) error {
-		return &Error{File: path, What: "is there already, and is not what these parts make", Why: "votes are not overwritten", Fix: "choose another --out, or remove it with what stands beside it"}
+		return &fault.Error{File: path, What: "is there already, and is not what these parts make", Why: "votes are not overwritten", Fix: "choose another --out, or remove it with what stands beside it"}
 	}
 	var missing []file
 	durable.Sweep(out, "") // what a killed process left

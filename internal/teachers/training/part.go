@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/sealed"
 	"github.com/pate-go/pate/internal/teachers/manifest"
@@ -109,7 +110,7 @@ func (t *task) partThere() (bool, error) {
 			return false, err
 		}
 		if what := want.differs(p.partHead, false); what != "" || p.Silo != want.Silo || p.Data != want.Data || p.Key != want.Key {
-			return false, &Error{File: path, What: "is this part of another job, or of other rows", Why: "parts are not overwritten", Fix: "remove it, or choose another --parts"}
+			return false, &fault.Error{File: path, What: "is this part of another job, or of other rows", Why: "parts are not overwritten", Fix: "remove it, or choose another --parts"}
 		}
 		found = path
 	}
@@ -145,7 +146,7 @@ func (t *task) keepPart(matrix *votes.Matrix) error {
 	}
 	b = sealed.Seal(b)
 	if len(b) > maxPart {
-		return &Error{File: t.PartsFolder, What: fmt.Sprintf("a part has more than %d bytes", maxPart), Fix: "train in more parts"}
+		return &fault.Error{File: t.PartsFolder, What: fmt.Sprintf("a part has more than %d bytes", maxPart), Fix: "train in more parts"}
 	}
 	if err := durable.PrivateFolder(t.PartsFolder); err != nil {
 		return err
@@ -173,22 +174,22 @@ func (t *task) unitHashes() (hashes []manifest.Hash) {
 func readPart(path string) (*partFile, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {
-		return nil, &Error{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, &Error{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	damaged := func(err error) error {
-		return &Error{File: path, What: "is no whole part of the teachers", Why: "it was changed, cut off, or is another file", Fix: "remove it and train that part again", Err: err, Check: true}
+		return &fault.Error{File: path, What: "is no whole part of the teachers", Why: "it was changed, cut off, or is another file", Fix: "remove it and train that part again", Err: err, Check: true}
 	}
 	if info.Size() > maxPart {
 		return nil, damaged(errors.New("too large"))
 	}
 	b := make([]byte, info.Size())
 	if n, err := f.ReadAt(b, 0); n < len(b) {
-		return nil, &Error{File: path, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	p, err := decodePart(b)
 	if err != nil {

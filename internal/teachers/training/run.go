@@ -10,16 +10,18 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Key is the secret from which the shares and the teachers' random numbers derive.
-type Key = teachers.Key
+type Key = rng.Key
 
 // Schema is the version of the JSON of a [Result].
 const Schema = "pate.train/1"
@@ -70,8 +72,8 @@ type task struct {
 }
 
 // Run trains the teachers and keeps their votes and a manifest. A job that was stopped goes
-// on, and one that is complete is recognised. Errors about what a user gave are an [*Error]
-// or a dataset.InputError. An error that wraps ctx.Err() leaves what is done.
+// on, and one that is complete is recognised. Errors about what a user gave are an [*fault.Error]
+// or a fault.Error. An error that wraps ctx.Err() leaves what is done.
 func Run(ctx context.Context, j Job) (*Result, error) {
 	j, err := j.withDefaults()
 	if err != nil {
@@ -234,7 +236,7 @@ func (t *task) complete() (bool, error) {
 	}
 	matrix, err := votes.Load(t.Out, len(t.result.Classes))
 	if err != nil || votesHash(matrix) != record.Votes {
-		return false, &Error{File: t.Out, What: "is not what its manifest was written for", Why: "it was changed, or cut off", Fix: "remove it and train again", Check: true}
+		return false, &fault.Error{File: t.Out, What: "is not what its manifest was written for", Why: "it was changed, or cut off", Fix: "remove it and train again", Check: true}
 	}
 	t.Say("these votes are complete; nothing was trained")
 	return true, t.secrets.finish() // unless a run was stopped just before
@@ -278,7 +280,7 @@ func (t *task) share() ([]int, error) {
 
 // errExists returns the error about a file where the votes belong.
 func (t *task) errExists() error {
-	return &Error{File: t.Out, What: "is there already, and was not made by this job from these rows", Why: "votes are not overwritten",
+	return &fault.Error{File: t.Out, What: "is there already, and was not made by this job from these rows", Why: "votes are not overwritten",
 		Fix: "choose another --out, or remove it with its manifest and " + t.Secrets}
 }
 
@@ -302,7 +304,7 @@ func (t *task) train(ctx context.Context) error {
 	}
 	matrix, err := teachers.Train(ctx, cfg, data, share, t.queries)
 	if errors.Is(err, teachers.ErrForeignCheckpoint) {
-		return &Error{File: t.Secrets, What: "holds teachers of another job", Why: "teachers are not mixed", Fix: "choose another --out, repeat that command, or remove the folder", Err: err}
+		return &fault.Error{File: t.Secrets, What: "holds teachers of another job", Why: "teachers are not mixed", Fix: "choose another --out, repeat that command, or remove the folder", Err: err}
 	}
 	if err != nil {
 		return err

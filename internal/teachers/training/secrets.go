@@ -11,10 +11,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/keyfile"
-	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -86,7 +87,7 @@ func (s *secrets) readSalt() error {
 	if err == nil {
 		s.begun = true
 		if err = s.salt.UnmarshalText(text); err != nil {
-			return &Error{File: path, What: "is no salt", Fix: "remove the folder and the votes, and train again", Err: err}
+			return &fault.Error{File: path, What: "is no salt", Fix: "remove the folder and the votes, and train again", Err: err}
 		}
 		return nil
 	}

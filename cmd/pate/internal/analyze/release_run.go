@@ -15,7 +15,9 @@ import (
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/analysis"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -46,7 +48,7 @@ func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (rele
 	one := release.Release{
 		Run: "pate analyze release " + f.name, Events: []accountant.Event{r.sanitizer.Event()},
 		Key: release.Key{File: f.keyPath()}, Out: release.Out{Path: f.out, Tag: "released", Mode: 0o644},
-		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
+		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			released, err := r.sanitizer.Release(r.ctx, reservations[0], key, histograms)
 			if err != nil {
 				return shell.FaultError(err, "votes")
@@ -63,7 +65,7 @@ func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (rele
 		},
 	}
 	if r.globals.Seeded {
-		one.Key, one.Out.Mode = release.Key{Given: aggregate.SeedKey(r.globals.Seed)}, 0o600
+		one.Key, one.Out.Mode = release.Key{Given: rng.SeedKey(r.globals.Seed)}, 0o600
 		one.Redraw = true // the ledger does not name the seed: another one is found by what it draws
 	}
 	done, err := book.Release(r.ctx, one)
@@ -96,7 +98,7 @@ func (r *releaseRun) tryFresh() error {
 // refused says why a release is not charged, or may not leave.
 func (r *releaseRun) refused(err error, recorded bool) error {
 	var budget *ledger.BudgetError
-	var refused *release.Error
+	var refused *fault.Error
 	var ce *shell.CommandError
 	c := r.sanitizer.Config()
 	switch {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/experiments/controls"
+	"github.com/pate-go/pate/rng"
 )
 
 // auditFlags are the flags of `pate audit`.
@@ -108,11 +108,11 @@ and by --broken trained:
 	return cmd
 }
 
-func auditKey(g *shell.Globals) (aggregate.Key, error) {
+func auditKey(g *shell.Globals) (rng.Key, error) {
 	if g.Seeded {
-		return aggregate.SeedKey(g.Seed), nil
+		return rng.SeedKey(g.Seed), nil
 	}
-	return aggregate.NewKey()
+	return rng.NewKey()
 }
 
 // auditTargets returns those named; --broken stands alone unless --suite is there too.

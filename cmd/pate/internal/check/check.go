@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/teachers/manifest"
 	"github.com/pate-go/pate/teachers/votes"
@@ -270,7 +271,7 @@ func (r *checkReport) failure(v *votes.Report) error {
 		Why: "what a release of these votes is said to cost may not be true", Fix: "mend what the report names before anything is released"}
 	if slices.Contains(names, "range") || slices.Contains(names, "numbers") || slices.Contains(names, "sums") {
 		e.Why = "labels cannot be released from votes like these"
-		var first *votes.Error
+		var first *fault.Error
 		if errors.As(v.FirstInvalid, &first) && first.Fix != "" {
 			e.Fix = first.Fix
 		}

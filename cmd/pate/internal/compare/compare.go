@@ -12,10 +12,10 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/experiments/report"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
 )

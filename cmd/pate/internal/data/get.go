@@ -18,6 +18,7 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/fault"
 )
 
 type getFlags struct {
@@ -96,11 +97,11 @@ func (f *getFlags) get(ctx context.Context, g *shell.Globals, k dataset.Known, f
 			g.Logf("%s is there, and whole", there)
 			return nil
 		case f.from == "":
-			return &dataset.InputError{File: there, What: "is not the file that was recorded", Why: "its SHA-256 differs, or it cannot be read", Fix: "replace it: pate data get " + k.Name + " --from FILE", Check: true, Err: err}
+			return &fault.Error{File: there, What: "is not the file that was recorded", Why: "its SHA-256 differs, or it cannot be read", Fix: "replace it: pate data get " + k.Name + " --from FILE", Check: true, Err: err}
 		}
 	}
 	if f.from == "" {
-		return &dataset.InputError{File: k.Name, What: "is not on this machine", Fix: k.Install + "; or name a file, a folder or an address with --from", Err: fs.ErrNotExist}
+		return &fault.Error{File: k.Name, What: "is not on this machine", Fix: k.Install + "; or name a file, a folder or an address with --from", Err: fs.ErrNotExist}
 	}
 	if _, err := k.Target(file); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (f *getFlags) open(ctx context.Context, k dataset.Known, file dataset.Known
 	}
 	info, err := os.Stat(f.from)
 	if err != nil {
-		return nil, "", &dataset.InputError{File: f.from, What: "cannot be read", Err: err, Fix: "name a file, a folder, or an address that begins with https://"}
+		return nil, "", &fault.Error{File: f.from, What: "cannot be read", Err: err, Fix: "name a file, a folder, or an address that begins with https://"}
 	}
 	names := []string{f.from}
 	if info.IsDir() {
@@ -140,7 +141,7 @@ func (f *getFlags) open(ctx context.Context, k dataset.Known, file dataset.Known
 			names = append(names, filepath.Join(f.from, name), filepath.Join(f.from, name)+".gz")
 		}
 	} else if len(k.Files) > 1 {
-		return nil, "", &dataset.InputError{File: f.from, What: "is one file", Why: fmt.Sprintf("%s has %d", k.Name, len(k.Files)), Fix: "name the folder that holds them all"}
+		return nil, "", &fault.Error{File: f.from, What: "is one file", Why: fmt.Sprintf("%s has %d", k.Name, len(k.Files)), Fix: "name the folder that holds them all"}
 	}
 	for _, name := range names {
 		info, err := os.Stat(name)
@@ -155,11 +156,11 @@ func (f *getFlags) open(ctx context.Context, k dataset.Known, file dataset.Known
 			opened, err = os.Open(name)
 		}
 		if err != nil {
-			return nil, "", &dataset.InputError{File: name, What: "cannot be read", Err: err}
+			return nil, "", &fault.Error{File: name, What: "cannot be read", Err: err}
 		}
 		return opened, name, nil
 	}
-	return nil, "", &dataset.InputError{File: f.from, What: "has no file " + filepath.Base(file.Path) + ", plain or .gz", Fix: "name the folder that has it", Err: fs.ErrNotExist}
+	return nil, "", &fault.Error{File: f.from, What: "has no file " + filepath.Base(file.Path) + ", plain or .gz", Fix: "name the folder that has it", Err: fs.ErrNotExist}
 }
 
 // patience is how long an address may take to begin its answer, and between two parts of it.
@@ -169,7 +170,7 @@ const patience = time.Minute
 func fetch(ctx context.Context, u *url.URL, k dataset.Known, file dataset.KnownFile) (io.ReadCloser, string, error) {
 	folder := strings.HasSuffix(u.Path, "/")
 	if !folder && len(k.Files) > 1 {
-		return nil, "", &dataset.InputError{File: u.Redacted(), What: "is the address of one file", Why: fmt.Sprintf("%s has %d", k.Name, len(k.Files)), Fix: "give that of their folder, with / at its end"}
+		return nil, "", &fault.Error{File: u.Redacted(), What: "is the address of one file", Why: fmt.Sprintf("%s has %d", k.Name, len(k.Files)), Fix: "give that of their folder, with / at its end"}
 	}
 	addresses := []*url.URL{u}
 	if folder {
@@ -193,7 +194,7 @@ func fetch(ctx context.Context, u *url.URL, k dataset.Known, file dataset.KnownF
 			if errors.As(err, &told) {
 				err = told.Err // it has the address, with its password
 			}
-			return nil, "", &dataset.InputError{File: a.Redacted(), What: "cannot be reached", Err: err,
+			return nil, "", &fault.Error{File: a.Redacted(), What: "cannot be reached", Err: err,
 				Fix: "without a network, --from names a file or a folder; or " + k.Install}
 		}
 		if answer.StatusCode == http.StatusOK {
@@ -206,7 +207,7 @@ func fetch(ctx context.Context, u *url.URL, k dataset.Known, file dataset.KnownF
 			break
 		}
 	}
-	return nil, "", &dataset.InputError{File: u.Redacted(), What: "answers " + last, Fix: "check the address; or " + k.Install}
+	return nil, "", &fault.Error{File: u.Redacted(), What: "answers " + last, Fix: "check the address; or " + k.Install}
 }
 
 // body is an answer that must not pause for longer than patience.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/fault"
 )
 
 const (

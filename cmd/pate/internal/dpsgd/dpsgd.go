@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments/report"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"

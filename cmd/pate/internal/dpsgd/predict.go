@@ -14,7 +14,7 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/filekind"
 	"github.com/pate-go/pate/internal/table"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
 // Identity says what the run is a function of: the command line.

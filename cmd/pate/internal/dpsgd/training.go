@@ -12,7 +12,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
 // trainingFlags are those of `pate dpsgd` that change a recipe.

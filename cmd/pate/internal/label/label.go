@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/teachers/label"
 	"github.com/pate-go/pate/teachers/votes"
@@ -314,7 +315,7 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 
 // labelError turns what package label refuses into the lines a person reads.
 func labelError(err error, s aggregate.Setting) error {
-	var refused *label.Error
+	var refused *fault.Error
 	if errors.As(err, &refused) {
 		topic := "label"
 		if refused.Check { // a ledger or what it released is not what it was

@@ -18,6 +18,7 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/rng"
 )
 
 const schemaPlan = "pate.plan/1"
@@ -276,7 +277,7 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 			f.Accuracy = plan.UsualAccuracy
 		}
 		s := plan.Simulation{Teachers: teachers, Classes: f.Classes, Queries: n, Accuracy: f.Accuracy, Correlation: f.Correlation, Confusion: f.Confusion}
-		examples, err := s.Examples(aggregate.SeedKey(g.Seed))
+		examples, err := s.Examples(rng.SeedKey(g.Seed))
 		if err != nil {
 			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --teacher-accuracy", "see pate plan --help", "mechanisms")
 		}

@@ -14,12 +14,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/rng"
 )
 
 // keptReport is what a complete run prints again.
@@ -44,11 +44,11 @@ func (j *job) open(ctx context.Context, private string) (experiments.Folder, err
 		words = append(words, "--seed "+id.Seed)
 	}
 	id.Command = strings.Join(append(words, "--out "+shell.ShellWord(out)), " ")
-	return experiments.OpenFolder(ctx, j.flags.out, id, func() (aggregate.Key, error) {
+	return experiments.OpenFolder(ctx, j.flags.out, id, func() (rng.Key, error) {
 		if j.g.Seeded {
-			return aggregate.SeedKey(j.g.Seed), nil
+			return rng.SeedKey(j.g.Seed), nil
 		}
-		return aggregate.NewKey()
+		return rng.NewKey()
 	})
 }
 

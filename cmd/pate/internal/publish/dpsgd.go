@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/student/published"

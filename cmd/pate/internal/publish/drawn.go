@@ -21,6 +21,7 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/durable"
 	teaching "github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/label"
 )
 
@@ -116,7 +117,7 @@ func (v *voting) countColumns(ctx context.Context) (err error) {
 	d.labels = label.Charged{Book: d.book, Reservation: reserved[1], Key: j.key.Derive("labels")}
 	_, err = d.book.Release(ctx, release.Release{
 		Events: events[:1], Charged: reserved[:1], Out: release.Out{Path: j.made(marginalsFile), Mode: 0o600}, Key: release.Key{Given: j.key.Derive("marginals")},
-		Draw: func(r []*ledger.Reservation, key aggregate.Key, out io.Writer) (err error) {
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) (err error) {
 			if d.counts, err = d.marginals.Release(r[0], key, d.ranges.Cells(d.private.OnePerUnit().X)); err != nil {
 				return err
 			}

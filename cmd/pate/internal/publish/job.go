@@ -10,7 +10,6 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/experiments"
@@ -18,6 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/student/published"
 	teaching "github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/student"
 )
 
@@ -27,7 +27,7 @@ type job struct {
 	flags *publishFlags
 	g     *shell.Globals
 	begun bool // a run is there
-	key   aggregate.Key
+	key   rng.Key
 	bar   interface {
 		Update(stage string, done, total int)
 		Clear()

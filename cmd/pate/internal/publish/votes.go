@@ -7,12 +7,12 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/experiments"
 	teaching "github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/label"
 )
 
@@ -93,7 +93,7 @@ func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 func (v *voting) release(ctx context.Context) (r *report, err error) {
 	j := v.job
 	if j.g.Seeded {
-		v.t.Key = aggregate.SeedKey(j.g.Seed)
+		v.t.Key = rng.SeedKey(j.g.Seed)
 	}
 	v.t.Progress = j.bar.Update
 	v.t.Say = j.say

@@ -8,9 +8,9 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments"
-	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
 )

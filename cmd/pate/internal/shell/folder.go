@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/rng"
 )
 
 // FolderRun is a command that goes on where it stopped: what it needs for that is in
@@ -135,11 +135,11 @@ func releasedFile(name string) bool {
 
 // Do runs, or goes on, or prints what was found before.
 func (r FolderRun) Do(ctx context.Context, g *Globals) error {
-	folder, err := experiments.OpenFolder(ctx, r.Dir, r.Id, func() (aggregate.Key, error) {
+	folder, err := experiments.OpenFolder(ctx, r.Dir, r.Id, func() (rng.Key, error) {
 		if g.Seeded {
-			return aggregate.SeedKey(g.Seed), nil
+			return rng.SeedKey(g.Seed), nil
 		}
-		return aggregate.NewKey()
+		return rng.NewKey()
 	})
 	if err != nil {
 		return err

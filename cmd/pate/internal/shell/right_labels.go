@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -30,7 +31,7 @@ func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error)
 func RightLabels(ctx context.Context, path string, opt votes.Options, examples []plan.Example, more bool) error {
 	opt = votes.Options{Classes: opt.Classes, ClassNames: opt.ClassNames, FirstClass: opt.FirstClass}
 	source, err := votes.Open(ctx, []string{oneTeacher(path)}, opt)
-	var bad *votes.Error
+	var bad *fault.Error
 	if errors.As(err, &bad) && strings.HasSuffix(bad.What, " columns") {
 		return InputError(fmt.Errorf("%s: %s", path, bad.What), "a file of labels has one column, the right class of each query", "write the labels alone, pandas: y.to_csv(..., index=False)", "votes")
 	}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/features"
-	"github.com/pate-go/pate/internal/fault"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/teachers/manifest"
 	"github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -112,7 +112,7 @@ func (f *trainFlags) job(g *shell.Globals, given func(string) bool, private stri
 	j := training.Job{Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers, Size: f.size, Learner: f.learner,
 		Features: f.features, Unit: f.UnitWord(), Out: f.out, Secrets: f.private, Workers: f.workers}
 	if g.Seeded {
-		j.Key = aggregate.SeedKey(g.Seed)
+		j.Key = rng.SeedKey(g.Seed)
 	}
 	if j.Part, j.Parts, err = parseShard(f.shard, os.Getenv); err != nil {
 		return j, err

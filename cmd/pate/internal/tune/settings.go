@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/dpsgd/tuned"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/tune"

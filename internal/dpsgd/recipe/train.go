@@ -19,6 +19,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/rng"
 )
 
 // run trains one model. Its noise is on disk before it is charged; the rest of the order
@@ -135,7 +136,7 @@ func (j *job) released(ctx context.Context, done state, book *release.Book, nois
 	was, err := book.Release(ctx, release.Release{
 		Run: j.runName(), Events: j.plan.events(noise), Key: release.Key{Given: j.Key}, Redraw: true, // for the row
 		Out: release.Out{Path: path, Mode: mode},
-		Draw: func(reservations []*ledger.Reservation, _ dpsgd.Key, out io.Writer) error {
+		Draw: func(reservations []*ledger.Reservation, _ rng.Key, out io.Writer) error {
 			paid, err := paidFor(book.Ledger, reservations)
 			if err != nil {
 				return err

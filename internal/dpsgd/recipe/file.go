@@ -10,10 +10,10 @@ import (
 	"os"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/rng"
 )
 
 // The file of a model: a line of magic; the lengths of three parts, 8 bytes each,
@@ -186,7 +186,7 @@ func (m *Model) restoreNetwork(saved []byte) error {
 	if least > int64(len(saved)/4) {
 		return fmt.Errorf("%d bytes are too few for %d parameters or more", len(saved), least)
 	}
-	if m.network, err = r.newModel(m.shape(), m.featureColumns(), dpsgd.SeedKey(0)); err != nil {
+	if m.network, err = r.newModel(m.shape(), m.featureColumns(), rng.SeedKey(0)); err != nil {
 		return err
 	}
 	in := bytes.NewReader(saved)

@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/rng"
 )
 
 // relation of every account: DP-SGD with Poisson sampling is accounted for a record
@@ -38,7 +39,7 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	if err != nil {
 		return claim{}, err
 	}
-	m, err := p.Recipe.newModel(s, columns, dpsgd.SeedKey(0))
+	m, err := p.Recipe.newModel(s, columns, rng.SeedKey(0))
 	if err != nil {
 		return claim{}, err
 	}

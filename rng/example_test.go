@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/rng"
 )
 
 func Example() {

@@ -1,16 +1,6 @@
-// Package fault holds the error that is meant for a person: what is wrong, why
-// it matters and what to do.
-//
-// A package that reports such errors gives them a name of its own,
-//
-//	type Error = fault.Error[origin]
-//
-//	type origin struct{}
-//
-//	func (origin) Package() string { return "votes" }
-//
-// so that callers can tell its errors from those of other packages. The command
-// prints all of them alike, by [Words].
+// Package fault has the one type of error that is meant for a person: what is wrong, why it
+// matters and what to do. Callers find it in a chain of errors by [In] and print its words line
+// by line.
 package fault
 
 import (
@@ -18,11 +8,8 @@ import (
 	"fmt"
 )
 
-// Origin names the package that an error comes from.
-type Origin interface{ Package() string }
-
 // Error is a failure told to a person. It never quotes private data.
-type Error[O Origin] struct {
+type Error struct {
 	File string // path or name of what is wrong; may be empty
 	Row  int    // 1-based line of the file on which a row begins; 0 if none is to blame
 	What string // begins after the file and the row: "has 14 cells, ..."
@@ -35,9 +22,8 @@ type Error[O Origin] struct {
 }
 
 // Error returns all of it on one line.
-func (e *Error[O]) Error() string {
-	var origin O
-	text := origin.Package() + ": " + e.what()
+func (e *Error) Error() string {
+	text := e.what()
 	if e.Why != "" {
 		text += "; " + e.Why
 	}
@@ -51,9 +37,9 @@ func (e *Error[O]) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *Error[O]) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-func (e *Error[O]) what() string {
+func (e *Error) what() string {
 	text := ""
 	if e.File != "" {
 		text = e.File + ": "
@@ -71,7 +57,7 @@ type Words struct {
 	Check          bool
 }
 
-func (e *Error[O]) words() Words {
+func (e *Error) words() Words {
 	w := Words{What: e.what(), Why: e.Why, Fix: e.Fix, Check: e.Check}
 	if w.Why == "" && e.Err != nil {
 		w.Why = e.Err.Error()

@@ -15,11 +15,11 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/rng"
 )
 
 func accuracyOf(t *testing.T, m *Model, set dataset.Set) float64 {
@@ -236,7 +236,7 @@ func TestLeastParameters(t *testing.T) {
 	for _, kind := range []string{Linear, "mlp:5", "mlp:7,3"} {
 		r := Recipe{Features: features.NamePixels, Model: kind}
 		s := Shape{Classes: 4, Columns: 9}
-		m, err := r.newModel(s, 9, dpsgd.SeedKey(1))
+		m, err := r.newModel(s, 9, rng.SeedKey(1))
 		require.NoError(t, err)
 		least, err := r.leastParameters(s, 9)
 		require.NoError(t, err)
@@ -247,7 +247,7 @@ func TestLeastParameters(t *testing.T) {
 	for _, rows := range []int{8, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24, 28, 29, 64} {
 		for _, cols := range []int{14, 17, 28, 97, 400} {
 			s := Shape{Classes: 2, Columns: rows * cols, Image: dataset.Shape{Rows: rows, Cols: cols}}
-			m, err := r.newModel(s, s.Columns, dpsgd.SeedKey(1))
+			m, err := r.newModel(s, s.Columns, rng.SeedKey(1))
 			if err != nil {
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/rng"
 )
 
 // Config says what to train. Task, Delta, Key, Dir and Plans are required.
@@ -44,7 +45,7 @@ type Config struct {
 	Format func(m *Model, paid Paid) ([]byte, error)
 
 	// Key is the secret all randomness derives from.
-	Key dpsgd.Key
+	Key rng.Key
 	// Dir keeps ledgers and checkpoints, so that an interrupted run goes on where it
 	// stopped. It must exist.
 	Dir string

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/rng"
 )
 
 // One model for a small table: the recipe for its kind, with noise for epsilon 4.
@@ -22,7 +22,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	task := table(300, 60)
 	result, err := recipe.Run(context.Background(), recipe.Config{
-		Task: task, Delta: 1e-4, Key: dpsgd.SeedKey(1), Dir: dir,
+		Task: task, Delta: 1e-4, Key: rng.SeedKey(1), Dir: dir,
 		Plans: []recipe.Plan{{Recipe: recipe.Default(recipe.ShapeOf(task), "", "", 4), Epsilon: 4}},
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/rng"
 )
 
 // strokes is a task of images of 16 x 16 with a stroke, upright or lying, which moves.
@@ -50,7 +51,7 @@ func strokes(t *testing.T, private, test int) dataset.Task {
 
 func config(t *testing.T, task dataset.Task, plans ...Plan) Config {
 	t.Helper()
-	return Config{Task: task, Delta: 1e-4, Plans: plans, Key: dpsgd.SeedKey(11), Dir: t.TempDir()}
+	return Config{Task: task, Delta: 1e-4, Plans: plans, Key: rng.SeedKey(11), Dir: t.TempDir()}
 }
 
 // Everything that a recipe can say trains, costs what was asked, and one account holds
@@ -122,7 +123,7 @@ func TestDrawsOfStatisticsCount(t *testing.T) {
 		require.NoError(t, err)
 		columns, err = p.Recipe.Columns(s)
 		require.NoError(t, err)
-		m, err := p.Recipe.newModel(s, columns, dpsgd.SeedKey(0))
+		m, err := p.Recipe.newModel(s, columns, rng.SeedKey(0))
 		require.NoError(t, err)
 		return to.draws, p.Recipe.Train.Steps * len(m.Parameters()), columns
 	}

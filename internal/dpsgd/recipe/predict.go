@@ -83,7 +83,7 @@ func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 // Rows encodes a table as that of the training was: its columns are found by their
 // names, and it may have others. A model of images, or one that was trained on numbers,
 // has none to find and returns an error that matches [ErrRows]; what is wrong with the
-// table is a [*dataset.InputError].
+// table is a [*fault.Error].
 func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	if m.Encoder == nil {
 		return dataset.Set{}, fmt.Errorf("%w: it is not for tables", ErrRows)

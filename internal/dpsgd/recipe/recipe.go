@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/dpsgd/charged"
+	"github.com/pate-go/pate/rng"
 )
 
 // Recipe is everything about a model that is fixed before the data are seen, apart
@@ -53,11 +54,11 @@ func (r Recipe) Validate(s Shape) error {
 	if err != nil {
 		return err
 	}
-	m, err := r.newModel(s, columns, dpsgd.SeedKey(0))
+	m, err := r.newModel(s, columns, rng.SeedKey(0))
 	if err != nil {
 		return err
 	}
-	if _, err := r.trained(m, s, dpsgd.SeedKey(0)); err != nil {
+	if _, err := r.trained(m, s, rng.SeedKey(0)); err != nil {
 		return err
 	}
 	train := r.Train

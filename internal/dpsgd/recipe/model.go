@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/scores"
+	"github.com/pate-go/pate/rng"
 )
 
 // Models that are named without their widths.
@@ -31,7 +32,7 @@ func Models() []string { return []string{Linear, mlp + ":WIDTH[,WIDTH...]", CNN}
 const maxWidth, maxDepth = 1 << 14, 16
 
 // newModel makes an untrained model, which starts where the key says.
-func (r Recipe) newModel(s Shape, columns int, key dpsgd.Key) (*nn.Model, error) {
+func (r Recipe) newModel(s Shape, columns int, key rng.Key) (*nn.Model, error) {
 	rnd := rand.New(key.Derive("initial").Stream())
 	widths, err := r.widths()
 	switch {
@@ -69,7 +70,7 @@ func (r Recipe) widths() ([]int, error) {
 const shift = 2
 
 // trained returns the model as it is trained: on views, if the recipe has them.
-func (r Recipe) trained(m *nn.Model, s Shape, key dpsgd.Key) (dpsgd.Model, error) {
+func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) {
 	switch {
 	case r.Views < 0:
 		return nil, fmt.Errorf("%d views of an image", r.Views)
