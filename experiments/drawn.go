@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/pate-go/pate/accountant"
@@ -18,7 +16,6 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/number"
-	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -27,10 +24,6 @@ const (
 	PoolNone      = "none"      // declared ranges, every bin as likely as another
 	PoolMarginals = "marginals" // noisy marginals of the private rows, charged
 )
-
-// MarginalsShare is the part of a budget that marginals take. A histogram of thousands of rows
-// needs little.
-const MarginalsShare = 0.1
 
 // drawn is what was paid for a pool at one target: a ledger of each method, in which the
 // marginals are the first entry.
@@ -83,7 +76,7 @@ func (c point) planMarginals(ctx context.Context) (*marginals.Marginals, error) 
 	if !c.Marginals {
 		return nil, nil
 	}
-	m, err := marginals.OfShare(ctx, marginals.Config{Bins: c.Task.Ranges.Bins(), Relation: relation}, accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}, MarginalsShare)
+	m, err := marginals.ForPool(ctx, marginals.Config{Bins: c.Task.Ranges.Bins(), Relation: relation}, accountant.Target{Epsilon: c.epsilon, Delta: c.Delta})
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
@@ -101,7 +94,7 @@ func (c Config) outlinePool(ctx context.Context, add func(what string, times int
 	}
 	for _, at := range points {
 		event, _ := describe(at.marginals.Event())
-		add(fmt.Sprintf("marginals of %d columns at epsilon %v, %g %% of each budget: %s", len(c.Task.Ranges.Bins()), at.epsilon, 100*MarginalsShare, event), c.Seeds, 0, data)
+		add(fmt.Sprintf("marginals of %d columns at epsilon %v, %g %% of each budget: %s", len(c.Task.Ranges.Bins()), at.epsilon, 100*marginals.PoolShare, event), c.Seeds, 0, data)
 	}
 	return nil
 }
@@ -210,7 +203,7 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 				if released, err = c.marginals.Release(reservations[0], key, cells); err != nil {
 					return err
 				}
-				return WriteMarginals(out, c.Task.Ranges, released)
+				return marginals.Write(out, released, c.Task.Ranges.Describe)
 			},
 		})
 		if err != nil {
@@ -229,23 +222,6 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 		return task, fmt.Errorf("experiments: %w", err)
 	}
 	return task, nil
-}
-
-// WriteMarginals writes the file of the noisy counts of columns.
-func WriteMarginals(out io.Writer, ranges *dataset.Ranges, counts [][]int64) error {
-	file := table.Table{Header: []string{"column", "values", "noisy count"}}
-	for j, column := range counts {
-		name, values := ranges.Describe(j)
-		for b, n := range column {
-			file.Rows = append(file.Rows, []string{name, values[b], strconv.FormatInt(n, 10)})
-		}
-	}
-	var text bytes.Buffer
-	if err := file.Write(&text, table.CSV); err != nil {
-		return err
-	}
-	_, err := out.Write(text.Bytes())
-	return err
 }
 
 // askedHeader names the cells of a question that was drawn, which a file of labels has

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/aggregate/marginals"
 )
 
 // declaredTask is a table without public rows: so many units of some rows each, whose class
@@ -80,7 +81,7 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 		paid, ok := row.Account.Events[0].(accountant.Repeated)
 		require.True(t, ok)
 		require.Equal(t, int64(3), paid.Count, "columns")
-		require.InDelta(t, MarginalsShare, row.Charged[0].Share, 0.02)
+		require.InDelta(t, marginals.PoolShare, row.Charged[0].Share, 0.02)
 		require.Len(t, row.Charged, 2)
 	}
 	counts, err := csv.NewReader(strings.NewReader(files["private/results/seeded-marginals-pate-gnmax-epsilon-4-0.csv"])).ReadAll()

@@ -1,9 +1,11 @@
 package marginals
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -219,13 +221,13 @@ func TestNewRefuses(t *testing.T) {
 func TestOfShare(t *testing.T) {
 	cfg := Config{Bins: []int{3, 5}, Relation: accountant.AddRemove}
 	budget := accountant.Target{Epsilon: 2, Delta: 1e-5}
-	whole, err := OfShare(t.Context(), cfg, budget, 1)
+	whole, err := ofShare(t.Context(), cfg, budget, 1)
 	require.NoError(t, err)
 	claim, err := accountant.Tightest(t.Context(), accountant.ByTightest, cfg.Relation, budget.Delta, whole.Event())
 	require.NoError(t, err)
 	require.LessOrEqual(t, claim.Upper, budget.Epsilon)
 	require.Greater(t, claim.Upper, 0.99*budget.Epsilon)
-	tenth, err := OfShare(t.Context(), cfg, budget, 0.1)
+	tenth, err := ofShare(t.Context(), cfg, budget, 0.1)
 	require.NoError(t, err)
 	for _, order := range []float64{2, 16} {
 		all, _, err := accountant.Divergence(cfg.Relation, order, whole.Event())
@@ -235,8 +237,25 @@ func TestOfShare(t *testing.T) {
 		require.InEpsilon(t, all/10, part, 1e-6)
 	}
 	for _, share := range []float64{0, -1, 1.5, math.NaN()} {
-		_, err := OfShare(t.Context(), cfg, budget, share)
+		_, err := ofShare(t.Context(), cfg, budget, share)
 		require.ErrorContains(t, err, "share")
 	}
 	require.Equal(t, [][]float64{{0, 3}, {0}}, Weights([][]int64{{-2, 3}, {0}}))
+}
+
+// Counts are read as they were written; a file with other bins is refused.
+func TestCountsInAFile(t *testing.T) {
+	counts := [][]int64{{-2, 3}, {7}}
+	var file bytes.Buffer
+	require.NoError(t, Write(&file, counts, func(column int) (string, []string) {
+		return fmt.Sprint("c", column), []string{"low, or less", "high"}
+	}))
+	text := file.String()
+	got, err := Read(&file, []int{2, 1})
+	require.NoError(t, err)
+	require.Equal(t, counts, got)
+	for _, wrong := range []string{"", text[:len(text)-10], strings.Replace(text, "7", "x", 1)} {
+		_, err := Read(strings.NewReader(wrong), []int{2, 1})
+		require.Error(t, err, wrong)
+	}
 }

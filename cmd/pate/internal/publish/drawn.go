@@ -1,16 +1,13 @@
 package publish
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -70,7 +67,7 @@ func (j *job) declared(t *teaching.Job) (d *drawn, schema *dataset.Schema, err e
 // count lets the pool come from counts of private rows.
 func (d *drawn) count(ctx context.Context, j *job, private dataset.Set) (err error) {
 	d.private = private
-	d.marginals, err = marginals.OfShare(ctx, marginals.Config{Bins: d.ranges.Bins(), Relation: accountant.AddRemove}, accountant.Target{Epsilon: j.flags.epsilon, Delta: j.g.Delta}, experiments.MarginalsShare)
+	d.marginals, err = marginals.ForPool(ctx, marginals.Config{Bins: d.ranges.Bins(), Relation: accountant.AddRemove}, accountant.Target{Epsilon: j.flags.epsilon, Delta: j.g.Delta})
 	return err
 }
 
@@ -121,15 +118,15 @@ func (v *voting) countColumns(ctx context.Context) (err error) {
 			if d.counts, err = d.marginals.Release(r[0], key, d.ranges.Cells(d.private.OnePerUnit().X)); err != nil {
 				return err
 			}
-			return experiments.WriteMarginals(out, d.ranges, d.counts)
+			return marginals.Write(out, d.counts, d.ranges.Describe)
 		},
 		Read: func(file io.Reader) (err error) {
-			d.counts, err = readMarginals(file, d.ranges.Bins())
+			d.counts, err = marginals.Read(file, d.ranges.Bins())
 			return err
 		},
 	})
 	if err == nil {
-		j.say(fmt.Sprintf("pool: %d rows, drawn from the counts of %d columns, which take %.0f %% of the budget", d.rows, len(d.counts), 100*experiments.MarginalsShare))
+		j.say(fmt.Sprintf("pool: %d rows, drawn from the counts of %d columns, which take %.0f %% of the budget", d.rows, len(d.counts), 100*marginals.PoolShare))
 	}
 	return err
 }
@@ -217,31 +214,4 @@ func (j *job) labelDrawn(ctx context.Context, t *teaching.Result, d *drawn) (lab
 		j.sayLabels(released)
 	}
 	return released, rows, err
-}
-
-// readMarginals reads the counts that experiments.WriteMarginals wrote.
-func readMarginals(file io.Reader, bins []int) ([][]int64, error) {
-	text, err := io.ReadAll(file)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	counts, at := make([][]int64, len(bins)), 1
-	for column, n := range bins {
-		for range n {
-			if at >= len(lines) || len(lines[at]) != 3 {
-				return nil, errors.New(marginalsFile + " does not have the bins that are declared")
-			}
-			count, err := strconv.ParseInt(lines[at][2], 10, 64)
-			if err != nil {
-				return nil, err
-			}
-			counts[column] = append(counts[column], count)
-			at++
-		}
-	}
-	return counts, nil
 }
