@@ -14,7 +14,7 @@
 // further cost.
 //
 // Those who choose more than that use what these are made of: packages teachers/label,
-// dpsgd, internal/dpsgd/recipe, accountant/ledger and accountant/ledger/release.
+// dpsgd, internal/dpsgd/recipe, accountant/ledger and run.
 //
 // # Guarantee
 //

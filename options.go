@@ -6,7 +6,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/run"
 )
 
 // Options say what may be spent, and where it is written down. Epsilon, Delta, Ledger and
@@ -77,6 +77,6 @@ func (o Options) account() ledger.Config {
 }
 
 // expect returns what a ledger that is there must say.
-func (o Options) expect() release.Expect {
-	return release.Expect{Relation: accountant.AddRemove, Unit: o.Unit, Epsilon: o.Epsilon, Delta: o.Delta}
+func (o Options) expect() run.Expect {
+	return run.Expect{Relation: accountant.AddRemove, Unit: o.Unit, Epsilon: o.Epsilon, Delta: o.Delta}
 }

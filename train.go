@@ -11,12 +11,12 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // Trained is what is known of a model that was released. Nothing in it is private.
@@ -83,13 +83,13 @@ type training struct {
 }
 
 func (t training) run(ctx context.Context) (Trained, error) {
-	file := release.File{Path: t.Ledger, New: t.account(), Expect: t.expect(), Warn: t.Warn}
+	file := run.File{Path: t.Ledger, New: t.account(), Expect: t.expect(), Warn: t.Warn}
 	account, fresh, err := file.Look()
 	if err != nil {
 		return Trained{}, err
 	}
 	if fresh {
-		trial, err := release.Trial(account)
+		trial, err := run.Trial(account)
 		if err == nil {
 			_, err = t.least(ctx, trial)
 		}
@@ -123,45 +123,45 @@ func (t training) run(ctx context.Context) (Trained, error) {
 }
 
 // release returns what is to be carried out: a new run, or the one that the ledger recorded.
-func (t training) release(ctx context.Context, book *release.Book) (trainedRun, release.Release, error) {
-	fail := func(err error) (trainedRun, release.Release, error) { return trainedRun{}, release.Release{}, err }
+func (t training) release(ctx context.Context, book *run.Book) (trainedRun, run.Release, error) {
+	fail := func(err error) (trainedRun, run.Release, error) { return trainedRun{}, run.Release{}, err }
 	recorded, err := trainedRuns(book.Ledger)
 	if err != nil {
 		return fail(err)
 	}
-	run := trainedRun{Train: 1}
+	named := trainedRun{Train: 1}
 	secret, err := book.Secret(len(recorded) > 0)
 	if err == nil {
-		run.Inputs, err = release.KeyName(secret.DeriveBytes("train", dpsgd.Fingerprint(t.model, t.data, t.cfg)))
+		named.Inputs, err = run.KeyName(secret.DeriveBytes("train", dpsgd.Fingerprint(t.model, t.data, t.cfg)))
 	}
 	if err != nil {
 		return fail(err)
 	}
-	var r release.Release
+	var r run.Release
 	name := func(key string) (string, error) {
-		run.Key = key
-		text, err := json.Marshal(run)
+		named.Key = key
+		text, err := json.Marshal(named)
 		return string(text), err
 	}
-	if found := slices.IndexFunc(recorded, func(is trainedRun) bool { return is.Inputs == run.Inputs }); found >= 0 {
-		run = recorded[found]
-		if r.Run, err = name(run.Key); err != nil {
+	if found := slices.IndexFunc(recorded, func(is trainedRun) bool { return is.Inputs == named.Inputs }); found >= 0 {
+		named = recorded[found]
+		if r.Run, err = name(named.Key); err != nil {
 			return fail(fmt.Errorf("pate: %w", err))
 		}
-		r.Key.Name = run.Key
+		r.Key.Name = named.Key
 	} else {
-		if run.Noise, err = t.least(ctx, book.Ledger); err != nil {
+		if named.Noise, err = t.least(ctx, book.Ledger); err != nil {
 			return fail(err)
 		}
 		r.NameOf = name
 	}
-	t.cfg.NoiseMultiplier = run.Noise
+	t.cfg.NoiseMultiplier = named.Noise
 	r.Events = []accountant.Event{t.cfg.Event()}
-	r.Out = release.Out{Path: t.Out, Tag: run.Inputs[:12], Mode: 0o644}
+	r.Out = run.Out{Path: t.Out, Tag: named.Inputs[:12], Mode: 0o644}
 	if t.Seed != nil {
 		r.Key.Given, r.Out.Mode = rng.SeedKey(*t.Seed), 0o600
 	} else {
-		r.Key.File = t.Ledger + "." + run.Inputs[:12] + ".key"
+		r.Key.File = t.Ledger + "." + named.Inputs[:12] + ".key"
 	}
 	r.Draw = func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 		if _, err := dpsgd.Train(ctx, t.model, t.data, t.cfg, reservations[0], key); err != nil {
@@ -170,7 +170,7 @@ func (t training) release(ctx context.Context, book *release.Book) (trainedRun, 
 		return t.model.Save(out)
 	}
 	r.Read = t.model.Load
-	return run, r, nil
+	return named, r, nil
 }
 
 // least returns the least noise, rounded up to six digits, for which the training fits what

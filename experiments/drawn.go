@@ -12,11 +12,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // What a pool is drawn from where there are no public rows.
@@ -38,7 +38,7 @@ type drawn struct {
 // paidBook is a ledger that is held open, and what was reserved on it for releases to come: nil
 // where each reserves its own.
 type paidBook struct {
-	*release.Book
+	*run.Book
 	reserved []*ledger.Reservation
 }
 
@@ -195,9 +195,9 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 			return dataset.Task{}, fmt.Errorf("experiments: %w", err)
 		}
 		var released [][]int64
-		_, err = book.Release(ctx, release.Release{
+		_, err = book.Release(ctx, run.Release{
 			Events: []accountant.Event{event}, Charged: reserved, Out: out,
-			Key:    release.Key{Given: c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])},
+			Key:    run.Key{Given: c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])},
 			Redraw: true, // for the pool
 			Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 				if released, err = c.marginals.Release(reservations[0], key, cells); err != nil {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // openLedger opens the ledger of one method in one run. The run's name covers
@@ -22,7 +22,7 @@ func (c point) openLedger(ctx context.Context, method string, seed int, bound []
 	if book, found := c.drawn.take(method); found {
 		return book, nil
 	}
-	run, err := c.runID(bound)
+	id, err := c.runID(bound)
 	if err != nil {
 		return paidBook{}, err
 	}
@@ -30,8 +30,8 @@ func (c point) openLedger(ctx context.Context, method string, seed int, bound []
 	if c.Key.Releasable() {
 		noise = ledger.SecretNoise
 	}
-	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Run: run, Noise: noise, Waived: c.Task.Waived(), Accountant: accountant.ByTightest}
-	book, err := release.File{Path: results.Folder(c.Dir).Private("ledger", c.file(method, seed)+".jsonl")}.Open(ctx, made)
+	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Run: id, Noise: noise, Waived: c.Task.Waived(), Accountant: accountant.ByTightest}
+	book, err := run.File{Path: results.Folder(c.Dir).Private("ledger", c.file(method, seed)+".jsonl")}.Open(ctx, made)
 	if err != nil {
 		return paidBook{}, fmt.Errorf("experiments: %w", err)
 	}
@@ -46,13 +46,13 @@ func (c point) file(method string, seed int) string {
 
 // out returns the file of what a method releases, such as labels. What a seeded run releases is
 // marked by its name.
-func (c point) out(what, method string, seed int) (release.Out, error) {
+func (c point) out(what, method string, seed int) (run.Out, error) {
 	name := what + "-" + c.file(method, seed) + ".csv"
 	if !c.Key.Releasable() {
 		name = "seeded-" + name
 	}
 	path, mode, err := results.Folder(c.Dir).Place(c.releasable(), name)
-	return release.Out{Path: path, Mode: mode}, err
+	return run.Out{Path: path, Mode: mode}, err
 }
 
 // releasable reports whether what was charged may leave.

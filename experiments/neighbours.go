@@ -11,11 +11,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate/neighbours"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // neighbourMethods lists the methods that label by private rows near a question, without
@@ -243,9 +243,9 @@ func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prep
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	private := neighbours.Rows{X: p.private, Y: c.Task.Private.Y, Units: c.Task.Private.Units, Classes: p.classes}
-	_, err = book.Release(ctx, release.Release{
+	_, err = book.Release(ctx, run.Release{
 		Events: []accountant.Event{plan.event}, Charged: book.reserved, Out: to,
-		Key:    release.Key{Given: c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", p.hash[:]).DeriveBytes("asked", bound)},
+		Key:    run.Key{Given: c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", p.hash[:]).DeriveBytes("asked", bound)},
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			var counts neighbours.Counts

@@ -12,13 +12,13 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -171,9 +171,9 @@ func (c point) release(ctx context.Context, m votingPlan, v poll, method string,
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	var answers []aggregate.Answer
-	_, err = book.Release(ctx, release.Release{
+	_, err = book.Release(ctx, run.Release{
 		Events: []accountant.Event{m.Event()}, Charged: book.reserved, Out: to,
-		Key:    release.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]).Derive("epsilon", math.Float64bits(c.epsilon))},
+		Key:    run.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]).Derive("epsilon", math.Float64bits(c.epsilon))},
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			session, err := m.Start(reservations[0], key)

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	protocol "github.com/pate-go/pate/run"
 )
 
-// releasing is a command that releases something under the protocol of package release.
+// releasing is a command that releases something under the protocol of package run.
 type releasing struct {
 	name string
 	args func(n int) []string // of the n-th release, in the folder of the test
@@ -135,7 +135,7 @@ func verifyLedger(path string) (ledger.Summary, error) {
 	if err != nil {
 		return ledger.Summary{}, err
 	}
-	_, noID := os.Stat(release.IDFile(path))
+	_, noID := os.Stat(protocol.IDFile(path))
 	if is.Size() == 0 && known.Beside == (ledger.Head{}) && noID != nil {
 		return ledger.Summary{}, nil
 	}

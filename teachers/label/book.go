@@ -7,12 +7,12 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/run"
 )
 
 // file returns the ledger of the run.
-func (c Config) file() release.File {
+func (c Config) file() run.File {
 	made := c.Account
 	made.Run, made.Data, made.Noise = "", "", ledger.SecretNoise
 	if c.Seed != nil {
@@ -24,7 +24,7 @@ func (c Config) file() release.File {
 	if c.mayFail() && made.Mode == ledger.Filter && made.FailureDelta == 0 {
 		made.FailureDelta = made.Delta / 2
 	}
-	return release.File{Path: c.Ledger, New: made, Expect: c.Expect, Warn: c.Warn}
+	return run.File{Path: c.Ledger, New: made, Expect: c.Expect, Warn: c.Warn}
 }
 
 // fits refuses a ledger that the mechanism cannot be charged to.
@@ -69,7 +69,7 @@ func (j *job) identify(runs []recordedRun) error {
 		return err
 	}
 	hash := j.Votes.Hash()
-	j.id.Votes, err = release.KeyName(secret.DeriveBytes("votes", hash[:]))
+	j.id.Votes, err = run.KeyName(secret.DeriveBytes("votes", hash[:]))
 	return err
 }
 

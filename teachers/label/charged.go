@@ -7,17 +7,17 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // Charged is what labels cost, reserved before there are votes, together with what the votes
 // follow from: on a ledger made for this run alone, whose name covers the private rows and all
 // that was chosen.
 type Charged struct {
-	Book        *release.Book
+	Book        *run.Book
 	Reservation *ledger.Reservation
 	Key         rng.Key // of the run, for these labels alone; zero where it was destroyed
 }
@@ -37,7 +37,7 @@ func RunCharged(ctx context.Context, c Config, charged Charged) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	r := release.Release{Events: []accountant.Event{e}, Charged: []*ledger.Reservation{charged.Reservation}, Key: release.Key{Given: charged.Key}, Out: release.Out{Path: c.Out, Mode: 0o644}}
+	r := run.Release{Events: []accountant.Event{e}, Charged: []*ledger.Reservation{charged.Reservation}, Key: run.Key{Given: charged.Key}, Out: run.Out{Path: c.Out, Mode: 0o644}}
 	if j.withheld() {
 		r.Out.Mode = 0o600
 	}

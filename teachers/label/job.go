@@ -6,22 +6,22 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // job is a run on an open ledger.
 type job struct {
 	Config
 	account ledger.Config
-	book    *release.Book
+	book    *run.Book
 	id      identity
 }
 
 // release carries out a new run, goes on with a recorded one, or checks that it is
-// complete: see [release.Book.Release].
+// complete: see [run.Book.Release].
 func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
-	r := release.Release{Out: release.Out{Path: j.Out, Mode: 0o644}}
+	r := run.Release{Out: run.Out{Path: j.Out, Mode: 0o644}}
 	var s setting
 	var err error
 	if found != nil {

@@ -10,12 +10,12 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -50,7 +50,7 @@ type Config struct {
 }
 
 // Expect is what somebody takes a ledger to be. What is zero may be anything.
-type Expect = release.Expect
+type Expect = run.Expect
 
 // Result is what was released. Nothing in it is private.
 type Result struct {
@@ -182,7 +182,7 @@ func (c Config) checkPlaces() error {
 	if err != nil {
 		return fmt.Errorf("label: %w", err)
 	}
-	if out == book || out == release.IDFile(book) || out == release.HeadFile(book) {
+	if out == book || out == run.IDFile(book) || out == run.HeadFile(book) {
 		return &fault.Error{What: c.Out + " is the ledger", Fix: "write the labels elsewhere"}
 	}
 	for _, path := range []string{c.Out, c.Ledger} {
@@ -210,7 +210,7 @@ func (c Config) identity() (identity, error) {
 		}
 	}
 	if c.Seed != nil {
-		id.Key, err = release.KeyName(rng.SeedKey(*c.Seed))
+		id.Key, err = run.KeyName(rng.SeedKey(*c.Seed))
 	}
 	return id, err
 }
@@ -238,7 +238,7 @@ func (c Config) tryFresh(ctx context.Context, account ledger.Config) error {
 	if err := c.checkNew(); err != nil {
 		return err
 	}
-	trial, err := release.Trial(account)
+	trial, err := run.Trial(account)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -65,7 +65,7 @@ func TestTheKeyIsDestroyedAndWhatIsCompleteStays(t *testing.T) {
 	keys, err := filepath.Glob(c.Ledger + ".*.key")
 	require.NoError(t, err)
 	require.Empty(t, keys)
-	info, err := os.Stat(release.IDFile(c.Ledger))
+	info, err := os.Stat(run.IDFile(c.Ledger))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
 	before, labels := read(t, c.Ledger), read(t, c.Out)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -28,49 +28,49 @@ func TestALostLedgerIsRefused(t *testing.T) {
 		"the last line":  {func(s string) string { return s[:strings.LastIndex(strings.TrimSuffix(s, "\n"), "\n")+1] }, "the file once had"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := standard(t)
-			release1(t, run)
-			if left := c.left(read(t, run.Ledger)); left == "" {
-				require.NoError(t, os.Remove(run.Ledger))
+			asked := standard(t)
+			release1(t, asked)
+			if left := c.left(read(t, asked.Ledger)); left == "" {
+				require.NoError(t, os.Remove(asked.Ledger))
 			} else {
-				write(t, run.Ledger, left)
+				write(t, asked.Ledger, left)
 			}
-			before := contents(t, filepath.Dir(run.Ledger))
-			for _, out := range []string{run.Out, run.Out + "2"} {
-				run.Out = out
-				_, err := Run(context.Background(), run)
+			before := contents(t, filepath.Dir(asked.Ledger))
+			for _, out := range []string{asked.Out, asked.Out + "2"} {
+				asked.Out = out
+				_, err := Run(context.Background(), asked)
 				require.ErrorContains(t, err, c.says)
-				require.Equal(t, before, contents(t, filepath.Dir(run.Ledger)), "nothing is written")
+				require.Equal(t, before, contents(t, filepath.Dir(asked.Ledger)), "nothing is written")
 			}
 		})
 	}
 	t.Run("emptied", func(t *testing.T) {
-		run := standard(t)
-		release1(t, run)
-		write(t, run.Ledger, "")
-		_, err := Run(context.Background(), run)
+		asked := standard(t)
+		release1(t, asked)
+		write(t, asked.Ledger, "")
+		_, err := Run(context.Background(), asked)
 		require.ErrorContains(t, err, "is gone or cut off")
 	})
 	t.Run("a copy from before", func(t *testing.T) {
-		run := standard(t)
-		run.Setting = run.Setting.With("sigma", 40)
-		release1(t, run)
-		old := read(t, run.Ledger)
-		again := run
+		asked := standard(t)
+		asked.Setting = asked.Setting.With("sigma", 40)
+		release1(t, asked)
+		old := read(t, asked.Ledger)
+		again := asked
 		again.Out += "2"
 		again.Votes = open(t, write(t, filepath.Join(t.TempDir(), "more.csv"), voteRows(2, 2*testQueries, testTeachers)), votes.Options{From: testQueries})
 		release1(t, again)
-		write(t, run.Ledger, old)
+		write(t, asked.Ledger, old)
 		again.Out += "3"
 		_, err := Run(context.Background(), again)
 		require.ErrorIs(t, err, ledger.ErrCorrupt)
 		require.NoFileExists(t, again.Out)
 	})
 	t.Run("a head that is none", func(t *testing.T) {
-		run := standard(t)
-		release1(t, run)
-		write(t, release.HeadFile(run.Ledger), "7\n")
-		_, err := Run(context.Background(), run)
+		asked := standard(t)
+		release1(t, asked)
+		write(t, run.HeadFile(asked.Ledger), "7\n")
+		_, err := Run(context.Background(), asked)
 		require.ErrorContains(t, err, "is not the head of a ledger")
 	})
 }

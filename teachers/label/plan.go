@@ -6,9 +6,9 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/run"
 )
 
 // Plan returns c with the mechanism, the noise and the queries that the ledger recorded
@@ -61,13 +61,13 @@ func Plan(ctx context.Context, c Config, p plan.Public, goal plan.Goal) (Config,
 }
 
 // planOn plans a new run on what is left of a ledger, which is to be opened as account.
-func planOn(ctx context.Context, file release.File, account ledger.Config, fresh bool, p plan.Public, goal plan.Goal) (plan.Alternative, error) {
+func planOn(ctx context.Context, file run.File, account ledger.Config, fresh bool, p plan.Public, goal plan.Goal) (plan.Alternative, error) {
 	var book *ledger.Ledger
 	var err error
 	if fresh {
-		book, err = release.Trial(account)
+		book, err = run.Trial(account)
 	} else {
-		var open *release.Book
+		var open *run.Book
 		if open, err = file.Open(ctx, account); err == nil {
 			book = open.Ledger
 			defer open.Close()

@@ -13,11 +13,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -65,7 +65,7 @@ func TestRefusals(t *testing.T) {
 		"large delta":   {func(c *Config) { c.Ledger += "2"; c.Account.Delta = 0.04 }, "not below 1/25"},
 		"out is ledger": {func(c *Config) { c.Out = c.Ledger }, "is the ledger"},
 		"no folder":     {func(c *Config) { c.Out = filepath.Join(c.Out, "x", "y") }, "no folder"},
-		"no id":         {func(c *Config) { require.NoError(t, os.Remove(release.IDFile(c.Ledger))) }, "is gone"},
+		"no id":         {func(c *Config) { require.NoError(t, os.Remove(run.IDFile(c.Ledger))) }, "is gone"},
 		"in the way":    {func(c *Config) { c.Ledger += "2" }, "is there already"},
 	} {
 		for _, complete := range []bool{false, true} {

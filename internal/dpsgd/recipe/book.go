@@ -9,14 +9,14 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/run"
 )
 
 // Shared is a ledger that other runs charge too.
 type Shared struct {
-	File    release.File
+	File    run.File
 	Account ledger.Config // what it was made with, or is to be; relation add_remove
 }
 
@@ -48,16 +48,16 @@ func (j *job) bound() string {
 }
 
 // ownFile returns the ledger of one run by itself, and how it is made.
-func (c Config) ownFile(name, id string, events []accountant.Event) (release.File, error) {
+func (c Config) ownFile(name, id string, events []accountant.Event) (run.File, error) {
 	budget, err := ledgerBudget(events, c.Delta)
 	if err != nil {
-		return release.File{}, err
+		return run.File{}, err
 	}
 	noise := ledger.SeededNoise
 	if c.Key.Releasable() {
 		noise = ledger.SecretNoise
 	}
-	return release.File{
+	return run.File{
 		Path: results.Folder(c.Dir).Private("ledger", name+".jsonl"),
 		New:  ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: budget, Delta: c.Delta, Run: id, Noise: noise, Waived: c.Task.Waived()},
 	}, nil
@@ -68,7 +68,7 @@ func (c Config) ownFile(name, id string, events []accountant.Event) (release.Fil
 func (c Config) TryLedger(ctx context.Context, fresh bool) error {
 	var l *ledger.Ledger
 	if fresh {
-		trial, err := release.Trial(c.Shared.Account)
+		trial, err := run.Trial(c.Shared.Account)
 		if err != nil {
 			return err
 		}

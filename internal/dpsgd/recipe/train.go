@@ -14,16 +14,16 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // run trains one model. Its noise is on disk before it is charged; the rest of the order
-// is that of package release.
+// is that of package run.
 func (j *job) run(ctx context.Context) (Row, error) {
 	j.dir = results.Folder(j.Dir).Private(j.name())
 	if err := durable.PrivateFolder(j.dir); err != nil {
@@ -67,7 +67,7 @@ func (j *job) runName() string {
 }
 
 // openBook settles the noise and opens the ledger.
-func (j *job) openBook(ctx context.Context, done state) (*release.Book, float64, error) {
+func (j *job) openBook(ctx context.Context, done state) (*run.Book, float64, error) {
 	noise := done.Noise
 	if j.Shared != nil {
 		book, err := j.Shared.File.Open(ctx, j.Shared.Account)
@@ -99,7 +99,7 @@ func (j *job) openBook(ctx context.Context, done state) (*release.Book, float64,
 }
 
 // durableNoise returns the noise, on disk; book is the shared ledger or nil.
-func (j *job) durableNoise(ctx context.Context, book *release.Book, noise float64) (float64, error) {
+func (j *job) durableNoise(ctx context.Context, book *run.Book, noise float64) (float64, error) {
 	if noise != 0 {
 		return noise, nil
 	}
@@ -126,16 +126,16 @@ func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
 }
 
 // released trains the model as a release on the ledger.
-func (j *job) released(ctx context.Context, done state, book *release.Book, noise float64) (Row, error) {
+func (j *job) released(ctx context.Context, done state, book *run.Book, noise float64) (Row, error) {
 	var row Row
 	path, mode, err := j.modelFile(j.Key.Releasable() && j.result.Withheld == "")
 	if err != nil {
 		return Row{}, fmt.Errorf("recipe: %w", err)
 	}
 	durable.Sweep(path, "")
-	was, err := book.Release(ctx, release.Release{
-		Run: j.runName(), Events: j.plan.events(noise), Key: release.Key{Given: j.Key}, Redraw: true, // for the row
-		Out: release.Out{Path: path, Mode: mode},
+	was, err := book.Release(ctx, run.Release{
+		Run: j.runName(), Events: j.plan.events(noise), Key: run.Key{Given: j.Key}, Redraw: true, // for the row
+		Out: run.Out{Path: path, Mode: mode},
 		Draw: func(reservations []*ledger.Reservation, _ rng.Key, out io.Writer) error {
 			paid, err := paidFor(book.Ledger, reservations)
 			if err != nil {

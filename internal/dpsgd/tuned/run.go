@@ -13,12 +13,12 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/tune"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // Files of a run, in the private half of its folder.
@@ -150,7 +150,7 @@ func (j *job) runName(id string) string {
 
 // settle chooses the noise and opens the ledger; the noise is on disk before anything is
 // charged.
-func (j *job) settle(ctx context.Context, s *state) (*release.Book, error) {
+func (j *job) settle(ctx context.Context, s *state) (*run.Book, error) {
 	if j.Shared != nil {
 		book, err := j.Shared.File.Open(ctx, j.Shared.Account)
 		if err == nil {
@@ -167,7 +167,7 @@ func (j *job) settle(ctx context.Context, s *state) (*release.Book, error) {
 	if j.Key.Releasable() {
 		noise = ledger.SecretNoise
 	}
-	file := release.File{Path: j.path(ledgerFile), New: ledger.Config{
+	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Noise: noise, Waived: j.Task.Waived(),
 	}}
 	account, _, err := file.Look()
@@ -186,7 +186,7 @@ func (c Config) TryLedger(ctx context.Context, fresh bool) error {
 	}
 	var l *ledger.Ledger
 	if fresh {
-		if l, err = release.Trial(j.Shared.Account); err != nil {
+		if l, err = run.Trial(j.Shared.Account); err != nil {
 			return err
 		}
 		defer l.Close()
@@ -273,7 +273,7 @@ func (j *job) release(ctx context.Context, s *state) error {
 		return err
 	}
 	defer book.Close()
-	run, err := j.event(s.Price.Noise)
+	event, err := j.event(s.Price.Noise)
 	if err != nil {
 		return err
 	}
@@ -282,12 +282,12 @@ func (j *job) release(ctx context.Context, s *state) error {
 		return fmt.Errorf("tuned: %w", err)
 	}
 	var best *tune.Best
-	was, err := book.Release(ctx, release.Release{
-		Run: j.runName(s.ID), Events: []accountant.Event{j.Law.Event(run)}, Key: release.Key{Given: j.Key}, Redraw: true, // for the result
-		Out: release.Out{Path: path, Mode: mode},
+	was, err := book.Release(ctx, run.Release{
+		Run: j.runName(s.ID), Events: []accountant.Event{j.Law.Event(event)}, Key: run.Key{Given: j.Key}, Redraw: true, // for the result
+		Out: run.Out{Path: path, Mode: mode},
 		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			search := tune.Search{
-				Law: j.Law, Settings: len(j.Settings), Event: run, Relation: relation,
+				Law: j.Law, Settings: len(j.Settings), Event: event, Relation: relation,
 				Run: j.run(s.Price), Dir: j.path(searchState), Every: j.Every,
 			}
 			var err error

@@ -17,7 +17,6 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/crash"
@@ -25,6 +24,7 @@ import (
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/tune"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // blobs is a task of two columns in five classes on a ring, which hardly overlap.
@@ -115,7 +115,7 @@ func ledgerState(t *testing.T, path string) ledger.Summary {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	known, err := release.Know(path)
+	known, err := run.Know(path)
 	require.NoError(t, err)
 	s, err := ledger.VerifyKept(f, known.Kept(ledger.Head{}), nil)
 	require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestSharedLedger(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 2})
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	account := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 8, Delta: 1e-4, Mode: ledger.Filter, Noise: ledger.SeededNoise}
-	cfg.Shared = &recipe.Shared{File: release.File{Path: filepath.Join(t.TempDir(), "shared.jsonl"), New: account}, Account: account}
+	cfg.Shared = &recipe.Shared{File: run.File{Path: filepath.Join(t.TempDir(), "shared.jsonl"), New: account}, Account: account}
 	first, err := Run(context.Background(), cfg)
 	require.NoError(t, err)
 	require.LessOrEqual(t, first.Epsilon, 4.0)

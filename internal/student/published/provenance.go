@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/run"
 )
 
 // Charged returns what a ledger says of labels: the entry that was committed for the file
@@ -20,7 +20,7 @@ func Charged(path, sha256 string) (Provenance, error) {
 	if err != nil || len(raw) != 32 {
 		return Provenance{}, fmt.Errorf("published: %q is no hash", sha256)
 	}
-	known, err := release.Know(path)
+	known, err := run.Know(path)
 	if err != nil {
 		return Provenance{}, fmt.Errorf("published: %w", err)
 	}

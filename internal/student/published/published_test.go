@@ -17,11 +17,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/student"
 )
 
@@ -319,14 +319,14 @@ func theLedgerKnowsItsLabels(t *testing.T, waived []string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
-	file := release.File{Path: filepath.Join(dir, "run.jsonl"), New: ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise, Waived: waived}}
+	file := run.File{Path: filepath.Join(dir, "run.jsonl"), New: ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise, Waived: waived}}
 	account, _, err := file.Look()
 	require.NoError(t, err)
 	book, err := file.Open(t.Context(), account)
 	require.NoError(t, err)
 	text := "query,label\n0,1\n"
-	_, err = book.Release(t.Context(), release.Release{
-		Run: "labels", Events: []accountant.Event{accountant.GNMax{Sigma: 100}}, Key: release.Key{File: file.Path + ".labels.key"}, Out: release.Out{Path: filepath.Join(dir, "labels.csv"), Mode: 0o644},
+	_, err = book.Release(t.Context(), run.Release{
+		Run: "labels", Events: []accountant.Event{accountant.GNMax{Sigma: 100}}, Key: run.Key{File: file.Path + ".labels.key"}, Out: run.Out{Path: filepath.Join(dir, "labels.csv"), Mode: 0o644},
 		Draw: func(r []*ledger.Reservation, _ rng.Key, out io.Writer) error {
 			_, err := io.WriteString(out, text)
 			return errors.Join(err, r[0].Begin(r[0].Event(), ledger.Use{Secret: true}))

@@ -11,9 +11,9 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/aggregate/analysis"
+	"github.com/pate-go/pate/run"
 )
 
 // releaseFlags are the flags of `pate analyze release`.
@@ -116,20 +116,20 @@ func (f *releaseFlags) keyPath() string {
 // checkOut refuses an --out that would overwrite what the release is made from.
 func (f *releaseFlags) checkOut(args []string) error {
 	out := f.target()
-	keys, err := release.Keys(f.ledger)
+	keys, err := run.Keys(f.ledger)
 	if err != nil {
 		return err
 	}
 	return cmp.Or(
 		out.CheckDistinct("the ledger", f.ledger),
-		out.CheckDistinct("a file that belongs to the ledger", append(keys, release.IDFile(f.ledger), release.HeadFile(f.ledger), f.keyPath())...),
+		out.CheckDistinct("a file that belongs to the ledger", append(keys, run.IDFile(f.ledger), run.HeadFile(f.ledger), f.keyPath())...),
 		out.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...),
 	)
 }
 
 // file returns the ledger of the release.
-func (f *releaseFlags) file(cmd *cobra.Command, g *shell.Globals, stated bool) release.File {
-	file := release.File{
+func (f *releaseFlags) file(cmd *cobra.Command, g *shell.Globals, stated bool) run.File {
+	file := run.File{
 		Path: f.ledger, Warn: g.Warn,
 		New: ledger.Config{Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.Delta, Mode: ledger.Filter, Noise: g.Noise()},
 	}

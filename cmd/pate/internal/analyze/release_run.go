@@ -12,21 +12,21 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/analysis"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// releaseRun is one release of a number; see package release for its order.
+// releaseRun is one release of a number; see package run for its order.
 type releaseRun struct {
 	ctx       context.Context
 	globals   *shell.Globals
 	flags     releaseFlags
-	file      release.File
+	file      run.File
 	account   ledger.Config
 	fresh     bool // the ledger is new
 	sanitizer *analysis.Sanitizer
@@ -45,9 +45,9 @@ func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (rele
 		return report, shell.FaultError(err, "ledger")
 	}
 	defer book.Close()
-	one := release.Release{
+	one := run.Release{
 		Run: "pate analyze release " + f.name, Events: []accountant.Event{r.sanitizer.Event()},
-		Key: release.Key{File: f.keyPath()}, Out: release.Out{Path: f.out, Tag: "released", Mode: 0o644},
+		Key: run.Key{File: f.keyPath()}, Out: run.Out{Path: f.out, Tag: "released", Mode: 0o644},
 		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			released, err := r.sanitizer.Release(r.ctx, reservations[0], key, histograms)
 			if err != nil {
@@ -65,7 +65,7 @@ func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (rele
 		},
 	}
 	if r.globals.Seeded {
-		one.Key, one.Out.Mode = release.Key{Given: rng.SeedKey(r.globals.Seed)}, 0o600
+		one.Key, one.Out.Mode = run.Key{Given: rng.SeedKey(r.globals.Seed)}, 0o600
 		one.Redraw = true // the ledger does not name the seed: another one is found by what it draws
 	}
 	done, err := book.Release(r.ctx, one)
@@ -85,7 +85,7 @@ func (r *releaseRun) tryFresh() error {
 	if err := cmp.Or(r.flags.target().CheckAbsent(), r.flags.target().CheckWritable()); err != nil {
 		return err
 	}
-	trial, err := release.Trial(r.account)
+	trial, err := run.Trial(r.account)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/run"
 )
 
 // dpsgdFlags are the flags of `pate dpsgd`. A zero default is the recipe's own.
@@ -300,7 +300,7 @@ func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals, targets []floa
 	if len(targets) > 0 {
 		made.Epsilon = targets[0]
 	}
-	file := release.File{Path: f.ledger, New: made, Warn: g.Warn}
+	file := run.File{Path: f.ledger, New: made, Warn: g.Warn}
 	file.Expect.Epsilon = made.Epsilon
 	if cmd.Flags().Changed("delta") {
 		file.Expect.Delta = g.Delta

@@ -13,11 +13,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/label"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -243,7 +243,7 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	if g.Seeded {
 		c.Seed = &g.Seed
 	}
-	if _, fresh, err := (release.File{Path: f.ledger}).Look(); err == nil && fresh && f.epsilon == 0 {
+	if _, fresh, err := (run.File{Path: f.ledger}).Look(); err == nil && fresh && f.epsilon == 0 {
 		return c, shell.UsageError("privacy", fmt.Errorf("--epsilon is required: %s is new", f.ledger))
 	}
 	return c, nil
@@ -254,7 +254,7 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 // filter does.
 func (f *labelFlags) whole(c *label.Config) {
 	// What is wrong with a ledger is told where it is opened.
-	if _, fresh, err := (release.File{Path: f.ledger}).Look(); err == nil && fresh {
+	if _, fresh, err := (run.File{Path: f.ledger}).Look(); err == nil && fresh {
 		c.Account.Mode = ledger.Reserved
 	}
 }

@@ -3,8 +3,8 @@ package ledgers
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/run"
 )
 
 func newLedgerAdopt(g *shell.Globals) *cobra.Command {
@@ -31,10 +31,10 @@ of which a later head is known is refused, with exit code 5.`,
 			} else if err := file.Close(); err != nil {
 				return err
 			}
-			if err := release.Adopt(cmd.Context(), args[0], g.Warn); err != nil {
+			if err := run.Adopt(cmd.Context(), args[0], g.Warn); err != nil {
 				return shell.FaultError(err, "ledger")
 			}
-			g.Logf("the head of %s is kept in %s", args[0], release.HeadFile(args[0]))
+			g.Logf("the head of %s is kept in %s", args[0], run.HeadFile(args[0]))
 			return nil
 		},
 	}

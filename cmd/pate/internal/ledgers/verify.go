@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/run"
 )
 
 func newLedgerVerify(g *shell.Globals) *cobra.Command {
@@ -86,7 +86,7 @@ func parseHead(text string) (ledger.Head, error) {
 	if text == "" {
 		return ledger.Head{}, nil
 	}
-	head, err := release.ParseHead(text)
+	head, err := run.ParseHead(text)
 	if err != nil {
 		return head, fmt.Errorf("--head %s: must be LINES:HASH as `pate ledger verify` prints it", text)
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/run"
 )
 
 // training says how a private model was trained. All of it is public.
@@ -90,8 +90,8 @@ const modelName = "left-run-0"
 // account returns the ledger, which one model is to fill.
 func (j *job) account(unit string) (*recipe.Shared, bool, error) {
 	made := ledger.Config{Unit: unit, Relation: accountant.AddRemove, Epsilon: j.flags.epsilon, Delta: j.g.Delta, Mode: ledger.Reserved, Noise: j.g.Noise()}
-	file := release.File{Path: j.Private(ledgerFile), New: made, Warn: j.g.Warn,
-		Expect: release.Expect{Relation: made.Relation, Unit: made.Unit, Epsilon: made.Epsilon, Delta: made.Delta, Mode: &made.Mode}}
+	file := run.File{Path: j.Private(ledgerFile), New: made, Warn: j.g.Warn,
+		Expect: run.Expect{Relation: made.Relation, Unit: made.Unit, Epsilon: made.Epsilon, Delta: made.Delta, Mode: &made.Mode}}
 	if !j.begun { // nor is its folder there
 		return &recipe.Shared{File: file, Account: made}, true, nil
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/experiments"
@@ -19,6 +18,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 	teaching "github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/label"
 )
 
@@ -45,7 +45,7 @@ type drawn struct {
 	marginals *marginals.Marginals
 	counts    [][]int64 // noisy
 	setting   aggregate.Setting
-	book      *release.Book
+	book      *run.Book
 	labels    label.Charged
 }
 
@@ -112,8 +112,8 @@ func (v *voting) countColumns(ctx context.Context) (err error) {
 		return err
 	}
 	d.labels = label.Charged{Book: d.book, Reservation: reserved[1], Key: j.key.Derive("labels")}
-	_, err = d.book.Release(ctx, release.Release{
-		Events: events[:1], Charged: reserved[:1], Out: release.Out{Path: j.made(marginalsFile), Mode: 0o600}, Key: release.Key{Given: j.key.Derive("marginals")},
+	_, err = d.book.Release(ctx, run.Release{
+		Events: events[:1], Charged: reserved[:1], Out: run.Out{Path: j.made(marginalsFile), Mode: 0o600}, Key: run.Key{Given: j.key.Derive("marginals")},
 		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) (err error) {
 			if d.counts, err = d.marginals.Release(r[0], key, d.ranges.Cells(d.private.OnePerUnit().X)); err != nil {
 				return err
@@ -137,8 +137,8 @@ func (j *job) labelsAccount(unit string) ledger.Config {
 }
 
 // expected is what a ledger that is already there must be.
-func expected(account ledger.Config) release.Expect {
-	return release.Expect{Relation: account.Relation, Unit: account.Unit, Epsilon: account.Epsilon, Delta: account.Delta}
+func expected(account ledger.Config) run.Expect {
+	return run.Expect{Relation: account.Relation, Unit: account.Unit, Epsilon: account.Epsilon, Delta: account.Delta}
 }
 
 // keptPlan is a plan on disk.
@@ -180,9 +180,9 @@ func (v *voting) planDrawn(ctx context.Context) (s aggregate.Setting, err error)
 }
 
 // openBook opens the ledger of a run that its key, its data and bound name.
-func (v *voting) openBook(ctx context.Context, bound []byte) (*release.Book, error) {
+func (v *voting) openBook(ctx context.Context, bound []byte) (*run.Book, error) {
 	account := v.labelsAccount(v.t.Unit)
-	file := release.File{Path: v.Private(ledgerFile), Warn: v.g.Warn, Expect: expected(account)}
+	file := run.File{Path: v.Private(ledgerFile), Warn: v.g.Warn, Expect: expected(account)}
 	var err error
 	if account.Run, err = experiments.RunID(v.key, v.pool.private.Hash(), bound); err != nil {
 		return nil, err

@@ -6,13 +6,13 @@ import (
 	"fmt"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/experiments"
 	teaching "github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/label"
 )
 
@@ -68,7 +68,7 @@ func (j *job) lookVotes(ctx context.Context, t teaching.Job) (method, [32]byte, 
 // planned plans labels for what the counts of a drawn pool leave of the budget.
 func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 	account := v.labelsAccount(v.t.Unit)
-	trial, err := release.Trial(account)
+	trial, err := run.Trial(account)
 	if err != nil {
 		return a, err
 	}

@@ -71,7 +71,7 @@ func FaultError(err error, topic string) error {
 func Explain(command string, err error) (int, string) {
 	var ce *CommandError
 	if !errors.As(err, &ce) {
-		err = FaultError(err, "ledger") // of package release; commands tell those of others
+		err = FaultError(err, "ledger") // of package run; commands tell those of others
 	}
 	switch {
 	case errors.As(err, &ce):

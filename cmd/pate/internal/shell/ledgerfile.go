@@ -5,14 +5,14 @@ import (
 	"os"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/filekind"
+	"github.com/pate-go/pate/run"
 )
 
 // LedgerConfig returns how a ledger is to be opened, and whether it is new: then it must be
 // known what it is for, and its folder must be there.
-func LedgerConfig(file release.File) (account ledger.Config, fresh bool, err error) {
+func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) {
 	account, fresh, err = file.Look()
 	if err == nil && fresh {
 		if account.Epsilon == 0 {
@@ -25,11 +25,11 @@ func LedgerConfig(file release.File) (account ledger.Config, fresh bool, err err
 
 // OpenLedgerFile opens a ledger to read, and returns what is known of it; a ledger that
 // is being written may be read as well.
-func OpenLedgerFile(path string) (*os.File, *release.Known, error) {
+func OpenLedgerFile(path string) (*os.File, *run.Known, error) {
 	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder, filekind.Empty); err != nil {
 		return nil, nil, err
 	}
-	known, err := release.Know(path)
+	known, err := run.Know(path)
 	if err != nil {
 		return nil, nil, FaultError(err, "ledger")
 	}
@@ -41,7 +41,7 @@ func OpenLedgerFile(path string) (*os.File, *release.Known, error) {
 }
 
 // HeadNames names the heads that a ledger was found to hold.
-func HeadNames(known *release.Known, given ledger.Head) []string {
+func HeadNames(known *run.Known, given ledger.Head) []string {
 	names := []string{}
 	for _, head := range []struct {
 		name string

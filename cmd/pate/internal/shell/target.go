@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/run"
 )
 
 // Target is a file that a command writes, which it must not put over another.
@@ -62,7 +62,7 @@ func (t Target) CheckAbsent() error {
 // replaced.
 func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
-		if err := t.CheckDistinct("an input of this command", input, release.HeadFile(input), release.IDFile(input)); err != nil {
+		if err := t.CheckDistinct("an input of this command", input, run.HeadFile(input), run.IDFile(input)); err != nil {
 			return err
 		}
 	}

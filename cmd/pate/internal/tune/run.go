@@ -10,13 +10,13 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/dpsgd/tuned"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/run"
 )
 
 // run carries out the command.
@@ -123,7 +123,7 @@ func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, waived []string) (s
 	if given("epsilon") {
 		made.Epsilon = f.epsilon
 	}
-	file := release.File{Path: f.ledger, New: made, Warn: g.Warn}
+	file := run.File{Path: f.ledger, New: made, Warn: g.Warn}
 	file.Expect.Epsilon = made.Epsilon
 	if given("delta") {
 		file.Expect.Delta = g.Delta

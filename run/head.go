@@ -1,4 +1,4 @@
-package release
+package run
 
 import (
 	"crypto/sha256"
@@ -42,7 +42,7 @@ func Keys(path string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("release: %w", err)
+		return nil, fmt.Errorf("run: %w", err)
 	}
 	var keys []string
 	for _, file := range beside {
@@ -60,7 +60,7 @@ func StateDir() (string, error) {
 	if !filepath.IsAbs(base) { // as the specification of that variable says
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("release: %w", err)
+			return "", fmt.Errorf("run: %w", err)
 		}
 		base = filepath.Join(home, ".local", "state")
 	}
@@ -80,7 +80,7 @@ func indexFile(path string) (string, error) {
 		return "", err
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		return "", fmt.Errorf("release: %w", err)
+		return "", fmt.Errorf("run: %w", err)
 	}
 	name := sha256.Sum256([]byte(path))
 	return filepath.Join(dir, hex.EncodeToString(name[:16])+".at"), nil
@@ -103,7 +103,7 @@ func readHead(path string) (ledger.Head, error) {
 		return ledger.Head{}, nil
 	}
 	if err != nil {
-		return ledger.Head{}, fmt.Errorf("release: the head of a ledger: %w", err)
+		return ledger.Head{}, fmt.Errorf("run: the head of a ledger: %w", err)
 	}
 	defer f.Close()
 	text := make([]byte, 128)
@@ -121,7 +121,7 @@ func ParseHead(text string) (ledger.Head, error) {
 	lines, hash, _ := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(lines, 10, 64)
 	if err != nil || n < 1 || len(hash) != 64 || strings.Trim(hash, "0123456789abcdef") != "" {
-		return ledger.Head{}, fmt.Errorf("release: %q is not LINES:HASH", text)
+		return ledger.Head{}, fmt.Errorf("run: %q is not LINES:HASH", text)
 	}
 	return ledger.Head{Lines: n, Hash: hash}, nil
 }
@@ -164,7 +164,7 @@ func (k *Known) Kept(more ledger.Head) ledger.Kept {
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {
-		return fmt.Errorf("release: %w", err)
+		return fmt.Errorf("run: %w", err)
 	}
 	if b.shared {
 		b.mark(head)

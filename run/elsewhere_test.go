@@ -1,4 +1,4 @@
-package release_test
+package run_test
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/run"
 )
 
 // A ledger under which something left, and of which no second head is known, may be an older copy
@@ -62,17 +62,17 @@ func TestALinkToALedger(t *testing.T) {
 	link := f
 	link.Path = filepath.Join(filepath.Dir(f.Path), "link.jsonl")
 	require.NoError(t, os.Symlink(filepath.Base(f.Path), link.Path))
-	known, err := release.Know(link.Path)
+	known, err := run.Know(link.Path)
 	require.NoError(t, err)
 	require.Positive(t, known.Beside.Lines)
 
-	require.NoError(t, os.Rename(release.HeadFile(f.Path), f.Path+".away"))
+	require.NoError(t, os.Rename(run.HeadFile(f.Path), f.Path+".away"))
 	for range 2 {
 		_, err = do(t.Context(), link, one(link, "b"))
 		require.ErrorContains(t, err, "is a link to ")
-		require.NoError(t, release.Adopt(t.Context(), link.Path, nil))
-		require.NoFileExists(t, release.HeadFile(link.Path))
-		require.FileExists(t, release.HeadFile(f.Path))
+		require.NoError(t, run.Adopt(t.Context(), link.Path, nil))
+		require.NoFileExists(t, run.HeadFile(link.Path))
+		require.FileExists(t, run.HeadFile(f.Path))
 	}
 	_, err = do(t.Context(), f, one(f, "b"))
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestACorruptLedgerIsNamedOnce(t *testing.T) {
 	_, err = f.Open(t.Context(), f.New)
 	require.ErrorIs(t, err, ledger.ErrCorrupt)
 	require.Equal(t, 1, strings.Count(err.Error(), f.Path), err)
-	err = release.Adopt(t.Context(), f.Path, nil)
+	err = run.Adopt(t.Context(), f.Path, nil)
 	require.ErrorIs(t, err, ledger.ErrCorrupt)
 	require.Equal(t, 1, strings.Count(err.Error(), f.Path), err)
 }

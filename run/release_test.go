@@ -1,4 +1,4 @@
-package release_test
+package run_test
 
 import (
 	"context"
@@ -15,34 +15,34 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // book is a ledger in a folder of its own, with a state folder of its own.
-func book(t *testing.T) (release.File, *[]string) {
+func book(t *testing.T) (run.File, *[]string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	warned := &[]string{}
-	return release.File{
+	return run.File{
 		Path: filepath.Join(dir, "run.jsonl"), Warn: func(text string) { *warned = append(*warned, text) },
 		New: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise},
 	}, warned
 }
 
 // one is a release that writes a function of its key.
-func one(f release.File, name string) release.Release {
-	return release.Release{
+func one(f run.File, name string) run.Release {
+	return run.Release{
 		Run: name, Events: []accountant.Event{accountant.GNMax{Sigma: 100}},
-		Key: release.Key{File: f.Path + "." + name + ".key"}, Out: release.Out{Path: f.Path + "-" + name, Tag: name, Mode: 0o644},
+		Key: run.Key{File: f.Path + "." + name + ".key"}, Out: run.Out{Path: f.Path + "-" + name, Tag: name, Mode: 0o644},
 		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			if err := r[0].Begin(r[0].Event(), ledger.Use{Secret: true}); err != nil {
 				return err
 			}
-			text, err := release.KeyName(key)
+			text, err := run.KeyName(key)
 			if err == nil {
 				_, err = io.WriteString(out, text)
 			}
@@ -51,14 +51,14 @@ func one(f release.File, name string) release.Release {
 	}
 }
 
-func do(ctx context.Context, f release.File, r release.Release) (release.Done, error) {
+func do(ctx context.Context, f run.File, r run.Release) (run.Done, error) {
 	account, _, err := f.Look()
 	if err != nil {
-		return release.Done{}, err
+		return run.Done{}, err
 	}
 	b, err := f.Open(ctx, account)
 	if err != nil {
-		return release.Done{}, err
+		return run.Done{}, err
 	}
 	defer b.Close()
 	return b.Release(ctx, r)
@@ -78,12 +78,12 @@ func TestTheOrder(t *testing.T) {
 	ctx := crash.With(t.Context(), func(place string) error {
 		seen = append(seen, place)
 		at := len(seen)
-		require.True(t, on(release.HeadFile(f.Path)), "since the ledger was made")
-		require.True(t, on(release.IDFile(f.Path)))
+		require.True(t, on(run.HeadFile(f.Path)), "since the ledger was made")
+		require.True(t, on(run.IDFile(f.Path)))
 		require.Equal(t, place != "done", on(r.Key.File), place)
 		require.Equal(t, at >= 2, has(`"reserve":1`), place)
 		require.Equal(t, at >= 4, has(`"commit":1`), place)
-		head, err := release.Know(f.Path)
+		head, err := run.Know(f.Path)
 		require.NoError(t, err)
 		require.Equal(t, at >= 5, head.Beside.Lines == 4, place)
 		require.Equal(t, at >= 6, on(r.Out.Path), place)
@@ -93,11 +93,11 @@ func TestTheOrder(t *testing.T) {
 	require.NoError(t, err)
 	file, err := os.ReadFile(r.Out.Path)
 	require.NoError(t, err)
-	require.Equal(t, release.Done{Entry: 1, SHA256: sha256.Sum256(file)}, done)
+	require.Equal(t, run.Done{Entry: 1, SHA256: sha256.Sum256(file)}, done)
 	require.Equal(t, []string{"key", "reserved", "drawn", "committed", "kept", "named", "done"}, seen)
 	done, err = do(t.Context(), f, r)
 	require.NoError(t, err)
-	require.Equal(t, release.Done{Recorded: true, Complete: true, Entry: 1, SHA256: sha256.Sum256(file)}, done)
+	require.Equal(t, run.Done{Recorded: true, Complete: true, Entry: 1, SHA256: sha256.Sum256(file)}, done)
 	require.Empty(t, *warned)
 }
 
@@ -214,7 +214,7 @@ func TestASecondOutcomeDoesNotLeave(t *testing.T) {
 	require.NoFileExists(t, r.Out.Path)
 	key, err := rng.NewKey()
 	require.NoError(t, err)
-	r.Key = release.Key{Given: key}
+	r.Key = run.Key{Given: key}
 	_, err = do(t.Context(), f, r)
 	require.ErrorContains(t, err, "a second answer")
 	require.NoFileExists(t, r.Out.Path)
@@ -244,11 +244,11 @@ func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 	require.NoError(t, err)
 	older, err := os.ReadFile(f.Path)
 	require.NoError(t, err)
-	olderHead, err := os.ReadFile(release.HeadFile(f.Path))
+	olderHead, err := os.ReadFile(run.HeadFile(f.Path))
 	require.NoError(t, err)
 	_, err = do(t.Context(), f, one(f, "b"))
 	require.NoError(t, err)
-	for _, path := range []string{release.HeadFile(f.Path), release.IDFile(f.Path)} {
+	for _, path := range []string{run.HeadFile(f.Path), run.IDFile(f.Path)} {
 		require.NoError(t, os.Rename(path, path+".away"))
 		_, err = do(t.Context(), f, one(f, "c"))
 		isError(t, err, path+" is gone")
@@ -257,7 +257,7 @@ func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 	require.NoError(t, os.WriteFile(f.Path, older, 0o600))
 	_, err = do(t.Context(), f, one(f, "c"))
 	require.ErrorIs(t, err, ledger.ErrCorrupt)
-	require.NoError(t, os.WriteFile(release.HeadFile(f.Path), olderHead, 0o600))
+	require.NoError(t, os.WriteFile(run.HeadFile(f.Path), olderHead, 0o600))
 	_, err = do(t.Context(), f, one(f, "c"))
 	require.ErrorIs(t, err, ledger.ErrCorrupt, "by the state folder")
 	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME")))

@@ -1,4 +1,4 @@
-package release
+package run
 
 import (
 	"bufio"
@@ -179,7 +179,7 @@ func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	}
 	var err error
 	if b.Ledger, err = ledger.OpenKept(ctx, f.Path, account, kept); err != nil {
-		return nil, fmt.Errorf("release: %w", err)
+		return nil, fmt.Errorf("run: %w", err)
 	}
 	if err := b.begin(*known); err != nil {
 		b.Ledger.Close()
@@ -192,7 +192,7 @@ func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 func Trial(account ledger.Config) (*ledger.Ledger, error) {
 	l, err := ledger.Open("", account)
 	if err != nil {
-		return nil, fmt.Errorf("release: %w", err)
+		return nil, fmt.Errorf("run: %w", err)
 	}
 	return l, nil
 }
@@ -253,7 +253,7 @@ func (b *Book) begin(known Known) error {
 		}
 		if b.Ledger.State().ID == "" {
 			if err := b.Ledger.Adopt(); err != nil {
-				return fmt.Errorf("release: %w", err)
+				return fmt.Errorf("run: %w", err)
 			}
 		}
 		if !b.lacks {
@@ -292,7 +292,7 @@ func (b *Book) makeSecret() error {
 	}
 	secret, err := rng.NewKey()
 	if err != nil {
-		return fmt.Errorf("release: %w", err)
+		return fmt.Errorf("run: %w", err)
 	}
 	return keyfile.Write(path, secret)
 }
@@ -327,7 +327,7 @@ func Adopt(ctx context.Context, path string, warn func(string)) error {
 	path = target(path)
 	file, err := durable.OpenRegular(path)
 	if err != nil {
-		return fmt.Errorf("release: %w", err)
+		return fmt.Errorf("run: %w", err)
 	}
 	account, err := ledger.ReadConfig(file)
 	file.Close()
@@ -340,14 +340,14 @@ func Adopt(ctx context.Context, path string, warn func(string)) error {
 	}
 	b := &Book{file: File{Path: path, Warn: warn}, shared: account.Run == ""}
 	if b.Ledger, err = ledger.OpenKept(ctx, path, account, known.Kept(ledger.Head{})); err != nil {
-		return fmt.Errorf("release: %w", err)
+		return fmt.Errorf("run: %w", err)
 	}
 	defer b.Close()
 	if known.Beside != (ledger.Head{}) {
 		return nil
 	}
 	if err := b.Ledger.Adopt(); err != nil {
-		return fmt.Errorf("release: %w", err)
+		return fmt.Errorf("run: %w", err)
 	}
 	return b.keep()
 }

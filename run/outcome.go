@@ -1,4 +1,4 @@
-package release
+package run
 
 import (
 	"crypto/sha256"

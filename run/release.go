@@ -1,4 +1,4 @@
-package release
+package run
 
 import (
 	"context"
@@ -76,7 +76,7 @@ type Done struct {
 func KeyName(key rng.Key) (string, error) {
 	text, err := key.Derive("label public name").MarshalText()
 	if err != nil {
-		return "", fmt.Errorf("release: %w", err)
+		return "", fmt.Errorf("run: %w", err)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16]), nil
@@ -214,7 +214,7 @@ func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reser
 		}
 		sum = [sha256.Size]byte(file.sum.Sum(nil))
 		if err := b.Ledger.CommitBatch(file.outcomes(reservations)); err != nil {
-			return fmt.Errorf("release: %w", err)
+			return fmt.Errorf("run: %w", err)
 		}
 		if err := crash.Point(ctx, "committed"); err != nil {
 			return err
@@ -282,7 +282,7 @@ func (k Key) read() (key rng.Key, found bool, err error) {
 func (k Key) create() (rng.Key, error) {
 	key, err := rng.NewKey()
 	if err != nil {
-		return key, fmt.Errorf("release: %w", err)
+		return key, fmt.Errorf("run: %w", err)
 	}
 	return key, keyfile.Write(k.File, key)
 }

@@ -1,4 +1,4 @@
-// Package release lets something leave once: charged before it is drawn, committed before
+// Package run lets something leave once: charged before it is drawn, committed before
 // it leaves. It is the only way in which the commands of this project release anything, so
 // that one reading of [Book.Release] and [File.Open] covers them all.
 //
@@ -68,4 +68,4 @@
 //
 // Destroying a key overwrites and removes its file. What a disk, a snapshot or a backup
 // remembers is beyond that.
-package release
+package run
