@@ -237,7 +237,7 @@ func TestEventsOfBands(t *testing.T) {
 	other := cfg
 	other.Sampling.Bands = 5
 	require.NotEqual(t, cfg.text(), other.text())
-	require.NotContains(t, Config{Sampling: allocation(4, 1)}.text(), "Bands", "keys of earlier runs")
+	require.NotContains(t, Config{Sampling: allocate(4, 1)}.text(), "Bands", "keys of earlier runs")
 }
 
 // TestTrainingByTurns trains on units of one and two rows: the run is charged its event and

@@ -1,7 +1,6 @@
 package dpsgd
 
 import (
-	"bytes"
 	"crypto/subtle"
 	"encoding/binary"
 	"errors"
@@ -24,9 +23,8 @@ import (
 // the file. Sampling and other noise need no state: they are functions of the key and the
 // step.
 const (
-	checkpointMagic  = "pate dpsgd checkpoint 2\n"
-	checkpointMagic1 = "pate dpsgd checkpoint 1\n"
-	checkpointWords  = 8
+	checkpointMagic = "pate dpsgd checkpoint 2\n"
+	checkpointWords = 8
 )
 
 // ErrCheckpoint is returned for a checkpoint that is damaged or belongs to another run:
@@ -107,9 +105,6 @@ func (t *trainer) read(r io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(r, int64(size+len(empty)+1)))
 	if err != nil {
 		return fmt.Errorf("dpsgd: checkpoint: %w", err)
-	}
-	if bytes.HasPrefix(data, []byte(checkpointMagic1)) {
-		return fmt.Errorf("%w: it has format 1, of an older version, which cannot go on here", ErrCheckpoint)
 	}
 	if len(data) != size+len(empty) {
 		return ErrCheckpoint

@@ -160,12 +160,12 @@ func (c Config) eventOf(p Phase, steps int) accountant.Event {
 	if c.Clipping.Adaptive.on() {
 		z = jointMultiplier(z, c.Clipping.Adaptive.CountNoise)
 	}
-	return c.Sampling.event(p, steps, accountant.Gaussian{NoiseMultiplier: z})
+	return c.Sampling.scheme().event(p, steps, accountant.Gaussian{NoiseMultiplier: z})
 }
 
 // Validate returns an error for the first field that is missing or out of range.
 func (c Config) Validate() error {
-	if err := firstError(c.Sampling.validate(c), c.validatePhases()); err != nil {
+	if err := firstError(c.validateSampling(), c.validatePhases()); err != nil {
 		return err
 	}
 	if err := firstError(c.validateClipping(), c.validateDistances()); err != nil {
@@ -204,7 +204,7 @@ func (c Config) validatePhases() error {
 			low, high = 0, 0
 		}
 		least, most := 0x1p-64, 1.0
-		if c.Sampling.epochs() {
+		if c.Sampling.EpochSteps > 0 {
 			least, most = 0, 0
 		}
 		err := firstError(
@@ -215,8 +215,10 @@ func (c Config) validatePhases() error {
 		if err != nil {
 			return err
 		}
-		if t := c.Sampling.EpochSteps; t > 0 && p.Steps%t != 0 {
-			return &EpochError{name + "Steps", p.Steps, t}
+		if c.Sampling.EpochSteps > 0 {
+			if err := c.Sampling.epochs().checkWhole(name+"Steps", p.Steps); err != nil {
+				return err
+			}
 		}
 		if c.Laplace && p.SamplingProbability != 1 {
 			return fmt.Errorf("dpsgd: Config.Laplace needs %sSamplingProbability 1, not %g", name, p.SamplingProbability)

@@ -1,12 +1,61 @@
 package dpsgd
 
-import "github.com/pate-go/pate/rng"
+import (
+	"fmt"
+	"math"
 
-// cyclic draws Poisson batches from one part of the records at a time. Every record has a
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/rng"
+)
+
+// cyclic lets records take turns, as many as there are bands of the noise.
+type cyclic struct{ bands int }
+
+// validate refuses what the event does not cover: one matrix and one clip norm are for all
+// steps.
+func (y cyclic) validate(c Config) error {
+	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
+		return err
+	}
+	const slack = 1 + 0x1p-40 // of a probability that was divided by the bands
+	most := float64(y.bands) * c.phases()[0].SamplingProbability
+	switch {
+	case len(c.Phases) > 1:
+		return fmt.Errorf("dpsgd: Config.Phases: %q is accounted for one phase, since noise is correlated over the steps", Cyclic)
+	case most > slack:
+		return fmt.Errorf("dpsgd: Config.Sampling.Bands times SamplingProbability is %g, must be at most 1: a batch comes from one of the parts", most)
+	case c.Clipping.Adaptive.on():
+		return fmt.Errorf("dpsgd: Config.Clipping.Adaptive: the noise of %q is for one clip norm in all steps", Cyclic)
+	}
+	return nil
+}
+
+// inTurn returns the probability that a record joins a batch when it is its turn, for
+// batches that it joins with probability q. It is what is drawn and what is charged.
+func (y cyclic) inTurn(q float64) float64 { return math.Min(1, float64(y.bands)*q) }
+
+func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
+
+func (y cyclic) event(p Phase, steps int, noise accountant.Gaussian) accountant.Event {
+	e := accountant.BandedMatrix{
+		Bands: int64(y.bands), Steps: int64(max(steps, y.bands)),
+		Probability: y.inTurn(p.SamplingProbability), NoiseMultiplier: noise.NoiseMultiplier,
+	}
+	if steps == 0 {
+		return accountant.Repeated{Event: e}
+	}
+	return e
+}
+
+func (y cyclic) sampler(probability float64, _, parts, blocks int) sampler {
+	return &cyclicSampler{include: rng.NewBernoulli(y.inTurn(probability)), bands: y.bands, blocks: blocks, parts: make([]turns, parts)}
+}
+
+// cyclicSampler draws Poisson batches from one part of the records at a time. Every record has a
 // turn, drawn for it alone and once for all steps, and joins the batches of its turn by a coin
 // each time. The turn is a function of the key and the record's place in the data, so a run
 // that goes on meets the same turns.
-type cyclic struct {
+type cyclicSampler struct {
 	include rng.Bernoulli
 	bands   int
 	blocks  int
@@ -20,7 +69,7 @@ type turns struct {
 }
 
 // draw implements sampler.
-func (c *cyclic) draw(dst []pick, part, low, high int, key rng.Key, step int) []pick {
+func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step int) []pick {
 	own := &c.parts[part]
 	if own.key != key {
 		own.key, own.records = key, make([][]int, c.bands)

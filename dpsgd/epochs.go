@@ -1,18 +1,57 @@
 package dpsgd
 
 import (
+	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/pate-go/pate/rng"
 )
+
+// epochs is what the schemes have in common that draw the steps of an epoch together.
+type epochs struct{ steps, per int }
+
+// epochs returns those of the sampling; every record is in at least one step of each.
+func (s Sampling) epochs() epochs { return epochs{s.EpochSteps, max(1, s.PerEpoch)} }
+
+// validate returns an error for numbers that no epoch has.
+func (e epochs) validate(c Config) error {
+	return firstError(
+		within("Config.Sampling.EpochSteps", float64(e.steps), 1, math.MaxInt32),
+		within("Config.Sampling.PerEpoch", float64(c.Sampling.PerEpoch), 0, float64(e.steps)),
+	)
+}
+
+func (e epochs) probability(Phase) float64 { return float64(e.per) / float64(e.steps) }
+
+// count returns the number of epochs of so many steps. An epoch that has begun is charged as a
+// whole.
+func (e epochs) count(steps int) int64 {
+	t := int64(e.steps)
+	return (int64(steps) + t - 1) / max(1, t)
+}
+
+// checkWhole refuses a part of an epoch, for which no event stands.
+func (e epochs) checkWhole(field string, steps int) error {
+	if steps%e.steps == 0 {
+		return nil
+	}
+	below := steps / e.steps * e.steps
+	near := fmt.Sprintf("%d or %d", below, below+e.steps)
+	if below == 0 {
+		near = fmt.Sprint(e.steps)
+	}
+	return fmt.Errorf("dpsgd: %s is %d, not a whole number of epochs of %d steps: %s would be", field, steps, e.steps, near)
+}
 
 // epochSampler draws the batches of an epoch at once: for every record the steps it is in,
 // and for each of them a block. What it draws for a record is a function of the key, the
 // epoch and the record's place in the data. So a run that goes on draws the same batches
 // again, and no record's draw moves with another's.
 type epochSampler struct {
-	Sampling
-	start  int // first step of the phase
+	epochs
+	same   bool // batches in all epochs
+	start  int  // first step of the phase
 	blocks int
 	parts  []epochPart
 }
@@ -33,7 +72,7 @@ type stepPick struct {
 // draw implements sampler.
 func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step int) []pick {
 	own := &e.parts[part]
-	within := (step - e.start) % e.EpochSteps
+	within := (step - e.start) % e.steps
 	if first := step - within; own.key != key || own.first != first {
 		own.key, own.first = key, first
 		e.plan(own, part, low, high)
@@ -46,23 +85,23 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws the epoch of a part. Bins are drawn from a key that all epochs share. A random
-// subset is drawn as by Floyd: for j from EpochSteps - PerEpoch on take a uniform number up
-// to j, or j itself if that one is taken.
+// plan draws the epoch of a part. Batches that are the same in all epochs are drawn from a key
+// that these share. A random subset is drawn as by Floyd: for j from steps - per on take a
+// uniform number up to j, or j itself if that one is taken.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
-	if e.Scheme == Allocation {
+	if !e.same {
 		steps = p.key.Derive("epoch", uint64(p.first))
 	}
 	chosen := newWords(steps.Derive("part", uint64(part)))
 	blocks := newWords(p.key.Derive("blocks", uint64(p.first)).Derive("part", uint64(part)))
 	if p.taken == nil {
-		p.taken = make([]bool, e.EpochSteps)
+		p.taken = make([]bool, e.steps)
 	}
 	p.picks = p.picks[:0]
 	for record := low; record < high; record++ {
 		before := len(p.picks)
-		for j := e.EpochSteps - e.perEpoch(); j < e.EpochSteps; j++ {
+		for j := e.steps - e.per; j < e.steps; j++ {
 			at := int(chosen.below(uint64(j) + 1))
 			if p.taken[at] {
 				at = j

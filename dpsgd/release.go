@@ -95,7 +95,7 @@ func newRelease(model Model, data Data, s setting, records, workers int) (*relea
 		if s.countMultiplier > 0 {
 			integers++
 		}
-		r.banded = newBanded(s.sampling.bands(), r.parameters)
+		r.banded = newBanded(s.sampling.Bands, r.parameters)
 	}
 	r.scratch = make([]*scratch, spansOf(max(integers, r.parameters)))
 	r.sum = newSummer(model, data, integers, workers)

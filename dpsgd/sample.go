@@ -7,29 +7,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// sampler says which records are in the batch of a step, and which block each joins, by
-// draws of its own.
-type sampler interface {
-	// draw appends those from record low up to high, in ascending order. They are those of
-	// one part; parts are drawn by several goroutines at a time.
-	draw(dst []pick, part, low, high int, key rng.Key, step int) []pick
-}
-
-// poisson draws every step by itself.
-type poisson struct {
-	include rng.Bernoulli
-	blocks  int
-}
-
-// draw implements sampler.
-func (p poisson) draw(dst []pick, part, low, high int, key rng.Key, step int) []pick {
-	s := key.Derive("sample", uint64(step)).Derive("part", uint64(part)).Stream()
-	p.include.Among(high-low, s, func(i int) {
-		dst = append(dst, pick{low + i, int(s.Uint64N(uint64(p.blocks)))})
-	})
-	return dst
-}
-
 // batcher draws batches of the records and deals them to blocks.
 type batcher struct {
 	sampler sampler
@@ -51,15 +28,10 @@ const drawLength = 1 << 13
 // sampling is Poisson. The number of blocks must come from public numbers.
 func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
 	parts := (records + drawLength - 1) / drawLength
-	b := &batcher{records: records, blocks: blocks, starts: make([]int, blocks+1), picked: make([][]pick, parts)}
-	if s.Scheme == Cyclic {
-		b.sampler = &cyclic{include: rng.NewBernoulli(s.inTurn(probability)), bands: s.Bands, blocks: blocks, parts: make([]turns, parts)}
-	} else if s.epochs() {
-		b.sampler = &epochSampler{Sampling: s, start: start, blocks: blocks, parts: make([]epochPart, parts)}
-	} else {
-		b.sampler = poisson{rng.NewBernoulli(probability), blocks}
+	return &batcher{
+		sampler: s.scheme().sampler(probability, start, parts, blocks),
+		records: records, blocks: blocks, starts: make([]int, blocks+1), picked: make([][]pick, parts),
 	}
-	return b
 }
 
 // draw makes the batch of a step from the run's key.

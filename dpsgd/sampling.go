@@ -2,9 +2,10 @@ package dpsgd
 
 import (
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/rng"
 )
 
 // Scheme names how the batches of a run are drawn.
@@ -51,137 +52,64 @@ type Sampling struct {
 	Bands int
 }
 
-// EpochError is returned for steps that are not a whole number of epochs: no event stands
-// for a part of one.
-type EpochError struct {
-	Field             string // of the Config
-	Steps, EpochSteps int
+// scheme is the law of a [Sampling]. Adding one takes a file, a case of Sampling.scheme and a
+// name in Schemes.
+type scheme interface {
+	// validate refuses what the event does not cover.
+	validate(c Config) error
+	// probability returns the probability that a record is in a step of the phase.
+	probability(p Phase) float64
+	// event returns the event of the first steps of a phase.
+	event(p Phase, steps int, noise accountant.Gaussian) accountant.Event
+	// sampler returns the sampler of the phase that begins at step start, in which a record
+	// is in a step with the given probability.
+	sampler(probability float64, start, parts, blocks int) sampler
 }
 
-// Error implements error.
-func (e *EpochError) Error() string {
-	below := e.Steps / e.EpochSteps * e.EpochSteps
-	near := fmt.Sprintf("%d or %d", below, below+e.EpochSteps)
-	if below == 0 {
-		near = fmt.Sprint(e.EpochSteps)
-	}
-	return fmt.Sprintf("dpsgd: %s is %d, not a whole number of epochs of %d steps: %s would be", e.Field, e.Steps, e.EpochSteps, near)
+// sampler draws which records are in the batch of a step, and which block each joins.
+type sampler interface {
+	// draw appends those from record low up to high, in ascending order. They are those of
+	// one part; parts are drawn by several goroutines at a time.
+	draw(dst []pick, part, low, high int, key rng.Key, step int) []pick
 }
 
-// epochs reports whether batches are drawn epoch by epoch.
-func (s Sampling) epochs() bool { return s.Scheme == Allocation || s.Scheme == BallsInBins }
-
-// perEpoch returns the number of steps of an epoch that a record is in.
-func (s Sampling) perEpoch() int { return max(1, s.PerEpoch) }
-
-// inTurn returns the probability that a record joins a batch when it is its turn, for
-// batches that it joins with probability q. It is what is drawn and what is charged.
-func (s Sampling) inTurn(q float64) float64 { return math.Min(1, float64(s.Bands)*q) }
-
-// bands returns the number of steps over which noise is correlated; 1 is not at all.
-func (s Sampling) bands() int { return max(1, s.Bands) }
-
-// probability returns the probability that a record is in a step of the phase.
-func (s Sampling) probability(p Phase) float64 {
-	if s.epochs() {
-		return float64(s.perEpoch()) / float64(s.EpochSteps)
+// scheme returns the scheme by its name, which Config.Validate checks.
+func (s Sampling) scheme() scheme {
+	switch s.Scheme {
+	case Allocation:
+		return allocation{s.epochs()}
+	case BallsInBins:
+		return ballsInBins{s.epochs()}
+	case Cyclic:
+		return cyclic{s.Bands}
 	}
-	return p.SamplingProbability
+	return poisson{}
 }
 
 // Probability returns the probability that a record is in a batch of the first phase. It is
 // the expected batch over the number of records.
-func (c Config) Probability() float64 { return c.Sampling.probability(c.phases()[0]) }
+func (c Config) Probability() float64 { return c.Sampling.scheme().probability(c.phases()[0]) }
 
-// event returns the event of the first steps of a phase with this noise. An epoch that has
-// begun is charged as a whole.
-func (s Sampling) event(p Phase, steps int, noise accountant.Event) accountant.Event {
-	if s.Scheme == Cyclic {
-		e := accountant.BandedMatrix{Bands: int64(s.Bands), Steps: int64(max(steps, s.Bands)), Probability: s.inTurn(p.SamplingProbability)}
-		if g, ok := noise.(accountant.Gaussian); ok {
-			e.NoiseMultiplier = g.NoiseMultiplier
-		}
-		if steps == 0 {
-			return accountant.Repeated{Event: e}
-		}
-		return e
-	}
-	if !s.epochs() {
-		return accountant.Repeated{Event: accountant.PoissonSampled{Probability: p.SamplingProbability, Event: noise}, Count: int64(steps)}
-	}
-	t := int64(s.EpochSteps)
-	epochs := (int64(steps) + t - 1) / max(1, t)
+// validateSampling returns an error for what does not suit the other fields of a Config.
+func (c Config) validateSampling() error {
+	s := c.Sampling
+	law := s.scheme()
 	switch {
-	case s.Scheme == Allocation:
-		return accountant.Repeated{Event: accountant.RandomAllocation{K: int64(s.perEpoch()), Steps: t, Event: noise}, Count: epochs}
-	case epochs == 0:
-		return accountant.Repeated{Event: accountant.BallsInBins{Bins: t, Epochs: 1, Event: noise}}
-	}
-	return accountant.BallsInBins{Bins: t, Epochs: epochs, Event: noise}
-}
-
-// validate returns an error for what does not suit the other fields of a Config.
-func (s Sampling) validate(c Config) error {
-	var err error
-	switch {
-	case s.Scheme == Cyclic:
-		err = s.validateCyclic(c)
-	case s.Bands != 0:
-		return fmt.Errorf("dpsgd: Config.Sampling.Bands is for %q", Cyclic)
-	case s.epochs():
-		err = s.validateEpochs(c)
-	case s.Scheme != "" && s.Scheme != Poisson:
+	case s.Scheme != "" && !slices.Contains(Schemes(), s.Scheme):
 		return fmt.Errorf("dpsgd: Config.Sampling.Scheme %q is unknown, must be one of %q", s.Scheme, Schemes())
-	case s.EpochSteps != 0 || s.PerEpoch != 0:
+	case s.Bands != 0 && s.Scheme != Cyclic:
+		return fmt.Errorf("dpsgd: Config.Sampling.Bands is for %q", Cyclic)
+	case (s.EpochSteps != 0 || s.PerEpoch != 0) && s.Scheme != Allocation && s.Scheme != BallsInBins:
 		return fmt.Errorf("dpsgd: Config.Sampling.EpochSteps and PerEpoch are for %q and %q", Allocation, BallsInBins)
-	default:
-		return nil
+	}
+	if err := law.validate(c); err != nil || law == (poisson{}) {
+		return err
 	}
 	switch {
-	case err != nil:
-		return err
 	case c.Laplace:
 		return fmt.Errorf("dpsgd: Config.Laplace needs every record in every step: not with Config.Sampling %q", s.Scheme)
 	case c.Distances.Observe != nil:
 		return fmt.Errorf("dpsgd: Config.Distances needs Poisson sampling: not with Config.Sampling %q", s.Scheme)
-	}
-	return nil
-}
-
-// validateEpochs refuses what the event of batches of an epoch does not cover.
-func (s Sampling) validateEpochs(c Config) error {
-	if err := within("Config.Sampling.EpochSteps", float64(s.EpochSteps), 1, math.MaxInt32); err != nil {
-		return err
-	}
-	if err := within("Config.Sampling.PerEpoch", float64(s.PerEpoch), 0, float64(s.EpochSteps)); err != nil {
-		return err
-	}
-	switch {
-	case s.Scheme == BallsInBins && s.PerEpoch > 1:
-		return fmt.Errorf("dpsgd: Config.Sampling.PerEpoch is for %q", Allocation)
-	case s.Scheme == BallsInBins && len(c.Phases) > 1:
-		return fmt.Errorf("dpsgd: Config.Phases: %q is accounted for one phase, since all epochs have the same batches", BallsInBins)
-	}
-	return nil
-}
-
-// validateCyclic refuses what the event does not cover: one matrix and one clip norm are
-// for all steps.
-func (s Sampling) validateCyclic(c Config) error {
-	if err := within("Config.Sampling.Bands", float64(s.Bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
-		return err
-	}
-	const slack = 1 + 0x1p-40 // of a probability that was divided by the bands
-	most := float64(s.Bands) * c.phases()[0].SamplingProbability
-	switch {
-	case s.EpochSteps != 0 || s.PerEpoch != 0:
-		return fmt.Errorf("dpsgd: Config.Sampling.EpochSteps and PerEpoch are for %q and %q", Allocation, BallsInBins)
-	case len(c.Phases) > 1:
-		return fmt.Errorf("dpsgd: Config.Phases: %q is accounted for one phase, since noise is correlated over the steps", Cyclic)
-	case most > slack:
-		return fmt.Errorf("dpsgd: Config.Sampling.Bands times SamplingProbability is %g, must be at most 1: a batch comes from one of the parts", most)
-	case c.Clipping.Adaptive.on():
-		return fmt.Errorf("dpsgd: Config.Clipping.Adaptive: the noise of %q is for one clip norm in all steps", Cyclic)
 	}
 	return nil
 }

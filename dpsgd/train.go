@@ -141,11 +141,12 @@ func (t *trainer) start(reservation *ledger.Reservation, key rng.Key) error {
 // setting returns that of a step.
 func (t *trainer) setting(step int) setting {
 	p, start := t.cfg.phaseAt(step)
-	if !t.cfg.Sampling.epochs() {
+	if t.cfg.Sampling.EpochSteps == 0 {
 		start = 0 // a step is drawn by itself
 	}
 	return setting{
-		probability: t.cfg.Sampling.probability(p), sampling: t.cfg.Sampling, start: start, noiseMultiplier: p.NoiseMultiplier, laplace: t.cfg.Laplace,
+		probability: t.cfg.Sampling.scheme().probability(p), sampling: t.cfg.Sampling, start: start,
+		noiseMultiplier: p.NoiseMultiplier, laplace: t.cfg.Laplace,
 		clip: t.clip, countMultiplier: t.cfg.Clipping.Adaptive.CountNoise,
 	}
 }
@@ -166,7 +167,7 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 		ClipNorm: t.clip.Norm(), Unclipped: math.NaN(),
 		Private: diagnosticsOf(len(t.release.batch.rows), tally),
 	}
-	expected := t.cfg.Sampling.probability(phase) * float64(t.release.records)
+	expected := t.cfg.Sampling.scheme().probability(phase) * float64(t.release.records)
 	if !t.descend(expected, m.LearningRate) {
 		return Metrics{}, fmt.Errorf("dpsgd: parameters are not finite after step %d: lower Config.LearningRate", m.Step)
 	}
