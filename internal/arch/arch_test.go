@@ -13,7 +13,7 @@ const module = "github.com/pate-go/pate/"
 
 // rank orders the packages; a package may depend on packages of lower rank only.
 var rank = map[string]int{
-	"internal/buildinfo": 0, "internal/crash": 0, "internal/durable": 0, "fault": 0, "internal/filekind": 0, "internal/figure": 0, "internal/kernel": 0, "internal/mathx": 0, "internal/npy": 0, "internal/opaque": 0, "internal/number": 0, "internal/parquet": 1, "internal/scores": 0, "internal/parallel": 0, "internal/testkit": 0, "internal/testledger": 3, "internal/dense": 1, "internal/results": 1, "rng": 1, "internal/sealed": 1, "internal/table": 0, "internal/keyfile": 2, "internal/mutation": 0, "internal/mutation/mutate": 1,
+	"internal/buildinfo": 0, "internal/crash": 0, "internal/durable": 0, "fault": 0, "internal/filekind": 0, "internal/figure": 0, "internal/kernel": 0, "internal/mathx": 0, "internal/npy": 0, "internal/opaque": 0, "internal/number": 0, "internal/parquet": 1, "internal/scores": 0, "internal/parallel": 0, "internal/testkit": 0, "internal/testledger": 3, "internal/dense": 1, "internal/results": 1, "rng": 1, "internal/sealed": 1, "internal/table": 0, "internal/keyfile": 2, "internal/mutation": 0,
 	"accountant": 1, "internal/accountant/audit": 2, "internal/accountant/bayes": 2, "accountant/theorems": 2, "internal/accountant/imports": 2, "accountant/ledger": 2, "run": 3, "accountant/statement": 3,
 	"dpsgd/optim": 2, "aggregate": 3, "dpsgd": 3, "stability": 3, "svt": 3, "internal/tune": 3,
 	"internal/aggregate/analysis": 4, "internal/aggregate/marginals": 4, "aggregate/neighbours": 4, "internal/aggregate/stable": 4, "internal/dpsgd/moments": 4, "dpsgd/nn": 4, "internal/aggregate/mechanisms": 5, "aggregate/plan": 6, "dpsgd/nn/nntest": 5,

@@ -1,4 +1,4 @@
-package mutation
+package main
 
 import (
 	"io/fs"
@@ -27,12 +27,12 @@ func TestClaimsNameWhatThereIs(t *testing.T) {
 		}
 		return err
 	}))
-	all, err := All()
+	list, err := all()
 	require.NoError(t, err)
 	ids, groups := map[string]bool{}, map[string]bool{}
-	for _, m := range all {
-		group, _, _ := strings.Cut(m.ID, "/")
-		ids[m.ID], groups[group] = true, true
+	for _, m := range list {
+		group, _, _ := strings.Cut(m.id, "/")
+		ids[m.id], groups[group] = true, true
 	}
 	named := map[string]int{}
 	for line := range strings.Lines(string(page)) {

@@ -1,133 +1,266 @@
-package mutation
+package main
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"embed"
-	"errors"
 	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"go/types"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// Mutation is one deliberate mistake.
-type Mutation struct {
-	ID   string   // group/name
-	File string   // below the root of the module, with slashes
-	Old  string   // the right text, which occurs once in File
-	New  string   // the wrong text
-	Why  string   // what would go wrong
-	Test []string // arguments of go test: packages, and -run with a pattern
+// mutation is one deliberate mistake.
+type mutation struct {
+	id   string   // group/name
+	dir  string   // of the package, below the root of the module, with slashes
+	in   string   // the function, Type.Method, or the constant, variable or type
+	edit []edit   // what is replaced there
+	why  string   // what would go wrong
+	test []string // arguments of go test: packages, and -run with a pattern
+}
+
+// edit replaces an expression or a statement of a declaration.
+type edit struct {
+	old string
+	nth int // which of the equal ones, from 1; 0 is the only one
+	new string
 }
 
 //go:embed mutations/*.txt
 var texts embed.FS
 
-// All returns every mutation, in the order of the files and their lines.
-func All() ([]Mutation, error) {
+// all returns every mutation, in the order of the files and their lines.
+func all() ([]mutation, error) {
 	entries, err := texts.ReadDir("mutations")
 	if err != nil {
-		return nil, fmt.Errorf("mutation: %w", err)
+		return nil, err
 	}
-	var all []Mutation
+	var list []mutation
 	for _, e := range entries {
 		text, err := texts.ReadFile(path.Join("mutations", e.Name()))
 		if err != nil {
-			return nil, fmt.Errorf("mutation: %w", err)
+			return nil, err
 		}
-		list, err := parse(strings.TrimSuffix(e.Name(), ".txt"), text)
+		group, err := parse(strings.TrimSuffix(e.Name(), ".txt"), text)
 		if err != nil {
-			return nil, fmt.Errorf("mutation: %s: %w", e.Name(), err)
+			return nil, fmt.Errorf("%s: %w", e.Name(), err)
 		}
-		all = append(all, list...)
-	}
-	return all, nil
-}
-
-// parse reads blocks of "field: text" lines, separated by empty lines. Lines that
-// start with # are comments. A block of "test:" alone sets the tests of the blocks
-// behind it that name none, and one of "file:" alone their file.
-func parse(group string, text []byte) ([]Mutation, error) {
-	var list []Mutation
-	var m, rest Mutation // rest holds what later blocks inherit
-	flush := func() error {
-		block := m
-		m = Mutation{}
-		if block.ID == "" {
-			if block.Old != "" || block.New != "" || block.Why != "" {
-				return errors.New("a mutation without id")
-			}
-			if block.File != "" {
-				rest.File = block.File
-			}
-			if block.Test != nil {
-				rest.Test = block.Test
-			}
-			return nil
-		}
-		block.ID = group + "/" + block.ID
-		if block.File == "" {
-			block.File = rest.File
-		}
-		if block.Test == nil {
-			block.Test = rest.Test
-		}
-		if block.File == "" || block.Old == "" || block.Old == block.New || block.Why == "" || block.Test == nil {
-			return fmt.Errorf("%s is not complete", block.ID)
-		}
-		list = append(list, block)
-		return nil
-	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		line := lines.Text()
-		if strings.TrimSpace(line) == "" {
-			if err := flush(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		field, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		switch field {
-		case "id":
-			m.ID = value
-		case "file":
-			m.File = value
-		case "old":
-			m.Old = value
-		case "new":
-			m.New = value
-		case "why":
-			m.Why = value
-		case "test":
-			m.Test = strings.Fields(value)
-		default:
-			return nil, fmt.Errorf("unknown field %q", field)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, err
-	}
-	if err := flush(); err != nil {
-		return nil, err
+		list = append(list, group...)
 	}
 	return list, nil
 }
 
-// Source returns the mutated text of the file.
-func (m Mutation) Source(root string) ([]byte, error) {
-	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.File)))
+var (
+	head    = regexp.MustCompile(`^([\w-]+) \(([\w.]+)\): (.+)$`)
+	ordinal = regexp.MustCompile(` #(\d+)$`)
+)
+
+// parse reads the mutations of a file; the comment of the package has their form.
+func parse(group string, text []byte) ([]mutation, error) {
+	var list []mutation
+	var dir string
+	var test []string
+	number := 0
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		line := lines.Text()
+		number++
+		indented := strings.HasPrefix(line, "\t")
+		named, ofTest := strings.CutPrefix(strings.TrimPrefix(line, "\t"), "test: ")
+		folder, ofDir := strings.CutPrefix(line, "in: ")
+		start := head.FindStringSubmatch(line)
+		old, replacement, replaced := strings.Cut(strings.TrimSpace(line), " =>")
+		switch {
+		case strings.TrimSpace(line) == "", strings.HasPrefix(line, "#"):
+		case ofDir:
+			dir = folder
+		case ofTest && !indented:
+			test = strings.Fields(named)
+		case start != nil:
+			list = append(list, mutation{id: group + "/" + start[1], dir: dir, in: start[2], why: start[3], test: test})
+		case ofTest && len(list) > 0:
+			list[len(list)-1].test = strings.Fields(named)
+		case indented && replaced && len(list) > 0:
+			e := edit{old: old, new: strings.TrimSpace(replacement)}
+			if n := ordinal.FindStringSubmatch(old); n != nil {
+				e.old = strings.TrimSuffix(old, n[0])
+				e.nth, _ = strconv.Atoi(n[1]) // 0, the only one, where it is no number
+			}
+			m := &list[len(list)-1]
+			m.edit = append(m.edit, e)
+		default:
+			return nil, fmt.Errorf("line %d is neither \"NAME (FUNCTION): WHY\" nor \"OLD => NEW\": %s", number, line)
+		}
+	}
+	for _, m := range list {
+		same := func(e edit) bool { return e.old == e.new }
+		if m.dir == "" || m.test == nil || m.edit == nil || slices.ContainsFunc(m.edit, same) {
+			return nil, fmt.Errorf("%s is not complete", m.id)
+		}
+	}
+	return list, lines.Err()
+}
+
+// apply returns the file that declares what m changes, below root, and its mutated text.
+func (m mutation) apply(root string) (file string, source []byte, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", m.id, err)
+		}
+	}()
+	file, source, declared, base, err := m.declaration(root)
 	if err != nil {
-		return nil, fmt.Errorf("mutation: %s: %w", m.ID, err)
+		return "", nil, err
 	}
-	if n := bytes.Count(source, []byte(m.Old)); n != 1 {
-		return nil, fmt.Errorf("mutation: %s: the text %q occurs %d times in %s, and must occur once", m.ID, m.Old, n, m.File)
+	places := make([]place, len(m.edit))
+	for i, e := range m.edit {
+		found := matches(source, declared, base, words([]byte(e.old)))
+		if e.nth > len(found) || e.nth == 0 && len(found) != 1 {
+			return "", nil, fmt.Errorf("%s in %s has %d expressions or statements %q: give all of one, or \"%s #2\" for the second",
+				m.in, file, len(found), e.old, e.old)
+		}
+		places[i] = place{found[max(e.nth, 1)-1], e.new}
 	}
-	return bytes.Replace(source, []byte(m.Old), []byte(m.New), 1), nil
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(b.from, a.from) }) // from the end
+	for _, p := range places {
+		source = slices.Concat(source[:p.from], []byte(p.text), source[p.to:])
+	}
+	return file, source, nil
+}
+
+// span is a range of bytes of a file.
+type span struct{ from, to int }
+
+// place is a span and the text that replaces it.
+type place struct {
+	span
+	text string
+}
+
+// matches returns the nodes of a declaration whose tokens are want. base is the position of
+// the first byte of source.
+func matches(source []byte, declared ast.Node, base token.Pos, want []string) (found []span) {
+	ast.Inspect(declared, func(n ast.Node) bool {
+		if n == nil {
+			return false
+		}
+		s := span{int(n.Pos() - base), int(n.End() - base)}
+		if !slices.Contains(found, s) && slices.Equal(words(source[s.from:s.to]), want) {
+			found = append(found, s)
+		}
+		return true
+	})
+	return found
+}
+
+// declaration returns the file of m's package, below root, that declares what m changes.
+func (m mutation) declaration(root string) (file string, source []byte, found ast.Node, base token.Pos, err error) {
+	dir := filepath.Join(root, filepath.FromSlash(m.dir))
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return "", nil, nil, 0, err
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", nil, nil, 0, err
+		}
+		_, last, method := strings.Cut(m.in, ".")
+		if !method {
+			last = m.in
+		}
+		if strings.HasSuffix(name, "_test.go") || !bytes.Contains(text, []byte(last)) {
+			continue // without reading what it declares
+		}
+		if ok, err := build.Default.MatchFile(dir, filepath.Base(name)); err != nil || !ok {
+			continue // of another system
+		}
+		files := token.NewFileSet()
+		tree, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			return "", nil, nil, 0, err
+		}
+		if d := declared(tree, m.in); d != nil {
+			if found != nil {
+				return "", nil, nil, 0, fmt.Errorf("%s is declared in %s and in %s", m.in, file, name)
+			}
+			file, source, found = path.Join(m.dir, filepath.Base(name)), text, d
+			base = token.Pos(files.File(tree.Pos()).Base())
+		}
+	}
+	if found == nil {
+		return "", nil, nil, 0, fmt.Errorf("package %s does not declare %s", m.dir, m.in)
+	}
+	return file, source, found, base, nil
+}
+
+// declared returns the declaration of a function, a Type.Method, a constant, variable or type.
+func declared(tree *ast.File, name string) ast.Node {
+	for _, d := range tree.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			full := d.Name.Name
+			if d.Recv != nil {
+				receiver, _, _ := strings.Cut(types.ExprString(d.Recv.List[0].Type), "[") // of a generic type
+				full = strings.TrimPrefix(receiver, "*") + "." + full
+			}
+			if full == name {
+				return d
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					if s.Name.Name == name {
+						return s
+					}
+				case *ast.ValueSpec:
+					if slices.ContainsFunc(s.Names, func(n *ast.Ident) bool { return n.Name == name }) {
+						return s
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// words returns the tokens of a text, without what a line break adds or needs: the semicolon
+// behind a statement that stands last, and the comma behind such an element.
+func words(text []byte) (list []string) {
+	var s scanner.Scanner
+	s.Init(token.NewFileSet().AddFile("", -1, len(text)), text, nil, 0)
+	drop := func() {
+		for n := len(list); n > 0 && (list[n-1] == ";" || list[n-1] == ","); n = len(list) {
+			list = list[:n-1]
+		}
+	}
+	for {
+		_, t, word := s.Scan()
+		switch t {
+		case token.EOF:
+			drop()
+			return list
+		case token.SEMICOLON:
+			word = ";"
+		case token.RPAREN, token.RBRACE, token.RBRACK:
+			drop()
+		}
+		if word == "" {
+			word = t.String()
+		}
+		list = append(list, word)
+	}
 }

@@ -1,4 +1,4 @@
-package mutation
+package main
 
 import (
 	"os"
@@ -14,35 +14,34 @@ const root = "../.."
 
 // TestMutationsApply: the list cannot rot. Whoever rewords a line finds its entry.
 func TestMutationsApply(t *testing.T) {
-	all, err := All()
+	list, err := all()
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(all), 250)
+	require.GreaterOrEqual(t, len(list), 250)
 	ids := map[string]bool{}
-	for _, m := range all {
-		require.False(t, ids[m.ID], "%s stands twice", m.ID)
-		ids[m.ID] = true
-		_, err := m.Source(root)
+	for _, m := range list {
+		require.False(t, ids[m.id], "%s stands twice", m.id)
+		ids[m.id] = true
+		_, _, err := m.apply(root)
 		require.NoError(t, err)
-		require.NotContains(t, m.File, "_test.go")
 	}
 }
 
 // TestMutationsNameTests: the tests that should notice are there.
 func TestMutationsNameTests(t *testing.T) {
-	all, err := All()
+	list, err := all()
 	require.NoError(t, err)
 	tests := map[string]string{} // sources of the tests of a package
-	for _, m := range all {
-		pattern, packages := ".", m.Test
-		if n := len(m.Test); n > 2 && m.Test[n-2] == "-run" {
-			pattern, packages = m.Test[n-1], m.Test[:n-2]
+	for _, m := range list {
+		pattern, packages := ".", m.test
+		if n := len(m.test); n > 2 && m.test[n-2] == "-run" {
+			pattern, packages = m.test[n-1], m.test[:n-2]
 		}
 		pattern, _, _ = strings.Cut(pattern, "/") // what follows names a subtest
 		expression, err := regexp.Compile(pattern)
-		require.NoError(t, err, m.ID)
+		require.NoError(t, err, m.id)
 		found := false
 		for _, p := range packages {
-			require.True(t, strings.HasPrefix(p, "./"), "%s: %s", m.ID, p)
+			require.True(t, strings.HasPrefix(p, "./"), "%s: %s", m.id, p)
 			if _, ok := tests[p]; !ok {
 				files, err := filepath.Glob(filepath.Join(root, p, "*_test.go"))
 				require.NoError(t, err)
@@ -56,38 +55,69 @@ func TestMutationsNameTests(t *testing.T) {
 				found = found || expression.MatchString(name[1])
 			}
 		}
-		require.True(t, found, "%s: no test of %v is named like %q", m.ID, packages, pattern)
+		require.True(t, found, "%s: no test of %v is named like %q", m.id, packages, pattern)
 	}
 }
 
 // TestRun: a mistake is caught, and one that changes nothing survives.
 func TestRun(t *testing.T) {
-	m := Mutation{ID: "mathx/least", File: "internal/mathx/search.go", Old: "package mathx", New: "package mathx // harmless",
-		Test: []string{"./internal/mathx", "-run", "Least"}}
-	o, err := Run(t.Context(), root, m)
+	m := mutation{id: "mathx/least", dir: "internal/mathx", in: "Least", edit: []edit{{old: "return high", new: "return (high)"}},
+		test: []string{"./internal/mathx", "-run", "Least"}}
+	o, err := run(t.Context(), root, m)
 	require.NoError(t, err)
-	require.False(t, o.Caught, o.Output)
-	m.Old, m.New = "return high", "return high + 1"
-	o, err = Run(t.Context(), root, m)
+	require.False(t, o.caught, o.output)
+	m.edit[0].new = "return high + 1"
+	o, err = run(t.Context(), root, m)
 	require.NoError(t, err)
-	require.True(t, o.Caught)
-	require.Equal(t, "TestLeast", o.By)
-	m.Old, m.New = "package mathx", "package mathx\n\nfunc broken() { return 1 }"
-	_, err = Run(t.Context(), root, m)
-	require.ErrorIs(t, err, ErrDoesNotCompile)
-	m.Old = "no such text"
-	_, err = Run(t.Context(), root, m)
-	require.ErrorContains(t, err, "occurs 0 times")
+	require.True(t, o.caught)
+	require.Equal(t, "TestLeast", o.by)
+	m.edit[0].new = "return nothing"
+	_, err = run(t.Context(), root, m)
+	require.ErrorIs(t, err, errDoesNotCompile)
+}
+
+// TestApply: what is replaced is found by its tokens, in the declaration, as a whole, and only there.
+func TestApply(t *testing.T) {
+	root := t.TempDir()
+	source := "package p\n\nconst a, b = 1, 2\n\nvar s = T[int]{\n\tx: a, // first\n\ty: f(\n\t\ta,\n\t),\n}\n\n" +
+		"func (t *T[V]) f(x int) int {\n\tif x > a {\n\t\tx++\n\t}\n\tx++\n\treturn 2*x + a\n}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(root, "p.go"), []byte(source), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "p_other.go"), []byte("//go:build never\n\n"+source), 0o600))
+	for _, c := range []struct {
+		in       string
+		edits    []edit
+		from, to string // of the text; equal where the mutation is refused with to as the reason
+	}{
+		{"a", []edit{{"2", 0, "3"}}, "1, 2", "1, 3"},
+		{"s", []edit{{"f(a)", 0, "0"}}, "f(\n\t\ta,\n\t)", "0"},
+		{"T.f", []edit{{"if x > a { x++ }", 0, ""}}, "if x > a {\n\t\tx++\n\t}", ""},
+		{"T.f", []edit{{"x++", 2, "x--"}}, "}\n\tx++", "}\n\tx--"},
+		{"T.f", []edit{{"x>a", 0, "x<a"}, {"2 * x", 0, "x"}}, "x > a {\n\t\tx++\n\t}\n\tx++\n\treturn 2*x", "x<a {\n\t\tx++\n\t}\n\tx++\n\treturn x"},
+		{"T.f", []edit{{"x++", 0, "x--"}}, "", "has 2 expressions"},
+		{"T.f", []edit{{"x++", 3, "x--"}}, "", "has 2 expressions"},
+		{"T.f", []edit{{"x + a", 0, "x"}}, "", "has 0 expressions"}, // it is 2*x + a
+		{"f", []edit{{"x++", 1, "x--"}}, "", "does not declare f"},
+	} {
+		file, mutated, err := mutation{id: "m", dir: ".", in: c.in, edit: c.edits}.apply(root)
+		if c.from == "" {
+			require.ErrorContains(t, err, c.to)
+			continue
+		}
+		require.NoError(t, err, c.in)
+		require.Equal(t, "p.go", file)
+		require.Equal(t, strings.Replace(source, c.from, c.to, 1), string(mutated))
+	}
 }
 
 func TestParse(t *testing.T) {
-	list, err := parse("g", []byte("# words\ntest: ./a -run B\nfile: a/a.go\n\nid: one\nold: x\nnew:\nwhy: w\n\nid: two\nfile: b/b.go\nold: x: y\nnew: z\nwhy: w\ntest: ./b\n"))
+	list, err := parse("g", []byte("# words\nin: a\ntest: ./a -run B\n\none (f): why: w\n\tx: y =>\n\nin: b\ntwo (T.f): w\n\tx #2 => z\n\ty => x => 1\n\ttest: ./b\n"))
 	require.NoError(t, err)
-	require.Equal(t, []Mutation{
-		{"g/one", "a/a.go", "x", "", "w", []string{"./a", "-run", "B"}},
-		{"g/two", "b/b.go", "x: y", "z", "w", []string{"./b"}},
+	require.Equal(t, []mutation{
+		{"g/one", "a", "f", []edit{{"x: y", 0, ""}}, "why: w", []string{"./a", "-run", "B"}},
+		{"g/two", "b", "T.f", []edit{{"x", 2, "z"}, {"y", 0, "x => 1"}}, "w", []string{"./b"}},
 	}, list)
-	for _, bad := range []string{"id: a\nold: x\nnew: y\nwhy: w", "old: x", "ID: a", "id: a\nfile: f\nold: x\nnew: x\nwhy: w\ntest: ./a"} {
+	for _, bad := range []string{"one (f): w\n\tx => y", "in: a\ntest: ./a\none (f): w", "in: a\ntest: ./a\n\tx => y",
+		"in: a\ntest: ./a\none (f): w\n\tx => x", "ID: a"} {
 		_, err := parse("g", []byte(bad))
 		require.Error(t, err, bad)
 	}

@@ -1,4 +1,4 @@
-package mutation
+package main
 
 import (
 	"context"
@@ -13,57 +13,57 @@ import (
 	"time"
 )
 
-// Outcome says how the tests took a mutation.
-type Outcome struct {
-	Caught  bool
-	By      string // the first test that failed, or "panic", "timeout"
-	Seconds float64
-	Output  string // of go test
+// outcome says how the tests took a mutation.
+type outcome struct {
+	caught  bool
+	by      string // the first test that failed, or "panic", "timeout"
+	seconds float64
+	output  string // of go test
 }
 
-// ErrDoesNotCompile is returned for a mutation that is no program.
-var ErrDoesNotCompile = errors.New("mutation: does not compile")
+// errDoesNotCompile is returned for a mutation that is no program.
+var errDoesNotCompile = errors.New("does not compile")
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// Run runs the tests of m with the mutation applied. It changes no file below root,
+// run runs the tests of m with the mutation applied. It changes no file below root,
 // and removes the failures that property tests write down there.
-func Run(ctx context.Context, root string, m Mutation) (Outcome, error) {
-	source, err := m.Source(root)
+func run(ctx context.Context, root string, m mutation) (outcome, error) {
+	file, source, err := m.apply(root)
 	if err != nil {
-		return Outcome{}, err
+		return outcome{}, err
 	}
 	dir, err := os.MkdirTemp("", "mutation")
 	if err != nil {
-		return Outcome{}, fmt.Errorf("mutation: %w", err)
+		return outcome{}, err
 	}
 	defer os.RemoveAll(dir)
-	overlay, err := writeOverlay(dir, root, m.File, source)
+	overlay, err := writeOverlay(dir, root, file, source)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("mutation: %w", err)
+		return outcome{}, err
 	}
 	defer removeFailures(root, m, failures(root, m))
 	start := time.Now()
-	args := append([]string{"test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast", "-timeout=5m"}, m.Test...)
+	args := append([]string{"test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast", "-timeout=5m"}, m.test...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
-	o := Outcome{Seconds: time.Since(start).Seconds(), Output: string(out)}
+	o := outcome{seconds: time.Since(start).Seconds(), output: string(out)}
 	if err == nil {
 		return o, nil
 	}
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || ctx.Err() != nil {
-		return o, fmt.Errorf("mutation: %s: %w", m.ID, errors.Join(err, ctx.Err()))
+		return o, fmt.Errorf("%s: %w", m.id, errors.Join(err, ctx.Err()))
 	}
-	o.Caught, o.By = true, "panic"
-	switch found := failedTest.FindStringSubmatch(o.Output); {
-	case strings.Contains(o.Output, "[build failed]"), strings.Contains(o.Output, "[setup failed]"):
-		return o, fmt.Errorf("%w: %s: %s", ErrDoesNotCompile, m.ID, o.Output)
+	o.caught, o.by = true, "panic"
+	switch found := failedTest.FindStringSubmatch(o.output); {
+	case strings.Contains(o.output, "[build failed]"), strings.Contains(o.output, "[setup failed]"):
+		return o, fmt.Errorf("%w: %s: %s", errDoesNotCompile, m.id, o.output)
 	case found != nil:
-		o.By = found[1]
-	case strings.Contains(o.Output, "test timed out"):
-		o.By = "timeout"
+		o.by = found[1]
+	case strings.Contains(o.output, "test timed out"):
+		o.by = "timeout"
 	}
 	return o, nil
 }
@@ -89,9 +89,9 @@ func writeOverlay(dir, root, file string, source []byte) (string, error) {
 
 // failures lists the failures of property tests (testdata/rapid) on disk for the
 // packages that m tests.
-func failures(root string, m Mutation) map[string]bool {
+func failures(root string, m mutation) map[string]bool {
 	found := map[string]bool{}
-	for _, p := range m.Test {
+	for _, p := range m.test {
 		if !strings.HasPrefix(p, "./") {
 			continue
 		}
@@ -107,7 +107,7 @@ func failures(root string, m Mutation) map[string]bool {
 }
 
 // removeFailures removes those that were not there before, and folders left empty.
-func removeFailures(root string, m Mutation, before map[string]bool) {
+func removeFailures(root string, m mutation, before map[string]bool) {
 	for f := range failures(root, m) {
 		if before[f] {
 			continue
