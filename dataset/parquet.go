@@ -54,7 +54,7 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 	}
 	file, err := parquet.Open(f, info.Size(), path)
 	if err != nil {
-		return nil, ofParquet(err)
+		return nil, err
 	}
 	columns := file.Columns()
 	names := make([]string, len(columns))
@@ -86,7 +86,7 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 		refused.Fix += "; or leave it out with --drop"
 	}
 	if err != nil {
-		return nil, ofParquet(err)
+		return nil, err
 	}
 	next := row{cells: make([]string, len(names))}
 	for {
@@ -95,7 +95,7 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 			return b.table()
 		}
 		if err != nil {
-			return nil, ofParquet(err)
+			return nil, err
 		}
 		next.line++
 		for i, at := range read {
@@ -120,14 +120,14 @@ func parquetNames(path string) ([]string, error) {
 	}
 	file, err := parquet.Open(f, info.Size(), path)
 	if err != nil {
-		return nil, ofParquet(err)
+		return nil, err
 	}
 	if n := len(file.Columns()); n != 1 {
 		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d columns", n), Why: "there is one label, or one unit, for each row", Fix: "save one column"}
 	}
 	rows, err := file.Rows([]int{0})
 	if err != nil {
-		return nil, ofParquet(err)
+		return nil, err
 	}
 	var names []string
 	repeated := newInterner()
@@ -137,20 +137,11 @@ func parquetNames(path string) ([]string, error) {
 			return names, nil
 		}
 		if err != nil {
-			return nil, ofParquet(err)
+			return nil, err
 		}
 		names = append(names, repeated.intern(strings.TrimSpace(cells[0])))
 		if 16*len(names)+repeated.size > maxTable {
 			return nil, &fault.Error{File: path, What: "is larger than fits in memory"}
 		}
 	}
-}
-
-// ofParquet makes an error about a file one of this package.
-func ofParquet(err error) error {
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	return (*fault.Error)(e)
 }

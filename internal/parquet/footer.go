@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -11,36 +12,16 @@ import (
 // Magic is how every Parquet file begins and ends.
 const Magic = "PAR1"
 
-const (
-	maxFooter  = 16 << 20
-	maxColumns = 1 << 16 // with those that lie in others, and what they lie in
-	// A real column of a row group takes more than 32 bytes of a footer, a claimed one takes 1.
-	maxParts = maxFooter / 32
-)
+const maxFooter = 16 << 20
 
-// File is an open Parquet file. It holds what the footer says and no rows.
+// File is an open Parquet file. It holds what the footer lists and no rows.
 type File struct {
 	r       io.ReaderAt
 	name    string
 	columns []Column
 	leaves  int // columns with those that lie in others
-	groups  []group
-	parts   int // row groups, and columns of all row groups
+	groups  []rowGroup[chunkData]
 	rows    int64
-}
-
-// group is a row group.
-type group struct {
-	rows   int64
-	chunks []chunk // one for each leaf
-}
-
-// chunk is the pages of one column in one row group.
-type chunk struct {
-	from, to int64 // in the file
-	values   int64
-	codec    int64
-	there    bool // the footer told of it, in this file and unencrypted
 }
 
 // damaged is an error about the file as a whole.
@@ -76,144 +57,64 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	if _, err := r.ReadAt(raw, end); err != nil && err != io.EOF {
 		return nil, f.damaged("cannot be read", err)
 	}
-	t := &thrift{buf: raw}
-	schema := f.readFooter(t)
-	if refused, ok := t.err.(*fault.Error); ok {
+	var footer fileMetaData[chunkData]
+	_, err := decode(raw, &footer)
+	var refused *fault.Error
+	if errors.As(err, &refused) {
+		refused.File = name
 		return nil, refused
 	}
-	if t.err != nil {
-		return nil, f.damaged("has a damaged footer", t.err)
+	if err != nil {
+		return nil, f.damaged("has a damaged footer", err)
 	}
-	if err := f.setColumns(schema); err != nil {
+	f.groups, f.rows = footer.Groups, footer.Rows
+	if err := f.setColumns(footer.Schema); err != nil {
 		return nil, err
 	}
 	return f, f.check(end)
 }
 
-// readFooter reads the structure FileMetaData.
-func (f *File) readFooter(t *thrift) (schema []element) {
-	t.fields(wireStruct, func(id int64, wire byte) {
-		switch id {
-		case 2:
-			t.list(wire, func(wire byte) {
-				if len(schema) > maxColumns {
-					t.fail(&fault.Error{File: f.name, What: fmt.Sprintf("has more than %d columns", maxColumns), Fix: "of numbers alone, save an NPY file"})
-					return
-				}
-				schema = append(schema, readElement(t, wire))
-			})
-		case 3:
-			f.rows = t.whole(wire)
-		case 4:
-			t.list(wire, func(wire byte) {
-				if f.count(t); t.err == nil {
-					f.groups = append(f.groups, f.readGroup(t, wire))
-				}
-			})
-		default:
-			t.skip(wire)
-		}
-	})
-	return schema
+// there reports whether the pages of a chunk are in this file and not encrypted.
+func (c *columnChunk[Data]) there() bool {
+	return c.Data != nil && c.ElsewhereIn == nil && c.Encrypted == nil
 }
 
-// count counts a row group, or a column of one, before there is room for it.
-func (f *File) count(t *thrift) {
-	if f.parts++; f.parts > maxParts {
-		t.fail(&fault.Error{File: f.name, What: fmt.Sprintf("has more than %d row groups and columns of row groups", maxParts), Fix: "write larger row groups"})
+// span returns where the pages of a chunk begin and end.
+func (c *chunkData) span() (from, to int64) {
+	from = c.Page
+	if c.Dictionary > 0 && c.Dictionary < from {
+		from = c.Dictionary
 	}
+	return from, from + c.Packed
 }
 
-// readGroup reads the structure RowGroup.
-func (f *File) readGroup(t *thrift, wire byte) (g group) {
-	g.rows = -1
-	t.fields(wire, func(id int64, wire byte) {
-		switch id {
-		case 1:
-			t.list(wire, func(wire byte) {
-				if f.count(t); t.err == nil {
-					g.chunks = append(g.chunks, readChunk(t, wire))
-				}
-			})
-		case 3:
-			g.rows = t.whole(wire)
-		default:
-			t.skip(wire)
-		}
-	})
-	if g.rows < 0 {
-		t.fail(errForeign)
-	}
-	return g
-}
-
-// readChunk reads the structure ColumnChunk.
-func readChunk(t *thrift, wire byte) (c chunk) {
-	elsewhere := false
-	t.fields(wire, func(id int64, wire byte) {
-		switch id {
-		case 1, 8: // in another file, encrypted
-			elsewhere = true
-			t.skip(wire)
-		case 3:
-			c = readChunkData(t, wire)
-		default:
-			t.skip(wire)
-		}
-	})
-	c.there = c.there && !elsewhere
-	return c
-}
-
-// readChunkData reads the structure ColumnMetaData.
-func readChunkData(t *thrift, wire byte) (c chunk) {
-	var data, dictionary, length int64 = -1, 0, -1
-	c.values, c.codec = -1, -1
-	t.fields(wire, func(id int64, wire byte) {
-		switch id {
-		case 4:
-			c.codec = t.whole(wire)
-		case 5:
-			c.values = t.whole(wire)
-		case 7:
-			length = t.whole(wire)
-		case 9:
-			data = t.whole(wire)
-		case 11:
-			dictionary = t.whole(wire)
-		default:
-			t.skip(wire)
-		}
-	})
-	if c.from = data; dictionary > 0 && dictionary < data {
-		c.from = dictionary
-	}
-	if c.values < 0 || c.codec < 0 || c.from < 0 || length < 0 || length > 1<<62 || c.from > 1<<62 {
-		t.fail(errForeign)
-	}
-	c.to, c.there = c.from+length, true
-	return c
-}
-
-// check compares what the footer says with itself and with the file, whose pages end at end.
+// check compares what the footer claims with itself and with the file, whose pages end at end.
 func (f *File) check(end int64) error {
 	total := int64(0)
 	for i, g := range f.groups {
 		switch {
-		case len(g.chunks) != f.leaves:
-			return f.inGroup(i, fmt.Sprintf("has %d columns, the file has %d", len(g.chunks), f.leaves))
-		case g.rows > 1<<40 || total > 1<<50:
-			return f.inGroup(i, fmt.Sprintf("claims %d rows", g.rows))
+		case g.Rows < 0:
+			return f.damaged("has a damaged footer", errForeign)
+		case len(g.Chunks) != f.leaves:
+			return f.inGroup(i, fmt.Sprintf("has %d columns, the file has %d", len(g.Chunks), f.leaves))
+		case g.Rows > 1<<40 || total > 1<<50:
+			return f.inGroup(i, fmt.Sprintf("claims %d rows", g.Rows))
 		}
-		total += g.rows
+		total += g.Rows
 		for _, col := range f.columns {
-			c := g.chunks[col.leaf]
-			switch {
-			case col.nested:
-			case c.there && (c.from < int64(len(Magic)) || c.to > end):
-				return f.inColumn(i, col, fmt.Sprintf("claims bytes %d to %d, and pages end at %d", c.from, c.to, end))
-			case c.there && c.values != g.rows:
-				return f.inColumn(i, col, fmt.Sprintf("has %d values in %d rows", c.values, g.rows))
+			c := g.Chunks[col.leaf]
+			if col.nested || !c.there() {
+				continue
+			}
+			d := c.Data
+			if d.Values < 0 || d.Codec < 0 || d.Page < 0 || d.Packed < 0 || d.Packed > 1<<62 || d.Page > 1<<62 {
+				return f.damaged("has a damaged footer", errForeign)
+			}
+			switch from, to := d.span(); {
+			case from < int64(len(Magic)) || to > end:
+				return f.inColumn(i, col, fmt.Sprintf("claims bytes %d to %d, and pages end at %d", from, to, end))
+			case d.Values != g.Rows:
+				return f.inColumn(i, col, fmt.Sprintf("has %d values in %d rows", d.Values, g.Rows))
 			}
 		}
 	}
@@ -232,9 +133,6 @@ func (f *File) inGroup(i int, what string) *fault.Error {
 func (f *File) inColumn(i int, c Column, what string) *fault.Error {
 	return f.inGroup(i, fmt.Sprintf("column %q %s", c.Name, what))
 }
-
-// Name returns the name of the file as messages have it.
-func (f *File) Name() string { return f.name }
 
 // Columns returns the columns in the order of the file.
 func (f *File) Columns() []Column { return f.columns }

@@ -14,7 +14,6 @@ const maxRow = 1 << 20
 // Rows goes through the rows of a file.
 type Rows struct {
 	f       *File
-	picked  []int // columns
 	cursors []cursor
 	unpack  unpacker
 	live    int64
@@ -35,7 +34,8 @@ func (f *File) Rows(columns []int) (*Rows, error) {
 			columns[i] = i
 		}
 	}
-	r := &Rows{f: f, picked: columns, cells: make([]string, len(columns)), ends: make([]int, len(columns)), cursors: make([]cursor, len(columns))}
+	n := len(columns)
+	r := &Rows{f: f, cells: make([]string, n), ends: make([]int, n), cursors: make([]cursor, n)}
 	for i, at := range columns {
 		c := f.columns[at]
 		if c.Refused != "" {
@@ -56,13 +56,13 @@ func (r *Rows) Next() ([]string, error) {
 		}
 		g := r.f.groups[r.group]
 		for i := range r.cursors {
-			k := g.chunks[r.cursors[i].c.leaf]
-			if !k.there {
+			k := g.Chunks[r.cursors[i].c.leaf]
+			if !k.there() {
 				return nil, r.f.inColumn(r.group, r.cursors[i].c, "is encrypted, or lies in another file")
 			}
-			r.cursors[i].start(k)
+			r.cursors[i].start(k.Data)
 		}
-		r.left = g.rows
+		r.left = g.Rows
 		r.group++
 	}
 	r.left--
@@ -85,14 +85,14 @@ func (r *Rows) Next() ([]string, error) {
 	return r.cells, nil
 }
 
-// complaint is what is wrong with a column, and reads on after its name.
+// complaint is what is wrong with a column, and follows its name.
 type complaint string
 
 func (c complaint) Error() string { return string(c) }
 
 func complain(format string, args ...any) error { return complaint(fmt.Sprintf(format, args...)) }
 
-// failed says where reading failed.
+// failed names the place where reading failed.
 func (r *Rows) failed(i int, err error) error {
 	var told complaint
 	if !errors.As(err, &told) {

@@ -2,18 +2,21 @@ package parquet
 
 import (
 	"fmt"
+	"strings"
+
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // Column is a column of a table.
 type Column struct {
 	Name string
-	// Refused says what the column holds, if that is not read: "timestamps". It is empty
+	// Refused is what the column holds, if that is not read: "timestamps". It is empty
 	// for what is read.
 	Refused string
 
 	kind     kind
-	physical int64
-	signed   bool
+	physical format.Type
+	unsigned bool
 	optional bool
 	nested   bool
 	leaf     int // its place among the columns of a row group
@@ -30,69 +33,13 @@ const (
 	kindDate
 )
 
-// Physical types.
-const (
-	physBool = iota
-	physInt32
-	physInt64
-	physInt96
-	physFloat
-	physDouble
-	physBytes
-	physFixed
-)
-
-// element is the structure SchemaElement: a column, or what lies above some.
-type element struct {
-	name       string
-	physical   int64 // -1: it has children
-	repetition int64
-	children   int64
-	converted  int64 // the older way to say what values mean; -1 if it is not used
-	logical    int64 // the field of the union LogicalType; 0 if it is not used
-	unsigned   bool  // of logical integers
-}
-
-func readElement(t *thrift, wire byte) element {
-	e := element{physical: -1, converted: -1}
-	t.fields(wire, func(id int64, wire byte) {
-		switch id {
-		case 1:
-			e.physical = t.whole(wire)
-		case 3:
-			e.repetition = t.whole(wire)
-		case 4:
-			e.name = string(t.bytes(wire))
-		case 5:
-			e.children = t.whole(wire)
-		case 6:
-			e.converted = t.whole(wire)
-		case 10:
-			t.fields(wire, func(id int64, wire byte) {
-				e.logical = id
-				if id != logicalInteger {
-					t.skip(wire)
-					return
-				}
-				t.fields(wire, func(id int64, wire byte) {
-					e.unsigned = e.unsigned || id == 2 && wire == wireFalse
-					t.skip(wire)
-				})
-			})
-		default:
-			t.skip(wire)
-		}
-	})
-	return e
-}
-
 // setColumns finds the columns of the schema, which lists a tree from its root.
 func (f *File) setColumns(schema []element) error {
-	if len(schema) == 0 || schema[0].children < 1 {
+	if len(schema) == 0 || schema[0].Children < 1 {
 		return f.damaged("has no columns", nil)
 	}
 	rest := schema[1:]
-	for range schema[0].children {
+	for range schema[0].Children {
 		if len(rest) == 0 {
 			return f.damaged("has a damaged footer", errShort)
 		}
@@ -100,14 +47,14 @@ func (f *File) setColumns(schema []element) error {
 		c.leaf = f.leaves
 		f.columns = append(f.columns, c)
 		// A column takes the elements below it, too.
-		for open := int64(1); open > 0; open-- {
-			if len(rest) == 0 || rest[0].children < 0 || rest[0].children > int64(len(rest)) {
+		for open := 1; open > 0; open-- {
+			if len(rest) == 0 || rest[0].Children < 0 || int(rest[0].Children) > len(rest) {
 				return f.damaged("has a damaged footer", errForeign)
 			}
-			if rest[0].children == 0 {
+			if rest[0].Children == 0 {
 				f.leaves++
 			}
-			open += rest[0].children
+			open += int(rest[0].Children)
 			rest = rest[1:]
 		}
 	}
@@ -117,111 +64,131 @@ func (f *File) setColumns(schema []element) error {
 	return nil
 }
 
-// Fields of the union LogicalType, and values of ConvertedType.
+// What values mean, by the words of a refusal where they are not read.
 const (
-	logicalString, logicalEnum, logicalDecimal, logicalDate, logicalTime, logicalTimestamp      = 1, 4, 5, 6, 7, 8
-	logicalInteger, logicalNull, logicalJSON, logicalBSON, logicalUUID, logicalHalf             = 10, 11, 12, 13, 14, 15
-	convertedUTF8, convertedEnum, convertedDecimal, convertedDate, convertedTimeMS              = 0, 4, 5, 6, 7
-	convertedTimeUS, convertedStampMS, convertedStampUS, convertedUint8, convertedUint64        = 8, 9, 10, 11, 14
-	convertedInt8, convertedInt64, convertedJSON, convertedBSON, convertedInterval, noConverted = 15, 18, 19, 20, 21, -1
+	meansNothing  = ""
+	meansText     = "text"
+	meansInteger  = "integers"
+	meansUnsigned = "unsigned integers"
+	meansDate     = "dates"
+	meansDecimal  = "decimals"
+	meansTime     = "times of day"
+	meansStamp    = "timestamps"
+	meansUUID     = "UUIDs as bytes"
+	meansHalf     = "floats of 16 bits"
+	meansInterval = "intervals"
+	meansOther    = "values of a type that is not read"
+	meansBytes    = "bytes of which the file does not say that they are text"
 )
 
-// columnOf says what the values of a column are.
-func columnOf(e element) Column {
-	c := Column{Name: e.name, physical: e.physical, optional: e.repetition == 1, signed: true}
-	if e.children > 0 || e.repetition == 2 {
-		c.nested, c.Refused = true, "lists or structures"
-		return c
-	}
-	if e.logical == 0 {
-		e.logical = logicalOf(e.converted)
-		e.unsigned = e.converted >= convertedUint8 && e.converted <= convertedUint64
-	}
-	whole := e.physical == physInt32 || e.physical == physInt64
+// convertedMeans is the older way to state what values mean, from UTF8 on.
+var convertedMeans = [...]string{
+	meansText, meansOther, meansOther, meansOther, meansText, meansDecimal, meansDate, meansTime, meansTime,
+	meansStamp, meansStamp, meansUnsigned, meansUnsigned, meansUnsigned, meansUnsigned,
+	meansInteger, meansInteger, meansInteger, meansInteger, meansText, meansOther, meansInterval,
+}
+
+func (e element) means() string {
+	l := e.Logical
 	switch {
-	case e.repetition < 0 || e.repetition > 2:
+	case l == nil && e.Converted == nil:
+		return meansNothing
+	case l == nil && (*e.Converted < 0 || int(*e.Converted) >= len(convertedMeans)):
+		return meansOther
+	case l == nil:
+		return convertedMeans[*e.Converted]
+	case l.String != nil || l.Enum != nil || l.JSON != nil:
+		return meansText
+	case l.Integer != nil && l.Integer.Signed != nil && !*l.Integer.Signed:
+		return meansUnsigned
+	case l.Integer != nil || l.Null != nil:
+		return meansInteger
+	case l.Date != nil:
+		return meansDate
+	case l.Decimal != nil:
+		return meansDecimal
+	case l.Time != nil:
+		return meansTime
+	case l.Stamp != nil:
+		return meansStamp
+	case l.UUID != nil:
+		return meansUUID
+	case l.Half != nil:
+		return meansHalf
+	}
+	return meansOther
+}
+
+// columnOf returns how the values of a column are read.
+func columnOf(e element) Column {
+	c := Column{Name: strings.Clone(e.Name), physical: -1}
+	if e.Physical != nil {
+		c.physical = format.Type(*e.Physical)
+	}
+	var repetition int32
+	if e.Repetition != nil {
+		repetition = *e.Repetition
+	}
+	c.optional = repetition == int32(format.Optional)
+	means := e.means()
+	c.unsigned = means == meansUnsigned
+	switch whole := c.physical == format.Int32 || c.physical == format.Int64; {
+	case e.Children > 0 || repetition == int32(format.Repeated):
+		c.nested, c.Refused = true, "lists or structures"
+	case repetition < 0 || repetition > 2:
 		c.Refused = "values of an unknown form"
-	case whole && (e.logical == 0 || e.logical == logicalInteger || e.logical == logicalNull):
-		c.kind, c.signed = kindInt, !e.unsigned
-	case e.physical == physInt32 && e.logical == logicalDate:
+	case whole && (means == meansNothing || means == meansInteger || means == meansUnsigned):
+		c.kind = kindInt
+	case c.physical == format.Int32 && means == meansDate:
 		c.kind = kindDate
-	case e.physical == physBool && e.logical == 0:
+	case c.physical == format.Boolean && means == meansNothing:
 		c.kind = kindBool
-	case (e.physical == physFloat || e.physical == physDouble) && e.logical == 0:
+	case (c.physical == format.Float || c.physical == format.Double) && means == meansNothing:
 		c.kind = kindFloat
-	case e.physical == physBytes && (e.logical == logicalString || e.logical == logicalEnum || e.logical == logicalJSON):
+	case c.physical == format.ByteArray && means == meansText:
 		c.kind = kindText
 	default:
-		c.Refused = refusal(e)
+		c.Refused = refusal(c.physical, means)
 	}
 	return c
 }
 
-// logicalOf translates the older way to say what values mean.
-func logicalOf(converted int64) int64 {
-	switch {
-	case converted == noConverted:
-		return 0
-	case converted == convertedUTF8:
-		return logicalString
-	case converted == convertedEnum:
-		return logicalEnum
-	case converted == convertedDecimal:
-		return logicalDecimal
-	case converted == convertedDate:
-		return logicalDate
-	case converted == convertedTimeMS || converted == convertedTimeUS:
-		return logicalTime
-	case converted == convertedStampMS || converted == convertedStampUS:
-		return logicalTimestamp
-	case converted >= convertedUint8 && converted <= convertedInt64:
-		return logicalInteger
-	case converted == convertedJSON:
-		return logicalJSON
-	case converted == convertedBSON:
-		return logicalBSON
-	}
-	return -1
-}
-
 // refusal names what is not read.
-func refusal(e element) string {
-	switch {
-	case e.logical == logicalDecimal:
-		return "decimals"
-	case e.logical == logicalTimestamp || e.physical == physInt96:
-		return "timestamps"
-	case e.logical == logicalTime:
-		return "times of day"
-	case e.logical == logicalUUID:
-		return "UUIDs as bytes"
-	case e.logical == logicalHalf:
-		return "floats of 16 bits"
-	case e.logical == 0 && (e.physical == physBytes || e.physical == physFixed):
-		return "bytes of which the file does not say that they are text"
-	case e.converted == convertedInterval:
-		return "intervals"
+func refusal(physical format.Type, means string) string {
+	switch means {
+	case meansDecimal, meansStamp, meansTime, meansUUID, meansHalf, meansInterval:
+		return means
+	case meansNothing:
+		if physical == format.ByteArray || physical == format.FixedLenByteArray {
+			return meansBytes
+		}
 	}
-	return "values of a type that is not read"
+	if physical == format.Int96 {
+		return meansStamp
+	}
+	return meansOther
 }
 
 // Truth reports whether the values are truth values.
 func (c Column) Truth() bool { return c.kind == kindBool && c.Refused == "" }
 
-// Convert says how a refused column is made one that is read, in words of pandas. It is
+// Convert returns the line of pandas that makes a refused column one that is read. It is
 // empty where the column is read.
 func (c Column) Convert() string {
+	call := ""
 	switch c.Refused {
 	case "":
 		return ""
-	case "timestamps", "times of day", "UUIDs as bytes":
-		return fmt.Sprintf("in Python: df[%q] = df[%q].astype(str)", c.Name, c.Name)
-	case "decimals", "floats of 16 bits":
-		return fmt.Sprintf("in Python: df[%q] = df[%q].astype('float64')", c.Name, c.Name)
-	case "bytes of which the file does not say that they are text":
-		return fmt.Sprintf("in Python: df[%q] = df[%q].str.decode('utf-8')", c.Name, c.Name)
-	case "intervals":
-		return fmt.Sprintf("in Python: df[%q] = df[%q].dt.total_seconds()", c.Name, c.Name)
+	case meansStamp, meansTime, meansUUID:
+		call = "astype(str)"
+	case meansDecimal, meansHalf:
+		call = "astype('float64')"
+	case meansBytes:
+		call = "str.decode('utf-8')"
+	case meansInterval:
+		call = "dt.total_seconds()"
+	default:
+		return "make columns of its parts, or leave it out"
 	}
-	return "make columns of its parts, or leave it out"
+	return fmt.Sprintf("in Python: df[%q] = df[%[1]q].%s", c.Name, call)
 }

@@ -1,205 +1,233 @@
 package parquet
 
 import (
-	"encoding/binary"
 	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+
+	"github.com/pate-go/pate/fault"
 )
 
-// Types of Thrift's compact protocol.
 const (
-	wireTrue = 1 + iota
-	wireFalse
-	wireByte
-	wireInt16
-	wireInt32
-	wireInt64
-	wireDouble
-	wireBytes
-	wireList
-	wireSet
-	wireMap
-	wireStruct
+	maxColumns = 1 << 16 // with those that lie in others, and what they lie in
+	// A real column of a row group takes more than 32 bytes of a footer, a claimed one takes 1.
+	maxParts = maxFooter / 32
+	maxDepth = 24 // of structures in each other
 )
-
-// maxDepth bounds how deep structures lie in each other.
-const maxDepth = 24
 
 var (
 	errShort   = errors.New("it ends in the middle")
 	errForeign = errors.New("it is not what the format has there")
 )
 
-// thrift reads structures of Thrift's compact protocol. The first error stays, and
-// everything after it is zero.
-type thrift struct {
-	buf   []byte
+// reader checks what the library is about to read: no list has more elements than there
+// are bytes left, no footer lists more columns or row groups than their bounds, and structures
+// are nested in each other, and in lists, to a bounded depth.
+type reader struct {
+	wire
+	size  int
+	open  []frame
+	parts int // row groups, and columns of all row groups
 	err   error
-	depth int
 }
 
-func (t *thrift) fail(err error) {
-	if t.err == nil {
-		t.err = err
-	}
-	t.buf = nil
+// wire is the reader of the library.
+type wire = thrift.Reader
+
+// frame is a structure that is being read.
+type frame struct {
+	field int16 // that was begun last
+	more  int32 // structures to come, with this one: those of a list
 }
 
-func (t *thrift) byte() byte {
-	if len(t.buf) == 0 {
-		t.fail(errShort)
-		return 0
-	}
-	b := t.buf[0]
-	t.buf = t.buf[1:]
-	return b
-}
-
-func (t *thrift) uvarint() uint64 {
-	v, n := binary.Uvarint(t.buf)
+// decode reads the structure at the start of raw into v, which may keep raw, and returns its length.
+func decode(raw []byte, v any) (used int, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errForeign
+		}
+	}()
+	r := &reader{wire: new(thrift.CompactProtocol).NewReaderFromBytes(raw), size: len(raw), open: []frame{{more: 1}}}
+	err = thrift.NewDecoder(r).Decode(v)
 	switch {
-	case n == 0:
-		t.fail(errShort)
-		return 0
-	case n < 0:
-		t.fail(errForeign)
-		return 0
+	case r.err != nil:
+		err = r.err
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		err = errShort
+	case err != nil:
+		err = errForeign
 	}
-	t.buf = t.buf[n:]
-	return v
+	return r.BytesRead(), err
 }
 
-// whole reads an integer of a wire type.
-func (t *thrift) whole(wire byte) int64 {
-	switch wire {
-	case wireByte:
-		return int64(int8(t.byte()))
-	case wireInt16, wireInt32, wireInt64:
-		return unzigzag(t.uvarint())
-	}
-	t.fail(errForeign)
-	return 0
+func (r *reader) fail(err error) error {
+	r.err = err
+	return err
 }
 
-func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
-
-func (t *thrift) bytes(wire byte) []byte {
-	if wire != wireBytes {
-		t.fail(errForeign)
-		return nil
+// begin begins as many structures, one after the other.
+func (r *reader) begin(n int32) error {
+	if len(r.open) == maxDepth {
+		return r.fail(errForeign)
 	}
-	n := t.uvarint()
-	if n > uint64(len(t.buf)) {
-		t.fail(errShort)
-		return nil
-	}
-	b := t.buf[:n]
-	t.buf = t.buf[n:]
-	return b
+	r.open = append(r.open, frame{more: n})
+	return nil
 }
 
-// fields visits the fields of a structure. Visit reads the value, or else skips it.
-func (t *thrift) fields(wire byte, visit func(id int64, wire byte)) {
-	if wire != wireStruct {
-		t.fail(errForeign)
-		return
+func (r *reader) ReadField() (thrift.Field, error) {
+	f, err := r.wire.ReadField()
+	if err != nil {
+		return f, err
 	}
-	if t.depth++; t.depth > maxDepth {
-		t.fail(errForeign)
-		return
-	}
-	defer func() { t.depth-- }()
-	var id int64
-	for t.err == nil {
-		head := t.byte()
-		if head == 0 {
-			return
+	top := &r.open[len(r.open)-1]
+	switch {
+	case f.Type == thrift.STOP:
+		top.field = 0
+		if top.more--; top.more == 0 {
+			r.open = r.open[:len(r.open)-1]
 		}
-		if delta := int64(head >> 4); delta != 0 {
-			id += delta
-		} else {
-			id = unzigzag(t.uvarint())
-		}
-		visit(id, head&15)
-	}
-}
-
-// list visits the elements of a list. Each takes at least one byte, so that a list is never
-// longer than what is left.
-func (t *thrift) list(wire byte, visit func(wire byte)) {
-	if wire != wireList && wire != wireSet {
-		t.fail(errForeign)
-		return
-	}
-	if t.depth++; t.depth > maxDepth {
-		t.fail(errForeign)
-		return
-	}
-	defer func() { t.depth-- }()
-	head := t.byte()
-	n := uint64(head >> 4)
-	if n == 15 {
-		n = t.uvarint()
-	}
-	if n > uint64(len(t.buf)) {
-		t.fail(errShort)
-		return
-	}
-	for ; n > 0 && t.err == nil; n-- {
-		visit(head & 15)
-	}
-}
-
-// skip passes over a value of a field.
-func (t *thrift) skip(wire byte) {
-	switch wire {
-	case wireTrue, wireFalse: // the value is the type
-	case wireByte, wireInt16, wireInt32, wireInt64:
-		t.whole(wire)
-	case wireDouble:
-		if len(t.buf) < 8 {
-			t.fail(errShort)
-			return
-		}
-		t.buf = t.buf[8:]
-	case wireBytes:
-		t.bytes(wire)
-	case wireList, wireSet:
-		t.list(wire, t.skipElement)
-	case wireMap:
-		t.skipMap()
-	case wireStruct:
-		t.fields(wire, func(_ int64, wire byte) { t.skip(wire) })
+		return f, nil
+	case f.Delta:
+		top.field += f.ID
 	default:
-		t.fail(errForeign)
+		top.field = f.ID
 	}
+	if f.Type == thrift.STRUCT {
+		err = r.begin(1)
+	}
+	return f, err
 }
 
-// skipElement passes over an element of a list, where truth values take a byte.
-func (t *thrift) skipElement(wire byte) {
-	if wire == wireTrue || wire == wireFalse {
-		t.byte()
-		return
+func (r *reader) ReadList() (thrift.List, error) {
+	l, err := r.wire.ReadList()
+	if err != nil {
+		return l, err
 	}
-	t.skip(wire)
+	in := r.open[0].field // of the footer: the schema is 2, row groups are 4
+	switch {
+	case int(l.Size) > r.size-r.BytesRead():
+		return l, r.fail(errShort)
+	case len(r.open) == 1 && in == 2 && l.Size > maxColumns+1:
+		return l, r.fail(&fault.Error{What: fmt.Sprintf("has more than %d columns", maxColumns),
+			Fix: "of numbers alone, save an NPY file"})
+	case len(r.open) == 1 && in == 4, len(r.open) == 2 && in == 4 && r.open[1].field == 1:
+		if r.parts += int(l.Size); r.parts > maxParts {
+			return l, r.fail(&fault.Error{What: fmt.Sprintf("has more than %d row groups and columns of row groups", maxParts),
+				Fix: "write larger row groups"})
+		}
+	}
+	switch l.Type {
+	case thrift.STRUCT:
+		if l.Size > 0 {
+			err = r.begin(l.Size)
+		}
+	case thrift.LIST, thrift.SET, thrift.MAP:
+		err = r.fail(errForeign)
+	}
+	return l, err
 }
 
-func (t *thrift) skipMap() {
-	if t.depth++; t.depth > maxDepth {
-		t.fail(errForeign)
-		return
-	}
-	defer func() { t.depth-- }()
-	n := t.uvarint()
-	if n == 0 {
-		return
-	}
-	types := t.byte()
-	if n > uint64(len(t.buf)) {
-		t.fail(errShort)
-		return
-	}
-	for ; n > 0 && t.err == nil; n-- {
-		t.skipElement(types >> 4)
-		t.skipElement(types & 15)
-	}
+func (r *reader) ReadSet() (thrift.Set, error) {
+	l, err := r.ReadList()
+	return thrift.Set(l), err
 }
+
+// ReadMap fails: the format has no maps.
+func (r *reader) ReadMap() (thrift.Map, error) { return thrift.Map{}, r.fail(errForeign) }
+
+// Discard passes over bytes.
+func (r *reader) Discard(n int) (int, error) {
+	return r.wire.(interface{ Discard(int) (int, error) }).Discard(n)
+}
+
+// Structures of the format, with the fields that are read or written.
+type (
+	fileMetaData[Data any] struct {
+		Version   int32            `thrift:"1"`
+		Schema    []element        `thrift:"2"`
+		Rows      int64            `thrift:"3,writezero"`
+		Groups    []rowGroup[Data] `thrift:"4,required"`
+		CreatedBy string           `thrift:"6"`
+	}
+
+	// element is a column, or what lies above some.
+	element struct {
+		Physical   *int32   `thrift:"1"` // nil: it has children
+		Repetition *int32   `thrift:"3"`
+		Name       string   `thrift:"4"`
+		Children   int32    `thrift:"5"`
+		Converted  *int32   `thrift:"6"` // the older way to state what values mean
+		Logical    *logical `thrift:"10"`
+	}
+	empty   struct{}
+	logical struct { // at most one is there
+		String  *empty `thrift:"1"`
+		Enum    *empty `thrift:"4"`
+		Decimal *empty `thrift:"5"`
+		Date    *empty `thrift:"6"`
+		Time    *empty `thrift:"7"`
+		Stamp   *empty `thrift:"8"`
+		Integer *struct {
+			Signed *bool `thrift:"2"`
+		} `thrift:"10"`
+		Null *empty `thrift:"11"`
+		JSON *empty `thrift:"12"`
+		UUID *empty `thrift:"14"`
+		Half *empty `thrift:"15"`
+	}
+
+	rowGroup[Data any] struct {
+		Chunks []columnChunk[Data] `thrift:"1"`
+		Bytes  int64               `thrift:"2"`
+		Rows   int64               `thrift:"3,required"`
+	}
+	columnChunk[Data any] struct {
+		ElsewhereIn *string `thrift:"1"`
+		Offset      int64   `thrift:"2"`
+		Data        *Data   `thrift:"3"`
+		Encrypted   *empty  `thrift:"8"`
+	}
+	chunkData struct {
+		Codec      int32 `thrift:"4,required"`
+		Values     int64 `thrift:"5,required"`
+		Packed     int64 `thrift:"7,required"`
+		Page       int64 `thrift:"9,required"`
+		Dictionary int64 `thrift:"11"`
+	}
+	// writtenData is a chunkData with what else a file must have.
+	writtenData struct {
+		Physical  int32    `thrift:"1"`
+		Encodings []int32  `thrift:"2"`
+		Path      []string `thrift:"3"`
+		Codec     int32    `thrift:"4,required"`
+		Values    int64    `thrift:"5"`
+		Unpacked  int64    `thrift:"6"`
+		Packed    int64    `thrift:"7"`
+		Page      int64    `thrift:"9"`
+	}
+
+	pageHead struct {
+		Type       int32   `thrift:"1,required"`
+		Full       int32   `thrift:"2,required"`
+		Packed     int32   `thrift:"3,required"`
+		CRC        *int32  `thrift:"4"`
+		Data       *pageV1 `thrift:"5"`
+		Dictionary *pageV1 `thrift:"7"`
+		DataV2     *pageV2 `thrift:"8"`
+	}
+	pageV1 struct {
+		Values      int32 `thrift:"1,required"`
+		Encoding    int32 `thrift:"2,required"`
+		Definitions int32 `thrift:"3"`
+		Repetitions int32 `thrift:"4"`
+	}
+	pageV2 struct {
+		Values     int32 `thrift:"1,required"`
+		Encoding   int32 `thrift:"4,required"`
+		LevelBytes int32 `thrift:"5"`
+		Repeats    int32 `thrift:"6"`
+		Compressed *bool `thrift:"7"`
+	}
+)

@@ -9,19 +9,11 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
-)
-
-// Codecs.
-const (
-	codecPlain  = 0
-	codecSnappy = 1
-	codecGzip   = 2
-	codecZstd   = 6
-	codecLZ4    = 7
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // otherCodecs are named in refusals.
-var otherCodecs = [...]string{3: "LZO", 4: "Brotli", 5: "the old LZ4"}
+var otherCodecs = map[format.CompressionCodec]string{format.LZO: "LZO", format.Brotli: "Brotli", format.Lz4: "the old LZ4"}
 
 // unpacker unpacks pages. It keeps its room.
 type unpacker struct {
@@ -32,10 +24,10 @@ type unpacker struct {
 
 // unpack returns the want bytes behind a page, using the room of dst. It allocates as bytes
 // come out, or where their number is plausible for the bytes that are there.
-func (u *unpacker) unpack(dst, src []byte, codec int64, want int) ([]byte, error) {
+func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want int) ([]byte, error) {
 	var err error
 	switch codec {
-	case codecSnappy:
+	case format.Snappy:
 		n, err := snappy.DecodedLen(src)
 		// Three bytes stand for 64 at most.
 		if err != nil || n != want || want > 24*len(src)+64 {
@@ -45,9 +37,9 @@ func (u *unpacker) unpack(dst, src []byte, codec int64, want int) ([]byte, error
 			dst = make([]byte, n)
 		}
 		return snappy.Decode(dst[:n], src)
-	case codecLZ4:
-		dst, err = UnpackLZ4(dst[:0], src, want)
-	case codecGzip:
+	case format.Lz4Raw:
+		dst, err = unpackLZ4(dst[:0], src, want)
+	case format.Gzip:
 		if u.gzip == nil {
 			u.gzip = new(gzip.Reader)
 		}
@@ -55,7 +47,7 @@ func (u *unpacker) unpack(dst, src []byte, codec int64, want int) ([]byte, error
 			return nil, err
 		}
 		dst, err = fill(dst, u.gzip, want)
-	case codecZstd:
+	case format.Zstd:
 		if u.zstd == nil {
 			// One goroutine: none is left behind when reading ends early.
 			if u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxPage)); err != nil {
@@ -67,9 +59,9 @@ func (u *unpacker) unpack(dst, src []byte, codec int64, want int) ([]byte, error
 		}
 		dst, err = fill(dst, u.zstd, want)
 	default:
-		name := fmt.Sprintf("codec %d", codec)
-		if codec > 0 && int(codec) < len(otherCodecs) {
-			name = otherCodecs[codec]
+		name, known := otherCodecs[codec]
+		if !known {
+			name = fmt.Sprintf("codec %d", codec)
 		}
 		return nil, complain("is compressed by %s; Snappy, gzip, Zstandard and LZ4_RAW are read: in Python, df.to_parquet(FILE, compression='zstd')", name)
 	}
@@ -86,8 +78,8 @@ func fill(dst []byte, r io.Reader, want int) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// UnpackLZ4 unpacks a block of LZ4: literals, and copies of what was unpacked before.
-func UnpackLZ4(dst, src []byte, want int) ([]byte, error) {
+// unpackLZ4 unpacks a block of LZ4: literals, and copies of what was unpacked before.
+func unpackLZ4(dst, src []byte, want int) ([]byte, error) {
 	length := func(n int) (int, error) { // continues a length of 15
 		for n >= 15 {
 			if len(src) == 0 {

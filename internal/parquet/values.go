@@ -2,86 +2,143 @@ package parquet
 
 import (
 	"encoding/binary"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/parquet-go/parquet-go/format"
 )
 
-// Encodings.
-const (
-	encPlain           = 0
-	encPlainDictionary = 2
-	encRLE             = 3
-	encDelta           = 5
-	encDeltaLength     = 6
-	encDeltaText       = 7
-	encDictionary      = 8
-	encSplit           = 9
-)
-
-// values are the values of a page that are not missing, one after the other.
-type values interface {
-	// next appends the text of the next value.
-	next(dst []byte) ([]byte, error)
-}
-
-// newValues reads values from the bytes of a page.
-func (c Column) newValues(encoding int64, buf []byte, dict *dictionary) (values, error) {
-	width := c.width()
-	switch {
-	case encoding == encDictionary || encoding == encPlainDictionary:
-		if dict == nil {
-			return nil, complain("needs a dictionary and has none")
-		}
-		if len(buf) == 0 {
-			return &picked{dict: dict}, nil // all are missing
-		}
-		h, err := newHybrid(buf[1:], uint(buf[0]))
-		return &picked{dict, h}, err
-	case encoding == encPlain && c.kind == kindBool:
-		return &plainBools{buf: buf}, nil
-	case encoding == encRLE && c.kind == kindBool:
-		if len(buf) < 4 {
-			return &runBools{}, nil
-		}
-		h, err := newHybrid(buf[4:], 1)
-		return &runBools{h}, err
-	case encoding == encPlain && c.kind == kindText:
-		return &plainTexts{buf}, nil
-	case encoding == encPlain && width > 0:
-		return &plainFixed{c, width, buf}, nil
-	case encoding == encSplit && width > 0:
-		return &split{c: c, width: width, buf: buf}, nil
-	case encoding == encDelta && (c.physical == physInt32 || c.physical == physInt64):
-		d, err := deltaOf(buf)
-		return &deltaInts{c, d}, err
-	case encoding == encDeltaLength && c.kind == kindText:
-		lengths, text, err := lengthsAnd(buf)
-		return &lengthTexts{lengths, text}, err
-	case encoding == encDeltaText && c.kind == kindText:
-		prefixes, buf, err := lengthsAnd(buf)
-		if err != nil {
-			return nil, err
-		}
-		suffixes, text, err := lengthsAnd(buf)
-		return &prefixTexts{prefixes: prefixes, suffixes: lengthTexts{suffixes, text}}, err
+// values returns a function that appends the text of one value after the other, of those in
+// a page that are not missing.
+func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
+	col, width := c.c, c.c.width()
+	whole := col.physical == format.Int32 || col.physical == format.Int64
+	switch e := format.Encoding(encoding); {
+	case e == format.RLEDictionary || e == format.PlainDictionary:
+		return picked(c.dict, buf)
+	case e == format.Plain && col.kind == kindBool:
+		bit := uint64(0)
+		return func(dst []byte) ([]byte, error) {
+			if bit/8 >= uint64(len(buf)) {
+				return dst, errShort
+			}
+			bit++
+			return appendBool(dst, readBits(buf, bit-1, 1) == 1), nil
+		}, nil
+	case e == format.RLE && col.kind == kindBool:
+		r := runs{buf: buf[min(4, len(buf)):], width: 1} // behind their length
+		return func(dst []byte) ([]byte, error) {
+			v, err := r.next()
+			if err != nil {
+				return dst, err
+			}
+			return appendBool(dst, v == 1), nil
+		}, nil
+	case e == format.Plain && col.kind == kindText:
+		return func(dst []byte) ([]byte, error) {
+			text, rest, err := cutText(buf)
+			buf = rest
+			return append(dst, text...), err
+		}, nil
+	case e == format.Plain && width > 0:
+		return func(dst []byte) ([]byte, error) {
+			if len(buf) < width {
+				return dst, errShort
+			}
+			dst = col.appendFixed(dst, buf)
+			buf = buf[width:]
+			return dst, nil
+		}, nil
+	case e == format.ByteStreamSplit && width > 0: // all first bytes, all second ones, ..
+		at, n := 0, len(buf)/width
+		return func(dst []byte) ([]byte, error) {
+			if at == n {
+				return dst, errShort
+			}
+			var raw [8]byte
+			for i := range width {
+				raw[i] = buf[i*n+at]
+			}
+			at++
+			return col.appendFixed(dst, raw[:]), nil
+		}, nil
+	case e == format.DeltaBinaryPacked && whole:
+		d, err := newDeltas(buf)
+		return func(dst []byte) ([]byte, error) {
+			v, err := d.next()
+			if err != nil {
+				return dst, err
+			}
+			if col.physical == format.Int32 {
+				v = int64(int32(v))
+			}
+			return col.appendWhole(dst, v), nil
+		}, err
+	case e == format.DeltaLengthByteArray && col.kind == kindText:
+		text, err := textsByLength(buf)
+		return func(dst []byte) ([]byte, error) {
+			next, err := text()
+			return append(dst, next...), err
+		}, err
+	case e == format.DeltaByteArray && col.kind == kindText:
+		return textsByPrefix(buf)
 	}
 	return nil, complain("has encoding %d, which is not read", encoding)
 }
 
-// deltaOf reads differences. Some programs write nothing where all values are missing.
-func deltaOf(buf []byte) (delta, error) {
-	if len(buf) == 0 {
-		return delta{}, nil
+// cutText takes a text in the plain encoding from buf.
+func cutText(buf []byte) (text, rest []byte, err error) {
+	if len(buf) < 4 || uint64(binary.LittleEndian.Uint32(buf)) > uint64(len(buf)-4) {
+		return nil, nil, errShort
 	}
-	return newDelta(buf)
+	n := 4 + int(binary.LittleEndian.Uint32(buf))
+	return buf[4:n], buf[n:], nil
 }
 
-// lengthsAnd reads lengths and returns what follows them.
-func lengthsAnd(buf []byte) (delta, []byte, error) {
-	d, err := deltaOf(buf)
+// textsByLength returns a function that takes one text after the other: all lengths come first.
+func textsByLength(buf []byte) (func() ([]byte, error), error) {
+	lengths, text, err := deltasAnd(buf)
+	return func() ([]byte, error) {
+		n, err := lengths.next()
+		if err == nil && (n < 0 || n > int64(len(text))) {
+			err = errShort
+		}
+		if err != nil {
+			return nil, err
+		}
+		next := text[:n]
+		text = text[n:]
+		return next, nil
+	}, err
+}
+
+// textsByPrefix reads texts that begin as the one before them does.
+func textsByPrefix(buf []byte) (func(dst []byte) ([]byte, error), error) {
+	prefixes, buf, err := deltasAnd(buf)
 	if err != nil {
-		return d, nil, err
+		return nil, err
 	}
-	rest, err := d.rest()
-	return d, rest, err
+	suffix, err := textsByLength(buf)
+	var last []byte
+	return func(dst []byte) ([]byte, error) {
+		n, err := prefixes.next()
+		if err == nil && (n < 0 || n > int64(len(last))) {
+			err = errForeign
+		}
+		if err != nil {
+			return dst, err
+		}
+		rest, err := suffix()
+		if err != nil {
+			return dst, err
+		}
+		if n+int64(len(rest)) > maxRow {
+			return dst, complain("ends a row of more than %d bytes", maxRow)
+		}
+		last = append(last[:n], rest...)
+		return append(dst, last...), nil
+	}, err
 }
 
 // dictionary is the values of a column that pages name by number.
@@ -90,197 +147,129 @@ type dictionary struct {
 	buf   []byte
 	n     int
 	width int
-	texts []uint32 // of texts: where each ends; the four bytes of a length are before each
+	ends  []uint32 // of texts, each behind the four bytes of its length
 }
 
-func newDictionary(c Column, n int64, buf []byte) (*dictionary, error) {
-	d := &dictionary{c: c, buf: buf, width: c.width()}
+func newDictionary(c Column, n int, buf []byte) (*dictionary, error) {
+	d := &dictionary{c: c, buf: buf, n: n, width: c.width()}
 	switch {
 	case c.kind == kindBool || n < 0:
 		return nil, errForeign
 	case d.width > 0:
-		if n > int64(len(buf)/d.width) {
+		if n > len(buf)/d.width {
 			return nil, complain("claims %d values in %d bytes", n, len(buf))
 		}
-	default:
-		if n > int64(len(buf)/4) {
-			return nil, complain("claims %d texts in %d bytes", n, len(buf))
-		}
-		d.texts = make([]uint32, n)
-		at := 0
-		for i := range d.texts {
-			_, rest, err := cutText(buf[at:])
-			if err != nil {
-				return nil, err
-			}
-			at = len(buf) - len(rest)
-			d.texts[i] = uint32(at)
-		}
+		return d, nil
+	case n > len(buf)/4:
+		return nil, complain("claims %d texts in %d bytes", n, len(buf))
 	}
-	d.n = int(n)
+	d.ends = make([]uint32, n)
+	rest := buf
+	for i := range d.ends {
+		var err error
+		if _, rest, err = cutText(rest); err != nil {
+			return nil, err
+		}
+		d.ends[i] = uint32(len(buf) - len(rest))
+	}
 	return d, nil
 }
 
-func (d *dictionary) append(dst []byte, i uint32) ([]byte, error) {
-	if int64(i) >= int64(d.n) {
+func (d *dictionary) append(dst []byte, i int) ([]byte, error) {
+	if i >= d.n {
 		return dst, complain("names value %d of a dictionary of %d", i, d.n)
 	}
 	if d.width > 0 {
-		return d.c.appendFixed(dst, d.buf[int(i)*d.width:]), nil
+		return d.c.appendFixed(dst, d.buf[i*d.width:]), nil
 	}
 	from := uint32(4)
 	if i > 0 {
-		from += d.texts[i-1]
+		from += d.ends[i-1]
 	}
-	return append(dst, d.buf[from:d.texts[i]]...), nil
+	return append(dst, d.buf[from:d.ends[i]]...), nil
 }
 
-// cutText takes a text in the plain encoding from buf.
-func cutText(buf []byte) (text, rest []byte, err error) {
-	if len(buf) < 4 {
-		return nil, nil, errShort
+// picked returns a function that appends values of a dictionary, whose numbers are in buf.
+func picked(d *dictionary, buf []byte) (func(dst []byte) ([]byte, error), error) {
+	if d == nil {
+		return nil, complain("needs a dictionary and has none")
 	}
-	n := uint64(binary.LittleEndian.Uint32(buf))
-	if n > uint64(len(buf)-4) {
-		return nil, nil, errShort
+	var r runs
+	if len(buf) > 0 { // else all values are missing
+		if buf[0] > 32 {
+			return nil, complain("packs values in %d bits", buf[0])
+		}
+		r = runs{buf: buf[1:], width: uint(buf[0])}
 	}
-	return buf[4 : 4+n], buf[4+n:], nil
+	return func(dst []byte) ([]byte, error) {
+		i, err := r.next()
+		if err != nil {
+			return dst, err
+		}
+		return d.append(dst, int(i))
+	}, nil
 }
 
-type picked struct {
-	dict *dictionary
-	at   hybrid
-}
-
-func (p *picked) next(dst []byte) ([]byte, error) {
-	i, err := p.at.next()
-	if err != nil {
-		return dst, err
+// width returns the bytes of a value in the plain encoding, 0 if they differ.
+func (c Column) width() int {
+	switch c.physical {
+	case format.Int32, format.Float:
+		return 4
+	case format.Int64, format.Double:
+		return 8
 	}
-	return p.dict.append(dst, i)
+	return 0
 }
 
-type plainTexts struct{ buf []byte }
-
-func (p *plainTexts) next(dst []byte) ([]byte, error) {
-	text, rest, err := cutText(p.buf)
-	p.buf = rest
-	return append(dst, text...), err
-}
-
-type plainFixed struct {
-	c     Column
-	width int
-	buf   []byte
-}
-
-func (p *plainFixed) next(dst []byte) ([]byte, error) {
-	if len(p.buf) < p.width {
-		return dst, errShort
+// appendFixed writes a value of fixed width as a text.
+func (c Column) appendFixed(dst, raw []byte) []byte {
+	le := binary.LittleEndian
+	switch c.physical {
+	case format.Float:
+		return appendFloat(dst, float64(math.Float32frombits(le.Uint32(raw))), 32)
+	case format.Double:
+		return appendFloat(dst, math.Float64frombits(le.Uint64(raw)), 64)
+	case format.Int32:
+		return c.appendWhole(dst, int64(int32(le.Uint32(raw))))
 	}
-	dst = p.c.appendFixed(dst, p.buf)
-	p.buf = p.buf[p.width:]
-	return dst, nil
+	return c.appendWhole(dst, int64(le.Uint64(raw)))
 }
 
-type plainBools struct {
-	buf []byte
-	bit uint64
-}
-
-func (p *plainBools) next(dst []byte) ([]byte, error) {
-	if p.bit/8 >= uint64(len(p.buf)) {
-		return dst, errShort
-	}
-	v := p.buf[p.bit/8]>>(p.bit%8)&1 == 1
-	p.bit++
-	return AppendBool(dst, v), nil
-}
-
-type runBools struct{ at hybrid }
-
-func (r *runBools) next(dst []byte) ([]byte, error) {
-	v, err := r.at.next()
-	if err != nil {
-		return dst, err
-	}
-	return AppendBool(dst, v == 1), nil
-}
-
-// split reads values whose first bytes stand together, then their second ones, and so on.
-type split struct {
-	c     Column
-	width int
-	buf   []byte
-	at    int
-}
-
-func (s *split) next(dst []byte) ([]byte, error) {
-	n := len(s.buf) / s.width
-	if s.at >= n {
-		return dst, errShort
-	}
-	var raw [8]byte
-	for i := range s.width {
-		raw[i] = s.buf[i*n+s.at]
-	}
-	s.at++
-	return s.c.appendFixed(dst, raw[:]), nil
-}
-
-type deltaInts struct {
-	c  Column
-	at delta
-}
-
-func (d *deltaInts) next(dst []byte) ([]byte, error) {
-	v, err := d.at.next()
-	if err != nil {
-		return dst, err
-	}
-	if d.c.physical == physInt32 {
-		v = int64(int32(v)) // differences wrap
-	}
-	return d.c.appendWhole(dst, v), nil
-}
-
-type lengthTexts struct {
-	lengths delta
-	buf     []byte
-}
-
-func (l *lengthTexts) next(dst []byte) ([]byte, error) {
-	n, err := l.lengths.next()
+// appendWhole writes an integer or a date, given with its sign extended.
+func (c Column) appendWhole(dst []byte, v int64) []byte {
 	switch {
-	case err != nil:
-		return dst, err
-	case n < 0 || n > int64(len(l.buf)):
-		return dst, errShort
+	case c.kind == kindDate:
+		return time.Unix(v*86400, 0).UTC().AppendFormat(dst, "2006-01-02")
+	case !c.unsigned:
+		return strconv.AppendInt(dst, v, 10)
+	case c.physical == format.Int32:
+		return strconv.AppendUint(dst, uint64(uint32(v)), 10)
 	}
-	dst, l.buf = append(dst, l.buf[:n]...), l.buf[n:]
-	return dst, nil
+	return strconv.AppendUint(dst, uint64(v), 10)
 }
 
-// prefixTexts reads texts that begin as the one before.
-type prefixTexts struct {
-	prefixes delta
-	suffixes lengthTexts
-	last     []byte
-}
-
-func (p *prefixTexts) next(dst []byte) ([]byte, error) {
-	n, err := p.prefixes.next()
+// appendFloat writes the shortest text that reads back to v: nothing for NaN, which is how
+// pandas keeps a missing number, and no point in a whole number.
+func appendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
-	case err != nil:
-		return dst, err
-	case n < 0 || n > int64(len(p.last)):
-		return dst, errForeign
+	case math.IsNaN(v):
+		return dst
+	case math.IsInf(v, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-inf"...)
 	}
-	if p.last, err = p.suffixes.next(p.last[:n]); err != nil {
-		return dst, err
+	form := byte('f')
+	if size := math.Abs(v); size != 0 && (size < 1e-4 || size >= 1e16) {
+		form = 'e'
 	}
-	if len(p.last) > maxRow {
-		return dst, complain("has a text of more than %d bytes", maxRow)
+	return strconv.AppendFloat(dst, v, form, -1, bits)
+}
+
+// appendBool writes a truth value as pandas does.
+func appendBool(dst []byte, v bool) []byte {
+	if v {
+		return append(dst, "True"...)
 	}
-	return append(dst, p.last...), nil
+	return append(dst, "False"...)
 }

@@ -1,9 +1,13 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // Values are a column to be written: Ints or Texts, one for each row.
@@ -11,7 +15,7 @@ type Values struct {
 	Name  string
 	Ints  []int64
 	Texts []string
-	// Missing says of each row whether it has no value; nil if every row has one.
+	// Missing has for each row whether it has no value; nil if every row has one.
 	Missing []bool
 }
 
@@ -20,6 +24,26 @@ func (v Values) len() int {
 		return len(v.Texts)
 	}
 	return len(v.Ints)
+}
+
+func (v Values) physical() int32 {
+	if v.Texts != nil {
+		return int32(format.ByteArray)
+	}
+	return int32(format.Int64)
+}
+
+// element describes the column.
+func (v Values) element() element {
+	physical, repetition, utf8 := v.physical(), int32(format.Required), int32(0)
+	if v.Missing != nil {
+		repetition = int32(format.Optional)
+	}
+	e := element{Physical: &physical, Repetition: &repetition, Name: v.Name}
+	if v.Texts != nil {
+		e.Converted, e.Logical = &utf8, &logical{String: &empty{}}
+	}
+	return e
 }
 
 // groupRows is the rows of a row group, and of a page in it.
@@ -38,27 +62,29 @@ func Write(w io.Writer, columns []Values) error {
 	}
 	out := counted{w: w}
 	out.write([]byte(Magic))
-	var footer thriftWriter
-	footer.whole(1, wireInt32, 2) // version of the format
-	footer.list(2, wireStruct, len(columns)+1)
-	footer.schema(columns)
-	footer.whole(3, wireInt64, int64(rows))
-	footer.list(4, wireStruct, (rows+groupRows-1)/groupRows)
-	for from := 0; from < rows; from += groupRows {
-		footer.push()
-		footer.list(1, wireStruct, len(columns))
-		to, start := min(rows, from+groupRows), out.n
-		for _, c := range columns {
-			footer.chunk(&out, c, from, to)
-		}
-		footer.whole(2, wireInt64, out.n-start)
-		footer.whole(3, wireInt64, int64(to-from))
-		footer.pop()
+	footer := fileMetaData[writtenData]{Version: 2, Rows: int64(rows), CreatedBy: "pate", Groups: []rowGroup[writtenData]{},
+		Schema: []element{{Name: "schema", Children: int32(len(columns))}}}
+	for _, c := range columns {
+		footer.Schema = append(footer.Schema, c.element())
 	}
-	footer.bytes(6, "pate")
-	footer.stop()
-	out.write(footer.buf)
-	out.write(binary.LittleEndian.AppendUint32(nil, uint32(len(footer.buf))))
+	for from := 0; from < rows; from += groupRows {
+		to, start := min(rows, from+groupRows), out.n
+		g := rowGroup[writtenData]{Rows: int64(to - from)}
+		for _, c := range columns {
+			chunk, err := out.chunk(c, from, to)
+			if err != nil {
+				return err
+			}
+			g.Chunks = append(g.Chunks, chunk)
+		}
+		g.Bytes = out.n - start
+		footer.Groups = append(footer.Groups, g)
+	}
+	raw, err := encode(footer)
+	if err != nil {
+		return err
+	}
+	out.write(binary.LittleEndian.AppendUint32(raw, uint32(len(raw))))
 	out.write([]byte(Magic))
 	return out.err
 }
@@ -77,77 +103,25 @@ func (c *counted) write(raw []byte) {
 	}
 }
 
-// schema writes the elements of the schema, of which the first is the root.
-func (t *thriftWriter) schema(columns []Values) {
-	t.push()
-	t.bytes(4, "schema")
-	t.whole(5, wireInt32, int64(len(columns)))
-	t.pop()
-	for _, c := range columns {
-		t.push()
-		t.whole(1, wireInt32, c.physical())
-		repetition := int64(0)
-		if c.Missing != nil {
-			repetition = 1
-		}
-		t.whole(3, wireInt32, repetition)
-		t.bytes(4, c.Name)
-		if c.Texts != nil {
-			t.whole(6, wireInt32, convertedUTF8)
-			t.field(10, wireStruct)
-			t.push()
-			t.field(logicalString, wireStruct)
-			t.push()
-			t.pop()
-			t.pop()
-		}
-		t.pop()
-	}
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	err := thrift.NewEncoder(new(thrift.CompactProtocol).NewWriter(&out)).Encode(v)
+	return out.Bytes(), err
 }
 
-func (v Values) physical() int64 {
-	if v.Texts != nil {
-		return physBytes
-	}
-	return physInt64
-}
-
-// chunk writes the page of a column in a row group to out, and to the footer where it is.
-func (t *thriftWriter) chunk(out *counted, c Values, from, to int) {
-	body := c.page(from, to)
-	var head thriftWriter
-	head.whole(1, wireInt32, pageData)
-	head.whole(2, wireInt32, int64(len(body)))
-	head.whole(3, wireInt32, int64(len(body)))
-	head.field(5, wireStruct)
-	head.push()
-	head.whole(1, wireInt32, int64(to-from))
-	head.whole(2, wireInt32, encPlain)
-	head.whole(3, wireInt32, encRLE)
-	head.whole(4, wireInt32, encRLE)
-	head.pop()
-	head.stop()
-	start := out.n
-	out.write(head.buf)
-	out.write(body)
-
-	t.push()
-	t.whole(2, wireInt64, start)
-	t.field(3, wireStruct)
-	t.push()
-	t.whole(1, wireInt32, c.physical())
-	t.list(2, wireInt32, 2)
-	t.element(encPlain)
-	t.element(encRLE)
-	t.list(3, wireBytes, 1)
-	t.text(c.Name)
-	t.whole(4, wireInt32, codecPlain)
-	t.whole(5, wireInt64, int64(to-from))
-	t.whole(6, wireInt64, out.n-start)
-	t.whole(7, wireInt64, out.n-start)
-	t.whole(9, wireInt64, start)
-	t.pop()
-	t.pop()
+// chunk writes the page of a column in a row group, and returns where it is.
+func (c *counted) chunk(v Values, from, to int) (columnChunk[writtenData], error) {
+	body := v.page(from, to)
+	size, n, rle := int32(len(body)), int32(to-from), int32(format.RLE)
+	page := pageV1{Values: n, Encoding: int32(format.Plain), Definitions: rle, Repetitions: rle}
+	head, err := encode(pageHead{Type: int32(format.DataPage), Full: size, Packed: size, Data: &page})
+	start := c.n
+	c.write(head)
+	c.write(body)
+	return columnChunk[writtenData]{Offset: start, Data: &writtenData{
+		Physical: v.physical(), Encodings: []int32{page.Encoding, rle}, Path: []string{v.Name},
+		Values: int64(n), Unpacked: c.n - start, Packed: c.n - start, Page: start,
+	}}, err
 }
 
 // page returns the body of a page: which values are there, and then those.
@@ -175,58 +149,3 @@ func (v Values) page(from, to int) []byte {
 	}
 	return body
 }
-
-// thriftWriter writes structures of Thrift's compact protocol. It begins inside of one.
-type thriftWriter struct {
-	buf  []byte
-	last int64
-	open []int64 // the last field of each structure around
-}
-
-func (t *thriftWriter) field(id int64, wire byte) {
-	t.buf = append(t.buf, byte(id-t.last)<<4|wire) // ids ascend by less than 16
-	t.last = id
-}
-
-func (t *thriftWriter) whole(id int64, wire byte, v int64) {
-	t.field(id, wire)
-	t.element(v)
-}
-
-// element writes an integer of a list.
-func (t *thriftWriter) element(v int64) {
-	t.buf = binary.AppendUvarint(t.buf, uint64(v)<<1^uint64(v>>63))
-}
-
-func (t *thriftWriter) bytes(id int64, text string) {
-	t.field(id, wireBytes)
-	t.text(text)
-}
-
-// text writes a text of a list.
-func (t *thriftWriter) text(text string) {
-	t.buf = append(binary.AppendUvarint(t.buf, uint64(len(text))), text...)
-}
-
-func (t *thriftWriter) list(id int64, wire byte, n int) {
-	t.field(id, wireList)
-	if n < 15 {
-		t.buf = append(t.buf, byte(n)<<4|wire)
-		return
-	}
-	t.buf = binary.AppendUvarint(append(t.buf, 0xf0|wire), uint64(n))
-}
-
-// push begins a structure, as a field or an element of a list.
-func (t *thriftWriter) push() {
-	t.open = append(t.open, t.last)
-	t.last = 0
-}
-
-func (t *thriftWriter) pop() {
-	t.stop()
-	t.last = t.open[len(t.open)-1]
-	t.open = t.open[:len(t.open)-1]
-}
-
-func (t *thriftWriter) stop() { t.buf = append(t.buf, 0) }

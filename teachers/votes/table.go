@@ -23,7 +23,7 @@ type table struct {
 func openParquet(r io.ReaderAt, in *input) (*table, error) {
 	file, err := parquet.Open(r, in.size, in.name)
 	if err != nil {
-		return nil, ofTable(err)
+		return nil, err
 	}
 	t := &table{in: in}
 	for _, c := range file.Columns() {
@@ -32,7 +32,7 @@ func openParquet(r io.ReaderAt, in *input) (*table, error) {
 	t.rows = func(columns []int) (func() ([]string, error), error) {
 		rows, err := file.Rows(columns)
 		if err != nil {
-			return nil, ofTable(err)
+			return nil, err
 		}
 		return rows.Next, nil
 	}
@@ -91,7 +91,7 @@ func (t *table) write(w *bufio.Writer, opt Options) error {
 			return w.WriteByte('\n')
 		}
 		if err != nil {
-			return ofTable(err)
+			return err
 		}
 		for i, cell := range cells {
 			switch {
@@ -131,13 +131,4 @@ func isLong(names []string) bool {
 func longTable(in *input, read, write string) error {
 	return &fault.Error{File: in.name, What: "has a row for each vote, of a query and a teacher", Why: "each row is a query, each column a teacher: a teacher then votes once",
 		Fix: inPython(read+`.pivot(index="query", columns="teacher", values="vote").`+write) + ", with the names of its columns; or count the votes where they lie, pate sql"}
-}
-
-// ofTable makes an error about a table one of this package.
-func ofTable(err error) error {
-	var p *fault.Error
-	if errors.As(err, &p) {
-		return (*fault.Error)(p)
-	}
-	return err
 }
