@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
-	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
@@ -93,8 +93,8 @@ type Config struct {
 	// students for each ensemble method of the first seed.
 	Curves bool
 
-	// Bayes, if not nil, asks for figures of a typical record beside the epsilon of DP-SGD.
-	Bayes *recipe.Bayes
+	// Typical, if not nil, asks for figures of a typical record beside the epsilon of DP-SGD.
+	Typical *typical.Config
 
 	// Key is the secret all randomness derives from.
 	Key rng.Key

@@ -44,7 +44,7 @@ type Identity struct {
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Quick   bool   `json:"quick,omitempty"`
-	Bayes   string `json:"bayes,omitempty"` // what was asked for beside
+	Typical string `json:"bayes,omitempty"` // what was asked for beside
 	Command string `json:"command"`         // repeats the run
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/internal/accountant/bayes"
+	"github.com/pate-go/pate/internal/dpsgd/typical"
 )
 
 // Schema names the JSON form of a Result.
@@ -61,26 +61,18 @@ type Result struct {
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
-// Figures returns the Bayesian figures of every row, or nil if there are none.
-func (r *Result) Figures() [][]bayes.Figure {
-	var all [][]bayes.Figure
-	some := false
-	for _, row := range r.Rows {
-		all, some = append(all, row.Bayes), some || len(row.Bayes) > 0
-	}
-	if !some {
-		return nil
-	}
-	return all
+// Typical returns the figures of a typical record of every row, or nil if there are none.
+func (r *Result) Typical() typical.Rows {
+	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
 // WithoutTimes returns a copy without running times, as how long work on private rows took
-// may depend on them, and without Bayesian figures, which do.
+// may depend on them, and without figures of a typical record, which do.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
 	for i := range out.Rows {
-		out.Rows[i].Seconds, out.Rows[i].Bayes = 0, nil
+		out.Rows[i].Seconds, out.Rows[i].Figures = 0, typical.Figures{}
 	}
 	return &out
 }
@@ -138,9 +130,7 @@ type Row struct {
 	Charged []Charge `json:"charged,omitempty"`
 	// Curve is accuracy as the budget is spent, first seed; empty unless asked for.
 	Curve []Point `json:"curve,omitempty"`
-	// Bayes are figures of a typical record, of the first seed: private, charged nowhere, and
-	// no epsilon.
-	Bayes []bayes.Figure `json:"bayes,omitempty"`
+	typical.Figures
 }
 
 // ByTeachers says whether labels of the row are private votes of teachers.

@@ -33,7 +33,7 @@ func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 		return nil, nil
 	}
 	result, err := recipe.Run(ctx, recipe.Config{
-		Task: task, Delta: c.Delta, Plans: plans, Seeds: c.Seeds, Unit: c.Unit, Key: c.Key, Dir: c.Dir, Workers: c.Workers, Cache: c.Cache, Bayes: c.Bayes,
+		Task: task, Delta: c.Delta, Plans: plans, Seeds: c.Seeds, Unit: c.Unit, Key: c.Key, Dir: c.Dir, Workers: c.Workers, Cache: c.Cache, Typical: c.Typical,
 		Progress: func(p recipe.Progress) {
 			c.Progress(Progress{Stage: "dpsgd: " + p.Stage, Done: p.Done, Total: p.Total})
 		},
@@ -54,7 +54,7 @@ func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	row := Row{
 		Method: DPSGD, TargetEpsilon: plan.Epsilon, Epsilon: m.Epsilon, Runs: m.Runs, Releasable: m.Releasable, Accuracy: m.Accuracy, SD: m.SD, Recall: m.Recall, AUROC: m.AUROC, AUROCSD: m.AUROCSD, Steps: m.Steps,
-		Probability: m.Probability, NoiseMultiplier: m.Noise, Seconds: m.Seconds, Account: m.Account, Note: "on " + m.Features, Bayes: m.Bayes,
+		Probability: m.Probability, NoiseMultiplier: m.Noise, Seconds: m.Seconds, Account: m.Account, Note: "on " + m.Features, Figures: m.Figures,
 	}
 	if plan.NonPrivate {
 		row.Method, row.Note = NonPrivate, "the model of "+DPSGD+" without clipping and noise"

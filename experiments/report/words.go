@@ -27,7 +27,7 @@ func Warning(r *experiments.Result) string {
 	switch {
 	case r.Seeded:
 		return "Seeded run: not releasable, whoever knows the seed can remove the noise."
-	case r.Figures() != nil:
+	case r.Typical() != nil:
 		return "Not releasable as shown: ε_µ is a function of private gradients that nobody was charged for."
 	case r.Withheld != "":
 		return "Not releasable: " + r.Withheld + "."

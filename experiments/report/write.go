@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"io"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func Write(dir string, r *experiments.Result, repeat string) error {
 	if err := WriteTimes(dir, times); err != nil {
 		return err
 	}
-	if err := WriteFigures(dir, r.Figures()); err != nil {
+	if err := r.Typical().Write(dir); err != nil {
 		return err
 	}
 	r = r.WithoutTimes()
@@ -97,9 +98,9 @@ func Read(dir string) (*experiments.Result, error) {
 			r.Rows[i].Seconds = times[i+1]
 		}
 	}
-	private, err := ReadFigures(dir, len(r.Rows))
+	private, err := typical.Read(dir, len(r.Rows))
 	for i := range private {
-		r.Rows[i].Bayes = private[i]
+		r.Rows[i].Figures = private[i]
 	}
 	return &r, err
 }

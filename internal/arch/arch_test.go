@@ -17,7 +17,7 @@ var rank = map[string]int{
 	"accountant": 1, "internal/accountant/audit": 2, "internal/accountant/bayes": 2, "accountant/theorems": 2, "internal/accountant/imports": 2, "accountant/ledger": 2, "run": 3, "accountant/statement": 3,
 	"dpsgd/optim": 2, "aggregate": 3, "dpsgd": 3, "stability": 3, "svt": 3, "internal/tune": 3,
 	"internal/aggregate/analysis": 4, "internal/aggregate/marginals": 4, "aggregate/neighbours": 4, "internal/aggregate/stable": 4, "internal/dpsgd/moments": 4, "dpsgd/nn": 4, "internal/aggregate/mechanisms": 5, "aggregate/plan": 6, "dpsgd/nn/nntest": 5,
-	"teachers/votes": 4, "teachers": 5, "dataset": 6, "features": 7, "internal/dpsgd/charged": 8, "internal/dpsgd/recipe": 9, "internal/dpsgd/tuned": 10,
+	"teachers/votes": 4, "teachers": 5, "dataset": 6, "features": 7, "internal/dpsgd/typical": 4, "internal/dpsgd/charged": 8, "internal/dpsgd/recipe": 9, "internal/dpsgd/tuned": 10,
 	"internal/teachers/training": 8, "teachers/golearn": 6, "teachers/label": 7, "internal/teachers/manifest": 6, "teachers/teachertest": 6, "teachers/trees": 6,
 	"student": 7, "internal/learn": 8, "internal/learn/page": 9, "internal/learn/page/wasm": 10, "internal/learn/site": 10,
 	"internal/plain": 2, "internal/student/published": 9,

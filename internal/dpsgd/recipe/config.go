@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -35,8 +36,8 @@ type Config struct {
 	// that fits what is left.
 	Shared *Shared
 
-	// Bayes, if not nil, asks for figures of a typical record beside epsilon.
-	Bayes *Bayes
+	// Typical, if not nil, asks for figures of a typical record beside epsilon.
+	Typical *typical.Config
 
 	// Rows, if not nil, is how rows were read, by public ones; it stays with the model.
 	Rows *dataset.Schema
@@ -116,16 +117,13 @@ func (c Config) complete() (Config, error) {
 	if c.Shared != nil && c.Shared.Account.Relation != relation {
 		return c, fmt.Errorf("the ledger is for relation %v; DP-SGD is accounted for %v only", c.Shared.Account.Relation, relation)
 	}
-	if err := c.Bayes.validate(); err != nil {
-		return c, err
-	}
 	var names []string
 	for _, p := range c.Plans {
 		if err := p.validate(shape, c.Shared != nil); err != nil {
 			return c, err
 		}
 		trial := p.train(1)
-		if _, err := c.Bayes.newTypical(&trial); err != nil {
+		if _, err := c.Typical.Follow(&trial); err != nil {
 			return c, err
 		}
 		if slices.Contains(names, p.name()) {

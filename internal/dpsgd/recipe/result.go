@@ -7,14 +7,14 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/internal/accountant/bayes"
+	"github.com/pate-go/pate/internal/dpsgd/typical"
 )
 
 // Schema names the JSON form of a Result.
 const Schema = "pate.dpsgd/1"
 
 // Result is what a run made, one row a plan. Its JSON form is a contract of the command
-// line. Nothing in it but running times and Bayesian figures is a function of the private
+// line. Nothing in it but running times and figures of a typical record is a function of the private
 // data that was not charged; [Result.WithoutTimes] is what may be published.
 type Result struct {
 	Schema     string  `json:"schema"`
@@ -43,27 +43,19 @@ type Result struct {
 }
 
 // WithoutTimes returns a copy without running times, as how long work on private rows took
-// may depend on them, and without Bayesian figures, which do.
+// may depend on them, and without figures of a typical record, which do.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
 	for i := range out.Rows {
-		out.Rows[i].Seconds, out.Rows[i].Bayes = 0, nil
+		out.Rows[i].Seconds, out.Rows[i].Figures = 0, typical.Figures{}
 	}
 	return &out
 }
 
-// Figures returns the Bayesian figures of every row, or nil if there are none.
-func (r *Result) Figures() [][]bayes.Figure {
-	var all [][]bayes.Figure
-	some := false
-	for _, row := range r.Rows {
-		all, some = append(all, row.Bayes), some || len(row.Bayes) > 0
-	}
-	if !some {
-		return nil
-	}
-	return all
+// Typical returns the figures of a typical record of every row, or nil if there are none.
+func (r *Result) Typical() typical.Rows {
+	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
 // LedgerState is a shared ledger as a whole, after the run.
@@ -121,10 +113,8 @@ type Row struct {
 	// Curve is accuracy as the budget is spent, first seed.
 	Curve []Point `json:"curve,omitempty"`
 	// Name is that of the row in file names.
-	Name string `json:"name"`
-	// Bayes are figures of a typical record, of the first seed and the training alone:
-	// private, charged nowhere, and no epsilon.
-	Bayes []bayes.Figure `json:"bayes,omitempty"`
+	Name            string `json:"name"`
+	typical.Figures        // of the training alone
 }
 
 // Point is a stage of a training.

@@ -216,9 +216,9 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 	cfg.Workers, cfg.Checkpoint, cfg.CheckpointEvery = j.Workers, j.checkpoint(), checkpointEvery(cfg.TotalSteps())
 	watch := watcher{job: j, ctx: context.WithoutCancel(ctx), model: m, test: p.test, curve: done.Curve}
 	cfg.Observe = watch.step
-	typical, err := j.Bayes.newTypical(&cfg)
+	account, err := j.Typical.Follow(&cfg)
 	if err != nil {
-		return Row{}, nil, err
+		return Row{}, nil, fmt.Errorf("recipe: %w", err)
 	}
 	result, err := dpsgd.Train(ctx, trained, p.train, cfg, training, key)
 	switch {
@@ -234,7 +234,7 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 	if err != nil {
 		return Row{}, nil, err
 	}
-	if row.Bayes, err = typical.figures(); err != nil {
+	if row.Figures, err = account.Figures(); err != nil {
 		return Row{}, nil, err
 	}
 	if j.seed == 0 {

@@ -34,7 +34,7 @@ type compareFlags struct {
 	plan     bool
 	pool     string
 	ranges   string
-	bayes    shell.BayesFlags
+	typical  shell.TypicalFlags
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -74,7 +74,7 @@ Every run is a budget of its own: three runs on the same records cost what three
 budgets compose to. With --out the ledgers stay, and nothing is spent twice on
 the same command; without it nothing is kept, the ledgers included.
 
-` + shell.BayesHelp,
+` + shell.TypicalHelp,
 		Example: `  pate compare                                  # MNIST, about two minutes
   pate compare --epsilon 1 --seeds 3 --out run  # mean of three, with a report
   pate compare --epsilon 0.25,0.5,1,2,4,8 --seeds 3 --out sweep
@@ -94,12 +94,12 @@ the same command; without it nothing is kept, the ledgers included.
 	flags.StringVar(&f.features, "features", "", strings.Join(features.Names(), ", ")+" (default: by the data)")
 	flags.StringVar(&f.pool, "pool", poolRows, "what questions are about: rows (a fifth of the table), or without public rows none (declared ranges) or marginals (drawn from noisy marginals, charged)")
 	flags.StringVar(&f.ranges, "ranges", "", "with --pool none or marginals: the ranges and categories of all columns, FILE.csv (pate help data)")
-	f.bayes.Add(flags)
+	f.typical.Add(cmd)
 	f.DataFlags.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
 		"methods": shell.WordList(slices.Concat([]string{"all"}, experiments.Methods(), experiments.OnRequest())...), "out": shell.Folder(),
 		"pool": shell.Words(pools()...), "ranges": shell.Files("csv"),
-		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...), "bayes-distances": shell.Words("batches", "records"), "epsilon": shell.Anything(),
+		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...), "epsilon": shell.Anything(),
 	})
 	flags.BoolVar(&f.plan, "plan", false, "say what would be done, about how long it takes and how much memory; nothing is trained or charged")
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else those of DP-SGD, about 1.9 GB for MNIST, in pate/features of the user's cache")
@@ -111,9 +111,9 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	if err != nil {
 		return shell.UsageError("", err)
 	}
-	bayes, err := f.bayes.Read(cmd.Flags())
+	typical, err := f.typical.Read(cmd)
 	if err != nil {
-		return shell.UsageError("bayes", err)
+		return err
 	}
 	if f.out != "" && !f.plan {
 		if err := shell.CheckFolder(g, cmd, f.out); err != nil {
@@ -131,7 +131,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	}
 	cfg := experiments.Config{
 		Task: task, Epsilons: targets, Delta: g.Delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
-		Features: f.features, Teachers: f.teachers, Unit: f.unitName(), Marginals: f.pool == experiments.PoolMarginals, Bayes: bayes,
+		Features: f.features, Teachers: f.teachers, Unit: f.unitName(), Marginals: f.pool == experiments.PoolMarginals, Typical: typical,
 	}
 	if !f.noCache {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
@@ -196,7 +196,7 @@ func (f compareFlags) runIn(ctx context.Context, g *shell.Globals, cfg experimen
 
 // printResult writes the table, or the JSON of the contract, to stdout.
 func printResult(g *shell.Globals, r *experiments.Result) error {
-	figures := r.Figures()
+	figures := r.Typical()
 	if figures != nil { // what is shown is private
 		shown := *r
 		shown.Releasable, r = false, &shown
@@ -210,18 +210,18 @@ func printResult(g *shell.Globals, r *experiments.Result) error {
 		return report.WriteJSON(g.Stdout, r)
 	case table.CSV:
 		records := report.Records(r)
-		report.AddFigureRecords(&records, figures)
+		figures.AddRecordsTo(&records)
 		return records.Write(g.Stdout, format)
 	case table.Text:
 		fmt.Fprint(g.Stdout, report.Heading(r))
 		if err := report.Table(r).Write(g.Stdout, format); err != nil {
 			return err
 		}
-		fmt.Fprint(g.Stdout, report.Footnotes(r)+report.Figures(methodNames(r), figures))
+		fmt.Fprint(g.Stdout, report.Footnotes(r)+figures.Section(methodNames(r)))
 		return nil
 	default:
 		people := report.Table(r)
-		report.AddFigures(&people, figures)
+		figures.AddTo(&people)
 		if err := people.Write(g.Stdout, format); err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (f compareFlags) identity(g *shell.Globals, targets []float64) (experiments
 	id := experiments.Identity{
 		Schema: "pate.run/1", Data: data, Split: f.Split,
 		Epsilon: targets[0], Delta: g.Delta, Seeds: f.seeds, Learner: f.learner, Features: f.features,
-		Teachers: f.teachers, Methods: f.methodList(), Quick: f.Quick, Bayes: strings.Join(f.bayes.Words(), " "),
+		Teachers: f.teachers, Methods: f.methodList(), Quick: f.Quick, Typical: strings.Join(f.typical.Words(), " "),
 	}
 	if len(targets) > 1 {
 		id.Epsilons = targets
@@ -298,7 +298,7 @@ func (f compareFlags) command(g *shell.Globals, targets []float64, path func(str
 	add(f.drawnPool(), "--pool %s --ranges %s", f.pool, shell.ShellWord(path(f.ranges)))
 	add(f.Split != string(dataset.Literature), "--split %s", f.Split)
 	add(f.Quick, "--quick")
-	words = append(words, f.bayes.Words()...)
+	words = append(words, f.typical.Words()...)
 	add(g.Seeded, "--seed %d", g.Seed)
 	return strings.Join(words, " ")
 }

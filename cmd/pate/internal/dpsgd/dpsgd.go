@@ -36,7 +36,7 @@ type dpsgdFlags struct {
 	ledger   string
 	mode     string
 	spend    float64
-	bayes    shell.BayesFlags
+	typical  shell.TypicalFlags
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -97,7 +97,7 @@ too. --epsilon is then the budget of a new ledger, and noise that is left out is
 least that fits what is left of it, or what --spend allows. Such a ledger is for
 relation add_remove: DP-SGD is accounted for that alone.
 
-` + shell.BayesHelp,
+` + shell.TypicalHelp,
 		Example: `  pate dpsgd --data mnist --epsilon 2
   pate dpsgd --data mnist --epsilon 0.5,1,2,8 --seeds 3 --format md
   pate dpsgd patients.csv --public survey.csv --label outcome --unit patient \
@@ -129,14 +129,14 @@ relation add_remove: DP-SGD is accounted for that alone.
 	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger, made if it is not there, instead of one of the run's own")
 	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter, others may charge it later; reserved, this model is all")
 	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: target of the model by itself, instead of all that is left")
-	f.bayes.Add(flags)
+	f.typical.Add(cmd)
 	f.data.Complete(cmd)
 	f.own.complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
 		"unit-name": shell.Suggested("record", "patient", "user"), "epsilon": shell.Anything(), "features": shell.Words(recipe.FeatureSets()...),
 		"model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN), "out": shell.Folder(), "ledger": shell.Files("jsonl"), "mode": shell.Words("filter", "reserved"),
 		"clipping": shell.Words("flat", "per-layer", "automatic", "adaptive"), "optimizer": shell.Words("sgd", "nesterov", "adagrad", "adam", "adamw"),
-		"sampling": shell.Words("poisson", "allocation", "balls-in-bins", "cyclic"), "bands": shell.Anything(), "schedule": shell.Suggested("constant", "linear", "cosine"), "bayes-distances": shell.Words("batches", "records"),
+		"sampling": shell.Words("poisson", "allocation", "balls-in-bins", "cyclic"), "bands": shell.Anything(), "schedule": shell.Suggested("constant", "linear", "cosine"),
 	})
 	cmd.AddCommand(newPredictCommand(g))
 	return cmd
@@ -228,9 +228,9 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if err != nil {
 		return shell.UsageError("dpsgd", err)
 	}
-	bayes, err := f.bayes.Read(cmd.Flags())
+	typical, err := f.typical.Read(cmd)
 	if err != nil {
-		return shell.UsageError("bayes", err)
+		return err
 	}
 	if f.out != "" {
 		if err := shell.CheckFolder(g, cmd, f.out); err != nil {
@@ -241,7 +241,7 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: f.unitWord(), RowsPerUnit: f.own.rows, Records: f.own.size, Rows: schema, Workers: f.workers, Bayes: bayes}
+	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: f.unitWord(), RowsPerUnit: f.own.rows, Records: f.own.size, Rows: schema, Workers: f.workers, Typical: typical}
 	shape := cfg.Shape()
 	if !f.noCache {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
@@ -342,7 +342,7 @@ func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 // flagNames returns the flags of which the outcome is a function.
 func (f *dpsgdFlags) flagNames() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), ownNames(), []string{"epsilon", "noise-multiplier",
-		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend"}, shell.BayesNames(), []string{"seed"})
+		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend"}, shell.TypicalNames(), []string{"seed"})
 }
 
 // identifying returns those that were given.

@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/experiments/report"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
@@ -18,7 +19,7 @@ import (
 
 // printDPSGD writes the table, or the JSON of the contract, to stdout.
 func printDPSGD(g *shell.Globals, r *recipe.Result) error {
-	figures := r.Figures()
+	figures := r.Typical()
 	if figures != nil { // what is shown is private, whatever the model is
 		shown := *r
 		shown.Releasable, r = false, &shown
@@ -32,7 +33,7 @@ func printDPSGD(g *shell.Globals, r *recipe.Result) error {
 		return shell.WriteJSON(g.Stdout, r)
 	case table.CSV:
 		records := dpsgdRecords(r)
-		report.AddFigureRecords(&records, figures)
+		figures.AddRecordsTo(&records)
 		return records.Write(g.Stdout, format)
 	case table.Text:
 		fmt.Fprint(g.Stdout, dpsgdHeading(r))
@@ -40,11 +41,11 @@ func printDPSGD(g *shell.Globals, r *recipe.Result) error {
 			return err
 		}
 		fmt.Fprint(g.Stdout, "\n"+dpsgdFootnotes(r))
-		fmt.Fprint(g.Stdout, report.Figures(rowNames(r), figures))
+		fmt.Fprint(g.Stdout, figures.Section(rowNames(r)))
 		return nil
 	default:
 		t := dpsgdTable(r)
-		report.AddFigures(&t, figures)
+		figures.AddTo(&t)
 		if err := t.Write(g.Stdout, format); err != nil {
 			return err
 		}
@@ -185,7 +186,7 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	switch {
 	case r.Seeded:
 		b.WriteString("Seeded run: not releasable, whoever knows the seed can remove the noise.\n")
-	case r.Figures() != nil:
+	case r.Typical() != nil:
 		b.WriteString("Not releasable as shown: ε_µ is a function of private gradients that nobody was charged for.\n")
 	case r.Withheld != "":
 		b.WriteString("Not releasable: " + r.Withheld + ".\n")
@@ -208,7 +209,7 @@ func writeDPSGD(dir string, r *recipe.Result) error {
 	if err := report.WriteTimes(dir, times); err != nil {
 		return err
 	}
-	if err := report.WriteFigures(dir, r.Figures()); err != nil {
+	if err := r.Typical().Write(dir); err != nil {
 		return err
 	}
 	r = r.WithoutTimes()
@@ -262,9 +263,9 @@ func readDPSGD(dir string) (*recipe.Result, error) {
 			r.Rows[i].Seconds = times[i+1]
 		}
 	}
-	figures, err := report.ReadFigures(dir, len(r.Rows))
+	figures, err := typical.Read(dir, len(r.Rows))
 	for i := range figures {
-		r.Rows[i].Bayes = figures[i]
+		r.Rows[i].Figures = figures[i]
 	}
 	return &r, err
 }

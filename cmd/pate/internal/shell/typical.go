@@ -4,40 +4,42 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/typical"
 )
 
-// BayesFlags ask for Bayesian figures beside epsilon.
-type BayesFlags struct {
+// TypicalFlags ask for Bayesian figures beside epsilon.
+type TypicalFlags struct {
 	on      bool
 	delta   float64
 	between string
 	most    int
 }
 
-// Add adds the flags.
-func (f *BayesFlags) Add(flags *pflag.FlagSet) {
+// Add adds the flags to a command.
+func (f *TypicalFlags) Add(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.BoolVar(&f.on, "bayes", false, "also bound what is learned of a typical record: private, and no differential privacy")
-	flags.Float64Var(&f.delta, "bayes-delta", recipe.DefaultDeltaMu, "with --bayes, the delta of that bound")
+	flags.Float64Var(&f.delta, "bayes-delta", typical.DefaultDelta, "with --bayes, the delta of that bound")
 	flags.StringVar(&f.between, "bayes-distances", dpsgd.Batches.String(), "with --bayes: batches, with and without a record; or records, one in place of another, as published")
 	flags.IntVar(&f.most, "bayes-samples", 0, "with --bayes, distances measured at a step (default: what takes less than a tenth of its time)")
+	Complete(cmd, map[string]Values{"bayes-distances": Words(dpsgd.Batches.String(), dpsgd.Records.String())})
 }
 
-// BayesNames returns the names of the flags.
-func BayesNames() []string {
+// TypicalNames returns the names of the flags.
+func TypicalNames() []string {
 	return []string{"bayes", "bayes-delta", "bayes-distances", "bayes-samples"}
 }
 
 // Words returns the flags as on a command line, none without --bayes.
-func (f *BayesFlags) Words() []string {
+func (f *TypicalFlags) Words() []string {
 	if !f.on {
 		return nil
 	}
 	words := []string{"--bayes"}
-	if f.delta != recipe.DefaultDeltaMu {
+	if f.delta != typical.DefaultDelta {
 		words = append(words, fmt.Sprintf("--bayes-delta %v", f.delta))
 	}
 	if f.between != dpsgd.Batches.String() {
@@ -50,20 +52,28 @@ func (f *BayesFlags) Words() []string {
 }
 
 // Read returns what was asked for, nil if nothing was.
-func (f *BayesFlags) Read(flags *pflag.FlagSet) (*recipe.Bayes, error) {
+func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
+	c, err := f.read(cmd.Flags().Changed)
+	if err != nil {
+		return nil, UsageError("bayes", err)
+	}
+	return c, nil
+}
+
+func (f *TypicalFlags) read(given func(string) bool) (*typical.Config, error) {
 	if !f.on {
-		for _, name := range BayesNames()[1:] {
-			if flags.Changed(name) {
+		for _, name := range TypicalNames()[1:] {
+			if given(name) {
 				return nil, fmt.Errorf("--%s is for --bayes", name)
 			}
 		}
 		return nil, nil
 	}
-	b := &recipe.Bayes{Delta: f.delta, Most: f.most}
+	c := &typical.Config{Delta: f.delta, Most: f.most}
 	switch f.between {
 	case dpsgd.Batches.String():
 	case dpsgd.Records.String():
-		b.Between = dpsgd.Records
+		c.Between = dpsgd.Records
 	default:
 		return nil, fmt.Errorf("--bayes-distances %q: must be batches or records", f.between)
 	}
@@ -73,11 +83,11 @@ func (f *BayesFlags) Read(flags *pflag.FlagSet) (*recipe.Bayes, error) {
 	if f.most < 0 || f.most == 1 {
 		return nil, errors.New("--bayes-samples: at least 2")
 	}
-	return b, nil
+	return c, nil
 }
 
-// BayesHelp is the paragraph about --bayes in the help of commands.
-const BayesHelp = `With --bayes the same run is also accounted by Bayesian differential privacy (Triastcyn
+// TypicalHelp is the paragraph about --bayes in the help of commands.
+const TypicalHelp = `With --bayes the same run is also accounted by Bayesian differential privacy (Triastcyn
 and Faltings 2020). That is not differential privacy. It bounds what is learned of a
 typical record, drawn like the others, and says nothing of outliers, whom attacks aim at.
 The figure is computed from private gradients, so it is private: it is printed, kept in

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/accountant/bayes"
+	"github.com/pate-go/pate/internal/dpsgd/typical"
 )
 
 func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
@@ -21,10 +22,10 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 	plain := config(t, task, plan)
 	without, err := Run(t.Context(), plain)
 	require.NoError(t, err)
-	require.Nil(t, without.Figures())
+	require.Nil(t, without.Typical())
 	for _, between := range []dpsgd.Between{dpsgd.Batches, dpsgd.Records} {
 		cfg := config(t, task, plan)
-		cfg.Bayes = &Bayes{Between: between}
+		cfg.Typical = &typical.Config{Between: between}
 		r, err := Run(t.Context(), cfg)
 		require.NoError(t, err)
 		row := r.Rows[0]
@@ -35,7 +36,7 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 		for i, e := range []bayes.Estimator{bayes.Bernstein, bayes.StudentT} {
 			f := row.Bayes[i]
 			require.Equal(t, e, f.Estimator)
-			require.Equal(t, DefaultDeltaMu, f.Delta)
+			require.Equal(t, typical.DefaultDelta, f.Delta)
 			require.Equal(t, 12, f.Steps)
 			require.Zero(t, f.Unseen)
 		}
@@ -67,36 +68,16 @@ func fileIn(t *testing.T, dir string) []byte {
 	return data
 }
 
-// TestUnseenStepsAreWorstCases: what was not seen after an interruption costs no less.
-func TestUnseenStepsAreWorstCases(t *testing.T) {
-	train := dpsgd.Config{SamplingProbability: 0.1, NoiseMultiplier: 2, ClipNorm: 1, Steps: 10, LearningRate: 1}
-	count := func(from int) []bayes.Figure {
-		cfg := train
-		f, err := (&Bayes{}).newTypical(&cfg)
-		require.NoError(t, err)
-		for step := from; step <= 10; step++ {
-			cfg.Distances.Observe(dpsgd.StepDistances{Step: step, Values: []float64{0.1, 0.2, 0.1, 0.15}})
-		}
-		figures, err := f.figures()
-		require.NoError(t, err)
-		return figures
-	}
-	require.Equal(t, 0, count(1)[1].Unseen)
-	require.Equal(t, 6, count(7)[1].Unseen)
-	require.Equal(t, 10, count(7)[1].Steps)
-	require.Equal(t, 10, count(11)[1].Unseen)
-}
-
 func TestBayesIsRefusedWhereItDoesNotFit(t *testing.T) {
 	task := strokes(t, 240, 80)
 	plan := Plan{Recipe: Default(ShapeOf(task), "raw", Linear, 2), Epsilon: 2}
-	for name, b := range map[string]*Bayes{"delta": {Delta: 1}, "nan": {Delta: math.NaN()}, "most": {Most: -1}} {
+	for name, b := range map[string]*typical.Config{"delta": {Delta: 1}, "nan": {Delta: math.NaN()}, "most": {Most: -1}} {
 		cfg := config(t, task, plan)
-		cfg.Bayes = b
+		cfg.Typical = b
 		require.ErrorIs(t, cfg.Validate(), ErrConfig, name)
 	}
 	plan.Recipe.Train.Clipping.Adaptive = dpsgd.Adaptive{Quantile: 0.5, LearningRate: 0.2, CountNoise: 20}
 	cfg := config(t, task, plan)
-	cfg.Bayes = &Bayes{}
+	cfg.Typical = &typical.Config{}
 	require.ErrorContains(t, cfg.Validate(), "fixed clip norm")
 }

@@ -1,0 +1,109 @@
+// Package typical accounts for a training by Bayesian differential privacy beside epsilon, by
+// package internal/accountant/bayes. The figures change nothing about the training. They are
+// functions of private gradients, charged nowhere and no epsilon: everything in the toolkit
+// that keeps or shows them does so through this package.
+package typical
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/accountant/bayes"
+)
+
+// Config asks for figures. Nil asks for none.
+type Config struct {
+	Delta   float64       // delta_mu; default [DefaultDelta]
+	Between dpsgd.Between // what distances are between
+	Most    int           // distances of a step; default that of dpsgd.Distances
+}
+
+// DefaultDelta is the delta_mu of a Config that names none. By Markov's inequality a bound
+// at 1e-10 holds at 1e-5 for all but a share 1e-5 of records.
+const DefaultDelta = 1e-10
+
+// Account follows a training, with one Bayesian account for each estimator.
+type Account struct {
+	accounts []*bayes.Account
+	step     bayes.Step // of all steps
+	steps    int
+	err      error
+}
+
+// Follow lets the account observe the training of cfg. It returns nil where nothing is asked
+// for, and an error for a training that cannot be followed.
+func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
+	if c == nil {
+		return nil, nil
+	}
+	switch {
+	case !(c.Delta >= 0 && c.Delta < 1):
+		return nil, fmt.Errorf("delta_mu %v must be above 0 and below 1", c.Delta)
+	case c.Most < 0:
+		return nil, fmt.Errorf("%d distances of a step: must be positive", c.Most)
+	case cfg.NonPrivate:
+		return nil, nil
+	case len(cfg.Phases) > 0 || cfg.Clipping.Adaptive.Quantile != 0:
+		return nil, errors.New("Bayesian accounting needs one phase and a fixed clip norm")
+	case cfg.Sampling.Scheme != "" && cfg.Sampling.Scheme != dpsgd.Poisson:
+		return nil, errors.New("Bayesian accounting needs Poisson sampling")
+	}
+	clip, delta := cfg.ClipNorm, c.Delta
+	if delta == 0 {
+		delta = DefaultDelta
+	}
+	if len(cfg.Clipping.GroupNorms) > 0 {
+		clip = dpsgd.Clip{Norms: cfg.Clipping.GroupNorms}.Norm()
+	}
+	bound := clip
+	if c.Between == dpsgd.Records {
+		bound *= 2
+	}
+	a := &Account{
+		step:  bayes.Step{SamplingProbability: cfg.SamplingProbability, Noise: cfg.NoiseMultiplier * clip},
+		steps: cfg.TotalSteps(),
+	}
+	for _, e := range estimators() {
+		account, err := bayes.New(bayes.Config{Steps: a.steps, Delta: delta, Estimator: e, Bound: bound})
+		if err != nil {
+			return nil, err
+		}
+		a.accounts = append(a.accounts, account)
+	}
+	cfg.Distances = dpsgd.Distances{Observe: a.observe, Between: c.Between, Most: c.Most}
+	return a, nil
+}
+
+func estimators() []bayes.Estimator { return []bayes.Estimator{bayes.Bernstein, bayes.StudentT} }
+
+// observe adds a step. Steps that are not seen, before a checkpoint, are added by Figures.
+func (a *Account) observe(s dpsgd.StepDistances) {
+	for _, account := range a.accounts {
+		a.err = errors.Join(a.err, account.Add(a.step, s.Values))
+	}
+}
+
+// addUnseen adds worst cases up to a step.
+func (a *Account) addUnseen(upTo int) {
+	for _, account := range a.accounts {
+		for account.Steps() < upTo && a.err == nil {
+			a.err = account.AddUnseen(a.step)
+		}
+	}
+}
+
+// Figures ends the training. Those of a nil Account are empty.
+func (a *Account) Figures() (f Figures, err error) {
+	if a == nil {
+		return f, nil
+	}
+	a.addUnseen(a.steps)
+	if a.err != nil {
+		return f, fmt.Errorf("typical: %w", a.err)
+	}
+	for _, account := range a.accounts {
+		f.Bayes = append(f.Bayes, account.Figure())
+	}
+	return f, nil
+}
