@@ -220,19 +220,15 @@ func (b *Book) accept(s ledger.State) error {
 	}
 	b.lacks = s.Entries > 0 && !hasID
 	switch {
+	case b.shared && s.ID == "":
+		return &fault.Error{What: f.Path + " has no id", Why: "its head is kept by it a second time", Fix: "name a ledger that was made here", Check: true}
 	case s.Commits == 0:
 		return nil
-	case !hasHead && s.ID == "" && !b.shared: // earlier versions kept none, and the noise is that of the run's folder
-		return nil
-	case !hasHead && s.ID == "":
-		return &fault.Error{What: HeadFile(f.Path) + " is not there, as an earlier version made the ledger",
-			Why: "without it nothing shows that this is not an older copy, under which outcomes would be released twice",
-			Fix: "if this is the newest copy, with all that was ever charged to it: pate ledger adopt " + f.Path, Check: true}
 	case !hasHead:
 		return &fault.Error{What: HeadFile(f.Path) + " is gone",
 			Why: "without it nothing shows that the ledger is not an older copy, under which outcomes would be released twice",
-			Fix: "restore it, or use the name under which the ledger was made; if this is the newest copy, with all that was ever charged to it: pate ledger adopt " + f.Path, Check: true}
-	case b.shared && !hasID && s.ID != "" && s.Adopted == 0:
+			Fix: "restore it, or use the name under which the ledger was made", Check: true}
+	case b.shared && !hasID:
 		return &fault.Error{What: IDFile(f.Path) + " is gone",
 			Why: "it was made with the ledger, and without it nothing tells whether an input was answered before",
 			Fix: "restore the file", Check: true}
@@ -250,11 +246,6 @@ func (b *Book) begin(known Known) error {
 	if b.shared {
 		if kind := durable.Remote(filepath.Dir(f.Path)); kind != "" {
 			f.warn("%s is on a file system (%s) whose locks may not hold between hosts: use it from one host only", f.Path, kind)
-		}
-		if b.Ledger.State().ID == "" {
-			if err := b.Ledger.Adopt(); err != nil {
-				return fmt.Errorf("run: %w", err)
-			}
 		}
 		if !b.lacks {
 			if err := b.makeSecret(); err != nil {
@@ -318,36 +309,3 @@ func (b *Book) Secret(used bool) (rng.Key, error) {
 
 // Close gives the ledger back.
 func (b *Book) Close() error { return b.Ledger.Close() }
-
-// Adopt takes the ledger at a path for the newest copy of itself, of which nothing but
-// the caller's word is evidence, and keeps its head from here on. The ledger records it.
-// A ledger of which a later head is known is refused; one whose head is there needs
-// nothing, and nothing is written.
-func Adopt(ctx context.Context, path string, warn func(string)) error {
-	path = target(path)
-	file, err := durable.OpenRegular(path)
-	if err != nil {
-		return fmt.Errorf("run: %w", err)
-	}
-	account, err := ledger.ReadConfig(file)
-	file.Close()
-	if err != nil {
-		return fmt.Errorf("%w (%s)", err, path)
-	}
-	known, err := Know(path)
-	if err != nil {
-		return err
-	}
-	b := &Book{file: File{Path: path, Warn: warn}, shared: account.Run == ""}
-	if b.Ledger, err = ledger.OpenKept(ctx, path, account, known.Kept(ledger.Head{})); err != nil {
-		return fmt.Errorf("run: %w", err)
-	}
-	defer b.Close()
-	if known.Beside != (ledger.Head{}) {
-		return nil
-	}
-	if err := b.Ledger.Adopt(); err != nil {
-		return fmt.Errorf("run: %w", err)
-	}
-	return b.keep()
-}

@@ -28,11 +28,9 @@
 // # What is committed
 //
 // The SHA-256 of the file that leaves, byte for byte: what sha256sum prints. So the ledger
-// alone tells whether a file is one that was released, and by which entry; see
-// [ledger.FileOutcomes]. If
+// alone shows whether a file is one that was released, and by which entry. If
 // several entries paid for one file, as for the statistics and the steps of one model, each
-// of them has that hash. Ledgers of earlier versions hold, for labels, the SHA-256 of
-// the line "sha256:HEX" instead; both are recognised.
+// of them has that hash.
 //
 // # Files beside a ledger
 //
@@ -48,11 +46,6 @@
 // folder cannot be written there is a warning, and there is one, once, where something left
 // under a ledger of which that folder has no head: it comes from another machine, or nobody
 // can tell whether it is an older copy.
-//
-// Ledgers of earlier versions have no id. One that has its head, or under which nothing
-// was committed, gets an id when it is first opened, in a line of its own. Any other is
-// refused until somebody who knows that it is the newest copy says so: [Adopt], which the
-// ledger records.
 //
 // A ledger that was made for one run ([ledger.Config].Run) lies in the folder of that run,
 // beside the key from which all of its noise comes until the run is complete. Put back,

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 
@@ -212,8 +213,8 @@ func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reser
 				return err
 			}
 		}
-		sum = [sha256.Size]byte(file.sum.Sum(nil))
-		if err := b.Ledger.CommitBatch(file.outcomes(reservations)); err != nil {
+		sum = file.SHA256()
+		if err := b.commit(reservations, file.SHA256()); err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
 		if err := crash.Point(ctx, "committed"); err != nil {
@@ -242,14 +243,14 @@ func (b *Book) verify(r Release, reservations []*ledger.Reservation, hasKey bool
 	if err != nil {
 		return sum, &fault.Error{What: r.Out.Path + " cannot be read", Err: err}
 	}
-	if err := b.Ledger.CommitBatch(file.outcomes(reservations)); err != nil {
+	if err := b.commit(reservations, file.SHA256()); err != nil {
 		fix := "restore the file; its key is destroyed and nothing is drawn again"
 		if hasKey {
 			fix = "move it away and run the command again, which repeats what was released"
 		}
 		return sum, &fault.Error{What: r.Out.Path + " is not what was released", Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
 	}
-	return [sha256.Size]byte(file.sum.Sum(nil)), nil
+	return file.SHA256(), nil
 }
 
 // read returns the hash of the file, and lets the caller read it.
@@ -316,4 +317,29 @@ func (o Out) clear() error {
 
 func (o Out) errExists() error {
 	return &fault.Error{What: o.Path + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or name another file"}
+}
+
+// hashed is a file that is hashed while it is written or read.
+type hashed struct {
+	out io.Writer
+	sum hash.Hash
+}
+
+// Write writes to the file.
+func (f *hashed) Write(p []byte) (int, error) {
+	n, err := f.out.Write(p)
+	f.sum.Write(p[:n])
+	return n, err
+}
+
+// SHA256 returns the hash of the file, which is what is committed for it.
+func (f *hashed) SHA256() [sha256.Size]byte { return [sha256.Size]byte(f.sum.Sum(nil)) }
+
+// commit commits the file as what all reservations led to.
+func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
+	outcomes := make([]ledger.Outcome, len(of))
+	for i := range of {
+		outcomes[i] = ledger.Outcome{Of: of[i], Hash: &file}
+	}
+	return b.Ledger.CommitBatch(outcomes)
 }

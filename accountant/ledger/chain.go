@@ -47,8 +47,7 @@ type chain struct {
 	sealed  bool
 	claimed *Claim // of a sealed file: see claimOfSeal
 	above   bool   // a line says more than the budget: loss distributions have to make it fit
-	id      string // of the ledger; "" where an earlier version made it
-	adopted int64  // line of the last adoption; 0 if there is none
+	id      string // of the ledger
 	// exhausted: a reservation was cut off before it said what it charges, and
 	// nobody will repeat it, so it is taken to be all that was left.
 	exhausted bool
@@ -133,8 +132,6 @@ func (c *chain) apply(l line) error {
 		return c.seal(l)
 	case commitLine:
 		return c.commit(l.entry)
-	case adoptLine:
-		return c.adopt(l)
 	default: // tornLine
 		c.exhausted = true
 		return nil
@@ -147,22 +144,6 @@ func (r *run) take(first, n int64) {
 		r.first = first
 	}
 	r.entries += n
-}
-
-// adopt gives a ledger without an id one; of a ledger that has one it repeats it.
-func (c *chain) adopt(l line) error {
-	var id string
-	if err := json.Unmarshal(l.text, &id); err != nil {
-		return fmt.Errorf("its id: %w", err)
-	}
-	if err := checkID(id); err != nil {
-		return err
-	}
-	if c.id != "" && c.id != id {
-		return fmt.Errorf("it adopts ledger %s as %s", c.id, id)
-	}
-	c.id, c.adopted = id, l.number
-	return nil
 }
 
 func (c *chain) declare(number int64, id string) error {

@@ -13,9 +13,6 @@ type Outcome struct {
 	// Hash is that SHA-256, instead of Bytes, where the outcome is too long to be held;
 	// nil with Bytes.
 	Hash *[sha256.Size]byte
-	// Earlier is the hash under which an earlier version may have committed the same
-	// outcome; nil if there is none. It is compared, and never written.
-	Earlier *[sha256.Size]byte
 }
 
 func (o Outcome) hash() [sha256.Size]byte {
@@ -58,7 +55,7 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 			if err != nil {
 				return err
 			}
-			if before != sum && (o.Earlier == nil || before != *o.Earlier) {
+			if before != sum {
 				return fmt.Errorf("ledger: entry %d was committed with another outcome; releasing this one would be a second answer", entry)
 			}
 			continue

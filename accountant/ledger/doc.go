@@ -59,8 +59,7 @@
 // and the total it makes by Rényi divergences, which is above the budget where it takes
 // loss distributions to fit; "commit" with the SHA-256 of an outcome; in mode Reserved one
 // "seal", with the total and, where there was a choice, the accountant that proved it;
-// "run", which names a run that shares the ledger; "adopt", from which on a head is kept
-// of a ledger that had none; and "torn", for a line that was cut off. Each holds its
+// "run", which names a run that shares the ledger; and "torn", for a line that was cut off. Each holds its
 // number, in "prev" the SHA-256 of the line before it, newline left out, and in "check"
 // the CRC-32C of itself up to there. Outcomes
 // are hashed as they are: a person who can guess one can confirm it, so the file is as

@@ -37,7 +37,7 @@ type header struct {
 	Noise        Noise                 `json:"noise"`
 	Waived       []string              `json:"waived,omitempty"`
 	Library      string                `json:"library"`
-	// ID names this file among all ledgers. Files of earlier versions have none.
+	// ID names this file among all ledgers.
 	ID string `json:"id,omitempty"`
 }
 

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 )
 
 // Kept is what is known of a ledger from outside of its file. The chain of hashes
@@ -12,8 +11,7 @@ import (
 // itself; a head that was kept can.
 type Kept struct {
 	// Heads returns the heads that the ledger is known to have had. It is called at the
-	// first line, with the id of the ledger, or with "" if it has none there; and again
-	// at a later line that gives it one. The zero Head says nothing.
+	// first line, with the id of the ledger. The zero Head says nothing.
 	Heads func(id string) ([]Head, error)
 	// Accept refuses a ledger when all of it was read and nothing was written. It may
 	// be nil.
@@ -25,37 +23,28 @@ type Kept struct {
 
 // State is what a file says of itself as a whole.
 type State struct {
-	ID      string // names the ledger; "" where an earlier version made it
+	ID      string // names the ledger; "" of one in memory
 	Lines   int64  // whole ones; 0 of a file that never became a ledger
 	Entries int64
 	Commits int64
-	Adopted int64 // line of the last [Ledger.Adopt]; 0 if there is none
 }
 
 func (c *chain) state() State {
-	return State{ID: c.id, Lines: c.lines, Entries: c.entries, Commits: c.commits.n, Adopted: c.adopted}
+	return State{ID: c.id, Lines: c.lines, Entries: c.entries, Commits: c.commits.n}
 }
 
 // watch compares the lines of a chain with the heads that were kept.
 type watch struct {
 	kept  Kept
-	asked bool
-	id    string // that was asked for last
 	heads []Head
 }
 
 // line compares the last line of the chain.
 func (w *watch) line(c *chain) error {
-	if w.kept.Heads != nil && (!w.asked || w.id != c.id) {
+	if w.kept.Heads != nil && c.lines == 1 {
 		heads, err := w.kept.Heads(c.id)
 		if err != nil {
 			return err
-		}
-		w.asked, w.id = true, c.id
-		for _, h := range heads {
-			if h.Lines > 0 && h.Lines < c.lines && !slices.Contains(w.heads, h) {
-				return &CorruptError{h.Lines, "a head was kept of this line, and the ledger had no id yet"}
-			}
 		}
 		w.heads = heads
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"sync"
 
 	"github.com/pate-go/pate/accountant"
@@ -259,27 +258,6 @@ func (l *Ledger) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.chain.state()
-}
-
-// Adopt records that from here on the head of the ledger is kept, and gives the ledger
-// an id if it has none. What came before is vouched for by nobody but the caller. It
-// charges nothing.
-func (l *Ledger) Adopt() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.usable(); err != nil || l.file == nil {
-		return err
-	}
-	c := l.chain
-	id := c.id
-	if id == "" {
-		id = newID()
-	}
-	if err := l.file.append(c, line{kind: adoptLine, text: []byte(strconv.Quote(id))}); err != nil {
-		return err
-	}
-	c.id, c.adopted = id, c.lines
-	return nil
 }
 
 // Epsilon returns the total of everything reserved, at the ledger's delta. In mode

@@ -25,7 +25,6 @@ const (
 	sealLine                    // {"line":4,"seal":1,"epsilon":…, (and "accountant":"…" unless the ledger's is rdp)
 	commitLine                  // {"line":5,"commit":1,"outcome":"…",
 	tornLine                    // {"line":6,"torn":"…",
-	adoptLine                   // {"line":7,"adopt":"…",
 )
 
 // line is one line of the file. Each ends in
@@ -83,8 +82,6 @@ func (l *line) encode(dst []byte) []byte {
 		dst = append(dst, '"')
 	case tornLine:
 		dst = append(append(dst, `,"torn":`...), l.text...)
-	case adoptLine:
-		dst = append(append(dst, `,"adopt":`...), l.text...)
 	}
 	dst = hex.AppendEncode(append(dst, `,"prev":"`...), l.prev[:])
 	dst = append(dst, '"')
@@ -121,10 +118,8 @@ func decode(text []byte) (line, error) {
 		l.kind = commitLine
 	case bytes.HasPrefix(s.rest, []byte("s")):
 		l.kind = sealLine
-	case bytes.HasPrefix(s.rest, []byte("a")):
-		l.kind = adoptLine
 	}
-	switch s.key("schema", "run", "reserve", "seal", "commit", "torn", "adopt") {
+	switch s.key("schema", "run", "reserve", "seal", "commit", "torn") {
 	case "schema":
 		l.kind = headerLine
 		if s.quoted(); s.err == nil && string(s.last) != `"`+Schema+`"` {
@@ -163,9 +158,6 @@ func decode(text []byte) (line, error) {
 		s.literal(`"`)
 	case "torn":
 		l.kind = tornLine
-		l.text = s.quoted()
-	case "adopt":
-		l.kind = adoptLine
 		l.text = s.quoted()
 	}
 	s.literal(`,"prev":"`)

@@ -38,8 +38,7 @@ type Signature struct {
 	PublicKey []byte `json:"public_key"` // of the signer, 32 bytes; to find it, not to trust it
 }
 
-// Sign signs the head of a ledger that was verified. The id is that of the ledger;
-// ledgers of earlier versions have none until [Ledger.Adopt] gives them one.
+// Sign signs the head of a ledger that was verified. The id is that of the ledger.
 func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return Signature{}, fmt.Errorf("ledger: an Ed25519 private key has %d bytes, not %d", ed25519.PrivateKeySize, len(key))
@@ -70,19 +69,12 @@ func VerifySigned(r io.Reader, s Signature, key ed25519.PublicKey, kept Kept, vi
 		if kept.Heads != nil {
 			heads, err = kept.Heads(id)
 		}
-		if err != nil || id == "" { // a line further down may give it one
+		if err != nil {
 			return heads, err
 		}
 		return append([]Head{s.Head}, heads...), sameID(id)
 	}}
-	sum, err := VerifyKept(r, signed, visit)
-	if err == nil {
-		err = sameID(sum.ID)
-	}
-	if err != nil {
-		return Summary{}, err
-	}
-	return sum, nil
+	return VerifyKept(r, signed, visit)
 }
 
 // check returns an error if s is no signature by the holder of the key.

@@ -120,29 +120,6 @@ func TestASignatureOfAnotherLedgerDoesNotHold(t *testing.T) {
 	require.ErrorContains(t, err, "it is of ledger "+s.ID)
 }
 
-func TestALedgerWithoutAnIDIsNotSigned(t *testing.T) {
-	key := signer('a')
-	lines := bytes.SplitAfter(adopted(t).data, []byte("\n"))
-	file := bytes.Join(lines[:3], nil) // before it was adopted
-	sum, err := verify(file)
-	require.NoError(t, err)
-	require.Empty(t, sum.ID)
-	_, err = Sign(sum.ID, sum.Head, key)
-	require.ErrorContains(t, err, "its id")
-	s, err := Sign(newID(), sum.Head, key) // as if it had one
-	require.NoError(t, err)
-	_, err = verifySigned(file, s, publicOf(key))
-	require.ErrorIs(t, err, ErrSignature)
-}
-
-// A ledger that was adopted has its id in a line further down.
-func TestAnAdoptedLedgerIsSigned(t *testing.T) {
-	file, key := adopted(t).data, signer('a')
-	s := signed(t, file, key)
-	_, err := verifySigned(file, s, publicOf(key))
-	require.NoError(t, err)
-}
-
 func TestSignRefusesWhatIsNoHeadAndNoKey(t *testing.T) {
 	_, err := Sign(newID(), Head{}, signer('a'))
 	require.ErrorContains(t, err, "is no head")

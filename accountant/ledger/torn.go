@@ -77,7 +77,7 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 		whole.claim(total, c.header)
 		return repair{append(whole.encode(nil), '\n'), "a seal: nothing more can be reserved"}, nil
 	case c.exhausted || c.sealed,
-		l.kind == sealLine || l.kind == commitLine || l.kind == runLine || l.kind == headerLine || l.kind == adoptLine:
+		l.kind == sealLine || l.kind == commitLine || l.kind == runLine || l.kind == headerLine:
 		return repair{what: "it charged nothing: dropped"}, nil
 	case resumes:
 		return repair{what: "a reservation of a run that will repeat it: dropped"}, nil

@@ -25,7 +25,6 @@ type Summary struct {
 	Orders    []float64 // on which every epsilon is computed
 	Library   string    // that made the file
 	ID        string    // see State
-	Adopted   int64     // see State
 	Entries   int64
 	Commits   int64
 	Sealed    bool // mode Reserved: the charges are complete
@@ -137,7 +136,7 @@ func (c *chain) visit(l line, visit func(Entry) error) error {
 func (c *chain) summary() (Summary, error) {
 	s := Summary{
 		Config: c.header.config(), Orders: c.header.orders(), Library: c.header.Library,
-		ID: c.id, Adopted: c.adopted,
+		ID:      c.id,
 		Entries: c.entries, Commits: c.commits.n, Sealed: c.sealed, Exhausted: c.exhausted,
 		Head: c.head(), Left: c.left(), Schedule: c.balance.schedule(),
 		balance: c.balance, commits: c.commits,

@@ -22,10 +22,7 @@ type File struct {
 
 // Released is one outcome that a ledger has committed.
 type Released struct {
-	// SHA256 is the hash of the file, as sha256sum prints it. Of a file without a name it
-	// is what the ledger holds, from which labels of earlier versions differ: see
-	// [ledger.FileOutcomes].
-	SHA256  string `json:"sha256"`
+	SHA256  string `json:"sha256"`         // of the file, as sha256sum prints it
 	Name    string `json:"name,omitempty"` // empty unless the file was shown
 	Run     string `json:"run,omitempty"`
 	Entries string `json:"entries"` // that paid for it, such as "3" or "3-5"
@@ -49,9 +46,7 @@ type outcomes struct {
 func newOutcomes(files []File) *outcomes {
 	o := &outcomes{at: map[[sha256.Size]byte]int{}, wanted: map[[sha256.Size]byte]File{}, found: map[[sha256.Size]byte]bool{}, runs: map[int64]string{}}
 	for _, f := range files {
-		for _, form := range ledger.FileOutcomes(f.SHA256) {
-			o.wanted[form] = f
-		}
+		o.wanted[f.SHA256] = f
 	}
 	return o
 }

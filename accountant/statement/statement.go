@@ -49,7 +49,7 @@ type Statement struct {
 	Waived    []string    `json:"waived,omitempty"` // refusals that were overridden
 	Data      string      `json:"data,omitempty"`
 	Head      ledger.Head `json:"head"`
-	ID        string      `json:"id,omitempty"`            // random, of the ledger; earlier versions gave none
+	ID        string      `json:"id,omitempty"`            // random, of the ledger
 	Released  []Released  `json:"released"`                // what was committed, equal outcomes together
 	More      int64       `json:"released_more,omitempty"` // outcomes that are not listed
 	Program   Program     `json:"program"`                 // that wrote the statement

@@ -152,7 +152,6 @@ ledger verify run.jsonl --signature run.jsonl.head
 ledger verify run.jsonl --signature run.jsonl --public-key votes.csv
 ledger sign run.jsonl
 ledger sign run.jsonl --key votes.csv
-ledger adopt none.jsonl
 statement
 statement labels.csv
 statement none.jsonl

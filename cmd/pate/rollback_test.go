@@ -246,32 +246,3 @@ func TestANewLedgerInThePlaceOfAnother(t *testing.T) {
 		}
 	}
 }
-
-// TestALedgerOfAnEarlierVersionIsAdopted: without a head it is refused until somebody says
-// that it is the newest copy; an older copy of one whose head is known never is.
-func TestALedgerOfAnEarlierVersionIsAdopted(t *testing.T) {
-	preparedFolder(t)
-	c := releasingCommands()[0]
-	code, said := command(t.Context(), c.args(0))
-	require.Equal(t, shell.ExitDone, code, said)
-	older := takeCopies(t)
-	code, said = command(t.Context(), c.args(1))
-	require.Equal(t, shell.ExitDone, code, said)
-	require.NoError(t, os.Remove("run.jsonl.head"))
-	code, said = command(t.Context(), c.args(2))
-	require.Equal(t, shell.ExitCheckFailed, code)
-	require.Contains(t, said, "pate ledger adopt run.jsonl")
-
-	newer, err := os.ReadFile("run.jsonl")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile("run.jsonl", []byte(older["ledger"]), 0o600))
-	code, said = command(t.Context(), []string{"ledger", "adopt", "run.jsonl"})
-	require.Equal(t, shell.ExitCheckFailed, code, said)
-	require.NoError(t, os.WriteFile("run.jsonl", newer, 0o600))
-	code, said = command(t.Context(), []string{"ledger", "adopt", "run.jsonl"})
-	require.Equal(t, shell.ExitDone, code, said)
-	code, said = command(t.Context(), c.args(2))
-	require.Equal(t, shell.ExitDone, code, said)
-	stdout, _ := typed(t, shell.ExitDone, "ledger", "verify", "run.jsonl")
-	require.Contains(t, stdout, "was taken for the newest copy")
-}

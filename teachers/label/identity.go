@@ -26,17 +26,11 @@ type identity struct {
 	Predictions string             `json:"predictions,omitempty"` // their hash
 	Seeded      bool               `json:"seeded,omitempty"`
 	Key         string             `json:"key"` // public name of the run's key
-
-	// Of a run in form 1: the name that the ledger has, and the tag.
-	oldName, oldTag string
 }
 
 const identityVersion = 2
 
 func (id identity) encode() (string, error) {
-	if id.oldName != "" {
-		return id.oldName, nil
-	}
 	text, err := json.Marshal(id)
 	if err != nil {
 		return "", fmt.Errorf("label: %w", err)
@@ -49,18 +43,8 @@ func parseIdentity(name string) (id identity, ok bool, err error) {
 	if !strings.HasPrefix(name, `{"label":`) {
 		return id, false, nil
 	}
-	var form struct {
-		Label int `json:"label"`
-	}
-	if err = json.Unmarshal([]byte(name), &form); err == nil {
-		switch form.Label {
-		case 1:
-			id, err = parseIdentity1(name)
-		case identityVersion:
-			err = strictly(name, &id)
-		default:
-			err = fmt.Errorf("form %d", form.Label)
-		}
+	if err = strictly(name, &id); err == nil && id.Label != identityVersion {
+		err = fmt.Errorf("form %d", id.Label)
 	}
 	if err == nil {
 		_, err = mechanisms.Find(id.Mechanism)
@@ -90,9 +74,6 @@ func strictly(text string, into any) error {
 
 // tag names everything but the key.
 func (id identity) tag() string {
-	if id.oldTag != "" {
-		return id.oldTag
-	}
 	id.Key = ""
 	return tagOf(fmt.Appendf(nil, "%+v", id)) // maps are printed in the order of their keys
 }

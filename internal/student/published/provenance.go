@@ -29,11 +29,10 @@ func Charged(path, sha256 string) (Provenance, error) {
 		return Provenance{}, &fault.Error{File: path, What: "is no ledger that can be read", Err: err, Fix: "give the ledger that paid for the labels"}
 	}
 	defer f.Close()
-	forms := ledger.FileOutcomes([32]byte(raw))
 	var entry int64
 	kept := known.Kept(ledger.Head{})
 	kept.Outcome = func(of int64, hash [32]byte) {
-		if entry == 0 && (hash == forms[0] || hash == forms[1]) {
+		if entry == 0 && hash == [32]byte(raw) {
 			entry = of
 		}
 	}

@@ -1,2 +1,2 @@
-// Package ledgers is the command `pate ledger`: shows, verifies, signs and adopts ledgers.
+// Package ledgers is the command `pate ledger`: shows, verifies and signs ledgers.
 package ledgers

@@ -37,7 +37,7 @@ type fileReport struct {
 	Lines   int64  `json:"lines,omitempty"` // of a statement: how many the ledger had
 }
 
-// released are the files, by the hashes that a ledger may hold for them.
+// released are the files, by their hashes.
 type released struct {
 	files  []*fileReport
 	byHash map[[sha256.Size]byte][]*fileReport
@@ -61,9 +61,7 @@ func (f fileFlags) read() (*released, error) {
 			if group.kind == "statement" {
 				continue
 			}
-			for _, form := range ledger.FileOutcomes(sum) {
-				r.byHash[form] = append(r.byHash[form], file)
-			}
+			r.byHash[sum] = append(r.byHash[sum], file)
 		}
 	}
 	return r, nil

@@ -29,10 +29,10 @@ of the one before.`,
   pate ledger verify run.jsonl --format json`,
 		Args: shell.SuggestCommand,
 		RunE: func(*cobra.Command, []string) error {
-			return shell.UsageError("ledger", errors.New("ledger what? show, verify, sign or adopt"))
+			return shell.UsageError("ledger", errors.New("ledger what? show, verify or sign"))
 		},
 	}
-	cmd.AddCommand(newLedgerShow(g), newLedgerVerify(g), newLedgerSign(g), newLedgerAdopt(g))
+	cmd.AddCommand(newLedgerShow(g), newLedgerVerify(g), newLedgerSign(g))
 	return cmd
 }
 
@@ -62,7 +62,6 @@ type ledgerReport struct {
 	Waived     []string            `json:"waived,omitempty"`     // refusals that were overridden
 	Library    string              `json:"library"`
 	ID         string              `json:"id,omitempty"`
-	Adopted    int64               `json:"adopted,omitempty"` // line at which the head began to be kept
 	Head       ledger.Head         `json:"head"`
 	Warning    string              `json:"warning,omitempty"` // of a claim that protects next to nothing
 	Checked    []string            `json:"head_checked"`      // What the file was compared with
@@ -103,7 +102,7 @@ func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error
 		Schema: schema, Ledger: path, Unit: s.Config.Unit, Relation: s.Config.Relation, Mode: s.Config.Mode,
 		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.Number(claim), Accountant: s.Claimed.By, Recomputed: again,
 		Lines: s.Head.Lines, Entries: s.Entries, Committed: s.Commits, Sealed: s.Sealed, Exhausted: s.Exhausted, Torn: s.Torn,
-		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Adopted: s.Adopted, Head: s.Head, Checked: []string{}, Warning: statement.Warning(claim),
+		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Head: s.Head, Checked: []string{}, Warning: statement.Warning(claim),
 		Waived: s.Config.Waived, withheld: s.Config.Withheld(),
 	}
 	if releasable := s.Config.Releasable(); releasable || report.withheld != "" {

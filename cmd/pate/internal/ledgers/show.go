@@ -200,9 +200,6 @@ func ledgerFooting(r ledgerReport) string {
 	} else if r.Committed > 0 {
 		b.WriteString("no head of it is known here: whether lines were cut off at its end is not known\n")
 	}
-	if r.Adopted > 0 {
-		fmt.Fprintf(&b, "line %d says that it was taken for the newest copy: before, no head was kept\n", r.Adopted)
-	}
 	return b.String()
 }
 

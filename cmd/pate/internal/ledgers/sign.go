@@ -72,8 +72,7 @@ func signLedger(g *shell.Globals, path, keyPath, out string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if sum.ID == "" {
-		return shell.InputError(fmt.Errorf("%s has no id", path), "a signature names the ledger, and an earlier version made this one without a name",
-			"pate ledger adopt gives it an id, if it is the newest copy", "ledger")
+		return shell.InputError(fmt.Errorf("%s has no id", path), "a signature names the ledger by it", "sign a ledger that pate made", "ledger")
 	}
 	s, err := ledger.Sign(sum.ID, sum.Head, key)
 	if err != nil {

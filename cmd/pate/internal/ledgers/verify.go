@@ -34,8 +34,7 @@ statement print where they cannot, and give it with --head.
 What a ledger commits for a release is the SHA-256 of the file that leaves, as
 sha256sum prints it. --labels and --model say which entry a file is, byte for byte, or
 that it is none; --statement says whether a page is unchanged and says what the ledger
-says. If one does not match, the exit code is 5. Labels of earlier versions, which
-were committed in another form, are recognised.
+says. If one does not match, the exit code is 5.
 
 A signature shows who vouches for the ledger (pate ledger sign). With --signature and
 --public-key the command says whether the holder of that key signed this ledger when
