@@ -2,13 +2,19 @@
 package man
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/durable"
 )
 
@@ -37,17 +43,20 @@ pate-votes.7, into a folder. They say what --help says. man DIR/pate-label.1 sho
 	return cmd
 }
 
-// writeAll writes the page of a command and the pages of those below it.
+// writeAll writes the page of a command and the pages of those below it: section 1 of the manual
+// for commands, section 7 for topics. Pages have no date, so that the same source gives the same
+// bytes.
 func writeAll(cmd *cobra.Command, dir string) error {
 	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, fileName(cmd))
+	section := "1"
+	if cmd.IsAdditionalHelpTopicCommand() {
+		section = "7"
+	}
+	path := filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+"."+section)
 	if err := (shell.Target{Flag: "--out", Path: path}).CheckReplaceable(); err != nil {
 		return err
-	}
-	if err := durable.WriteBytes(path, 0o644, []byte(Page(cmd))); err != nil {
-		return fmt.Errorf("man: %w", err)
 	}
 	for _, child := range cmd.Commands() {
 		if child.Hidden {
@@ -57,5 +66,26 @@ func writeAll(cmd *cobra.Command, dir string) error {
 			return err
 		}
 	}
-	return nil
+	var page bytes.Buffer
+	toMarkdown(cmd)
+	if err := doc.GenMan(cmd, &doc.GenManHeader{Section: section, Source: "pate " + buildinfo.Read().Version, Date: &time.Time{}}, &page); err != nil {
+		return fmt.Errorf("man: %w", err)
+	}
+	return durable.WriteBytes(path, 0o644, bytes.Replace(page.Bytes(), []byte("Jan 0001"), nil, 1))
+}
+
+// toMarkdown turns the texts of a command into the Markdown that pages are made of: marks are
+// escaped, and a paragraph with an indented line is a table or code and keeps its lines.
+func toMarkdown(cmd *cobra.Command) {
+	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`").Replace
+	paragraphs := strings.Split(strings.Trim(cmd.Long, "\n"), "\n\n")
+	for i, p := range paragraphs {
+		if strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") {
+			paragraphs[i] = "    " + strings.ReplaceAll(p, "\n", "\n    ")
+		} else {
+			paragraphs[i] = escape(p)
+		}
+	}
+	cmd.Long, cmd.Short, cmd.DisableAutoGenTag = strings.Join(paragraphs, "\n\n"), escape(cmd.Short), true
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { f.Usage = escape(f.Usage) })
 }
