@@ -32,7 +32,8 @@ func (elementwise) Output(in Shape) (Shape, error) { return in, nil }
 // Workspace implements [Layer]. It needs none.
 func (elementwise) Workspace(Shape) int { return 0 }
 
-func (elementwise) overwrites() {}
+// InPlace implements [InPlace].
+func (elementwise) InPlace() {}
 
 // ReLU is the layer max(x, 0), element by element.
 type ReLU struct{ elementwise }

@@ -74,6 +74,12 @@ type Pass[T Float] interface {
 	AddScaled(sum []T, rows int, scales [][]T)
 }
 
-// overwriting marks layers that can work in place, to save memory traffic. Forward may have
-// y == x, and Backward dx == dy. Such a layer needs only y of Forward in Backward.
-type overwriting interface{ overwrites() }
+// InPlace is implemented by a [Layer] whose passes can work in place, which saves memory
+// traffic. Its input and output have one size. Forward may have y == x, and Backward
+// dx == dy. Backward needs no x. It may read y of Forward, which nobody changes before:
+// the buffers of such a layer are its own, unlike those of others.
+type InPlace interface {
+	Layer
+	// InPlace does nothing. It says that the layer meets these obligations.
+	InPlace()
+}

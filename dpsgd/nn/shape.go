@@ -1,13 +1,9 @@
 package nn
 
-import (
-	"fmt"
-
-	"github.com/pate-go/pate/internal/kernel"
-)
+import "fmt"
 
 // Float is the type of a value. Training uses float32, and tests repeat it in float64.
-type Float = kernel.Float
+type Float interface{ float32 | float64 }
 
 // Shape describes one example between two layers: Rows x Cols positions with Channels
 // values each, laid out by row, then column, then channel. A vector is one position whose

@@ -50,11 +50,11 @@ func newWorker[T Float](a *Architecture, rows int) *Worker[T] {
 		losses: make([]float64, rows), kept: make([]int, 0, rows),
 	}
 	w.values[0] = make([]T, rows*a.Input().Size())
-	previous := false // overwrites
+	previous := false // in place
 	for l, layer := range a.layers {
 		w.passes = append(w.passes, pass[T](layer, a.shapes[l], rows))
 		_, flat := layer.(Flatten)
-		_, over := layer.(overwriting)
+		_, over := layer.(InPlace)
 		size := rows * a.shapes[l+1].Size()
 		switch {
 		case flat, over && !previous && l > 0:

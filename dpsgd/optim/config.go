@@ -18,9 +18,6 @@ const (
 	AdamW Method = "adamw"
 )
 
-// Methods returns all methods.
-func Methods() []Method { return []Method{SGD, AdaGrad, Adam, AdamW} }
-
 // Config chooses an update rule. The zero value is plain gradient descent.
 type Config struct {
 	Method Method
@@ -96,7 +93,7 @@ func (c Config) Validate() error {
 	case AdaGrad, Adam, AdamW:
 		checks = append(checks, unread("Momentum", c.Momentum != 0), unread("Nesterov", c.Nesterov))
 	default:
-		checks = append(checks, fmt.Errorf("optim: Config.Method %q is unknown, must be one of %q", c.Method, Methods()))
+		checks = append(checks, fmt.Errorf("optim: Config.Method %q is unknown, must be one of %q", c.Method, []Method{SGD, AdaGrad, Adam, AdamW}))
 	}
 	if !adam {
 		checks = append(checks, unread("Beta1", c.Beta1 != 0), unread("Beta2", c.Beta2 != 0))

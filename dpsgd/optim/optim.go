@@ -70,7 +70,7 @@ func (o *Optimizer) Restore(s State) error {
 
 // Step moves parameters by one step against gradient at the given learning rate. It reports
 // whether all parameters are finite.
-func Step[T kernel.Float](o *Optimizer, parameters []T, gradient []float64, rate float64) (finite bool) {
+func Step[T float32 | float64](o *Optimizer, parameters []T, gradient []float64, rate float64) (finite bool) {
 	o.Begin(rate)
 	return Apply(o, 0, parameters, gradient)
 }
@@ -89,7 +89,7 @@ func (o *Optimizer) Begin(rate float64) {
 // Apply makes the open step for some of the parameters, from number low on. The slices
 // parameters and gradient hold this part. Goroutines may share a step between them, each
 // parameter once. It reports whether all parameters of the part are finite.
-func Apply[T kernel.Float](o *Optimizer, low int, parameters []T, gradient []float64) (finite bool) {
+func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient []float64) (finite bool) {
 	if len(parameters) != len(gradient) {
 		panic("optim: dimension mismatch")
 	}
@@ -133,7 +133,7 @@ func Apply[T kernel.Float](o *Optimizer, low int, parameters []T, gradient []flo
 // apply shrinks the parameters, adds decay times each parameter to its gradient, and
 // subtracts the move computed from that gradient. It reports whether all results are
 // finite.
-func apply[T kernel.Float](decay, shrink float64, parameters []T, gradient []float64, move func(j int, g float64) float64) (finite bool) {
+func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient []float64, move func(j int, g float64) float64) (finite bool) {
 	finite = true
 	for j, g := range gradient {
 		p := float64(parameters[j])
@@ -142,4 +142,12 @@ func apply[T kernel.Float](decay, shrink float64, parameters []T, gradient []flo
 		finite = finite && mathx.IsFinite(parameters[j])
 	}
 	return finite
+}
+
+// Average moves average towards parameters: average = decay average + (1-decay) parameters.
+// If it starts at the first parameters, it is their exponential moving average.
+func Average[T float32 | float64](average []float64, parameters []T, decay float64) {
+	for j, p := range parameters {
+		average[j] = decay*average[j] + (1-decay)*float64(p)
+	}
 }

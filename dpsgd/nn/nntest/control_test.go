@@ -136,9 +136,54 @@ func TestBrokenLayersFail(t *testing.T) {
 			require.False(t, fails(func(v require.TestingT) { check(v, broken{nn.Dense{Units: 4}, "sound"}) }))
 		})
 	}
+	t.Run("in place", func(t *testing.T) {
+		require.True(t, fails(func(v require.TestingT) { inPlace(v, leaky{readsInput: true}, in) }))
+		TestLayer(t, leaky{}, in)
+	})
 	t.Run("description", func(t *testing.T) {
 		require.True(t, fails(func(v require.TestingT) { describe(v, unnamed{}, in) }))
 	})
+}
+
+// leaky is a leaky ReLU with its sign changed. It gets its method InPlace from nn.ReLU.
+type leaky struct {
+	nn.ReLU
+	readsInput bool // in Backward, as a layer in place may not
+}
+
+func (leaky) String() string { return "leaky relu" }
+
+func (l leaky) Float32(in nn.Shape, _ int) nn.Pass[float32] {
+	return &leakyPass[float32]{Pass: l.ReLU.Float32(in, 0), leaky: l}
+}
+
+func (l leaky) Float64(in nn.Shape, _ int) nn.Pass[float64] {
+	return &leakyPass[float64]{Pass: l.ReLU.Float64(in, 0), leaky: l}
+}
+
+type leakyPass[T nn.Float] struct {
+	nn.Pass[T] // for its methods without parameters
+	leaky
+	x, y []T
+}
+
+func (p *leakyPass[T]) Forward(y, x []T, _ int) {
+	for i, v := range x {
+		y[i] = -max(v, v/4)
+	}
+	p.x, p.y = x, y
+}
+
+func (p *leakyPass[T]) Backward(dx, dy []T, _ int, _ [][]float64) {
+	for i := range dx {
+		negative := p.y[i] > 0
+		if p.readsInput {
+			negative = p.x[i] < 0
+		}
+		if dx[i] = -dy[i]; negative {
+			dx[i] /= 4
+		}
+	}
 }
 
 type unnamed struct{ nn.ReLU }

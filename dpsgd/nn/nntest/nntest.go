@@ -8,6 +8,7 @@
 //
 //   - Gradients agree with finite differences in double precision.
 //   - Norms and sums agree with explicit gradients for each example.
+//   - A layer that is [nn.InPlace] computes the same where its output overwrites its input.
 //   - No example depends on the others in its batch, to the last bit.
 //   - The rounding of sums stays within its bound on the input that is worst for a long
 //     chain of additions.
@@ -42,6 +43,7 @@ func TestLayer(t *testing.T, layer nn.Layer, in nn.Shape) {
 		exactness(t, layer, in, layer.Float64)
 		exactness(t, layer, in, layer.Float32)
 	})
+	t.Run("in place", func(t *testing.T) { inPlace(t, layer, in) })
 	t.Run("depth of sums", func(t *testing.T) { depth(t, layer, in) })
 	t.Run("not finite", func(t *testing.T) { notFinite(t, layer, in) })
 	t.Run("extremes", func(t *testing.T) { extremes(t, layer, in, layer.Float32) })
@@ -82,7 +84,7 @@ type bench[T nn.Float] struct {
 	in, out, parameters int
 	x, y, dx, dy        []T
 	lentY, lentDX       []T // what the layer may write to, but not keep
-	keeps               bool
+	keeps, inPlace      bool
 	squares             [][]float64
 }
 
@@ -95,10 +97,7 @@ func newBench[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, rows 
 		dx: make([]T, rows*in.Size()), dy: make([]T, rows*out.Size()),
 		lentY: make([]T, rows*out.Size()), lentDX: make([]T, rows*in.Size()),
 	}
-	switch layer.(type) {
-	case nn.ReLU, nn.Tanh:
-		b.keeps = true // package nn leaves them their outputs
-	}
+	_, b.keeps = layer.(nn.InPlace) // package nn leaves them their outputs
 	for range layer.Tensors(in) {
 		b.squares = append(b.squares, make([]float64, rows))
 	}
@@ -112,12 +111,18 @@ func (b *bench[T]) run(rows int) {
 	for _, s := range b.squares {
 		clear(s)
 	}
-	b.Forward(b.lentY, b.x, rows)
+	x, dy := b.x, b.dy
+	if b.inPlace {
+		copy(b.lentY, x)
+		copy(b.lentDX, dy)
+		x, dy = b.lentY, b.lentDX
+	}
+	b.Forward(b.lentY, x, rows)
 	copy(b.y, b.lentY)
 	if !b.keeps {
 		scribble(b.lentY)
 	}
-	b.Backward(b.lentDX, b.dy, rows, b.squares)
+	b.Backward(b.lentDX, dy, rows, b.squares)
 	copy(b.dx, b.lentDX)
 	scribble(b.lentDX)
 }
@@ -304,6 +309,27 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 		b.run(1)
 		require.Equal(t, want, b.sum(1, alike(tensors, []T{0.3})), "what a single row adds, in a pass for %d", rows+3)
 	}
+}
+
+// inPlace compares what an [nn.InPlace] computes in place with what it computes beside its
+// inputs, to the last bit.
+func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
+	if _, ok := layer.(nn.InPlace); !ok {
+		return
+	}
+	const rows = 5
+	b := newBench(t, layer, in, rows, layer.Float32)
+	require.Equal(t, b.in, b.out, "a layer with the method InPlace has as many outputs as inputs")
+	rnd := random(11)
+	copy(b.x, normal[float32](rnd, len(b.x)))
+	copy(b.dy, normal[float32](rnd, len(b.dy)))
+	b.run(rows)
+	y, dx := slices.Clone(b.y), slices.Clone(b.dx)
+	b.inPlace = true
+	b.run(rows)
+	require.Equal(t, y, b.y, "values in place: a layer without the method InPlace has a buffer of its own for them")
+	require.Equal(t, dx, b.dx, "gradient in place: Backward reads x, which the values have overwritten; "+
+		"a layer without the method InPlace may do so")
 }
 
 // depth sums 256 equal rows. The first has scale one. The others have a scale so small that
