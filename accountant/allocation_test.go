@@ -9,47 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One step of t for t to 6, and balls in bins, against their exact law.
-func TestAllocationContainsTheExactLaw(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		steps, nodes int
-		sigma        float64
-		epsilons     []float64
-	}{
-		{2, 4000, 1, []float64{0.1, 1, 3}}, {2, 4000, 0.4, []float64{1, 5}}, {2, 4000, 8, []float64{0.01, 0.2}},
-		{3, 500, 0.7, []float64{0.3, 2}}, {3, 500, 2, []float64{0.3, 1}},
-		{4, 120, 1.5, []float64{0.2, 1}}, {5, 60, 2, []float64{0.5}}, {6, 30, 3, []float64{0.2}},
-	} {
-		for _, eps := range c.epsilons {
-			truth := math.Max(severalDelta(c.steps, 1, c.nodes, c.sigma, eps))
-			for _, e := range []Event{
-				RandomAllocation{1, int64(c.steps), Gaussian{c.sigma}},
-				BallsInBins{int64(c.steps), 9, Gaussian{3 * c.sigma}},
-			}[c.steps%2 : c.steps%2+1] {
-				p := newPLD(t, PLDConfig{})
-				require.NoError(t, p.Compose(e, 1))
-				d, err := p.DeltaContext(t.Context(), eps)
-				require.NoError(t, err)
-				assert.GreaterOrEqual(t, d.Upper, truth*(1-1e-9), "%+v at %v", e, eps)
-				assert.LessOrEqual(t, d.Lower, truth*(1+1e-9), "%+v at %v", e, eps)
-				assert.InEpsilon(t, truth, d.Upper, 0.02, "%+v at %v", e, eps)
-				assert.InEpsilon(t, truth, d.Lower, 0.02, "%+v at %v", e, eps)
-				b, err := p.EpsilonContext(t.Context(), truth)
-				require.NoError(t, err)
-				assert.GreaterOrEqual(t, b.Upper, eps*(1-1e-9), "%+v", e)
-				assert.LessOrEqual(t, b.Lower, eps*(1+1e-9), "%+v", e)
-				assert.LessOrEqual(t, b.Upper-b.Lower, 1e-3, "%+v", e)
-				r := newRDP(t, Config{})
-				require.NoError(t, r.Compose(e, 1))
-				byRDP, err := r.Delta(eps)
-				require.NoError(t, err)
-				assert.GreaterOrEqual(t, byRDP.Upper, truth)
-			}
-		}
-	}
-}
-
 // intervalOf returns the answer of loss distributions and that of Rényi divergences.
 func intervalOf(t *testing.T, delta float64, e Event) (PLDBound, Bound) {
 	t.Helper()
@@ -149,48 +108,6 @@ func TestAllocationMoments(t *testing.T) {
 				continue
 			}
 			assert.InEpsilon(t, reverse, m.reverse[a], 1e-9, "sigma %v order %v", sigma, a)
-		}
-	}
-}
-
-// The lattice of the sum and the geometric grid are two ways to one law, out to where one large ratio is
-// most of the sum.
-func TestAllocationTwoWays(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ steps, sigma, far float64 }{{2, 3, 3}, {7, 2, 3}, {100, 1.5, 3}, {1000, 1.2, 5}, {12345, 4, 3}, {50, 0.6, 6}} {
-		a := newAllocation(c.steps, c.sigma)
-		h := a.spread() / 20
-		for _, reverse := range []bool{false, true} {
-			var above, below [2]*profile
-			for i, up := range []bool{true, false} {
-				points, err := a.split(t.Context(), h, -26, reverse, up)
-				require.NoError(t, err)
-				l, err := a.law(t.Context(), h, -26, up)
-				require.NoError(t, err)
-				for j, law := range []*pointLaw{points, a.points(l)} {
-					cells := law.cells(h, func(float64, float64) int { return 1 })
-					if reverse {
-						cells = cells.mirror()
-					}
-					if i == 0 {
-						above[j] = newProfile(cells.upper(0), 0, true)
-					} else {
-						below[j] = newProfile(cells.lower(0), 0, false)
-					}
-				}
-			}
-			for _, x := range []float64{0.3, 1, c.far} {
-				if reverse && x > 1 {
-					continue // next to nothing
-				}
-				eps := x * a.spread()
-				for i := range 2 {
-					for j := range 2 {
-						assert.LessOrEqual(t, below[i].delta(eps), above[j].delta(eps)*(1+1e-9), "%+v", c)
-						assert.InEpsilon(t, below[i].delta(eps), above[j].delta(eps), 0.2, "%+v reverse %v %d %d at %v", c, reverse, i, j, x)
-					}
-				}
-			}
 		}
 	}
 }

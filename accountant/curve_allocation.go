@@ -3,6 +3,7 @@ package accountant
 import (
 	"math"
 
+	"github.com/pate-go/pate/accountant/internal/pld"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -47,7 +48,7 @@ func allocationCurve(steps int64, sigma float64) curve {
 // newAllocationMoments adds ratios up by doubling: with c(j) = E S^j / j! those of a sum of
 // independent S and T are sum_j c_S(j) c_T(a-j). One ratio has E r^j = e^{j(j-1)/(2 sigma^2)}.
 func newAllocationMoments(steps, sigma float64) *allocationMoments {
-	m := &allocationMoments{steps: math.Min(steps, maxAllocated), sigma: sigma}
+	m := &allocationMoments{steps: math.Min(steps, pld.MaxAllocated), sigma: sigma}
 	block := make([]float64, maxAllocationOrder+1)
 	factorial := make([]float64, len(block))
 	for j := range block {

@@ -1,6 +1,10 @@
 package accountant
 
-import "math"
+import (
+	"math"
+
+	"github.com/pate-go/pate/accountant/internal/pld"
+)
 
 // selected is what a tally keeps of a selection: comparable, the inner event
 // in its JSON form. One of gamma and mean is set.
@@ -24,8 +28,8 @@ func (selectedRow) name() string                   { return "selection" }
 func (selectedRow) words(printer) (string, string) { return "", "" }
 func (r selectedRow) curve() curve                 { return r.selected.curve() }
 
-func (r selectedRow) pair(*schedule, int64) error {
-	return &UnsupportedEventError{r.event, "a selection has a divergence bound, but no known dominating pair"}
+func (r selectedRow) pair() (pld.Pair, error) {
+	return pld.Pair{}, &UnsupportedEventError{r.event, "a selection has a divergence bound, but no known dominating pair"}
 }
 
 // selection adds count selections. The rule needs a divergence without a

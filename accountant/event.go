@@ -3,6 +3,8 @@ package accountant
 import (
 	"math"
 	"slices"
+
+	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
 // An Event says completely what was run on the private data: which mechanism,
@@ -45,10 +47,11 @@ type row interface {
 	flatten(t *terms, count int64, rel Relation) error
 	// curve returns the divergence of a leaf, infinite if nothing is known.
 	curve() curve
-	// sampledAs returns the Gaussian, DiscreteGaussian or PureDP event that
-	// dominates a leaf on a Poisson sample too, and whether it is the leaf
-	// itself; nil if there is none.
+	// sampledAs returns the noise or the PureDP event that dominates a leaf on a sample
+	// too, and whether it costs no more than the leaf; nil if there is none.
 	sampledAs() (inner Event, same bool)
+	// sampledCurve returns the divergence of such noise on a Poisson sample.
+	sampledCurve(q float64) curve
 	// guarantee returns the (epsilon, delta) of one run.
 	guarantee() (guarantee, bool)
 	// rho returns the zCDP parameter of a leaf, rounded up, NaN if it has none but
@@ -61,12 +64,14 @@ type row interface {
 	// can be scaled.
 	group(n int64) (Event, error)
 
-	// pair adds a pair of laws that dominates n runs of a leaf.
-	pair(s *schedule, n int64) error
+	// pair returns a pair of laws that dominates one run of a leaf.
+	pair() (pld.Pair, error)
+	// pairs adds pairs that dominate n runs of a leaf: n of pair, unless the row knows others.
+	pairs(s *pld.Sum, n int64) error
 	// attained adds a pair that some mechanism described by the leaf attains. It
 	// reports whether that is the dominating pair itself, which it then does not
 	// add. A row that says nothing adds nothing: no lower bound follows from it.
-	attained(s *schedule, n int64) (dominating bool)
+	attained(s *pld.Sum, n int64) (dominating bool)
 }
 
 // printer shows the numbers of words: parameters, and parts of a claim, which are
@@ -87,11 +92,21 @@ func (unsupported) sampledAs() (inner Event, same bool) { return nil, false }
 func (unsupported) guarantee() (guarantee, bool)        { return guarantee{}, false }
 func (unsupported) group(int64) (Event, error)          { return nil, nil }
 
-func (u unsupported) pair(*schedule, int64) error {
-	return &UnsupportedEventError{u.event, "no dominating pair is known for it"}
+func (unsupported) sampledCurve(float64) curve { return infiniteCurve }
+
+func (u unsupported) pair() (pld.Pair, error) {
+	return pld.Pair{}, &UnsupportedEventError{u.event, "no dominating pair is known for it"}
 }
 
-func (unsupported) attained(*schedule, int64) (dominating bool) { return false }
+func (u unsupported) pairs(s *pld.Sum, n int64) error {
+	pair, err := u.event.row().pair()
+	if err == nil {
+		s.Add(pair, n)
+	}
+	return err
+}
+
+func (unsupported) attained(*pld.Sum, int64) (dominating bool) { return false }
 
 // leaf is the base of rows whose event is a single mechanism with a curve.
 type leaf struct{ unsupported }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
 // RandomAllocation runs Event, Gaussian noise, Steps times on batches such that every record is in
@@ -142,10 +144,6 @@ func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	}
 }
 
-// leastAllocated is the least noise multiplier whose losses are computed, and not those of one who
-// takes part for certain, which are more. The epsilon of less noise is in the hundreds.
-const leastAllocated = 0.05
-
 // sigma returns the noise multiplier of a leaf, 0 if it is none.
 func (e RandomAllocation) sigma() float64 {
 	noise, _ := e.Event.(Gaussian)
@@ -171,19 +169,15 @@ func (r randomAllocationRow) curve() curve {
 	}
 }
 
-func (r randomAllocationRow) pair(s *schedule, n int64) error {
+func (r randomAllocationRow) pairs(s *pld.Sum, n int64) error {
 	if r.sigma() == 0 {
 		return &UnsupportedEventError{r.event, allocationNeedsGaussian}
 	}
 	var first error
 	r.blocks(func(steps, count int64) {
 		count, err := mul(n, count)
-		switch {
-		case err != nil:
-		case steps == 1 || r.sigma() < leastAllocated:
-			s.gaussian(1/r.sigma(), count)
-		default:
-			err = s.add(pairKey{pairAllocation, float64(steps), r.sigma(), 0}, count)
+		if err == nil {
+			s.Add(pld.Allocation(steps, r.sigma()), count)
 		}
 		first = errors.Join(first, err)
 	})
@@ -191,20 +185,14 @@ func (r randomAllocationRow) pair(s *schedule, n int64) error {
 }
 
 // attained is the pair itself for one step of many. For more a sum over the steps is less than the
-// outputs show: that of [several], or that of the outputs themselves, one Gaussian of K shifts with
-// the noise of all steps. Which shows more depends on the noise, so a lower bound takes either.
-func (r randomAllocationRow) attained(s *schedule, n int64) (dominating bool) {
-	if r.sigma() == 0 {
-		return false
-	}
-	if r.K == 1 && r.sigma() >= leastAllocated {
+// outputs show, but attained.
+func (r randomAllocationRow) attained(s *pld.Sum, n int64) (dominating bool) {
+	if r.K == 1 && r.sigma() >= pld.LeastAllocated {
 		return true
 	}
-	if !s.plain && r.sigma() >= leastAllocated && r.sigma() <= maxSeveralNoise && r.Steps <= maxSeveral {
-		_ = s.add(pairKey{pairSeveral, float64(r.Steps), r.sigma(), float64(r.K)}, n)
-		return false
+	if r.sigma() > 0 {
+		s.Add(pld.Several(r.Steps, r.K, r.sigma()), n)
 	}
-	s.gaussian(float64(r.K)/math.Sqrt(float64(r.Steps))/r.sigma(), n)
 	return false
 }
 

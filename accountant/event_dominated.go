@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
 // dominated is a leaf that was rewritten. The event by costs no less. The event
@@ -33,8 +35,8 @@ func (dominatedRow) words(printer) (string, string) { return "", "" }
 func (r dominatedRow) curve() curve                 { return r.dominated.curve() }
 func (r dominatedRow) rho() float64                 { return PropertiesOf(r.by).Rho }
 
-func (r dominatedRow) pair(s *schedule, n int64) error {
-	err := r.by.row().pair(s, n)
+func (r dominatedRow) pairs(s *pld.Sum, n int64) error {
+	err := r.by.row().pairs(s, n)
 	var unsupported *UnsupportedEventError
 	if errors.As(err, &unsupported) {
 		return &UnsupportedEventError{r.event, "its divergence is dominated, but no dominating pair is known"}

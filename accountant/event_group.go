@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/pate-go/pate/accountant/internal/pld"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -78,8 +79,8 @@ func (r groupedSampleRow) flatten(t *terms, count int64, rel Relation) error {
 	return t.curves.add(r.event, count)
 }
 
-func (r groupedSampleRow) pair(*schedule, int64) error {
-	return &UnsupportedEventError{r.event, "a Poisson sample seen by a group has a divergence bound, but its pair is not known to be the worst"}
+func (r groupedSampleRow) pair() (pld.Pair, error) {
+	return pld.Pair{}, &UnsupportedEventError{r.event, "a Poisson sample seen by a group has a divergence bound, but its pair is not known to be the worst"}
 }
 
 func (e groupedSample) curve() curve {

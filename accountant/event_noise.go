@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/accountant/internal/pld"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -40,12 +41,10 @@ func (r gaussianRow) group(n int64) (Event, error) {
 	return Gaussian{downBy(r.NoiseMultiplier, float64(n))}, nil
 }
 
-func (r gaussianRow) pair(s *schedule, n int64) error {
-	s.gaussian(1/r.NoiseMultiplier, n)
-	return nil
-}
+func (r gaussianRow) sampledCurve(q float64) curve { return sampledGaussianCurve(q, r.NoiseMultiplier) }
+func (r gaussianRow) pair() (pld.Pair, error)      { return pld.Gaussian(r.NoiseMultiplier, 1), nil }
 
-func (gaussianRow) attained(*schedule, int64) (dominating bool) { return true }
+func (gaussianRow) attained(*pld.Sum, int64) (dominating bool) { return true }
 
 // Laplace is one release of a function plus continuous Laplace noise.
 type Laplace struct {
@@ -72,7 +71,13 @@ func (r laplaceRow) check() error {
 	return positive("laplace", "noise_multiplier", r.NoiseMultiplier)
 }
 
-func (r laplaceRow) curve() curve { return laplaceCurve(1 / r.NoiseMultiplier) }
+func (r laplaceRow) curve() curve             { return laplaceCurve(1 / r.NoiseMultiplier) }
+func (r laplaceRow) sampledAs() (Event, bool) { return r.Laplace, true }
+
+// sampledCurve: a sample costs no more than all records (the divergence is convex).
+func (r laplaceRow) sampledCurve(q float64) curve {
+	return leastCurve(sampledPureCurve(q, mathx.Up(1/r.NoiseMultiplier)), r.curve())
+}
 
 func (r laplaceRow) guarantee() (guarantee, bool) {
 	return guarantee{mathx.Up(1 / r.NoiseMultiplier), 0}, true
@@ -82,11 +87,9 @@ func (r laplaceRow) group(n int64) (Event, error) {
 	return Laplace{downBy(r.NoiseMultiplier, float64(n))}, nil
 }
 
-func (r laplaceRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairLaplace, 1 / r.NoiseMultiplier, 0, 0}, n)
-}
+func (r laplaceRow) pair() (pld.Pair, error) { return pld.Laplace(1 / r.NoiseMultiplier), nil }
 
-func (laplaceRow) attained(*schedule, int64) (dominating bool) { return true }
+func (laplaceRow) attained(*pld.Sum, int64) (dominating bool) { return true }
 
 // DiscreteGaussian is one release of an integer-valued function plus discrete
 // Gaussian noise (Canonne, Kamath, Steinke 2020) on every coordinate.
@@ -126,16 +129,13 @@ func (r discreteGaussianRow) group(n int64) (Event, error) {
 	return DiscreteGaussian{r.Sigma, mathx.Up(r.Sensitivity * float64(n))}, nil
 }
 
-func (r discreteGaussianRow) pair(s *schedule, n int64) error {
+func (r discreteGaussianRow) sampledCurve(q float64) curve {
+	return sampledDiscreteGaussianCurve(q, r.Sigma/r.Sensitivity)
+}
+
+func (r discreteGaussianRow) pair() (pld.Pair, error) {
 	moved, err := r.moved()
-	if err != nil || moved == 0 {
-		return err
-	}
-	total, err := mul(n, moved)
-	if err != nil {
-		return err
-	}
-	return s.add(pairKey{pairDiscreteGaussian, r.Sigma, 0, 0}, total)
+	return pld.DiscreteGaussian(r.Sigma, moved), err
 }
 
 // moved returns how many coordinates the worst neighbour moves, each by one. An integer
@@ -149,13 +149,13 @@ func (e DiscreteGaussian) moved() (int64, error) {
 	switch {
 	case moved > 3:
 		return 0, &UnsupportedEventError{e, "from sensitivity 2 on no single shift is known to be the worst"}
-	case moved > 0 && 80*e.Sigma > maxLossAtoms:
-		return 0, &UnsupportedEventError{e, fmt.Sprintf("a sigma above %d is too fine for a loss distribution", maxLossAtoms/80)}
+	case moved > 0 && 80*e.Sigma > pld.MaxAtoms:
+		return 0, &UnsupportedEventError{e, fmt.Sprintf("a sigma above %d is too fine for a loss distribution", pld.MaxAtoms/80)}
 	}
 	return moved, nil
 }
 
-func (discreteGaussianRow) attained(*schedule, int64) (dominating bool) { return true }
+func (discreteGaussianRow) attained(*pld.Sum, int64) (dominating bool) { return true }
 
 // DiscreteLaplace is one release of an integer-valued function plus discrete
 // Laplace noise, mass proportional to exp(-|k|/Scale), on every coordinate.
@@ -185,7 +185,13 @@ func (r discreteLaplaceRow) check() error {
 		atLeast("discrete_laplace", "sensitivity", r.Sensitivity, 1))
 }
 
-func (r discreteLaplaceRow) curve() curve { return discreteLaplaceCurve(r.Scale, r.Sensitivity) }
+func (r discreteLaplaceRow) curve() curve             { return discreteLaplaceCurve(r.Scale, r.Sensitivity) }
+func (r discreteLaplaceRow) sampledAs() (Event, bool) { return r.DiscreteLaplace, true }
+
+// sampledCurve: a sample costs no more than all records (the divergence is convex).
+func (r discreteLaplaceRow) sampledCurve(q float64) curve {
+	return leastCurve(sampledPureCurve(q, mathx.Up(float64(r.Sensitivity)/r.Scale)), r.curve())
+}
 
 func (r discreteLaplaceRow) guarantee() (guarantee, bool) {
 	return guarantee{mathx.Up(float64(r.Sensitivity) / r.Scale), 0}, true
@@ -196,15 +202,11 @@ func (r discreteLaplaceRow) group(n int64) (Event, error) {
 	return DiscreteLaplace{r.Scale, s}, err
 }
 
-func (r discreteLaplaceRow) pair(s *schedule, n int64) error {
-	if r.Sensitivity > maxLossAtoms {
-		return errFineSensitivity(r.event)
+func (r discreteLaplaceRow) pair() (pld.Pair, error) {
+	if r.Sensitivity > pld.MaxAtoms {
+		return pld.Pair{}, &UnsupportedEventError{r.event, fmt.Sprintf("a sensitivity above %d is too fine for a loss distribution", pld.MaxAtoms)}
 	}
-	return s.add(pairKey{pairDiscreteLaplace, r.Scale, float64(r.Sensitivity), 0}, n)
+	return pld.DiscreteLaplace(r.Scale, r.Sensitivity), nil
 }
 
-func errFineSensitivity(e Event) error {
-	return &UnsupportedEventError{e, fmt.Sprintf("a sensitivity above %d is too fine for a loss distribution", maxLossAtoms)}
-}
-
-func (discreteLaplaceRow) attained(*schedule, int64) (dominating bool) { return true }
+func (discreteLaplaceRow) attained(*pld.Sum, int64) (dominating bool) { return true }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/accountant/internal/pld"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -34,11 +35,10 @@ func (r pureDPRow) curve() curve                 { return pureCurve(r.Epsilon) }
 func (r pureDPRow) sampledAs() (Event, bool)     { return r.PureDP, true }
 func (r pureDPRow) guarantee() (guarantee, bool) { return guarantee{r.Epsilon, 0}, true }
 
-func (r pureDPRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairResponse, r.Epsilon, 0, 0}, n)
-}
+func (r pureDPRow) sampledCurve(q float64) curve { return sampledPureCurve(q, r.Epsilon) }
+func (r pureDPRow) pair() (pld.Pair, error)      { return pld.Response(r.Epsilon), nil }
 
-func (pureDPRow) attained(*schedule, int64) (dominating bool) { return true }
+func (pureDPRow) attained(*pld.Sum, int64) (dominating bool) { return true }
 
 // RandomizedResponse is one randomised response whose largest log-ratio is
 // Epsilon. Its cost is that of the binary one, the worst of that Epsilon.
@@ -70,11 +70,9 @@ func (r randomizedResponseRow) curve() curve                 { return pureCurve(
 func (r randomizedResponseRow) sampledAs() (Event, bool)     { return PureDP(r.RandomizedResponse), true }
 func (r randomizedResponseRow) guarantee() (guarantee, bool) { return guarantee{r.Epsilon, 0}, true }
 
-func (r randomizedResponseRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairResponse, r.Epsilon, 0, 0}, n)
-}
+func (r randomizedResponseRow) pair() (pld.Pair, error) { return pld.Response(r.Epsilon), nil }
 
-func (randomizedResponseRow) attained(*schedule, int64) (dominating bool) { return true }
+func (randomizedResponseRow) attained(*pld.Sum, int64) (dominating bool) { return true }
 
 // KaryResponse is one randomised response among Categories answers: the true
 // one with a chance e^Epsilon times that of each other. It is a local mechanism
@@ -119,14 +117,9 @@ func (r karyResponseRow) flatten(t *terms, count int64, rel Relation) error {
 func (r karyResponseRow) curve() curve                 { return karyCurve(r.Epsilon, r.Categories) }
 func (r karyResponseRow) guarantee() (guarantee, bool) { return guarantee{r.Epsilon, 0}, true }
 
-func (r karyResponseRow) pair(s *schedule, n int64) error {
-	if r.Categories == 2 {
-		return s.add(pairKey{pairResponse, r.Epsilon, 0, 0}, n)
-	}
-	return s.add(pairKey{pairKary, r.Epsilon, float64(r.Categories), 0}, n)
-}
+func (r karyResponseRow) pair() (pld.Pair, error) { return pld.Kary(r.Epsilon, r.Categories), nil }
 
-func (karyResponseRow) attained(*schedule, int64) (dominating bool) { return true }
+func (karyResponseRow) attained(*pld.Sum, int64) (dominating bool) { return true }
 
 // ExponentialMechanism is one selection by the exponential mechanism (Gumbel
 // noise). Its log-ratios lie in an interval of length Epsilon (bounded range),
@@ -167,13 +160,11 @@ func (r exponentialMechanismRow) group(n int64) (Event, error) {
 	return ExponentialMechanism{mathx.Up(r.Epsilon * float64(n))}, nil
 }
 
-func (r exponentialMechanismRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairRange, r.Epsilon, 0, 0}, n)
-}
+func (r exponentialMechanismRow) pair() (pld.Pair, error) { return pld.BoundedRange(r.Epsilon), nil }
 
 // attained adds the choice between two candidates that one record turns around.
-func (r exponentialMechanismRow) attained(s *schedule, n int64) (dominating bool) {
-	s.response(r.Epsilon/2, n)
+func (r exponentialMechanismRow) attained(s *pld.Sum, n int64) (dominating bool) {
+	s.AddOdds(r.Epsilon/2, n)
 	return false
 }
 
@@ -208,8 +199,8 @@ func (r zcdpRow) group(n int64) (Event, error) {
 	return ZCDP{mathx.Up(r.Rho * g * g * (1 + 2e-16))}, nil
 }
 
-func (r zcdpRow) pair(*schedule, int64) error {
-	return &UnsupportedEventError{r.event, "zero-concentrated privacy bounds moments of the loss, not its distribution: no pair dominates it"}
+func (r zcdpRow) pair() (pld.Pair, error) {
+	return pld.Pair{}, &UnsupportedEventError{r.event, "zero-concentrated privacy bounds moments of the loss, not its distribution: no pair dominates it"}
 }
 
 // NonPrivate reveals its input. Accountants answer an infinite epsilon; a sample
@@ -235,9 +226,6 @@ func (nonPrivateRow) words(printer) (mechanism, parameters string) {
 func (nonPrivateRow) guarantee() (guarantee, bool) { return guarantee{math.Inf(1), 0}, true }
 func (r nonPrivateRow) group(int64) (Event, error) { return r.NonPrivate, nil }
 
-func (nonPrivateRow) pair(s *schedule, n int64) error {
-	s.nonPrivate = true
-	return nil
-}
+func (nonPrivateRow) pair() (pld.Pair, error) { return pld.Revealing(), nil }
 
-func (nonPrivateRow) attained(*schedule, int64) (dominating bool) { return true }
+func (nonPrivateRow) attained(*pld.Sum, int64) (dominating bool) { return true }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/accountant/internal/pld"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -40,33 +41,14 @@ func (r poissonSampledRow) flatten(t *terms, count int64, rel Relation) error {
 }
 
 // curve and pair are those of the leaves that sampledForm makes.
-func (r poissonSampledRow) curve() curve {
-	switch inner := r.Event.(type) {
-	case PureDP:
-		return sampledPureCurve(r.Probability, inner.Epsilon)
-	case Laplace, DiscreteLaplace:
-		// A sample costs no more than all records (the divergence is convex).
-		pure, _ := guaranteeOf(inner)
-		return leastCurve(sampledPureCurve(r.Probability, pure.epsilon), curveOf(inner))
-	case DiscreteGaussian:
-		return sampledDiscreteGaussianCurve(r.Probability, inner.Sigma/inner.Sensitivity)
-	case Gaussian:
-		return sampledGaussianCurve(r.Probability, inner.NoiseMultiplier)
-	}
-	return infiniteCurve
+func (r poissonSampledRow) curve() curve { return r.Event.row().sampledCurve(r.Probability) }
+
+func (r poissonSampledRow) pair() (pld.Pair, error) {
+	one, err := r.Event.row().pair()
+	return one.OnPoissonSample(r.Probability), err
 }
 
-// pair is ((1-q)Q + qP, Q), in both orders, for the pair (P, Q) of one run without
-// sampling (Zhu, Dong, Wang 2022, Theorem 11).
-func (r poissonSampledRow) pair(s *schedule, n int64) error {
-	key, ok, err := onSample(r.Probability, r.Event, false)
-	if err != nil || !ok {
-		return err
-	}
-	return s.add(key, n)
-}
-
-func (poissonSampledRow) attained(*schedule, int64) (dominating bool) { return true }
+func (poissonSampledRow) attained(*pld.Sum, int64) (dominating bool) { return true }
 
 func (r poissonSampledRow) group(n int64) (Event, error) {
 	if inner, ok := r.Event.(Gaussian); ok && r.Probability > 0 && r.Probability < 1 {
@@ -148,27 +130,23 @@ func (r sampledWithoutReplacementRow) curve() curve {
 	return withoutReplacementCurve(r.Probability(), r.Event)
 }
 
-// pair is that of pld_drawn.go for what dominates the event inside.
-func (r sampledWithoutReplacementRow) pair(s *schedule, n int64) error {
+func (r sampledWithoutReplacementRow) pair() (pld.Pair, error) {
 	inner, _, err := r.inside()
 	if err != nil {
-		return err
+		return pld.Pair{}, err
 	}
-	key, ok, err := onSample(r.Probability(), inner, true)
-	if err != nil || !ok {
-		return err
-	}
-	return s.add(key, n)
+	one, err := inner.row().pair()
+	return one.OnFixedSample(r.Probability()), err
 }
 
 // attained adds the pair of data in which all records but one are alike.
-func (r sampledWithoutReplacementRow) attained(s *schedule, n int64) (dominating bool) {
+func (r sampledWithoutReplacementRow) attained(s *pld.Sum, n int64) (dominating bool) {
 	inner, same, err := r.inside()
 	if err != nil || !same {
 		return false
 	}
-	if key, ok, err := onSample(float64(r.Size)/float64(r.Population)*(1-4e-16), inner, false); err == nil && ok {
-		_ = s.add(key, n)
+	if one, err := inner.row().pair(); err == nil {
+		s.Add(one.OnPoissonSample(float64(r.Size)/float64(r.Population)*(1-4e-16)), n)
 	}
 	return false
 }
@@ -176,12 +154,6 @@ func (r sampledWithoutReplacementRow) attained(s *schedule, n int64) (dominating
 // inside returns noise or a pure event that dominates the event inside, and whether it
 // is that event.
 func (r sampledWithoutReplacementRow) inside() (inner Event, same bool, err error) {
-	switch e := r.Event.(type) {
-	case Laplace, DiscreteLaplace, PureDP:
-		return e, true, nil
-	case RandomizedResponse:
-		return PureDP(e), true, nil
-	}
 	if inner, same = r.Event.row().sampledAs(); inner != nil {
 		return inner, same, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/accountant/internal/pld"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -56,9 +57,7 @@ func (r mstabRow) flatten(t *terms, count int64, rel Relation) error {
 func (r mstabRow) curve() curve                 { return laplaceCurve(r.Epsilon) }
 func (r mstabRow) guarantee() (guarantee, bool) { return guarantee{r.Epsilon, r.failure()}, true }
 
-func (r mstabRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairLaplace, r.Epsilon, 0, 0}, n)
-}
+func (r mstabRow) pair() (pld.Pair, error) { return pld.Laplace(r.Epsilon), nil }
 
 // AboveThreshold is one run of the sparse vector technique with continuous
 // Laplace noise: one noisy threshold of scale 1/Epsilon1, fresh query noise of
@@ -104,8 +103,8 @@ func (r aboveThresholdRow) group(n int64) (Event, error) {
 	return AboveThreshold{mathx.Up(r.Epsilon1 * g), mathx.Up(r.Epsilon2 * g), r.Answers}, nil
 }
 
-func (r aboveThresholdRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairResponse, mathx.Up(r.Epsilon1 + r.Epsilon2), 0, 0}, n)
+func (r aboveThresholdRow) pair() (pld.Pair, error) {
+	return pld.Response(mathx.Up(r.Epsilon1 + r.Epsilon2)), nil
 }
 
 // StableSVT is one run of the stable sparse vector with one-sided integer
@@ -163,6 +162,4 @@ func (r stableSVTRow) flatten(t *terms, count int64, rel Relation) error {
 func (r stableSVTRow) curve() curve                 { return pureCurve(r.epsilon()) }
 func (r stableSVTRow) guarantee() (guarantee, bool) { return guarantee{r.epsilon(), r.failure()}, true }
 
-func (r stableSVTRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairResponse, r.epsilon(), 0, 0}, n)
-}
+func (r stableSVTRow) pair() (pld.Pair, error) { return pld.Response(r.epsilon()), nil }

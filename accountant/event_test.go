@@ -9,11 +9,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
 // knowledge is an example of an event and what its row claims to know. An event
@@ -27,9 +30,9 @@ func everyRow() []knowledge {
 	inner := Gaussian{2}
 	return []knowledge{
 		{Gaussian{2}, "curve sampled rho group pair attained"},
-		{Laplace{2}, "curve guarantee group pair attained"},
+		{Laplace{2}, "curve sampled guarantee group pair attained"},
 		{DiscreteGaussian{2, 1}, "curve sampled rho group pair attained"},
-		{DiscreteLaplace{2, 3}, "curve guarantee group pair attained"},
+		{DiscreteLaplace{2, 3}, "curve sampled guarantee group pair attained"},
 		{ExponentialMechanism{0.5}, "curve guarantee rho group pair attained"},
 		{PureDP{0.5}, "curve sampled guarantee pair attained"},
 		{RandomizedResponse{0.5}, "curve sampled guarantee pair attained"},
@@ -80,18 +83,18 @@ func holds(t *testing.T, e Event) string {
 	group, err := r.group(2)
 	require.NoError(t, err)
 	note("group", group != nil)
-	var s, below schedule
-	err = r.pair(&s, 3)
+	var s, below pld.Sum
+	err = r.pairs(&s, 3)
 	note("pair", err == nil)
 	if err != nil {
 		require.ErrorIs(t, err, ErrUnsupportedEvent)
-		require.Empty(t, s.pairs.Keys)
+		require.Equal(t, pld.Sum{}, s)
 	}
 	dominating := r.attained(&below, 3)
-	note("attained", dominating || len(below.pairs.Keys) > 0 || below.mu2 > 0)
+	note("attained", dominating || !reflect.DeepEqual(below, pld.Sum{}))
 	if dominating {
 		require.NoError(t, err, "%T attains a pair it does not have", e)
-		require.Empty(t, below.pairs.Keys)
+		require.Equal(t, pld.Sum{}, below)
 	}
 	return strings.Join(out, " ")
 }
@@ -198,9 +201,7 @@ func (e news) row() row { return newsRow{leafOf(e)} }
 
 func (newsRow) name() string                   { return "news" }
 func (newsRow) words(printer) (string, string) { return "news", "" }
-func (newsRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairResponse, 1, 0, 0}, n)
-}
+func (newsRow) pair() (pld.Pair, error)        { return pld.Response(1), nil }
 
 // Nobody said that the pair is attained, so its cost is an upper bound only; and what
 // the row does not say is refused.

@@ -3,6 +3,7 @@ package accountant
 import (
 	"math"
 
+	"github.com/pate-go/pate/accountant/internal/pld"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -45,11 +46,11 @@ func (r gnmaxRow) group(n int64) (Event, error) {
 
 // attained adds two classes one vote apart, which the move turns around. With
 // integer noise ties go to the first class, which only adds to P[Z1 = Z2].
-func (r gnmaxRow) attained(s *schedule, n int64) (dominating bool) {
+func (r gnmaxRow) attained(s *pld.Sum, n int64) (dominating bool) {
 	if r.Discrete {
-		s.response(tieOdds(mathx.LogTheta(r.Sigma/math.Sqrt2)-2*mathx.LogTheta(r.Sigma)), n)
+		s.AddOdds(tieOdds(mathx.LogTheta(r.Sigma/math.Sqrt2)-2*mathx.LogTheta(r.Sigma)), n)
 	} else {
-		s.response(normalOdds(math.Sqrt2/2/r.Sigma), n)
+		s.AddOdds(normalOdds(math.Sqrt2/2/r.Sigma), n)
 	}
 	return false
 }
@@ -91,11 +92,11 @@ func (r thresholdRow) group(n int64) (Event, error) {
 
 // attained adds a count half a vote from the threshold, or, with integer noise, at it
 // and one below.
-func (r thresholdRow) attained(s *schedule, n int64) (dominating bool) {
+func (r thresholdRow) attained(s *pld.Sum, n int64) (dominating bool) {
 	if r.Discrete {
-		s.response(tieOdds(-mathx.LogTheta(r.Sigma)), n)
+		s.AddOdds(tieOdds(-mathx.LogTheta(r.Sigma)), n)
 	} else {
-		s.response(normalOdds(0.5/r.Sigma), n)
+		s.AddOdds(normalOdds(0.5/r.Sigma), n)
 	}
 	return false
 }
@@ -121,12 +122,11 @@ func (v gaussianVotes) rho() float64 { return gaussianRho(v.norm / v.sigma) }
 
 func (v gaussianVotes) sampledAs() (inner Event, same bool) { return v.counts(), false }
 
-func (v gaussianVotes) pair(s *schedule, n int64) error {
+func (v gaussianVotes) pair() (pld.Pair, error) {
 	if !v.discrete {
-		s.gaussian(v.norm/v.sigma, n)
-		return nil
+		return pld.Gaussian(v.sigma, v.norm), nil
 	}
-	return v.counts().row().pair(s, n)
+	return v.counts().row().pair()
 }
 
 // groupRho returns the group of integer noise: a shift by n is not a shift by one at sigma/n, but
@@ -181,22 +181,22 @@ func (r lnmaxRow) curve() curve {
 func (r lnmaxRow) guarantee() (guarantee, bool) { return guarantee{mathx.Up(2 / r.Scale), 0}, true }
 func (r lnmaxRow) rho() float64                 { return 2 * PropertiesOf(r.twice()).Rho }
 
-func (r lnmaxRow) pair(s *schedule, n int64) error {
+func (r lnmaxRow) pairs(s *pld.Sum, n int64) error {
 	both, err := mul(n, 2)
 	if err != nil {
 		return err
 	}
-	return r.twice().row().pair(s, both)
+	return r.twice().row().pairs(s, both)
 }
 
 // attained adds two classes one vote apart: P[loser] = (2+1/b) e^{-1/b}/4, and with
 // integer noise P[Z1 = Z2] = tanh(1/2b)^2 (1+r^2)/(1-r^2), r = e^{-1/b}.
-func (r lnmaxRow) attained(s *schedule, n int64) (dominating bool) {
+func (r lnmaxRow) attained(s *pld.Sum, n int64) (dominating bool) {
 	if r.Discrete {
-		s.response(tieOdds(2*math.Log(math.Tanh(0.5/r.Scale))-math.Log(math.Tanh(1/r.Scale))), n)
+		s.AddOdds(tieOdds(2*math.Log(math.Tanh(0.5/r.Scale))-math.Log(math.Tanh(1/r.Scale))), n)
 	} else {
 		logP := math.Log((2+1/r.Scale)/4) - 1/r.Scale
-		s.response(math.Log1p(-math.Exp(logP))-logP, n)
+		s.AddOdds(math.Log1p(-math.Exp(logP))-logP, n)
 	}
 	return false
 }

@@ -148,17 +148,12 @@ func sampledForm(e PoissonSampled) (Event, error) {
 		return nil, &UnsupportedEventError{e, one}
 	}
 	leaf := leaves[0]
-	if noise, same := leaf.row().sampledAs(); noise != nil {
-		_, response := leaf.(RandomizedResponse) // costs what any event of its epsilon costs
-		return sampledNoise(e.Probability, noise, same || response), nil
+	pure, ok := guaranteeOf(leaf)
+	finite := !math.IsInf(pure.epsilon, 1)
+	if noise, same := leaf.row().sampledAs(); noise != nil && finite {
+		return sampledNoise(e.Probability, noise, same), nil
 	}
-	switch leaf.(type) {
-	case Laplace, DiscreteLaplace:
-		if pure, _ := guaranteeOf(leaf); !math.IsInf(pure.epsilon, 1) {
-			return PoissonSampled{e.Probability, leaf}, nil
-		}
-	}
-	if pure, ok := guaranteeOf(leaf); ok && !math.IsInf(pure.epsilon, 1) {
+	if ok && finite {
 		// A sample costs no more than all records (the divergence is convex).
 		return dominated{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, alsoCurve: leaf}, nil
 	}

@@ -30,20 +30,7 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("accountant: delta must be in (0, 1), got %v", delta)
 	}
-	target := mathx.Log(delta)
-	f := func(eps float64) bool { return mathx.LogGaussianDelta(noiseMultiplier, eps) <= target }
-	if f(0) {
-		return 0, nil
-	}
-	mu := 1 / noiseMultiplier
-	hi := mu*mu/2 + mu*math.Sqrt(-2*target)
-	for !f(hi) {
-		if hi > math.MaxFloat64/2 {
-			return math.Inf(1), nil // noise so small that no number is above
-		}
-		hi *= 2
-	}
-	return mathx.Bisect(f, 0, hi), nil
+	return mathx.GaussianEpsilon(noiseMultiplier, delta), nil
 }
 
 // GaussianNoise returns the smallest noise multiplier whose single release is

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/pate-go/pate/accountant/internal/pld"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // PLDConfig fixes what a PLD account is about, once and for all.
@@ -30,9 +33,9 @@ func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 // numerical error alone is PLDBound.Floor to Upper.
 type PLD struct {
 	cfg      PLDConfig
+	composer pld.Composer
 	terms    terms
-	pairs    tally[pairKey] // that dominate the terms, Gaussians apart
-	spread   map[pairKey]*allocation
+	pairs    pld.Sum // that dominate the terms, Gaussians apart
 	epsilons map[float64]PLDBound
 	deltas   map[float64]PLDBound
 	upper    bool // Lower is of no interest: 0 where it takes pairs of its own
@@ -40,7 +43,6 @@ type PLD struct {
 	// is that of the first grids.
 	onlyUpper bool
 	maxPairs  int // different ones that are taken; 0 for any number
-	maxWork   int // points that one answer may transform or place; 0 for any number
 }
 
 var _ Accountant = (*PLD)(nil)
@@ -74,7 +76,7 @@ func NewPLD(cfg PLDConfig) (*PLD, error) {
 	if cfg.MaxMemory < 1<<20 {
 		return nil, fmt.Errorf("accountant: PLDConfig.MaxMemory must be at least 1 MB, got %d bytes", cfg.MaxMemory)
 	}
-	return &PLD{cfg: cfg, spread: make(map[pairKey]*allocation)}, nil
+	return &PLD{cfg: cfg, composer: pld.Composer{Gap: cfg.Gap, MaxMemory: cfg.MaxMemory}}, nil
 }
 
 // Compose implements Accountant. It holds every event with a known dominating
@@ -85,20 +87,20 @@ func (p *PLD) Compose(e Event, count int64) error {
 	if err != nil {
 		return err
 	}
-	var s schedule
+	var s pld.Sum
 	for i, leaf := range added.curves.Keys {
-		if err := leaf.row().pair(&s, added.curves.Counts[i]); err != nil {
+		if err := leaf.row().pairs(&s, added.curves.Counts[i]); err != nil {
 			return err
 		}
 	}
-	if p.maxPairs > 0 && p.pairs.Union(&s.pairs.Multiset) > p.maxPairs {
+	if p.maxPairs > 0 && p.pairs.Different(&s) > p.maxPairs {
 		return &UnsupportedEventError{e, fmt.Sprintf("loss distributions of more than %d different releases take long", p.maxPairs)}
 	}
-	if !p.terms.fits(&added) || !p.pairs.fits(&s.pairs) {
+	if s.Full() || !p.terms.fits(&added) || !p.pairs.Fits(&s) {
 		return errTooMany
 	}
 	p.terms.merge(&added)
-	p.pairs.merge(&s.pairs)
+	p.pairs.Merge(&s)
 	p.epsilons, p.deltas = nil, nil
 	return nil
 }
@@ -162,6 +164,159 @@ func (p *PLD) DeltaContext(ctx context.Context, epsilon float64) (PLDBound, erro
 		p.deltas = make(map[float64]PLDBound)
 	}
 	p.deltas[epsilon] = b
+	return b, nil
+}
+
+// sums returns the dominating pairs of everything composed, and sums of pairs that are attained,
+// one or two, of which the larger lower end counts; the same pointer if they are the same.
+func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
+	above = new(pld.Sum)
+	for i, e := range p.terms.curves.Keys {
+		_ = e.row().pairs(above, p.terms.curves.Counts[i]) // Compose asked whether all fits
+	}
+	low, same := p.attained(false)
+	if same {
+		return above, []*pld.Sum{above}
+	}
+	below = append(below, low)
+	if low.HasSeveral() {
+		plain, _ := p.attained(true)
+		below = append(below, plain)
+	}
+	return above, below
+}
+
+// attained returns pairs that are attained, and whether they are the dominating ones.
+func (p *PLD) attained(plain bool) (below *pld.Sum, same bool) {
+	below, same = &pld.Sum{Plain: plain}, true
+	for i, e := range p.terms.curves.Keys {
+		n := p.terms.curves.Counts[i]
+		if e.row().attained(below, n) {
+			_ = e.row().pairs(below, n)
+		} else {
+			same = false
+		}
+	}
+	return below, same
+}
+
+func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
+	failure, sure := p.terms.failure(), p.certainFailure()
+	b := PLDBound{Bound: Bound{FailureDelta: failure}, GapReached: true}
+	above, below := p.sums()
+	inf := math.Inf(1)
+	if above.Reveals() {
+		b.Lower, b.Upper, b.Floor = inf, inf, inf
+		return b, nil
+	}
+	left := delta // for the body, above
+	if failure > 0 {
+		left = mathx.Down(delta - failure)
+	}
+	least := delta // for the body, below: 1-(1-d)(1-sure) > delta
+	if sure > 0 {
+		least = mathx.Up((delta - sure) / (1 - sure))
+	}
+	if least < 0 {
+		b.Lower, b.Upper, b.Floor = inf, inf, inf
+		return b, nil
+	}
+	pure := above.Pure(false) * (1 + 0x1p-50)
+	switch {
+	case left < 0 && failure > 0 || left == 0 && math.IsInf(pure, 1):
+		b.Upper = inf
+	case left == 0:
+		b.Upper = mathx.Up(pure)
+	}
+	if left <= 0 {
+		if least == 0 {
+			b.Lower, b.Floor = below[0].Pure(false)*(1-0x1p-50), above.Pure(false)*(1-0x1p-50)
+		}
+		return b, nil
+	}
+	v, err := p.composer.Epsilon(ctx, above, pld.Target{DeltaUp: left, DeltaLow: least, Gap: p.cfg.Gap, OnlyUpper: p.onlyUpper})
+	if err != nil {
+		return PLDBound{}, err
+	}
+	b.Floor, b.Upper, b.GapReached, b.Points = v.Lower, math.Min(v.Upper, mathx.Up(pure)), v.Reached, v.Points
+	b.Lower = b.Floor
+	switch {
+	case below[0] == above:
+	case p.upper, p.onlyUpper:
+		b.Lower = 0
+	default:
+		b.Lower = 0
+		for _, s := range below {
+			s.About(least)
+			w, err := p.composer.Epsilon(ctx, s, pld.Target{DeltaUp: least, DeltaLow: least, Gap: 8 * p.cfg.Gap, OnlyLower: true})
+			if err != nil {
+				return PLDBound{}, err
+			}
+			b.Lower = math.Max(b.Lower, w.Lower)
+		}
+		b.Floor = math.Max(b.Floor, b.Lower) // the dominating pairs cost no less
+	}
+	// Rényi divergences bound it too, and win where nothing finer could be
+	// certified, or an event has a curve that its pair does not imply.
+	if r, err := p.rdp(); err == nil {
+		if rb, err := r.Epsilon(delta); err == nil {
+			b.Upper = math.Min(b.Upper, rb.Upper)
+		}
+	}
+	b.Floor = math.Min(b.Floor, b.Upper)
+	b.Lower = math.Min(b.Lower, b.Upper)
+	b.GapReached = b.Upper-b.Floor <= p.cfg.Gap
+	return b, nil
+}
+
+// rdp returns the same run accounted by RDP, also a valid upper bound.
+func (p *PLD) rdp() (*RDP, error) {
+	r, err := NewRDP(Config{Relation: p.cfg.Relation})
+	if err != nil {
+		return nil, err
+	}
+	r.terms = p.terms // read only
+	return r, nil
+}
+
+func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
+	failure, sure := p.terms.failure(), p.certainFailure()
+	b := PLDBound{Bound: Bound{FailureDelta: failure}, GapReached: true}
+	above, below := p.sums()
+	if above.Reveals() {
+		b.Lower, b.Upper, b.Floor = 1, 1, 1
+		return b, nil
+	}
+	body, err := p.composer.Delta(ctx, above, epsilon)
+	if err != nil {
+		return PLDBound{}, err
+	}
+	b.Points = body.Points
+	b.Floor = sure + (1-sure)*body.Lower
+	b.Lower = b.Floor
+	if below[0] != above {
+		b.Lower = sure
+		for _, s := range below {
+			s.About(body.Upper)
+			low, err := p.composer.Delta(ctx, s, epsilon)
+			if err != nil {
+				return PLDBound{}, err
+			}
+			b.Lower = math.Max(b.Lower, sure+(1-sure)*low.Lower)
+		}
+		b.Floor = math.Max(b.Floor, b.Lower)
+	}
+	b.Upper = body.Upper
+	if failure > 0 {
+		b.Upper = math.Min(1, mathx.Up(body.Upper+failure))
+	}
+	if r, err := p.rdp(); err == nil {
+		if rb, err := r.Delta(epsilon); err == nil {
+			b.Upper = math.Min(b.Upper, rb.Upper)
+		}
+	}
+	b.Floor = math.Min(b.Floor, b.Upper)
+	b.Lower = math.Min(b.Lower, b.Upper)
 	return b, nil
 }
 

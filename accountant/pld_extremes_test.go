@@ -128,7 +128,7 @@ func TestAllocationOfTooMuchNoise(t *testing.T) {
 		require.NoError(t, err)
 		return d
 	}
-	most := math.Sqrt(maxAllocatedSquared / steps)
+	most := math.Sqrt(1 << 72 / float64(steps)) // of what is accounted
 	at, beyond := delta(most), delta(1000*most)
 	require.Positive(t, at.Lower)
 	require.Zero(t, beyond.Lower, "the noise that is there costs less")

@@ -26,14 +26,6 @@ func newPLD(t testing.TB, cfg PLDConfig) *PLD {
 	return p
 }
 
-// componentsOf returns the pairs of a schedule in one order.
-func componentsOf(t testing.TB, s *schedule, reverse bool) []component {
-	t.Helper()
-	parts, err := s.components(t.Context(), reverse)
-	require.NoError(t, err)
-	return parts
-}
-
 func pldGolden(t testing.TB, name string, into any) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)

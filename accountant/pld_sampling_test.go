@@ -151,66 +151,6 @@ func TestTwoRunsOnASample(t *testing.T) {
 	}
 }
 
-// The laws of one step on either side of the exact delta, whatever the tilt and however
-// coarse the grid, as TestLawsAtAnyTilt has it for Gaussian noise.
-func TestSampledLawsAtAnyTilt(t *testing.T) {
-	t.Parallel()
-	rnd := rand.New(rand.NewPCG(12, 6))
-	checked, tight := 0, 0
-	for _, b := range append(bases(), gaussianBase(1), gaussianBase(0.4), gaussianBase(6)) {
-		for try := range 6 {
-			q := math.Pow(10, -4*rnd.Float64())
-			key, ok, err := onSample(q, b.inner, try%3 == 0)
-			require.True(t, ok)
-			require.NoError(t, err)
-			s := &schedule{}
-			require.NoError(t, s.add(key, 1))
-			reverse := try%3 == 1
-			asked := &query{parts: componentsOf(t, s, reverse), reverse: reverse}
-			if key.kind == pairDrawnResponse || key.kind == pairSampled { // an upper bound, or tested there
-				continue
-			}
-			asked.aimDelta(-math.Pow(10, 2*rnd.Float64()), 1e-3)
-			c := &asked.parts[0]
-			h := asked.spread * math.Pow(10, 0.5-2.5*rnd.Float64())
-			c.aligned = c.aligned || rnd.IntN(2) == 0
-			for _, up := range []bool{true, false} {
-				law, err := c.law(t.Context(), h, asked.lambda, reverse, up, 1<<20)
-				if err != nil || !law.sound() {
-					continue
-				}
-				for i, l := range []*tilted{law, law.onto(3*law.h, asked.lambda, up), law.onto(2.7*law.h, asked.lambda, up), law.onto(20*law.h, asked.lambda, up)} {
-					pr := newProfile(l, asked.lambda, up)
-					for range 5 {
-						eps := asked.center + (2*rnd.Float64()-1)*4*math.Max(h, asked.spread)
-						want := b.onSample(q, eps, reverse)
-						if key.drawn() {
-							if eps = math.Abs(eps); eps > 0 {
-								want = b.onSample(q, eps, false)
-							}
-						}
-						if want < 1e-14 { // the sums over outcomes have rounding of their own
-							continue
-						}
-						got := pr.delta(eps)
-						if up {
-							require.GreaterOrEqual(t, got, want*(1-1e-9)-1e-17, "%v h=%v law %d lambda=%v eps=%v reverse=%v", key, h, i, asked.lambda, eps, reverse)
-						} else {
-							require.LessOrEqual(t, got, want*(1+1e-9)+1e-17, "%v h=%v law %d lambda=%v eps=%v reverse=%v", key, h, i, asked.lambda, eps, reverse)
-						}
-						checked++
-						if math.Abs(got/want-1) < 0.1 {
-							tight++
-						}
-					}
-				}
-			}
-		}
-	}
-	t.Logf("%d comparisons, %d within a tenth", checked, tight)
-	require.Greater(t, tight, checked/4)
-}
-
 // The same by dp_accounting 0.6.0, Python, from_laplace_mechanism, from_discrete_laplace_mechanism
 // and from_discrete_gaussian_mechanism with sampling_prob, at a loss grid of 1e-4: its optimistic
 // and its pessimistic epsilon, of which neither bounds its rounding.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
 // Interval brackets a number: the truth lies between its ends.
@@ -45,7 +47,7 @@ type deltaCurve func(epsilon float64) Interval
 func (t *Tight) Risk(ctx context.Context) (*Risk, error) {
 	if t.pld != nil {
 		r, err := t.pld.Risk(ctx)
-		if err == nil || t.cfg.Method == ByPLD || !errors.Is(err, errTooMuchWork) {
+		if err == nil || t.cfg.Method == ByPLD || !errors.Is(err, pld.ErrTooMuchWork) {
 			return r, err
 		}
 	}
@@ -79,23 +81,23 @@ func (r *RDP) risk(ctx context.Context) (*Risk, error) {
 // Risk returns what an attacker can do with everything composed.
 func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 	failure, sure := p.terms.failure(), p.certainFailure()
-	s, _ := p.schedules()
+	s, _ := p.sums()
 	r := &Risk{By: ByPLD, only: failure}
-	if len(s.pairs.Keys) == 0 && failure == 0 && !s.nonPrivate {
-		r.mu = math.Sqrt(s.mu2)
+	if failure == 0 {
+		r.mu = s.Gaussian()
 	}
 	for i, reverse := range []bool{false, true} {
-		if reverse && !s.asymmetric() {
+		if reverse && !s.Asymmetric() {
 			r.d[1] = r.d[0]
 			break
 		}
-		body, err := p.curve(ctx, s, reverse)
+		body, err := p.composer.Curve(ctx, s, reverse)
 		if err != nil {
 			return nil, err
 		}
 		r.d[i] = func(epsilon float64) Interval {
-			d := body(epsilon)
-			d.Lower = sure + (1-sure)*d.Lower
+			v := body(epsilon)
+			d := Interval{sure + (1-sure)*v.Lower, v.Upper}
 			if failure > 0 {
 				d.Upper = math.Min(1, d.Upper+failure*(1+0x1p-50))
 			}
@@ -103,68 +105,6 @@ func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 		}
 	}
 	return r, nil
-}
-
-const (
-	riskGap  = 2e-5  // of the grids
-	riskTail = 1e-10 // mass that windows and truncated losses may leave outside
-)
-
-// curve returns delta of a schedule for one order of its pairs. One convolution that is not
-// tilted holds all epsilons at once, to an absolute error that no share of people shows.
-func (p *PLD) curve(ctx context.Context, s *schedule, reverse bool) (deltaCurve, error) {
-	switch {
-	case s.nonPrivate, math.IsInf(s.mu2, 1):
-		least := 0.0
-		if s.nonPrivate {
-			least = 1
-		}
-		return func(float64) Interval { return Interval{least, 1} }, nil
-	case len(s.pairs.Keys) == 0 && s.mu2 == 0:
-		return func(float64) Interval { return Interval{} }, nil
-	case len(s.pairs.Keys) == 0:
-		return func(epsilon float64) Interval {
-			lower, upper, _, err := p.bodyDelta(ctx, s, epsilon)
-			if err != nil { // of no noise that was accepted
-				return Interval{0, 1}
-			}
-			return Interval{lower, upper}
-		}, nil
-	}
-	parts, err := s.components(ctx, reverse)
-	if err != nil {
-		return nil, err
-	}
-	q := &query{parts: parts, reverse: reverse}
-	if law := q.enumerate(); law != nil {
-		return func(epsilon float64) Interval {
-			lower, upper := enumeratedDelta(law, epsilon)
-			return Interval{lower, upper}
-		}, nil
-	}
-	q.truncate(math.Log(riskTail))
-	q.set(0)
-	q.accuracy = riskTail
-	c := p.newConvolver(ctx)
-	var ends [2]*profile
-	for i, up := range []bool{false, true} {
-		budget := riskGap
-		t, err := q.fit(c, &budget, up)
-		if err != nil {
-			return nil, err
-		}
-		ends[i] = t
-	}
-	return func(epsilon float64) Interval {
-		v := Interval{0, 1}
-		if ends[0] != nil {
-			v.Lower = ends[0].delta(epsilon)
-		}
-		if ends[1] != nil {
-			v.Upper = ends[1].delta(epsilon)
-		}
-		return v
-	}, nil
 }
 
 // TPR bounds the largest share of those who took part that any test finds which wrongly

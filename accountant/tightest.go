@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
 // Method says which accountant makes a claim about a fixed list of events.
@@ -84,7 +86,7 @@ func NewTight(cfg TightConfig) (*Tight, error) {
 	if t.pld, err = NewPLD(PLDConfig{Relation: cfg.Relation}); err != nil {
 		return nil, err
 	}
-	t.pld.upper, t.pld.maxPairs, t.pld.maxWork = true, maxTightPairs, maxTightWork
+	t.pld.upper, t.pld.maxPairs, t.pld.composer.MaxWork = true, maxTightPairs, maxTightWork
 	return t, nil
 }
 
@@ -129,7 +131,7 @@ func (t *Tight) Claim(ctx context.Context, delta float64) (Claim, error) {
 	}
 	p, err := t.pld.EpsilonContext(ctx, delta)
 	switch {
-	case errors.Is(err, errTooMuchWork) && t.cfg.Method != ByPLD:
+	case errors.Is(err, pld.ErrTooMuchWork) && t.cfg.Method != ByPLD:
 		c.Lack = err
 		return c, nil
 	case err != nil:
@@ -164,7 +166,7 @@ func (t *Tight) Delta(epsilon float64) (Bound, error) {
 	}
 	p, err := t.pld.Delta(epsilon)
 	switch {
-	case errors.Is(err, errTooMuchWork) && t.cfg.Method != ByPLD:
+	case errors.Is(err, pld.ErrTooMuchWork) && t.cfg.Method != ByPLD:
 		return b, nil
 	case err != nil:
 		return Bound{}, err

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
 func gnmaxVotes(sigma float64, n int64) Event {
@@ -116,18 +118,18 @@ func TestTightestDoesNotTakeLong(t *testing.T) {
 	require.ErrorContains(t, c.Lack, "more than 64 different releases")
 
 	slow := tightOf(t, TightConfig{Relation: AddRemove}, gnmaxVotes(40, 100))
-	slow.pld.maxWork = 1 << 10
+	slow.pld.composer.MaxWork = 1 << 10
 	c, err = slow.Claim(t.Context(), 1e-5)
 	require.NoError(t, err)
 	require.Equal(t, ByRDP, c.By)
-	require.ErrorIs(t, c.Lack, errTooMuchWork)
+	require.ErrorIs(t, c.Lack, pld.ErrTooMuchWork)
 	d, err := slow.Delta(1)
 	require.NoError(t, err)
 	require.Positive(t, d.Upper)
 	asked := tightOf(t, TightConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
-	asked.pld.maxWork = 1 << 10
+	asked.pld.composer.MaxWork = 1 << 10
 	_, err = asked.Claim(t.Context(), 1e-5)
-	require.ErrorIs(t, err, errTooMuchWork, "PLD that was asked for by name is not replaced")
+	require.ErrorIs(t, err, pld.ErrTooMuchWork, "PLD that was asked for by name is not replaced")
 }
 
 // A refused event leaves nothing behind.

@@ -36,3 +36,22 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 	}
 	return LogNormalPDF(c) + math.Log(sum*step)
 }
+
+// GaussianEpsilon returns the smallest epsilon >= 0 of N(0, sigma^2) and its shift by one at
+// delta in (0, 1), never below the exact value by more than rounding.
+func GaussianEpsilon(sigma, delta float64) float64 {
+	target := Log(delta)
+	f := func(eps float64) bool { return LogGaussianDelta(sigma, eps) <= target }
+	if f(0) {
+		return 0
+	}
+	mu := 1 / sigma
+	hi := mu*mu/2 + mu*math.Sqrt(-2*target)
+	for !f(hi) {
+		if hi > math.MaxFloat64/2 {
+			return math.Inf(1) // noise so small that no number is above
+		}
+		hi *= 2
+	}
+	return Bisect(f, 0, hi)
+}

@@ -1,0 +1,308 @@
+package pld
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// factor is a law convolved with itself power times.
+type factor struct {
+	law   *tilted
+	power int64
+}
+
+// convolver holds what convolutions share.
+type convolver struct {
+	ctx       context.Context
+	maxLength int
+	accuracy  float64 // tilted mass that all windows together may leave outside
+	largest   int     // longest transform so far
+	work      int     // points transformed or placed so far
+	maxWork   int     // 0 for any number
+	clamp     int     // test hook: 0, or the longest window allowed, wrapping silently
+}
+
+// workspace is what a convolution writes to on its way.
+type workspace struct {
+	total, spectrum []complex128
+	errs            []float64
+}
+
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+
+// maxRounding is the largest relative rounding error a claim may rest on.
+const maxRounding = 0.1
+
+var errRounding = errors.New("accountant: rounding errors of the convolution are too large to certify")
+
+var errTooLong = errors.New("accountant: the convolution does not fit in memory")
+
+var errTooCoarse = errors.New("accountant: a grid that fits in memory is too coarse")
+
+// ErrTooMuchWork says that an answer takes more points than the Composer allows.
+var ErrTooMuchWork = errors.New("accountant: loss distributions of these events take too long")
+
+// spend counts points, and refuses more than are allowed.
+func (c *convolver) spend(points int) error {
+	if c.work += points; c.maxWork > 0 && c.work > c.maxWork {
+		return ErrTooMuchWork
+	}
+	return nil
+}
+
+// chernoffWindow returns lattice bounds outside which, on either side, there is
+// at most e^logOutside of the tilted law of a sum of factors (Chernoff's bound), as
+// indices on the common lattice. Any exponent gives a valid bound, so the best is
+// searched for with laws of fewer points.
+func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
+	mean, variance := 0.0, 0.0
+	minLoss, maxLoss, off := 0.0, 0.0, 0.0
+	h := factors[0].law.h
+	thin := make([]roughLaw, len(factors))
+	for i, f := range factors {
+		thin[i] = f.law.thin()
+		n := float64(f.power)
+		mean += n * f.law.mean
+		variance += n * f.law.variance
+		off += n * f.law.off
+		minLoss += n * f.law.loss(0)
+		maxLoss += n * f.law.loss(len(f.law.p)-1)
+	}
+	bound := func(s float64, exact bool) float64 { // distance from the mean in the direction of s
+		sum := 0.0
+		for i, f := range factors {
+			if exact {
+				sum += float64(f.power) * f.law.cumulant(s)
+			} else {
+				sum += float64(f.power) * thin[i].cumulant(s)
+			}
+		}
+		return (sum - logOutside) / math.Abs(s)
+	}
+	side := func(sign, limit float64) float64 {
+		if limit <= 0 {
+			return 0
+		}
+		s := sign * math.Sqrt(-2*logOutside/(variance+1e-300))
+		s = math.Copysign(math.Min(math.Abs(s), 600/h), s)
+		best := bound(s, false)
+		for _, step := range []float64{0.6, 1.6} {
+			for range 40 {
+				next := bound(s*step, false)
+				if !(next < best) {
+					break
+				}
+				best, s = next, s*step
+			}
+		}
+		best = bound(s, true)
+		for try := 0; math.IsInf(best, 1) && try < 40; try++ { // overflow
+			s /= 1.6
+			best = bound(s, true)
+		}
+		return math.Min(best, limit)
+	}
+	below, above := side(-1, mean-minLoss), side(1, maxLoss-mean)
+	lo = int(math.Floor((mean-below-off)/h)) - 1
+	hi = int(math.Ceil((mean+above-off)/h)) + 1
+	return lo, hi
+}
+
+// convolve returns the law of the sum of independent losses, on their common
+// lattice step, one of so many blocks of the whole. The transform of every
+// factor is raised to its power. On top of the errors of its factors the
+// result carries
+//
+//   - the tilted mass outside the window, which wraps around into it;
+//   - the rounding of the transforms, as noise: a spectral error e_k per
+//     frequency, from mathx.FFTError per forward transform and 4 units of
+//     rounding per factor of a power, is sqrt(sum e_k^2 / N) in the root of the
+//     sum of squares (Parseval); the inverse transform adds FFTError times the
+//     mean of |F_k| at each of N points, and FFTNormError times the root of
+//     sum |F_k|^2 / N in all.
+//
+// Convolving an error with probability laws increases neither norm (Young).
+func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
+	if err := c.ctx.Err(); err != nil {
+		return nil, err
+	}
+	first := factors[0].law
+	out := &tilted{h: first.h}
+	var errIn, noiseIn float64
+	for _, f := range factors {
+		n := float64(f.power)
+		out.off += n * f.law.off
+		out.logM += n * f.law.logM
+		out.inf += n * f.law.inf
+		out.lossError += n * (f.law.lossError + 0x1p-53*math.Abs(f.law.off))
+		errIn += n * f.law.err
+		noiseIn += n * f.law.noise
+	}
+	if len(factors) == 1 && factors[0].power == 1 {
+		t := *first
+		return &t, nil
+	}
+	outside := math.Min(1e-6, math.Max(1e-16, c.accuracy/float64(blocks)))
+	lo, hi := chernoffWindow(factors, math.Log(outside/4)) // two sides, each missing there and extra where it wraps to
+	need := hi - lo + 1
+	if need < 1 || need > c.maxLength {
+		return nil, errTooLong
+	}
+	length := mathx.FFTLength(need)
+	if c.clamp > 0 {
+		length = min(length, c.clamp)
+	}
+	c.largest = max(c.largest, length)
+	if err := c.spend(length * (len(factors) + 1)); err != nil {
+		return nil, err
+	}
+	plan, space := mathx.BorrowFFT(length), workspaces.Get().(*workspace)
+	defer plan.Return()
+	defer workspaces.Put(space)
+	eta := mathx.FFTError(length)
+	space.spectrum = sized(space.spectrum, length/2+1)
+	spectrum, last := space.spectrum, len(factors)-1
+	if last > 0 {
+		space.total, space.errs = sized(space.total, length/2+1), sized(space.errs, length/2+1)
+	}
+	total, errs := space.total, space.errs
+	sumSquares, sumModuli, sumErrs, square := 0.0, 0.0, 0.0, 0.0
+	for i, f := range factors {
+		clear(spectrum)
+		at := modulo(f.law.lo, length)
+		wrap(spectrum[:length/2], f.law.p, at)
+		plan.Forward(spectrum)
+		unit := float64(f.power) * (eta + 4*0x1p-53)
+		raiser := newRaiser(f.power)
+		low := 0
+		if float64(blocks)*float64(f.power) >= manySteps {
+			low = lowFrequencies(spectrum, f.law.p, f.power)
+			plan.ForwardLow(spectrum[:low], f.law.p, at)
+		}
+		for k, s := range spectrum {
+			unit := unit
+			if k < low {
+				unit = float64(f.power) * (mathx.FFTLowError + 4*0x1p-53)
+			}
+			power, modulus, before := raiser.raise(s)
+			wrong := before * unit
+			if i > 0 {
+				// |d(s^n)| <= n |s|^(n-1) |ds|
+				so := total[k]
+				wrong = errs[k]*modulus + modulusOf(so)*wrong
+				power *= so
+				modulus = modulusOf(power)
+			}
+			if i < last {
+				total[k], errs[k] = power, wrong
+				continue
+			}
+			spectrum[k] = power
+			w := 2.0
+			if k == 0 || k == length/2 {
+				w = 1
+			}
+			sumSquares += w * wrong * wrong
+			sumModuli += w * modulus
+			square += w * (real(power)*real(power) + imag(power)*imag(power))
+			sumErrs += w * wrong
+		}
+	}
+	plan.Inverse(spectrum)
+	// The second order of (1+x)^n - 1 is below x n of the first while x n < 1.
+	n := float64(length)
+	noise := math.Sqrt(sumSquares/n) + math.Min(eta*sumModuli/math.Sqrt(n), mathx.FFTNormError(length)*math.Sqrt(square/n))
+	small := errIn + noise*math.Sqrt(n)
+	if !(small < maxRounding) {
+		return nil, errRounding
+	}
+	out.err = errIn*(1+small) + outside
+	out.noise = noiseIn*(1+small) + noise*(1+small)/math.Sqrt(out.h)
+	out.length = length
+	out.most = (sumErrs + eta*sumModuli) / n * (1 + small)
+	out.lo = lo
+	out.p = make([]float64, min(need, length))
+	unwrap(out.p, spectrum[:length/2], modulo(lo, length))
+	out.trim(0x1p-52)
+	out.normalise()
+	return out, nil
+}
+
+// manySteps is how many steps are too many for the rounding of a transform of each: the
+// frequencies that matter are then computed from the definition, as long as that takes at
+// most lowWork multiplications.
+const (
+	manySteps = 1e8
+	lowWork   = 2e7
+)
+
+// lowFrequencies returns how many of the first frequencies still matter in the n-th power,
+// 0 if they are too many to be computed from the definition.
+func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
+	const least = 1e-3 // of the power
+	limit := math.Pow(least, 1/float64(n))
+	low, inputs := 0, 0
+	for low < len(spectrum) && modulusOf(spectrum[low]) > limit {
+		low++
+	}
+	for _, x := range x {
+		if x != 0 {
+			inputs++
+		}
+	}
+	if float64(low)*float64(inputs) > lowWork {
+		return 0
+	}
+	return low
+}
+
+// raiser takes powers with one exponent.
+type raiser struct {
+	n     int64
+	least float64 // square of the modulus below which the power counts as nothing
+}
+
+func newRaiser(n int64) raiser {
+	r := raiser{n: n}
+	if n > 1 {
+		r.least = math.Exp(-184 / float64(n-1))
+	}
+	return r
+}
+
+// raise returns s^n, |s|^n and |s|^(n-1), all zero where below 1e-40.
+func (r raiser) raise(s complex128) (power complex128, modulus, before float64) {
+	if r.n == 1 {
+		return s, modulusOf(s), 1
+	}
+	sq := real(s)*real(s) + imag(s)*imag(s)
+	if sq < r.least || sq == 0 {
+		return 0, 0, 1e-40
+	}
+	power, b := complex(1, 0), s
+	for m := r.n; ; b *= b {
+		if m&1 == 1 {
+			power *= b
+		}
+		if m >>= 1; m == 0 {
+			break
+		}
+	}
+	modulus = modulusOf(power)
+	return power, modulus, math.Max(1e-40, modulus/math.Sqrt(sq))
+}
+
+// modulusOf returns |z| of a z that is 0 or whose square is in the range of a float64.
+func modulusOf(z complex128) float64 { return math.Sqrt(real(z)*real(z) + imag(z)*imag(z)) }
+
+// sized returns a slice of length n, of what room has if it suffices. It is not cleared.
+func sized[T any](room []T, n int) []T {
+	if cap(room) < n {
+		return make([]T, n)
+	}
+	return room[:n]
+}

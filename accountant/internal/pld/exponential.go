@@ -1,0 +1,66 @@
+package pld
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// exponential is a pair whose loss has density weight e^{loss/2} on
+// [-epsilon, epsilon] under P, weight e^{-loss/2} under Q, and for the Laplace
+// pair an atom of mass 1/2 at epsilon and e^-epsilon/2 at -epsilon.
+//
+// Laplace noise at sensitivity/scale = epsilon has weight e^{-epsilon/2}/4 and
+// the atoms. Without atoms and with weight 1/(4 sinh(epsilon/2)) the pair
+// dominates every epsilon-bounded-range mechanism: the two-point laws with
+// losses t and t-epsilon have hockey-stick divergence
+// (e^eps - e^t)(1 - g e^-t)/(e^eps - 1) at ratio g, largest at e^t = sqrt(g e^eps),
+// and (e^{eps/2} - sqrt g)^2/(e^eps - 1), convex in g, is that of this pair. The
+// extreme laws are those of Dong, Durfee, Rogers 2020.
+type exponential struct {
+	epsilon float64
+	atoms   bool
+}
+
+func (e exponential) logWeight() float64 {
+	if e.atoms {
+		return -e.epsilon/2 - 2*math.Ln2
+	}
+	return -math.Ln2 - (e.epsilon/2 + mathx.Log1mExp(e.epsilon)) // 4 sinh(x/2) = 2 e^{x/2} (1 - e^-x)
+}
+
+// cells cuts the pair; h divides epsilon, so that the grid ends where it does.
+func (e exponential) cells(h float64, width gridWidths) *cells {
+	c := &cells{h: h, lowest: -1, highest: -1,
+		leftP: math.Inf(-1), leftQ: math.Inf(-1), rightP: math.Inf(-1), rightQ: math.Inf(-1),
+		leftLow: -1, rightHigh: -1,
+		lossError: 0x1p-50 * e.epsilon,
+	}
+	k := int(math.Round(e.epsilon / h))
+	c.grid = []int{-k}
+	for last := -k; last < k; {
+		last = min(k, last+max(1, width(float64(last)*h, h)))
+		c.grid = append(c.grid, last)
+	}
+	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
+	weight := e.logWeight()
+	for i := range c.halfs {
+		a, d := c.at(i/2), c.width(i/2)
+		from, to := 0.0, d/2 // above a
+		if i%2 == 1 {
+			from, to = to, d
+		}
+		s := &c.halfs[i]
+		s.scale, s.slack = weight+(a+from)/2, 0x1p-47
+		s.mass = 2 * math.Expm1((to-from)/2)
+		dev := func(at float64) float64 { // of e^{l/2} - e^{at} e^{-l/2}
+			return 8 * math.Exp((at-from)/2) * math.Sinh((from+to-2*at)/4) * math.Sinh((to-from)/4)
+		}
+		s.left, s.right = dev(0), dev(d)
+	}
+	if e.atoms {
+		last := len(c.grid) - 1
+		c.atoms = []gridAtom{{0, -math.Ln2 - e.epsilon}, {last, -math.Ln2}}
+	}
+	return c
+}

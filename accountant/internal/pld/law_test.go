@@ -1,0 +1,225 @@
+package pld
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// oneStepDelta is the delta of one step at the loss of z, by quadrature of a
+// positive integrand from its zero at z: relative accuracy at any size.
+func oneStepDelta(m mixture, z float64, reverse bool) float64 {
+	scale := math.Log(m.q) + m.exponent(z) // q e^u, of which the ratio moves
+	sign, shift := 1.0, 0.0
+	if reverse {
+		sign, shift = -1, -m.loss(z)
+	}
+	sum := 0.0
+	for piece := range 150 + int(10*math.Max(0, -sign*z)+10/m.sigma) {
+		for _, node := range gaussLegendre8 {
+			t := 0.1 * (float64(piece) + node[0])
+			x := z + sign*t
+			d := math.Log(math.Abs(math.Expm1(sign * t / m.sigma)))
+			sum += 0.1 * node[1] * math.Exp(scale+d+shift+mathx.LogNormalPDF(x))
+		}
+	}
+	return sum
+}
+
+// TestLawsAtAnyTilt: the laws of one step, and what coarser lattices make of
+// them, aligned and not, lie on their side of the exact delta whatever the
+// tilt and however coarse the grid.
+func TestLawsAtAnyTilt(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(5, 6))
+	checked, tight := 0, 0
+	for range 150 {
+		m := mixture{math.Pow(10, -4*rnd.Float64()), math.Pow(10, 2*rnd.Float64()-0.5)}
+		kind := pairSampled
+		if rnd.IntN(3) == 0 {
+			m.q, kind = 1, pairGaussian
+		}
+		reverse := kind == pairSampled && rnd.IntN(2) == 0
+		s := &Sum{}
+		s.Add(Pair{kind, m.q, m.sigma, 1}, 1)
+		q := &query{parts: componentsOf(t, s, reverse), reverse: reverse}
+		q.aimDelta(-math.Pow(10, 2.7*rnd.Float64()), 1e-3)
+		h := q.spread * math.Pow(10, 0.5-2.5*rnd.Float64())
+		for _, up := range []bool{true, false} {
+			law, err := q.parts[0].law(t.Context(), h, q.lambda, reverse, up, 1<<20)
+			if err != nil || !law.sound() {
+				continue
+			}
+			for i, l := range []*tilted{law, law.onto(3*h, q.lambda, up), law.onto(2.7*h, q.lambda, up), law.onto(20*h, q.lambda, up)} {
+				pr := newProfile(l, q.lambda, up)
+				for range 5 {
+					at := q.center + (2*rnd.Float64()-1)*4*math.Max(h, q.spread)
+					if reverse {
+						at = -at
+					}
+					z := m.at(at)
+					if math.IsInf(z, -1) || math.Abs(z) > 100 {
+						continue
+					}
+					eps := m.loss(z)
+					if reverse {
+						eps = -eps
+					}
+					want := oneStepDelta(m, z, reverse)
+					if want < 1e-290 {
+						continue
+					}
+					got := pr.delta(eps)
+					if up {
+						require.GreaterOrEqual(t, got, want*(1-1e-9), "%v h=%v law %d lambda=%v eps=%v reverse=%v", m, h, i, q.lambda, eps, reverse)
+					} else {
+						require.LessOrEqual(t, got, want*(1+1e-9), "%v h=%v law %d lambda=%v eps=%v reverse=%v", m, h, i, q.lambda, eps, reverse)
+					}
+					checked++
+					if math.Abs(got/want-1) < 0.1 {
+						tight++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d comparisons, %d within a tenth", checked, tight)
+	require.Greater(t, tight, checked/10)
+}
+
+// The same for the pairs with an exponential density, in closed form.
+func TestExponentialLawsAtAnyTilt(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(8, 9))
+	for range 300 {
+		e := exponential{math.Pow(10, 2*rnd.Float64()-1.5), rnd.IntN(2) == 0}
+		kind := pairRange
+		if e.atoms {
+			kind = pairLaplace
+		}
+		s := &Sum{}
+		s.Add(Pair{kind, e.epsilon, 0, 0}, 1)
+		c := componentsOf(t, s, false)[0]
+		lambda := math.Pow(10, 3*rnd.Float64()-1)
+		h := e.epsilon / float64(1+rnd.IntN(300))
+		for _, up := range []bool{true, false} {
+			law, err := c.law(t.Context(), h, lambda, false, up, 1<<20)
+			require.NoError(t, err)
+			for i, l := range []*tilted{law, law.onto(3*h, lambda, up), law.onto(1.7*h, lambda, up)} {
+				if !l.sound() {
+					continue
+				}
+				pr := newProfile(l, lambda, up)
+				for range 5 {
+					eps := e.epsilon * rnd.Float64()
+					want := -math.Expm1((eps - e.epsilon) / 2)
+					if !e.atoms {
+						want = math.Exp(eps-e.epsilon) * math.Pow(math.Expm1((e.epsilon-eps)/2), 2) / -math.Expm1(-e.epsilon)
+					}
+					got := pr.delta(eps)
+					if up {
+						require.GreaterOrEqual(t, got, want*(1-1e-9), "%v h=%v law %d lambda=%v eps=%v", e, h, i, lambda, eps)
+					} else {
+						require.LessOrEqual(t, got, want*(1+1e-9), "%v h=%v law %d lambda=%v eps=%v", e, h, i, lambda, eps)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Every law is exact in what discretisation must keep: an upper law holds all
+// of P and of Q, a lower one all of Q and no more than P.
+func TestCellsKeepTheirMasses(t *testing.T) {
+	t.Parallel()
+	for _, m := range []mixture{{0.01, 1}, {0.5, 0.3}, {1e-5, 1}, {1, 2}, {0.9, 0.02}} {
+		for _, reverse := range []bool{false, true} {
+			s := &Sum{}
+			s.Add(Pair{pairSampled, m.q, m.sigma, 0}, 1)
+			c := componentsOf(t, s, reverse)[0]
+			for _, up := range []bool{true, false} {
+				for _, h := range []float64{1e-2, 1e-3} {
+					if m.q == 1 && reverse {
+						continue
+					}
+					law, err := c.law(t.Context(), h, 0, reverse, up, 1<<26)
+					require.NoError(t, err)
+					var sumP, sumQ float64
+					for i, x := range law.p {
+						x *= math.Exp(law.logM)
+						sumP += x
+						sumQ += x * math.Exp(-law.loss(i))
+					}
+					sumP += law.inf
+					if up {
+						assert.InDelta(t, 1, sumP, 1e-11, "%v", m)
+						assert.LessOrEqual(t, sumQ, 1+1e-11)
+					} else {
+						assert.LessOrEqual(t, sumP, 1+1e-11)
+						assert.LessOrEqual(t, sumQ, 1+1e-11)
+						assert.Greater(t, sumP, 0.9)
+					}
+					pr := newProfile(law, 0, up)
+					for _, eps := range []float64{0, 0.004, 0.3, 1.7} { // one step, exactly
+						want := exactSampledDelta(m, eps, reverse)
+						if up {
+							assert.GreaterOrEqual(t, pr.delta(eps), want-1e-15, "%v %v", m, eps)
+						} else {
+							assert.LessOrEqual(t, pr.delta(eps), want+1e-15, "%v %v", m, eps)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// exactSampledDelta is P[loss > eps] - e^eps Q[loss > eps] in closed form.
+func exactSampledDelta(m mixture, eps float64, reverse bool) float64 {
+	if reverse {
+		z := m.at(-eps)
+		if math.IsInf(z, -1) {
+			return 0
+		}
+		return math.Exp(mathx.LogNormalCDF(z)) - math.Exp(eps+m.logHeadP(z))
+	}
+	z := m.at(eps)
+	return math.Exp(m.logTailP(z)) - math.Exp(eps+mathx.LogNormalCDF(-z))
+}
+
+// TestDrawnLawSumsToOne: the mirrored halves and what lies between them are a law.
+func TestDrawnLawSumsToOne(t *testing.T) {
+	for _, m := range []mixture{{0.01, 1}, {0.3, 0.4}, {0.9, 3}} {
+		law := drawnMixture{m}.roughLaw(1/m.sigma + 42)
+		sum := 0.0
+		for _, w := range law.logw {
+			sum += math.Exp(w)
+		}
+		require.InDelta(t, 1, sum, 1e-9, "%+v", m)
+	}
+}
+
+// No loss of an order of the pairs is above what pure gives for it.
+func TestPureIsTheLargestLossOfAnOrder(t *testing.T) {
+	t.Parallel()
+	for _, k := range []Pair{
+		{pairSampledResponse, 0.3, 1.5, 0}, {pairSampledLaplace, 0.3, 1.5, 0}, {pairSampledDiscreteLaplace, 0.3, 2, 3},
+		{pairDrawnResponse, 0.3, 1.5, 0}, {pairDrawnDiscreteLaplace, 0.3, 2, 3}, {pairLaplace, 1.5, 0, 0}, {pairRange, 1.5, 0, 0},
+		{pairResponse, 1.5, 0, 0}, {pairKary, 1.5, 4, 0}, {pairDiscreteLaplace, 2, 3, 0}, {pairSampled, 0.3, 1, 0}, {pairSampledDiscreteGaussian, 0.3, 1, 1},
+	} {
+		for _, reverse := range []bool{false, true} {
+			s := &Sum{}
+			s.Add(k, 1)
+			losses := componentsOf(t, s, reverse)[0].roughLaw.loss
+			largest := losses[len(losses)-1]
+			require.GreaterOrEqual(t, s.Pure(reverse)*(1+1e-12), largest, "%+v reverse %v", k, reverse)
+			if !math.IsInf(s.Pure(reverse), 1) {
+				require.InEpsilon(t, s.Pure(reverse), largest, 0.01, "%+v reverse %v", k, reverse)
+			}
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package pld
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1): one
+// Poisson-sampled Gaussian step when a record is removed; q = 1 is the
+// Gaussian itself. Its loss log(1-q+q e^u), u = z/sigma - 1/(2 sigma^2),
+// increases in z.
+type mixture struct{ q, sigma float64 }
+
+func (m mixture) exponent(z float64) float64 { return z/m.sigma - 0.5/(m.sigma*m.sigma) }
+
+func (m mixture) loss(z float64) float64 {
+	return mathx.LogMix(m.q, m.exponent(z))
+}
+
+// slope returns dloss/du, the posterior probability of having taken part.
+func (m mixture) slope(z float64) float64 {
+	return 1 / (1 + (1-m.q)/m.q*math.Exp(-m.exponent(z)))
+}
+
+// lossError bounds the rounding of a loss, and of its inverse, near z.
+func (m mixture) lossError(loss, z, slope float64) float64 {
+	return 0x1p-50 * (math.Abs(loss) + slope*(z/m.sigma+0.5/(m.sigma*m.sigma)))
+}
+
+// at inverts loss; -Inf below its range.
+func (m mixture) at(loss float64) float64 {
+	return m.sigma*mathx.LogUnmix(m.q, loss) + 0.5/m.sigma
+}
+
+func (m mixture) logTailP(z float64) float64 { // P[> z]
+	full := mathx.LogNormalCDF(1/m.sigma - z)
+	if m.q == 1 {
+		return full
+	}
+	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(-z), math.Log(m.q)+full)
+}
+
+func (m mixture) logHeadP(z float64) float64 { // P[< z]
+	full := mathx.LogNormalCDF(z - 1/m.sigma)
+	if m.q == 1 {
+		return full
+	}
+	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(z), math.Log(m.q)+full)
+}
+
+// anchor returns a loss at which all outputs of loss below anchor + h/2, merged
+// into one, would lie exactly.
+func (m mixture) anchor(h float64) float64 {
+	lo, hi := math.Log1p(-m.q), 0.0
+	for range 60 {
+		mid := lo + (hi-lo)/2
+		z := m.at(mid + h/2)
+		share := math.Exp(mathx.LogNormalCDF(z-1/m.sigma) - mathx.LogNormalCDF(z))
+		if math.Log1p(m.q*(share-1)) > mid {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// origin returns where a grid had best have a point: at the least loss if there
+// is one, or, when cells are to be merged, at its anchor.
+func (m mixture) origin(h float64, merge bool) float64 {
+	switch {
+	case m.q == 1:
+		return 0
+	case merge:
+		return m.anchor(h)
+	}
+	return math.Log1p(-m.q)
+}
+
+// cells cuts the pair between zlo and zhi on a grid with a point at off; to be
+// merged, off is the anchor.
+func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *cells {
+	lo, hi := m.loss(zlo), m.loss(zhi)
+	bottom := lo // extended to the least loss, if that is near, to bound what is left of zlo
+	least := math.Log1p(-m.q)
+	if lo-least < 1000*h {
+		bottom = least
+	}
+	c := &cells{h: h, off: off, grid: cut(bottom, hi, off, h, width), lowest: -1, highest: -1,
+		leftP: m.logHeadP(zlo), leftQ: mathx.LogNormalCDF(zlo),
+		rightP: m.logTailP(zhi), rightQ: mathx.LogNormalCDF(-zhi),
+		leftLow: -1, rightHigh: -1,
+	}
+	if bottom == least {
+		c.leftLow = 0
+	}
+	for c.leftHigh = 1; c.leftHigh < len(c.grid)-1 && c.at(c.leftHigh) < lo; {
+		c.leftHigh++
+	}
+	c.rightLow = len(c.grid) - 2
+	c.lossError = m.lossError(math.Max(math.Abs(lo), math.Abs(hi)), math.Abs(zhi), m.slope(zhi))
+	if m.q < 1 && merge {
+		for c.lowest = 0; c.lowest < len(c.grid)-1 && c.grid[c.lowest] < 0; {
+			c.lowest++
+		}
+	}
+	c.halfs, c.pieces = m.fill(c, zlo, zhi, lo, hi), int(m.pieces(zlo, zhi))
+	return c
+}
+
+// fill integrates over the halves of all cells, from the output z0 of loss l0 to zhi of
+// loss hi.
+func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) []halfCell {
+	halfs := make([]halfCell, 2*(len(c.grid)-1))
+	from, fresh := m.output(z0, l0), true
+	for i := range halfs {
+		a, d := c.at(i/2), c.width(i/2)
+		end, below := a+d/2, d/2 // the loss where this half ends; how far its start is above a
+		if i%2 == 0 {
+			below = 0
+		} else {
+			end = a + d
+		}
+		z1 := math.Min(zhi, m.at(end))
+		if z1 <= from.z {
+			halfs[i].scale = math.Inf(-1)
+			continue
+		}
+		if fresh {
+			below, fresh = from.loss-a, false
+		}
+		to := m.output(z1, math.Min(end, hi))
+		halfs[i] = m.half(from, to, below, d)
+		from = to
+	}
+	return halfs
+}
+
+// output is one with its loss and the slope there.
+type output struct{ z, loss, slope float64 }
+
+func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
+
+// maxPieces bounds the pieces that one law is integrated in. So many are short: at the shifts that
+// need them one Rényi order is as good, and far beyond a piece is less than a float64 tells apart.
+const maxPieces = 1 << 18
+
+// pieces bounds how many half takes between two outputs.
+func (m mixture) pieces(zlo, zhi float64) float64 {
+	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
+}
+
+// half integrates from one output to another, where the loss starts below above the left end of
+// a cell of width d, in pieces on which the integrand is a polynomial to rounding. With p the
+// slope at the start of a piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E),
+// so P - e^c Q = e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
+func (m mixture) half(from, to output, below, d float64) halfCell {
+	z0, z1, l0 := from.z, to.z, from.loss
+	near := 0.0 // where the density of Q is largest
+	if z0 > 0 {
+		near = z0
+	} else if z1 < 0 {
+		near = z1
+	}
+	out := halfCell{scale: mathx.LogNormalPDF(near) + l0}
+	far := math.Max(math.Abs(z0), math.Abs(z1))
+	out.slack = (48+4*far*far)*0x1p-53 + m.lossError(l0, far, to.slope)
+	for z := z0; z < z1; {
+		p := from.slope
+		if z > z0 {
+			p = m.slope(z)
+		}
+		w := 0.5 / (1 + math.Abs(z) + 1/m.sigma)
+		if p < 1e-16 { // the ratio is constant to rounding for a while
+			w = math.Max(w, math.Min(0.5/(1+math.Abs(z)), m.sigma*math.Log(1e-16/p)))
+		}
+		end := z + w
+		if end >= z1 || z1-end < w/4 {
+			end = z1
+			w = z1 - z
+		}
+		rise := 0.0 // loss at z, above l0
+		if z > z0 {
+			rise = math.Log1p(from.slope * math.Expm1((z-z0)/m.sigma))
+			if !mathx.IsFinite(rise) || from.slope < 1e-290 {
+				rise = m.loss(z) - l0
+			}
+		}
+		i0, i1 := 0.0, 0.0
+		for _, node := range gaussLegendre(w * (1 + math.Abs(z) + 1/m.sigma)) {
+			t := z + node[0]*w
+			g := node[1] * w * mathx.Exp((near-t)*(near+t)/2)
+			i0 += g
+			i1 += g * mathx.Expm1(node[0]*w/m.sigma)
+		}
+		unit := mathx.Exp(rise)
+		out.mass += unit * (i0 + p*i1)
+		out.left += unit * (p*i1 - mathx.Expm1(-below-rise)*i0)
+		out.right += unit * (p*i1 - mathx.Expm1(d-below-rise)*i0)
+		z = end
+	}
+	return out
+}
+
+// gaussLegendre returns a rule that is exact to rounding for a density whose logarithm
+// changes by turn or so, and for such a density times a loss that rises from 0. With n nodes
+// the relative error is at most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3), where c, below
+// 10 for 3 nodes and 60 for 4, is for densities near their peak: less than 2^-56.
+func gaussLegendre(turn float64) [][2]float64 {
+	switch {
+	case turn < 0.005:
+		return gaussLegendre3[:]
+	case turn < 0.05:
+		return gaussLegendre4[:]
+	}
+	return gaussLegendre8[:]
+}
+
+// Nodes and weights of Gauss-Legendre rules on [0, 1].
+var gaussLegendre3 = [3][2]float64{
+	{0.1127016653792583115, 0.2777777777777777778}, {0.5, 0.4444444444444444444},
+	{0.8872983346207416885, 0.2777777777777777778},
+}
+
+var gaussLegendre4 = [4][2]float64{
+	{0.0694318442029737124, 0.1739274225687269287}, {0.3300094782075718676, 0.3260725774312730713},
+	{0.6699905217924281324, 0.3260725774312730713}, {0.9305681557970262876, 0.1739274225687269287},
+}
+
+var gaussLegendre8 = [8][2]float64{
+	{0.0198550717512318842, 0.0506142681451881296}, {0.1016667612931866302, 0.1111905172266872352},
+	{0.2372337950418355071, 0.1568533229389436437}, {0.4082826787521750976, 0.1813418916891809915},
+	{0.5917173212478249024, 0.1813418916891809915}, {0.7627662049581644929, 0.1568533229389436437},
+	{0.8983332387068133698, 0.1111905172266872352}, {0.9801449282487681158, 0.0506142681451881296},
+}

@@ -1,0 +1,263 @@
+package pld
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// mergedOutput is a set of outputs merged into one, whose loss is near h*k: masses
+// in units of e^{-lambda*h*k}.
+type mergedOutput struct {
+	k    int
+	mass float64 // P
+	dev  float64 // P - e^{h k} Q: positive if the loss is above h*k
+}
+
+// place puts merged outputs, in increasing k, on the lattice of t by mixing.
+// An output with a loss above its grid point is mixed with some of the output
+// below it, one with a loss below with some of the output above it, in the
+// proportion that gives exactly the grid loss; the remainder of an output keeps
+// its loss. Mixing is post-processing, so the result is dominated. Where a
+// neighbour has too little mass the loss is lowered to a grid point instead,
+// which drops P-mass. The mass a neighbour lends is a first-order small part
+// of its own, so variance is lost to second order only. A loss within close of a grid
+// point counts as there: the caller adds it to lossError.
+func (t *tilted) place(points []mergedOutput, lambda, close float64) {
+	n := len(points)
+	mixes := make([]mixing, n)
+	var factors [2]pull // of the neighbours below and above
+	for i := range points {
+		m, x := &points[i], &mixes[i]
+		if math.Abs(m.dev) < close*m.mass {
+			m.dev = 0
+		}
+		if m.dev == 0 {
+			continue
+		}
+		x.stay = true
+		j, f := i+1, &factors[1]
+		if m.dev > 0 {
+			j, f = i-1, &factors[0]
+		}
+		if j < 0 || j >= n {
+			continue
+		}
+		if d := m.k - points[j].k; d != f.points {
+			*f = newPull(d, t.h, lambda)
+		}
+		mass, dev := f.of(points[j])
+		// More than so much of a neighbour is not to be had.
+		if r := -m.dev / dev; r >= 0 && r <= 0.45 && !math.IsInf(mass, 0) && dev != 0 {
+			x.rate, x.pulled, x.stay = r, mass, false
+		}
+	}
+	share(mixes, points)
+	for i, m := range points {
+		x := &mixes[i]
+		s := x.share
+		switch {
+		case m.dev == 0:
+			t.p[m.k-t.lo] += s * m.mass
+		case !x.stay:
+			t.p[m.k-t.lo] += s*m.mass + x.take*x.pulled
+		case m.dev > 0: // drop P until the ratio is the grid point's
+			t.p[m.k-t.lo] += s * (m.mass - m.dev)
+		default: // down to the next grid point
+			q := m.mass - m.dev
+			down := math.Max(1, math.Ceil(math.Log(q/m.mass)/t.h*(1+0x1p-50)))
+			if k := float64(m.k) - down; k >= float64(t.lo) {
+				t.p[int(k)-t.lo] += s * q * math.Exp(-(1+lambda)*down*t.h)
+			}
+		}
+	}
+}
+
+// mixing is what happens to one merged output.
+type mixing struct {
+	rate   float64 // of the neighbour that it takes, of what itself keeps; 0 for nothing
+	pulled float64 // mass of all of the neighbour, in units of the own point
+	stay   bool    // loss lowered instead of mixed
+	share  float64 // that its own grid point keeps
+	take   float64 // part of the neighbour that it takes
+	ahead  float64
+}
+
+// share settles who lends how much. An output keeps what its neighbours do not take,
+//
+//	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1,
+//
+// where a rate only counts if its output takes from i. The two are 0.9 at most, so there is
+// one solution, all shares of it are in [0.1, 1], and elimination from one end to the other is
+// stable.
+func share(mixes []mixing, points []mergedOutput) {
+	taken := func(j int, fromBelow bool) float64 {
+		if j < 0 || j >= len(points) || points[j].dev > 0 != fromBelow {
+			return 0
+		}
+		return mixes[j].rate
+	}
+	var before mixing
+	for i := range mixes {
+		x, below := &mixes[i], taken(i-1, false)
+		pivot := 1 / (1 - below*before.ahead)
+		x.ahead = taken(i+1, true) * pivot
+		x.share = (1 - below*before.share) * pivot
+		before = *x
+	}
+	for i := len(mixes) - 2; i >= 0; i-- {
+		mixes[i].share -= mixes[i].ahead * mixes[i+1].share
+	}
+	for i := range mixes {
+		mixes[i].take = mixes[i].rate * mixes[i].share
+	}
+	for i := range mixes { // to rounding what it is, and takes and shares make up all mass
+		lent := 0.0
+		if taken(i-1, false) > 0 {
+			lent += mixes[i-1].take
+		}
+		if taken(i+1, true) > 0 {
+			lent += mixes[i+1].take
+		}
+		mixes[i].share = 1 - lent
+	}
+}
+
+// pull tells what an output is, seen from a grid point so many points above.
+type pull struct {
+	points     int
+	unit, rise float64
+}
+
+func newPull(points int, h, lambda float64) pull {
+	d := h * float64(points)
+	return pull{points, math.Exp(lambda * d), math.Expm1(d)}
+}
+
+// of returns the mass of m and its deviation from the grid point, in units of that point.
+func (p pull) of(m mergedOutput) (mass, dev float64) {
+	q := m.mass - m.dev // in units of its own point
+	return p.unit * m.mass, p.unit * (m.dev - p.rise*q)
+}
+
+// onto moves a law to a lattice of step h. If h is a multiple of its own step the
+// lattices are aligned; otherwise the topmost point stays where it is.
+func (t *tilted) onto(h, lambda float64, up bool) *tilted {
+	last := len(t.p) - 1
+	out := &tilted{h: h, off: t.off, err: t.err, noise: t.noise, inf: t.inf, logM: t.logM,
+		lossError: t.lossError + 0x1p-51*(math.Abs(t.loss(0))+math.Abs(t.loss(len(t.p)-1)))}
+	period := 0 // of nested lattices, in points of the finer one
+	if ratio := h / t.h; ratio <= float64(last) && math.Abs(ratio-math.Round(ratio)) < 1e-12*ratio {
+		period = int(math.Round(ratio))
+	} else {
+		out.off = t.loss(last)
+	}
+	if !up && t.loss(last)-t.loss(0) < h/4 { // all merges into one point: put it on the grid
+		p, q := 0.0, 0.0
+		for i, mass := range t.p {
+			x := t.h * float64(i-last)
+			p += mass * math.Exp(-lambda*x)
+			q += mass * math.Exp(-(lambda+1)*x)
+		}
+		if out.off = t.loss(last) + math.Log(p/q); mathx.IsFinite(out.off) {
+			period = 0
+		} else {
+			out.off = t.loss(last)
+		}
+	}
+	bottom, top := int(math.Floor((t.loss(0)-out.off)/h)), int(math.Floor((t.loss(last)-out.off)/h))
+	if period > 0 { // where the losses are far from 0 for their step, a float64 is a point or more off
+		bottom, _ = floorDiv(t.lo, period)
+		top, _ = floorDiv(t.lo+last, period)
+	}
+	out.err += 0x1p-48
+	if up {
+		out.lo = bottom - 1
+		out.p = make([]float64, top+3-out.lo)
+		t.visit(out, period, false, func(x float64) [2]float64 { // to the points below and above
+			x = math.Min(math.Max(x, 0), h)
+			right := math.Expm1(-x) / math.Expm1(-h)
+			left := math.Expm1(h-x) / math.Expm1(h) // e^{-x} - e^{-h} over 1 - e^{-h}
+			return [2]float64{left * math.Exp(-lambda*x), right * math.Exp(lambda*(h-x))}
+		}, func(k int, below, above float64) {
+			out.p[k-out.lo] += below
+			out.p[k-out.lo+1] += above
+		})
+		out.normalise()
+		return out
+	}
+	out.lo = bottom - 2
+	out.p = make([]float64, top+4-out.lo)
+	points := make([]mergedOutput, 0, len(out.p))
+	t.visit(out, period, true, func(x float64) [2]float64 { // mass and deviation at the nearest point
+		e := math.Exp(-lambda * x)
+		return [2]float64{e, -e * math.Expm1(-x)}
+	}, func(k int, mass, dev float64) {
+		if len(points) == 0 || points[len(points)-1].k != k {
+			points = append(points, mergedOutput{k: k})
+		}
+		m := &points[len(points)-1]
+		m.mass += mass
+		m.dev += dev
+	})
+	close := 0x1p-46 * math.Min(h, 1)
+	out.place(points, lambda, close)
+	out.lossError += 2 * close
+	out.normalise()
+	return out
+}
+
+// visit hands all masses to f, times what weigh says of their distance above the point of out
+// that is below them, or the nearest, and so summed up for each such point, in increasing order,
+// or several times in parts. Where the lattices are nested, with period points of t in a cell of
+// out, a distance is weighed once.
+func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
+	if period == 0 {
+		for i, mass := range t.p {
+			if mass == 0 {
+				continue
+			}
+			l := t.loss(i) - out.off
+			k := math.Floor(l / out.h)
+			if nearest {
+				k = math.Round(l / out.h)
+			}
+			w := weigh(l - out.h*k)
+			f(int(k), mass*w[0], mass*w[1])
+		}
+		return
+	}
+	first := 0 // of the points whose nearest is the next one, seen from there
+	if nearest {
+		first = -(period - 1) / 2
+	}
+	weights := make([][2]float64, period)
+	for r := range weights {
+		weights[r] = weigh(float64(first+r) * t.h)
+	}
+	k, r := floorDiv(t.lo-first, period)
+	for p := t.p; len(p) > 0; k, r = k+1, 0 {
+		a, b := 0.0, 0.0
+		w := weights[r:]
+		run := p[:min(len(w), len(p))]
+		p = p[len(run):]
+		for i, mass := range run {
+			if mass != 0 { // whatever it weighs
+				a += mass * w[i][0]
+				b += mass * w[i][1]
+			}
+		}
+		if a != 0 || b != 0 {
+			f(k, a, b)
+		}
+	}
+}
+
+// floorDiv returns k and r with a = k*n + r, 0 <= r < n.
+func floorDiv(a, n int) (k, r int) {
+	k, r = a/n, a%n
+	if r < 0 {
+		k, r = k-1, r+n
+	}
+	return k, r
+}

@@ -1,0 +1,164 @@
+package pld
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// sampledLaplace is the pair ((1-q)Q + qP, Q) of Laplace noise (P, Q) at
+// sensitivity/scale = epsilon (see exponential): atoms at both ends of the losses, a
+// density between. At the unsampled loss l the loss is log(1-q + q e^l), and against a
+// grid loss c = log(1-q + q e^m) the integrals are q times the unsampled ones against m:
+//
+//	(1-q)Q + qP - e^c Q = q (P - e^m Q).
+type sampledLaplace struct{ q, epsilon float64 }
+
+func (s sampledLaplace) loss(l float64) float64 { return mathx.LogMix(s.q, l) }
+
+// at inverts loss, within the range.
+func (s sampledLaplace) at(loss float64) float64 {
+	return math.Min(math.Max(mathx.LogUnmix(s.q, loss), -s.epsilon), s.epsilon)
+}
+
+// span returns the least and the largest loss.
+func (s sampledLaplace) span() (lo, hi float64) { return s.loss(-s.epsilon), s.loss(s.epsilon) }
+
+// anchor returns a loss at which all outputs of loss below anchor + h/2, merged
+// into one, would lie.
+func (s sampledLaplace) anchor(h float64) float64 {
+	lo, hi := s.span()
+	hi = math.Min(hi, 0)
+	for range 60 {
+		mid := lo + (hi-lo)/2
+		merged := 0.0 // all there is
+		if l := s.at(mid + h/2); l < s.epsilon {
+			massQ := 1 - math.Exp(-(s.epsilon+l)/2)/2
+			// P - Q, e^(-epsilon/2) cosh(l/2) - 1, without cancellation
+			less := math.Exp(-s.epsilon/2)*2*math.Pow(math.Sinh(l/4), 2) + math.Expm1(-s.epsilon/2)
+			merged = math.Log1p(s.q * less / massQ)
+		}
+		if merged > mid {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// lattice returns where a grid of about step h has points: the largest loss is one, and
+// the least or, if cells are to be merged, the anchor.
+func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
+	off, hi := s.span()
+	step = (hi - off) / math.Max(1, math.Ceil((hi-off)/h-1e-9))
+	if merge {
+		for range 4 {
+			off = s.anchor(step)
+			step = (hi - off) / math.Max(1, math.Ceil((hi-off)/h-1e-9))
+		}
+	}
+	return off, step
+}
+
+// cells cuts the pair on such a lattice.
+func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cells {
+	lo, hi := s.span()
+	c := &cells{h: h, off: off, lowest: -1, highest: -1,
+		leftP: math.Inf(-1), leftQ: math.Inf(-1), rightP: math.Inf(-1), rightQ: math.Inf(-1),
+		leftLow: 0, rightHigh: -1,
+	}
+	steep := 1 / (1 + (1-s.q)/s.q*math.Exp(-s.epsilon)) // largest slope of the loss
+	c.lossError = 0x1p-49 * (math.Max(math.Abs(lo), math.Abs(hi)) + math.Abs(off) + steep*s.epsilon)
+	top := int(math.Round((hi - off) / h))
+	last := 0
+	if merge {
+		last = min(0, int(math.Floor((lo-off)/h)))
+	}
+	for c.grid = []int{last}; last < top; {
+		last = min(top, last+max(1, width(off+float64(last)*h, h)))
+		c.grid = append(c.grid, last)
+	}
+	c.leftHigh, c.rightLow = min(1, len(c.grid)-1), len(c.grid)-2
+	if merge {
+		for c.lowest = 0; c.lowest < len(c.grid)-1 && c.grid[c.lowest] < 0; {
+			c.lowest++
+		}
+	}
+	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
+	from := -s.epsilon
+	for i := range c.halfs {
+		a, d := c.at(i/2), c.width(i/2)
+		to := s.at(a + d/2)
+		if i%2 == 1 {
+			to = s.at(a + d)
+		}
+		if i == len(c.halfs)-1 {
+			to = s.epsilon
+		}
+		c.halfs[i] = s.half(from, to, a, a+d)
+		from = math.Max(from, to)
+	}
+	bottom := gridAtom{0, lo - math.Ln2}
+	if merge {
+		first := 0
+		if lo >= c.at(0)+c.width(0)/2 {
+			first = 1
+		}
+		c.halfs[first].add(bottom.logMass, lo, c.at(0), c.at(1))
+	} else {
+		c.atoms = append(c.atoms, bottom)
+	}
+	c.atoms = append(c.atoms, gridAtom{len(c.grid) - 1, hi - s.epsilon - math.Ln2})
+	return c
+}
+
+// half integrates over the unsampled losses between from and to, in a cell of losses from
+// a to b.
+func (s sampledLaplace) half(from, to, a, b float64) halfCell {
+	if to <= from {
+		return halfCell{scale: math.Inf(-1)}
+	}
+	logq, logRest := math.Log(s.q), math.Log1p(-s.q)
+	wide := -math.Expm1((from - to) / 2)
+	scale := math.Max(logRest-from/2, logq+to/2)
+	out := halfCell{scale: scale - s.epsilon/2 - 2*math.Ln2, slack: 0x1p-47 + 0x1p-50*(math.Abs(logq)+s.epsilon+math.Abs(scale))}
+	massQ := 2 * wide * math.Exp(-from/2-scale)
+	out.mass = 2*wide*math.Exp(logq+to/2-scale) + (1-s.q)*massQ
+	dev := func(end float64) float64 { // of (1-q)Q + qP - e^end Q
+		m := s.at(end)
+		x, y := (from+to-2*m)/4, (to-from)/4
+		d := 2 * math.Exp(logq+m/2+math.Abs(x)+y-scale) * math.Expm1(-2*math.Abs(x)) * math.Expm1(-2*y)
+		if x < 0 {
+			d = -d
+		}
+		if inside := s.loss(m); end < inside-0x1p-48*math.Abs(inside) && m == -s.epsilon { // the cell begins below all losses
+			d += massQ * math.Exp(inside) * -math.Expm1(end-inside)
+		}
+		return d
+	}
+	out.left, out.right = dev(a), dev(b)
+	return out
+}
+
+// add puts one more outcome into half a cell of losses from a to b.
+func (h *halfCell) add(logMass, loss, a, b float64) {
+	if logMass > h.scale {
+		f := math.Exp(h.scale - logMass)
+		h.mass, h.left, h.right, h.scale = h.mass*f, h.left*f, h.right*f, logMass
+	}
+	mass := math.Exp(logMass - h.scale)
+	h.mass += mass
+	h.left -= mass * math.Expm1(a-loss)
+	h.right -= mass * math.Expm1(b-loss)
+	h.slack = math.Max(h.slack, 0x1p-50*(16+math.Abs(logMass)))
+}
+
+func (s sampledLaplace) roughLaw() roughLaw {
+	base := exponential{s.epsilon, true}.roughLaw()
+	for i, l := range base.loss {
+		base.loss[i] = s.loss(l)
+		base.logw[i] += base.loss[i] - l
+	}
+	return base
+}

@@ -1,0 +1,319 @@
+package pld
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// several is what the answers of a random allocation show at least of a record that is in count
+// of steps steps: one number. With r the likelihood ratio of a step, of N(1/sigma, 1) to N(0, 1),
+// and c = count/steps, it is the sum over all steps of
+//
+//	f = log(1 - c + c r), rounded to a multiple of h.
+//
+// What is below follows from three facts.
+//
+//   - A number that is computed from the answers tells no more than they do (post-processing). So
+//     whatever c, h and the rounding are, its two laws, with the record and without, bound epsilon
+//     and delta from below.
+//   - The law does not depend on which steps the record is in: a sum has no order. Without the record
+//     it is that of steps independent terms under N(0, 1); with it count of them are under
+//     N(1/sigma, 1). The mean over the subsets is a mean of equal laws.
+//   - The sum of (P - e^epsilon Q)_+ over the outcomes falls if P is lowered and Q raised at any of
+//     them, alone or composed with other pairs. So masses may be off, if the first law of the pair
+//     is rounded down and the second up; of what is not listed the first law is taken as 0.
+//
+// Were the steps independent Poisson samples, f would be their loss; that makes the number a good one.
+type several struct {
+	steps, count int64
+	sigma        float64
+}
+
+const (
+	// maxSeveral bounds the steps: with more, f would be rounded too much.
+	maxSeveral = 1e9
+	// maxSeveralNoise bounds the noise multiplier: with more, the sum of the answers shows as much.
+	maxSeveralNoise = 1e6
+	// The lattice of the sum has about so many points; what is kept of it is merged to so many outcomes.
+	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
+)
+
+// depths returns logs of the tail probabilities at which laws are computed. Transforms err by a
+// share of the largest mass for each step, so they say nothing of rare outcomes; where delta is
+// as rare, laws tilted to outcomes of such probabilities do.
+func (s several) depths(logDelta float64) []float64 {
+	const share = 3e-11
+	if logDelta > math.Log(share*float64(s.steps)) {
+		return []float64{0}
+	}
+	return []float64{0, -logDelta / 2, -logDelta}
+}
+
+// term is f on the lattice: its masses without the record and with it from point lo on, each with a
+// relative error of at most slack.
+type term struct {
+	h         float64
+	lo        int
+	none, one []float64
+	slack     float64
+}
+
+// outcomes returns a pair below that of the sum, in the order that is asked for, from lattices of
+// at most so many points, for a delta of about e^logDelta. Where nothing can be certified it is one
+// that tells nothing.
+func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
+	depths := s.depths(logDelta)
+	f := s.term(most, logDelta)
+	c := &convolver{ctx: ctx, maxLength: most, accuracy: 1e-16}
+	var with, without []tiltedSum
+	for _, depth := range depths {
+		at := s.tilt(f, depth, reverse) // of the law with the record; the other is e^-loss of it
+		if t, ok := s.sum(c, f, at, s.count); ok {
+			with = append(with, t)
+		}
+		if t, ok := s.sum(c, f, at+1, 0); ok {
+			without = append(without, t)
+		}
+	}
+	first, second := with, without
+	if reverse {
+		first, second = without, with
+	}
+	var all []weighted // losses with the logs of their masses
+	lo, hi := span(first)
+	run := 1 + (hi-lo)/severalOutcomes
+	for at := lo; at < hi && len(second) > 0; at += run {
+		down, up := math.Inf(-1), math.Inf(1)
+		for _, t := range first {
+			down = math.Max(down, t.least(at, run))
+		}
+		for _, t := range second {
+			up = math.Min(up, t.most(at, run))
+		}
+		if !mathx.IsFinite(down) || !mathx.IsFinite(up) {
+			continue
+		}
+		p, q := down, up
+		if reverse {
+			p, q = up, down
+		}
+		all = append(all, weighted{p - q, p})
+	}
+	if len(all) == 0 {
+		all = []weighted{{}}
+	}
+	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.loss, b.loss) })
+	o := &outcomes{logOutside: math.Inf(-1), least: all[0].loss}
+	for _, x := range all {
+		o.loss, o.logp = append(o.loss, x.loss), append(o.logp, x.weight)
+	}
+	o.lossError = 0x1p-50 * (1 + math.Max(math.Abs(o.loss[0]), math.Abs(o.loss[len(o.loss)-1])))
+	return o
+}
+
+// term cuts the line of a step's answer at the ends of f's cells. Where these lie, f is rounded
+// there: cells whose ends are off are those of another rounding, and their masses are exact. What
+// is left of zlo belongs to the first cell and what is right of zhi to the last, rare as it is at
+// a delta of e^logDelta.
+func (s several) term(most int, logDelta float64) *term {
+	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
+	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)
+	shift := 1 / s.sigma
+	zlo, zhi := -reach, shift+reach
+	least, largest := m.loss(zlo), m.loss(zhi)
+	points := math.Min(math.Max(320*math.Sqrt(float64(s.steps)), leastSeveral), mostSeveral)
+	if len(s.depths(logDelta)) > 1 { // one large ratio makes windows long
+		points /= 4
+	}
+	points = math.Min(points, float64(most)/4)
+	h := math.Max(20*s.spread(m), largest-least) / points
+	first, last := int(math.Round(least/h)), int(math.Round(largest/h))
+	n := last - first + 1
+	t := &term{h: h, lo: first, none: make([]float64, n), one: make([]float64, n)}
+	t.none[0], t.one[0] = math.Exp(mathx.LogNormalCDF(zlo)), math.Exp(mathx.LogNormalCDF(zlo-shift))
+	t.none[n-1] += math.Exp(mathx.LogNormalCDF(-zhi))
+	t.one[n-1] += math.Exp(mathx.LogNormalCDF(shift - zhi))
+	z := zlo
+	for i := range n {
+		end := zhi
+		if i < n-1 {
+			end = math.Min(zhi, m.at(h*(float64(first+i)+0.5)))
+		}
+		if !(end > z) {
+			continue
+		}
+		t.none[i] += normalMass(z, end)
+		t.one[i] += normalMass(z-shift, end-shift)
+		z = end
+	}
+	t.slack = (64 + 8*zhi*zhi) * 0x1p-52
+	return t
+}
+
+// spread returns the standard deviation, roughly, of the sum with the record in.
+func (s several) spread(m mixture) float64 {
+	const step = 0.05
+	variance := func(mean float64) float64 {
+		sum, square := 0.0, 0.0
+		for z := -8.0; z <= 8; z += step {
+			w, l := step*math.Exp(mathx.LogNormalPDF(z)), m.loss(z+mean)
+			sum += w * l
+			square += w * l * l
+		}
+		return math.Max(0, square-sum*sum)
+	}
+	return math.Sqrt(float64(s.steps-s.count)*variance(0) + float64(s.count)*variance(1/s.sigma))
+}
+
+// normalMass returns P[a < N(0,1) < b]. The relative error is below (64 + 8 z^2) 2^-52, z the
+// larger end: that of the exponents, whatever the width.
+func normalMass(a, b float64) float64 {
+	near := math.Min(math.Max(0, a), b) // where the density is largest
+	sum := 0.0
+	for z := a; z < b; {
+		w := 0.5 / (1 + math.Abs(z))
+		end := z + w
+		if end >= b || b-end < w/4 {
+			end, w = b, b-z
+		}
+		for _, node := range gaussLegendre(w * (1 + math.Abs(z))) {
+			x := z + node[0]*w
+			sum += node[1] * w * math.Exp((near-x)*(near+x)/2)
+		}
+		z = end
+	}
+	return sum * math.Exp(mathx.LogNormalPDF(near))
+}
+
+// tilt returns the tilt of the law with the record that takes the first law of the pair to outcomes
+// of probability about e^-depth, on the side where its losses are large.
+func (s several) tilt(f *term, depth float64, reverse bool) float64 {
+	parts := []component{{count: s.steps - s.count, roughLaw: f.law(f.none, 0).thin()}, {count: s.count, roughLaw: f.law(f.one, 0).thin()}}
+	sign := 1.0
+	if reverse {
+		parts, sign = parts[:1], -1
+		parts[0].count = s.steps
+	}
+	q := &query{parts: parts}
+	lambda := solve(func(l float64) float64 {
+		k, k1, _ := q.moments(sign * l)
+		return depth - (sign*l*k1 - k)
+	})
+	lambda = sign * math.Min(lambda, 600/(f.h*float64(len(f.none))))
+	if reverse {
+		return lambda - 1
+	}
+	return lambda
+}
+
+// law returns one term, tilted.
+func (f *term) law(p []float64, lambda float64) *tilted {
+	t := &tilted{h: f.h, lo: f.lo, p: slices.Clone(p)}
+	if lambda != 0 {
+		unit := lambda * f.h
+		top := unit * float64(f.lo)
+		if lambda > 0 {
+			top += unit * float64(len(p)-1)
+		}
+		var fine [256]float64 // a weight is the product of one of these and that of its run
+		for j := range fine {
+			fine[j] = math.Exp(unit * float64(j))
+		}
+		run := 0.0
+		for i := range t.p {
+			if i%len(fine) == 0 {
+				run = math.Exp(unit*float64(f.lo+i) - top)
+			}
+			t.p[i] *= run * fine[i%len(fine)]
+		}
+		t.logM = top
+	}
+	sum := -t.logM
+	t.normalise()
+	sum += t.logM
+	// Errors are relative, and in the slack of the sum, but where a mass is below the least float64.
+	t.err = math.Exp(math.Log(float64(len(p))) - 740 - sum)
+	return t
+}
+
+// tiltedSum is the law of the sum of all terms as one tilt sees it. Each true mass is within a factor
+// e^slack, and then within what t says, of p e^(logM - lambda loss).
+type tiltedSum struct {
+	t             *tilted
+	lambda, slack float64
+}
+
+// sum adds the terms, count of them with the record.
+func (s several) sum(c *convolver, f *term, lambda float64, count int64) (tiltedSum, bool) {
+	factors := []factor{{f.law(f.none, lambda), s.steps - count}}
+	if count > 0 {
+		factors = append(factors, factor{f.law(f.one, lambda), count})
+	}
+	t, err := c.convolve(1, factors...)
+	if err != nil || !t.sound() {
+		return tiltedSum{}, false
+	}
+	// Of each term: its mass, the exponent of its tilt, products, and the logarithm of their sum.
+	far := f.h * math.Max(math.Abs(float64(f.lo)), math.Abs(float64(f.lo+len(f.none))))
+	one := f.slack + 0x1p-50*(16+math.Abs(lambda)*far)
+	return tiltedSum{t, lambda, float64(s.steps) * one * 1.001}, true
+}
+
+// run returns the sum of run points from at on and the bound of its error, in units of e^unit.
+func (s tiltedSum) run(at, run int) (sum, wrong, unit float64) {
+	edge := at // where e^(-lambda loss) is largest
+	if s.lambda < 0 {
+		edge = at + run - 1
+	}
+	step := math.Exp(-math.Abs(s.lambda) * s.t.h)
+	from, to := max(at-s.t.lo, 0), min(at+run-s.t.lo, len(s.t.p))
+	if s.lambda < 0 { // Horner's rule, towards the edge
+		for i := from; i < to; i++ {
+			sum = sum*step + s.t.p[i]
+		}
+		sum *= math.Pow(step, float64(at+run-s.t.lo-max(from, to)))
+	} else {
+		for i := to - 1; i >= from; i-- {
+			sum = sum*step + s.t.p[i]
+		}
+		sum *= math.Pow(step, float64(from-(at-s.t.lo)))
+	}
+	wrong = 1.01 * (float64(run)*s.t.most + s.t.err)
+	return sum, wrong, s.t.logM - s.lambda*s.t.h*float64(edge)
+}
+
+// rounding bounds that of a mass and of the exponent that undoes the tilt.
+func (s tiltedSum) rounding(run int, unit float64) float64 {
+	return s.slack + float64(run)*0x1p-50 + 0x1p-44 + 0x1p-48*(math.Abs(s.t.logM)+math.Abs(unit-s.t.logM))
+}
+
+// least bounds the log of the mass of run points from at on from below, -Inf where nothing is known.
+func (s tiltedSum) least(at, run int) float64 {
+	sum, wrong, unit := s.run(at, run)
+	if !(sum > wrong) {
+		return math.Inf(-1)
+	}
+	return math.Log(sum-wrong) + unit - s.rounding(run, unit)
+}
+
+// most bounds it from above.
+func (s tiltedSum) most(at, run int) float64 {
+	sum, wrong, unit := s.run(at, run)
+	return math.Log(sum+wrong) + unit + s.rounding(run, unit)
+}
+
+// span returns the lattice points from lo to below hi that any of the laws has.
+func span(laws []tiltedSum) (lo, hi int) {
+	for i, s := range laws {
+		if end := s.t.lo + len(s.t.p); i == 0 {
+			lo, hi = s.t.lo, end
+		} else {
+			lo, hi = min(lo, s.t.lo), max(hi, end)
+		}
+	}
+	return lo, hi
+}
