@@ -187,7 +187,7 @@ func TestBrokenVariantsReference(t *testing.T) {
 			}
 		}
 	}
-	testkit.ReadJSON(t, "../experiments/controls/testdata/broken_variants.json", &ref)
+	testkit.ReadJSON(t, "../internal/controls/testdata/broken_variants.json", &ref)
 	require.Len(t, ref.Variants, 8)
 	noise := func(l law) Noise {
 		if l[0] == "none" {

@@ -1,15 +1,11 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"io"
-	"os"
-	"path/filepath"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"github.com/pate-go/pate/internal/figure"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
@@ -22,11 +18,11 @@ import (
 // run by a name that begins with "seeded-". Running times go into private/, where [Read] finds
 // them. repeat is the command line that repeats the run; the page shows it.
 func Write(dir string, r *experiments.Result, repeat string) error {
-	times := []float64{r.Seconds}
-	for _, row := range r.Rows {
-		times = append(times, row.Seconds)
+	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
+	for i, row := range r.Rows {
+		times[i] = row.Seconds
 	}
-	if err := WriteTimes(dir, times); err != nil {
+	if err := folder.KeepTimes(r.Seconds, times); err != nil {
 		return err
 	}
 	if err := r.Typical().Write(dir); err != nil {
@@ -44,7 +40,6 @@ func Write(dir string, r *experiments.Result, repeat string) error {
 	files := []file{
 		{"results.csv", func(w io.Writer) error { return Records(r).Write(w, table.CSV) }},
 		{"report.html", func(w io.Writer) error { return writePage(w, r, repeat) }},
-		{"results.json", func(w io.Writer) error { return WriteJSON(w, r) }},
 	}
 	figures := map[string]figure.Figure{"accuracy": accuracyFigure(r, mark)}
 	if r.Diagnostics != nil {
@@ -53,84 +48,42 @@ func Write(dir string, r *experiments.Result, repeat string) error {
 	for name, f := range figures {
 		files = append(files, file{name + ".svg", func(w io.Writer) error { _, err := w.Write(f.SVG()); return err }})
 	}
-	if err := writeAccounts(dir, r); err != nil {
-		return err
+	for _, row := range r.Rows {
+		if row.Account == nil {
+			continue
+		}
+		name := experiments.FileName(row.Method, row.TargetEpsilon, len(r.EpsilonTargets) > 1)
+		if err := folder.WriteAccount(name, r.Seeded, row.Account); err != nil {
+			return err
+		}
 	}
 	for _, f := range files {
-		if err := results.Folder(dir).Write(r.Releasable, f.name, f.write); err != nil {
+		if err := folder.Write(r.Releasable, f.name, f.write); err != nil {
 			return fmt.Errorf("report: %s: %w", f.name, err)
 		}
 	}
-	return nil
+	return folder.WriteJSON(r.Releasable, resultsFile, r)
 }
 
-// WriteJSON writes the contract form, schema pate.compare/1.
-func WriteJSON(w io.Writer, r *experiments.Result) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
+const resultsFile = "results.json"
 
 // Read returns the result that Write put into dir.
 func Read(dir string) (*experiments.Result, error) {
-	path, err := results.Folder(dir).Find("results.json")
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
 	var r experiments.Result
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("report: %s: %w", path, err)
+	if err := results.Folder(dir).ReadJSON(resultsFile, experiments.Schema, &r); err != nil {
+		return nil, err
 	}
-	if r.Schema != experiments.Schema {
-		return nil, fmt.Errorf("report: %s has schema %q, not %q", path, r.Schema, experiments.Schema)
-	}
-	times, err := ReadTimes(dir)
+	all, times, err := results.Folder(dir).Times(len(r.Rows))
 	if err != nil {
 		return nil, err
 	}
-	if len(times) == 1+len(r.Rows) {
-		r.Seconds = times[0]
-		for i := range r.Rows {
-			r.Rows[i].Seconds = times[i+1]
-		}
+	r.Seconds = all
+	for i := range r.Rows {
+		r.Rows[i].Seconds = times[i]
 	}
 	private, err := typical.Read(dir, len(r.Rows))
 	for i := range private {
 		r.Rows[i].Figures = private[i]
 	}
 	return &r, err
-}
-
-func writeAccounts(dir string, r *experiments.Result) error {
-	for _, row := range r.Rows {
-		if row.Account == nil {
-			continue
-		}
-		name := experiments.FileName(row.Method, row.TargetEpsilon, len(r.EpsilonTargets) > 1)
-		if err := WriteAccount(dir, name, row.Account, r.Seeded); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// WriteAccount writes what was charged for a row into dir. An account has no room for a mark that
-// the run was seeded, so its name has it.
-func WriteAccount(dir, name string, account *accountant.Schedule, seeded bool) error {
-	if seeded {
-		name = "seeded-" + name
-	}
-	err := results.Folder(dir).Write(!seeded, filepath.Join("accounts", name+".json"), func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(account)
-	})
-	if err != nil {
-		return fmt.Errorf("report: %s: %w", name, err)
-	}
-	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/experiments/controls"
+	"github.com/pate-go/pate/internal/controls"
 	"github.com/pate-go/pate/rng"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/experiments/controls"
+	"github.com/pate-go/pate/internal/controls"
 	"github.com/pate-go/pate/internal/table"
 )
 

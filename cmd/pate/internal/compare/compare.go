@@ -207,7 +207,7 @@ func printResult(g *shell.Globals, r *experiments.Result) error {
 	}
 	switch format {
 	case table.JSON:
-		return report.WriteJSON(g.Stdout, r)
+		return shell.WriteJSON(g.Stdout, r)
 	case table.CSV:
 		records := report.Records(r)
 		figures.AddRecordsTo(&records)

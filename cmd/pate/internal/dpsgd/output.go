@@ -1,15 +1,13 @@
 package dpsgd
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/experiments/report"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"github.com/pate-go/pate/internal/number"
@@ -202,14 +200,11 @@ func dpsgdFootnotes(r *recipe.Result) string {
 // `pate account` reads into dir, each where package results has its place. Running times go into
 // its folder private, where readDPSGD finds them.
 func writeDPSGD(dir string, r *recipe.Result) error {
-	times := []float64{r.Seconds}
-	for _, row := range r.Rows {
-		times = append(times, row.Seconds)
+	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
+	for i, row := range r.Rows {
+		times[i] = row.Seconds
 	}
-	if err := report.WriteTimes(dir, times); err != nil {
-		return err
-	}
-	if err := r.Typical().Write(dir); err != nil {
+	if err := errors.Join(folder.KeepTimes(r.Seconds, times), r.Typical().Write(dir)); err != nil {
 		return err
 	}
 	r = r.WithoutTimes()
@@ -217,51 +212,34 @@ func writeDPSGD(dir string, r *recipe.Result) error {
 		if row.Account == nil {
 			continue
 		}
-		if err := report.WriteAccount(dir, row.Name, row.Account, r.Seeded); err != nil {
+		if err := folder.WriteAccount(row.Name, r.Seeded, row.Account); err != nil {
 			return err
 		}
 	}
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{
-		{"results.csv", func(w io.Writer) error { return dpsgdRecords(r).Write(w, table.CSV) }},
-		{"curve.csv", func(w io.Writer) error { return dpsgdCurve(r).Write(w, table.CSV) }},
-		{"results.json", func(w io.Writer) error { return shell.WriteJSON(w, r) }},
-	} {
-		if err := results.Folder(dir).Write(r.Releasable, f.name, f.write); err != nil {
+	for name, t := range map[string]table.Table{"results.csv": dpsgdRecords(r), "curve.csv": dpsgdCurve(r)} {
+		if err := folder.Write(r.Releasable, name, func(w io.Writer) error { return t.Write(w, table.CSV) }); err != nil {
 			return err
 		}
 	}
-	return nil
+	return folder.WriteJSON(r.Releasable, resultsFile, r)
 }
+
+const resultsFile = "results.json"
 
 // readDPSGD returns the result that writeDPSGD put into dir.
 func readDPSGD(dir string) (*recipe.Result, error) {
-	path, err := results.Folder(dir).Find("results.json")
-	if err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
+	folder := results.Folder(dir)
 	var r recipe.Result
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := folder.ReadJSON(resultsFile, recipe.Schema, &r); err != nil {
+		return nil, err
 	}
-	if r.Schema != recipe.Schema || len(r.Rows) == 0 {
-		return nil, fmt.Errorf("%s has schema %q, not %q", path, r.Schema, recipe.Schema)
-	}
-	times, err := report.ReadTimes(dir)
+	all, times, err := folder.Times(len(r.Rows))
 	if err != nil {
 		return nil, err
 	}
-	if len(times) == 1+len(r.Rows) {
-		r.Seconds = times[0]
-		for i := range r.Rows {
-			r.Rows[i].Seconds = times[i+1]
-		}
+	r.Seconds = all
+	for i := range r.Rows {
+		r.Rows[i].Seconds = times[i]
 	}
 	figures, err := typical.Read(dir, len(r.Rows))
 	for i := range figures {

@@ -1,15 +1,11 @@
 package tune
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/experiments/report"
 	"github.com/pate-go/pate/internal/dpsgd/tuned"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/results"
@@ -104,28 +100,18 @@ const resultsFile = "results.json"
 
 // writeResult puts results.json and what `pate account` reads into dir.
 func writeResult(dir string, r *tuned.Result) error {
-	if err := report.WriteAccount(dir, "tuned", &r.Account, r.Seeded); err != nil {
+	folder := results.Folder(dir)
+	if err := folder.WriteAccount("tuned", r.Seeded, &r.Account); err != nil {
 		return err
 	}
-	return results.Folder(dir).Write(r.Releasable, resultsFile, func(w io.Writer) error { return shell.WriteJSON(w, r) })
+	return folder.WriteJSON(r.Releasable, resultsFile, r)
 }
 
 // readResult returns what writeResult put into dir.
 func readResult(dir string) (*tuned.Result, error) {
-	path, err := results.Folder(dir).Find(resultsFile)
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	var r tuned.Result
-	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if r.Schema != tuned.Schema {
-		return nil, fmt.Errorf("%s has schema %q, not %q", path, r.Schema, tuned.Schema)
+	if err := results.Folder(dir).ReadJSON(resultsFile, tuned.Schema, &r); err != nil {
+		return nil, err
 	}
 	return &r, nil
 }

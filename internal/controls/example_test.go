@@ -3,7 +3,7 @@ package controls_test
 import (
 	"fmt"
 
-	"github.com/pate-go/pate/experiments/controls"
+	"github.com/pate-go/pate/internal/controls"
 )
 
 // Targets with a mistake made on purpose: an audit must find all of them.
