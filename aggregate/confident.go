@@ -122,17 +122,8 @@ func confidentDescription() Description {
 			c.Answered, err = thresholdChance(s.Values["sigma1"], int64(math.Ceil(s.Values["threshold"])))
 			return c, err
 		},
-		Laws: []LawPage{{
+		Laws: []NamedLaw{{
 			Name: "confident", Short: "Answer only if the largest count passes a noisy threshold", Noise: "continuous",
-			Long: `Confident-GNMax (Papernot et al. 2018, Algorithm 1): if the largest count plus
-Gaussian noise of sigma1 reaches the threshold, GNMax with sigma2 answers;
-otherwise nothing is released but that nothing is.
-
-  P[answered] = Phi((largest - threshold) / sigma1)
-
-Probabilities are of being answered with that class.`,
-			Examples: `  pate law confident --counts 180,30,10 --threshold 150 --sigma1 50 --sigma2 20
-  pate law confident --counts 60,59,58 --threshold 60 --sigma1 10 --sigma2 4`,
 			Law: func(s Setting, h Histogram) (Law, error) {
 				m, err := NewConfidentGNMax(one(s))
 				if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Description tells all that commands, plans and audits need to know about a
-// mechanism. Flags, help, the names of runs in ledgers, plans, laws, calibrations and
-// audits derive from it, so that a mechanism is described in one place.
+// Description holds what commands, plans and audits need of a mechanism. The names of runs in
+// ledgers, plans, laws, calibrations and audits derive from it, so that a mechanism is described
+// in one place.
 type Description struct {
 	Name       string // in flags, files and reports
 	Short      string // what it does, in a few words
@@ -37,13 +37,12 @@ type Description struct {
 	// times the noise behind, for continuous noise. Nil: found by Law.
 	Ahead func(x float64, rivals int) float64
 
-	// Laws are what `pate law` prints. Nil: the law of what is sampled, under the
+	// Laws are its output laws with names. Nil: the law of what is sampled, under the
 	// mechanism's own name.
-	Laws []LawPage
-	// Audit is the setting that `pate audit` puts to the test, on two neighbours
-	// between which a moved vote costs nearly what it can. Pure: the claim is an
-	// epsilon without delta. Without Neighbours package controls has an audit of
-	// its own.
+	Laws []NamedLaw
+	// Audit is a setting that an audit puts to the test, on two neighbours between which a
+	// moved vote costs nearly what it can. Pure: the claim is an epsilon without delta.
+	// Without Neighbours package controls has an audit of its own.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool
@@ -86,12 +85,10 @@ type Parameter struct {
 // budget.
 func (p Parameter) Chosen() bool { return p.Kind == "noise" || p.WithIt }
 
-// LawPage describes a law that `pate law` prints.
-type LawPage struct {
+// NamedLaw describes an output law of a mechanism.
+type NamedLaw struct {
 	Name       string
 	Short      string
-	Long       string
-	Examples   string
 	Noise      string      // "continuous", "discrete", or "exact" where it is drawn without noise
 	Parameters []Parameter // nil: those of the mechanism, but for caps
 	Law        func(s Setting, h Histogram) (Law, error)

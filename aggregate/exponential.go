@@ -87,14 +87,8 @@ func exponentialDescription() Description {
 			return Chances{Right: exponentialChance(s.Values["scale"])}, nil
 		},
 		Ahead: gumbelAhead,
-		Laws: []LawPage{{
+		Laws: []NamedLaw{{
 			Name: "exponential", Short: "Probability proportional to exp(count/scale)", Noise: "exact",
-			Long: `The exponential mechanism: class j with probability proportional to
-exp(n_j/scale), the same law as the largest count plus Gumbel noise. Its
-log-ratios under a moved vote lie in an interval of length 2/scale, which costs
-less over many queries than 2/scale-differential privacy alone.`,
-			Examples: `  pate law exponential --counts 60,40,3 --scale 20
-  pate law exponential --counts 2,0 --scale 4 --format json`,
 		}},
 		Audit:      Setting{Mechanism: "exponential", Values: map[string]float64{"scale": 2}},
 		Neighbours: [2][]int{{8, 2, 0}, {7, 3, 0}}, Pure: true,

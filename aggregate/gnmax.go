@@ -67,18 +67,9 @@ func gnmaxDescription() Description {
 			return Chances{Right: right}, err
 		},
 		Ahead: gaussianAhead,
-		Laws: []LawPage{
+		Laws: []NamedLaw{
 			{
 				Name: "gnmax", Short: "Largest count plus Gaussian noise", Noise: "continuous",
-				Long: `The class whose count plus Gaussian noise is largest (Papernot et al. 2018):
-
-  P[i] = integral of phi((x-n_i)/sigma)/sigma
-         times prod_{j != i} Phi((x-n_j)/sigma) dx
-
-Only differences of counts matter, in units of sigma. With two classes it is
-Phi(gap / (sigma sqrt 2)).`,
-				Examples: `  pate law gnmax --counts 60,40,3 --sigma 20
-  pate law gnmax --counts 230,12,8 --sigma 40 --format json`,
 				Law: func(s Setting, h Histogram) (Law, error) {
 					m, err := NewGNMax(one(s))
 					if err != nil {
@@ -89,12 +80,6 @@ Phi(gap / (sigma sqrt 2)).`,
 			},
 			{
 				Name: "discrete-gaussian", Short: "Largest count plus integer Gaussian noise", Noise: "discrete",
-				Long: `The class whose count plus discrete Gaussian noise is largest: what pate really
-samples. Noise k has weight exp(-k^2 / (2 sigma^2)); equal noisy counts go to the
-class with the lowest index, which is why two equal counts do not get the same
-probability. The tie rule changes the law, not the privacy.`,
-				Examples: `  pate law discrete-gaussian --counts 2,0 --sigma 4
-  pate law discrete-gaussian --counts 60,40,3 --sigma 20 --format json`,
 			},
 		},
 		Audit:      Setting{Mechanism: "gnmax", Values: map[string]float64{"sigma": 2}},

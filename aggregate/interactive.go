@@ -265,18 +265,8 @@ func interactiveDescription() Description {
 			return m.Predicted(s.Predict), nil
 		},
 		Declines: true, Predicts: true,
-		Laws: []LawPage{{
+		Laws: []NamedLaw{{
 			Name: "interactive", Short: "Answer only what contradicts the student", Noise: "discrete",
-			Long: `Interactive-GNMax (Papernot et al. 2018, Algorithm 2): if the largest count beyond
-what the student predicts, plus Gaussian noise of sigma1, reaches the threshold,
-GNMax with sigma2 answers; otherwise the teachers decline, and the student's own
-label is taken if its probability is above the confidence.
-
-Probabilities are of the teachers answering with that class.`,
-			Examples: `  pate law interactive --counts 180,30,10 --prediction 0.5,0.3,0.2 \
-      --threshold 50 --sigma1 30 --sigma2 20
-  pate law interactive --counts 8,2,0 --prediction 0.7,0.2,0.1 --threshold 2 \
-      --sigma1 3 --sigma2 2 --format json`,
 		}},
 		Audit: Setting{Mechanism: "interactive", Teachers: 10,
 			Values:  map[string]float64{"threshold": 2, "sigma1": 3, "sigma2": 2, "confidence": 0.6},

@@ -65,18 +65,9 @@ func lnmaxDescription() Description {
 			return Chances{Right: right}, err
 		},
 		Ahead: laplaceAhead,
-		Laws: []LawPage{
+		Laws: []NamedLaw{
 			{
 				Name: "lnmax", Short: "Largest count plus Laplace noise", Noise: "continuous",
-				Long: `The class whose count plus Laplace noise is largest (Papernot et al. 2017). With
-two classes and a gap g the smaller one wins with probability
-
-  (2 + g/scale) exp(-g/scale) / 4
-
-One moved vote changes two counts: the answer is 2/scale-differentially private,
-not 1/scale as is often printed.`,
-				Examples: `  pate law lnmax --counts 60,40,3 --scale 20
-  pate law lnmax --counts 2,0 --scale 4 --format json`,
 				Law: func(s Setting, h Histogram) (Law, error) {
 					m, err := NewLNMax(one(s))
 					if err != nil {
@@ -87,11 +78,6 @@ not 1/scale as is often printed.`,
 			},
 			{
 				Name: "discrete-laplace", Short: "Largest count plus integer Laplace noise", Noise: "discrete",
-				Long: `The class whose count plus discrete Laplace noise is largest: what pate really
-samples for LNMax. Noise k has weight exp(-|k|/scale); equal noisy counts go to
-the class with the lowest index.`,
-				Examples: `  pate law discrete-laplace --counts 60,40,3 --scale 20
-  pate law discrete-laplace --counts 2,0 --scale 4 --format json`,
 			},
 		},
 		Audit:      Setting{Mechanism: "lnmax", Values: map[string]float64{"scale": 2}},

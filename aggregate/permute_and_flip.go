@@ -76,17 +76,8 @@ func permuteAndFlipDescription() Description {
 			return Chances{Right: permuteAndFlipChance(s.Values["scale"], classes)}, nil
 		},
 		Ahead: oneSidedAhead,
-		Laws: []LawPage{{
+		Laws: []NamedLaw{{
 			Name: "permute-and-flip", Short: "First class accepted, in random order", Noise: "exact",
-			Long: `Permute-and-flip: classes take turns in random order, and class j is accepted with
-probability p_j = exp((n_j - largest)/scale):
-
-  P[r] = p_r integral_0^1 prod_{j != r} (1 - u p_j) du
-
-It is right at least as often as the exponential mechanism of the same scale, and
-over many queries it costs more: it does not have that mechanism's curve.`,
-			Examples: `  pate law permute-and-flip --counts 60,40,3 --scale 20
-  pate law permute-and-flip --counts 2,0 --scale 4 --format json`,
 		}},
 		Audit:      Setting{Mechanism: "permute-and-flip", Values: map[string]float64{"scale": 2}},
 		Neighbours: [2][]int{{8, 2, 0}, {7, 3, 0}}, Pure: true,

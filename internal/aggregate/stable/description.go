@@ -17,7 +17,7 @@ func Descriptions() []aggregate.Description {
 				noise("scale", "Laplace noise on the distance", "sigma"),
 				threshold(),
 			},
-			Laws: []aggregate.LawPage{mstabPage()},
+			Laws: []aggregate.NamedLaw{mstabPage()},
 		},
 		{
 			Name: SVT, Short: "the same, paid by refusals: one-sided noise", Cost: "epsilon = 1/b1 + 2 failures/b2, and a failure",
@@ -27,18 +27,8 @@ func Descriptions() []aggregate.Description {
 				threshold(),
 				failures(),
 			},
-			Laws: []aggregate.LawPage{{
+			Laws: []aggregate.NamedLaw{{
 				Name: SVT, Short: "Release stable pluralities, stop after refusals", Noise: "discrete",
-				Long: `The stable sparse vector: the plurality is released if its distance to instability
-beats a threshold, each with one-sided integer noise, that of the threshold drawn
-once for the whole run. The law is that of the first query, by votes that move:
-
-  released  iff  distance - noise(b2) > threshold - noise(b1)
-
-Released answers are free; a run is charged for its refusals.`,
-				Examples: `  pate law stable-svt --counts 60,40,3 --b1 1 --b2 2 --threshold 6
-  pate law stable-svt --counts 230,12,8 --b1 4 --b2 30 --threshold 55 \
-      --format json`,
 			}},
 		},
 		{
@@ -48,14 +38,8 @@ Released answers are free; a run is charged for its refusals.`,
 				threshold(),
 				failures(),
 			},
-			Laws: []aggregate.LawPage{{
+			Laws: []aggregate.NamedLaw{{
 				Name: MSvec, Short: "Release stable pluralities, redraw after a refusal", Noise: "discrete",
-				Long: `M_svec (Bassily, Thakkar, Thakurta 2018): the plurality is released if its distance
-to instability plus noise of scale 2 lambda exceeds a threshold plus noise of scale
-lambda, which is drawn again after each refusal. The law is that of the first query.
-Released answers are free; a run is charged for its refusals.`,
-				Examples: `  pate law m-svec --counts 60,40,3 --lambda 1 --threshold 6
-  pate law m-svec --counts 230,12,8 --lambda 4 --threshold 70 --format json`,
 			}},
 		},
 	}
@@ -132,24 +116,9 @@ func (cfg Config) Setting() aggregate.Setting {
 
 // mstabPage describes the test of the literature, with continuous noise and any
 // threshold.
-func mstabPage() aggregate.LawPage {
-	return aggregate.LawPage{
+func mstabPage() aggregate.NamedLaw {
+	return aggregate.NamedLaw{
 		Name: MStab, Short: "Release the plurality if it is far from changing", Noise: "continuous",
-		Long: `M_stab (Dwork, Lei 2009; Smith, Thakurta 2013): release the plurality, without
-noise, if its distance to instability plus Laplace noise of scale 1/epsilon exceeds
-the threshold. The distance is the number of votes that can move with the same class
-still winning: floor((gap-1)/2) over a class with a lower index, floor(gap/2) over the
-others, as ties go to the lowest index.
-
-  P[released] = exp(-epsilon (threshold-distance)) / 2       up to the threshold
-                1 - exp(-epsilon (distance-threshold)) / 2   above it
-
-Neighbours whose pluralities differ are both at distance 0 and told apart with
-probability delta = exp(-epsilon threshold)/2; all others cost epsilon. Declining
-costs as much. "distance" and "released" are in the JSON form.`,
-		Examples: `  pate law m-stab --counts 60,40,3 --epsilon 1 --threshold 7.6
-  pate law m-stab --counts 230,12,8 --epsilon 0.5 --threshold 23.03 \
-      --format json`,
 		Parameters: []aggregate.Parameter{
 			{Name: "epsilon", Doc: "of one query: the noise has scale 1/epsilon", Unit: inVotes},
 			{Name: "threshold", Doc: "of the distance", Unit: inVotes},

@@ -67,8 +67,8 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     m.Name,
 		Short:   m.Short,
-		Long:    m.Long,
-		Example: m.Examples,
+		Long:    m.long,
+		Example: m.examples,
 		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string {
 			needed := []string{"counts"}
 			if m.d.Predicts {

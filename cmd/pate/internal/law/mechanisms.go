@@ -1,6 +1,7 @@
 package law
 
 import (
+	"embed"
 	"fmt"
 	"strings"
 
@@ -10,10 +11,16 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
+// texts holds what help says about laws, one file for each: a description, and examples.
+//
+//go:embed text/*.txt
+var texts embed.FS
+
 // lawPage is one law that can be asked for.
 type lawPage struct {
-	aggregate.LawPage
-	d aggregate.Description
+	aggregate.NamedLaw
+	d              aggregate.Description
+	long, examples string
 }
 
 // lawPages lists the laws in the order of help: those that the mechanisms describe.
@@ -22,7 +29,7 @@ func lawPages() []lawPage {
 	for _, d := range mechanisms.All() {
 		described := d.Laws
 		if described == nil {
-			described = []aggregate.LawPage{sampledLaw(d)}
+			described = []aggregate.NamedLaw{{Name: d.Name, Short: strings.ToUpper(d.Short[:1]) + d.Short[1:], Noise: "discrete"}}
 		}
 		for _, page := range described {
 			if page.Parameters == nil {
@@ -32,24 +39,26 @@ func lawPages() []lawPage {
 					}
 				}
 			}
-			pages = append(pages, lawPage{page, d})
+			long, examples := help(page.Name, d)
+			pages = append(pages, lawPage{page, d, long, examples})
 		}
 	}
 	return pages
 }
 
-// sampledLaw describes the law of what is sampled, with the audit's neighbours as
-// examples.
-func sampledLaw(d aggregate.Description) aggregate.LawPage {
-	page := aggregate.LawPage{Name: d.Name, Short: strings.ToUpper(d.Short[:1]) + d.Short[1:], Noise: "discrete",
-		Long: "The law of what is sampled: " + d.Short + ". One query costs " + d.Cost + "."}
-	var examples []string
+// help returns the description and the examples of a law. Without a file of its own it is
+// the law of what is sampled, with the audit's neighbours as examples.
+func help(name string, d aggregate.Description) (long, examples string) {
+	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
+		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")
+		return long, examples
+	}
+	var lines []string
 	for _, counts := range d.Neighbours {
-		examples = append(examples, fmt.Sprintf("  pate law %s --counts %s %s", d.Name, strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ","), "[]"),
+		lines = append(lines, fmt.Sprintf("  pate law %s --counts %s %s", d.Name, strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ","), "[]"),
 			shell.FlagsOf(d, d.Audit, func(aggregate.Parameter) bool { return true })))
 	}
-	page.Examples = strings.Join(examples, "\n")
-	return page
+	return "The law of what is sampled: " + d.Short + ". One query costs " + d.Cost + ".", strings.Join(lines, "\n")
 }
 
 // law returns the law on given votes.
