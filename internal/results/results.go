@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
 )
 
@@ -73,6 +74,36 @@ func (f Folder) Strangers() (paths []string, err error) {
 		return nil, err
 	}
 	return paths, nil
+}
+
+// ErrReleased is matched by the refusal of a second release where the first one is seen.
+var ErrReleased = errors.New("results: something was released")
+
+// Released returns that refusal for a file, and what shows that it is not of this run.
+func Released(path, but string) error {
+	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but), Why: "another release would spend a whole budget on the same people, and no ledger would add up the two",
+		Fix: "put back the private half as it was, or choose another --out and add up the two budgets", Check: true, Err: ErrReleased}
+}
+
+// Vacant refuses a folder with files in its halves that are of no run there. Where those are what a run
+// released, and nothing is left of the run itself, a second release would be a second budget that no ledger
+// adds to the first: see [Released].
+func (f Folder) Vacant() error {
+	strangers, err := f.Strangers()
+	if err != nil || len(strangers) == 0 {
+		return err
+	}
+	for _, path := range strangers {
+		if releasedFile(filepath.Base(path)) {
+			return Released(path, f.Private()+" does not have the run that released it")
+		}
+	}
+	return &fault.Error{What: strangers[0] + " is there already", Why: "it is not of this run, and is not overwritten; nothing was written", Fix: "move it away, or choose another --out"}
+}
+
+// releasedFile reports whether a file of this name is what a run released, or the ledger of that.
+func releasedFile(name string) bool {
+	return strings.HasPrefix(name, "labels") || strings.HasPrefix(name, "marginals") || strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
 }
 
 // Place returns what [Folder.Result] returns, and makes the folder that the file is in.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/dataset"
@@ -44,6 +45,15 @@ const SchemaModel = "pate.student-model/1"
 type HeldBack struct {
 	Labels int `json:"labels"`
 	Right  int `json:"right"`
+}
+
+// Percent returns how many of a hundred labels held back were predicted, with one decimal; "" if there
+// are none.
+func (h *HeldBack) Percent() string {
+	if h == nil || h.Labels == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(100*float64(h.Right)/float64(h.Labels), 'f', 1, 64)
 }
 
 // Provenance says what the labels were and what they cost. It is what the maker of the

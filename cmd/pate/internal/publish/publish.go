@@ -1,20 +1,23 @@
+// Package publish is `pate publish`: teachers, labels, student and statement in one command.
 package publish
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/experiments"
-	"github.com/pate-go/pate/fault"
-	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/publish"
 	"github.com/pate-go/pate/internal/results"
-	"github.com/pate-go/pate/internal/table"
-	teaching "github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -35,20 +38,8 @@ type publishFlags struct {
 	destroy  bool
 }
 
-// poolRows is a pool of public rows, which is not drawn.
-const poolRows = "rows"
-
-// leastAccuracy is that of labels, where none is asked for.
-const leastAccuracy = 0.9
-
-// drawn says whether there are no public rows.
-func (f *publishFlags) drawn() bool { return f.pool != poolRows }
-
-// How private rows are learned from.
-const (
-	methodPATE  = "pate"
-	methodDPSGD = "dpsgd"
-)
+// drawn reports whether there are no public rows.
+func (f *publishFlags) drawn() bool { return f.pool != publish.PoolRows }
 
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
@@ -113,15 +104,15 @@ removes the votes and the teachers' keys at the end; the ledger stays.`,
 	f.Add(flags)
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of all that is released (required)")
 	flags.StringVar(&f.out, "out", "", "folder of results; what may be published lies in its folder public, all else in private (required)")
-	shell.ChoiceVar(flags, &f.method, "method", methodPATE, []string{methodPATE, methodDPSGD}, "how the private rows are learned from, by teachers or by one private model")
+	shell.ChoiceVar(flags, &f.method, "method", publish.PATE, []string{publish.PATE, publish.DPSGD}, "how the private rows are learned from, by teachers or by one private model")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
 	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers, or sampling and noise of dpsgd, follow from it")
 	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: how many rows of a unit are trained on at most; their gradients count as one, at the same epsilon. More than 1 pays where they are views of one thing")
-	shell.ChoiceVar(flags, &f.learner, "learner", "", teaching.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
-	shell.ChoiceVar(flags, &f.pool, "pool", poolRows, []string{poolRows, experiments.PoolNone, experiments.PoolMarginals}, "what queries are about: rows of --public, or without any none (declared ranges) or marginals (drawn from noisy counts, charged)")
+	shell.ChoiceVar(flags, &f.learner, "learner", "", training.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
+	shell.ChoiceVar(flags, &f.pool, "pool", publish.PoolRows, []string{publish.PoolRows, publish.PoolNone, publish.PoolMarginals}, "what queries are about: rows of --public, or without any none (declared ranges) or marginals (drawn from noisy counts, charged)")
 	flags.StringVar(&f.ranges, "ranges", "", "with --pool none or marginals: the ranges and categories of all columns, FILE.csv (pate help data)")
 	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data; above 0.88 more is asked")
-	flags.Float64Var(&f.least, "min-accuracy", leastAccuracy, "how often labels must be what the teachers' plurality says")
+	flags.Float64Var(&f.least, "min-accuracy", publish.DefaultAccuracy, "how often labels must be what the teachers' plurality says")
 	flags.BoolVar(&f.destroy, "destroy-private", false, "remove votes and keys when all is done")
 	f.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{"out": shell.Folder(), "ranges": shell.Files("csv")})
@@ -134,21 +125,21 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		return shell.UsageError("train", fmt.Errorf(format, args...))
 	}
 	switch {
-	case f.drawn() && (f.Public != "" || f.method == methodDPSGD):
+	case f.drawn() && (f.Public != "" || f.method == publish.DPSGD):
 		return usage("--pool %s is for teachers that vote without public rows: give it without --public and --method dpsgd", f.pool)
 	case f.drawn() && f.ranges == "":
 		return usage("--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: values are known from what you declare alone, never from private rows", f.pool)
 	case !f.drawn() && f.ranges != "":
-		return usage("--ranges %s is for --pool %s or %s", f.ranges, experiments.PoolNone, experiments.PoolMarginals)
+		return usage("--ranges %s is for --pool %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals)
 	case f.Public == "" && !f.drawn():
 		return usage("--public is required: the rows that teachers vote on; without any, --pool marginals --ranges FILE")
 	case f.out == "":
 		return usage("--out is required: the folder of what is released")
 	case !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
 		return usage("--epsilon %v: must be a finite number above 0", f.epsilon)
-	case f.method == methodDPSGD && f.size == 0:
+	case f.method == publish.DPSGD && f.size == 0:
 		return usage("--method dpsgd needs --size: about how many units PRIVATE has, as you may say in public; sampling and noise follow from it, so their number must not be private")
-	case f.method == methodPATE && given("rows-per-unit"):
+	case f.method == publish.PATE && given("rows-per-unit"):
 		return usage("--rows-per-unit is for --method dpsgd; a teacher learns from all rows of its units")
 	case !(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1):
 		return usage("--teacher-accuracy and --min-accuracy must lie between 0 and 1")
@@ -156,7 +147,7 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 	if err := shell.CheckTeachers(given, f.teachers, f.size); err != nil {
 		return shell.UsageError("train", err)
 	}
-	if f.method == methodDPSGD {
+	if f.method == publish.DPSGD {
 		for _, name := range []string{"teachers", "learner", "teacher-accuracy", "min-accuracy"} {
 			if given(name) {
 				return usage("--%s is about teachers, of which --method dpsgd has none", name)
@@ -184,49 +175,97 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 	if err := shell.CheckFolder(g, cmd, f.out); err != nil {
 		return err
 	}
-	j := &job{flags: f, g: g, Folder: results.Folder(f.out), bar: shell.NewProgress(g)}
-	if j.begun, err = durable.Exists(j.Config()); err != nil {
+	bar := shell.NewProgress(g)
+	say := func(text string) {
+		bar.Clear()
+		g.Logf("%s", text)
+	}
+	c := publish.Config{
+		Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Out: f.out, Epsilon: f.epsilon, Delta: g.Delta, Unit: f.UnitWord(),
+		Method: f.method, Size: f.size, RowsPerUnit: f.rows, Teachers: f.teachers, Learner: f.learner, TeacherAccuracy: f.accuracy, MinAccuracy: f.least,
+		Pool: f.pool, Ranges: f.ranges, DestroySecrets: f.destroy, Cache: shell.FeatureCache(say), Spare: shell.SpareMemory,
+		Progress: bar.Update, Say: say, Warn: func(text string) {
+			bar.Clear()
+			g.Warn(text)
+		},
+		Columns: func(notes []dataset.ColumnNote, repeated []string) {
+			bar.Clear()
+			shell.ReadAloud(g, notes, repeated)
+		},
+	}
+	if g.Seeded {
+		c.Seed = &g.Seed
+	}
+	if c.Command, err = f.command(g, private); err != nil {
 		return err
 	}
-	r, err := j.run(cmd.Context(), private, reading)
-	j.bar.Clear()
+	r, err := publish.Run(cmd.Context(), c)
+	bar.Clear()
 	if err != nil {
-		return inWords(err)
+		return f.inWords(err)
 	}
-	return shell.PrintFolder(g, f.out, func() error { return j.print(r) })
+	return shell.PrintFolder(g, f.out, func() error { return print(g, r) })
+}
+
+// command returns the command that repeats the run from any folder.
+func (f *publishFlags) command(g *shell.Globals, private string) (string, error) {
+	pair, ranges, out := f.PairFlags, f.ranges, f.out
+	for _, path := range []*string{&private, &pair.Public, &pair.Labels, &pair.Units, &pair.PublicLabels, &ranges, &out} {
+		if *path == "" {
+			continue
+		}
+		var err error
+		if *path, err = filepath.Abs(*path); err != nil {
+			return "", err
+		}
+	}
+	words := append([]string{"pate publish", shell.ShellWord(private)}, pair.Words()...)
+	for _, w := range []struct {
+		given bool
+		name  string
+		value any
+	}{
+		{f.method != publish.PATE, "method", f.method}, {f.teachers != 0, "teachers", f.teachers}, {f.size != 0, "size", f.size}, {f.rows != 1, "rows-per-unit", f.rows},
+		{f.learner != "", "learner", f.learner}, {f.drawn(), "pool", f.pool}, {ranges != "", "ranges", shell.ShellWord(ranges)},
+		{f.accuracy != 0, "teacher-accuracy", f.accuracy}, {f.least != publish.DefaultAccuracy, "min-accuracy", f.least},
+		{true, "epsilon", f.epsilon}, {true, "delta", g.Delta}, {g.Seeded, "seed", g.Seed}, {true, "out", shell.ShellWord(out)},
+	} {
+		if w.given {
+			words = append(words, fmt.Sprintf("--%s %v", w.name, w.value))
+		}
+	}
+	return strings.Join(words, " "), nil
 }
 
 // inWords adds what a person can do.
-func inWords(err error) error {
+func (f *publishFlags) inWords(err error) error {
 	var none *plan.NoPlanError
 	switch {
 	case errors.As(err, &none):
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: fmt.Errorf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon),
 			Why: "nothing was charged", Fix: remedy(none), Topic: "mechanisms"}
+	case errors.Is(err, publish.ErrDelta):
+		return shell.UsageError("privacy", err)
+	case errors.Is(err, recipe.ErrConfig):
+		return shell.UsageError("dpsgd", err)
+	case errors.Is(err, results.ErrReleased):
+		return shell.FaultError(err, "ledger")
 	case errors.Is(err, teachers.ErrForeignCheckpoint):
 		return shell.InputError(err, "teachers of two jobs are not mixed", "choose another --out, or repeat that command", "train")
+	case f.method == publish.DPSGD:
+		err = shell.TrainingError(err)
 	}
-	if _, found := fault.In(err); found {
-		return shell.FaultError(err, "data")
-	}
-	return err
+	return shell.FaultError(err, "data")
 }
 
-func (j *job) print(r *report) error {
-	if format := j.g.ParsedFormat(); format == table.JSON {
-		return shell.WriteJSON(j.g.Stdout, r)
-	} else if format != table.Text {
-		return r.table(format).Write(j.g.Stdout, format)
+// remedy says what would work where no plan does.
+func remedy(none *plan.NoPlanError) string {
+	fix := "have more teachers, or raise --epsilon"
+	if none.Teachers > 0 {
+		fix = fmt.Sprintf("have %d teachers as good as these, or raise --epsilon", none.Teachers)
 	}
-	if err := r.table(table.Text).Write(j.g.Stdout, table.Text); err != nil {
-		return err
+	if none.Epsilon > 0 && !math.IsInf(none.Epsilon, 1) {
+		fix += " to " + number.DigitsUp(none.Epsilon, 3)
 	}
-	if r.Student != "" {
-		fmt.Fprint(j.g.Stdout, "\n", shell.Wrapped("student: "+r.Student), "\n")
-	}
-	if r.Released == 0 {
-		return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("every query was declined"), Why: "the teachers never agreed clearly enough for this noise, so there is no student; the budget is spent",
-			Fix: "raise --epsilon with another --out, or have more private rows", Topic: "mechanisms"}
-	}
-	return nil
+	return fix + "; --teacher-accuracy plans for better ones, if you know from public data that yours are"
 }

@@ -2,11 +2,11 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -109,28 +109,11 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 			return InputError(fmt.Errorf("--out %s is an input", dir), "what is written there would be read as data", "name another folder", topic)
 		}
 	}
-	strangers, err := folder.Strangers()
-	if err != nil || len(strangers) == 0 {
-		return err
+	err := folder.Vacant()
+	if errors.Is(err, results.ErrReleased) {
+		return FaultError(err, "ledger")
 	}
-	for _, path := range strangers {
-		if releasedFile(filepath.Base(path)) {
-			return ErrReleased(path, folder.Private()+" does not have the run that released it")
-		}
-	}
-	return InputError(fmt.Errorf("%s is there already", strangers[0]), "it is not of this run, and is not overwritten; nothing was written", "move it away, or choose another --out", topic)
-}
-
-// ErrReleased returns the refusal of a second release where the first one is seen, and what shows
-// that it is not this run's.
-func ErrReleased(path, but string) error {
-	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("%s was released, and %s", path, but),
-		Why: "another release would spend a whole budget on the same people, and no ledger would add up the two", Fix: "put back the private half as it was, or choose another --out and add up the two budgets", Topic: "ledger"}
-}
-
-// releasedFile reports whether a file of this name is what a run released, or the ledger of that.
-func releasedFile(name string) bool {
-	return strings.HasPrefix(name, "labels") || strings.HasPrefix(name, "marginals") || strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
+	return FaultError(err, topic)
 }
 
 // Do runs, or goes on, or prints what was found before.

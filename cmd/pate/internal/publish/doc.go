@@ -1,2 +1,0 @@
-// Package publish is `pate publish`: teachers, labels, student and statement in one command.
-package publish

@@ -1,0 +1,176 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
+)
+
+// keptReport is the report of a complete run.
+const keptReport = "report.json"
+
+// open opens the folder of the run.
+func (j *job) open(ctx context.Context) (experiments.Folder, error) {
+	same := j.Config
+	same.Reading.Ranges = nil // Ranges names their file
+	for _, path := range []*string{&same.Private.Path, &same.Private.Labels, &same.Private.Units, &same.Public.Path, &same.Public.Labels, &same.Ranges} {
+		if *path == "" {
+			continue
+		}
+		var err error
+		if *path, err = filepath.Abs(*path); err != nil {
+			return experiments.Folder{}, err
+		}
+	}
+	words, err := json.Marshal(map[string]any{
+		"private": same.Private, "public": same.Public, "reading": same.Reading, "unit": same.Unit, "method": same.Method, "size": same.Size,
+		"rows_per_unit": same.RowsPerUnit, "teachers": same.Teachers, "learner": same.Learner, "teacher_accuracy": same.TeacherAccuracy,
+		"min_accuracy": same.MinAccuracy, "pool": same.Pool, "ranges": same.Ranges, "seed": same.Seed,
+	})
+	if err != nil {
+		return experiments.Folder{}, err
+	}
+	id := experiments.Identity{Schema: "pate.publish.run/1", Epsilon: j.Epsilon, Delta: j.Delta, Methods: []string{string(words)}, Command: j.Command}
+	return experiments.OpenFolder(ctx, j.Out, id, func() (rng.Key, error) {
+		if j.Seed != nil {
+			return rng.SeedKey(*j.Seed), nil
+		}
+		return rng.NewKey()
+	})
+}
+
+// kept returns the report of a complete run.
+func (j *job) kept() (r *Report, err error) {
+	text, err := os.ReadFile(j.dir.Private(keptReport))
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	return r, err
+}
+
+// publish checks that the ledger paid for what a complete run released, and copies to the public
+// half what is not there. What is there and is something else is refused.
+func (j *job) publish(r *Report) error {
+	paid := labelsFile
+	if r.Method == DPSGD {
+		paid = studentFile
+	}
+	copies, names := map[string][]byte{}, r.names()
+	for _, name := range append(names, reportFile) {
+		text, err := os.ReadFile(j.made(name))
+		if err != nil {
+			return results.Released(j.dir.Public(name), "its copy in "+j.dir.Private()+" is gone")
+		}
+		sum := sha256.Sum256(text)
+		hash := hex.EncodeToString(sum[:])
+		if i := slices.Index(names, name); i >= 0 && hash != r.Files[i].SHA256 {
+			return results.Released(j.dir.Public(name), j.made(name)+" is not its copy")
+		}
+		if name == paid {
+			if _, err := published.Charged(j.dir.Private(ledgerFile), hash); err != nil {
+				return results.Released(j.dir.Public(name), err.Error())
+			}
+		}
+		copies[name] = text
+	}
+	for name, text := range copies {
+		there, err := os.ReadFile(j.dir.Public(name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if err := durable.MkdirAll(j.dir.Public(), 0o755); err != nil {
+				return err
+			}
+			if err := durable.WriteBytes(j.dir.Public(name), 0o644, text); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case !bytes.Equal(there, text):
+			return results.Released(j.made(name), j.dir.Public(name)+" is not its copy")
+		}
+	}
+	return nil
+}
+
+// destroySecrets overwrites and removes what only a run that is not complete would need. The ledger
+// stays, since what was charged stays spent, and so does what is published.
+func (j *job) destroySecrets() error {
+	stay := []string{"lock", "config.json", "finished", keptReport, "published", "results"}
+	entries, err := os.ReadDir(j.dir.Private())
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if slices.Contains(stay, e.Name()) || strings.HasPrefix(e.Name(), ledgerFile) {
+			continue
+		}
+		err := filepath.WalkDir(j.dir.Private(e.Name()), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			return keyfile.Destroy(path)
+		})
+		if err == nil {
+			err = os.RemoveAll(j.dir.Private(e.Name()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return durable.SyncDir(j.dir.Private())
+}
+
+// releasable reports whether what is made may be published.
+func (j *job) releasable() bool { return j.Seed == nil }
+
+// made returns where a result is made. What may be published is copied from there when all is
+// complete.
+func (j *job) made(name string) string {
+	if j.releasable() {
+		return j.dir.Private("published", name)
+	}
+	path, _ := j.dir.Result(false, name)
+	return path
+}
+
+// write writes a result.
+func (j *job) write(name string, write func(io.Writer) error) error {
+	return durable.WriteFile(j.made(name), 0o600, write)
+}
+
+// writeBytes writes a result that is there.
+func (j *job) writeBytes(name string, text []byte) error {
+	return durable.WriteBytes(j.made(name), 0o600, text)
+}
+
+// ledger returns the ledger of the run and how it is made. Its run is yet without a name.
+func (j *job) ledger() run.File {
+	made := ledger.Config{Unit: j.Unit, Relation: accountant.AddRemove, Epsilon: j.Epsilon, Delta: j.Delta, Noise: ledger.SecretNoise}
+	if !j.releasable() {
+		made.Noise = ledger.SeededNoise
+	}
+	if j.Method == PATE {
+		made.Accountant = accountant.ByTightest
+	}
+	return run.File{Path: j.dir.Private(ledgerFile), New: made, Warn: j.Warn,
+		Expect: run.Expect{Relation: made.Relation, Unit: made.Unit, Epsilon: made.Epsilon, Delta: made.Delta, Mode: &made.Mode}}
+}

@@ -1,0 +1,146 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/student"
+	"github.com/pate-go/pate/teachers/label"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// label plans how many rows of the pool are asked, chooses them, and releases their labels.
+// It returns the rows. The votes are those of disjoint shares, since they were made here:
+// teachers that vote alike everywhere have learned the same, and that is not looked at. A
+// check of them would tell of private rows by what it says.
+func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
+	file := v.ledger()
+	c := label.Config{Ledger: file.Path, Account: file.New, Expect: file.Expect, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
+	v.Progress("labels", 0, 1)
+	defer v.Progress("labels", 1, 1)
+	var n int
+	if v.pool.counted() {
+		c.Setting, n = v.pool.setting, v.pool.setting.Queries
+	} else if c, err = v.plan(ctx, c, t); err != nil {
+		return released, nil, err
+	} else {
+		n = c.Votes.Queries()
+	}
+	if rows, err = v.questions(ctx, t, n); err != nil {
+		return released, nil, err
+	}
+	if c.Votes, err = v.asked(ctx, t, rows); err != nil {
+		return released, nil, err
+	}
+	if v.pool.counted() {
+		released, err = label.RunCharged(ctx, c, v.pool.labels)
+	} else {
+		released, err = label.Run(ctx, c)
+	}
+	if err == nil {
+		v.Say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked, released.Setting.Mechanism, number.DigitsUp(released.Claim, 5)))
+	}
+	return released, rows, err
+}
+
+// plan plans what is asked, from public numbers alone, or finds what was planned before.
+func (v *voting) plan(ctx context.Context, c label.Config, t *training.Result) (label.Config, error) {
+	all, err := votes.Open(ctx, []string{t.Votes}, votes.Options{Classes: len(t.Classes)})
+	if err != nil {
+		return c, err
+	}
+	c.Votes = all
+	public := plan.Public{Teachers: all.Teachers(), Classes: all.Classes()}
+	public.Accuracy = v.TeacherAccuracy
+	c, a, err := label.Plan(ctx, c, public, v.goal())
+	if err != nil {
+		return c, err
+	}
+	if a != nil {
+		err = v.sayPlan(ctx, *a, all.Queries())
+	}
+	return c, err
+}
+
+// Files of the secret folder: the rows that are asked, in this order, and the votes on them.
+const (
+	askedRows  = "queries.csv"
+	askedVotes = "queries.npy"
+)
+
+// questions returns n rows of the pool to ask about: those that public rows alone say a
+// student learns most from. They are written down before they are asked, since another kind
+// of machine could choose others when it carries on.
+func (j *job) questions(ctx context.Context, t *training.Result, n int) ([]int, error) {
+	path := j.dir.Private(askedRows)
+	durable.Sweep(path, "")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		if rows, ok := readRows(string(text), n, t.Queries); ok {
+			return rows, nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	rows, err := published.Questions(ctx, t.Public, t.Pool, n, func(p student.Progress) { j.Progress("queries: "+p.Stage, p.Done, p.Total) })
+	if err != nil {
+		return nil, err
+	}
+	return rows, durable.WriteBytes(path, 0o600, queriesOf(rows))
+}
+
+// queriesOf writes which row each query is.
+func queriesOf(rows []int) []byte {
+	text := []byte("query,row\n")
+	for q, row := range rows {
+		text = fmt.Appendf(text, "%d,%d\n", q, row)
+	}
+	return text
+}
+
+// readRows reads n rows of a pool that queriesOf wrote. It is false for anything else: rows
+// that were chosen for another plan, which nothing was charged for.
+func readRows(text string, n, pool int) ([]int, bool) {
+	rows := make([]int, 0, n)
+	for line := range strings.Lines(text) {
+		_, cell, _ := strings.Cut(strings.TrimSpace(line), ",")
+		if row, err := strconv.Atoi(cell); err == nil && row >= 0 && row < pool {
+			rows = append(rows, row)
+		}
+	}
+	return rows, len(rows) == n && string(queriesOf(rows)) == text
+}
+
+// asked writes the votes on the rows that are asked.
+func (j *job) asked(ctx context.Context, t *training.Result, rows []int) (*votes.Source, error) {
+	all, err := votes.Load(t.Votes, len(t.Classes))
+	if err != nil {
+		return nil, err
+	}
+	asked, err := votes.New(len(rows), t.Teachers, len(t.Classes))
+	if err != nil {
+		return nil, err
+	}
+	for q, row := range rows {
+		for teacher := range t.Teachers {
+			if err := asked.Set(q, teacher, all.At(row, teacher)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	path := j.dir.Private(askedVotes)
+	if err := asked.Save(path); err != nil {
+		return nil, err
+	}
+	return votes.Open(ctx, []string{path}, votes.Options{Classes: len(t.Classes)})
+}

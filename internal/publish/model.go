@@ -1,0 +1,169 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/internal/student/published"
+)
+
+// modelKind is what the published model says of itself.
+const modelKind = "logistic regression, trained by DP-SGD"
+
+// modelName is what package recipe calls the only model of a shared ledger.
+const modelName = "left-run-0"
+
+// model trains one private model and releases it. Once it is whole everything else is a function
+// of the model and of public rows.
+type model struct {
+	*job
+	cfg  recipe.Config
+	pool dataset.Pool
+}
+
+func (m *model) look(ctx context.Context) (data [32]byte, err error) {
+	task, schema, err := m.readTask()
+	if err != nil {
+		return data, err
+	}
+	m.cfg = recipe.Config{Task: task, Delta: m.Delta, Unit: m.Unit, RowsPerUnit: m.RowsPerUnit, Records: m.Size, Rows: schema, Cache: m.Cache}
+	m.cfg.Plans = []recipe.Plan{{Recipe: recipe.Default(m.cfg.Shape(), "", "", m.Epsilon)}}
+	file, fresh := m.ledger(), true
+	account := file.New
+	if m.begun {
+		if account, fresh, err = file.Look(); err != nil {
+			return data, err
+		}
+	}
+	m.cfg.Shared = &recipe.Shared{File: file, Account: account}
+	if err := m.cfg.Validate(); err != nil {
+		return data, err
+	}
+	m.Say(fmt.Sprintf("units: %d, as declared", m.Size))
+	if task.Grouped && m.RowsPerUnit == 1 {
+		m.Say(fmt.Sprintf("rows of one %s: the first alone; --rows-per-unit takes more, at the same epsilon", m.Unit))
+	} else if task.Grouped {
+		m.Say(fmt.Sprintf("rows of one %s: up to %d, as given; their gradients are averaged and count as one, so epsilon is for all of them", m.Unit, m.RowsPerUnit))
+	}
+	if !m.begun {
+		if err := m.cfg.TryLedger(ctx, fresh); err != nil {
+			return data, err
+		}
+	}
+	return task.Hash(), nil
+}
+
+// readTask reads all rows into a task for one private model.
+func (m *model) readTask() (dataset.Task, *dataset.Schema, error) {
+	schema, pool, err := dataset.ReadPublic(m.Public, m.Reading)
+	if err != nil {
+		return dataset.Task{}, nil, err
+	}
+	m.pool = pool
+	grouped := m.Reading.CSV.Unit != "" || m.Private.Units != ""
+	if schema.Encoder != nil {
+		var repeated []string
+		if !grouped {
+			repeated = schema.Encoder.Repeated()
+		}
+		m.Columns(schema.Encoder.Notes(), repeated)
+	}
+	m.Say(fmt.Sprintf("public rows: %d, of %d features", pool.Len(), schema.Features))
+	set, err := schema.ReadPrivate(m.Private)
+	return dataset.Task{Name: set.Name, Kind: schema.Kind, Private: set, Classes: schema.Classes, Image: schema.Image, Grouped: grouped,
+		Provenance: set.Provenance, Encoder: schema.Encoder}, schema, err
+}
+
+func (m *model) release(ctx context.Context) (*Report, error) {
+	r, err := m.trained(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.Public, r.Classes, r.Training.Features = m.pool.Len(), m.cfg.Rows.Classes, m.cfg.Plans[0].Recipe.Features
+	if err := m.answer(ctx, r); err != nil {
+		return nil, err
+	}
+	if err := m.statement(studentFile); err != nil {
+		return nil, err
+	}
+	return r, m.report(r, labelsFile, studentFile, statementFile, ledgerFile)
+}
+
+// trained trains the model, unless that was done, and puts it into its place.
+func (m *model) trained(ctx context.Context) (*Report, error) {
+	cfg := m.cfg
+	cfg.Key, cfg.Dir, cfg.Format = m.key, m.dir.Private("model"), formatFor(cfg)
+	cfg.Progress = func(p recipe.Progress) { m.Progress(p.Stage, p.Done, p.Total) }
+	if m.Spare != nil {
+		defer m.Spare(cfg.Task)()
+	}
+	result, err := recipe.Run(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	m.Say(fmt.Sprintf("model: %d steps, noise %.4g times the clip norm", result.Rows[0].Steps, result.Rows[0].Noise))
+	made, _ := results.Folder(cfg.Dir).Result(m.releasable(), "models", modelName+".model")
+	file, err := os.ReadFile(made)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.writeBytes(studentFile, file); err != nil {
+		return nil, err
+	}
+	left, err := published.Open(m.made(studentFile))
+	if err != nil {
+		return nil, err
+	}
+	p, train := left.Labels, cfg.Plans[0].Recipe.Train
+	return &Report{Schema: schemaPublish, Method: DPSGD, Unit: p.Unit, Student: left.Card.String(), Entry: p.Entry, Epsilon: p.Epsilon, Delta: p.Delta, Releasable: p.Releasable,
+		Training: &Training{Records: cfg.Shape().Records, RowsPerUnit: m.RowsPerUnit, Steps: train.Steps, Probability: train.SamplingProbability, Noise: result.Rows[0].Noise, ClipNorm: train.ClipNorm}}, nil
+}
+
+// formatFor returns what writes a model as it is published. The ledger commits to its bytes.
+func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, error) {
+	return func(m *recipe.Model, paid recipe.Paid) ([]byte, error) {
+		model, ok := m.Plain()
+		if !ok {
+			return nil, errors.New("publish: the model is not linear")
+		}
+		p := published.Private{Schema: cfg.Rows, Kind: modelKind, Features: m.Features, Model: model, Provenance: published.Provenance{
+			Ledger: ledgerFile, Entry: paid.Entry, Epsilon: paid.Epsilon, Delta: paid.Delta, Unit: cfg.Unit, Relation: cfg.Shared.Account.Relation.String(), Releasable: m.Releasable}}
+		if t := m.Transform(); t != nil {
+			text, err := t.MarshalBinary()
+			if err != nil {
+				return nil, err
+			}
+			p.Transform, p.Settings = text, m.Features
+		}
+		whole, err := published.OfPrivate(p)
+		if err != nil {
+			return nil, err
+		}
+		return whole.MarshalBinary()
+	}
+}
+
+// answer writes what the model says of the public rows.
+func (m *model) answer(ctx context.Context, r *Report) error {
+	model, err := published.Open(m.made(studentFile))
+	if err != nil {
+		return err
+	}
+	m.Progress("labels", 0, 1)
+	predictions, err := model.Predict(ctx, m.pool)
+	if err != nil {
+		return err
+	}
+	m.Progress("labels", 1, 1)
+	labels := published.Labels{Classes: model.Classes, Withheld: !m.releasable()}
+	for _, p := range predictions {
+		labels.Of = append(labels.Of, p.Class)
+	}
+	r.Released = len(predictions)
+	return m.write(labelsFile, labels.Write)
+}

@@ -1,0 +1,169 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/aggregate/marginals"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
+	"github.com/pate-go/pate/teachers/label"
+)
+
+// How many rows a pool has that is drawn: so many for each query that is planned, within
+// bounds. More take a student longer and teach it little.
+const (
+	drawnForQuery = 4
+	fewestDrawn   = 500
+	mostDrawn     = 3000
+)
+
+// drawn is a pool that comes from what is declared of the columns.
+type drawn struct {
+	ranges *dataset.Ranges
+	rows   int
+	// Of marginals: what both they and the labels cost is reserved on one ledger.
+	private   dataset.Set
+	marginals *marginals.Marginals
+	counts    [][]int64 // noisy
+	setting   aggregate.Setting
+	book      *run.Book
+	labels    label.Charged
+}
+
+// counted reports whether the pool comes from counts, which are charged with the labels.
+func (d *drawn) counted() bool { return d != nil && d.marginals != nil }
+
+// declared makes the pool of a run without public rows, and returns how rows are read by it.
+func (v *voting) declared() (*dataset.Schema, error) {
+	ranges, err := dataset.ReadRanges(v.Ranges)
+	if err != nil {
+		return nil, err
+	}
+	v.pool, v.public.Queries = &drawn{ranges: ranges, rows: mostDrawn}, mostDrawn
+	v.teachers.Reading.Ranges, v.teachers.Public.Path = ranges, v.made(poolFile)
+	return ranges.Schema(v.teachers.Reading)
+}
+
+// count lets the pool come from counts of private rows.
+func (d *drawn) count(ctx context.Context, j *job, private dataset.Set) (err error) {
+	d.private = private
+	d.marginals, err = marginals.ForPool(ctx, marginals.Config{Bins: d.ranges.Bins(), Relation: accountant.AddRemove}, accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta})
+	return err
+}
+
+// drawPool writes the pool. Where it is counted it leaves the ledger open for the labels.
+func (v *voting) drawPool(ctx context.Context) error {
+	d := v.pool
+	if d.counted() {
+		if err := v.countColumns(ctx); err != nil {
+			return err
+		}
+	}
+	weights := marginals.Weights(d.counts)
+	err := v.write(poolFile, func(w io.Writer) error { return d.ranges.Draw(w, weights, d.rows) })
+	if err != nil && d.counted() {
+		err = errors.Join(err, d.book.Close())
+	}
+	return err
+}
+
+// countColumns reserves what marginals and labels cost, in one batch, and releases the marginals.
+func (v *voting) countColumns(ctx context.Context) (err error) {
+	d := v.pool
+	if d.setting, err = v.keptPlan(ctx); err != nil {
+		return err
+	}
+	d.rows = max(fewestDrawn, min(drawnForQuery*d.setting.Queries, mostDrawn))
+	labels, err := label.Event(d.setting)
+	if err != nil {
+		return err
+	}
+	events := []accountant.Event{d.marginals.Event(), labels}
+	if d.book, err = v.openBook(ctx, fmt.Appendf(nil, "%s %+v %+v", v.Learner, d.ranges.Bins(), events)); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.book.Close())
+		}
+	}()
+	reserved, err := d.book.Ledger.ReserveBatch(events)
+	if err != nil {
+		return err
+	}
+	d.labels = label.Charged{Book: d.book, Reservation: reserved[1], Key: v.key.Derive("labels")}
+	_, err = d.book.Release(ctx, run.Release{
+		Events: events[:1], Charged: reserved[:1], Out: run.Out{Path: v.made(marginalsFile), Mode: 0o600}, Key: run.Key{Given: v.key.Derive("marginals")},
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) (err error) {
+			if d.counts, err = d.marginals.Release(r[0], key, d.ranges.Cells(d.private.OnePerUnit().X)); err != nil {
+				return err
+			}
+			return marginals.Write(out, d.counts, d.ranges.Describe)
+		},
+		Read: func(file io.Reader) (err error) {
+			d.counts, err = marginals.Read(file, d.ranges.Bins())
+			return err
+		},
+	})
+	if err == nil {
+		v.Say(fmt.Sprintf("pool: %d rows, drawn from the counts of %d columns, which take %.0f %% of the budget", d.rows, len(d.counts), 100*marginals.PoolShare))
+	}
+	return err
+}
+
+// keptPlan plans labels for what marginals leave of a budget. The plan is on disk before it is
+// charged, since another version could plan otherwise.
+func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
+	var kept struct {
+		Mechanism string             `json:"mechanism"`
+		Values    map[string]float64 `json:"values"`
+		Queries   int                `json:"queries"`
+	}
+	path := v.dir.Private("plan.json")
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		err = json.Unmarshal(text, &kept)
+		return aggregate.Setting{Mechanism: kept.Mechanism, Values: kept.Values, Queries: kept.Queries}, err
+	case !errors.Is(err, fs.ErrNotExist):
+		return s, err
+	}
+	a, err := v.planned(ctx)
+	if err != nil {
+		return s, err
+	}
+	if err := v.sayPlan(ctx, a, mostDrawn); err != nil {
+		return s, err
+	}
+	s = aggregate.Setting{Mechanism: a.Setting.Mechanism, Values: a.Setting.Values, Queries: a.Setting.Queries}
+	kept.Mechanism, kept.Values, kept.Queries = s.Mechanism, s.Values, s.Queries
+	if text, err = json.Marshal(kept); err != nil {
+		return s, err
+	}
+	return s, durable.WriteBytes(path, 0o600, text)
+}
+
+// openBook opens the ledger of a run that its key, its data and bound name.
+func (v *voting) openBook(ctx context.Context, bound []byte) (*run.Book, error) {
+	file := v.ledger()
+	var err error
+	if file.New.Run, err = experiments.RunID(v.key, v.pool.private.Hash(), bound); err != nil {
+		return nil, err
+	}
+	if _, _, err := file.Look(); err != nil {
+		return nil, err
+	}
+	return file.Open(ctx, file.New)
+}

@@ -1,0 +1,229 @@
+// Package publish carries out a publication from private rows to a student: in one folder, under
+// one budget and one ledger.
+//
+//	rows      private and public rows are read and checked, and the labels are planned
+//	votes     teachers are trained on disjoint parts of the private rows; see package training
+//	labels    the ledger is charged, and labels are released; see package label
+//	student   a student learns from labels and public rows; a statement and a page describe it
+//
+// Without public rows the pool is drawn from declared ranges or from noisy counts of the private
+// rows, which the same ledger pays for. With [DPSGD] one private model takes the place of teachers,
+// labels and student.
+//
+// # Guarantee
+//
+// What is in the public half of the folder is (Epsilon, Delta)-differentially private in the private
+// rows, of one unit more or fewer. It leaves when the run is complete. A run that was stopped goes on
+// with the same noise, at no further cost; a complete one is compared with its ledger. Nothing in
+// private rows stops a run after the charge: what may be wrong with them is refused before.
+package publish
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/rng"
+)
+
+// Methods: how private rows are learned from.
+const (
+	PATE  = "pate"
+	DPSGD = "dpsgd"
+)
+
+// Pools: what queries are about.
+const (
+	PoolRows      = "rows"      // public rows
+	PoolNone      = "none"      // rows drawn from declared ranges
+	PoolMarginals = "marginals" // rows drawn from noisy counts, which are charged
+)
+
+// DefaultAccuracy is Config.MinAccuracy where none is given.
+const DefaultAccuracy = 0.9
+
+// ErrDelta is matched by the refusal of a delta that is not below one over the number of teachers.
+var ErrDelta = errors.New("delta")
+
+// Config says what is published. Private, Public (or Ranges), Out, Epsilon and Delta are required.
+type Config struct {
+	Private, Public dataset.Source
+	Reading         dataset.Reading
+	Out             string // folder; its half "public" is what may leave
+	Epsilon, Delta  float64
+	Unit            string  // what a unit is, in a word; default: the unit column, or "record"
+	Seed            *uint64 // makes a repeatable experiment, of which nothing is releasable
+	Method          string  // default PATE
+	Size            int     // about how many units are private, as may be said in public; DPSGD needs it
+	RowsPerUnit     int     // of DPSGD: how many rows of a unit are trained on at most; default 1
+
+	// Of PATE.
+	Teachers        int     // default: by Size, or 100
+	Learner         string  // one of training.Learners; default: by the kind of data
+	TeacherAccuracy float64 // how often one teacher is right, from public data; 0: not known
+	MinAccuracy     float64 // how often labels must be the teachers' plurality; default DefaultAccuracy
+	Pool            string  // default PoolRows
+	Ranges          string  // file of the declared ranges of all columns, for other pools
+
+	DestroySecrets bool            // remove keys and votes of a complete run
+	Command        string          // repeats the run; errors name it
+	Cache          *features.Cache // of DPSGD; may be nil
+
+	Progress func(stage string, done, total int)
+	Say      func(text string) // is called with sentences for people, all of them public
+	Warn     func(text string)
+	// Columns is called with what public rows show of their columns, and with those that may name
+	// whose record a row is, where every row counts as a unit of its own.
+	Columns func(notes []dataset.ColumnNote, repeated []string)
+	// Spare is called with all rows in memory before DPSGD trains on them, and what it returns after.
+	Spare func(dataset.Task) (restore func())
+}
+
+// complete fills in defaults and refuses what does not go together.
+func (c Config) complete() (Config, error) {
+	c.Method, c.Pool = cmp.Or(c.Method, PATE), cmp.Or(c.Pool, PoolRows)
+	c.MinAccuracy, c.RowsPerUnit = cmp.Or(c.MinAccuracy, DefaultAccuracy), cmp.Or(c.RowsPerUnit, 1)
+	c.Unit = cmp.Or(c.Unit, c.Reading.CSV.Unit, "record")
+	drawn := c.Pool != PoolRows
+	wrong := ""
+	switch {
+	case c.Private.Path == "" || c.Out == "":
+		wrong = "Private and Out are required"
+	case !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1) || !(c.Delta > 0 && c.Delta < 1):
+		wrong = fmt.Sprintf("Epsilon %v and Delta %v: want a finite number above 0, and one below 1", c.Epsilon, c.Delta)
+	case !slices.Contains([]string{PATE, DPSGD}, c.Method) || !slices.Contains([]string{PoolRows, PoolNone, PoolMarginals}, c.Pool):
+		wrong = fmt.Sprintf("there is no Method %q with Pool %q", c.Method, c.Pool)
+	case drawn != (c.Ranges != "") || drawn == (c.Public.Path != ""):
+		wrong = "Public is for a pool of rows, and Ranges for the other pools"
+	case c.Method == DPSGD && (drawn || c.Size < 2):
+		wrong = "Method dpsgd needs Public and Size"
+	case !(c.TeacherAccuracy >= 0 && c.TeacherAccuracy < 1) || !(c.MinAccuracy > 0 && c.MinAccuracy < 1):
+		wrong = "TeacherAccuracy and MinAccuracy must lie between 0 and 1"
+	}
+	if wrong != "" {
+		return c, errors.New("publish: " + wrong)
+	}
+	if c.Progress == nil {
+		c.Progress = func(string, int, int) {}
+	}
+	if c.Say == nil {
+		c.Say = func(string) {}
+	}
+	if c.Columns == nil {
+		c.Columns = func([]dataset.ColumnNote, []string) {}
+	}
+	return c, nil
+}
+
+// job is one run.
+type job struct {
+	Config
+	dir   results.Folder
+	begun bool // a run is there
+	key   rng.Key
+}
+
+// Names of the files that are published.
+const (
+	labelsFile    = "labels.csv"
+	queriesFile   = "queries.csv"
+	labelledFile  = "labelled.csv"
+	studentFile   = "student.model"
+	statementFile = "statement.html"
+	reportFile    = "report.html"
+	ledgerFile    = "ledger.jsonl"
+	poolFile      = "pool.csv"
+	marginalsFile = "marginals.csv"
+)
+
+// method is one way to learn from private rows.
+type method interface {
+	// look reads all rows, and refuses rows that nothing could learn from and a budget that pays for
+	// nothing. It returns a hash of the private rows.
+	look(context.Context) ([32]byte, error)
+	// release carries out all steps and writes the results.
+	release(context.Context) (*Report, error)
+}
+
+// Run carries out a publication, goes on with one that was stopped, or compares a complete one with its
+// ledger and puts back what is missing of its public half. A run is recognised by its configuration, and a
+// complete one by a hash of its data too: others are refused with experiments.ErrOtherRun. Where no labels
+// would be right often enough the error is a [*plan.NoPlanError] and nothing is charged.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	c, err := c.complete()
+	if err != nil {
+		return nil, err
+	}
+	j := &job{Config: c, dir: results.Folder(c.Out)}
+	if err := j.dir.Vacant(); err != nil {
+		return nil, err
+	}
+	if j.begun, err = durable.Exists(j.dir.Config()); err != nil {
+		return nil, err
+	}
+	var m method = &voting{job: j}
+	if c.Method == DPSGD {
+		m = &model{job: j}
+	}
+	data, err := m.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := j.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	var r *Report
+	if folder.Finished {
+		if err := folder.CheckMadeOf(data, "what is in "+c.Out); err != nil {
+			return nil, err
+		}
+		j.Say("this release is complete; nothing was trained")
+		r, err = j.kept()
+	} else {
+		r, err = j.make(ctx, &folder, m, data)
+	}
+	if err == nil && c.DestroySecrets {
+		err = j.destroySecrets()
+	}
+	if err == nil && folder.Finished {
+		err = j.publish(r)
+	}
+	return r, err
+}
+
+// make carries out a run, or what is left of it. It finds what an earlier process left: the
+// teachers their votes, the labels their charge and key, and everything after the labels is a
+// function of these and of public rows. What is published leaves when all of it is there.
+func (j *job) make(ctx context.Context, folder *experiments.Folder, m method, data [32]byte) (*Report, error) {
+	if left, err := os.ReadDir(j.dir.Public()); err == nil && len(left) > 0 {
+		return nil, results.Released(j.dir.Public(left[0].Name()), "the run in "+j.dir.Private()+" has not released it")
+	}
+	if err := durable.PrivateFolder(j.made("")); err != nil {
+		return nil, err
+	}
+	j.key = folder.Key
+	r, err := m.release(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = j.dir.Keep(keptReport, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, folder.Finish(data)
+}
