@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // labelled writes a table in which a row's unit says on which side it is.
@@ -48,7 +49,7 @@ func classTask(t *testing.T, labels, sides []string, rule ClassRule) (Task, erro
 	if err != nil {
 		return Task{}, err
 	}
-	return SplitTable(table, Literature, EncoderOptions{})
+	return SplitTable(table, Literature)
 }
 
 // A private row with a label that nobody else has moves no name and no number of classes.
@@ -172,10 +173,6 @@ func TestClassesOfAFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 0}, train.Y)
 
-	_, err = Open("mnist", Options{Rule: ClassRule{Other: DropOther}})
-	require.ErrorContains(t, err, "its classes are known")
-	_, err = Open("mnist", Options{Kind: Pictures})
-	require.ErrorContains(t, err, "its kind is known")
 	_, err = Open(path, Options{Kind: "magic"})
 	require.ErrorContains(t, err, "images are handwriting or pictures")
 	d, err := Open(path, Options{Rule: ClassRule{Other: DropOther}, Kind: Handwriting})
@@ -187,7 +184,7 @@ func TestClassesOfAFolder(t *testing.T) {
 // everybody.
 func TestNoCellOfAPrivateRowIsRefused(t *testing.T) {
 	public := &Table{Name: "t", Columns: []Column{{"n", []string{"1", "2", "3"}}, {"c", []string{"u", "v", "u"}}}, Y: []int{0, 1, 0}, Units: []string{"a", "b", "c"}}
-	e, err := FitEncoder(public, EncoderOptions{})
+	e, err := fitEncoder(public, encoderOptions{})
 	require.NoError(t, err)
 	for text, want := range map[string]float32{"": 0, "nan": 0, "NaN": 0, "-nan": 0, "word": 0, "1e999": 3, "-1e999": -3, "inf": 3, "-Infinity": -3, "1e308": 3, "0x1p9999": 3} {
 		x, err := e.Encode(&Table{Columns: []Column{{"n", []string{text}}, {"c", []string{text}}}, Y: []int{0}, Units: []string{"p"}})

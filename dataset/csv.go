@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 // Header says whether the first row of a CSV file names the columns.
@@ -67,29 +68,9 @@ const (
 	rowBytes  = 144     // of a row, beside its cells
 )
 
-// CSV reads a table as RFC 4180 has it, plain or compressed by gzip or Zstandard. Spaces around cells are
-// trimmed; an empty cell, "?", "NA" and "NaN" are missing values, allowed
-// everywhere but in the columns of label and unit. The column of labels has none
-// missing unless opt.Rule.Other says what becomes of such rows.
-// What is wrong with a file is an [*fault.Error].
-//
-// Time and memory are linear in the size of the file, which is at most [MaxBytes]
-// when it is unpacked, and 256 times the compressed one beyond 64 MiB. A cell takes 16 bytes and its text, a row another 144, and a
-// table that would take more than 1 GiB is refused before it does: reading takes up to
-// about twice that, however small the compressed file is. [SplitTable] copies the
-// table once more. Text of cells that repeat is kept once.
-func CSV(path string, opt CSVOptions) (*Table, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
-	}
-	defer f.Close()
-	return readCSV(f, path, opt)
-}
-
 // readCSV reads a table from r; path is for messages.
 func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
-	plain, err := unpack(r)
+	plain, err := unpack.Reader(r)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be unpacked", Err: err}
 	}

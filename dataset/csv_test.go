@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/fault"
 )
 
 func TestCSVFixture(t *testing.T) {
@@ -35,7 +36,7 @@ func TestCSVFixture(t *testing.T) {
 	require.NoError(t, os.WriteFile(packed, gzipped(t, data), 0o600))
 	for _, path := range []string{filepath.Join("testdata", "visits.csv"), packed} {
 		for _, opt := range []CSVOptions{{Label: "outcome", Unit: "patient"}, {Label: "3", Unit: "1", Header: HeaderYes}} {
-			got, err := CSV(path, opt)
+			got, err := ReadTable(path, opt)
 			require.NoError(t, err)
 			want.Provenance = filepath.Base(path) + `, label column "outcome"`
 			assert.Equal(t, want, got)
@@ -135,7 +136,7 @@ func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
 			assert.Equal(t, c.row, input.Row)
 		})
 	}
-	_, err := CSV(filepath.Join(t.TempDir(), "none.csv"), CSVOptions{})
+	_, err := ReadTable(filepath.Join(t.TempDir(), "none.csv"), CSVOptions{})
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Header: "maybe"})
 	assert.ErrorContains(t, err, `header "maybe"`)
@@ -220,7 +221,7 @@ func FuzzReadCSV(f *testing.F) {
 				t.Fatalf("column %q has %d of %d cells", c.Name, len(c.Values), table.Len())
 			}
 		}
-		e, err := FitEncoder(table, EncoderOptions{})
+		e, err := fitEncoder(table, encoderOptions{})
 		if err != nil {
 			return
 		}
@@ -254,6 +255,6 @@ func TestUnlabelledTable(t *testing.T) {
 		_, err = readCSV(strings.NewReader(text), "t.csv", opt)
 		require.Error(t, err)
 	}
-	_, err = SplitTable(table, Literature, EncoderOptions{})
+	_, err = SplitTable(table, Literature)
 	require.Error(t, err, "without labels there is nothing to learn")
 }

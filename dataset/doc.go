@@ -6,11 +6,10 @@
 // of images, its test files. Give a table of which that may be said.
 //
 // A [Set] holds features, labels and the unit of privacy of every row. Images
-// come from idx files ([MNIST] is embedded, [Dir] reads any folder of the same
-// shape), tables from CSV ([CSV]) or Parquet ([Parquet]). [Open] takes whatever a user types and
-// [Data.Task] splits it:
+// come from idx files ([Dir]), tables from CSV or Parquet ([ReadTable]). [Open] takes a path
+// to either and [Data.Task] splits it:
 //
-//	data, err := dataset.Open("mnist", dataset.Options{})
+//	data, err := dataset.Open("visits.csv", dataset.Options{CSV: dataset.CSVOptions{Label: "outcome"}})
 //	task, err := data.Task(dataset.Literature)
 //	// task.Private, task.Pool, task.Test
 //
@@ -35,7 +34,7 @@
 // declared. No text in a cell of features is an error.
 //
 // Sizes claimed by a file are never believed: memory grows with the bytes that
-// are really there, and unpacked data beyond [MaxBytes], or a table beyond 1 GiB of
+// are really there, and unpacked data beyond 1 GiB, or a table beyond 1 GiB of
 // memory, are refused. Pipes and devices are refused before they are opened.
 //
 // Without a column of units a row of a table is named by its content, and the
@@ -56,7 +55,7 @@
 // A neighbour of such a data set is one in which all other images keep their
 // names; a file from which an image was cut out, so that those after it move up,
 // is no neighbour in that sense, and other teachers see other images. The same
-// holds for the cut of [DevelopmentSplit].
+// holds for the cut of [Development].
 //
 // Labels of the pool are kept in Task.Pool.Y for one purpose: the baseline that
 // shows what a student would reach with true labels. A private pipeline must not

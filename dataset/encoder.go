@@ -19,8 +19,8 @@ const (
 	maxEncoded = 1 << 29 // numbers in one encoded matrix, 2 GiB
 )
 
-// EncoderOptions say how columns become numbers.
-type EncoderOptions struct {
+// encoderOptions say how columns become numbers.
+type encoderOptions struct {
 	MaxCategories int // most categories of one column, the most frequent are kept; default 100
 	// Keep are names of columns that become features even where they look like ids or free
 	// text.
@@ -58,8 +58,8 @@ type encodedColumn struct {
 	form       numberForm     // if numeric
 }
 
-// FitEncoder learns an encoding from public rows. Their labels are not read.
-func FitEncoder(public *Table, opt EncoderOptions) (*Encoder, error) {
+// fitEncoder learns an encoding from public rows. Their labels are not read.
+func fitEncoder(public *Table, opt encoderOptions) (*Encoder, error) {
 	if opt.MaxCategories < 0 {
 		return nil, fmt.Errorf("dataset: MaxCategories is %d", opt.MaxCategories)
 	}
@@ -88,7 +88,7 @@ func FitEncoder(public *Table, opt EncoderOptions) (*Encoder, error) {
 
 // fitColumn sets everything but the place of the features: width counts them;
 // categories and missing count from 0 until place is called.
-func fitColumn(c Column, opt EncoderOptions, first bool) (encodedColumn, columnUse, error) {
+func fitColumn(c Column, opt encoderOptions, first bool) (encodedColumn, columnUse, error) {
 	f := encodedColumn{name: c.Name, missing: -1}
 	count := map[string]int{}
 	missing := 0

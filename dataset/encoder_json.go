@@ -9,12 +9,13 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/pate-go/pate/fault"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/fault"
 )
 
-// ErrEncoder is matched by every error about JSON that is not an [Encoder].
-var ErrEncoder = errors.New("dataset: not an encoder")
+// errEncoder is matched by every error about JSON that is not an [Encoder].
+var errEncoder = errors.New("dataset: not an encoder")
 
 // columnJSON is a column of an encoder in JSON. A column is numeric if it has a
 // deviation, categorical if it has categories, and otherwise makes no feature but
@@ -76,24 +77,24 @@ func (e *Encoder) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. Anything else is an error that matches
-// [ErrEncoder], and e stays as it was.
+// [errEncoder], and e stays as it was.
 func (e *Encoder) UnmarshalJSON(text []byte) error {
 	var columns []columnJSON
 	if err := json.Unmarshal(text, &columns); err != nil {
-		return fmt.Errorf("%w: %w", ErrEncoder, err)
+		return fmt.Errorf("%w: %w", errEncoder, err)
 	}
 	var read Encoder
 	for _, c := range columns {
 		f, err := c.column()
 		if err != nil {
-			return fmt.Errorf("%w: column %q %w", ErrEncoder, c.Name, err)
+			return fmt.Errorf("%w: column %q %w", errEncoder, c.Name, err)
 		}
 		f.place(read.dim)
 		read.dim += f.width
 		read.columns = append(read.columns, f)
 	}
 	if read.dim == 0 {
-		return fmt.Errorf("%w: it makes no features", ErrEncoder)
+		return fmt.Errorf("%w: it makes no features", errEncoder)
 	}
 	*e = read
 	return nil

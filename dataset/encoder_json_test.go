@@ -6,8 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // mixed is a table with a column of every kind.
@@ -21,7 +22,7 @@ func mixed() *Table {
 
 func TestEncoderInJSON(t *testing.T) {
 	table := mixed()
-	e, err := FitEncoder(table, EncoderOptions{})
+	e, err := fitEncoder(table, encoderOptions{})
 	require.NoError(t, err)
 	want, err := e.Encode(table)
 	require.NoError(t, err)
@@ -59,13 +60,13 @@ func TestEncoderInJSONRefuses(t *testing.T) {
 		`{}`, `[]`, `[{"name":"a"}]`, `[{"name":"a","sd":-1}]`, `[{"name":"a","sd":1e999}]`, `[{"name":"a","mean":1,"missing":true}]`,
 		`[{"name":"a","sd":1,"categories":["x"]}]`, `[{"name":"a","categories":["x","x"]}]`, `[{"name":"a","categories":["x","NA"]}]`,
 	} {
-		require.ErrorIs(t, json.Unmarshal([]byte(text), &e), ErrEncoder, text)
+		require.ErrorIs(t, json.Unmarshal([]byte(text), &e), errEncoder, text)
 	}
 }
 
 // FuzzEncoder: JSON is refused, or an encoder that encodes and is written as it was read.
 func FuzzEncoder(f *testing.F) {
-	e, err := FitEncoder(mixed(), EncoderOptions{})
+	e, err := fitEncoder(mixed(), encoderOptions{})
 	require.NoError(f, err)
 	text, err := json.Marshal(e)
 	require.NoError(f, err)
@@ -76,7 +77,7 @@ func FuzzEncoder(f *testing.F) {
 		}
 		var read, again Encoder
 		if err := read.UnmarshalJSON(text); err != nil {
-			if !errors.Is(err, ErrEncoder) {
+			if !errors.Is(err, errEncoder) {
 				t.Fatal(err)
 			}
 			return

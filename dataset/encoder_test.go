@@ -37,7 +37,7 @@ func TestEncoder(t *testing.T) {
 		"written differently, equal values": {[]string{"1", "1.0", "1e0", "5", "5", "5"}, []string{"3"}, []string{"c"}, [][]float32{{0}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := FitEncoder(oneColumn("c", c.public...), EncoderOptions{})
+			e, err := fitEncoder(oneColumn("c", c.public...), encoderOptions{})
 			require.NoError(t, err)
 			assert.Equal(t, c.names, e.Names())
 			x, err := e.Encode(oneColumn("c", c.private...))
@@ -50,7 +50,7 @@ func TestEncoder(t *testing.T) {
 }
 
 func TestEncoderKeepsTheMostFrequentCategories(t *testing.T) {
-	e, err := FitEncoder(oneColumn("c", "z", "z", "b", "a", "d"), EncoderOptions{MaxCategories: 2})
+	e, err := fitEncoder(oneColumn("c", "z", "z", "b", "a", "d"), encoderOptions{MaxCategories: 2})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"c=a", "c=z"}, e.Names())
 }
@@ -64,12 +64,12 @@ func TestEncoderRefuses(t *testing.T) {
 		"variance overflows":  {"1e300", "-1e300"},
 		"variance underflows": {"1e-300", "2e-300"},
 	} {
-		_, err := FitEncoder(oneColumn("c", public...), EncoderOptions{})
+		_, err := fitEncoder(oneColumn("c", public...), encoderOptions{})
 		assert.Error(t, err, name)
 	}
-	_, err := FitEncoder(oneColumn("c", "1", "2"), EncoderOptions{MaxCategories: -1})
+	_, err := fitEncoder(oneColumn("c", "1", "2"), encoderOptions{MaxCategories: -1})
 	assert.Error(t, err)
-	e, err := FitEncoder(oneColumn("c", "1", "2"), EncoderOptions{})
+	e, err := fitEncoder(oneColumn("c", "1", "2"), encoderOptions{})
 	require.NoError(t, err)
 	_, err = e.Encode(oneColumn("d", "1"))
 	assert.ErrorContains(t, err, `fitted on "c"`)
@@ -84,16 +84,16 @@ func TestFeaturesDependOnPublicRowsAndTheRowAlone(t *testing.T) {
 	for i := range table.Units {
 		table.Units[i] = fmt.Sprint("unit ", i)
 	}
-	before, err := SplitTable(table, Literature, EncoderOptions{})
+	before, err := SplitTable(table, Literature)
 	require.NoError(t, err)
 	const changed = 17
 	victim := slices.Index(table.Units, before.Private.Units[changed])
-	all, err := FitEncoder(table, EncoderOptions{}) // negative control, below
+	all, err := fitEncoder(table, encoderOptions{}) // negative control, below
 	require.NoError(t, err)
 	for j, v := range []string{"1e9", "unheard of", "?"} {
 		table.Columns[j].Values[victim] = v
 	}
-	after, err := SplitTable(table, Literature, EncoderOptions{})
+	after, err := SplitTable(table, Literature)
 	require.NoError(t, err)
 	assert.Equal(t, before.Pool, after.Pool)
 	assert.Equal(t, before.Test, after.Test)
@@ -106,7 +106,7 @@ func TestFeaturesDependOnPublicRowsAndTheRowAlone(t *testing.T) {
 		assert.Equal(t, i != changed, slices.Equal(a.X.Data, b.X.Data), "private row %d", i)
 	}
 	// An encoder fitted on private rows too does depend on the victim.
-	refitted, err := FitEncoder(table, EncoderOptions{})
+	refitted, err := fitEncoder(table, encoderOptions{})
 	require.NoError(t, err)
 	assert.NotEqual(t, all, refitted)
 }

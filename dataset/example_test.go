@@ -26,11 +26,11 @@ func ExampleSplitTable() {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		log.Fatal(err)
 	}
-	table, err := dataset.CSV(path, dataset.CSVOptions{Label: "outcome", Unit: "patient", Rule: dataset.ClassRule{Names: []string{"home", "stays"}}})
+	table, err := dataset.ReadTable(path, dataset.CSVOptions{Label: "outcome", Unit: "patient", Rule: dataset.ClassRule{Names: []string{"home", "stays"}}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	task, err := dataset.SplitTable(table, dataset.Development, dataset.EncoderOptions{})
+	task, err := dataset.SplitTable(table, dataset.Development)
 	if err != nil {
 		log.Fatal(err)
 	}

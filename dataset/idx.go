@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 // idxArray is the content of an idx file of unsigned bytes, the format of MNIST:
@@ -19,7 +21,7 @@ type idxArray struct {
 // header is not believed: memory grows with the bytes that arrive, and the file
 // must hold exactly what the header claims.
 func readIDX(r io.Reader, dimensions int) (idxArray, error) {
-	plain, err := unpack(r)
+	plain, err := unpack.Reader(r)
 	if err != nil {
 		return idxArray{}, err
 	}
@@ -40,9 +42,9 @@ func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 		if d == 0 {
 			return idxArray{}, fmt.Errorf("dimension %d is 0", i+1)
 		}
-		// size <= MaxBytes < 2^31 and d < 2^32, so the product fits.
-		if size *= d; size > MaxBytes {
-			return idxArray{}, fmt.Errorf("the header claims more than %d bytes", MaxBytes)
+		// size <= unpack.MaxBytes < 2^31 and d < 2^32, so the product fits.
+		if size *= d; size > unpack.MaxBytes {
+			return idxArray{}, fmt.Errorf("the header claims more than %d bytes", unpack.MaxBytes)
 		}
 		a.dims[i] = int(d)
 	}

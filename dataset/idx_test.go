@@ -75,19 +75,6 @@ func TestReadIDXDoesNotBelieveTheHeader(t *testing.T) {
 	}
 }
 
-func TestCappedReaderFailsBeyondItsLimit(t *testing.T) {
-	for size, ok := range map[int]bool{9: true, 10: true, 11: false} {
-		var b bytes.Buffer
-		_, err := b.ReadFrom(&capped{r: bytes.NewReader(make([]byte, size)), left: 10})
-		if ok {
-			assert.NoError(t, err)
-		} else {
-			assert.ErrorIs(t, err, errTooLarge)
-		}
-		assert.Equal(t, min(size, 10), b.Len())
-	}
-}
-
 func FuzzReadIDX(f *testing.F) {
 	f.Add(idxBytes([]uint32{2, 1, 3}, make([]byte, 6)))
 	f.Add(gzipped(f, idxBytes([]uint32{2, 1, 3}, make([]byte, 6))))

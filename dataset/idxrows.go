@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 // byteRows are images of one idx file, in memory as bytes.
@@ -15,7 +16,7 @@ type byteRows struct {
 }
 
 func openIDX(path string) (*byteRows, error) {
-	f, err := openRegular(path)
+	f, err := unpack.Open(path)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
@@ -46,7 +47,7 @@ func (r *byteRows) each(visit func(i int, row []float64) error) error {
 
 // idxNames reads the labels of an idx file, one byte each.
 func idxNames(path string) ([]string, error) {
-	f, err := openRegular(path)
+	f, err := unpack.Open(path)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}

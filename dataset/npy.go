@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/npy"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 // array is an NPY file of which elements are read where they stand.
@@ -29,7 +30,7 @@ type array struct {
 // openArray opens an NPY file of numbers or texts in one or two dimensions. Its size must
 // be what its head claims.
 func openArray(path string) (_ *array, err error) {
-	f, err := openRegular(path)
+	f, err := unpack.Open(path)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}

@@ -11,11 +11,33 @@ import (
 
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/parquet"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
-// readTable reads a table from a file: CSV, plain or compressed, or Parquet.
-func readTable(path string, opt CSVOptions) (*Table, error) {
-	f, err := openRegular(path)
+// ReadTable reads a table from a file: CSV, plain or compressed by gzip or Zstandard, or
+// Parquet. What is wrong with it is an [*fault.Error].
+//
+// CSV is read as RFC 4180 has it. Spaces around cells are trimmed; an empty cell, "?", "NA"
+// and "NaN" are missing values, allowed everywhere but in the columns of label and unit.
+// The column of labels has none missing unless opt.Rule.Other states what becomes of such
+// rows. Time and memory are linear in the size of the file, which is at most 1 GiB
+// when it is unpacked, and 256 times the compressed one beyond 64 MiB. A cell takes 16 bytes
+// and its text, a row another 144, and a table that would take more than 1 GiB is refused
+// before it does: reading takes up to about twice that, however small the compressed file
+// is. [SplitTable] copies the table once more. Text of cells that repeat is kept once.
+//
+// Parquet is read as CSV of the same table, by the same options; those about the text of a
+// CSV file change nothing. Cells are those of package internal/parquet: a table that pandas
+// writes both ways has the same columns, labels and named units in both. Only whole
+// numbers in a column of floats are written otherwise, 3 in place of 3.0, and with them the
+// names of units that no column names: so a private row that makes pandas turn integers
+// into floats, since it has none, renames no other row. How rows are grouped, compressed
+// and encoded changes nothing, and what a file has of its rows beside them is not read. A
+// column that is not read, such as one of timestamps, is an error unless it is dropped; a
+// row then counts as equal to others whatever it has there. Memory is bounded as that of
+// CSV, and pages take another 512 MiB at most.
+func ReadTable(path string, opt CSVOptions) (*Table, error) {
+	f, err := unpack.Open(path)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
@@ -25,26 +47,6 @@ func readTable(path string, opt CSVOptions) (*Table, error) {
 		return readParquet(f, path, opt)
 	}
 	return readCSV(f, path, opt)
-}
-
-// Parquet reads a table as [CSV] reads the same one, by the same options; those about the
-// text of a CSV file change nothing. Cells are those of package internal/parquet: a table
-// that pandas writes both ways has the same columns, labels and named units in both. Only
-// whole numbers in a column of floats are written otherwise, 3 in place of 3.0, and with
-// them the names of units that no column names: so a private row that makes pandas turn
-// integers into floats, since it has none, renames no other row.
-//
-// How rows are grouped, compressed and encoded changes nothing, and what a file says of
-// its rows beside them is not read. A column that is not read, such as one of timestamps,
-// is an error unless it is dropped; a row then counts as equal to others whatever it has
-// there. Memory is bounded as that of [CSV], and pages take another 512 MiB at most.
-func Parquet(path string, opt CSVOptions) (*Table, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
-	}
-	defer f.Close()
-	return readParquet(f, path, opt)
 }
 
 func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
@@ -109,7 +111,7 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 
 // parquetNames reads the only column of a file.
 func parquetNames(path string) ([]string, error) {
-	f, err := openRegular(path)
+	f, err := unpack.Open(path)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 const (
@@ -107,7 +108,7 @@ func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error)
 }
 
 func pictureConfig(path string) (image.Config, error) {
-	f, err := openRegular(path)
+	f, err := unpack.Open(path)
 	if err != nil {
 		return image.Config{}, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
@@ -152,7 +153,7 @@ func (r *pictureRows) read(dst []float64, path string) error {
 	if _, err := pictureConfig(path); err != nil { // before its pixels need memory
 		return err
 	}
-	f, err := openRegular(path)
+	f, err := unpack.Open(path)
 	if err != nil {
 		return &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}

@@ -15,7 +15,7 @@ import (
 func TestPipesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	_, err := CSV(path, CSVOptions{Header: HeaderNo})
+	_, err := ReadTable(path, CSVOptions{Header: HeaderNo})
 	assert.ErrorContains(t, err, "no regular file")
 	_, err = Open(path, Options{})
 	assert.ErrorContains(t, err, "no regular file")

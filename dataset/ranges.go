@@ -11,8 +11,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pate-go/pate/fault"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 // Ranges says which values the columns of a table may have, as their owner declares it:
@@ -51,7 +53,7 @@ const (
 // at its edges, or else into 32 bins of equal width. Lines that begin with # are comments.
 // What is wrong with a file is an [*fault.Error].
 func ReadRanges(path string) (*Ranges, error) {
-	file, err := openRegular(path)
+	file, err := unpack.Open(path)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/fault"
 )
 
 func rangesOf(t *testing.T, text string) (*Ranges, error) {
@@ -199,8 +200,8 @@ func TestWhatIsNotDeclaredIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `0 feature columns "height"`)
 	_, err = surveyTask(t, "age,17..90\n", Options{CSV: CSVOptions{Drop: []string{"weight", "sex"}}})
 	require.NoError(t, err)
-	images, err := Open("mnist", Options{Ranges: &Ranges{}})
-	require.NoError(t, err)
+	images := imageData(60, 10)
+	images.Ranges = &Ranges{}
 	_, err = images.Task(Literature)
 	require.ErrorContains(t, err, "no columns with names")
 }

@@ -39,7 +39,7 @@ func (n *numbers) Len() int {
 }
 
 // contentNames names rows by what stands in them and by how many equal rows stand above,
-// as [CSV] does.
+// as [ReadTable] does.
 type contentNames struct {
 	copies map[[16]byte]int
 	raw    []byte

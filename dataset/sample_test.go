@@ -25,7 +25,7 @@ func without(t *testing.T, s Set, i int) Set {
 // TestSampleOfANeighbourIsANeighbour: the first tenth of the rows, the negative
 // control, pulls in the row after it.
 func TestSampleOfANeighbourIsANeighbour(t *testing.T) {
-	task, err := SplitTable(randomTable(400, 400), Literature, EncoderOptions{})
+	task, err := SplitTable(randomTable(400, 400), Literature)
 	require.NoError(t, err)
 	whole := task.Private
 	sample := func(s Set) map[string]bool {
@@ -53,7 +53,7 @@ func TestSampleOfANeighbourIsANeighbour(t *testing.T) {
 }
 
 func TestSampleKeepsWholeUnitsAndAllFields(t *testing.T) {
-	task, err := SplitTable(randomTable(9000, 3000), Literature, EncoderOptions{})
+	task, err := SplitTable(randomTable(9000, 3000), Literature)
 	require.NoError(t, err)
 	s := task.Private
 	s.Image = Shape{Rows: 1, Cols: s.X.Cols}

@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pate-go/pate/fault"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // Schema says what rows of a task are: classes, columns and how they become features. It is
@@ -97,7 +98,7 @@ func (s *Schema) fitTable(t *Table) error {
 	if s.reading.Ranges != nil {
 		return s.fitDeclared(t)
 	}
-	e, err := FitEncoder(t, EncoderOptions{Keep: s.reading.Keep})
+	e, err := fitEncoder(t, encoderOptions{Keep: s.reading.Keep})
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// ErrSchema is matched by every error about JSON that is not a [Schema].
-var ErrSchema = errors.New("dataset: not a schema")
+// errSchema is matched by every error about JSON that is not a [Schema].
+var errSchema = errors.New("dataset: not a schema")
 
 // schemaJSON is everything that reading new rows depends on. It is public, as a Schema is.
 type schemaJSON struct {
@@ -50,11 +50,11 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. Anything else is an error that matches
-// [ErrSchema], and s stays as it was.
+// [errSchema], and s stays as it was.
 func (s *Schema) UnmarshalJSON(text []byte) error {
 	var in schemaJSON
 	if err := json.Unmarshal(text, &in); err != nil {
-		return fmt.Errorf("%w: %w", ErrSchema, err)
+		return fmt.Errorf("%w: %w", errSchema, err)
 	}
 	read := Schema{Kind: in.Kind, Features: in.Features, Encoder: in.Encoder}
 	read.reading.CSV.Label, read.reading.CSV.Unit, read.reading.CSV.Header = in.Label, in.Unit, in.Header
@@ -74,7 +74,7 @@ func (s *Schema) UnmarshalJSON(text []byte) error {
 		read.scale = *in.Scale
 	}
 	if err := read.check(); err != nil {
-		return fmt.Errorf("%w: %w", ErrSchema, err)
+		return fmt.Errorf("%w: %w", errSchema, err)
 	}
 	*s = read
 	return nil

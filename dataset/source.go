@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/npy"
 	"github.com/pate-go/pate/internal/parquet"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 // Source names the files of rows: a table as CSV or Parquet, an NPY matrix of features, an idx file of
@@ -85,7 +86,7 @@ func (r Reading) open(src Source, optional bool) (rows, error) {
 	if optional {
 		opt.Rule.Other = ""
 	}
-	t, err := readTable(src.Path, opt)
+	t, err := ReadTable(src.Path, opt)
 	return rows{table: t}, err
 }
 
@@ -101,12 +102,12 @@ func readAsTable(head []byte) bool {
 
 // firstBytes returns how a file begins when it is unpacked.
 func firstBytes(path string) ([]byte, error) {
-	f, err := openRegular(path)
+	f, err := unpack.Open(path)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
-	plain, err := unpack(f)
+	plain, err := unpack.Reader(f)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be unpacked", Err: err}
 	}
@@ -213,12 +214,12 @@ func readLines(path string, n int) (names []string, err error) {
 }
 
 func textNames(path string) ([]string, error) {
-	f, err := openRegular(path)
+	f, err := unpack.Open(path)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
 	}
 	defer f.Close()
-	plain, err := unpack(f)
+	plain, err := unpack.Reader(f)
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be unpacked", Err: err}
 	}

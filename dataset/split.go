@@ -16,10 +16,11 @@ import (
 // its name with a public constant falls, so that it is on one side only and the
 // split is the same on every run and for any order of rows. Rows that are units
 // of their own and equal are on one side, too. The features are encoded by an
-// [Encoder] fitted on the pool, and labels become classes as t.Rule says. IDs count the rows of each part in the order of
-// the table, "pool/0", "pool/1" and so on, so that those of the pool, which are
-// released with its labels, do not depend on private rows.
-func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
+// [Encoder] fitted on the pool, which keeps the columns of these names even where they
+// look like ids or free text, and labels become classes as t.Rule states. IDs count the
+// rows of each part in the order of the table, "pool/0", "pool/1" and so on, so that those of
+// the pool, which are released with its labels, do not depend on private rows.
+func SplitTable(t *Table, p Protocol, keep ...string) (Task, error) {
 	private, pool, test, err := t.parts(p)
 	if err != nil {
 		return Task{}, err
@@ -44,7 +45,7 @@ func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
 	if err := t.enough(parts[0].rows, parts[1].rows, parts[2].rows); err != nil {
 		return Task{}, err
 	}
-	e, err := FitEncoder(t.Rows(parts[1].rows), opt)
+	e, err := fitEncoder(t.Rows(parts[1].rows), encoderOptions{Keep: keep})
 	if err != nil {
 		return Task{}, err
 	}

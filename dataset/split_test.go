@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pate-go/pate/fault"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/fault"
 )
 
 // randomTable has a numeric, a categorical and a partly missing column.
@@ -38,9 +39,9 @@ func unitSet(s Set) map[string]bool {
 
 func TestSplitTableKeepsUnitsTogether(t *testing.T) {
 	table := randomTable(6000, 2000)
-	lit, err := SplitTable(table, Literature, EncoderOptions{})
+	lit, err := SplitTable(table, Literature)
 	require.NoError(t, err)
-	dev, err := SplitTable(table, Development, EncoderOptions{})
+	dev, err := SplitTable(table, Development)
 	require.NoError(t, err)
 	assert.Equal(t, table.Len(), lit.Private.Len()+lit.Pool.Len()+lit.Test.Len())
 	assert.Equal(t, lit.Private.Len(), dev.Private.Len()+dev.Pool.Len()+dev.Test.Len())
@@ -69,7 +70,7 @@ func TestSplitTableKeepsUnitsTogether(t *testing.T) {
 	}
 	// The order of rows moves no unit.
 	order := rand.New(rand.NewPCG(3, 4)).Perm(table.Len())
-	shuffled, err := SplitTable(table.Rows(order), Literature, EncoderOptions{})
+	shuffled, err := SplitTable(table.Rows(order), Literature)
 	require.NoError(t, err)
 	assert.Equal(t, unitSet(lit.Pool), unitSet(shuffled.Pool))
 	assert.Equal(t, unitSet(lit.Test), unitSet(shuffled.Test))
@@ -79,7 +80,7 @@ func TestSplitTableKeepsUnitsTogether(t *testing.T) {
 // of released labels.
 func TestReleasedIDsDoNotDependOnPrivateRows(t *testing.T) {
 	table := randomTable(300, 300)
-	whole, err := SplitTable(table, Literature, EncoderOptions{})
+	whole, err := SplitTable(table, Literature)
 	require.NoError(t, err)
 	for part, set := range map[string]Set{"private": whole.Private, "pool": whole.Pool, "test": whole.Test} {
 		for i, id := range set.IDs {
@@ -92,7 +93,7 @@ func TestReleasedIDsDoNotDependOnPrivateRows(t *testing.T) {
 			rest = append(rest, i)
 		}
 	}
-	less, err := SplitTable(table.Rows(rest), Literature, EncoderOptions{})
+	less, err := SplitTable(table.Rows(rest), Literature)
 	require.NoError(t, err)
 	require.Less(t, less.Private.Len(), whole.Private.Len())
 	assert.Equal(t, whole.Pool, less.Pool)
@@ -111,7 +112,7 @@ func TestEqualRowsAreOnOneSide(t *testing.T) {
 	table, err := readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo})
 	require.NoError(t, err)
 	for _, p := range []Protocol{Literature, Development} {
-		task, err := SplitTable(table, p, EncoderOptions{})
+		task, err := SplitTable(table, p)
 		require.NoError(t, err)
 		side := map[string]string{}
 		for part, set := range map[string]Set{"private": task.Private, "pool": task.Pool, "test": task.Test} {
@@ -128,16 +129,15 @@ func TestEqualRowsAreOnOneSide(t *testing.T) {
 }
 
 func TestSplitTableRefuses(t *testing.T) {
-	_, err := SplitTable(randomTable(50, 1), Literature, EncoderOptions{})
+	_, err := SplitTable(randomTable(50, 1), Literature)
 	var input *fault.Error
 	assert.ErrorAs(t, err, &input)
-	_, err = SplitTable(randomTable(50, 50), "other", EncoderOptions{})
+	_, err = SplitTable(randomTable(50, 50), "other")
 	assert.ErrorContains(t, err, `unknown protocol "other"`)
 }
 
 func TestImageSplits(t *testing.T) {
-	d, err := openMNIST()
-	require.NoError(t, err)
+	d := imageData(6000, 1000)
 	train, test := d.Train, d.Test
 	lit, err := d.Task(Literature)
 	require.NoError(t, err)
@@ -148,36 +148,36 @@ func TestImageSplits(t *testing.T) {
 		rows        int
 		first, last string
 	}{
-		{lit.Private, 60000, "train/0", "train/59999"}, {lit.Pool, 9000, "test/0", "test/8999"}, {lit.Test, 1000, "test/9000", "test/9999"},
-		{dev.Private, 50000, "train/0", "train/49999"}, {dev.Pool, 9000, "train/50000", "train/58999"}, {dev.Test, 1000, "train/59000", "train/59999"},
+		{lit.Private, 6000, "train/0", "train/5999"}, {lit.Pool, 900, "test/0", "test/899"}, {lit.Test, 100, "test/900", "test/999"},
+		{dev.Private, 5000, "train/0", "train/4999"}, {dev.Pool, 900, "train/5000", "train/5899"}, {dev.Test, 100, "train/5900", "train/5999"},
 	} {
 		assert.Equal(t, c.rows, c.set.Len())
 		assert.Equal(t, c.rows, c.set.X.Rows)
 		assert.Equal(t, []string{c.first, c.last}, []string{c.set.Units[0], c.set.Units[c.rows-1]})
 	}
-	assert.Equal(t, test.X.Data[9000*784:9001*784], lit.Test.X.Data[:784])
+	assert.Equal(t, test.X.Data[900*6:901*6], lit.Test.X.Data[:6])
 	full, err := d.Task(FullTest)
 	require.NoError(t, err)
-	assert.Equal(t, []int{50000, 10000, 10000}, []int{full.Private.Len(), full.Pool.Len(), full.Test.Len()})
-	assert.Equal(t, train.X.Data[49999*784:50000*784], full.Private.X.Data[49999*784:])
-	assert.Equal(t, train.X.Data[50000*784:], full.Pool.X.Data[:10000*784])
-	assert.Equal(t, test.X.Data, full.Test.X.Data[:10000*784])
+	assert.Equal(t, []int{5000, 1000, 1000}, []int{full.Private.Len(), full.Pool.Len(), full.Test.Len()})
+	assert.Equal(t, train.X.Data[4999*6:5000*6], full.Private.X.Data[4999*6:])
+	assert.Equal(t, train.X.Data[5000*6:], full.Pool.X.Data[:1000*6])
+	assert.Equal(t, test.X.Data, full.Test.X.Data[:1000*6])
 	assert.Equal(t, test.Y, full.Test.Y)
-	assert.Equal(t, full.Test.X.Data[:784], full.WithoutPool().Test.X.Data[:784], "rows of the pool are training rows")
-	assert.Equal(t, 10000, full.WithoutPool().Test.Len())
+	assert.Equal(t, full.Test.X.Data[:6], full.WithoutPool().Test.X.Data[:6], "rows of the pool are training rows")
+	assert.Equal(t, 1000, full.WithoutPool().Test.Len())
 	_, err = Data{Name: "a table", Table: randomTable(100, 100)}.Task(FullTest)
 	assert.ErrorContains(t, err, "no test set of its own")
 	_, err = d.Task("other")
 	assert.Error(t, err)
 	tiny, err := train.Slice(0, 3)
 	require.NoError(t, err)
-	_, err = DevelopmentSplit(tiny)
+	_, err = developmentSplit(tiny)
 	assert.ErrorContains(t, err, "too few")
 }
 
 func TestHashSeesEveryPart(t *testing.T) {
 	fresh := func() Set {
-		s, err := SplitTable(randomTable(100, 100), Literature, EncoderOptions{})
+		s, err := SplitTable(randomTable(100, 100), Literature)
 		require.NoError(t, err)
 		return s.Private
 	}
@@ -218,7 +218,7 @@ func TestHashSeesEveryPart(t *testing.T) {
 }
 
 func TestValidateAndSliceRefuse(t *testing.T) {
-	task, err := SplitTable(randomTable(100, 100), Literature, EncoderOptions{})
+	task, err := SplitTable(randomTable(100, 100), Literature)
 	require.NoError(t, err)
 	for name, edit := range map[string]func(*Set){
 		"label":    func(s *Set) { s.Y = slices.Clone(s.Y); s.Y[0] = 3 },
@@ -272,13 +272,4 @@ func TestLocalTables(t *testing.T) {
 			assert.Equal(t, c.dim, task.Private.X.Cols)
 		})
 	}
-}
-
-func BenchmarkHash(b *testing.B) {
-	train, _, err := MNIST()
-	require.NoError(b, err)
-	for b.Loop() {
-		train.Hash()
-	}
-	b.ReportMetric(float64(len(train.X.Data))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mfloats/s")
 }

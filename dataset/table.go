@@ -12,7 +12,7 @@ import (
 )
 
 // Table is labelled data as it stands in a file, before any column is turned
-// into numbers: how to do that is learned from public rows alone, by [FitEncoder].
+// into numbers: how to do that is learned from public rows alone, by [Encoder].
 type Table struct {
 	Name    string
 	Columns []Column // the features

@@ -56,8 +56,7 @@ type Task struct {
 	// a column. Whether one really has several is not.
 	Grouped    bool
 	Provenance string
-	// Published says that all rows are public, whatever part they are in: those of a data set
-	// that [Named] knows.
+	// Published marks a task of which all rows are public, whatever part they are in.
 	Published bool
 	// Encoder is what made rows of a table; nil for images.
 	Encoder *Encoder
@@ -68,22 +67,22 @@ type Task struct {
 	Questions *Table
 }
 
-// LiteratureSplit splits images as [Literature] says. Their Kind is Pictures.
-func LiteratureSplit(train, test Set) (Task, error) {
+// literatureSplit splits images as [Literature] says. Their Kind is Pictures.
+func literatureSplit(train, test Set) (Task, error) {
 	cut := test.Len() * 9 / 10
 	return newTask(Literature, train, test, [3][2]int{{0, train.Len()}, {0, cut}, {cut, test.Len()}})
 }
 
-// DevelopmentSplit splits the training images as [Development] says. Their Kind is
+// developmentSplit splits the training images as [Development] says. Their Kind is
 // Pictures.
-func DevelopmentSplit(train Set) (Task, error) {
+func developmentSplit(train Set) (Task, error) {
 	n := train.Len()
 	a, b := n*50/60, n*59/60
 	return newTask(Development, train, train, [3][2]int{{0, a}, {a, b}, {b, n}})
 }
 
-// FullTestSplit splits images as [FullTest] says. Their Kind is Pictures.
-func FullTestSplit(train, test Set) (Task, error) {
+// fullTestSplit splits images as [FullTest] says. Their Kind is Pictures.
+func fullTestSplit(train, test Set) (Task, error) {
 	// One set, so that newTask cuts pool and test from it.
 	n, cut := train.Len(), train.Len()*50/60
 	public, err := train.Slice(cut, n)

@@ -7,12 +7,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/internal/kernel"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/namedsets"
 )
 
 // randomImage has pixels in [0, 1], about half of them 0.
@@ -190,7 +192,7 @@ func TestApplyRefuses(t *testing.T) {
 
 func BenchmarkExtract(b *testing.B) {
 	shape := dataset.Shape{Rows: 28, Cols: 28}
-	train, _, err := dataset.MNIST()
+	train, _, err := namedsets.MNIST()
 	require.NoError(b, err)
 	for _, e := range []Extractor{Raw{}, Deskew{}, StandardHOG(), Deskew{Of: StandardHOG()}, UnitNorm{Of: Deskew{Of: StandardHOG()}}} {
 		b.Run(e.Name(), func(b *testing.B) {

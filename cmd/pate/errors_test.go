@@ -130,11 +130,6 @@ explain noisy-agmax
 explain noisy-argmax --counts 3,x
 
 # data
-data get adlut
-data get adult
-data get adult --from none.data
-data get adult --from labels.csv
-data get adult --sha256 12
 
 # ledger and statement
 ledger show

@@ -18,6 +18,7 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/namedsets"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -128,7 +129,7 @@ type labelled struct {
 }
 
 func (t trained) images(ctx context.Context) (labelled, error) {
-	found, err := dataset.Named("mnist")
+	found, err := namedsets.Open("mnist", dataset.Options{})
 	if err != nil {
 		return labelled{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/accountant/bayes"
 	"github.com/pate-go/pate/internal/figure"
+	"github.com/pate-go/pate/internal/namedsets"
 	"github.com/pate-go/pate/internal/opaque"
 	"github.com/pate-go/pate/rng"
 )
@@ -118,7 +119,7 @@ func histogram(t *testing.T, d drawn, name string, xs []float64, top float64) dr
 // that knows its 600 rows by heart, and compares them with those of fresh rows. The last digits
 // of gradients depend on the processor, so the picture itself is not compared.
 func TestDistancesOfTrainingAndTestRows(t *testing.T) {
-	train, test, err := dataset.MNIST()
+	train, test, err := namedsets.MNIST()
 	require.NoError(t, err)
 	part := func(s dataset.Set) dpsgd.Data {
 		head, err := s.Slice(0, 600)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/namedsets"
 	"github.com/pate-go/pate/internal/npy"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers"
@@ -65,7 +66,7 @@ func newClass(ctx context.Context, extractor string, shares int) (*class, error)
 	if extractor == "hog" {
 		of = features.StandardHOG()
 	}
-	train, test, err := dataset.MNIST()
+	train, test, err := namedsets.MNIST()
 	if err != nil {
 		return nil, err
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/namedsets"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 const schemaData = "pate.data/1"
@@ -36,11 +36,10 @@ type file struct {
 func New(g *shell.Globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
-		Short: "Which data are read; sets by name: where they are, get, verify",
+		Short: "Which data are read; sets by name: where they are, verify",
 		Long:  long,
 		Example: `  pate data ls
-  pate data verify
-  pate data get adult --from adult.data`,
+  pate data verify`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -54,18 +53,15 @@ func New(g *shell.Globals) *cobra.Command {
 		Long: "Compare the unpacked bytes of every file that is here with the SHA-256 that was\nrecorded for it. One that differs ends in exit code 5.",
 		RunE: func(*cobra.Command, []string) error { return list(g, true) },
 	}
-	cmd.AddCommand(ls, verify, newGet(g))
+	cmd.AddCommand(ls, verify)
 	return cmd
 }
 
-// list looks for all sets, or for those that are named, and hashes their files if asked to.
-func list(g *shell.Globals, hash bool, names ...string) error {
+// list looks for all sets, and hashes their files if asked to.
+func list(g *shell.Globals, hash bool) error {
 	var sets []set
 	var wrong []string
-	for _, k := range dataset.KnownSets() {
-		if names != nil && !slices.Contains(names, k.Name) {
-			continue
-		}
+	for _, k := range namedsets.All() {
 		s := set{Name: k.Name, Where: "embedded", Licence: k.Licence, Install: k.Install}
 		for _, f := range k.Files {
 			path, err := k.Find(f)
@@ -79,7 +75,7 @@ func list(g *shell.Globals, hash bool, names ...string) error {
 			s.Where = filepath.Dir(path)
 			found := file{Path: path, SHA256: f.SHA256}
 			if hash {
-				if found.SHA256, err = dataset.SumOf(path); err != nil {
+				if found.SHA256, err = unpack.Sum(path); err != nil {
 					return err
 				}
 				if f.SHA256 != "" {

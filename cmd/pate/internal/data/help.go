@@ -6,8 +6,7 @@ const long = `Data are named by --data, or by the paths of pate train, publish a
 
   mnist            embedded in the program
   fashion-mnist    Debian package dataset-fashion-mnist, or in $PATE_DATA
-  adult, abalone   $PATE_DATA/adult, $PATE_DATA/abalone (the UCI files); pate
-                   data get NAME --from FILE puts them there, by their hash
+  adult, abalone   $PATE_DATA/adult, $PATE_DATA/abalone (the UCI files)
   DIR              a folder with four idx files as those of MNIST, plain or .gz,
                    or of images (PNG, JPEG, GIF) in a folder for each class
   FILE.npy         features as numpy.save writes them, with --labels y.npy and
@@ -53,5 +52,6 @@ Image sets are split as in the literature: the
 training images are private, the first nine tenths of the test images are the
 pool, the rest score. pate dpsgd asks nothing of a pool; there its rows score too.
 
-pate data ls says where the named sets are looked for on this machine, their licence,
-and how to get each. Only pate data get fetches anything, from where it is told.`
+pate data ls lists where the named sets are on this machine, their licence, and how to
+get each; pate data verify compares their files with the recorded SHA-256. Nothing is
+fetched.`

@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/filekind"
+	"github.com/pate-go/pate/internal/namedsets"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -63,7 +64,7 @@ private. A model's accuracy on the rows that it was trained on is not releasable
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data.Data, "data", "mnist", strings.Join(dataset.Names(), ", ")+", DIR or FILE.csv (pate help data)")
+	flags.StringVar(&f.data.Data, "data", "mnist", strings.Join(namedsets.Names(), ", ")+", DIR or FILE.csv (pate help data)")
 	flags.StringVar(&f.data.Label, "label", "", "label column of FILE.csv, if it has one: a name, or a number from 1")
 	flags.StringVar(&f.data.Unit, "unit", "", "with --scored: the column that said whose record a row is")
 	flags.StringVar(&f.data.Labels, "labels", "", "labels of NPY or idx rows, if the model was trained on such rows, for the accuracy")
@@ -140,7 +141,7 @@ func (f *predictFlags) checkOut(model string) error {
 		return shell.UsageError("dpsgd", fmt.Errorf("--out %s is the model itself", f.out))
 	}
 	inputs := []string{model}
-	if !slices.Contains(dataset.Names(), f.data.Data) {
+	if !slices.Contains(namedsets.Names(), f.data.Data) {
 		inside, err := filepath.Glob(filepath.Join(f.data.Data, "*")) // of a folder
 		if err != nil {
 			return shell.InputError(err, "nothing was asked", "name a file in a folder that is there", "")
@@ -156,7 +157,7 @@ func (f *predictFlags) rows(m *recipe.Model) (dataset.Set, error) {
 	if err != nil {
 		return dataset.Set{}, err
 	}
-	named := slices.Contains(dataset.Names(), f.data.Data)
+	named := slices.Contains(namedsets.Names(), f.data.Data)
 	if !named && opt.Rule.Names == nil { // others count as wrong
 		opt.Rule.Names = m.Classes
 		if opt.Rule.Other == "" {
@@ -165,7 +166,7 @@ func (f *predictFlags) rows(m *recipe.Model) (dataset.Set, error) {
 	}
 	if m.Encoder != nil && !f.scored && !named {
 		opt.CSV.Unlabelled, opt.CSV.Expect = f.data.Label == "", m.Encoder.Columns()
-		data, err := dataset.Open(f.data.Data, opt)
+		data, err := namedsets.Open(f.data.Data, opt)
 		if err != nil {
 			return dataset.Set{}, shell.FaultError(err, "data")
 		}

