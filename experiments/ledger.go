@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
@@ -78,4 +79,13 @@ func RunID(key rng.Key, data [32]byte, bound []byte) (string, error) {
 		return "", fmt.Errorf("experiments: %w", err)
 	}
 	return hex.EncodeToString(id[len(id)-16:]), nil
+}
+
+// subfolder makes and returns a private folder of one seed's run.
+func (c Config) subfolder(seed int) (string, error) {
+	path := results.Folder(c.Dir).Private(fmt.Sprintf("run-%d", seed) + c.drawn.suffix())
+	if err := durable.PrivateFolder(path); err != nil {
+		return "", fmt.Errorf("run: %w", err)
+	}
+	return path, nil
 }

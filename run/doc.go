@@ -1,15 +1,39 @@
-// Package run lets something leave once: charged before it is drawn, committed before
-// it leaves. It is the only way in which the commands of this project release anything, so
-// that one reading of [Book.Release] and [File.Open] covers them all.
+// Package run carries out what leaves once: planned, charged, drawn, committed, released. It is
+// the only way in which anything here is released, so that one reading of it covers all.
 //
-//	file := release.File{Path: "run.jsonl", New: ledger.Config{...}}
-//	account, fresh, err := file.Look()    // nothing is written yet
-//	book, err := file.Open(ctx, account)
-//	defer book.Close()
-//	done, err := book.Release(ctx, release.Release{
-//		Run: "labels of pool A", Events: events, Key: release.Key{File: "run.jsonl.a.key"}, Out: release.Out{Path: "labels.csv", Mode: 0o644},
-//		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error { ... },
-//	})
+// A [Run] has a ledger, a plan of what it costs and stages, each of which is a file that leaves.
+// Its identity is all that it is a function of. Called again with the same identity it goes on
+// where it was interrupted, at no further cost and to the last bit, or checks that the files are
+// what was released; another identity is refused by [ErrOtherRun], or is another run.
+//
+//	r := run.Run{
+//		File: run.File{Path: "run.jsonl", New: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5}},
+//		Kind: "mean", Units: run.Units{N: 1000, Noun: "records"},
+//		Plan: func(ctx context.Context, before *run.Before) (run.Plan, error) {
+//			var s settings
+//			same, err := before.Find(hash, &s) // a run that was recorded has its settings
+//			if same == nil {
+//				s.Noise, err = before.LeastNoise(ctx, ...) // what fits what is left
+//			}
+//			return run.Plan{Events: [][]accountant.Event{{s.event()}}, Settings: s, Inputs: hash, Same: same}, err
+//		},
+//		Stages: []run.Stage{{Out: "mean.txt", Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error { ... }}},
+//	}
+//	err := r.Do(ctx, nil)
+//
+// # Places
+//
+// A ledger beside an output is shared: several runs charge it, each under the name that its
+// identity has as JSON, and the key of an unfinished run lies beside it as LEDGER.TAG.key. Private
+// inputs stand in an identity by their hash under LEDGER.id.
+//
+// A [Folder] is that of one run: its private half has the key, the configuration, and ledgers
+// that are made for this run alone ([ledger.Config].Run, by [ID]) or none at all, where it charges a
+// shared one. Such a run is handed the folder's key as Run.Key; the folder destroys it when the run
+// is finished.
+//
+// Several stages are charged together, in one batch, before the first of them draws. Between two
+// of them the caller may do what costs nothing, with [Run.Open] and [Session.Next].
 //
 // # Order
 //

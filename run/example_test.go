@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"log"
@@ -14,32 +15,44 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// One file leaves, once: the second run finds it complete and draws nothing.
-func ExampleBook_Release() {
+// One file leaves, once: the second call finds it complete and draws nothing.
+func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "")
 	check(err)
 	defer os.RemoveAll(dir)
 	check(os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")))
-	path := filepath.Join(dir, "run.jsonl")
-	file := run.File{Path: path, New: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1, Delta: 1e-5}}
-	for range 2 {
-		account, _, err := file.Look()
-		check(err)
-		book, err := file.Open(ctx, account)
-		check(err)
-		done, err := book.Release(ctx, run.Release{
-			Run: "first release", Events: []accountant.Event{accountant.PureDP{Epsilon: 0.5}},
-			Key: run.Key{File: path + ".first.key"}, Out: run.Out{Path: filepath.Join(dir, "out.txt"), Mode: 0o644},
+
+	type settings struct {
+		Epsilon float64 `json:"epsilon"`
+	}
+	hash := sha256.Sum256([]byte("private rows"))
+	once := run.Run{
+		File: run.File{Path: filepath.Join(dir, "run.jsonl"), New: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1, Delta: 1e-5}},
+		Kind: "mean", Units: run.Units{N: 1000, Noun: "records"},
+		Plan: func(ctx context.Context, before *run.Before) (run.Plan, error) {
+			s := settings{Epsilon: 0.5} // or what before.LeastNoise finds
+			same, err := before.Find(hash[:], &s)
+			if err != nil {
+				return run.Plan{}, err
+			}
+			events := [][]accountant.Event{{accountant.PureDP{Epsilon: s.Epsilon}}}
+			return run.Plan{Events: events, Settings: s, Inputs: hash[:], Same: same}, nil
+		},
+		Stages: []run.Stage{{
+			Out: filepath.Join(dir, "mean.txt"),
 			Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
 				fmt.Println("drawn once") // by a mechanism that takes r[0] and key
 				_, err := io.WriteString(out, "noisy\n")
 				return err
 			},
-		})
-		check(err)
-		fmt.Println("complete before:", done.Complete)
-		check(book.Close())
+		}},
+	}
+	for range 2 {
+		check(once.Do(ctx, func(s *run.Session, done []run.Done) error {
+			fmt.Println("complete before:", done[0].Complete)
+			return nil
+		}))
 	}
 	// Output:
 	// drawn once

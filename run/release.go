@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
@@ -41,6 +40,8 @@ type Release struct {
 	// Read reads the file of a complete release, for what the caller says of it. It may
 	// be nil.
 	Read func(file io.Reader) error
+
+	tried bool // the events fit
 }
 
 // Key says where the noise of a release comes from.
@@ -72,87 +73,107 @@ type Done struct {
 	SHA256 [sha256.Size]byte
 }
 
-// KeyName returns a public name for a key, or for what was derived from it, that tells
-// nothing about it: keys are derived one way.
-func KeyName(key rng.Key) (string, error) {
-	text, err := key.Derive("label public name").MarshalText()
-	if err != nil {
-		return "", fmt.Errorf("run: %w", err)
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16]), nil
-}
-
 // Release carries out r, goes on with it, or checks that it is complete; the package
 // comment says in which order and why. On an error nothing has left that was not
 // committed, and nothing is charged that was not before, unless the error came after the
 // charge: then repeating the release costs nothing more.
 func (b *Book) Release(ctx context.Context, r Release) (Done, error) {
-	done := Done{Recorded: b.recorded(r.Run)}
-	if r.Out.Path != "" {
-		durable.Sweep(r.Out.Path, "") // what a killed process left of finding out whether it can write
-	}
-	key, hasKey, err := r.Key.read()
+	c, err := b.charge(ctx, r, r.Out)
+	done := Done{Recorded: c.recorded}
 	if err != nil {
 		return done, err
 	}
-	if !done.Recorded {
-		// Before anything is written: there shall be no key of a run that never is.
-		if err := r.Out.clear(); err != nil {
-			return done, err
+	if err := b.leave(ctx, r, c, &done); err != nil {
+		return done, err
+	}
+	return done, r.Key.end(ctx)
+}
+
+// charged is what was reserved, and the key of the noise if it is there still.
+type charged struct {
+	recorded     bool // before
+	reservations []*ledger.Reservation
+	key          rng.Key
+	hasKey       bool
+}
+
+// charge puts the key on disk and reserves all events, or finds what was reserved before.
+func (b *Book) charge(ctx context.Context, r Release, outs ...Out) (c charged, err error) {
+	c.recorded = b.recorded(r.Run)
+	for _, out := range outs {
+		if out.Path != "" {
+			durable.Sweep(out.Path, "") // what a killed process left of finding out whether it can write
 		}
-		if err := b.Ledger.Try(r.Events...); err != nil {
-			return done, err
-		}
-		if !hasKey {
-			if key, err = r.Key.create(); err != nil {
-				return done, err
+	}
+	if c.key, c.hasKey, err = r.Key.read(); err != nil {
+		return c, err
+	}
+	if !c.recorded {
+		// Before anything is written: otherwise a failed attempt leaves a key file behind.
+		for _, out := range outs {
+			if err := out.clear(); err != nil {
+				return c, err
 			}
-			hasKey = true
+		}
+		if !r.tried {
+			if err := b.Ledger.Try(r.Events...); err != nil {
+				return c, err
+			}
+		}
+		if !c.hasKey {
+			if c.key, err = r.Key.create(); err != nil {
+				return c, err
+			}
+			c.hasKey = true
 		}
 		if err := crash.Point(ctx, "key"); err != nil {
-			return done, err
+			return c, err
 		}
 	}
-	reservations, err := b.reserve(r, key, hasKey)
-	if err != nil {
-		return done, err
+	if c.reservations, err = b.reserve(r, c.key, c.hasKey); err != nil {
+		return c, err
 	}
-	if err := crash.Point(ctx, "reserved"); err != nil {
-		return done, err
+	return c, crash.Point(ctx, "reserved")
+}
+
+// leave draws what was charged, or checks that it has left.
+func (b *Book) leave(ctx context.Context, r Release, c charged, done *Done) error {
+	if len(c.reservations) > 0 {
+		done.Entry = c.reservations[0].Entry()
 	}
-	if len(reservations) > 0 {
-		done.Entry = reservations[0].Entry()
-	}
-	committed := b.Ledger.Committed(reservations...)
+	committed := b.Ledger.Committed(c.reservations...)
 	there, err := r.Out.there()
 	switch {
 	case err != nil:
-		return done, err
+		return err
 	case there && !committed:
-		return done, r.Out.errExists()
+		return r.Out.errExists()
 	case there && !r.Redraw:
-		if done.SHA256, err = b.verify(r, reservations, hasKey); err != nil {
-			return done, err
-		}
 		done.Complete = true
-	case !hasKey && committed:
-		return done, &fault.Error{What: r.Out.Path + " is not there, and the run that released it is complete",
+		done.SHA256, err = b.verify(r, c)
+	case !c.hasKey && committed:
+		return &fault.Error{What: r.Out.Path + " is not there, and the run that released it is complete",
 			Why: "its key was destroyed then, and with another it would be drawn a second time", Fix: "give as --out the file that it wrote, or a copy of it", Check: true}
-	case !hasKey:
-		return done, &fault.Error{What: "the key of the unfinished run is gone: " + r.Key.File,
+	case !c.hasKey:
+		return &fault.Error{What: "the key of the unfinished run is gone: " + r.Key.File,
 			Why: "some of it may have been drawn, and with another key it would be a second time", Fix: "restore the file; what the run was charged is spent", Check: true}
 	default:
-		if done.SHA256, err = b.draw(ctx, r, reservations, key); err != nil {
-			return done, err
+		done.SHA256, err = b.draw(ctx, r, c)
+	}
+	if err != nil {
+		done.Complete = false
+	}
+	return err
+}
+
+// end destroys the key of a release that is complete, if it is its own.
+func (k Key) end(ctx context.Context) error {
+	if k.File != "" {
+		if err := keyfile.Destroy(k.File); err != nil {
+			return err
 		}
 	}
-	if r.Key.File != "" {
-		if err := keyfile.Destroy(r.Key.File); err != nil {
-			return done, err
-		}
-	}
-	return done, crash.Point(ctx, "done")
+	return crash.Point(ctx, "done")
 }
 
 // recorded reports whether a run was charged before; "" is a ledger made for one.
@@ -199,10 +220,10 @@ func (b *Book) reserve(r Release, key rng.Key, hasKey bool) ([]*ledger.Reservati
 
 // draw draws, commits, keeps the head and gives the file its name. It returns the hash of
 // the file.
-func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reservation, key rng.Key) (sum [sha256.Size]byte, err error) {
+func (b *Book) draw(ctx context.Context, r Release, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		file := hashed{out: out, sum: sha256.New()}
-		if err := r.Draw(reservations, key, &file); err != nil {
+		if err := r.Draw(c.reservations, c.key, &file); err != nil {
 			return err
 		}
 		if err := crash.Point(ctx, "drawn"); err != nil {
@@ -214,7 +235,7 @@ func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reser
 			}
 		}
 		sum = file.SHA256()
-		if err := b.commit(reservations, file.SHA256()); err != nil {
+		if err := b.commit(c.reservations, sum); err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
 		if err := crash.Point(ctx, "committed"); err != nil {
@@ -236,39 +257,51 @@ func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reser
 	return sum, crash.Point(ctx, "named")
 }
 
+// commit commits the file as what all reservations led to.
+func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
+	outcomes := make([]ledger.Outcome, len(of))
+	for i := range of {
+		outcomes[i] = ledger.Outcome{Of: of[i], Hash: &file}
+	}
+	return b.Ledger.CommitBatch(outcomes)
+}
+
 // verify compares the file of a complete release with what it committed, and returns its
 // hash.
-func (b *Book) verify(r Release, reservations []*ledger.Reservation, hasKey bool) (sum [sha256.Size]byte, err error) {
-	file, err := r.read()
-	if err != nil {
+func (b *Book) verify(r Release, c charged) (sum [sha256.Size]byte, err error) {
+	if sum, err = r.read(); err != nil {
 		return sum, &fault.Error{What: r.Out.Path + " cannot be read", Err: err}
 	}
-	if err := b.commit(reservations, file.SHA256()); err != nil {
+	if err := b.commit(c.reservations, sum); err != nil {
 		fix := "restore the file; its key is destroyed and nothing is drawn again"
-		if hasKey {
+		if c.hasKey {
 			fix = "move it away and run the command again, which repeats what was released"
 		}
 		return sum, &fault.Error{What: r.Out.Path + " is not what was released", Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
 	}
-	return file.SHA256(), nil
+	return sum, nil
 }
 
 // read returns the hash of the file, and lets the caller read it.
-func (r Release) read() (*hashed, error) {
+func (r Release) read() (sum [sha256.Size]byte, err error) {
 	f, err := durable.OpenRegular(r.Out.Path)
 	if err != nil {
-		return nil, err
+		return sum, err
 	}
 	defer f.Close()
 	file := hashed{out: io.Discard, sum: sha256.New()}
 	if r.Read != nil {
 		if err := r.Read(io.TeeReader(f, &file)); err != nil {
-			return nil, err
+			return sum, err
 		}
 	}
 	_, err = io.Copy(&file, f) // what Read left
-	return &file, err
+	return file.SHA256(), err
 }
+
+// KeyName returns a public name for a key, or for what was derived from it, that tells
+// nothing about it: keys are derived one way.
+func KeyName(key rng.Key) (string, error) { return publicName(key.Derive("label public name")) }
 
 // read returns the key if it is there.
 func (k Key) read() (key rng.Key, found bool, err error) {
@@ -309,14 +342,19 @@ func (o Out) clear() error {
 	if err := o.checkAbsent(); err != nil || o.Path == "" {
 		return err
 	}
-	if err := durable.Writable(o.Path); err != nil {
-		return &fault.Error{What: o.Path + " cannot be written", Why: "nothing was written or charged", Fix: "make its folder, or name another file", Err: err}
-	}
-	return nil
+	return writable(o.Path)
 }
 
 func (o Out) errExists() error {
 	return &fault.Error{What: o.Path + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or name another file"}
+}
+
+// writable refuses a file that could not be made.
+func writable(path string) error {
+	if err := durable.Writable(path); err != nil {
+		return &fault.Error{What: path + " cannot be written", Why: "nothing was written or charged", Fix: "make its folder, or name another file", Err: err}
+	}
+	return nil
 }
 
 // hashed is a file that is hashed while it is written or read.
@@ -334,12 +372,3 @@ func (f *hashed) Write(p []byte) (int, error) {
 
 // SHA256 returns the hash of the file, which is what is committed for it.
 func (f *hashed) SHA256() [sha256.Size]byte { return [sha256.Size]byte(f.sum.Sum(nil)) }
-
-// commit commits the file as what all reservations led to.
-func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
-	outcomes := make([]ledger.Outcome, len(of))
-	for i := range of {
-		outcomes[i] = ledger.Outcome{Of: of[i], Hash: &file}
-	}
-	return b.Ledger.CommitBatch(outcomes)
-}

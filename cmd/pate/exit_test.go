@@ -16,7 +16,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/experiments"
+	protocol "github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -93,7 +93,7 @@ func TestErrorsOfARunHaveCodesOfTheirOwn(t *testing.T) {
 	}{
 		{fmt.Errorf("x: %w", context.Canceled), shell.ExitInterrupted},
 		{fmt.Errorf("x: %w", &ledger.BudgetError{Epsilon: 3, Budget: 2}), shell.ExitOverBudget},
-		{fmt.Errorf("x: %w", experiments.ErrOtherRun), shell.ExitInvalidInput},
+		{fmt.Errorf("x: %w", protocol.ErrOtherRun), shell.ExitInvalidInput},
 		{fmt.Errorf("x: %w", teachers.ErrForeignCheckpoint), shell.ExitInvalidInput},
 		{fmt.Errorf("x: %w", ledger.ErrOtherConfig), shell.ExitInvalidInput},
 		{fmt.Errorf("x: %w", ledger.ErrCorrupt), shell.ExitCheckFailed},

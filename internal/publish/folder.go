@@ -29,7 +29,7 @@ import (
 const keptReport = "report.json"
 
 // open opens the folder of the run.
-func (j *job) open(ctx context.Context) (experiments.Folder, error) {
+func (j *job) open(ctx context.Context) (run.Folder, error) {
 	same := j.Config
 	same.Reading.Ranges = nil // Ranges names their file
 	for _, path := range []*string{&same.Private.Path, &same.Private.Labels, &same.Private.Units, &same.Public.Path, &same.Public.Labels, &same.Ranges} {
@@ -38,7 +38,7 @@ func (j *job) open(ctx context.Context) (experiments.Folder, error) {
 		}
 		var err error
 		if *path, err = filepath.Abs(*path); err != nil {
-			return experiments.Folder{}, err
+			return run.Folder{}, err
 		}
 	}
 	words, err := json.Marshal(map[string]any{
@@ -47,10 +47,10 @@ func (j *job) open(ctx context.Context) (experiments.Folder, error) {
 		"min_accuracy": same.MinAccuracy, "pool": same.Pool, "ranges": same.Ranges, "seed": same.Seed,
 	})
 	if err != nil {
-		return experiments.Folder{}, err
+		return run.Folder{}, err
 	}
 	id := experiments.Identity{Schema: "pate.publish.run/1", Epsilon: j.Epsilon, Delta: j.Delta, Methods: []string{string(words)}, Command: j.Command}
-	return experiments.OpenFolder(ctx, j.Out, id, func() (rng.Key, error) {
+	return run.OpenFolder(ctx, j.Out, id.Run(), func() (rng.Key, error) {
 		if j.Seed != nil {
 			return rng.SeedKey(*j.Seed), nil
 		}

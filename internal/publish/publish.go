@@ -29,11 +29,11 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // Methods: how private rows are learned from.
@@ -157,7 +157,7 @@ type method interface {
 
 // Run carries out a publication, goes on with one that was stopped, or compares a complete one with its
 // ledger and puts back what is missing of its public half. A run is recognised by its configuration, and a
-// complete one by a hash of its data too: others are refused with experiments.ErrOtherRun. Where no labels
+// complete one by a hash of its data too: others are refused with run.ErrOtherRun. Where no labels
 // would be right often enough the error is a [*plan.NoPlanError] and nothing is charged.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	c, err := c.complete()
@@ -206,7 +206,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 // make carries out a run, or what is left of it. It finds what an earlier process left: the
 // teachers their votes, the labels their charge and key, and everything after the labels is a
 // function of these and of public rows. What is published leaves when all of it is there.
-func (j *job) make(ctx context.Context, folder *experiments.Folder, m method, data [32]byte) (*Report, error) {
+func (j *job) make(ctx context.Context, folder *run.Folder, m method, data [32]byte) (*Report, error) {
 	if left, err := os.ReadDir(j.dir.Public()); err == nil && len(left) > 0 {
 		return nil, results.Released(j.dir.Public(left[0].Name()), "the run in "+j.dir.Private()+" has not released it")
 	}

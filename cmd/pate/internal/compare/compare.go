@@ -18,6 +18,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/run"
 )
 
 // compareFlags are the flags of `pate compare`.
@@ -172,7 +173,7 @@ func (f compareFlags) runIn(ctx context.Context, g *shell.Globals, cfg experimen
 	err = shell.FolderRun{
 		Id: id, Dir: dir, Keep: keep, Data: cfg.Task.Hash,
 		Read: func() error { result, err = report.Read(dir); return err },
-		Run: func(folder experiments.Folder) error {
+		Run: func(folder run.Folder) error {
 			bar := shell.NewProgress(g)
 			defer bar.Clear()
 			cfg.Key, cfg.Dir, cfg.Curves = folder.Key, folder.Path, keep
@@ -244,10 +245,10 @@ func methodNames(r *experiments.Result) []string {
 }
 
 // Identity says what the run is a function of.
-func (f compareFlags) identity(g *shell.Globals, targets []float64) (experiments.Identity, error) {
+func (f compareFlags) identity(g *shell.Globals, targets []float64) (run.Identity, error) {
 	data, err := f.DataFlags.Identity()
 	if err != nil {
-		return experiments.Identity{}, err
+		return run.Identity{}, err
 	}
 	id := experiments.Identity{
 		Schema: "pate.run/1", Data: data, Split: f.Split,
@@ -258,13 +259,13 @@ func (f compareFlags) identity(g *shell.Globals, targets []float64) (experiments
 		id.Epsilons = targets
 	}
 	if id.Pool, id.Ranges, err = f.poolIdentity(); err != nil {
-		return id, err
+		return run.Identity{}, err
 	}
 	if g.Seeded {
 		id.Seed = fmt.Sprint(g.Seed)
 	}
 	id.Command = f.command(g, targets, func(path string) string { return path })
-	return id, nil
+	return id.Run(), nil
 }
 
 // command returns the command line that repeats the run, with files as path writes them.

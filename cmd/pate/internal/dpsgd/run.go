@@ -7,13 +7,14 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/run"
 )
 
 // Identity says what the run is a function of: the command line.
-func (f *dpsgdFlags) identity(g *shell.Globals, command string) (experiments.Identity, error) {
+func (f *dpsgdFlags) identity(g *shell.Globals, command string) (run.Identity, error) {
 	data, err := f.where()
 	if err != nil {
-		return experiments.Identity{}, err
+		return run.Identity{}, err
 	}
 	id := experiments.Identity{
 		Schema: "pate.dpsgd.run/1", Data: data, Split: f.data.Split, Delta: g.Delta, Seeds: f.seeds, Features: f.features,
@@ -22,7 +23,7 @@ func (f *dpsgdFlags) identity(g *shell.Globals, command string) (experiments.Ide
 	if g.Seeded {
 		id.Seed = fmt.Sprint(g.Seed)
 	}
-	return id, nil
+	return id.Run(), nil
 }
 
 // runIn trains in the run's folder and prints the result.
@@ -39,7 +40,7 @@ func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Con
 	return shell.FolderRun{
 		Id: id, Dir: dir, Keep: keep, Data: cfg.Task.Hash,
 		Read: func() error { result, err = readDPSGD(dir); return err },
-		Run: func(folder experiments.Folder) error {
+		Run: func(folder run.Folder) error {
 			bar := shell.NewProgress(g)
 			defer bar.Clear()
 			cfg.Key, cfg.Dir = folder.Key, folder.Path

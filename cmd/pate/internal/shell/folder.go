@@ -11,16 +11,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // FolderRun is a command that goes on where it stopped: what it needs for that is in
 // a folder.
 type FolderRun struct {
-	Id  experiments.Identity
+	Id  run.Identity
 	Dir string
 	// Keep is whether the folder stays when the run is done, with its results.
 	Keep bool
@@ -30,7 +30,7 @@ type FolderRun struct {
 
 	// Read gets the results of a finished run, run makes and write keeps them in their places.
 	Read  func() error
-	Run   func(experiments.Folder) error
+	Run   func(run.Folder) error
 	Write func() error
 	Print func() error
 }
@@ -118,7 +118,7 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 
 // Do runs, or goes on, or prints what was found before.
 func (r FolderRun) Do(ctx context.Context, g *Globals) error {
-	folder, err := experiments.OpenFolder(ctx, r.Dir, r.Id, func() (rng.Key, error) {
+	folder, err := run.OpenFolder(ctx, r.Dir, r.Id, func() (rng.Key, error) {
 		if g.Seeded {
 			return rng.SeedKey(g.Seed), nil
 		}

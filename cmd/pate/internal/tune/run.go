@@ -150,14 +150,14 @@ func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, waived []string) (s
 
 // identity says what the run is a function of: the command line, and the settings that a
 // file holds.
-func (f *flags) identity(g *shell.Globals, cfg tuned.Config, command string) (experiments.Identity, error) {
+func (f *flags) identity(g *shell.Globals, cfg tuned.Config, command string) (run.Identity, error) {
 	data, err := f.data.Where()
 	if err != nil {
-		return experiments.Identity{}, err
+		return run.Identity{}, err
 	}
 	settings, err := json.Marshal(cfg.Settings)
 	if err != nil {
-		return experiments.Identity{}, err
+		return run.Identity{}, err
 	}
 	id := experiments.Identity{
 		Schema: "pate.tune.run/1", Data: data, Split: f.data.Split, Epsilon: cfg.Epsilon, Delta: cfg.Delta, Seeds: 1, Features: f.features,
@@ -166,7 +166,7 @@ func (f *flags) identity(g *shell.Globals, cfg tuned.Config, command string) (ex
 	if g.Seeded {
 		id.Seed = fmt.Sprint(g.Seed)
 	}
-	return id, nil
+	return id.Run(), nil
 }
 
 // runIn searches in the run's folder and prints what was chosen.
@@ -179,7 +179,7 @@ func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, c
 	return shell.FolderRun{
 		Id: id, Dir: f.out, Keep: true, Data: cfg.Task.Hash,
 		Read: func() error { result, err = readResult(f.out); return err },
-		Run: func(folder experiments.Folder) error {
+		Run: func(folder run.Folder) error {
 			g.Logf("searching; how far it is would tell how many runs there are, and is not shown")
 			cfg.Key, cfg.Dir = folder.Key, folder.Path
 			result, err = tuned.Run(ctx, cfg)

@@ -1,4 +1,4 @@
-package experiments
+package run_test
 
 import (
 	"context"
@@ -8,26 +8,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 func TestAFolderKeepsItsKeyAndRefusesAnotherRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	id := Identity{Schema: "pate.run/1", Data: "mnist", Epsilon: 2, Delta: 1e-5, Seeds: 1, Command: "pate compare"}
-	first, err := OpenFolder(context.Background(), dir, id, rng.NewKey)
+	id := run.Identity{Kind: "compare", Settings: map[string]any{"epsilon": 2}, Command: "pate compare"}
+	first, err := run.OpenFolder(context.Background(), dir, id, rng.NewKey)
 	require.NoError(t, err)
 	require.True(t, first.Key.Releasable())
 
 	waiting, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, err = OpenFolder(waiting, dir, id, rng.NewKey)
+	_, err = run.OpenFolder(waiting, dir, id, rng.NewKey)
 	require.ErrorIs(t, err, context.DeadlineExceeded, "two processes in one folder")
 	first.Close()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "private", ".run.key.1.tmp"), nil, 0o600))
 
 	id.Command = "pate compare --out elsewhere" // how it was typed does not matter
-	again, err := OpenFolder(context.Background(), dir, id, func() (rng.Key, error) { return rng.Key{}, errors.New("must not be asked") })
+	again, err := run.OpenFolder(context.Background(), dir, id, func() (rng.Key, error) { return rng.Key{}, errors.New("must not be asked") })
 	require.NoError(t, err)
 	require.Equal(t, first.Key.Derive("x").Stream().Uint64(), again.Key.Derive("x").Stream().Uint64())
 
@@ -35,28 +37,28 @@ func TestAFolderKeepsItsKeyAndRefusesAnotherRun(t *testing.T) {
 	again.Close()
 
 	other := id
-	other.Epsilon = 3
-	_, err = OpenFolder(context.Background(), dir, other, rng.NewKey)
-	require.ErrorIs(t, err, ErrOtherRun)
+	other.Settings = map[string]any{"epsilon": 3}
+	_, err = run.OpenFolder(context.Background(), dir, other, rng.NewKey)
+	require.ErrorIs(t, err, run.ErrOtherRun)
 	require.ErrorContains(t, err, "pate compare")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "private", "run.key")))
-	_, err = OpenFolder(context.Background(), dir, id, rng.NewKey)
+	_, err = run.OpenFolder(context.Background(), dir, id, rng.NewKey)
 	require.ErrorContains(t, err, "lost its key")
 }
 
 func TestAFolderWithoutAKeyIsNotMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	_, err := OpenFolder(context.Background(), dir, Identity{}, func() (rng.Key, error) { return rng.Key{}, errors.New("no entropy") })
+	_, err := run.OpenFolder(context.Background(), dir, run.Identity{}, func() (rng.Key, error) { return rng.Key{}, errors.New("no entropy") })
 	require.ErrorContains(t, err, "no entropy")
 	require.NoFileExists(t, filepath.Join(dir, "private", "config.json"))
 }
 
 func TestAFinishedFolderHasNoKey(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	id := Identity{Schema: "pate.run/1", Data: "mnist", Epsilon: 2, Delta: 1e-5, Seeds: 1}
+	id := run.Identity{Kind: "compare", Settings: map[string]any{"epsilon": 2}}
 	refuse := func() (rng.Key, error) { return rng.Key{}, errors.New("must not be asked") }
-	f, err := OpenFolder(context.Background(), dir, id, rng.NewKey)
+	f, err := run.OpenFolder(context.Background(), dir, id, rng.NewKey)
 	require.NoError(t, err)
 	key, err := os.ReadFile(filepath.Join(dir, "private", "run.key"))
 	require.NoError(t, err)
@@ -69,7 +71,7 @@ func TestAFinishedFolderHasNoKey(t *testing.T) {
 	}
 	f.Close()
 	for _, when := range []string{"finished", "finished, with the key left by a kill in between"} {
-		f, err = OpenFolder(context.Background(), dir, id, refuse)
+		f, err = run.OpenFolder(context.Background(), dir, id, refuse)
 		require.NoError(t, err, when)
 		require.True(t, f.Finished, when)
 		require.True(t, f.Key.IsZero(), when)
@@ -79,7 +81,7 @@ func TestAFinishedFolderHasNoKey(t *testing.T) {
 	}
 
 	seeded := filepath.Join(t.TempDir(), "seeded")
-	f, err = OpenFolder(context.Background(), seeded, id, func() (rng.Key, error) { return rng.SeedKey(1), nil })
+	f, err = run.OpenFolder(context.Background(), seeded, id, func() (rng.Key, error) { return rng.SeedKey(1), nil })
 	require.NoError(t, err)
 	require.NoError(t, f.Finish([32]byte{1}))
 	require.False(t, f.Finished, "a seed is no secret, and the run can be repeated")

@@ -1,4 +1,4 @@
-package experiments
+package run
 
 import (
 	"context"
@@ -19,44 +19,29 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ErrOtherRun is returned when a folder holds a run with another configuration.
-var ErrOtherRun = errors.New("experiments: the folder holds another run")
-
-// Identity says what a run is a function of, apart from its key: runs with
-// equal identities repeat each other and may share a folder.
+// Identity says what a run in a folder is a function of, apart from its key and its data: runs
+// with equal identities repeat each other and may share the folder.
 type Identity struct {
-	Schema  string  `json:"schema"`
-	Data    string  `json:"data"`
-	Split   string  `json:"split"`
-	Epsilon float64 `json:"epsilon"`
-	Delta   float64 `json:"delta"`
-	// Epsilons are all targets, if there are several.
-	Epsilons []float64 `json:"epsilons,omitempty"`
-	Seeds    int       `json:"seeds"`
-	Seed     string    `json:"seed,omitempty"` // of a seeded run
-	Learner  string    `json:"learner"`
-	// Features, Teachers and Methods as asked for; empty means the default.
-	Features string   `json:"features,omitempty"`
-	Teachers int      `json:"teachers,omitempty"`
-	Methods  []string `json:"methods,omitempty"`
-	// Pool is how questions are drawn, and Ranges what they are drawn from, where there are
-	// no public rows.
-	Pool    string `json:"pool,omitempty"`
-	Ranges  string `json:"ranges,omitempty"`
-	Quick   bool   `json:"quick,omitempty"`
-	Typical string `json:"bayes,omitempty"` // what was asked for beside
-	Command string `json:"command"`         // repeats the run
+	Kind     string // such as "compare"
+	Settings any    // all that was chosen; written as JSON
+	Command  string // repeats the run; it tells no two runs apart
 }
 
-// Name returns a short name for the identity, usable as a file name.
+func (id Identity) encode() (identity, error) {
+	is, err := newIdentity(id.Kind, id.Settings)
+	is.Command = id.Command
+	return is, err
+}
+
+// Name returns a short name for the identity, usable as a file name. It is empty if the settings
+// are no JSON, of which no folder is made.
 func (id Identity) Name() string {
-	id.Command = ""
-	data, err := json.Marshal(id)
+	is, err := id.encode()
 	if err != nil {
-		panic(err) // finite numbers and strings always marshal; Config.Validate refuses others
+		return ""
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
+	name, _ := is.tag()
+	return name
 }
 
 // Folder is where a run keeps its results and, under private/, what it needs to go on after an
@@ -82,10 +67,10 @@ func (f *Folder) Finish(data [32]byte) error {
 	rand.Read(salt)
 	text := hex.EncodeToString(salt) + " " + salted(salt, data) + "\n"
 	if err := durable.WriteBytes(filepath.Join(private, finishedName), 0o600, []byte(text)); err != nil {
-		return fmt.Errorf("experiments: %w", err)
+		return fmt.Errorf("run: %w", err)
 	}
 	if err := keyfile.Destroy(filepath.Join(private, keyName)); err != nil {
-		return fmt.Errorf("experiments: %w", err)
+		return fmt.Errorf("run: %w", err)
 	}
 	f.Key, f.Finished = rng.Key{}, true
 	return nil
@@ -95,12 +80,12 @@ func (f *Folder) Finish(data [32]byte) error {
 func (f *Folder) MadeOf(data [32]byte) (bool, error) {
 	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
 	if err != nil {
-		return false, fmt.Errorf("experiments: %w", err)
+		return false, fmt.Errorf("run: %w", err)
 	}
 	saltText, sum, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	salt, err := hex.DecodeString(saltText)
 	if err != nil {
-		return false, fmt.Errorf("experiments: %s: %w", finishedName, err)
+		return false, fmt.Errorf("run: %s: %w", finishedName, err)
 	}
 	return sum == salted(salt, data), nil
 }
@@ -111,7 +96,7 @@ func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	case err != nil:
 		return err
 	case !same:
-		return fmt.Errorf("%w: %s is complete, and the data have changed since", ErrOtherRun, what)
+		return OtherRun(what+" is complete, and the data have changed since", nil, mixes, "choose another folder")
 	}
 	return nil
 }
@@ -132,12 +117,12 @@ func (f Folder) Close() { f.unlock() }
 
 // OpenFolder makes path, or continues the run that it holds, and locks it: it
 // waits while another process has it, until ctx ends. newKey is called for a new
-// run. A folder with another identity gives ErrOtherRun, and nothing is written.
+// run. A folder with another identity gives [ErrOtherRun], and nothing is written.
 // Close it in the end.
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rng.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
 	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {
-		return f, fmt.Errorf("experiments: %w", err)
+		return f, fmt.Errorf("run: %w", err)
 	}
 	unlock, err := durable.Lock(ctx, results.Folder(path).Private("lock"))
 	if err != nil {
@@ -158,63 +143,74 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	folder := results.Folder(path)
 	config, keyFile := folder.Config(), folder.Private(keyName)
 	folder.Sweep() // the folder is locked
+	asked, err := id.encode()
+	if err != nil {
+		return key, err
+	}
 	switch found, err := os.ReadFile(config); {
 	case err == nil:
-		var held Identity
-		if err := json.Unmarshal(found, &held); err != nil {
-			return key, fmt.Errorf("%w: %s: %v", ErrOtherRun, config, err)
-		}
-		if held.Name() != id.Name() {
-			return key, fmt.Errorf("%w: %s was made by `%s`", ErrOtherRun, path, held.Command)
+		if err := isRun(path, found, asked); err != nil {
+			return key, err
 		}
 		if _, err := os.Stat(folder.Private(finishedName)); err == nil {
 			if err := keyfile.Destroy(keyFile); err != nil { // if it was cut off while finishing
-				return key, fmt.Errorf("experiments: %w", err)
+				return key, fmt.Errorf("run: %w", err)
 			}
 			return key, nil
 		}
 		key, ok, err := keyfile.Read(keyFile)
 		switch {
 		case err != nil:
-			return key, fmt.Errorf("experiments: %w", err)
+			return key, fmt.Errorf("run: %w", err)
 		case !ok:
-			return key, fmt.Errorf("experiments: the run in %s has lost its key: %s: %w", path, keyFile, fs.ErrNotExist)
+			return key, fmt.Errorf("run: the run in %s has lost its key: %s: %w", path, keyFile, fs.ErrNotExist)
 		}
 		return key, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return key, fmt.Errorf("experiments: %w", err)
+		return key, fmt.Errorf("run: %w", err)
 	}
 	if key, err = newKey(); err != nil {
-		return key, fmt.Errorf("experiments: %w", err)
+		return key, fmt.Errorf("run: %w", err)
 	}
 	switch kept, ok, err := keyfile.Read(keyFile); {
 	case err != nil:
-		return key, fmt.Errorf("experiments: %w", err)
+		return key, fmt.Errorf("run: %w", err)
 	case ok && kept.Releasable() && !key.Releasable():
-		return key, fmt.Errorf("experiments: %s is a key that is not of this run: %w", keyFile, fs.ErrExist)
+		return key, fmt.Errorf("run: %s is a key that is not of this run: %w", keyFile, fs.ErrExist)
 	case ok && kept.Releasable(): // of a process that was killed before it wrote the configuration
 		key = kept
 	default:
 		if err := keyfile.Write(keyFile, key); err != nil {
-			return key, fmt.Errorf("experiments: %w", err)
+			return key, fmt.Errorf("run: %w", err)
 		}
 	}
-	data, err := json.MarshalIndent(id, "", "  ")
+	data, err := json.MarshalIndent(asked, "", "  ")
 	if err != nil {
-		return key, fmt.Errorf("experiments: %w", err)
+		return key, fmt.Errorf("run: %w", err)
 	}
 	// Last, so that a folder with a configuration always has a key.
 	if err := durable.WriteBytes(config, 0o600, append(data, '\n')); err != nil {
-		return key, fmt.Errorf("experiments: %w", err)
+		return key, fmt.Errorf("run: %w", err)
 	}
 	return key, nil
 }
 
-// subfolder makes and returns a private folder of one seed's run.
-func (c Config) subfolder(seed int) (string, error) {
-	path := results.Folder(c.Dir).Private(fmt.Sprintf("run-%d", seed) + c.drawn.suffix())
-	if err := durable.PrivateFolder(path); err != nil {
-		return "", fmt.Errorf("experiments: %w", err)
+// mixes is why a folder has one run.
+const mixes = "its key, ledger and checkpoints belong to that run; mixing the two would spend unseen"
+
+// isRun refuses a folder whose configuration is not that of the run that is asked for.
+func isRun(path string, config []byte, asked identity) error {
+	var held identity
+	if err := strictly(config, &held); err != nil {
+		return OtherRun(path+" holds what this version cannot read: "+err.Error(), nil, mixes, "choose another folder")
 	}
-	return path, nil
+	is, err := held.tag()
+	if err != nil {
+		return err
+	}
+	want, err := asked.tag()
+	if err == nil && is != want {
+		err = OtherRun(fmt.Sprintf("%s was made by `%s`", path, held.Command), nil, mixes, "choose another folder, or repeat that command")
+	}
+	return err
 }

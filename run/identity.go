@@ -1,0 +1,189 @@
+package run
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/rng"
+)
+
+// ErrOtherRun is in the chain of every error that refuses a ledger, a folder or a file because
+// it belongs to another run. [OtherRun] makes one.
+var ErrOtherRun = errors.New("run: it belongs to another run")
+
+// OtherRun refuses what belongs to another run, which differs from the one that is asked for.
+func OtherRun(what string, differ []string, why, fix string) error {
+	if len(differ) > 0 {
+		what += ": " + strings.Join(differ, "; ")
+	}
+	return &fault.Error{What: what, Why: why, Fix: fix, Err: ErrOtherRun}
+}
+
+// identity says what a run is a function of. As JSON, in one form, it is the name of the run on a
+// ledger, and what a folder holds. Everything in it is public.
+type identity struct {
+	Version  int             `json:"run"` // of this form
+	Kind     string          `json:"kind"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+	Inputs   string          `json:"inputs,omitempty"`  // a hash of them, under a secret
+	Seeded   bool            `json:"seeded,omitempty"`  // the noise comes from a seed
+	Key      string          `json:"key,omitempty"`     // public name of the key
+	Command  string          `json:"command,omitempty"` // repeats the run; it tells no two runs apart
+}
+
+const identityVersion = 1
+
+// newIdentity returns the identity of a run with these settings, which are written as JSON.
+func newIdentity(kind string, settings any) (identity, error) {
+	id := identity{Version: identityVersion, Kind: kind}
+	if settings != nil {
+		var err error
+		if id.Settings, err = json.Marshal(settings); err != nil {
+			return id, fmt.Errorf("run: the settings of a run: %w", err)
+		}
+	}
+	return id, nil
+}
+
+// encode returns the identity in its one form.
+func (id identity) encode() (string, error) {
+	text, err := json.Marshal(id)
+	if err != nil {
+		return "", fmt.Errorf("run: %w", err)
+	}
+	return string(text), nil
+}
+
+// tag names everything but the key and the command, in 16 digits.
+func (id identity) tag() (string, error) {
+	id.Key, id.Command = "", ""
+	text, err := id.encode()
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8]), err
+}
+
+// parseIdentity reads the name of a run; ok is false for a name that has another form.
+func parseIdentity(name string) (id identity, ok bool, err error) {
+	if !strings.HasPrefix(name, `{"run":`) {
+		return id, false, nil
+	}
+	if err = strictly([]byte(name), &id); err == nil && id.Version != identityVersion {
+		err = fmt.Errorf("it has form %d", id.Version)
+	}
+	if err != nil {
+		return id, false, fmt.Errorf("run: the ledger holds a run that this version cannot read: %w", err)
+	}
+	return id, true, nil
+}
+
+// strictly reads JSON without unknown fields.
+func strictly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
+// Kind returns what kind of run a name on a ledger is of, and its settings as JSON; "" for a
+// name that has another form.
+func Kind(name string) (kind string, settings json.RawMessage) {
+	id, ok, err := parseIdentity(name)
+	if !ok || err != nil {
+		return "", nil
+	}
+	return id.Kind, id.Settings
+}
+
+// ID names a run on a ledger that is made for it alone, or on one whose runs lie in folders: by
+// all that its outcome depends on, which is its key, its private inputs by their hash, and the
+// rest as JSON. It is a pseudorandom function of the inputs under the key and says nothing about
+// them.
+func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
+	id, err := newIdentity(kind, settings)
+	if err != nil {
+		return "", err
+	}
+	text, err := id.encode()
+	if err != nil {
+		return "", err
+	}
+	return publicName(key.DeriveBytes("run inputs", inputs).DeriveBytes("run", []byte(text)))
+}
+
+// publicName returns a name for a key that tells nothing about it.
+func publicName(key rng.Key) (string, error) {
+	text, err := key.MarshalText()
+	if err != nil {
+		return "", fmt.Errorf("run: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// Recorded is a run that a shared ledger has charged.
+type Recorded struct {
+	Settings  json.RawMessage // what was chosen for it
+	Committed bool            // something of it may have left
+	// Differs says in what its noise comes from elsewhere than that of the run that is asked for.
+	Differs []string
+
+	id     identity
+	name   string
+	secret rng.Key
+}
+
+// Of reports whether the run had the private inputs that have this hash.
+func (r *Recorded) Of(inputs []byte) (bool, error) {
+	name, err := inputsName(r.secret, r.id.Kind, inputs)
+	return name == r.id.Inputs, err
+}
+
+// Read reads the settings of the run, and refuses unknown ones.
+func (r *Recorded) Read(settings any) error {
+	if err := strictly(r.Settings, settings); err != nil {
+		return fmt.Errorf("run: the ledger holds a run of kind %s that this version cannot read: %w", r.id.Kind, err)
+	}
+	return nil
+}
+
+// inputsName names private inputs under the secret of a ledger. Their bare hash would confirm a
+// guess, and a ledger is made to be shown.
+func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
+	return KeyName(secret.DeriveBytes(kind, inputs))
+}
+
+// recordedRuns returns the runs of a kind that a ledger has charged.
+func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
+	var runs []Recorded
+	for _, r := range book.Runs() {
+		id, ok, err := parseIdentity(r.Name)
+		if err != nil {
+			return nil, err
+		}
+		if ok && id.Kind == kind && r.Entries > 0 {
+			runs = append(runs, Recorded{Settings: id.Settings, Committed: r.Committed, id: id, name: r.Name})
+		}
+	}
+	return runs, nil
+}
+
+// noiseDiffers says in what the noise of a recorded run comes from elsewhere. The name of a key
+// is "" where the key is not given.
+func (id identity) noiseDiffers(seeded bool, key string) []string {
+	from := map[bool]string{true: "a seed", false: "a secret key"}
+	switch {
+	case id.Seeded != seeded:
+		return []string{fmt.Sprintf("noise from %s, not %s", from[id.Seeded], from[seeded])}
+	case seeded && id.Key != key:
+		return []string{"another seed"}
+	case key != "" && id.Key != key:
+		return []string{"another key"}
+	}
+	return nil
+}
