@@ -8,8 +8,8 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
