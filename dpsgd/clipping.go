@@ -12,16 +12,16 @@ type Clipping struct {
 	// PerGroup clips each group of a [Grouped] model by itself. All groups have the same
 	// norm: ClipNorm over the root of the number of groups. So ClipNorm bounds them
 	// together.
-	PerGroup bool
+	PerGroup bool `json:"per_group,omitzero"`
 	// GroupNorms, if not empty, clips each group of a [Grouped] model by itself, to the
 	// norm listed for it. ClipNorm must then be zero. The root of the sum of squares takes
 	// its place.
-	GroupNorms []float64
+	GroupNorms []float64 `json:"group_norms,omitempty"`
 	// Stabilizer, if positive, scales every gradient by C/(|g| + Stabilizer), whatever its
 	// norm: automatic clipping (Bu et al. 2023). It must be in [2^-40, 2^40].
-	Stabilizer float64
+	Stabilizer float64 `json:"stabilizer,omitzero"`
 	// Adaptive moves the clip norm from step to step. By default the norm is fixed.
-	Adaptive Adaptive
+	Adaptive Adaptive `json:"adaptive,omitzero"`
 }
 
 // Adaptive moves the clip norm C towards a quantile of the norms of gradients (Andrew et
@@ -35,14 +35,14 @@ type Clipping struct {
 type Adaptive struct {
 	// Quantile is the share of records to leave unclipped, in (0, 1). Zero turns adaptive
 	// clipping off.
-	Quantile float64
+	Quantile float64 `json:"quantile,omitzero"`
 	// LearningRate sets how fast C moves, in (0, 10].
-	LearningRate float64
+	LearningRate float64 `json:"learning_rate,omitzero"`
 	// CountNoise is the standard deviation of the noise of the count, in records, in
 	// [2^-10, 2^20]. A step is charged as one Gaussian release with the noise multiplier
 	// (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. If CountNoise is a twentieth of the
 	// expected batch, that costs next to nothing.
-	CountNoise float64
+	CountNoise float64 `json:"count_noise,omitzero"`
 }
 
 func (a Adaptive) on() bool { return a.Quantile != 0 }

@@ -1,10 +1,10 @@
 package dpsgd
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd/optim"
@@ -18,76 +18,76 @@ type Config struct {
 	// is taken as exactly the binary fraction that the float64 is. At 1 every step uses
 	// every record: private gradient descent. It is for Poisson sampling; otherwise it is
 	// zero, and the probability follows from Sampling.
-	SamplingProbability float64
+	SamplingProbability float64 `json:"sampling_probability,omitzero"`
 	// Sampling is how batches are drawn. The default is Poisson sampling.
-	Sampling Sampling
+	Sampling Sampling `json:"sampling,omitzero"`
 	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10,
 	// 2^20].
-	NoiseMultiplier float64
+	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
 	// Steps is the number of updates.
-	Steps int
+	Steps int `json:"steps,omitzero"`
 	// Phases, if not empty, replaces the three fields above, which must then be zero. A
 	// noise schedule is a list of phases.
-	Phases []Phase
+	Phases []Phase `json:"phases,omitempty"`
 
 	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It shapes
 	// learning, not privacy.
-	ClipNorm float64
+	ClipNorm float64 `json:"clip_norm,omitzero"`
 	// Clipping refines how gradients are clipped. By default they are clipped by their norm
 	// as a whole.
-	Clipping Clipping
+	Clipping Clipping `json:"clipping,omitzero"`
 	// Laplace draws noise from the discrete Laplace law of scale NoiseMultiplier times the
 	// clip norm, for pure differential privacy. It needs a model of one parameter and
 	// SamplingProbability 1.
-	Laplace bool
+	Laplace bool `json:"laplace,omitzero"`
 
 	// LearningRate multiplies an update. It must be positive.
-	LearningRate float64
+	LearningRate float64 `json:"learning_rate,omitzero"`
 	// Schedule moves the learning rate from step to step. By default the rate is constant.
-	Schedule Schedule
+	Schedule Schedule `json:"schedule,omitzero"`
 	// Optimizer is the update rule. The default is plain gradient descent.
-	Optimizer optim.Config
+	Optimizer optim.Config `json:"optimizer,omitzero"`
 	// AverageDecay, if not zero, asks for the exponential moving average of the iterates:
 	// see Result.Average. It is in (0, 1). It costs no privacy.
-	AverageDecay float64
+	AverageDecay float64 `json:"average_decay,omitzero"`
 
 	// Records is the public number of records. Sums are divided by SamplingProbability
 	// times Records, and the number of blocks of a batch follows from it. The default is
 	// the number of rows of the data, which is then taken to be public.
-	Records int
+	Records int `json:"records,omitzero"`
 	// Workers is the number of goroutines. The default is GOMAXPROCS. The result does not
 	// depend on it, to the last bit.
-	Workers int
+	Workers int `json:"-"`
 	// Checkpoint names a file for the state of the run, with mode 0600. An interrupted
 	// Train with the same arguments, on a reservation of a resumed ledger, goes on from it.
 	// The result is the same to the last bit as without the interruption, and costs nothing
 	// more. The file is as secret as the data. By default there is none.
-	Checkpoint string
+	Checkpoint string `json:"-"`
 	// CheckpointEvery is the number of steps between two checkpoints. The default is a
 	// twentieth of Steps.
-	CheckpointEvery int
+	CheckpointEvery int `json:"-"`
 	// NonPrivate trains without noise, for a baseline. NoiseMultiplier must then be zero.
 	// With a ClipNorm gradients are still clipped. With +Inf this is plain gradient
 	// descent. The event is accountant.NonPrivate. No budget admits it, so Train then takes
 	// no reservation.
-	NonPrivate bool
+	NonPrivate bool `json:"non_private,omitzero"`
 	// Public, if it has rows, is public data on which the model is scored: see Metrics.
-	Public Data
+	Public Data `json:"-"`
 	// PublicEvery is the number of steps between two scores. The default is a twentieth of
 	// Steps.
-	PublicEvery int
+	PublicEvery int `json:"-"`
 	// Observe, if set, is called after every step, from Train's goroutine. The model holds
 	// that step's iterate. The caller may read it and must not change it.
-	Observe func(Metrics)
+	Observe func(Metrics) `json:"-"`
 	// Distances, if its Observe is set, are measured at every step. They are private.
-	Distances Distances // the last field: see text
+	Distances Distances `json:"-"`
 }
 
 // Phase is a run of steps that are charged alike.
 type Phase struct {
-	Steps               int
-	SamplingProbability float64
-	NoiseMultiplier     float64
+	Steps               int     `json:"steps,omitzero"`
+	SamplingProbability float64 `json:"sampling_probability,omitzero"`
+	NoiseMultiplier     float64 `json:"noise_multiplier,omitzero"`
 }
 
 func (c Config) phases() []Phase {
@@ -250,17 +250,27 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// text returns everything in the Config that shapes the result.
-func (c Config) text() string {
-	c.Workers, c.Checkpoint, c.CheckpointEvery = 0, "", 0
-	c.Public, c.PublicEvery, c.Observe, c.Distances = Data{}, 0, nil, Distances{}
+// MarshalJSON writes everything in the Config that shapes the result, and nothing else: what a
+// run is a function of, beside its key, data and model. A field that is renamed keeps its name
+// here, and one that is off is left out, so that a field that is added changes no other run.
+func (c Config) MarshalJSON() ([]byte, error) {
+	type fields Config
+	if math.IsInf(c.ClipNorm, 1) {
+		c.ClipNorm = 0 // JSON has no infinity, and no other Config without GroupNorms has 0
+	}
 	if c.Sampling.Scheme == Poisson {
 		c.Sampling.Scheme = "" // the same
 	}
-	// Without the last field, Poisson sampling, a field of Sampling and two of Data, which
-	// runs of earlier versions did not have.
-	without, _ := strings.CutSuffix(fmt.Sprintf("dpsgd 5 %+v", c), fmt.Sprintf(" Distances:%+v}", c.Distances))
-	return strings.NewReplacer(fmt.Sprintf(" Sampling:%+v", Sampling{}), "", " Bands:0}", "}", " Ends:[]}", "}", " Packed:<nil>", "").Replace(without) + "}"
+	return json.Marshal(fields(c))
+}
+
+// identity returns the configuration as it is in the fingerprint of a run.
+func (c Config) identity() string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // finite numbers always marshal, and Validate refuses others
+	}
+	return "dpsgd 6 " + string(text)
 }
 
 // every returns n, or a twentieth of all steps if n is not positive: the number of steps

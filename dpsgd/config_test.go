@@ -3,7 +3,6 @@ package dpsgd
 import (
 	"math"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -132,10 +131,10 @@ func TestGroupsAreTheModels(t *testing.T) {
 }
 
 // TestEveryFieldThatShapesTheResultCounts checks that every field that shapes the result is
-// in the text that noise derives from.
+// in the identity that noise derives from.
 func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
 	ignored := map[string]bool{"Workers": true, "Checkpoint": true, "CheckpointEvery": true, "Public": true, "PublicEvery": true, "Observe": true, "Distances": true}
-	base := Config{}.text()
+	base := Config{}.identity()
 	var visit func(v reflect.Value, path string, whole func() string)
 	visit = func(v reflect.Value, path string, whole func() string) {
 		for i := range v.NumField() {
@@ -165,14 +164,16 @@ func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
 		}
 	}
 	var cfg Config
-	visit(reflect.ValueOf(&cfg).Elem(), "", func() string { return cfg.text() })
+	visit(reflect.ValueOf(&cfg).Elem(), "", func() string { return cfg.identity() })
 	cfg.Workers, cfg.Checkpoint, cfg.Observe = 3, "x", func(Metrics) {}
 	cfg.Distances = Distances{Observe: func(StepDistances) {}, Between: Records, Most: 3}
-	require.Equal(t, base, cfg.text())
-	require.True(t, strings.HasSuffix(base, " PublicEvery:0 Observe:<nil>}"), "as in earlier versions, whose checkpoints are still read")
+	require.Equal(t, base, cfg.identity())
+	require.Equal(t, `dpsgd 6 {"sampling_probability":0.1,"noise_multiplier":1,"steps":30,"clip_norm":0.5,`+
+		`"learning_rate":1,"optimizer":{"momentum":0.5}}`, usual.identity(), "another text is another run")
+	require.NotEqual(t, Config{NonPrivate: true}.identity(), Config{NonPrivate: true, ClipNorm: 1}.identity())
 	near := Config{ClipNorm: 0.1}
 	further := Config{ClipNorm: math.Nextafter(0.1, 1)}
-	require.NotEqual(t, near.text(), further.text(), "the last bit of a number")
+	require.NotEqual(t, near.identity(), further.identity(), "the last bit of a number")
 }
 
 // everyKind returns a configuration for each kind of state that a run can have.

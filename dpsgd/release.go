@@ -295,7 +295,7 @@ func (r *release) unclipped() float64 {
 // of. It is a fingerprint of secrets: under a key it tells one run from another, and without
 // a key it confirms guesses of the data.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
-	return fingerprint(cfg.text(), forRecords(model, data), data, cfg.Workers)
+	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }
 
 // fingerprint returns a hash of everything that a run is a function of. So different runs

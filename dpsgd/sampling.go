@@ -39,17 +39,17 @@ func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cycl
 // sampling. A shuffle cut into batches of equal size is none of these schemes and is not
 // offered: where the others are then tells where a record is, and the record is less hidden.
 type Sampling struct {
-	Scheme Scheme
+	Scheme Scheme `json:"scheme,omitzero"`
 	// EpochSteps is the number of steps of an epoch, for Allocation and BallsInBins. The
 	// steps of a run, or of each of its phases, are a whole number of epochs.
-	EpochSteps int
+	EpochSteps int `json:"epoch_steps,omitzero"`
 	// PerEpoch is the number of steps of an epoch that a record is in, for Allocation, from 1
 	// to EpochSteps. The default is 1.
-	PerEpoch int
+	PerEpoch int `json:"per_epoch,omitzero"`
 	// Bands is the number of turns, and of bands of the noise, for Cyclic: from 1 to the
 	// steps of the run. A record joins a batch when it is its turn with probability Bands
 	// times SamplingProbability, at most 1. With one band it is Poisson sampling.
-	Bands int
+	Bands int `json:"bands,omitzero"`
 }
 
 // scheme is the law of a [Sampling]. Adding one takes a file, a case of Sampling.scheme and a

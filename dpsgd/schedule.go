@@ -19,17 +19,17 @@ const (
 // Schedule moves the learning rate from step to step. It is data, fixed before the run. Its
 // zero value keeps the rate constant.
 type Schedule struct {
-	Shape Shape
+	Shape Shape `json:"shape,omitzero"`
 	// Final is the rate of the last step, as a share of Config.LearningRate. It is for
 	// Linear and Cosine.
-	Final float64
+	Final float64 `json:"final,omitzero"`
 	// Every is the number of steps between two drops. At each drop the rate is multiplied
 	// by Factor, in (0, 1]. Both are for Stepwise.
-	Every  int
-	Factor float64
+	Every  int     `json:"every,omitzero"`
+	Factor float64 `json:"factor,omitzero"`
 	// Warmup is a number of steps at the start in which the rate rises in a straight line
 	// to Config.LearningRate. The shape follows after that.
-	Warmup int
+	Warmup int `json:"warmup,omitzero"`
 }
 
 func (s Schedule) validate(steps int) error {

@@ -134,7 +134,7 @@ func (t *trainer) start(reservation *ledger.Reservation, key rng.Key) error {
 		}
 		t.entry = reservation.Entry()
 	}
-	t.release.key = key.DeriveBytes("dpsgd", fingerprint(t.cfg.text(), t.model, t.data, t.cfg.Workers))
+	t.release.key = key.DeriveBytes("dpsgd", fingerprint(t.cfg.identity(), t.model, t.data, t.cfg.Workers))
 	return nil
 }
 

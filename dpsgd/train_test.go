@@ -115,7 +115,7 @@ func TestStepsDivideByTheExpectedSize(t *testing.T) {
 		if !cfg.NonPrivate {
 			r = reserve(t, cfg)
 		}
-		result, err := Train(context.Background(), m, constant(records, value), cfg, r, rng.SeedKey(1))
+		result, err := Train(context.Background(), m, constant(records, value), cfg, r, rng.SeedKey(2))
 		require.NoError(t, err)
 		sampled := float64(result.Diagnostics.Sampled)
 		require.Greater(t, math.Abs(sampled-records/2), 3.0, "a batch of about the expected size shows nothing")

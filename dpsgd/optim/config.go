@@ -20,21 +20,22 @@ const (
 
 // Config chooses an update rule. The zero value is plain gradient descent.
 type Config struct {
-	Method Method
+	Method Method `json:"method,omitzero"`
 	// Momentum is for SGD, in [0, 1). The default is none.
-	Momentum float64
+	Momentum float64 `json:"momentum,omitzero"`
 	// Nesterov looks ahead by the momentum. It is for SGD with Momentum.
-	Nesterov bool
+	Nesterov bool `json:"nesterov,omitzero"`
 	// WeightDecay pulls parameters to zero. WeightDecay times a parameter is added to its
 	// gradient. For AdamW the parameter shrinks by the learning rate times WeightDecay
 	// instead. WeightDecay must be at least 0. The default is none.
-	WeightDecay float64
+	WeightDecay float64 `json:"weight_decay,omitzero"`
 	// Beta1 and Beta2 set how much Adam's means of gradients and of squares remember, in
 	// [0, 1). The defaults are 0.9 and 0.999.
-	Beta1, Beta2 float64
+	Beta1 float64 `json:"beta1,omitzero"`
+	Beta2 float64 `json:"beta2,omitzero"`
 	// Epsilon is added to the root in the denominator. The default is 1e-8 for Adam and
 	// AdamW, and 1e-10 for AdaGrad.
-	Epsilon float64
+	Epsilon float64 `json:"epsilon,omitzero"`
 }
 
 // withDefaults returns c with defaults for fields that are zero.

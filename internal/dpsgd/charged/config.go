@@ -14,33 +14,34 @@ import (
 // Config says which features are made and what they cost. A statistic whose noise
 // multiplier is 0 is not used.
 type Config struct {
-	Scattering bool // features of the scattering transform
-	HOG        bool // features of oriented gradients, behind them
+	Scattering bool `json:"scattering,omitzero"` // features of the scattering transform
+	HOG        bool `json:"hog,omitzero"`        // features of oriented gradients, behind them
 	// Deskew straightens images first, each by itself. It is for handwriting.
-	Deskew bool
+	Deskew bool `json:"deskew,omitzero"`
 	// Gradients says how oriented gradients are made. The zero value means
 	// [features.StandardHOG].
-	Gradients features.HOG
+	Gradients features.HOG `json:"gradients,omitzero"`
 
 	// SecondNoise is the noise multiplier of the second moment of the scattering channels.
 	// It serves to whiten them.
-	SecondNoise float64
+	SecondNoise float64 `json:"second_noise,omitzero"`
 	// SecondClip bounds the Frobenius norm of an image's matrix of second moments.
 	// Normalised channels have a trace of at most 81.
-	SecondClip float64
+	SecondClip float64 `json:"second_clip,omitzero"`
 	// Ridge is what the whitening adds to every eigenvalue, as a share of the largest.
-	Ridge float64
+	Ridge float64 `json:"ridge,omitzero"`
 	// MeanNoise is the noise multiplier of the mean of the scattering features.
 	// HOGMeanNoise is the one for oriented gradients. Rows are clipped to the root of their
 	// length.
-	MeanNoise, HOGMeanNoise float64
+	MeanNoise    float64 `json:"mean_noise,omitzero"`
+	HOGMeanNoise float64 `json:"hog_mean_noise,omitzero"`
 
 	// Records is the public number of training rows, by which sums are divided.
-	Records int
-	Workers int             // at least 1
-	Cache   *features.Cache // nil: features are computed every time
+	Records int             `json:"-"`
+	Workers int             `json:"-"` // at least 1
+	Cache   *features.Cache `json:"-"` // nil: features are computed every time
 	// Progress, if not nil, is called with the name of each stage when it begins.
-	Progress func(stage string)
+	Progress func(stage string) `json:"-"`
 }
 
 // Default returns a Config for scattering and oriented gradients with all statistics. It is

@@ -16,18 +16,18 @@ import (
 // Recipe is everything about a model that is fixed before the data are seen, apart
 // from the noise.
 type Recipe struct {
-	Features string // one of FeatureSets()
+	Features string `json:"features"` // one of FeatureSets()
 	// Statistics is what features learn from private rows, for those that do, and how
 	// gradients are made. What they consist of follows from Features; Records, Workers,
 	// Cache and Progress are not taken.
-	Statistics charged.Config
-	Model      string // "linear", "cnn", "mlp:128", "mlp:128,64", ...
+	Statistics charged.Config `json:"statistics,omitzero"`
+	Model      string         `json:"model"` // "linear", "cnn", "mlp:128", "mlp:128,64", ...
 	// Views, if above 1, is how many randomly shifted views of an image its gradient is
 	// the mean of; for raw features. It costs time and no privacy.
-	Views int
+	Views int `json:"views,omitzero"`
 	// Train is how it is trained. NoiseMultiplier, NonPrivate, Workers, Checkpoint and
 	// callbacks are not taken.
-	Train dpsgd.Config
+	Train dpsgd.Config `json:"train"`
 }
 
 // Shape is what is public about a task, and all that a recipe may depend on.
@@ -72,14 +72,14 @@ func (r Recipe) Validate(s Shape) error {
 
 // Plan is a recipe with a budget or noise.
 type Plan struct {
-	Recipe Recipe
+	Recipe Recipe `json:"recipe"`
 	// Epsilon is the target, for which noise is chosen; 0 if NoiseMultiplier is given,
 	// or on a shared ledger, where noise is chosen to fit what is left of it.
-	Epsilon         float64
-	NoiseMultiplier float64
+	Epsilon         float64 `json:"epsilon,omitzero"`
+	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
 	// NonPrivate trains without noise, and without clipping where the recipe's
 	// ClipNorm is +Inf.
-	NonPrivate bool
+	NonPrivate bool `json:"non_private,omitzero"`
 }
 
 func (p Plan) validate(s Shape, shared bool) error {
