@@ -1,11 +1,17 @@
 package sql
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
+	"text/template"
 )
 
-// count says which votes are counted.
+//go:embed count.sql
+var source string
+
+// count is which votes are counted, in the words of one database: what the templates of
+// count.sql are given.
 type count struct {
 	dialect
 	Table, Query, Teacher, Vote string // the votes: one row for each that was cast
@@ -13,10 +19,22 @@ type count struct {
 	Teachers                    int
 	Classes                     []string // as the vote column holds them, numbers or words
 	Words                       bool     // are they words
+	File                        string   // that the export writes
 }
 
-// values returns the classes as literals.
-func (c count) values() []string {
+// part returns one of the templates of count.sql, filled in.
+func (c count) part(name string) (string, error) {
+	t, err := template.New("").Funcs(template.FuncMap{"column": c.column, "table": c.table}).Parse(source)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	err = t.ExecuteTemplate(&out, name, c)
+	return out.String() + "\n", err
+}
+
+// Values returns the classes as literals.
+func (c count) Values() []string {
 	out := make([]string, len(c.Classes))
 	for i, name := range c.Classes {
 		out[i] = name
@@ -27,171 +45,28 @@ func (c count) values() []string {
 	return out
 }
 
-// votes returns the common beginning: votes, where a missing one is null.
-func (c count) votes() string {
-	vote := c.column(c.Vote)
-	if !c.Words {
-		vote = fmt.Sprintf("CASE WHEN %[1]s = -1 THEN NULL ELSE %[1]s END", vote)
-	}
-	return fmt.Sprintf(`WITH cast_votes AS (
-  SELECT %s AS q, %s AS t, %s AS v FROM %s
-)`, c.column(c.Query), c.column(c.Teacher), vote, c.table(c.Table))
-}
+// mask is the teachers, from First up to End, whose bits are in one number.
+type mask struct{ First, End int }
 
-// pool returns the public queries, of which there is a row in the counts for each.
-func (c count) pool() string {
-	if c.Pool != "" {
-		return fmt.Sprintf("pool AS (\n  SELECT %s AS q FROM %s\n)", c.column(c.PoolQuery), c.table(c.Pool))
-	}
-	return "pool AS (\n  SELECT DISTINCT q FROM cast_votes WHERE q IS NOT NULL\n)"
-}
-
-// byQuery returns votes and pool with one row for each query that was voted on: how many
-// votes it has, which of them are with a teacher and how many these teachers are, and a
-// column for each class. Votes are grouped once, for counts and checks.
-func (c count) byQuery() string {
-	sums := make([]string, len(c.Classes))
-	for i, v := range c.values() {
-		sums[i] = fmt.Sprintf("COUNT(CASE WHEN v = %s THEN 1 END) AS c%d", v, i)
-	}
-	w := c.whoVoted()
-	return fmt.Sprintf(`%s, %s, %sby_query AS %s(
-  SELECT q, COUNT(*) AS n, COUNT(t) AS named, COUNT(v) AS present, %s AS known, %s AS different,
-    %s
-  FROM %s GROUP BY q
-)`, c.votes(), c.pool(), w.before, c.materialized, w.known, w.different, strings.Join(sums, ",\n    "), w.from)
-}
-
-// who says how the different teachers of a query are counted.
-type who struct{ before, known, different, from, all string }
-
-// Teachers whose bits are in one number, and the most numbers that a query may have.
 const (
 	bitsEach = 62
-	maxMasks = 16
+	maxMasks = 16 // of a query
 )
 
-// whoVoted returns how. COUNT(DISTINCT) keeps every vote until its query is complete. Where
-// the database has them, bits say who has voted in a few bytes for each query.
-func (c count) whoVoted() who {
-	masks := (c.Teachers + bitsEach - 1) / bitsEach
-	if !c.bits || masks > maxMasks {
-		return who{known: "COUNT(t)", different: "COUNT(DISTINCT t)", from: "cast_votes", all: "SELECT COUNT(DISTINCT t) AS n FROM cast_votes"}
+// Masks returns how the different teachers of a query are counted in bits; nil if in no bits.
+func (c count) Masks() []mask {
+	if !c.bits || c.Teachers > maxMasks*bitsEach {
+		return nil
 	}
-	shifted, counted := make([]string, masks), make([]string, masks)
-	for m := range masks {
-		first, end := m*bitsEach, min(c.Teachers, (m+1)*bitsEach)
-		shifted[m] = fmt.Sprintf("CASE WHEN i >= %[1]d AND i < %[2]d THEN CAST(1 AS BIGINT) << CAST(i - %[1]d AS BIGINT) ELSE 0 END AS m%[3]d", first, end, m)
-		counted[m] = fmt.Sprintf("COALESCE(BIT_COUNT(BIT_OR(m%d)), 0)", m)
+	var masks []mask
+	for first := 0; first < c.Teachers; first += bitsEach {
+		masks = append(masks, mask{first, min(c.Teachers, first+bitsEach)})
 	}
-	return who{
-		before: fmt.Sprintf(`voters AS %s(
-  SELECT t AS voter, i, %s
-  FROM (SELECT t, ROW_NUMBER() OVER (ORDER BY t) - 1 AS i FROM (SELECT DISTINCT t FROM cast_votes WHERE t IS NOT NULL) named) numbered
-), `, c.materialized, strings.Join(shifted, ",\n    ")),
-		known:     fmt.Sprintf("COUNT(CASE WHEN i < %d THEN 1 END)", c.Teachers),
-		different: strings.Join(counted, " + "),
-		from:      "cast_votes LEFT JOIN voters ON voters.voter = cast_votes.t",
-		all:       "SELECT COUNT(*) AS n FROM voters",
-	}
+	return masks
 }
 
-// problems returns a query with a row for each thing that must not be, and how often it is.
-func (c count) problems() string {
-	columns := make([]string, len(c.Classes))
-	for i := range columns {
-		columns[i] = fmt.Sprintf("c%d", i)
-	}
-	lines := []string{
-		"SELECT 'a teacher voted twice on one query' AS problem, SUM(known - different) AS n FROM by_query",
-		fmt.Sprintf("SELECT 'there are more than %d teachers', CASE WHEN n > %[1]d THEN n ELSE 0 END FROM (%[2]s) voting", c.Teachers, c.whoVoted().all),
-		fmt.Sprintf("SELECT 'a vote is for none of the classes', SUM(present - (%s)) FROM by_query", strings.Join(columns, " + ")),
-		"SELECT 'a vote is without a query or a teacher', SUM(CASE WHEN q IS NULL THEN n ELSE n - named END) FROM by_query",
-	}
-	if c.Pool != "" {
-		lines = append(lines,
-			"SELECT 'a vote is on a query that is not in the pool', SUM(by_query.n) FROM by_query LEFT JOIN pool ON pool.q = by_query.q WHERE by_query.q IS NOT NULL AND pool.q IS NULL",
-			"SELECT 'a query is twice in the pool', COUNT(*) FROM (SELECT q FROM pool GROUP BY q HAVING COUNT(*) > 1) twice",
-			"SELECT 'a query of the pool is null', COUNT(*) FROM pool WHERE q IS NULL")
-	}
-	return "  " + strings.Join(lines, "\n  UNION ALL ")
-}
-
-// checks returns the query that lists what is wrong: no row if nothing is.
-func (c count) checks() string {
-	return fmt.Sprintf("%s, problems AS (\n%s\n)\nSELECT problem, n FROM problems WHERE n > 0 ORDER BY problem;", c.byQuery(), c.problems())
-}
-
-// counts returns the query that counts: a row for each query, in the order of the queries,
-// and a column for each class. It fails where a check does, and then returns no count.
-func (c count) counts() string {
-	columns := make([]string, len(c.Classes))
-	for i := range columns {
-		columns[i] = fmt.Sprintf("COALESCE(c%d, 0) + verdict.ok AS c%d", i, i)
-	}
-	return fmt.Sprintf(`%s, problems AS (
-%s
-), verdict AS (
-  SELECT CASE WHEN COUNT(*) = 0 THEN 0 ELSE %s END AS ok FROM problems WHERE n > 0
-)
-SELECT %s
-FROM pool LEFT JOIN by_query ON by_query.q = pool.q CROSS JOIN verdict ORDER BY pool.q`, c.byQuery(), c.problems(), c.raise("'pate: ' || MIN(problem)"), strings.Join(columns, ", "))
-}
-
-// numbers returns the query that says which query has which number in the counts.
-func (c count) numbers() string {
-	return c.votes() + ", " + c.pool() + "\nSELECT ROW_NUMBER() OVER (ORDER BY q) - 1 AS query, q FROM pool ORDER BY q;"
-}
-
-// script returns the whole page.
-func (c count) script(file string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `-- Votes of %d teachers to counts, for %s. One teacher moves one vote on a query: that is
--- what the claim of pate label rests on, and what the first query checks. That teachers
--- saw disjoint parts of the private data no table of votes can show: pate help votes.
-
--- 1. What must not be. No row: all is well. Rows are as private as the votes.
-%s
-
--- 2. The counts, %d columns, a row for each query; it fails where a check does.
-%s
-%s
-
--- 3. Which row is which query: 0 is the first line of the counts.
-%s
-
--- 4. Labels of them:
---    pate label %s --counts --teachers %d %s --epsilon 2 --ledger run.jsonl --out labels.csv
-`, c.Teachers, c.name, c.checks(), len(c.Classes), c.note(file), c.export(c.counts(), file), c.numbers(), c.result(file), c.Teachers, c.classFlag())
-	return b.String()
-}
-
-// note says what the reader of the export must know.
-func (c count) note(file string) string {
-	var lines []string
-	if c.how != "" {
-		how := c.how
-		if strings.Contains(how, "%s") {
-			how = fmt.Sprintf(how, file)
-		}
-		lines = append(lines, "--    "+how)
-	}
-	if c.Pool == "" {
-		lines = append(lines, "--    Queries on which nobody voted are not there, which a vote can change: name the table",
-			"--    of all public queries with --pool-table, unless every teacher votes on all of them.")
-	}
-	return strings.Join(lines, "\n")
-}
-
-// result returns the file that the export leaves.
-func (c count) result(file string) string {
-	if c.name == "spark" {
-		return "'" + file + "/part-*.csv'"
-	}
-	return file
-}
-
-func (c count) classFlag() string {
+// ClassFlag returns the flag that gives pate label the classes.
+func (c count) ClassFlag() string {
 	if !c.Words {
 		return fmt.Sprintf("--classes %d", len(c.Classes))
 	}

@@ -1,61 +1,45 @@
 package sql
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 )
 
-// dialect says how a database writes what differs between databases.
+// dialect is how a database writes what differs between databases. What differs in whole
+// statements is in count.sql.
 type dialect struct {
-	name      string
+	Dialect   string // its name
 	quote     string // around names that are not plain words
 	backslash bool   // does \ escape in literals
 	inNames   bool   // does it escape in names, too
-	// materialized is the word that has a common table computed once, if there is one.
-	materialized string
-	bits         bool // are BIT_OR and BIT_COUNT there for numbers
-	// raise returns an expression that fails with a text. The text must depend on a row:
-	// a constant would be evaluated, and fail, before any row is read.
-	raise func(text string) string
-	// export wraps a query into what writes it as CSV without a header, in order.
-	export func(query, file string) string
-	// how says how to run it, where that is not plain.
-	how string
+	bits      bool   // are BIT_OR and BIT_COUNT there for numbers
+	// Materialized is the word that has a common table computed once, if there is one.
+	Materialized string
+	// Raise and RaiseEnd stand around the text of an expression that fails with it.
+	Raise, RaiseEnd string
 }
 
 func dialects() []dialect {
-	call := func(function string) func(string) string {
-		return func(text string) string { return fmt.Sprintf("%s(%s)", function, text) }
-	}
-	cast := func(text string) string { return fmt.Sprintf("CAST(%s AS INTEGER)", text) }
 	return []dialect{
-		{name: "duckdb", quote: `"`, materialized: "MATERIALIZED ", bits: true, raise: call("error"),
-			export: func(query, file string) string {
-				return fmt.Sprintf("COPY (\n%s\n) TO '%s' (FORMAT csv, HEADER false);", query, file)
-			}},
-		{name: "postgres", quote: `"`, materialized: "MATERIALIZED ", raise: cast, how: "psql -qAt -v ON_ERROR_STOP=1 -f THIS.sql > %s",
-			export: func(query, _ string) string {
-				return fmt.Sprintf("COPY (\n%s\n) TO STDOUT WITH (FORMAT csv);", query)
-			}},
-		{name: "spark", quote: "`", backslash: true, raise: call("raise_error"), how: "one file, %s/part-*.csv",
-			export: func(query, file string) string {
-				return fmt.Sprintf("INSERT OVERWRITE LOCAL DIRECTORY '%s' USING csv\nSELECT /*+ COALESCE(1) */ * FROM (\n%s\n);", file, query)
-			}},
-		{name: "bigquery", quote: "`", backslash: true, inNames: true, raise: call("ERROR"), how: "put your bucket in place of BUCKET; an ordered export is one file",
-			export: func(query, file string) string {
-				return fmt.Sprintf("EXPORT DATA OPTIONS(uri='gs://BUCKET/*-%s', format='CSV', header=false, overwrite=true) AS\n%s;", file, query)
-			}},
-		{name: "snowflake", quote: `"`, backslash: true, raise: cast, how: "then GET @~/%s file://.",
-			export: func(query, file string) string {
-				return fmt.Sprintf("COPY INTO @~/%s FROM (\n%s\n) FILE_FORMAT=(TYPE=CSV COMPRESSION=NONE) SINGLE=TRUE OVERWRITE=TRUE;", file, query)
-			}},
+		{Dialect: "duckdb", quote: `"`, Materialized: "MATERIALIZED ", bits: true, Raise: "error(", RaiseEnd: ")"},
+		{Dialect: "postgres", quote: `"`, Materialized: "MATERIALIZED ", Raise: "CAST(", RaiseEnd: " AS INTEGER)"},
+		{Dialect: "spark", quote: "`", backslash: true, Raise: "raise_error(", RaiseEnd: ")"},
+		{Dialect: "bigquery", quote: "`", backslash: true, inNames: true, Raise: "ERROR(", RaiseEnd: ")"},
+		{Dialect: "snowflake", quote: `"`, backslash: true, Raise: "CAST(", RaiseEnd: " AS INTEGER)"},
 	}
+}
+
+func dialectNames() []string {
+	var names []string
+	for _, d := range dialects() {
+		names = append(names, d.Dialect)
+	}
+	return names
 }
 
 func findDialect(name string) (dialect, bool) {
 	for _, d := range dialects() {
-		if d.name == name {
+		if d.Dialect == name {
 			return d, true
 		}
 	}
@@ -103,6 +87,6 @@ func quoted(text, quote string, backslash bool) string {
 var fileName = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
 
 func (d dialect) writes(file string) bool {
-	stage := d.name == "snowflake" // writes it behind @~/ and without quotes
+	stage := d.Dialect == "snowflake" // writes it behind @~/ and without quotes
 	return fileName.MatchString(file) && !strings.Contains(file, "--") && !strings.Contains(file, "//") && !(stage && file[0] == '/')
 }

@@ -127,10 +127,10 @@ func FuzzNames(f *testing.F) {
 	f.Add("0", "x", "#", "/z", "a")
 	f.Fuzz(func(t *testing.T, table, class, column, file, teacher string) {
 		for _, d := range dialects() {
-			x := sample(d.name)
+			x := sample(d.Dialect)
 			x.classes, x.names = 0, "other,word"
 			plain := x
-			x.Table, x.Query, x.Teacher, x.file, x.names = table, column, teacher, file, `other,"`+strings.ReplaceAll(class, `"`, `""`)+`"`
+			x.Table, x.Query, x.Teacher, x.File, x.names = table, column, teacher, file, `other,"`+strings.ReplaceAll(class, `"`, `""`)+`"`
 			text, err := x.text()
 			if err != nil {
 				continue
@@ -144,12 +144,12 @@ func FuzzNames(f *testing.F) {
 				}
 				return out
 			}
-			read := grammars[d.name].lex(text)
-			require.Equal(t, kinds(grammars[d.name].lex(want)), kinds(read), "%s: %s", d.name, text)
+			read := grammars[d.Dialect].lex(text)
+			require.Equal(t, kinds(grammars[d.Dialect].lex(want)), kinds(read), "%s: %s", d.Dialect, text)
 			for _, name := range []string{column, teacher} {
-				require.Contains(t, read, token{"name", name}, d.name)
+				require.Contains(t, read, token{"name", name}, d.Dialect)
 			}
-			require.Contains(t, read, token{"text", strings.TrimSpace(class)}, d.name)
+			require.Contains(t, read, token{"text", strings.TrimSpace(class)}, d.Dialect)
 		}
 	})
 }

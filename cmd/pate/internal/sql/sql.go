@@ -16,8 +16,8 @@ import (
 // flags are those of pate sql, as they were typed.
 type flags struct {
 	count
-	dialect, names, part, file string
-	classes, first             int
+	dialect, names, part string
+	classes, first       int
 }
 
 // New returns the command.
@@ -56,10 +56,7 @@ may be schema.table.`,
 			return err
 		},
 	}
-	var names []string
-	for _, d := range dialects() {
-		names = append(names, d.name)
-	}
+	names, parts := dialectNames(), []string{"all", "checks", "counts", "numbers", "export"}
 	fs := cmd.Flags()
 	fs.StringVar(&f.dialect, "dialect", "", strings.Join(names, "|")+" (required)")
 	fs.StringVar(&f.Table, "table", "", "the votes, a row for each (required)")
@@ -72,10 +69,10 @@ may be schema.table.`,
 	fs.IntVar(&f.classes, "classes", 0, "number of classes: public, never guessed from votes")
 	fs.IntVar(&f.first, "first-class", 0, "the number of the first class: 1 if votes count classes from 1")
 	fs.StringVar(&f.names, "class-names", "", "in place of --classes: the public names of all classes, with commas")
-	fs.StringVar(&f.part, "part", "all", "all|checks|counts|numbers|export")
-	fs.StringVar(&f.file, "file", "counts.csv", "name of the file that the export writes")
+	fs.StringVar(&f.part, "part", "all", strings.Join(parts, "|"))
+	fs.StringVar(&f.File, "file", "counts.csv", "name of the file that the export writes")
 	text := shell.Anything()
-	shell.Complete(cmd, map[string]shell.Values{"dialect": shell.Words(names...), "part": shell.Words("all", "checks", "counts", "numbers", "export"),
+	shell.Complete(cmd, map[string]shell.Values{"dialect": shell.Words(names...), "part": shell.Words(parts...),
 		"table": text, "query-column": text, "teacher-column": text, "vote-column": text, "pool-table": text, "pool-column": text, "class-names": text, "file": text})
 	shell.Without(cmd, "format", "seed", "delta")
 	return cmd
@@ -86,11 +83,7 @@ func (f flags) text() (string, error) {
 	c := f.count
 	var known bool
 	if c.dialect, known = findDialect(f.dialect); !known {
-		var names []string
-		for _, d := range dialects() {
-			names = append(names, d.name)
-		}
-		return "", fmt.Errorf("--dialect %q: must be one of %s", f.dialect, strings.Join(names, ", "))
+		return "", fmt.Errorf("--dialect %q: must be one of %s", f.dialect, strings.Join(dialectNames(), ", "))
 	}
 	if c.PoolQuery == "" {
 		c.PoolQuery = c.Query
@@ -105,8 +98,8 @@ func (f flags) text() (string, error) {
 			return "", fmt.Errorf("%q holds a control character, and is no name", name)
 		}
 	}
-	if !c.writes(f.file) {
-		return "", fmt.Errorf("--file %q: %s takes a name of letters and digits, with . _ / - between them", f.file, c.name)
+	if !c.writes(c.File) {
+		return "", fmt.Errorf("--file %q: %s takes a name of letters and digits, with . _ / - between them", c.File, c.Dialect)
 	}
 	if c.Teachers < 1 {
 		return "", errors.New("--teachers is needed: how many there are is public, and the checks compare with it")
@@ -115,16 +108,8 @@ func (f flags) text() (string, error) {
 		return "", err
 	}
 	switch f.part {
-	case "all":
-		return c.script(f.file), nil
-	case "checks":
-		return c.checks() + "\n", nil
-	case "counts":
-		return c.counts() + ";\n", nil
-	case "numbers":
-		return c.numbers() + "\n", nil
-	case "export":
-		return c.export(c.counts(), f.file) + "\n", nil
+	case "all", "checks", "counts", "numbers", "export":
+		return c.part(f.part)
 	}
 	return "", fmt.Errorf("--part %q: must be all, checks, counts, numbers or export", f.part)
 }

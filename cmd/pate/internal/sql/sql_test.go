@@ -7,8 +7,8 @@ import (
 )
 
 func sample(dialect string) flags {
-	return flags{dialect: dialect, part: "all", file: "counts.csv", classes: 3,
-		count: count{Table: "lake.votes", Query: "q", Teacher: "t", Vote: "vote", Pool: "pool", Teachers: 5}}
+	return flags{dialect: dialect, part: "all", classes: 3,
+		count: count{Table: "lake.votes", Query: "q", Teacher: "t", Vote: "vote", Pool: "pool", Teachers: 5, File: "counts.csv"}}
 }
 
 // TestNamesAndLiterals: a name stands as it is, or quoted; a quote inside one ends nothing.
@@ -32,21 +32,21 @@ func TestNamesAndLiterals(t *testing.T) {
 // of the pool, are asked before anything is counted, in the export itself.
 func TestEveryDialectHasEveryCheck(t *testing.T) {
 	for _, d := range dialects() {
-		f := sample(d.name)
+		f := sample(d.Dialect)
 		f.part = "export"
 		text, err := f.text()
 		require.NoError(t, err)
 		for _, want := range []string{"voted twice", "more than 5 teachers", "none of the classes", "without a query or a teacher", "not in the pool", "twice in the pool", "pool is null",
 			"MIN(problem)", "verdict.ok", "ORDER BY pool.q", "c2", "lake.votes"} {
-			require.Contains(t, text, want, d.name)
+			require.Contains(t, text, want, d.Dialect)
 		}
 		require.NotContains(t, text, "c3")
 		f.Pool, f.part = "", "all"
 		text, err = f.text()
 		require.NoError(t, err)
-		require.Contains(t, text, "Queries on which nobody voted", d.name)
-		require.NotContains(t, text, "%!", d.name)
-		require.Contains(t, text, "--counts --teachers 5 --classes 3", d.name)
+		require.Contains(t, text, "Queries on which nobody voted", d.Dialect)
+		require.NotContains(t, text, "%!", d.Dialect)
+		require.Contains(t, text, "--counts --teachers 5 --classes 3", d.Dialect)
 	}
 }
 
@@ -58,10 +58,10 @@ func TestRefused(t *testing.T) {
 		"--teachers":        func(f *flags) { f.Teachers = 0 },
 		"--classes 1":       func(f *flags) { f.classes = 1 },
 		"--part":            func(f *flags) { f.part = "some" },
-		"--file":            func(f *flags) { f.file = "a'b" },
-		"a//b":              func(f *flags) { f.file = "a//b" },
-		"a--b":              func(f *flags) { f.file = "a--b" },
-		"FROM (SELECT 1)":   func(f *flags) { f.dialect, f.file = "snowflake", "x FROM (SELECT 1); DROP TABLE votes; --" },
+		"--file":            func(f *flags) { f.File = "a'b" },
+		"a//b":              func(f *flags) { f.File = "a//b" },
+		"a--b":              func(f *flags) { f.File = "a--b" },
+		"FROM (SELECT 1)":   func(f *flags) { f.dialect, f.File = "snowflake", "x FROM (SELECT 1); DROP TABLE votes; --" },
 		"control character": func(f *flags) { f.Vote = "a\nb" },
 		"leave --classes":   func(f *flags) { f.names = "a,b" },
 		"--first-class":     func(f *flags) { f.first = -1 },
