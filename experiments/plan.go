@@ -40,9 +40,9 @@ const (
 )
 
 // planAnswers returns how many answers to pay for: what GNMax can afford at
-// plan.NoiseShare and this epsilon, at least two a class, within the pool.
+// a fifth of the teachers as noise and this epsilon, at least two a class, within the pool.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
-	affordable, err := plan.Affordable(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
+	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
 	if err != nil {
 		return 0, fmt.Errorf("experiments: %w", err)
 	}

@@ -201,7 +201,7 @@ func TestRegimeReference(t *testing.T) {
 	var ref struct {
 		Entries []map[string]float64
 	}
-	testkit.ReadJSON(t, "../aggregate/plan/testdata/regime_table.json", &ref)
+	testkit.ReadJSON(t, "../internal/aggregate/regime/testdata/regime_table.json", &ref)
 	require.Len(t, ref.Entries, 16)
 	for _, e := range ref.Entries {
 		eps, delta, queries := e["eps"], e["delta"], int(e["queries"])

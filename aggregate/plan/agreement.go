@@ -20,8 +20,8 @@ const UsualAccuracy = 0.88
 // an agreement than the teachers do.
 const leastCalibration = 30
 
-// ErrFewExamples is returned by Calibrate for too few examples.
-var ErrFewExamples = errors.New("plan: fewer than 30 labelled queries with two votes each tell little about teachers")
+// errFewExamples is returned by Calibrate for too few examples.
+var errFewExamples = errors.New("plan: fewer than 30 labelled queries with two votes each tell little about teachers")
 
 // Calibrate estimates the agreement of teachers from their votes on queries whose label
 // is known: that of the examples. With r_i of n_i votes right on query i, and p the share
@@ -60,7 +60,7 @@ func Calibrate(examples []Example) (Agreement, error) {
 		}
 	}
 	if queries < leastCalibration {
-		return Agreement{}, ErrFewExamples
+		return Agreement{}, errFewExamples
 	}
 	p := right / votes
 	a := Agreement{Accuracy: within(math.Floor(100*p)/100, 0.99), Correlation: 0.01, Confusion: DefaultConfusion}

@@ -24,7 +24,7 @@ type Goal struct {
 	// Of ForLabels: the right labels that a plan must expect, unless it asks all
 	// queries; 0 asks for nothing.
 	MinLabels float64
-	// Of ForLabels: ask GNMax what the budget pays for at [NoiseShare], where that meets the
+	// Of ForLabels: ask GNMax what the budget pays for at a fifth of the teachers as noise, where that meets the
 	// goal, rather than for the most right labels: for teachers of unknown accuracy.
 	Steady bool
 	// Accountant is that of the ledger of mode reserved which the plan is for: "" means
@@ -113,7 +113,7 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 	if err != nil {
 		return nil, err
 	}
-	for _, mechanism := range mechanisms.Names(alwaysAnswers) {
+	for _, mechanism := range mechanisms.Names(mechanisms.AlwaysAnswers) {
 		s, found, err := thin.bestQueries(ctx, mechanism, goal, most)
 		if err != nil {
 			return nil, err

@@ -11,12 +11,6 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// claims returns what starts accounts that claim as a ledger of mode reserved does. Votes
-// cost the same under both relations.
-func claims(by accountant.Method) accountant.TightConfig {
-	return accountant.TightConfig{Relation: accountant.AddRemove, Method: by}
-}
-
 // claim fills in what the setting costs.
 func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta float64) error {
 	d, err := described(a.Mechanism)
@@ -27,31 +21,18 @@ func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta flo
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	claim, err := claimed(ctx, claims(by), e, delta)
-	a.Epsilon, a.By = claim.Upper, claim.By
-	return err
-}
-
-// claimed returns what one event costs.
-func claimed(ctx context.Context, cfg accountant.TightConfig, e accountant.Event, delta float64) (accountant.Claim, error) {
-	account, err := accountant.NewTight(cfg)
-	if err == nil {
-		err = account.Compose(e, 1)
-	}
-	var claim accountant.Claim
-	if err == nil {
-		claim, err = account.Claim(ctx, delta)
-	}
+	claim, err := accountant.Tightest(ctx, by, accountant.AddRemove, delta, e)
 	if err != nil {
-		return accountant.Claim{}, fmt.Errorf("plan: %w", err)
+		return fmt.Errorf("plan: %w", err)
 	}
-	return claim, nil
+	a.Epsilon, a.By = claim.Upper, claim.By
+	return nil
 }
 
 // least finds the least noise that keeps the goal.
 func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	return func(event func(float64) (accountant.Event, error)) (float64, error) {
-		noise, _, err := accountant.CalibrateNoise(ctx, claims(g.Accountant).NewAccount,
+		noise, _, err := accountant.CalibrateNoise(ctx, accountant.TightConfig{Relation: accountant.AddRemove, Method: g.Accountant}.NewAccount,
 			accountant.Target{Epsilon: g.Epsilon, Delta: g.Delta}, event)
 		return noise, err
 	}

@@ -6,9 +6,7 @@
 //	best, err := plan.Alternatives(ctx, votes, plan.Goal{Epsilon: 2, Delta: 1e-5})
 //
 // [Alternatives] compares settings of every mechanism of package aggregate on
-// example votes, [Evaluate] answers the reverse question for one [Setting], and
-// [Advise] needs no votes at all: it says which gap between the two largest counts
-// each mechanism, stability methods among them, needs to answer reliably.
+// example votes, and [Evaluate] answers the reverse question for one [aggregate.Setting].
 //
 // Expectations are sums over the exact output laws of integer noise, to 1e-9, not
 // simulations; only the example votes of a [Simulation] are random. A planned

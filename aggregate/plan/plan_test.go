@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -198,7 +199,7 @@ func TestThinned(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, c.thinned(maxSearched).counts, 1334)
 	goal := Goal{Epsilon: 1, Delta: 1e-5, MinAccuracy: 0.8, Accountant: accountant.ByRDP}
-	for _, mechanism := range []string{Exponential, GNMax} {
+	for _, mechanism := range []string{exponential, GNMax} {
 		s, found, err := c.thinned(maxSearched).bestQueries(t.Context(), mechanism, goal, len(examples))
 		require.NoError(t, err)
 		require.True(t, found)
@@ -287,7 +288,7 @@ func TestRefusals(t *testing.T) {
 		"mechanism": {Mechanism: "magic", Queries: 1}, "sigma": {Mechanism: GNMax, Queries: 1}, "noise": {Mechanism: GNMax, Values: values{"sigma": 1e9}, Queries: 1},
 		"queries": {Mechanism: "lnmax", Values: values{"scale": 1}}, "NaN": {Mechanism: GNMax, Values: values{"sigma": math.NaN()}, Queries: 1},
 		"answers":   {Mechanism: Confident, Values: values{"threshold": 0, "sigma1": 1, "sigma2": 1, "answers": 2}, Queries: 1},
-		"stability": {Mechanism: MStab, Values: values{"sigma": 1, "threshold": 3}, Queries: 1},
+		"stability": {Mechanism: stable.MStab, Values: values{"sigma": 1, "threshold": 3}, Queries: 1},
 	} {
 		_, err := Evaluate(t.Context(), good, s, accountant.ByTightest, 1e-5)
 		require.Error(t, err, name)

@@ -31,7 +31,7 @@ func TestForLabels(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, a.Equal(again.Setting), "the same numbers give the same plan")
 
-	few := Public{Teachers: 4, Classes: 3, Queries: 200}
+	few := Public{Teachers: 4, Classes: 3, Queries: 40}
 	goal.Epsilon = 0.5
 	_, err = ForLabels(t.Context(), few, goal, goal.least(t.Context()))
 	var none *NoPlanError
@@ -51,7 +51,7 @@ func TestForLabels(t *testing.T) {
 // TestForLabelsAsksTheBudget: a ledger that takes less noise than Rényi divergences gives
 // more labels, and one that takes none no plan.
 func TestForLabelsAsksTheBudget(t *testing.T) {
-	goal := Goal{Epsilon: 2, Delta: 1e-5, MinAccuracy: 0.9}
+	goal := Goal{Epsilon: 2, Delta: 1e-5, MinAccuracy: 0.9, Accountant: accountant.ByRDP}
 	p := Public{Teachers: 60, Classes: 3, Queries: 1000}
 	a, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestCalibrate(t *testing.T) {
 		require.InDelta(t, want.Correlation, got.Correlation, 0.031)
 		require.InDelta(t, want.Confusion, got.Confusion, 0.031)
 		_, err = Calibrate(examples[:leastCalibration-1])
-		require.ErrorIs(t, err, ErrFewExamples)
+		require.ErrorIs(t, err, errFewExamples)
 	}
 	votes := make([]aggregate.Histogram, 40)
 	for i := range votes {
@@ -121,7 +121,7 @@ func TestPlansAreClear(t *testing.T) {
 		teachers, classes int
 		epsilon           float64
 	}{{80, 3, 2}, {60, 2, 3}} {
-		goal := Goal{Epsilon: c.epsilon, Delta: 1e-5, MinAccuracy: 0.9}
+		goal := Goal{Epsilon: c.epsilon, Delta: 1e-5, MinAccuracy: 0.9, Accountant: accountant.ByRDP}
 		p := Public{Teachers: c.teachers, Classes: c.classes, Queries: 1000}
 		a, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
 		require.NoError(t, err)

@@ -15,18 +15,12 @@ import (
 const (
 	GNMax       = "gnmax"
 	Confident   = "confident"
-	Exponential = "exponential"
+	exponential = "exponential"
 )
 
 // Plannable reports whether Alternatives and Evaluate know what to expect of a
 // mechanism: it looks at votes alone, and each query is treated for itself.
 func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distances }
-
-// alwaysAnswers reports whether all there is to choose is one noise and how many
-// queries to ask.
-func alwaysAnswers(d aggregate.Description) bool {
-	return Plannable(d) && !d.Declines && len(d.Parameters) == 1 && len(d.Noise()) == 1
-}
 
 // Alternative is a setting with what it costs and what is expected of it.
 type Alternative struct {

@@ -19,9 +19,9 @@ func TestSteadyPlans(t *testing.T) {
 		noise, _, err := accountant.CalibrateNoise(t.Context(), accountant.TightConfig{Relation: accountant.AddRemove}.NewAccount, target, event)
 		return noise, err
 	}
-	affordable, err := plan.Affordable(t.Context(), 100, target)
+	affordable, err := plan.MaxCount(t.Context(), 100, target)
 	require.NoError(t, err)
-	none, err := plan.Affordable(t.Context(), 2, accountant.Target{Epsilon: 0.01, Delta: 1e-9})
+	none, err := plan.MaxCount(t.Context(), 2, accountant.Target{Epsilon: 0.01, Delta: 1e-9})
 	require.NoError(t, err)
 	require.Zero(t, none)
 	for pool, asked := range map[int]int{60: int(affordable), 20: 20} {
@@ -29,7 +29,7 @@ func TestSteadyPlans(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, plan.GNMax, a.Mechanism)
 		require.Equal(t, asked, a.Queries)
-		require.LessOrEqual(t, a.Values["sigma"], plan.NoiseShare*100)
+		require.LessOrEqual(t, a.Values["sigma"], 0.2*100)
 		require.LessOrEqual(t, a.Epsilon, goal.Epsilon)
 		require.Greater(t, a.Epsilon, 0.99*goal.Epsilon)
 	}

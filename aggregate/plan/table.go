@@ -40,8 +40,8 @@ func (o Outcome) Accuracy() float64 {
 }
 
 // Outcomes returns those of noisy argmax and of stability methods on one query for each
-// example: GNMax, exponential, Confident, the best of its settings, [MStab], and the
-// sparse vectors [SVTPrinted], [SVTCalibrated] and [StableSVT], each with the number of
+// example: GNMax, exponential, Confident, the best of its settings, [stable.MStab], and the
+// sparse vectors [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT], each with the number of
 // paid refusals that releases most right labels, from a ladder. Without MinAccuracy
 // noisy argmax answers all queries, with it as many as it can that right; stability
 // methods release the plurality, and MinAccuracy changes nothing for them.
@@ -60,7 +60,7 @@ func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, er
 		return nil, err
 	}
 	var out []Outcome
-	for _, mechanism := range []string{GNMax, Exponential, Confident} {
+	for _, mechanism := range []string{GNMax, exponential, Confident} {
 		if !fits {
 			break
 		}
@@ -76,7 +76,7 @@ func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, er
 	if err != nil {
 		return nil, err
 	}
-	for _, method := range []string{MStab, SVTPrinted, SVTCalibrated, StableSVT} {
+	for _, method := range []string{stable.MStab, stable.SVTPrinted, stable.SVTCalibrated, stable.SVT} {
 		o, found, err := d.outcome(ctx, method, goal)
 		if err != nil {
 			return nil, err
@@ -87,9 +87,6 @@ func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, er
 	}
 	return out, nil
 }
-
-// MStab is the name of a test for each query, with Laplace or Gaussian noise.
-const MStab = stable.MStab
 
 // argmaxOutcome returns that of a noisy argmax, found by the same goal in Rényi divergences.
 func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same Goal) (Outcome, bool, error) {
@@ -142,7 +139,7 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same G
 
 // outcome returns that of a stability method.
 func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outcome, bool, error) {
-	if method == MStab {
+	if method == stable.MStab {
 		cfg, err := stable.Fit(stable.Task{Mechanism: stable.MStab, Queries: d.queries, Delta: goal.Delta / 2}, goal.least(ctx))
 		if errors.Is(err, stable.ErrNoFit) {
 			return Outcome{}, false, nil
@@ -198,9 +195,13 @@ func failureLadder(n int) []int {
 // be had matches accountant.ErrNoBracket.
 func sparseConfig(ctx context.Context, method string, goal Goal, queries, failures int) (stable.Config, error) {
 	switch method {
-	case StableSVT:
-		return balancedSVT(goal.Epsilon, goal.Delta, failures, math.Min(0.05, float64(failures)/(2*float64(queries))))
-	case SVTCalibrated:
+	case stable.SVT:
+		cfg, err := stable.Balanced(goal.Epsilon, goal.Delta, failures, math.Min(0.05, float64(failures)/(2*float64(queries))))
+		if err != nil {
+			return cfg, noBracket(err)
+		}
+		return cfg, nil
+	case stable.SVTCalibrated:
 		cfg, err := stable.Fit(stable.Task{Mechanism: stable.MSvec, Queries: queries, Failures: failures, Delta: goal.Delta / 2}, goal.least(ctx))
 		if errors.Is(err, stable.ErrNoFit) {
 			return cfg, noBracket(err)
@@ -238,7 +239,13 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 	if err != nil {
 		return Outcome{}, err
 	}
-	claim, err := claimed(ctx, claims(goal.Accountant), m.Event(), goal.Delta)
+	claim, err := accountant.Tightest(ctx, goal.Accountant, accountant.AddRemove, goal.Delta, m.Event())
+	if err != nil {
+		return Outcome{}, fmt.Errorf("plan: %w", err)
+	}
 	o.Epsilon, o.By = claim.Upper, claim.By
-	return o, err
+	return o, nil
 }
+
+// noBracket returns the error of a method that cannot be had.
+func noBracket(err error) error { return fmt.Errorf("plan: %w: %w", accountant.ErrNoBracket, err) }

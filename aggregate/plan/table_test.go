@@ -15,10 +15,10 @@ import (
 
 func sparseConfigs() map[string]stable.Config {
 	return map[string]stable.Config{
-		StableSVT:     {Mechanism: stable.SVT, B1: 3, B2: 7, Threshold: 12, Failures: 3},
-		SVTCalibrated: {Mechanism: stable.MSvec, Lambda: 2.5, Threshold: 12, Failures: 3},
-		"wide":        {Mechanism: stable.MSvec, Lambda: 70, Threshold: 12, Failures: 3},
-		MStab:         {Mechanism: stable.MStab, Scale: 2, Threshold: 12, Queries: 9},
+		stable.SVT:           {Mechanism: stable.SVT, B1: 3, B2: 7, Threshold: 12, Failures: 3},
+		stable.SVTCalibrated: {Mechanism: stable.MSvec, Lambda: 2.5, Threshold: 12, Failures: 3},
+		"wide":               {Mechanism: stable.MSvec, Lambda: 70, Threshold: 12, Failures: 3},
+		stable.MStab:         {Mechanism: stable.MStab, Scale: 2, Threshold: 12, Queries: 9},
 	}
 }
 
@@ -158,7 +158,7 @@ func TestOutcomesAgreeWithTheRegime(t *testing.T) {
 			by[o.Mechanism] = o.Right
 		}
 		require.Len(t, by, 7)
-		require.GreaterOrEqual(t, by[SVTCalibrated], by[SVTPrinted])
+		require.GreaterOrEqual(t, by[stable.SVTCalibrated], by[stable.SVTPrinted])
 		return by
 	}
 	simulate := func(s Simulation) []Example {
@@ -167,10 +167,10 @@ func TestOutcomesAgreeWithTheRegime(t *testing.T) {
 		return examples
 	}
 	contested := right(simulate(Simulation{Teachers: 250, Classes: 10, Queries: 500, Accuracy: 0.83}), 4, accountant.ByTightest)
-	require.Greater(t, contested[GNMax], 2*contested[StableSVT])
+	require.Greater(t, contested[GNMax], 2*contested[stable.SVT])
 	unanimous := right(simulate(Simulation{Teachers: 1000, Classes: 10, Queries: 4000, Accuracy: 0.98, Correlation: 0.005}), 0.4, accountant.ByRDP)
-	require.Greater(t, unanimous[StableSVT], 1.2*unanimous[GNMax])
-	require.Greater(t, unanimous[StableSVT], 1.2*unanimous[Exponential])
-	require.Greater(t, unanimous[StableSVT], 10*unanimous[SVTPrinted])
+	require.Greater(t, unanimous[stable.SVT], 1.2*unanimous[GNMax])
+	require.Greater(t, unanimous[stable.SVT], 1.2*unanimous[exponential])
+	require.Greater(t, unanimous[stable.SVT], 10*unanimous[stable.SVTPrinted])
 	t.Log(contested, unanimous)
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/internal/aggregate/regime"
 	"github.com/pate-go/pate/internal/figure"
 	"github.com/pate-go/pate/stability"
 	"github.com/pate-go/pate/svt"
@@ -173,12 +173,12 @@ func pateFigure(t *testing.T) drawn {
 
 func compareFigure(t *testing.T) drawn {
 	d := drawn{file: "8-comparing.svg", x: "queries, of which 20 are contested, ε = 2, δ = 1e-5", y: "lead that a query needs, in votes", logX: true, logY: true}
-	names := []string{plan.GNMax, "lnmax", plan.StableSVT}
+	names := []string{"gnmax", "lnmax", "stable-svt"}
 	for _, name := range names {
 		d.curves = append(d.curves, figure.Line{Name: name})
 	}
 	for _, queries := range []int{30, 100, 300, 1000, 3000, 10000, 30000, 100000} {
-		a, err := plan.Advise(context.Background(), plan.Regime{Teachers: 1000, Classes: 10, Queries: queries, Epsilon: 2, Delta: 1e-5, Unstable: 20})
+		a, err := regime.Advise(context.Background(), regime.Regime{Teachers: 1000, Classes: 10, Queries: queries, Epsilon: 2, Delta: 1e-5, Unstable: 20})
 		require.NoError(t, err)
 		for _, m := range a.Methods {
 			if i := slices.Index(names, m.Mechanism); i >= 0 {

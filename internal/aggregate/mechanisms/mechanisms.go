@@ -47,3 +47,9 @@ func Find(name string) (aggregate.Description, error) {
 	}
 	return aggregate.Description{}, fmt.Errorf("mechanisms: no mechanism %q: one of %s", name, strings.Join(Names(nil), ", "))
 }
+
+// AlwaysAnswers reports whether all there is to choose is one noise and how many queries to
+// ask of votes alone.
+func AlwaysAnswers(d aggregate.Description) bool {
+	return !d.Predicts && !d.Distances && !d.Declines && len(d.Parameters) == 1 && len(d.Noise()) == 1
+}

@@ -17,6 +17,14 @@ const (
 	SVT   = "stable-svt" // sparse vector with one-sided noise and one threshold
 )
 
+// The names of ways to choose their noise, in tables that compare them.
+const (
+	MStabLaplace  = "m-stab/laplace"
+	MStabGaussian = "m-stab/gaussian"
+	SVTPrinted    = "m-svec/printed"
+	SVTCalibrated = "m-svec/calibrated"
+)
+
 // Config holds a mechanism with all its parameters, which are in votes that move: one
 // closes two votes of gap. Fields that a mechanism does not have are 0.
 type Config struct {

@@ -20,6 +20,6 @@
 //
 // A refusal costs as much as an answer, or more: [SVT] and [MSvec] stop after
 // Failures of them. Where teachers are few, queries few or many of them contested, a
-// noisy argmax of package aggregate gives more labels for the same epsilon; plan.Advise
+// noisy argmax of package aggregate gives more labels for the same epsilon; package regime
 // says which. What was released is the exact plurality, so it is as right as that is.
 package stable

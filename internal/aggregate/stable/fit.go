@@ -188,3 +188,30 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 	}
 	return Config{Mechanism: SVT, B1: c.B1, B2: c.B2, Threshold: c.Threshold, Failures: t.Failures}, nil
 }
+
+// Balanced returns the SVT that needs the smallest distance to be refused with probability
+// beta at most.
+// Package svt balances the two noises for a given beta in closed form, up to lower
+// order; the best balance is searched around that.
+func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error) {
+	var best svt.StableSVTConfig
+	least := int64(math.MaxInt64)
+	for tilt := 0.3; tilt < 4; tilt *= 1.02 {
+		c, err := svt.CalibrateStableSVT(epsilon*(1-1e-9), delta, failures, max(1e-12, math.Pow(beta, tilt))) // the claim is rounded up
+		if err != nil {
+			return Config{}, err
+		}
+		m, err := svt.NewStableSVT(c)
+		if err != nil {
+			return Config{}, err
+		}
+		d, err := svt.DistanceFor(m, 1-beta)
+		if err != nil {
+			return Config{}, err
+		}
+		if d < least {
+			least, best = d, c
+		}
+	}
+	return Config{Mechanism: SVT, B1: best.B1, B2: best.B2, Threshold: best.Threshold, Failures: best.Failures}, nil
+}

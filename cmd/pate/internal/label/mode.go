@@ -25,7 +25,7 @@ func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 		return err
 	}
 	account := r.Account
-	here, err := plan.Carries(ctx, r.Setting, account)
+	here, err := plan.MaxQueries(ctx, r.Setting, account)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 		return nil
 	}
 	account.Mode, account.Accountant, account.Orders, account.FailureDelta = ledger.Reserved, "auto", nil, 0
-	reserved, err := plan.Carries(ctx, r.Setting, account)
+	reserved, err := plan.MaxQueries(ctx, r.Setting, account)
 	if err != nil {
 		return err
 	}

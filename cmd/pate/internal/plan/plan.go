@@ -207,7 +207,7 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 		}
 		row.Command = f.labelCommand(a, budget, g.Delta)
 		filter := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: budget, Delta: g.Delta, Mode: ledger.Filter}
-		if row.FilterQueries, err = plan.Carries(cmd.Context(), a.Setting, filter); err != nil {
+		if row.FilterQueries, err = plan.MaxQueries(cmd.Context(), a.Setting, filter); err != nil {
 			return err
 		}
 		report.Alternatives = append(report.Alternatives, row)

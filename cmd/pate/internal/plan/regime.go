@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/aggregate/regime"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -44,7 +44,7 @@ type regimeMethod struct {
 }
 
 func newRegimeCommand(g *shell.Globals) *cobra.Command {
-	var r plan.Regime
+	var r regime.Regime
 	cmd := &cobra.Command{
 		Use:   "regime",
 		Short: "Which mechanism wins for so many teachers, classes and queries",
@@ -86,11 +86,11 @@ accounting allows; stable-svt is the one with one-sided noise.`,
 	return cmd
 }
 
-func runRegime(cmd *cobra.Command, g *shell.Globals, r plan.Regime) error {
+func runRegime(cmd *cobra.Command, g *shell.Globals, r regime.Regime) error {
 	if err := shell.CheckDeltaOf(r.Delta, r.Teachers); err != nil {
 		return err
 	}
-	advice, err := plan.Advise(cmd.Context(), r)
+	advice, err := regime.Advise(cmd.Context(), r)
 	if err != nil {
 		return shell.InputError(err, "", "see pate plan regime --help", "mechanisms")
 	}
@@ -102,7 +102,7 @@ func runRegime(cmd *cobra.Command, g *shell.Globals, r plan.Regime) error {
 			Feasible: advice.Feasible(m), AtGap: m.AtGap, Noise: m.Noise, Epsilon: m.Epsilon, Accountant: m.By})
 	}
 	if report.StabilityLoses {
-		from, err := plan.StabilityWinsFrom(cmd.Context(), r)
+		from, err := regime.StabilityWinsFrom(cmd.Context(), r)
 		if err != nil {
 			return err
 		}

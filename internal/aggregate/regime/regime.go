@@ -1,4 +1,6 @@
-package plan
+// Package regime finds which gap between the two largest counts each mechanism needs, stability
+// methods among them, to answer reliably in a situation given by public numbers: no votes.
+package regime
 
 import (
 	"cmp"
@@ -10,16 +12,8 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
-)
-
-// The names of the stability methods, as the command line spells them.
-const (
-	MStabLaplace  = "m-stab/laplace"
-	MStabGaussian = "m-stab/gaussian"
-	SVTPrinted    = "m-svec/printed"
-	SVTCalibrated = "m-svec/calibrated"
-	StableSVT     = "stable-svt"
 )
 
 // Regime is a situation in public numbers.
@@ -82,7 +76,7 @@ func advise(ctx context.Context, r Regime, account accountant.TightConfig) (Advi
 		return Advice{}, err
 	}
 	advice := Advice{Regime: r}
-	methods := argmaxRegimes(alwaysAnswers)
+	methods := argmaxRegimes(mechanisms.AlwaysAnswers)
 	methods = append(methods,
 		mstabLaplaceRegime, mstabGaussianRegime, svtPrintedRegime, svtCalibratedRegime, stableSVTRegime)
 	for _, method := range methods {
@@ -96,7 +90,7 @@ func advise(ctx context.Context, r Regime, account accountant.TightConfig) (Advi
 		advice.Methods = append(advice.Methods, m)
 	}
 	if len(advice.Methods) == 0 {
-		return Advice{}, fmt.Errorf("%w: epsilon %g at delta %g", ErrNoPlan, r.Epsilon, r.Delta)
+		return Advice{}, fmt.Errorf("%w: epsilon %g at delta %g", plan.ErrNoPlan, r.Epsilon, r.Delta)
 	}
 	slices.SortStableFunc(advice.Methods, func(a, b Method) int { return cmp.Compare(a.GapNeeded, b.GapNeeded) })
 	return advice, nil
@@ -127,8 +121,11 @@ func (r Regime) withDefaults() (Regime, error) {
 	if r.Success == 0 {
 		r.Success = 0.95
 	}
-	goal := Goal{Epsilon: r.Epsilon, Delta: r.Delta}
 	switch {
+	case !(r.Epsilon > 0) || math.IsInf(r.Epsilon, 1):
+		return r, fmt.Errorf("plan: Epsilon must be a finite number above 0, not %v", r.Epsilon)
+	case !(r.Delta > 0 && r.Delta < 1):
+		return r, fmt.Errorf("plan: Delta must lie strictly between 0 and 1, not %v", r.Delta)
 	case r.Teachers < 2 || r.Teachers > maxTeachers:
 		return r, fmt.Errorf("plan: Teachers must be in [2, %d], not %d", maxTeachers, r.Teachers)
 	case r.Classes < 2 || r.Classes > maxClasses:
@@ -142,7 +139,7 @@ func (r Regime) withDefaults() (Regime, error) {
 	case !(r.Success > 1/float64(r.Classes) && r.Success < 1):
 		return r, fmt.Errorf("plan: Success must lie strictly between 1/Classes and 1, not %v", r.Success)
 	}
-	return r, goal.validate()
+	return r, nil
 }
 
 // calibrate returns the least noise at which all queries meet the regime's epsilon, and
@@ -231,7 +228,7 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 			return 0, err
 		}
 		wins := true
-		for _, noisy := range argmaxRegimes(func(d aggregate.Description) bool { return d.Name == GNMax || d.Name == Exponential }) {
+		for _, noisy := range argmaxRegimes(func(d aggregate.Description) bool { return d.Name == "gnmax" || d.Name == "exponential" }) {
 			m, err := noisy(ctx, r, account)
 			if errors.Is(err, accountant.ErrNoBracket) {
 				continue
@@ -251,4 +248,31 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 		}
 	}
 	return 0, nil
+}
+
+const (
+	maxTeachers = 1 << 20
+	maxClasses  = 1 << 12
+)
+
+// claims returns what starts accounts that claim as a ledger of mode reserved does. Votes
+// cost the same under both relations.
+func claims(by accountant.Method) accountant.TightConfig {
+	return accountant.TightConfig{Relation: accountant.AddRemove, Method: by}
+}
+
+// claimed returns what one event costs.
+func claimed(ctx context.Context, cfg accountant.TightConfig, e accountant.Event, delta float64) (accountant.Claim, error) {
+	account, err := accountant.NewTight(cfg)
+	if err == nil {
+		err = account.Compose(e, 1)
+	}
+	var claim accountant.Claim
+	if err == nil {
+		claim, err = account.Claim(ctx, delta)
+	}
+	if err != nil {
+		return accountant.Claim{}, fmt.Errorf("plan: %w", err)
+	}
+	return claim, nil
 }

@@ -1,4 +1,4 @@
-package plan
+package regime
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.TightC
 	if err != nil {
 		return Method{}, err
 	}
-	return r.stableMethod(ctx, account, MStabLaplace, cfg.Scale, r.Success, cfg)
+	return r.stableMethod(ctx, account, stable.MStabLaplace, cfg.Scale, r.Success, cfg)
 }
 
 // mstabGaussianRegime does the same with Gaussian noise, and the share of delta for
@@ -70,7 +70,7 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.Tight
 	if err != nil {
 		return Method{}, err
 	}
-	return r.stableMethod(ctx, account, MStabGaussian, cfg.Sigma, r.Success, cfg)
+	return r.stableMethod(ctx, account, stable.MStabGaussian, cfg.Sigma, r.Success, cfg)
 }
 
 // svtPrintedRegime returns the sparse vector over stable queries as lecture notes calibrate
@@ -80,7 +80,7 @@ func svtPrintedRegime(ctx context.Context, r Regime, account accountant.TightCon
 	if err != nil {
 		return Method{}, noBracket(err)
 	}
-	return r.stableMethod(ctx, account, SVTPrinted, c.Lambda, r.Success,
+	return r.stableMethod(ctx, account, stable.SVTPrinted, c.Lambda, r.Success,
 		stable.Config{Mechanism: stable.MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures})
 }
 
@@ -89,7 +89,7 @@ func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.Tight
 	if err != nil {
 		return Method{}, err
 	}
-	return r.stableMethod(ctx, account, SVTCalibrated, cfg.Lambda, r.Success, cfg)
+	return r.stableMethod(ctx, account, stable.SVTCalibrated, cfg.Lambda, r.Success, cfg)
 }
 
 // stableSVTRegime returns the stable sparse vector with one-sided noise, at pure epsilon
@@ -97,37 +97,11 @@ func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.Tight
 // beta and then uses up one of the Q failures too, so beta is at most Q/(2m).
 func stableSVTRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
 	beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
-	cfg, err := balancedSVT(r.Epsilon, r.Delta, r.Unstable, beta)
+	cfg, err := stable.Balanced(r.Epsilon, r.Delta, r.Unstable, beta)
 	if err != nil {
-		return Method{}, err
+		return Method{}, noBracket(err)
 	}
-	return r.stableMethod(ctx, account, StableSVT, cfg.B2, 1-beta, cfg)
-}
-
-// balancedSVT needs the smallest distance to be refused with probability beta at most.
-// Package svt balances the two noises for a given beta in closed form, up to lower
-// order; the best balance is searched around that.
-func balancedSVT(epsilon, delta float64, failures int, beta float64) (stable.Config, error) {
-	var best svt.StableSVTConfig
-	least := int64(math.MaxInt64)
-	for tilt := 0.3; tilt < 4; tilt *= 1.02 {
-		c, err := svt.CalibrateStableSVT(epsilon*(1-1e-9), delta, failures, max(1e-12, math.Pow(beta, tilt))) // the claim is rounded up
-		if err != nil {
-			return stable.Config{}, noBracket(err)
-		}
-		m, err := svt.NewStableSVT(c)
-		if err != nil {
-			return stable.Config{}, noBracket(err)
-		}
-		d, err := svt.DistanceFor(m, 1-beta)
-		if err != nil {
-			return stable.Config{}, noBracket(err)
-		}
-		if d < least {
-			least, best = d, c
-		}
-	}
-	return stable.Config{Mechanism: stable.SVT, B1: best.B1, B2: best.B2, Threshold: best.Threshold, Failures: best.Failures}, nil
+	return r.stableMethod(ctx, account, stable.SVT, cfg.B2, 1-beta, cfg)
 }
 
 // fit gives all queries of a regime their noise.
