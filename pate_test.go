@@ -48,7 +48,7 @@ func summary(t *testing.T, path string) ledger.Summary {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	s, err := ledger.Verify(f, nil)
+	s, err := ledger.Verify(f, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	return s
 }

@@ -20,7 +20,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	budget, err := ledger.Open("", ledger.Config{
+	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: accountant.AddRemove, Epsilon: 4, Delta: 1e-5,
 	})
 	if err != nil {
@@ -55,7 +55,7 @@ func ExampleSession_Ask() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	budget, err := ledger.Open("", ledger.Config{
+	budget, err := ledger.New(ledger.Config{
 		Unit: "user", Relation: accountant.AddRemove, Epsilon: 1, Delta: 1e-5,
 	})
 	if err != nil {
@@ -167,7 +167,7 @@ func ExamplePermuteAndFlip_Law() {
 
 // charge reserves what a mechanism costs in a ledger of its own.
 func charge(m interface{ Event() accountant.Event }) *ledger.Reservation {
-	budget, err := ledger.Open("", ledger.Config{
+	budget, err := ledger.New(ledger.Config{
 		Unit: "user", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5,
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // reserveOn charges n times on one ledger, whose statement says that outcomes may be
 // released.
 func reserveOn(t *testing.T, e accountant.Event, n int) []*ledger.Reservation {
-	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise})
+	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise})
 	require.NoError(t, err)
 	events := make([]accountant.Event, n)
 	for i := range events {

@@ -42,7 +42,7 @@ func goesOn(t *testing.T, cfg Config) {
 	steps := 0
 	for lives := 1; ; lives++ {
 		require.Less(t, lives, 20)
-		l, err := ledger.Open(book, ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Run: "one"})
+		l, err := ledger.Open(t.Context(), book, ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Run: "one"}, ledger.VerifyOptions{})
 		require.NoError(t, err)
 		r, err := l.Reserve(cfg.Event())
 		require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestACheckpointOfAnotherEntry(t *testing.T) {
 	d := clouds(30, 3)
 	cfg := usual
 	cfg.Steps, cfg.Checkpoint = 2, filepath.Join(t.TempDir(), "run.ckpt")
-	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
+	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
 	require.NoError(t, err)
 	var reservations []*ledger.Reservation
 	for range 2 {

@@ -27,7 +27,7 @@ func ExampleTrain() {
 		Steps:               50,
 		LearningRate:        1,
 	}
-	budget, err := ledger.Open("", ledger.Config{
+	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5,
 	})
 	if err != nil {

@@ -63,7 +63,7 @@ func TestNetworks(t *testing.T) {
 				}
 				var last *dpsgd.Score
 				cfg.Observe = func(m dpsgd.Metrics) { last = m.Public }
-				l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
+				l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
 				require.NoError(t, err)
 				r, err := l.Reserve(cfg.Event())
 				require.NoError(t, err)

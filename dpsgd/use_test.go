@@ -29,7 +29,7 @@ func TestTrainFitsItsLedger(t *testing.T) {
 		"experiment":  {accountant.AddRemove, ledger.SeededNoise, rng.SeedKey(1), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: c.relation, Epsilon: 1e9, Delta: 1e-5, Noise: c.noise})
+			l, err := ledger.New(ledger.Config{Unit: "record", Relation: c.relation, Epsilon: 1e9, Delta: 1e-5, Noise: c.noise})
 			require.NoError(t, err)
 			r, err := l.Reserve(cfg.Event())
 			if c.relation == accountant.ReplaceOne {
@@ -73,7 +73,7 @@ func TestReleasesRefuseReplacedRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			on := func(relation accountant.Relation, m Model, method accountant.Method) error {
-				l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: method})
+				l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: method})
 				require.NoError(t, err)
 				r, err := l.Reserve(c.event)
 				require.NoError(t, err)

@@ -163,22 +163,22 @@ type Book struct {
 // package comment.
 func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	b := &Book{file: f, shared: account.Run == ""}
-	known := &Known{path: f.Path}
-	kept := ledger.Kept{
+	known := &Heads{path: f.Path}
+	kept := ledger.VerifyOptions{
 		Heads: func(id string) ([]ledger.Head, error) {
 			var err error
-			if known, err = Know(f.Path); err != nil { // while the ledger is locked
+			if known, err = ReadHeads(f.Path); err != nil { // while the ledger is locked
 				return nil, err
 			}
 			if !b.shared {
 				id = ""
 			}
-			return known.Kept(ledger.Head{}).Heads(id)
+			return known.Of(id)
 		},
 		Accept: func(s ledger.State) error { return b.accept(s) },
 	}
 	var err error
-	if b.Ledger, err = ledger.OpenKept(ctx, f.Path, account, kept); err != nil {
+	if b.Ledger, err = ledger.Open(ctx, f.Path, account, kept); err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
 	if err := b.begin(*known); err != nil {
@@ -190,7 +190,7 @@ func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 
 // Trial returns a ledger in memory, made like account: what a new one would refuse.
 func Trial(account ledger.Config) (*ledger.Ledger, error) {
-	l, err := ledger.Open("", account)
+	l, err := ledger.New(account)
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
@@ -237,7 +237,7 @@ func (b *Book) accept(s ledger.State) error {
 }
 
 // begin makes what belongs to a ledger that was accepted: its id, its secret, its head.
-func (b *Book) begin(known Known) error {
+func (b *Book) begin(known Heads) error {
 	f := b.file
 	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // of processes that were killed: the ledger is ours
 		durable.Sweep(path, "")

@@ -61,7 +61,7 @@ func TestALinkToALedger(t *testing.T) {
 	link := f
 	link.Path = filepath.Join(filepath.Dir(f.Path), "link.jsonl")
 	require.NoError(t, os.Symlink(filepath.Base(f.Path), link.Path))
-	known, err := run.Know(link.Path)
+	known, err := run.ReadHeads(link.Path)
 	require.NoError(t, err)
 	require.Positive(t, known.Beside.Lines)
 	_, err = do(t.Context(), link, one(link, "b"))

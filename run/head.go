@@ -128,35 +128,32 @@ func ParseHead(text string) (ledger.Head, error) {
 
 func formatHead(head ledger.Head) []byte { return fmt.Appendf(nil, "%d:%s\n", head.Lines, head.Hash) }
 
-// Known is what is known of the ledger at a path beside its file and in the user's
-// state folder.
-type Known struct {
+// Heads are the heads that are known of the ledger at a path.
+type Heads struct {
 	path   string
 	Beside ledger.Head // of HeadFile; zero if there is none
-	Mark   ledger.Head // kept under the ledger's id; zero if there is none
+	Mark   ledger.Head // kept under the ledger's id in the user's state folder; zero if there is none
+	Given  ledger.Head // that was kept elsewhere, or zero
 }
 
-// Know reads what is known of the ledger at a path, before the ledger itself is read:
-// somebody may be appending to it. The result's Kept is for [ledger.VerifyKept].
-func Know(path string) (*Known, error) {
+// ReadHeads reads the heads of the ledger at a path, before the ledger itself is read:
+// somebody may be appending to it. Its method Of is for [ledger.VerifyOptions].
+func ReadHeads(path string) (*Heads, error) {
 	path = target(path)
 	beside, err := readHead(HeadFile(path))
-	return &Known{path: path, Beside: beside}, err
+	return &Heads{path: path, Beside: beside}, err
 }
 
-// Kept returns what a ledger is compared with. More is a head that was kept elsewhere, or
-// zero.
-func (k *Known) Kept(more ledger.Head) ledger.Kept {
-	return ledger.Kept{Heads: func(id string) ([]ledger.Head, error) {
-		if id != "" {
-			if path, err := markFile(id); err == nil { // without a home there is none
-				if k.Mark, err = readHead(path); err != nil {
-					return nil, err
-				}
+// Of returns the heads of the ledger with that id.
+func (h *Heads) Of(id string) ([]ledger.Head, error) {
+	if id != "" {
+		if path, err := markFile(id); err == nil { // without a home there is none
+			if h.Mark, err = readHead(path); err != nil {
+				return nil, err
 			}
 		}
-		return []ledger.Head{k.Beside, k.Mark, more}, nil
-	}}
+	}
+	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
 // keep writes the head of a ledger beside it and, if it has an id, into the user's

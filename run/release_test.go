@@ -83,7 +83,7 @@ func TestTheOrder(t *testing.T) {
 		require.Equal(t, place != "done", on(r.Key.File), place)
 		require.Equal(t, at >= 2, has(`"reserve":1`), place)
 		require.Equal(t, at >= 4, has(`"commit":1`), place)
-		head, err := run.Know(f.Path)
+		head, err := run.ReadHeads(f.Path)
 		require.NoError(t, err)
 		require.Equal(t, at >= 5, head.Beside.Lines == 4, place)
 		require.Equal(t, at >= 6, on(r.Out.Path), place)

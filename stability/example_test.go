@@ -13,7 +13,7 @@ import (
 
 // reserve opens a budget in memory and charges one event to it.
 func reserve(e accountant.Event) *ledger.Reservation {
-	budget, err := ledger.Open("", ledger.Config{
+	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 4, Delta: 1e-5,
 	})
 	if err != nil {

@@ -73,7 +73,7 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 			secret, err := rng.NewKey()
 			require.NoError(t, err)
 			on := func(relation accountant.Relation, key rng.Key) error {
-				l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 0.5, Noise: ledger.SecretNoise})
+				l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 0.5, Noise: ledger.SecretNoise})
 				require.NoError(t, err)
 				r, err := l.Reserve(c.event)
 				require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 func TestChargesUnderOneKey(t *testing.T) {
 	mean, err := NewMean(MeanConfig{Records: 1, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1})
 	require.NoError(t, err)
-	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 0.5})
+	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 0.5})
 	require.NoError(t, err)
 	charges, err := l.ReserveBatch([]accountant.Event{mean.Event(), mean.Event(), mean.Event()})
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ func TestRunsFitTheirLedger(t *testing.T) {
 	m, err := NewStableSVT(StableSVTConfig{B1: 4, B2: 4, Threshold: 40, Failures: 1})
 	require.NoError(t, err)
 	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {
-		l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 0.5, Noise: ledger.SecretNoise})
+		l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 0.5, Noise: ledger.SecretNoise})
 		require.NoError(t, err)
 		r, err := l.ReserveBatch([]accountant.Event{m.Event(), m.Event(), m.Event()})
 		require.NoError(t, err)

@@ -71,7 +71,7 @@ func (l DPSGD) reserve(cfg dpsgd.Config) (*ledger.Reservation, error) {
 	if cfg.NonPrivate {
 		return nil, nil
 	}
-	budget, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: l.Epsilon, Delta: l.Delta})
+	budget, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: l.Epsilon, Delta: l.Delta})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func BenchmarkPairs(b *testing.B) {
 	for _, mode := range []Mode{Reserved, Filter} {
 		for _, batch := range []int{1, 100, 1000, 10000} {
 			b.Run(fmt.Sprintf("%v/batch=%d", mode, batch), func(b *testing.B) {
-				l, err := Open(filepath.Join(b.TempDir(), "ledger.jsonl"), roomy(mode))
+				l, err := Open(b.Context(), filepath.Join(b.TempDir(), "ledger.jsonl"), roomy(mode), VerifyOptions{})
 				require.NoError(b, err)
 				defer l.Close()
 				events := make([]accountant.Event, batch)
@@ -80,7 +80,7 @@ func BenchmarkTwoSyncs(b *testing.B) {
 // long is the file of a filter with so many entries, each committed.
 func long(b testing.TB, mode Mode, entries int, event accountant.Event) []byte {
 	m := &memory{data: make([]byte, 0, 520*entries)}
-	l, err := openStore(m, roomy(mode), Kept{})
+	l, err := openStore(m, roomy(mode), VerifyOptions{})
 	require.NoError(b, err)
 	events := make([]accountant.Event, min(entries, 1000))
 	for i := range events {
@@ -135,7 +135,7 @@ func TestMemoryDoesNotGrowWithLength(t *testing.T) {
 		return float64(m.HeapAlloc) / (1 << 20)
 	}
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := Open(path, roomy(Filter))
+	l, err := Open(t.Context(), path, roomy(Filter), VerifyOptions{})
 	require.NoError(t, err)
 	batch := make([]accountant.Event, 1000)
 	for i := range batch {
@@ -162,7 +162,7 @@ func TestMemoryDoesNotGrowWithLength(t *testing.T) {
 	require.NoError(t, err)
 	defer file.Close()
 	before = heap(nil)
-	s, err := Verify(file, nil)
+	s, err := Verify(file, VerifyOptions{})
 	require.NoError(t, err)
 	require.EqualValues(t, 31000, s.Commits)
 	require.Less(t, heap(s)-before, 1.0)

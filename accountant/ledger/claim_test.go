@@ -26,7 +26,7 @@ func answers(sigma float64, n int64) accountant.Event {
 func fileOf(t testing.TB, cfg Config) (*Ledger, *memory) {
 	t.Helper()
 	m := &memory{}
-	l, err := openStore(m, cfg, Kept{})
+	l, err := openStore(m, cfg, VerifyOptions{})
 	require.NoError(t, err)
 	return l, m
 }
@@ -63,14 +63,14 @@ func TestLossDistributionsClaim(t *testing.T) {
 	assert.Greater(t, other, claim.Epsilon)
 	assert.Contains(t, string(m.data), `"accountant":"auto"`)
 	assert.Contains(t, string(m.data), `"accountant":"pld","prev"`)
-	again, err := openStore(m, tightConfig(), Kept{})
+	again, err := openStore(m, tightConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	reopened, err := again.Claim()
 	require.NoError(t, err)
 	assert.Equal(t, claim, reopened)
 	require.ErrorIs(t, again.Try(answers(49.9, 1)), ErrSealed)
 
-	small, err := openStore(&memory{}, tightConfig(), Kept{})
+	small, err := openStore(&memory{}, tightConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	_, err = small.Reserve(accountant.ZCDP{Rho: 0.01})
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 		before.Epsilon, after.Epsilon = c.epsilon, c.epsilon
 		var fits [2]int64
 		for i, cfg := range []Config{before, after} {
-			l, err := openStore(nil, cfg, Kept{})
+			l, err := New(cfg)
 			require.NoError(t, err)
 			fits[i], err = l.Fits(t.Context(), answers(c.sigma, 1))
 			require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 			require.ErrorIs(t, l.Try(answers(c.sigma, fits[i]+1)), ErrBudgetExceeded)
 		}
 		assert.GreaterOrEqual(t, float64(fits[1]), min(1.13, 0.998*limit)*float64(fits[0]), "%v", c)
-		l, err := openStore(nil, after, Kept{})
+		l, err := New(after)
 		require.NoError(t, err)
 		noise, err := l.LeastNoise(t.Context(), func(noise float64) (accountant.Event, error) { return answers(noise, 200), nil })
 		require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 	require.NoError(t, err)
 	batch, err := l.Claim()
 	require.NoError(t, err)
-	single, err := openStore(nil, tightConfig(), Kept{})
+	single, err := New(tightConfig())
 	require.NoError(t, err)
 	for _, e := range events {
 		_, err := single.Reserve(e)
@@ -157,10 +157,10 @@ func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 	require.Equal(t, batch, after)
 
 	var shown []float64
-	_, err = Verify(bytes.NewReader(m.data), func(e Entry) error {
+	_, err = Verify(bytes.NewReader(m.data), VerifyOptions{Entry: func(e Entry) error {
 		shown = append(shown, e.Epsilon)
 		return nil
-	})
+	}})
 	require.NoError(t, err)
 	require.Len(t, shown, len(events))
 	require.LessOrEqual(t, shown[len(shown)-1], 2.0)
@@ -174,9 +174,9 @@ func TestALedgerKeepsItsAccountant(t *testing.T) {
 	_, err := l.Reserve(answers(49.9, 265))
 	require.NoError(t, err)
 	require.Contains(t, string(m.data), `"accountant":"rdp"`)
-	_, err = openStore(m, tightConfig(), Kept{})
+	_, err = openStore(m, tightConfig(), VerifyOptions{})
 	require.ErrorIs(t, err, ErrOtherConfig)
-	l, err = openStore(m, testConfig, Kept{})
+	l, err = openStore(m, testConfig, VerifyOptions{})
 	require.NoError(t, err)
 	claim, err := l.Claim()
 	require.NoError(t, err)
@@ -188,11 +188,11 @@ func TestALedgerKeepsItsAccountant(t *testing.T) {
 	read, err := ReadConfig(bytes.NewReader(m.data))
 	require.NoError(t, err)
 	require.Equal(t, tightConfig(), read)
-	_, err = openStore(m, testConfig, Kept{})
+	_, err = openStore(m, testConfig, VerifyOptions{})
 	require.NoError(t, err, "left out is what the file says")
 	rdp := testConfig
 	rdp.Accountant = accountant.ByRDP
-	_, err = openStore(m, rdp, Kept{})
+	_, err = openStore(m, rdp, VerifyOptions{})
 	require.ErrorIs(t, err, ErrOtherConfig)
 }
 
@@ -201,14 +201,14 @@ func TestAFilterIsRenyi(t *testing.T) {
 	t.Parallel()
 	cfg := filterConfig()
 	cfg.Accountant = accountant.ByPLD
-	_, err := Open("", cfg)
+	_, err := New(cfg)
 	require.ErrorContains(t, err, "no filter")
 	cfg.Accountant = accountant.ByTightest
 	l, m := fileOf(t, cfg)
 	require.Contains(t, string(m.data), `"accountant":"rdp"`)
 	fits, err := l.Fits(t.Context(), answers(40, 1))
 	require.NoError(t, err)
-	plain, err := openStore(nil, filterConfig(), Kept{})
+	plain, err := New(filterConfig())
 	require.NoError(t, err)
 	same, err := plain.Fits(t.Context(), answers(40, 1))
 	require.NoError(t, err)
@@ -226,7 +226,7 @@ func TestRenyiBoundsWantARenyiLedger(t *testing.T) {
 		cfg  Config
 		fits bool
 	}{{testConfig, true}, {filterConfig(), true}, {tightConfig(), false}} {
-		l, err := openStore(nil, c.cfg, Kept{})
+		l, err := New(c.cfg)
 		require.NoError(t, err)
 		r, err := l.Reserve(e)
 		require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestRenyiBoundsWantARenyiLedger(t *testing.T) {
 func TestAdaptiveOrderOfAFixedMultiset(t *testing.T) {
 	t.Parallel()
 	for _, epsilons := range [][]float64{{1}, {0.3, 0.7}, {0.3, 0.3, 1.1}, {0.2, 0.5, 0.9, 1.3}} {
-		l, err := openStore(nil, Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByTightest}, Kept{})
+		l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByTightest})
 		require.NoError(t, err)
 		for _, e := range epsilons {
 			_, err := l.Reserve(accountant.PureDP{Epsilon: e})

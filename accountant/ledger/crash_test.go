@@ -65,7 +65,7 @@ type reserver interface {
 
 // live is one process: it goes on where the last one stopped, as far as it can.
 func (p program) live(d *faultyDisk, out *released, life int) error {
-	l, err := openStore(d, p.cfg, Kept{})
+	l, err := openStore(d, p.cfg, VerifyOptions{})
 	if err != nil {
 		return err
 	}

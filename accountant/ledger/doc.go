@@ -6,7 +6,9 @@
 // only when handed the Reservation. Commit records the outcome's hash before
 // the outcome leaves. There is no refund.
 //
-//	l, err := ledger.Open("run.jsonl", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5})
+//	l, err := ledger.Open(ctx, "run.jsonl", ledger.Config{
+//		Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5,
+//	}, ledger.VerifyOptions{})
 //	r, err := l.Reserve(mechanism.Event())
 //	session, err := mechanism.Start(r, key)
 //	…
@@ -90,9 +92,9 @@
 // one in the last line by its own check. Lines removed at the end, and an older copy, are
 // whole, shorter ledgers, and a forger can hash everything again: the chain has no key.
 // Package release keeps [Ledger.Head] for that, beside the ledger and in the user's state
-// folder; [OpenKept] and [VerifyKept] compare it. Where somebody may write there too, keep
+// folder; [Open] and [Verify] compare it. Where somebody may write there too, keep
 // the head, which the statement prints, where they cannot.
-// [Sign] signs a head, where it matters who vouches for a ledger; [VerifySigned] checks
+// [Sign] signs a head, where it matters who vouches for a ledger; [Open] and [Verify] check
 // the signature.
 //
 // Data, in Config, is compared and not looked at. Sealing sees what reservations

@@ -117,29 +117,13 @@ type file struct {
 
 // openFile reads what the store holds into c, mends a last line that was cut
 // off, and writes the header if there is none.
-func openFile(s store, c *chain, cfg Config, kept Kept) (*file, error) {
+func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	size, err := s.Size()
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	w := watch{kept: kept}
-	fragment, err := c.read(io.NewSectionReader(s, 0, size), func(l line) error {
-		if l.kind == headerLine {
-			if err := sameConfig(c.header.config(), cfg); err != nil {
-				return err
-			}
-		}
-		return w.line(c)
-	})
-	if err == nil {
-		err = w.end(c)
-	}
-	if err == nil {
-		err = c.within()
-	}
-	if err == nil && kept.Accept != nil {
-		err = kept.Accept(c.state())
-	}
+	r := reading{chain: c, VerifyOptions: opt, header: func(made Config) error { return sameConfig(made, cfg) }}
+	fragment, err := r.read(io.NewSectionReader(s, 0, size))
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func TestAFailedAppendStopsTheLedger(t *testing.T) {
 					cfg.Mode = Filter // or the commit would seal first
 				}
 				m := &memory{}
-				l, err := openStore(m, cfg, Kept{})
+				l, err := openStore(m, cfg, VerifyOptions{})
 				require.NoError(t, err)
 				r, err := l.Reserve(votes(5))
 				require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestAFailedAppendStopsTheLedger(t *testing.T) {
 				require.Equal(t, string(after), string(m.data), "nothing is written after the failure")
 				require.NoError(t, l.Close())
 
-				l, err = openStore(m, cfg, Kept{})
+				l, err = openStore(m, cfg, VerifyOptions{})
 				require.NoError(t, err, "opening again reads what is there")
 				total, err := l.Epsilon()
 				require.NoError(t, err)
@@ -103,7 +103,10 @@ func TestAFailedAppendStopsTheLedger(t *testing.T) {
 
 func TestAClosedLedgerChargesNothing(t *testing.T) {
 	for _, path := range []string{"", filepath.Join(t.TempDir(), "ledger.jsonl")} {
-		l, err := Open(path, testConfig)
+		l, err := New(testConfig)
+		if path != "" {
+			l, err = Open(t.Context(), path, testConfig, VerifyOptions{})
+		}
 		require.NoError(t, err)
 		r, err := l.Reserve(votes(5))
 		require.NoError(t, err)
@@ -127,7 +130,7 @@ func TestAFullDevice(t *testing.T) {
 	dev, err := os.OpenFile(full, os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer dev.Close()
-	_, err = openStore(device{dev}, testConfig, Kept{})
+	_, err = openStore(device{dev}, testConfig, VerifyOptions{})
 	require.ErrorIs(t, err, ErrBroken)
 	require.ErrorIs(t, err, syscall.ENOSPC)
 }
@@ -145,14 +148,14 @@ func TestAReadOnlyFileChargesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	whole := sample(t, filterConfig())
 	require.NoError(t, os.WriteFile(path, whole, 0o400))
-	open := func() (*Ledger, error) { return Open(path, filterConfig()) }
+	open := func() (*Ledger, error) { return Open(t.Context(), path, filterConfig(), VerifyOptions{}) }
 	if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil { // this user may write any file
 		f.Close()
 		open = func() (*Ledger, error) {
 			f, err := lockedfile.Open(path)
 			require.NoError(t, err)
 			t.Cleanup(func() { f.Close() })
-			return openStore(disk{f, path}, filterConfig(), Kept{})
+			return openStore(disk{f, path}, filterConfig(), VerifyOptions{})
 		}
 	}
 	l, err := open()
@@ -173,7 +176,7 @@ func TestWhatALedgerSaysOfItself(t *testing.T) {
 	m := &memory{}
 	cfg := filterConfig()
 	cfg.Data, cfg.Noise, cfg.Orders = "sha256:01", SecretNoise, []float64{8, math.Inf(1)}
-	l, err := openStore(m, cfg, Kept{})
+	l, err := openStore(m, cfg, VerifyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, cfg, l.Config())
 	r, err := l.Reserve(votes(5))
@@ -193,7 +196,7 @@ func TestWhatALedgerSaysOfItself(t *testing.T) {
 		_, err = ReadConfig(strings.NewReader(bad))
 		require.ErrorIs(t, err, ErrCorrupt)
 	}
-	l, err = Open("", testConfig)
+	l, err = New(testConfig)
 	require.NoError(t, err)
 	require.Zero(t, l.Head())
 }
@@ -203,7 +206,7 @@ func TestManyDifferentEvents(t *testing.T) {
 	m := &memory{}
 	cfg := roomy(Filter)
 	cfg.Orders = []float64{8}
-	l, err := openStore(m, cfg, Kept{})
+	l, err := openStore(m, cfg, VerifyOptions{})
 	require.NoError(t, err)
 	want := 0.0
 	for round := range 2 {
@@ -232,7 +235,7 @@ func TestATornLastLine(t *testing.T) {
 		named bool
 	}{"no run": {cfg: filter}, "run": {cfg: run}, "named run": {filter, true}} {
 		m := &memory{}
-		l, err := openStore(m, c.cfg, Kept{})
+		l, err := openStore(m, c.cfg, VerifyOptions{})
 		require.NoError(t, err)
 		reserve := func(l *Ledger, n int64) (*Reservation, error) {
 			if !c.named {
@@ -266,7 +269,7 @@ func TestATornLastLine(t *testing.T) {
 			s, err := verify(m.data)
 			require.NoError(t, err, "%s: cut at %d", name, cut)
 			require.NotEmpty(t, s.Torn)
-			l, err := openStore(m, c.cfg, Kept{})
+			l, err := openStore(m, c.cfg, VerifyOptions{})
 			require.NoError(t, err, "%s: cut at %d", name, cut)
 			total, err := l.Epsilon()
 			require.NoError(t, err)
@@ -302,7 +305,7 @@ func TestATornLastLine(t *testing.T) {
 // TestATornCommitLeavesTheReservation, and a torn header no ledger at all.
 func TestATornCommitLeavesTheReservation(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, filterConfig(), Kept{})
+	l, err := openStore(m, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	header := len(m.data)
 	r, err := l.Reserve(votes(5))
@@ -313,7 +316,7 @@ func TestATornCommitLeavesTheReservation(t *testing.T) {
 	kind := len(`{"line":3,"c`)
 	for cut := reserved + kind; cut < len(whole); cut++ {
 		m := &memory{data: bytes.Clone(whole[:cut])}
-		l, err := openStore(m, filterConfig(), Kept{})
+		l, err := openStore(m, filterConfig(), VerifyOptions{})
 		require.NoError(t, err)
 		require.False(t, l.chain.exhausted)
 		want := reserved
@@ -328,7 +331,7 @@ func TestATornCommitLeavesTheReservation(t *testing.T) {
 			_, err := verify(m.data)
 			require.ErrorContains(t, err, "holds no ledger")
 		}
-		_, err = openStore(m, filterConfig(), Kept{})
+		_, err = openStore(m, filterConfig(), VerifyOptions{})
 		require.NoError(t, err)
 		made, err := verify(m.data)
 		require.NoError(t, err)
@@ -342,7 +345,7 @@ func TestRunsOnASharedLedger(t *testing.T) {
 	cfg := filterConfig()
 	event := accountant.GNMax{Sigma: 100}
 	play := func(names ...string) (entries []int64) {
-		l, err := Open(path, cfg)
+		l, err := Open(t.Context(), path, cfg, VerifyOptions{})
 		require.NoError(t, err)
 		defer l.Close()
 		runs := map[string]*Run{}
@@ -368,17 +371,17 @@ func TestRunsOnASharedLedger(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	var runs []string
-	s, err := Verify(f, func(e Entry) error {
+	s, err := Verify(f, VerifyOptions{Entry: func(e Entry) error {
 		runs = append(runs, e.Run)
 		return nil
-	})
+	}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b", "a", "b", "a", "b", "a"}, runs)
 	require.EqualValues(t, 7, s.Commits)
 	require.True(t, s.Committed(7))
 	require.False(t, s.Committed(8))
 
-	l, err := Open(path, cfg)
+	l, err := Open(t.Context(), path, cfg, VerifyOptions{})
 	require.NoError(t, err)
 	defer l.Close()
 	for _, bad := range []string{"", "\xff", string(make([]byte, maxText+1))} {
@@ -398,7 +401,7 @@ func TestRunsOnASharedLedger(t *testing.T) {
 
 func TestBatchesAreAllOrNothing(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, filterConfig(), Kept{})
+	l, err := openStore(m, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	before := bytes.Clone(m.data)
 	spent, err := l.Epsilon()
@@ -417,7 +420,7 @@ func TestBatchesAreAllOrNothing(t *testing.T) {
 	require.Equal(t, []accountant.Event{accountant.Repeated{Event: votes(5), Count: 2}}, l.Schedule().Events)
 
 	require.ErrorContains(t, l.CommitBatch([]Outcome{{Of: r[0]}, {Of: r[0]}}), "twice")
-	other, err := Open("", filterConfig())
+	other, err := New(filterConfig())
 	require.NoError(t, err)
 	require.ErrorContains(t, other.CommitBatch([]Outcome{{Of: r[0]}}), "another ledger")
 	require.ErrorContains(t, l.CommitBatch([]Outcome{{}}), "another ledger")

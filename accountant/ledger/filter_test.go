@@ -139,7 +139,7 @@ func TestAFilterAdmitsWhatItsOrderHolds(t *testing.T) {
 	require.Len(t, file.Queries, 12)
 	for _, q := range file.Queries {
 		count := func(epsilon float64, orders ...float64) int {
-			l, err := Open("", Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: q.Delta, Mode: Filter, Orders: orders})
+			l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: q.Delta, Mode: Filter, Orders: orders})
 			require.NoError(t, err)
 			fits, err := l.Fits(t.Context(), accountant.PureDP{Epsilon: q.Each})
 			require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestDataDependentCostsCannotSteer(t *testing.T) {
 	require.NotEqual(t, s.Answers[0], s.Answers[1])
 	p, err := penalty(s.Alpha, 1e-5)
 	require.NoError(t, err)
-	l, err := Open("", Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: s.Budget + p, Delta: 1e-5, Mode: Filter, Orders: []float64{s.Alpha}})
+	l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: s.Budget + p, Delta: 1e-5, Mode: Filter, Orders: []float64{s.Alpha}})
 	require.NoError(t, err)
 	n, err := l.Fits(t.Context(), accountant.GNMax{Sigma: s.Sigma})
 	require.NoError(t, err)
@@ -191,14 +191,14 @@ func TestDataDependentCostsCannotSteer(t *testing.T) {
 func TestFailuresHaveTheirOwnPartOfDelta(t *testing.T) {
 	event := accountant.WithFailure{Event: accountant.PureDP{Epsilon: 0.1}, Delta: 1e-7}
 	cfg := filterConfig()
-	l, err := Open("", cfg)
+	l, err := New(cfg)
 	require.NoError(t, err)
 	_, err = l.Reserve(event)
 	require.ErrorIs(t, err, ErrBudgetExceeded)
 	require.ErrorContains(t, err, "FailureDelta")
 
 	cfg.FailureDelta = 1e-6
-	l, err = Open("", cfg)
+	l, err = New(cfg)
 	require.NoError(t, err)
 	n := 0
 	for ; err == nil; n++ {
@@ -208,15 +208,15 @@ func TestFailuresHaveTheirOwnPartOfDelta(t *testing.T) {
 	require.Contains(t, []int{10, 11}, n, "ten failures of 1e-7, and the refusal") // sums are rounded up
 	for _, bad := range []float64{-1, 1e-5, math.NaN()} {
 		cfg.FailureDelta = bad
-		_, err = Open("", cfg)
+		_, err = New(cfg)
 		require.ErrorContains(t, err, "FailureDelta")
 	}
 	cfg.FailureDelta, cfg.Mode = 1e-6, Reserved
-	_, err = Open("", cfg)
+	_, err = New(cfg)
 	require.ErrorContains(t, err, "FailureDelta")
 
 	// In mode Reserved failures take of delta what they need.
-	l, err = Open("", testConfig)
+	l, err = New(testConfig)
 	require.NoError(t, err)
 	for range 20 {
 		_, err = l.Reserve(event)
@@ -242,12 +242,12 @@ func TestOrdersAreChecked(t *testing.T) {
 	} {
 		cfg := filterConfig()
 		cfg.Orders = orders
-		_, err := Open("", cfg)
+		_, err := New(cfg)
 		require.ErrorContains(t, err, "Orders", name)
 	}
 	cfg := filterConfig()
 	cfg.Epsilon, cfg.Delta = 1e-9, 1e-300
-	_, err := Open("", cfg)
+	_, err := New(cfg)
 	require.ErrorContains(t, err, "Orders")
 }
 
@@ -257,7 +257,7 @@ func TestOrdersAreChecked(t *testing.T) {
 // delta.
 func TestCostsGetTheRestOfDelta(t *testing.T) {
 	const order, delta, failure = 20.0, 1e-5, 9e-6
-	l, err := Open("", Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: delta, Mode: Filter,
+	l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: delta, Mode: Filter,
 		Orders: []float64{order}, FailureDelta: failure})
 	require.NoError(t, err)
 	_, err = l.Reserve(accountant.ZCDP{Rho: 0.01})
@@ -279,7 +279,7 @@ func TestCostsGetTheRestOfDelta(t *testing.T) {
 func TestARefusedBatchLeavesNoFailure(t *testing.T) {
 	cfg := filterConfig()
 	cfg.FailureDelta = 1e-6
-	l, err := Open("", cfg)
+	l, err := New(cfg)
 	require.NoError(t, err)
 	event := accountant.WithFailure{Event: accountant.PureDP{Epsilon: 0.01}, Delta: 9e-7}
 	_, err = l.ReserveBatch([]accountant.Event{event, accountant.PureDP{Epsilon: 1e6}})

@@ -82,7 +82,7 @@ func TestForgedClaimsAreFound(t *testing.T) {
 			}
 			_, err := verify(data)
 			require.ErrorIs(t, err, ErrCorrupt)
-			_, err = openStore(&memory{data: data}, tightConfig(), Kept{})
+			_, err = openStore(&memory{data: data}, tightConfig(), VerifyOptions{})
 			require.Error(t, err)
 		})
 	}
@@ -118,7 +118,7 @@ func claims(t *testing.T, data []byte, cfg Config, epsilon float64) {
 	at, err := s.Claim(cfg.Delta)
 	require.NoError(t, err)
 	require.Equal(t, epsilon, at)
-	again, err := openStore(&memory{data: data}, cfg, Kept{})
+	again, err := openStore(&memory{data: data}, cfg, VerifyOptions{})
 	require.NoError(t, err)
 	reopened, err := again.Claim()
 	require.NoError(t, err)
@@ -197,13 +197,13 @@ func TestLedgersThatFittedByAnotherVersion(t *testing.T) {
 		require.ErrorIs(t, err, ErrCorrupt)
 		require.ErrorContains(t, err, "above the budget")
 		require.Equal(t, advised, strings.Contains(err.Error(), advice), err)
-		_, err = openStore(&memory{data: data}, cfg, Kept{})
+		_, err = openStore(&memory{data: data}, cfg, VerifyOptions{})
 		require.ErrorIs(t, err, ErrCorrupt)
 		require.Equal(t, advised, strings.Contains(err.Error(), advice), err)
 		require.Equal(t, advised, strings.Contains(err.Error(), library()), err)
 	}
 	data, cfg := budgeted(sealed, within, within)
-	again, err := openStore(&memory{data: data}, cfg, Kept{})
+	again, err := openStore(&memory{data: data}, cfg, VerifyOptions{})
 	require.NoError(t, err, "with that version's seal")
 	kept, err := again.Claim()
 	require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestForgedClaimsOfWideIntervals(t *testing.T) {
 // reprice makes the first reservation say what the balance makes of its event.
 func reprice(t testing.TB, file []byte, near float64) []byte {
 	t.Helper()
-	b, err := openStore(nil, tightConfig(), Kept{})
+	b, err := New(tightConfig())
 	require.NoError(t, err)
 	var out []byte
 	for text := range bytes.Lines(file) {

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,52 +29,45 @@ type Ledger struct {
 	closed bool
 }
 
-// Open makes or continues the ledger at path; an empty path keeps it in memory.
-// An existing file must have been made with the same Config and must be whole:
-// otherwise ErrOtherConfig or a *CorruptError, and nothing is written. Only a last
-// line that was cut off is mended; the package comment says how.
-//
-// The file is locked until Close, which must be called, or the end of the
-// process: Open blocks, without a limit, while another process or another Ledger
-// of this one holds it.
-func Open(path string, cfg Config) (*Ledger, error) { return open(path, cfg, Kept{}) }
-
-func open(path string, cfg Config, kept Kept) (*Ledger, error) {
+// New makes a ledger in memory.
+func New(cfg Config) (*Ledger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if path == "" {
-		return openStore(nil, cfg, kept)
-	}
-	s, err := openDisk(path)
+	h, err := newHeader(cfg)
 	if err != nil {
 		return nil, err
 	}
-	l, err := openStore(s, cfg, kept)
-	if err != nil {
-		s.Close()
-		return nil, fmt.Errorf("%w (%s)", err, path)
+	l := newLedger()
+	return l, l.chain.start(h)
+}
+
+func newLedger() *Ledger {
+	l := &Ledger{chain: newChain(), open: map[string]bool{}}
+	l.own = &Run{ledger: l}
+	return l
+}
+
+// Open makes or continues the ledger at path.
+// An existing file must have been made with the same Config, must be whole and as the options
+// say it is known: otherwise ErrOtherConfig or a *CorruptError, and nothing is written. Only a last
+// line that was cut off is mended; the package comment says how. The functions of the options are
+// called while the file is locked, and before anything is written to it.
+//
+// The file is locked until Close, which must be called, or the end of the
+// process: Open blocks, until ctx ends, while another process or another Ledger
+// of this one holds it.
+func Open(ctx context.Context, path string, cfg Config, opt VerifyOptions) (*Ledger, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
 	}
-	return l, nil
-}
-
-// OpenContext opens a ledger as [Open] does, but waits for another holder of the file no
-// longer than ctx: then it returns the error of ctx.
-func OpenContext(ctx context.Context, path string, cfg Config) (*Ledger, error) {
-	return OpenKept(ctx, path, cfg, Kept{})
-}
-
-// OpenKept opens as [OpenContext] does, and refuses a file that is not what was kept of it. Both
-// functions of kept are called while the file is locked, and before anything is written
-// to it.
-func OpenKept(ctx context.Context, path string, cfg Config, kept Kept) (*Ledger, error) {
 	type opened struct {
 		ledger *Ledger
 		err    error
 	}
 	done := make(chan opened, 1)
 	go func() {
-		l, err := open(path, cfg, kept)
+		l, err := openPath(path, cfg, opt)
 		done <- opened{l, err}
 	}()
 	select {
@@ -91,19 +83,24 @@ func OpenKept(ctx context.Context, path string, cfg Config, kept Kept) (*Ledger,
 	}
 }
 
-// openStore opens a ledger on s, or in memory if that is nil.
-func openStore(s store, cfg Config, kept Kept) (*Ledger, error) {
-	l := &Ledger{chain: newChain(), open: map[string]bool{}}
-	l.own = &Run{ledger: l}
-	if s == nil {
-		h, err := newHeader(cfg)
-		if err != nil {
-			return nil, err
-		}
-		return l, l.chain.start(h)
+func openPath(path string, cfg Config, opt VerifyOptions) (*Ledger, error) {
+	s, err := openDisk(path)
+	if err != nil {
+		return nil, err
 	}
+	l, err := openStore(s, cfg, opt)
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("%w (%s)", err, path)
+	}
+	return l, nil
+}
+
+// openStore opens a ledger on s.
+func openStore(s store, cfg Config, opt VerifyOptions) (*Ledger, error) {
+	l := newLedger()
 	var err error
-	if l.file, err = openFile(s, l.chain, cfg, kept); err != nil {
+	if l.file, err = openFile(s, l.chain, cfg, opt); err != nil {
 		return nil, err
 	}
 	l.find = &outcomes{store: s, size: l.file.size}
@@ -253,13 +250,6 @@ func (l *Ledger) Runs() []NamedRun {
 	return runs
 }
 
-// State returns what the file says of itself as a whole.
-func (l *Ledger) State() State {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.chain.state()
-}
-
 // Epsilon returns the total of everything reserved, at the ledger's delta. In mode
 // Reserved it bounds what was and will be released. In mode Filter it says how
 // far the filter has let the total go, and is no bound of anything: what has been
@@ -285,26 +275,4 @@ func (l *Ledger) Schedule() accountant.Schedule {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.chain.balance.schedule()
-}
-
-// Head identifies a ledger up to its last line. A file from which lines were cut
-// off at the end is a whole ledger with fewer lines, and cannot show it; one who
-// kept the head, where the cutter cannot write, can ask [VerifyHead].
-type Head struct {
-	Lines int64  `json:"lines"`
-	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
-}
-
-// Head returns the head of the file now; zero in memory.
-func (l *Ledger) Head() Head {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.chain.head()
-}
-
-func (c *chain) head() Head {
-	if c.lines == 0 {
-		return Head{}
-	}
-	return Head{c.lines, hex.EncodeToString(c.prev[:])}
 }

@@ -22,7 +22,7 @@ func queries(n int64) accountant.Event {
 
 func TestReserveRefusesBeforeSpending(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.Open(path, config)
+	l, err := ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	_, err = l.Reserve(queries(100))
@@ -53,12 +53,12 @@ func TestReserveRefusesBeforeSpending(t *testing.T) {
 }
 
 func TestABudgetIsComposedNotSubtracted(t *testing.T) {
-	l, err := ledger.Open("", config)
+	l, err := ledger.New(config)
 	require.NoError(t, err)
 	for i := 0; ; i++ {
 		if _, err := l.Reserve(queries(10)); err != nil {
 			require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
-			alone, err := ledger.Open("", config)
+			alone, err := ledger.New(config)
 			require.NoError(t, err)
 			_, err = alone.Reserve(queries(10 * int64(i)))
 			require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestABudgetIsComposedNotSubtracted(t *testing.T) {
 }
 
 func TestAReservationIsUsedOnceAndOnlyForItsEvent(t *testing.T) {
-	l, err := ledger.Open("", config)
+	l, err := ledger.New(config)
 	require.NoError(t, err)
 	r, err := l.Reserve(queries(10))
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestAResumedRunPaysNothingTwice(t *testing.T) {
 		run := config
 		run.Run, run.Mode = "votes and key", mode
 		open := func() *ledger.Ledger {
-			l, err := ledger.Open(path, run)
+			l, err := ledger.Open(t.Context(), path, run, ledger.VerifyOptions{})
 			require.NoError(t, err)
 			return l
 		}
@@ -131,13 +131,13 @@ func TestAResumedRunPaysNothingTwice(t *testing.T) {
 
 	// Without a run the same calls are new charges.
 	path := filepath.Join(t.TempDir(), "fresh.jsonl")
-	l, err := ledger.Open(path, config)
+	l, err := ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	_, err = l.Reserve(queries(60))
 	require.NoError(t, err)
 	spent, _ := l.Epsilon()
 	require.NoError(t, l.Close())
-	l, err = ledger.Open(path, config)
+	l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	_, err = l.Reserve(queries(60))
 	require.NoError(t, err)
@@ -157,7 +157,10 @@ func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 	}
 	for name, use := range use {
 		for _, path := range []string{"", filepath.Join(t.TempDir(), "ledger.jsonl")} {
-			l, err := ledger.Open(path, config)
+			l, err := ledger.New(config)
+			if path != "" {
+				l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
+			}
 			require.NoError(t, err)
 			first, err := l.Reserve(queries(10))
 			require.NoError(t, err)
@@ -174,7 +177,7 @@ func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 			if path == "" {
 				continue
 			}
-			l, err = ledger.Open(path, config)
+			l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
 			require.NoError(t, err)
 			_, err = l.Reserve(queries(1))
 			require.ErrorIs(t, err, ledger.ErrSealed, "also for the next process")
@@ -185,7 +188,7 @@ func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 
 func TestOpenRefusesAnotherConfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.Open(path, config)
+	l, err := ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	for want, change := range map[string]func(*ledger.Config){
@@ -198,7 +201,7 @@ func TestOpenRefusesAnotherConfig(t *testing.T) {
 	} {
 		other := config
 		change(&other)
-		_, err := ledger.Open(path, other)
+		_, err := ledger.Open(t.Context(), path, other, ledger.VerifyOptions{})
 		require.ErrorIs(t, err, ledger.ErrOtherConfig)
 		require.EqualError(t, err, "ledger: another configuration: "+want+" ("+path+")")
 	}
@@ -208,35 +211,35 @@ func TestOpenRefusesAnotherConfig(t *testing.T) {
 		"epsilon":  {Unit: "record", Relation: accountant.AddRemove, Delta: 1e-5},
 		"delta":    {Unit: "record", Relation: accountant.AddRemove, Epsilon: 1, Delta: 1},
 	} {
-		_, err := ledger.Open("", c)
+		_, err := ledger.New(c)
 		require.Error(t, err, name)
 	}
 }
 
 func TestNonPrivateIsNeverAffordable(t *testing.T) {
-	l, err := ledger.Open("", config)
+	l, err := ledger.New(config)
 	require.NoError(t, err)
 	_, err = l.Reserve(accountant.NonPrivate{})
 	require.True(t, errors.Is(err, ledger.ErrBudgetExceeded), err)
 }
 
-func TestOpenContextStopsWaiting(t *testing.T) {
+func TestOpenStopsWaiting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.OpenContext(t.Context(), path, config)
+	l, err := ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err = ledger.OpenContext(ctx, path, config)
+	_, err = ledger.Open(ctx, path, config, ledger.VerifyOptions{})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, l.Close())
-	l, err = ledger.OpenContext(t.Context(), path, config)
+	l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
 	require.NoError(t, err, "what came too late was given back")
 	require.NoError(t, l.Close())
 }
 
 // TestAnEventCannotBeChangedAfterItWasCharged: its list is the caller's.
 func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
-	l, err := ledger.Open("", config)
+	l, err := ledger.New(config)
 	require.NoError(t, err)
 	list := []accountant.Event{queries(1)}
 	event := accountant.Composed{Events: list}
@@ -251,7 +254,7 @@ func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
 	none, err := l.Reserve(accountant.Composed{})
 	require.ErrorIs(t, err, ledger.ErrSealed)
 	require.Nil(t, none)
-	l, err = ledger.Open("", config)
+	l, err = ledger.New(config)
 	require.NoError(t, err)
 	none, err = l.Reserve(accountant.Composed{})
 	require.NoError(t, err)

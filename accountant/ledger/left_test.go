@@ -28,7 +28,7 @@ func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 	for _, mode := range []Mode{Reserved, Filter} {
 		cfg := testConfig
 		cfg.Mode = mode
-		l, err := Open("", cfg)
+		l, err := New(cfg)
 		require.NoError(t, err)
 		require.InDelta(t, 2, l.Left().Epsilon, 0.01)
 		spend(t, l, 1.2)
@@ -75,7 +75,7 @@ func TestWhatFitsCanBeReserved(t *testing.T) {
 		if rapid.Bool().Draw(t, "some orders") {
 			cfg.Orders = []float64{4, 16, 64, math.Inf(1)}
 		}
-		l, err := Open("", cfg)
+		l, err := New(cfg)
 		if err != nil {
 			t.Skip(err)
 		}
@@ -113,7 +113,7 @@ func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := testConfig
 		cfg.Epsilon = 50
-		l, err := Open("", cfg)
+		l, err := New(cfg)
 		require.NoError(t, err)
 		account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
 		require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestManySmallChargesAreNotLostToRounding(t *testing.T) {
 func TestClaims(t *testing.T) {
 	claim := func(cfg Config, use func(l *Ledger), delta float64) float64 {
 		m := &memory{}
-		l, err := openStore(m, cfg, Kept{})
+		l, err := openStore(m, cfg, VerifyOptions{})
 		require.NoError(t, err)
 		use(l)
 		s, err := verify(m.data)

@@ -26,7 +26,7 @@ func TestAFileThatLostItsName(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "ledger.jsonl")
 			cfg := config
 			cfg.Mode = ledger.Filter
-			l, err := ledger.Open(path, cfg)
+			l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
 			require.NoError(t, err)
 			defer l.Close()
 			r, err := l.Reserve(queries(1))
@@ -40,7 +40,7 @@ func TestAFileThatLostItsName(t *testing.T) {
 				f, err := os.Open(path + ".old")
 				require.NoError(t, err)
 				defer f.Close()
-				s, err := ledger.Verify(f, nil)
+				s, err := ledger.Verify(f, ledger.VerifyOptions{})
 				require.NoError(t, err)
 				require.EqualValues(t, 1, s.Entries)
 				require.Zero(t, s.Commits)
@@ -51,20 +51,20 @@ func TestAFileThatLostItsName(t *testing.T) {
 
 func TestOnlyRegularFiles(t *testing.T) {
 	dir := t.TempDir()
-	_, err := ledger.Open(dir, config)
+	_, err := ledger.Open(t.Context(), dir, config, ledger.VerifyOptions{})
 	require.ErrorContains(t, err, "no regular file")
 	info, err := os.Stat(dir)
 	require.NoError(t, err)
 
 	path := filepath.Join(dir, "ledger.jsonl")
-	l, err := ledger.Open(path, config)
+	l, err := ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	made, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), made.Mode().Perm())
 	require.NoError(t, os.Chmod(path, 0o640))
-	l, err = ledger.Open(path, config)
+	l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	made, err = os.Stat(path)

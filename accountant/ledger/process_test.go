@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -71,7 +72,7 @@ func label(query int) string {
 func resumable(path string) error {
 	cfg := shared
 	cfg.Run = "key and votes"
-	l, err := ledger.Open(path, cfg)
+	l, err := ledger.Open(context.Background(), path, cfg, ledger.VerifyOptions{})
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func resumable(path string) error {
 // nothing more fits.
 func greedy(path string) error {
 	for {
-		l, err := ledger.Open(path, shared)
+		l, err := ledger.Open(context.Background(), path, shared, ledger.VerifyOptions{})
 		if err != nil {
 			return err
 		}
@@ -181,7 +182,7 @@ func TestKilledProcesses(t *testing.T) {
 			}
 			_, err = f.Seek(0, io.SeekStart)
 			require.NoError(t, err)
-			s, err := ledger.Verify(f, nil)
+			s, err := ledger.Verify(f, ledger.VerifyOptions{})
 			require.NoError(t, err)
 			require.NoError(t, f.Close())
 			require.GreaterOrEqual(t, s.Commits, int64(len(released)))
@@ -212,18 +213,18 @@ func TestKilledProcesses(t *testing.T) {
 // TestSixteenProcessesShareABudget of exactly a hundred answers.
 func TestSixteenProcessesShareABudget(t *testing.T) {
 	t.Parallel()
-	l, err := ledger.Open("", shared)
+	l, err := ledger.New(shared)
 	require.NoError(t, err)
-	spare, err := l.Fits(t.Context(), one)
+	spare, err := l.Fits(context.Background(), one)
 	require.NoError(t, err)
 	require.Greater(t, spare, int64(100))
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err = ledger.Open(path, shared)
+	l, err = ledger.Open(context.Background(), path, shared, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	for n := spare - 100; n > 0; n-- { // until a hundred fit
 		_, err := l.Reserve(one)
 		require.NoError(t, err)
-		if fits, err := l.Fits(t.Context(), one); fits == 100 {
+		if fits, err := l.Fits(context.Background(), one); fits == 100 {
 			require.NoError(t, err)
 			break
 		}
@@ -259,7 +260,7 @@ func TestSixteenProcessesShareABudget(t *testing.T) {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	s, err := ledger.Verify(f, nil)
+	s, err := ledger.Verify(f, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	require.EqualValues(t, 100, s.Commits)
 	require.LessOrEqual(t, s.Epsilon, 2.0)

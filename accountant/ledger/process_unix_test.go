@@ -46,7 +46,7 @@ func TestADiskThatFillsUp(t *testing.T) {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	s, err := ledger.Verify(f, nil)
+	s, err := ledger.Verify(f, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	require.Empty(t, s.Torn, "half a line was taken back")
 	require.EqualValues(t, len(released), s.Commits)

@@ -1,7 +1,3 @@
-//go:build !js
-
-// A browser signs nothing, and the page of the course is 15 kB smaller without the curve.
-
 package ledger
 
 import (
@@ -11,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 )
 
 // ErrSignature is matched by the errors of a signature that does not hold.
@@ -49,32 +44,6 @@ func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	}
 	s.Signature = ed25519.Sign(key, s.text())
 	return s, nil
-}
-
-// VerifySigned does what VerifyKept does for a ledger with a signature, which must be by the holder of
-// the public key. The key has to come from the signer, not from the signature. A signature
-// by somebody else, and one of another ledger, are ErrSignature. A ledger that does not
-// hold the signed line any more is a *CorruptError.
-func VerifySigned(r io.Reader, s Signature, key ed25519.PublicKey, kept Kept, visit func(Entry) error) (Summary, error) {
-	if err := s.check(key); err != nil {
-		return Summary{}, fmt.Errorf("%w: %w", ErrSignature, err)
-	}
-	sameID := func(id string) error {
-		if id != s.ID {
-			return fmt.Errorf("%w: it is of ledger %s, this is ledger %q", ErrSignature, s.ID, id)
-		}
-		return nil
-	}
-	signed := Kept{Accept: kept.Accept, Heads: func(id string) (heads []Head, err error) {
-		if kept.Heads != nil {
-			heads, err = kept.Heads(id)
-		}
-		if err != nil {
-			return heads, err
-		}
-		return append([]Head{s.Head}, heads...), sameID(id)
-	}}
-	return VerifyKept(r, signed, visit)
 }
 
 // check returns an error if s is no signature by the holder of the key.

@@ -28,7 +28,7 @@ func signed(t *testing.T, file []byte, key ed25519.PrivateKey) Signature {
 }
 
 func verifySigned(file []byte, s Signature, key ed25519.PublicKey) (Summary, error) {
-	return VerifySigned(bytes.NewReader(file), s, key, Kept{}, nil)
+	return Verify(bytes.NewReader(file), VerifyOptions{Signature: &s, PublicKey: key})
 }
 
 func TestASignatureHoldsForTheLedgerThatWasSigned(t *testing.T) {
@@ -50,7 +50,7 @@ func TestASignatureHoldsForTheLedgerThatWasSigned(t *testing.T) {
 func TestASignatureHoldsForItsLineWhenTheLedgerGrew(t *testing.T) {
 	m, key := &memory{data: sample(t, filterConfig())}, signer('a')
 	s := signed(t, m.data, key)
-	l, err := openStore(m, filterConfig(), Kept{})
+	l, err := openStore(m, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	_, err = l.Reserve(votes(1))
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestALedgerThatLostASignedLineIsRefused(t *testing.T) {
 	}
 	// The same ledger with another end: an older copy that went on elsewhere.
 	m := &memory{data: bytes.Join(lines[:3], nil)}
-	l, err := openStore(m, filterConfig(), Kept{})
+	l, err := openStore(m, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	for range s.Lines {
 		_, err = l.Reserve(votes(1))
@@ -154,9 +154,11 @@ func TestASignedLedgerIsComparedWithKeptHeadsToo(t *testing.T) {
 	file, key := sample(t, filterConfig()), signer('a')
 	s := signed(t, file, key)
 	later := Head{Lines: s.Lines + 1, Hash: s.Hash}
-	_, err := VerifySigned(bytes.NewReader(file), s, publicOf(key), knowing(later), nil)
+	opt := knowing(later)
+	opt.Signature, opt.PublicKey = &s, publicOf(key)
+	_, err := Verify(bytes.NewReader(file), opt)
 	require.ErrorIs(t, err, ErrCorrupt)
-	refusing := Kept{Accept: func(State) error { return ErrBroken }}
-	_, err = VerifySigned(bytes.NewReader(file), s, publicOf(key), refusing, nil)
+	opt.Heads, opt.Accept = nil, func(State) error { return ErrBroken }
+	_, err = Verify(bytes.NewReader(file), opt)
 	require.ErrorIs(t, err, ErrBroken)
 }

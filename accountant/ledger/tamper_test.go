@@ -21,7 +21,7 @@ func corruptAt(t *testing.T, data []byte, cfg Config, lines ...int64) {
 	_, verifyErr := verify(data)
 	before := bytes.Clone(data)
 	m := &memory{data: data}
-	_, openErr := openStore(m, cfg, Kept{})
+	_, openErr := openStore(m, cfg, VerifyOptions{})
 	require.True(t, bytes.Equal(before, m.data), "a corrupt file is left as it is")
 	for _, err := range []error{verifyErr, openErr} {
 		var corrupt *CorruptError
@@ -85,7 +85,7 @@ func TestACutAtALineEnd(t *testing.T) {
 	whole := sample(t, filterConfig())
 	full, err := verify(whole)
 	require.NoError(t, err)
-	_, err = VerifyHead(bytes.NewReader(whole), full.Head, nil)
+	_, err = Verify(bytes.NewReader(whole), knowing(full.Head))
 	require.NoError(t, err)
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	for n := 1; n < len(lines)-1; n++ {
@@ -93,14 +93,14 @@ func TestACutAtALineEnd(t *testing.T) {
 		s, err := verify(cut)
 		require.NoError(t, err)
 		require.EqualValues(t, n, s.Head.Lines)
-		_, err = VerifyHead(bytes.NewReader(cut), full.Head, nil)
+		_, err = Verify(bytes.NewReader(cut), knowing(full.Head))
 		var corrupt *CorruptError
 		require.ErrorAs(t, err, &corrupt)
 		require.EqualValues(t, n+1, corrupt.Line)
-		_, err = VerifyHead(bytes.NewReader(whole), s.Head, nil)
+		_, err = Verify(bytes.NewReader(whole), knowing(s.Head))
 		require.NoError(t, err, "a head that was outgrown")
 		s.Head.Hash = full.Head.Hash
-		_, err = VerifyHead(bytes.NewReader(whole), s.Head, nil)
+		_, err = Verify(bytes.NewReader(whole), knowing(s.Head))
 		require.ErrorIs(t, err, ErrCorrupt, "a line that was replaced")
 	}
 }
@@ -110,7 +110,7 @@ func TestACutAtALineEnd(t *testing.T) {
 func chained(t *testing.T, cfg Config, lines ...line) []byte {
 	t.Helper()
 	m := &memory{}
-	l, err := openStore(m, cfg, Kept{})
+	l, err := openStore(m, cfg, VerifyOptions{})
 	require.NoError(t, err)
 	for _, one := range lines {
 		require.NoError(t, l.file.append(l.chain, one))
@@ -122,7 +122,7 @@ func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
 	event, err := accountant.MarshalEvent(votes(5))
 	require.NoError(t, err)
 	price := func(cfg Config, n int) float64 {
-		l, err := openStore(nil, cfg, Kept{})
+		l, err := New(cfg)
 		require.NoError(t, err)
 		var total float64
 		for range n {
@@ -138,7 +138,7 @@ func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
 		total := price(cfg, 1)
 		refined := total
 		if cfg.Mode == Reserved {
-			l, err := openStore(nil, cfg, Kept{})
+			l, err := New(cfg)
 			require.NoError(t, err)
 			_, err = l.Reserve(votes(5))
 			require.NoError(t, err)
@@ -232,12 +232,12 @@ func TestAHeaderMustBeWhole(t *testing.T) {
 func TestAForeignFileIsNotOverwritten(t *testing.T) {
 	for _, data := range []string{"secret", "a,b\n1,2\n", "{}", "\n", `{"line":1,"schema":"other/1"`, `{"line":2,`} {
 		m := &memory{data: []byte(data)}
-		_, err := openStore(m, testConfig, Kept{})
+		_, err := openStore(m, testConfig, VerifyOptions{})
 		require.Error(t, err, data)
 		require.Equal(t, data, string(m.data))
 	}
 	var corrupt *CorruptError
-	_, err := openStore(&memory{data: bytes.Repeat([]byte("x"), 3*maxLine)}, testConfig, Kept{})
+	_, err := openStore(&memory{data: bytes.Repeat([]byte("x"), 3*maxLine)}, testConfig, VerifyOptions{})
 	require.True(t, errors.As(err, &corrupt))
 }
 
@@ -260,7 +260,7 @@ func FuzzVerify(f *testing.F) {
 			// What passes can be opened with the configuration it names, says the
 			// same, and stays what it was but for a mended last line.
 			m := &memory{data: bytes.Clone(data)}
-			l, err := openStore(m, s.Config, Kept{})
+			l, err := openStore(m, s.Config, VerifyOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,7 @@ func (m *memory) Close() error      { return nil }
 func sample(t testing.TB, cfg Config) []byte {
 	t.Helper()
 	var m memory
-	l, err := openStore(&m, cfg, Kept{})
+	l, err := openStore(&m, cfg, VerifyOptions{})
 	require.NoError(t, err)
 	run, err := l.Run("ρ \"1\"")
 	require.NoError(t, err)
@@ -64,4 +64,4 @@ func sample(t testing.TB, cfg Config) []byte {
 	return m.data
 }
 
-func verify(data []byte) (Summary, error) { return Verify(bytes.NewReader(data), nil) }
+func verify(data []byte) (Summary, error) { return Verify(bytes.NewReader(data), VerifyOptions{}) }

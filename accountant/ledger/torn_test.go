@@ -16,7 +16,7 @@ import (
 // named runs have charged before.
 func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, filterConfig(), Kept{})
+	l, err := openStore(m, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	r, err := l.Run("a")
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
 // written again, and nothing more can be reserved.
 func TestATornSeal(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, testConfig, Kept{})
+	l, err := openStore(m, testConfig, VerifyOptions{})
 	require.NoError(t, err)
 	r, err := l.Reserve(votes(5))
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestATornSeal(t *testing.T) {
 		s, err := verify(torn.data)
 		require.NoError(t, err)
 		require.True(t, s.Sealed, "%s", m.data[start:cut])
-		again, err := openStore(torn, testConfig, Kept{})
+		again, err := openStore(torn, testConfig, VerifyOptions{})
 		require.NoError(t, err)
 		require.Equal(t, string(m.data), string(torn.data))
 		_, err = again.Reserve(votes(1))
@@ -80,7 +80,7 @@ func TestAnExhaustedLedgerClaimsNothingAtASmallerDelta(t *testing.T) {
 // it was mended.
 func TestTheHeadOfATornLedger(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, filterConfig(), Kept{})
+	l, err := openStore(m, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	for range 2 {
 		_, err = l.Reserve(votes(5))
@@ -90,12 +90,12 @@ func TestTheHeadOfATornLedger(t *testing.T) {
 	for cut := header + 1; cut <= len(m.data); cut++ {
 		s, err := verify(m.data[:cut])
 		require.NoError(t, err)
-		_, err = VerifyHead(bytes.NewReader(m.data[:cut]), s.Head, nil)
+		_, err = Verify(bytes.NewReader(m.data[:cut]), knowing(s.Head))
 		require.NoError(t, err, "cut at %d", cut)
 		mended := &memory{data: bytes.Clone(m.data[:cut])}
-		_, err = openStore(mended, filterConfig(), Kept{})
+		_, err = openStore(mended, filterConfig(), VerifyOptions{})
 		require.NoError(t, err)
-		_, err = VerifyHead(bytes.NewReader(mended.data), s.Head, nil)
+		_, err = Verify(bytes.NewReader(mended.data), knowing(s.Head))
 		require.NoError(t, err, "cut at %d", cut)
 	}
 	s, err := verify(m.data[:header])
@@ -126,14 +126,14 @@ func TestCommittingAgainBackwards(t *testing.T) {
 	}
 	commit := func(l *Ledger, r []*Reservation, i int) error { return l.Commit(r[i], fmt.Append(nil, i)) }
 	m := &counted{}
-	l, err := openStore(m, cfg, Kept{})
+	l, err := openStore(m, cfg, VerifyOptions{})
 	require.NoError(t, err)
 	r, err := l.ReserveBatch(events)
 	require.NoError(t, err)
 	for i := range r {
 		require.NoError(t, commit(l, r, i))
 	}
-	l, err = openStore(m, cfg, Kept{})
+	l, err = openStore(m, cfg, VerifyOptions{})
 	require.NoError(t, err)
 	r, err = l.ReserveBatch(events)
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestCommittingAgainBackwards(t *testing.T) {
 // What is left of a filter that is nearly used up is next to nothing, not the penalty
 // of its one order.
 func TestLeftOfANearlySpentFilter(t *testing.T) {
-	l, err := openStore(nil, filterConfig(), Kept{})
+	l, err := New(filterConfig())
 	require.NoError(t, err)
 	whole := l.Left()
 	require.Greater(t, whole.Epsilon, 1.5)
@@ -163,7 +163,7 @@ func TestLeftOfANearlySpentFilter(t *testing.T) {
 	require.Less(t, left.Epsilon, 0.01)
 
 	// What is said to fit does, and not much more.
-	l, err = openStore(nil, filterConfig(), Kept{})
+	l, err = New(filterConfig())
 	require.NoError(t, err)
 	_, err = l.Reserve(votes(60))
 	require.NoError(t, err)

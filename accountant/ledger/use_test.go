@@ -29,7 +29,7 @@ func TestBeginRefusesWhatTheLedgerDoesNotStandFor(t *testing.T) {
 		"seed, ledger of no claim": {accountant.AddRemove, ledger.UnknownNoise, ledger.Use{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: c.relation, Epsilon: 2, Delta: 1e-5, Noise: c.noise})
+			l, err := ledger.New(ledger.Config{Unit: "record", Relation: c.relation, Epsilon: 2, Delta: 1e-5, Noise: c.noise})
 			require.NoError(t, err)
 			r, err := l.Reserve(event)
 			require.NoError(t, err)

@@ -43,46 +43,15 @@ type Summary struct {
 }
 
 // Verify reads a ledger in one pass, in memory that does not grow with its
-// length: it checks the chain, recomputes every epsilon with package accountant
-// and hands each reservation to visit, which may be nil. Anything that does not
-// follow is a *CorruptError with its line. Verify changes nothing and takes no
-// lock; of a file that is being written it sees a beginning.
-func Verify(r io.Reader, visit func(Entry) error) (Summary, error) {
-	return VerifyHead(r, Head{}, visit)
-}
-
-// VerifyHead verifies a ledger that once ended in head: if the file does
-// not contain that line any more, lines were cut off at its end, and the error is a
-// *CorruptError.
-func VerifyHead(r io.Reader, head Head, visit func(Entry) error) (Summary, error) {
-	return VerifyKept(r, Kept{Heads: func(string) ([]Head, error) { return []Head{head}, nil }}, visit)
-}
-
-// VerifyKept verifies a ledger of which more is known than its file tells.
-func VerifyKept(r io.Reader, kept Kept, visit func(Entry) error) (Summary, error) {
-	c, w := newChain(), watch{kept: kept}
-	fragment, err := c.read(r, func(l line) error {
-		if err := w.line(c); err != nil {
-			return err
-		}
-		if l.kind == commitLine && kept.Outcome != nil {
-			kept.Outcome(l.entry, l.outcome)
-		}
-		if l.kind != reserveLine || visit == nil {
-			return nil
-		}
-		return c.visit(l, visit)
-	})
+// length: it checks the chain and recomputes every epsilon with package accountant.
+// Anything that does not follow, and what is not as the options say it is known, is a
+// *CorruptError with its line. Verify changes nothing and takes no lock; of a file that is
+// being written it sees a beginning.
+func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
+	c := newChain()
+	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
 	if err != nil {
 		return Summary{}, err
-	}
-	if err := w.end(c); err != nil {
-		return Summary{}, err
-	}
-	if kept.Accept != nil {
-		if err := kept.Accept(c.state()); err != nil {
-			return Summary{}, err
-		}
 	}
 	// What is cut off has no place in the head: a head is kept to be found again, and
 	// what mends the line may be another one.
@@ -91,8 +60,8 @@ func VerifyKept(r io.Reader, kept Kept, visit func(Entry) error) (Summary, error
 		repair, err := c.mend(fragment)
 		if err == nil && len(repair.write) > 0 {
 			var l line
-			if l, err = c.follow(repair.write[:len(repair.write)-1]); err == nil && l.kind == reserveLine && visit != nil {
-				if err := c.visit(l, visit); err != nil {
+			if l, err = c.follow(repair.write[:len(repair.write)-1]); err == nil && l.kind == reserveLine && opt.Entry != nil {
+				if err := c.visit(l, opt.Entry); err != nil {
 					return Summary{}, err
 				}
 			}

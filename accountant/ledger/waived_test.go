@@ -15,33 +15,33 @@ func TestWhatWasWaivedStandsInTheLedger(t *testing.T) {
 	require.True(t, cfg.Releasable())
 	require.Empty(t, cfg.Withheld())
 	clean := &memory{}
-	_, err := openStore(clean, cfg, Kept{})
+	_, err := openStore(clean, cfg, VerifyOptions{})
 	require.NoError(t, err)
 
 	waived := cfg
 	waived.Waived = []string{"checks", "duplicates"}
 	m := &memory{}
-	_, err = openStore(m, waived, Kept{})
+	_, err = openStore(m, waived, VerifyOptions{})
 	require.NoError(t, err)
 	s, err := verify(m.data)
 	require.NoError(t, err)
 	require.Equal(t, waived, s.Config)
 	require.False(t, s.Config.Releasable())
 	require.Contains(t, s.Config.Withheld(), "(checks, duplicates)")
-	_, err = openStore(m, waived, Kept{})
+	_, err = openStore(m, waived, VerifyOptions{})
 	require.NoError(t, err)
 	for _, opened := range []struct {
 		file *memory
 		cfg  Config
 	}{{m, cfg}, {clean, waived}} {
-		_, err = openStore(opened.file, opened.cfg, Kept{})
+		_, err = openStore(opened.file, opened.cfg, VerifyOptions{})
 		require.ErrorIs(t, err, ErrOtherConfig)
 		require.ErrorContains(t, err, "Waived")
 	}
 
 	for _, names := range [][]string{{""}, {"Checks"}, {"b", "a"}, {"a", "a"}, {"a b"}, {strings.Repeat("a", maxWaiver+1)}} {
 		cfg.Waived = names
-		_, err := Open("", cfg)
+		_, err := New(cfg)
 		require.ErrorContains(t, err, "Config.Waived", "%q", names)
 		forged := strings.Replace(string(m.data), `["checks","duplicates"]`, `["`+strings.Join(names, `","`)+`"]`, 1)
 		_, err = verify(relink(t, []byte(forged)))

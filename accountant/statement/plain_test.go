@@ -32,7 +32,7 @@ func TestPartsOfAClaimAreRoundedUp(t *testing.T) {
 // ledgerFile is a ledger of one entry, as written.
 func ledgerFile(t *testing.T, cfg ledger.Config, e accountant.Event) []byte {
 	path := filepath.Join(t.TempDir(), "l")
-	l, err := ledger.Open(path, cfg)
+	l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	_, err = l.Reserve(e)
 	require.NoError(t, err)

@@ -176,8 +176,8 @@ func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Stat
 		return nil, err
 	}
 	defer file.Close()
-	kept := ledger.Kept{Heads: func(string) ([]ledger.Head, error) { return []ledger.Head{l.Head}, nil }}
-	source := Source{Name: l.Name, Ledger: &firstLines{r: file, left: l.Head.Lines}, Kept: kept}
+	source := Source{Name: l.Name, Ledger: &firstLines{r: file, left: l.Head.Lines},
+		Heads: func(string) ([]ledger.Head, error) { return []ledger.Head{l.Head}, nil }}
 	if l.Compared != nil {
 		source.Compared = func() bool { return *l.Compared }
 	}

@@ -19,7 +19,7 @@ func TestOddsComeFromTheWholeCurve(t *testing.T) {
 	for _, mode := range []ledger.Mode{ledger.Reserved, ledger.Filter} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		cfg := ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2.2, Delta: 1e-5, Mode: mode, Accountant: accountant.ByTightest}
-		l, err := ledger.Open(path, cfg)
+		l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
 		require.NoError(t, err)
 		r, err := l.Reserve(e)
 		require.NoError(t, err)

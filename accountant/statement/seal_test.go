@@ -22,7 +22,7 @@ func TestAStatementNamesTheLargerOfSealAndProof(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	cfg := config
 	cfg.Accountant = accountant.ByTightest
-	l, err := ledger.Open(path, cfg)
+	l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	charge(t, false, sgd)(l)
 	r, err := l.Reserve(votes)

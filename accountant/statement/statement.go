@@ -100,7 +100,7 @@ type Options struct {
 type Source struct {
 	Name   string // is printed, and not opened
 	Ledger io.Reader
-	Kept   ledger.Kept
+	Heads  func(id string) ([]ledger.Head, error) // see ledger.VerifyOptions
 	// Compared says, once the ledger was read, whether it was compared with a head that
 	// was kept; nil if nobody says.
 	Compared func() bool
@@ -209,9 +209,7 @@ func Make(opt Options, sources ...Source) (*Statement, error) {
 // one states one ledger, and notes in found which of the files it released.
 func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Statement, error) {
 	out := newOutcomes(opt.Files)
-	kept := source.Kept
-	kept.Outcome = out.commit
-	sum, err := ledger.VerifyKept(source.Ledger, kept, out.entry)
+	sum, err := ledger.Verify(source.Ledger, ledger.VerifyOptions{Heads: source.Heads, Entry: out.entry, Outcome: out.commit})
 	if err != nil {
 		return nil, err
 	}

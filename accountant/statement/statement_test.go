@@ -24,7 +24,7 @@ var config = ledger.Config{Unit: "<record> & co", Relation: accountant.AddRemove
 func state(t *testing.T, cfg ledger.Config, use func(l *ledger.Ledger)) *statement.Statement {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.Open(path, cfg)
+	l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	use(l)
 	require.NoError(t, l.Close())

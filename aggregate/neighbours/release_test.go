@@ -179,7 +179,7 @@ func TestReleaseNeedsItsReservation(t *testing.T) {
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
 	_, err = m.Release(ctx, testledger.Reserve(t, accountant.ReplaceOne, m.Event()), key, private, questions)
 	require.ErrorIs(t, err, ledger.ErrUnfit)
-	secret, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1, Noise: ledger.SecretNoise})
+	secret, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1, Noise: ledger.SecretNoise})
 	require.NoError(t, err)
 	reservation, err := secret.Reserve(kn.Event())
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestReleaseNeedsItsReservation(t *testing.T) {
 		return noise
 	}
 	require.NotEqual(t, without(m), without(other), "two votes and three under one key would tell their difference")
-	book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1})
+	book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1})
 	require.NoError(t, err)
 	var runs [][]int64
 	twice, err := book.ReserveBatch([]accountant.Event{m.Event(), m.Event()})

@@ -35,7 +35,7 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 		if err != nil {
 			return false, fmt.Errorf("plan: %w", err)
 		}
-		book, err := ledger.Open("", cfg)
+		book, err := ledger.New(cfg)
 		if err != nil {
 			return false, fmt.Errorf("plan: %w", err)
 		}

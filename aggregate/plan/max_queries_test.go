@@ -21,7 +21,7 @@ func TestMaxQueries(t *testing.T) {
 		if n == 0 || s.Mechanism != GNMax {
 			return n
 		}
-		book, err := ledger.Open("", cfg)
+		book, err := ledger.New(cfg)
 		require.NoError(t, err)
 		one := accountant.GNMax{Sigma: s.Values["sigma"], Discrete: true}
 		require.NoError(t, book.Try(accountant.Repeated{Event: one, Count: int64(n)}))

@@ -102,7 +102,7 @@ func TestUntilCap(t *testing.T) {
 func charged(t require.TestingT, a Alternative, by accountant.Method, epsilon, delta float64) ledger.Claim {
 	m, err := made(t, a.Setting)
 	require.NoError(t, err)
-	book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: epsilon, Delta: delta, Accountant: by})
+	book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: epsilon, Delta: delta, Accountant: by})
 	require.NoError(t, err)
 	_, err = book.Reserve(m.Event())
 	require.NoError(t, err)

@@ -89,7 +89,7 @@ func TestOutcomesAreThoseOfRuns(t *testing.T) {
 		require.NoError(t, err)
 		var mean, square [3]float64
 		for run := range uint64(runs) {
-			book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.99})
+			book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.99})
 			require.NoError(t, err)
 			r, err := book.Reserve(m.Event())
 			require.NoError(t, err)

@@ -37,7 +37,7 @@ func TestAnInterruptedReleaseRepeatsItself(t *testing.T) {
 			return run(context.Background(), append(args, votes, "--ledger", book, "--out", out), strings.NewReader(""), &stdout, &stderr), stderr.String()
 		}
 		keyPath := book + ".0624d1a754fa.key"
-		l, err := ledger.Open(book, ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 200, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise})
+		l, err := ledger.Open(t.Context(), book, ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 200, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise}, ledger.VerifyOptions{})
 		require.NoError(t, err)
 		require.NoError(t, keyfile.Write(keyPath, key))
 		if killed == "after the charge" {
@@ -77,7 +77,7 @@ func TestAnInterruptedReleaseRepeatsItself(t *testing.T) {
 		require.Equal(t, string(want), string(got), killed)
 		f, err := os.Open(book)
 		require.NoError(t, err)
-		sum, err := ledger.Verify(f, nil)
+		sum, err := ledger.Verify(f, ledger.VerifyOptions{})
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
 		require.EqualValues(t, 1, sum.Entries, killed)

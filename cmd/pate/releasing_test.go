@@ -139,7 +139,7 @@ func verifyLedger(path string) (ledger.Summary, error) {
 	if is.Size() == 0 && known.Beside == (ledger.Head{}) && noID != nil {
 		return ledger.Summary{}, nil
 	}
-	return ledger.VerifyKept(f, known.Kept(ledger.Head{}), nil)
+	return ledger.Verify(f, ledger.VerifyOptions{Heads: known.Of})
 }
 
 // noLitter checks that there are neither temporary files nor keys of complete releases.

@@ -83,7 +83,7 @@ func timeSteps(b *testing.B, build func(*rand.Rand) (*nn.Model, error), data dps
 	require.NoError(b, err)
 	var reservation *ledger.Reservation
 	if !cfg.NonPrivate {
-		l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SeededNoise})
+		l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SeededNoise})
 		require.NoError(b, err)
 		reservation, err = l.Reserve(cfg.Event())
 		require.NoError(b, err)
@@ -129,7 +129,7 @@ func BenchmarkDistances(b *testing.B) {
 								times[i] = processorTime() - start
 							}
 						}
-						book, err := ledger.Open(fmt.Sprintf("%s/%d.jsonl", b.TempDir(), i), ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 100, Delta: 1e-5})
+						book, err := ledger.Open(b.Context(), fmt.Sprintf("%s/%d.jsonl", b.TempDir(), i), ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 100, Delta: 1e-5}, ledger.VerifyOptions{})
 						if err != nil {
 							b.Fatal(err)
 						}

@@ -25,7 +25,7 @@ func Example() {
 	check(err)
 	model.Init(rand.New(rand.NewPCG(1, 2)))
 	cfg := dpsgd.Config{SamplingProbability: 0.05, NoiseMultiplier: 1.5, ClipNorm: 1, Steps: 40, LearningRate: 0.5}
-	budget, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5})
+	budget, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5})
 	check(err)
 	charge, err := budget.Reserve(cfg.Event())
 	check(err)

@@ -30,7 +30,7 @@ func TestTrainingDoesNotDependOnTheNumberOfWorkers(t *testing.T) {
 				SamplingProbability: 0.5, NoiseMultiplier: 2, ClipNorm: 1, Steps: 4, LearningRate: 0.1,
 				Workers: workers, Clipping: clipping,
 			}
-			l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SeededNoise})
+			l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SeededNoise})
 			require.NoError(t, err)
 			reservation, err := l.Reserve(cfg.Event())
 			require.NoError(t, err)

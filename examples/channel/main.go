@@ -46,7 +46,7 @@ func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key
 	if err != nil {
 		return err
 	}
-	budget, err := ledger.Open("", ledger.Config{ // a path keeps it on disk
+	budget, err := ledger.New(ledger.Config{ // a path keeps it on disk
 		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5,
 	})
 	if err != nil {

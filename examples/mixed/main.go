@@ -35,7 +35,7 @@ func main() {
 // spend opens a ledger on which the second cost may be chosen after the first answers were
 // seen: a filter.
 func spend(ctx context.Context, out io.Writer, key rng.Key) error {
-	budget, err := ledger.Open("", ledger.Config{ // a path keeps it on disk
+	budget, err := ledger.New(ledger.Config{ // a path keeps it on disk
 		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5, Mode: ledger.Filter,
 	})
 	if err != nil {

@@ -44,7 +44,7 @@ type reservations struct {
 
 func (p *reservations) take() (*ledger.Reservation, error) {
 	if len(p.ready) == 0 {
-		l, err := ledger.Open("", ledger.Config{Unit: "record of an audit", Relation: accountant.ReplaceOne, Epsilon: 1e15, Delta: 0.9})
+		l, err := ledger.New(ledger.Config{Unit: "record of an audit", Relation: accountant.ReplaceOne, Epsilon: 1e15, Delta: 0.9})
 		if err != nil {
 			return nil, err
 		}

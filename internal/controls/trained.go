@@ -186,7 +186,7 @@ func canarySize(images labelled) float32 { return float32(math.Sqrt(float64(imag
 
 // trainInMemory trains on a ledger of its own, without a budget to speak of.
 func trainInMemory(ctx context.Context, model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config, key rng.Key) error {
-	l, err := ledger.Open("", ledger.Config{Unit: "canary", Relation: accountant.AddRemove, Epsilon: 1e15, Delta: 0.5})
+	l, err := ledger.New(ledger.Config{Unit: "canary", Relation: accountant.AddRemove, Epsilon: 1e15, Delta: 0.5})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // run only on what is paid for, and a trace only tells what they would do. One order
 // is enough for a sum that nobody reads.
 func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
-	budget, err := ledger.Open("", ledger.Config{
+	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: relation, Epsilon: 1e300, Delta: math.Nextafter(1, 0), Orders: []float64{2}, Noise: ledger.SeededNoise,
 	})
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
@@ -120,7 +119,7 @@ func (j *job) statement(released ...string) error {
 	if err := j.writeBytes(ledgerFile, text); err != nil {
 		return err
 	}
-	known, err := run.Know(j.dir.Private(ledgerFile))
+	known, err := run.ReadHeads(j.dir.Private(ledgerFile))
 	if err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ func (j *job) statement(released ...string) error {
 		files = append(files, statement.File{Name: name, SHA256: sha256.Sum256(left)})
 	}
 	s, err := statement.Make(statement.Options{Files: files},
-		statement.Source{Name: ledgerFile, Ledger: bytes.NewReader(text), Kept: known.Kept(ledger.Head{}), Compared: func() bool { return true }})
+		statement.Source{Name: ledgerFile, Ledger: bytes.NewReader(text), Heads: known.Of, Compared: func() bool { return true }})
 	if err != nil {
 		return err
 	}

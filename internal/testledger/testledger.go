@@ -10,7 +10,7 @@ import (
 
 // Reserve charges an event to a ledger in memory whose budget is above what tests spend.
 func Reserve(t require.TestingT, relation accountant.Relation, e accountant.Event) *ledger.Reservation {
-	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1 - 1e-9})
+	l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1 - 1e-9})
 	require.NoError(t, err)
 	r, err := l.Reserve(e)
 	require.NoError(t, err)

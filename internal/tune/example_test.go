@@ -46,7 +46,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5, Noise: ledger.SeededNoise})
+	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5, Noise: ledger.SeededNoise})
 	if err != nil {
 		log.Fatal(err)
 	}

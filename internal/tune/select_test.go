@@ -22,7 +22,7 @@ import (
 // reserve returns reservations of an event.
 func reserve(t *testing.T, e accountant.Event, count int, noise ledger.Noise) []*ledger.Reservation {
 	t.Helper()
-	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: noise})
+	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: noise})
 	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	events := make([]accountant.Event, count)
@@ -148,7 +148,7 @@ func TestNothingRunsUncharged(t *testing.T) {
 	other.Relation = accountant.ReplaceOne
 	_, err = Select(context.Background(), other, reserve(t, s.Law.Event(s.Event), 1, ledger.SecretNoise)[0], secret)
 	require.ErrorIs(t, err, ledger.ErrUnfit)
-	tight, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: accountant.ByTightest})
+	tight, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: accountant.ByTightest})
 	require.NoError(t, err)
 	defer tight.Close()
 	r, err := tight.Reserve(s.Law.Event(s.Event))

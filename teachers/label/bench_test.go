@@ -77,7 +77,7 @@ func BenchmarkLabel(b *testing.B) {
 			require.NoError(b, err)
 			runs := 0
 			for b.Loop() {
-				book, err := ledger.Open("", account)
+				book, err := ledger.New(account)
 				require.NoError(b, err)
 				r, err := book.Reserve(e)
 				require.NoError(b, err)

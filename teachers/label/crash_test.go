@@ -57,11 +57,11 @@ func (w *witness) learn(t *testing.T) {
 	}
 	text, err := os.ReadFile(c.Ledger)
 	require.NoError(t, err)
-	_, err = ledger.Verify(bytes.NewReader(text), func(e ledger.Entry) error {
+	_, err = ledger.Verify(bytes.NewReader(text), ledger.VerifyOptions{Entry: func(e ledger.Entry) error {
 		id, _, err := parseIdentity(e.Run)
 		w.labels = expected(t, c, id.setting().s, key)
 		return err
-	})
+	}})
 	require.NoError(t, err)
 }
 
@@ -253,12 +253,12 @@ func TestTwoAtOnce(t *testing.T) {
 	require.EqualValues(t, 1, summary(t, c.Ledger).Entries)
 
 	// While another has it, an interrupt ends the wait.
-	book, err := ledger.Open(c.Ledger, c.Account)
+	book, err := ledger.Open(t.Context(), c.Ledger, c.Account, ledger.VerifyOptions{})
 	if err != nil {
 		require.ErrorIs(t, err, ledger.ErrOtherConfig) // its noise is secret
 		account := c.Account
 		account.Noise = ledger.SecretNoise
-		book, err = ledger.Open(c.Ledger, account)
+		book, err = ledger.Open(t.Context(), c.Ledger, account, ledger.VerifyOptions{})
 	}
 	require.NoError(t, err)
 	defer book.Close()

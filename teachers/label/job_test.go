@@ -106,7 +106,7 @@ func expected(t require.TestingT, c Config, s aggregate.Setting, key rng.Key) st
 	require.NoError(t, err)
 	m, err := d.New(s)
 	require.NoError(t, err)
-	book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
+	book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
 	require.NoError(t, err)
 	r, err := book.Reserve(m.Event())
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func summary(t require.TestingT, path string) ledger.Summary {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	s, err := ledger.Verify(f, nil)
+	s, err := ledger.Verify(f, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	return s
 }

@@ -213,7 +213,7 @@ func TestOverBudgetWritesNothing(t *testing.T) {
 	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
 
 	// On a ledger that something else has charged.
-	book, err := ledger.Open(c.Ledger, c.Account)
+	book, err := ledger.Open(t.Context(), c.Ledger, c.Account, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	_, err = book.Reserve(accountant.Gaussian{NoiseMultiplier: 4})
 	require.NoError(t, err)

@@ -219,12 +219,12 @@ func recorded(path, pool string, query int) (s aggregate.Setting, from, to int, 
 		return s, 0, 0, false, fmt.Errorf("label: %w", err)
 	}
 	defer f.Close()
-	_, err = ledger.Verify(f, func(e ledger.Entry) error {
+	_, err = ledger.Verify(f, ledger.VerifyOptions{Entry: func(e ledger.Entry) error {
 		id, ok, err := parseIdentity(e.Run)
 		if ok && id.Pool == pool && id.Queries[0] <= query && query < id.Queries[1] {
 			s, from, to, found = id.setting().s, id.Queries[0], id.Queries[1], true
 		}
 		return err
-	})
+	}})
 	return s, from, to, found && err == nil, err
 }

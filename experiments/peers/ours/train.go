@@ -80,7 +80,7 @@ func train(net string, batch int, private bool) error {
 	var reservation *ledger.Reservation
 	if private {
 		cfg.NonPrivate, cfg.ClipNorm, cfg.NoiseMultiplier = false, 1, 1
-		book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SeededNoise})
+		book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SeededNoise})
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 func book(t testing.TB, epsilon float64) *ledger.Ledger {
-	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: 1e-5, Mode: ledger.Filter})
+	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: 1e-5, Mode: ledger.Filter})
 	require.NoError(t, err)
 	return l
 }
@@ -314,7 +314,7 @@ func ExampleSanitizer() {
 		fmt.Println(err)
 		return
 	}
-	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5})
+	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5})
 	if err != nil {
 		fmt.Println(err)
 		return

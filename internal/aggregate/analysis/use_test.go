@@ -13,7 +13,7 @@ import (
 
 func TestASeedIsRefusedWhereNoiseIsSecret(t *testing.T) {
 	s := smallSanitizer(t)
-	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 100, Delta: 1e-5, Noise: ledger.SecretNoise})
+	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 100, Delta: 1e-5, Noise: ledger.SecretNoise})
 	require.NoError(t, err)
 	r, err := l.Reserve(s.Event())
 	require.NoError(t, err)

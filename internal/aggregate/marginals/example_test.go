@@ -16,7 +16,7 @@ func ExampleMarginals_Release() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	budget, err := ledger.Open("", ledger.Config{Unit: "person", Relation: accountant.AddRemove, Epsilon: 1, Delta: 1e-5})
+	budget, err := ledger.New(ledger.Config{Unit: "person", Relation: accountant.AddRemove, Epsilon: 1, Delta: 1e-5})
 	if err != nil {
 		log.Fatal(err)
 	}

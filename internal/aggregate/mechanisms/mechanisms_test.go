@@ -246,7 +246,7 @@ func TestSessionsFollowTheLaws(t *testing.T) {
 		var session aggregate.Session
 		for i := range n {
 			if session == nil || sequential {
-				book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.9})
+				book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.9})
 				require.NoError(t, err)
 				r, err := book.Reserve(m.Event())
 				require.NoError(t, err)

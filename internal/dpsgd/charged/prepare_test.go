@@ -32,7 +32,7 @@ func images(n int, seed uint64) dataset.Set {
 }
 
 func reservations(t *testing.T, events []accountant.Event) []*ledger.Reservation {
-	budget, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
+	budget, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
 	require.NoError(t, err)
 	if len(events) == 0 {
 		return nil

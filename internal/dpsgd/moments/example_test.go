@@ -20,7 +20,7 @@ func ExampleEstimateMean() {
 		x.Data = append(x.Data, 0.6, 0.8)
 	}
 	cfg := moments.Config{ClipNorm: 1, NoiseMultiplier: 4, Records: 10_000}
-	budget, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1.5, Delta: 1e-5})
+	budget, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1.5, Delta: 1e-5})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func TestMomentsRefuseReplacedRecords(t *testing.T) {
 	x := matrix([]float32{1, 2}, []float32{3, 4})
 	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {
 		reserved := func() *ledger.Reservation {
-			l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5})
+			l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5})
 			require.NoError(t, err)
 			r, err := l.Reserve(cfg.Event())
 			require.NoError(t, err)

@@ -165,7 +165,7 @@ func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservati
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := ledger.Open("", ledger.Config{Unit: j.Unit, Relation: relation, Epsilon: budget, Delta: j.Delta})
+	l, err := ledger.New(ledger.Config{Unit: j.Unit, Relation: relation, Epsilon: budget, Delta: j.Delta})
 	if err != nil {
 		return nil, nil, fmt.Errorf("recipe: %w", err)
 	}

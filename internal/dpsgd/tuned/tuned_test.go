@@ -115,9 +115,9 @@ func ledgerState(t *testing.T, path string) ledger.Summary {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	known, err := run.Know(path)
+	known, err := run.ReadHeads(path)
 	require.NoError(t, err)
-	s, err := ledger.VerifyKept(f, known.Kept(ledger.Head{}), nil)
+	s, err := ledger.Verify(f, ledger.VerifyOptions{Heads: known.Of})
 	require.NoError(t, err)
 	return s
 }

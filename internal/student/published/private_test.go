@@ -82,7 +82,7 @@ func TestChargedFeaturesStayWithTheModel(t *testing.T) {
 		set.X.Data = append(set.X.Data, float32(r.Uint64N(256))/255)
 	}
 	cfg := charged.Default(40)
-	book, err := ledger.Open("", ledger.Config{Unit: "image", Relation: accountant.AddRemove, Epsilon: 1e6, Delta: 1e-5})
+	book, err := ledger.New(ledger.Config{Unit: "image", Relation: accountant.AddRemove, Epsilon: 1e6, Delta: 1e-5})
 	require.NoError(t, err)
 	reserved, err := book.ReserveBatch(cfg.Events())
 	require.NoError(t, err)

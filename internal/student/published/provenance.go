@@ -20,7 +20,7 @@ func Charged(path, sha256 string) (Provenance, error) {
 	if err != nil || len(raw) != 32 {
 		return Provenance{}, fmt.Errorf("published: %q is no hash", sha256)
 	}
-	known, err := run.Know(path)
+	known, err := run.ReadHeads(path)
 	if err != nil {
 		return Provenance{}, fmt.Errorf("published: %w", err)
 	}
@@ -30,13 +30,11 @@ func Charged(path, sha256 string) (Provenance, error) {
 	}
 	defer f.Close()
 	var entry int64
-	kept := known.Kept(ledger.Head{})
-	kept.Outcome = func(of int64, hash [32]byte) {
+	sum, err := ledger.Verify(f, ledger.VerifyOptions{Heads: known.Of, Outcome: func(of int64, hash [32]byte) {
 		if entry == 0 && hash == [32]byte(raw) {
 			entry = of
 		}
-	}
-	sum, err := ledger.VerifyKept(f, kept, nil)
+	}})
 	if err != nil {
 		return Provenance{}, fmt.Errorf("published: %s: %w", path, err)
 	}

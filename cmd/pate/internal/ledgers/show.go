@@ -42,10 +42,10 @@ func showLedger(g *shell.Globals, path string) error {
 	}
 	defer f.Close()
 	var entries []ledgerEntry
-	sum, err := ledger.VerifyKept(f, known.Kept(ledger.Head{}), func(e ledger.Entry) error {
+	sum, err := ledger.Verify(f, ledger.VerifyOptions{Heads: known.Of, Entry: func(e ledger.Entry) error {
 		entries = append(entries, ledgerEntry{Entry: e.Number, Line: e.Line, Run: e.Run, Parts: statement.Parts(e.Event), Epsilon: e.Epsilon, Left: e.Left.Epsilon})
 		return nil
-	})
+	}})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -56,7 +56,7 @@ func showLedger(g *shell.Globals, path string) error {
 	if err != nil {
 		return err
 	}
-	report.Checked = shell.HeadNames(known, ledger.Head{})
+	report.Checked = shell.HeadNames(known)
 	g.WarnBudget(float64(report.Claim))
 	format := g.ParsedFormat()
 	if format == table.JSON {

@@ -67,7 +67,7 @@ func signLedger(g *shell.Globals, path, keyPath, out string) error {
 		return err
 	}
 	defer f.Close()
-	sum, err := ledger.VerifyKept(f, known.Kept(ledger.Head{}), nil)
+	sum, err := ledger.Verify(f, ledger.VerifyOptions{Heads: known.Of})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -171,16 +171,15 @@ func parsePublicKey(text []byte) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// verify verifies the ledger, and that the signature is of it.
-func (s *signedBy) verify(r io.Reader, kept ledger.Kept, visit func(ledger.Entry) error) (ledger.Summary, error) {
-	sum, err := ledger.VerifySigned(r, s.signature, s.key, kept, visit)
-	if errors.Is(err, ledger.ErrSignature) {
-		err = &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s: %w", s.path, err),
-			Why:   fmt.Sprintf("nothing shows that the holder of the key in %s signed this ledger", s.keyPath),
-			Fix:   "ask the signer for the signature, the public key and the ledger that belong together",
-			Topic: "ledger"}
+// refusal returns the error of a signature that does not hold for the ledger; other errors are left as they are.
+func (s *signedBy) refusal(err error) error {
+	if !errors.Is(err, ledger.ErrSignature) {
+		return err
 	}
-	return sum, err
+	return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s: %w", s.path, err),
+		Why:   fmt.Sprintf("nothing shows that the holder of the key in %s signed this ledger", s.keyPath),
+		Fix:   "ask the signer for the signature, the public key and the ledger that belong together",
+		Topic: "ledger"}
 }
 
 // words says for people what a valid signature covers of a ledger with that number of lines.

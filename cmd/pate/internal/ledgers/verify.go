@@ -100,13 +100,14 @@ func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signe
 		return err
 	}
 	defer f.Close()
-	kept := known.Kept(head)
-	kept.Outcome = files.commit
-	var sum ledger.Summary
+	known.Given = head
+	opt := ledger.VerifyOptions{Heads: known.Of, Entry: files.entry, Outcome: files.commit}
 	if signed != nil {
-		sum, err = signed.verify(f, kept, files.entry)
-	} else {
-		sum, err = ledger.VerifyKept(f, kept, files.entry)
+		opt.Signature, opt.PublicKey = &signed.signature, signed.key
+	}
+	sum, err := ledger.Verify(f, opt)
+	if signed != nil {
+		err = signed.refusal(err)
 	}
 	if err == nil {
 		err = files.finish(path)
@@ -114,7 +115,7 @@ func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signe
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := reportVerified(g, path, sum, shell.HeadNames(known, head), signed, files); err != nil {
+	if err := reportVerified(g, path, sum, shell.HeadNames(known), signed, files); err != nil {
 		return err
 	}
 	return files.failure()

@@ -25,11 +25,11 @@ func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) 
 
 // OpenLedgerFile opens a ledger to read, and returns what is known of it; a ledger that
 // is being written may be read as well.
-func OpenLedgerFile(path string) (*os.File, *run.Known, error) {
+func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder, filekind.Empty); err != nil {
 		return nil, nil, err
 	}
-	known, err := run.Know(path)
+	known, err := run.ReadHeads(path)
 	if err != nil {
 		return nil, nil, FaultError(err, "ledger")
 	}
@@ -41,12 +41,12 @@ func OpenLedgerFile(path string) (*os.File, *run.Known, error) {
 }
 
 // HeadNames names the heads that a ledger was found to hold.
-func HeadNames(known *run.Known, given ledger.Head) []string {
+func HeadNames(known *run.Heads) []string {
 	names := []string{}
 	for _, head := range []struct {
 		name string
 		head ledger.Head
-	}{{"kept beside the ledger", known.Beside}, {"kept in the user's state folder", known.Mark}, {"given with --head", given}} {
+	}{{"kept beside the ledger", known.Beside}, {"kept in the user's state folder", known.Mark}, {"given with --head", known.Given}} {
 		if head.head != (ledger.Head{}) {
 			names = append(names, head.name)
 		}

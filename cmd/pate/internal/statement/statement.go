@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
@@ -96,8 +95,8 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 			return err
 		}
 		defer file.Close()
-		sources = append(sources, statement.Source{Name: filepath.Base(path), Ledger: file, Kept: known.Kept(ledger.Head{}),
-			Compared: func() bool { return len(shell.HeadNames(known, ledger.Head{})) > 0 }})
+		sources = append(sources, statement.Source{Name: filepath.Base(path), Ledger: file, Heads: known.Of,
+			Compared: func() bool { return len(shell.HeadNames(known)) > 0 }})
 	}
 	s, err := statement.Make(opt, sources...)
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-func knowing(heads ...Head) Kept {
-	return Kept{Heads: func(string) ([]Head, error) { return heads, nil }}
+func knowing(heads ...Head) VerifyOptions {
+	return VerifyOptions{Heads: func(string) ([]Head, error) { return heads, nil }}
 }
 
 // A ledger is compared with the heads that were kept of it before anything is written.
 func TestHeadsThatWereKept(t *testing.T) {
 	m := &memory{data: sample(t, filterConfig())}
 	lines := bytes.SplitAfter(m.data, []byte("\n"))
-	l, err := openStore(m, filterConfig(), Kept{})
+	l, err := openStore(m, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	last := l.Head()
 	require.NoError(t, l.Close())
 	older := &memory{data: bytes.Join(lines[:3], nil)}
-	l, err = openStore(older, filterConfig(), Kept{})
+	l, err = openStore(older, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	first := l.Head()
 	require.NoError(t, l.Close())
@@ -48,7 +48,7 @@ func TestHeadsThatWereKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := &memory{data: bytes.Clone(c.file)}
 			l, err := openStore(file, filterConfig(), knowing(c.heads...))
-			_, verr := VerifyKept(bytes.NewReader(c.file), knowing(c.heads...), nil)
+			_, verr := Verify(bytes.NewReader(c.file), knowing(c.heads...))
 			if c.says == "" {
 				require.NoError(t, err)
 				require.NoError(t, verr)
@@ -63,7 +63,7 @@ func TestHeadsThatWereKept(t *testing.T) {
 	}
 	refuse := errors.New("refused")
 	file := &memory{data: bytes.Clone(m.data)}
-	_, err = openStore(file, filterConfig(), Kept{Accept: func(s State) error {
+	_, err = openStore(file, filterConfig(), VerifyOptions{Accept: func(s State) error {
 		require.Equal(t, State{ID: s.ID, Lines: last.Lines, Entries: 3, Commits: 3}, s)
 		require.NotEmpty(t, s.ID)
 		return refuse
@@ -75,7 +75,7 @@ func TestHeadsThatWereKept(t *testing.T) {
 // A header is taken in one form only: each field once, in its own case.
 func TestHeadersHaveOneForm(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, filterConfig(), Kept{})
+	l, err := openStore(m, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	text, err := l.chain.header.encode()
 	require.NoError(t, err)
@@ -105,9 +105,9 @@ func TestHeadersHaveOneForm(t *testing.T) {
 func TestAppendsOfOthersAreFound(t *testing.T) {
 	t.Run("before", func(t *testing.T) {
 		m := &memory{}
-		first, err := openStore(m, filterConfig(), Kept{})
+		first, err := openStore(m, filterConfig(), VerifyOptions{})
 		require.NoError(t, err)
-		second, err := openStore(m, filterConfig(), Kept{})
+		second, err := openStore(m, filterConfig(), VerifyOptions{})
 		require.NoError(t, err)
 		_, err = first.Reserve(votes(1))
 		require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestAppendsOfOthersAreFound(t *testing.T) {
 	})
 	t.Run("at the same time", func(t *testing.T) {
 		m := &overwritten{}
-		l, err := openStore(m, filterConfig(), Kept{})
+		l, err := openStore(m, filterConfig(), VerifyOptions{})
 		require.NoError(t, err)
 		m.with = []byte("{")
 		_, err = l.Reserve(votes(1))
@@ -144,7 +144,7 @@ func (o *overwritten) Sync() error {
 // Try says what Reserve would, and changes nothing.
 func TestTry(t *testing.T) {
 	for _, cfg := range []Config{testConfig, filterConfig()} {
-		l, err := Open(filepath.Join(t.TempDir(), "ledger.jsonl"), cfg)
+		l, err := Open(t.Context(), filepath.Join(t.TempDir(), "ledger.jsonl"), cfg, VerifyOptions{})
 		require.NoError(t, err)
 		defer l.Close()
 		_, err = l.Reserve(votes(3))
@@ -162,15 +162,15 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// Both functions of Kept are called while the file is locked.
-func TestKeptIsReadUnderTheLock(t *testing.T) {
+// The file is compared with heads while the file is locked.
+func TestHeadsAreReadUnderTheLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := Open(path, filterConfig())
+	l, err := Open(t.Context(), path, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	asked := make(chan bool, 1)
-	_, err = OpenKept(ctx, path, filterConfig(), Kept{Heads: func(string) ([]Head, error) {
+	_, err = Open(ctx, path, filterConfig(), VerifyOptions{Heads: func(string) ([]Head, error) {
 		asked <- true
 		return nil, nil
 	}})

@@ -1,0 +1,145 @@
+package ledger
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+)
+
+// Head identifies a ledger up to its last line. A file from which lines were cut
+// off at the end is a whole ledger with fewer lines, and cannot show it; one who
+// kept the head, where the cutter cannot write, can: see [VerifyOptions].
+type Head struct {
+	Lines int64  `json:"lines"`
+	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
+}
+
+// Head returns the head of the file now; zero in memory.
+func (l *Ledger) Head() Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.chain.head()
+}
+
+func (c *chain) head() Head {
+	if c.lines == 0 {
+		return Head{}
+	}
+	return Head{c.lines, hex.EncodeToString(c.prev[:])}
+}
+
+// VerifyOptions are what is known of a ledger from outside of its file, and who is handed what
+// the file holds. Every field may be left out.
+type VerifyOptions struct {
+	// Heads returns the heads that the ledger is known to have had. It is called at the
+	// first line, with the id of the ledger. The zero Head says nothing. The chain of hashes cannot
+	// show that lines were cut off at the end, nor that the file is an older copy of itself: a
+	// ledger that does not hold the line of a head is a *CorruptError.
+	Heads func(id string) ([]Head, error)
+	// Signature must be by the holder of PublicKey, which has to come from the signer, not from
+	// the signature. One by somebody else, and one of another ledger, are ErrSignature. A ledger
+	// that does not hold the signed line any more is a *CorruptError.
+	Signature *Signature
+	PublicKey ed25519.PublicKey
+	// Accept refuses a ledger when all of it was read and nothing was written.
+	Accept func(State) error
+	// Entry is handed every reservation.
+	Entry func(Entry) error
+	// Outcome is handed every committed outcome, by the entry that it was committed for and its hash.
+	Outcome func(entry int64, hash [sha256.Size]byte)
+}
+
+// State is what a file says of itself as a whole.
+type State struct {
+	ID      string // names the ledger; "" of one in memory
+	Lines   int64  // whole ones; 0 of a file that never became a ledger
+	Entries int64
+	Commits int64
+}
+
+// State returns what the file says of itself as a whole.
+func (l *Ledger) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.chain.state()
+}
+
+func (c *chain) state() State {
+	return State{ID: c.id, Lines: c.lines, Entries: c.entries, Commits: c.commits.n}
+}
+
+// reading is a chain that is read from a file, and compared with what is known of it.
+type reading struct {
+	*chain
+	VerifyOptions
+	header func(Config) error // refuses the first line; may be nil
+	heads  []Head
+}
+
+// read follows the file up to its last newline, and returns what stands after it.
+func (r *reading) read(file io.Reader) (fragment []byte, err error) {
+	if r.Signature != nil {
+		if err := r.Signature.check(r.PublicKey); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrSignature, err)
+		}
+	}
+	if fragment, err = r.chain.read(file, r.line); err != nil {
+		return nil, err
+	}
+	for _, h := range r.heads {
+		if h.Lines > r.lines {
+			return nil, &CorruptError{r.lines + 1, fmt.Sprintf("it is missing: the file once had %d lines", h.Lines)}
+		}
+	}
+	if err := r.within(); err != nil {
+		return nil, err
+	}
+	if r.Accept != nil {
+		return fragment, r.Accept(r.state())
+	}
+	return fragment, nil
+}
+
+// line compares the last line of the chain with what is known, and hands out what it holds.
+func (r *reading) line(l line) error {
+	if l.kind == headerLine {
+		if err := r.first(); err != nil {
+			return err
+		}
+	}
+	for _, h := range r.heads {
+		if h.Lines == r.lines && h.Hash != hex.EncodeToString(r.prev[:]) {
+			return &CorruptError{h.Lines, "its hash is not that of the head that was kept"}
+		}
+	}
+	if l.kind == commitLine && r.Outcome != nil {
+		r.Outcome(l.entry, l.outcome)
+	}
+	if l.kind == reserveLine && r.Entry != nil {
+		return r.visit(l, r.Entry)
+	}
+	return nil
+}
+
+// first gets the heads that are known, once the header names the ledger.
+func (r *reading) first() (err error) {
+	if r.header != nil {
+		if err := r.header(r.chain.header.config()); err != nil {
+			return err
+		}
+	}
+	if r.Heads != nil {
+		if r.heads, err = r.Heads(r.id); err != nil {
+			return err
+		}
+	}
+	if s := r.Signature; s != nil {
+		if s.ID != r.id {
+			return fmt.Errorf("%w: it is of ledger %s, this is ledger %q", ErrSignature, s.ID, r.id)
+		}
+		r.heads = append([]Head{s.Head}, r.heads...)
+	}
+	return nil
+}
