@@ -16,7 +16,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/internal/results"
@@ -28,11 +28,31 @@ import (
 // keptReport is the report of a complete run.
 const keptReport = "report.json"
 
+// settings are all that what is published depends on, but the rows and the key.
+type settings struct {
+	Private         dataset.Source  `json:"private"`
+	Public          dataset.Source  `json:"public"`
+	Reading         dataset.Reading `json:"reading"`
+	Epsilon         float64         `json:"epsilon"`
+	Delta           float64         `json:"delta"`
+	Unit            string          `json:"unit"`
+	Seed            *uint64         `json:"seed,omitempty"`
+	Method          string          `json:"method"`
+	Size            int             `json:"size,omitempty"`
+	RowsPerUnit     int             `json:"rows_per_unit,omitempty"`
+	Teachers        int             `json:"teachers,omitempty"`
+	Learner         string          `json:"learner,omitempty"`
+	TeacherAccuracy float64         `json:"teacher_accuracy,omitempty"`
+	MinAccuracy     float64         `json:"min_accuracy,omitempty"`
+	Pool            string          `json:"pool"`
+	Ranges          string          `json:"ranges,omitempty"`
+}
+
 // open opens the folder of the run.
 func (j *job) open(ctx context.Context) (run.Folder, error) {
-	same := j.Config
-	same.Reading.Ranges = nil // Ranges names their file
-	for _, path := range []*string{&same.Private.Path, &same.Private.Labels, &same.Private.Units, &same.Public.Path, &same.Public.Labels, &same.Ranges} {
+	s := settings{j.Private, j.Public, j.Reading, j.Epsilon, j.Delta, j.Unit, j.Seed, j.Method, j.Size, j.RowsPerUnit, j.Teachers, j.Learner,
+		j.TeacherAccuracy, j.MinAccuracy, j.Pool, j.Ranges}
+	for _, path := range []*string{&s.Private.Path, &s.Private.Labels, &s.Private.Units, &s.Public.Path, &s.Public.Labels, &s.Ranges} {
 		if *path == "" {
 			continue
 		}
@@ -41,16 +61,7 @@ func (j *job) open(ctx context.Context) (run.Folder, error) {
 			return run.Folder{}, err
 		}
 	}
-	words, err := json.Marshal(map[string]any{
-		"private": same.Private, "public": same.Public, "reading": same.Reading, "unit": same.Unit, "method": same.Method, "size": same.Size,
-		"rows_per_unit": same.RowsPerUnit, "teachers": same.Teachers, "learner": same.Learner, "teacher_accuracy": same.TeacherAccuracy,
-		"min_accuracy": same.MinAccuracy, "pool": same.Pool, "ranges": same.Ranges, "seed": same.Seed,
-	})
-	if err != nil {
-		return run.Folder{}, err
-	}
-	id := experiments.Identity{Schema: "pate.publish.run/1", Epsilon: j.Epsilon, Delta: j.Delta, Methods: []string{string(words)}, Command: j.Command}
-	return run.OpenFolder(ctx, j.Out, id.Run(), func() (rng.Key, error) {
+	return run.OpenFolder(ctx, j.Out, run.Identity{Kind: "publish", Settings: s, Command: j.Command}, func() (rng.Key, error) {
 		if j.Seed != nil {
 			return rng.SeedKey(*j.Seed), nil
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers/label"
 	"github.com/pate-go/pate/teachers/votes"
@@ -24,28 +25,26 @@ import (
 // teachers that vote alike everywhere have learned the same, and that is not looked at. A
 // check of them would tell of private rows by what it says.
 func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
-	file := v.ledger()
-	c := label.Config{Ledger: file.Path, Account: file.New, Expect: file.Expect, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
-	var n int
 	if v.pool.counted() {
-		c.Setting, n = v.pool.setting, v.pool.setting.Queries
-	} else if c, err = v.plan(ctx, c, t); err != nil {
-		return released, nil, err
+		c := &v.pool.labels
+		if rows, c.Votes, err = v.questions(ctx, t, c.Setting.Queries); err != nil {
+			return released, nil, err
+		}
+		var done run.Done
+		if done, err = v.pool.session.Next(ctx); err == nil {
+			released, err = v.pool.result(v.pool.session, done)
+		}
 	} else {
-		n = c.Votes.Queries()
-	}
-	if rows, err = v.questions(ctx, t, n); err != nil {
-		return released, nil, err
-	}
-	if c.Votes, err = v.asked(ctx, t, rows); err != nil {
-		return released, nil, err
-	}
-	if v.pool.counted() {
-		released, err = label.RunCharged(ctx, c, v.pool.labels)
-	} else {
-		released, err = label.Run(ctx, c)
+		file := v.ledger()
+		c := label.Config{Ledger: file.Path, Account: file.New, Expect: file.Expect, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
+		if c, err = v.plan(ctx, c, t); err != nil {
+			return released, nil, err
+		}
+		if rows, c.Votes, err = v.questions(ctx, t, c.Votes.Queries()); err == nil {
+			released, err = label.Run(ctx, c)
+		}
 	}
 	if err == nil {
 		v.Say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked, released.Setting.Mechanism, number.DigitsUp(released.Claim, 5)))
@@ -78,10 +77,20 @@ const (
 	askedVotes = "queries.npy"
 )
 
-// questions returns n rows of the pool to ask about: those that public rows alone say a
-// student learns most from. They are written down before they are asked, since another kind
-// of machine could choose others when it carries on.
-func (j *job) questions(ctx context.Context, t *training.Result, n int) ([]int, error) {
+// questions returns n rows of the pool to ask about, and the votes on them.
+func (j *job) questions(ctx context.Context, t *training.Result, n int) ([]int, *votes.Source, error) {
+	rows, err := j.choose(ctx, t, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	source, err := j.asked(ctx, t, rows)
+	return rows, source, err
+}
+
+// choose returns n rows of the pool: those that public rows alone say a student learns most
+// from. They are written down before they are asked, since another kind of machine could choose
+// others when it carries on.
+func (j *job) choose(ctx context.Context, t *training.Result, n int) ([]int, error) {
 	path := j.dir.Private(askedRows)
 	durable.Sweep(path, "")
 	text, err := os.ReadFile(path)

@@ -13,7 +13,6 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/rng"
@@ -33,13 +32,13 @@ const (
 type drawn struct {
 	ranges *dataset.Ranges
 	rows   int
-	// Of marginals: what both they and the labels cost is reserved on one ledger.
+	// Of marginals: they and the labels are two stages of one run.
 	private   dataset.Set
 	marginals *marginals.Marginals
-	counts    [][]int64 // noisy
-	setting   aggregate.Setting
-	book      *run.Book
-	labels    label.Charged
+	counts    [][]int64    // noisy
+	labels    label.Config // whose votes are yet to come
+	session   *run.Session
+	result    func(*run.Session, run.Done) (label.Result, error)
 }
 
 // counted reports whether the pool comes from counts, which are charged with the labels.
@@ -74,38 +73,34 @@ func (v *voting) drawPool(ctx context.Context) error {
 	weights := marginals.Weights(d.counts)
 	err := v.write(poolFile, func(w io.Writer) error { return d.ranges.Draw(w, weights, d.rows) })
 	if err != nil && d.counted() {
-		err = errors.Join(err, d.book.Close())
+		err = errors.Join(err, d.session.Close())
 	}
 	return err
 }
 
-// countColumns reserves what marginals and labels cost, in one batch, and releases the marginals.
+// countColumns charges what marginals and labels cost, in one batch, and releases the marginals. The
+// run is named by its key, the private rows and all that was chosen.
 func (v *voting) countColumns(ctx context.Context) (err error) {
-	d := v.pool
-	if d.setting, err = v.keptPlan(ctx); err != nil {
+	d, file := v.pool, v.ledger()
+	d.labels = label.Config{Ledger: file.Path, Account: file.New, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
+	if d.labels.Setting, err = v.keptPlan(ctx); err != nil {
 		return err
 	}
-	d.rows = max(fewestDrawn, min(drawnForQuery*d.setting.Queries, mostDrawn))
-	labels, err := label.Event(d.setting)
+	queries := d.labels.Setting.Queries
+	d.rows = max(fewestDrawn, min(drawnForQuery*queries, mostDrawn))
+	labels, err := label.Event(d.labels.Setting)
 	if err != nil {
 		return err
 	}
-	events := []accountant.Event{d.marginals.Event(), labels}
-	if d.book, err = v.openBook(ctx, fmt.Appendf(nil, "%s %+v %+v", v.Learner, d.ranges.Bins(), events)); err != nil {
+	events := [][]accountant.Event{{d.marginals.Event()}, {labels}}
+	hash := d.private.Hash()
+	if file.New.Run, err = run.ID(v.key, "publish", hash[:], fmt.Sprintf("%s %+v %+v", v.Learner, d.ranges.Bins(), events)); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, d.book.Close())
-		}
-	}()
-	reserved, err := d.book.Ledger.ReserveBatch(events)
-	if err != nil {
-		return err
-	}
-	d.labels = label.Charged{Book: d.book, Reservation: reserved[1], Key: v.key.Derive("labels")}
-	_, err = d.book.Release(ctx, run.Release{
-		Events: events[:1], Charged: reserved[:1], Out: run.Out{Path: v.made(marginalsFile), Mode: 0o600}, Key: run.Key{Given: v.key.Derive("marginals")},
+	second, result := label.Stage(ctx, &d.labels)
+	second.Key, d.result = func(key rng.Key) rng.Key { return key.Derive("labels") }, result
+	first := run.Stage{
+		Name: "marginals", Out: v.made(marginalsFile), Mode: 0o600, Key: func(key rng.Key) rng.Key { return key.Derive("marginals") },
 		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) (err error) {
 			if d.counts, err = d.marginals.Release(r[0], key, d.ranges.Cells(d.private.OnePerUnit().X)); err != nil {
 				return err
@@ -116,11 +111,17 @@ func (v *voting) countColumns(ctx context.Context) (err error) {
 			d.counts, err = marginals.Read(file, d.ranges.Bins())
 			return err
 		},
-	})
-	if err == nil {
-		v.Say(fmt.Sprintf("pool: %d rows, drawn from the counts of %d columns, which take %.0f %% of the budget", d.rows, len(d.counts), 100*marginals.PoolShare))
 	}
-	return err
+	d.session, err = run.Run{File: file, Units: v.Units(), Key: v.key, Stages: []run.Stage{first, second},
+		Plan: func(context.Context, *run.Before) (run.Plan, error) { return run.Plan{Events: events}, nil }}.Open(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := d.session.Next(ctx); err != nil {
+		return errors.Join(err, d.session.Close())
+	}
+	v.Say(fmt.Sprintf("pool: %d rows, drawn from the counts of %d columns, which take %.0f %% of the budget", d.rows, len(d.counts), 100*marginals.PoolShare))
+	return nil
 }
 
 // keptPlan plans labels for what marginals leave of a budget. The plan is on disk before it is
@@ -153,17 +154,4 @@ func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) 
 		return s, err
 	}
 	return s, durable.WriteBytes(path, 0o600, text)
-}
-
-// openBook opens the ledger of a run that its key, its data and bound name.
-func (v *voting) openBook(ctx context.Context, bound []byte) (*run.Book, error) {
-	file := v.ledger()
-	var err error
-	if file.New.Run, err = experiments.RunID(v.key, v.pool.private.Hash(), bound); err != nil {
-		return nil, err
-	}
-	if _, _, err := file.Look(); err != nil {
-		return nil, err
-	}
-	return file.Open(ctx, file.New)
 }

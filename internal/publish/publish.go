@@ -32,6 +32,7 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 )
@@ -51,9 +52,6 @@ const (
 
 // DefaultAccuracy is Config.MinAccuracy where none is given.
 const DefaultAccuracy = 0.9
-
-// ErrDelta is matched by the refusal of a delta that is not below one over the number of teachers.
-var ErrDelta = errors.New("delta")
 
 // Config says what is published. Private, Public (or Ranges), Out, Epsilon and Delta are required.
 type Config struct {
@@ -125,6 +123,14 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
+// Units returns how many hold data of their own, as is known in public.
+func (c Config) Units() run.Units {
+	if c.Method == DPSGD {
+		return run.Units{N: c.Size, Noun: "units"}
+	}
+	return run.Units{N: training.Job{Teachers: c.Teachers, Size: c.Size}.Count(), Noun: "teachers"}
+}
+
 // job is one run.
 type job struct {
 	Config
@@ -161,6 +167,9 @@ type method interface {
 // would be right often enough the error is a [*plan.NoPlanError] and nothing is charged.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	c, err := c.complete()
+	if err == nil {
+		err = c.Units().Check(c.Delta)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -28,9 +28,6 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 		Decided: func(r *training.Result) { v.Columns(r.Columns, r.Repeated) }}
 	v.public = plan.Public{Teachers: v.teachers.Count()}
 	v.public.Accuracy = v.TeacherAccuracy
-	if n := v.public.Teachers; !(v.Delta < 1/float64(n)) {
-		return data, fmt.Errorf("%w %g is not below 1/%d, one over the number of teachers", ErrDelta, v.Delta, n)
-	}
 	var schema *dataset.Schema
 	if v.Pool == PoolRows {
 		var pool dataset.Pool
@@ -129,7 +126,7 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 		files = append(files, poolFile)
 	}
 	if v.pool.counted() {
-		defer func() { err = errors.Join(err, v.pool.book.Close()) }()
+		defer func() { err = errors.Join(err, v.pool.session.Close()) }()
 		paid, files = append(paid, marginalsFile), append(files, marginalsFile)
 	}
 	trained, err := training.Run(ctx, v.teachers)

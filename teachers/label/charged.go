@@ -13,43 +13,43 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Charged is what labels cost, reserved before there are votes, together with what the votes
-// follow from: on a ledger made for this run alone, whose name covers the private rows and all
-// that was chosen.
-type Charged struct {
-	Book        *run.Book
-	Reservation *ledger.Reservation
-	Key         rng.Key // of the run, for these labels alone; zero where it was destroyed
-}
-
-// RunCharged labels the votes as Run does, under a charge that was made before. Ledger is the
-// path of its book; Account and Expect are not taken.
-func RunCharged(ctx context.Context, c Config, charged Charged) (Result, error) {
-	if err := c.check(); err != nil {
-		return Result{}, err
-	}
-	j := job{Config: c, account: charged.Book.Ledger.Config(), book: charged.Book, id: identity{Seeded: c.Seed != nil}}
-	s, err := c.setting()
-	if err != nil {
-		return Result{}, err
-	}
-	e, err := s.event()
-	if err != nil {
-		return Result{}, err
-	}
-	r := run.Release{Events: []accountant.Event{e}, Charged: []*ledger.Reservation{charged.Reservation}, Key: run.Key{Given: charged.Key}, Out: run.Out{Path: c.Out, Mode: 0o644}}
-	if j.withheld() {
-		r.Out.Mode = 0o600
-	}
+// Stage returns the labels of c as a stage of a run that is charged for more than them, on a ledger
+// made for this run alone, and what gives their result when it is done. Setting needs all its noise;
+// c.Votes may be set until the stage is carried out. Ledger and Expect are not taken.
+func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
+	var s setting
 	var count counts
-	r.Draw, r.Read = j.drawing(ctx, s, &count)
-	done, err := charged.Book.Release(ctx, r)
-	if err != nil {
-		return Result{}, err
+	j := func() job { return job{Config: *c, account: c.Account, id: identity{Seeded: c.Seed != nil}} }
+	ready := func() (err error) {
+		if err = c.check(); err == nil {
+			s, err = c.setting()
+		}
+		return err
 	}
-	result, err := j.result(ctx, s, count)
-	result.Resumed, result.Complete, result.Entry, result.SHA256 = done.Recorded, done.Complete, done.Entry, done.SHA256
-	return result, err
+	stage := run.Stage{
+		Name: "labels", Out: c.Out,
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
+			if err := ready(); err != nil {
+				return err
+			}
+			draw, _ := j().drawing(ctx, s, &count)
+			return draw(r, key, out)
+		},
+		Read: func(file io.Reader) error {
+			if err := ready(); err != nil {
+				return err
+			}
+			_, read := j().drawing(ctx, s, &count)
+			return read(file)
+		},
+	}
+	return stage, func(session *run.Session, done run.Done) (Result, error) {
+		j := j()
+		j.account, j.book = session.Account, session.Book
+		result, err := j.result(ctx, s, count)
+		result.Resumed, result.Complete, result.Entry, result.SHA256 = done.Recorded, done.Complete, done.Entry, done.SHA256
+		return result, err
+	}
 }
 
 // Event returns what the labels of a setting with all its noise cost, whoever votes.

@@ -156,9 +156,9 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		if err := shell.CheckUnits(given, f.size, f.rows); err != nil {
 			return shell.UsageError("train", err)
 		}
-		if !(g.Delta < 1/float64(f.size)) {
-			return shell.UsageError("privacy", fmt.Errorf("--delta %g is not below 1/%d, one over the number of units: it would allow giving one of them away whole", g.Delta, f.size))
-		}
+	}
+	if err := (publish.Config{Method: f.method, Teachers: f.teachers, Size: f.size}).Units().Check(g.Delta); err != nil {
+		return shell.FaultError(err, "privacy")
 	}
 	return f.CheckApart(private)
 }
@@ -244,8 +244,6 @@ func (f *publishFlags) inWords(err error) error {
 	case errors.As(err, &none):
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: fmt.Errorf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon),
 			Why: "nothing was charged", Fix: remedy(none), Topic: "mechanisms"}
-	case errors.Is(err, publish.ErrDelta):
-		return shell.UsageError("privacy", err)
 	case errors.Is(err, recipe.ErrConfig):
 		return shell.UsageError("dpsgd", err)
 	case errors.Is(err, results.ErrReleased):
