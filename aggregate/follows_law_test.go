@@ -133,13 +133,13 @@ func TestMechanismsFollowTheirLaws(t *testing.T) {
 	}{
 		{"gnmax", 5, session(gnmax(3), wide), of(gnmax(3), wide), laws{
 			"continuous noise":    func() (Law, error) { return gnmax(3).ContinuousLaw(wide) },
-			"ties at random":      func() (Law, error) { return gnmax(3).LawWithTies(wide, UniformTies) },
+			"ties at random":      func() (Law, error) { return gnmax(3).lawWithTies(wide, uniformTies) },
 			"sigma 2 percent off": of(gnmax(3.06), wide),
 			"one vote moved":      of(gnmax(3), moved),
 		}},
 		{"lnmax", 5, session(lnmax(2.5), wide), of(lnmax(2.5), wide), laws{
 			"continuous noise":    func() (Law, error) { return lnmax(2.5).ContinuousLaw(wide) },
-			"ties at random":      func() (Law, error) { return lnmax(2.5).LawWithTies(wide, UniformTies) },
+			"ties at random":      func() (Law, error) { return lnmax(2.5).lawWithTies(wide, uniformTies) },
 			"scale 2 percent off": of(lnmax(2.55), wide),
 			"one vote moved":      of(lnmax(2.5), moved),
 		}},

@@ -14,13 +14,13 @@ type Law struct {
 	LogDeclined float64   // of declining, or leaving it to the prediction; -Inf for a mechanism that always answers
 }
 
-// Ties says who wins when the largest noisy counts are equal. It changes the
+// ties says who wins when the largest noisy counts are equal. It changes the
 // law of integer noise, not its privacy.
-type Ties int
+type ties int
 
 const (
-	LowestIndex Ties = iota // the class with the lowest index, as the mechanisms do
-	UniformTies             // one of them at random
+	lowestIndex ties = iota // the class with the lowest index, as the mechanisms do
+	uniformTies             // one of them at random
 )
 
 // maxLawPoints bounds the points a law is summed over.

@@ -27,7 +27,7 @@ func (m *ConfidentGNMax) lawOf(counts []int64, statistic int64) (Law, error) {
 	if points := gaussianReach * m.largest.Sigma(); points > maxLawPoints {
 		return Law{}, errLawTooWide(points)
 	}
-	labels, err := discreteArgmax(counts, gaussianNoise{m.counts}, LowestIndex)
+	labels, err := discreteArgmax(counts, gaussianNoise{m.counts}, lowestIndex)
 	if err != nil {
 		return Law{}, err
 	}

@@ -43,7 +43,7 @@ func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 // T_i(x) = integral_0^1 prod_{j != i} (F(x-n_j) - u p(x-n_j)) du, a polynomial
 // of degree K-1 that Gauss-Legendre with K/2 nodes integrates exactly. All terms
 // are positive and added as logarithms.
-func discreteArgmax(counts []int64, noise integerNoise, ties Ties) ([]float64, error) {
+func discreteArgmax(counts []int64, noise integerNoise, rule ties) ([]float64, error) {
 	low, high := slices.Min(counts), slices.Max(counts)
 	wide := math.Ceil(noise.reach(len(counts))) + 1
 	points := float64(high-low) + 2*wide
@@ -53,7 +53,7 @@ func discreteArgmax(counts []int64, noise integerNoise, ties Ties) ([]float64, e
 	k, reach := len(counts), int64(wide)
 	cdf := noise.cdf(high - low + reach + 1)
 	var nodes, weights []float64
-	if ties == UniformTies {
+	if rule == uniformTies {
 		nodes, weights = legendre(k)
 	}
 
@@ -64,7 +64,7 @@ func discreteArgmax(counts []int64, noise integerNoise, ties Ties) ([]float64, e
 		for j, n := range counts {
 			loses[j] = cdf.at(x - n)
 		}
-		if ties == LowestIndex {
+		if rule == lowestIndex {
 			lowestIndexWins(wins, loses, counts, cdf, x)
 		} else {
 			uniformWins(wins, loses, counts, noise, nodes, weights, x)

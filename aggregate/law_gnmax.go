@@ -17,12 +17,12 @@ const gaussianReach = 16
 // Law returns the law of one query of this mechanism: discrete Gaussian noise, ties
 // to the lowest index. It needs time and memory in proportion to Sigma plus the
 // spread of the counts, and refuses where that is beyond 2^22.
-func (m *GNMax) Law(h Histogram) (Law, error) { return m.LawWithTies(h, LowestIndex) }
+func (m *GNMax) Law(h Histogram) (Law, error) { return m.lawWithTies(h, lowestIndex) }
 
-// LawWithTies returns the Law under another rule for ties.
-func (m *GNMax) LawWithTies(h Histogram, ties Ties) (Law, error) {
+// lawWithTies returns the Law under another rule for ties.
+func (m *GNMax) lawWithTies(h Histogram, rule ties) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
-		return discreteArgmax(counts, gaussianNoise{m.counts}, ties)
+		return discreteArgmax(counts, gaussianNoise{m.counts}, rule)
 	})
 }
 

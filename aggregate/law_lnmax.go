@@ -10,12 +10,12 @@ import (
 // Law returns the law of one query of this mechanism: discrete Laplace noise, ties to
 // the lowest index. It needs time and memory in proportion to Scale plus the
 // spread of the counts, and refuses where that is beyond 2^22.
-func (m *LNMax) Law(h Histogram) (Law, error) { return m.LawWithTies(h, LowestIndex) }
+func (m *LNMax) Law(h Histogram) (Law, error) { return m.lawWithTies(h, lowestIndex) }
 
-// LawWithTies returns the Law under another rule for ties.
-func (m *LNMax) LawWithTies(h Histogram, ties Ties) (Law, error) {
+// lawWithTies returns the Law under another rule for ties.
+func (m *LNMax) lawWithTies(h Histogram, rule ties) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
-		return discreteArgmax(counts, laplaceNoise{m.counts}, ties)
+		return discreteArgmax(counts, laplaceNoise{m.counts}, rule)
 	})
 }
 

@@ -88,13 +88,13 @@ func TestLawsReference(t *testing.T) {
 			}
 			law, err = g.Law(h)
 			check("gnmax", e.Gaussian, law, err)
-			law, err = g.LawWithTies(h, UniformTies)
+			law, err = g.lawWithTies(h, uniformTies)
 			check("gnmax, uniform ties", e.GaussianTies, law, err)
 			law, err = l.ContinuousLaw(h)
 			check("lnmax, continuous", e.LNMax, law, err)
 			law, err = l.Law(h)
 			check("lnmax", e.Laplace, law, err)
-			law, err = l.LawWithTies(h, UniformTies)
+			law, err = l.lawWithTies(h, uniformTies)
 			check("lnmax, uniform ties", e.LaplaceTies, law, err)
 			law, err = exponential(t, e.Scale).Law(h)
 			check("exponential", e.Exponential, law, err)
@@ -337,7 +337,7 @@ func TestTwoClassesClosedForm(t *testing.T) {
 // ties, and uniform ties put the mass of ties where continuous noise has it.
 func TestDiscreteLawApproachesContinuous(t *testing.T) {
 	m, h := gnmax(t, 300), histogram(t, 1000, 700, 700, 0)
-	discrete, err := m.LawWithTies(h, UniformTies)
+	discrete, err := m.lawWithTies(h, uniformTies)
 	require.NoError(t, err)
 	continuous, err := m.ContinuousLaw(h)
 	require.NoError(t, err)
@@ -364,8 +364,8 @@ func TestLawsSumToOne(t *testing.T) {
 		l := lnmax(t, sigma)
 		laws := []func(Histogram) (Law, error){g.Law, c.Law, l.Law, exponential(t, sigma).Law, permuteAndFlip(t, sigma).Law}
 		laws = append(laws,
-			func(h Histogram) (Law, error) { return g.LawWithTies(h, UniformTies) },
-			func(h Histogram) (Law, error) { return l.LawWithTies(h, UniformTies) })
+			func(h Histogram) (Law, error) { return g.lawWithTies(h, uniformTies) },
+			func(h Histogram) (Law, error) { return l.lawWithTies(h, uniformTies) })
 		if sigma > 0.1 {
 			laws = append(laws, g.ContinuousLaw, c.ContinuousLaw, l.ContinuousLaw)
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/dense"
@@ -64,7 +66,7 @@ const questionsAtOnce = 32
 
 // Release returns the label of every question. It fails unless r charges exactly Event, under
 // add_remove, and was not used before. The same key, rows and questions give the same labels.
-func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions dense.Matrix) ([]int, error) {
+func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) ([]int, error) {
 	if err := private.check(questions); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/dense"
@@ -74,7 +76,7 @@ func (c Counts) Labels() []int {
 // Release returns the noisy counts. It fails unless r charges exactly Event, under
 // add_remove, and was not used before. The same key, rows and questions give the same
 // counts.
-func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions dense.Matrix) (Counts, error) {
+func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) (Counts, error) {
 	if err := private.check(questions); err != nil {
 		return Counts{}, err
 	}

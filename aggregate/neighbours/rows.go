@@ -3,16 +3,18 @@ package neighbours
 import (
 	"fmt"
 
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
 )
 
 // Rows are private rows with their classes.
 type Rows struct {
-	X       dense.Matrix // a row for each example
-	Y       []int        // its class, in [0, Classes)
-	Units   []string     // whose it is; several rows may share one
-	Classes int          // at least 2
+	X       blas32.General // a row for each example
+	Y       []int          // its class, in [0, Classes)
+	Units   []string       // whose it is; several rows may share one
+	Classes int            // at least 2
 }
 
 // check reports what is wrong with the shape of rows and questions. Its errors name no row.
