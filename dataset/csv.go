@@ -20,10 +20,10 @@ import (
 type Header string
 
 const (
-	// HeaderAuto: the first row is a header if Label or Unit is given by a name, or if
+	// headerAuto: the first row is a header if Label or Unit is given by a name, or if
 	// one of Expect stands in it; it is none if Names are given, or none of Expect stands
 	// in it. Nothing is guessed from rows, which may be private: otherwise it is an error.
-	HeaderAuto Header = ""
+	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
@@ -34,9 +34,9 @@ type CSVOptions struct {
 	Label  string   // column of the class: its name or its 1-based number; default: the last column
 	Unit   string   // column of the unit of privacy (a patient, a user), likewise; default: each row is a unit, named by a hash of its cells and a number among equal rows
 	Drop   []string // columns that are no features, likewise
-	Header Header   // default HeaderAuto
+	Header Header   // default headerAuto
 	Names  []string // names of all columns, in place of a header
-	Expect []string // names that a header would have, for HeaderAuto
+	Expect []string // names that a header would have, for headerAuto
 	// Comma separates cells. By default it is a comma, or, where the first line is a header
 	// without one, a semicolon or a tab.
 	Comma rune
@@ -58,7 +58,7 @@ type CSVOptions struct {
 }
 
 func (o CSVOptions) isZero() bool {
-	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && o.Header == HeaderAuto && len(o.Names) == 0 && o.Comma == 0 && !o.Optional && !o.Unlabelled
+	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && o.Header == headerAuto && len(o.Names) == 0 && o.Comma == 0 && !o.Optional && !o.Unlabelled
 }
 
 const (
@@ -221,13 +221,13 @@ func columnNames(path string, opt CSVOptions, first []string) (names []string, i
 	switch opt.Header {
 	case HeaderYes:
 		isHeader = true
-	case HeaderAuto:
+	case headerAuto:
 		if isHeader, err = opt.header(path, first); err != nil {
 			return nil, false, err
 		}
 	case HeaderNo:
 	default:
-		return nil, false, fmt.Errorf("dataset: header %q is none of %q, %q, %q", opt.Header, HeaderAuto, HeaderYes, HeaderNo)
+		return nil, false, fmt.Errorf("dataset: header %q is none of %q, %q, %q", opt.Header, headerAuto, HeaderYes, HeaderNo)
 	}
 	names = make([]string, len(first))
 	switch {

@@ -48,7 +48,7 @@ func toPacked(ctx context.Context, set dataset.Set, e Extractor, workers int, fi
 	if err != nil {
 		return nil, err
 	}
-	out := NewPacked(set.X.Rows, x.dim)
+	out := newPacked(set.X.Rows, x.dim)
 	if err := fill(x, ctx, packedRows{out}); err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Batcher is an [Extractor] that is faster on several images at once.
-type Batcher interface {
+// batcher is an [Extractor] that is faster on several images at once.
+type batcher interface {
 	Extractor
 	// ExtractBatch does what Extract does for every row of x, to the last bit.
 	ExtractBatch(dst, x blas32.General, shape dataset.Shape)
@@ -15,7 +15,7 @@ type Batcher interface {
 
 // extractBatch extracts the rows of x with whatever e offers.
 func extractBatch(e Extractor, dst, x blas32.General, shape dataset.Shape) {
-	if b, ok := e.(Batcher); ok {
+	if b, ok := e.(batcher); ok {
 		b.ExtractBatch(dst, x, shape)
 		return
 	}

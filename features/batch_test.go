@@ -22,7 +22,7 @@ func TestBatchesAreExact(t *testing.T) {
 	s, err := NewScattering(shape)
 	require.NoError(t, err)
 	set := randomSet(2*lanes+3, shape)
-	for _, e := range []Batcher{s, GroupNorm{Of: s, Groups: 27}, Concat{StandardHOG(), s, Raw{}}, Deskew{}, Deskew{Of: s}, Standardize{Of: s}, UnitNorm{Of: GroupNorm{Of: s, Groups: 27}}} {
+	for _, e := range []batcher{s, GroupNorm{Of: s, Groups: 27}, Concat{StandardHOG(), s, Raw{}}, Deskew{}, Deskew{Of: s}, Standardize{Of: s}, UnitNorm{Of: GroupNorm{Of: s, Groups: 27}}} {
 		dim := e.Dim(shape)
 		alone := make([]float32, dim)
 		for _, rows := range []int{0, 1, lanes - 1, lanes, 2*lanes + 2} {

@@ -22,7 +22,7 @@ func (s Standardize) Extract(dst, img []float32, shape dataset.Shape) {
 	standardize(dst)
 }
 
-// ExtractBatch implements [Batcher].
+// ExtractBatch implements [batcher].
 func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	extractBatch(s.Of, dst, x, shape)
 	for i := range dst.Rows {
@@ -51,7 +51,7 @@ func (u UnitNorm) Extract(dst, img []float32, shape dataset.Shape) {
 	toNorm(dst, 1)
 }
 
-// ExtractBatch implements [Batcher].
+// ExtractBatch implements [batcher].
 func (u UnitNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	extractBatch(u.Of, dst, x, shape)
 	for i := range dst.Rows {

@@ -40,20 +40,20 @@ type Cache struct {
 	// Warn, if not nil, is told of files that were damaged, could not be read or
 	// written, or might be by others. The features are right all the same.
 	Warn func(error)
-	// Limit is how many bytes of features the folder may hold; 0 is [DefaultLimit].
+	// Limit is how many bytes of features the folder may hold; 0 is [defaultLimit].
 	// Features that are larger by themselves are not kept.
 	Limit int64
 }
 
-// DefaultLimit is 8 GB, eleven times the features of MNIST that recipes use.
-const DefaultLimit int64 = 8e9
+// defaultLimit is 8 GB, eleven times the features of MNIST that recipes use.
+const defaultLimit int64 = 8e9
 
 // extension of the names of files.
 const extension = ".features"
 
-// ErrDamaged is what [Cache.Warn] is told of a file that is not what was
+// errDamaged is what [Cache.Warn] is told of a file that is not what was
 // written.
-var ErrDamaged = errors.New("features: damaged file in the cache")
+var errDamaged = errors.New("features: damaged file in the cache")
 
 // Apply does what [Apply] does through the cache.
 func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
@@ -189,7 +189,7 @@ func (f cacheFile) read(ctx context.Context, path string, x rows, workers int) e
 	}
 	pieces := pieces(x.count())
 	if info.Size() != fileSize(x) {
-		return fmt.Errorf("%w: %s has %d bytes", ErrDamaged, path, info.Size())
+		return fmt.Errorf("%w: %s has %d bytes", errDamaged, path, info.Size())
 	}
 	errs, buffers := make([]error, max(workers, 1)), make([][]byte, max(workers, 1))
 	parallel.Each(len(errs), pieces, func(w, piece int) {
@@ -212,7 +212,7 @@ func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte)
 		return fmt.Errorf("features: the cache was not read: %w", err)
 	}
 	if f.seal(piece, buffer[:size]) != [sealSize]byte(buffer[size:]) {
-		return fmt.Errorf("%w: piece %d", ErrDamaged, piece)
+		return fmt.Errorf("%w: piece %d", errDamaged, piece)
 	}
 	for i := from; i < to; i++ {
 		x.set(i, buffer[:x.size()])

@@ -28,7 +28,7 @@ func (c Cache) used(path string) {
 func (c Cache) makeRoom(dir string, size int64) bool {
 	limit := c.Limit
 	if limit == 0 {
-		limit = DefaultLimit
+		limit = defaultLimit
 	}
 	if size > limit {
 		return false

@@ -161,7 +161,7 @@ func TestCacheOfDamagedFiles(t *testing.T) {
 			require.Equal(t, want, got)
 			require.EqualValues(t, set.X.Rows+probes, calls.Load())
 			require.Len(t, warned, 1)
-			require.ErrorIs(t, warned[0], ErrDamaged)
+			require.ErrorIs(t, warned[0], errDamaged)
 			after, err := os.ReadFile(path)
 			require.NoError(t, err)
 			require.Equal(t, good, after, "replaced")
@@ -332,7 +332,7 @@ func FuzzCacheFile(f *testing.F) {
 // FuzzPackedCacheFile does the same for packed features.
 func FuzzPackedCacheFile(f *testing.F) {
 	file := cacheFile{key: [32]byte{1, 2, 3}}
-	x := NewPacked(3, 5)
+	x := newPacked(3, 5)
 	for i := range 3 {
 		require.NoError(f, x.Pack(i, []float32{1, 2, 3, 4, float32(i)}))
 	}
@@ -344,7 +344,7 @@ func FuzzPackedCacheFile(f *testing.F) {
 	f.Add(make([]byte, good.Len()))
 	f.Fuzz(func(t *testing.T, contents []byte) {
 		require.NoError(t, os.WriteFile(path, contents, 0o600))
-		got := NewPacked(3, 5)
+		got := newPacked(3, 5)
 		err := file.read(context.Background(), path, packedRows{got}, 1)
 		require.Equal(t, bytes.Equal(contents, good.Bytes()), err == nil)
 		if err == nil {

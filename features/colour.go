@@ -4,17 +4,17 @@ import (
 	"github.com/pate-go/pate/dataset"
 )
 
-// Colour is what another extractor makes of the luminance of a colour image, and behind it
+// colour is what another extractor makes of the luminance of a colour image, and behind it
 // the mean of each plane in a grid of cells. Of a grey image it is the other alone.
-type Colour struct{ Of Extractor }
+type colour struct{ Of Extractor }
 
 // colourCells is the number of cells of a side.
 const colourCells = 4
 
-func (c Colour) Name() string { return "colour(" + c.Of.Name() + ")" }
+func (c colour) Name() string { return "colour(" + c.Of.Name() + ")" }
 
 // Dim returns that of Of on grey images, and for colour the cells of three planes more.
-func (c Colour) Dim(shape dataset.Shape) int {
+func (c colour) Dim(shape dataset.Shape) int {
 	grey := dataset.Shape{Rows: shape.Rows, Cols: shape.Cols}
 	dim := c.Of.Dim(grey)
 	switch {
@@ -26,7 +26,7 @@ func (c Colour) Dim(shape dataset.Shape) int {
 	return dim + 3*colourCells*colourCells
 }
 
-func (c Colour) Extract(dst, img []float32, shape dataset.Shape) {
+func (c colour) Extract(dst, img []float32, shape dataset.Shape) {
 	checkLengths(c, dst, img, shape)
 	if shape.Planes() == 1 {
 		c.Of.Extract(dst, img, shape)

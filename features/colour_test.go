@@ -9,7 +9,7 @@ import (
 )
 
 func TestColour(t *testing.T) {
-	e := Colour{Of: Raw{}}
+	e := colour{Of: Raw{}}
 	grey, colour := dataset.Shape{Rows: 8, Cols: 8}, dataset.Shape{Rows: 8, Cols: 8, Channels: 3}
 	require.Equal(t, 64, e.Dim(grey))
 	require.Equal(t, 64+48, e.Dim(colour))

@@ -40,7 +40,7 @@ func (c Concat) Extract(dst, img []float32, shape dataset.Shape) {
 	}
 }
 
-// ExtractBatch implements [Batcher].
+// ExtractBatch implements [batcher].
 func (c Concat) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(c, dst, x, shape)
 	at := 0

@@ -46,7 +46,7 @@ func (d Deskew) Extract(dst, img []float32, shape dataset.Shape) {
 	d.Of.Extract(dst, upright, shape)
 }
 
-// ExtractBatch implements [Batcher].
+// ExtractBatch implements [batcher].
 func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(d, dst, x, shape)
 	upright := dst

@@ -40,7 +40,7 @@ func (g GroupNorm) Extract(dst, img []float32, shape dataset.Shape) {
 	g.normalize(dst)
 }
 
-// ExtractBatch implements [Batcher].
+// ExtractBatch implements [batcher].
 func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(g, dst, x, shape)
 	extractBatch(g.Of, dst, x, shape)

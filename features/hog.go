@@ -60,7 +60,7 @@ func (h HOG) Extract(dst, img []float32, shape dataset.Shape) {
 	h.newGrid(shape).extract(dst, img)
 }
 
-// ExtractBatch implements [Batcher].
+// ExtractBatch implements [batcher].
 func (h HOG) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(h, dst, x, shape)
 	g := h.newGrid(shape)

@@ -42,5 +42,5 @@ func inColour(e Extractor, shape dataset.Shape) Extractor {
 	if shape.Planes() == 1 {
 		return e
 	}
-	return Colour{Of: e}
+	return colour{Of: e}
 }

@@ -28,8 +28,8 @@ type Packed struct {
 	hash       atomic.Pointer[[sha256.Size]byte] // nil: not known
 }
 
-// NewPacked returns a matrix of zeros.
-func NewPacked(rows, cols int) *Packed {
+// newPacked returns a matrix of zeros.
+func newPacked(rows, cols int) *Packed {
 	return &Packed{rows: rows, cols: cols, data: make([]int16, rows*cols), exponents: make([]int8, rows)}
 }
 

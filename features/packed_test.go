@@ -25,7 +25,7 @@ func TestPackRounds(t *testing.T) {
 		for i := range row {
 			row[i] = max(-0x1.fffcp127, min(number.Draw(t, "number"), 0x1.fffcp127))
 		}
-		p, got := NewPacked(3, len(row)), make([]float32, len(row))
+		p, got := newPacked(3, len(row)), make([]float32, len(row))
 		require.NoError(t, p.Pack(1, row))
 		p.Unpack(got, 1)
 		most := float64(kernel.Largest(row))
@@ -34,7 +34,7 @@ func TestPackRounds(t *testing.T) {
 			require.LessOrEqual(t, math.Abs(float64(got[i])-float64(v)), unit/2)
 		}
 		require.True(t, unit <= most*0x1.0002p-14 || unit == 0x1p-126 || most == 0, "largest %g, unit %g", most, unit)
-		again, back := NewPacked(3, len(row)), make([]float32, len(row))
+		again, back := newPacked(3, len(row)), make([]float32, len(row))
 		require.NoError(t, again.Pack(1, got))
 		again.Unpack(back, 1)
 		require.Equal(t, got, back)
@@ -46,7 +46,7 @@ func TestPackRounds(t *testing.T) {
 }
 
 func TestPackRefusesWhatIsNotFinite(t *testing.T) {
-	p, row := NewPacked(1, 5), []float32{1, 2, 3, 4, 5}
+	p, row := newPacked(1, 5), []float32{1, 2, 3, 4, 5}
 	require.NoError(t, p.Pack(0, row))
 	was := p.Hash(1)
 	for _, bad := range []float32{float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.MaxFloat32, -0x1.ffffp127} {
@@ -63,7 +63,7 @@ func TestPackRefusesWhatIsNotFinite(t *testing.T) {
 // rows as they are now.
 func TestPackedHash(t *testing.T) {
 	filled := func(rows, cols int, at func(i, j int) float32) *Packed {
-		p := NewPacked(rows, cols)
+		p := newPacked(rows, cols)
 		row := make([]float32, cols)
 		for i := range rows {
 			for j := range row {
@@ -152,7 +152,7 @@ func TestUpdate(t *testing.T) {
 			require.InDelta(t, 3*v+1, dense.Row(got, i)[j], 3e-4)
 		}
 	}
-	p := NewPacked(3, 2)
+	p := newPacked(3, 2)
 	require.ErrorIs(t, p.Update(2, nil, func(x blas32.General) error { x.Data[0] = float32(math.NaN()); return nil }), errNotFinite)
 	require.ErrorIs(t, p.Update(2, nil, func(blas32.General) error { return os.ErrInvalid }), os.ErrInvalid)
 }
@@ -196,7 +196,7 @@ func TestHashOfFeatures(t *testing.T) {
 
 // Any columns may be asked for: a part is asked for those of its own.
 func TestFetchOfPartsSideBySide(t *testing.T) {
-	b := Beside{NewPacked(2, 3), NewPacked(2, 1), NewPacked(2, 40)}
+	b := Beside{newPacked(2, 3), newPacked(2, 1), newPacked(2, 40)}
 	_, cols := b.Dims()
 	for from := range cols + 1 {
 		for to := from; to <= cols; to++ {

@@ -23,7 +23,7 @@ import (
 // fast Fourier transform and less time, since the products run at the speed of
 // the machine's vector units.
 //
-// Several images at once ([Batcher]) are many times faster than one by one.
+// Several images at once ([batcher]) are many times faster than one by one.
 // A Scattering may be used by many goroutines.
 type Scattering struct {
 	shape dataset.Shape
@@ -73,7 +73,7 @@ func (s *Scattering) Extract(dst, img []float32, shape dataset.Shape) {
 		blas32.General{Rows: 1, Cols: len(img), Stride: len(img), Data: img}, shape)
 }
 
-// ExtractBatch implements [Batcher]. Every image lies in a place of its own and
+// ExtractBatch implements [batcher]. Every image lies in a place of its own and
 // goes through the same operations whatever lies beside it, so its features are
 // the same to the last bit in any batch.
 func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {

@@ -47,8 +47,8 @@ const queryRows = 512
 // memory.
 const savesAtOnce = 8
 
-// ErrNoCheckpoint says that a part of the teachers was to be trained and nowhere to be kept.
-var ErrNoCheckpoint = errors.New("teachers: a part of an ensemble needs Config.Checkpoint")
+// errNoCheckpoint says that a part of the teachers was to be trained and nowhere to be kept.
+var errNoCheckpoint = errors.New("teachers: a part of an ensemble needs Config.Checkpoint")
 
 // TrainPart trains the teachers t with t mod parts = part, for a machine that shares the
 // checkpoint folder with others, and keeps their votes there. When all parts are done, or
@@ -59,7 +59,7 @@ func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset
 	case parts < 1 || part < 0 || part >= parts || parts > cfg.Teachers:
 		return nil, fmt.Errorf("teachers: part %d of %d, of %d teachers", part, parts, cfg.Teachers)
 	case cfg.Checkpoint == "":
-		return nil, ErrNoCheckpoint
+		return nil, errNoCheckpoint
 	}
 	e, err := newEnsemble(cfg, part, parts, private, share, queries)
 	if err != nil {

@@ -62,7 +62,7 @@ func counts(t *testing.T, m *votes.Matrix, classes int) string {
 	source, err := votes.Open(context.Background(), []string{path}, votes.Options{Classes: classes})
 	require.NoError(t, err)
 	var b bytes.Buffer
-	require.NoError(t, source.WriteCounts(context.Background(), &b, votes.CountsCSV))
+	require.NoError(t, source.WriteCounts(context.Background(), &b, false))
 	return b.String()
 }
 

@@ -11,21 +11,14 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// CountsForm is how a file holds counts.
-type CountsForm string
-
-const (
-	CountsCSV CountsForm = "csv" // no header, a line each query, ended by LF
-	CountsNPY CountsForm = "npy" // version 1.0, little-endian int32, C order
-)
-
 // WriteCounts writes the counts of the chosen queries, queries x classes in ascending order:
 // what [Open] reads with Options.Counts, and what databases export. They are as secret as
-// the votes. It reads the votes once, in bounded memory; after an error, what was written
-// must not be used.
-func (s *Source) WriteCounts(ctx context.Context, w io.Writer, form CountsForm) error {
+// the votes. They are written as CSV, a line for each query without a header, or as NPY of
+// int32. It reads the votes once, in bounded memory; after an error, what was written must
+// not be used.
+func (s *Source) WriteCounts(ctx context.Context, w io.Writer, asNPY bool) error {
 	out := bufio.NewWriterSize(w, bufferBytes)
-	add, err := countsWriter(out, form, s.Queries(), s.classes)
+	add, err := countsWriter(out, asNPY, s.Queries(), s.classes)
 	if err == nil {
 		err = s.eachCount(ctx, add)
 	}
@@ -36,31 +29,24 @@ func (s *Source) WriteCounts(ctx context.Context, w io.Writer, form CountsForm) 
 }
 
 // countsWriter begins a file of counts, and returns what writes the next query's.
-func countsWriter(out io.Writer, form CountsForm, queries, classes int) (func(query int, counts []int) error, error) {
-	var line []byte
-	var add func(n int, last bool)
-	switch form {
-	case CountsCSV:
-		add = func(n int, last bool) {
-			line = strconv.AppendInt(line, int64(n), 10)
-			if last {
-				line = append(line, '\n')
-			} else {
-				line = append(line, ',')
-			}
-		}
-	case CountsNPY:
+func countsWriter(out io.Writer, asNPY bool, queries, classes int) (func(query int, counts []int) error, error) {
+	if asNPY {
 		if err := npy.WriteHeader(out, npy.Header{Type: "<i4", Shape: []int{queries, classes}}); err != nil {
 			return nil, fmt.Errorf("votes: writing counts: %w", err)
 		}
-		add = func(n int, _ bool) { line = binary.LittleEndian.AppendUint32(line, uint32(n)) }
-	default:
-		return nil, fmt.Errorf("votes: counts are written as %q or %q, not %q", CountsCSV, CountsNPY, form)
 	}
+	var line []byte
 	return func(_ int, counts []int) error {
 		line = line[:0]
-		for class, n := range counts {
-			add(n, class == len(counts)-1)
+		for _, n := range counts {
+			if asNPY {
+				line = binary.LittleEndian.AppendUint32(line, uint32(n))
+			} else {
+				line = append(strconv.AppendInt(line, int64(n), 10), ',')
+			}
+		}
+		if !asNPY {
+			line[len(line)-1] = '\n'
 		}
 		_, err := out.Write(line)
 		return err

@@ -11,44 +11,32 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Together says what several files of counts are.
-type Together string
-
-const (
-	// Append: counts of other queries by the same teachers, one file after the other.
-	Append Together = "append"
-	// Add: counts of the same queries by other teachers, such as those of silos.
-	Add Together = "add"
-)
-
 // maxAdded bounds the files that are added at a time, of which each has some room in memory.
 const maxAdded = 64
 
 // CountsFiles is files of counts that are one. Make it with [OpenCounts].
 type CountsFiles struct {
 	sources []*Source
-	how     Together
+	add     bool
 }
 
 // OpenCounts opens files of counts, or those that patterns match, in the order of their
 // names, sorted bytewise; opt is that of each file, and its Teachers their number in all.
-// Each file is read once. Of files that are added no two may be equal: one silo twice would
-// have two votes.
-func OpenCounts(ctx context.Context, paths []string, opt Options, how Together) (*CountsFiles, error) {
-	switch {
-	case how != Append && how != Add:
-		return nil, fmt.Errorf("votes: counts are put together by %q or %q, not %q", Append, Add, how)
-	case !opt.Counts || opt.Teachers == 0 || opt.From != 0 || opt.To != 0:
+// Each file is read once. Files are counts of other queries by the same teachers, one after
+// the other; or, with add, of the same queries by other teachers, such as those of silos. Of
+// files that are added no two may be equal: one silo twice would have two votes.
+func OpenCounts(ctx context.Context, paths []string, opt Options, add bool) (*CountsFiles, error) {
+	if !opt.Counts || opt.Teachers == 0 || opt.From != 0 || opt.To != 0 {
 		return nil, errors.New("votes: several files of counts need Counts, Teachers and all queries")
 	}
 	files, _, err := findInputs(paths, nil)
 	if err != nil {
 		return nil, err
 	}
-	if how == Add && len(files) > maxAdded {
+	if add && len(files) > maxAdded {
 		return nil, &fault.Error{What: fmt.Sprintf("%d files are added", len(files)), Why: fmt.Sprintf("each takes room, and %d are added at a time", maxAdded), Fix: "add some of them first, then the sums"}
 	}
-	c := &CountsFiles{how: how}
+	c := &CountsFiles{add: add}
 	seen := map[[32]byte]string{}
 	for _, in := range files {
 		s, err := open(ctx, []*input{in}, false, opt)
@@ -60,11 +48,11 @@ func OpenCounts(ctx context.Context, paths []string, opt Options, how Together) 
 			if s.classes != first.classes {
 				return nil, &fault.Error{File: in.name, What: fmt.Sprintf("has counts of %d classes, %s of %d", s.classes, files[0].name, first.classes), Why: "all files have a column for each class", Fix: "narrow the pattern"}
 			}
-			if how == Add && s.Total() != first.Total() {
+			if add && s.Total() != first.Total() {
 				return nil, &fault.Error{File: in.name, What: fmt.Sprintf("has %d queries, %s has %d", s.Total(), files[0].name, first.Total()), Why: "what is added are counts of the same queries by other teachers", Fix: "say that the files are appended, if they are parts of the queries"}
 			}
 		}
-		if twin, there := seen[s.hash]; there && how == Add {
+		if twin, there := seen[s.hash]; there && add {
 			return nil, &fault.Error{File: in.name, What: "holds the counts that " + twin + " holds", Why: "a silo that is added twice has two votes", Fix: "leave one of them out", Check: true}
 		}
 		seen[s.hash] = in.name
@@ -75,7 +63,7 @@ func OpenCounts(ctx context.Context, paths []string, opt Options, how Together) 
 
 // Queries returns how many queries the files have together.
 func (c *CountsFiles) Queries() int {
-	if c.how == Add {
+	if c.add {
 		return c.sources[0].Total()
 	}
 	n := 0
@@ -89,13 +77,13 @@ func (c *CountsFiles) Queries() int {
 func (c *CountsFiles) Classes() int { return c.sources[0].classes }
 
 // Write writes the counts as [Source.WriteCounts] does.
-func (c *CountsFiles) Write(ctx context.Context, w io.Writer, form CountsForm) error {
+func (c *CountsFiles) Write(ctx context.Context, w io.Writer, asNPY bool) error {
 	out := bufio.NewWriterSize(w, bufferBytes)
-	add, err := countsWriter(out, form, c.Queries(), c.Classes())
+	add, err := countsWriter(out, asNPY, c.Queries(), c.Classes())
 	if err != nil {
 		return err
 	}
-	if c.how == Add {
+	if c.add {
 		err = c.eachSum(ctx, add)
 	} else {
 		for _, s := range c.sources {

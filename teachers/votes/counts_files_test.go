@@ -27,11 +27,11 @@ func TestCountsOfManyFiles(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%d.csv", k)), text.Bytes(), 0o600))
 	}
-	written := func(how votes.Together) string {
-		c, err := votes.OpenCounts(ctx, []string{pattern}, opt, how)
+	written := func(add bool) string {
+		c, err := votes.OpenCounts(ctx, []string{pattern}, opt, add)
 		require.NoError(t, err)
 		var out bytes.Buffer
-		require.NoError(t, c.Write(ctx, &out, votes.CountsCSV))
+		require.NoError(t, c.Write(ctx, &out, false))
 		return out.String()
 	}
 	var added, appended bytes.Buffer
@@ -43,25 +43,25 @@ func TestCountsOfManyFiles(t *testing.T) {
 			fmt.Fprintf(&appended, "%d,%d\n", (q+k)%7, k)
 		}
 	}
-	require.Equal(t, added.String(), written(votes.Add))
-	require.Equal(t, appended.String(), written(votes.Append))
+	require.Equal(t, added.String(), written(true))
+	require.Equal(t, appended.String(), written(false))
 
-	for _, how := range []votes.Together{votes.Add, votes.Append} {
-		c, err := votes.OpenCounts(ctx, []string{pattern}, opt, how)
+	for _, add := range []bool{true, false} {
+		c, err := votes.OpenCounts(ctx, []string{pattern}, opt, add)
 		require.NoError(t, err)
 		last, err := os.OpenFile(filepath.Join(dir, "part-2.csv"), os.O_APPEND|os.O_WRONLY, 0)
 		require.NoError(t, err)
 		_, err = last.WriteString("0,2\n")
 		require.NoError(t, err)
 		require.NoError(t, last.Close())
-		require.ErrorContains(t, c.Write(ctx, new(bytes.Buffer), votes.CountsNPY), "changed while it was in use")
+		require.ErrorContains(t, c.Write(ctx, new(bytes.Buffer), true), "changed while it was in use")
 		require.NoError(t, os.Truncate(last.Name(), 4*queries))
 	}
 	for k := range 65 {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("small-%d.csv", k)), []byte("1,0\n"), 0o600))
 	}
-	_, err := votes.OpenCounts(ctx, []string{filepath.Join(dir, "small-*.csv")}, opt, votes.Add)
+	_, err := votes.OpenCounts(ctx, []string{filepath.Join(dir, "small-*.csv")}, opt, true)
 	require.ErrorContains(t, err, "65 files are added")
-	_, err = votes.OpenCounts(ctx, []string{pattern}, votes.Options{Counts: true}, votes.Add)
+	_, err = votes.OpenCounts(ctx, []string{pattern}, votes.Options{Counts: true}, true)
 	require.ErrorContains(t, err, "need Counts, Teachers")
 }

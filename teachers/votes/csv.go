@@ -82,18 +82,18 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	if in.table() {
 		opt.Header = HeaderYes
 	}
-	header := opt.Header == HeaderYes || opt.Header == HeaderAuto && first.words
-	if opt.Header == HeaderAuto && first.words && first.numbers {
+	header := opt.Header == HeaderYes || opt.Header == headerAuto && first.words
+	if opt.Header == headerAuto && first.words && first.numbers {
 		e := &fault.Error{File: in.name, What: "row 1 has numbers and words: a header or votes", Why: "taken for a header, the first query would be lost; a missing vote is -1 or an empty cell", Fix: "say --header yes or --header no"}
 		if names != nil {
 			e.What, e.Fix = "row 1 has class names and other words: a header or votes", "name every public class, or say --header yes or --header no"
 		}
 		return t, e
 	}
-	if opt.Header == HeaderAuto && first.numbered && (first.cells >= numberedCells || opt.Probabilities && first.cells > 1) {
+	if opt.Header == headerAuto && first.numbered && (first.cells >= numberedCells || opt.Probabilities && first.cells > 1) {
 		return t, &fault.Error{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
 	}
-	if opt.Header == HeaderAuto && first.framed && first.cells > numberedCells {
+	if opt.Header == headerAuto && first.framed && first.cells > numberedCells {
 		return t, &fault.Error{File: in.name, What: "row 1 is empty, 0, 1, 2, ...: row numbers and column numbers, as pandas writes them", Why: "both would be taken for votes", Fix: "say --header yes --index-column; or write the file without them, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False, header=False)", in.name, separator(t.form.sep), beside(in.name, ".csv")))}
 	}
 	if header {

@@ -20,10 +20,10 @@ import (
 type Header string
 
 const (
-	// HeaderAuto: the first line is a header if its cells are words, of which some
+	// headerAuto: the first line is a header if its cells are words, of which some
 	// may be empty. One with both words and numbers is refused, as is a long one of
 	// 0, 1, 2, ...
-	HeaderAuto Header = ""
+	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
@@ -182,8 +182,8 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 		return nil, errors.New("votes: counts are no probabilities")
 	case opt.Counts && perTeacher:
 		return nil, errors.New("votes: counts are one file, not one per teacher; pate counts --join makes one of several")
-	case opt.Header != HeaderAuto && opt.Header != HeaderYes && opt.Header != HeaderNo:
-		return nil, fmt.Errorf("votes: header %q is none of %q, %q, %q", opt.Header, HeaderAuto, HeaderYes, HeaderNo)
+	case opt.Header != headerAuto && opt.Header != HeaderYes && opt.Header != HeaderNo:
+		return nil, fmt.Errorf("votes: header %q is none of %q, %q, %q", opt.Header, headerAuto, HeaderYes, HeaderNo)
 	}
 	files, err := unpackInputs(ctx, files, perTeacher, opt)
 	if err != nil {

@@ -74,23 +74,23 @@ is something else is not overwritten.`,
 	return cmd
 }
 
-// form returns how the file is written, by its name.
-func (f *flags) form() (votes.CountsForm, error) {
+// asNPY reports whether the file is written as NPY, by its name.
+func (f *flags) asNPY() (bool, error) {
 	switch strings.ToLower(filepath.Ext(f.out)) {
 	case ".csv":
-		return votes.CountsCSV, nil
+		return false, nil
 	case ".npy":
-		return votes.CountsNPY, nil
+		return true, nil
 	case "":
 		if f.out == "" {
-			return "", shell.UsageError("votes", errors.New("--out FILE is needed: where the counts go"))
+			return false, shell.UsageError("votes", errors.New("--out FILE is needed: where the counts go"))
 		}
 	}
-	return "", shell.UsageError("votes", fmt.Errorf("--out %q: must end in .csv or .npy", f.out))
+	return false, shell.UsageError("votes", fmt.Errorf("--out %q: must end in .csv or .npy", f.out))
 }
 
 func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
-	form, err := f.form()
+	asNPY, err := f.asNPY()
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	defer f.Close()
 	ctx := cmd.Context()
 	if f.join != "" {
-		return f.runJoin(ctx, g, args, out, form)
+		return f.runJoin(ctx, g, args, out, asNPY)
 	}
 	source, err := f.Open(ctx, args)
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	if err := f.check(ctx, g, cmd, args, source); err != nil {
 		return err
 	}
-	if err := out.Write(0o600, func(w io.Writer) error { return source.WriteCounts(ctx, w, form) }); err != nil {
+	if err := out.Write(0o600, func(w io.Writer) error { return source.WriteCounts(ctx, w, asNPY) }); err != nil {
 		return shell.FaultError(err, "votes")
 	}
 	r := result{Schema: schema, Queries: source.Queries(), Teachers: source.Teachers(), Classes: source.Classes(), Counts: f.out}
@@ -131,7 +131,7 @@ func (f *flags) said(g *shell.Globals, r result, names []string) error {
 }
 
 // runJoin makes one file of counts of several.
-func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, out shell.Target, form votes.CountsForm) error {
+func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, out shell.Target, asNPY bool) error {
 	opt, err := f.Options()
 	if err != nil {
 		return err
@@ -139,16 +139,16 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	switch {
 	case !opt.Counts:
 		return shell.UsageError("votes", errors.New("--join is for files of counts: say --counts, or leave it out and name the votes of all teachers"))
-	case f.join != string(votes.Append) && f.join != string(votes.Add):
+	case f.join != "append" && f.join != "add":
 		return shell.UsageError("votes", fmt.Errorf("--join %q: must be append or add", f.join))
 	case opt.Teachers == 0:
 		return shell.UsageError("votes", errors.New("--teachers is needed: how many there are, in all files together"))
 	}
-	files, err := votes.OpenCounts(ctx, args, opt, votes.Together(f.join))
+	files, err := votes.OpenCounts(ctx, args, opt, f.join == "add")
 	if err != nil {
 		return shell.FaultError(err, "votes")
 	}
-	if err := out.Write(0o600, func(w io.Writer) error { return files.Write(ctx, w, form) }); err != nil {
+	if err := out.Write(0o600, func(w io.Writer) error { return files.Write(ctx, w, asNPY) }); err != nil {
 		return shell.FaultError(err, "votes")
 	}
 	return f.said(g, result{Schema: schema, Queries: files.Queries(), Teachers: opt.Teachers, Classes: files.Classes(), Counts: f.out}, opt.ClassNames)
