@@ -5,9 +5,11 @@
 //	source, err := votes.Open(ctx, []string{"votes.npy"}, votes.Options{Classes: 6})
 //	labels, err := pate.Label(ctx, source, pate.Options{Epsilon: 2, Delta: 1e-5, Ledger: "run.jsonl", Out: "labels.csv"})
 //	trained, err := pate.Train(ctx, model, data, config, pate.Options{Epsilon: 2, Delta: 1e-5, Ledger: "model.jsonl", Out: "my.model"})
+//	published, err := pate.Publish(ctx, pate.PublishOptions{Epsilon: 2, Delta: 1e-5, Out: "release", Private: private, Public: public, Reading: reading})
 //
 // [Label] plans from public numbers alone which mechanism, which noise and how many queries
-// give the most right labels; [Train] finds the noise for the budget. Both charge the
+// give the most right labels; [Train] finds the noise for the budget; [Publish]
+// goes from private rows to a student, in a folder with a ledger of its own. All charge the
 // ledger before anything is drawn, and leave a ledger from which package
 // accountant/statement writes a page that says what may be released. Called again with the
 // same arguments they go on where they were interrupted, or return what was released, at no

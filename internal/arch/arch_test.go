@@ -22,8 +22,8 @@ var rank = map[string]int{
 	"student": 7, "internal/learn": 8, "internal/learn/page": 9, "internal/learn/page/wasm": 10, "internal/learn/site": 10,
 	"internal/plain": 2, "internal/student/published": 9,
 	"internal/publish": 10, "experiments": 10, "internal/controls": 11, "experiments/peers": 11, "experiments/peers/ours": 11, "experiments/report": 11,
-	"examples/channel": 11, "examples/mixed": 11, "examples/privatecnn": 11,
-	".": 10, "cmd/pate/internal/shell": 12, "cmd/pate": 14,
+	"examples/channel": 12, "examples/mixed": 12, "examples/privatecnn": 12,
+	".": 11, "cmd/pate/internal/shell": 12, "cmd/pate": 14,
 }
 
 // rankOf returns the rank of a package. Commands have the same one: none imports another.
