@@ -34,7 +34,7 @@ func ExampleLabel() {
 	if err != nil {
 		panic(err)
 	}
-	labels, err := pate.Label(ctx, votes, pate.Options{Epsilon: 2, Delta: 1e-5, Ledger: ledger, Out: filepath.Join(dir, "labels.csv"), Teachers: 200})
+	labels, err := pate.Label(ctx, votes, pate.LabelOptions{Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: ledger}, Out: filepath.Join(dir, "labels.csv"), Teachers: 200})
 	if err != nil {
 		panic(err)
 	}
@@ -69,7 +69,7 @@ func ExampleTrain() {
 
 	ctx := context.Background()
 	cfg := dpsgd.Config{SamplingProbability: 0.1, Steps: 50, ClipNorm: 1, LearningRate: 1}
-	trained, err := pate.Train(ctx, model, data, cfg, pate.Options{Epsilon: 3, Delta: 1e-5, Ledger: ledger, Out: filepath.Join(dir, "my.model")})
+	trained, err := pate.Train(ctx, model, data, cfg, pate.TrainOptions{Budget: pate.Budget{Epsilon: 3, Delta: 1e-5, Ledger: ledger}, Out: filepath.Join(dir, "my.model")})
 	if err != nil {
 		panic(err)
 	}

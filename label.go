@@ -1,6 +1,7 @@
 package pate
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -27,43 +28,83 @@ type Labels struct {
 type Asked struct {
 	Query int    // counted from the start of the votes
 	Class int    // -1 if the mechanism declined to answer
-	Name  string // of the class, as Options.Out has it; "" if declined
+	Name  string // of the class, as LabelOptions.Out has it; "" if declined
 }
 
-// Label releases votes as labels, in the file Options.Out too. It first checks the votes:
+// LabelOptions are those of [Label]. Budget and Out are required.
+type LabelOptions struct {
+	Budget
+	Out string // path of the labels, as CSV
+	// TeacherAccuracy is how often one teacher is right; 0 if that is not known. The plan, which
+	// is released, follows from it, so it must come from public data: from teachers of the same
+	// kind and size that were trained on public rows, and never from votes of the private ones.
+	TeacherAccuracy float64
+	// MinAccuracy is how often labels must be what the plurality says; default 0.9.
+	MinAccuracy float64
+	// Teachers is their number. It is needed for counts, and confirms that a file with more
+	// teachers than queries is not transposed.
+	Teachers int
+	// Pool names the public records that the queries are; default "pool".
+	Pool string
+}
+
+// Label releases votes as labels, in the file LabelOptions.Out too. It first checks the votes:
 // what would make epsilon untrue, such as one teacher voting twice, is an [*fault.Error]. Then it
 // plans from public numbers alone; where the budget carries no labels that are right often
 // enough, the error is an [*fault.Error] that says what would do, around a [*plan.NoPlanError],
 // and nothing is charged. See package label for what is charged and when.
-func Label(ctx context.Context, v *votes.Source, o Options) (Labels, error) {
-	o, err := o.complete()
+func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
+	file, err := o.file(o.Out)
 	if err != nil {
 		return Labels{}, err
+	}
+	switch {
+	case !(o.MinAccuracy >= 0 && o.MinAccuracy < 1):
+		return Labels{}, fmt.Errorf("pate: LabelOptions.MinAccuracy is %v, want at least 0 and below 1", o.MinAccuracy)
+	case !(o.TeacherAccuracy >= 0 && o.TeacherAccuracy < 1):
+		return Labels{}, fmt.Errorf("pate: LabelOptions.TeacherAccuracy is %v, want at least 0 and below 1", o.TeacherAccuracy)
 	}
 	if err := o.check(ctx, v); err != nil {
 		return Labels{}, err
 	}
-	account := o.account()
 	if !o.Shared { // what is released is fixed in advance, and mechanisms on votes are held by both
-		account.Accountant = accountant.ByTightest
+		file.New.Accountant = accountant.ByTightest
 	}
-	c := label.Config{Ledger: o.Ledger, Account: account, Expect: o.expect(), Out: o.Out, Pool: o.Pool, Votes: v, Seed: o.Seed, Warn: o.Warn}
-	public := plan.Public{Teachers: v.Teachers(), Classes: v.Classes()}
-	public.Accuracy = o.TeacherAccuracy
-	c, _, err = label.Plan(ctx, c, public, plan.Goal{MinAccuracy: o.MinAccuracy, MinLabels: plan.LeastPerClass * float64(v.Classes())})
+	planning := label.Planning{
+		Public: plan.Public{Teachers: v.Teachers(), Classes: v.Classes()},
+		Goal:   plan.Goal{MinAccuracy: cmp.Or(o.MinAccuracy, 0.9), MinLabels: plan.LeastPerClass * float64(v.Classes())},
+	}
+	planning.Public.Accuracy = o.TeacherAccuracy
+	var labels Labels
+	labels.Result, err = label.Run(ctx, label.Config{
+		Ledger: o.Ledger, Account: file.New, Expect: file.Expect, Out: o.Out, Pool: cmp.Or(o.Pool, "pool"), Votes: v,
+		Plan: &planning, Seed: o.Seed, Warn: o.Warn,
+		Each: func(query uint64, class int) {
+			labels.Labels = append(labels.Labels, Asked{int(query), class, className(v.ClassNames(), class)})
+		},
+	})
 	if err != nil {
 		return Labels{}, explain(err)
 	}
-	result, err := label.Run(ctx, c)
-	if err != nil {
-		return Labels{}, err
+	if labels.Complete { // nothing was drawn
+		labels.Labels, err = readLabels(o.Out, v.ClassNames())
 	}
-	asked, err := readLabels(o.Out, v.ClassNames())
-	return Labels{Result: result, Labels: asked}, err
+	return labels, err
+}
+
+// className returns what a file of labels has for a class.
+func className(names []string, class int) string {
+	switch {
+	case class < 0:
+		return ""
+	case names != nil:
+		return names[class]
+	}
+	return strconv.Itoa(class)
 }
 
 // check refuses votes for which a claim might not be true.
-func (o Options) check(ctx context.Context, v *votes.Source) error {
+func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	if v == nil {
 		return errors.New("pate: there are no votes")
 	}
@@ -71,9 +112,9 @@ func (o Options) check(ctx context.Context, v *votes.Source) error {
 	case n < 2:
 		return &fault.Error{What: fmt.Sprintf("there are %d teachers, as far as the votes show", n), Why: "a plan needs their number", Fix: "open counts with votes.Options.Teachers"}
 	case o.Teachers != 0 && o.Teachers != n:
-		return &fault.Error{What: fmt.Sprintf("the votes are those of %d teachers, Options.Teachers says %d", n, o.Teachers), Fix: "look whether the file is transposed"}
+		return &fault.Error{What: fmt.Sprintf("the votes are those of %d teachers, LabelOptions.Teachers says %d", n, o.Teachers), Fix: "look whether the file is transposed"}
 	case !v.Counts() && n > v.Total() && o.Teachers == 0:
-		return &fault.Error{What: fmt.Sprintf("%d teachers vote on %d queries", n, v.Total()), Why: "if the file is transposed, epsilon is not what it says", Fix: "open it with votes.Options.Transpose, or confirm with Options.Teachers"}
+		return &fault.Error{What: fmt.Sprintf("%d teachers vote on %d queries", n, v.Total()), Why: "if the file is transposed, epsilon is not what it says", Fix: "open it with votes.Options.Transpose, or confirm with LabelOptions.Teachers"}
 	}
 	report, err := v.Check(ctx)
 	if err != nil {
@@ -108,7 +149,7 @@ func explain(err error) error {
 	return &fault.Error{What: what, Why: "nothing was charged", Fix: fix, Err: err}
 }
 
-// readLabels reads the labels that were just committed; names are those of the classes.
+// readLabels reads the labels of a run that is complete; names are those of the classes.
 func readLabels(path string, names []string) ([]Asked, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// options is a budget in a folder of the test.
-func options(t *testing.T) pate.Options {
+// labelOptions is a budget in a folder of the test.
+func labelOptions(t *testing.T) pate.LabelOptions {
 	dir := t.TempDir()
-	return pate.Options{Epsilon: 2, Delta: 1e-5, Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "out")}
+	return pate.LabelOptions{Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: filepath.Join(dir, "run.jsonl")}, Out: filepath.Join(dir, "out")}
 }
 
 func open(t *testing.T, text string, opt votes.Options) *votes.Source {
@@ -45,10 +45,7 @@ func open(t *testing.T, text string, opt votes.Options) *votes.Source {
 // summary verifies a ledger.
 func summary(t *testing.T, path string) ledger.Summary {
 	t.Helper()
-	f, err := os.Open(path)
-	require.NoError(t, err)
-	defer f.Close()
-	s, err := ledger.Verify(f, ledger.VerifyOptions{})
+	s, err := pate.Verify(path)
 	require.NoError(t, err)
 	return s
 }
@@ -72,7 +69,7 @@ func ensemble(queries, teachers int) string {
 
 func TestLabel(t *testing.T) {
 	v := open(t, ensemble(120, 100), votes.Options{Classes: 3})
-	o := options(t)
+	o := labelOptions(t)
 	first, err := pate.Label(t.Context(), v, o)
 	require.NoError(t, err)
 	require.True(t, first.Releasable)
@@ -113,21 +110,21 @@ func TestLabelRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		votes string
 		opt   votes.Options
-		edit  func(*pate.Options)
+		edit  func(*pate.LabelOptions)
 		want  string
 	}{
 		"transposed":     {ensemble(20, 100), votes.Options{Classes: 3}, nil, "transposed"},
-		"other teachers": {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.Teachers = 30 }, "Options.Teachers says 30"},
+		"other teachers": {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Teachers = 30 }, "LabelOptions.Teachers says 30"},
 		"duplicates":     {"", votes.Options{Classes: 3}, nil, ""},
-		"a wasted one":   {ensemble(30, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.Epsilon = 1 }, "or raise Epsilon to"},
-		"no ledger":      {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.Ledger = "" }, "Options.Ledger"},
-		"no file":        {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.Out = "" }, "Options.Out"},
-		"a bad accuracy": {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.MinAccuracy = 90 }, "MinAccuracy"},
-		"teachers' too":  {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.TeacherAccuracy = 90; o.Seed = &seed }, "TeacherAccuracy"},
+		"a wasted one":   {ensemble(30, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Epsilon = 1 }, "or raise Epsilon to"},
+		"no ledger":      {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Ledger = "" }, "Budget.Ledger"},
+		"no file":        {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Out = "" }, "Out is empty"},
+		"a bad accuracy": {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.MinAccuracy = 90 }, "MinAccuracy"},
+		"teachers' too":  {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.TeacherAccuracy = 90; o.Seed = &seed }, "TeacherAccuracy"},
 		"counts alone":   {"9,1,0\n", votes.Options{Counts: true}, nil, "votes.Options.Teachers"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := options(t)
+			o := labelOptions(t)
 			if c.edit != nil {
 				c.edit(&o)
 			}
@@ -148,6 +145,6 @@ func TestLabelRefuses(t *testing.T) {
 			require.NoFileExists(t, o.Out)
 		})
 	}
-	_, err := pate.Label(context.Background(), nil, options(t))
+	_, err := pate.Label(context.Background(), nil, labelOptions(t))
 	require.ErrorContains(t, err, "no votes")
 }

@@ -39,8 +39,13 @@ func config() dpsgd.Config {
 	return dpsgd.Config{SamplingProbability: 0.1, Steps: 10, ClipNorm: 1, LearningRate: 1}
 }
 
+func trainOptions(t *testing.T) pate.TrainOptions {
+	o := labelOptions(t)
+	return pate.TrainOptions{Budget: o.Budget, Out: o.Out}
+}
+
 func TestTrain(t *testing.T) {
-	o, m := options(t), softmax(t)
+	o, m := trainOptions(t), softmax(t)
 	first, err := pate.Train(t.Context(), m, records(500), config(), o)
 	require.NoError(t, err)
 	require.True(t, first.Releasable)
@@ -73,13 +78,13 @@ func TestTrainGoesOn(t *testing.T) {
 	_, err := pate.Train(crash.With(t.Context(), func(place string) error {
 		places = append(places, place)
 		return nil
-	}), softmax(t), records(500), config(), options(t))
+	}), softmax(t), records(500), config(), trainOptions(t))
 	require.NoError(t, err)
 	require.Greater(t, len(places), 4)
 	stop := errors.New("killed")
 	for _, place := range slices.Compact(slices.Sorted(slices.Values(places))) {
 		t.Run(place, func(t *testing.T) {
-			o, m := options(t), softmax(t)
+			o, m := trainOptions(t), softmax(t)
 			var drawn []byte
 			_, err := pate.Train(crash.With(t.Context(), func(at string) error {
 				if at != place {
@@ -114,10 +119,10 @@ func TestTrainGoesOn(t *testing.T) {
 
 // A ledger made to be shared takes labels and a model, and its budget covers both.
 func TestLabelsAndAModelOnOneLedger(t *testing.T) {
-	o := options(t)
+	o := trainOptions(t)
 	o.Epsilon, o.Shared = 6, true
 	v := open(t, ensemble(200, 100), votes.Options{Classes: 3, To: 10})
-	_, err := pate.Label(t.Context(), v, o)
+	_, err := pate.Label(t.Context(), v, pate.LabelOptions{Budget: o.Budget, Out: o.Out})
 	require.NoError(t, err)
 	spent := o
 	o.Out += "2"
@@ -134,16 +139,16 @@ func TestLabelsAndAModelOnOneLedger(t *testing.T) {
 func TestTrainRefuses(t *testing.T) {
 	seed := uint64(1)
 	for name, c := range map[string]struct {
-		edit func(*dpsgd.Config, *pate.Options)
+		edit func(*dpsgd.Config, *pate.TrainOptions)
 		want string
 	}{
-		"noise":     {func(c *dpsgd.Config, _ *pate.Options) { c.NoiseMultiplier = 1 }, "finds the noise"},
-		"delta":     {func(_ *dpsgd.Config, o *pate.Options) { o.Delta = 0.01 }, "not below 1/500"},
-		"no steps":  {func(c *dpsgd.Config, _ *pate.Options) { c.Steps = 0 }, "Config.Steps"},
-		"no ledger": {func(_ *dpsgd.Config, o *pate.Options) { o.Ledger = "" }, "Options.Ledger"},
-		"epsilon":   {func(_ *dpsgd.Config, o *pate.Options) { o.Epsilon = -1 }, ""},
+		"noise":     {func(c *dpsgd.Config, _ *pate.TrainOptions) { c.NoiseMultiplier = 1 }, "finds the noise"},
+		"delta":     {func(_ *dpsgd.Config, o *pate.TrainOptions) { o.Delta = 0.01 }, "not below 1/500"},
+		"no steps":  {func(c *dpsgd.Config, _ *pate.TrainOptions) { c.Steps = 0 }, "Config.Steps"},
+		"no ledger": {func(_ *dpsgd.Config, o *pate.TrainOptions) { o.Ledger = "" }, "Budget.Ledger"},
+		"epsilon":   {func(_ *dpsgd.Config, o *pate.TrainOptions) { o.Epsilon = -1 }, ""},
 	} {
-		o, cfg := options(t), config()
+		o, cfg := trainOptions(t), config()
 		c.edit(&cfg, &o)
 		_, err := pate.Train(t.Context(), softmax(t), records(500), cfg, o)
 		require.ErrorContains(t, err, c.want, name)
@@ -153,7 +158,7 @@ func TestTrainRefuses(t *testing.T) {
 	}
 
 	// Seeded runs are for experiments, on ledgers of their own.
-	o := options(t)
+	o := trainOptions(t)
 	o.Seed = &seed
 	m := softmax(t)
 	trained, err := pate.Train(t.Context(), m, records(500), config(), o)
@@ -164,13 +169,13 @@ func TestTrainRefuses(t *testing.T) {
 	secret.Seed, secret.Out = nil, o.Out+"2"
 	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
 	require.ErrorContains(t, err, "noise is seeded, not secret")
-	secret = options(t)
+	secret = trainOptions(t)
 	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
 	require.NoError(t, err)
 	secret.Seed, secret.Out = &seed, secret.Out+"2"
 	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
 	require.ErrorContains(t, err, "noise is secret, not seeded")
-	twin := options(t)
+	twin := trainOptions(t)
 	twin.Seed = &seed
 	repeated := softmax(t)
 	_, err = pate.Train(t.Context(), repeated, records(500), config(), twin)
@@ -180,7 +185,7 @@ func TestTrainRefuses(t *testing.T) {
 
 // Nothing about the data stands on the ledger but a name under its secret.
 func TestTheLedgerDoesNotNameTheData(t *testing.T) {
-	o := options(t)
+	o := trainOptions(t)
 	_, err := pate.Train(context.Background(), softmax(t), records(500), config(), o)
 	require.NoError(t, err)
 	text, err := os.ReadFile(o.Ledger)

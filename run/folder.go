@@ -96,7 +96,7 @@ func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	case err != nil:
 		return err
 	case !same:
-		return OtherRun(what+" is complete, and the data have changed since", nil, mixes, "choose another folder")
+		return OtherRun(another+what+" is complete, and the data have changed since", nil, mixes, "choose another --out")
 	}
 	return nil
 }
@@ -195,14 +195,15 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	return key, nil
 }
 
-// mixes is why a folder has one run.
+// another refuses the folder of another run, and mixes is why it has one run.
+const another = "the folder holds another run: "
 const mixes = "its key, ledger and checkpoints belong to that run; mixing the two would spend unseen"
 
 // isRun refuses a folder whose configuration is not that of the run that is asked for.
 func isRun(path string, config []byte, asked identity) error {
 	var held identity
 	if err := strictly(config, &held); err != nil {
-		return OtherRun(path+" holds what this version cannot read: "+err.Error(), nil, mixes, "choose another folder")
+		return OtherRun(another+path+" has what this version cannot read: "+err.Error(), nil, mixes, "choose another --out")
 	}
 	is, err := held.tag()
 	if err != nil {
@@ -210,7 +211,7 @@ func isRun(path string, config []byte, asked identity) error {
 	}
 	want, err := asked.tag()
 	if err == nil && is != want {
-		err = OtherRun(fmt.Sprintf("%s was made by `%s`", path, held.Command), nil, mixes, "choose another folder, or repeat that command")
+		err = OtherRun(fmt.Sprintf("%s%s was made by `%s`", another, path, held.Command), nil, mixes, "choose another --out, or repeat that command")
 	}
 	return err
 }

@@ -76,6 +76,7 @@ type Before struct {
 	// Recorded are the runs of the same kind that the ledger has charged; none of one that is
 	// made for this run alone.
 	Recorded []Recorded
+	Fresh    bool // the ledger is new, and in memory
 
 	tried bool
 }
@@ -178,7 +179,7 @@ func (r Run) Open(ctx context.Context) (*Session, error) {
 	if s.Book, err = r.File.Open(ctx, account); err != nil {
 		return nil, err
 	}
-	if err := crash.Point(ctx, "opened"); err == nil {
+	if err = crash.Point(ctx, "opened"); err == nil {
 		err = s.settle(ctx, planned)
 	}
 	if err != nil {
@@ -225,7 +226,7 @@ func (s *Session) tryNew(ctx context.Context) error {
 		return err
 	}
 	defer trial.Close()
-	return s.planOn(ctx, &Before{Ledger: trial})
+	return s.planOn(ctx, &Before{Ledger: trial, Fresh: true})
 }
 
 // planOn makes the plan, and finds out whether it fits.

@@ -41,7 +41,7 @@ func train(ctx context.Context, out io.Writer, folder string, seed *uint64) erro
 	model.Init(rand.New(rand.NewPCG(1, 2))) // public
 	trained, err := pate.Train(ctx, model, strokes(2000),
 		dpsgd.Config{SamplingProbability: 0.05, ClipNorm: 1, Steps: 40, LearningRate: 0.5},
-		pate.Options{Epsilon: 2, Delta: 1e-5, Ledger: filepath.Join(folder, "run.jsonl"), Out: filepath.Join(folder, "strokes.model"), Seed: seed})
+		pate.TrainOptions{Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: filepath.Join(folder, "run.jsonl"), Seed: seed}, Out: filepath.Join(folder, "strokes.model")})
 	if err != nil {
 		return err
 	}

@@ -36,39 +36,27 @@ func (v *voting) label(ctx context.Context, t *training.Result) (released label.
 		if done, err = v.pool.session.Next(ctx); err == nil {
 			released, err = v.pool.result(v.pool.session, done)
 		}
+	} else if all, openErr := votes.Open(ctx, []string{t.Votes}, votes.Options{Classes: len(t.Classes)}); openErr != nil {
+		return released, nil, openErr
 	} else {
+		planning := &label.Planning{
+			Public: plan.Public{Teachers: all.Teachers(), Classes: all.Classes()}, Goal: v.goal(),
+			Accept: func(ctx context.Context, a plan.Alternative) error { return v.sayPlan(ctx, a, all.Queries()) },
+			Ask: func(ctx context.Context, n int) (asked *votes.Source, err error) {
+				rows, asked, err = v.questions(ctx, t, n)
+				return asked, err
+			},
+		}
+		planning.Public.Accuracy = v.TeacherAccuracy
 		file := v.ledger()
-		c := label.Config{Ledger: file.Path, Account: file.New, Expect: file.Expect, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
-		if c, err = v.plan(ctx, c, t); err != nil {
-			return released, nil, err
-		}
-		if rows, c.Votes, err = v.questions(ctx, t, c.Votes.Queries()); err == nil {
-			released, err = label.Run(ctx, c)
-		}
+		released, err = label.Run(ctx, label.Config{
+			Ledger: file.Path, Account: file.New, Expect: file.Expect, Out: v.made(labelsFile), Pool: "pool", Votes: all, Plan: planning, Warn: v.Warn, Seed: v.Seed,
+		})
 	}
 	if err == nil {
 		v.Say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked, released.Setting.Mechanism, number.DigitsUp(released.Claim, 5)))
 	}
 	return released, rows, err
-}
-
-// plan plans what is asked, from public numbers alone, or finds what was planned before.
-func (v *voting) plan(ctx context.Context, c label.Config, t *training.Result) (label.Config, error) {
-	all, err := votes.Open(ctx, []string{t.Votes}, votes.Options{Classes: len(t.Classes)})
-	if err != nil {
-		return c, err
-	}
-	c.Votes = all
-	public := plan.Public{Teachers: all.Teachers(), Classes: all.Classes()}
-	public.Accuracy = v.TeacherAccuracy
-	c, a, err := label.Plan(ctx, c, public, v.goal())
-	if err != nil {
-		return c, err
-	}
-	if a != nil {
-		err = v.sayPlan(ctx, *a, all.Queries())
-	}
-	return c, err
 }
 
 // Files of the secret folder: the rows that are asked, in this order, and the votes on them.

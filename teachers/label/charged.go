@@ -17,12 +17,11 @@ import (
 // made for this run alone, and what gives their result when it is done. Setting needs all its noise;
 // c.Votes may be set until the stage is carried out. Ledger and Expect are not taken.
 func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
-	var s setting
-	var count counts
-	j := func() job { return job{Config: *c, account: c.Account, id: identity{Seeded: c.Seed != nil}} }
+	j := &job{}
 	ready := func() (err error) {
-		if err = c.check(); err == nil {
-			s, err = c.setting()
+		j.Config, j.account = *c, c.Account
+		if err = j.check(); err == nil {
+			j.s, err = c.setting()
 		}
 		return err
 	}
@@ -32,23 +31,18 @@ func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Do
 			if err := ready(); err != nil {
 				return err
 			}
-			draw, _ := j().drawing(ctx, s, &count)
-			return draw(r, key, out)
+			return j.draw(ctx, r[0], key, out)
 		},
 		Read: func(file io.Reader) error {
 			if err := ready(); err != nil {
 				return err
 			}
-			_, read := j().drawing(ctx, s, &count)
-			return read(file)
+			return j.read(file)
 		},
 	}
-	return stage, func(session *run.Session, done run.Done) (Result, error) {
-		j := j()
-		j.account, j.book = session.Account, session.Book
-		result, err := j.result(ctx, s, count)
-		result.Resumed, result.Complete, result.Entry, result.SHA256 = done.Recorded, done.Complete, done.Entry, done.SHA256
-		return result, err
+	return stage, func(s *run.Session, done run.Done) (Result, error) {
+		j.account = s.Account
+		return j.result(ctx, s.Ledger, done)
 	}
 }
 
@@ -59,19 +53,4 @@ func Event(s aggregate.Setting) (accountant.Event, error) {
 		return nil, fmt.Errorf("label: %w", err)
 	}
 	return setting{d, d.Complete(s)}.event()
-}
-
-// drawing returns how labels are drawn and how their file is read, both of which count them.
-func (j job) drawing(ctx context.Context, s setting, count *counts) (draw func([]*ledger.Reservation, rng.Key, io.Writer) error, read func(io.Reader) error) {
-	draw = func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
-		w := newLabelWriter(out, FormOf(j.Out), j.Votes.ClassNames(), j.withheld())
-		err := j.draw(ctx, s, reservations[0], key, w)
-		*count = w.counts
-		return err
-	}
-	read = func(file io.Reader) (err error) {
-		*count, err = countLabels(file)
-		return err
-	}
-	return draw, read
 }

@@ -3,6 +3,7 @@ package label
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -58,9 +60,12 @@ func (w *witness) learn(t *testing.T) {
 	text, err := os.ReadFile(c.Ledger)
 	require.NoError(t, err)
 	_, err = ledger.Verify(bytes.NewReader(text), ledger.VerifyOptions{Entry: func(e ledger.Entry) error {
-		id, _, err := parseIdentity(e.Run)
+		var id identity
+		is, settings := run.Kind(e.Run)
+		require.Equal(t, kind, is)
+		require.NoError(t, json.Unmarshal(settings, &id))
 		w.labels = expected(t, c, id.setting().s, key)
-		return err
+		return nil
 	}})
 	require.NoError(t, err)
 }

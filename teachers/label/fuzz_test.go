@@ -2,7 +2,6 @@ package label
 
 import (
 	"errors"
-	"math"
 	"path/filepath"
 	"testing"
 
@@ -28,29 +27,5 @@ func FuzzPredictions(f *testing.F) {
 			}
 			require.Len(t, p, 2)
 		}
-	})
-}
-
-// What is read as the name of a run is written the same again.
-func FuzzIdentity(f *testing.F) {
-	text, err := identity{Label: identityVersion, Pool: "p", Queries: [2]int{0, 5}, Mechanism: "gnmax", Parameters: map[string]float64{"sigma": math.Pi}, Classes: 3, Votes: "v", Key: "k"}.encode()
-	require.NoError(f, err)
-	f.Add(text)
-	f.Add(`{"label":2}`)
-	f.Add(`{"label":3}`)
-	f.Add(`{"label":1,"pool":"p","queries":[0,5],"mechanism":"gnmax","sigma":2,"classes":3,"votes":"v","key":"k"}`)
-	f.Add("run")
-	f.Fuzz(func(t *testing.T, name string) {
-		id, ok, err := parseIdentity(name)
-		if !ok || err != nil {
-			return
-		}
-		text, err := id.encode()
-		require.NoError(t, err)
-		again, ok, err := parseIdentity(text)
-		require.NoError(t, err)
-		require.True(t, ok)
-		require.Equal(t, id, again)
-		require.Equal(t, id.tag(), again.tag())
 	})
 }

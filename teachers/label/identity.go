@@ -1,86 +1,40 @@
 package label
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/run"
 )
 
-// identity holds what a run is a function of. As JSON it is the name of the run in
-// the ledger. Everything in it is public.
+// kind is that of runs of labels on a ledger.
+const kind = "label"
+
+// identity is what a run is a function of but its votes and its key, as the ledger has it.
+// Everything in it is public.
 type identity struct {
-	Label       int                `json:"label"` // version of this form
 	Pool        string             `json:"pool"`
 	Queries     [2]int             `json:"queries"` // from <= q < to
 	Mechanism   string             `json:"mechanism"`
 	Parameters  map[string]float64 `json:"parameters,omitempty"`
 	Teachers    int                `json:"teachers,omitempty"`
 	Classes     int                `json:"classes"`
-	Votes       string             `json:"votes"`                 // their hash, under the secret of the ledger
 	Predictions string             `json:"predictions,omitempty"` // their hash
-	Seeded      bool               `json:"seeded,omitempty"`
-	Key         string             `json:"key"` // public name of the run's key
 }
 
-const identityVersion = 2
-
-func (id identity) encode() (string, error) {
-	text, err := json.Marshal(id)
+// identity returns the run as far as it is given.
+func (c Config) identity(predictions string) (identity, error) {
+	s, err := c.setting()
 	if err != nil {
-		return "", fmt.Errorf("label: %w", err)
+		return identity{}, err
 	}
-	return string(text), nil
-}
-
-// parseIdentity reads the name of a run; ok is false for runs of other programs.
-func parseIdentity(name string) (id identity, ok bool, err error) {
-	if !strings.HasPrefix(name, `{"label":`) {
-		return id, false, nil
-	}
-	if err = strictly(name, &id); err == nil && id.Label != identityVersion {
-		err = fmt.Errorf("form %d", id.Label)
-	}
-	if err == nil {
-		_, err = mechanisms.Find(id.Mechanism)
-	}
-	if err != nil {
-		return id, false, fmt.Errorf("label: the ledger holds a run of labels that this version cannot read: %w", err)
-	}
-	return id, true, nil
-}
-
-// Describe says in words which labels a run in a ledger released, and "" of a run that is none
-// of labels or that this version cannot read.
-func Describe(run string) string {
-	id, ok, err := parseIdentity(run)
-	if !ok || err != nil {
-		return ""
-	}
-	return fmt.Sprintf("labels of queries %d:%d of %s", id.Queries[0], id.Queries[1], id.Pool)
-}
-
-// strictly reads JSON without unknown fields.
-func strictly(text string, into any) error {
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
-}
-
-// tag names everything but the key.
-func (id identity) tag() string {
-	id.Key = ""
-	return tagOf(fmt.Appendf(nil, "%+v", id)) // maps are printed in the order of their keys
-}
-
-func tagOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:6])
+	from, to := c.Votes.Range()
+	id := identity{Pool: c.Pool, Queries: [2]int{from, to}, Classes: c.Votes.Classes(), Predictions: predictions}
+	id.take(s)
+	return id, nil
 }
 
 // take sets the mechanism of the run.
@@ -97,10 +51,75 @@ func (id identity) setting() setting {
 	return setting{d, aggregate.Setting{Mechanism: id.Mechanism, Values: id.Parameters, Teachers: id.Teachers, Queries: id.Queries[1] - id.Queries[0]}}
 }
 
-// shares reports whether the runs have a query in common.
-func (id identity) shares(other identity) bool {
-	return (id.Pool == other.Pool || id.Votes == other.Votes) &&
-		id.Queries[0] < other.Queries[1] && other.Queries[0] < id.Queries[1]
+// Describe says in words which labels a run in a ledger released, and "" of a run that is none
+// of labels or that this version cannot read.
+func Describe(name string) string {
+	var id identity
+	if is, settings := run.Kind(name); is != kind || json.Unmarshal(settings, &id) != nil {
+		return ""
+	}
+	return fmt.Sprintf("labels of queries %d:%d of %s", id.Queries[0], id.Queries[1], id.Pool)
+}
+
+// recorded is a run of labels that a ledger has charged.
+type recorded struct {
+	*run.Recorded
+	id identity
+}
+
+// recordedRuns returns the runs of labels of a ledger.
+func recordedRuns(before *run.Before) ([]recorded, error) {
+	var runs []recorded
+	for i := range before.Recorded {
+		r := recorded{Recorded: &before.Recorded[i]}
+		err := r.Read(&r.id)
+		if err == nil {
+			_, err = mechanisms.Find(r.id.Mechanism)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("label: %w", err)
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// at returns the run that answered a query of a pool, nil if there is none.
+func at(runs []recorded, pool string, query int) *recorded {
+	for i, r := range runs {
+		if r.id.Pool == pool && r.id.Queries[0] <= query && query < r.id.Queries[1] {
+			return &runs[i]
+		}
+	}
+	return nil
+}
+
+// find returns the recorded run that is asked for, nil if it is new. A run that
+// has a query in common with another one is refused.
+func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
+	for i, r := range runs {
+		same, err := r.Of(votes)
+		if err != nil {
+			return nil, err
+		}
+		if !(r.id.Pool == asked.Pool || same) || r.id.Queries[0] >= asked.Queries[1] || asked.Queries[0] >= r.id.Queries[1] {
+			continue
+		}
+		var differ []string
+		if !same {
+			differ = append(differ, "other votes")
+		}
+		if differ = append(append(differ, r.id.differences(asked)...), r.Differs...); differ == nil {
+			return &runs[i], nil
+		}
+		state := "was started"
+		if r.Committed {
+			state = "is complete"
+		}
+		return nil, run.OtherRun(fmt.Sprintf("queries %d:%d of pool %q were put to another run, which %s", r.id.Queries[0], r.id.Queries[1], r.id.Pool, state),
+			differ, "an answered query is never answered again with fresh noise", "repeat that run as it was, or choose queries that were not asked")
+	}
+	return nil, nil
 }
 
 // differences says in what a run that is asked for is not the recorded one. What is
@@ -111,9 +130,6 @@ func (id identity) differences(asked identity) []string {
 		if recorded != asked {
 			out = append(out, fmt.Sprintf("%s %v, not %v", name, recorded, asked))
 		}
-	}
-	if id.Votes != asked.Votes {
-		out = append(out, "other votes")
 	}
 	differ("pool", id.Pool, asked.Pool)
 	differ("queries", fmt.Sprintf("%d:%d", id.Queries[0], id.Queries[1]), fmt.Sprintf("%d:%d", asked.Queries[0], asked.Queries[1]))
@@ -128,12 +144,11 @@ func (id identity) differences(asked identity) []string {
 	if id.Predictions != asked.Predictions {
 		out = append(out, "other predictions")
 	}
-	if id.Seeded != asked.Seeded {
-		word := map[bool]string{true: "a seed", false: "a secret key"}
-		differ("noise from", word[id.Seeded], word[asked.Seeded])
-	}
-	if id.Seeded && asked.Seeded && id.Key != asked.Key {
-		out = append(out, "another seed")
-	}
 	return out
+}
+
+// isLedger reports whether a path is a ledger or one of the files beside it.
+func isLedger(path, ledger string) bool {
+	rest, ok := strings.CutPrefix(path, ledger)
+	return ok && (rest == "" || ledger+rest == run.IDFile(ledger) || ledger+rest == run.HeadFile(ledger))
 }

@@ -2,83 +2,130 @@ package label
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 )
 
-// job is a run on an open ledger.
+// job is a run of labels. Its Config is what was asked for until there is a plan.
 type job struct {
 	Config
-	account ledger.Config
-	book    *run.Book
-	id      identity
+	predictions string // their hash
+	account     ledger.Config
+	s           setting // with all noise, once there is a plan
+	calibrated  bool
+	count       counts
 }
 
-// release carries out a new run, goes on with a recorded one, or checks that it is
-// complete: see [run.Book.Release].
-func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
-	r := run.Release{Out: run.Out{Path: j.Out, Mode: 0o644}}
-	var s setting
-	var err error
+// run returns the run of a job.
+func (j *job) run(ctx context.Context) run.Run {
+	file := run.File{Path: j.Ledger, New: j.Account, Expect: j.Expect, Warn: j.Warn}
+	file.New.Run, file.New.Data = "", ""
+	if file.New.Mode == ledger.Reserved && file.New.Accountant == "" {
+		file.New.Accountant = accountant.ByTightest
+	}
+	if j.mayFail() && file.New.Mode == ledger.Filter && file.New.FailureDelta == 0 {
+		file.New.FailureDelta = file.New.Delta / 2
+	}
+	return run.Run{
+		File: file, Kind: kind, Units: run.Units{N: j.Votes.Teachers(), Noun: "teachers"}, Seed: j.Seed, Plan: j.planner(),
+		Stages: []run.Stage{{Out: j.Out, Read: j.read, Draw: j.drawer(ctx)}},
+	}
+}
+
+// planner returns the plan of the run: what is asked for, with noise that fits what is left, or
+// the run that was recorded.
+func (j *job) planner() func(context.Context, *run.Before) (run.Plan, error) {
+	asked := j.Config
+	return func(ctx context.Context, before *run.Before) (run.Plan, error) {
+		j.Config, j.account = asked, before.Config()
+		p, err := j.plan(ctx, before)
+		return p, sealed(err)
+	}
+}
+
+func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err error) {
+	if err := j.fits(); err != nil {
+		return p, err
+	}
+	runs, err := recordedRuns(before)
+	if err != nil {
+		return p, err
+	}
+	if j.Plan != nil {
+		if j.Config, err = j.planned(ctx, before, runs); err != nil {
+			return p, err
+		}
+	}
+	id, err := j.identity(j.predictions)
+	if err != nil {
+		return p, err
+	}
+	hash := j.Votes.Hash()
+	p.Inputs = hash[:]
+	found, err := find(runs, id, hash[:])
+	if err != nil {
+		return p, err
+	}
 	if found != nil {
-		s, j.id, r.Run, r.Key.Name = found.id.setting(), found.id, found.name, found.id.Key
-	} else {
-		if s, err = j.chooseNoise(ctx, j.book.Ledger); err != nil {
-			return Result{}, sealed(err)
-		}
-		// Refused as a batch of queries, for which it says how many would fit.
-		_, err := s.charge(ctx, j.book.Ledger, func(e accountant.Event) (*ledger.Reservation, error) { return nil, j.book.Ledger.Try(e) })
-		if err != nil {
-			return Result{}, sealed(err)
-		}
-		j.id.take(s)
-		r.NameOf = func(key string) (string, error) {
-			named := j.id
-			named.Key = key
-			return named.encode()
-		}
+		j.s, p.Same = found.id.setting(), found.Recorded
+	} else if err = j.choose(ctx, before); err != nil {
+		return p, err
 	}
-	e, err := s.event()
-	if err != nil {
-		return Result{}, err
-	}
-	r.Events, r.Out.Tag = []accountant.Event{e}, j.id.tag()
-	if j.withheld() {
-		r.Out.Mode = 0o600
-	}
-	if j.Seed != nil {
-		r.Key.Given = rng.SeedKey(*j.Seed)
-	} else {
-		r.Key.File = keyFile(j.Ledger, j.id)
-	}
-	var count counts
-	r.Draw, r.Read = j.drawing(ctx, s, &count)
-	done, err := j.book.Release(ctx, r)
-	if err != nil {
-		return Result{}, sealed(err)
-	}
-	result, err := j.result(ctx, s, count)
-	result.Resumed, result.Complete = done.Recorded, done.Complete
-	result.Entry, result.SHA256 = done.Entry, done.SHA256
-	if err != nil || found != nil {
-		return result, err
-	}
+	id.take(j.s)
+	p.Settings = id
+	e, err := j.s.event()
+	p.Events = [][]accountant.Event{{e}}
+	return p, err
+}
+
+// choose settles the noise of a new run, which must fit.
+func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
-	result.Calibrated = !asked.hasNoise()
-	return result, err
+	if err != nil {
+		return err
+	}
+	if j.s, err = j.chooseNoise(ctx, before.Ledger); err != nil {
+		return err
+	}
+	j.calibrated = !asked.hasNoise()
+	return j.s.try(ctx, before)
+}
+
+// fits refuses a ledger that the mechanism cannot be charged to.
+func (j *job) fits() error {
+	if j.mayFail() && j.account.Mode == ledger.Filter && j.account.FailureDelta == 0 {
+		return &fault.Error{What: j.Ledger + " keeps none of its delta for releases that may fail", Why: j.Setting.Mechanism + " releases what it should not with a small probability",
+			Fix: "name another ledger, made for it or with a failure delta"}
+	}
+	return nil
+}
+
+// sealed explains why a ledger of mode Reserved takes no more.
+func sealed(err error) error {
+	if errors.Is(err, ledger.ErrSealed) {
+		return &fault.Error{What: "the ledger takes no more", Why: "it was made in mode reserved: everything is charged before anything is released", Fix: "name another ledger; one of mode filter can be shared", Err: err}
+	}
+	return err
 }
 
 // withheld reports whether the labels must not be released, of which their file has a mark.
-func (j job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
+func (j *job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
+
+func (j *job) drawer(ctx context.Context) func([]*ledger.Reservation, rng.Key, io.Writer) error {
+	return func(r []*ledger.Reservation, key rng.Key, out io.Writer) error { return j.draw(ctx, r[0], key, out) }
+}
 
 // draw asks all queries and writes the labels.
-func (j job) draw(ctx context.Context, s setting, reservation *ledger.Reservation, key rng.Key, w *labelWriter) error {
+func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng.Key, out io.Writer) error {
 	hash := j.Votes.Hash()
-	ask, err := s.start(reservation, key.DeriveBytes("votes", hash[:]))
+	ask, err := j.s.start(reservation, key.DeriveBytes("votes", hash[:]))
 	if err != nil {
 		return err
 	}
@@ -91,49 +138,47 @@ func (j job) draw(ctx context.Context, s setting, reservation *ledger.Reservatio
 	}
 	progress := func(int) {}
 	if j.Progress != nil {
-		progress = func(done int) { j.Progress(done, s.s.Queries) }
+		progress = func(done int) { j.Progress(done, j.s.s.Queries) }
 	}
-	if err := askAll(ctx, j.Votes.Histograms(ctx), predictions, ask, w, progress); err != nil {
-		return err
+	w := newLabelWriter(out, FormOf(j.Out), j.Votes.ClassNames(), j.withheld())
+	w.each = j.Each
+	err = askAll(ctx, j.Votes.Histograms(ctx), predictions, ask, w, progress)
+	j.count = w.counts
+	if err == nil && predictions != nil {
+		err = predictions.unchanged(j.predictions)
 	}
-	if predictions != nil {
-		return predictions.unchanged(j.id.Predictions)
-	}
-	return nil
+	return err
+}
+
+// read counts the labels of a run that is complete.
+func (j *job) read(file io.Reader) (err error) {
+	j.count, err = countLabels(file)
+	return err
 }
 
 // result says what there is.
-func (j job) result(ctx context.Context, s setting, count counts) (Result, error) {
+func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (Result, error) {
 	result := Result{
-		Asked: count.asked, Answered: count.answered, Declined: count.asked - count.answered, NotAsked: s.s.Queries - count.asked,
-		Setting: s.s, Delta: j.account.Delta, Account: j.account, Left: j.book.Ledger.Left(),
-		Releasable: !j.withheld(),
+		Asked: j.count.asked, Answered: j.count.answered, Declined: j.count.asked - j.count.answered, NotAsked: j.s.s.Queries - j.count.asked,
+		Setting: j.s.s, Calibrated: j.calibrated, Delta: j.account.Delta, Account: j.account, Left: book.Left(), Releasable: !j.withheld(), Votes: j.Votes,
+		Resumed: done.Recorded, Complete: done.Complete, Entry: done.Entry, SHA256: done.SHA256,
 	}
-	e, err := s.event()
+	e, err := j.s.event()
 	if err != nil {
 		return Result{}, err
 	}
-	own, err := alone(ctx, e, j.account)
+	own, err := accountant.Tightest(ctx, j.account.Method(), j.account.Relation, j.account.Delta, e)
 	if err != nil {
-		return Result{}, err
+		return Result{}, fmt.Errorf("label: %w", err)
 	}
 	result.Epsilon, result.Lack = own.Upper, own.Lack
 	result.Claim, result.By = j.account.Epsilon, accountant.ByRDP
 	if j.account.Mode == ledger.Reserved {
-		claim, err := j.book.Ledger.Claim()
+		claim, err := book.Claim()
 		if err != nil {
 			return Result{}, fmt.Errorf("label: %w", err)
 		}
 		result.Claim, result.By = claim.Epsilon, claim.By
 	}
 	return result, nil
-}
-
-// alone returns the cost of one event by itself.
-func alone(ctx context.Context, e accountant.Event, account ledger.Config) (accountant.Claim, error) {
-	claim, err := accountant.Tightest(ctx, account.Method(), account.Relation, account.Delta, e)
-	if err != nil {
-		return claim, fmt.Errorf("label: %w", err)
-	}
-	return claim, nil
 }

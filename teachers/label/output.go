@@ -35,6 +35,7 @@ type labelWriter struct {
 	cells []string  // the names as CSV and JSON have them
 	held  bool      // must not be released
 	later collected // of forms that are written at the end
+	each  func(query uint64, class int)
 }
 
 func newLabelWriter(out io.Writer, form Form, names []string, held bool) *labelWriter {
@@ -71,8 +72,13 @@ func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
 	for i, a := range answers {
 		query := first + uint64(i)
 		w.asked++
+		class := -1
 		if a.Answered {
 			w.answered++
+			class = a.Label
+		}
+		if w.each != nil {
+			w.each(query, class)
 		}
 		switch w.form {
 		case CSV:

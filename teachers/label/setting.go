@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -15,6 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // setting is a mechanism with its parameters. Noise that it does not have yet is
@@ -64,33 +64,32 @@ func (s setting) check() error {
 	return s.d.Check(s.s)
 }
 
-// charge makes the reservation of the whole run. Over budget it says how many queries
-// would still fit.
-func (s setting) charge(ctx context.Context, book *ledger.Ledger, reserve func(accountant.Event) (*ledger.Reservation, error)) (*ledger.Reservation, error) {
+// try refuses a run that does not fit, and says how many queries would.
+func (s setting) try(ctx context.Context, before *run.Before) error {
 	e, err := s.event()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err := reserve(e)
+	err = before.Try(e)
 	var over *ledger.BudgetError
 	if !errors.As(err, &over) {
-		return r, err
+		return err
 	}
 	one, cheaper, err := s.d.One(s.s)
 	if err != nil {
-		return nil, fmt.Errorf("label: %w", err)
+		return fmt.Errorf("label: %w", err)
 	}
 	if !cheaper {
-		return nil, &BudgetError{BudgetError: over}
+		return &BudgetError{BudgetError: over}
 	}
 	if e, err = s.d.Event(one); err != nil {
-		return nil, fmt.Errorf("label: %w", err)
+		return fmt.Errorf("label: %w", err)
 	}
-	fits, err := book.Fits(ctx, e)
+	fits, err := before.Fits(ctx, e)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return nil, &BudgetError{BudgetError: over, Queries: fits}
+	return &BudgetError{BudgetError: over, Queries: fits}
 }
 
 // chooseNoise chooses noise that was not given: the least, rounded up to six digits,
@@ -209,22 +208,4 @@ func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 		current = b
 		return session.AskBatch(b.first, b.votes)
 	}, nil
-}
-
-// recorded returns the setting of the run that a ledger records for the query of a pool,
-// and the queries of that run; false if there is none.
-func recorded(path, pool string, query int) (s aggregate.Setting, from, to int, found bool, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return s, 0, 0, false, fmt.Errorf("label: %w", err)
-	}
-	defer f.Close()
-	_, err = ledger.Verify(f, ledger.VerifyOptions{Entry: func(e ledger.Entry) error {
-		id, ok, err := parseIdentity(e.Run)
-		if ok && id.Pool == pool && id.Queries[0] <= query && query < id.Queries[1] {
-			s, from, to, found = id.setting().s, id.Queries[0], id.Queries[1], true
-		}
-		return err
-	}})
-	return s, from, to, found && err == nil, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
@@ -287,7 +288,7 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	}
 	c.Accept = f.worthIt(g, &c)
 	if f.Mechanism == "" {
-		if err := f.planned(cmd, g, &c, args); err != nil {
+		if err := f.plan(cmd, g, &c, args); err != nil {
 			return err
 		}
 	}
@@ -296,8 +297,9 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	result, err := label.Run(cmd.Context(), c)
 	bar.Clear()
 	if err != nil {
-		return labelError(err, c.Setting)
+		return f.labelError(g, &c, err)
 	}
+	c.Votes = result.Votes
 	f.tell(g, result)
 	if err := tellMode(cmd.Context(), g, result); err != nil {
 		return err
@@ -314,7 +316,11 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 }
 
 // labelError turns what package label refuses into the lines a person reads.
-func labelError(err error, s aggregate.Setting) error {
+func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) error {
+	var none *plan.NoPlanError
+	if errors.As(err, &none) {
+		return f.noPlan(g, c, none)
+	}
 	var refused *fault.Error
 	if errors.As(err, &refused) {
 		topic := "label"
@@ -325,7 +331,7 @@ func labelError(err error, s aggregate.Setting) error {
 	}
 	var over *label.BudgetError
 	if errors.As(err, &over) {
-		if _, refusals := s.Values["failures"]; over.Queries == 0 && refusals {
+		if _, refusals := c.Setting.Values["failures"]; over.Queries == 0 && refusals {
 			return &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError,
 				Why: "the worst case is charged before the first query is asked; nothing was charged or written",
 				Fix: "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with --failure-delta", Topic: "privacy"}

@@ -100,45 +100,31 @@ func (f *planningFlags) public(v *votes.Source) plan.Public {
 	return plan.Public{Teachers: v.Teachers(), Classes: v.Classes(), Queries: v.Queries(), Agreement: f.Agreement}
 }
 
-// planned chooses mechanism, noise and queries from public numbers, or finds what was
-// chosen before, and narrows the votes to the queries.
-func (f *labelFlags) planned(cmd *cobra.Command, g *shell.Globals, c *label.Config, args []string) error {
+// plan lets mechanism, noise and queries be chosen from public numbers, or be those that were
+// chosen before.
+func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config, args []string) error {
 	if c.Votes.Teachers() < 2 {
 		return shell.UsageError("votes", errors.New("--teachers is needed for a plan: the file does not show how many there are"))
 	}
-	goal := plan.Goal{MinAccuracy: f.minAccuracy}
+	c.Plan = &label.Planning{Public: f.public(c.Votes), Goal: plan.Goal{MinAccuracy: f.minAccuracy}}
 	if !f.force.has(waiveFew) {
-		goal.MinLabels = plan.LeastPerClass * float64(c.Votes.Classes())
+		c.Plan.Goal.MinLabels = plan.LeastPerClass * float64(c.Votes.Classes())
 	}
-	planned, a, err := label.Plan(cmd.Context(), *c, f.public(c.Votes), goal)
-	var none *plan.NoPlanError
-	switch {
-	case errors.As(err, &none):
-		return f.noPlan(g, c, none)
-	case err != nil:
-		return labelError(err, c.Setting)
-	case a != nil:
+	first, _ := c.Votes.Range()
+	c.Plan.Accept = func(ctx context.Context, a plan.Alternative) error {
 		from := "public numbers alone"
 		if f.CalibrateOn != "" {
 			from = "public numbers and these three, which are private"
 		}
-		g.Logf("plan for %d teachers, from %s: pate label %s %s", c.Votes.Teachers(), from, strings.Join(args, " "), shell.LabelFlags(a.Setting, firstOf(planned.Votes)))
+		g.Logf("plan for %d teachers, from %s: pate label %s %s", c.Votes.Teachers(), from, strings.Join(args, " "), shell.LabelFlags(a.Setting, first))
 		g.Logf("it asks %d of %d queries and expects %s labels, %.0f %% of them what the plurality says, for all that is left of the budget",
 			a.Queries, c.Votes.Queries(), shell.FormatExpected(a.ExpectedAnswers, false), 100*a.Accuracy())
-		if err := f.tellAssumption(cmd.Context(), g, c, *a); err != nil {
+		if err := f.tellAssumption(ctx, g, c, a); err != nil {
 			return err
 		}
-		if err := f.confirm(cmd); err != nil {
-			return err
-		}
+		return f.confirm(cmd)
 	}
-	*c = planned
 	return nil
-}
-
-func firstOf(v *votes.Source) int {
-	from, _ := v.Range()
-	return from
 }
 
 // noPlan says why no plan is worth the budget, and what would be.
@@ -223,7 +209,7 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 		if classes == 2 {
 			least = 0.75 // guessing is right half of the time
 		}
-		chosen := !d.Settled(c.Setting)
+		chosen := f.Mechanism != "" && !d.Settled(c.Setting)
 		switch {
 		case clear.Unanimous < least:
 			return refuse(g, fmt.Sprintf("with %s even a unanimous vote of %d teachers would be answered right %.0f %% of the time", describeChosen(s), teachers, 100*clear.Unanimous), f.wouldWork(s, c))
@@ -255,7 +241,7 @@ func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalReme
 	for share > 1e-4 && !right(share) {
 		share *= 0.97
 	}
-	if share <= 1e-4 || d.Settled(c.Setting) {
+	if share <= 1e-4 || f.Mechanism == "" || d.Settled(c.Setting) {
 		return refusalRemedies{}
 	}
 	return refusalRemedies{Queries: int(float64(s.Queries) * share * share)}
