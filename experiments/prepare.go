@@ -88,13 +88,13 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 // seed) 94.4 % of the labels of pknn/sampled are right with projections and 92.9 % without,
 // 89.2 and 87.4 % of pknn/reverse, 94.6 and 94.3 % of pate/gnmax.
 func (c Config) projects() bool {
-	return c.Learner == KernelRidge && c.dimensions() >= student.ProjectFrom*student.Components
+	return c.Learner == KernelRidge && student.Projected(c.dimensions()) < c.dimensions()
 }
 
 // votedColumns returns the number of columns of which votes are made.
 func (c Config) votedColumns() int {
 	if c.projects() {
-		return student.Components
+		return student.Projected(c.dimensions())
 	}
 	return c.dimensions()
 }

@@ -11,12 +11,12 @@ import (
 
 // Names of the candidates.
 const (
-	LogisticRegression = "logistic regression"
-	RandomForest       = "random forest"
-	RandomisedTrees    = "extremely randomised trees"
-	KernelRidge        = "kernel ridge"
-	LabelSpreading     = "label spreading"
-	Denoising          = "ridge on its own answers"
+	logisticRegression = "logistic regression"
+	randomForest       = "random forest"
+	randomisedTrees    = "extremely randomised trees"
+	kernelRidge        = "kernel ridge"
+	labelSpreading     = "label spreading"
+	denoising          = "ridge on its own answers"
 )
 
 // TableCandidates returns the students worth comparing on a table: logistic regression, whose
@@ -26,12 +26,12 @@ const (
 func TableCandidates(pool *Pool) []Candidate {
 	out := []Candidate{
 		logistic(),
-		supervised(RandomForest, func(teachers.Dataset) teachers.Learner { return trees.Forest{} }),
-		supervised(RandomisedTrees, func(teachers.Dataset) teachers.Learner { return trees.Forest{Thresholds: trees.RandomThresholds} }),
-		{Name: KernelRidge, Fit: fitKernelRidge},
+		supervised(randomForest, func(teachers.Dataset) teachers.Learner { return trees.Forest{} }),
+		supervised(randomisedTrees, func(teachers.Dataset) teachers.Learner { return trees.Forest{Thresholds: trees.RandomThresholds} }),
+		{Name: kernelRidge, Fit: fitKernelRidge},
 	}
 	if pool != nil {
-		out = append(out, Candidate{Name: LabelSpreading, Fit: pool.rough().fit})
+		out = append(out, Candidate{Name: labelSpreading, Fit: pool.rough().fit})
 	}
 	return out
 }
@@ -46,8 +46,8 @@ func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matri
 // project themselves. It has the projections of all rows with labels, or no rows.
 func (p *Pool) imageCandidates(z Matrix) []Candidate {
 	out := []Candidate{
-		{Name: LabelSpreading, Fit: p.fit, Try: p.rough().fit},
-		p.projected(Candidate{Name: KernelRidge, Fit: fitKernelRidge}, z),
+		{Name: labelSpreading, Fit: p.fit, Try: p.rough().fit},
+		p.projected(Candidate{Name: kernelRidge, Fit: fitKernelRidge}, z),
 		p.projected(logistic(), z),
 	}
 	if z.Rows > 0 {
@@ -73,7 +73,7 @@ func (p *Pool) fitProjected(ctx context.Context, _ Matrix, labels []int, classes
 }
 
 func logistic() Candidate {
-	return supervised(LogisticRegression, func(data teachers.Dataset) teachers.Learner {
+	return supervised(logisticRegression, func(data teachers.Dataset) teachers.Learner {
 		return teachers.Softmax{L2: 1 / float64(max(1, len(data.Y)))}
 	})
 }

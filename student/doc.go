@@ -15,7 +15,7 @@
 //     it fits a kernel ridge to all rows that were reached.
 //   - [Learner] does all this for one pool, and chooses the student by the kind of rows and the
 //     number of labels. Of images with labels for thousands of rows, of which half may be wrong,
-//     it takes [Denoising]: a ridge answers for the whole pool, and its answers are learned.
+//     a ridge answers for the whole pool, and its answers are learned.
 //   - [Supervised] and [SelfTraining] train any teachers.Learner on the labelled rows.
 //     SelfTraining also trains it on its own confident answers.
 //   - [CrossValidation] compares students on labels that it holds back, and keeps their

@@ -47,7 +47,7 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 	if c.Progress == nil {
 		c.Progress = func(Progress) {}
 	}
-	l := &Learner{x: x, rows: partOf(x.Rows, c.Labelled, rnd), images: c.Images, many: manyLabels, report: c.Progress}
+	l := &Learner{x: x, rows: partOf(x.Rows, c.Labelled, rnd), images: c.Images, many: denoiseFrom, report: c.Progress}
 	part := x
 	if len(l.rows) < x.Rows {
 		part = dense.Pick(x, l.rows)
@@ -91,13 +91,13 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 
 // Fit trains the student of released labels, one entry for each row of the pool, a class or
 // [Unlabelled]: it compares candidates by [CrossValidation] on these labels alone. Of images
-// with labels for half of [MaxSpread] rows or more it is [Denoising], whose ridge is chosen on
-// labels held back. The same labels and random stream give the same student.
+// with labels for half of [MaxSpread] rows or more it is a ridge on its own answers, which is
+// chosen on labels held back. The same labels and random stream give the same student.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
 	switch {
 	case l.images && named(labels) >= l.many:
-		c.Candidates = []Candidate{{Name: Denoising, Fit: l.pool.fitMany}}
+		c.Candidates = []Candidate{{Name: denoising, Fit: l.pool.fitDenoised}}
 	case l.images && len(labels) == l.x.Rows:
 		z, err := l.projections(ctx, labels)
 		if err != nil {
@@ -106,7 +106,7 @@ func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.
 		c.Candidates, c.Favourite = l.pool.imageCandidates(z), true
 	}
 	for i := range c.Candidates {
-		if k := &c.Candidates[i]; k.Name == LabelSpreading || k.Name == Denoising {
+		if k := &c.Candidates[i]; k.Name == labelSpreading || k.Name == denoising {
 			k.Fit, k.Try = l.ofRows(k.Fit), l.ofRows(k.Try)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // chosen on the development split of public MNIST (HOG features, 50 to 500 labels out of
 // 9,000 rows).
 type Config struct {
-	Components int // principal directions kept, at most the features; default [Components]
+	Components int // principal directions kept, at most the features; default 128
 	Neighbours int // each row's nearest rows in the graph; default 10
 	// Landmarks is how many pool rows span the classifier. The default is 2,000. With 1,000
 	// a fit is quicker, and accuracy on MNIST is lower by .0017.
@@ -26,8 +26,8 @@ type Config struct {
 	Progress func(Progress) // called from the caller's goroutine; nil is fine
 }
 
-// Components is how many principal directions a pool keeps by default.
-const Components = 128
+// defaultComponents is how many principal directions a pool keeps by default.
+const defaultComponents = 128
 
 // Progress says how far NewPool, Select or Fit is.
 type Progress struct {
@@ -35,8 +35,8 @@ type Progress struct {
 	Done, Total int
 }
 
-// MaxRows is the largest pool: comparing all pairs of rows takes rows² time.
-const MaxRows = 200_000
+// maxRows is the largest pool: comparing all pairs of rows takes rows² time.
+const maxRows = 200_000
 
 // Pool holds what can be learnt from the public rows without any label. It is immutable.
 // Methods may be called concurrently if Progress allows it.
@@ -50,14 +50,14 @@ type Pool struct {
 }
 
 // NewPool learns from x, one row per public example. It does not retain x. It refuses an
-// empty pool, a pool of more than [MaxRows] rows, and NaN and infinite features. The same x
+// empty pool, a pool of more than 200,000 rows, and NaN and infinite features. The same x
 // and random stream give the same pool.
 func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Pool, error) {
 	if config.Components < 0 || config.Neighbours < 0 || config.Landmarks < 0 {
 		return nil, fmt.Errorf("student: Config has a negative field: Components %d, Neighbours %d, Landmarks %d", config.Components, config.Neighbours, config.Landmarks)
 	}
 	if config.Components == 0 {
-		config.Components = Components
+		config.Components = defaultComponents
 	}
 	if config.Neighbours == 0 {
 		config.Neighbours = 10
@@ -77,8 +77,8 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 	if x.Rows == 0 {
 		return nil, errors.New("student: the pool is empty")
 	}
-	if x.Rows > MaxRows {
-		return nil, fmt.Errorf("student: a pool of %d rows, at most %d fit", x.Rows, MaxRows)
+	if x.Rows > maxRows {
+		return nil, fmt.Errorf("student: a pool of %d rows, at most %d fit", x.Rows, maxRows)
 	}
 	p := &Pool{config: config}
 	var err error

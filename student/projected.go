@@ -10,15 +10,24 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// ProjectFrom is from how many times the components of a pool on, in columns, candidates
+// projectFrom is from how many times the components of a pool on, in columns, candidates
 // learn from projections. With fewer columns these save little.
-const ProjectFrom = 4
+const projectFrom = 4
+
+// Projected returns how many columns candidates learn from, of rows with so many: those of the
+// projection on the directions of a pool, or all where they are few.
+func Projected(columns int) int {
+	if columns >= projectFrom*defaultComponents {
+		return defaultComponents
+	}
+	return columns
+}
 
 // projected returns a candidate that learns from projections on the principal directions of
 // the pool, and is tried on those in z if it has rows. Of features with many columns it takes
 // as much less time; fewer columns stay as they are.
 func (p *Pool) projected(c Candidate, z Matrix) Candidate {
-	if len(p.projection.mean) < ProjectFrom*p.projection.directions.Cols {
+	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
 		return c
 	}
 	fit := c.Fit

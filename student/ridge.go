@@ -41,20 +41,15 @@ type ridge struct {
 // fitRidge trains on the rows of z whose target in hard is not Unlabelled. Targets are
 // columns 0..classes-1.
 func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float64, classes int) (*ridge, error) {
-	fitted, err := fitRidges(ctx, z, hard, landmarks, width, classes, []float64{ridgeLambda})
-	if err != nil {
-		return nil, err
-	}
-	return fitted[0], nil
-}
-
-// fitRidges trains once for each lambda, which stands in the place of ridgeLambda.
-func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float64, classes int, lambdas []float64) ([]*ridge, error) {
 	s := newRidgeSums(dense.Pick(z, landmarks), hard, width, classes)
 	if err := s.add(ctx, z, hard); err != nil {
 		return nil, err
 	}
-	return s.solve(lambdas)
+	fitted, err := s.solve([]float64{ridgeLambda})
+	if err != nil {
+		return nil, err
+	}
+	return fitted[0], nil
 }
 
 // ridgeSums is what ridges of some landmarks, width and mean need of rows: sums over them, to

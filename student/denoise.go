@@ -8,23 +8,22 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// manyLabels is how many labels of images a student learns from by fitMany. Fewer are spread
+// denoiseFrom is from how many labels of images on a student is fitDenoised. Fewer are spread
 // along the graph, and other students are compared with that.
-const manyLabels = MaxSpread / 2
+const denoiseFrom = MaxSpread / 2
 
-// manyHeldBack is the share of labels that tell which ridge the others need.
-const manyHeldBack = .2
+// denoiseHeldBack is the share of labels that tell which ridge the others need.
+const denoiseHeldBack = .2
 
-// manyRidges are the ridges compared: the first is right where labels are, the last where
+// denoiseRidges are the ridges compared: the first is right where labels are, the last where
 // half of them are wrong.
-func manyRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
+func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
 
-// fitMany trains on so many labels that errors among them even out, though half of the labels
-// may be wrong. A kernel ridge of all of them answers for the whole pool; its ridge is the one
+// fitDenoised trains on a large set of noisy labels, of which half may be wrong. A kernel ridge of all of them answers for the whole pool; its ridge is the one
 // that predicts labels best that were held back. From these answers, which are right far more
 // often than the labels, follow the directions that vary within classes, and the student
 // learns from the answers where these are shrunk.
-func (p *Pool) fitMany(ctx context.Context, _ Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, p.Len(), classes)
 	if err != nil {
 		return nil, err
@@ -64,11 +63,11 @@ func (p *Pool) fitMany(ctx context.Context, _ Matrix, labels []int, classes int,
 // the landmarks predicts most of the targets of the first rows, when trained on the others.
 func (p *Pool) fitNoisy(ctx context.Context, z Matrix, targets []int, classes int) (*ridge, error) {
 	sums := newRidgeSums(dense.Pick(p.z, p.landmarks), targets, p.graph.width, classes)
-	n := int(manyHeldBack * float64(z.Rows))
+	n := int(denoiseHeldBack * float64(z.Rows))
 	if err := sums.add(ctx, dense.Rows(z, n, z.Rows), targets[n:]); err != nil {
 		return nil, err
 	}
-	lambdas := manyRidges()
+	lambdas := denoiseRidges()
 	fitted, err := sums.half().solve(lambdas)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func TestErrorsOfManyLabelsEvenOut(t *testing.T) {
 	learn := func(many int) (*Choice, int) {
 		l, err := NewLearner(t.Context(), x, LearnerConfig{Images: true}, rand.New(rand.NewPCG(4, 1)))
 		require.NoError(t, err)
-		require.Equal(t, manyLabels, l.many)
+		require.Equal(t, denoiseFrom, l.many)
 		l.many = many
 		c, err := l.Fit(t.Context(), labels, classes, rand.New(rand.NewPCG(5, 1)))
 		require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestErrorsOfManyLabelsEvenOut(t *testing.T) {
 		return c, right
 	}
 	c, got := learn(rows)
-	require.Equal(t, []string{Denoising}, c.Kept)
+	require.Equal(t, []string{denoising}, c.Kept)
 	require.Equal(t, rows, c.Labels)
 	require.Empty(t, c.Right, "nothing to compare with")
 	_, spread := learn(rows + 1)
