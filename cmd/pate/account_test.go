@@ -23,32 +23,6 @@ func execute(t *testing.T, stdin string, args ...string) (code int, stdout, stde
 	return code, out.String(), errs.String()
 }
 
-func TestAccountExitCodes(t *testing.T) {
-	const events = `{"relation":"add_remove","events":[{"type":"gnmax","sigma":40}]}`
-	for name, c := range map[string]struct {
-		stdin string
-		args  []string
-		code  int
-	}{
-		"done":               {events, []string{"account", "-"}, shell.ExitDone},
-		"no file named":      {events, []string{"account"}, shell.ExitUsage},
-		"unknown flag":       {events, []string{"account", "-", "--sigma", "1"}, shell.ExitUsage},
-		"unknown accountant": {events, []string{"account", "-", "--accountant", "prv"}, shell.ExitUsage},
-		"bad orders":         {events, []string{"account", "-", "--orders", "0.5"}, shell.ExitUsage},
-		"broken JSON":        {"{", []string{"account", "-"}, shell.ExitInvalidInput},
-		"unknown event":      {`{"relation":"add_remove","events":[{"type":"x"}]}`, []string{"account", "-"}, shell.ExitInvalidInput},
-		"no such file":       {"", []string{"account", "no-such-file.json"}, shell.ExitInvalidInput},
-		"calibrate what":     {"", []string{"calibrate"}, shell.ExitUsage},
-		"calibrate unknown":  {"", []string{"calibrate", "x"}, shell.ExitUsage},
-		"calibrate no steps": {"", []string{"calibrate", "dpsgd", "--probability", "0.1", "--epsilon", "1"}, shell.ExitUsage},
-		"out of reach":       {"", []string{"calibrate", "gnmax", "--queries", "5", "--epsilon", "1e300"}, shell.ExitInvalidInput},
-	} {
-		code, stdout, stderr := execute(t, c.stdin, c.args...)
-		assert.Equal(t, c.code, code, "%s: %s", name, stderr)
-		assert.Equal(t, code != shell.ExitDone, stdout == "", "%s: stdout has data or nothing", name)
-	}
-}
-
 // What calibrate returns, account confirms to the digit, by the accountant that claimed it.
 func TestCalibrationIsConfirmedByAccount(t *testing.T) {
 	for _, epsilon := range []float64{0.1, 1, 2, 8} {

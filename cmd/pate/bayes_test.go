@@ -174,26 +174,3 @@ func requireOwnColumns(t *testing.T, records [][]string, figures []string, epsil
 	}
 	require.Equal(t, len(figures)*(len(records)-1), found)
 }
-
-func TestBayesFlags(t *testing.T) {
-	for _, command := range []string{"dpsgd", "compare"} {
-		for line, why := range map[string]string{
-			"--bayes-delta 1e-9":                   "is for --bayes",
-			"--bayes --bayes-distances all":        "batches or records",
-			"--bayes --bayes-delta 0":              "between 0 and 1",
-			"--bayes --bayes-samples 1":            "at least 2",
-			"--bayes --bayes-distances records -h": "",
-		} {
-			args := append([]string{command, "--data", "mnist", "--quick"}, strings.Fields(line)...)
-			code, out, errs := execute(t, "", args...)
-			if why == "" {
-				require.Equal(t, shell.ExitDone, code)
-				require.Contains(t, out, "not differential privacy")
-				require.Contains(t, out, "outliers")
-				continue
-			}
-			require.Equal(t, shell.ExitUsage, code, line)
-			require.Contains(t, errs, why)
-		}
-	}
-}

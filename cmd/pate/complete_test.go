@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"regexp"
 	"strings"
 	"testing"
@@ -93,65 +92,11 @@ func TestWhatShellsComplete(t *testing.T) {
 		"compare --seeds ":                 ":4\n",
 		"version --format ":                "json\n",
 	} {
-		var out, errs bytes.Buffer
-		args := append([]string{"__complete"}, strings.Split(line, " ")...)
-		require.Zero(t, run(context.Background(), args, strings.NewReader(""), &out, &errs), line)
-		require.Contains(t, out.String(), want, line)
+		text, _ := typed(t, shell.ExitDone, append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		require.Contains(t, text, want, line)
 	}
 	for _, name := range []string{"bash", "zsh", "fish", "powershell"} {
-		var out, errs bytes.Buffer
-		require.Zero(t, run(context.Background(), []string{"completion", name}, strings.NewReader(""), &out, &errs), name)
-		require.Contains(t, out.String(), "__complete", name)
-	}
-}
-
-// Values of a closed set are refused everywhere, with the nearest word.
-func TestUnknownValues(t *testing.T) {
-	for line, want := range map[string]string{
-		"label v.npy --mode filtre --ledger l --out o --classes 3 --epsilon 2":    `--mode "filtre": must be filter or reserved; did you mean filter?`,
-		"label v.npy --mechanism gnmx --ledger l --out o --classes 3 --epsilon 2": "did you mean gnmax?",
-		"compare --learner kernel-rigde":                                          "did you mean kernel-ridge?",
-		"compare --methods dpsgd/linaer":                                          "did you mean",
-		"dpsgd --optimizer adm":                                                   `must be one of sgd, nesterov, adagrad, adam, adamw; did you mean adam?`,
-		"account e.json --accountant rpd":                                         "did you mean rdp?",
-		"audit --suite gnmx":                                                      "did you mean gnmax?",
-		"calibrate gnmax --queries 5 --epsilon x":                                 `--epsilon "x": must be a number`,
-		"compare --seeds 1.5":                                                     `--seeds "1.5": must be a whole number`,
-		"compare --seeds":                                                         "--seeds needs a value",
-		"statement l.jsonl --delta 1e-3":                                          "pate statement takes no --delta",
-		"ledger show l.jsonl --seed 3":                                            "pate ledger show takes no --seed",
-		"calibrate gnmx":                                                          "did you mean gnmax?",
-		"explain noisy-agmax":                                                     "did you mean noisy-argmax?",
-	} {
-		t.Run(line, func(t *testing.T) {
-			_, said := typed(t, shell.ExitUsage, strings.Fields(line)...)
-			require.Contains(t, said, want)
-			require.Contains(t, said, " --help")
-		})
-	}
-}
-
-// All that is missing is said at once, with the help of the command.
-func TestAllThatIsMissingIsSaidAtOnce(t *testing.T) {
-	for line, want := range map[string][]string{
-		"label":                 {"pate label needs VOTES..., --classes, --ledger, --out and --epsilon\n", "pate label --help"},
-		"label v.npy --out o":   {"needs --classes, --ledger and --epsilon\n"},
-		"analyze":               {"needs VOTES..., --classes and --mechanism"},
-		"analyze release v.npy": {"needs --classes, --mechanism, --ledger, --out and --epsilon"},
-		"check hash-ids":        {"needs --salt, IDS (or --new-salt) and --silo"},
-		"ledger sign":           {"needs LEDGER and --key"},
-		"ledger verify":         {"usage: pate ledger verify LEDGER; nothing was given"},
-		"law gnmax":             {"needs --counts and --sigma", "pate law gnmax --help"},
-		"law above-threshold":   {"needs --queries, --threshold, --epsilon1 and --epsilon2"},
-		"plan regime":           {"needs --teachers, --classes, --queries and --epsilon"},
-		"calibrate gaussian":    {"pate calibrate gaussian needs --epsilon"},
-	} {
-		t.Run(line, func(t *testing.T) {
-			_, said := typed(t, shell.ExitUsage, strings.Fields(line)...)
-			for _, text := range want {
-				require.Contains(t, said, text)
-			}
-			require.NotContains(t, said, "\npate --help")
-		})
+		text, _ := typed(t, shell.ExitDone, "completion", name)
+		require.Contains(t, text, "__complete", name)
 	}
 }

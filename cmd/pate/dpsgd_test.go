@@ -251,49 +251,6 @@ func TestDPSGDOnASharedLedger(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, "never"))
 }
 
-func TestDPSGDRefuses(t *testing.T) {
-	dir := t.TempDir()
-	data, never := filepath.Join(dir, "blobs.csv"), filepath.Join(dir, "never")
-	blobs(t, data, 400)
-	for name, c := range map[string]struct {
-		args []string
-		code int
-	}{
-		"epsilon 0":           {[]string{"--epsilon", "0"}, shell.ExitUsage},
-		"epsilon word":        {[]string{"--epsilon", "1,two"}, shell.ExitUsage},
-		"epsilon infinite":    {[]string{"--epsilon", "inf"}, shell.ExitUsage},
-		"epsilon twice":       {[]string{"--epsilon", "1,1"}, shell.ExitUsage},
-		"epsilon empty":       {[]string{"--epsilon", ""}, shell.ExitUsage},
-		"epsilon and noise":   {[]string{"--epsilon", "1", "--noise-multiplier", "2"}, shell.ExitUsage},
-		"noise NaN":           {[]string{"--noise-multiplier", "NaN"}, shell.ExitUsage},
-		"model":               {[]string{"--model", "magic"}, shell.ExitUsage},
-		"features":            {[]string{"--features", "magic"}, shell.ExitUsage},
-		"hog of a table":      {[]string{"--features", "hog"}, shell.ExitUsage},
-		"steps":               {[]string{"--steps", "-1"}, shell.ExitUsage},
-		"batch":               {[]string{"--batch", "NaN"}, shell.ExitUsage},
-		"clip":                {[]string{"--clip", "0"}, shell.ExitUsage},
-		"clip infinite":       {[]string{"--clip", "inf"}, shell.ExitUsage},
-		"rate":                {[]string{"--learning-rate", "NaN"}, shell.ExitUsage},
-		"momentum":            {[]string{"--momentum", "1"}, shell.ExitUsage},
-		"seeds":               {[]string{"--seeds", "-1"}, shell.ExitUsage},
-		"ledger without out":  {[]string{"--out", "", "--ledger", filepath.Join(dir, "l")}, shell.ExitUsage},
-		"new ledger, no ε":    {[]string{"--ledger", filepath.Join(dir, "l")}, shell.ExitUsage},
-		"mode without ledger": {[]string{"--mode", "filter"}, shell.ExitUsage},
-		"no privacy and ε":    {[]string{"--no-privacy", "--epsilon", "1"}, shell.ExitUsage},
-		"delta of 1/n":        {[]string{"--delta", "0.01"}, shell.ExitInvalidInput},
-		"label":               {[]string{"--label", "nowhere"}, shell.ExitInvalidInput},
-	} {
-		t.Run(name, func(t *testing.T) {
-			args := append([]string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--out", never}, c.args...)
-			out, errs := typed(t, c.code, args...)
-			require.Empty(t, out)
-			require.NoDirExists(t, never)
-			require.LessOrEqual(t, strings.Count(errs, "\n"), 4, errs)
-		})
-	}
-	require.NoFileExists(t, filepath.Join(dir, "l"))
-}
-
 // Every file of a seeded run says so, and is for its owner alone; no file that may leave
 // tells how long work on private rows took.
 func TestDPSGDMarksItsFiles(t *testing.T) {

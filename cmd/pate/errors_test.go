@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -34,10 +35,22 @@ version --format jsn
 statement run.jsonl --delta 1e-3
 account events.json --seed 3
 compare --delta 2
+conjure
+compare --magic
+compare --format yaml
+compare --delta NaN
+compare --split magic
+compare --seeds
+compare --seeds 1.5
+ledger show l.jsonl --seed 3
+ledger show a b
+help vots
+account --format jsn x
 
 # label
 label
 label votes.csv --classes 3
+label votes.csv --out new.csv
 label none.csv --classes 3 --epsilon 2 --ledger new.jsonl --out new.csv
 label votes.csv --classes 3 --mechanism gnmx --epsilon 2 --ledger new.jsonl --out new.csv
 label votes.csv --classes 3 --mechanism gnmax --scale 3 --epsilon 2 --ledger new.jsonl --out new.csv
@@ -65,6 +78,8 @@ label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 12 --force=dup
 check
 check votes.csv
 check votes.csv --classes 1
+check ragged.csv --classes 2
+check --manifest votes.csv
 check none.npy --classes 3
 check votes.csv --classes 3 --header maybe
 check votes.csv --classes 3 --manifest about.json
@@ -77,12 +92,14 @@ check hash-ids none.txt --salt none.key --silo a
 # analyze
 analyze
 analyze votes.csv --classes 3 --mechanism gnmax
+analyze --mechanism gnmax --si
 analyze votes.csv --classes 3 --mechanism gnmax --sigma NaN
 analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --answers labels.csv
 analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --noise contnuous
 analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --orders 1
 analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --delta 0.5
 analyze release votes.csv --classes 3
+analyze release votes.csv
 analyze release votes.csv --classes 3 --mechanism lnmax --scale 20 --epsilon 2 --ledger new.jsonl --out new.json
 analyze release votes.csv --classes 3 --mechanism gnmax --sigma 40 --order 0 --epsilon 2 --ledger new.jsonl --out new.json
 
@@ -108,10 +125,15 @@ account events.json --conversion best
 account events.json --epsilon 1 --delta 1e-5
 account events.json --plot plot.pdf
 account events.json --rdp
+account events.json --sigma 1
+account events.json --orders 0.5
 
 # calibrate
 calibrate gnmax
 calibrate gnmx
+calibrate gaussian
+calibrate gnmax --queries 5 --epsilon x
+calibrate dpsgd --epsilon 1 --probability 0.1
 calibrate gnmax --epsilon 1
 calibrate gnmax --epsilon 1 --noise 4 --queries 7
 calibrate gnmax --epsilon 0 --queries 7
@@ -137,6 +159,7 @@ ledger show none.jsonl
 ledger show labels.csv
 ledger show folder
 ledger show damaged.jsonl
+ledger verify
 ledger verify run.jsonl --head 6
 ledger verify run.jsonl --labels changed.csv
 ledger verify run.jsonl --labels none.csv
@@ -146,6 +169,7 @@ ledger verify run.jsonl --statement edited.html
 ledger verify run.jsonl --signature run.jsonl.head
 ledger verify run.jsonl --signature run.jsonl --public-key votes.csv
 ledger sign run.jsonl
+ledger sign
 ledger sign run.jsonl --key votes.csv
 statement
 statement labels.csv
@@ -164,6 +188,7 @@ statement run.jsonl visits.jsonl
 compare --epsilon -1
 compare --learner kernel-rigde
 compare --methods magic
+compare --methods dpsgd/linaer
 compare --data none
 compare --data labels.csv --label answer
 compare --data run.jsonl --label answer
@@ -172,6 +197,21 @@ compare --data rows.parquet --label answer
 compare --data dates.parquet --label outcome
 compare --data adlut
 compare --kind photos
+compare --data ragged.csv --header no --label 1
+compare --data blobs.csv --delta 1e-4 --out new
+compare --data votes.csv --delta 1e-4 --out new
+compare --data blobs.csv --label kind --delta 0.05 --out new
+compare --data mnist --classes 10
+compare --data mnist --label x
+compare --data blobs.csv --label kind --delta 1e-4 --out new --epsilon inf
+compare --data blobs.csv --label kind --delta 1e-4 --out new --features hog
+compare --data blobs.csv --label kind --delta 1e-4 --out new --separator ab
+compare --data blobs.csv --label kind --delta 1e-4 --out new --classes 1
+compare --data blobs.csv --label kind --delta 1e-4 --out new --classes 3 --class-names a,b
+compare --data blobs.csv --label kind --delta 1e-4 --out new --class-names a,b,a
+compare --data blobs.csv --label kind --delta 1e-4 --out new --class-names a,b
+compare --data blobs.csv --label kind --delta 1e-4 --out new --kind table
+compare --data blobs.csv --label kind --delta 1e-4 --out new --kind pictures
 dpsgd --data blobs.csv --label kind --epsilon 0
 dpsgd --data blobs.csv --label kind --epsilon 1 --noise-multiplier 2
 dpsgd --data blobs.csv --label kid
@@ -179,10 +219,35 @@ dpsgd --data blobs.csv --label kind --optimizer adm
 dpsgd --data blobs.csv --label kind --model tree
 dpsgd --data blobs.csv --label kind --ledger run.jsonl
 dpsgd --data blobs.csv --label kind --spend 1
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --epsilon 1,two
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --epsilon inf
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --epsilon 1,1
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --epsilon=
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --noise-multiplier NaN
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --features magic
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --features hog
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --steps -1
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --batch NaN
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --clip 0
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --clip inf
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --learning-rate NaN
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --momentum 1
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --seeds -1
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --ledger new.jsonl
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --mode filter
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --no-privacy --epsilon 1
+dpsgd --data blobs.csv --label kind --delta 1e-4 --out new --delta 0.05
+dpsgd --data blobs.csv --label kind --ledger new.jsonl
+dpsgd --data mnist --quick --bayes-delta 1e-9
+dpsgd --data mnist --quick --bayes --bayes-distances all
+dpsgd --data mnist --quick --bayes --bayes-delta 0
+compare --data mnist --quick --bayes --bayes-samples 1
 dpsgd predict
 dpsgd predict none.model
 dpsgd predict labels.csv
 dpsgd predict damaged.model
+dpsgd predict damaged.model --data blobs.csv --split magic
+dpsgd predict damaged.model --data blobs.csv --out none/new.csv
 
 # train, publish and dpsgd on two tables
 train blobs.csv --label kind
@@ -215,6 +280,8 @@ student predict damaged.model blobs.csv --out new.csv
 
 # tune
 tune
+tune student --out new
+tune else
 tune --data blobs.csv --label kind --plan --law uniform
 tune --data blobs.csv --label kind --plan --law negative-binomial:3
 tune --data blobs.csv --label kind --plan --law geometric --runs 0.5
@@ -243,6 +310,7 @@ tune --data blobs.csv --label kind --model tree --out new
 
 # audit
 audit --suite gnmx
+audit --suite=
 audit --broken magic
 audit --samples 1
 audit --alpha 0
@@ -345,7 +413,12 @@ func TestEveryErrorSaysWhatWhyAndFix(t *testing.T) {
 				args[i] = strings.Repeat("long", 80)
 			}
 		}
-		code, said := command(context.Background(), args)
+		var out, errs bytes.Buffer
+		code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
+		if code == shell.ExitUsage || code == shell.ExitInvalidInput {
+			assert.Empty(t, out.String(), line)
+		}
+		said := errs.String()
 		said = hashes.ReplaceAllString(strings.ReplaceAll(said, here, "HERE"), "HASH")
 		said = builds.ReplaceAllString(strings.ReplaceAll(said, args[len(args)-1], strings.Fields(line)[len(args)-1]), "BUILD")
 		fmt.Fprintf(&got, "\n$ pate %s\nexit %d\n%s", line, code, said)
@@ -353,13 +426,16 @@ func TestEveryErrorSaysWhatWhyAndFix(t *testing.T) {
 		assert.NotContains(t, said, "strconv.", line)
 		assert.NotContains(t, said, "durable:", line)
 		assert.NotContains(t, said, ".tmp", line)
-		if !strings.HasPrefix(line, "lable") && !strings.HasPrefix(line, "help") {
+		if !strings.HasPrefix(line, "lable") && !strings.HasPrefix(line, "conjure") && !strings.HasPrefix(line, "help") {
 			assert.False(t, rootHelp.MatchString(said), "%s: the help of the root says nothing about it", line)
 		}
 		if lines := strings.Count(said, "\n"); assert.LessOrEqual(t, lines, 8, line) && !strings.Contains(line, "verify run.jsonl --") {
 			assert.GreaterOrEqual(t, lines, 2, "%s: says neither why nor what to do", line)
 		}
 	}
+	left, err := filepath.Glob("new*")
+	require.NoError(t, err)
+	require.Empty(t, left, "what is refused leaves nothing")
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
 		return

@@ -32,6 +32,7 @@ func TestHelpFitsTheTerminalAndTeaches(t *testing.T) {
 		assert.NotEmpty(t, cmd.Short, cmd.CommandPath())
 		if cmd.Runnable() {
 			assert.True(t, strings.HasPrefix(out.String(), "Examples:\n"), cmd.CommandPath())
+			assert.Equal(t, 1, strings.Count(out.String(), "Examples:"), cmd.CommandPath())
 			assert.GreaterOrEqual(t, strings.Count(cmd.Example, "pate "), 2, "%s needs two examples", cmd.CommandPath())
 		}
 		names := map[string]bool{}
@@ -42,4 +43,11 @@ func TestHelpFitsTheTerminalAndTeaches(t *testing.T) {
 		}
 	}
 	walk(root)
+}
+
+func TestVersionNamesTheBuild(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		text, _ := typed(t, shell.ExitDone, args...)
+		require.True(t, strings.HasPrefix(text, "pate "), text)
+	}
 }

@@ -194,11 +194,17 @@ func overwriteNothing(t *testing.T, from string, args []string) (tried int) {
 	}
 	if len(inputs) == 0 { // whatever is there, a ledger is kept
 		args, inputs = append(slices.Clone(args), "charged.jsonl"), []int{len(args)}
+		if !*long {
+			written = written[:min(len(written), 4)]
+		}
 	}
-	for _, name := range written {
-		for _, i := range inputs {
+	for n, name := range written {
+		for k, i := range inputs {
+			if !*long && n%len(inputs) != k && n >= k {
+				continue // each file in the place of one input, and each input once
+			}
 			for how, put := range map[string]func(from, to string) error{"moved": os.Rename, "hard link": os.Link, "link": func(from, to string) error { return os.Symlink(filepath.Join(mustGetwd(t), from), to) }} {
-				if how != "moved" && tried > 20 { // each way is tried with the first names
+				if how != "moved" && tried > 9 { // each way is tried with the first names
 					continue
 				}
 				copyFolder(t, from)

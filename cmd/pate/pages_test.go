@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"io/fs"
 	"os"
@@ -114,9 +113,8 @@ func TestReadmeRuns(t *testing.T) {
 		default:
 			continue
 		}
-		var out, errors strings.Builder
-		require.Zero(t, run(context.Background(), words, strings.NewReader(""), &out, &errors), "pate %s: %s", strings.Join(words, " "), errors.String())
-		require.NotEmpty(t, out.String())
+		text, _ := typed(t, shell.ExitDone, words...)
+		require.NotEmpty(t, text)
 		ran++
 	}
 	require.GreaterOrEqual(t, ran, 4)

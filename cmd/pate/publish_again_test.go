@@ -189,3 +189,43 @@ func TestAFolderOfOthersIsWarnedOf(t *testing.T) {
 	_, errs = typed(t, shell.ExitDone, append(args, "--quiet")...)
 	require.Contains(t, errs, "pate: warning: "+out+" others may write to it")
 }
+
+// An older copy of the private half, from before the release, releases nothing again.
+func TestAnOlderPrivateHalfReleasesNothing(t *testing.T) {
+	for _, name := range []string{"publish", "publish marginals", "publish dpsgd"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("XDG_STATE_HOME", t.TempDir())
+			all := places(t, folderCommands(t, t.TempDir())[name])
+			dir := t.TempDir()
+			args, out := folderCommands(t, dir)[name], filepath.Join(dir, "out")
+			crashAt(t, args, all[len(all)/2], 1, false)
+			require.NoDirExists(t, filepath.Join(out, "public"), "what is published leaves at the end")
+			require.NoError(t, os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(out, "private"))))
+			typed(t, shell.ExitDone, args...)
+			before := contents(t, filepath.Join(out, "public"))
+			require.NotEmpty(t, before)
+			putBack(t, out, filepath.Join(dir, "copy"))
+			t.Setenv("XDG_STATE_HOME", t.TempDir())
+			_, errs := typed(t, shell.ExitCheckFailed, args...)
+			require.Contains(t, errs, "was released")
+			require.Equal(t, before, contents(t, filepath.Join(out, "public")))
+		})
+	}
+}
+
+// putBack puts a copy in the place of the private half.
+func putBack(t *testing.T, out, from string) {
+	t.Helper()
+	private := filepath.Join(out, "private")
+	require.NoError(t, os.RemoveAll(private))
+	require.NoError(t, os.CopyFS(private, os.DirFS(from)))
+	require.NoError(t, filepath.WalkDir(private, func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		if err == nil {
+			err = os.Chmod(path, 0o600)
+		}
+		return err
+	}))
+}

@@ -3,12 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -125,74 +122,6 @@ func TestPublishReleasesLabelsAlone(t *testing.T) {
 		require.Len(t, got, len(want), name)
 	}
 	require.Positive(t, equal, "no neighbour has the same labels: this shows less than it could")
-}
-
-// Killed at any moment, the same command ends with the same labels and one charge, and no
-// secret lies outside the folder of secrets.
-func TestPublishSurvivesKill(t *testing.T) {
-	for name, c := range map[string]struct {
-		command func(private, public, out string, more ...string) []string
-		same    []string // files that end the same
-		files   int
-	}{
-		"pate":  {publishing, []string{"labels.csv", "queries.csv", "labelled.csv"}, 7},
-		"dpsgd": {publishingModel, []string{"labels.csv", "student.model"}, 5},
-		"drawn": {publishingDrawn, []string{"labels.csv", "queries.csv", "labelled.csv", "marginals.csv", "pool.csv"}, 9},
-	} {
-		t.Run(name, func(t *testing.T) { survivesKill(t, c.command, c.same, c.files) })
-	}
-}
-
-func survivesKill(t *testing.T, command func(private, public, out string, more ...string) []string, same []string, whole int) {
-	dir := t.TempDir()
-	public := "public.csv"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "ranges.csv"), []byte(declared), 0o600))
-	entries := 1
-	if slices.Contains(same, "marginals.csv") { // drawn from what is declared
-		public, entries = "ranges.csv", 2
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), clearPublic(), 0o600))
-	start := func(out string) *exec.Cmd {
-		return process(dir, command("private.csv", public, out, "--seed", "3")...)
-	}
-	took := ends(t, start("want"))
-	files := func(out string) map[string]string {
-		found := map[string]string{}
-		published := filepath.Join(dir, out, "private", "results") // of a seeded run
-		if _, err := os.Stat(published); errors.Is(err, fs.ErrNotExist) {
-			return found
-		}
-		require.NoError(t, filepath.WalkDir(published, func(path string, e fs.DirEntry, err error) error {
-			require.NoError(t, err)
-			if e.IsDir() {
-				return nil
-			}
-			text, err := os.ReadFile(path)
-			found[e.Name()] = string(text)
-			return err
-		}))
-		return found
-	}
-	want := files("want")
-	require.Len(t, want, whole)
-	killEach(t, 4, took, rand.New(rand.NewPCG(1, 2)), func(int) *exec.Cmd { return start("got") }, func() { // of one run that goes on
-		for name := range files("got") {
-			known := false // a temporary file has a number behind the name that it is to get
-			for published := range want {
-				known = known || strings.HasPrefix(strings.TrimPrefix(name, "."), published)
-			}
-			require.True(t, known, "%s: what a kill leaves is one of what is published, or a part of it", name)
-		}
-	})
-	ends(t, start("got"))
-	got := files("got")
-	for _, name := range same {
-		require.Equal(t, want[name], got[name], name)
-	}
-	require.Len(t, got, len(want))
-	require.Equal(t, entries, strings.Count(got["ledger.jsonl"], `"reserve"`))
-	require.Equal(t, entries, strings.Count(got["ledger.jsonl"], `"commit"`))
 }
 
 // Without public rows: one more unit moves one noisy count of every column by one, under the

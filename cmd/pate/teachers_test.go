@@ -2,12 +2,9 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -227,36 +224,4 @@ func TestTeachersOfSilos(t *testing.T) {
 	require.Contains(t, errs, "shares 1 units (who) with")
 	require.NoFileExists(t, at("x.npy"))
 	require.NoFileExists(t, at("x.npy.silos.json"))
-}
-
-// Parts killed at any moment and started again change nothing. PATE_KILLS is how often, by
-// default a few.
-func TestTeachersSurviveKill(t *testing.T) {
-	kills := 5
-	if n, err := strconv.Atoi(os.Getenv("PATE_KILLS")); err == nil {
-		kills = n
-	}
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
-	command := func(args ...string) *exec.Cmd {
-		return process(dir, slices.Concat(args[:len(args)-1], []string{"private.csv", "--public", "public.csv", "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
-			"--teachers", "8", "--learner", "booster", "--workers", "1", "--seed", "3", "--out", args[len(args)-1]})...)
-	}
-	part := func(number int) *exec.Cmd {
-		return command("teachers", "train", "--shard", fmt.Sprintf("%d/2", number), "v.npy")
-	}
-	whole := ends(t, command("train", "want.npy")) // a part takes about as long as reading, and half the training
-	done := 0
-	killEach(t, kills, whole, rand.New(rand.NewPCG(1, 2)), func(killed int) *exec.Cmd { return part(1 + killed%2) }, func() {
-		if done++; done%10 == 0 { // from the beginning
-			require.NoError(t, os.RemoveAll(filepath.Join(dir, "v.npy.parts")))
-			require.NoError(t, os.RemoveAll(filepath.Join(dir, "v.npy.private", "teachers")))
-		}
-	})
-	ends(t, part(1))
-	ends(t, part(2))
-	require.Len(t, partsOf(t, filepath.Join(dir, "v.npy.parts")), 2)
-	ends(t, process(dir, "teachers", "merge", "v.npy.parts", "--out", "v.npy"))
-	require.Equal(t, read(t, filepath.Join(dir, "want.npy")), read(t, filepath.Join(dir, "v.npy")))
 }

@@ -12,7 +12,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -257,40 +256,6 @@ func TestTrainChangesOneColumnForEveryReader(t *testing.T) {
 	}
 }
 
-// Killed at any moment, the same command goes on and ends with the same votes, and nothing
-// secret lies outside the folder of secrets.
-func TestTrainSurvivesKill(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
-	command := func(args ...string) *exec.Cmd {
-		return process(dir, slices.Concat([]string{"train", "private.csv", "--public", "public.csv", "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
-			"--teachers", "20", "--learner", "booster", "--workers", "1", "--seed", "3"}, args)...)
-	}
-	whole := ends(t, command("--out", "want.npy"))
-	want, err := votes.Load(filepath.Join(dir, "want.npy"), 3)
-	require.NoError(t, err)
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for k := range 3 {
-		name := fmt.Sprintf("v%d.npy", k)
-		killEach(t, 3, whole, rnd, func(int) *exec.Cmd { return command("--out", name) }, func() {})
-		ends(t, command("--out", name))
-		got, err := votes.Load(filepath.Join(dir, name), 3)
-		require.NoError(t, err)
-		require.Equal(t, want.Hash(), got.Hash())
-		secret, err := os.ReadDir(filepath.Join(dir, name+".private"))
-		require.NoError(t, err)
-		for _, e := range secret {
-			require.Contains(t, []string{"lock", "lock-key", "salt", name + ".made"}, e.Name())
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		require.NotContains(t, e.Name(), ".tmp")
-	}
-}
-
 // Manifests are public. Two of one folder of secrets do not show whether the private rows changed
 // between them; the folder recognises the rows and the votes.
 func TestManifestsHideWhetherRowsChanged(t *testing.T) {
@@ -340,6 +305,11 @@ func TestTrainInParts(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(dir, "two.npy"))
 	require.NoError(t, err)
 	require.Equal(t, a, b)
+	secret, err := os.ReadDir(filepath.Join(dir, "one.npy.private"))
+	require.NoError(t, err)
+	for _, e := range secret {
+		require.Contains(t, []string{"lock", "lock-key", "salt", "one.npy.made"}, e.Name())
+	}
 
 	// Other rows, other settings and a changed file are not taken for it.
 	_, errs := typed(t, shell.ExitInvalidInput, slices.Concat(args, two, []string{"--learner", "softmax"})...)
