@@ -2,12 +2,25 @@ package ledger
 
 import (
 	"bytes"
+	"flag"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
 )
+
+// Long asks for every schedule of faults, changed byte and killed process, of which tests play a sample
+// by default.
+var Long = flag.Bool("long", false, "play all of what tests take a sample of")
+
+// sampled returns all, or without -long a part of it.
+func sampled(all, part int) int {
+	if *Long {
+		return all
+	}
+	return part
+}
 
 var testConfig = Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5}
 
