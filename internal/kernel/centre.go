@@ -11,9 +11,9 @@ func centre(on path, dst, src, mean []float32, scale float64, far float32) {
 	if len(src) != len(dst) || len(mean) != len(dst) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaCentre(dst, src, mean, scale, far)
+	done := whole(on, len(dst), 8)
+	if done > 0 {
+		centre32(&dst[0], &src[0], &mean[0], done, scale, far)
 	}
 	for i := done; i < len(dst); i++ {
 		d := float32(float64(src[i]-mean[i]) * scale)

@@ -10,9 +10,9 @@ func addInts(on path, scaled []float64, total, noise []int64, scale float64) {
 	if len(total) != len(scaled) || len(noise) != len(scaled) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaAddInts(scaled, total, noise, scale)
+	done := whole(on, len(scaled), 4)
+	if done > 0 {
+		addInts64(&scaled[0], &total[0], &noise[0], done, scale)
 	}
 	for i := done; i < len(total); i++ {
 		total[i] += noise[i]
@@ -31,11 +31,8 @@ func descend[T Float](on path, parameters []T, gradient []float64, decay, rate f
 	if len(parameters) != len(gradient) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	finite = true
-	if on > portable {
-		done, finite = fmaDescend(parameters, gradient, decay, rate)
-	}
+	done := whole(on, len(parameters), 4)
+	finite = done == 0 || descend32(first(parameters), &gradient[0], done, decay, rate) == 0
 	for i := done; i < len(parameters); i++ {
 		x := float64(parameters[i])
 		next := T(x - float64(rate*float64(gradient[i]+float64(decay*x))))

@@ -25,9 +25,9 @@ func squaredDistances(on path, dst, x, rows []float32, ld int, places []int32) {
 	for from := 0; from < len(places); from += distancesAtOnce {
 		var sums [distancesAtOnce][distanceSums]float32
 		part := places[from:min(from+distancesAtOnce, len(places))]
-		done := 0
-		if on > portable {
-			done = fmaDistances(&sums, x, rows, ld, part)
+		done, k := whole(on, len(part), 4), whole(on, len(x), distanceSums)
+		if done > 0 && k > 0 {
+			distances32(&sums[0][0], &x[0], &rows[0], 4*ld, &part[0], done, k)
 		}
 		for i, p := range part {
 			s, row := &sums[i], rows[int(p)*ld:][:len(x)]

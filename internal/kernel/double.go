@@ -10,9 +10,9 @@ func Affine(dst, src []float32, shift, factor float64) {
 
 func affine(on path, dst, src []float32, shift, factor float64) {
 	checkLengths(len(dst), src)
-	done := 0
-	if on > portable {
-		done = fmaAffine(dst, src, shift, factor)
+	done := whole(on, len(dst), 8)
+	if done > 0 {
+		affine32(&dst[0], &src[0], done, shift, factor)
 	}
 	for i := done; i < len(dst); i++ {
 		dst[i] = float32((float64(src[i]) - shift) * factor)
@@ -25,8 +25,9 @@ func Sum(x []float32) float64 { return sum(pathOf[float32](), x) }
 
 func sum(on path, x []float32) float64 {
 	var s [normLanes]float64
-	if on > portable {
-		x = x[fmaSum(&s, x):]
+	if done := whole(on, len(x), normLanes); done > 0 {
+		sum32(&s[0], &x[0], done)
+		x = x[done:]
 	}
 	for i, v := range x {
 		s[i%normLanes] += float64(v)
@@ -41,8 +42,9 @@ func SquaresAbout(x []float32, centre float64) float64 {
 
 func squaresAbout(on path, x []float32, centre float64) float64 {
 	var s [normLanes]float64
-	if on > portable {
-		x = x[fmaSquaresAbout(&s, x, centre):]
+	if done := whole(on, len(x), normLanes); done > 0 {
+		squaresAbout32(&s[0], &x[0], done, centre)
+		x = x[done:]
 	}
 	for i, v := range x {
 		d := float64(v) - centre

@@ -10,9 +10,9 @@ func rectify[T Float](on path, dst, src []T) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaRectify(dst, src)
+	done := whole(on, len(dst), 8)
+	if done > 0 {
+		rectify32(first(dst), first(src), done)
 	}
 	for i, v := range src[done:] {
 		dst[done+i] = max(v, 0)
@@ -28,9 +28,9 @@ func gate[T Float](on path, dst, y, src []T) {
 	if len(y) != len(dst) || len(src) != len(dst) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaGate(dst, y, src)
+	done := whole(on, len(dst), 8)
+	if done > 0 {
+		gate32(first(dst), first(y), first(src), done)
 	}
 	// Random values make the processor guess the branch of a comparison wrong half of the
 	// time. Bits have no branch.
@@ -71,9 +71,9 @@ func addToRows[T Float](on path, dst []T, ldd int, v []T, m, n int) {
 	if m == 0 || n == 0 {
 		return
 	}
-	done := 0
-	if on > portable {
-		done = fmaAddToRows(dst, ldd, v, m, n)
+	done := whole(on, n, 8)
+	if done > 0 {
+		addToRows32(first(dst), 4*ldd, first(v), m, done)
 	}
 	if done == n {
 		return

@@ -1,27 +1,8 @@
-//go:build amd64 && !noasm
-
 package kernel
 
-import (
-	"unsafe"
+import "unsafe"
 
-	"golang.org/x/sys/cpu"
-)
-
-//go:generate go -C gen run . -out ../fma_amd64.s -stubs ../fma_amd64.go -pkg kernel
-
-// machine is the fastest path that the machine and the operating system support. The package
-// cpu lets users turn instructions off, as in GODEBUG=cpu.avx512f=off.
-var machine = func() path {
-	x := &cpu.X86
-	switch {
-	case !x.HasAVX2 || !x.HasFMA:
-		return portable
-	case !x.HasAVX512F || !x.HasAVX512VL || !x.HasAVX512DQ || !x.HasBMI2:
-		return avx2
-	}
-	return avx512
-}()
+//go:generate go -C gen run . -out ../fma_amd64.s -stubs ../fma_amd64.go -other ../fma_other.go -pkg kernel
 
 // masks holds the masks of all lengths. From masks[16-n] on, n lanes are set and the others
 // up to 16 are not.
@@ -39,8 +20,16 @@ func flag(b bool) int {
 	return 0
 }
 
-// The functions below, and those in fma_rows.go, are called with float32 alone: see
-// assembly.
+// whole returns how many of n elements the assembly takes, whole groups of lanes: none on the
+// portable path.
+func whole(on path, n, lanes int) int {
+	if on == portable {
+		return 0
+	}
+	return n - n%lanes
+}
+
+// The functions below are called with float32 alone: see assembly.
 
 // first returns the address of the first element of x.
 func first[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }

@@ -17,8 +17,8 @@ func foldInts(on path, dst []int64, src []float32, perUnit float64) float64 {
 		panic("kernel: dimension mismatch")
 	}
 	var s [normLanes]float64
-	if on > portable {
-		done := fmaFold(&s, dst, src, perUnit)
+	if done := whole(on, len(src), normLanes); done > 0 {
+		foldInt64(&dst[0], &src[0], done, perUnit, &s[0])
 		dst, src = dst[done:], src[done:]
 	}
 	// A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in the low

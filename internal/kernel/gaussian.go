@@ -16,7 +16,18 @@ func gaussian(on path, products []float32, norm float32, norms []float32, gamma 
 		panic("kernel: dimension mismatch")
 	}
 	if on > portable {
-		fmaGaussian(products, norm, norms, -gamma)
+		const lanes = 8
+		done := whole(on, len(products), lanes)
+		if done > 0 {
+			gaussian32(&products[0], &norms[0], done, norm, -gamma, &roots[0])
+		}
+		if done < len(products) {
+			var last, lastNorms [lanes]float32
+			copy(last[:], products[done:])
+			copy(lastNorms[:], norms[done:])
+			gaussian32(&last[0], &lastNorms[0], lanes, norm, -gamma, &roots[0])
+			copy(products[done:], last[:])
+		}
 		return
 	}
 	for j, dot := range products {

@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // GroupOutputs is the number of results of a group.
 const GroupOutputs = 4
@@ -66,7 +69,8 @@ func (g *Groups) mul(on path, sum, difference, src []float32) {
 		return
 	}
 	if on > portable {
-		fmaGroups(g, sum, difference, src)
+		mulGroups32(&sum[0], &difference[0], &g.out[0], first(g.weights), first(src), unsafe.SliceData(g.in), &g.counts[0],
+			len(g.out)/GroupOutputs)
 		return
 	}
 	const lanes, bytes = 8, 4

@@ -26,7 +26,8 @@ func (h Halves) mulStrips(on path, dst []float32, to Strips, src []float32, from
 	to.fits(dst, h.M, strips, strip)
 	from.fits(src, h.Last+1, strips, strip)
 	if on > portable {
-		fmaHalves(h, dst, to, src, from, strips)
+		halves32(&dst[to.At], 4*to.Row, 4*to.Step, &h.Even[0], first(h.Odd), h.M/2, h.M%2, k,
+			&src[from.At], &src[from.At+h.Last*from.Row], 4*from.Row, 4*from.Step, strips)
 		return
 	}
 	for s := range strips {

@@ -11,9 +11,9 @@ func SquareRoots(dst, src []float32) { squareRoots(pathOf[float32](), dst, src) 
 
 func squareRoots(on path, dst, src []float32) {
 	checkLengths(len(dst), src)
-	done := 0
-	if on > portable {
-		done = fmaSquareRoots(dst, src)
+	done := whole(on, len(dst), 8)
+	if done > 0 {
+		squareRoots32(&dst[0], &src[0], done)
 	}
 	for i := done; i < len(dst); i++ {
 		dst[i] = 0
@@ -33,9 +33,9 @@ func Polar(length, turn, right, left, below, above []float32, perRadian float32)
 
 func polar(on path, length, turn, right, left, below, above []float32, perRadian float32) {
 	checkLengths(len(length), turn, right, left, below, above)
-	done := 0
-	if on > portable {
-		done = fmaPolar(length, turn, right, left, below, above, perRadian)
+	done := whole(on, len(length), 8)
+	if done > 0 {
+		polar32(&length[0], &turn[0], &right[0], &left[0], &below[0], &above[0], done, perRadian)
 	}
 	for i := done; i < len(length); i++ {
 		length[i], turn[i] = polarOf(right[i]-left[i], below[i]-above[i])
@@ -84,9 +84,9 @@ func Between(dst, upper, lower []float32, weights [4]float32) {
 
 func between(on path, dst, upper, lower []float32, weights [4]float32) {
 	checkLengths(len(dst)+1, upper, lower)
-	done := 0
-	if on > portable {
-		done = fmaBetween(dst, upper, lower, &weights)
+	done := whole(on, len(dst), 8)
+	if done > 0 {
+		between32(&dst[0], &upper[0], &lower[0], done, &weights[0])
 	}
 	for i := done; i < len(dst); i++ {
 		dst[i] = float32(weights[0]*upper[i]) + float32(weights[1]*upper[i+1]) + float32(weights[2]*lower[i]) + float32(weights[3]*lower[i+1])
@@ -101,9 +101,9 @@ func ScaleUpTo(dst []float32, factor float32, src []float32, most float32) {
 
 func scaleUpTo(on path, dst []float32, factor float32, src []float32, most float32) {
 	checkLengths(len(dst), src)
-	done := 0
-	if on > portable {
-		done = fmaScaleUpTo(dst, factor, src, most)
+	done := whole(on, len(dst), 8)
+	if done > 0 {
+		scaleUpTo32(&dst[0], &src[0], done, factor, most)
 	}
 	for i := done; i < len(dst); i++ {
 		v := factor * src[i]

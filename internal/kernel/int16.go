@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // UnpackInt16 sets dst to src times unit, with one rounding. Both have one length.
 func UnpackInt16(dst []float32, src []int16, unit float32) {
@@ -11,9 +14,9 @@ func unpackInt16(on path, dst []float32, src []int16, unit float32) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaUnpackInt16(dst, src, unit)
+	done := whole(on, len(dst), 16)
+	if done > 0 {
+		unpack16(&dst[0], &src[0], done, unit)
 	}
 	for i := done; i < len(dst); i++ {
 		dst[i] = float32(src[i]) * unit
@@ -23,7 +26,7 @@ func unpackInt16(on path, dst []float32, src []int16, unit float32) {
 // Fetch asks memory for x, which will be unpacked soon, and does not wait for it.
 func Fetch(x []int16) {
 	if machine > portable && len(x) > 0 {
-		fmaFetch(x)
+		fetch16(&x[0], len(x))
 	}
 }
 
@@ -37,9 +40,9 @@ func packInt16(on path, dst []int16, src []float32, perUnit float32) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaPackInt16(dst, src, perUnit)
+	done := whole(on, len(dst), 16)
+	if done > 0 {
+		pack16(&dst[0], &src[0], done, perUnit)
 	}
 	for i := done; i < len(dst); i++ {
 		dst[i] = int16(math.RoundToEven(float64(src[i] * perUnit)))
@@ -53,9 +56,12 @@ func Largest(x []float32) float32 { return largest(pathOf[float32](), x) }
 
 func largest(on path, x []float32) float32 {
 	const sign = 1 << 31
-	most, done := uint32(0), 0
-	if on > portable {
-		most, done = fmaLargest(x)
+	var most uint32
+	done := whole(on, len(x), 16)
+	if done > 0 {
+		var lanes [8]uint32
+		largest32(&lanes[0], &x[0], done)
+		most = slices.Max(lanes[:])
 	}
 	for _, v := range x[done:] {
 		most = max(most, math.Float32bits(v)&^sign)

@@ -7,9 +7,9 @@ func foldFloats(on path, dst []float64, src []float32) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaFoldFloats(dst, src)
+	done := whole(on, len(dst), 8)
+	if done > 0 {
+		foldFloats32(&dst[0], &src[0], done)
 	}
 	for j, v := range src[done:] {
 		dst[done+j] += float64(v)
@@ -24,9 +24,9 @@ func addFloats(on path, dst, src []float64) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaAddFloats(dst, src)
+	done := whole(on, len(dst), 8)
+	if done > 0 {
+		addFloats64(&dst[0], &src[0], done)
 	}
 	for j, v := range src[done:] {
 		dst[done+j] += v

@@ -51,7 +51,8 @@ func (m Mirror) mulStrips(on path, dst []float32, sum, difference Strips, src []
 	}
 	m.prepare(dst, sum, difference, m.M, src, even, odd, strips, strip)
 	if on > portable {
-		fmaMirrorStrips(m, dst, sum, difference, src, even, odd, strips)
+		mirrorStrips32(&dst[sum.At], &dst[difference.At], 4*sum.Row, 4*difference.Row, 4*sum.Step, &m.Even[0], first(m.Odd),
+			m.M, m.KE, m.KO, &src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
 		return
 	}
 	m.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
@@ -140,9 +141,9 @@ func butterfly(on path, sum, difference, a, b []float32) {
 	if len(difference) != len(sum) || len(a) != len(sum) || len(b) != len(sum) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaButterfly(sum, difference, a, b)
+	done := whole(on, len(sum), 8)
+	if done > 0 {
+		butterfly32(&sum[0], &difference[0], &a[0], &b[0], done)
 	}
 	for i := done; i < len(sum); i++ {
 		v, w := a[i], b[i]

@@ -22,8 +22,9 @@ const normLanes = 16
 
 func squaredNorm[T Float](on path, x []T) float64 {
 	var s [normLanes]float64
-	if on > portable {
-		x = x[fmaSquares(&s, x):]
+	if done := whole(on, len(x), normLanes); done > 0 {
+		squaredNorm32(&s[0], first(x), done)
+		x = x[done:]
 	}
 	for ; len(x) >= normLanes; x = x[normLanes:] {
 		for l, v := range x[:normLanes] {

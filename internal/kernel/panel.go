@@ -56,8 +56,11 @@ func turn[T Float](on path, dst []T, ldd int, b []T, ldb, m, n int) {
 	for i := range m {
 		if i%8 == 0 {
 			done = 0
-			if on > portable && i+8 <= m {
-				done = fmaTranspose(dst[i:], ldd, b[i*ldb:], ldb, n)
+			if i+8 <= m {
+				done = whole(on, n, 8)
+			}
+			if done > 0 {
+				transpose32(first(dst[i:]), 4*ldd, first(b[i*ldb:]), 4*ldb, done)
 			}
 		}
 		at := i + done*ldd
@@ -73,9 +76,9 @@ func turn[T Float](on path, dst []T, ldd int, b []T, ldb, m, n int) {
 func gather[T Float](on path, panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {
-		at, j := p*w, 0
-		if on > portable && cols >= w {
-			j = fmaSpread(panels[at:], stride, b[p*ldb:p*ldb+cols])
+		at, j := p*w, whole(on, cols, w)
+		if j > 0 {
+			spread32(first(panels[at:]), 4*stride, first(b[p*ldb:]), j)
 			at += j / w * stride
 		}
 		for ; j < cols; j += w {

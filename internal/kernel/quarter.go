@@ -28,7 +28,9 @@ func (q Quarters) mulStrips(on path, dst []float32, sum, difference Strips, src 
 	q.check()
 	q.prepare(dst, sum, difference, q.Last+1, src, even, odd, strips, strip)
 	if on > portable {
-		fmaQuarterStrips(q, dst, sum, difference, src, even, odd, strips)
+		quarterStrips32(&dst[sum.At], &dst[difference.At], &dst[sum.At+q.Last*sum.Row], &dst[difference.At+q.Last*difference.Row],
+			4*sum.Row, 4*difference.Row, 4*sum.Step, &q.Even[0], first(q.Odd), q.M, q.KE, q.KO,
+			&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
 		return
 	}
 	q.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
@@ -50,7 +52,9 @@ func (q Quarters) moduli(on path, dst []float32, sum, difference Strips, src []f
 	q.check()
 	q.prepare(dst, sum, difference, q.Last+1, src, even, odd, strips, strip/2)
 	if on > portable {
-		fmaQuarterModuli(q, dst, sum, difference, src, even, odd, strips)
+		quarterModuli32(&dst[sum.At], &dst[difference.At], &dst[sum.At+q.Last*sum.Row], &dst[difference.At+q.Last*difference.Row],
+			4*sum.Row, 4*difference.Row, 4*sum.Step, &q.Even[0], first(q.Odd), q.M, q.KE, q.KO,
+			&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
 		return
 	}
 	q.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {

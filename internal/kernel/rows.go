@@ -10,9 +10,9 @@ func addRows[T Float](on path, dst []T, a []T, lda, m, n int) {
 	if n == 0 || m == 0 {
 		return
 	}
-	done := 0
-	if on > portable {
-		done = fmaAddRows(dst, a, lda, m, n, addRun)
+	done := whole(on, n, 8)
+	if done > 0 {
+		addRows32(first(dst), first(a), 4*lda, m, done, addRun)
 	}
 	const width = 16
 	var sum [width]T
@@ -40,9 +40,9 @@ func copyRow[T Float](on path, dst, src, next []T) {
 	if len(src) != len(dst) || len(next) != len(dst) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaCopyRow(dst, src, next)
+	done := whole(on, len(dst), 16)
+	if done > 0 {
+		copyRow32(first(dst), first(src), first(next), done)
 	}
 	copy(dst[done:], src[done:])
 }
@@ -54,9 +54,9 @@ func scale[T Float](on path, dst []T, factor T, src []T) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
-	done := 0
-	if on > portable {
-		done = fmaScale(dst, factor, src)
+	done := whole(on, len(src), 8)
+	if done > 0 {
+		scale32(first(dst), first(src), done, float32(factor))
 	}
 	for i := done; i < len(src); i++ {
 		dst[i] = factor * src[i]

@@ -8,9 +8,9 @@ func notBelow(on path, x, y []float32, floor float32) int {
 	if len(x) != len(y) {
 		panic("kernel: dimension mismatch")
 	}
-	place := 0
-	if on > portable {
-		place = fmaNotBelow(x, y, floor)
+	place := whole(on, len(x), 8)
+	if place > 0 {
+		place = search32(&x[0], &y[0], place, floor)
 	}
 	for place < len(x) && x[place]-y[place] < floor {
 		place++

@@ -42,8 +42,8 @@ func (s Sparse) mulRows(on path, dst []float32, ldd, from, to int, b []float32, 
 	if n == 0 || from == to {
 		return
 	}
-	if on > portable {
-		fmaSparse(s, dst, ldd, from, to, b, ldb, n)
+	if on > portable && len(s.places) > 0 {
+		sparse32(&dst[0], 4*ldd, &s.start[from], to-from, &s.places[0], &s.weights[0], &b[0], 4*ldb, n, mask((n-1)%8+1))
 		return
 	}
 	for i := from; i < to; i++ {

@@ -11,9 +11,9 @@ func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 
 func maxTapsOn[T Float](on path, best []T, winner []uint8, x []T, taps []int) {
 	checkTaps(len(best), winner, x, taps)
-	done := 0
-	if on > portable {
-		done = fmaMaxTaps(best, winner, x, taps)
+	done := whole(on, len(best), 8)
+	if done > 0 {
+		maxTaps32(first(best), &winner[0], first(x), &taps[0], len(taps), done)
 	}
 	for c := done; c < len(best); c++ {
 		top, won := order(x[c+taps[0]]), 0
@@ -34,9 +34,9 @@ func AddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) {
 
 func addToTaps[T Float](on path, dst []T, winner []uint8, src []T, taps []int) {
 	checkTaps(len(src), winner, dst, taps)
-	done := 0
-	if on > portable {
-		done = fmaAddToTaps(dst, winner, src, taps)
+	done := whole(on, len(src), 8)
+	if done > 0 {
+		addToTaps32(first(dst), &winner[0], first(src), &taps[0], len(taps), done)
 	}
 	for c := done; c < len(src); c++ {
 		dst[c+taps[winner[c]]] += src[c]
