@@ -131,19 +131,17 @@ func parquetNames(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	repeated := newInterner()
+	names := nameList{path: path, repeated: newInterner()}
 	for {
 		cells, err := rows.Next()
 		if errors.Is(err, io.EOF) {
-			return names, nil
+			return names.names, nil
+		}
+		if err == nil {
+			err = names.add(strings.TrimSpace(cells[0]))
 		}
 		if err != nil {
 			return nil, err
-		}
-		names = append(names, repeated.intern(strings.TrimSpace(cells[0])))
-		if 16*len(names)+repeated.size > maxTable {
-			return nil, &fault.Error{File: path, What: "is larger than fits in memory"}
 		}
 	}
 }

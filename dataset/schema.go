@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/blas/blas32"
@@ -315,22 +314,7 @@ func (s *Schema) align(t *Table) (*Table, error) {
 				Why: "columns are found by their names, and without names by their place", Fix: "give both files a header, or the same columns in the same order"}
 		}
 	}
-	picked := *t
-	picked.Columns = make([]Column, len(s.Encoder.columns))
-	var missing, twice []string
-	for i, f := range s.Encoder.columns {
-		at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == f.name })
-		switch {
-		case at < 0 && f.width == 0: // nothing is made of it
-			picked.Columns[i] = Column{Name: f.name}
-		case at < 0:
-			missing = append(missing, strconv.Quote(f.name))
-		case slices.ContainsFunc(t.Columns[at+1:], func(c Column) bool { return c.Name == f.name }):
-			twice = append(twice, strconv.Quote(f.name))
-		default:
-			picked.Columns[i] = t.Columns[at]
-		}
-	}
+	picked, missing, twice := s.Encoder.pick(t)
 	switch {
 	case len(missing) > 0:
 		noun := "column "
@@ -342,7 +326,7 @@ func (s *Schema) align(t *Table) (*Table, error) {
 	case len(twice) > 0:
 		return nil, &fault.Error{File: t.file(), What: "has more than one column " + strings.Join(twice, ", "), Why: "columns are found by their names", Fix: "give each column a name of its own"}
 	}
-	return &picked, nil
+	return picked, nil
 }
 
 // privateNumbers scales private rows and names their units.

@@ -225,19 +225,32 @@ func textNames(path string) ([]string, error) {
 	}
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, maxRecord)
-	var names []string
-	repeated := newInterner()
+	names := nameList{path: path, repeated: newInterner()}
 	for lines.Scan() {
 		text := strings.Trim(strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff")), `"`)
-		names = append(names, repeated.intern(text))
-		if 16*len(names)+repeated.size > maxTable {
-			return nil, &fault.Error{File: path, What: "is larger than fits in memory"}
+		if err := names.add(text); err != nil {
+			return nil, err
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
-	return names, nil
+	return names.names, nil
+}
+
+// nameList is names of a file, each kept once, within the memory of a table.
+type nameList struct {
+	path     string
+	names    []string
+	repeated interner
+}
+
+func (l *nameList) add(name string) error {
+	l.names = append(l.names, l.repeated.intern(name))
+	if 16*len(l.names)+l.repeated.size > maxTable {
+		return &fault.Error{File: l.path, What: "is larger than fits in memory"}
+	}
+	return nil
 }
 
 // openFolder opens a folder of images. Folders in it name classes.

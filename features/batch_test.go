@@ -5,10 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/dense"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 func matrixOf(rows, cols, stride int) blas32.General {

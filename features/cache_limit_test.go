@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pate-go/pate/dataset"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/dataset"
 )
 
 // What was used longest ago makes room, and nothing else in the folder is touched.

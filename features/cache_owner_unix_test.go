@@ -10,8 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/pate-go/pate/dataset"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/dataset"
 )
 
 // Whoever knows the pixels can make a file that passes for right; it has to come

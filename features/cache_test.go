@@ -3,9 +3,7 @@ package features
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/kernel"
-	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/blas/blas32"
 )
 
 // counting tells how many images were computed, and can change what it
@@ -351,17 +350,4 @@ func FuzzPackedCacheFile(f *testing.F) {
 			require.Equal(t, Beside{x}.Float32(1), Beside{got}.Float32(1))
 		}
 	})
-}
-
-// TestACacheFileOfAnEarlierVersion checks the bytes of a file: two pieces of rows (1, 2), each
-// with its check sums. A program of zlib and a bitwise CRC wrote the same.
-func TestACacheFileOfAnEarlierVersion(t *testing.T) {
-	x := matrixOf(pieceRows+1, 2, 2)
-	for i := range x.Data {
-		x.Data[i] = float32(i%2 + 1)
-	}
-	file := cacheFile{key: [32]byte{1, 2, 3}}
-	var written bytes.Buffer
-	require.NoError(t, file.write(&written, floatRows{x}))
-	require.Equal(t, "b4b667064619fc095810bd820762d61a860a43c7401f7fddc53f340c65537303", fmt.Sprintf("%x", sha256.Sum256(written.Bytes())))
 }

@@ -4,8 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/pate-go/pate/dataset"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/pate-go/pate/dataset"
 )
 
 // slantedBar is a blurred upright bar in the middle, sheared by slant columns per

@@ -5,10 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/kernel"
 	"github.com/stretchr/testify/assert"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/kernel"
 )
 
 // plainHOG is HOG written from its definition in float64: every cell looks at

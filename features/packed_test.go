@@ -7,12 +7,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/internal/kernel"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 )
 
 // Rounding moves a number by at most 2^-15 of the largest, never makes it larger than that can

@@ -8,9 +8,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/pate-go/pate/dataset"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/dataset"
 )
 
 type kymatioImage struct {

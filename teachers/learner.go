@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/plain"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -113,4 +115,79 @@ func CheckMatrix(m Matrix) error {
 		return fmt.Errorf("%w (row %d)", errNonFinite, i)
 	}
 	return nil
+}
+
+// constant answers one class on everything. It serves shares that are empty or hold a
+// single class.
+type constant struct {
+	class, classes, features int
+}
+
+func (c constant) Predict(dst []int, x Matrix) error {
+	if err := ValidateQueries(dst, x, c.features); err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = c.class
+	}
+	return nil
+}
+
+func (c constant) Scores(dst, x Matrix) error {
+	if err := checkScores(dst, x, c.classes, c.features); err != nil {
+		return err
+	}
+	for i := range dst.Rows {
+		scores := dense.Row(dst, i)
+		clear(scores)
+		scores[c.class] = 1
+	}
+	return nil
+}
+
+// Constant returns the classifier that Learner demands for shares without examples or with
+// examples of one class. For all other shares ok is false. The data must be valid.
+func Constant(data Dataset) (c Classifier, ok bool) {
+	class := 0
+	if len(data.Y) > 0 {
+		class = data.Y[0]
+	}
+	for _, y := range data.Y {
+		if y != class {
+			return nil, false
+		}
+	}
+	return constant{class: class, classes: data.Classes, features: data.X.Cols}, true
+}
+
+// Plain returns the model as data.
+func (c constant) Plain() *plain.Model {
+	return &plain.Model{Constant: &plain.Constant{Class: c.class}}
+}
+
+// Plain returns the model as data.
+func (m *softmaxModel) Plain() *plain.Model {
+	return &plain.Model{Linear: &plain.Linear{
+		Classes: slices.Clone(m.present), Bias: plain.Wide(m.bias),
+		Weights: plain.Widen(m.w.Data, m.w.Rows, m.w.Cols, m.w.Stride),
+	}}
+}
+
+// Plain returns the model as data: regression on 0 and 1 in place of -1 and +1.
+func (m *kernelModel) Plain() *plain.Model {
+	n := m.x.Rows
+	k := &plain.Kernel{
+		Classes: slices.Clone(m.present), Gamma: float64(m.rbf.Gamma), Landmarks: plain.Widen(m.x.Data, n, m.x.Cols, m.x.Stride),
+		Coefficients: make([][]float64, n), Intercept: make([]float64, len(m.present)),
+	}
+	for i := range n {
+		k.Coefficients[i] = make([]float64, len(m.present))
+		for c := range m.present {
+			k.Coefficients[i][c] = float64(m.coef.Data[c*m.coef.Stride+i]) / 2
+		}
+	}
+	for c := range k.Intercept {
+		k.Intercept[c] = .5
+	}
+	return &plain.Model{Kernel: k}
 }

@@ -390,26 +390,3 @@ func TestTrainRefuses(t *testing.T) {
 	w.cfg.Learner = answering(votes.Abstention)
 	require.Equal(t, make([]int, 700), w.mustTrain(t).Gaps())
 }
-
-// TestACheckpointOfAnEarlierVersionResumes checks that votes in testdata/checkpoint, left by a
-// run when the format was new, are taken as they are and written again byte for byte.
-func TestACheckpointOfAnEarlierVersionResumes(t *testing.T) {
-	w := newWorld(t)
-	w.queries.Rows = 5
-	want := w.mustTrain(t).Hash()
-	w.cfg.Checkpoint = t.TempDir()
-	w.mustTrain(t)
-	before := filepath.Join("testdata", "checkpoint")
-	for _, name := range names(t, before) {
-		old, err := os.ReadFile(filepath.Join(before, name))
-		require.NoError(t, err)
-		path := filepath.Join(w.cfg.Checkpoint, name)
-		written, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, old, written, name)
-		require.NoError(t, os.WriteFile(path, old, 0o600))
-	}
-	w.fits.Store(0)
-	require.Equal(t, want, w.mustTrain(t).Hash())
-	require.Zero(t, w.fits.Load(), "a teacher was trained again")
-}

@@ -353,20 +353,22 @@ func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	v := newMatrix(s.Queries(), s.teachers, s.classes)
 	var err error
 	if s.narrow() {
-		err = eachRow(ctx, s, s.from, s.to, func(query int, row []byte) error {
-			copy(v.narrow[(query-s.from)*s.teachers:], row)
-			return nil
-		})
+		err = copyRows(ctx, s, v.narrow)
 	} else {
-		err = eachRow(ctx, s, s.from, s.to, func(query int, row []int16) error {
-			copy(v.wide[(query-s.from)*s.teachers:], row)
-			return nil
-		})
+		err = copyRows(ctx, s, v.wide)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return v, nil
+}
+
+// copyRows copies the votes on the chosen queries.
+func copyRows[C cell](ctx context.Context, s *Source, to []C) error {
+	return eachRow(ctx, s, s.from, s.to, func(query int, row []C) error {
+		copy(to[(query-s.from)*s.teachers:], row)
+		return nil
+	})
 }
 
 // narrow says whether a label takes one byte.
@@ -375,25 +377,27 @@ func (s *Source) narrow() bool { return !s.opt.Counts && s.classes <= math.MaxIn
 // read goes through all the votes, refuses what is wrong and sets the hash.
 func (s *Source) read(ctx context.Context) error {
 	h := s.newHash()
-	var buf []byte
 	var err error
 	switch {
 	case s.opt.Counts:
-		err = eachRow(ctx, s, 0, s.shape.rows, func(query int, row []int32) error {
-			if err := s.checkSum(query, row); err != nil {
-				return err
-			}
-			buf = appendCells(buf[:0], row)
-			h.Write(buf)
-			return nil
-		})
+		err = hashRows(ctx, s, h, s.checkSum)
 	case s.narrow():
-		err = eachRow(ctx, s, 0, s.shape.rows, func(_ int, row []byte) error { buf = appendCells(buf[:0], row); h.Write(buf); return nil })
+		err = hashRows(ctx, s, h, func(int, []byte) error { return nil })
 	default:
-		err = eachRow(ctx, s, 0, s.shape.rows, func(_ int, row []int16) error { buf = appendCells(buf[:0], row); h.Write(buf); return nil })
+		err = hashRows(ctx, s, h, func(int, []int16) error { return nil })
 	}
 	h.Sum(s.hash[:0])
 	return err
+}
+
+// hashRows hashes all rows, of which each is checked.
+func hashRows[C cell](ctx context.Context, s *Source, h hash.Hash, check func(query int, row []C) error) error {
+	var buf []byte
+	return eachRow(ctx, s, 0, s.shape.rows, func(query int, row []C) error {
+		buf = appendCells(buf[:0], row)
+		h.Write(buf)
+		return check(query, row)
+	})
 }
 
 // newHash returns a hash that has taken in the shape.
