@@ -237,7 +237,7 @@ func (s *Session) planOn(ctx context.Context, before *Before) (err error) {
 	if len(s.plan.Events) != len(s.run.Stages) {
 		return fmt.Errorf("run: a plan of %d stages for %d", len(s.plan.Events), len(s.run.Stages))
 	}
-	if s.Book == nil && !before.tried {
+	if before.Fresh && !before.tried {
 		if err := before.Try(s.events()...); err != nil {
 			return err
 		}
