@@ -68,7 +68,7 @@ func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error)
 		return Labels{}, err
 	}
 	if !o.Shared { // what is released is fixed in advance, and mechanisms on votes are held by both
-		file.New.Accountant = accountant.ByTightest
+		file.New.Accountant = accountant.ByAuto
 	}
 	planning := label.Planning{
 		Public: plan.Public{Teachers: v.Teachers(), Classes: v.Classes()},

@@ -49,7 +49,7 @@ func TestTrain(t *testing.T) {
 	first, err := pate.Train(t.Context(), m, records(500), config(), o)
 	require.NoError(t, err)
 	require.True(t, first.Releasable)
-	bound, err := accountant.Epsilon(accountant.AddRemove, o.Delta, first.Event)
+	bound, err := accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, o.Delta, first.Event)
 	require.NoError(t, err)
 	require.LessOrEqual(t, first.Epsilon, o.Epsilon)
 	require.Greater(t, bound.Upper, 0.99*o.Epsilon, "the noise is the least that fits")

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -15,9 +16,9 @@ type Accountant interface {
 	Compose(e Event, count int64) error
 	// Epsilon bounds the epsilon of everything composed, at delta in [0, 1).
 	// Upper is +Inf, without an error, when no finite epsilon is known.
-	Epsilon(delta float64) (Bound, error)
-	// Delta bounds the delta of everything composed, at epsilon >= 0.
-	Delta(epsilon float64) (Bound, error)
+	Epsilon(ctx context.Context, delta float64) (Bound, error)
+	// Delta bounds the delta of everything composed, at a finite epsilon >= 0.
+	Delta(ctx context.Context, epsilon float64) (Bound, error)
 }
 
 // Bound is an answer with the side it errs on. Upper is the claim, rounded
@@ -29,6 +30,12 @@ type Bound struct {
 	Conversion   Conversion // how the Rényi curve became Upper
 	FailureDelta float64    // the part of delta that failure events took
 	AtGridEdge   bool       // Order is the smallest or largest order tried: a wider grid may do better
+
+	// Floor, of privacy loss distributions alone, bounds from below what the dominating pairs
+	// cost, attained or not: Upper - Floor is the numerical error of Upper.
+	Floor      float64
+	GapReached bool // Upper - Floor is within the gap asked for
+	Points     int  // of the longest window convolved, 0 for a closed form
 }
 
 // Relation says which data sets are neighbours.

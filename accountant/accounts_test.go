@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -17,9 +18,9 @@ func newAccounts(t require.TestingT, rel Relation) map[string]Accountant {
 		require.NoError(t, err)
 		out[name] = a
 	}
-	rdp, err := NewRDP(Config{Relation: rel})
+	rdp, err := NewRDP(RDPConfig{Relation: rel})
 	add("rdp", rdp, err)
-	classic, err := NewRDP(Config{Relation: rel, Conversion: Classic})
+	classic, err := NewRDP(RDPConfig{Relation: rel, Conversion: Classic})
 	add("rdp classic", classic, err)
 	pld, err := NewPLD(PLDConfig{Relation: rel, Gap: 0.01})
 	add("pld", pld, err)
@@ -76,12 +77,12 @@ func TestRepeatedIsManyComposesEverywhere(t *testing.T) {
 					var unsupported *UnsupportedEventError
 					require.True(t, errors.As(err, &unsupported), "%s, %#v: %v", name, e, err)
 					require.NotEmpty(t, unsupported.Reason)
-					b, err := a.Epsilon(1e-5)
+					b, err := a.Epsilon(context.Background(), 1e-5)
 					require.NoError(t, err)
 					require.Zero(t, b.Upper)
 					continue
 				}
-				_, err := a.Epsilon(1e-5)
+				_, err := a.Epsilon(context.Background(), 1e-5)
 				require.NoError(t, err)
 				for range n - 1 {
 					require.NoError(t, a.Compose(e, 1))
@@ -89,11 +90,11 @@ func TestRepeatedIsManyComposesEverywhere(t *testing.T) {
 				require.NoError(t, counted[name].Compose(e, n))
 				require.NoError(t, repeated[name].Compose(Repeated{e, n}, 1))
 				for _, delta := range []float64{0, 1e-5} {
-					want, err := a.Epsilon(delta)
+					want, err := a.Epsilon(context.Background(), delta)
 					require.NoError(t, err)
 					require.False(t, math.IsNaN(want.Upper) || want.Upper < 0, "%s %#v", name, e)
 					for _, other := range []Accountant{counted[name], repeated[name]} {
-						got, err := other.Epsilon(delta)
+						got, err := other.Epsilon(context.Background(), delta)
 						require.NoError(t, err)
 						require.Equal(t, want, got, "%s %#v at %v", name, e, delta)
 					}
@@ -125,17 +126,17 @@ func TestAccountantsAreConsistent(t *testing.T) {
 			}
 			last := math.Inf(1)
 			for _, delta := range []float64{0, 1e-300, 1e-6, 0.5} {
-				b, err := a.Epsilon(delta)
+				b, err := a.Epsilon(context.Background(), delta)
 				require.NoError(t, err)
 				require.LessOrEqual(t, b.Upper, last*(1+1e-3), "%s: epsilon falls as delta grows", name)
 				last = b.Upper
 			}
-			b, err := a.Epsilon(1e-6)
+			b, err := a.Epsilon(context.Background(), 1e-6)
 			require.NoError(t, err)
 			if math.IsInf(b.Upper, 1) {
 				continue
 			}
-			d, err := a.Delta(b.Upper * (1 + 1e-7))
+			d, err := a.Delta(context.Background(), b.Upper*(1+1e-7))
 			require.NoError(t, err)
 			require.LessOrEqual(t, d.Upper, 1e-6*(1+1e-5), name)
 		}
@@ -183,7 +184,7 @@ func BenchmarkRunLength(b *testing.B) {
 			require.NoError(b, compose(a))
 			b.Run(name+"/"+form, func(b *testing.B) {
 				for b.Loop() {
-					if _, err := a.Epsilon(1e-5); err != nil {
+					if _, err := a.Epsilon(context.Background(), 1e-5); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -195,12 +196,12 @@ func BenchmarkRunLength(b *testing.B) {
 // One step at a time, then the question: 100 of them in well under 100 ms.
 func BenchmarkOneStepComposes(b *testing.B) {
 	for b.Loop() {
-		a, err := NewRDP(Config{Relation: AddRemove})
+		a, err := NewRDP(RDPConfig{Relation: AddRemove})
 		require.NoError(b, err)
 		for range 100 {
 			_ = a.Compose(PoissonSampled{0.01, Gaussian{1}}, 1)
 		}
-		if _, err := a.Epsilon(1e-5); err != nil {
+		if _, err := a.Epsilon(context.Background(), 1e-5); err != nil {
 			b.Fatal(err)
 		}
 	}

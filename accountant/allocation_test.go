@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 
 	"testing"
@@ -10,14 +11,14 @@ import (
 )
 
 // intervalOf returns the answer of loss distributions and that of Rényi divergences.
-func intervalOf(t *testing.T, delta float64, e Event) (PLDBound, Bound) {
+func intervalOf(t *testing.T, delta float64, e Event) (Bound, Bound) {
 	t.Helper()
-	p, r := newPLD(t, PLDConfig{Gap: 0.05}), newRDP(t, Config{})
+	p, r := newPLD(t, PLDConfig{Gap: 0.05}), newRDP(t, RDPConfig{})
 	require.NoError(t, p.Compose(e, 1))
 	require.NoError(t, r.Compose(e, 1))
-	b, err := p.EpsilonContext(t.Context(), delta)
+	b, err := p.Epsilon(t.Context(), delta)
 	require.NoError(t, err)
-	rb, err := r.Epsilon(delta)
+	rb, err := r.Epsilon(context.Background(), delta)
 	require.NoError(t, err)
 	require.LessOrEqual(t, b.Lower, b.Floor+1e-12, "%+v", e)
 	require.LessOrEqual(t, b.Floor, b.Upper, "%+v", e)
@@ -47,9 +48,9 @@ func TestAllocationAtExtremes(t *testing.T) {
 				RandomAllocation{steps, steps, Gaussian{sigma}}, BallsInBins{steps, steps, Gaussian{sigma}}, BallsInBins{1, 3, Gaussian{sigma}},
 				BandedMatrix{1, steps, 1e-9, sigma}, BandedMatrix{steps, steps, 0, sigma},
 			} {
-				r := newRDP(t, Config{})
+				r := newRDP(t, RDPConfig{})
 				require.NoError(t, r.Compose(e, 1))
-				b, err := r.Epsilon(1e-5)
+				b, err := r.Epsilon(context.Background(), 1e-5)
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, b.Upper, 0.0)
 			}
@@ -58,7 +59,7 @@ func TestAllocationAtExtremes(t *testing.T) {
 	all, _ := intervalOf(t, 1e-5, RandomAllocation{40, 40, Gaussian{9}})
 	plain, _ := intervalOf(t, 1e-5, Repeated{Gaussian{9}, 40})
 	assert.Equal(t, plain, all, "all steps are no sampling")
-	assert.ErrorIs(t, newRDP(t, Config{}).Compose(RandomAllocation{3, math.MaxInt64, Gaussian{1}}, math.MaxInt64), ErrInvalidEvent)
+	assert.ErrorIs(t, newRDP(t, RDPConfig{}).Compose(RandomAllocation{3, math.MaxInt64, Gaussian{1}}, math.MaxInt64), ErrInvalidEvent)
 }
 
 // More steps, more noise and fewer shares cost less; more epochs cost more.
@@ -73,7 +74,7 @@ func TestAllocationIsMonotone(t *testing.T) {
 		{BandedMatrix{8, 100, 0.1, 2}, BandedMatrix{4, 100, 0.1, 2}, BandedMatrix{3, 100, 0.1, 2}},
 	}
 	for _, events := range order {
-		var before PLDBound
+		var before Bound
 		var rdp float64
 		for _, e := range events {
 			b, r := intervalOf(t, delta, e)
@@ -131,7 +132,7 @@ func TestAllocationRefusals(t *testing.T) {
 	} {
 		byPLD, err := NewPLD(PLDConfig{Relation: c.relation})
 		require.NoError(t, err)
-		for _, a := range []Accountant{newRDP(t, Config{Relation: c.relation}), byPLD} {
+		for _, a := range []Accountant{newRDP(t, RDPConfig{Relation: c.relation}), byPLD} {
 			var refused *UnsupportedEventError
 			require.ErrorAs(t, a.Compose(c.event, 1), &refused, name)
 			require.NotEmpty(t, refused.Reason, name)
@@ -163,7 +164,7 @@ func TestAllocationDeltaBeyondTheLossesOfOneOrder(t *testing.T) {
 		p, err := NewPLD(PLDConfig{Relation: AddRemove})
 		require.NoError(t, err)
 		require.NoError(t, p.Compose(RandomAllocation{1, c.steps, Gaussian{c.sigma}}, 1))
-		b, err := p.Delta(c.epsilon)
+		b, err := p.Delta(context.Background(), c.epsilon)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, 1.05*b.Lower, "%+v", c)
 	}
@@ -197,7 +198,7 @@ func TestAllocationCalibrates(t *testing.T) {
 		less, err := NewPLD(PLDConfig{Relation: AddRemove, Gap: gap})
 		require.NoError(t, err)
 		require.NoError(t, less.Compose(c.event(0.95*noise), 1), name)
-		b, err := less.EpsilonContext(t.Context(), c.target.Delta)
+		b, err := less.Epsilon(t.Context(), c.target.Delta)
 		require.NoError(t, err, name)
 		assert.Greater(t, b.Floor, c.target.Epsilon-gap, name)
 		assert.Greater(t, b.Upper, c.target.Epsilon, name)
@@ -213,9 +214,9 @@ func TestAllocationAtTinyDelta(t *testing.T) {
 	}{{7, 0.05187404344883567, 1e-10, 1e-4}, {1e7, 1, 1e-300, 0.05}, {1e7, 1e3, 1e-300, 0.05}, {100, 30, 1e-200, 0.05}} {
 		p := newPLD(t, PLDConfig{Gap: c.gap})
 		require.NoError(t, p.Compose(RandomAllocation{1, c.steps, Gaussian{c.sigma}}, 1))
-		b, err := p.EpsilonContext(t.Context(), c.delta)
+		b, err := p.Epsilon(t.Context(), c.delta)
 		require.NoError(t, err)
-		d, err := p.DeltaContext(t.Context(), b.Lower)
+		d, err := p.Delta(t.Context(), b.Lower)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, d.Upper, c.delta*(1-1e-9), "%+v", c)
 		certain, err := GaussianEpsilon(c.sigma, c.delta)

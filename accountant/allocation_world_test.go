@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math"
@@ -176,18 +177,18 @@ func TestAllocationSmallWorlds(t *testing.T) {
 	epsilons := []float64{0, 0.3, 1.5, 4}
 	orders := []float64{1.5, 2, 3.7, 20}
 	claims := func(e Event) (byPLD, byRDP, divergence []float64) {
-		p, r := newPLD(t, PLDConfig{Gap: 0.02}), newRDP(t, Config{})
+		p, r := newPLD(t, PLDConfig{Gap: 0.02}), newRDP(t, RDPConfig{})
 		require.NoError(t, p.Compose(e, 1))
 		require.NoError(t, r.Compose(e, 1))
 		for _, eps := range epsilons {
-			b, err := r.Delta(eps)
+			b, err := r.Delta(context.Background(), eps)
 			require.NoError(t, err)
 			byRDP = append(byRDP, b.Upper)
 			if b.Upper < 1e-6 { // a world hardly gets there
 				byPLD = append(byPLD, b.Upper)
 				continue
 			}
-			d, err := p.DeltaContext(t.Context(), eps)
+			d, err := p.Delta(t.Context(), eps)
 			require.NoError(t, err)
 			require.LessOrEqual(t, d.Lower, d.Upper)
 			byPLD = append(byPLD, d.Upper)

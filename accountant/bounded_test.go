@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -11,10 +12,10 @@ import (
 // What was rewritten to something that costs no less lends no lower bound: these
 // once claimed more than the truth.
 func TestARewrittenEventHasNoLowerBound(t *testing.T) {
-	lower := func(delta float64, e Event) PLDBound {
+	lower := func(delta float64, e Event) Bound {
 		p := newPLD(t, PLDConfig{})
 		require.NoError(t, p.Compose(e, 1))
-		b, err := p.EpsilonContext(t.Context(), delta)
+		b, err := p.Epsilon(t.Context(), delta)
 		require.NoError(t, err)
 		return b
 	}
@@ -42,13 +43,13 @@ func TestASampleCostsNoMoreThanAll(t *testing.T) {
 		GNMax{Sigma: 4}, GNMax{Sigma: 4, Discrete: true}, Threshold{Sigma: 3, Discrete: true}, AboveThreshold{.5, .5, 1}, PureDP{10}, Gaussian{1}} {
 		for _, q := range []float64{1e-3, .5, 1 - 1e-12} {
 			for _, n := range []int64{1, 1000} {
-				for name, start := range map[string]NewAccount{"rdp": Config{Relation: AddRemove}.NewAccount, "pld": PLDConfig{Relation: AddRemove, Gap: 0.05}.NewAccount} {
+				for name, start := range map[string]NewAccount{"rdp": RDPConfig{Relation: AddRemove}.NewAccount, "pld": PLDConfig{Relation: AddRemove, Gap: 0.05}.NewAccount} {
 					sampled, err := epsilonOfEvent(t.Context(), start, Repeated{PoissonSampled{q, e}, n}, 1e-6)
 					if err != nil {
 						require.ErrorIs(t, err, ErrUnsupportedEvent)
 						continue
 					}
-					all, err := epsilonOfEvent(t.Context(), Config{Relation: AddRemove}.NewAccount, Repeated{e, n}, 1e-6)
+					all, err := epsilonOfEvent(t.Context(), RDPConfig{Relation: AddRemove}.NewAccount, Repeated{e, n}, 1e-6)
 					require.NoError(t, err)
 					require.LessOrEqual(t, sampled.Upper, all.Upper*(1+1e-9)+1e-12, "%s: %+v x %d at q %v", name, e, n, q)
 				}
@@ -78,7 +79,7 @@ func TestCountsThatOverflowInside(t *testing.T) {
 		{Repeated{GNMax{Sigma: 5e4, Discrete: true}, 5e18}},
 		{Repeated{PureDP{1e-19}, 9e18}, Repeated{RandomizedResponse{1e-19}, 9e18}},
 	} {
-		p, r := newPLD(t, PLDConfig{}), newRDP(t, Config{})
+		p, r := newPLD(t, PLDConfig{}), newRDP(t, RDPConfig{})
 		var refused error
 		for _, e := range events {
 			require.NoError(t, r.Compose(e, 1))
@@ -87,9 +88,9 @@ func TestCountsThatOverflowInside(t *testing.T) {
 			}
 		}
 		if refused == nil {
-			want, err := r.Epsilon(0)
+			want, err := r.Epsilon(context.Background(), 0)
 			require.NoError(t, err)
-			got, err := p.Epsilon(0)
+			got, err := p.Epsilon(context.Background(), 0)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, got.Upper, want.Upper*(1-1e-9), "%+v", events)
 			continue
@@ -109,10 +110,10 @@ func TestPoissonSelectionOfFewRuns(t *testing.T) {
 			return []float64{-math.Expm1(-mean * p), math.Exp(-mean*p) - none, none}
 		}
 		world := pairOf{best(p), best(1 - p)}
-		account := newRDP(t, Config{})
+		account := newRDP(t, RDPConfig{})
 		require.NoError(t, account.Compose(PoissonSelection{mean, PureDP{eps}}, 1))
 		for _, at := range []float64{0, 1, 2.5, 3} {
-			b, err := account.Delta(at)
+			b, err := account.Delta(context.Background(), at)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, b.Upper, world.delta(at), "mean %v at %v", mean, at)
 		}
@@ -132,10 +133,10 @@ func TestNoiseTooSmallForAFloat64(t *testing.T) {
 	for _, e := range []Event{Gaussian{1e-200}, GNMax{Sigma: 1e-251}, Composed{[]Event{Gaussian{1e-200}, PureDP{1}}}} {
 		p := newPLD(t, PLDConfig{})
 		require.NoError(t, p.Compose(e, 1))
-		b, err := p.Epsilon(1e-5)
+		b, err := p.Epsilon(context.Background(), 1e-5)
 		require.NoError(t, err)
 		assert.Equal(t, math.Inf(1), b.Upper)
-		d, err := p.Delta(1)
+		d, err := p.Delta(context.Background(), 1)
 		require.NoError(t, err)
 		assert.Equal(t, 1.0, d.Upper)
 	}
@@ -149,8 +150,8 @@ func TestASensitivityNearARoot(t *testing.T) {
 }
 
 func TestAHugeBatchIsAnsweredAtOnce(t *testing.T) {
-	account := newRDP(t, Config{})
+	account := newRDP(t, RDPConfig{})
 	require.NoError(t, account.Compose(TruncatedPoisson{.5, 2000000000010000000, 4e18, Gaussian{1}}, 1))
-	_, err := account.Epsilon(1e-5)
+	_, err := account.Epsilon(context.Background(), 1e-5)
 	require.NoError(t, err)
 }

@@ -58,11 +58,11 @@ const (
 	noiseTolerance = 1e-8
 )
 
-// NewAccount starts the accounts a calibration tries; Config.NewAccount is one.
+// NewAccount starts the accounts a calibration tries; RDPConfig.NewAccount is one.
 type NewAccount func() (Accountant, error)
 
 // NewAccount starts an RDP account.
-func (c Config) NewAccount() (Accountant, error) { return NewRDP(c) }
+func (c RDPConfig) NewAccount() (Accountant, error) { return NewRDP(c) }
 
 // epsilonOfEvent charges one event to a fresh account.
 func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta float64) (Bound, error) {
@@ -73,14 +73,7 @@ func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta f
 	if err := account.Compose(e, 1); err != nil {
 		return Bound{}, err
 	}
-	switch long := account.(type) {
-	case *PLD:
-		b, err := long.EpsilonContext(ctx, delta)
-		return b.Bound, err
-	case *Tight:
-		return long.EpsilonContext(ctx, delta)
-	}
-	return account.Epsilon(delta)
+	return account.Epsilon(ctx, delta)
 }
 
 // A Rougher is an account that takes long and can start one that does not, whose
@@ -151,7 +144,7 @@ func distributions(account Accountant) *PLD {
 	switch account := account.(type) {
 	case *PLD:
 		return account
-	case *Tight:
+	case *Auto:
 		return account.pld
 	}
 	return nil

@@ -31,7 +31,7 @@ const riskTolerance = 1e-4
 // target, with the share that a test finds: Upper is at most target.Found. Noise is as in
 // [CalibrateNoise], whose errors it has too; Epsilon of a *NoBracketError is the one of the
 // (epsilon, delta) pair that the search began at.
-func CalibrateRisk(ctx context.Context, cfg TightConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {
+func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {
 	if err := target.validate(); err != nil {
 		return 0, Interval{}, err
 	}
@@ -43,7 +43,7 @@ func CalibrateRisk(ctx context.Context, cfg TightConfig, target RiskTarget, even
 		if err != nil {
 			return Interval{}, err
 		}
-		t, err := NewTight(cfg)
+		t, err := NewAuto(cfg)
 		if err != nil {
 			return Interval{}, err
 		}
@@ -60,7 +60,7 @@ func CalibrateRisk(ctx context.Context, cfg TightConfig, target RiskTarget, even
 	// but for the curves' own error, and the search goes down from there.
 	start := Target{Delta: (target.Found - target.FalseAlarms) / 10}
 	start.Epsilon = math.Log((target.Found - start.Delta) / target.FalseAlarms)
-	hi, _, err := CalibrateNoise(ctx, Config{Relation: cfg.Relation, Orders: cfg.Orders}.NewAccount, start, event)
+	hi, _, err := CalibrateNoise(ctx, RDPConfig{Relation: cfg.Relation, Orders: cfg.Orders}.NewAccount, start, event)
 	if err != nil {
 		return 0, Interval{}, err
 	}

@@ -14,7 +14,7 @@ func TestCalibrateRiskOfGaussians(t *testing.T) {
 	t.Parallel()
 	target := RiskTarget{Found: 0.03, FalseAlarms: 0.01}
 	mu := math.Sqrt2 * (math.Erfinv(2*0.03-1) - math.Erfinv(2*0.01-1))
-	cfg := TightConfig{Relation: AddRemove}
+	cfg := AutoConfig{Relation: AddRemove}
 	for name, c := range map[string]struct {
 		event func(noise float64) Event
 		least float64
@@ -32,13 +32,13 @@ func TestCalibrateRiskOfGaussians(t *testing.T) {
 		assert.Equal(t, found, again, "recomputed from the noise that is returned")
 	}
 	// Where Rényi divergences alone hold, the bound is theirs and holds too.
-	noise, found, err := CalibrateRisk(t.Context(), TightConfig{Relation: AddRemove, Method: ByRDP}, target, func(x float64) (Event, error) { return Gaussian{x}, nil })
+	noise, found, err := CalibrateRisk(t.Context(), AutoConfig{Relation: AddRemove, Method: ByRDP}, target, func(x float64) (Event, error) { return Gaussian{x}, nil })
 	require.NoError(t, err)
 	assert.LessOrEqual(t, found.Upper, target.Found)
 	assert.Greater(t, noise, 1/mu)
 	// The Rényi curve ends at epsilon 16, so the noise that one pair allows is too little here.
 	target = RiskTarget{Found: 0.5, FalseAlarms: 1e-12}
-	_, found, err = CalibrateRisk(t.Context(), TightConfig{Relation: AddRemove, Method: ByRDP}, target, func(x float64) (Event, error) { return Gaussian{x}, nil })
+	_, found, err = CalibrateRisk(t.Context(), AutoConfig{Relation: AddRemove, Method: ByRDP}, target, func(x float64) (Event, error) { return Gaussian{x}, nil })
 	require.NoError(t, err)
 	assert.LessOrEqual(t, found.Upper, target.Found)
 }
@@ -47,9 +47,9 @@ func TestCalibrateRiskRefuses(t *testing.T) {
 	t.Parallel()
 	event := func(x float64) (Event, error) { return Gaussian{x}, nil }
 	for _, target := range []RiskTarget{{0.01, 0.01}, {0.03, 0}, {1, 0.01}, {0.005, 0.01}, {math.NaN(), 0.01}, {0.03, math.NaN()}} {
-		_, _, err := CalibrateRisk(t.Context(), TightConfig{Relation: AddRemove}, target, event)
+		_, _, err := CalibrateRisk(t.Context(), AutoConfig{Relation: AddRemove}, target, event)
 		require.ErrorContains(t, err, "RiskTarget", "%v", target)
 	}
-	_, _, err := CalibrateRisk(t.Context(), TightConfig{Relation: AddRemove}, RiskTarget{0.03, 0.01}, func(float64) (Event, error) { return ZCDP{10}, nil })
+	_, _, err := CalibrateRisk(t.Context(), AutoConfig{Relation: AddRemove}, RiskTarget{0.03, 0.01}, func(float64) (Event, error) { return ZCDP{10}, nil })
 	require.ErrorIs(t, err, ErrNoBracket)
 }

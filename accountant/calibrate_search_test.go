@@ -90,7 +90,7 @@ func TestCalibrationsAreCertified(t *testing.T) {
 		return Composed{[]Event{sgd(0.01, noise, 300), sgd(0.003, 2*noise, 50)}}, nil
 	}
 	for _, account := range []NewAccount{PLDConfig{Relation: AddRemove}.NewAccount,
-		TightConfig{Relation: AddRemove}.NewAccount, PLDConfig{Relation: AddRemove, Gap: 0.05}.NewAccount} {
+		AutoConfig{Relation: AddRemove}.NewAccount, PLDConfig{Relation: AddRemove, Gap: 0.05}.NewAccount} {
 		for _, epsilon := range []float64{0.3, 4} {
 			t.Run(fmt.Sprint(epsilon), func(t *testing.T) {
 				asked := 0

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -38,26 +39,26 @@ func TestConversionsNeverBelowExact(t *testing.T) {
 	for range *exactCases {
 		a, rho, delta := 1+log(1e-6, 1e7), log(1e-20, 10), log(1e-15, 0.999)
 		c := Conversion(rnd.IntN(2))
-		r := newRDP(t, Config{Orders: []float64{a}, Conversion: c})
+		r := newRDP(t, RDPConfig{Orders: []float64{a}, Conversion: c})
 		require.NoError(t, r.Compose(WithFailure{ZCDP{rho}, 1e-18}, 1)) // no zero by Bretagnolle and Huber
 		divergences, failure, err := r.RDP([]float64{a})
 		require.NoError(t, err)
 		left := num(delta).sub(num(failure)).float() * (1 + 1e-15)
-		b, err := r.Epsilon(delta)
+		b, err := r.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
 		truth := exactEpsilon(c, a, divergences[0], math.Min(left, delta))
 		require.GreaterOrEqual(t, b.Upper, truth*(1-1e-15), "%v order %v rho %v delta %v", c, a, rho, delta)
 		require.LessOrEqual(t, b.Upper, truth*(1+1e-12)+1e-12*(divergences[0]+30/(a-1)), "%v order %v rho %v delta %v", c, a, rho, delta)
 
 		eps := log(1e-9, 50)
-		d, err := r.Delta(eps)
+		d, err := r.Delta(context.Background(), eps)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, d.Upper, math.Exp(exactLogDelta(c, a, num(a).mul(num(rho)).float(), eps))*(1-1e-15), "%v order %v rho %v epsilon %v", c, a, rho, eps)
 
 		z, err := NewZCDP(AddRemove, Improved)
 		require.NoError(t, err)
 		require.NoError(t, z.Compose(ZCDP{rho}, 1))
-		b, err = z.Epsilon(delta)
+		b, err = z.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
 		if b.Order > 1+1e-9 && b.Upper > 0 { // any order is valid, so the answer may be checked at its own
 			require.GreaterOrEqual(t, b.Upper, exactEpsilon(Improved, b.Order, num(b.Order).mul(num(rho)).float(), delta)*(1-1e-12), "rho %v delta %v", rho, delta)
@@ -112,7 +113,7 @@ func TestGaussianIntervalContainsExact(t *testing.T) {
 		p, err := NewPLD(PLDConfig{Relation: AddRemove})
 		require.NoError(t, err)
 		require.NoError(t, p.Compose(Gaussian{noise}, count))
-		b, err := p.Epsilon(delta)
+		b, err := p.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
 		mu := num(float64(count)).log().div(num(2)).exp().div(num(noise))
 		deltaAt := func(eps float64) exact {
@@ -124,7 +125,7 @@ func TestGaussianIntervalContainsExact(t *testing.T) {
 		if b.Lower > 0 {
 			require.GreaterOrEqual(t, deltaAt(b.Lower).v.Cmp(num(delta).v), 0, "%v x %v delta %v: %v", noise, count, delta, b)
 		}
-		d, err := p.Delta(b.Upper)
+		d, err := p.Delta(context.Background(), b.Upper)
 		require.NoError(t, err)
 		truth := deltaAt(b.Upper).float()
 		require.GreaterOrEqual(t, d.Upper, truth, "%v x %v epsilon %v", noise, count, b.Upper)

@@ -13,12 +13,12 @@ import (
 // shifts that add up to more than the one cost more somewhere.
 func TestShiftsOnSeveralCoordinates(t *testing.T) {
 	t.Parallel()
-	delta := func(events []Event, eps float64) PLDBound {
+	delta := func(events []Event, eps float64) Bound {
 		p := newPLD(t, PLDConfig{Gap: 0.02})
 		for _, e := range events {
 			require.NoError(t, p.Compose(e, 1))
 		}
-		b, err := p.DeltaContext(t.Context(), eps)
+		b, err := p.Delta(t.Context(), eps)
 		require.NoError(t, err)
 		return b
 	}

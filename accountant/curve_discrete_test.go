@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"testing"
@@ -32,16 +33,16 @@ func TestDiscreteLaplaceAtLargeScales(t *testing.T) {
 		require.InEpsilon(t, g.Value, discreteLaplaceCurve(g.Scale, g.Sensitivity)(g.Order), 1e-13, "%+v", g)
 	}
 	for _, g := range golden.Composed {
-		r := newRDP(t, Config{})
+		r := newRDP(t, RDPConfig{})
 		require.NoError(t, r.Compose(DiscreteLaplace{g.Scale, g.Sensitivity}, g.Count))
-		b, err := r.Epsilon(golden.Delta)
+		b, err := r.Epsilon(context.Background(), golden.Delta)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, b.Upper, g.Epsilon, "%+v", g)
 		require.InEpsilon(t, g.Epsilon, b.Upper, 1e-10, "%+v", g)
 		p, err := NewPLD(PLDConfig{Relation: AddRemove, Gap: 0.1, MaxMemory: 2 << 20})
 		require.NoError(t, err)
 		require.NoError(t, p.Compose(DiscreteLaplace{g.Scale, g.Sensitivity}, g.Count))
-		b, err = p.Epsilon(golden.Delta)
+		b, err = p.Epsilon(context.Background(), golden.Delta)
 		require.NoError(t, err)
 		require.Greater(t, b.Upper, 0.9*g.Epsilon, "%+v", g) // what PLD saves at most here
 	}

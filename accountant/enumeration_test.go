@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math"
@@ -195,7 +196,7 @@ func enumerate(seed uint64, saw func(accountant string, ratio float64)) string {
 	if want < 1e-8 { // the enumeration has rounding of its own
 		return ""
 	}
-	rdp, _ := NewRDP(Config{Relation: rel})
+	rdp, _ := NewRDP(RDPConfig{Relation: rel})
 	pld, _ := NewPLD(PLDConfig{Relation: rel, Gap: []float64{0.01, 0.05, 0.3}[rnd.IntN(3)], MaxMemory: 8 << 20})
 	zcdp, _ := NewZCDP(rel, Improved)
 	accounts := map[string]Accountant{"rdp": rdp, "pld": pld, "zcdp": zcdp}
@@ -212,7 +213,7 @@ func enumerate(seed uint64, saw func(accountant string, ratio float64)) string {
 		if !held {
 			continue
 		}
-		d, err := a.Delta(eps)
+		d, err := a.Delta(context.Background(), eps)
 		if err != nil {
 			return fmt.Sprintf("%s: %v", name, err)
 		}
@@ -227,7 +228,7 @@ func enumerate(seed uint64, saw func(accountant string, ratio float64)) string {
 			saw(name, d.Upper/want)
 		}
 		if want < 0.9 && rnd.IntN(3) == 0 {
-			b, err := a.Epsilon(want)
+			b, err := a.Epsilon(context.Background(), want)
 			if err != nil {
 				return fmt.Sprintf("%s: %v", name, err)
 			}

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -128,14 +129,14 @@ func TestRowsKnowWhatTheyClaim(t *testing.T) {
 		for _, rel := range []Relation{AddRemove, ReplaceOne} {
 			p, err := NewPLD(PLDConfig{Relation: rel})
 			require.NoError(t, err)
-			for _, a := range []Accountant{newRDP(t, Config{Relation: rel}), p} {
+			for _, a := range []Accountant{newRDP(t, RDPConfig{Relation: rel}), p} {
 				if err := a.Compose(k.event, 2); err != nil {
 					var refused *UnsupportedEventError
 					require.ErrorAs(t, err, &refused, name)
 					require.NotEmpty(t, refused.Reason)
 					continue
 				}
-				b, err := a.Epsilon(1e-5)
+				b, err := a.Epsilon(context.Background(), 1e-5)
 				require.NoError(t, err)
 				require.LessOrEqual(t, b.Lower, b.Upper, name)
 			}
@@ -209,24 +210,24 @@ func TestUnsaidIsRefused(t *testing.T) {
 	p, err := NewPLD(PLDConfig{Relation: AddRemove})
 	require.NoError(t, err)
 	require.NoError(t, p.Compose(news{}, 20))
-	b, err := p.EpsilonContext(t.Context(), 1e-5)
+	b, err := p.Epsilon(t.Context(), 1e-5)
 	require.NoError(t, err)
 	assert.Positive(t, b.Floor)
 	assert.GreaterOrEqual(t, b.Upper, b.Floor)
 	assert.Zero(t, b.Lower)
-	d, err := p.DeltaContext(t.Context(), 0.1)
+	d, err := p.Delta(t.Context(), 0.1)
 	require.NoError(t, err)
 	assert.Positive(t, d.Floor)
 	assert.Zero(t, d.Lower)
 
-	r := newRDP(t, Config{})
+	r := newRDP(t, RDPConfig{})
 	require.NoError(t, r.Compose(news{}, 1))
-	whole, err := r.Epsilon(1e-5)
+	whole, err := r.Epsilon(context.Background(), 1e-5)
 	require.NoError(t, err)
 	assert.Equal(t, math.Inf(1), whole.Upper, "no curve")
 	assert.True(t, math.IsNaN(PropertiesOf(news{}).Rho))
 	for _, e := range []Event{PoissonSampled{0.5, news{}}, Group{2, news{}}} {
-		err := newRDP(t, Config{}).Compose(e, 1)
+		err := newRDP(t, RDPConfig{}).Compose(e, 1)
 		assert.True(t, errors.Is(err, ErrUnsupportedEvent), "%T: %v", e, err)
 	}
 }

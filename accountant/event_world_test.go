@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -39,12 +40,12 @@ func TestAccountantsAgainstEnumeration(t *testing.T) {
 			if name == "moments" {
 				continue
 			}
-			b, err := a.Delta(at)
+			b, err := a.Delta(context.Background(), at)
 			require.NoError(t, err)
 			delta[name] = b.Upper
 			require.GreaterOrEqual(t, b.Upper, truth*(1-1e-13)-1e-15, name)
 			if truth > 1e-12 {
-				eps, err := a.Epsilon(truth * (1 - 1e-9))
+				eps, err := a.Epsilon(context.Background(), truth*(1-1e-9))
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, eps.Upper, at*(1-1e-6)-1e-6, name)
 			}
@@ -84,7 +85,7 @@ func TestWithoutReplacementSmallWorld(t *testing.T) {
 				c := withoutReplacementCurveOf(t, SampledWithoutReplacement{int64(m), int64(n), DiscreteLaplace{scale, 1}})
 				g := newAccounts(t, ReplaceOne)["optimal"]
 				require.NoError(t, g.Compose(SampledWithoutReplacement{int64(m), int64(n), DiscreteLaplace{scale, 1}}, 1))
-				b, err := g.Epsilon(0)
+				b, err := g.Epsilon(context.Background(), 0)
 				require.NoError(t, err)
 				for ones := range n {
 					p, q := law(ones), law(ones+1)
@@ -144,11 +145,11 @@ func TestWithoutReplacementTwice(t *testing.T) {
 						other = output(n-1, m, ones)
 					}
 					for _, eps := range []float64{0, 0.2, 0.7, 1.2} {
-						b, err := p.Delta(eps)
+						b, err := p.Delta(context.Background(), eps)
 						require.NoError(t, err)
 						worst := math.Max(testkit.HockeyStick(one, other, eps), testkit.HockeyStick(other, one, eps))
 						require.GreaterOrEqual(t, b.Upper, worst-1e-12, "%v %v %d of %d, %d ones, epsilon %v", relation, c.inner, m, n, ones, eps)
-						wrong, err := half.Delta(eps)
+						wrong, err := half.Delta(context.Background(), eps)
 						require.NoError(t, err)
 						caught = caught || relation == ReplaceOne && wrong.Upper < worst
 					}
@@ -195,10 +196,10 @@ func TestTruncatedPoissonSmallWorld(t *testing.T) {
 					f1 := math.Exp(-(x-1)*(x-1)/(2*sigma*sigma)) / sigma / math.Sqrt(2*math.Pi) * step
 					p, r = append(p, (1-in)*f0+in*f1), append(r, f0)
 				}
-				for _, a := range []Accountant{newRDP(t, Config{}), newPLD(t, PLDConfig{})} {
+				for _, a := range []Accountant{newRDP(t, RDPConfig{}), newPLD(t, PLDConfig{})} {
 					require.NoError(t, a.Compose(TruncatedPoisson{q, 2, int64(n), Gaussian{sigma}}, 1))
 					for _, eps := range []float64{0, 0.1, 0.5, 1} {
-						b, err := a.Delta(eps)
+						b, err := a.Delta(context.Background(), eps)
 						require.NoError(t, err)
 						assert.GreaterOrEqual(t, b.Upper, testkit.HockeyStick(p, r, eps))
 						assert.GreaterOrEqual(t, b.Upper, testkit.HockeyStick(r, p, eps))
@@ -280,7 +281,7 @@ func TestGroup(t *testing.T) {
 		"of one":      {Group{1, Repeated{MStab{1, 20}, 2}}, Repeated{MStab{1, 20}, 2}},
 		"whole batch": {Group{3, PoissonSampled{1 - 1e-12, Gaussian{6}}}, Gaussian{2}},
 	} {
-		g, w := newRDP(t, Config{}), newRDP(t, Config{})
+		g, w := newRDP(t, RDPConfig{}), newRDP(t, RDPConfig{})
 		require.NoError(t, g.Compose(c.got, 1), name)
 		require.NoError(t, w.Compose(c.want, 1), name)
 		got, gf, _ := g.RDP(a)
@@ -300,7 +301,7 @@ func TestGroup(t *testing.T) {
 		}
 		p, r = append(p, (1-q)*(1-q)*f(0)+2*q*(1-q)*f(1)+q*q*f(2)), append(r, f(0))
 	}
-	g := newRDP(t, Config{})
+	g := newRDP(t, RDPConfig{})
 	require.NoError(t, g.Compose(Group{2, PoissonSampled{q, Gaussian{sigma}}}, 1))
 	for _, order := range a {
 		v, _, err := g.RDP([]float64{order})
@@ -309,6 +310,6 @@ func TestGroup(t *testing.T) {
 		assert.LessOrEqual(t, testkit.Renyi(r, p, order), v[0])
 	}
 	for _, e := range []Event{WithFailure{Gaussian{1}, 1e-9}, PoissonSampled{0.1, Composed{}}, KaryResponse{1, 3}} {
-		assert.ErrorIs(t, newRDP(t, Config{}).Compose(Group{2, e}, 1), ErrUnsupportedEvent)
+		assert.ErrorIs(t, newRDP(t, RDPConfig{}).Compose(Group{2, e}, 1), ErrUnsupportedEvent)
 	}
 }

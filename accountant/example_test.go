@@ -9,7 +9,7 @@ import (
 
 // What 10,000 steps of DP-SGD and 500 noisy votes cost together.
 func ExampleRDP() {
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 	if err != nil {
 		panic(err)
 	}
@@ -17,18 +17,18 @@ func ExampleRDP() {
 	if err := account.Compose(step, 10000); err != nil {
 		panic(err)
 	}
-	alone, _ := account.Epsilon(1e-5)
+	alone, _ := account.Epsilon(context.Background(), 1e-5)
 	if err := account.Compose(accountant.GNMax{Sigma: 100}, 500); err != nil {
 		panic(err)
 	}
-	both, _ := account.Epsilon(1e-5)
+	both, _ := account.Epsilon(context.Background(), 1e-5)
 	fmt.Printf("%.4f, then %.4f\n", alone.Upper, both.Upper)
 	// Output: 1.0354, then 1.7210
 }
 
 // The least noise for 500 answers at epsilon 2.
 func ExampleCalibrateNoise() {
-	cfg := accountant.Config{Relation: accountant.AddRemove}
+	cfg := accountant.RDPConfig{Relation: accountant.AddRemove}
 	target := accountant.Target{Epsilon: 2, Delta: 1e-5}
 	sigma, achieved, err := accountant.CalibrateNoise(context.Background(), cfg.NewAccount, target, func(noise float64) (accountant.Event, error) {
 		return accountant.Repeated{Event: accountant.GNMax{Sigma: noise}, Count: 500}, nil

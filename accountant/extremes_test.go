@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestAccountantsAtExtremes(t *testing.T) {
 						}
 						start := time.Now()
 						for _, delta := range []float64{0, 1e-300, 1e-5} {
-							b, err := a.Epsilon(delta)
+							b, err := a.Epsilon(context.Background(), delta)
 							require.NoError(t, err)
 							require.GreaterOrEqual(t, b.Upper, 0.0, "%s %#v x %d at %v", name, e, n, delta) // NaN fails
 						}

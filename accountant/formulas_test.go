@@ -10,7 +10,7 @@ import (
 // divergenceOf returns the divergence and failure of one run.
 func divergenceOf(t *testing.T, e Event, order float64) (divergence, failure float64) {
 	t.Helper()
-	account, err := NewRDP(Config{Relation: AddRemove})
+	account, err := NewRDP(RDPConfig{Relation: AddRemove})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(e, 1))
 	d, failure, err := account.RDP([]float64{order})
@@ -56,7 +56,7 @@ func TestGroupOfIntegerNoise(t *testing.T) {
 
 // A selection among runs that may fail has no bound, however seldom they do.
 func TestSelectionAmongRunsThatFailIsRefused(t *testing.T) {
-	account, err := NewRDP(Config{Relation: AddRemove})
+	account, err := NewRDP(RDPConfig{Relation: AddRemove})
 	require.NoError(t, err)
 	err = account.Compose(Selection{Eta: 1, Gamma: 0.1, Event: WithFailure{Event: PureDP{1}, Delta: 1e-9}}, 1)
 	require.ErrorIs(t, err, ErrUnsupportedEvent)
@@ -90,11 +90,11 @@ func TestSeveralReleasesFromOneSample(t *testing.T) {
 
 // A sensitivity of the root of 2 is a shift by one on two coordinates.
 func TestShiftsOfIntegerNoiseAreCounted(t *testing.T) {
-	epsilon := func(e Event) PLDBound {
+	epsilon := func(e Event) Bound {
 		account, err := NewPLD(PLDConfig{Relation: AddRemove})
 		require.NoError(t, err)
 		require.NoError(t, account.Compose(e, 1))
-		b, err := account.EpsilonContext(t.Context(), 1e-6)
+		b, err := account.Epsilon(t.Context(), 1e-6)
 		require.NoError(t, err)
 		return b
 	}

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"os"
@@ -174,16 +175,16 @@ func TestConversionGolden(t *testing.T) {
 	var worst, worstFree float64
 	for _, r := range file.Records {
 		run := dpsgd(r.Q, r.Sigma, r.Steps)
-		b := epsilonOf(t, Config{Orders: file.Orders}, r.Delta, run)
+		b := epsilonOf(t, RDPConfig{Orders: file.Orders}, r.Delta, run)
 		worst = math.Max(worst, relErr(b.Upper, r.Improved))
 		assert.LessOrEqual(t, relErr(b.Upper, r.Improved), 1e-11, "%s improved %v", r.ID, b)
 		assert.Equal(t, r.Order, b.Order, r.ID)
-		b = epsilonOf(t, Config{Orders: file.Orders, Conversion: Classic}, r.Delta, run)
+		b = epsilonOf(t, RDPConfig{Orders: file.Orders, Conversion: Classic}, r.Delta, run)
 		assert.LessOrEqual(t, relErr(b.Upper, r.Classic), 1e-11, "%s classic %v", r.ID, b)
-		b = epsilonOf(t, Config{Orders: lambda32, Conversion: Classic}, r.Delta, run)
+		b = epsilonOf(t, RDPConfig{Orders: lambda32, Conversion: Classic}, r.Delta, run)
 		assert.LessOrEqual(t, relErr(b.Upper, r.Moments), 1e-11, "%s moments %v", r.ID, b)
 		for c, want := range map[Conversion]float64{Improved: r.Continuous, Classic: r.ContinuousC} {
-			b = epsilonOf(t, Config{Conversion: c}, r.Delta, run)
+			b = epsilonOf(t, RDPConfig{Conversion: c}, r.Delta, run)
 			worstFree = math.Max(worstFree, relErr(b.Upper, want))
 			assert.LessOrEqual(t, relErr(b.Upper, want), 1e-9, "%s %v continuous %v", r.ID, c, b)
 		}
@@ -206,15 +207,15 @@ func TestZCDPConversionGolden(t *testing.T) {
 	}
 	readGolden(t, "mechanism_rdp.json", &file)
 	for _, r := range file.ZCDP.Eps {
-		got := epsilonOf(t, Config{}, r.Delta, ZCDP{r.Rho}).Upper
+		got := epsilonOf(t, RDPConfig{}, r.Delta, ZCDP{r.Rho}).Upper
 		assert.LessOrEqual(t, got, r.CKS*(1+1e-9), "%+v", r)
 		assert.GreaterOrEqual(t, got, r.CKS*(1-1e-7), "%+v", r)
 	}
 	for _, r := range file.ZCDP.Delta {
-		a, err := NewRDP(Config{Relation: AddRemove})
+		a, err := NewRDP(RDPConfig{Relation: AddRemove})
 		require.NoError(t, err)
 		require.NoError(t, a.Compose(ZCDP{r.Rho}, 1))
-		b, err := a.Delta(r.Eps)
+		b, err := a.Delta(context.Background(), r.Eps)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, math.Max(r.CKS*(1+1e-7), 1e-300), "%+v", r)
 		assert.GreaterOrEqual(t, b.Upper, r.CKS*(1-1e-6), "%+v", r)
@@ -246,9 +247,9 @@ func TestCompositionConversionGolden(t *testing.T) {
 	}
 	readGolden(t, "composition_conversion.json", &file)
 	for _, r := range file.ZCDP {
-		got := epsilonOf(t, Config{}, r.Delta, ZCDP{r.Rho}).Upper
+		got := epsilonOf(t, RDPConfig{}, r.Delta, ZCDP{r.Rho}).Upper
 		assert.LessOrEqual(t, relErr(got, r.Improved), 1e-9, "%+v: %v", r, got)
-		got = epsilonOf(t, Config{Conversion: Classic}, r.Delta, ZCDP{r.Rho}).Upper
+		got = epsilonOf(t, RDPConfig{Conversion: Classic}, r.Delta, ZCDP{r.Rho}).Upper
 		assert.LessOrEqual(t, relErr(got, r.Classic), 1e-9, "%+v: %v", r, got)
 	}
 	for _, r := range file.Pure {
@@ -273,11 +274,11 @@ func TestCompositionConversionGolden(t *testing.T) {
 		if r.Sigma1 != nil {
 			events = append(events, Repeated{Threshold{Sigma: *r.Sigma1}, r.Asked})
 		}
-		b := epsilonOf(t, Config{Orders: orders}, r.Delta, events...)
+		b := epsilonOf(t, RDPConfig{Orders: orders}, r.Delta, events...)
 		assert.LessOrEqual(t, relErr(b.Upper, r.Eps), 1e-9, "%+v", r)
 		assert.InDelta(t, r.Alpha, b.Order, 1e-9)
 		// a vote moves under either relation
-		assert.Equal(t, b, epsilonOf(t, Config{Orders: orders, Relation: ReplaceOne}, r.Delta, events...))
+		assert.Equal(t, b, epsilonOf(t, RDPConfig{Orders: orders, Relation: ReplaceOne}, r.Delta, events...))
 	}
 }
 
@@ -306,7 +307,7 @@ func TestCalibrationGolden(t *testing.T) {
 		Orders []float64 `json:"default_orders"`
 	}
 	readGolden(t, "rdp_to_eps.json", &grid)
-	fixed := Config{Relation: AddRemove, Orders: grid.Orders}
+	fixed := RDPConfig{Relation: AddRemove, Orders: grid.Orders}
 	for _, r := range file.Sigma {
 		noise, b, err := CalibrateNoise(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(noise float64) (Event, error) {
 			return dpsgd(r.Q, noise, r.Steps), nil
@@ -347,7 +348,7 @@ func TestOpacusSanity(t *testing.T) {
 	readGolden(t, "dpsgd_accountant.json", &file)
 	require.NotEmpty(t, file.Rows)
 	for _, r := range file.Rows {
-		got := epsilonOf(t, Config{}, r.Delta, dpsgd(r.Q, r.Sigma, r.Steps)).Upper
+		got := epsilonOf(t, RDPConfig{}, r.Delta, dpsgd(r.Q, r.Sigma, r.Steps)).Upper
 		assert.LessOrEqual(t, got, r.Eps*(1+1e-6), "%+v", r)
 		assert.GreaterOrEqual(t, got, r.Eps*0.98, "%+v", r)
 	}
@@ -373,16 +374,16 @@ func TestRDPNeverBelowTruth(t *testing.T) {
 	require.NotEmpty(t, file.Records)
 	deltas := 0
 	for _, r := range file.Records {
-		a := newRDP(t, Config{})
+		a := newRDP(t, RDPConfig{})
 		require.NoError(t, a.Compose(dpsgd(r.Q, r.Sigma, r.Steps), 1))
-		b, err := a.Epsilon(r.Delta)
+		b, err := a.Epsilon(context.Background(), r.Delta)
 		require.NoError(t, err)
 		assert.GreaterOrEqual(t, b.Upper, r.Lower, r.ID)
 		for _, side := range r.Detail.Adjacencies {
 			for key, lower := range side.Delta {
 				eps, err := strconv.ParseFloat(key, 64)
 				require.NoError(t, err)
-				b, err := a.Delta(eps)
+				b, err := a.Delta(context.Background(), eps)
 				require.NoError(t, err)
 				assert.GreaterOrEqual(t, b.Upper, lower*(1-1e-9), "%s delta at %s", r.ID, key)
 				deltas++

@@ -39,7 +39,7 @@ func TestParseEveryEvent(t *testing.T) {
 	assert.Equal(t, StableSVT{20, 400, 300, 20}, s.Events[12])
 	assert.Equal(t, Composed{[]Event{GNMax{Sigma: 40}, NonPrivate{}}}, s.Events[15])
 	for _, e := range s.Events { // each can be accounted
-		require.NoError(t, newRDP(t, Config{}).Compose(e, 1))
+		require.NoError(t, newRDP(t, RDPConfig{}).Compose(e, 1))
 	}
 	data, err := json.Marshal(s)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -47,17 +48,17 @@ func TestKnownDefects(t *testing.T) {
 			switch {
 			case scan("exp mech count %d", &count): // a count was ignored
 				right := number(t, r.Reference)
-				got := epsilonOf(t, Config{}, 1e-5, Repeated{ExponentialMechanism{1}, count}).Upper
+				got := epsilonOf(t, RDPConfig{}, 1e-5, Repeated{ExponentialMechanism{1}, count}).Upper
 				// ours uses exact bounded range; the record's library a pure curve at some orders
 				assert.LessOrEqual(t, got, right*(1+1e-9))
 				if count > 1 {
 					assert.Greater(t, got, number(t, r.Observed)*float64(count)/5)
 				}
-				separate := newRDP(t, Config{})
+				separate := newRDP(t, RDPConfig{})
 				for range count {
 					require.NoError(t, separate.Compose(ExponentialMechanism{1}, 1))
 				}
-				b, err := separate.Epsilon(1e-5)
+				b, err := separate.Epsilon(context.Background(), 1e-5)
 				require.NoError(t, err)
 				assert.Equal(t, b.Upper, got)
 			case scan("rr count %d %s", &count, &relation): // likewise; half of the answers random
@@ -78,7 +79,7 @@ func TestKnownDefects(t *testing.T) {
 			case scan("replace one gaussian sigma %g", &sigma):
 				// A noise multiplier is relative to the sensitivity under the
 				// relation of the account: clipping to 1 means 2 under replace-one.
-				got := epsilonOf(t, Config{Relation: ReplaceOne}, 1e-5, Gaussian{sigma / 2}).Upper
+				got := epsilonOf(t, RDPConfig{Relation: ReplaceOne}, 1e-5, Gaussian{sigma / 2}).Upper
 				assert.InEpsilon(t, field(t, r.Reference, "rdp_with_half_sigma"), got, 1e-2)
 				exact, err := GaussianEpsilon(sigma/2, 1e-5)
 				require.NoError(t, err)
@@ -92,7 +93,7 @@ func TestKnownDefects(t *testing.T) {
 				if strings.Contains(r.Name, "s0.7") {
 					delta = 1e-3
 				}
-				got := epsilonOf(t, Config{}, delta, dpsgd(q, sigma, steps)).Upper
+				got := epsilonOf(t, RDPConfig{}, delta, dpsgd(q, sigma, steps)).Upper
 				assert.InEpsilon(t, field(t, r.Reference, "continuous"), got, 1e-6)
 			case scan("coarse grid q%g s%g T%d", &q, &sigma, &steps):
 				// The grid of losses follows the spread of one step.
@@ -106,7 +107,7 @@ func TestKnownDefects(t *testing.T) {
 				got := upperOf(t, p, err, delta, dpsgd(q, sigma, steps))
 				assert.LessOrEqual(t, got, field(t, r.Reference, "upper_at_finer_grid")+2e-4)
 				assert.Less(t, got, number(t, r.Observed))
-				b, err := p.Epsilon(delta)
+				b, err := p.Epsilon(context.Background(), delta)
 				require.NoError(t, err)
 				assert.Less(t, b.Upper-b.Lower, 5e-4)
 			case r.Name == "pld_poisson_of_composed_gaussians":
@@ -116,8 +117,8 @@ func TestKnownDefects(t *testing.T) {
 				two, err := NewPLD(PLDConfig{Relation: AddRemove})
 				got := upperOf(t, two, err, 1e-5, PoissonSampled{0.1, Repeated{Gaussian{1}, 2}})
 				assert.InDelta(t, want, got, 1e-3)
-				got = epsilonOf(t, Config{}, 1e-5, PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, Gaussian{1}}}}).Upper
-				assert.InEpsilon(t, epsilonOf(t, Config{}, 1e-5, PoissonSampled{0.1, Gaussian{math.Sqrt2 / 2}}).Upper, got, 1e-9)
+				got = epsilonOf(t, RDPConfig{}, 1e-5, PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, Gaussian{1}}}}).Upper
+				assert.InEpsilon(t, epsilonOf(t, RDPConfig{}, 1e-5, PoissonSampled{0.1, Gaussian{math.Sqrt2 / 2}}).Upper, got, 1e-9)
 			case scan("go sigma for gaussian e%g d%g", &eps, &delta):
 				got, err := GaussianNoise(eps, delta)
 				require.NoError(t, err)

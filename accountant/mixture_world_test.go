@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -89,7 +90,7 @@ func TestCompositionOfEverything(t *testing.T) {
 
 	account := func(events ...Event) (*PLD, *RDP) {
 		p := newPLD(t, PLDConfig{})
-		r := newRDP(t, Config{})
+		r := newRDP(t, RDPConfig{})
 		for _, e := range events {
 			require.NoError(t, p.Compose(e, 1))
 			require.NoError(t, r.Compose(e, 1))
@@ -103,14 +104,14 @@ func TestCompositionOfEverything(t *testing.T) {
 		all := step.times(pairOf{winner(1), winner(-1)}).times(laplace).times(release).times(above)
 		for _, eps := range []float64{0, 0.5, 1, 2, 3, 4} {
 			truth := all.delta(eps)
-			p, err := byPLD.DeltaContext(t.Context(), eps)
+			p, err := byPLD.Delta(t.Context(), eps)
 			require.NoError(t, err)
-			r, err := byRDP.Delta(eps)
+			r, err := byRDP.Delta(context.Background(), eps)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, p.Upper, truth, "%s at %v", name, eps)
 			require.GreaterOrEqual(t, r.Upper, truth, "%s at %v", name, eps)
 			require.LessOrEqual(t, p.Upper, r.Upper)
-			wrong, err := forgetful.DeltaContext(t.Context(), eps)
+			wrong, err := forgetful.Delta(t.Context(), eps)
 			require.NoError(t, err)
 			caught = caught || wrong.Upper < truth
 			t.Logf("%s, epsilon %v: exact delta %.3g, claimed %.3g by PLD, %.3g by RDP", name, eps, truth, p.Upper, r.Upper)

@@ -1,6 +1,7 @@
 package accountant_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"math"
@@ -103,7 +104,7 @@ func TestNoAccountantIsBelowALowerEnd(t *testing.T) {
 			if refused {
 				continue
 			}
-			b, err := account.Epsilon(delta)
+			b, err := account.Epsilon(context.Background(), delta)
 			require.NoError(t, err, "%s: %#v x %d", name, events, counts)
 			upper[name], lower = b, math.Max(lower, b.Lower)
 		}
@@ -131,7 +132,7 @@ func everyAccountant(t *testing.T, rel Relation, slow bool) map[string]Accountan
 		require.NoError(t, err)
 		accounts[name] = a
 	}
-	rdp, err := NewRDP(Config{Relation: rel})
+	rdp, err := NewRDP(RDPConfig{Relation: rel})
 	start("rdp", rdp, err)
 	pld, err := NewPLD(PLDConfig{Relation: rel, Gap: 0.05, MaxMemory: 2 << 20})
 	start("pld", pld, err)

@@ -32,7 +32,7 @@ func checkOrders(orders []float64) ([]float64, error) {
 	out := slices.Clone(orders)
 	for _, a := range out {
 		if !(a > 1) {
-			return nil, fmt.Errorf("accountant: Config.Orders: order %v is not above 1", a)
+			return nil, fmt.Errorf("accountant: RDPConfig.Orders: order %v is not above 1", a)
 		}
 	}
 	slices.Sort(out)

@@ -30,14 +30,14 @@ func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 // Upper bounds every mechanism the events describe. Lower is what some of them
 // cost: for noisy argmax, thresholds and stability releases, whose published
 // pairs are not attained, it stays well below Upper whatever the gap; the
-// numerical error alone is PLDBound.Floor to Upper.
+// numerical error alone is Bound.Floor to Upper.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer
 	terms    terms
 	pairs    pld.Sum // that dominate the terms, Gaussians apart
-	epsilons map[float64]PLDBound
-	deltas   map[float64]PLDBound
+	epsilons map[float64]Bound
+	deltas   map[float64]Bound
 	upper    bool // Lower is of no interest: 0 where it takes pairs of its own
 	// onlyUpper leaves all lower ends at 0, and so no gap is aimed at: the upper end of an epsilon
 	// is that of the first grids.
@@ -46,18 +46,6 @@ type PLD struct {
 }
 
 var _ Accountant = (*PLD)(nil)
-
-// PLDBound is an answer with its numerical side.
-type PLDBound struct {
-	Bound
-	// Floor bounds from below what the dominating pairs cost, attained or
-	// not: Upper - Floor is the numerical error of Upper.
-	Floor float64
-	// GapReached says that Upper - Floor is within the gap asked for.
-	GapReached bool
-	// Points is the longest window convolved, 0 for a closed form.
-	Points int
-}
 
 // NewPLD starts an empty account.
 func NewPLD(cfg PLDConfig) (*PLD, error) {
@@ -115,53 +103,41 @@ func (p *PLD) certainFailure() float64 {
 	return math.Max(0, -math.Expm1(log)*(1-0x1p-48))
 }
 
-// Epsilon implements Accountant; see EpsilonContext.
-func (p *PLD) Epsilon(delta float64) (Bound, error) {
-	b, err := p.EpsilonContext(context.Background(), delta)
-	return b.Bound, err
-}
-
-// Delta implements Accountant; see DeltaContext.
-func (p *PLD) Delta(epsilon float64) (Bound, error) {
-	b, err := p.DeltaContext(context.Background(), epsilon)
-	return b.Bound, err
-}
-
-// EpsilonContext bounds the least epsilon at delta in [0, 1). Upper is +Inf,
+// Epsilon bounds the least epsilon at delta in [0, 1). Upper is +Inf,
 // without an error, when no finite epsilon holds.
-func (p *PLD) EpsilonContext(ctx context.Context, delta float64) (PLDBound, error) {
+func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	if !(delta >= 0 && delta < 1) {
-		return PLDBound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
+		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
 	}
 	if b, ok := p.epsilons[delta]; ok {
 		return b, nil
 	}
 	b, err := p.epsilon(ctx, delta)
 	if err != nil {
-		return PLDBound{}, err
+		return Bound{}, err
 	}
 	if p.epsilons == nil {
-		p.epsilons = make(map[float64]PLDBound)
+		p.epsilons = make(map[float64]Bound)
 	}
 	p.epsilons[delta] = b
 	return b, nil
 }
 
-// DeltaContext bounds the least delta at a finite epsilon >= 0. The gap is not
+// Delta bounds the least delta at a finite epsilon >= 0. The gap is not
 // a goal here: the interval is as wide as that of an epsilon of that gap.
-func (p *PLD) DeltaContext(ctx context.Context, epsilon float64) (PLDBound, error) {
+func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
-		return PLDBound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
+		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
 	}
 	if b, ok := p.deltas[epsilon]; ok {
 		return b, nil
 	}
 	b, err := p.delta(ctx, epsilon)
 	if err != nil {
-		return PLDBound{}, err
+		return Bound{}, err
 	}
 	if p.deltas == nil {
-		p.deltas = make(map[float64]PLDBound)
+		p.deltas = make(map[float64]Bound)
 	}
 	p.deltas[epsilon] = b
 	return b, nil
@@ -200,9 +176,9 @@ func (p *PLD) attained(plain bool) (below *pld.Sum, same bool) {
 	return below, same
 }
 
-func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
+func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 	failure, sure := p.terms.failure(), p.certainFailure()
-	b := PLDBound{Bound: Bound{FailureDelta: failure}, GapReached: true}
+	b := Bound{FailureDelta: failure, GapReached: true}
 	above, below := p.sums()
 	inf := math.Inf(1)
 	if above.Reveals() {
@@ -236,7 +212,7 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 	}
 	v, err := p.composer.Epsilon(ctx, above, pld.Target{DeltaUp: left, DeltaLow: least, Gap: p.cfg.Gap, OnlyUpper: p.onlyUpper})
 	if err != nil {
-		return PLDBound{}, err
+		return Bound{}, err
 	}
 	b.Floor, b.Upper, b.GapReached, b.Points = v.Lower, math.Min(v.Upper, mathx.Up(pure)), v.Reached, v.Points
 	b.Lower = b.Floor
@@ -250,7 +226,7 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 			s.About(least)
 			w, err := p.composer.Epsilon(ctx, s, pld.Target{DeltaUp: least, DeltaLow: least, Gap: 8 * p.cfg.Gap, OnlyLower: true})
 			if err != nil {
-				return PLDBound{}, err
+				return Bound{}, err
 			}
 			b.Lower = math.Max(b.Lower, w.Lower)
 		}
@@ -259,7 +235,7 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 	// Rényi divergences bound it too, and win where nothing finer could be
 	// certified, or an event has a curve that its pair does not imply.
 	if r, err := p.rdp(); err == nil {
-		if rb, err := r.Epsilon(delta); err == nil {
+		if rb, err := r.Epsilon(ctx, delta); err == nil {
 			b.Upper = math.Min(b.Upper, rb.Upper)
 		}
 	}
@@ -271,7 +247,7 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 
 // rdp returns the same run accounted by RDP, also a valid upper bound.
 func (p *PLD) rdp() (*RDP, error) {
-	r, err := NewRDP(Config{Relation: p.cfg.Relation})
+	r, err := NewRDP(RDPConfig{Relation: p.cfg.Relation})
 	if err != nil {
 		return nil, err
 	}
@@ -279,9 +255,9 @@ func (p *PLD) rdp() (*RDP, error) {
 	return r, nil
 }
 
-func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
+func (p *PLD) delta(ctx context.Context, epsilon float64) (Bound, error) {
 	failure, sure := p.terms.failure(), p.certainFailure()
-	b := PLDBound{Bound: Bound{FailureDelta: failure}, GapReached: true}
+	b := Bound{FailureDelta: failure, GapReached: true}
 	above, below := p.sums()
 	if above.Reveals() {
 		b.Lower, b.Upper, b.Floor = 1, 1, 1
@@ -289,7 +265,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
 	}
 	body, err := p.composer.Delta(ctx, above, epsilon)
 	if err != nil {
-		return PLDBound{}, err
+		return Bound{}, err
 	}
 	b.Points = body.Points
 	b.Floor = sure + (1-sure)*body.Lower
@@ -300,7 +276,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
 			s.About(body.Upper)
 			low, err := p.composer.Delta(ctx, s, epsilon)
 			if err != nil {
-				return PLDBound{}, err
+				return Bound{}, err
 			}
 			b.Lower = math.Max(b.Lower, sure+(1-sure)*low.Lower)
 		}
@@ -311,7 +287,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
 		b.Upper = math.Min(1, mathx.Up(body.Upper+failure))
 	}
 	if r, err := p.rdp(); err == nil {
-		if rb, err := r.Delta(epsilon); err == nil {
+		if rb, err := r.Delta(ctx, epsilon); err == nil {
 			b.Upper = math.Min(b.Upper, rb.Upper)
 		}
 	}
@@ -322,7 +298,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
 
 // Rough implements Rougher: Rényi divergences alone.
 func (p *PLD) Rough() Accountant {
-	r, err := NewRDP(Config{Relation: p.cfg.Relation})
+	r, err := NewRDP(RDPConfig{Relation: p.cfg.Relation})
 	if err != nil {
 		return nil // the relation was asked about before
 	}

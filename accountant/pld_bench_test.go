@@ -9,12 +9,12 @@ import (
 )
 
 func benchmarkEpsilon(b *testing.B, cfg PLDConfig, compose func(p *PLD)) {
-	var last PLDBound
+	var last Bound
 	for b.Loop() {
 		p := newPLD(b, cfg)
 		compose(p)
 		var err error
-		last, err = p.EpsilonContext(context.Background(), 1e-5)
+		last, err = p.Epsilon(context.Background(), 1e-5)
 		require.NoError(b, err)
 	}
 	b.ReportMetric(last.Upper-last.Lower, "width")

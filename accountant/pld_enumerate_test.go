@@ -23,7 +23,7 @@ func TestSmallMixturesAreExact(t *testing.T) {
 			for _, e := range events {
 				require.NoError(t, p.Compose(e, 1))
 			}
-			d, err := p.DeltaContext(t.Context(), b.Upper)
+			d, err := p.Delta(t.Context(), b.Upper)
 			require.NoError(t, err)
 			assert.LessOrEqual(t, d.Lower, delta*(1+1e-9))
 		}

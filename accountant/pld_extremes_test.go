@@ -21,7 +21,7 @@ func TestPLDExtremes(t *testing.T) {
 				p := newPLD(t, PLDConfig{MaxMemory: 1 << 20})
 				require.NoError(t, p.Compose(sgd(q, sigma, n), 1))
 				for _, delta := range deltas {
-					b, err := p.EpsilonContext(t.Context(), delta)
+					b, err := p.Epsilon(t.Context(), delta)
 					require.NoError(t, err)
 					require.False(t, math.IsNaN(b.Lower) || math.IsNaN(b.Upper))
 					require.LessOrEqual(t, b.Lower, b.Upper)
@@ -57,10 +57,10 @@ func TestPLDAbsurdParameters(t *testing.T) {
 			p, err := NewPLD(PLDConfig{Relation: relation, MaxMemory: 8 << 20})
 			require.NoError(t, err)
 			require.NoError(t, p.Compose(e, n))
-			b, err := p.EpsilonContext(t.Context(), 0.01)
+			b, err := p.Epsilon(t.Context(), 0.01)
 			require.NoError(t, err, "%T%v", e, e)
 			require.True(t, 0 <= b.Lower && b.Lower <= b.Upper, "%T%v: %v", e, e, b)
-			d, err := p.DeltaContext(t.Context(), 0.01)
+			d, err := p.Delta(t.Context(), 0.01)
 			require.NoError(t, err, "%T%v", e, e)
 			require.True(t, 0 <= d.Lower && d.Lower <= d.Upper && d.Upper <= 1, "%T%v: %v", e, e, d)
 		}
@@ -72,11 +72,11 @@ func TestPLDStopsWithItsContext(t *testing.T) {
 	require.NoError(t, p.Compose(sgd(0.01, 1, 1e6), 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := p.EpsilonContext(ctx, 1e-5)
+	_, err := p.Epsilon(ctx, 1e-5)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = p.DeltaContext(ctx, 1)
+	_, err = p.Delta(ctx, 1)
 	require.ErrorIs(t, err, context.Canceled)
-	b, err := p.EpsilonContext(t.Context(), 1e-5)
+	b, err := p.Epsilon(t.Context(), 1e-5)
 	require.NoError(t, err, "a cancelled question leaves nothing behind")
 	assert.Positive(t, b.Upper)
 }
@@ -103,14 +103,14 @@ func TestPLDOfLossesTooSmallToTellApart(t *testing.T) {
 		for _, e := range x.events {
 			require.NoError(t, p.Compose(e, 1), x.name)
 		}
-		b, err := p.EpsilonContext(t.Context(), x.delta)
+		b, err := p.Epsilon(t.Context(), x.delta)
 		require.NoError(t, err, x.name)
 		require.GreaterOrEqual(t, b.Lower, 0.0, x.name)
 		require.LessOrEqual(t, b.Lower, b.Upper, x.name)
 		if math.IsInf(b.Upper, 1) {
 			continue
 		}
-		d, err := p.DeltaContext(t.Context(), b.Upper)
+		d, err := p.Delta(t.Context(), b.Upper)
 		require.NoError(t, err, x.name)
 		require.LessOrEqual(t, d.Lower, x.delta, x.name)
 		require.LessOrEqual(t, d.Lower, d.Upper, x.name)
@@ -121,10 +121,10 @@ func TestPLDOfLossesTooSmallToTellApart(t *testing.T) {
 func TestAllocationOfTooMuchNoise(t *testing.T) {
 	t.Parallel()
 	const steps = 1 << 30
-	delta := func(sigma float64) PLDBound { // at epsilon 0
+	delta := func(sigma float64) Bound { // at epsilon 0
 		p := newPLD(t, PLDConfig{})
 		require.NoError(t, p.Compose(BallsInBins{steps, 1, Gaussian{sigma}}, 1))
-		d, err := p.DeltaContext(t.Context(), 0)
+		d, err := p.Delta(t.Context(), 0)
 		require.NoError(t, err)
 		return d
 	}

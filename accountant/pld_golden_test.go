@@ -35,7 +35,7 @@ func pldGolden(t testing.TB, name string, into any) {
 
 // requireBracket checks that two intervals for one truth overlap as they must:
 // the truth lies in both.
-func requireBracket(t *testing.T, b PLDBound, lower, upper, gap float64, name string) {
+func requireBracket(t *testing.T, b Bound, lower, upper, gap float64, name string) {
 	t.Helper()
 	assert.LessOrEqual(t, b.Lower, b.Upper, name)
 	assert.GreaterOrEqual(t, b.Upper, lower-bracketTolerance, "%s: upper is below the proven lower bound", name)
@@ -69,7 +69,7 @@ func TestPLDEpsilonGolden(t *testing.T) {
 	for _, r := range file.Records {
 		p := newPLD(t, PLDConfig{})
 		require.NoError(t, p.Compose(PoissonSampled{r.Q, Gaussian{r.Sigma}}, r.Steps))
-		b, err := p.EpsilonContext(t.Context(), r.Delta)
+		b, err := p.Epsilon(t.Context(), r.Delta)
 		require.NoError(t, err, r.ID)
 		requireBracket(t, b, r.Lower, r.Upper, 1e-3, r.ID)
 		lower, upper := map[float64]float64{}, map[float64]float64{}
@@ -84,7 +84,7 @@ func TestPLDEpsilonGolden(t *testing.T) {
 			}
 		}
 		for _, e := range []float64{0.5, 2} {
-			d, err := p.DeltaContext(t.Context(), e)
+			d, err := p.Delta(t.Context(), e)
 			require.NoError(t, err, r.ID)
 			assert.GreaterOrEqual(t, d.Upper, lower[e]*(1-1e-9), "%s: delta upper at %v", r.ID, e)
 			assert.LessOrEqual(t, d.Lower, upper[e]*(1+1e-9), "%s: delta lower at %v", r.ID, e)
@@ -161,7 +161,7 @@ func TestPLDHeterogeneousGolden(t *testing.T) {
 			require.NoError(t, p.Compose(RandomizedResponse{c.Epsilon}, c.Count))
 		}
 		for d, want := range r.TwoSided {
-			b, err := p.EpsilonContext(t.Context(), number(t, d))
+			b, err := p.Epsilon(t.Context(), number(t, d))
 			require.NoError(t, err, r.ID)
 			requireBracket(t, b, want.Lower, want.Upper, 1e-3, r.ID+" "+d)
 		}
@@ -169,7 +169,7 @@ func TestPLDHeterogeneousGolden(t *testing.T) {
 	for _, r := range file.Gaussian {
 		p := newPLD(t, PLDConfig{})
 		require.NoError(t, p.Compose(Gaussian{r.Sigma}, r.Count))
-		b, err := p.EpsilonContext(t.Context(), r.Delta)
+		b, err := p.Epsilon(t.Context(), r.Delta)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Lower, r.Answer)
 		assert.GreaterOrEqual(t, b.Upper, r.Answer)
@@ -188,7 +188,7 @@ func TestPLDHeterogeneousGolden(t *testing.T) {
 		}
 		p := newPLD(t, PLDConfig{})
 		require.NoError(t, p.Compose(Laplace{r.B}, r.Count))
-		b, err := p.EpsilonContext(t.Context(), r.Delta)
+		b, err := p.Epsilon(t.Context(), r.Delta)
 		require.NoError(t, err)
 		requireBracket(t, b, lower, upper, 1e-3, "laplace")
 	}
@@ -209,7 +209,7 @@ func TestPLDSmallDeltaGolden(t *testing.T) {
 	for _, r := range file.Records {
 		p := newPLD(t, PLDConfig{})
 		require.NoError(t, p.Compose(PoissonSampled{r.Q, Gaussian{r.Sigma}}, r.T))
-		b, err := p.EpsilonContext(t.Context(), r.Delta)
+		b, err := p.Epsilon(t.Context(), r.Delta)
 		require.NoError(t, err)
 		requireBracket(t, b, r.Lower, r.Upper, 1e-3, "")
 		if t.Failed() {

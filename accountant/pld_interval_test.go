@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -56,7 +57,7 @@ func TestPLDContainsOneStep(t *testing.T) {
 		account, err := NewPLD(PLDConfig{Relation: AddRemove})
 		require.NoError(t, err)
 		require.NoError(t, account.Compose(PoissonSampled{q, Gaussian{sigma}}, 1))
-		delta, err := account.Delta(epsilon)
+		delta, err := account.Delta(context.Background(), epsilon)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, delta.Upper, want*(1-1e-6), "q=%v sigma=%v epsilon=%v", q, sigma, epsilon)
 		require.LessOrEqual(t, delta.Lower, want*(1+1e-6), "q=%v sigma=%v epsilon=%v", q, sigma, epsilon)
@@ -64,7 +65,7 @@ func TestPLDContainsOneStep(t *testing.T) {
 		if want > 0.5 {
 			continue
 		}
-		back, err := account.Epsilon(want)
+		back, err := account.Epsilon(context.Background(), want)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, back.Upper, epsilon*(1-1e-6), "q=%v sigma=%v delta=%v", q, sigma, want)
 		require.LessOrEqual(t, back.Lower, epsilon*(1+1e-6), "q=%v sigma=%v delta=%v", q, sigma, want)
@@ -92,7 +93,7 @@ func TestPLDIntervalsMeet(t *testing.T) {
 			for _, e := range events {
 				require.NoError(t, account.Compose(e, 1))
 			}
-			b, err := account.Epsilon(delta)
+			b, err := account.Epsilon(context.Background(), delta)
 			require.NoError(t, err)
 			return b
 		}
@@ -100,7 +101,7 @@ func TestPLDIntervalsMeet(t *testing.T) {
 		for _, gap := range []float64{1e-2, 1e-3, 2e-4} {
 			all = append(all, ask(NewPLD(PLDConfig{Relation: AddRemove, Gap: gap})))
 		}
-		renyi := ask(NewRDP(Config{Relation: AddRemove}))
+		renyi := ask(NewRDP(RDPConfig{Relation: AddRemove}))
 		for _, a := range all {
 			require.LessOrEqual(t, a.Lower, renyi.Upper*(1+1e-9), "%v delta %v", events, delta)
 			for _, b := range all {
@@ -120,7 +121,7 @@ func TestPLDGridsFollowRareLosses(t *testing.T) {
 	}{{1.76e-7, 0.796, 4.86e-13, 16}, {1.41e-7, 1.005, 7.54e-13, 53}, {7.16e-7, 0.793, 1.06e-10, 41}, {1.77e-8, 0.501, 5.28e-14, 11}} {
 		p := newPLD(t, PLDConfig{})
 		require.NoError(t, p.Compose(sgd(c.q, c.sigma, c.steps), 1))
-		b, err := p.EpsilonContext(t.Context(), c.delta)
+		b, err := p.Epsilon(t.Context(), c.delta)
 		require.NoError(t, err)
 		require.LessOrEqual(t, b.Points, 150_000, "%+v", c)
 		require.LessOrEqual(t, b.Upper, 1.15*b.Lower, "%+v", c)

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -101,7 +102,7 @@ func TestOneRunOnASample(t *testing.T) {
 				p, err := NewPLD(PLDConfig{Relation: relation})
 				require.NoError(t, err)
 				require.NoError(t, p.Compose(e, 1))
-				d, err := p.DeltaContext(t.Context(), x)
+				d, err := p.Delta(t.Context(), x)
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, d.Upper, want[relation]*(1-1e-9), "%T%v %v", e, e, x)
 				require.LessOrEqual(t, d.Floor, want[relation]*(1+1e-9), "%T%v %v", e, e, x)
@@ -142,7 +143,7 @@ func TestTwoRunsOnASample(t *testing.T) {
 				backward += one.mass[i] * math.Exp(-l) * c.other.onSample(c.q, x+l, true)
 			}
 			want := math.Max(forward, backward)
-			d, err := p.DeltaContext(t.Context(), x)
+			d, err := p.Delta(t.Context(), x)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, d.Upper, want*(1-1e-9), "%v at %v", c.one, x)
 			require.LessOrEqual(t, d.Lower, want*(1+1e-9), "%v at %v", c.one, x)
@@ -180,7 +181,7 @@ func TestSampledNoiseAgainstPeer(t *testing.T) {
 	} {
 		p := newPLD(t, PLDConfig{})
 		require.NoError(t, p.Compose(PoissonSampled{r.q, r.inner}, r.steps))
-		b, err := p.EpsilonContext(t.Context(), r.delta)
+		b, err := p.Epsilon(t.Context(), r.delta)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Lower, r.most+1e-9, "%v", r)
 		assert.GreaterOrEqual(t, b.Upper, r.optimistic-1e-9, "%v", r)
@@ -202,14 +203,14 @@ func TestSampledNoiseExtremes(t *testing.T) {
 				if _, err := parse(e, c.steps, relation, nil); err != nil {
 					continue
 				}
-				p, err := NewTight(TightConfig{Relation: relation})
+				p, err := NewAuto(AutoConfig{Relation: relation})
 				require.NoError(t, err)
 				require.NoError(t, p.Compose(e, c.steps))
 				claim, err := p.Claim(t.Context(), 1e-6)
 				require.NoError(t, err, "%v %v", e, c)
-				r := newRDP(t, Config{Relation: relation})
+				r := newRDP(t, RDPConfig{Relation: relation})
 				require.NoError(t, r.Compose(e, c.steps))
-				b, err := r.Epsilon(1e-6)
+				b, err := r.Epsilon(context.Background(), 1e-6)
 				require.NoError(t, err)
 				require.LessOrEqual(t, claim.Upper, b.Upper, "%v %v", e, c)
 				require.LessOrEqual(t, claim.Lower, claim.Upper, "%v %v", e, c)
@@ -225,7 +226,7 @@ func TestTinyNoiseOnASample(t *testing.T) {
 	t.Parallel()
 	p := newPLD(t, PLDConfig{})
 	require.NoError(t, p.Compose(PoissonSampled{0.01, DiscreteGaussian{1e-3, 1}}, 1e5))
-	b, err := p.Epsilon(1e-6)
+	b, err := p.Epsilon(context.Background(), 1e-6)
 	require.NoError(t, err)
 	assert.Greater(t, b.Upper, 5e8)
 }
@@ -237,9 +238,9 @@ func TestWithoutReplacementUnderAddRemove(t *testing.T) {
 	drawn, sampled := newPLD(t, PLDConfig{}), newPLD(t, PLDConfig{})
 	require.NoError(t, drawn.Compose(SampledWithoutReplacement{100, 10000, Gaussian{2}}, 500))
 	require.NoError(t, sampled.Compose(PoissonSampled{0.01 * (1 + 4e-16), Gaussian{mathx.Down(1)}}, 500))
-	one, err := drawn.Epsilon(1e-5)
+	one, err := drawn.Epsilon(context.Background(), 1e-5)
 	require.NoError(t, err)
-	other, err := sampled.Epsilon(1e-5)
+	other, err := sampled.Epsilon(context.Background(), 1e-5)
 	require.NoError(t, err)
 	assert.InDelta(t, other.Upper, one.Upper, 1e-6)
 	assert.InDelta(t, other.Lower, one.Lower, 1e-6)

@@ -22,7 +22,7 @@ func TestSeveralIsNear(t *testing.T) {
 		{k: 10, steps: 100, sigma: 0.04, delta: 1e-5, share: 0}, {k: 5, steps: 1 << 40, sigma: 1, delta: 1e-5, share: 0},
 	} {
 		b, _ := intervalOf(t, c.delta, RandomAllocation{c.k, c.steps, Gaussian{c.sigma}})
-		assert.GreaterOrEqual(t, b.Lower, c.share*b.Upper, "%+v: %v", c, b.Bound)
+		assert.GreaterOrEqual(t, b.Lower, c.share*b.Upper, "%+v: %v", c, b)
 		sum, err := GaussianEpsilon(c.sigma*math.Sqrt(float64(c.steps))/float64(c.k), c.delta)
 		require.NoError(t, err)
 		assert.GreaterOrEqual(t, b.Lower, sum*(1-1e-9), "%+v", c)
@@ -33,7 +33,7 @@ func TestSeveralIsNear(t *testing.T) {
 		require.NoError(t, p.Compose(RandomAllocation{4, 100, Gaussian{2}}, 3))
 		require.NoError(t, p.Compose(PoissonSampled{0.1, Gaussian{2}}, 20))
 		require.NoError(t, p.Compose(Laplace{5}, 1))
-		b, err := p.EpsilonContext(t.Context(), 1e-6)
+		b, err := p.Epsilon(t.Context(), 1e-6)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Lower, b.Upper)
 		assert.Greater(t, b.Lower, 0.9*b.Upper, "%d bytes: %+v", memory, b)

@@ -11,7 +11,7 @@ import (
 func TestALargeEpsilonReachesItsGap(t *testing.T) {
 	p := newPLD(t, PLDConfig{})
 	require.NoError(t, p.Compose(sgd(0.01, 1, 10_000_000), 1))
-	b, err := p.EpsilonContext(t.Context(), 1e-5)
+	b, err := p.Epsilon(t.Context(), 1e-5)
 	require.NoError(t, err)
 	require.True(t, b.GapReached, "%v", b)
 	require.Less(t, b.Upper-b.Lower, 1e-3)
@@ -24,7 +24,7 @@ func TestALargeEpsilonReachesItsGap(t *testing.T) {
 func TestVeryManySteps(t *testing.T) {
 	p := newPLD(t, PLDConfig{})
 	require.NoError(t, p.Compose(sgd(1e-5, 1, 1_000_000_000), 1))
-	b, err := p.EpsilonContext(t.Context(), 1e-5)
+	b, err := p.Epsilon(t.Context(), 1e-5)
 	require.NoError(t, err)
 	require.True(t, b.GapReached, "%v", b)
 	require.Less(t, b.Upper-b.Lower, 1e-3)

@@ -10,13 +10,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-func pldEpsilon(t testing.TB, cfg PLDConfig, delta float64, events ...Event) PLDBound {
+func pldEpsilon(t testing.TB, cfg PLDConfig, delta float64, events ...Event) Bound {
 	t.Helper()
 	p := newPLD(t, cfg)
 	for _, e := range events {
 		require.NoError(t, p.Compose(e, 1))
 	}
-	b, err := p.EpsilonContext(t.Context(), delta)
+	b, err := p.Epsilon(t.Context(), delta)
 	require.NoError(t, err)
 	return b
 }
@@ -80,7 +80,7 @@ func TestPLDProperties(t *testing.T) {
 		require.NoError(t, err)
 		b, err := NewPLD(cfg)
 		require.NoError(t, err)
-		r, err := NewRDP(Config{Relation: AddRemove})
+		r, err := NewRDP(RDPConfig{Relation: AddRemove})
 		require.NoError(t, err)
 		for range rapid.IntRange(1, 3).Draw(t, "events") {
 			e := drawPLDEvent(t)
@@ -92,25 +92,25 @@ func TestPLDProperties(t *testing.T) {
 			}
 		}
 		delta := math.Pow(10, rapid.Float64Range(-12, -2).Draw(t, "log delta"))
-		x, err := a.EpsilonContext(context.Background(), delta)
+		x, err := a.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
-		y, err := b.EpsilonContext(context.Background(), delta)
+		y, err := b.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
 		require.Equal(t, x, y, "Repeated(n) is n compositions")
-		again, err := a.Epsilon(delta)
+		again, err := a.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
-		require.Equal(t, x.Bound, again, "asking changes nothing")
-		rb, err := r.Epsilon(delta)
+		require.Equal(t, x, again, "asking changes nothing")
+		rb, err := r.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
 		require.LessOrEqual(t, x.Upper, rb.Upper)
 		require.LessOrEqual(t, 0.0, x.Lower)
 		require.LessOrEqual(t, x.Lower, x.Upper)
 		require.LessOrEqual(t, x.Floor, x.Upper)
-		smaller, err := a.EpsilonContext(context.Background(), delta/10)
+		smaller, err := a.Epsilon(context.Background(), delta/10)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, smaller.Upper, x.Floor, "less delta costs more")
 		if !math.IsInf(x.Upper, 1) && rapid.Bool().Draw(t, "ask delta") {
-			d, err := a.DeltaContext(context.Background(), x.Upper)
+			d, err := a.Delta(context.Background(), x.Upper)
 			require.NoError(t, err)
 			require.LessOrEqual(t, d.Lower, delta*(1+1e-9), "delta at the claim")
 			require.LessOrEqual(t, d.Lower, d.Upper)
@@ -137,7 +137,7 @@ func TestPLDUnsupported(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, ErrUnsupportedEvent, name)
-		b, err := p.Epsilon(1e-5)
+		b, err := p.Epsilon(context.Background(), 1e-5)
 		require.NoError(t, err)
 		assert.Zero(t, b.Upper, "nothing was added")
 	}
@@ -153,9 +153,9 @@ func TestPLDUnsupported(t *testing.T) {
 	require.ErrorIs(t, q.Compose(Gaussian{-1}, 1), ErrInvalidEvent)
 	require.Error(t, q.Compose(Gaussian{1}, -1))
 	for _, x := range []float64{-1, math.NaN(), math.Inf(1)} {
-		_, err := q.Epsilon(x)
+		_, err := q.Epsilon(context.Background(), x)
 		require.Error(t, err)
-		_, err = q.Delta(x)
+		_, err = q.Delta(context.Background(), x)
 		require.Error(t, err)
 	}
 }
@@ -176,7 +176,7 @@ func TestPLDFailuresAndPureEvents(t *testing.T) {
 	// One release by the exponential mechanism: delta <= (e^{eps/2}-1)^2/(e^eps-1) at 0.
 	p := newPLD(t, PLDConfig{})
 	require.NoError(t, p.Compose(ExponentialMechanism{1}, 1))
-	d, err := p.Delta(0)
+	d, err := p.Delta(context.Background(), 0)
 	require.NoError(t, err)
 	assert.InEpsilon(t, math.Tanh(0.25), d.Upper, 1e-3)
 	assert.LessOrEqual(t, d.Lower, math.Tanh(0.25)*(1+1e-12))

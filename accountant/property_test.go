@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"testing"
@@ -52,7 +53,7 @@ func trees(depth int) *rapid.Generator[Event] {
 	})
 }
 
-func newRDP(t require.TestingT, cfg Config) *RDP {
+func newRDP(t require.TestingT, cfg RDPConfig) *RDP {
 	if cfg.Relation == 0 {
 		cfg.Relation = AddRemove
 	}
@@ -65,7 +66,7 @@ func TestRepeatedIsManyComposes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := trees(2).Draw(t, "event")
 		n := rapid.Int64Range(0, 20).Draw(t, "n")
-		counted, repeated, single := newRDP(t, Config{}), newRDP(t, Config{}), newRDP(t, Config{})
+		counted, repeated, single := newRDP(t, RDPConfig{}), newRDP(t, RDPConfig{}), newRDP(t, RDPConfig{})
 		require.NoError(t, counted.Compose(e, n))
 		require.NoError(t, repeated.Compose(Repeated{e, n}, 1))
 		for range n {
@@ -73,10 +74,10 @@ func TestRepeatedIsManyComposes(t *testing.T) {
 		}
 		assert.Equal(t, counted.terms.curves.Counts, single.terms.curves.Counts)
 		for _, delta := range []float64{1e-2, 1e-6} {
-			want, err := single.Epsilon(delta)
+			want, err := single.Epsilon(context.Background(), delta)
 			require.NoError(t, err)
 			for _, other := range []*RDP{counted, repeated} {
-				got, err := other.Epsilon(delta)
+				got, err := other.Epsilon(context.Background(), delta)
 				require.NoError(t, err)
 				require.Equal(t, want, got)
 			}
@@ -87,20 +88,20 @@ func TestRepeatedIsManyComposes(t *testing.T) {
 func TestAskingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := rapid.SliceOfN(trees(1), 1, 4).Draw(t, "events")
-		quiet, asked := newRDP(t, Config{}), newRDP(t, Config{})
+		quiet, asked := newRDP(t, RDPConfig{}), newRDP(t, RDPConfig{})
 		for _, e := range events {
 			require.NoError(t, quiet.Compose(e, 1))
 			require.NoError(t, asked.Compose(e, 1))
-			a, err := asked.Epsilon(1e-5)
+			a, err := asked.Epsilon(context.Background(), 1e-5)
 			require.NoError(t, err)
-			_, err = asked.Delta(1)
+			_, err = asked.Delta(context.Background(), 1)
 			require.NoError(t, err)
-			b, err := asked.Epsilon(1e-5)
+			b, err := asked.Epsilon(context.Background(), 1e-5)
 			require.NoError(t, err)
 			require.Equal(t, a, b)
 		}
-		a, _ := quiet.Epsilon(1e-5)
-		b, _ := asked.Epsilon(1e-5)
+		a, _ := quiet.Epsilon(context.Background(), 1e-5)
+		b, _ := asked.Epsilon(context.Background(), 1e-5)
 		require.Equal(t, a, b)
 	})
 }
@@ -117,9 +118,9 @@ func TestMonotone(t *testing.T) {
 		delta := logUniform(1e-15, 0.1).Draw(t, "delta")
 		more := rapid.Float64Range(1, 3).Draw(t, "more")
 		eps := func(q, sigma float64, steps int64, delta float64) float64 {
-			r := newRDP(t, Config{})
+			r := newRDP(t, RDPConfig{})
 			require.NoError(t, r.Compose(dpsgd(q, sigma, steps), 1))
-			b, err := r.Epsilon(delta)
+			b, err := r.Epsilon(context.Background(), delta)
 			require.NoError(t, err)
 			return b.Upper
 		}
@@ -134,19 +135,19 @@ func TestMonotone(t *testing.T) {
 // Epsilon and Delta are each other's inverse, and composing adds cost.
 func TestDeltaInvertsEpsilon(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRDP(t, Config{Orders: DefaultOrders()})
+		r := newRDP(t, RDPConfig{Orders: DefaultOrders()})
 		require.NoError(t, r.Compose(trees(2).Draw(t, "event"), 1))
 		delta := logUniform(1e-12, 0.1).Draw(t, "delta")
-		b, err := r.Epsilon(delta)
+		b, err := r.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
 		if math.IsInf(b.Upper, 1) {
 			return
 		}
-		back, err := r.Delta(b.Upper)
+		back, err := r.Delta(context.Background(), b.Upper)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, back.Upper, delta*(1+1e-6))
 		require.NoError(t, r.Compose(leaves().Draw(t, "another"), 1))
-		c, err := r.Epsilon(delta)
+		c, err := r.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, c.Upper)
 	})
@@ -157,18 +158,18 @@ func TestExtremes(t *testing.T) {
 	for _, q := range []float64{1e-9, 0.5, 1 - 1e-12, 1} {
 		for _, sigma := range []float64{0.01, 0.0399, 0.04, 0.3, 1, 30, 1e6} {
 			for _, steps := range []int64{1, 1e9} {
-				r := newRDP(t, Config{})
+				r := newRDP(t, RDPConfig{})
 				require.NoError(t, r.Compose(dpsgd(q, sigma, steps), 1))
 				previous := 0.0
 				for _, delta := range []float64{0.5, 1e-5, 1e-300} {
-					b, err := r.Epsilon(delta)
+					b, err := r.Epsilon(context.Background(), delta)
 					require.NoError(t, err)
 					require.False(t, math.IsNaN(b.Upper) || math.IsInf(b.Upper, 0), "%v %v %v %v: %+v", q, sigma, steps, delta, b)
 					require.GreaterOrEqual(t, b.Upper*refineSlack, previous, "%v %v %v %v", q, sigma, steps, delta)
 					previous = b.Upper
 				}
 				for _, eps := range []float64{0, 1, 1e9} {
-					b, err := r.Delta(eps)
+					b, err := r.Delta(context.Background(), eps)
 					require.NoError(t, err)
 					require.True(t, b.Upper >= 0 && b.Upper <= 1, "%+v", b)
 				}
@@ -191,7 +192,7 @@ func TestExtremes(t *testing.T) {
 
 func TestEveryCurveGrowsWithItsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRDP(t, Config{})
+		r := newRDP(t, RDPConfig{})
 		require.NoError(t, r.Compose(leaves().Draw(t, "leaf"), 1))
 		values, _, err := r.RDP(DefaultOrders())
 		require.NoError(t, err)
@@ -234,14 +235,14 @@ func TestAbsurdParameters(t *testing.T) {
 				PoissonSampled{math.Min(y, 0.5), Gaussian{x}}, WithFailure{PureDP{x}, 1e-6},
 			} {
 				for _, n := range []int64{1, math.MaxInt64} {
-					r := newRDP(t, Config{})
+					r := newRDP(t, RDPConfig{})
 					require.NoError(t, r.Compose(e, n))
 					for _, delta := range []float64{0, 1e-300, 1e-5, 0.9} {
-						b, err := r.Epsilon(delta)
+						b, err := r.Epsilon(context.Background(), delta)
 						require.NoError(t, err)
 						require.GreaterOrEqual(t, b.Upper, 0.0, "%#v x %d at %v", e, n, delta) // NaN fails
 					}
-					b, err := r.Delta(1)
+					b, err := r.Delta(context.Background(), 1)
 					require.NoError(t, err)
 					require.True(t, b.Upper >= 0 && b.Upper <= 1, "%#v x %d", e, n)
 					values, _, err := r.RDP([]float64{1.01, 2, 1e6, math.Inf(1)})
@@ -276,12 +277,12 @@ func TestQuadratureAgainstBinomialSum(t *testing.T) {
 // TestSubnormalDelta: a smaller delta never costs less epsilon, also where
 // floating-point numbers lose their leading bit.
 func TestSubnormalDelta(t *testing.T) {
-	account, err := NewRDP(Config{Relation: AddRemove})
+	account, err := NewRDP(RDPConfig{Relation: AddRemove})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(Gaussian{1}, 1))
 	last := 0.0
 	for _, delta := range []float64{1e-300, 1e-307, 1e-310, 1e-320, 5e-324} {
-		b, err := account.Epsilon(delta)
+		b, err := account.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
 		require.Greater(t, b.Upper, last*(1+1e-4), "delta %v", delta)
 		last = b.Upper

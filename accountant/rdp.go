@@ -1,14 +1,15 @@
 package accountant
 
 import (
+	"context"
 	"fmt"
 	"math"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Config fixes what an account is about, once and for all.
-type Config struct {
+// RDPConfig fixes what an account is about, once and for all.
+type RDPConfig struct {
 	Relation   Relation   // required
 	Orders     []float64  // Rényi orders to try, each > 1, +Inf allowed; nil means DefaultOrders, then refined between grid points
 	Conversion Conversion // default Improved
@@ -17,7 +18,7 @@ type Config struct {
 // RDP accounts by Rényi divergence on a good event: one curve plus a failure
 // probability, both additive under adaptive composition. Its Lower is always 0.
 type RDP struct {
-	cfg    Config
+	cfg    RDPConfig
 	orders []float64
 	refine bool
 	terms  terms
@@ -27,12 +28,12 @@ var _ Accountant = (*RDP)(nil)
 
 // NewRDP starts an empty account. Orders given explicitly are used as they
 // are, without refinement, which reproduces published numbers.
-func NewRDP(cfg Config) (*RDP, error) {
+func NewRDP(cfg RDPConfig) (*RDP, error) {
 	if _, err := cfg.Relation.MarshalText(); err != nil {
-		return nil, fmt.Errorf("accountant: Config.Relation must be AddRemove or ReplaceOne, got %v", cfg.Relation)
+		return nil, fmt.Errorf("accountant: RDPConfig.Relation must be AddRemove or ReplaceOne, got %v", cfg.Relation)
 	}
 	if _, err := cfg.Conversion.MarshalText(); err != nil {
-		return nil, fmt.Errorf("accountant: Config.Conversion: %w", err)
+		return nil, fmt.Errorf("accountant: RDPConfig.Conversion: %w", err)
 	}
 	grid, refine := cfg.Orders, false
 	if len(grid) == 0 {
@@ -50,25 +51,10 @@ func (r *RDP) Compose(e Event, count int64) error {
 	return r.terms.compose(e, count, r.cfg.Relation, nil)
 }
 
-// Epsilon returns what events cost together by Rényi divergences, at delta in [0, 1).
-// It is a fresh [RDP] account with default orders.
-func Epsilon(rel Relation, delta float64, events ...Event) (Bound, error) {
-	account, err := NewRDP(Config{Relation: rel})
-	if err != nil {
-		return Bound{}, err
-	}
-	for _, e := range events {
-		if err := account.Compose(e, 1); err != nil {
-			return Bound{}, err
-		}
-	}
-	return account.Epsilon(delta)
-}
-
 // Divergence returns the divergence bound of an event at one order above 1, and the
 // failure probability beside it.
 func Divergence(rel Relation, order float64, e Event) (divergence, failure float64, err error) {
-	account, err := NewRDP(Config{Relation: rel})
+	account, err := NewRDP(RDPConfig{Relation: rel})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -112,7 +98,7 @@ func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err 
 }
 
 // Epsilon implements Accountant.
-func (r *RDP) Epsilon(delta float64) (Bound, error) {
+func (r *RDP) Epsilon(_ context.Context, delta float64) (Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
 	}
@@ -150,7 +136,7 @@ func (r *RDP) Epsilon(delta float64) (Bound, error) {
 }
 
 // Delta implements Accountant.
-func (r *RDP) Delta(epsilon float64) (Bound, error) {
+func (r *RDP) Delta(_ context.Context, epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
 	}

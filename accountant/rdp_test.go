@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func epsilonOf(t testing.TB, cfg Config, delta float64, events ...Event) Bound {
+func epsilonOf(t testing.TB, cfg RDPConfig, delta float64, events ...Event) Bound {
 	t.Helper()
 	if cfg.Relation == 0 {
 		cfg.Relation = AddRemove
@@ -21,7 +21,7 @@ func epsilonOf(t testing.TB, cfg Config, delta float64, events ...Event) Bound {
 	for _, e := range events {
 		require.NoError(t, r.Compose(e, 1))
 	}
-	b, err := r.Epsilon(delta)
+	b, err := r.Epsilon(t.Context(), delta)
 	require.NoError(t, err)
 	return b
 }
@@ -31,14 +31,14 @@ func dpsgd(q, sigma float64, steps int64) Event {
 }
 
 func TestPublishedNumbers(t *testing.T) {
-	b := epsilonOf(t, Config{}, 1e-5, dpsgd(0.01, 4, 10000))
+	b := epsilonOf(t, RDPConfig{}, 1e-5, dpsgd(0.01, 4, 10000))
 	assert.InDelta(t, 1.0355, b.Upper, 1e-3)
 	t.Logf("%+v", b)
 	var integers []float64
 	for a := 2.0; a <= 256; a++ {
 		integers = append(integers, a)
 	}
-	b = epsilonOf(t, Config{Orders: integers, Conversion: Classic}, 1e-5, dpsgd(256./60000, 1.1, 14062))
+	b = epsilonOf(t, RDPConfig{Orders: integers, Conversion: Classic}, 1e-5, dpsgd(256./60000, 1.1, 14062))
 	assert.InDelta(t, 3.009, b.Upper, 1e-3)
 	t.Logf("%+v", b)
 }
@@ -46,7 +46,7 @@ func TestPublishedNumbers(t *testing.T) {
 func BenchmarkEpsilon(b *testing.B) {
 	for _, orders := range []int{156, 0} {
 		b.Run(map[int]string{156: "orders=156", 0: "default-refined"}[orders], func(b *testing.B) {
-			cfg := Config{Relation: AddRemove}
+			cfg := RDPConfig{Relation: AddRemove}
 			if orders > 0 {
 				cfg.Orders = DefaultOrders()[:orders]
 			}
@@ -54,7 +54,7 @@ func BenchmarkEpsilon(b *testing.B) {
 			require.NoError(b, err)
 			require.NoError(b, r.Compose(dpsgd(0.01, 1, 1000), 1))
 			for b.Loop() {
-				if _, err := r.Epsilon(1e-5); err != nil {
+				if _, err := r.Epsilon(context.Background(), 1e-5); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -63,19 +63,19 @@ func BenchmarkEpsilon(b *testing.B) {
 }
 
 func TestRefusals(t *testing.T) {
-	_, err := NewRDP(Config{})
+	_, err := NewRDP(RDPConfig{})
 	assert.ErrorContains(t, err, "Relation")
 	for _, bad := range []float64{1, 0, math.NaN(), -3} {
-		_, err = NewRDP(Config{Relation: AddRemove, Orders: []float64{2, bad}})
+		_, err = NewRDP(RDPConfig{Relation: AddRemove, Orders: []float64{2, bad}})
 		assert.ErrorContains(t, err, "Orders")
 	}
-	r := newRDP(t, Config{})
+	r := newRDP(t, RDPConfig{})
 	for _, bad := range []float64{-1e-9, 1, 2, math.NaN(), math.Inf(1)} {
-		_, err := r.Epsilon(bad)
+		_, err := r.Epsilon(context.Background(), bad)
 		assert.Error(t, err)
 	}
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
-		_, err := r.Delta(bad)
+		_, err := r.Delta(context.Background(), bad)
 		assert.Error(t, err)
 	}
 	assert.ErrorIs(t, r.Compose(nil, 1), ErrInvalidEvent)
@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 	assert.ErrorIs(t, r.Compose(Gaussian{math.NaN()}, 1), ErrInvalidEvent)
 	assert.ErrorIs(t, r.Compose(Repeated{Repeated{GNMax{Sigma: 1}, math.MaxInt64}, 2}, 1), ErrInvalidEvent)
 	assert.ErrorIs(t, r.Compose(PoissonSampled{0.1, nil}, 1), ErrInvalidEvent)
-	b, err := r.Epsilon(1e-5)
+	b, err := r.Epsilon(context.Background(), 1e-5)
 	require.NoError(t, err)
 	assert.Zero(t, b.Upper, "nothing was charged by what was refused")
 }
@@ -103,13 +103,13 @@ func TestUnsupportedIsSaidNotGuessed(t *testing.T) {
 		"hidden in a tree, after good": {Composed{[]Event{GNMax{Sigma: 1}, Repeated{PoissonSampled{0.1, ZCDP{1}}, 3}}}, both},
 	} {
 		for _, rel := range c.relations {
-			r := newRDP(t, Config{Relation: rel})
+			r := newRDP(t, RDPConfig{Relation: rel})
 			err := r.Compose(c.event, 1)
 			var unsupported *UnsupportedEventError
 			require.ErrorAs(t, err, &unsupported, name)
 			assert.ErrorIs(t, err, ErrUnsupportedEvent)
 			assert.NotEmpty(t, unsupported.Reason)
-			b, err := r.Epsilon(1e-5)
+			b, err := r.Epsilon(context.Background(), 1e-5)
 			require.NoError(t, err)
 			assert.Zero(t, b.Upper, "%s: the whole tree is checked before any of it is charged", name)
 		}
@@ -117,39 +117,39 @@ func TestUnsupportedIsSaidNotGuessed(t *testing.T) {
 }
 
 func TestFailureProbability(t *testing.T) {
-	r := newRDP(t, Config{})
+	r := newRDP(t, RDPConfig{})
 	require.NoError(t, r.Compose(WithFailure{PureDP{0.1}, 1e-7}, 30))
 	require.NoError(t, r.Compose(MStab{0.5, 40}, 1))
 	want := 30e-7 + 0.5*math.Exp(-20)
-	b, err := r.Epsilon(1e-5)
+	b, err := r.Epsilon(context.Background(), 1e-5)
 	require.NoError(t, err)
 	assert.InEpsilon(t, want, b.FailureDelta, 1e-12)
 	assert.GreaterOrEqual(t, b.FailureDelta, want*(1-1e-15))
 	assert.Less(t, b.Upper, 3.5)
-	b, err = r.Epsilon(want / 2)
+	b, err = r.Epsilon(context.Background(), want/2)
 	require.NoError(t, err)
 	assert.Equal(t, math.Inf(1), b.Upper)
-	d, err := r.Delta(3.6)
+	d, err := r.Delta(context.Background(), 3.6)
 	require.NoError(t, err)
 	assert.InEpsilon(t, want, d.Upper, 1e-12, "beyond the pure part only the failure is left")
 }
 
 func TestPureBoundAndNonPrivate(t *testing.T) {
-	b := epsilonOf(t, Config{}, 0, PureDP{0.5}, LNMax{Scale: 8})
+	b := epsilonOf(t, RDPConfig{}, 0, PureDP{0.5}, LNMax{Scale: 8})
 	assert.InEpsilon(t, 0.75, b.Upper, 1e-11)
 	assert.GreaterOrEqual(t, b.Upper, 0.75)
 	assert.Equal(t, math.Inf(1), b.Order)
-	assert.Equal(t, math.Inf(1), epsilonOf(t, Config{}, 0, GNMax{Sigma: 40}).Upper, "Gaussian noise has no pure bound")
-	assert.Equal(t, math.Inf(1), epsilonOf(t, Config{}, 0.1, NonPrivate{}).Upper)
-	assert.Zero(t, epsilonOf(t, Config{}, 0.1, Repeated{NonPrivate{}, 0}).Upper)
-	assert.Zero(t, epsilonOf(t, Config{}, 0.5, GNMax{Sigma: 1000}).Upper, "a large delta alone covers a small divergence")
+	assert.Equal(t, math.Inf(1), epsilonOf(t, RDPConfig{}, 0, GNMax{Sigma: 40}).Upper, "Gaussian noise has no pure bound")
+	assert.Equal(t, math.Inf(1), epsilonOf(t, RDPConfig{}, 0.1, NonPrivate{}).Upper)
+	assert.Zero(t, epsilonOf(t, RDPConfig{}, 0.1, Repeated{NonPrivate{}, 0}).Upper)
+	assert.Zero(t, epsilonOf(t, RDPConfig{}, 0.5, GNMax{Sigma: 1000}).Upper, "a large delta alone covers a small divergence")
 }
 
 func TestGridEdge(t *testing.T) {
-	assert.True(t, epsilonOf(t, Config{Orders: []float64{2, 3, 4}}, 1e-5, GNMax{Sigma: 100}).AtGridEdge)
-	assert.True(t, epsilonOf(t, Config{Orders: []float64{8, 9}}, 1e-5, GNMax{Sigma: 1}).AtGridEdge)
-	assert.False(t, epsilonOf(t, Config{}, 1e-5, GNMax{Sigma: 100}).AtGridEdge)
-	assert.False(t, epsilonOf(t, Config{}, 1e-5, dpsgd(1e-4, 5, 1)).AtGridEdge)
+	assert.True(t, epsilonOf(t, RDPConfig{Orders: []float64{2, 3, 4}}, 1e-5, GNMax{Sigma: 100}).AtGridEdge)
+	assert.True(t, epsilonOf(t, RDPConfig{Orders: []float64{8, 9}}, 1e-5, GNMax{Sigma: 1}).AtGridEdge)
+	assert.False(t, epsilonOf(t, RDPConfig{}, 1e-5, GNMax{Sigma: 100}).AtGridEdge)
+	assert.False(t, epsilonOf(t, RDPConfig{}, 1e-5, dpsgd(1e-4, 5, 1)).AtGridEdge)
 }
 
 // Every order gives a bound, so the best one must be found in spite of
@@ -163,13 +163,13 @@ func TestRefinementAgainstDenseScan(t *testing.T) {
 		{dpsgd(0.01, 1, 1000)}, {dpsgd(1e-3, 0.5, 10)}, {Repeated{GNMax{Sigma: 40}, 500}, Repeated{Threshold{Sigma: 150}, 1000}},
 		{LNMax{Scale: 20}, ExponentialMechanism{0.1}, dpsgd(0.02, 2, 500)}, {Repeated{Laplace{1}, 100}},
 	} {
-		got, scan := epsilonOf(t, Config{}, 1e-6, events...), epsilonOf(t, Config{Orders: dense}, 1e-6, events...)
+		got, scan := epsilonOf(t, RDPConfig{}, 1e-6, events...), epsilonOf(t, RDPConfig{Orders: dense}, 1e-6, events...)
 		assert.LessOrEqual(t, got.Upper, scan.Upper*(1+1e-9), "%v", events)
 	}
 }
 
 func TestCalibrationHasNoBracket(t *testing.T) {
-	cfg := Config{Relation: AddRemove}
+	cfg := RDPConfig{Relation: AddRemove}
 	_, _, err := CalibrateNoise(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(float64) (Event, error) { return NonPrivate{}, nil })
 	var e *NoBracketError
 	require.ErrorAs(t, err, &e)
@@ -194,7 +194,7 @@ func TestCalibrationHasNoBracket(t *testing.T) {
 }
 
 func TestCalibrateProbability(t *testing.T) {
-	account := Config{Relation: AddRemove}.NewAccount
+	account := RDPConfig{Relation: AddRemove}.NewAccount
 	event := func(q float64) Event { return dpsgd(q, 1, 1000) }
 	q, b, err := CalibrateProbability(t.Context(), account, Target{1000, 1e-5}, func(float64) (Event, error) { return Gaussian{1}, nil })
 	require.NoError(t, err)
@@ -226,7 +226,7 @@ func TestAnEventThatCannotBeMadeEndsACalibration(t *testing.T) {
 			}
 			return GNMax{Sigma: max(x, 1e-3)}, nil
 		}
-		account, target := Config{Relation: AddRemove}.NewAccount, Target{1e-2, 1e-5}
+		account, target := RDPConfig{Relation: AddRemove}.NewAccount, Target{1e-2, 1e-5}
 		noise, b, err := CalibrateNoise(t.Context(), account, target, event)
 		require.True(t, err == wrong && noise == 0 && b == Bound{}, "%v", err)
 		left = tries
@@ -242,19 +242,19 @@ func TestCalibrationNeverOvershoots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := Target{logUniform(0.01, 50).Draw(t, "epsilon"), logUniform(1e-12, 1e-2).Draw(t, "delta")}
 		n := rapid.Int64Range(1, 5000).Draw(t, "queries")
-		cfg := Config{Relation: AddRemove}
+		cfg := RDPConfig{Relation: AddRemove}
 		event := func(noise float64) Event { return Repeated{GNMax{Sigma: noise}, n} }
 		noise, b, err := CalibrateNoise(t.Context(), cfg.NewAccount, target, func(noise float64) (Event, error) { return event(noise), nil })
 		require.NoError(t, err)
 		again := newRDP(t, cfg)
 		require.NoError(t, again.Compose(event(noise), 1))
-		c, err := again.Epsilon(target.Delta)
+		c, err := again.Epsilon(context.Background(), target.Delta)
 		require.NoError(t, err)
 		assert.Equal(t, b, c)
 		assert.LessOrEqual(t, c.Upper, target.Epsilon)
 		less := newRDP(t, cfg)
 		require.NoError(t, less.Compose(event(noise*(1-1e-6)), 1))
-		c, err = less.Epsilon(target.Delta)
+		c, err = less.Epsilon(context.Background(), target.Delta)
 		require.NoError(t, err)
 		assert.Greater(t, c.Upper, target.Epsilon, "and wastes nothing")
 	})
@@ -280,9 +280,9 @@ func TestCalibrateGaussian(t *testing.T) {
 }
 
 func epsilonOf2(t require.TestingT, delta float64, e Event) float64 {
-	r := newRDP(t, Config{})
+	r := newRDP(t, RDPConfig{})
 	require.NoError(t, r.Compose(e, 1))
-	b, err := r.Epsilon(delta)
+	b, err := r.Epsilon(context.Background(), delta)
 	require.NoError(t, err)
 	return b.Upper
 }

@@ -44,7 +44,7 @@ type Risk struct {
 type deltaCurve func(epsilon float64) Interval
 
 // Risk returns what an attacker can do with everything composed.
-func (t *Tight) Risk(ctx context.Context) (*Risk, error) {
+func (t *Auto) Risk(ctx context.Context) (*Risk, error) {
 	if t.pld != nil {
 		r, err := t.pld.Risk(ctx)
 		if err == nil || t.cfg.Method == ByPLD || !errors.Is(err, pld.ErrTooMuchWork) {

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"sort"
@@ -12,7 +13,7 @@ import (
 
 func riskOf(t testing.TB, events ...Event) *Risk {
 	t.Helper()
-	r, err := tightOf(t, TightConfig{Relation: AddRemove}, events...).Risk(t.Context())
+	r, err := tightOf(t, AutoConfig{Relation: AddRemove}, events...).Risk(t.Context())
 	require.NoError(t, err)
 	return r
 }
@@ -52,17 +53,17 @@ func TestRiskOfAGaussian(t *testing.T) {
 func TestRiskByRenyiIsNotBelowItsDeltas(t *testing.T) {
 	t.Parallel()
 	for _, e := range []Event{Gaussian{0.7}, sgd(0.05, 1, 200), WithFailure{PureDP{0.4}, 1e-4}} {
-		account := tightOf(t, TightConfig{Relation: AddRemove, Method: ByRDP}, e)
+		account := tightOf(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, e)
 		r, err := account.Risk(t.Context())
 		require.NoError(t, err)
 		for i := range 400 {
 			epsilon := 20 * math.Pow(float64(i)/400, 2)
-			b, err := account.Delta(epsilon)
+			b, err := account.Delta(context.Background(), epsilon)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, r.worst(epsilon).Upper, b.Upper, "%v at %v", e, epsilon)
 		}
 	}
-	r, err := tightOf(t, TightConfig{Relation: AddRemove, Method: ByRDP}, Gaussian{1}).Risk(t.Context())
+	r, err := tightOf(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, Gaussian{1}).Risk(t.Context())
 	require.NoError(t, err)
 	for i := range 20 {
 		fpr := (float64(i) + 0.5) / 20
@@ -96,7 +97,7 @@ func TestDeltaIsBelowThatOfItsMu(t *testing.T) {
 func TestRiskOfVotesAtEpsilonTwo(t *testing.T) {
 	t.Parallel()
 	events := gnmaxVotes(49.9, 310)
-	claim, err := Tightest(t.Context(), ByTightest, AddRemove, 1e-5, events)
+	claim, err := Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, events)
 	require.NoError(t, err)
 	require.InDelta(t, 2, claim.Upper, 0.02)
 	r := riskOf(t, events)
@@ -130,9 +131,9 @@ func TestRiskIsWithinOnePoint(t *testing.T) {
 		"rdp":     {ZCDP{0.05}},
 	} {
 		r := riskOf(t, events...)
-		account := tightOf(t, TightConfig{Relation: AddRemove}, events...)
+		account := tightOf(t, AutoConfig{Relation: AddRemove}, events...)
 		for _, delta := range []float64{2e-3, 0.05} {
-			b, err := account.Epsilon(delta)
+			b, err := account.Epsilon(context.Background(), delta)
 			require.NoError(t, err)
 			for _, fpr := range []float64{0.001, 0.01, 0.1, 0.5} {
 				v, err := r.TPR(fpr)

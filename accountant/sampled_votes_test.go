@@ -39,7 +39,7 @@ func TestSampledDiscreteVotesMoveTwoCounts(t *testing.T) {
 			}
 		}
 		truth := math.Log(moment) / (a - 1)
-		r := newRDP(t, Config{})
+		r := newRDP(t, RDPConfig{})
 		require.NoError(t, r.Compose(PoissonSampled{q, GNMax{Sigma: sigma, Discrete: true}}, 1))
 		claim, failure, err := r.RDP([]float64{a})
 		require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestGroupsOfASampleCostThreePerDoubling(t *testing.T) {
 		doublings, cost float64
 	}{{2, 1, 3}, {3, 2, 9}, {4, 2, 9}, {5, 3, 27}, {8, 3, 27}} {
 		for _, a := range []float64{2, 2.5, 8} {
-			group, one := newRDP(t, Config{}), newRDP(t, Config{})
+			group, one := newRDP(t, RDPConfig{}), newRDP(t, RDPConfig{})
 			require.NoError(t, group.Compose(Group{c.size, sample}, 1))
 			require.NoError(t, one.Compose(sample, int64(c.cost)))
 			got, _, err := group.RDP([]float64{a})

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestWithoutReplacementGolden(t *testing.T) {
 	eps := newWorst(t, 1e-3)
 	for _, r := range file.Eps {
 		e := Repeated{SampledWithoutReplacement{r.Batch, r.N, Gaussian{r.Sigma}}, r.Steps}
-		got := epsilonOf(t, Config{Relation: ReplaceOne}, r.Delta, e).Upper
+		got := epsilonOf(t, RDPConfig{Relation: ReplaceOne}, r.Delta, e).Upper
 		eps.check("epsilon", got, r.WOR, r)
 		assert.LessOrEqual(t, got, r.WOR*(1+1e-9), "orders between the grid's can only help")
 	}
@@ -85,8 +86,8 @@ func TestTruncatedPoissonGolden(t *testing.T) {
 	for _, r := range file.Records {
 		assert.InEpsilon(t, r.Exceeds, math.Exp(mathx.LogBinomialTail(r.Max+1, r.N, r.Q)), 1e-9, "%+v", r)
 		capped := Repeated{TruncatedPoisson{r.Q, r.Max, r.N, Gaussian{r.Sigma}}, r.Steps}
-		b := epsilonOf(t, Config{}, r.Delta, capped)
-		free := epsilonOf(t, Config{}, r.Delta, dpsgd(r.Q, r.Sigma, r.Steps))
+		b := epsilonOf(t, RDPConfig{}, r.Delta, capped)
+		free := epsilonOf(t, RDPConfig{}, r.Delta, dpsgd(r.Q, r.Sigma, r.Steps))
 		assert.GreaterOrEqual(t, b.Upper, r.Truncated, "never below the mixture's")
 		assert.GreaterOrEqual(t, b.FailureDelta, math.Min(1, r.Exceeds*float64(r.Steps)*(1-1e-9)))
 		if r.Exceeds*float64(r.Steps) < 1e-12 { // a generous cap is free
@@ -122,7 +123,7 @@ func TestSelectionGolden(t *testing.T) {
 		if eta, ok := r.Shape.(float64); ok {
 			e = Selection{eta, selectionGamma(eta, r.Mean), base}
 		}
-		a := newRDP(t, Config{})
+		a := newRDP(t, RDPConfig{})
 		require.NoError(t, a.Compose(e, 1))
 		values, _, err := a.RDP(r.Orders)
 		require.NoError(t, err)
@@ -132,7 +133,7 @@ func TestSelectionGolden(t *testing.T) {
 				assert.GreaterOrEqual(t, values[i], r.RDP[i]*(1-1e-2), "%+v at %v", r, r.Orders[i])
 			}
 		}
-		b, err := a.Epsilon(1e-5)
+		b, err := a.Epsilon(context.Background(), 1e-5)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Eps*(1+1e-9))
 		assert.GreaterOrEqual(t, b.Upper, r.Eps*(1-1e-2))
@@ -168,7 +169,7 @@ func TestSelectionGolden(t *testing.T) {
 	w.log()
 	// Liu, Talwar 2019: the geometric law costs 3 epsilon
 	for _, newAccount := range map[string]NewAccount{
-		"rdp":   func() (Accountant, error) { return NewRDP(Config{Relation: AddRemove}) },
+		"rdp":   func() (Accountant, error) { return NewRDP(RDPConfig{Relation: AddRemove}) },
 		"basic": func() (Accountant, error) { return NewBasic(AddRemove) },
 	} {
 		a, err := newAccount()
@@ -200,7 +201,7 @@ func TestKaryGolden(t *testing.T) {
 	}
 	w.log()
 	require.NotZero(t, w.count["k-ary"])
-	assert.ErrorIs(t, newRDP(t, Config{}).Compose(KaryResponse{1, 4}, 1), ErrUnsupportedEvent)
+	assert.ErrorIs(t, newRDP(t, RDPConfig{}).Compose(KaryResponse{1, 4}, 1), ErrUnsupportedEvent)
 }
 
 func TestGroupGolden(t *testing.T) {

@@ -92,14 +92,14 @@ func questions(t *testing.T, rel Relation, delta float64, events ...Event) {
 			require.Fail(t, "neither an answer nor a refusal", "%s: %s at %g", name, text, delta)
 		}
 	}
-	for _, m := range []Method{ByTightest, ByPLD} {
-		account, err := NewTight(TightConfig{Relation: rel, Method: m})
+	for _, m := range []Method{ByAuto, ByPLD} {
+		account, err := NewAuto(AutoConfig{Relation: rel, Method: m})
 		require.NoError(t, err)
 		if account.Compose(Composed{events}, 1) != nil {
 			continue // refused
 		}
 		ask(string(m)+" epsilon", func(ctx context.Context) (Interval, error) {
-			b, err := account.EpsilonContext(ctx, delta)
+			b, err := account.Epsilon(ctx, delta)
 			return Interval{b.Lower, b.Upper}, err
 		})
 		ask(string(m)+" risk", func(ctx context.Context) (Interval, error) {
@@ -116,11 +116,11 @@ func questions(t *testing.T, rel Relation, delta float64, events ...Event) {
 		return
 	}
 	ask("pld epsilon", func(ctx context.Context) (Interval, error) {
-		b, err := p.EpsilonContext(ctx, delta)
+		b, err := p.Epsilon(ctx, delta)
 		return Interval{b.Lower, b.Upper}, err
 	})
 	ask("pld delta", func(ctx context.Context) (Interval, error) {
-		b, err := p.DeltaContext(ctx, 1)
+		b, err := p.Delta(ctx, 1)
 		return Interval{b.Lower, b.Upper}, err
 	})
 }

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -139,7 +140,7 @@ func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 			p, err := NewPLD(PLDConfig{Relation: ReplaceOne})
 			require.NoError(t, err)
 			require.NoError(t, p.Compose(w.event, queries))
-			r := newRDP(t, Config{Relation: ReplaceOne})
+			r := newRDP(t, RDPConfig{Relation: ReplaceOne})
 			require.NoError(t, r.Compose(w.event, queries))
 			for _, eps := range []float64{0, 0.3, 1, 2.5} {
 				worst := 0.0
@@ -150,11 +151,11 @@ func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 					}
 					worst = math.Max(worst, all.delta(eps))
 				}
-				got, err := p.DeltaContext(t.Context(), eps)
+				got, err := p.Delta(t.Context(), eps)
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, got.Upper, worst*(1-1e-12)-1e-14, "%s at %v", name, eps)
 				require.LessOrEqual(t, got.Lower, worst*(1+1e-12)+1e-14, "%s at %v", name, eps)
-				rb, err := r.Delta(eps)
+				rb, err := r.Delta(context.Background(), eps)
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, rb.Upper, worst*(1-1e-12)-1e-14, "%s at %v by RDP", name, eps)
 				if got.Upper > 1e-6 {
@@ -175,7 +176,7 @@ func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 		p, err := NewPLD(PLDConfig{Relation: ReplaceOne})
 		require.NoError(t, err)
 		require.NoError(t, p.Compose(e, 1))
-		b, err := p.Delta(0)
+		b, err := p.Delta(context.Background(), 0)
 		require.NoError(t, err)
 		return b.Upper
 	}
@@ -186,7 +187,7 @@ func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, o.Compose(Threshold{Sigma: 0.5, Discrete: true}, 1))
 	for _, delta := range []float64{0.1, 0.5, 0.7} {
-		b, err := o.Epsilon(delta)
+		b, err := o.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
 		bit := pairOf{[]float64{(1 + p0) / 2, (1 - p0) / 2}, []float64{(1 - p0) / 2, (1 + p0) / 2}}
 		assert.LessOrEqual(t, bit.delta(b.Upper), delta)
@@ -201,7 +202,7 @@ func TestSampledPureAgainstEnumeration(t *testing.T) {
 		with, without := []float64{lo + c.q*(hi-lo), hi - c.q*(hi-lo)}, []float64{lo, hi}
 		one := pairOf{with, without}
 		event := PoissonSampled{c.q, RandomizedResponse{c.eps}}
-		curve := newRDP(t, Config{})
+		curve := newRDP(t, RDPConfig{})
 		require.NoError(t, curve.Compose(event, 1))
 		for _, a := range []float64{1.01, 1.5, 2, 8, 40.5, 600} {
 			got, _, err := curve.RDP([]float64{a})
@@ -231,7 +232,7 @@ func TestSampledPureAgainstEnumeration(t *testing.T) {
 		p := newPLD(t, PLDConfig{})
 		require.NoError(t, p.Compose(event, 4))
 		for _, eps := range []float64{0, 0.01, 0.1, 0.5, 2} {
-			got, err := p.DeltaContext(t.Context(), eps)
+			got, err := p.Delta(t.Context(), eps)
 			require.NoError(t, err)
 			want := all.delta(eps)
 			require.GreaterOrEqual(t, got.Upper, want-1e-14, "%+v at %v", c, eps)

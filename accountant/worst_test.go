@@ -41,7 +41,7 @@ func upperOf(t testing.TB, a Accountant, err error, delta float64, events ...Eve
 	for _, e := range events {
 		require.NoError(t, a.Compose(e, 1))
 	}
-	b, err := a.Epsilon(delta)
+	b, err := a.Epsilon(t.Context(), delta)
 	require.NoError(t, err)
 	return b.Upper
 }

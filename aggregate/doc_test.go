@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -23,10 +24,10 @@ func TestTableOfThePackageComment(t *testing.T) {
 		"PermuteAndFlip": func(noise float64, queries int) lawful { return newPermuteAndFlip(t, noise, queries) },
 	}
 	epsilon := func(m Mechanism) float64 {
-		account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+		account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 		require.NoError(t, err)
 		require.NoError(t, account.Compose(m.Event(), 1))
-		b, err := account.Epsilon(1e-5)
+		b, err := account.Epsilon(context.Background(), 1e-5)
 		require.NoError(t, err)
 		return b.Upper
 	}

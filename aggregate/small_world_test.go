@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strconv"
@@ -24,7 +25,7 @@ func orders() []float64 {
 
 // charged is what an account is charged for an event, at each order.
 func charged(t require.TestingT, e accountant.Event, orders []float64) []float64 {
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(e, 1))
 	curve, failure, err := account.RDP(orders)
@@ -46,7 +47,7 @@ func newClaims(epsilons []float64) claims { return claims{epsilons, map[string][
 func (c claims) of(t *testing.T, e accountant.Event) (byRDP, byPLD []float64) {
 	key := fmt.Sprintf("%#v", e)
 	if _, ok := c.known[key]; !ok {
-		rdp, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
+		rdp, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne})
 		require.NoError(t, err)
 		pld, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.ReplaceOne})
 		require.NoError(t, err)
@@ -56,7 +57,7 @@ func (c claims) of(t *testing.T, e accountant.Event) (byRDP, byPLD []float64) {
 			for _, epsilon := range c.epsilons {
 				b := accountant.Bound{Upper: 1}
 				if i == 0 || !testkit.Race {
-					b, err = account.Delta(epsilon)
+					b, err = account.Delta(context.Background(), epsilon)
 					require.NoError(t, err)
 				}
 				deltas[i] = append(deltas[i], b.Upper)

@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -166,7 +167,7 @@ func TestSmallWorldsOfBands(t *testing.T) {
 			account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
 			require.NoError(t, err)
 			require.NoError(t, account.Compose(cfg.Event(), 1))
-			b, err := account.Delta(e)
+			b, err := account.Delta(context.Background(), e)
 			require.NoError(t, err)
 			return b.Upper
 		}

@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -337,7 +338,7 @@ func TestSmallWorldsOfEpochs(t *testing.T) {
 				account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
 				require.NoError(t, err)
 				require.NoError(t, account.Compose(cfg.Event(), 1))
-				b, err := account.Delta(e)
+				b, err := account.Delta(context.Background(), e)
 				require.NoError(t, err)
 				return b.Upper
 			}
@@ -389,7 +390,7 @@ func TestEventsOfSampling(t *testing.T) {
 	require.Equal(t, accountant.BallsInBins{Bins: 4, Epochs: 1, Event: noise}, of(bins(4)).EventAfter(1))
 	require.Equal(t, 0.5, of(allocate(4, 2)).Probability())
 	require.NoError(t, of(allocate(4, 4)).Validate())
-	nothing, err := accountant.Epsilon(accountant.AddRemove, 1e-5, of(bins(4)).EventAfter(0))
+	nothing, err := accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, 1e-5, of(bins(4)).EventAfter(0))
 	require.NoError(t, err)
 	require.Zero(t, nothing.Upper)
 

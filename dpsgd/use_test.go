@@ -81,7 +81,7 @@ func TestReleasesRefuseReplacedRecords(t *testing.T) {
 			}
 			m := toy{make([]float32, 1)}
 			require.ErrorIs(t, on(accountant.ReplaceOne, m, accountant.ByRDP), ledger.ErrUnfit)
-			require.ErrorIs(t, on(accountant.AddRemove, m, accountant.ByTightest), ledger.ErrUnfit, "integer noise has a loss distribution of its own")
+			require.ErrorIs(t, on(accountant.AddRemove, m, accountant.ByAuto), ledger.ErrUnfit, "integer noise has a loss distribution of its own")
 			require.Zero(t, m.parameter[0])
 			require.NoError(t, on(accountant.AddRemove, m, accountant.ByRDP))
 		})

@@ -17,7 +17,7 @@ const relation = accountant.AddRemove
 // claimOf returns what votes cost at delta, by the tightest accountant: all of them were
 // reserved before the first was drawn.
 func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant.Claim, error) {
-	claim, err := accountant.Tightest(ctx, accountant.ByTightest, relation, delta, e)
+	claim, err := accountant.Epsilon(ctx, accountant.ByAuto, relation, delta, e)
 	if err != nil {
 		return accountant.Claim{}, fmt.Errorf("experiments: %w", err)
 	}
@@ -27,17 +27,17 @@ func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant
 // epsilonOf returns the cost of an event at delta by Rényi divergences, which hold for the
 // integer noise of DP-SGD as they are.
 func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
-	b, err := accountant.Epsilon(relation, delta, e)
+	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, e)
 	if err != nil {
 		return accountant.Bound{}, fmt.Errorf("experiments: %w", err)
 	}
-	return b, nil
+	return b.Bound, nil
 }
 
 // calibrate returns the least noise whose event, with what the pool cost, meets the target.
 func calibrate(ctx context.Context, c point, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
-	noise, _, err := accountant.CalibrateNoise(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, func(noise float64) (accountant.Event, error) {
+	noise, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: relation}.NewAccount, target, func(noise float64) (accountant.Event, error) {
 		e, err := event(noise)
 		return c.withPool(e), err
 	})

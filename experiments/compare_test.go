@@ -258,7 +258,7 @@ func recompute(t *testing.T, row Row, delta float64) float64 {
 	if method == "" {
 		method = accountant.ByRDP
 	}
-	claim, err := accountant.Tightest(t.Context(), method, schedule.Relation, delta, schedule.Events...)
+	claim, err := accountant.Epsilon(t.Context(), method, schedule.Relation, delta, schedule.Events...)
 	require.NoError(t, err)
 	return claim.Upper
 }

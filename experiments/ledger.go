@@ -31,7 +31,7 @@ func (c point) openLedger(ctx context.Context, method string, seed int, bound []
 	if c.Key.Releasable() {
 		noise = ledger.SecretNoise
 	}
-	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Run: id, Noise: noise, Waived: c.Task.Waived(), Accountant: accountant.ByTightest}
+	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Run: id, Noise: noise, Waived: c.Task.Waived(), Accountant: accountant.ByAuto}
 	book, err := run.File{Path: results.Folder(c.Dir).Private("ledger", c.file(method, seed)+".jsonl")}.Open(ctx, made)
 	if err != nil {
 		return paidBook{}, fmt.Errorf("experiments: %w", err)

@@ -102,7 +102,7 @@ func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 		return neighbours.NewKNearest(neighbours.KNearestConfig{Neighbours: k, SamplingProbability: sampledShare, Sigma: sigma, Questions: questions})
 	}
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
-	affordable, err := accountant.Affordable(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
+	affordable, err := accountant.Affordable(ctx, accountant.AutoConfig{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
 		e, err := eventOf(made(nearNoise*float64(k), int(max(1, n))))
 		return c.withPool(e), err
 	})

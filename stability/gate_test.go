@@ -76,7 +76,7 @@ func TestGateWantsARenyiLedgerUnlessItIsDominated(t *testing.T) {
 	for _, dominated := range []bool{false, true} {
 		g, err := newGate(gateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 1}, Dominated: dominated})
 		require.NoError(t, err)
-		l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByTightest})
+		l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByAuto})
 		require.NoError(t, err)
 		r, err := l.Reserve(g.Event())
 		require.NoError(t, err)

@@ -1,6 +1,7 @@
 package stability
 
 import (
+	"context"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
@@ -23,7 +24,7 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 
 // deltaOf returns what an account claims for one event.
 func deltaOf(t require.TestingT, e accountant.Event, eps float64) float64 {
-	b, err := testledger.Account(t, accountant.ReplaceOne, e).Delta(eps)
+	b, err := testledger.Account(t, accountant.ReplaceOne, e).Delta(context.Background(), eps)
 	require.NoError(t, err)
 	return b.Upper
 }

@@ -108,7 +108,7 @@ func TestMStabReference(t *testing.T) {
 		require.InEpsilon(t, e.Optimal.Exact, worstDelta(optimal.Law, 200, e.Eps), 1e-6)
 		require.LessOrEqual(t, worstDelta(optimal.Law, 200, e.Eps), e.Delta*(1+1e-9))
 
-		account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
+		account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne})
 		require.NoError(t, err)
 		require.NoError(t, account.Compose(printed.Event(), 1))
 		require.NotEmpty(t, e.Printed.Renyi)

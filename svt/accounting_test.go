@@ -91,14 +91,14 @@ func TestAccountingReference(t *testing.T) {
 }
 
 func epsilonOf(e accountant.Event, delta float64) (float64, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne})
 	if err != nil {
 		return 0, err
 	}
 	if err := account.Compose(e, 1); err != nil {
 		return 0, err
 	}
-	b, err := account.Epsilon(delta)
+	b, err := account.Epsilon(context.Background(), delta)
 	return b.Upper, err
 }
 

@@ -106,7 +106,7 @@ func CalibrateMSvec(ctx context.Context, epsilon, delta float64, failures int) (
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
 	}
-	account := accountant.Config{Relation: accountant.ReplaceOne}
+	account := accountant.RDPConfig{Relation: accountant.ReplaceOne}
 	lambda, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, accountant.Target{Epsilon: epsilon, Delta: delta / 2},
 		func(lambda float64) (accountant.Event, error) { return stretches(lambda, failures), nil })
 	if err != nil {

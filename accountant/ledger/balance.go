@@ -125,7 +125,7 @@ func (b *balance) chargeOf(text []byte) (*charge, error) {
 }
 
 func (b *balance) curveOf(e accountant.Event) ([]float64, float64, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: b.cfg.Relation})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: b.cfg.Relation})
 	if err != nil {
 		return nil, 0, fmt.Errorf("ledger: %w", err)
 	}

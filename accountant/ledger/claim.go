@@ -45,11 +45,11 @@ type Claim struct {
 
 // claim returns what everything and, if it is given, more cost together at delta.
 func (b *balance) claim(method accountant.Method, delta float64, more ...*charge) (accountant.Claim, error) {
-	cfg := accountant.TightConfig{Relation: b.cfg.Relation, Method: method}
+	cfg := accountant.AutoConfig{Relation: b.cfg.Relation, Method: method}
 	if !b.refine {
 		cfg.Orders = b.cfg.Orders
 	}
-	account, err := accountant.NewTight(cfg)
+	account, err := accountant.NewAuto(cfg)
 	for _, c := range b.kinds {
 		if err == nil {
 			err = account.Compose(c.event, c.count)

@@ -14,7 +14,7 @@ import (
 
 func tightConfig() Config {
 	c := testConfig
-	c.Accountant = accountant.ByTightest
+	c.Accountant = accountant.ByAuto
 	return c
 }
 
@@ -55,7 +55,7 @@ func TestLossDistributionsClaim(t *testing.T) {
 	same, err := s.Claim(testConfig.Delta)
 	require.NoError(t, err)
 	assert.Equal(t, claim.Epsilon, same)
-	alone, err := accountant.Tightest(t.Context(), accountant.ByTightest, accountant.AddRemove, testConfig.Delta, s.Schedule.Events...)
+	alone, err := accountant.Epsilon(t.Context(), accountant.ByAuto, accountant.AddRemove, testConfig.Delta, s.Schedule.Events...)
 	require.NoError(t, err)
 	assert.Equal(t, claim.Epsilon, alone.Upper, "from the events alone")
 	other, err := s.Claim(1e-7)
@@ -88,7 +88,7 @@ func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 	for _, c := range []struct{ epsilon, sigma float64 }{{1, 40}, {2, 40}, {8, 20}, {8, 40}, {8, 100}} {
 		exact, err := accountant.GaussianNoise(c.epsilon, testConfig.Delta)
 		require.NoError(t, err)
-		renyi, _, err := accountant.CalibrateNoise(t.Context(), accountant.Config{Relation: accountant.AddRemove}.NewAccount,
+		renyi, _, err := accountant.CalibrateNoise(t.Context(), accountant.RDPConfig{Relation: accountant.AddRemove}.NewAccount,
 			accountant.Target{Epsilon: c.epsilon, Delta: testConfig.Delta},
 			func(noise float64) (accountant.Event, error) { return accountant.Gaussian{NoiseMultiplier: noise}, nil })
 		require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestAFilterIsRenyi(t *testing.T) {
 	cfg.Accountant = accountant.ByPLD
 	_, err := New(cfg)
 	require.ErrorContains(t, err, "no filter")
-	cfg.Accountant = accountant.ByTightest
+	cfg.Accountant = accountant.ByAuto
 	l, m := fileOf(t, cfg)
 	require.Contains(t, string(m.data), `"accountant":"rdp"`)
 	fits, err := l.Fits(t.Context(), answers(40, 1))
@@ -245,14 +245,14 @@ func TestRenyiBoundsWantARenyiLedger(t *testing.T) {
 func TestAdaptiveOrderOfAFixedMultiset(t *testing.T) {
 	t.Parallel()
 	for _, epsilons := range [][]float64{{1}, {0.3, 0.7}, {0.3, 0.3, 1.1}, {0.2, 0.5, 0.9, 1.3}} {
-		l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByTightest})
+		l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByAuto})
 		require.NoError(t, err)
 		for _, e := range epsilons {
 			_, err := l.Reserve(accountant.PureDP{Epsilon: e})
 			require.NoError(t, err)
 		}
 		for _, delta := range []float64{1e-3, 0.05, 0.2} {
-			claim, err := l.chain.balance.claim(accountant.ByTightest, delta)
+			claim, err := l.chain.balance.claim(accountant.ByAuto, delta)
 			require.NoError(t, err)
 			least := bestGame(epsilons, 1, math.Exp(claim.Upper))
 			require.LessOrEqual(t, least, delta*(1+1e-9), "%v at %v", epsilons, delta)

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -167,14 +168,14 @@ func (p program) check(d *faultyDisk, out *released) error {
 	if len(out.events) == 0 {
 		return nil
 	}
-	account, err := accountant.NewRDP(accountant.Config{Relation: p.cfg.Relation, Orders: p.cfg.Orders})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: p.cfg.Relation, Orders: p.cfg.Orders})
 	if err != nil {
 		return err
 	}
 	if err := account.Compose(accountant.Composed{Events: out.events}, 1); err != nil {
 		return err
 	}
-	least, err := account.Epsilon(p.cfg.Delta)
+	least, err := account.Epsilon(context.Background(), p.cfg.Delta)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"os"
@@ -222,10 +223,10 @@ func TestFailuresHaveTheirOwnPartOfDelta(t *testing.T) {
 		_, err = l.Reserve(event)
 		require.NoError(t, err)
 	}
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(event, 20))
-	want, err := account.Epsilon(1e-5)
+	want, err := account.Epsilon(context.Background(), 1e-5)
 	require.NoError(t, err)
 	got, err := l.Epsilon()
 	require.NoError(t, err)
@@ -264,13 +265,13 @@ func TestCostsGetTheRestOfDelta(t *testing.T) {
 	require.NoError(t, err)
 	got, err := l.Epsilon()
 	require.NoError(t, err)
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove, Orders: []float64{order}})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove, Orders: []float64{order}})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(accountant.ZCDP{Rho: 0.01}, 1))
-	want, err := account.Epsilon(delta - failure)
+	want, err := account.Epsilon(context.Background(), delta-failure)
 	require.NoError(t, err)
 	require.InDelta(t, want.Upper, got, 1e-9)
-	whole, err := account.Epsilon(delta)
+	whole, err := account.Epsilon(context.Background(), delta)
 	require.NoError(t, err)
 	require.Greater(t, got, whole.Upper+0.05)
 }
@@ -296,10 +297,10 @@ func TestPenaltyIsTheAccountants(t *testing.T) {
 			p, err := penalty(a, delta)
 			require.NoError(t, err)
 			for _, rho := range []float64{1, 10, 100} {
-				account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove, Orders: []float64{a}})
+				account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove, Orders: []float64{a}})
 				require.NoError(t, err)
 				require.NoError(t, account.Compose(accountant.ZCDP{Rho: rho}, 1))
-				b, err := account.Epsilon(delta)
+				b, err := account.Epsilon(context.Background(), delta)
 				require.NoError(t, err)
 				if b.Upper > 0 {
 					require.InDelta(t, b.Upper, a*rho+p, 1e-10*(b.Upper+a*rho))

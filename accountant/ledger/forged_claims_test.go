@@ -23,7 +23,7 @@ func sealedFile(t testing.TB) (unsealed, sealed string, given Claim, found accou
 	require.NoError(t, r.Begin(answers(49.9, 310), Use{}))
 	given, err = l.Claim()
 	require.NoError(t, err)
-	found, err = l.chain.balance.claim(accountant.ByTightest, 1e-5)
+	found, err = l.chain.balance.claim(accountant.ByAuto, 1e-5)
 	require.NoError(t, err)
 	return unsealed, string(m.data), given, found
 }
@@ -74,7 +74,7 @@ func TestForgedClaimsAreFound(t *testing.T) {
 			data := []byte(forged)
 			if !strings.Contains(name, "unknown at") {
 				if strings.HasPrefix(name, "over") { // the line says what its events cost by Rényi divergences
-					c, err := accountant.Epsilon(accountant.AddRemove, 1e-5, answers(49.9, 330))
+					c, err := accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, 1e-5, answers(49.9, 330))
 					require.NoError(t, err)
 					data = reprice(t, data, c.Upper)
 				}

@@ -149,7 +149,7 @@ func (t *trial) Compose(e accountant.Event, count int64) error {
 	return err
 }
 
-func (t *trial) Epsilon(float64) (accountant.Bound, error) {
+func (t *trial) Epsilon(context.Context, float64) (accountant.Bound, error) {
 	line, err := t.balance.onOrders(t.more)
 	if err != nil {
 		return accountant.Bound{}, err
@@ -160,6 +160,6 @@ func (t *trial) Epsilon(float64) (accountant.Bound, error) {
 	return accountant.Bound{Upper: epsilon}, err
 }
 
-func (t *trial) Delta(float64) (accountant.Bound, error) {
+func (t *trial) Delta(context.Context, float64) (accountant.Bound, error) {
 	return accountant.Bound{}, errors.New("ledger: a trial has no delta of its own")
 }

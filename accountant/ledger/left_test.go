@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 // spend reserves the GNMax queries that cost epsilon alone.
 func spend(t *testing.T, l *Ledger, epsilon float64) {
 	t.Helper()
-	sigma, _, err := accountant.CalibrateNoise(t.Context(), accountant.Config{Relation: accountant.AddRemove}.NewAccount,
+	sigma, _, err := accountant.CalibrateNoise(t.Context(), accountant.RDPConfig{Relation: accountant.AddRemove}.NewAccount,
 		accountant.Target{Epsilon: epsilon, Delta: 1e-5}, func(noise float64) (accountant.Event, error) {
 			return accountant.Repeated{Event: accountant.GNMax{Sigma: noise}, Count: 500}, nil
 		})
@@ -50,10 +51,10 @@ func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 		}
 		noise, err := l.LeastNoise(t.Context(), func(noise float64) (accountant.Event, error) { return event(noise), nil })
 		require.NoError(t, err)
-		alone, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+		alone, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 		require.NoError(t, err)
 		require.NoError(t, alone.Compose(event(noise), 1))
-		b, err := alone.Epsilon(1e-5)
+		b, err := alone.Epsilon(context.Background(), 1e-5)
 		require.NoError(t, err)
 		require.Greater(t, b.Upper, 1.35, "%v: subtraction would leave 0.8", mode)
 		_, err = l.Reserve(event(noise * (1 - 1e-6)))
@@ -115,7 +116,7 @@ func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 		cfg.Epsilon = 50
 		l, err := New(cfg)
 		require.NoError(t, err)
-		account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+		account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 		require.NoError(t, err)
 		for range rapid.IntRange(1, 30).Draw(t, "entries") {
 			e := rapid.SampledFrom([]accountant.Event{
@@ -135,7 +136,7 @@ func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 			}
 			require.NoError(t, account.Compose(e, 1))
 		}
-		want, err := account.Epsilon(1e-5)
+		want, err := account.Epsilon(context.Background(), 1e-5)
 		require.NoError(t, err)
 		got, err := l.Epsilon()
 		require.NoError(t, err)
@@ -145,10 +146,10 @@ func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 		require.GreaterOrEqual(t, onOrders*(1+1e-12), got)
 		require.InDelta(t, got, onOrders, 0.02*got)
 
-		again, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+		again, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 		require.NoError(t, err)
 		require.NoError(t, again.Compose(accountant.Composed{Events: l.Schedule().Events}, 1))
-		same, err := again.Epsilon(1e-5)
+		same, err := again.Epsilon(context.Background(), 1e-5)
 		require.NoError(t, err)
 		require.Equal(t, want.Upper, same.Upper)
 	})

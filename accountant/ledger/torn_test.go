@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"math"
@@ -171,10 +172,10 @@ func TestLeftOfANearlySpentFilter(t *testing.T) {
 	n, err := l.Fits(t.Context(), accountant.Gaussian{NoiseMultiplier: math.Sqrt(1 / (2 * left.Rho))})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(accountant.ZCDP{Rho: left.Rho}, 1))
-	alone, err := account.Epsilon(filterConfig().Delta)
+	alone, err := account.Epsilon(context.Background(), filterConfig().Delta)
 	require.NoError(t, err)
 	require.InEpsilon(t, alone.Upper, left.Epsilon, 1e-3)
 }

@@ -18,7 +18,7 @@ func TestOddsComeFromTheWholeCurve(t *testing.T) {
 	e := accountant.Repeated{Event: accountant.GNMax{Sigma: 49.9, Discrete: true}, Count: 312}
 	for _, mode := range []ledger.Mode{ledger.Reserved, ledger.Filter} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
-		cfg := ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2.2, Delta: 1e-5, Mode: mode, Accountant: accountant.ByTightest}
+		cfg := ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2.2, Delta: 1e-5, Mode: mode, Accountant: accountant.ByAuto}
 		l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
 		require.NoError(t, err)
 		r, err := l.Reserve(e)

@@ -21,7 +21,7 @@ import (
 func TestAStatementNamesTheLargerOfSealAndProof(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	cfg := config
-	cfg.Accountant = accountant.ByTightest
+	cfg.Accountant = accountant.ByAuto
 	l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
 	require.NoError(t, err)
 	charge(t, false, sgd)(l)

@@ -284,7 +284,7 @@ func (s *Statement) risk() *accountant.Risk {
 	if s.Mode != ledger.Reserved || s.sum.Exhausted || s.Entries == 0 || len(s.Of) > 0 {
 		return nil
 	}
-	account, err := accountant.NewTight(accountant.TightConfig{Relation: s.Relation, Method: s.sum.Config.Method()})
+	account, err := accountant.NewAuto(accountant.AutoConfig{Relation: s.Relation, Method: s.sum.Config.Method()})
 	for _, e := range s.sum.Schedule.Events {
 		if err == nil {
 			err = account.Compose(e, 1)

@@ -2,6 +2,7 @@ package statement_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/xml"
 	"io"
@@ -63,12 +64,12 @@ func markdown(t *testing.T, s *statement.Statement) string {
 // TestPATEAndDPSGDTakeTheSameWay and the claim is the accountant's.
 func TestPATEAndDPSGDTakeTheSameWay(t *testing.T) {
 	s := state(t, config, charge(t, true, votes, sgd))
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(accountant.Composed{Events: []accountant.Event{votes, sgd}}, 1))
 	require.Len(t, s.Claims, 3)
 	for _, c := range s.Claims {
-		b, err := account.Epsilon(c.Delta)
+		b, err := account.Epsilon(context.Background(), c.Delta)
 		require.NoError(t, err)
 		require.InEpsilon(t, b.Upper, float64(*c.Epsilon), 1e-9)
 		require.GreaterOrEqual(t, float64(*c.Epsilon), b.Upper*(1-1e-12))

@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -71,7 +72,7 @@ func together(all []*Statement) (*Statement, error) {
 
 // claim computes the total of the ledgers.
 func (s *Statement) claim() error {
-	account, err := accountant.NewRDP(accountant.Config{Relation: s.Relation})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: s.Relation})
 	if err != nil {
 		return fmt.Errorf("statement: %w", err)
 	}
@@ -91,7 +92,7 @@ func (s *Statement) claim() error {
 	}
 	total := sumUp(epsilons)
 	if delta := sumUp(fixed); composed && len(fixed) > 1 && delta < 1 {
-		if bound, err := account.Epsilon(delta); err == nil && !math.IsNaN(bound.Upper) {
+		if bound, err := account.Epsilon(context.Background(), delta); err == nil && !math.IsNaN(bound.Upper) {
 			total = math.Min(total, sumUp(append(filters, bound.Upper)))
 		}
 	}

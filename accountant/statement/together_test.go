@@ -2,6 +2,7 @@ package statement
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -30,7 +31,7 @@ func TestLedgersTogether(t *testing.T) {
 	filter.Mode, filter.Epsilon = ledger.Filter, 3
 	var fixed []Source
 	sum := 0.0
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 	require.NoError(t, err)
 	for i, e := range events {
 		file := ledgerFile(t, reserved("patient"), e)
@@ -43,7 +44,7 @@ func TestLedgersTogether(t *testing.T) {
 	filterFile := ledgerFile(t, filter, events[0])
 	s, err := Make(Options{}, append(fixed, source("labels.jsonl", filterFile))...)
 	require.NoError(t, err)
-	bound, err := account.Epsilon(3e-5)
+	bound, err := account.Epsilon(context.Background(), 3e-5)
 	require.NoError(t, err)
 	require.InEpsilon(t, bound.Upper+3, s.epsilon(), 1e-12)
 	require.GreaterOrEqual(t, s.epsilon(), bound.Upper+3)

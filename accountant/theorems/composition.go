@@ -2,6 +2,7 @@ package theorems
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -45,7 +46,7 @@ func (c *composition) Compose(e accountant.Event, count int64) error {
 }
 
 // Epsilon implements Accountant.
-func (c *composition) Epsilon(delta float64) (accountant.Bound, error) {
+func (c *composition) Epsilon(_ context.Context, delta float64) (accountant.Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return accountant.Bound{}, fmt.Errorf("theorems: delta must be in [0, 1), got %v", delta)
 	}
@@ -112,8 +113,8 @@ func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
 
 // Delta implements Accountant. It is the least delta at which Epsilon stays
 // within epsilon.
-func (c *composition) Delta(epsilon float64) (accountant.Bound, error) {
-	return deltaByEpsilon(epsilon, c.Epsilon)
+func (c *composition) Delta(ctx context.Context, epsilon float64) (accountant.Bound, error) {
+	return deltaByEpsilon(ctx, epsilon, c.Epsilon)
 }
 
 // failure returns the summed failures of whole subtrees, rounded up.
@@ -189,12 +190,12 @@ func mergeRuns(rs []runs) []runs {
 
 // deltaByEpsilon inverts a non-increasing Epsilon: the least delta, to the last
 // bits, at which it is at most epsilon.
-func deltaByEpsilon(epsilon float64, at func(delta float64) (accountant.Bound, error)) (accountant.Bound, error) {
+func deltaByEpsilon(ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error)) (accountant.Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return accountant.Bound{}, fmt.Errorf("theorems: epsilon must be a finite number, at least 0, got %v", epsilon)
 	}
 	try := func(delta float64) (accountant.Bound, bool, error) {
-		b, err := at(delta)
+		b, err := at(ctx, delta)
 		return b, err == nil && b.Upper <= epsilon, err
 	}
 	if b, ok, err := try(0); err != nil || ok {
@@ -222,7 +223,7 @@ func deltaByEpsilon(epsilon float64, at func(delta float64) (accountant.Bound, e
 			}
 		}
 		d := math.Min(math.Exp(x), almost)
-		b, err := at(d)
+		b, err := at(ctx, d)
 		if err != nil {
 			return accountant.Bound{}, err
 		}

@@ -1,6 +1,7 @@
 package theorems
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strconv"
@@ -73,13 +74,13 @@ func TestHeterogeneousOptimalGolden(t *testing.T) {
 			require.NoError(t, o.Compose(PureDP{Epsilon: eps}, 1))
 			rs = append(rs, runs{eps, 1})
 		}
-		b, err := o.Epsilon(0)
+		b, err := o.Epsilon(context.Background(), 0)
 		require.NoError(t, err)
 		w.check("basic", b.Upper, r.Basic, r)
 		for key, want := range r.Delta {
 			eps, err := strconv.ParseFloat(key, 64)
 			require.NoError(t, err)
-			b, err := o.Delta(eps)
+			b, err := o.Delta(context.Background(), eps)
 			require.NoError(t, err)
 			w.check("delta", b.Upper, want, fmt.Sprint(key, r))
 			if want == 0 {
@@ -203,7 +204,7 @@ func TestZCDPAccountantGolden(t *testing.T) {
 			z, err := NewZCDP(AddRemove, c)
 			require.NoError(t, err)
 			require.NoError(t, z.Compose(ZCDP{Rho: r.Rho}, 1))
-			b, err := z.Delta(r.Eps)
+			b, err := z.Delta(context.Background(), r.Eps)
 			require.NoError(t, err)
 			if want > 1e-300 { // the answer's log, up to 640, is good to a unit in the last place
 				far.check("delta "+c.String(), b.Upper, want, r)
@@ -311,7 +312,7 @@ func TestZCDPIsTheConversionAtItsOrder(t *testing.T) {
 			z, err := NewZCDP(AddRemove, Improved)
 			require.NoError(t, err)
 			require.NoError(t, z.Compose(ZCDP{Rho: rho}, 1))
-			b, err := z.Epsilon(delta)
+			b, err := z.Epsilon(context.Background(), delta)
 			require.NoError(t, err)
 			if b.Order > 1 {
 				want, err := Improved.Epsilon(b.Order, b.Order*rho, delta)

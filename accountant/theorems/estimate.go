@@ -30,7 +30,7 @@ type gaussianSteps struct {
 }
 
 func newGaussianSteps(rel accountant.Relation) (gaussianSteps, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: rel})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})
 	return gaussianSteps{account}, err
 }
 

@@ -1,6 +1,7 @@
 package theorems_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/pate-go/pate/accountant"
@@ -18,7 +19,7 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		bound, err := account.Epsilon(1e-6)
+		bound, err := account.Epsilon(context.Background(), 1e-6)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -1,6 +1,7 @@
 package theorems
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestDworkRothIsItsFormula(t *testing.T) {
 		account, err := NewAdvanced(accountant.AddRemove, DworkRoth)
 		require.NoError(t, err)
 		require.NoError(t, account.Compose(accountant.PureDP{Epsilon: c.epsilon}, c.count))
-		b, err := account.Epsilon(c.delta)
+		b, err := account.Epsilon(context.Background(), c.delta)
 		require.NoError(t, err)
 		n := float64(c.count)
 		want := math.Sqrt(2*n*math.Log(1/c.delta))*c.epsilon + n*c.epsilon*math.Expm1(c.epsilon)

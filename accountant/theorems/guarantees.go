@@ -210,7 +210,7 @@ func sumUp(a, b float64) float64 {
 
 // refusal returns why an event cannot be accounted under a relation, as RDP says it.
 func refusal(e accountant.Event, rel accountant.Relation) error {
-	account, err := accountant.NewRDP(accountant.Config{Relation: rel})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package theorems
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"os"
@@ -43,7 +44,7 @@ func upperOf(t *testing.T, a Accountant, err error, delta float64, events ...Eve
 	for _, e := range events {
 		require.NoError(t, a.Compose(e, 1))
 	}
-	b, err := a.Epsilon(delta)
+	b, err := a.Epsilon(context.Background(), delta)
 	require.NoError(t, err)
 	return b.Upper
 }

@@ -1,6 +1,7 @@
 package theorems
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/pate-go/pate/accountant"
@@ -25,7 +26,7 @@ func NewMoments(rel accountant.Relation) (*Moments, error) {
 	for i := range orders {
 		orders[i] = float64(i + 2)
 	}
-	account, err := accountant.NewRDP(accountant.Config{Relation: rel, Orders: orders, Conversion: accountant.Classic})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel, Orders: orders, Conversion: accountant.Classic})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,11 @@ func onlyGaussians(e accountant.Event, reason string) error {
 }
 
 // Epsilon implements Accountant.
-func (m *Moments) Epsilon(delta float64) (accountant.Bound, error) { return m.account.Epsilon(delta) }
+func (m *Moments) Epsilon(ctx context.Context, delta float64) (accountant.Bound, error) {
+	return m.account.Epsilon(ctx, delta)
+}
 
 // Delta implements Accountant.
-func (m *Moments) Delta(epsilon float64) (accountant.Bound, error) { return m.account.Delta(epsilon) }
+func (m *Moments) Delta(ctx context.Context, epsilon float64) (accountant.Bound, error) {
+	return m.account.Delta(ctx, epsilon)
+}

@@ -1,6 +1,7 @@
 package theorems
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -78,7 +79,7 @@ func TestTPROfConcentration(t *testing.T) {
 			}
 			byPair := 1.0
 			for delta := 1e-12; delta < 1; delta *= 1.5 {
-				b, err := z.Epsilon(delta)
+				b, err := z.Epsilon(context.Background(), delta)
 				require.NoError(t, err)
 				byPair = min(byPair, delta+math.Exp(b.Upper)*fpr, 1-math.Exp(-b.Upper)*(1-delta-fpr))
 			}

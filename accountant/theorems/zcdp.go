@@ -1,6 +1,7 @@
 package theorems
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -26,7 +27,7 @@ var _ accountant.Accountant = (*Concentrated)(nil)
 // Steinke 2020, Corollary 13, optimised over all real orders; Classic is
 // rho + 2 sqrt(rho log(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
 func NewZCDP(rel accountant.Relation, c accountant.Conversion) (*Concentrated, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: rel, Conversion: c})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel, Conversion: c})
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func NewZCDP(rel accountant.Relation, c accountant.Conversion) (*Concentrated, e
 
 // Compose implements Accountant.
 func (z *Concentrated) Compose(e accountant.Event, count int64) error {
-	alone, err := accountant.NewRDP(accountant.Config{Relation: z.relation})
+	alone, err := accountant.NewRDP(accountant.RDPConfig{Relation: z.relation})
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (z *Concentrated) Rho() (rho, failure float64) {
 }
 
 // Epsilon implements Accountant.
-func (z *Concentrated) Epsilon(delta float64) (accountant.Bound, error) {
+func (z *Concentrated) Epsilon(_ context.Context, delta float64) (accountant.Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return accountant.Bound{}, fmt.Errorf("theorems: delta must be in [0, 1), got %v", delta)
 	}
@@ -85,7 +86,7 @@ func (z *Concentrated) Epsilon(delta float64) (accountant.Bound, error) {
 }
 
 // Delta implements Accountant.
-func (z *Concentrated) Delta(epsilon float64) (accountant.Bound, error) {
+func (z *Concentrated) Delta(_ context.Context, epsilon float64) (accountant.Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return accountant.Bound{}, fmt.Errorf("theorems: epsilon must be a finite number, at least 0, got %v", epsilon)
 	}

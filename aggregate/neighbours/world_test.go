@@ -1,6 +1,7 @@
 package neighbours
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -109,7 +110,7 @@ var (
 )
 
 func claimOf(t require.TestingT, e accountant.Event) (c claim) {
-	account, err := accountant.NewTight(accountant.TightConfig{Relation: accountant.AddRemove})
+	account, err := accountant.NewAuto(accountant.AutoConfig{Relation: accountant.AddRemove})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(e, 1))
 	for _, a := range orders {
@@ -118,7 +119,7 @@ func claimOf(t require.TestingT, e accountant.Event) (c claim) {
 		c.renyi = append(c.renyi, d)
 	}
 	for _, eps := range epsilons {
-		bound, err := account.Delta(eps)
+		bound, err := account.Delta(context.Background(), eps)
 		require.NoError(t, err)
 		c.delta = append(c.delta, bound.Upper)
 	}

@@ -28,7 +28,7 @@ type Goal struct {
 	// goal, rather than for the most right labels: for teachers of unknown accuracy.
 	Steady bool
 	// Accountant is that of the ledger of mode reserved which the plan is for: "" means
-	// accountant.ByTightest.
+	// accountant.ByAuto.
 	Accountant accountant.Method
 }
 

@@ -21,7 +21,7 @@ func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta flo
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	claim, err := accountant.Tightest(ctx, by, accountant.AddRemove, delta, e)
+	claim, err := accountant.Epsilon(ctx, by, accountant.AddRemove, delta, e)
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
@@ -32,7 +32,7 @@ func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta flo
 // least finds the least noise that keeps the goal.
 func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	return func(event func(float64) (accountant.Event, error)) (float64, error) {
-		noise, _, err := accountant.CalibrateNoise(ctx, accountant.TightConfig{Relation: accountant.AddRemove, Method: g.Accountant}.NewAccount,
+		noise, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: accountant.AddRemove, Method: g.Accountant}.NewAccount,
 			accountant.Target{Epsilon: g.Epsilon, Delta: g.Delta}, event)
 		return noise, err
 	}

@@ -15,7 +15,7 @@ import (
 // begins at; and what loss distributions add in mode reserved.
 func TestMaxQueries(t *testing.T) {
 	carried := func(s aggregate.Setting, mode ledger.Mode) int {
-		cfg := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: mode, Accountant: accountant.ByTightest}
+		cfg := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: mode, Accountant: accountant.ByAuto}
 		n, err := MaxQueries(t.Context(), s, cfg)
 		require.NoError(t, err)
 		if n == 0 || s.Mechanism != GNMax {

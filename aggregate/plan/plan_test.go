@@ -119,7 +119,7 @@ func TestNoAlternativeIsAboveTheBudget(t *testing.T) {
 				if accuracy > 0 && eps < 1 {
 					continue // may well be impossible
 				}
-				by := accountant.ByTightest
+				by := accountant.ByAuto
 				if eps < 1 || eps > 20 || accuracy > 0 { // loss distributions take seconds at both ends
 					by = accountant.ByRDP
 				}
@@ -290,7 +290,7 @@ func TestRefusals(t *testing.T) {
 		"answers":   {Mechanism: Confident, Values: values{"threshold": 0, "sigma1": 1, "sigma2": 1, "answers": 2}, Queries: 1},
 		"stability": {Mechanism: stable.MStab, Values: values{"sigma": 1, "threshold": 3}, Queries: 1},
 	} {
-		_, err := Evaluate(t.Context(), good, s, accountant.ByTightest, 1e-5)
+		_, err := Evaluate(t.Context(), good, s, accountant.ByAuto, 1e-5)
 		require.Error(t, err, name)
 	}
 	for name, s := range map[string]Simulation{

@@ -23,7 +23,7 @@ func TestFewQueriesOnManyExamples(t *testing.T) {
 		require.LessOrEqual(t, a.Queries, 5)
 		require.LessOrEqual(t, a.ExpectedCorrect, 5.0)
 		require.LessOrEqual(t, a.Epsilon, 2.0)
-		again, err := plan.Evaluate(context.Background(), examples, a.Setting, accountant.ByTightest, goal.Delta)
+		again, err := plan.Evaluate(context.Background(), examples, a.Setting, accountant.ByAuto, goal.Delta)
 		require.NoError(t, err)
 		require.Equal(t, again, a)
 	}

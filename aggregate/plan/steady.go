@@ -21,7 +21,7 @@ const noiseShare = 0.2
 // many teachers; 0 if one is too many.
 func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int64, error) {
 	sigma := noiseShare * float64(teachers)
-	n, err := accountant.Affordable(ctx, accountant.TightConfig{Relation: accountant.AddRemove}.NewAccount, target, func(n int64) (accountant.Event, error) {
+	n, err := accountant.Affordable(ctx, accountant.AutoConfig{Relation: accountant.AddRemove}.NewAccount, target, func(n int64) (accountant.Event, error) {
 		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: n}, nil
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ func TestSteadyPlans(t *testing.T) {
 	goal := plan.Goal{Epsilon: 2, Delta: 1e-5, MinAccuracy: 0.9, Steady: true}
 	target := accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta}
 	budget := func(event func(float64) (accountant.Event, error)) (float64, error) {
-		noise, _, err := accountant.CalibrateNoise(t.Context(), accountant.TightConfig{Relation: accountant.AddRemove}.NewAccount, target, event)
+		noise, _, err := accountant.CalibrateNoise(t.Context(), accountant.AutoConfig{Relation: accountant.AddRemove}.NewAccount, target, event)
 		return noise, err
 	}
 	affordable, err := plan.MaxCount(t.Context(), 100, target)

@@ -239,7 +239,7 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 	if err != nil {
 		return Outcome{}, err
 	}
-	claim, err := accountant.Tightest(ctx, goal.Accountant, accountant.AddRemove, goal.Delta, m.Event())
+	claim, err := accountant.Epsilon(ctx, goal.Accountant, accountant.AddRemove, goal.Delta, m.Event())
 	if err != nil {
 		return Outcome{}, fmt.Errorf("plan: %w", err)
 	}

@@ -118,7 +118,7 @@ func riskOf(row experiments.Row, delta float64) risk {
 	if row.Account == nil {
 		return v
 	}
-	account, err := accountant.NewTight(accountant.TightConfig{Relation: row.Account.Relation})
+	account, err := accountant.NewAuto(accountant.AutoConfig{Relation: row.Account.Relation})
 	for _, e := range row.Account.Events {
 		if err == nil {
 			err = account.Compose(e, 1)

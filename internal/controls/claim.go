@@ -1,6 +1,7 @@
 package controls
 
 import (
+	"context"
 	"errors"
 	"math"
 
@@ -12,7 +13,7 @@ import (
 func claimAt(event accountant.Event, relation accountant.Relation, delta float64) (audit.Claim, error) {
 	best := math.Inf(1)
 	for _, open := range []func() (accountant.Accountant, error){
-		accountant.Config{Relation: relation}.NewAccount, accountant.PLDConfig{Relation: relation}.NewAccount,
+		accountant.RDPConfig{Relation: relation}.NewAccount, accountant.PLDConfig{Relation: relation}.NewAccount,
 	} {
 		account, err := open()
 		if err != nil {
@@ -23,7 +24,7 @@ func claimAt(event accountant.Event, relation accountant.Relation, delta float64
 		} else if err != nil {
 			return audit.Claim{}, err
 		}
-		bound, err := account.Epsilon(delta)
+		bound, err := account.Epsilon(context.Background(), delta)
 		if err != nil {
 			return audit.Claim{}, err
 		}

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"context"
 	"math"
 
 	"github.com/pate-go/pate/accountant"
@@ -25,12 +26,12 @@ func epsilonBy(account accountant.Accountant, delta float64, events ...accountan
 	if err := account.Compose(accountant.Composed{Events: events}, 1); err != nil {
 		return 0, err
 	}
-	b, err := account.Epsilon(delta)
+	b, err := account.Epsilon(context.Background(), delta)
 	return b.Upper, err
 }
 
 // renyiEpsilon returns what events cost together by the Rényi accountant.
 func renyiEpsilon(delta float64, events ...accountant.Event) (float64, error) {
-	b, err := accountant.Epsilon(accountant.AddRemove, delta, events...)
+	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, delta, events...)
 	return b.Upper, err
 }

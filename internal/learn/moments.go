@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"context"
 	"math"
 
 	"github.com/pate-go/pate/accountant"
@@ -82,7 +83,7 @@ func traceMoments(l *lesson) error {
 
 // divergences returns those of one step at the orders lambda + 1.
 func divergences(step accountant.Event, lambdas []float64) ([]float64, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func renyiAndMoments(step accountant.Event, steps int, delta float64) (a account
 	if err = published.Compose(all, 1); err != nil {
 		return a, err
 	}
-	b, err := published.Epsilon(delta)
+	b, err := published.Epsilon(context.Background(), delta)
 	a.moments, a.lambda = b.Upper, b.Order-1
 	return a, err
 }

@@ -180,7 +180,7 @@ func (j *job) ledger() run.File {
 		made.Noise = ledger.SeededNoise
 	}
 	if j.Method == PATE {
-		made.Accountant = accountant.ByTightest
+		made.Accountant = accountant.ByAuto
 	}
 	return run.File{Path: j.dir.Private(ledgerFile), New: made, Warn: j.Warn,
 		Expect: run.Expect{Relation: made.Relation, Unit: made.Unit, Epsilon: made.Epsilon, Delta: made.Delta, Mode: &made.Mode}}

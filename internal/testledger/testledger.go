@@ -19,7 +19,7 @@ func Reserve(t require.TestingT, relation accountant.Relation, e accountant.Even
 
 // Account returns an account of one event.
 func Account(t require.TestingT, relation accountant.Relation, e accountant.Event) *accountant.RDP {
-	account, err := accountant.NewRDP(accountant.Config{Relation: relation})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: relation})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(e, 1))
 	return account

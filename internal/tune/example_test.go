@@ -42,7 +42,7 @@ func Example() {
 		},
 	}
 	whole := law.Event(search.Event)
-	budget, err := accountant.Epsilon(accountant.AddRemove, 1e-5, whole)
+	budget, err := accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, 1e-5, whole)
 	if err != nil {
 		log.Fatal(err)
 	}

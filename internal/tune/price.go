@@ -37,7 +37,7 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 		}
 		return l.Event(run), nil
 	}
-	noise, bound, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: relation}.NewAccount, target, search)
+	noise, bound, err := accountant.CalibrateNoise(ctx, accountant.RDPConfig{Relation: relation}.NewAccount, target, search)
 	if err != nil {
 		return p, fmt.Errorf("tune: noise of a search: %w", err)
 	}
@@ -55,7 +55,7 @@ func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target ac
 
 // compare fills in what one run would have and cost.
 func (p *Price) compare(ctx context.Context, relation accountant.Relation, target accountant.Target, event func(noise float64) (accountant.Event, error)) error {
-	tight := accountant.TightConfig{Relation: relation}.NewAccount
+	tight := accountant.AutoConfig{Relation: relation}.NewAccount
 	var err error
 	if p.OneNoise, _, err = accountant.CalibrateNoise(ctx, tight, target, event); err != nil {
 		return fmt.Errorf("tune: noise of one run: %w", err)
@@ -71,7 +71,7 @@ func (p *Price) compare(ctx context.Context, relation accountant.Relation, targe
 	if err != nil {
 		return fmt.Errorf("tune: cost of one run: %w", err)
 	}
-	bound, err := account.Epsilon(target.Delta)
+	bound, err := account.Epsilon(ctx, target.Delta)
 	if err != nil {
 		return fmt.Errorf("tune: cost of one run: %w", err)
 	}

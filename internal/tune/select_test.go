@@ -148,7 +148,7 @@ func TestNothingRunsUncharged(t *testing.T) {
 	other.Relation = accountant.ReplaceOne
 	_, err = Select(context.Background(), other, reserve(t, s.Law.Event(s.Event), 1, ledger.SecretNoise)[0], secret)
 	require.ErrorIs(t, err, ledger.ErrUnfit)
-	tight, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: accountant.ByTightest})
+	tight, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: accountant.ByAuto})
 	require.NoError(t, err)
 	defer tight.Close()
 	r, err := tight.Reserve(s.Law.Event(s.Event))
@@ -233,7 +233,7 @@ func TestPriceOfASearch(t *testing.T) {
 		p, err := PriceOf(context.Background(), l, accountant.AddRemove, target, event)
 		require.NoError(t, err)
 		run, _ := event(p.Noise)
-		b, err := accountant.Epsilon(accountant.AddRemove, target.Delta, l.Event(run))
+		b, err := accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, target.Delta, l.Event(run))
 		require.NoError(t, err)
 		require.Equal(t, b.Upper, p.Epsilon)
 		require.LessOrEqual(t, p.Epsilon, target.Epsilon)

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -93,10 +94,10 @@ func (c claims) of(t *testing.T, e accountant.Event, eps float64) float64 {
 	if delta, known := c[name]; known {
 		return delta
 	}
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(e, 1))
-	b, err := account.Delta(eps)
+	b, err := account.Delta(context.Background(), eps)
 	require.NoError(t, err)
 	c[name] = b.Upper
 	return b.Upper

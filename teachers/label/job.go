@@ -28,7 +28,7 @@ func (j *job) run(ctx context.Context) run.Run {
 	file := run.File{Path: j.Ledger, New: j.Account, Expect: j.Expect, Warn: j.Warn}
 	file.New.Run, file.New.Data = "", ""
 	if file.New.Mode == ledger.Reserved && file.New.Accountant == "" {
-		file.New.Accountant = accountant.ByTightest
+		file.New.Accountant = accountant.ByAuto
 	}
 	if j.mayFail() && file.New.Mode == ledger.Filter && file.New.FailureDelta == 0 {
 		file.New.FailureDelta = file.New.Delta / 2
@@ -167,7 +167,7 @@ func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (R
 	if err != nil {
 		return Result{}, err
 	}
-	own, err := accountant.Tightest(ctx, j.account.Method(), j.account.Relation, j.account.Delta, e)
+	own, err := accountant.Epsilon(ctx, j.account.Method(), j.account.Relation, j.account.Delta, e)
 	if err != nil {
 		return Result{}, fmt.Errorf("label: %w", err)
 	}

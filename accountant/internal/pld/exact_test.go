@@ -1,6 +1,7 @@
 package pld_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -134,11 +135,11 @@ func TestSeveralIsBelowTheExactLaw(t *testing.T) {
 			truth := math.Max(forward, back)
 			p := newPLD(t, accountant.PLDConfig{Relation: accountant.AddRemove, Gap: 0.01})
 			require.NoError(t, p.Compose(allocation(int64(c.count), int64(c.steps), c.sigma), 1))
-			b, err := p.EpsilonContext(t.Context(), truth)
+			b, err := p.Epsilon(t.Context(), truth)
 			require.NoError(t, err)
 			assert.LessOrEqual(t, b.Lower, eps*(1+1e-9), "%+v at %v", c, eps)
 			assert.GreaterOrEqual(t, b.Upper, eps*(1-1e-9), "%+v at %v", c, eps)
-			d, err := p.DeltaContext(t.Context(), eps)
+			d, err := p.Delta(t.Context(), eps)
 			require.NoError(t, err)
 			assert.LessOrEqual(t, d.Lower, truth*(1+1e-9), "%+v at %v", c, eps)
 			assert.GreaterOrEqual(t, d.Upper, truth*(1-1e-9), "%+v at %v", c, eps)
@@ -179,7 +180,7 @@ func TestSeveralHoldsWhatIsSampled(t *testing.T) {
 		far := 5 * math.Sqrt((square-mean*mean)/samples)
 		p := newPLD(t, accountant.PLDConfig{Relation: accountant.AddRemove, Gap: 0.02})
 		require.NoError(t, p.Compose(allocation(int64(c.count), int64(c.steps), c.sigma), 1))
-		d, err := p.DeltaContext(t.Context(), c.epsilon)
+		d, err := p.Delta(t.Context(), c.epsilon)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, d.Lower, mean+far, "%+v", c)
 		assert.GreaterOrEqual(t, d.Upper, mean-far, "%+v", c)
@@ -207,21 +208,21 @@ func TestAllocationContainsTheExactLaw(t *testing.T) {
 			}[c.steps%2 : c.steps%2+1] {
 				p := newPLD(t, accountant.PLDConfig{Relation: accountant.AddRemove})
 				require.NoError(t, p.Compose(e, 1))
-				d, err := p.DeltaContext(t.Context(), eps)
+				d, err := p.Delta(t.Context(), eps)
 				require.NoError(t, err)
 				assert.GreaterOrEqual(t, d.Upper, truth*(1-1e-9), "%+v at %v", e, eps)
 				assert.LessOrEqual(t, d.Lower, truth*(1+1e-9), "%+v at %v", e, eps)
 				assert.InEpsilon(t, truth, d.Upper, 0.02, "%+v at %v", e, eps)
 				assert.InEpsilon(t, truth, d.Lower, 0.02, "%+v at %v", e, eps)
-				b, err := p.EpsilonContext(t.Context(), truth)
+				b, err := p.Epsilon(t.Context(), truth)
 				require.NoError(t, err)
 				assert.GreaterOrEqual(t, b.Upper, eps*(1-1e-9), "%+v", e)
 				assert.LessOrEqual(t, b.Lower, eps*(1+1e-9), "%+v", e)
 				assert.LessOrEqual(t, b.Upper-b.Lower, 1e-3, "%+v", e)
-				r, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+				r, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 				require.NoError(t, err)
 				require.NoError(t, r.Compose(e, 1))
-				byRDP, err := r.Delta(eps)
+				byRDP, err := r.Delta(context.Background(), eps)
 				require.NoError(t, err)
 				assert.GreaterOrEqual(t, byRDP.Upper, truth)
 			}

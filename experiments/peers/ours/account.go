@@ -60,7 +60,7 @@ func (q question) answer() (interval, error) {
 
 // interval returns the ends of epsilon.
 func (q question) interval() (interval, error) {
-	book, err := accountant.NewTight(accountant.TightConfig{Relation: accountant.AddRemove, Method: q.Method})
+	book, err := accountant.NewAuto(accountant.AutoConfig{Relation: accountant.AddRemove, Method: q.Method})
 	if err != nil {
 		return interval{}, err
 	}
@@ -79,7 +79,7 @@ func (q question) interval() (interval, error) {
 
 // noise returns the noise multiplier that meets the epsilon.
 func (q question) noise() (interval, error) {
-	books := accountant.TightConfig{Relation: accountant.AddRemove, Method: q.Method}.NewAccount
+	books := accountant.AutoConfig{Relation: accountant.AddRemove, Method: q.Method}.NewAccount
 	target := accountant.Target{Epsilon: q.Epsilon, Delta: q.Delta}
 	noise, _, err := accountant.CalibrateNoise(context.Background(), books, target, func(noise float64) (accountant.Event, error) {
 		s := q.setting

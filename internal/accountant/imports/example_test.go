@@ -1,6 +1,7 @@
 package imports_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,7 @@ func ExampleOpacus() {
 		fmt.Println(err)
 		return
 	}
-	bound, err := accountant.Epsilon(schedule.Relation, 1e-5, schedule.Events...)
+	bound, err := accountant.Epsilon(context.Background(), accountant.ByRDP, schedule.Relation, 1e-5, schedule.Events...)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -68,12 +69,12 @@ func TestSameNumbers(t *testing.T) {
 }
 
 func epsilon(t *testing.T, s accountant.Schedule) accountant.Bound {
-	a, err := accountant.NewRDP(accountant.Config{Relation: s.Relation})
+	a, err := accountant.NewRDP(accountant.RDPConfig{Relation: s.Relation})
 	require.NoError(t, err)
 	for _, e := range s.Events {
 		require.NoError(t, a.Compose(e, 1))
 	}
-	b, err := a.Epsilon(1e-5)
+	b, err := a.Epsilon(context.Background(), 1e-5)
 	require.NoError(t, err)
 	return b
 }

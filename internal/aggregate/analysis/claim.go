@@ -37,7 +37,7 @@ func claim(ctx context.Context, m Mechanism, queries, answers int, delta float64
 	if err != nil {
 		return nil, nil
 	}
-	c, err := accountant.Tightest(ctx, accountant.ByTightest, accountant.AddRemove, delta, run.Event())
+	c, err := accountant.Epsilon(ctx, accountant.ByAuto, accountant.AddRemove, delta, run.Event())
 	if err != nil {
 		return nil, fmt.Errorf("analysis: %w", err)
 	}

@@ -2,6 +2,7 @@ package marginals
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -75,7 +76,7 @@ func excess(t require.TestingT, relation accountant.Relation, e accountant.Event
 		}
 		p, q = longerP, longerQ
 	}
-	account, err := accountant.NewTight(accountant.TightConfig{Relation: relation})
+	account, err := accountant.NewAuto(accountant.AutoConfig{Relation: relation})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(e, 1))
 	delta = -1
@@ -94,7 +95,7 @@ func excess(t require.TestingT, relation accountant.Relation, e accountant.Event
 			for i := range p {
 				sum += math.Max(0, math.Exp(pair[0][i])-math.Exp(eps+pair[1][i]))
 			}
-			bound, err := account.Delta(eps)
+			bound, err := account.Delta(context.Background(), eps)
 			require.NoError(t, err)
 			delta = math.Max(delta, sum-bound.Upper)
 		}
@@ -223,7 +224,7 @@ func TestOfShare(t *testing.T) {
 	budget := accountant.Target{Epsilon: 2, Delta: 1e-5}
 	whole, err := ofShare(t.Context(), cfg, budget, 1)
 	require.NoError(t, err)
-	claim, err := accountant.Tightest(t.Context(), accountant.ByTightest, cfg.Relation, budget.Delta, whole.Event())
+	claim, err := accountant.Epsilon(t.Context(), accountant.ByAuto, cfg.Relation, budget.Delta, whole.Event())
 	require.NoError(t, err)
 	require.LessOrEqual(t, claim.Upper, budget.Epsilon)
 	require.Greater(t, claim.Upper, 0.99*budget.Epsilon)

@@ -29,7 +29,7 @@ func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share fl
 	if !(share > 0 && share <= 1) {
 		return nil, fmt.Errorf("marginals: a share of %v, want one in (0, 1]", share)
 	}
-	whole, _, err := accountant.CalibrateNoise(ctx, accountant.TightConfig{Relation: cfg.Relation}.NewAccount, budget, func(sigma float64) (accountant.Event, error) {
+	whole, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: cfg.Relation}.NewAccount, budget, func(sigma float64) (accountant.Event, error) {
 		cfg.Sigma = sigma
 		m, err := New(cfg)
 		if err != nil {

@@ -1,6 +1,7 @@
 package mechanisms_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -20,7 +21,7 @@ func ExampleFind() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := accountant.Epsilon(accountant.AddRemove, 1e-5, e)
+	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, 1e-5, e)
 	fmt.Printf("epsilon %.2f %v\n", b.Upper, err)
 	// Output: epsilon 1.48 <nil>
 }

@@ -137,7 +137,7 @@ func TestEventsCoverTheLaws(t *testing.T) {
 		for i, s := range settings(d, 1) {
 			m, err := d.New(s)
 			require.NoError(t, err)
-			account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
+			account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne})
 			require.NoError(t, err)
 			require.NoError(t, account.Compose(m.Event(), 1))
 			curve, failure, err := account.RDP(orders)

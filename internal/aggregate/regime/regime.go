@@ -67,10 +67,10 @@ func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime
 // make noise cheap and stability loses; so do many contested ones, each of which uses
 // up one of Unstable failures, after which it stops.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
-	return advise(ctx, r, claims(accountant.ByTightest))
+	return advise(ctx, r, claims(accountant.ByAuto))
 }
 
-func advise(ctx context.Context, r Regime, account accountant.TightConfig) (Advice, error) {
+func advise(ctx context.Context, r Regime, account accountant.AutoConfig) (Advice, error) {
 	r, err := r.withDefaults()
 	if err != nil {
 		return Advice{}, err
@@ -97,14 +97,14 @@ func advise(ctx context.Context, r Regime, account accountant.TightConfig) (Advi
 }
 
 // regimeMethod returns what a method does in a regime.
-type regimeMethod func(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error)
+type regimeMethod func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error)
 
 // argmaxRegimes lists the noisy argmax mechanisms that are wanted.
 func argmaxRegimes(wanted func(aggregate.Description) bool) []regimeMethod {
 	var methods []regimeMethod
 	for _, d := range mechanisms.All() {
 		if wanted(d) {
-			methods = append(methods, func(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
+			methods = append(methods, func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 				return r.argmaxRegime(ctx, account, d, func(noise float64) (accountant.Event, error) {
 					return d.Event(d.WithNoise(aggregate.Setting{Mechanism: d.Name, Queries: r.Queries}, noise))
 				})
@@ -144,7 +144,7 @@ func (r Regime) withDefaults() (Regime, error) {
 
 // calibrate returns the least noise at which all queries meet the regime's epsilon, and
 // what is claimed then.
-func (r Regime) calibrate(ctx context.Context, account accountant.TightConfig, event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
+func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig, event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
 	target := accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}
 	noise, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, target, event)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r Regime) calibrate(ctx context.Context, account accountant.TightConfig, e
 
 // argmaxRegime returns what a noisy argmax does whose law at gap g depends on g/noise
 // alone. event is what all queries cost.
-func (r Regime) argmaxRegime(ctx context.Context, account accountant.TightConfig, d aggregate.Description, event func(noise float64) (accountant.Event, error)) (Method, error) {
+func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description, event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)
 	if err != nil {
 		return Method{}, err
@@ -239,10 +239,10 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 			wins = wins && svt.GapNeeded < m.GapNeeded
 		}
 		switch {
-		case wins && account.Method == accountant.ByTightest:
+		case wins && account.Method == accountant.ByAuto:
 			return r.Queries, nil
 		case wins:
-			account = claims(accountant.ByTightest)
+			account = claims(accountant.ByAuto)
 		default:
 			queries = math.Ceil(queries * 1.2)
 		}
@@ -257,13 +257,13 @@ const (
 
 // claims returns what starts accounts that claim as a ledger of mode reserved does. Votes
 // cost the same under both relations.
-func claims(by accountant.Method) accountant.TightConfig {
-	return accountant.TightConfig{Relation: accountant.AddRemove, Method: by}
+func claims(by accountant.Method) accountant.AutoConfig {
+	return accountant.AutoConfig{Relation: accountant.AddRemove, Method: by}
 }
 
 // claimed returns what one event costs.
-func claimed(ctx context.Context, cfg accountant.TightConfig, e accountant.Event, delta float64) (accountant.Claim, error) {
-	account, err := accountant.NewTight(cfg)
+func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event, delta float64) (accountant.Claim, error) {
+	account, err := accountant.NewAuto(cfg)
 	if err == nil {
 		err = account.Compose(e, 1)
 	}

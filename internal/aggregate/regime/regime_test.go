@@ -34,7 +34,7 @@ func TestRegimeTable(t *testing.T) {
 	var ref struct{ Entries []map[string]float64 }
 	require.NoError(t, json.Unmarshal(data, &ref))
 	require.Len(t, ref.Entries, 16)
-	cfg := accountant.TightConfig{Relation: accountant.AddRemove, Method: accountant.ByRDP, Orders: referenceOrders()}
+	cfg := accountant.AutoConfig{Relation: accountant.AddRemove, Method: accountant.ByRDP, Orders: referenceOrders()}
 	for i, e := range ref.Entries {
 		for j, unstable := range []int{5, 20, 100} {
 			if i%3 != j { // every column of the reference is looked at in every third row
@@ -97,7 +97,7 @@ func TestRegimeTable(t *testing.T) {
 }
 
 // argmaxPure returns the gap LNMax needs if it is charged as 2/b-DP alone.
-func (r Regime) argmaxPure(t *testing.T, cfg accountant.TightConfig) (float64, error) {
+func (r Regime) argmaxPure(t *testing.T, cfg accountant.AutoConfig) (float64, error) {
 	r.Success = 0.95
 	d, err := mechanisms.Find("lnmax")
 	require.NoError(t, err)

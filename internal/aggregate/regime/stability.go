@@ -22,7 +22,7 @@ func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
 
 // stableMethod returns what a mechanism of package stable, which the laws and charges are
 // from, does in a regime. success is what its distance is judged by.
-func (r Regime) stableMethod(ctx context.Context, account accountant.TightConfig, name string, noise, success float64, cfg stable.Config) (Method, error) {
+func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig, name string, noise, success float64, cfg stable.Config) (Method, error) {
 	m, err := stable.New(cfg)
 	if err != nil {
 		return Method{}, fmt.Errorf("plan: %s: %w", name, err)
@@ -38,7 +38,7 @@ func (r Regime) stableMethod(ctx context.Context, account accountant.TightConfig
 
 // mstabLaplaceRegime tests each query by itself. Half of delta pays for releases at
 // d = 0, the same for each query.
-func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
+func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	cfg, err := r.fit(ctx, account, stable.Task{Mechanism: stable.MStab, Noise: stability.Laplace, Delta: r.Delta / 2})
 	if err != nil {
 		return Method{}, err
@@ -49,7 +49,7 @@ func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.TightC
 // mstabGaussianRegime does the same with Gaussian noise, and the share of delta for
 // releases at d = 0 that needs the smallest distance, by the quantiles of continuous
 // noise.
-func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
+func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
 	renyi := account
 	renyi.Method = accountant.ByRDP // at once, and the share hardly depends on it
@@ -75,7 +75,7 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.Tight
 
 // svtPrintedRegime returns the sparse vector over stable queries as lecture notes calibrate
 // it, svtCalibratedRegime the same mechanism at the noise that it needs.
-func svtPrintedRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
+func svtPrintedRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	c, err := svt.PrintedMSvec(r.Epsilon, r.Delta, r.Queries, r.Unstable)
 	if err != nil {
 		return Method{}, noBracket(err)
@@ -84,7 +84,7 @@ func svtPrintedRegime(ctx context.Context, r Regime, account accountant.TightCon
 		stable.Config{Mechanism: stable.MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures})
 }
 
-func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
+func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	cfg, err := r.fit(ctx, account, stable.Task{Mechanism: stable.MSvec, Failures: r.Unstable, Delta: r.Delta / 2})
 	if err != nil {
 		return Method{}, err
@@ -95,7 +95,7 @@ func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.Tight
 // stableSVTRegime returns the stable sparse vector with one-sided noise, at pure epsilon
 // with all of delta for releases at d = 0. A stable query is refused with probability
 // beta and then uses up one of the Q failures too, so beta is at most Q/(2m).
-func stableSVTRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
+func stableSVTRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
 	cfg, err := stable.Balanced(r.Epsilon, r.Delta, r.Unstable, beta)
 	if err != nil {
@@ -105,7 +105,7 @@ func stableSVTRegime(ctx context.Context, r Regime, account accountant.TightConf
 }
 
 // fit gives all queries of a regime their noise.
-func (r Regime) fit(ctx context.Context, account accountant.TightConfig, t stable.Task) (stable.Config, error) {
+func (r Regime) fit(ctx context.Context, account accountant.AutoConfig, t stable.Task) (stable.Config, error) {
 	t.Queries, t.Success = r.Queries, r.Success
 	target := accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}
 	cfg, err := stable.Fit(t, func(event func(float64) (accountant.Event, error)) (float64, error) {

@@ -15,7 +15,7 @@ func ExampleFit() {
 	target := accountant.Target{Epsilon: 2, Delta: 1e-5}
 	cfg, err := stable.Fit(stable.Task{Mechanism: stable.MStab, Queries: 200, Delta: 5e-6},
 		func(event func(float64) (accountant.Event, error)) (float64, error) {
-			noise, _, err := accountant.CalibrateNoise(context.Background(), accountant.Config{Relation: accountant.AddRemove}.NewAccount, target, event)
+			noise, _, err := accountant.CalibrateNoise(context.Background(), accountant.RDPConfig{Relation: accountant.AddRemove}.NewAccount, target, event)
 			return noise, err
 		})
 	if err != nil {

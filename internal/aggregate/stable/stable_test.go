@@ -23,13 +23,13 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 
 func least(t require.TestingT, target accountant.Target) func(func(float64) (accountant.Event, error)) (float64, error) {
 	return func(event func(float64) (accountant.Event, error)) (float64, error) {
-		noise, _, err := accountant.CalibrateNoise(context.Background(), accountant.Config{Relation: accountant.AddRemove}.NewAccount, target, event)
+		noise, _, err := accountant.CalibrateNoise(context.Background(), accountant.RDPConfig{Relation: accountant.AddRemove}.NewAccount, target, event)
 		return noise, err
 	}
 }
 
 func epsilon(t require.TestingT, e accountant.Event, delta float64) float64 {
-	b, err := testledger.Account(t, accountant.AddRemove, e).Epsilon(delta)
+	b, err := testledger.Account(t, accountant.AddRemove, e).Epsilon(context.Background(), delta)
 	require.NoError(t, err)
 	return b.Upper
 }

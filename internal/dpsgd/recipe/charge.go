@@ -77,7 +77,7 @@ func (c claim) continuous(epsilon float64) bool {
 func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
 	if !c.continuous(p.Epsilon) {
-		account, delta = accountant.Config{Relation: relation}.NewAccount, c.delta
+		account, delta = accountant.RDPConfig{Relation: relation}.NewAccount, c.delta
 	}
 	target := accountant.Target{Epsilon: p.Epsilon, Delta: delta}
 	noise, _, err := accountant.CalibrateNoise(ctx, account, target, func(noise float64) (accountant.Event, error) { return whole(p.events(noise)), nil })
@@ -101,24 +101,24 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 	if err := account.Compose(e, 1); err != nil {
 		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
 	}
-	b, err := account.EpsilonContext(ctx, c.delta*(1-latticeShare))
+	b, err := account.Epsilon(ctx, c.delta*(1-latticeShare))
 	if err != nil {
 		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
 	}
 	if c.continuous(b.Upper) {
-		return b.Bound, nil
+		return b, nil
 	}
-	bound, err := accountant.Epsilon(relation, c.delta, e)
+	bound, err := accountant.Epsilon(ctx, accountant.ByRDP, relation, c.delta, e)
 	if err != nil {
 		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
 	}
-	return bound, nil
+	return bound.Bound, nil
 }
 
 // ledgerBudget returns the budget of a ledger that holds these charges and no more: the
 // ledger's own total, with room for its rounding.
 func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
-	b, err := accountant.Epsilon(relation, delta, events...)
+	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, events...)
 	if err != nil {
 		return 0, fmt.Errorf("recipe: %w", err)
 	}

@@ -102,7 +102,7 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			for _, e := range row.Account.Events {
 				require.NoError(t, account.Compose(e, 1))
 			}
-			b, err := account.Epsilon(1e-4 * (1 - latticeShare))
+			b, err := account.Epsilon(context.Background(), 1e-4*(1-latticeShare))
 			require.NoError(t, err)
 			require.InDelta(t, *row.Epsilon, b.Upper, 1e-9)
 			require.FileExists(t, filepath.Join(c.Dir, "private", "results", "models", "epsilon-4-run-0.model"))
@@ -360,7 +360,7 @@ func TestAllSeedsAreCountedTogether(t *testing.T) {
 			require.NoError(t, account.Compose(e, 3))
 		}
 	}
-	b, err := account.Epsilon(1e-4 * (1 - latticeShare))
+	b, err := account.Epsilon(context.Background(), 1e-4*(1-latticeShare))
 	require.NoError(t, err)
 	require.InDelta(t, b.Lower, result.EpsilonAll, 0.01*b.Upper)
 	require.GreaterOrEqual(t, result.EpsilonAll, b.Lower)

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,7 +29,7 @@ func TestNoiseIsForTheSamplingThatRuns(t *testing.T) {
 		account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
 		require.NoError(t, err)
 		require.NoError(t, account.Compose(events[0], 1))
-		same, err := account.Epsilon(1e-5 * (1 - latticeShare))
+		same, err := account.Epsilon(context.Background(), 1e-5*(1-latticeShare))
 		require.NoError(t, err)
 		require.Equal(t, same.Upper, bound.Upper)
 	}

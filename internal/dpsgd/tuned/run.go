@@ -259,7 +259,7 @@ func (j *job) priceOfRest(ctx context.Context, shared *ledger.Ledger) (tune.Pric
 	if err != nil {
 		return tune.Price{}, err
 	}
-	b, err := accountant.Epsilon(relation, j.Delta, e)
+	b, err := accountant.Epsilon(ctx, accountant.ByRDP, relation, j.Delta, e)
 	if err != nil {
 		return tune.Price{}, fmt.Errorf("tuned: %w", err)
 	}

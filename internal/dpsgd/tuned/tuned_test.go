@@ -59,7 +59,7 @@ func config(t *testing.T, law tune.Law) Config {
 // epsilonOf is what `pate account` says.
 func epsilonOf(t *testing.T, s accountant.Schedule, delta float64) float64 {
 	t.Helper()
-	b, err := accountant.Epsilon(s.Relation, delta, s.Events...)
+	b, err := accountant.Epsilon(t.Context(), accountant.ByRDP, s.Relation, delta, s.Events...)
 	require.NoError(t, err)
 	return b.Upper
 }

@@ -190,13 +190,13 @@ func pureEpsilon(e accountant.Event) (float64, error) {
 	if err := account.Compose(e, 1); err != nil {
 		return 0, err
 	}
-	b, err := account.Epsilon(0)
+	b, err := account.Epsilon(context.Background(), 0)
 	return b.Upper, err
 }
 
 // charged returns the claim for events at Delta, as a ledger has it.
 func charged(events ...accountant.Event) (float64, error) {
-	b, err := accountant.Epsilon(accountant.AddRemove, Delta, events...)
+	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)
 	return b.Upper, err
 }
 

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -71,7 +72,7 @@ func byAccount(make func() (accountant.Accountant, error), e accountant.Event, c
 	if err != nil {
 		return 0, err
 	}
-	b, err := account.Epsilon(Delta)
+	b, err := account.Epsilon(context.Background(), Delta)
 	return b.Upper, err
 }
 
@@ -88,7 +89,7 @@ func runners(step string) []runner {
 		return theorems.NewZCDP(accountant.AddRemove, accountant.Improved)
 	}}
 	rdp := runner{"Rényi", "curve d", func() (accountant.Accountant, error) {
-		return accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+		return accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 	}}
 	moments := runner{"moments, 2016", "curve", momentsAccount}
 	switch step {
@@ -213,7 +214,7 @@ func pldInterval(e accountant.Event, count int64) (accountant.Bound, error) {
 	if err != nil {
 		return accountant.Bound{}, err
 	}
-	return account.Epsilon(Delta)
+	return account.Epsilon(context.Background(), Delta)
 }
 
 // drawWalk draws the drift and the spread of the sum of losses of randomised response.

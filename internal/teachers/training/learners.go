@@ -98,7 +98,7 @@ func NewLearner(ctx context.Context, name string, columns int, image dataset.Sha
 func dpsgdLearner(ctx context.Context) (teachers.Learner, error) {
 	cfg := dpsgd.Config{SamplingProbability: 0.25, ClipNorm: 0.1, Steps: 80, LearningRate: 2, Optimizer: optim.Config{Momentum: 0.9}}
 	target := accountant.Target{Epsilon: teacherEpsilon, Delta: teacherDelta}
-	account := accountant.Config{Relation: accountant.AddRemove}.NewAccount
+	account := accountant.RDPConfig{Relation: accountant.AddRemove}.NewAccount
 	noise, _, err := accountant.CalibrateNoise(ctx, account, target, func(noise float64) (accountant.Event, error) {
 		cfg.NoiseMultiplier = noise
 		return cfg.Event(), nil

@@ -146,7 +146,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 			return err
 		}
 	}
-	cfg := accountant.Config{}
+	cfg := accountant.RDPConfig{}
 	if err := cfg.Conversion.UnmarshalText([]byte(f.conversion)); err != nil {
 		return shell.UsageError("account", fmt.Errorf("--conversion %s: must be improved or classic", f.conversion))
 	}
@@ -183,7 +183,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		result, err := accountBy(g, name, cfg, schedule, report, f.rdp)
+		result, err := accountBy(cmd.Context(), g, name, cfg, schedule, report, f.rdp)
 		if err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		return err
 	}
 	if f.explain {
-		return explainAccount(g, cfg, schedule, report)
+		return explainAccount(cmd.Context(), g, cfg, schedule, report)
 	}
 	return nil
 }

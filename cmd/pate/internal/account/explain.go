@@ -1,6 +1,7 @@
 package account
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/pate-go/pate/accountant"
@@ -11,7 +12,7 @@ import (
 // explainAccount says where two epsilons of the same run part: first the same
 // Rényi account with one habit of other tools after the other, then what no
 // number shows. Where the output is data it is text on stderr.
-func explainAccount(g *shell.Globals, cfg accountant.Config, schedule accountant.Schedule, report accountReport) error {
+func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
 	if format := g.ParsedFormat(); format != table.Text && format != table.Markdown { // prose is no data
 		out = g.Stderr
@@ -22,7 +23,7 @@ func explainAccount(g *shell.Globals, cfg accountant.Config, schedule accountant
 			Left:   []bool{true, false, true},
 		}
 		for _, v := range explainVariants() {
-			account, err := accountant.NewRDP(accountant.Config{Relation: cfg.Relation, Orders: v.orders, Conversion: v.conversion})
+			account, err := accountant.NewRDP(accountant.RDPConfig{Relation: cfg.Relation, Orders: v.orders, Conversion: v.conversion})
 			if err != nil {
 				return err
 			}
@@ -33,7 +34,7 @@ func explainAccount(g *shell.Globals, cfg accountant.Config, schedule accountant
 			if refused != "" {
 				break
 			}
-			b, err := account.Epsilon(*report.Delta)
+			b, err := account.Epsilon(ctx, *report.Delta)
 			if err != nil {
 				return err
 			}

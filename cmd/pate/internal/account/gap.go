@@ -50,11 +50,11 @@ func gapAccountants() []accountantOf {
 	for _, name := range shell.AccountantNames() {
 		entry, _ := shell.FindAccountant(name)
 		all = append(all, accountantOf{name, whys[name], func(r accountant.Relation) (accountant.Accountant, error) {
-			return entry.Start(accountant.Config{Relation: r})
+			return entry.Start(accountant.RDPConfig{Relation: r})
 		}})
 		if name == "rdp" {
 			all = append(all, accountantOf{"rdp classic", "the same divergences by the looser rule of 2017", func(r accountant.Relation) (accountant.Accountant, error) {
-				return accountant.NewRDP(accountant.Config{Relation: r, Conversion: accountant.Classic})
+				return accountant.NewRDP(accountant.RDPConfig{Relation: r, Conversion: accountant.Classic})
 			}})
 		}
 	}
@@ -63,7 +63,7 @@ func gapAccountants() []accountantOf {
 
 // explain returns the gaps between all accountants at delta, and what each way to say the
 // result leaves out.
-func explain(ctx context.Context, cfg accountant.Config, schedule accountant.Schedule, delta float64) (*explained, error) {
+func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) (*explained, error) {
 	out := &explained{}
 	least := math.Inf(1)
 	for _, a := range gapAccountants() {
@@ -79,7 +79,7 @@ func explain(ctx context.Context, cfg accountant.Config, schedule accountant.Sch
 			return nil, err
 		}
 		if g.Unsupported == "" {
-			b, err := account.Epsilon(delta)
+			b, err := account.Epsilon(ctx, delta)
 			if err != nil {
 				return nil, err
 			}

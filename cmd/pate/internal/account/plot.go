@@ -21,7 +21,7 @@ func isPlotFile(path string) bool { return strings.EqualFold(filepath.Ext(path),
 
 // plotAccount draws epsilon while the repeated events of a schedule go on in
 // step, each from its first run to its last.
-func plotAccount(ctx context.Context, path string, names []string, cfg accountant.Config, schedule accountant.Schedule, delta float64) error {
+func plotAccount(ctx context.Context, path string, names []string, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) error {
 	total := int64(0)
 	for _, e := range schedule.Events {
 		if r, ok := e.(accountant.Repeated); ok && r.Count <= math.MaxInt64-total {
@@ -44,7 +44,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 			if n := len(l.Points); n > 0 && l.Points[n-1].X == float64(steps) {
 				continue
 			}
-			r, err := accountBy(&shell.Globals{Quiet: true}, name, cfg, part, accountReport{Delta: &delta}, false)
+			r, err := accountBy(ctx, &shell.Globals{Quiet: true}, name, cfg, part, accountReport{Delta: &delta}, false)
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ const riskPlotPoints = 80
 // (epsilon, delta) alone says: by pld or rdp where only one of them was asked for, else by
 // the tightest.
 func plotRisk(ctx context.Context, path string, names []string, schedule accountant.Schedule, delta float64) error {
-	method := accountant.ByTightest
+	method := accountant.ByAuto
 	if byPLD := slices.Contains(names, string(accountant.ByPLD)); byPLD != slices.Contains(names, string(accountant.ByRDP)) {
 		method = accountant.ByRDP
 		if byPLD {

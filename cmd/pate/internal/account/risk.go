@@ -43,8 +43,8 @@ type riskBase struct {
 }
 
 // tightOf composes a schedule.
-func tightOf(m accountant.Method, schedule accountant.Schedule) (*accountant.Tight, error) {
-	account, err := accountant.NewTight(accountant.TightConfig{Relation: schedule.Relation, Method: m})
+func tightOf(m accountant.Method, schedule accountant.Schedule) (*accountant.Auto, error) {
+	account, err := accountant.NewAuto(accountant.AutoConfig{Relation: schedule.Relation, Method: m})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -60,7 +61,7 @@ func composeAll(compose func(accountant.Event, int64) error, events []accountant
 	return "", nil
 }
 
-func accountBy(g *shell.Globals, name string, cfg accountant.Config, schedule accountant.Schedule, report accountReport, curve bool) (accountResult, error) {
+func accountBy(ctx context.Context, g *shell.Globals, name string, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport, curve bool) (accountResult, error) {
 	if start, ok := estimators()[name]; ok {
 		return estimateBy(name, start, schedule, report)
 	}
@@ -79,10 +80,10 @@ func accountBy(g *shell.Globals, name string, cfg accountant.Config, schedule ac
 	}
 	var b accountant.Bound
 	if report.Epsilon != nil {
-		b, err = account.Delta(*report.Epsilon)
+		b, err = account.Delta(ctx, *report.Epsilon)
 		result.Delta = (*shell.Number)(&b.Upper)
 	} else {
-		b, err = account.Epsilon(*report.Delta)
+		b, err = account.Epsilon(ctx, *report.Delta)
 		result.Epsilon = (*shell.Number)(&b.Upper)
 		if b.Lower > 0 {
 			result.EpsilonLower = (*shell.Number)(&b.Lower)

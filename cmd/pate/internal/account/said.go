@@ -30,7 +30,7 @@ const saidAt = 0.01
 // saidWays says a schedule in all ways that it can be said in. Conversions from one into
 // another lose what stands beside it; those that lose nothing say so.
 func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) ([]saidAs, error) {
-	account, err := tightOf(accountant.ByTightest, schedule)
+	account, err := tightOf(accountant.ByAuto, schedule)
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +58,12 @@ func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) 
 	if gaussian != nil {
 		all = append(all, *gaussian)
 	}
-	if concentrated, err := asConcentrated(schedule, delta); err != nil {
+	if concentrated, err := asConcentrated(ctx, schedule, delta); err != nil {
 		return nil, err
 	} else if concentrated != nil {
 		all = append(all, *concentrated)
 	}
-	pure, err := asPure(schedule, delta)
+	pure, err := asPure(ctx, schedule, delta)
 	if pure != nil {
 		all = append(all, *pure)
 	}
@@ -88,7 +88,7 @@ func asGaussian(gdp accountant.GDP, delta float64) (*saidAs, error) {
 }
 
 // asConcentrated says a run as rho-zCDP; nil if it has none.
-func asConcentrated(schedule accountant.Schedule, delta float64) (*saidAs, error) {
+func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
 	z, err := theorems.NewZCDP(schedule.Relation, accountant.Improved)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func asConcentrated(schedule accountant.Schedule, delta float64) (*saidAs, error
 	if math.IsInf(rho, 1) {
 		return nil, nil
 	}
-	b, err := z.Epsilon(delta)
+	b, err := z.Epsilon(ctx, delta)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func asConcentrated(schedule accountant.Schedule, delta float64) (*saidAs, error
 }
 
 // asPure says a run as a pure epsilon; nil if it has none.
-func asPure(schedule accountant.Schedule, delta float64) (*saidAs, error) {
+func asPure(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
 	basic, err := theorems.NewBasic(schedule.Relation)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func asPure(schedule accountant.Schedule, delta float64) (*saidAs, error) {
 			return nil, err
 		}
 	}
-	b, err := basic.Epsilon(0)
+	b, err := basic.Epsilon(ctx, 0)
 	if err != nil || math.IsInf(b.Upper, 1) {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func TestGapsAreAboveTheLeast(t *testing.T) {
 		{accountant.ZCDP{Rho: 0.3}},
 		{accountant.NonPrivate{}},
 	} {
-		e, err := explain(t.Context(), accountant.Config{Relation: accountant.AddRemove}, accountant.Schedule{Relation: accountant.AddRemove, Events: events}, 1e-5)
+		e, err := explain(t.Context(), accountant.RDPConfig{Relation: accountant.AddRemove}, accountant.Schedule{Relation: accountant.AddRemove, Events: events}, 1e-5)
 		require.NoError(t, err)
 		require.Len(t, e.Gaps, 8)
 		least := math.Inf(1)

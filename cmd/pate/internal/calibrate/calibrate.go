@@ -143,20 +143,20 @@ func (f *budgetFlags) target(g *shell.Globals) (accountant.Target, error) {
 
 // claimants are the values of --accountant.
 func claimants() []string {
-	return append([]string{string(accountant.ByTightest)}, shell.AccountantNames()...)
+	return append([]string{string(accountant.ByAuto)}, shell.AccountantNames()...)
 }
 
 // start returns what starts the accounts that claim.
 func (f *budgetFlags) start() (accountant.NewAccount, error) {
-	if f.accountant == string(accountant.ByTightest) {
-		return accountant.TightConfig{Relation: accountant.AddRemove}.NewAccount, nil
+	if f.accountant == string(accountant.ByAuto) {
+		return accountant.AutoConfig{Relation: accountant.AddRemove}.NewAccount, nil
 	}
 	entry, known := shell.FindAccountant(f.accountant)
 	if !known {
 		return nil, shell.UsageError("calibrate", fmt.Errorf("--accountant %s: no such accountant; there are %s", f.accountant, strings.Join(claimants(), ", ")))
 	}
 	return func() (accountant.Accountant, error) {
-		return entry.Start(accountant.Config{Relation: accountant.AddRemove})
+		return entry.Start(accountant.RDPConfig{Relation: accountant.AddRemove})
 	}, nil
 }
 
@@ -221,7 +221,7 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	flags := cmd.Flags()
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (this or --found)")
 	f.riskFlags(cmd)
-	flags.StringVar(&f.accountant, "accountant", string(accountant.ByTightest), strings.Join(claimants(), "|"))
+	flags.StringVar(&f.accountant, "accountant", string(accountant.ByAuto), strings.Join(claimants(), "|"))
 	flags.Lookup("accountant").DefValue = "" // the first word; a line has 80 columns
 	shell.Complete(cmd, map[string]shell.Values{"accountant": shell.Words(claimants()...)})
 	shell.Without(cmd, "seed")
@@ -295,12 +295,12 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 		return err
 	}
 	r := calibrateReport{Mechanism: m.name, Found: missing, Noise: p.noise, Count: &p.count, Epsilon: b.Upper, Accountant: f.accountant}
-	if f.accountant == string(accountant.ByTightest) {
+	if f.accountant == string(accountant.ByAuto) {
 		found, err := event(p.noise, p.probability, p.count)
 		if err != nil {
 			return err
 		}
-		claim, err := accountant.Tightest(ctx, accountant.ByTightest, accountant.AddRemove, target.Delta, found)
+		claim, err := accountant.Epsilon(ctx, accountant.ByAuto, accountant.AddRemove, target.Delta, found)
 		if err != nil {
 			return err
 		}

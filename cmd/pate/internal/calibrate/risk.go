@@ -44,7 +44,7 @@ func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlag
 		return shell.UsageError("calibrate", fmt.Errorf("--%s: --found searches for the noise alone, so give --%s and leave out --noise", missing, missing))
 	}
 	event := func(noise float64) (accountant.Event, error) { return m.repeated(noise, p.probability, p.count) }
-	cfg := accountant.TightConfig{Relation: accountant.AddRemove, Method: method}
+	cfg := accountant.AutoConfig{Relation: accountant.AddRemove, Method: method}
 	noise, share, err := accountant.CalibrateRisk(ctx, cfg, accountant.RiskTarget{Found: f.found, FalseAlarms: f.falseAlarms}, event)
 	switch {
 	case errors.Is(err, accountant.ErrUnsupportedEvent):
@@ -58,11 +58,11 @@ func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlag
 	if err != nil {
 		return err
 	}
-	claim, err := accountant.Tightest(ctx, method, accountant.AddRemove, g.Delta, all)
+	claim, err := accountant.Epsilon(ctx, method, accountant.AddRemove, g.Delta, all)
 	if err != nil {
 		return err
 	}
-	account, err := accountant.NewTight(cfg)
+	account, err := accountant.NewAuto(cfg)
 	if err != nil {
 		return err
 	}

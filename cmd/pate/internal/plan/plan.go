@@ -130,7 +130,7 @@ rounded up; questions asked; cap on answers; answers expected, and of them right
 
 // addAccountant adds the flag that says who claims.
 func addAccountant(cmd *cobra.Command, name *string) {
-	all := []string{string(accountant.ByTightest), string(accountant.ByPLD), string(accountant.ByRDP)}
+	all := []string{string(accountant.ByAuto), string(accountant.ByPLD), string(accountant.ByRDP)}
 	cmd.Flags().StringVar(name, "accountant", all[0], "of the ledger that the plan is for: "+strings.Join(all, "|"))
 	shell.Complete(cmd, map[string]shell.Values{"accountant": shell.Words(all...)})
 }
@@ -356,7 +356,7 @@ func folded(command string) string {
 // labelCommand writes a plan as the command that labels so, on a ledger of its own.
 func (f *planFlags) labelCommand(a plan.Alternative, budget, delta float64) string {
 	claims := ""
-	if f.accountant != string(accountant.ByTightest) {
+	if f.accountant != string(accountant.ByAuto) {
 		claims = " --accountant " + f.accountant
 	}
 	return fmt.Sprintf("pate label VOTES --classes %d %s --epsilon %v --delta %v --mode reserved%s --ledger run.jsonl --out labels.csv",

@@ -63,25 +63,25 @@ func ParseOrders(text string) ([]float64, error) {
 type accountantEntry struct {
 	name  string
 	Why   string
-	Start func(cfg accountant.Config) (accountant.Accountant, error)
+	Start func(cfg accountant.RDPConfig) (accountant.Accountant, error)
 }
 
 // accountants lists them in the order of tables.
 func accountants() []accountantEntry {
 	return []accountantEntry{
-		{"rdp", "the divergence at the best order", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewRDP(c) }},
-		{"pld", "the whole loss distribution", func(c accountant.Config) (accountant.Accountant, error) {
+		{"rdp", "the divergence at the best order", func(c accountant.RDPConfig) (accountant.Accountant, error) { return accountant.NewRDP(c) }},
+		{"pld", "the whole loss distribution", func(c accountant.RDPConfig) (accountant.Accountant, error) {
 			return accountant.NewPLD(accountant.PLDConfig{Relation: c.Relation})
 		}},
-		{"moments", "integer moments to 32, classic tail bound", func(c accountant.Config) (accountant.Accountant, error) { return theorems.NewMoments(c.Relation) }},
-		{"zcdp", "one straight line above the divergence", func(c accountant.Config) (accountant.Accountant, error) {
+		{"moments", "integer moments to 32, classic tail bound", func(c accountant.RDPConfig) (accountant.Accountant, error) { return theorems.NewMoments(c.Relation) }},
+		{"zcdp", "one straight line above the divergence", func(c accountant.RDPConfig) (accountant.Accountant, error) {
 			return theorems.NewZCDP(c.Relation, c.Conversion)
 		}},
-		{"basic", "adds up the worst of every run", func(c accountant.Config) (accountant.Accountant, error) { return theorems.NewBasic(c.Relation) }},
-		{"advanced", "sees an (epsilon, delta) of each run, no more", func(c accountant.Config) (accountant.Accountant, error) {
+		{"basic", "adds up the worst of every run", func(c accountant.RDPConfig) (accountant.Accountant, error) { return theorems.NewBasic(c.Relation) }},
+		{"advanced", "sees an (epsilon, delta) of each run, no more", func(c accountant.RDPConfig) (accountant.Accountant, error) {
 			return theorems.NewAdvanced(c.Relation, theorems.BestTheorem)
 		}},
-		{"optimal", "the least that (epsilon, delta) of each run allow", func(c accountant.Config) (accountant.Accountant, error) { return theorems.NewOptimal(c.Relation) }},
+		{"optimal", "the least that (epsilon, delta) of each run allow", func(c accountant.RDPConfig) (accountant.Accountant, error) { return theorems.NewOptimal(c.Relation) }},
 	}
 }
 

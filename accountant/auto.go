@@ -13,8 +13,8 @@ import (
 type Method string
 
 const (
-	// ByTightest is the least claim of those below that hold the events.
-	ByTightest Method = "auto"
+	// ByAuto is the least claim of those below that hold the events.
+	ByAuto Method = "auto"
 	// ByPLD is the upper end of [PLD], which refuses events without a known pair.
 	ByPLD Method = "pld"
 	// ByRDP is [RDP] at the best order.
@@ -24,23 +24,23 @@ const (
 // ParseMethod reads the name of a method.
 func ParseMethod(name string) (Method, error) {
 	switch m := Method(name); m {
-	case ByTightest, ByPLD, ByRDP:
+	case ByAuto, ByPLD, ByRDP:
 		return m, nil
 	}
 	return "", fmt.Errorf("accountant: %q makes no claims: there are auto, pld and rdp", name)
 }
 
-// TightConfig fixes what a tight account is about.
-type TightConfig struct {
+// AutoConfig fixes what a tight account is about.
+type AutoConfig struct {
 	Relation Relation  // required
-	Method   Method    // "" means ByTightest
+	Method   Method    // "" means ByAuto
 	Orders   []float64 // Rényi orders, as in Config
 }
 
 // NewAccount starts a tight account.
-func (c TightConfig) NewAccount() (Accountant, error) { return NewTight(c) }
+func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 
-// Tight accounts for a run whose events are all fixed before its first answer, by
+// Auto accounts for a run whose events are all fixed before its first answer, by
 // whichever accountant proves least. Both are bounds of the same run, and neither is
 // chosen by an answer, so the lesser is a bound.
 //
@@ -51,14 +51,14 @@ func (c TightConfig) NewAccount() (Accountant, error) { return NewTight(c) }
 // without a pair, of more than 64 different releases, and where an answer would take
 // more than a few seconds, counted in points and not by a clock. So the same events
 // have the same claim wherever it is computed.
-type Tight struct {
-	cfg  TightConfig
+type Auto struct {
+	cfg  AutoConfig
 	rdp  *RDP
 	pld  *PLD  // nil once it does not hold the events
 	lack error // why
 }
 
-var _ Accountant = (*Tight)(nil)
+var _ Accountant = (*Auto)(nil)
 
 const (
 	// maxTightPairs bounds the different pairs of a tight account: time grows with them.
@@ -67,17 +67,17 @@ const (
 	maxTightWork = 1 << 27
 )
 
-// NewTight starts an empty account.
-func NewTight(cfg TightConfig) (*Tight, error) {
+// NewAuto starts an empty account.
+func NewAuto(cfg AutoConfig) (*Auto, error) {
 	if cfg.Method == "" {
-		cfg.Method = ByTightest
+		cfg.Method = ByAuto
 	}
 	if _, err := ParseMethod(string(cfg.Method)); err != nil {
 		return nil, err
 	}
-	t := &Tight{cfg: cfg}
+	t := &Auto{cfg: cfg}
 	var err error
-	if t.rdp, err = NewRDP(Config{Relation: cfg.Relation, Orders: cfg.Orders}); err != nil {
+	if t.rdp, err = NewRDP(RDPConfig{Relation: cfg.Relation, Orders: cfg.Orders}); err != nil {
 		return nil, err
 	}
 	if cfg.Method == ByRDP {
@@ -91,7 +91,7 @@ func NewTight(cfg TightConfig) (*Tight, error) {
 }
 
 // Compose implements Accountant.
-func (t *Tight) Compose(e Event, count int64) error {
+func (t *Auto) Compose(e Event, count int64) error {
 	if t.pld != nil {
 		if err := t.pld.Compose(e, count); err != nil {
 			if t.cfg.Method == ByPLD || !errors.Is(err, ErrUnsupportedEvent) {
@@ -111,17 +111,14 @@ func (t *Tight) Compose(e Event, count int64) error {
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Floor is that of loss distributions, at most Upper: what lies between is their numerical
-	// error. It is 0 where they did not answer.
-	Floor float64
 	// Lack says why loss distributions did not answer; nil if they did, or were not
 	// asked.
 	Lack error
 }
 
 // Claim bounds the epsilon of everything composed at delta in [0, 1).
-func (t *Tight) Claim(ctx context.Context, delta float64) (Claim, error) {
-	b, err := t.rdp.Epsilon(delta)
+func (t *Auto) Claim(ctx context.Context, delta float64) (Claim, error) {
+	b, err := t.rdp.Epsilon(ctx, delta)
 	if err != nil {
 		return Claim{}, err
 	}
@@ -129,7 +126,7 @@ func (t *Tight) Claim(ctx context.Context, delta float64) (Claim, error) {
 	if t.pld == nil {
 		return c, nil
 	}
-	p, err := t.pld.EpsilonContext(ctx, delta)
+	p, err := t.pld.Epsilon(ctx, delta)
 	switch {
 	case errors.Is(err, pld.ErrTooMuchWork) && t.cfg.Method != ByPLD:
 		c.Lack = err
@@ -138,33 +135,27 @@ func (t *Tight) Claim(ctx context.Context, delta float64) (Claim, error) {
 		return Claim{}, err
 	}
 	// What PLD answers is the lesser of its own and a Rényi bound already.
-	c.Lower = math.Min(p.Lower, b.Upper)
-	c.Floor = math.Min(p.Floor, b.Upper)
 	if t.cfg.Method == ByPLD || p.Upper < b.Upper {
-		c.Bound, c.By = p.Bound, ByPLD
-		c.Floor = p.Floor
+		c.Bound, c.By = p, ByPLD
+		return c, nil
 	}
+	c.Lower, c.Floor = math.Min(p.Lower, b.Upper), math.Min(p.Floor, b.Upper)
 	return c, nil
 }
 
-// EpsilonContext returns the bound of Claim.
-func (t *Tight) EpsilonContext(ctx context.Context, delta float64) (Bound, error) {
+// Epsilon implements Accountant; see Claim.
+func (t *Auto) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	c, err := t.Claim(ctx, delta)
 	return c.Bound, err
 }
 
-// Epsilon implements Accountant; see Claim.
-func (t *Tight) Epsilon(delta float64) (Bound, error) {
-	return t.EpsilonContext(context.Background(), delta)
-}
-
 // Delta implements Accountant.
-func (t *Tight) Delta(epsilon float64) (Bound, error) {
-	b, err := t.rdp.Delta(epsilon)
+func (t *Auto) Delta(ctx context.Context, epsilon float64) (Bound, error) {
+	b, err := t.rdp.Delta(ctx, epsilon)
 	if err != nil || t.pld == nil {
 		return b, err
 	}
-	p, err := t.pld.Delta(epsilon)
+	p, err := t.pld.Delta(ctx, epsilon)
 	switch {
 	case errors.Is(err, pld.ErrTooMuchWork) && t.cfg.Method != ByPLD:
 		return b, nil
@@ -178,18 +169,18 @@ func (t *Tight) Delta(epsilon float64) (Bound, error) {
 }
 
 // Rough implements Rougher: Rényi divergences alone.
-func (t *Tight) Rough() Accountant {
+func (t *Auto) Rough() Accountant {
 	if t.cfg.Method == ByRDP {
 		return nil
 	}
 	return &RDP{cfg: t.rdp.cfg, orders: t.rdp.orders, refine: t.rdp.refine}
 }
 
-// Tightest returns what events cost together, by the method that claims least of those
+// Epsilon returns what events cost together, by the method that claims least of those
 // that hold them, or by the one that is named. The events must be fixed before any
-// answer: see [Tight].
-func Tightest(ctx context.Context, m Method, rel Relation, delta float64, events ...Event) (Claim, error) {
-	t, err := NewTight(TightConfig{Relation: rel, Method: m})
+// answer: see [Auto].
+func Epsilon(ctx context.Context, m Method, rel Relation, delta float64, events ...Event) (Claim, error) {
+	t, err := NewAuto(AutoConfig{Relation: rel, Method: m})
 	if err != nil {
 		return Claim{}, err
 	}

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -17,7 +18,7 @@ func gnmaxVotes(sigma float64, n int64) Event {
 // The README's row: 270 answers at sigma 49.9 are 2.0018 by Rényi divergences.
 func TestTightestClaimsByLossDistributions(t *testing.T) {
 	t.Parallel()
-	c, err := Tightest(t.Context(), ByTightest, AddRemove, 1e-5, gnmaxVotes(49.9, 270))
+	c, err := Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, gnmaxVotes(49.9, 270))
 	require.NoError(t, err)
 	assert.Equal(t, ByPLD, c.By)
 	require.NoError(t, c.Lack)
@@ -28,9 +29,9 @@ func TestTightestClaimsByLossDistributions(t *testing.T) {
 	assert.InDelta(t, floor, c.Upper, 2e-3)
 	assert.GreaterOrEqual(t, c.Upper, floor-1e-6)
 
-	rdp, err := Tightest(t.Context(), ByRDP, AddRemove, 1e-5, gnmaxVotes(49.9, 270))
+	rdp, err := Epsilon(t.Context(), ByRDP, AddRemove, 1e-5, gnmaxVotes(49.9, 270))
 	require.NoError(t, err)
-	want, err := Epsilon(AddRemove, 1e-5, gnmaxVotes(49.9, 270))
+	want, err := rdpOf(t, gnmaxVotes(49.9, 270)).Epsilon(t.Context(), 1e-5)
 	require.NoError(t, err)
 	assert.Equal(t, Claim{Bound: want, By: ByRDP}, rdp)
 }
@@ -53,12 +54,12 @@ func TestTightestIsTheLeastOfItsAccountants(t *testing.T) {
 		"no guarantee": {WithFailure{PureDP{0.5}, 1e-3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			auto, err := Tightest(t.Context(), ByTightest, AddRemove, 1e-5, events...)
+			auto, err := Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, events...)
 			require.NoError(t, err)
-			rdp, err := Tightest(t.Context(), ByRDP, AddRemove, 1e-5, events...)
+			rdp, err := Epsilon(t.Context(), ByRDP, AddRemove, 1e-5, events...)
 			require.NoError(t, err)
 			least := rdp.Upper
-			pld, err := Tightest(t.Context(), ByPLD, AddRemove, 1e-5, events...)
+			pld, err := Epsilon(t.Context(), ByPLD, AddRemove, 1e-5, events...)
 			if err == nil {
 				least = math.Min(least, pld.Upper)
 				require.NoError(t, auto.Lack)
@@ -71,18 +72,18 @@ func TestTightestIsTheLeastOfItsAccountants(t *testing.T) {
 			if auto.By == ByPLD {
 				require.Less(t, auto.Upper, rdp.Upper)
 			}
-			d, err := tightOf(t, TightConfig{Relation: AddRemove}, events...).Delta(1)
+			d, err := tightOf(t, AutoConfig{Relation: AddRemove}, events...).Delta(context.Background(), 1)
 			require.NoError(t, err)
-			r, err := rdpOf(t, events...).Delta(1)
+			r, err := rdpOf(t, events...).Delta(context.Background(), 1)
 			require.NoError(t, err)
 			require.LessOrEqual(t, d.Upper, r.Upper)
 		})
 	}
 }
 
-func tightOf(t testing.TB, cfg TightConfig, events ...Event) *Tight {
+func tightOf(t testing.TB, cfg AutoConfig, events ...Event) *Auto {
 	t.Helper()
-	account, err := NewTight(cfg)
+	account, err := NewAuto(cfg)
 	require.NoError(t, err)
 	for _, e := range events {
 		require.NoError(t, account.Compose(e, 1))
@@ -92,7 +93,7 @@ func tightOf(t testing.TB, cfg TightConfig, events ...Event) *Tight {
 
 func rdpOf(t testing.TB, events ...Event) *RDP {
 	t.Helper()
-	account, err := NewRDP(Config{Relation: AddRemove})
+	account, err := NewRDP(RDPConfig{Relation: AddRemove})
 	require.NoError(t, err)
 	for _, e := range events {
 		require.NoError(t, account.Compose(e, 1))
@@ -103,7 +104,7 @@ func rdpOf(t testing.TB, events ...Event) *RDP {
 // What would take long is left to Rényi divergences, by what it is and not by a clock.
 func TestTightestDoesNotTakeLong(t *testing.T) {
 	t.Parallel()
-	many := tightOf(t, TightConfig{Relation: AddRemove})
+	many := tightOf(t, AutoConfig{Relation: AddRemove})
 	for i := range maxTightPairs {
 		require.NoError(t, many.Compose(LNMax{Scale: 100 + float64(i)}, 1))
 		require.NotNil(t, many.pld)
@@ -117,16 +118,16 @@ func TestTightestDoesNotTakeLong(t *testing.T) {
 	require.Equal(t, ByRDP, c.By)
 	require.ErrorContains(t, c.Lack, "more than 64 different releases")
 
-	slow := tightOf(t, TightConfig{Relation: AddRemove}, gnmaxVotes(40, 100))
+	slow := tightOf(t, AutoConfig{Relation: AddRemove}, gnmaxVotes(40, 100))
 	slow.pld.composer.MaxWork = 1 << 10
 	c, err = slow.Claim(t.Context(), 1e-5)
 	require.NoError(t, err)
 	require.Equal(t, ByRDP, c.By)
 	require.ErrorIs(t, c.Lack, pld.ErrTooMuchWork)
-	d, err := slow.Delta(1)
+	d, err := slow.Delta(context.Background(), 1)
 	require.NoError(t, err)
 	require.Positive(t, d.Upper)
-	asked := tightOf(t, TightConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
+	asked := tightOf(t, AutoConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
 	asked.pld.composer.MaxWork = 1 << 10
 	_, err = asked.Claim(t.Context(), 1e-5)
 	require.ErrorIs(t, err, pld.ErrTooMuchWork, "PLD that was asked for by name is not replaced")
@@ -135,7 +136,7 @@ func TestTightestDoesNotTakeLong(t *testing.T) {
 // A refused event leaves nothing behind.
 func TestTightComposesAllOrNothing(t *testing.T) {
 	t.Parallel()
-	a := tightOf(t, TightConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
+	a := tightOf(t, AutoConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
 	before, err := a.Claim(t.Context(), 1e-5)
 	require.NoError(t, err)
 	require.Error(t, a.Compose(ZCDP{0.1}, 1))
@@ -144,9 +145,9 @@ func TestTightComposesAllOrNothing(t *testing.T) {
 	after, err := a.Claim(t.Context(), 1e-5)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	_, err = NewTight(TightConfig{Relation: AddRemove, Method: "moments"})
+	_, err = NewAuto(AutoConfig{Relation: AddRemove, Method: "moments"})
 	require.Error(t, err)
-	_, err = NewTight(TightConfig{})
+	_, err = NewAuto(AutoConfig{})
 	require.Error(t, err)
 }
 
@@ -154,7 +155,7 @@ func TestTightComposesAllOrNothing(t *testing.T) {
 // what it returns meets the target.
 func TestCalibrationBeginsRoughly(t *testing.T) {
 	t.Parallel()
-	tight := TightConfig{Relation: AddRemove}.NewAccount
+	tight := AutoConfig{Relation: AddRemove}.NewAccount
 	target := Target{Epsilon: 2, Delta: 1e-5}
 	tries := 0
 	noise, b, err := CalibrateNoise(t.Context(), tight, target, func(noise float64) (Event, error) {
@@ -163,7 +164,7 @@ func TestCalibrationBeginsRoughly(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.LessOrEqual(t, b.Upper, 2.0)
-	rough, _, err := CalibrateNoise(t.Context(), Config{Relation: AddRemove}.NewAccount, target, func(noise float64) (Event, error) { return gnmaxVotes(noise, 200), nil })
+	rough, _, err := CalibrateNoise(t.Context(), RDPConfig{Relation: AddRemove}.NewAccount, target, func(noise float64) (Event, error) { return gnmaxVotes(noise, 200), nil })
 	require.NoError(t, err)
 	require.Less(t, noise, 0.95*rough)
 	least, err := GaussianNoise(2, 1e-5)
@@ -177,7 +178,7 @@ func TestCalibrationBeginsRoughly(t *testing.T) {
 		n, b, err := CalibrateCount(t.Context(), tight, target, func(n int64) (Event, error) { return gnmaxVotes(c.sigma, n), nil })
 		require.NoError(t, err)
 		require.LessOrEqual(t, b.Upper, c.epsilon)
-		before, _, err := CalibrateCount(t.Context(), Config{Relation: AddRemove}.NewAccount, target, func(n int64) (Event, error) { return gnmaxVotes(c.sigma, n), nil })
+		before, _, err := CalibrateCount(t.Context(), RDPConfig{Relation: AddRemove}.NewAccount, target, func(n int64) (Event, error) { return gnmaxVotes(c.sigma, n), nil })
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, float64(n), 1.13*float64(before), "answers at epsilon %v", c.epsilon)
 		least, err := GaussianNoise(c.epsilon, 1e-5)
