@@ -5,7 +5,7 @@
 //	source, err := votes.Open(ctx, []string{"votes.npy"}, votes.Options{Classes: 6})
 //	labels, err := pate.Label(ctx, source, pate.LabelOptions{Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: "run.jsonl"}, Out: "labels.csv"})
 //	trained, err := pate.Train(ctx, model, data, config, pate.TrainOptions{Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: "model.jsonl"}, Out: "my.model"})
-//	published, err := pate.Publish(ctx, pate.PublishOptions{Epsilon: 2, Delta: 1e-5, Out: "release", Private: private, Public: public, Reading: reading})
+//	published, err := pate.Publish(ctx, pate.PublishOptions{Budget: budget, Out: "release", Private: private, Public: public, Reading: reading})
 //
 // [Label] plans from public numbers alone which mechanism, which noise and how many queries
 // give the most right labels; [Train] finds the noise for the budget; [Publish]

@@ -9,15 +9,10 @@ import (
 	"github.com/pate-go/pate/internal/results"
 )
 
-// PublishOptions say what is published, and what it may cost. Private, Out, Epsilon and Delta are
+// PublishOptions say what is published, and what it may cost. Epsilon, Delta, Private and Out are
 // required, and Public or Ranges.
 type PublishOptions struct {
-	Epsilon float64 // the budget of all that is released
-	Delta   float64 // far below one over the number of units
-	Unit    string  // whose data one change is; default: the unit column, or "record"
-	// Seed, if not nil, makes a repeatable experiment; nothing of it is releasable.
-	Seed *uint64
-	Warn func(string) // is called with what a person should know of the files and nothing fails of
+	Budget // of all that is released. Ledger and Shared are left out: the ledger is a file of Out
 
 	// Out is a folder: what may leave is in its folder public, once all is complete. Its folder
 	// private has the ledger, keys and votes, and is as secret as the private rows.
@@ -77,6 +72,8 @@ func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 		Size: o.Size, RowsPerUnit: o.RowsPerUnit, Teachers: o.Teachers, Learner: o.Learner, TeacherAccuracy: o.TeacherAccuracy, MinAccuracy: o.MinAccuracy,
 		Ranges: o.Ranges, DestroySecrets: o.DestroySecrets, Command: "pate.Publish", Progress: o.Progress, Say: o.Say, Warn: o.Warn}
 	switch {
+	case o.Ledger != "" || o.Shared:
+		return Published{}, errors.New("pate: a publication has a ledger of its own, in PublishOptions.Out: leave Ledger and Shared out")
 	case o.Marginals && o.Ranges == "":
 		return Published{}, errors.New("pate: PublishOptions.Marginals are counts of declared columns: give Ranges")
 	case o.Marginals:

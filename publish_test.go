@@ -35,7 +35,7 @@ func publishing(t *testing.T) pate.PublishOptions {
 		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
 		return path
 	}
-	o := pate.PublishOptions{Epsilon: 60, Delta: 1e-5, Out: filepath.Join(dir, "out"), Teachers: 24, Learner: "softmax", MinAccuracy: 0.6,
+	o := pate.PublishOptions{Budget: pate.Budget{Epsilon: 60, Delta: 1e-5}, Out: filepath.Join(dir, "out"), Teachers: 24, Learner: "softmax", MinAccuracy: 0.6,
 		Private: dataset.Source{Path: write("private.csv", 150, true)}, Public: dataset.Source{Path: write("public.csv", 24, false)}}
 	o.Reading.CSV.Label, o.Reading.CSV.Unit = "kind", "who"
 	o.Reading.Rule.Names = []string{"a", "b", "c"}
@@ -90,6 +90,7 @@ func TestPublishRefuses(t *testing.T) {
 		"size":      {func(o *pate.PublishOptions) { o.DPSGD = true }, "Size"},
 		"accuracy":  {func(o *pate.PublishOptions) { o.MinAccuracy = 1 }, "MinAccuracy"},
 		"column":    {func(o *pate.PublishOptions) { o.Reading.CSV.Label = "nope" }, "nope"},
+		"ledger":    {func(o *pate.PublishOptions) { o.Ledger = "l.jsonl" }, "Ledger"},
 		"out":       {func(o *pate.PublishOptions) { o.Out = "" }, "Out"},
 	} {
 		t.Run(name, func(t *testing.T) {
