@@ -15,12 +15,9 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
 )
-
-// ErrForeignCheckpoint says that a checkpoint folder holds teachers of another run: another
-// fingerprint, or another number of teachers, of queries or of classes.
-var ErrForeignCheckpoint = errors.New("teachers: checkpoint belongs to another run")
 
 // checkpoint is a folder with one file per finished teacher:
 //
@@ -133,7 +130,7 @@ func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	if whole {
-		return fmt.Errorf("%w: %s; choose another folder or remove it", ErrForeignCheckpoint, c.path(t))
+		return run.OtherRun(c.path(t)+" is a teacher of another run", nil, "teachers of two runs are not mixed", "choose another folder, or remove it")
 	}
 	return nil
 }

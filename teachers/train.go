@@ -82,7 +82,7 @@ func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset
 // it was made from the same fingerprint, key, teacher, share and queries. The teacher of a
 // damaged or outdated file is trained again, and the file is replaced. A file of another
 // fingerprint or shape means that the folder belongs to another run: Train refuses it with
-// [ErrForeignCheckpoint] and leaves it alone.
+// [run.ErrOtherRun] and leaves it alone.
 func Train(ctx context.Context, cfg Config, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	e, err := newEnsemble(cfg, 0, 1, private, share, queries)
 	if err != nil {

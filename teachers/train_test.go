@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -236,7 +237,7 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 			require.NoError(t, err)
 			change(w)
 			v, err := w.train()
-			require.ErrorIs(t, err, teachers.ErrForeignCheckpoint)
+			require.ErrorIs(t, err, run.ErrOtherRun)
 			require.Nil(t, v)
 			after, err := os.ReadFile(path)
 			require.NoError(t, err)

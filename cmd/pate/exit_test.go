@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	protocol "github.com/pate-go/pate/run"
-	"github.com/pate-go/pate/teachers"
 )
 
 func TestAnInterruptedCommandSaysSoAndCanBeRepeated(t *testing.T) {
@@ -38,7 +37,6 @@ func TestErrorsOfARunHaveCodesOfTheirOwn(t *testing.T) {
 		{fmt.Errorf("x: %w", context.Canceled), shell.ExitInterrupted},
 		{fmt.Errorf("x: %w", &ledger.BudgetError{Epsilon: 3, Budget: 2}), shell.ExitOverBudget},
 		{fmt.Errorf("x: %w", protocol.ErrOtherRun), shell.ExitInvalidInput},
-		{fmt.Errorf("x: %w", teachers.ErrForeignCheckpoint), shell.ExitInvalidInput},
 		{fmt.Errorf("x: %w", ledger.ErrOtherConfig), shell.ExitInvalidInput},
 		{fmt.Errorf("x: %w", ledger.ErrCorrupt), shell.ExitCheckFailed},
 		{fmt.Errorf("x: %w", ledger.ErrSealed), shell.ExitInvalidInput},

@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/teachers/manifest"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -284,6 +285,14 @@ func (t *task) errExists() error {
 		Fix: "choose another --out, or remove it with its manifest and " + t.Secrets}
 }
 
+// otherJob names the folder in an error about teachers of another job.
+func (t *task) otherJob(err error) error {
+	if errors.Is(err, run.ErrOtherRun) {
+		return run.OtherRun(t.Secrets+": holds teachers of another job", nil, "teachers are not mixed", "choose another --out, repeat that command, or remove the folder")
+	}
+	return err
+}
+
 // train trains what is left, and writes votes and manifest.
 func (t *task) train(ctx context.Context) error {
 	r := t.result
@@ -298,16 +307,13 @@ func (t *task) train(ctx context.Context) error {
 	if t.Parts > 1 {
 		matrix, err := teachers.TrainPart(ctx, cfg, t.Part, t.Parts, data, share, t.queries)
 		if err != nil {
-			return err
+			return t.otherJob(err)
 		}
 		return t.keepPart(matrix)
 	}
 	matrix, err := teachers.Train(ctx, cfg, data, share, t.queries)
-	if errors.Is(err, teachers.ErrForeignCheckpoint) {
-		return &fault.Error{File: t.Secrets, What: "holds teachers of another job", Why: "teachers are not mixed", Fix: "choose another --out, repeat that command, or remove the folder", Err: err}
-	}
 	if err != nil {
-		return err
+		return t.otherJob(err)
 	}
 	if err := t.keep(matrix); err != nil {
 		return err

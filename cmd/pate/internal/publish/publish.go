@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/internal/publish"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/teachers/training"
-	"github.com/pate-go/pate/teachers"
 )
 
 // publishFlags are the flags of `pate publish`.
@@ -248,8 +247,6 @@ func (f *publishFlags) inWords(err error) error {
 		return shell.UsageError("dpsgd", err)
 	case errors.Is(err, results.ErrReleased):
 		return shell.FaultError(err, "ledger")
-	case errors.Is(err, teachers.ErrForeignCheckpoint):
-		return shell.InputError(err, "teachers of two jobs are not mixed", "choose another --out, or repeat that command", "train")
 	case f.method == publish.DPSGD:
 		err = shell.TrainingError(err)
 	}

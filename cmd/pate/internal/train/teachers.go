@@ -101,7 +101,7 @@ Votes are as secret as the private rows.`,
 			}
 			r, err := training.Merge(cmd.Context(), training.Merging{Parts: args, Out: f.out, Secrets: f.private})
 			if err != nil {
-				return inWords(err)
+				return shell.FaultError(err, "data")
 			}
 			return f.print(g, r)
 		},

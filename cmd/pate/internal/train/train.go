@@ -12,13 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/teachers/manifest"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
-	"github.com/pate-go/pate/teachers"
 )
 
 // trainFlags are the flags of `pate train`.
@@ -172,20 +170,9 @@ func (f *trainFlags) run(cmd *cobra.Command, g *shell.Globals, private string) e
 	result, err := training.Run(cmd.Context(), j)
 	bar.Clear()
 	if err != nil {
-		return inWords(err)
-	}
-	return f.print(g, result)
-}
-
-// inWords adds what a person can do.
-func inWords(err error) error {
-	if _, found := fault.In(err); found {
 		return shell.FaultError(err, "data")
 	}
-	if errors.Is(err, teachers.ErrForeignCheckpoint) {
-		return shell.InputError(err, "teachers of two jobs are not mixed", "choose another --out, or repeat that command", "train")
-	}
-	return err
+	return f.print(g, result)
 }
 
 // print writes the result: the JSON of the contract, or what to do next.
