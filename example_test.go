@@ -98,7 +98,7 @@ func says(ledger string) bool {
 		panic(err)
 	}
 	defer file.Close()
-	page, err := statement.New(ledger, file)
+	page, err := statement.FromReader(ledger, file)
 	if err != nil {
 		panic(err)
 	}

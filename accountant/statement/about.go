@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// AboutSchema names the JSON form of About.
-const AboutSchema = "pate.about/1"
+// aboutSchema names the JSON form of About.
+const aboutSchema = "pate.about/1"
 
 // maxAbout bounds the file of an About, in bytes, and maxField one of its fields, in
 // letters.
@@ -67,8 +67,8 @@ func ParseAbout(text []byte) (About, error) {
 	if _, end := d.Token(); end != io.EOF {
 		return About{}, errors.New("statement: something follows the object")
 	}
-	if in.Schema != nil && *in.Schema != AboutSchema {
-		return About{}, fmt.Errorf("statement: its schema is %q, this version reads %q", Plain(*in.Schema), AboutSchema)
+	if in.Schema != nil && *in.Schema != aboutSchema {
+		return About{}, fmt.Errorf("statement: its schema is %q, this version reads %q", Plain(*in.Schema), aboutSchema)
 	}
 	a := in.About
 	for _, f := range a.fields() {

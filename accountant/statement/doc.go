@@ -3,7 +3,7 @@
 // HTML or JSON.
 //
 //	file, err := os.Open("run.jsonl")
-//	s, err := statement.New("run.jsonl", file)
+//	s, err := statement.FromReader("run.jsonl", file)
 //	err = s.WriteMarkdown(os.Stdout)
 //
 // It says, in the order in which NIST SP 800-226 (2025) asks for it: what is
@@ -12,7 +12,7 @@
 // verify it. Every number is recomputed from the ledger by package accountant; PATE
 // and DP-SGD, and whatever else was charged, take the same way.
 //
-// [Make] states several ledgers on one page, with what all of them cost the same people.
+// [New] states several ledgers on one page, with what all of them cost the same people.
 // What a ledger cannot know, whose data and what for, is an [About].
 //
 // # Checking a page

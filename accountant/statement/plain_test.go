@@ -43,7 +43,7 @@ func ledgerFile(t *testing.T, cfg ledger.Config, e accountant.Event) []byte {
 }
 
 func markdown(t *testing.T, name string, file []byte) string {
-	s, err := New(name, bytes.NewReader(file))
+	s, err := FromReader(name, bytes.NewReader(file))
 	require.NoError(t, err)
 	var b strings.Builder
 	require.NoError(t, s.WriteMarkdown(&b))
@@ -74,7 +74,7 @@ func TestWordsOfOthersAreMadePlain(t *testing.T) {
 	require.NotContains(t, page, "*b*")
 	require.Contains(t, page, `pate ledger verify 'it'\''s; rm -rf x' --head 2:`)
 	require.Contains(t, page, "| noisy value of smooth sensitivity | Gaussian, σ 100 × sensitivity, β 0.01, margin 2 σ | 1 |")
-	s, err := New("-x", bytes.NewReader(file))
+	s, err := FromReader("-x", bytes.NewReader(file))
 	require.NoError(t, err)
 	var b strings.Builder
 	require.NoError(t, s.WriteHTML(&b))

@@ -151,7 +151,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 		switch {
 		case errors.Is(err, ledger.ErrCorrupt): // of another ledger
 			continue
-		case errors.Is(err, ErrNotReleased), err == nil && again.Head != l.Head:
+		case errors.Is(err, errNotReleased), err == nil && again.Head != l.Head:
 			return bad("it names what the ledger did not release")
 		case err != nil:
 			return Checked{}, err
@@ -167,7 +167,7 @@ func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Stat
 	for _, f := range l.Files {
 		sum, err := hex.DecodeString(f.SHA256)
 		if err != nil || len(sum) != sha256.Size {
-			return nil, ErrNotReleased
+			return nil, errNotReleased
 		}
 		opt.Files = append(opt.Files, File{Name: f.Name, SHA256: [sha256.Size]byte(sum)})
 	}
@@ -181,7 +181,7 @@ func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Stat
 	if l.Compared != nil {
 		source.Compared = func() bool { return *l.Compared }
 	}
-	return Make(opt, source)
+	return New(opt, source)
 }
 
 // compare compares a page with what its ledger says.

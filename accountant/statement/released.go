@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// ErrNotReleased is matched by the error about a file that no ledger has committed.
-var ErrNotReleased = errors.New("statement: no entry released this file")
+// errNotReleased is matched by the error about a file that no ledger has committed.
+var errNotReleased = errors.New("not released")
 
 // File is a file that was released.
 type File struct {

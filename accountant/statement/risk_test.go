@@ -27,7 +27,7 @@ func TestOddsComeFromTheWholeCurve(t *testing.T) {
 		require.NoError(t, l.Close())
 		f, err := os.Open(path)
 		require.NoError(t, err)
-		s, err := New("run.jsonl", f)
+		s, err := FromReader("run.jsonl", f)
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
 		if mode == ledger.Filter {

@@ -41,7 +41,7 @@ func TestAStatementNamesTheLargerOfSealAndProof(t *testing.T) {
 		{honest + 1e-3, honest + 1e-3, "The claim is the larger: the sealed one"},
 		{honest, honest, ""},
 	} {
-		s, err := statement.New("run.jsonl", bytes.NewReader(sealedAt(t, file, honest, c.seal)))
+		s, err := statement.FromReader("run.jsonl", bytes.NewReader(sealedAt(t, file, honest, c.seal)))
 		require.NoError(t, err)
 		require.Equal(t, c.claim, float64(*s.Claims[0].Epsilon))
 		require.Contains(t, s.Seal, c.words)

@@ -13,11 +13,12 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// Schema names the JSON form of a Statement.
-const Schema = "pate.statement/1"
+// schema names the JSON form of a Statement.
+const schema = "pate.statement/1"
 
 // Statement is what can be said about everything charged to one ledger.
 type Statement struct {
@@ -37,24 +38,24 @@ type Statement struct {
 	Library    string    `json:"library"`
 	Seal       string    `json:"seal,omitempty"` // words, where another version sealed another epsilon
 
-	Charged   []Part      `json:"charged"` // equal parts together
-	Entries   int64       `json:"entries"`
-	Committed int64       `json:"committed"`
-	Complete  bool        `json:"complete"` // nothing more can be charged
-	Torn      string      `json:"torn,omitempty"`
-	Schedule  *schedule   `json:"events"`
-	NotShown  []string    `json:"not_charged"`
-	Noise     string      `json:"noise"` // secret, seeded or unknown
-	Release   *bool       `json:"releasable"`
-	Waived    []string    `json:"waived,omitempty"` // refusals that were overridden
-	Data      string      `json:"data,omitempty"`
-	Head      ledger.Head `json:"head"`
-	ID        string      `json:"id,omitempty"`            // random, of the ledger
-	Released  []Released  `json:"released"`                // what was committed, equal outcomes together
-	More      int64       `json:"released_more,omitempty"` // outcomes that are not listed
-	Program   Program     `json:"program"`                 // that wrote the statement
-	About     *About      `json:"about,omitempty"`
-	Warning   string      `json:"warning,omitempty"` // of a guarantee that says next to nothing
+	Charged   []accountant.Part `json:"charged"` // equal parts together
+	Entries   int64             `json:"entries"`
+	Committed int64             `json:"committed"`
+	Complete  bool              `json:"complete"` // nothing more can be charged
+	Torn      string            `json:"torn,omitempty"`
+	Schedule  *schedule         `json:"events"`
+	NotShown  []string          `json:"not_charged"`
+	Noise     string            `json:"noise"` // secret, seeded or unknown
+	Release   *bool             `json:"releasable"`
+	Waived    []string          `json:"waived,omitempty"` // refusals that were overridden
+	Data      string            `json:"data,omitempty"`
+	Head      ledger.Head       `json:"head"`
+	ID        string            `json:"id,omitempty"`            // random, of the ledger
+	Released  []Released        `json:"released"`                // what was committed, equal outcomes together
+	More      int64             `json:"released_more,omitempty"` // outcomes that are not listed
+	Program   Program           `json:"program"`                 // that wrote the statement
+	About     *About            `json:"about,omitempty"`
+	Warning   string            `json:"warning,omitempty"` // of a guarantee that says next to nothing
 	// Of are the ledgers that the statement is about together, if there are several.
 	Of []*Statement `json:"ledgers,omitempty"`
 	// Compared says whether the ledger was compared with a head that was kept, which it
@@ -91,7 +92,7 @@ func thisProgram() Program {
 // Options are what a statement says besides what its ledger holds.
 type Options struct {
 	About *About // nil if nothing is known
-	Files []File // files that were released, to be named; another is refused with ErrNotReleased
+	Files []File // files that were released, to be named; another is refused
 	// Program wrote the statement; by default this one.
 	Program Program
 }
@@ -166,15 +167,15 @@ func TPR(epsilon, delta, fpr float64) float64 {
 	return math.Max(0, math.Min(1, tpr*(1+1e-15)))
 }
 
-// New verifies a ledger and says what holds of it. The name is printed, and not
+// FromReader verifies a ledger and says what holds of it. The name is printed, and not
 // opened. A ledger that does not verify gives a *ledger.CorruptError.
-func New(name string, r io.Reader) (*Statement, error) {
-	return Make(Options{}, Source{Name: name, Ledger: r})
+func FromReader(name string, r io.Reader) (*Statement, error) {
+	return New(Options{}, Source{Name: name, Ledger: r})
 }
 
-// Make verifies ledgers and says what holds of each, and of all together. Several must be
-// for the same unit and relation, and different ones; otherwise the error is a [*MixError].
-func Make(opt Options, sources ...Source) (*Statement, error) {
+// New verifies ledgers and says what holds of each, and of all together. Several must be
+// for the same unit and relation, and different ones. What a person can mend is a [*fault.Error].
+func New(opt Options, sources ...Source) (*Statement, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("statement: no ledger")
 	}
@@ -192,7 +193,9 @@ func Make(opt Options, sources ...Source) (*Statement, error) {
 	}
 	for _, f := range opt.Files {
 		if !found[f.SHA256] {
-			return nil, fmt.Errorf("%w: %s", ErrNotReleased, f.Name)
+			return nil, &fault.Error{What: "no entry released this file: " + f.Name,
+				Why: "a page names what was charged, and no ledger given here has the hash of this file",
+				Fix: "give the file that was released, or the ledger that charged it", Check: true, Err: errNotReleased}
 		}
 	}
 	s := all[0]
@@ -218,7 +221,7 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	}
 	cfg := sum.Config
 	s := &Statement{
-		Schema: Schema, Ledger: Plain(source.Name), Unit: cfg.Unit, Relation: cfg.Relation, Mode: cfg.Mode,
+		Schema: schema, Ledger: Plain(source.Name), Unit: cfg.Unit, Relation: cfg.Relation, Mode: cfg.Mode,
 		Accountant: string(sum.Claimed.By), Conversion: accountant.Improved.String(), Library: sum.Library, Seal: OfSeal(sum),
 		Entries: sum.Entries, Committed: sum.Commits, Complete: sum.Sealed || sum.Exhausted, Torn: sum.Torn,
 		Schedule: &sum.Schedule, NotShown: notCharged(cfg), Data: cfg.Data, Waived: cfg.Waived, Head: sum.Head,
@@ -309,9 +312,12 @@ func short(x float64) float64 {
 	return near
 }
 
+// Parts takes an event apart into the mechanisms that it runs.
+func Parts(e accountant.Event) []accountant.Part { return accountant.Describe(e, digits, most) }
+
 // charged adds up the equal parts of events, in order of first appearance.
-func charged(events []accountant.Event) []Part {
-	parts := []Part{}
+func charged(events []accountant.Event) []accountant.Part {
+	parts := []accountant.Part{}
 	at := map[[2]string]int{}
 	for _, e := range events {
 		for _, p := range Parts(e) {
@@ -330,4 +336,20 @@ func charged(events []accountant.Event) []Part {
 		}
 	}
 	return parts
+}
+
+// absurd is the epsilon above which a guarantee is true and says next to nothing: at 20,
+// odds of 1 to 1 may become 485 million to 1.
+const absurd = 20
+
+// Warning returns what to say of a claim that protects next to nothing, and "" of others.
+func Warning(epsilon float64) string {
+	if !(epsilon > absurd) {
+		return ""
+	}
+	if math.IsInf(epsilon, 1) {
+		return "no epsilon is known: nothing is promised"
+	}
+	return fmt.Sprintf("epsilon %s is above %d and protects next to nothing: odds of 1 to 1 may become 10^%.6g to 1; a usual budget is at most 10",
+		most(epsilon), absurd, math.Floor(epsilon/math.Ln10))
 }

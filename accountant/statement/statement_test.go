@@ -32,7 +32,7 @@ func state(t *testing.T, cfg ledger.Config, use func(l *ledger.Ledger)) *stateme
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	s, err := statement.New("run.jsonl", f)
+	s, err := statement.FromReader("run.jsonl", f)
 	require.NoError(t, err)
 	return s
 }
@@ -74,7 +74,7 @@ func TestPATEAndDPSGDTakeTheSameWay(t *testing.T) {
 		require.InEpsilon(t, b.Upper, float64(*c.Epsilon), 1e-9)
 		require.GreaterOrEqual(t, float64(*c.Epsilon), b.Upper*(1-1e-12))
 	}
-	require.Equal(t, []statement.Part{
+	require.Equal(t, []accountant.Part{
 		{Mechanism: "threshold test of the top vote", Parameters: "Gaussian, σ 150", Count: 100},
 		{Mechanism: "noisy argmax of votes", Parameters: "discrete Gaussian, σ 60", Count: 50},
 		{Mechanism: "noisy sum, on a Poisson sample", Parameters: "Gaussian, 2 × sensitivity, q 0.01", Count: 200},
@@ -136,7 +136,7 @@ func TestWhatIsSaidOfEachLedger(t *testing.T) {
 			Events     accountant.Schedule
 		}
 		require.NoError(t, json.Unmarshal(b.Bytes(), &back), name)
-		require.Equal(t, statement.Schema, back.Schema)
+		require.Equal(t, "pate.statement/1", back.Schema)
 		require.Equal(t, c.releasable, back.Releasable, name)
 		require.Equal(t, float64(*s.Claims[2].Epsilon), float64(*back.Claims[2].Epsilon))
 	}
@@ -168,7 +168,7 @@ func TestThePageIsWholeAndEscaped(t *testing.T) {
 }
 
 func TestACorruptLedgerHasNoStatement(t *testing.T) {
-	_, err := statement.New("x", strings.NewReader("{}\n"))
+	_, err := statement.FromReader("x", strings.NewReader("{}\n"))
 	require.ErrorIs(t, err, ledger.ErrCorrupt)
 }
 

@@ -8,15 +8,8 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/fault"
 )
-
-// MixError says why ledgers have no statement together.
-type MixError struct {
-	A, B string // names of the ledgers
-	Why  string
-}
-
-func (e *MixError) Error() string { return fmt.Sprintf("statement: %s and %s: %s", e.A, e.B, e.Why) }
 
 // together states several ledgers: what each claims, and what all of them cost the same
 // people.
@@ -40,7 +33,7 @@ func together(all []*Statement) (*Statement, error) {
 		}
 	}
 	t := &Statement{
-		Schema: Schema, Ledger: fmt.Sprintf("%d ledgers", len(all)), Unit: first.Unit, Relation: first.Relation, Mode: first.Mode,
+		Schema: schema, Ledger: fmt.Sprintf("%d ledgers", len(all)), Unit: first.Unit, Relation: first.Relation, Mode: first.Mode,
 		Accountant: first.Accountant, Conversion: first.Conversion, Library: first.Library, Complete: true,
 		NotShown: notCharged(ledger.Config{Unit: first.Unit}), Noise: first.Noise, Released: []Released{}, Of: all,
 	}
@@ -123,7 +116,8 @@ func sumUp(xs []float64) float64 {
 // differ says why two ledgers do not go together, if they do not.
 func differ(a, b *Statement) error {
 	mix := func(format string, args ...any) error {
-		return &MixError{a.Ledger, b.Ledger, fmt.Sprintf(format, args...)}
+		return &fault.Error{What: fmt.Sprintf("%s and %s: ", a.Ledger, b.Ledger) + fmt.Sprintf(format, args...),
+			Why: "a page has one total, and these have none", Fix: "write a page for each"}
 	}
 	switch {
 	case a.ID != "" && a.ID == b.ID, a.Head.Lines > 0 && a.Head == b.Head:

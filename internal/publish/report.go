@@ -131,7 +131,7 @@ func (j *job) statement(released ...string) error {
 		}
 		files = append(files, statement.File{Name: name, SHA256: sha256.Sum256(left)})
 	}
-	s, err := statement.Make(statement.Options{Files: files},
+	s, err := statement.New(statement.Options{Files: files},
 		statement.Source{Name: ledgerFile, Ledger: bytes.NewReader(text), Heads: known.Of, Compared: func() bool { return true }})
 	if err != nil {
 		return err

@@ -83,13 +83,13 @@ type recomputed struct {
 
 // ledgerEntry is one reservation.
 type ledgerEntry struct {
-	Entry     int64            `json:"entry"`
-	Line      int64            `json:"line"`
-	Run       string           `json:"run,omitempty"`
-	Parts     []statement.Part `json:"parts"`
-	Epsilon   float64          `json:"epsilon"` // of everything up to here
-	Left      float64          `json:"left"`    // after it
-	Committed bool             `json:"committed"`
+	Entry     int64             `json:"entry"`
+	Line      int64             `json:"line"`
+	Run       string            `json:"run,omitempty"`
+	Parts     []accountant.Part `json:"parts"`
+	Epsilon   float64           `json:"epsilon"` // of everything up to here
+	Left      float64           `json:"left"`    // after it
+	Committed bool              `json:"committed"`
 }
 
 func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error) {

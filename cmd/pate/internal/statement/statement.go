@@ -98,9 +98,9 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 		sources = append(sources, statement.Source{Name: filepath.Base(path), Ledger: file, Heads: known.Of,
 			Compared: func() bool { return len(shell.HeadNames(known)) > 0 }})
 	}
-	s, err := statement.Make(opt, sources...)
+	s, err := statement.New(opt, sources...)
 	if err != nil {
-		return readable(err)
+		return shell.FaultError(err, "statement")
 	}
 	if s.Warning != "" {
 		g.Warn(s.Warning)
@@ -158,20 +158,6 @@ func readAbout(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, 1<<17))
-}
-
-// readable turns what package statement refuses into the lines a person reads.
-func readable(err error) error {
-	var mix *statement.MixError
-	switch {
-	case errors.As(err, &mix):
-		return shell.InputError(errors.New(strings.TrimPrefix(mix.Error(), "statement: ")), "a page has one total, and these have none",
-			"write a page for each", "statement")
-	case errors.Is(err, statement.ErrNotReleased):
-		return &shell.CommandError{Code: shell.ExitCheckFailed, What: errors.New(strings.TrimPrefix(err.Error(), "statement: ")),
-			Why: "a page names what was charged, and no ledger given here has the hash of this file", Fix: "give the file that was released, or the ledger that charged it", Topic: "statement"}
-	}
-	return err
 }
 
 // statementWriter returns how a statement is to be written.
