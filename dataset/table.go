@@ -85,22 +85,6 @@ func (t *Table) Rows(indices []int) *Table {
 	return out
 }
 
-// regroup replaces every label by one of the named classes.
-func (t *Table) regroup(classes []string, of func(label string) (int, error)) error {
-	to := make([]int, len(t.Labels))
-	for y, label := range t.Labels {
-		var err error
-		if to[y], err = of(label); err != nil {
-			return &fault.Error{File: t.Name, Row: t.line(y), What: fmt.Sprintf("has label %q", label), Err: err}
-		}
-	}
-	for i, y := range t.Y {
-		t.Y[i] = to[y]
-	}
-	t.Labels, t.Rule.Names, t.lines = classes, classes, nil
-	return nil
-}
-
 // tableBuilder collects the rows of a file.
 type tableBuilder struct {
 	path        string

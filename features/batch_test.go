@@ -23,7 +23,7 @@ func TestBatchesAreExact(t *testing.T) {
 	s, err := NewScattering(shape)
 	require.NoError(t, err)
 	set := randomSet(2*lanes+3, shape)
-	for _, e := range []batcher{s, GroupNorm{Of: s, Groups: 27}, Concat{StandardHOG(), s, Raw{}}, Deskew{}, Deskew{Of: s}, Standardize{Of: s}, UnitNorm{Of: GroupNorm{Of: s, Groups: 27}}} {
+	for _, e := range []batcher{s, GroupNorm{Of: s, Groups: 27}, Deskew{}, Deskew{Of: s}, Standardize{Of: s}, UnitNorm{Of: GroupNorm{Of: s, Groups: 27}}} {
 		dim := e.Dim(shape)
 		alone := make([]float32, dim)
 		for _, rows := range []int{0, 1, lanes - 1, lanes, 2*lanes + 2} {
@@ -72,18 +72,4 @@ func TestGroupNorm(t *testing.T) {
 	for _, v := range out[36:] {
 		require.InDelta(t, 0, v, 1e-4, "a group without contrast")
 	}
-}
-
-func TestConcat(t *testing.T) {
-	shape := dataset.Shape{Rows: 8, Cols: 8}
-	c := Concat{Raw{}, UnitNorm{Of: Raw{}}, StandardHOG()}
-	require.Equal(t, 64+64+64, c.Dim(shape))
-	img := randomImage(rand.New(rand.NewPCG(2, 7)), shape)
-	out, part := make([]float32, 192), make([]float32, 64)
-	c.Extract(out, img, shape)
-	for i, e := range c {
-		e.Extract(part, img, shape)
-		require.Equal(t, part, out[i*64:(i+1)*64])
-	}
-	require.Zero(t, Concat{Raw{}, StandardHOG()}.Dim(dataset.Shape{Rows: 3, Cols: 3}))
 }

@@ -347,7 +347,7 @@ func FuzzPackedCacheFile(f *testing.F) {
 		err := file.read(context.Background(), path, packedRows{got}, 1)
 		require.Equal(t, bytes.Equal(contents, good.Bytes()), err == nil)
 		if err == nil {
-			require.Equal(t, Beside{x}.Float32(1), Beside{got}.Float32(1))
+			require.Equal(t, SideBySide{x}.Float32(1), SideBySide{got}.Float32(1))
 		}
 	})
 }

@@ -4,8 +4,7 @@
 // pixels, [Deskew] straightens slanted strokes before anything else is computed,
 // [HOG] is a histogram of oriented gradients, [Scattering] the wavelet scattering
 // transform; [GroupNorm], [Standardize] and [UnitNorm] bound what another
-// extractor returns, [Concat] puts several together. They nest, and a [Cache]
-// keeps what was computed:
+// extractor returns. They nest, and a [Cache] keeps what was computed:
 //
 //	x, err := features.Apply(ctx, set, features.UnitNorm{Of: features.Deskew{Of: features.StandardHOG()}}, workers)
 //

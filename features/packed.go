@@ -157,11 +157,11 @@ func (p *Packed) append(b []byte, i int) []byte {
 	return kernel.AppendInt16(append(b, byte(p.exponents[i])), p.row(i))
 }
 
-// Beside is packed matrices side by side: a row is theirs, one behind the other.
-type Beside []*Packed
+// SideBySide joins packed matrices: a row is their rows, one behind the other.
+type SideBySide []*Packed
 
 // Dims returns the number of rows and the sum of columns.
-func (b Beside) Dims() (rows, cols int) {
+func (b SideBySide) Dims() (rows, cols int) {
 	for _, p := range b {
 		rows, cols = p.rows, cols+p.cols
 	}
@@ -169,7 +169,7 @@ func (b Beside) Dims() (rows, cols int) {
 }
 
 // Unpack sets dst, as long as a row, to row i.
-func (b Beside) Unpack(dst []float32, i int) {
+func (b SideBySide) Unpack(dst []float32, i int) {
 	for _, p := range b {
 		p.Unpack(dst[:p.cols:p.cols], i)
 		dst = dst[p.cols:]
@@ -177,7 +177,7 @@ func (b Beside) Unpack(dst []float32, i int) {
 }
 
 // Fetch asks memory for columns from <= j < to of row i, which will be unpacked soon.
-func (b Beside) Fetch(i, from, to int) {
+func (b SideBySide) Fetch(i, from, to int) {
 	for _, p := range b {
 		if from < p.cols && to > 0 {
 			p.Fetch(i, max(from, 0), min(to, p.cols))
@@ -187,7 +187,7 @@ func (b Beside) Fetch(i, from, to int) {
 }
 
 // Float32 returns all rows as float32.
-func (b Beside) Float32(workers int) blas32.General {
+func (b SideBySide) Float32(workers int) blas32.General {
 	out := dense.New(b.Dims())
 	at := 0
 	for _, p := range b {
@@ -198,7 +198,7 @@ func (b Beside) Float32(workers int) blas32.General {
 }
 
 // Hash returns a SHA-256 of all of them.
-func (b Beside) Hash(workers int) [sha256.Size]byte {
+func (b SideBySide) Hash(workers int) [sha256.Size]byte {
 	h := sha256.New()
 	for _, p := range b {
 		sum := p.Hash(workers)

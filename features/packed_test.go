@@ -92,10 +92,10 @@ func TestPackedHash(t *testing.T) {
 		require.NotEqual(t, hash, p.Hash(2), name)
 	}
 	a, b := filled(2, 3, count), filled(2, 2, count)
-	require.NotEqual(t, Beside{a, b}.Hash(1), Beside{b, a}.Hash(1))
-	rows, cols := Beside{a, b}.Dims()
+	require.NotEqual(t, SideBySide{a, b}.Hash(1), SideBySide{b, a}.Hash(1))
+	rows, cols := SideBySide{a, b}.Dims()
 	require.Equal(t, []int{2, 5}, []int{rows, cols})
-	require.Equal(t, []float32{0, 1, 2, 0, 1, 7, 8, 9, 7, 8}, Beside{a, b}.Float32(2).Data)
+	require.Equal(t, []float32{0, 1, 2, 0, 1, 7, 8, 9, 7, 8}, SideBySide{a, b}.Float32(2).Data)
 }
 
 // Features are packed the same with any number of workers, from the file and without, and are
@@ -108,7 +108,7 @@ func TestPackIsApplyRounded(t *testing.T) {
 	require.NoError(t, err)
 	want, err := Pack(ctx, set, e, 1)
 	require.NoError(t, err)
-	rounded := Beside{want}.Float32(1)
+	rounded := SideBySide{want}.Float32(1)
 	for i, v := range exact.Data {
 		require.InDelta(t, v, rounded.Data[i], 2e-4)
 	}
@@ -116,7 +116,7 @@ func TestPackIsApplyRounded(t *testing.T) {
 	for workers := 1; workers < 4; workers++ {
 		got, err := c.Pack(ctx, set, e, workers)
 		require.NoError(t, err)
-		require.Equal(t, rounded, Beside{got}.Float32(workers))
+		require.Equal(t, rounded, SideBySide{got}.Float32(workers))
 		require.Equal(t, want.Hash(1), got.Hash(1))
 		floats, err := c.Apply(ctx, set, e, workers)
 		require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestUpdate(t *testing.T) {
 			}
 			return nil
 		}))
-		return Beside{p}.Float32(1)
+		return SideBySide{p}.Float32(1)
 	}
 	got := of(1)
 	require.Equal(t, got, of(3))
@@ -197,7 +197,7 @@ func TestHashOfFeatures(t *testing.T) {
 
 // Any columns may be asked for: a part is asked for those of its own.
 func TestFetchOfPartsSideBySide(t *testing.T) {
-	b := Beside{newPacked(2, 3), newPacked(2, 1), newPacked(2, 40)}
+	b := SideBySide{newPacked(2, 3), newPacked(2, 1), newPacked(2, 40)}
 	_, cols := b.Dims()
 	for from := range cols + 1 {
 		for to := from; to <= cols; to++ {

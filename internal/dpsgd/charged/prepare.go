@@ -21,7 +21,7 @@ import (
 // Features holds the features of a training set and of a test set.
 type Features struct {
 	// Train is packed: see [dpsgd.Data.Packed]. A row has its parts one behind the other.
-	Train features.Beside
+	Train features.SideBySide
 	Test  blas32.General
 	// Transform makes features of further images, as it made those of Test.
 	Transform *Transform
