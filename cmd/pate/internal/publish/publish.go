@@ -209,7 +209,7 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 // command returns the command that repeats the run from any folder.
 func (f *publishFlags) command(g *shell.Globals, private string) (string, error) {
 	pair, ranges, out := f.PairFlags, f.ranges, f.out
-	for _, path := range []*string{&private, &pair.Public, &pair.Labels, &pair.Units, &pair.PublicLabels, &ranges, &out} {
+	for _, path := range append(pair.Paths(), &private, &ranges, &out) {
 		if *path == "" {
 			continue
 		}

@@ -120,12 +120,9 @@ func (f *DataFlags) comma() (rune, error) {
 func (f *DataFlags) rule() (dataset.ClassRule, error) {
 	rule := dataset.ClassRule{Other: f.OtherLabels}
 	if f.ClassNames != "" {
-		names, err := csv.NewReader(strings.NewReader(f.ClassNames)).Read()
-		if err != nil {
+		var err error
+		if rule.Names, err = namesIn(f.ClassNames); err != nil {
 			return rule, fmt.Errorf("--class-names: %w", err)
-		}
-		for _, name := range names {
-			rule.Names = append(rule.Names, strings.TrimSpace(name))
 		}
 	}
 	switch {
@@ -140,6 +137,15 @@ func (f *DataFlags) rule() (dataset.ClassRule, error) {
 		return rule, fmt.Errorf("--classes, --class-names: %w", err)
 	}
 	return rule, nil
+}
+
+// namesIn splits a list as a CSV row, so that names with commas can be quoted.
+func namesIn(text string) ([]string, error) {
+	names, err := csv.NewReader(strings.NewReader(text)).Read()
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names, err
 }
 
 // Task opens and splits the data a user named.

@@ -1,11 +1,11 @@
 package shell
 
 import (
-	"encoding/csv"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/dataset"
@@ -15,14 +15,10 @@ import (
 
 // PairFlags say which private and public rows a command reads, and how.
 type PairFlags struct {
-	Public string
-	Labels string
-	Units  string
-	// PublicLabels are labels of public NPY or idx rows.
-	PublicLabels string
+	Public       string
+	PublicLabels string // of public NPY or idx rows
 	UnitName     string
-	columns      ColumnFlags
-	data         DataFlags // the reading of a file
+	data         DataFlags // the reading of the private file
 	accept       bool
 }
 
@@ -37,10 +33,10 @@ func (f *PairFlags) AddPrivate(flags *pflag.FlagSet) {
 	flags.StringVar(&f.data.Label, "label", "", "label column of a table: a name, or a number from 1")
 	flags.StringVar(&f.data.Unit, "unit", "", "column of a table that says whose record a row is (default: every row is its own)")
 	flags.StringVar(&f.UnitName, "unit-name", "", "what a unit is called (default: the unit column, or record)")
-	flags.StringVar(&f.Labels, "labels", "", "labels of private NPY or idx rows: NPY, idx, Parquet of one column, or a text with one a line")
-	flags.StringVar(&f.Units, "units", "", "units of private NPY or idx rows, likewise (default: every row is its own)")
+	flags.StringVar(&f.data.Labels, "labels", "", "labels of private NPY or idx rows: NPY, idx, Parquet of one column, or a text with one a line")
+	flags.StringVar(&f.data.Units, "units", "", "units of private NPY or idx rows, likewise (default: every row is its own)")
 	flags.StringVar(&f.PublicLabels, "public-labels", "", "labels of public NPY or idx rows, if there are any")
-	f.columns.Add(flags)
+	f.data.Columns.Add(flags)
 	f.data.AddReading(flags)
 	flags.StringVar(&f.data.Kind, "kind", "", "what images are: "+strings.Join(dataset.Kinds(), " or ")+" (default pictures)")
 	flags.BoolVar(&f.accept, "accept-differences", false, "train though the private rows are unlike the public ones in some column")
@@ -49,11 +45,16 @@ func (f *PairFlags) AddPrivate(flags *pflag.FlagSet) {
 // Pair returns the flags of private and public rows of a command that can also read both
 // from one file.
 func (f *DataFlags) Pair(public, publicLabels, unitName string, accept bool) PairFlags {
-	return PairFlags{Public: public, Labels: f.Labels, Units: f.Units, PublicLabels: publicLabels, UnitName: unitName, columns: f.Columns, data: *f, accept: accept}
+	return PairFlags{Public: public, PublicLabels: publicLabels, UnitName: unitName, data: *f, accept: accept}
+}
+
+// Paths are the names of files that the flags hold.
+func (f *PairFlags) Paths() []*string {
+	return []*string{&f.Public, &f.data.Labels, &f.data.Units, &f.PublicLabels}
 }
 
 // Grouped reports whether a column or file names units, which may then have several rows.
-func (f *PairFlags) Grouped() bool { return f.data.Unit != "" || f.Units != "" }
+func (f *PairFlags) Grouped() bool { return f.data.Unit != "" || f.data.Units != "" }
 
 // Reading returns how the rows are to be read.
 func (f *PairFlags) Reading() (dataset.Reading, error) {
@@ -61,14 +62,12 @@ func (f *PairFlags) Reading() (dataset.Reading, error) {
 	if err != nil {
 		return dataset.Reading{}, err
 	}
-	r := dataset.Reading{CSV: opt.CSV, Rule: opt.Rule, Kind: opt.Kind, Accept: f.accept}
-	r.CSV.Drop, r.Keep, r.ImageSize, err = f.columns.parse()
-	return r, err
+	return dataset.Reading{CSV: opt.CSV, Rule: opt.Rule, Kind: opt.Kind, Keep: opt.Keep, ImageSize: opt.ImageSize, Accept: f.accept}, nil
 }
 
 // PrivateSource and PublicSource name the files.
 func (f *PairFlags) PrivateSource(path string) dataset.Source {
-	return dataset.Source{Path: path, Labels: f.Labels, Units: f.Units}
+	return dataset.Source{Path: path, Labels: f.data.Labels, Units: f.data.Units}
 }
 
 // PublicSource names the public files.
@@ -112,7 +111,7 @@ func (f *PairFlags) UnitWord() string {
 func (f *PairFlags) Words() []string {
 	var words []string
 	for _, w := range []struct{ name, value string }{
-		{"public", f.Public}, {"label", f.data.Label}, {"unit", f.data.Unit}, {"unit-name", f.UnitName}, {"labels", f.Labels}, {"units", f.Units},
+		{"public", f.Public}, {"label", f.data.Label}, {"unit", f.data.Unit}, {"unit-name", f.UnitName}, {"labels", f.data.Labels}, {"units", f.data.Units},
 		{"public-labels", f.PublicLabels},
 		{"separator", f.data.Separator}, {"class-names", f.data.ClassNames}, {"other-labels", f.data.OtherLabels}, {"kind", f.data.Kind},
 	} {
@@ -120,7 +119,7 @@ func (f *PairFlags) Words() []string {
 			words = append(words, "--"+w.name, ShellWord(w.value))
 		}
 	}
-	words = append(words, f.columns.Words()...)
+	words = append(words, f.data.Columns.Words()...)
 	if f.data.Header != "auto" {
 		words = append(words, "--header", f.data.Header)
 	}
@@ -175,12 +174,23 @@ func commas(flag, text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
 	}
-	names, err := csv.NewReader(strings.NewReader(text)).Read()
+	names, err := namesIn(text)
 	if err != nil {
 		return nil, UsageError("data", fmt.Errorf("%s: %w", flag, err))
 	}
-	for i := range names {
-		names[i] = strings.TrimSpace(names[i])
-	}
 	return slices.DeleteFunc(names, func(s string) bool { return s == "" }), nil
+}
+
+// Complete says what the flags of a pair of private and public rows take, and the
+// arguments beside them.
+func (f *PairFlags) Complete(cmd *cobra.Command) {
+	rows := Files("csv", "tsv", "gz", "zst", "parquet", "npy")
+	lines := Files("npy", "csv", "txt", "parquet")
+	Complete(cmd, map[string]Values{
+		"public": rows, "labels": lines, "units": lines, "public-labels": lines,
+		"label": Anything(), "unit": Anything(), "unit-name": Suggested("record", "patient", "user"), "kind": Words(dataset.Kinds()...),
+		"drop": Anything(), "keep": Anything(), "image-size": Anything(),
+		"header": Words("auto", "yes", "no"), "separator": Suggested("tab"), "class-names": Anything(), "other-labels": Suggested("drop"),
+	})
+	CompleteArgs(cmd, rows)
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,35 +13,35 @@ import (
 // Values says what a flag or an argument takes: shells complete it, and where the words
 // are all there is, another one is refused with the nearest.
 type Values struct {
-	words  []string
-	closed bool     // nothing but words
-	list   bool     // several, with commas
-	files  bool     // also files with these endings, any without
-	exts   []string // without the dot
-	folder bool
+	Words  []string `json:",omitempty"`
+	Closed bool     `json:",omitempty"` // nothing but words
+	List   bool     `json:",omitempty"` // several, with commas
+	Files  bool     `json:",omitempty"` // also files with these endings, any without
+	Exts   []string `json:",omitempty"` // without the dot
+	Folder bool     `json:",omitempty"`
 }
 
 // Words is one of the words and nothing else.
-func Words(words ...string) Values { return Values{words: words, closed: true} }
+func Words(words ...string) Values { return Values{Words: words, Closed: true} }
 
 // WordList is several of the words, with commas, and nothing else.
-func WordList(words ...string) Values { return Values{words: words, closed: true, list: true} }
+func WordList(words ...string) Values { return Values{Words: words, Closed: true, List: true} }
 
 // Suggested is one of the words, or anything else.
-func Suggested(words ...string) Values { return Values{words: words} }
+func Suggested(words ...string) Values { return Values{Words: words} }
 
 // Files is a file with one of the endings, such as "csv"; any file without.
-func Files(endings ...string) Values { return Values{files: true, exts: endings} }
+func Files(endings ...string) Values { return Values{Files: true, Exts: endings} }
 
 // Folder is a folder.
-func Folder() Values { return Values{folder: true} }
+func Folder() Values { return Values{Folder: true} }
 
 // Anything is a text that nothing can complete.
 func Anything() Values { return Values{} }
 
 // OrFiles adds files to the words.
 func (v Values) OrFiles(endings ...string) Values {
-	v.files, v.exts, v.closed = true, endings, false
+	v.Files, v.Exts, v.Closed = true, endings, false
 	return v
 }
 
@@ -48,22 +49,22 @@ func (v Values) OrFiles(endings ...string) Values {
 func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var found []cobra.Completion
 	before, last := "", typed
-	if i := strings.LastIndexByte(typed, ','); v.list && i >= 0 {
+	if i := strings.LastIndexByte(typed, ','); v.List && i >= 0 {
 		before, last = typed[:i+1], typed[i+1:]
 	}
-	for _, word := range v.words {
+	for _, word := range v.Words {
 		if strings.HasPrefix(word, last) {
 			found = append(found, before+word)
 		}
 	}
 	switch {
-	case found == nil && v.folder:
+	case found == nil && v.Folder:
 		return nil, cobra.ShellCompDirectiveFilterDirs
-	case v.files && (found == nil || typed != "") && v.exts != nil && len(v.words) == 0:
-		return slices.Clone(v.exts), cobra.ShellCompDirectiveFilterFileExt
-	case v.files:
+	case v.Files && (found == nil || typed != "") && v.Exts != nil && len(v.Words) == 0:
+		return slices.Clone(v.Exts), cobra.ShellCompDirectiveFilterFileExt
+	case v.Files:
 		return found, cobra.ShellCompDirectiveDefault
-	case v.list:
+	case v.List:
 		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp
@@ -72,12 +73,12 @@ func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirec
 // check refuses what is no word of a closed set.
 func (v Values) check(value string) error {
 	words := []string{value}
-	if v.list {
+	if v.List {
 		words = strings.Split(value, ",")
 	}
 	for _, word := range words {
-		if word = strings.TrimSpace(word); word != "" && !slices.Contains(v.words, word) {
-			return fmt.Errorf("%q: must be %s%s", word, v.oneOf(), didYouMean(word, v.words))
+		if word = strings.TrimSpace(word); word != "" && !slices.Contains(v.Words, word) {
+			return fmt.Errorf("%q: must be %s%s", word, v.oneOf(), didYouMean(word, v.Words))
 		}
 	}
 	return nil
@@ -85,26 +86,17 @@ func (v Values) check(value string) error {
 
 // oneOf writes "a", "a or b", or "one of a, b, c".
 func (v Values) oneOf() string {
-	if len(v.words) <= 2 {
-		return strings.Join(v.words, " or ")
+	if len(v.Words) <= 2 {
+		return strings.Join(v.Words, " or ")
 	}
-	if all := "one of " + strings.Join(v.words, ", "); len(all) < 2*Columns {
+	if all := "one of " + strings.Join(v.Words, ", "); len(all) < 2*Columns {
 		return all
 	}
 	return "one of those that the help lists"
 }
 
-// What a flag was told to take stands in annotations of the flag.
-const (
-	valueKinds   = "pate_values" // some of those below, none for anything
-	valueWords   = "pate_words"
-	valueEndings = "pate_endings"
-
-	kindClosed = "closed"
-	kindList   = "list"
-	kindFiles  = "files"
-	kindFolder = "folder"
-)
+// values is the annotation of a flag with what it was told to take, in JSON.
+const values = "pate_values"
 
 // Complete says what flags of a command take. A flag that is not there is a mistake in
 // this program, and ignored: a test finds flags that nothing was said of.
@@ -121,23 +113,17 @@ func Complete(cmd *cobra.Command, flags map[string]Values) {
 }
 
 func (v Values) annotate(flag *pflag.Flag) {
+	text, _ := json.Marshal(v) // of words and yes or no
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}
 	}
-	kinds := []string{}
-	for kind, is := range map[string]bool{kindClosed: v.closed, kindList: v.list, kindFiles: v.files, kindFolder: v.folder} {
-		if is {
-			kinds = append(kinds, kind)
-		}
-	}
-	flag.Annotations[valueKinds], flag.Annotations[valueWords], flag.Annotations[valueEndings] = kinds, v.words, v.exts
+	flag.Annotations[values] = []string{string(text)}
 }
 
 // told returns what Complete was told of a flag.
-func told(flag *pflag.Flag) (Values, bool) {
-	kinds, ok := flag.Annotations[valueKinds]
-	is := func(kind string) bool { return slices.Contains(kinds, kind) }
-	return Values{words: flag.Annotations[valueWords], closed: is(kindClosed), list: is(kindList), files: is(kindFiles), exts: flag.Annotations[valueEndings], folder: is(kindFolder)}, ok
+func told(flag *pflag.Flag) (v Values, ok bool) {
+	text := flag.Annotations[values]
+	return v, len(text) > 0 && json.Unmarshal([]byte(text[0]), &v) == nil
 }
 
 // CompleteArgs says what the arguments of a command are.
@@ -152,7 +138,7 @@ func CheckValues(cmd *cobra.Command) error {
 	var wrong error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		v, _ := told(flag)
-		if !v.closed || wrong != nil {
+		if !v.Closed || wrong != nil {
 			return
 		}
 		given := []string{flag.Value.String()}
@@ -224,4 +210,45 @@ func wanted(flag *pflag.Flag) string {
 		return "a time such as 10s"
 	}
 	return ""
+}
+
+// choice is a flag that takes one of a list of words. A word that is not in the list
+// is refused with the nearest one, and shells complete the list.
+type choice struct {
+	value   *string
+	allowed []string
+}
+
+// foldedList is the length from which on a list of words is written with spaces.
+const foldedList = 50
+
+// ChoiceVar adds a flag to flags that takes one of allowed; usage is followed by the
+// list.
+func ChoiceVar(flags *pflag.FlagSet, value *string, name, standard string, allowed []string, usage string) {
+	*value = standard
+	list := strings.Join(allowed, "|")
+	if len(list) > foldedList {
+		list = strings.Join(allowed, ", ") // which help can fold
+	}
+	flags.Var(&choice{value: value, allowed: allowed}, name, usage+": "+list)
+}
+
+func (c *choice) String() string { return *c.value }
+func (c *choice) Type() string   { return "string" }
+
+// Set stores a word that is allowed.
+func (c *choice) Set(word string) error {
+	if err := OneOf(word, c.allowed); err != nil {
+		return err
+	}
+	*c.value = word
+	return nil
+}
+
+// OneOf refuses a word that is not in a list, with the nearest one that is.
+func OneOf(word string, allowed []string) error {
+	if slices.Contains(allowed, word) {
+		return nil
+	}
+	return fmt.Errorf("must be one of %s%s", strings.Join(allowed, ", "), didYouMean(word, allowed))
 }

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -114,12 +113,9 @@ func (f *VotesFlags) nameClasses(opt *votes.Options) error {
 	if f.names == "" {
 		return nil
 	}
-	names, err := csv.NewReader(strings.NewReader(f.names)).Read()
+	names, err := namesIn(f.names)
 	if err != nil {
 		return UsageError("votes", fmt.Errorf("--class-names %q: must be names with commas between them: %w", f.names, err))
-	}
-	for i := range names {
-		names[i] = strings.TrimSpace(names[i])
 	}
 	if err := votes.CheckClassNames(names); err != nil {
 		return UsageError("votes", fmt.Errorf("--class-names: %w", err))
@@ -139,10 +135,7 @@ func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, e
 		return nil, err
 	}
 	s, err := votes.Open(ctx, paths, opt)
-	if err != nil {
-		return nil, toldVotes(err, paths)
-	}
-	return s, nil
+	return s, toldVotes(err, paths)
 }
 
 // OpenChecked opens the votes that the arguments name and checks all queries of them.
@@ -152,14 +145,14 @@ func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.So
 		return nil, nil, err
 	}
 	s, r, err := votes.OpenChecked(ctx, paths, opt)
-	if err != nil {
-		return nil, nil, toldVotes(err, paths)
-	}
-	return s, r, nil
+	return s, r, toldVotes(err, paths)
 }
 
 // toldVotes says why votes cannot be read: first of all where a file is none.
 func toldVotes(err error, paths []string) error {
+	if err == nil {
+		return nil
+	}
 	for _, path := range paths {
 		if wrong := WrongKind(path, "votes", "votes", filekind.NPY, filekind.Gzip, filekind.Zstandard, filekind.Parquet, filekind.Zip, filekind.UTF16, filekind.Empty, filekind.Folder); wrong != nil {
 			return wrong
@@ -176,10 +169,7 @@ func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, 
 	}
 	opt.From, opt.To = 0, 0
 	r, err := votes.Check(ctx, paths, opt)
-	if err != nil {
-		return nil, toldVotes(err, paths)
-	}
-	return r, nil
+	return r, toldVotes(err, paths)
 }
 
 // spooled returns Options with the votes of standard input, if they are asked for.

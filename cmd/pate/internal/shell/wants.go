@@ -26,7 +26,7 @@ func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args
 			}
 			absent = append([]string{argumentsOf(cmd)}, absent...)
 		}
-		return MissingError(cmd, absent...)
+		return missingError(cmd, absent...)
 	}
 }
 
@@ -57,8 +57,8 @@ func UnsetBudget(cmd *cobra.Command, ledger string) []string {
 	return Unset(cmd, "epsilon")
 }
 
-// MissingError says that a command needs all that is absent; nil if that is nothing.
-func MissingError(cmd *cobra.Command, absent ...string) error {
+// missingError says that a command needs all that is absent; nil if that is nothing.
+func missingError(cmd *cobra.Command, absent ...string) error {
 	if len(absent) == 0 {
 		return nil
 	}

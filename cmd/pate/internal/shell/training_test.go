@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"runtime/debug"
 	"testing"
 
@@ -9,6 +10,14 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
 )
+
+func TestTheCacheTellsOfItsFirstTroubleAlone(t *testing.T) {
+	var told []string
+	c := FeatureCache(func(text string) { told = append(told, text) })
+	c.Warn(errors.New("features: damaged"))
+	c.Warn(errors.New("features: damaged too"))
+	require.Equal(t, []string{"features: damaged; what the cache lacks is computed"}, told)
+}
 
 func TestSpareMemory(t *testing.T) {
 	before := debug.SetGCPercent(100)

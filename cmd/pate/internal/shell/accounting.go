@@ -1,14 +1,18 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/theorems"
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // maxOrders bounds how many orders a user can ask for.
@@ -108,4 +112,48 @@ func CheckAccountant(name string) error {
 		return nil
 	}
 	return fmt.Errorf("--accountant %s: no such accountant; there are %s", name, strings.Join(AccountantNames(), ", "))
+}
+
+// Targets reads the value of --epsilon where it may have several, with commas. They are
+// different, finite and above 0, and come back ascending.
+func Targets(text string) ([]float64, error) {
+	var targets []float64
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		x, err := strconv.ParseFloat(word, 64)
+		switch {
+		case strings.TrimSpace(text) == "":
+			return nil, errors.New("--epsilon is empty")
+		case err != nil || !(x > 0 && x <= math.MaxFloat64):
+			return nil, fmt.Errorf("--epsilon %s: must be finite numbers above 0", word)
+		case slices.Contains(targets, x):
+			return nil, fmt.Errorf("--epsilon %s: it is there twice", word)
+		}
+		targets = append(targets, x)
+	}
+	slices.Sort(targets)
+	return targets, nil
+}
+
+// TargetsText returns what [Targets] reads.
+func TargetsText(targets []float64) string {
+	words := make([]string, len(targets))
+	for i, x := range targets {
+		words[i] = number.Exact(x)
+	}
+	return strings.Join(words, ",")
+}
+
+// CheckDelta refuses a delta that allows giving away the record of one of the teachers.
+func CheckDelta(delta float64, votes *votes.Source) error {
+	return CheckDeltaOf(delta, votes.Teachers())
+}
+
+// CheckDeltaOf does the same for n teachers, and nothing where n is 0, not known.
+func CheckDeltaOf(delta float64, n int) error {
+	if n > 0 && delta >= 1/float64(n) {
+		return InputError(fmt.Errorf("--delta %g is not below 1/%d, one over the number of teachers", delta, n),
+			"every teacher holds a record at least; such a delta allows giving one away", "choose a smaller --delta", "privacy")
+	}
+	return nil
 }

@@ -1,0 +1,221 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/filekind"
+	"github.com/pate-go/pate/run"
+)
+
+// Target is a file that a command writes, which it must not put over another.
+type Target struct {
+	Flag  string // that names it
+	Path  string
+	Topic string
+}
+
+// CheckDistinct refuses a target that is one of the files named, by whatever link; what is
+// one of several words, such as "the votes".
+func (t Target) CheckDistinct(what string, paths ...string) error {
+	for _, path := range paths {
+		same, err := durable.Same(t.Path, path)
+		if err != nil {
+			return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
+		}
+		if same {
+			return InputError(fmt.Errorf("%s %s is %s", t.Flag, t.Path, what), "it would be overwritten; nothing was written", "name another file", t.Topic)
+		}
+	}
+	return nil
+}
+
+// CheckWritable refuses a target that no file can be made at. It removes what a killed process
+// left of one.
+func (t Target) CheckWritable() error {
+	durable.Sweep(t.Path, "")
+	if err := durable.Writable(t.Path); err != nil {
+		return InputError(fmt.Errorf("%s %s cannot be written: %w", t.Flag, t.Path, err), "nothing was written or charged", "make its folder, or name another file", t.Topic)
+	}
+	return nil
+}
+
+// CheckAbsent refuses a target that is there.
+func (t Target) CheckAbsent() error {
+	there, err := durable.Exists(t.Path)
+	if err != nil {
+		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
+	}
+	if there {
+		return t.errExists()
+	}
+	return nil
+}
+
+// CheckReplaceable refuses a target that is one of the inputs or belongs to one of them, that
+// is a ledger or a key, or that cannot be written. Anything else that is there may be
+// replaced.
+func (t Target) CheckReplaceable(inputs ...string) error {
+	for _, input := range inputs {
+		if err := t.CheckDistinct("an input of this command", input, run.HeadFile(input), run.IDFile(input)); err != nil {
+			return err
+		}
+	}
+	f, err := durable.OpenRegular(t.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return t.CheckWritable()
+	case err != nil:
+		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
+	}
+	defer f.Close()
+	start := make([]byte, 64)
+	n, err := f.Read(start)
+	if err != nil && err != io.EOF {
+		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
+	}
+	for _, kept := range []string{`{"line":1,"schema":"pate.ledger/`, "pate-key-", "-----BEGIN "} {
+		if strings.HasPrefix(string(start[:n]), kept) {
+			return InputError(fmt.Errorf("%s %s is a ledger or a key", t.Flag, t.Path), "it would be lost; nothing was written", "name another file", t.Topic)
+		}
+	}
+	return t.CheckWritable()
+}
+
+func (t Target) errExists() error {
+	return InputError(fmt.Errorf("%s %s is there already", t.Flag, t.Path), "this command did not write it as it is, and does not overwrite it",
+		"move it away, or name another file", t.Topic)
+}
+
+// Write writes the target, unless that is what is there; anything else there is
+// refused.
+func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
+	there, err := durable.Exists(t.Path)
+	if err != nil {
+		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
+	}
+	if there {
+		holds, err := durable.Holds(t.Path, write)
+		if err == nil && !holds {
+			err = t.errExists()
+		}
+		return err
+	}
+	if err := t.CheckWritable(); err != nil {
+		return err
+	}
+	return durable.WriteFile(t.Path, mode, write)
+}
+
+// ExpandPaths returns the files that paths or patterns name.
+func ExpandPaths(paths []string) []string {
+	files := append([]string(nil), paths...)
+	for _, path := range paths {
+		if found, err := filepath.Glob(path); err == nil { // a bad pattern is found out by who reads it
+			files = append(files, found...)
+		}
+	}
+	return files
+}
+
+// instead says what to do with a file of a kind where another one is wanted.
+var instead = map[filekind.Kind]string{
+	filekind.Empty:     "whatever wrote it did not finish: make it again",
+	filekind.Folder:    "name a file in it",
+	filekind.Parquet:   "in Python: pandas.read_parquet(FILE).to_csv('file.csv', index=False)",
+	filekind.Arrow:     "in Python: pandas.read_feather(FILE).to_parquet('file.parquet', index=False)",
+	filekind.HDF5:      "in Python: pandas.read_hdf(FILE).to_csv('file.csv', index=False)",
+	filekind.NPY:       "in Python: numpy.savetxt('file.csv', numpy.load(FILE), delimiter=',', fmt='%g')",
+	filekind.Pickle:    "in Python: numpy.save('file.npy', pickle.load(open(FILE, 'rb')))",
+	filekind.Gzip:      "unpack it: gzip -d FILE",
+	filekind.Zstandard: "unpack it: zstd -d FILE",
+	filekind.Zip:       "unpack it; of an .npz: numpy.save('file.npy', numpy.load(FILE)['arr_0']), of an .xlsx: save it as CSV",
+	filekind.UTF16:     "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE",
+	filekind.Ledger:    "for what it spent: pate ledger show FILE; as a page: pate statement FILE",
+	filekind.Head:      "it belongs to the ledger beside it: leave out the .head",
+	filekind.Key:       "keep it secret, and name another file",
+	filekind.Model:     "for its answers: pate dpsgd predict FILE",
+	filekind.Labels:    "which entry of a ledger it is: pate ledger verify LEDGER --labels FILE",
+	filekind.Statement: "whether it is that of a ledger: pate ledger verify LEDGER --statement FILE",
+	filekind.Events:    "what they cost: pate account FILE",
+}
+
+// WrongKind says of a file that was wanted to be something, such as "a ledger", what it is
+// instead; nil if that is not seen from its first bytes, or is one of right.
+func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
+	is := filekind.Of(path)
+	if is == filekind.Unknown || is == filekind.Binary {
+		return nil
+	}
+	for _, kind := range right {
+		if is == kind {
+			return nil
+		}
+	}
+	fix, known := instead[is]
+	if !known {
+		fix = "name another file"
+	}
+	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "nothing was read from it or charged",
+		strings.ReplaceAll(fix, "FILE", pathIn(is, path)), topic)
+}
+
+// pathIn writes a path for the advice about a kind: quoted for Python or for a shell.
+func pathIn(is filekind.Kind, path string) string {
+	switch is {
+	case filekind.Parquet, filekind.Arrow, filekind.HDF5, filekind.NPY, filekind.Pickle, filekind.Zip:
+		return "'" + strings.ReplaceAll(strings.ReplaceAll(path, `\`, `\\`), "'", `\'`) + "'"
+	}
+	return ShellWord(path)
+}
+
+// LedgerConfig returns how a ledger is to be opened, and whether it is new: then it must be
+// known what it is for, and its folder must be there.
+func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) {
+	account, fresh, err = file.Look()
+	if err == nil && fresh {
+		if account.Epsilon == 0 {
+			return account, true, UsageError("privacy", fmt.Errorf("--epsilon is required: %s is new", file.Path))
+		}
+		err = Target{Flag: "--ledger", Path: file.Path, Topic: "ledger"}.CheckWritable()
+	}
+	return account, fresh, FaultError(err, "ledger")
+}
+
+// OpenLedgerFile opens a ledger to read, and returns what is known of it; a ledger that
+// is being written may be read as well.
+func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
+	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder, filekind.Empty); err != nil {
+		return nil, nil, err
+	}
+	known, err := run.ReadHeads(path)
+	if err != nil {
+		return nil, nil, FaultError(err, "ledger")
+	}
+	f, err := durable.OpenRegular(path)
+	if err != nil {
+		return nil, nil, InputError(err, "the ledger is read from this file", "check its name", "ledger")
+	}
+	return f, known, nil
+}
+
+// HeadNames names the heads that a ledger was found to hold.
+func HeadNames(known *run.Heads) []string {
+	names := []string{}
+	for _, head := range []struct {
+		name string
+		head ledger.Head
+	}{{"kept beside the ledger", known.Beside}, {"kept in the user's state folder", known.Mark}, {"given with --head", known.Given}} {
+		if head.head != (ledger.Head{}) {
+			names = append(names, head.name)
+		}
+	}
+	return names
+}

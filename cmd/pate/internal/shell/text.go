@@ -1,0 +1,145 @@
+package shell
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/internal/number"
+)
+
+// Columns is the width of the terminal that help is written for.
+const Columns = 80
+
+// helpTemplate opens with the examples: what people copy first.
+const helpTemplate = `{{if .Example}}Examples:
+{{.Example}}
+
+{{end}}{{with (or .Long .Short)}}{{. | wrapped}}
+
+{{end}}{{if or .Runnable .HasSubCommands}}{{.UsageString}}{{end}}`
+
+// usageExamples is the part of cobra's usage that the help opens with instead.
+const usageExamples = `{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}`
+
+// UseOwnHelp sets both templates of a command and all below it.
+func UseOwnHelp(root *cobra.Command) {
+	cobra.AddTemplateFunc("wrapped", Wrapped)
+	root.SetHelpTemplate(helpTemplate)
+	root.SetUsageTemplate(strings.NewReplacer(usageExamples, "", "FlagUsages", "FlagUsagesWrapped 80").Replace(root.UsageTemplate()))
+}
+
+// Wrapped fills the paragraphs of a text anew; lines that begin with a blank,
+// such as code and lists, stay as they are.
+func Wrapped(text string) string {
+	var lines []string
+	var paragraph strings.Builder
+	fill := func() {
+		lines = append(lines, Folded(paragraph.String(), Columns)...)
+		paragraph.Reset()
+	}
+	for _, line := range strings.Split(strings.TrimRight(strings.TrimLeft(text, "\n"), " \n"), "\n") {
+		if line == "" || line[0] == ' ' {
+			fill()
+			lines = append(lines, line)
+		} else {
+			paragraph.WriteString(line + "\n")
+		}
+	}
+	fill()
+	return strings.Join(lines, "\n")
+}
+
+// ShellWord quotes a word for a POSIX shell if it must be.
+func ShellWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Folded breaks a text into lines of at most that number of columns.
+func Folded(text string, columns int) []string {
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		if n := len(lines); n > 0 && utf8.RuneCountInString(lines[n-1])+1+utf8.RuneCountInString(word) <= columns {
+			lines[n-1] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// NotReleasable says in a word why what a table shows must not leave: the refusals that were waived
+// or, without one, the seed.
+func NotReleasable(waived []string) string {
+	if len(waived) > 0 {
+		return "no: waived " + strings.Join(waived, ", ")
+	}
+	return "no: seeded"
+}
+
+// Number is a float64 whose infinity is null, which JSON can say.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (x Number) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(x), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(x))
+}
+
+// FormatUp prints a bound to five digits, rounded up, or exactly.
+func FormatUp(x float64, exact bool) string {
+	if math.IsInf(x, 1) {
+		return "inf"
+	}
+	if exact {
+		return number.Exact(x)
+	}
+	return number.DigitsUp(x, 5)
+}
+
+// FormatDown prints a lower bound to five digits, rounded down.
+func FormatDown(x float64) string { return strings.TrimPrefix(number.DigitsDown(x, 5), "+") }
+
+// WriteJSON writes v, indented, and a line end.
+func WriteJSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// FormatEpsilon prints a claim to four decimals, rounded up.
+func FormatEpsilon(x float64, exact bool) string {
+	if exact || x > 1e6 || x < 1e-2 {
+		return FormatUp(x, exact)
+	}
+	return number.DecimalsUp(x, 4)
+}
+
+// FormatExpected prints an expectation to a tenth.
+func FormatExpected(x float64, exact bool) string {
+	switch {
+	case exact:
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	case x >= 999.95:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 1, 64)
+}

@@ -1,0 +1,191 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/dpsgd/typical"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// UnitFlags adds the flags of a private model about its units.
+func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
+	flags.IntVar(size, "size", 0, "about how many units are private, as you may say in public: sampling and noise follow from it (default: their number, which is then public)")
+	flags.IntVar(rows, "rows-per-unit", 1, fmt.Sprintf("how many rows of a unit are trained on at most, 1 to %d: their gradients are averaged and count as one, at the same epsilon", dpsgd.MaxRows))
+}
+
+// CheckTeachers checks how many teachers were asked for, and the declared number of units
+// that it may follow from.
+func CheckTeachers(given func(string) bool, teachers, size int) error {
+	if given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers) {
+		return fmt.Errorf("--teachers %d: must be from 2 to %d; left out, it follows from --size, or is 100", teachers, votes.MaxTeachers)
+	}
+	return checkSize(given, size)
+}
+
+func checkSize(given func(string) bool, size int) error {
+	if given("size") && (size < 2 || size > math.MaxInt32) {
+		return fmt.Errorf("--size %d: must be a number of units, at least 2", size)
+	}
+	return nil
+}
+
+// CheckUnits refuses numbers out of range.
+func CheckUnits(given func(string) bool, size, rows int) error {
+	if err := checkSize(given, size); err != nil {
+		return err
+	}
+	if rows < 1 || rows > dpsgd.MaxRows {
+		return fmt.Errorf("--rows-per-unit %d: must be from 1 to %d", rows, dpsgd.MaxRows)
+	}
+	return nil
+}
+
+// SayRecords says what is taken to be the public number of units.
+func SayRecords(g *Globals, cfg recipe.Config) {
+	n := cfg.Shape().Records
+	if cfg.Records > 0 {
+		g.Logf("units: %d, as declared", n)
+		return
+	}
+	g.Logf("units: %d, a number that the noise and what is said of the model will tell; --size says another one in its place", n)
+}
+
+// SayRows says how many rows of a unit are trained on, and why.
+func SayRows(g *Globals, cfg recipe.Config) {
+	if cfg.RowsPerUnit <= 1 {
+		g.Logf("rows of one %s: the first alone; --rows-per-unit takes more, at the same epsilon", cfg.Unit)
+		return
+	}
+	g.Logf("rows of one %s: up to %d, as given; their gradients are averaged and count as one, so epsilon is for all of them", cfg.Unit, cfg.RowsPerUnit)
+}
+
+// TypicalFlags ask for Bayesian figures beside epsilon.
+type TypicalFlags struct {
+	on      bool
+	delta   float64
+	between string
+	most    int
+}
+
+// Add adds the flags to a command.
+func (f *TypicalFlags) Add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.on, "bayes", false, "also bound what is learned of a typical record: private, and no differential privacy")
+	flags.Float64Var(&f.delta, "bayes-delta", typical.DefaultDelta, "with --bayes, the delta of that bound")
+	flags.StringVar(&f.between, "bayes-distances", dpsgd.Batches.String(), "with --bayes: batches, with and without a record; or records, one in place of another, as published")
+	flags.IntVar(&f.most, "bayes-samples", 0, "with --bayes, distances measured at a step (default: what takes less than a tenth of its time)")
+	Complete(cmd, map[string]Values{"bayes-distances": Words(dpsgd.Batches.String(), dpsgd.Records.String())})
+}
+
+// TypicalNames returns the names of the flags.
+func TypicalNames() []string {
+	return []string{"bayes", "bayes-delta", "bayes-distances", "bayes-samples"}
+}
+
+// Words returns the flags as on a command line, none without --bayes.
+func (f *TypicalFlags) Words() []string {
+	if !f.on {
+		return nil
+	}
+	words := []string{"--bayes"}
+	if f.delta != typical.DefaultDelta {
+		words = append(words, fmt.Sprintf("--bayes-delta %v", f.delta))
+	}
+	if f.between != dpsgd.Batches.String() {
+		words = append(words, "--bayes-distances "+f.between)
+	}
+	if f.most != 0 {
+		words = append(words, fmt.Sprintf("--bayes-samples %d", f.most))
+	}
+	return words
+}
+
+// Read returns what was asked for, nil if nothing was.
+func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
+	c, err := f.read(cmd.Flags().Changed)
+	if err != nil {
+		return nil, UsageError("bayes", err)
+	}
+	return c, nil
+}
+
+func (f *TypicalFlags) read(given func(string) bool) (*typical.Config, error) {
+	if !f.on {
+		for _, name := range TypicalNames()[1:] {
+			if given(name) {
+				return nil, fmt.Errorf("--%s is for --bayes", name)
+			}
+		}
+		return nil, nil
+	}
+	c := &typical.Config{Delta: f.delta, Most: f.most}
+	switch f.between {
+	case dpsgd.Batches.String():
+	case dpsgd.Records.String():
+		c.Between = dpsgd.Records
+	default:
+		return nil, fmt.Errorf("--bayes-distances %q: must be batches or records", f.between)
+	}
+	if !(f.delta > 0 && f.delta < 1) {
+		return nil, fmt.Errorf("--bayes-delta %v: must lie between 0 and 1", f.delta)
+	}
+	if f.most < 0 || f.most == 1 {
+		return nil, errors.New("--bayes-samples: at least 2")
+	}
+	return c, nil
+}
+
+// TypicalHelp is the paragraph about --bayes in the help of commands.
+const TypicalHelp = `With --bayes the same run is also accounted by Bayesian differential privacy (Triastcyn
+and Faltings 2020). That is not differential privacy. It bounds what is learned of a
+typical record, drawn like the others, and says nothing of outliers, whom attacks aim at.
+The figure is computed from private gradients, so it is private: it is printed, kept in
+the folder private of --out, and in no file that may be released. pate explain bayes.`
+
+// FeatureCache returns the cache of features in this user's cache folder. The first thing that
+// is wrong with it is told and no other: features are then computed, and a line for each time
+// would tell how many runs of a search there were, which is private.
+func FeatureCache(tell func(text string)) *features.Cache {
+	var once sync.Once
+	return &features.Cache{Warn: func(err error) {
+		once.Do(func() { tell(fmt.Sprintf("%v; what the cache lacks is computed", err)) })
+	}}
+}
+
+// manyPixels is from how many bytes of images on their features are hundreds of megabytes.
+const manyPixels = 64 << 20
+
+// SpareMemory has memory collected early where a task has many images. Their features are
+// gigabytes in a few pieces without pointers, so that a collection reads hardly anything; by
+// the default it would wait until as much again is garbage. Tasks with fewer rows keep the
+// default: their heaps are small, and a tenth of them is soon used up. The function it
+// returns, which is to be deferred, sets what was set before.
+func SpareMemory(task dataset.Task) (restore func()) {
+	pixels := 0
+	for _, set := range []dataset.Set{task.Private, task.Pool, task.Test} {
+		pixels += len(set.X.Data)
+	}
+	if task.Image.Rows > 0 && 4*pixels >= manyPixels {
+		return CollectAt(10)
+	}
+	return func() {}
+}
+
+// CollectAt has memory collected when that many percent more of it are in use than after the
+// last collection. The function it returns, which is to be deferred, sets what was set before:
+// a process may run many commands.
+func CollectAt(percent int) (restore func()) {
+	before := debug.SetGCPercent(percent)
+	return func() { debug.SetGCPercent(before) }
+}
