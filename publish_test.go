@@ -59,9 +59,33 @@ func TestPublish(t *testing.T) {
 	again, err := pate.Publish(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, p, again)
-	o.MinAccuracy = 0.7
-	_, err = pate.Publish(t.Context(), o)
+	other := o
+	other.MinAccuracy = 0.7
+	_, err = pate.Publish(t.Context(), other)
 	require.ErrorIs(t, err, run.ErrOtherRun)
+	rows, err := os.ReadFile(o.Private.Path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(o.Private.Path, append(rows, "1.00,2.00,new,a\n"...), 0o600))
+	_, err = pate.Publish(t.Context(), o)
+	require.ErrorContains(t, err, "the data have changed")
+	require.ErrorIs(t, err, run.ErrOtherRun)
+}
+
+// Rows that are drawn from noisy counts are published with the counts, which the ledger pays for first.
+func TestPublishMarginals(t *testing.T) {
+	o := publishing(t)
+	ranges := filepath.Join(filepath.Dir(o.Out), "ranges.csv")
+	require.NoError(t, os.WriteFile(ranges, []byte("length,-8.0..16.0\nwidth,-8.0..8.0\n"), 0o600))
+	o.Epsilon, o.Public, o.Ranges, o.Marginals = 20, dataset.Source{}, ranges, true
+	p, err := pate.Publish(t.Context(), o)
+	require.NoError(t, err)
+	require.Contains(t, p.Files, filepath.Join(o.Out, "public", "marginals.csv"))
+	s, err := pate.Verify(filepath.Join(o.Out, "private", "ledger.jsonl"))
+	require.NoError(t, err)
+	require.EqualValues(t, 2, s.Commits)
+	again, err := pate.Publish(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, p, again)
 }
 
 // With a seed nothing is releasable, and nothing lies in the public half.

@@ -28,7 +28,7 @@ func requireOfOwner(t *testing.T, err error, firstLine bool) {
 
 // Every error that reading a private file makes is marked for its owner alone, whatever it quotes,
 // and a line that may be a row is not quoted at all.
-func TestErrorsOfPrivateFilesAreForTheirOwner(t *testing.T) {
+func TestErrorsFromModelFilesAreForTheirOwner(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) { require.NoError(t, os.WriteFile(at(name), []byte(text), 0o600)) }
@@ -100,7 +100,7 @@ func TestErrorsOfPrivateFilesAreForTheirOwner(t *testing.T) {
 }
 
 // Names of files and folders of images are those of people, too.
-func TestErrorsOfPrivateImagesAreForTheirOwner(t *testing.T) {
+func TestErrorsFromModelImagesAreForTheirOwner(t *testing.T) {
 	dir := t.TempDir()
 	picture := func(path string, side int) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o700))

@@ -172,31 +172,3 @@ func TestPublishDrawsThePoolFromCountsAlone(t *testing.T) {
 		}
 	}
 }
-
-// A complete release without public rows is repeated by the same command, and other rows or
-// ranges are refused.
-func TestPublishDrawnIsRepeatedAndNotMixed(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
-	private, ranges, out := write("t.csv", string(people(false))), write("r.csv", declared), filepath.Join(dir, "out")
-	args := publishingDrawn(private, ranges, out, "--format", "json")
-	first, _ := typed(t, shell.ExitDone, args...)
-	require.Contains(t, first, `"releasable": true`)
-	require.NoFileExists(t, filepath.Join(out, "private", "drawn", "private", "run.key"), "with it the noise could be taken off the counts")
-	again, _ := typed(t, shell.ExitDone, args...)
-	require.Equal(t, first, again)
-	verified, _ := typed(t, shell.ExitDone, "ledger", "verify", filepath.Join(out, "public", "ledger.jsonl"), "--labels", filepath.Join(out, "public", "labels.csv"))
-	require.Contains(t, verified, "matches")
-	write("t.csv", string(people(false, "1.00,2.00,red,someone,a")))
-	_, errs := typed(t, shell.ExitInvalidInput, args...)
-	require.Contains(t, errs, "the data have changed")
-	_, errs = typed(t, shell.ExitUsage, append(args, "--public", private)...)
-	require.Contains(t, errs, "without --public")
-	_, errs = typed(t, shell.ExitUsage, "publish", private, "--pool", "none", "--label", "kind", "--epsilon", "2", "--out", out+"2")
-	require.Contains(t, errs, "--ranges FILE")
-}

@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/teachers/training"
-	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers/label"
 	"github.com/pate-go/pate/teachers/votes"
@@ -28,33 +27,46 @@ func (v *voting) label(ctx context.Context, t *training.Result) (released label.
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
 	if v.pool.counted() {
-		c := &v.pool.labels
-		if rows, c.Votes, err = v.questions(ctx, t, c.Setting.Queries); err != nil {
-			return released, nil, err
-		}
-		var done run.Done
-		if done, err = v.pool.session.Next(ctx); err == nil {
-			released, err = v.pool.result(v.pool.session, done)
-		}
-	} else if all, openErr := votes.Open(ctx, []string{t.Votes}, votes.Options{Classes: len(t.Classes)}); openErr != nil {
-		return released, nil, openErr
+		released, rows, err = v.labelCounted(ctx, t)
 	} else {
-		planning := &label.Planning{
-			Public: plan.Public{Teachers: all.Teachers(), Classes: all.Classes()}, Goal: v.goal(),
-			Accept: func(ctx context.Context, a plan.Alternative) error { return v.sayPlan(ctx, a, all.Queries()) },
-			Ask: func(ctx context.Context, n int) (asked *votes.Source, err error) {
-				rows, asked, err = v.questions(ctx, t, n)
-				return asked, err
-			},
-		}
-		planning.Public.Accuracy = v.TeacherAccuracy
-		file := v.ledger()
-		released, err = label.Run(ctx, label.Config{
-			Ledger: file.Path, Account: file.New, Expect: file.Expect, Out: v.made(labelsFile), Pool: "pool", Votes: all, Plan: planning, Warn: v.Warn, Seed: v.Seed,
-		})
+		released, rows, err = v.labelPlanned(ctx, t)
 	}
 	if err == nil {
 		v.Say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked, released.Setting.Mechanism, number.DigitsUp(released.Claim, 5)))
+	}
+	return released, rows, err
+}
+
+// labelPlanned plans the labels on the ledger that is then charged.
+func (v *voting) labelPlanned(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
+	all, err := votes.Open(ctx, []string{t.Votes}, votes.Options{Classes: len(t.Classes)})
+	if err != nil {
+		return released, nil, err
+	}
+	planning := &label.Planning{
+		Public: plan.Public{Teachers: all.Teachers(), Classes: all.Classes()}, Goal: v.goal(),
+		Accept: func(ctx context.Context, a plan.Alternative) error { return v.sayPlan(ctx, a, all.Queries()) },
+		Ask: func(ctx context.Context, n int) (asked *votes.Source, err error) {
+			rows, asked, err = v.questions(ctx, t, n)
+			return asked, err
+		},
+	}
+	planning.Public.Accuracy = v.TeacherAccuracy
+	file := v.ledger()
+	released, err = label.Run(ctx, label.Config{Ledger: file.Path, Account: file.New, Expect: file.Expect, Out: v.made(labelsFile), Pool: "pool",
+		Votes: all, Plan: planning, Warn: v.Warn, Seed: v.Seed})
+	return released, rows, err
+}
+
+// labelCounted carries out the second stage of a run whose first one drew the pool.
+func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
+	c := &v.pool.labels
+	if rows, c.Votes, err = v.questions(ctx, t, c.Setting.Queries); err != nil {
+		return released, nil, err
+	}
+	done, err := v.pool.session.Next(ctx)
+	if err == nil {
+		released, err = v.pool.result(v.pool.session, done)
 	}
 	return released, rows, err
 }

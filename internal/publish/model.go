@@ -140,7 +140,7 @@ func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, erro
 			}
 			p.Transform, p.Settings = text, m.Features
 		}
-		whole, err := published.OfPrivate(p)
+		whole, err := published.FromModel(p)
 		if err != nil {
 			return nil, err
 		}

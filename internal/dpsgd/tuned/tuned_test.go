@@ -247,7 +247,7 @@ func TestPrivateRowsChooseByUnit(t *testing.T) {
 
 // The number of right answers on private rows has the noise that is charged for it. False
 // alarm: below 1e-9.
-func TestScoresOfPrivateRowsAreNoised(t *testing.T) {
+func TestScoresFromModelRowsAreNoised(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 3})
 	cfg.Private = &Private{0.5, 6}
 	r, err := Run(context.Background(), cfg)

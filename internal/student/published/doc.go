@@ -21,7 +21,7 @@
 // from the labels' hash. It has the (epsilon, delta) of the labels and costs nothing more;
 // see package student. The same labels and public rows give the same file.
 //
-// A model that learned from private rows itself, by DP-SGD ([OfPrivate]), has the file and
+// A model that learned from private rows itself, by DP-SGD ([FromModel]), has the file and
 // the answers of a student. Its guarantee is that of its training, whose ledger has the hash
 // of the file.
 //

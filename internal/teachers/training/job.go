@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -37,7 +38,7 @@ type Job struct {
 	// "": Out with ".private" at its end.
 	Secrets string
 	// Key makes a seeded run, whose outputs are not releasable; the zero key: a random one.
-	Key     Key
+	Key     rng.Key
 	Command string // repeats the job; kept in the manifest
 	Workers int    // 0: GOMAXPROCS
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/sealed"
 	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -73,7 +74,7 @@ func teachersOf(part, parts, teachers int) (mine []int) {
 }
 
 // keyID names a key without telling it.
-func keyID(key Key) string { return fmt.Sprintf("%016x", key.Derive("id").Stream().Uint64()) }
+func keyID(key rng.Key) string { return fmt.Sprintf("%016x", key.Derive("id").Stream().Uint64()) }
 
 // partHead returns the head of the part that this task makes.
 func (t *task) partHead() partHead {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/pate-go/pate/dataset"
@@ -15,14 +16,10 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/teachers/manifest"
-	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
-
-// Key is the secret from which the shares and the teachers' random numbers derive.
-type Key = rng.Key
 
 // Schema is the version of the JSON of a [Result].
 const Schema = "pate.train/1"
@@ -232,7 +229,7 @@ func (t *task) complete() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if is != want || record.Data != t.data || head.Teachers != t.result.Teachers || head.Unit != t.Unit || !equal(head.ClassNames, t.result.Classes) {
+	if is != want || record.Data != t.data || head.Teachers != t.result.Teachers || head.Unit != t.Unit || !slices.Equal(head.ClassNames, t.result.Classes) {
 		return false, t.errExists()
 	}
 	matrix, err := votes.Load(t.Out, len(t.result.Classes))
@@ -242,8 +239,6 @@ func (t *task) complete() (bool, error) {
 	t.Say("these votes are complete; nothing was trained")
 	return true, t.secrets.finish() // unless a run was stopped just before
 }
-
-func equal(a, b []string) bool { return strings.Join(a, "\x00") == strings.Join(b, "\x00") }
 
 // fingerprint names everything that shapes a teacher and is not seen by package teachers.
 func (t *task) fingerprint() [32]byte {

@@ -24,7 +24,7 @@ import (
 // as the private rows.
 type secrets struct {
 	dir    string
-	key    Key
+	key    rng.Key
 	salt   manifest.Salt
 	begun  bool // the folder was there, with its salt
 	unlock func()
@@ -69,7 +69,7 @@ func (s *secrets) close() { s.unlock() }
 func (s *secrets) single() string { return filepath.Join(s.dir, "teachers") }
 
 // runKey returns the key of the folder, and makes it where there is none.
-func (s *secrets) runKey() (Key, error) {
+func (s *secrets) runKey() (rng.Key, error) {
 	path := filepath.Join(s.dir, "run.key")
 	key, ok, err := keyfile.Read(path)
 	if err != nil || ok {

@@ -36,7 +36,7 @@ func TestAPrivateModelGoesThroughItsFile(t *testing.T) {
 	require.NoError(t, err)
 	p := published.Private{Schema: schema, Kind: "linear", Features: features.NamePixels, Model: weights(schema.Features),
 		Provenance: published.Provenance{Ledger: "l.jsonl", Entry: 1, Epsilon: 2, Delta: 1e-5, Unit: "patient", Relation: "add_remove", Releasable: true}}
-	m, err := published.OfPrivate(p)
+	m, err := published.FromModel(p)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "m")
 	require.NoError(t, m.Save(path, 0o600))
@@ -66,7 +66,7 @@ func TestAPrivateModelGoesThroughItsFile(t *testing.T) {
 	} {
 		q := p
 		change(&q)
-		_, err := published.OfPrivate(q)
+		_, err := published.FromModel(q)
 		require.Error(t, err, name)
 	}
 }
@@ -93,7 +93,7 @@ func TestChargedFeaturesStayWithTheModel(t *testing.T) {
 	require.NoError(t, err)
 	schema := &dataset.Schema{Kind: dataset.Pictures, Image: shape, Features: 256, Classes: []string{"a", "b"}}
 	p := published.Private{Schema: schema, Kind: "linear", Features: "scattering-hog", Settings: cfg.Name(), Transform: transform, Model: weights(train.Cols)}
-	m, err := published.OfPrivate(p)
+	m, err := published.FromModel(p)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "m")
 	require.NoError(t, m.Save(path, 0o600))
@@ -108,6 +108,6 @@ func TestChargedFeaturesStayWithTheModel(t *testing.T) {
 		require.InDeltaSlice(t, want[2*i:2*i+2], answer.Probabilities, 1e-6)
 	}
 	schema.Image = dataset.Shape{Rows: 8, Cols: 32}
-	_, err = published.OfPrivate(p)
+	_, err = published.FromModel(p)
 	require.ErrorContains(t, err, "16x16")
 }
