@@ -201,3 +201,15 @@ func made[M Mechanism](m M, err error) (Mechanism, error) {
 	}
 	return m, nil
 }
+
+// Descriptions lists the noisy argmax mechanisms.
+func Descriptions() []Description {
+	return []Description{
+		gnmaxDescription(),
+		confidentDescription(),
+		interactiveDescription(),
+		lnmaxDescription(),
+		exponentialDescription(),
+		permuteAndFlipDescription(),
+	}
+}

@@ -2,9 +2,7 @@ package rng
 
 import (
 	"fmt"
-	"math/big"
 	"testing"
-	"time"
 )
 
 func reportDraws(b *testing.B) {
@@ -12,13 +10,14 @@ func reportDraws(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-func BenchmarkDiscreteGaussian(b *testing.B) {
-	for _, sigma := range []float64{0.5, 2.5, 10, 40, 150, 1e3, 1 << 28, 1e9} {
-		d, err := NewDiscreteGaussian(sigma)
+// benchmarkDraws measures single draws of a sampler at some scales.
+func benchmarkDraws[S interface{ Sample(*Stream) int64 }](b *testing.B, name string, sampler func(float64) (S, error), scales ...float64) {
+	for _, scale := range scales {
+		d, err := sampler(scale)
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(fmt.Sprintf("sigma=%g", sigma), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%s=%g", name, scale), func(b *testing.B) {
 			s := SeedKey(1).Stream()
 			for b.Loop() {
 				d.Sample(s)
@@ -26,6 +25,14 @@ func BenchmarkDiscreteGaussian(b *testing.B) {
 			reportDraws(b)
 		})
 	}
+}
+
+func BenchmarkDiscreteGaussian(b *testing.B) {
+	benchmarkDraws(b, "sigma", NewDiscreteGaussian, 0.5, 2.5, 10, 40, 150, 1e3, 1<<28, 1e9)
+}
+
+func BenchmarkDiscreteLaplace(b *testing.B) {
+	benchmarkDraws(b, "scale", NewDiscreteLaplace, 20, 40, 1e3)
 }
 
 // BenchmarkFill draws what a step of private training draws, in runs.
@@ -51,22 +58,6 @@ func BenchmarkUint64(b *testing.B) {
 	s := SeedKey(1).Stream()
 	for b.Loop() {
 		s.Uint64()
-	}
-}
-
-func BenchmarkDiscreteLaplace(b *testing.B) {
-	for _, scale := range []float64{20, 40, 1e3} {
-		d, err := NewDiscreteLaplace(scale)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprintf("scale=%g", scale), func(b *testing.B) {
-			s := SeedKey(1).Stream()
-			for b.Loop() {
-				d.Sample(s)
-			}
-			reportDraws(b)
-		})
 	}
 }
 
@@ -114,94 +105,5 @@ func BenchmarkTable(b *testing.B) {
 				newTable(gaussianLaw(sigma))
 			}
 		})
-	}
-}
-
-// BenchmarkRatio reports how many times faster Sample is than Algorithms 1-3 of Canonne,
-// Kamath, Steinke (2020) written down in math/big, measured in the same run.
-func BenchmarkRatio(b *testing.B) {
-	d, err := NewDiscreteGaussian(40)
-	if err != nil {
-		b.Fatal(err)
-	}
-	const n = 2000
-	var words, naive float64
-	for b.Loop() {
-		s := SeedKey(1).Stream()
-		words += seconds(func() {
-			for range n {
-				d.Sample(s)
-			}
-		})
-		naive += seconds(func() {
-			for range n {
-				naiveGaussian(s, 40)
-			}
-		})
-	}
-	b.ReportMetric(naive/words, "times-naive")
-	b.ReportMetric(0, "ns/op")
-}
-
-func seconds(f func()) float64 {
-	start := time.Now()
-	f()
-	return time.Since(start).Seconds()
-}
-
-func naiveUniform(s *Stream, n *big.Int) *big.Int {
-	limit := new(big.Int).Lsh(big.NewInt(1), uint(n.BitLen()))
-	for {
-		x := new(big.Int)
-		for range (n.BitLen() + 63) / 64 {
-			x.Or(x.Lsh(x, 64), new(big.Int).SetUint64(s.Uint64()))
-		}
-		if x.Mod(x, limit); x.Cmp(n) < 0 {
-			return x
-		}
-	}
-}
-
-func naiveBernoulliExp(s *Stream, x *big.Rat) bool {
-	one := big.NewRat(1, 1)
-	for x.Cmp(one) > 0 {
-		if !naiveBernoulliExp(s, one) {
-			return false
-		}
-		x = new(big.Rat).Sub(x, one)
-	}
-	for k := int64(1); ; k++ {
-		p := new(big.Rat).Mul(x, big.NewRat(1, k))
-		if naiveUniform(s, p.Denom()).Cmp(p.Num()) >= 0 {
-			return k&1 == 1
-		}
-	}
-}
-
-func naiveGaussian(s *Stream, sigma int64) int64 {
-	t := big.NewInt(sigma + 1)
-	for {
-		u := naiveUniform(s, t)
-		if !naiveBernoulliExp(s, new(big.Rat).SetFrac(u, t)) {
-			continue
-		}
-		v := new(big.Int)
-		for naiveBernoulliExp(s, big.NewRat(1, 1)) {
-			v.Add(v, big.NewInt(1))
-		}
-		y := u.Add(u, v.Mul(v, t))
-		negative := naiveUniform(s, big.NewInt(2)).Sign() == 0
-		if negative && y.Sign() == 0 {
-			continue
-		}
-		x := new(big.Rat).SetInt(y)
-		x.Sub(x, new(big.Rat).SetFrac(big.NewInt(sigma*sigma), t))
-		x.Mul(x, x).Mul(x, big.NewRat(1, 2*sigma*sigma))
-		if naiveBernoulliExp(s, x) {
-			if negative {
-				y.Neg(y)
-			}
-			return y.Int64()
-		}
 	}
 }

@@ -3,6 +3,7 @@ package rng
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -73,4 +74,10 @@ func BenchmarkStreams(b *testing.B) {
 	b.ReportMetric(derived/one, "times-derived")
 	b.ReportMetric(1e9*one/float64(b.N*n), "ns/stream")
 	b.ReportMetric(0, "ns/op")
+}
+
+func seconds(f func()) float64 {
+	start := time.Now()
+	f()
+	return time.Since(start).Seconds()
 }

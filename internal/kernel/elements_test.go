@@ -167,3 +167,56 @@ func TestMaxTapsOrdersBits(t *testing.T) {
 		}
 	}
 }
+
+func TestCentre(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 40).Draw(t, "n")
+		src := rapid.SliceOfN(hostile[float32](), n, n).Draw(t, "src")
+		mean := rapid.SliceOfN(hostile[float32](), n, n).Draw(t, "mean")
+		scale, far := rapid.Float64Range(-1e6, 1e6).Draw(t, "scale"), rapid.Float32Range(0, 1e8).Draw(t, "far")
+		want := make([]float32, n)
+		for i := range want {
+			d := float64(float32(float64(src[i]-mean[i]) * scale))
+			if want[i] = float32(math.Max(-float64(far), math.Min(d, float64(far)))); far == 0 && d == 0 {
+				want[i] = float32(d)
+			}
+		}
+		for _, on := range paths[float32]() {
+			got, ok := guarded(src)
+			centre(on, got, got, mean, scale, far)
+			for i := range got { // a zero has either sign
+				require.True(t, want[i] == got[i] || want[i] != want[i] && got[i] != got[i], "%v %v", want[i], got[i])
+			}
+			require.True(t, ok())
+		}
+	})
+	require.Panics(t, func() { Centre(make([]float32, 2), make([]float32, 3), make([]float32, 2), 1, 1) })
+	require.Panics(t, func() { Centre(make([]float32, 2), make([]float32, 2), make([]float32, 1), 1, 1) })
+}
+
+func TestNotBelow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 60).Draw(t, "n")
+		low := rapid.OneOf(rapid.Float32Range(-3, 0), rapid.Just(float32(math.Inf(-1))))
+		x := rapid.SliceOfN(low, n, n).Draw(t, "x")
+		y := rapid.SliceOfN(rapid.Float32Range(0, 1), n, n).Draw(t, "y")
+		floor := rapid.Float32Range(-3, 3).Draw(t, "floor")
+		if n > 0 && rapid.Bool().Draw(t, "odd") {
+			x[rapid.IntRange(0, n-1).Draw(t, "place")] = hostile[float32]().Draw(t, "value")
+		}
+		want := slices.IndexFunc(x, func(float32) bool { return false })
+		for i := n - 1; i >= 0; i-- {
+			if !(x[i]-y[i] < floor) {
+				want = i
+			}
+		}
+		if want < 0 {
+			want = n
+		}
+		for _, on := range paths[float32]() {
+			require.Equal(t, want, notBelow(on, x, y, floor))
+			require.Equal(t, 0, notBelow(on, append([]float32{1}, x...), append([]float32{0}, y...), float32(math.NaN())))
+		}
+	})
+	require.Panics(t, func() { NotBelow(make([]float32, 2), make([]float32, 3), 1) })
+}

@@ -13,16 +13,6 @@ func anyNumbers(t *rapid.T, n int, name string) []float32 {
 	return rapid.SliceOfN(rapid.OneOf(rapid.Float32Range(-2, 2), rapid.Float32(), hostile[float32](), rapid.SampledFrom([]float32{0, 0, 0, 1, 1, -1})), n, n).Draw(t, name)
 }
 
-// sameBits requires the same numbers, of which NaN is one and -0 is not 0.
-func sameBits(t *rapid.T, want, got []float32) {
-	require.Len(t, got, len(want))
-	for i, v := range want {
-		if v == v || got[i] == got[i] {
-			require.Equal(t, math.Float32bits(v), math.Float32bits(got[i]), "%d: %v and %v", i, v, got[i])
-		}
-	}
-}
-
 // onBoth returns what f makes on the portable path and on that of the machine.
 func onBoth(n int, f func(on path, dst []float32)) (plain, fast []float32) {
 	plain, fast = make([]float32, n), make([]float32, n)
@@ -40,7 +30,7 @@ func TestImagesOnBothPaths(t *testing.T) {
 		weights := [4]float32{factor, most, 1 - factor, 0.3}
 		check := func(f func(on path, dst []float32)) {
 			plain, fast := onBoth(n, f)
-			sameBits(t, plain, fast)
+			bitsEqual(t, plain, fast)
 		}
 		check(func(on path, dst []float32) { squareRoots(on, dst, c) })
 		check(func(on path, dst []float32) { scaleUpTo(on, dst, factor, c, most) })

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -71,4 +72,15 @@ func ReadJSON(t require.TestingT, path string, v any) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, v))
+}
+
+// Folder returns a folder for programs that may still write for a moment after they were
+// ended, as browsers do. Unlike that of t.TempDir, what of it cannot be removed fails no test.
+func Folder(t testing.TB) string {
+	dir, err := os.MkdirTemp("", "pate-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }

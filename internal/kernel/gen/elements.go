@@ -176,3 +176,52 @@ func copyRow() {
 	JNE(operand.LabelRef("loop"))
 	finish()
 }
+
+// centre writes Centre for n a positive multiple of 8. The minimum and the maximum return their
+// last operand if that is NaN.
+func centre() {
+	function("centre32", "func(dst, src, mean *float32, n int, scale float64, far float32)")
+	dst, src, mean, n := parameter("dst"), parameter("src"), parameter("mean"), parameter("n")
+	scale, far, opposite, v, upper := YMM(), YMM(), YMM(), YMM(), YMM()
+	VBROADCASTSD(argument("scale"), scale)
+	VBROADCASTSS(argument("far"), far)
+	VXORPS(opposite, opposite, opposite)
+	VSUBPS(far, opposite, opposite)
+	Label("loop")
+	VMOVUPS(operand.Mem{Base: src}, v)
+	VSUBPS(operand.Mem{Base: mean}, v, v)
+	VEXTRACTF128(operand.U8(1), v, upper.AsX())
+	for _, half := range []reg.VecVirtual{v, upper} {
+		VCVTPS2PD(half.AsX(), half)
+		VMULPD(scale, half, half)
+		VCVTPD2PSY(half, half.AsX())
+	}
+	VINSERTF128(operand.U8(1), upper.AsX(), v, v)
+	VMINPS(v, far, v)
+	VMAXPS(v, opposite, v)
+	VMOVUPS(v, operand.Mem{Base: dst})
+	next(n, dst, src, mean)
+}
+
+// search writes the count of elements before the first vector in which one is not below a bound,
+// for n a positive multiple of 8.
+func search() {
+	function("search32", "func(x, y *float32, n int, floor float32) int")
+	from, less, n, place := parameter("x"), parameter("y"), parameter("n"), GP64()
+	floor, v, found := YMM(), YMM(), GP32()
+	VBROADCASTSS(argument("floor"), floor)
+	XORQ(place, place)
+	Label("loop")
+	VMOVUPS(operand.Mem{Base: from, Index: place, Scale: 4}, v)
+	VSUBPS(operand.Mem{Base: less, Index: place, Scale: 4}, v, v)
+	VCMPPS(operand.U8(5), floor, v, v) // not below, or NaN
+	VMOVMSKPS(v, found)
+	TESTL(found, found)
+	JNE(operand.LabelRef("done"))
+	ADDQ(operand.U8(8), place)
+	CMPQ(place, n)
+	JLT(operand.LabelRef("loop"))
+	Label("done")
+	Store(place, ReturnIndex(0))
+	finish()
+}
