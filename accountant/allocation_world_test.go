@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-var allocationWorldCount = flag.Int("allocation-worlds", 2000, "random small worlds that TestAllocationSmallWorlds enumerates")
+var allocationWorldCount = flag.Int("allocation-worlds", 600, "random small worlds that TestAllocationSmallWorlds enumerates")
 
 // A world is a run in which a record takes part in a random set of steps, and an analyst who chooses, by the
 // answers before, how far the record moves the next one. Answers are told as one of a few cells.
@@ -220,7 +220,7 @@ func TestAllocationSmallWorlds(t *testing.T) {
 				low, _, _ = claims(BandedMatrix{e.Bands, e.Steps, e.Probability / float64(e.Bands), e.NoiseMultiplier})
 			}
 		}
-		for range *allocationWorldCount/len(all) + 1 {
+		for range Cases(allocationWorldCount, 2000)/len(all) + 1 {
 			p, q := w.laws(rnd)
 			for j, eps := range epsilons {
 				truth := testkit.EitherHockeyStick(p, q, eps)

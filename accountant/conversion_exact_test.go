@@ -36,7 +36,7 @@ func TestConversionsNeverBelowExact(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(8, *seed))
 	log := func(lo, hi float64) float64 { return math.Exp(math.Log(lo) + rnd.Float64()*math.Log(hi/lo)) }
-	for range *exactCases {
+	for range Cases(exactCases, 1500) {
 		a, rho, delta := 1+log(1e-6, 1e7), log(1e-20, 10), log(1e-15, 0.999)
 		c := Conversion(rnd.IntN(2))
 		r := newRDP(t, RDPConfig{Orders: []float64{a}, Conversion: c})
@@ -107,7 +107,7 @@ func TestGaussianIntervalContainsExact(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(9, *seed))
 	log := func(lo, hi float64) float64 { return math.Exp(math.Log(lo) + rnd.Float64()*math.Log(hi/lo)) }
-	for range *exactCases / 15 {
+	for range Cases(exactCases, 1500) / 15 {
 		noise, delta := log(0.3, 1e9), log(1e-15, 0.3)
 		count := int64(math.Max(1, math.Min(9e15, log(1e-9, 40)*noise*noise)))
 		p, err := NewPLD(PLDConfig{Relation: AddRemove})

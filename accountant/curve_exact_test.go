@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	exactCases = flag.Int("curves", 1500, "random curves and conversions that the tests against 96-digit arithmetic evaluate")
+	exactCases = flag.Int("curves", 500, "random curves and conversions that the tests against 96-digit arithmetic evaluate")
 	seed       = flag.Uint64("seed", 1, "of the random cases of -curves and -compositions")
 )
 
@@ -181,7 +181,7 @@ func TestCurvesNeverBelowExact(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(7, *seed))
 	lowest, highest := map[string]float64{}, map[string]float64{}
-	for range *exactCases {
+	for range Cases(exactCases, 1500) {
 		leaf, a, truth := drawCurve(rnd)
 		claim := curveOf(leaf)(a)
 		if truth < 1e-300 || math.IsInf(truth, 1) {

@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-var enumerated = flag.Int("cases", 500, "random compositions that TestNeverBelowEnumeration enumerates")
+var enumerated = flag.Int("cases", 150, "random compositions that TestNeverBelowEnumeration enumerates")
 
 // worlds is the law of a sum of losses under P, by enumeration; under Q it is
 // mass e^-loss.
@@ -137,7 +137,7 @@ func TestNeverBelowEnumeration(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			for i := worker; i < *enumerated && len(failed) == 0; i += runtime.GOMAXPROCS(0) {
+			for i := worker; i < Cases(enumerated, 500) && len(failed) == 0; i += runtime.GOMAXPROCS(0) {
 				why := enumerate(uint64(i), func(name string, ratio float64) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -164,7 +164,7 @@ func TestNeverBelowEnumeration(t *testing.T) {
 	}
 	for _, name := range []string{"pld", "rdp", "zcdp", "basic", "advanced", "optimal"} {
 		require.Contains(t, ratios, name)
-		t.Logf("%-8s delta claimed / exact delta from 1%+.2g to %.4g in %d cases", name, ratios[name].least-1, ratios[name].most, *enumerated)
+		t.Logf("%-8s delta claimed / exact delta from 1%+.2g to %.4g in %d cases", name, ratios[name].least-1, ratios[name].most, Cases(enumerated, 500))
 	}
 }
 

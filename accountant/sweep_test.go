@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var swept = flag.Int("sweep", 30, "random schedules that TestEveryScaleIsAnsweredOrRefused asks about")
+var swept = flag.Int("sweep", 10, "random schedules that TestEveryScaleIsAnsweredOrRefused asks about")
 
 // scales draws parameters of any size.
 type scales struct{ *rand.Rand }
@@ -129,7 +129,7 @@ func questions(t *testing.T, rel Relation, delta float64, events ...Event) {
 // ends, if not before; never a loop, NaN or a panic. With -sweep 8000 it takes half an hour.
 func TestEveryScaleIsAnsweredOrRefused(t *testing.T) {
 	t.Parallel()
-	for i := range *swept {
+	for i := range Cases(swept, 30) {
 		s := scales{rand.New(rand.NewPCG(30, uint64(i)))}
 		events := []Event{s.any(0)}
 		if s.IntN(2) == 0 {
