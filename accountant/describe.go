@@ -1,9 +1,6 @@
 package accountant
 
-import (
-	"math"
-	"strings"
-)
+import "strings"
 
 // Part is one kind of release within an event, in words.
 type Part struct {
@@ -16,34 +13,26 @@ type Part struct {
 // functions print numbers: number a parameter, claim a part of a claim, which has
 // to be rounded up.
 func Describe(e Event, number, claim func(x float64) string) []Part {
-	return describe(e, printer{number, claim})
+	return e.row().describe(printer{number, claim})
 }
 
-func describe(e Event, p printer) []Part {
-	var parts []Part
-	for _, inner := range e.row().children() {
-		parts = append(parts, describe(inner, p)...)
-	}
-	mechanism, parameters := e.row().words(p)
-	switch e := e.(type) {
-	case Composed:
-		return parts
-	case Repeated:
-		for i := range parts {
-			if n, err := mul(parts[i].Count, e.Count); err == nil {
-				parts[i].Count = n
-			} else {
-				parts[i].Count = math.MaxInt64 // far beyond what any budget holds
-			}
-		}
-		return parts
-	}
-	if len(e.row().children()) == 0 {
+// describe returns the event itself, or the parts of those inside with its words added.
+func (u unsupported) describe(p printer) []Part {
+	mechanism, parameters := u.event.row().words(p)
+	if len(u.event.row().children()) == 0 {
 		return []Part{{mechanism, parameters, 1}}
 	}
+	parts := describeAll(u.event.row().children(), p)
 	for i := range parts {
 		parts[i].Mechanism += ", " + mechanism
 		parts[i].Parameters = strings.TrimPrefix(parts[i].Parameters+", "+parameters, ", ")
+	}
+	return parts
+}
+
+func describeAll(events []Event, p printer) (parts []Part) {
+	for _, e := range events {
+		parts = append(parts, e.row().describe(p)...)
 	}
 	return parts
 }

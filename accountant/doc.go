@@ -8,14 +8,14 @@
 //
 //	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
 //	err = account.Compose(accountant.PoissonSampled{Probability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 4}}, 10000)
-//	bound, err := account.Epsilon(1e-5) // bound.Upper is 1.0354
+//	bound, err := account.Epsilon(ctx, 1e-5) // bound.Upper is 1.0354
 //
 // # Accountants
 //
 // [RDP] holds every event, under the relation it is meant for. [PLD], the tightest,
 // holds those whose loss distribution is known, and answers with an interval. The
 // composition theorems, zCDP and published numbers are in package theorems. RDP answers
-// in a millisecond or less; PLD may take longer for extreme parameters: its Epsilon
+// in a millisecond or less; PLD may take longer for extreme parameters: Epsilon
 // takes a context, and its configuration a bound on its memory. Both are pure functions of the events, which are
 // merged by value: a hundred thousand composes of one step cost what one [Repeated]
 // does, and asking changes nothing. [Epsilon] is the short way for events that are all

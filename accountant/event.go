@@ -36,6 +36,9 @@ type row interface {
 	// words names the mechanism and its parameters for people. Those of an event
 	// around another one are added to the words of that one.
 	words(p printer) (mechanism, parameters string)
+	// describe returns the mechanisms that the event runs, in words; a row says words, and
+	// describe only where these are not added to those inside.
+	describe(p printer) []Part
 	// check reports the first parameter of its own that is out of range.
 	check() error
 	// children returns the events inside.

@@ -24,6 +24,7 @@ func (e Composed) row() row { return composedRow{unsupported{e}, e} }
 func (composedRow) name() string                   { return "composed" }
 func (composedRow) words(printer) (string, string) { return "", "" }
 func (r composedRow) children() []Event            { return r.Events }
+func (r composedRow) describe(p printer) []Part    { return describeAll(r.Events, p) }
 
 func (r composedRow) flatten(t *terms, count int64, rel Relation) error {
 	for _, inner := range r.Events {
@@ -65,6 +66,18 @@ func (repeatedRow) name() string                   { return "repeated" }
 func (repeatedRow) words(printer) (string, string) { return "", "" }
 func (r repeatedRow) children() []Event            { return []Event{r.Event} }
 func (r repeatedRow) check() error                 { return atLeast("repeated", "count", r.Count, 0) }
+
+func (r repeatedRow) describe(p printer) []Part {
+	parts := r.Event.row().describe(p)
+	for i := range parts {
+		n, err := mul(parts[i].Count, r.Count)
+		if err != nil {
+			n = math.MaxInt64 // far beyond what any budget holds
+		}
+		parts[i].Count = n
+	}
+	return parts
+}
 
 func (r repeatedRow) flatten(t *terms, count int64, rel Relation) error {
 	n, err := mul(count, r.Count)
