@@ -2,8 +2,6 @@ package analyze
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -107,12 +105,6 @@ func (f *releaseFlags) target() shell.Target {
 	return shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
 }
 
-// keyPath returns the key of the release until it is complete.
-func (f *releaseFlags) keyPath() string {
-	name := sha256.Sum256([]byte("analyze release " + f.name))
-	return f.ledger + "." + hex.EncodeToString(name[:6]) + ".key"
-}
-
 // checkOut refuses an --out that would overwrite what the release is made from.
 func (f *releaseFlags) checkOut(args []string) error {
 	out := f.target()
@@ -122,7 +114,7 @@ func (f *releaseFlags) checkOut(args []string) error {
 	}
 	return cmp.Or(
 		out.CheckDistinct("the ledger", f.ledger),
-		out.CheckDistinct("a file that belongs to the ledger", append(keys, run.IDFile(f.ledger), run.HeadFile(f.ledger), f.keyPath())...),
+		out.CheckDistinct("a file that belongs to the ledger", append(keys, run.IDFile(f.ledger), run.HeadFile(f.ledger))...),
 		out.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...),
 	)
 }
@@ -162,7 +154,7 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 		return err
 	}
 	file := f.file(cmd, g, stated.Unit != "")
-	account, fresh, err := shell.LedgerConfig(file)
+	account, _, err := shell.LedgerConfig(file)
 	if err != nil {
 		return err
 	}
@@ -184,8 +176,8 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 	if err != nil {
 		return shell.UsageError("privacy", err)
 	}
-	r := releaseRun{ctx: cmd.Context(), globals: g, flags: f, file: file, account: account, fresh: fresh, sanitizer: s, votes: votes}
-	report, err := r.run(onlyHistograms(cmd, votes))
+	r := releaseRun{globals: g, flags: f, file: file, sanitizer: s, votes: votes}
+	report, err := r.run(cmd.Context(), onlyHistograms(cmd, votes))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,78 +20,90 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// releaseRun is one release of a number; see package run for its order.
+// releaseRun is one release of a number.
 type releaseRun struct {
-	ctx       context.Context
 	globals   *shell.Globals
 	flags     releaseFlags
 	file      run.File
-	account   ledger.Config
-	fresh     bool // the ledger is new
 	sanitizer *analysis.Sanitizer
 	votes     *votes.Source
 }
 
-func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (releasedReport, error) {
-	f, report := r.flags, releasedReport{}
-	if r.fresh {
-		if err := r.tryFresh(); err != nil {
-			return report, err
-		}
+// identity is what a release is a function of but its votes and its key, as the ledger has it.
+type identity struct {
+	Name      string                   `json:"name"`
+	Mechanism string                   `json:"mechanism"`
+	Sanitizer analysis.SanitizerConfig `json:"sanitizer"`
+}
+
+func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.Histogram, error]) (report releasedReport, err error) {
+	recorded := false
+	one := run.Run{File: r.file, Kind: "analyze release", Units: run.Units{N: r.votes.Teachers(), Noun: "teachers"}}
+	if r.globals.Seeded {
+		one.Seed = &r.globals.Seed
 	}
-	book, err := r.file.Open(r.ctx, r.account)
-	if err != nil {
-		return report, shell.FaultError(err, "ledger")
+	one.Plan = func(_ context.Context, before *run.Before) (run.Plan, error) {
+		p, err := r.plan(before)
+		recorded = p.Same != nil
+		return p, err
 	}
-	defer book.Close()
-	one := run.Release{
-		Run: "pate analyze release " + f.name, Events: []accountant.Event{r.sanitizer.Event()},
-		Key: run.Key{File: f.keyPath()}, Out: run.Out{Path: f.out, Tag: "released", Mode: 0o644},
+	one.Stages = []run.Stage{{
+		Out: r.flags.out,
 		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
-			released, err := r.sanitizer.Release(r.ctx, reservations[0], key, histograms)
+			released, err := r.sanitizer.Release(ctx, reservations[0], key, histograms)
 			if err != nil {
 				return shell.FaultError(err, "votes")
 			}
 			report = r.report(released)
 			return shell.WriteJSON(out, report)
 		},
-		Read: func(file io.Reader) error {
-			text, err := io.ReadAll(file)
-			if err == nil {
-				err = json.Unmarshal(text, &report)
-			}
-			return err
-		},
-	}
-	if r.globals.Seeded {
-		one.Key, one.Out.Mode = run.Key{Given: rng.SeedKey(r.globals.Seed)}, 0o600
-		one.Redraw = true // the ledger does not name the seed: another one is found by what it draws
-	}
-	done, err := book.Release(r.ctx, one)
-	switch {
-	case err != nil:
-		return report, r.refused(err, done.Recorded)
-	case done.Complete:
-		r.globals.Logf("%s is what was released; nothing was drawn or charged", f.out)
-	case done.Recorded:
-		r.globals.Logf("went on with the release that was charged before, at no further cost")
+		Read: func(file io.Reader) error { return json.NewDecoder(file).Decode(&report) },
+	}}
+	err = one.Do(ctx, func(_ *run.Session, done []run.Done) error {
+		switch {
+		case done[0].Complete:
+			r.globals.Logf("%s is what was released; nothing was drawn or charged", r.flags.out)
+		case done[0].Recorded:
+			r.globals.Logf("went on with the release that was charged before, at no further cost")
+		}
+		return nil
+	})
+	if err != nil {
+		return report, r.refused(err, recorded)
 	}
 	return report, nil
 }
 
-// tryFresh checks, before anything is written, what a new ledger would refuse.
-func (r *releaseRun) tryFresh() error {
-	if err := cmp.Or(r.flags.target().CheckAbsent(), r.flags.target().CheckWritable()); err != nil {
-		return err
-	}
-	trial, err := run.Trial(r.account)
+// plan finds the release of this name, which must be this one, or plans a new one.
+func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
+	id := identity{r.flags.name, r.flags.Mechanism, r.sanitizer.Config()}
+	hash := r.votes.Hash()
+	p := run.Plan{Events: [][]accountant.Event{{r.sanitizer.Event()}}, Settings: id, Inputs: hash[:]}
+	text, err := json.Marshal(id)
 	if err != nil {
-		return err
+		return p, err
 	}
-	if err := trial.Try(r.sanitizer.Event()); err != nil {
-		return r.refused(err, false)
+	for i := range before.Recorded {
+		recorded := &before.Recorded[i]
+		var named struct{ Name string }
+		if err := json.Unmarshal(recorded.Settings, &named); err != nil {
+			return p, err
+		}
+		if named.Name != id.Name {
+			continue
+		}
+		same, err := recorded.Of(hash[:])
+		if err != nil {
+			return p, err
+		}
+		if !same || string(text) != string(recorded.Settings) || len(recorded.Differs) > 0 {
+			return p, shell.InputError(fmt.Errorf("release %q on this ledger was another one", id.Name),
+				"a number is released once; with other votes or parameters it is another release",
+				"repeat that command, or give this release another --name", "ledger")
+		}
+		p.Same = recorded
 	}
-	return nil
+	return p, nil
 }
 
 // refused says why a release is not charged, or may not leave.
@@ -121,10 +132,6 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 			Fix: "raise --sigma-ss or lower --beta, without a look at the votes", Topic: "privacy"}
 	case errors.Is(err, ledger.ErrBroken), errors.Is(err, ledger.ErrCorrupt), errors.Is(err, ledger.ErrSealed):
 		return err
-	case recorded:
-		return shell.InputError(fmt.Errorf("release %q on this ledger was another one", r.flags.name),
-			"a number is released once; with other votes or parameters it is another release",
-			"repeat that command, or give this release another --name", "ledger")
 	}
 	return err
 }
