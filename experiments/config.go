@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/golearn"
 )
@@ -161,12 +162,13 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("no private records in Task")
 	case len(c.Epsilons) == 0:
 		return c, errors.New("no epsilon")
-	case !(c.Delta > 0) || !(c.Delta < 1/float64(n)):
-		return c, fmt.Errorf("delta %v must be above 0 and below 1/%d, one over the number of private units", c.Delta, n)
 	case c.Seeds < 0:
 		return c, fmt.Errorf("seeds %d must be positive", c.Seeds)
 	case c.Teachers < 0 || c.Teachers == 1 || c.Teachers > n:
 		return c, fmt.Errorf("teachers %d must be between 2 and the %d private units", c.Teachers, n)
+	}
+	if err := (run.Units{N: n, Noun: "private units"}).Check(c.Delta); err != nil {
+		return c, err
 	}
 	for i, e := range c.Epsilons {
 		if !(e > 0) || math.IsInf(e, 1) {

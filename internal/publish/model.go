@@ -33,10 +33,10 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 	}
 	m.cfg = recipe.Config{Task: task, Delta: m.Delta, Unit: m.Unit, RowsPerUnit: m.RowsPerUnit, Records: m.Size, Rows: schema, Cache: m.Cache}
 	m.cfg.Plans = []recipe.Plan{{Recipe: recipe.Default(m.cfg.Shape(), "", "", m.Epsilon)}}
-	file, fresh := m.ledger(), true
+	file := m.ledger()
 	account := file.New
 	if m.begun {
-		if account, fresh, err = file.Look(); err != nil {
+		if account, _, err = file.Look(); err != nil {
 			return data, err
 		}
 	}
@@ -51,7 +51,7 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 		m.Say(fmt.Sprintf("rows of one %s: up to %d, as given; their gradients are averaged and count as one, so epsilon is for all of them", m.Unit, m.RowsPerUnit))
 	}
 	if !m.begun {
-		if err := m.cfg.TryLedger(ctx, fresh); err != nil {
+		if err := m.cfg.TryLedger(ctx); err != nil {
 			return data, err
 		}
 	}

@@ -3,10 +3,7 @@ package tune
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,10 +11,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
-
-// ErrOtherSearch is returned where a folder holds another search.
-var ErrOtherSearch = errors.New("tune: the folder holds another search")
 
 // progress is how far a search is. On disk the state names the file of the best output,
 // which is written before it; so the two never disagree.
@@ -70,27 +65,17 @@ func (s Search) open(key rng.Key) (*progress, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh := &progress{ID: id, dir: s.Dir}
 	if s.Dir == "" {
-		return fresh, nil
+		return &progress{ID: id}, nil
 	}
 	if err := durable.PrivateFolder(s.Dir); err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
 	durable.SweepFolder(s.Dir) // of processes that were killed: the folder is ours
-	text, err := os.ReadFile(filepath.Join(s.Dir, stateFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fresh, nil
-	}
-	kept := &progress{dir: s.Dir}
-	if err == nil {
-		err = json.Unmarshal(text, kept)
-	}
-	switch {
+	kept := &progress{ID: id, dir: s.Dir}
+	switch err := run.ReadState(filepath.Join(s.Dir, stateFile), id, kept); {
 	case err != nil:
 		return nil, fmt.Errorf("tune: %w", err)
-	case kept.ID != id:
-		return nil, fmt.Errorf("%w: %s", ErrOtherSearch, s.Dir)
 	case kept.Best == nil:
 		return kept, nil
 	}
@@ -146,11 +131,7 @@ func (p *progress) save() error {
 	if p.dir == "" {
 		return nil
 	}
-	text, err := json.Marshal(p)
-	if err == nil {
-		err = durable.WriteBytes(filepath.Join(p.dir, stateFile), 0o600, text)
-	}
-	if err != nil {
+	if err := run.WriteState(filepath.Join(p.dir, stateFile), p); err != nil {
 		return fmt.Errorf("tune: %w", err)
 	}
 	return p.remove(bestPrefix, p.Best.File)

@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // reserve returns reservations of an event.
@@ -120,7 +121,7 @@ func TestSearchGoesOn(t *testing.T) {
 	require.Equal(t, whole, again)
 	require.Equal(t, total, runs)
 	_, err = Select(context.Background(), s, reserve(t, event, 1, ledger.SeededNoise)[0], rng.SeedKey(6))
-	require.ErrorIs(t, err, ErrOtherSearch)
+	require.ErrorIs(t, err, run.ErrOtherRun)
 }
 
 // Nothing runs that was not charged, or under noise that the ledger is not for.

@@ -1,16 +1,16 @@
 package recipe
 
 import (
+	"bytes"
 	"context"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 )
 
@@ -20,75 +20,70 @@ type Shared struct {
 	Account ledger.Config // what it was made with, or is to be; relation add_remove
 }
 
-// runID names a run in a ledger and in its files. It is a pseudorandom function of
-// the data and of all that the outcome depends on under the run's secret key, and says
-// nothing about them.
-func (j *job) runID() (string, error) {
-	id, err := j.Key.DeriveBytes("recipe data", j.hash[:]).DeriveBytes("recipe plan", []byte(j.bound())).MarshalText()
-	if err != nil {
-		return "", fmt.Errorf("recipe: %w", err)
-	}
-	return hex.EncodeToString(id[len(id)-16:]), nil
+// kind of a run on a ledger.
+const kind = "dpsgd"
+
+// settings are all that a run is a function of, but its data and its key.
+type settings struct {
+	Plan        Plan `json:"plan"`
+	Seed        int  `json:"seed,omitzero"` // number of the run among those of the plan
+	RowsPerUnit int  `json:"rows_per_unit"`
+	Records     int  `json:"records,omitzero"` // that were declared
+	// Noise was chosen for what was left of a shared ledger.
+	Noise float64 `json:"noise_multiplier,omitzero"`
 }
 
-// bound returns all that the outcome depends on, as text. Runs of earlier versions are named
-// by such a text without the distances, and the ends and the packing of public records, which
-// change nothing about a training, and without Poisson sampling.
-func (j *job) bound() string {
-	p, none := j.plan, dpsgd.Distances{}
-	p.Recipe.Train.Distances = none
-	text := strings.NewReplacer(fmt.Sprintf(" Distances:%+v", none), "", fmt.Sprintf(" Sampling:%+v", dpsgd.Sampling{}), "", " Ends:[]}", "}", " Packed:<nil>", "").Replace(fmt.Sprintf("%+v %d", p, j.seed))
-	if j.RowsPerUnit > 1 {
-		text += fmt.Sprintf(" rows per unit %d", j.RowsPerUnit)
-	}
-	if j.Records > 0 {
-		text += fmt.Sprintf(" records %d", j.Records)
-	}
-	return text
+func (j *job) settings() settings {
+	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// ownFile returns the ledger of one run by itself, and how it is made.
-func (c Config) ownFile(name, id string, events []accountant.Event) (run.File, error) {
-	budget, err := ledgerBudget(events, c.Delta)
+// recorded returns the run on a shared ledger that this one is, with its noise; nil if it is new.
+func (j *job) recorded(before *run.Before) (*run.Recorded, float64, error) {
+	for i := range before.Recorded {
+		r := &before.Recorded[i]
+		same, err := r.Of(j.hash[:])
+		if err != nil {
+			return nil, 0, err
+		}
+		var is settings
+		if !same || len(r.Differs) > 0 || r.Read(&is) != nil {
+			continue // of other data, or with noise of its own: charged beside this one
+		}
+		asked := j.settings()
+		asked.Noise = is.Noise
+		if text, err := json.Marshal(asked); err != nil || bytes.Equal(text, r.Settings) {
+			return r, is.Noise, err
+		}
+	}
+	return nil, 0, nil
+}
+
+// ownFile returns the ledger that is made for this run alone.
+func (j *job) ownFile(noise float64) (run.File, error) {
+	budget, err := ledgerBudget(j.plan.events(noise), j.Delta)
 	if err != nil {
 		return run.File{}, err
 	}
-	noise := ledger.SeededNoise
-	if c.Key.Releasable() {
-		noise = ledger.SecretNoise
-	}
 	return run.File{
-		Path: results.Folder(c.Dir).Private("ledger", name+".jsonl"),
-		New:  ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: budget, Delta: c.Delta, Run: id, Noise: noise, Waived: c.Task.Waived()},
+		Path: results.Folder(j.Dir).Private("ledger", j.name()+".jsonl"),
+		New:  ledger.Config{Unit: j.Unit, Relation: relation, Epsilon: budget, Delta: j.Delta, Run: j.id, Waived: j.Task.Waived()},
 	}, nil
 }
 
 // TryLedger checks, before anything is written, that the plan of a new run fits the
 // shared ledger, which may not be there yet: the error is the one Run would return.
-func (c Config) TryLedger(ctx context.Context, fresh bool) error {
-	var l *ledger.Ledger
-	if fresh {
-		trial, err := run.Trial(c.Shared.Account)
-		if err != nil {
-			return err
-		}
-		l = trial
-	} else {
-		book, err := c.Shared.File.Open(ctx, c.Shared.Account)
-		if err != nil {
-			return err
-		}
-		defer book.Close()
-		l = book.Ledger
+func (c Config) TryLedger(ctx context.Context) error {
+	try := run.Run{
+		File: c.Shared.File, Kind: kind, Stages: make([]run.Stage, 1),
+		Plan: func(ctx context.Context, before *run.Before) (run.Plan, error) {
+			noise, err := c.chooseNoise(ctx, before.Ledger, c.Plans[0])
+			return run.Plan{Events: [][]accountant.Event{c.Plans[0].events(noise)}}, err
+		},
 	}
-	if method := l.Config().Accountant; method != "" && method != accountant.ByRDP {
-		return fmt.Errorf("recipe: %w: its accountant is %s, and DP-SGD charges ledgers of accountant rdp", ledger.ErrUnfit, method)
+	if c.Shared.Account.Noise == ledger.SeededNoise {
+		try.Key = rng.SeedKey(0)
 	}
-	noise, err := c.chooseNoise(ctx, l, c.Plans[0])
-	if err != nil {
-		return err
-	}
-	if err := l.Try(whole(c.Plans[0].events(noise))); err != nil {
+	if err := try.Try(ctx); err != nil {
 		return fmt.Errorf("recipe: %w", err)
 	}
 	return nil
@@ -99,8 +94,13 @@ func (c Config) TryLedger(ctx context.Context, fresh bool) error {
 const leastLeft = 1e-3
 
 // chooseNoise returns the noise of a plan: given, chosen for its epsilon, or chosen for what is
-// left of a shared ledger.
+// left of a shared ledger, which is nil if there is none.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
+	if shared != nil {
+		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {
+			return 0, fmt.Errorf("recipe: %w: its accountant is %s, and DP-SGD charges ledgers of accountant rdp", ledger.ErrUnfit, method)
+		}
+	}
 	switch {
 	case p.NoiseMultiplier != 0:
 		return p.NoiseMultiplier, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // Config says what to train. Task, Delta, Key, Dir and Plans are required.
@@ -99,14 +100,15 @@ func (c Config) complete() (Config, error) {
 	switch {
 	case c.RowsPerUnit < 0 || c.RowsPerUnit > dpsgd.MaxRows:
 		return c, fmt.Errorf("rows per unit %d must be from 1 to %d", c.RowsPerUnit, dpsgd.MaxRows)
-	case !(c.Delta > 0) || !(c.Delta < 1/float64(shape.Records)):
-		return c, fmt.Errorf("delta %v must be above 0 and below 1/%d, one over the number of private records", c.Delta, shape.Records)
 	case c.Seeds < 0:
 		return c, fmt.Errorf("seeds %d must be positive", c.Seeds)
 	case c.Workers < 0:
 		return c, fmt.Errorf("workers %d must be positive", c.Workers)
 	case len(c.Plans) == 0:
 		return c, errors.New("no plan")
+	}
+	if err := units(shape.Records).Check(c.Delta); err != nil {
+		return c, err
 	}
 	if c.Seeds == 0 {
 		c.Seeds = 1
@@ -154,3 +156,6 @@ func (c Config) Shape() Shape {
 	}
 	return s
 }
+
+// units are those whose data are protected.
+func units(n int) run.Units { return run.Units{N: n, Noun: "private records"} }

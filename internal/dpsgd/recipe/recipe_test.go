@@ -19,6 +19,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // strokes is a task of images of 16 x 16 with a stroke, upright or lying, which moves.
@@ -341,7 +342,7 @@ func TestDataThatChangedAreNotMixed(t *testing.T) {
 	c.Task.Private.Y = append([]int(nil), c.Task.Private.Y...)
 	c.Task.Private.Y[3] ^= 1
 	_, err = Run(context.Background(), c)
-	require.ErrorIs(t, err, ErrOtherRun)
+	require.ErrorIs(t, err, run.ErrOtherRun)
 }
 
 // EpsilonAll is for publishing every model: of every plan, and of every seed.

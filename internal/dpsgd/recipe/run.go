@@ -2,12 +2,8 @@ package recipe
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -15,10 +11,8 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/scores"
+	"github.com/pate-go/pate/run"
 )
-
-// ErrOtherRun is returned when a folder holds a training with other data or another recipe.
-var ErrOtherRun = errors.New("recipe: the folder holds another run")
 
 // runner is a Config at work.
 type runner struct {
@@ -163,9 +157,9 @@ type job struct {
 	result *Result         // takes the state of a shared ledger
 
 	id    string
-	dir   string  // its files under private/
-	noise float64 // once it is chosen
-	claim claim   // of a private one, once it trains
+	dir   string // its files under private/
+	noise float64
+	claim claim // of a private run
 }
 
 func (j *job) name() string { return fmt.Sprintf("%s-run-%d", j.plan.name(), j.seed) }
@@ -180,31 +174,9 @@ type state struct {
 	Ledger *LedgerState `json:"ledger,omitempty"`
 }
 
-func (j *job) load() (s state, err error) {
-	text, err := os.ReadFile(filepath.Join(j.dir, "state.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return state{}, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
-	if err != nil {
-		return s, fmt.Errorf("recipe: %w", err)
-	}
-	if s.ID != j.id {
-		return s, fmt.Errorf("%w: %s was made of other data or by another recipe", ErrOtherRun, j.dir)
-	}
-	return s, nil
-}
+func (j *job) stateFile() string { return filepath.Join(j.dir, "state.json") }
 
 func (j *job) save(s state) error {
 	s.ID = j.id
-	text, err := json.Marshal(s)
-	if err == nil {
-		err = durable.WriteBytes(filepath.Join(j.dir, "state.json"), 0o600, text)
-	}
-	if err != nil {
-		return fmt.Errorf("recipe: %w", err)
-	}
-	return nil
+	return run.WriteState(j.stateFile(), s)
 }

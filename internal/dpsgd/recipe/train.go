@@ -22,22 +22,20 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// run trains one model. Its noise is on disk before it is charged; the rest of the order
-// is that of package run.
+// run trains one model, or returns the row of one that is trained. Everything that the run
+// needs to go on, noise among it, is on disk before it is charged.
 func (j *job) run(ctx context.Context) (Row, error) {
 	j.dir = results.Folder(j.Dir).Private(j.name())
 	if err := durable.PrivateFolder(j.dir); err != nil {
 		return Row{}, fmt.Errorf("recipe: %w", err)
 	}
-	for _, file := range []string{"state.json", "checkpoint"} { // of processes that were killed: the folder is ours
-		durable.Sweep(filepath.Join(j.dir, file), "")
-	}
+	durable.Sweep(j.checkpoint(), "") // of processes that were killed: the folder is ours
 	var err error
-	if j.id, err = j.runID(); err != nil {
+	if j.id, err = run.ID(j.Key, kind, j.hash[:], j.settings()); err != nil {
 		return Row{}, err
 	}
-	done, err := j.load()
-	if err != nil {
+	var done state
+	if err := run.ReadState(j.stateFile(), j.id, &done); err != nil {
 		return Row{}, err
 	}
 	if done.Row != nil {
@@ -47,77 +45,16 @@ func (j *job) run(ctx context.Context) (Row, error) {
 	if j.plan.NonPrivate {
 		return j.trainWithout(ctx, done)
 	}
-	book, noise, err := j.openBook(ctx, done)
-	if err != nil {
-		return Row{}, err
-	}
-	defer book.Close()
 	if j.claim, err = j.plan.claim(j.shape, j.Delta); err != nil {
 		return Row{}, err
 	}
-	return j.released(ctx, done, book, noise)
+	return j.released(ctx, done)
 }
 
-// name of the run on a shared ledger.
-func (j *job) runName() string {
-	if j.Shared == nil {
-		return ""
-	}
-	return "pate dpsgd " + j.id
-}
-
-// openBook settles the noise and opens the ledger.
-func (j *job) openBook(ctx context.Context, done state) (*run.Book, float64, error) {
-	noise := done.Noise
-	if j.Shared != nil {
-		book, err := j.Shared.File.Open(ctx, j.Shared.Account)
-		if err != nil {
-			return nil, 0, err
-		}
-		if noise, err = j.durableNoise(ctx, book, noise); err != nil {
-			book.Close()
-			return nil, 0, err
-		}
-		return book, noise, nil
-	}
-	noise, err := j.durableNoise(ctx, nil, noise)
-	if err != nil {
-		return nil, 0, err
-	}
-	file, err := j.ownFile(j.name(), j.id, j.plan.events(noise))
-	if err != nil {
-		return nil, 0, err
-	}
-	account := file.New
-	if is, fresh, err := file.Look(); err != nil {
-		return nil, 0, err
-	} else if !fresh && math.Abs(is.Epsilon-account.Epsilon) <= 1e-9*account.Epsilon {
-		account.Epsilon = is.Epsilon // computed by another version, to other last digits
-	}
-	book, err := file.Open(ctx, account)
-	return book, noise, err
-}
-
-// durableNoise returns the noise, on disk; book is the shared ledger or nil.
-func (j *job) durableNoise(ctx context.Context, book *run.Book, noise float64) (float64, error) {
-	if noise != 0 {
-		return noise, nil
-	}
-	var shared *ledger.Ledger
-	if book != nil {
-		shared = book.Ledger
-		for _, run := range shared.Runs() {
-			if run.Name == j.runName() {
-				return 0, fmt.Errorf("recipe: %s charged this run, and %s, which knows its noise, is gone", j.Shared.File.Path, j.dir)
-			}
-		}
-	}
+// settle returns the noise of a run on the ledger, which is nil for a run with one of its own.
+func (j *job) settle(ctx context.Context, shared *ledger.Ledger) (float64, error) {
 	j.Progress(Progress{Stage: "noise", Done: 0, Total: 1})
-	noise, err := j.chooseNoise(ctx, shared, j.plan)
-	if err != nil {
-		return 0, err
-	}
-	return noise, j.save(state{Noise: noise})
+	return j.chooseNoise(ctx, shared, j.plan)
 }
 
 // modelFile returns where the model goes, and its mode.
@@ -125,40 +62,71 @@ func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
 	return results.Folder(j.Dir).Place(releasable, "models", j.name()+".model")
 }
 
-// released trains the model as a release on the ledger.
-func (j *job) released(ctx context.Context, done state, book *run.Book, noise float64) (Row, error) {
-	var row Row
+// released trains the model as a run on a ledger: its own, whose budget follows from the noise,
+// or a shared one, which has the noise that was chosen for it.
+func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 	path, mode, err := j.modelFile(j.Key.Releasable() && j.result.Withheld == "")
 	if err != nil {
 		return Row{}, fmt.Errorf("recipe: %w", err)
 	}
-	durable.Sweep(path, "")
-	was, err := book.Release(ctx, run.Release{
-		Run: j.runName(), Events: j.plan.events(noise), Key: run.Key{Given: j.Key}, Redraw: true, // for the row
-		Out: run.Out{Path: path, Mode: mode},
-		Draw: func(reservations []*ledger.Reservation, _ rng.Key, out io.Writer) error {
-			paid, err := paidFor(book.Ledger, reservations)
-			if err != nil {
-				return err
+	var file run.File
+	if j.Shared != nil {
+		file = j.Shared.File
+	} else {
+		if done.Noise == 0 {
+			if done.Noise, err = j.settle(ctx, nil); err == nil {
+				err = j.save(done)
 			}
-			trained, file, err := j.train(ctx, done, reservations, noise, paid)
-			if err != nil {
-				return err
+		}
+		if err == nil {
+			file, err = j.ownFile(done.Noise)
+		}
+		if err != nil {
+			return Row{}, err
+		}
+	}
+	j.noise = done.Noise
+	var session *run.Session
+	session, err = run.Run{
+		File: file, Kind: kind, Key: j.Key, Units: units(j.shape.Records),
+		Plan: func(ctx context.Context, before *run.Before) (plan run.Plan, err error) {
+			if j.Shared != nil {
+				if plan.Same, j.noise, err = j.recorded(before); err == nil && plan.Same == nil {
+					j.noise, err = j.settle(ctx, before.Ledger)
+				}
 			}
-			row = trained
-			_, err = out.Write(file)
-			return err
+			asked := j.settings()
+			asked.Noise = j.noise
+			plan.Events, plan.Settings, plan.Inputs = [][]accountant.Event{j.plan.events(j.noise)}, asked, j.hash[:]
+			return plan, err
 		},
-	})
-	switch {
-	case errors.Is(err, ledger.ErrBudgetExceeded) && !was.Recorded: // it may be settled otherwise when the ledger has room
-		return Row{}, fmt.Errorf("recipe: %w", errors.Join(err, j.forget()))
-	case err != nil:
+		Stages: []run.Stage{{
+			Out: path, Mode: mode, Redraw: true, // for the row
+			Draw: func(reservations []*ledger.Reservation, _ rng.Key, out io.Writer) error {
+				paid, err := paidFor(session.Ledger, reservations)
+				if err != nil {
+					return err
+				}
+				trained, file, err := j.train(ctx, done, reservations, paid)
+				if err != nil {
+					return err
+				}
+				row = trained
+				_, err = out.Write(file)
+				return err
+			},
+		}},
+	}.Open(ctx)
+	if err != nil {
 		return Row{}, fmt.Errorf("recipe: %w", err)
 	}
-	end := state{Noise: noise, Row: &row}
+	defer session.Close()
+	if _, err := session.Next(ctx); err != nil {
+		return Row{}, fmt.Errorf("recipe: %w", err)
+	}
+	end := state{Noise: j.noise, Row: &row}
 	if j.Shared != nil {
-		if end.Ledger, err = stateOf(book.Ledger); err != nil {
+		if end.Ledger, err = stateOf(session.Ledger); err != nil {
 			return Row{}, err
 		}
 		j.result.Ledger = end.Ledger
@@ -168,7 +136,7 @@ func (j *job) released(ctx context.Context, done state, book *run.Book, noise fl
 
 // trainWithout trains a model that no ledger charges.
 func (j *job) trainWithout(ctx context.Context, done state) (Row, error) {
-	row, file, err := j.train(ctx, done, nil, 0, Paid{})
+	row, file, err := j.train(ctx, done, nil, Paid{})
 	if err != nil {
 		return Row{}, err
 	}
@@ -182,16 +150,9 @@ func (j *job) trainWithout(ctx context.Context, done state) (Row, error) {
 	return row, j.finish(state{Row: &row})
 }
 
-// forget removes the state of a run that was not charged.
-func (j *job) forget() error {
-	err := os.Remove(filepath.Join(j.dir, "state.json"))
-	return err
-}
-
 // train returns the training, charged. It returns the file of the model.
-func (j *job) train(ctx context.Context, done state, reservations []*ledger.Reservation, noise float64, paid Paid) (Row, []byte, error) {
+func (j *job) train(ctx context.Context, done state, reservations []*ledger.Reservation, paid Paid) (Row, []byte, error) {
 	start := time.Now()
-	j.noise = noise
 	var statistics []*ledger.Reservation
 	var training *ledger.Reservation
 	if n := len(reservations); n > 0 {
@@ -211,7 +172,7 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 	if err != nil {
 		return Row{}, nil, fmt.Errorf("recipe: %w", err)
 	}
-	cfg := j.plan.train(noise)
+	cfg := j.plan.train(j.noise)
 	cfg.Records = j.shape.Records
 	cfg.Workers, cfg.Checkpoint, cfg.CheckpointEvery = j.Workers, j.checkpoint(), checkpointEvery(cfg.TotalSteps())
 	watch := watcher{job: j, ctx: context.WithoutCancel(ctx), model: m, test: p.test, curve: done.Curve}

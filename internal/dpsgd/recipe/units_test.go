@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/run"
 )
 
 // inUnits gives every so many rows to one unit.
@@ -91,7 +92,7 @@ func TestUnitsOfSeveralRowsCostWhatOneRowDoes(t *testing.T) {
 			require.Equal(t, result.Rows, again.Rows)
 			c.RowsPerUnit = rows%3 + 1
 			_, err = Run(t.Context(), c)
-			require.ErrorIs(t, err, ErrOtherRun, "another bound is another run")
+			require.ErrorIs(t, err, run.ErrOtherRun, "another bound is another run")
 		}
 		require.Equal(t, events[0], events[1])
 		require.Equal(t, events[0], events[2])

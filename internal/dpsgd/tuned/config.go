@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/tune"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // relation of every account here, as DP-SGD's.
@@ -112,8 +113,6 @@ func (c Config) complete() (*job, error) {
 		return nil, errors.New("no private records in Task")
 	case c.Task.Test.Len() == 0:
 		return nil, errors.New("no test rows in Task")
-	case !(c.Delta > 0) || !(c.Delta < 1/float64(records)):
-		return nil, fmt.Errorf("delta %v must be above 0 and below 1/%d, one over the number of private records", c.Delta, records)
 	case !(c.Epsilon >= 0 && c.Epsilon <= math.MaxFloat64), c.Epsilon == 0 && c.Shared == nil:
 		return nil, fmt.Errorf("epsilon %v must be finite and above 0", c.Epsilon)
 	case c.Shared != nil && c.Shared.Account.Relation != relation:
@@ -125,7 +124,8 @@ func (c Config) complete() (*job, error) {
 	case p != nil && !(p.Share > 0 && p.Share < 1):
 		return nil, fmt.Errorf("the share %v of private units that choose must be in (0, 1)", p.Share)
 	}
-	if err := c.Law.Validate(); err != nil {
+	units := run.Units{N: records, Noun: "private records"}
+	if err := errors.Join(units.Check(c.Delta), c.Law.Validate()); err != nil {
 		return nil, err
 	}
 	settings, err := checked(c.Settings)

@@ -1,13 +1,12 @@
 package tuned
 
 import (
+	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -34,9 +33,6 @@ func ModelFile(dir string, releasable bool) string {
 	return path
 }
 
-// ErrOtherRun is returned where a folder holds a search on other data or of another kind.
-var ErrOtherRun = errors.New("tuned: the folder holds another run")
-
 // Nothing is what the file of the model says where the law drew no run.
 const Nothing = "nothing was chosen: the number of runs was drawn as 0\n"
 
@@ -45,6 +41,26 @@ type state struct {
 	ID     string     `json:"id"`
 	Price  tune.Price `json:"price"`
 	Result *Result    `json:"result,omitempty"`
+}
+
+// kind of a run on a ledger.
+const kind = "tune"
+
+// settings are all that a search is a function of, but its data and its key.
+type settings struct {
+	Law      tune.Law      `json:"law"`
+	Plans    []recipe.Plan `json:"plans"`
+	Settings []Setting     `json:"settings"`
+	Private  *Private      `json:"private,omitempty"`
+	Epsilon  float64       `json:"epsilon,omitzero"`
+	Delta    float64       `json:"delta"`
+	Records  int           `json:"records,omitzero"` // that were declared
+	// Price was settled on a shared ledger.
+	Price *tune.Price `json:"price,omitempty"`
+}
+
+func (j *job) settings() settings {
+	return settings{Law: j.Law, Plans: j.plans, Settings: j.Settings, Private: j.Private, Epsilon: j.Epsilon, Delta: j.Delta, Records: j.Records}
 }
 
 // Run makes the search and returns what was chosen. The file of the model is
@@ -63,184 +79,105 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err := durable.PrivateFolder(j.path("ledger")); err != nil {
 		return nil, fmt.Errorf("tuned: %w", err)
 	}
-	id, err := j.id()
-	if err != nil {
+	var done state
+	hash := j.Task.Hash()
+	if done.ID, err = run.ID(j.Key, kind, hash[:], j.settings()); err != nil {
 		return nil, err
 	}
-	done, err := j.load(id)
-	if err != nil {
+	if err := run.ReadState(j.path(stateFile), done.ID, &done); err != nil {
 		return nil, err
 	}
 	if done.Result == nil {
-		if err := j.release(ctx, &done); err != nil {
-			return nil, err
+		if err := j.release(ctx, hash[:], &done); err != nil {
+			return nil, fmt.Errorf("tuned: %w", err)
 		}
 	}
-	return done.Result, j.clean()
+	if err := os.RemoveAll(j.path(searchState)); err != nil { // the scores of other runs are in it
+		return nil, fmt.Errorf("tuned: %w", err)
+	}
+	return done.Result, nil
 }
 
 func (j *job) path(name string) string {
 	return results.Folder(j.Dir).Private(filepath.FromSlash(name))
 }
 
-// clean removes what only an unfinished search needs, the scores of other runs among it.
-func (j *job) clean() error {
-	if err := os.RemoveAll(j.path(searchState)); err != nil {
-		return fmt.Errorf("tuned: %w", err)
-	}
-	return nil
-}
-
-// id names the run, by all that its outcome depends on, under its secret key.
-func (j *job) id() (string, error) {
-	hash := j.Task.Hash()
-	settings, err := json.Marshal(j.Settings)
-	if err != nil {
-		return "", fmt.Errorf("tuned: %w", err)
-	}
-	run := fmt.Appendf(nil, "%v %v %v %v %v %+v %s", j.Delta, j.Epsilon, j.Law.Eta, j.Law.Gamma, j.Law.Mean, j.plans, settings)
-	if j.Private != nil {
-		run = fmt.Appendf(run, " %+v", *j.Private)
-	}
-	if j.Records > 0 {
-		run = fmt.Appendf(run, " of %d", j.Records)
-	}
-	text, err := j.Key.DeriveBytes("tuned data", hash[:]).DeriveBytes("tuned run", run).MarshalText()
-	if err != nil {
-		return "", fmt.Errorf("tuned: %w", err)
-	}
-	return hex.EncodeToString(text[len(text)-16:]), nil
-}
-
-func (j *job) load(id string) (s state, err error) {
-	text, err := os.ReadFile(j.path(stateFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return state{ID: id}, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
-	switch {
-	case err != nil:
-		return s, fmt.Errorf("tuned: %w", err)
-	case s.ID != id:
-		return s, fmt.Errorf("%w: %s was made of other data or with other settings", ErrOtherRun, j.Dir)
-	}
-	return s, nil
-}
-
-func (j *job) save(s state) error {
-	text, err := json.Marshal(s)
-	if err == nil {
-		err = durable.WriteBytes(j.path(stateFile), 0o600, text)
-	}
-	if err != nil {
-		return fmt.Errorf("tuned: %w", err)
-	}
-	return nil
-}
-
-// runName is that of the run on a shared ledger.
-func (j *job) runName(id string) string {
-	if j.Shared == nil {
-		return ""
-	}
-	return "pate tune " + id
-}
-
-// settle chooses the noise and opens the ledger; the noise is on disk before anything is
-// charged.
-func (j *job) settle(ctx context.Context, s *state) (*run.Book, error) {
-	if j.Shared != nil {
-		book, err := j.Shared.File.Open(ctx, j.Shared.Account)
-		if err == nil {
-			if err = j.price(ctx, book.Ledger, s); err != nil {
-				book.Close()
-			}
-		}
-		return book, err
-	}
-	if err := j.price(ctx, nil, s); err != nil {
-		return nil, err
-	}
-	noise := ledger.SeededNoise
-	if j.Key.Releasable() {
-		noise = ledger.SecretNoise
-	}
-	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
-		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Noise: noise, Waived: j.Task.Waived(),
-	}}
-	account, _, err := file.Look()
-	if err != nil {
-		return nil, err
-	}
-	return file.Open(ctx, account)
-}
-
 // TryLedger checks, before anything is written, that a new run fits the shared ledger, which
 // may not be there yet: the error is the one that Run would return.
-func (c Config) TryLedger(ctx context.Context, fresh bool) error {
+func (c Config) TryLedger(ctx context.Context) error {
 	j, err := c.newJob()
 	if err != nil {
 		return err
 	}
-	var l *ledger.Ledger
-	if fresh {
-		if l, err = run.Trial(j.Shared.Account); err != nil {
-			return err
-		}
-		defer l.Close()
-	} else {
-		book, err := j.Shared.File.Open(ctx, j.Shared.Account)
-		if err != nil {
-			return err
-		}
-		defer book.Close()
-		l = book.Ledger
+	if j.Key.IsZero() && j.Shared.Account.Noise == ledger.SeededNoise {
+		j.Key = rng.SeedKey(0)
 	}
-	price, err := j.priceOn(ctx, l)
-	if err != nil {
-		return err
-	}
-	run, err := j.event(price.Noise)
-	if err != nil {
-		return err
-	}
-	if err := l.Try(j.Law.Event(run)); err != nil {
+	if err := j.search(nil, &state{}, run.Stage{}).Try(ctx); err != nil {
 		return fmt.Errorf("tuned: %w", err)
 	}
 	return nil
 }
 
-// price settles what the search costs: for its epsilon, or for what is left of a ledger.
-func (j *job) price(ctx context.Context, shared *ledger.Ledger, s *state) error {
-	if s.Price.Noise != 0 {
-		return nil
+// search returns the search as a run with one stage. Its plan settles the price, which is on disk
+// before anything is charged: beside a ledger of its own, on a shared one in the name of the run.
+func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
+	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
+		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),
+	}}
+	if j.Shared != nil {
+		file = j.Shared.File
 	}
-	if shared != nil {
-		for _, run := range shared.Runs() {
-			if run.Name == j.runName(s.ID) {
-				return fmt.Errorf("tuned: %s charged this run, and %s, which knows its noise, is gone", j.Shared.File.Path, j.path(stateFile))
+	return run.Run{
+		File: file, Kind: kind, Key: j.Key, Stages: []run.Stage{stage},
+		Plan: func(ctx context.Context, before *run.Before) (plan run.Plan, err error) {
+			if plan.Same, err = j.recorded(before, hash, s); err == nil && s.Price.Noise == 0 {
+				if s.Price, err = j.priceOn(ctx, before.Ledger); err == nil && j.Shared == nil {
+					err = run.WriteState(j.path(stateFile), s)
+				}
 			}
-		}
+			if err != nil {
+				return plan, err
+			}
+			one, err := j.event(s.Price.Noise)
+			if err != nil {
+				return plan, err
+			}
+			asked := j.settings()
+			asked.Price = &s.Price
+			plan.Events, plan.Settings, plan.Inputs = [][]accountant.Event{{j.Law.Event(one)}}, asked, hash
+			return plan, nil
+		},
 	}
-	var err error
-	if s.Price, err = j.priceOn(ctx, shared); err != nil {
-		return err
-	}
-	return j.save(state{ID: s.ID, Price: s.Price})
 }
 
-// priceOn returns the price for an epsilon, or for what is left of a ledger.
-func (j *job) priceOn(ctx context.Context, shared *ledger.Ledger) (tune.Price, error) {
+// recorded returns the search on a shared ledger that this one is, and takes its price; nil if it
+// is new.
+func (j *job) recorded(before *run.Before, hash []byte, s *state) (*run.Recorded, error) {
+	for i := range before.Recorded {
+		r := &before.Recorded[i]
+		same, err := r.Of(hash)
+		if err != nil {
+			return nil, err
+		}
+		var is settings
+		if !same || len(r.Differs) > 0 || r.Read(&is) != nil || is.Price == nil {
+			continue // on other data, or with noise of its own: charged beside this one
+		}
+		asked := j.settings()
+		asked.Price = is.Price
+		if text, err := json.Marshal(asked); err != nil || bytes.Equal(text, r.Settings) {
+			s.Price = *is.Price
+			return r, err
+		}
+	}
+	return nil, nil
+}
+
+// priceOn returns the price for an epsilon, or for all that is left of a ledger.
+func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, error) {
 	if j.Epsilon != 0 {
 		return j.quote(ctx)
 	}
-	return j.priceOfRest(ctx, shared)
-}
-
-// priceOfRest returns the price of a search that takes all that is left of a ledger.
-func (j *job) priceOfRest(ctx context.Context, shared *ledger.Ledger) (tune.Price, error) {
 	search := func(noise float64) (accountant.Event, error) {
 		run, err := j.event(noise)
 		if err != nil {
@@ -248,12 +185,12 @@ func (j *job) priceOfRest(ctx context.Context, shared *ledger.Ledger) (tune.Pric
 		}
 		return j.Law.Event(run), nil
 	}
-	noise, err := shared.LeastNoise(ctx, search)
+	noise, err := left.LeastNoise(ctx, search)
 	if errors.Is(err, accountant.ErrNoBracket) {
 		return tune.Price{}, fmt.Errorf("%w: %w", recipe.ErrSpent, err)
 	}
 	if err != nil {
-		return tune.Price{}, fmt.Errorf("tuned: noise: %w", err)
+		return tune.Price{}, fmt.Errorf("noise: %w", err)
 	}
 	e, err := search(noise)
 	if err != nil {
@@ -261,36 +198,29 @@ func (j *job) priceOfRest(ctx context.Context, shared *ledger.Ledger) (tune.Pric
 	}
 	b, err := accountant.Epsilon(ctx, accountant.ByRDP, relation, j.Delta, e)
 	if err != nil {
-		return tune.Price{}, fmt.Errorf("tuned: %w", err)
+		return tune.Price{}, err
 	}
 	return tune.PriceAt(ctx, j.Law, relation, accountant.Target{Epsilon: b.Upper, Delta: j.Delta}, noise, j.event)
 }
 
-// release makes the search as one release on the ledger, and keeps the result.
-func (j *job) release(ctx context.Context, s *state) error {
-	book, err := j.settle(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer book.Close()
-	event, err := j.event(s.Price.Noise)
-	if err != nil {
-		return err
-	}
+// release makes the search under its ledger, and keeps the result.
+func (j *job) release(ctx context.Context, hash []byte, s *state) error {
 	path, mode, err := results.Folder(j.Dir).Place(j.releasable(), "models", "tuned.model")
 	if err != nil {
-		return fmt.Errorf("tuned: %w", err)
+		return err
 	}
 	var best *tune.Best
-	was, err := book.Release(ctx, run.Release{
-		Run: j.runName(s.ID), Events: []accountant.Event{j.Law.Event(event)}, Key: run.Key{Given: j.Key}, Redraw: true, // for the result
-		Out: run.Out{Path: path, Mode: mode},
+	err = j.search(hash, s, run.Stage{
+		Out: path, Mode: mode, Redraw: true, // for the result
 		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
+			one, err := j.event(s.Price.Noise)
+			if err != nil {
+				return err
+			}
 			search := tune.Search{
-				Law: j.Law, Settings: len(j.Settings), Event: event, Relation: relation,
+				Law: j.Law, Settings: len(j.Settings), Event: one, Relation: relation,
 				Run: j.run(s.Price), Dir: j.path(searchState), Every: j.Every,
 			}
-			var err error
 			if best, err = tune.Select(ctx, search, reservations[0], key); err != nil {
 				return err
 			}
@@ -301,19 +231,10 @@ func (j *job) release(ctx context.Context, s *state) error {
 			_, err = out.Write(file)
 			return err
 		},
-	})
-	switch {
-	case errors.Is(err, ledger.ErrBudgetExceeded) && !was.Recorded: // it may be settled otherwise when the ledger has room
-		return fmt.Errorf("tuned: %w", errors.Join(err, os.Remove(j.path(stateFile))))
-	case err != nil:
-		return fmt.Errorf("tuned: %w", err)
+	}).Do(ctx, nil)
+	if err != nil {
+		return err
 	}
-	return j.finish(ctx, s, best)
-}
-
-// finish keeps the result of a search whose model is written.
-func (j *job) finish(ctx context.Context, s *state, best *tune.Best) error {
-	var err error
 	if s.Result, err = j.newResult(s.Price); err != nil {
 		return err
 	}
@@ -324,5 +245,5 @@ func (j *job) finish(ctx context.Context, s *state, best *tune.Best) error {
 		}
 		s.Result.Chosen = j.chosen(*best, accuracy)
 	}
-	return j.save(*s)
+	return run.WriteState(j.path(stateFile), s)
 }

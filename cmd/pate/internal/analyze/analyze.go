@@ -104,7 +104,7 @@ func runAnalyze(cmd *cobra.Command, g *shell.Globals, f analyzeFlags, args []str
 	if err != nil {
 		return err
 	}
-	if err := shell.CheckDelta(g.Delta, votes); err != nil {
+	if err := shell.CheckDelta(g.Delta, votes.Teachers(), "teachers"); err != nil {
 		return err
 	}
 	options := analysis.Options{Delta: g.Delta, Orders: orders, Teachers: votes.Teachers(), IntegerNoise: f.noise == "discrete"}

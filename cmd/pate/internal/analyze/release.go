@@ -163,7 +163,7 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 	if err != nil {
 		return err
 	}
-	if err := shell.CheckDelta(account.Delta, votes); err != nil {
+	if err := shell.CheckDelta(account.Delta, votes.Teachers(), "teachers"); err != nil {
 		return err
 	}
 	if votes.Teachers() == 0 {

@@ -125,14 +125,12 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	if err != nil {
 		return err
 	}
-	if n := task.Private.UnitCount(); !(g.Delta < 1/float64(n)) {
-		return shell.InputError(fmt.Errorf("delta %g is not below 1/%d", g.Delta, n),
-			"a delta of one over the number of private units allows giving one of them away whole",
-			fmt.Sprintf("use --delta %.0e or less", 0.1/float64(n)), "privacy")
+	if err := shell.CheckDelta(g.Delta, task.Private.UnitCount(), "private units"); err != nil {
+		return err
 	}
 	cfg := experiments.Config{
 		Task: task, Epsilons: targets, Delta: g.Delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
-		Features: f.features, Teachers: f.teachers, Unit: f.unitName(), Marginals: f.pool == experiments.PoolMarginals, Typical: typical,
+		Features: f.features, Teachers: f.teachers, Unit: shell.UnitWord("", f.Unit), Marginals: f.pool == experiments.PoolMarginals, Typical: typical,
 	}
 	if !f.noCache {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
@@ -309,11 +307,4 @@ func (f compareFlags) methodList() []string {
 		return nil
 	}
 	return strings.Split(f.methods, ",")
-}
-
-func (f compareFlags) unitName() string {
-	if f.Unit != "" {
-		return f.Unit
-	}
-	return "record"
 }

@@ -9,13 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
-	"github.com/pate-go/pate/run"
 )
 
 // dpsgdFlags are the flags of `pate dpsgd`. A zero default is the recipe's own.
@@ -241,14 +238,18 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: f.unitWord(), RowsPerUnit: f.own.rows, Records: f.own.size, Rows: schema, Workers: f.workers, Typical: typical}
+	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: shell.UnitWord(f.unitName, f.data.Unit), RowsPerUnit: f.own.rows, Records: f.own.size, Rows: schema, Workers: f.workers, Typical: typical}
 	shape := cfg.Shape()
 	if !f.noCache {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
 	}
-	fresh, budget := false, 0.0
+	budget := 0.0
 	if f.ledger != "" {
-		if cfg.Shared, fresh, err = f.shared(cmd, g, targets, task.Waived()); err != nil {
+		epsilon := 0.0
+		if len(targets) > 0 {
+			epsilon = targets[0]
+		}
+		if cfg.Shared, err = g.ModelLedger(cmd, "dpsgd", f.ledger, f.mode, cfg.Unit, epsilon, task.Waived()); err != nil {
 			return err
 		}
 		cfg.Delta, budget = cfg.Shared.Account.Delta, cfg.Shared.Account.Epsilon
@@ -256,10 +257,8 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if cfg.Plans, err = f.plans(cmd, shape, targets, budget); err != nil {
 		return shell.UsageError("dpsgd", err)
 	}
-	if !(cfg.Delta < 1/float64(shape.Records)) {
-		return shell.InputError(fmt.Errorf("delta %g is not below 1/%d", cfg.Delta, shape.Records),
-			"a delta of one over the number of private records allows giving one of them away whole",
-			fmt.Sprintf("use --delta %.0e or less", 0.1/float64(shape.Records)), "privacy")
+	if err := shell.CheckDelta(cfg.Delta, shape.Records, "private records"); err != nil {
+		return err
 	}
 	if err := cfg.Validate(); err != nil {
 		return shell.UsageError("dpsgd", err)
@@ -271,7 +270,7 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if f.ledger != "" {
 		begun, err := durable.Exists(results.Folder(f.out).Config())
 		if err == nil && !begun {
-			err = cfg.TryLedger(cmd.Context(), fresh)
+			err = cfg.TryLedger(cmd.Context())
 		}
 		if err != nil {
 			return shell.TrainingError(err)
@@ -280,72 +279,17 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	return shell.TrainingError(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
 }
 
-func (f *dpsgdFlags) unitWord() string {
-	switch {
-	case f.unitName != "":
-		return f.unitName
-	case f.data.Unit != "":
-		return f.data.Unit
-	}
-	return "record"
-}
-
-// shared returns the ledger of --ledger, whose budget is the one target if it is new.
-func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals, targets []float64, waived []string) (shared *recipe.Shared, fresh bool, err error) {
-	var mode ledger.Mode
-	if err := mode.UnmarshalText([]byte(f.mode)); err != nil {
-		return nil, false, shell.UsageError("dpsgd", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
-	}
-	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.Delta, Mode: mode, Noise: g.Noise(), Waived: waived}
-	if len(targets) > 0 {
-		made.Epsilon = targets[0]
-	}
-	file := run.File{Path: f.ledger, New: made, Warn: g.Warn}
-	file.Expect.Epsilon = made.Epsilon
-	if cmd.Flags().Changed("delta") {
-		file.Expect.Delta = g.Delta
-	}
-	if cmd.Flags().Changed("mode") {
-		file.Expect.Mode = &mode
-	}
-	account, fresh, err := shell.LedgerConfig(file)
-	switch {
-	case err != nil:
-		return nil, fresh, err
-	case account.Unit != f.unitWord():
-		return nil, false, shell.InputError(fmt.Errorf("%s is for one %s, and this model for one %s", f.ledger, account.Unit, f.unitWord()),
-			"a unit has one row here, or a column that names it", "name the column with --unit, and what it is called with --unit-name", "ledger")
-	case account.Relation != accountant.AddRemove:
-		return nil, false, shell.InputError(fmt.Errorf("%s is for relation %v", f.ledger, account.Relation),
-			"DP-SGD is accounted for records added or removed alone", "name another ledger", "ledger")
-	}
-	return &recipe.Shared{File: file, Account: account}, fresh, nil
-}
-
 // command returns the command line that repeats the run.
 func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 	words := []string{"pate dpsgd"}
 	if f.own.private != "" {
 		words = append(words, shell.ShellWord(f.own.private))
 	}
-	for _, name := range f.identifying(cmd) {
-		flag := cmd.Flags().Lookup(name)
-		if flag.Value.Type() == "bool" {
-			words = append(words, "--"+name)
-			continue
-		}
-		words = append(words, "--"+name, shell.ShellWord(flag.Value.String()))
-	}
-	return strings.Join(words, " ")
+	return shell.Repeats(cmd, words, f.flagNames())
 }
 
 // flagNames returns the flags of which the outcome is a function.
 func (f *dpsgdFlags) flagNames() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), ownNames(), []string{"epsilon", "noise-multiplier",
 		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend"}, shell.TypicalNames(), []string{"seed"})
-}
-
-// identifying returns those that were given.
-func (f *dpsgdFlags) identifying(cmd *cobra.Command) []string {
-	return slices.DeleteFunc(f.flagNames(), func(name string) bool { return !cmd.Flags().Changed(name) })
 }

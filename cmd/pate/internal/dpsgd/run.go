@@ -5,25 +5,14 @@ import (
 	"fmt"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/run"
 )
 
-// Identity says what the run is a function of: the command line.
+// identity returns what the run is a function of: the data and the command line.
 func (f *dpsgdFlags) identity(g *shell.Globals, command string) (run.Identity, error) {
 	data, err := f.where()
-	if err != nil {
-		return run.Identity{}, err
-	}
-	id := experiments.Identity{
-		Schema: "pate.dpsgd.run/1", Data: data, Split: f.data.Split, Delta: g.Delta, Seeds: f.seeds, Features: f.features,
-		Methods: []string{command}, Quick: f.data.Quick, Command: command,
-	}
-	if g.Seeded {
-		id.Seed = fmt.Sprint(g.Seed)
-	}
-	return id.Run(), nil
+	return g.CommandLine("dpsgd", data, command), err
 }
 
 // runIn trains in the run's folder and prints the result.

@@ -265,7 +265,7 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 		if teachers == 0 {
 			return nil, shell.UsageError("mechanisms", errors.New("--teachers is required: how many teachers vote"))
 		}
-		if err := shell.CheckDeltaOf(g.Delta, teachers); err != nil {
+		if err := shell.CheckDelta(g.Delta, teachers, "teachers"); err != nil {
 			return nil, err
 		}
 		n := f.queries
@@ -290,7 +290,7 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 	if err != nil {
 		return nil, err
 	}
-	if err := shell.CheckDelta(g.Delta, source); err != nil {
+	if err := shell.CheckDelta(g.Delta, source.Teachers(), "teachers"); err != nil {
 		return nil, err
 	}
 	var votes []aggregate.Histogram

@@ -87,7 +87,7 @@ accounting allows; stable-svt is the one with one-sided noise.`,
 }
 
 func runRegime(cmd *cobra.Command, g *shell.Globals, r regime.Regime) error {
-	if err := shell.CheckDeltaOf(r.Delta, r.Teachers); err != nil {
+	if err := shell.CheckDelta(r.Delta, r.Teachers, "teachers"); err != nil {
 		return err
 	}
 	advice, err := regime.Advise(cmd.Context(), r)

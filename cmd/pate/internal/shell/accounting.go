@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant/theorems"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/number"
-	"github.com/pate-go/pate/teachers/votes"
+	"github.com/pate-go/pate/run"
 )
 
 // maxOrders bounds how many orders a user can ask for.
@@ -144,16 +144,8 @@ func TargetsText(targets []float64) string {
 	return strings.Join(words, ",")
 }
 
-// CheckDelta refuses a delta that allows giving away the record of one of the teachers.
-func CheckDelta(delta float64, votes *votes.Source) error {
-	return CheckDeltaOf(delta, votes.Teachers())
-}
-
-// CheckDeltaOf does the same for n teachers, and nothing where n is 0, not known.
-func CheckDeltaOf(delta float64, n int) error {
-	if n > 0 && delta >= 1/float64(n) {
-		return InputError(fmt.Errorf("--delta %g is not below 1/%d, one over the number of teachers", delta, n),
-			"every teacher holds a record at least; such a delta allows giving one away", "choose a smaller --delta", "privacy")
-	}
-	return nil
+// CheckDelta refuses a delta that allows giving away one of n units, which a noun names; nothing
+// where n is 0, not known.
+func CheckDelta(delta float64, n int, noun string) error {
+	return FaultError(run.Units{N: n, Noun: noun}.Check(delta), "privacy")
 }

@@ -88,7 +88,7 @@ func Explain(command string, err error) (int, string) {
 		ce = &CommandError{Code: ExitOverBudget, What: err,
 			Why: "the whole worst case is charged before anything is asked; nothing was spent",
 			Fix: "ask for less, add noise, or raise the budget", Topic: "privacy"}
-	case errors.Is(err, run.ErrOtherRun), errors.Is(err, recipe.ErrOtherRun), errors.Is(err, ledger.ErrOtherConfig):
+	case errors.Is(err, run.ErrOtherRun), errors.Is(err, ledger.ErrOtherConfig):
 		ce = &CommandError{Code: ExitInvalidInput, What: err,
 			Why: "its key, ledger and checkpoints belong to that run; mixing the two would spend unseen",
 			Fix: "choose another --out, or repeat that command"}

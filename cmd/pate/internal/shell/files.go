@@ -9,7 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/filekind"
 	"github.com/pate-go/pate/run"
@@ -174,6 +178,36 @@ func pathIn(is filekind.Kind, path string) string {
 		return "'" + strings.ReplaceAll(strings.ReplaceAll(path, `\`, `\\`), "'", `\'`) + "'"
 	}
 	return ShellWord(path)
+}
+
+// ModelLedger returns the ledger of --ledger that a model is charged to. If it is new it has this
+// budget, which may be 0 if it is there, and this --mode.
+func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit string, epsilon float64, waived []string) (*recipe.Shared, error) {
+	var mode ledger.Mode
+	if err := mode.UnmarshalText([]byte(modeWord)); err != nil {
+		return nil, UsageError(topic, fmt.Errorf("--mode %q: must be filter or reserved", modeWord))
+	}
+	file := run.File{Path: path, Warn: g.Warn, Expect: run.Expect{Epsilon: epsilon}, New: ledger.Config{
+		Unit: unit, Relation: accountant.AddRemove, Epsilon: epsilon, Delta: g.Delta, Mode: mode, Noise: g.Noise(), Waived: waived,
+	}}
+	if cmd.Flags().Changed("delta") {
+		file.Expect.Delta = g.Delta
+	}
+	if cmd.Flags().Changed("mode") {
+		file.Expect.Mode = &mode
+	}
+	account, _, err := LedgerConfig(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case account.Unit != unit:
+		return nil, InputError(fmt.Errorf("%s is for one %s, and this model for one %s", path, account.Unit, unit),
+			"a unit has one row here, or a column that names it", "name the column with --unit, and what it is called with --unit-name", "ledger")
+	case account.Relation != accountant.AddRemove:
+		return nil, InputError(fmt.Errorf("%s is for relation %v", path, account.Relation),
+			"DP-SGD is accounted for records added or removed alone", "name another ledger", "ledger")
+	}
+	return &recipe.Shared{File: file, Account: account}, nil
 }
 
 // LedgerConfig returns how a ledger is to be opened, and whether it is new: then it must be

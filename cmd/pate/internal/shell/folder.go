@@ -35,6 +35,16 @@ type FolderRun struct {
 	Print func() error
 }
 
+// CommandLine returns the identity of a run that is a function of where its data are, of the
+// command line that repeats it, and of what files hold that the command line names.
+func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
+	return run.Identity{Kind: kind, Command: command, Settings: struct {
+		Data    string `json:"data"`
+		Command string `json:"command"`
+		Held    []any  `json:"held,omitempty"`
+	}{data, command, held}}
+}
+
 // RunFolder returns where a run lives: out, or a folder of this name in the user's cache that is
 // removed when the run is done.
 func RunFolder(out, name string) (dir string, keep bool, err error) {

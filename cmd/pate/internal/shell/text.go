@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"math"
@@ -143,3 +144,21 @@ func FormatExpected(x float64, exact bool) string {
 	}
 	return strconv.FormatFloat(x, 'f', 1, 64)
 }
+
+// Repeats returns a command line that begins with words and has those of the named flags that
+// were given.
+func Repeats(cmd *cobra.Command, words, names []string) string {
+	for _, name := range names {
+		switch flag := cmd.Flags().Lookup(name); {
+		case !flag.Changed:
+		case flag.Value.Type() == "bool":
+			words = append(words, "--"+name)
+		default:
+			words = append(words, "--"+name, ShellWord(flag.Value.String()))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// UnitWord returns what a unit is called: as given, or as the column that names it, or a record.
+func UnitWord(given, column string) string { return cmp.Or(given, column, "record") }

@@ -2,7 +2,6 @@ package tune
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/dpsgd/tuned"
 	"github.com/pate-go/pate/internal/durable"
@@ -38,20 +36,17 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		shape.Records = f.size
 	}
 	cfg := tuned.Config{
-		Task: task, Records: f.size, Delta: g.Delta, Epsilon: f.epsilon, Unit: f.unitWord(),
+		Task: task, Records: f.size, Delta: g.Delta, Epsilon: f.epsilon, Unit: shell.UnitWord(f.unitName, f.data.Unit),
 		Private: f.private(shape.Records), Every: f.constant, Workers: f.workers,
 	}
-	fresh := false
 	if f.ledger != "" {
-		if cfg.Shared, fresh, err = f.shared(cmd, g, task.Waived()); err != nil {
+		if cfg.Shared, err = f.shared(cmd, g, cfg.Unit, task.Waived()); err != nil {
 			return err
 		}
 		cfg.Delta, cfg.Epsilon = cfg.Shared.Account.Delta, f.spend
 	}
-	if !(cfg.Delta < 1/float64(shape.Records)) {
-		return shell.InputError(fmt.Errorf("delta %g is not below 1/%d", cfg.Delta, shape.Records),
-			"a delta of one over the number of private records allows giving one of them away whole",
-			fmt.Sprintf("use --delta %.0e or less", 0.1/float64(shape.Records)), "privacy")
+	if err := shell.CheckDelta(cfg.Delta, shape.Records, "private records"); err != nil {
+		return err
 	}
 	aim := cfg.Epsilon
 	if aim == 0 {
@@ -80,7 +75,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 	if f.ledger != "" {
 		begun, err := durable.Exists(results.Folder(f.out).Config())
 		if err == nil && !begun {
-			err = cfg.TryLedger(cmd.Context(), fresh)
+			err = cfg.TryLedger(cmd.Context())
 		}
 		if err != nil {
 			return explain(err)
@@ -105,68 +100,29 @@ func explain(err error) error {
 			Fix: "leave --spend out to take what is left, or name another ledger", Topic: "tune"}
 	case errors.Is(err, tuned.ErrConfig):
 		return shell.UsageError("tune", err)
-	case errors.Is(err, tuned.ErrOtherRun):
-		return shell.InputError(err, "its key, ledger and searches belong to that run; mixing the two would spend unseen",
-			"choose another --out, or repeat that command", "tune")
 	}
 	return shell.TrainingError(err)
 }
 
 // shared returns the ledger of --ledger.
-func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, waived []string) (shared *recipe.Shared, fresh bool, err error) {
-	var mode ledger.Mode
-	if err := mode.UnmarshalText([]byte(f.mode)); err != nil {
-		return nil, false, shell.UsageError("tune", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
+func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived []string) (*recipe.Shared, error) {
+	epsilon := 0.0
+	if cmd.Flags().Changed("epsilon") {
+		epsilon = f.epsilon
 	}
-	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.Delta, Mode: mode, Noise: g.Noise(), Waived: waived}
-	given := cmd.Flags().Changed
-	if given("epsilon") {
-		made.Epsilon = f.epsilon
-	}
-	file := run.File{Path: f.ledger, New: made, Warn: g.Warn}
-	file.Expect.Epsilon = made.Epsilon
-	if given("delta") {
-		file.Expect.Delta = g.Delta
-	}
-	if given("mode") {
-		file.Expect.Mode = &mode
-	}
-	account, fresh, err := shell.LedgerConfig(file)
-	switch {
-	case err != nil:
-		return nil, false, err
-	case account.Unit != f.unitWord():
-		return nil, false, shell.InputError(fmt.Errorf("%s is for one %s, and this model for one %s", f.ledger, account.Unit, f.unitWord()),
-			"a unit has one row here, or a column that names it", "name the column with --unit, and what it is called with --unit-name", "ledger")
-	case account.Relation != accountant.AddRemove:
-		return nil, false, shell.InputError(fmt.Errorf("%s is for relation %v", f.ledger, account.Relation),
-			"DP-SGD is accounted for records added or removed alone", "name another ledger", "ledger")
-	case account.Method() != accountant.ByRDP:
-		return nil, false, shell.InputError(fmt.Errorf("%s claims by %s", f.ledger, account.Accountant),
+	shared, err := g.ModelLedger(cmd, "tune", f.ledger, f.mode, unit, epsilon, waived)
+	if err == nil && shared.Account.Method() != accountant.ByRDP {
+		return nil, shell.InputError(fmt.Errorf("%s claims by %s", f.ledger, shared.Account.Accountant),
 			"a search is bounded by Rényi divergences alone", "name a ledger whose accountant is rdp", "ledger")
 	}
-	return &recipe.Shared{File: file, Account: account}, fresh, nil
+	return shared, err
 }
 
-// identity says what the run is a function of: the command line, and the settings that a
-// file holds.
+// identity returns what the run is a function of: the data, the command line, and the settings
+// that a file holds.
 func (f *flags) identity(g *shell.Globals, cfg tuned.Config, command string) (run.Identity, error) {
 	data, err := f.data.Where()
-	if err != nil {
-		return run.Identity{}, err
-	}
-	settings, err := json.Marshal(cfg.Settings)
-	if err != nil {
-		return run.Identity{}, err
-	}
-	id := experiments.Identity{
-		Schema: "pate.tune.run/1", Data: data, Split: f.data.Split, Epsilon: cfg.Epsilon, Delta: cfg.Delta, Seeds: 1, Features: f.features,
-		Methods: []string{command, string(settings)}, Quick: f.data.Quick, Command: command,
-	}
-	if g.Seeded {
-		id.Seed = fmt.Sprint(g.Seed)
-	}
-	return id.Run(), nil
+	return g.CommandLine("tune", data, command, cfg.Settings), err
 }
 
 // runIn searches in the run's folder and prints what was chosen.

@@ -178,16 +178,6 @@ func (f *flags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-func (f *flags) unitWord() string {
-	switch {
-	case f.unitName != "":
-		return f.unitName
-	case f.data.Unit != "":
-		return f.data.Unit
-	}
-	return "record"
-}
-
 // base returns the recipe that settings change.
 func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	r := recipe.Default(s, f.features, f.model, epsilon)
@@ -224,16 +214,5 @@ func (f *flags) names() []string {
 
 // command returns the command line that repeats the run.
 func (f *flags) command(cmd *cobra.Command) string {
-	words := []string{"pate tune"}
-	for _, name := range f.names() {
-		flag := cmd.Flags().Lookup(name)
-		switch {
-		case !flag.Changed:
-		case flag.Value.Type() == "bool":
-			words = append(words, "--"+name)
-		default:
-			words = append(words, "--"+name, shell.ShellWord(flag.Value.String()))
-		}
-	}
-	return strings.Join(words, " ")
+	return shell.Repeats(cmd, []string{"pate tune"}, f.names())
 }
