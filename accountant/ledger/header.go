@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// Schema names the file format.
-const Schema = "pate.ledger/2"
+// schema names the file format.
+const schema = "pate.ledger/2"
 
 // header is what the first line of a file says, enough to recompute every
 // epsilon below it.

@@ -59,7 +59,7 @@ func (l *line) encode(dst []byte) []byte {
 	field(`{"line":`, l.number)
 	switch l.kind {
 	case headerLine:
-		dst = append(append(dst, `,"schema":"`+Schema+`","header":`...), l.text...)
+		dst = append(append(dst, `,"schema":"`+schema+`","header":`...), l.text...)
 	case runLine:
 		field(`,"run":`, l.run)
 		dst = append(append(dst, `,"id":`...), l.text...)
@@ -122,8 +122,8 @@ func decode(text []byte) (line, error) {
 	switch s.key("schema", "run", "reserve", "seal", "commit", "torn") {
 	case "schema":
 		l.kind = headerLine
-		if s.quoted(); s.err == nil && string(s.last) != `"`+Schema+`"` {
-			return l, fmt.Errorf("its schema is %s, this version reads %q", s.last, Schema)
+		if s.quoted(); s.err == nil && string(s.last) != `"`+schema+`"` {
+			return l, fmt.Errorf("its schema is %s, this version reads %q", s.last, schema)
 		}
 		s.literal(`,"header":`)
 		l.text = s.object()

@@ -220,7 +220,7 @@ func TestAHeaderMustBeWhole(t *testing.T) {
 	text, err := h.encode()
 	require.NoError(t, err)
 	first := line{number: 1, kind: headerLine, text: text}
-	other := bytes.Replace(first.encode(nil), []byte(Schema), []byte("pate.ledger/1"), 1)
+	other := bytes.Replace(first.encode(nil), []byte(schema), []byte("pate.ledger/1"), 1)
 	_, err = verify(append(other, '\n'))
 	require.ErrorContains(t, err, `its schema is "pate.ledger/1"`)
 	_, err = verify(nil)
@@ -246,7 +246,7 @@ func FuzzVerify(f *testing.F) {
 		f.Add(whole)
 		f.Add(whole[:len(whole)-20])
 	}
-	f.Add([]byte(`{"line":1,"schema":"` + Schema))
+	f.Add([]byte(`{"line":1,"schema":"` + schema))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, data := range [][]byte{data, resealed(data)} {
 			s, err := verify(data)

@@ -1,3 +1,4 @@
+// Package check is the command `pate check`: whether a votes file makes sense, and whether silos are disjoint.
 package check
 
 import (

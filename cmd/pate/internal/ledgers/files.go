@@ -52,7 +52,7 @@ func (f fileFlags) read() (*released, error) {
 		paths []string
 	}{{"labels", f.labels}, {"model", f.models}, {"statement", f.statements}} {
 		for _, path := range group.paths {
-			sum, err := hashOf(path)
+			sum, err := shell.HashFile(path)
 			if err != nil {
 				return nil, shell.InputError(fmt.Errorf("--%s %s: %w", group.kind, path, err), "it is compared with what the ledger committed", "check its name", "ledger")
 			}
@@ -65,17 +65,6 @@ func (f fileFlags) read() (*released, error) {
 		}
 	}
 	return r, nil
-}
-
-func hashOf(path string) (sum [sha256.Size]byte, err error) {
-	f, err := durable.OpenRegular(path)
-	if err != nil {
-		return sum, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return [sha256.Size]byte(h.Sum(nil)), err
 }
 
 // entry notes whose an entry is.

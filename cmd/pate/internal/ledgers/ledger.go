@@ -1,3 +1,4 @@
+// Package ledgers is the command `pate ledger`: shows, verifies and signs ledgers.
 package ledgers
 
 import (

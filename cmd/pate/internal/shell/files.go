@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -252,4 +253,16 @@ func HeadNames(known *run.Heads) []string {
 		}
 	}
 	return names
+}
+
+// HashFile returns the SHA-256 of a regular file.
+func HashFile(path string) (sum [sha256.Size]byte, err error) {
+	f, err := durable.OpenRegular(path)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return [sha256.Size]byte(h.Sum(nil)), err
 }

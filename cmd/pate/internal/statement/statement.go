@@ -1,7 +1,7 @@
+// Package statement is the command `pate statement`: the one-page privacy statement of a ledger.
 package statement
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -119,17 +119,11 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 func (f *statementFlags) options() (statement.Options, error) {
 	var opt statement.Options
 	for _, path := range slices.Concat(f.labels, f.models) {
-		file, err := durable.OpenRegular(path)
+		sum, err := shell.HashFile(path)
 		if err != nil {
 			return opt, shell.InputError(err, "the page says which entry released this file", "check its name", "ledger")
 		}
-		h := sha256.New()
-		_, err = io.Copy(h, file)
-		file.Close()
-		if err != nil {
-			return opt, shell.InputError(err, "the page says which entry released this file", "", "ledger")
-		}
-		opt.Files = append(opt.Files, statement.File{Name: filepath.Base(path), SHA256: [sha256.Size]byte(h.Sum(nil))})
+		opt.Files = append(opt.Files, statement.File{Name: filepath.Base(path), SHA256: sum})
 	}
 	if f.about == "" {
 		return opt, nil
