@@ -18,6 +18,7 @@ import (
 	"github.com/pate-go/pate/internal/publish"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/run"
 )
 
 // publishFlags are the flags of `pate publish`.
@@ -243,6 +244,8 @@ func (f *publishFlags) inWords(err error) error {
 	case errors.As(err, &none):
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: fmt.Errorf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon),
 			Why: "nothing was charged", Fix: remedy(none), Topic: "mechanisms"}
+	case errors.Is(err, run.ErrOtherRun): // shell.Explain has its words
+		return err
 	case errors.Is(err, recipe.ErrConfig):
 		return shell.UsageError("dpsgd", err)
 	case errors.Is(err, results.ErrReleased):

@@ -44,17 +44,14 @@ func newReport(m *published.Model, pool dataset.Pool) report {
 }
 
 func (r report) table(f table.Format) table.Table {
-	held, epsilon := "", ""
-	if r.Held != nil {
-		held = strconv.FormatFloat(100*float64(r.Held.Right)/float64(r.Held.Labels), 'f', 1, 64)
-	}
+	epsilon := ""
 	if r.Epsilon != nil {
 		epsilon = shell.FormatUp(*r.Epsilon, f == table.CSV)
 	}
 	t := table.Table{
 		Header: []string{"labels", "pool", "predicts % of labels held back", "epsilon", "releasable"},
 		Left:   []bool{false, false, false, false, true},
-		Rows:   [][]string{{strconv.Itoa(r.Labels), strconv.Itoa(r.Pool), held, epsilon, yesNo(r.Releasable)}},
+		Rows:   [][]string{{strconv.Itoa(r.Labels), strconv.Itoa(r.Pool), r.Held.Percent(), epsilon, yesNo(r.Releasable)}},
 	}
 	if f != table.Text { // on a terminal the student, which takes words, stands below
 		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], r.Kind), append(t.Left, true)
