@@ -2,7 +2,6 @@ package accountant
 
 import (
 	"math"
-	"slices"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
 )
@@ -118,25 +117,6 @@ func leafOf(e Event) leaf { return leaf{unsupported{e}} }
 
 func (l leaf) flatten(t *terms, count int64, rel Relation) error {
 	return t.curves.add(l.event, count)
-}
-
-// allEvents returns the zero value of every event that JSON knows.
-func allEvents() []Event {
-	return []Event{Gaussian{}, Laplace{}, DiscreteGaussian{}, DiscreteLaplace{},
-		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, KaryResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},
-		GNSS{}, MStab{}, AboveThreshold{}, StableSVT{}, PoissonSampled{}, SampledWithoutReplacement{},
-		TruncatedPoisson{}, RandomAllocation{}, BallsInBins{}, BandedMatrix{}, Selection{}, PoissonSelection{},
-		Group{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}}
-}
-
-// zeroEvent returns the zero value of the event of a JSON type name.
-func zeroEvent(name string) (Event, bool) {
-	events := allEvents()
-	i := slices.IndexFunc(events, func(e Event) bool { return typeName(e) == name })
-	if i < 0 {
-		return nil, false
-	}
-	return events[i], true
 }
 
 // typeName returns the JSON type of an event.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,6 +31,25 @@ var ErrBadJSON = errors.New("accountant: bad event JSON")
 type Schedule struct {
 	Relation Relation
 	Events   []Event
+}
+
+// allEvents returns the zero value of every event that JSON knows.
+func allEvents() []Event {
+	return []Event{Gaussian{}, Laplace{}, DiscreteGaussian{}, DiscreteLaplace{},
+		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, KaryResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},
+		GNSS{}, MStab{}, AboveThreshold{}, StableSVT{}, PoissonSampled{}, SampledWithoutReplacement{},
+		TruncatedPoisson{}, RandomAllocation{}, BallsInBins{}, BandedMatrix{}, Selection{}, PoissonSelection{},
+		Group{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}}
+}
+
+// zeroEvent returns the zero value of the event of a JSON type name.
+func zeroEvent(name string) (Event, bool) {
+	events := allEvents()
+	i := slices.IndexFunc(events, func(e Event) bool { return typeName(e) == name })
+	if i < 0 {
+		return nil, false
+	}
+	return events[i], true
 }
 
 // MarshalEvent returns the JSON form of a valid event.
