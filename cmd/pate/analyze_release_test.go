@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,9 +18,8 @@ func TestAReleaseOverwritesNothing(t *testing.T) {
 	const counts, book = "100,0,0\n90,5,5\n40,35,25\n", "run.jsonl"
 	write := func(name, text string) { require.NoError(t, os.WriteFile(name, []byte(text), 0o600)) }
 	release := func(name, out string) (int, string) {
-		var stdout, stderr bytes.Buffer
-		args := strings.Fields("analyze release votes.csv --counts --teachers 100 --mechanism gnmax --sigma 20 --epsilon 20 --name " + name + " --ledger " + book + " --out " + out)
-		return run(context.Background(), args, strings.NewReader(""), &stdout, &stderr), stderr.String()
+		return command(t.Context(), strings.Fields("analyze release votes.csv --counts --teachers 100 --mechanism gnmax --sigma 20 --epsilon 20 --name "+name+
+			" --ledger "+book+" --out "+out))
 	}
 	write("votes.csv", counts)
 	write("foreign.json", "mine")
@@ -70,33 +67,32 @@ func TestAReleaseOverwritesNothing(t *testing.T) {
 	require.Equal(t, shell.ExitDone, code, said)
 }
 
-// TestALedgerThatWasLostIsMissed: a key, the secret or the head beside it shows that
-// there was one, and noise drawn anew would be a second release.
-func TestALedgerThatWasLostIsMissed(t *testing.T) {
-	for _, trace := range []string{".0624d1a754fa.key", ".0123456789ab.key", ".id", ".head", ""} {
-		for _, empty := range []bool{false, true} {
-			dir := t.TempDir()
-			votes, book, out := filepath.Join(dir, "counts.csv"), filepath.Join(dir, "run.jsonl"), filepath.Join(dir, "released.json")
-			require.NoError(t, os.WriteFile(votes, []byte("100,0,0\n90,5,5\n40,35,25\n"), 0o600))
-			if trace != "" {
-				require.NoError(t, os.WriteFile(book+trace, []byte("x"), 0o600))
-			}
-			if empty {
-				require.NoError(t, os.WriteFile(book, nil, 0o600))
-			}
-			var stdout, stderr bytes.Buffer
-			args := strings.Fields("analyze release --counts --teachers 100 --mechanism gnmax --sigma 20 --epsilon 20")
-			code := run(context.Background(), append(args, votes, "--ledger", book, "--out", out), strings.NewReader(""), &stdout, &stderr)
-			if trace == "" {
-				require.Equal(t, shell.ExitDone, code, stderr.String())
-				continue
-			}
-			require.Equal(t, shell.ExitCheckFailed, code, stderr.String())
-			require.Contains(t, stderr.String(), "shows that it was there")
-			require.NoFileExists(t, out)
-			if !empty {
-				require.NoFileExists(t, book)
-			}
+// TestANumberWhoseKeyIsLost: what was charged and not released is not drawn anew.
+func TestANumberWhoseKeyIsLost(t *testing.T) {
+	preparedFolder(t)
+	c := releasingCommands()[1]
+	crashAt(t, c.args(0), "reserved", 1, true)
+	keys, err := filepath.Glob("run.jsonl.*.key")
+	require.NoError(t, err)
+	require.Len(t, keys, 1)
+	require.NoError(t, os.Remove(keys[0]))
+	code, said := command(t.Context(), c.args(0))
+	require.Equal(t, shell.ExitCheckFailed, code, said)
+	require.Empty(t, files(t, c.out(0)))
+}
+
+// TestAKeyShowsThatALedgerWasLost: beside a key there was a ledger, and noise drawn anew would be a
+// second release.
+func TestAKeyShowsThatALedgerWasLost(t *testing.T) {
+	for _, empty := range []bool{false, true} {
+		preparedFolder(t)
+		require.NoError(t, os.WriteFile("run.jsonl.0123456789ab.key", []byte("x"), 0o600))
+		if empty {
+			require.NoError(t, os.WriteFile("run.jsonl", nil, 0o600))
 		}
+		c := releasingCommands()[1]
+		_, said := typed(t, shell.ExitCheckFailed, c.args(0)...)
+		require.Contains(t, said, "shows that it was there")
+		require.Empty(t, files(t, c.out(0)))
 	}
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,9 +18,7 @@ func TestAnalyzeReproducesAPublishedRun(t *testing.T) {
 	if _, err := os.Stat(votes); err != nil {
 		t.Skipf("the votes are not here: %v", err)
 	}
-	args := strings.Fields("analyze --transpose --classes 10 --mechanism confident --threshold 200 --sigma1 150 --sigma2 40 --delta 1e-5 --queries 0:640 --format json")
-	var out, errs bytes.Buffer
-	require.Equal(t, shell.ExitDone, run(context.Background(), append(args, votes), strings.NewReader(""), &out, &errs), errs.String())
+	args := strings.Fields("analyze --transpose --classes 10 --mechanism confident --threshold 200 --sigma1 150 --sigma2 40 --delta 1e-5 --queries 0:640")
 	var report struct {
 		Schema             string
 		Private            bool
@@ -36,7 +31,7 @@ func TestAnalyzeReproducesAPublishedRun(t *testing.T) {
 		Sanitized          struct{ Mean, SD float64 } `json:"epsilon_sanitized"`
 		Order              float64
 	}
-	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
+	inJSON(t, &report, append(args, votes)...)
 	require.Equal(t, "pate.analyze/1", report.Schema)
 	require.True(t, report.Private)
 	require.Equal(t, 640, report.Queries)
@@ -56,11 +51,10 @@ func TestDiscreteNoiseBeyondItsLawIsAnInputError(t *testing.T) {
 	votes := filepath.Join(t.TempDir(), "counts.csv")
 	require.NoError(t, os.WriteFile(votes, []byte("100,0,0\n"), 0o600))
 	for sigma, why := range map[string]string{"2": "too far apart", "2e6": "too wide", "1e-4": "must be in"} {
-		var out, errs bytes.Buffer
 		args := strings.Fields("analyze --counts --teachers 100 --mechanism gnmax --noise discrete --sigma " + sigma)
-		require.Equal(t, shell.ExitInvalidInput, run(context.Background(), append(args, votes), strings.NewReader(""), &out, &errs), errs.String())
-		require.Contains(t, errs.String(), why)
-		require.Equal(t, 4, strings.Count(errs.String(), "\n"), errs.String())
-		require.Empty(t, out.String())
+		text, errs := typed(t, shell.ExitInvalidInput, append(args, votes)...)
+		require.Contains(t, errs, why)
+		require.Equal(t, 4, strings.Count(errs, "\n"), errs)
+		require.Empty(t, text)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,9 +15,9 @@ import (
 
 // inJSON runs a command and reads the JSON that it prints.
 func inJSON(t *testing.T, to any, args ...string) {
-	var out, errs bytes.Buffer
-	require.Equal(t, shell.ExitDone, run(t.Context(), append(args, "--format", "json"), strings.NewReader(""), &out, &errs), "%v\n%s", args, errs.String())
-	require.NoError(t, json.Unmarshal(out.Bytes(), to), out.String())
+	t.Helper()
+	text, _ := typed(t, shell.ExitDone, append(args, "--format", "json")...)
+	require.NoError(t, json.Unmarshal([]byte(text), to), text)
 }
 
 // TestPlansPromiseWhatLabelsCharge: the command of every plan, run as it is printed, is
