@@ -17,6 +17,7 @@
 //
 //   - [SubsampleAggregate] makes any function stable, by asking it of many small parts of
 //     the data.
+//   - [Gate] runs any mechanism whose cost happens to be small at these data.
 //   - [PTR] adds noise for a local sensitivity.
 //   - [SmoothMedian] never refuses and scales the noise instead.
 //   - [Mean] is what there is without any of it: clip, add up, add noise.
@@ -32,7 +33,7 @@
 //	MStab, Gaussian    Rényi divergence a/(2 Sigma^2),
 //	                   except with probability P[noise > T] <= Delta
 //	MStab, OneShot     (Epsilon, Delta)
-//	PTR                pure Epsilon of the test and that of the value, except as MStab, Laplace
+//	Gate, PTR          pure Epsilon of the test and the Cost behind it, except as MStab, Laplace
 //	SmoothMedian       (Epsilon, Delta)
 //	Mean               discrete Laplace or Gaussian noise on a sum of known sensitivity
 //

@@ -107,7 +107,7 @@ func ExampleSubsampleAggregate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	split, err := stability.Repeated(len(orders), 100, 1, key.Derive("split"))
+	split, err := stability.Disjoint(len(orders), 100, key.Derive("split"))
 	if err != nil {
 		log.Fatal(err)
 	}

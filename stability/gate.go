@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// gateConfig holds the parameters of a [gate]. None has a default.
-type gateConfig struct {
+// GateConfig holds the parameters of a [Gate]. None has a default.
+type GateConfig struct {
 	Epsilon float64          // of the test; [2^-20, 2^9]
 	Delta   float64          // probability that the test passes where it should not; [1e-15, 1/4]
 	Cost    accountant.Event // what the mechanism behind the gate costs where the gate may be passed
@@ -21,7 +21,7 @@ type gateConfig struct {
 	Dominated bool
 }
 
-// gate runs a mechanism whose cost depends on the data, only where that cost is small. It
+// Gate runs a mechanism whose cost depends on the data, only where that cost is small. It
 // charges that small cost, and the charge is valid: generalised propose-test-release
 // (Redberg, Zhu, Wang 2023).
 //
@@ -41,19 +41,19 @@ type gateConfig struct {
 //
 // A Rényi bound says nothing of loss distributions. If loss distributions account for the
 // event (accountant.PLD), good must mean that M(D) is dominated by Cost, in every
-// hockey-stick divergence: see gateConfig.Dominated.
+// hockey-stick divergence: see GateConfig.Dominated.
 //
 // Testing the distance is what makes the charge valid. A test of whether D itself is good,
 // however noisy, has no bounded sensitivity. Nor may Cost be chosen by looking at the data.
 // Proposing another Cost after a refusal is a second mechanism with a second charge.
-type gate struct {
+type Gate struct {
 	test      *MStab
 	cost      accountant.Event
 	dominated bool
 }
 
-// newGate returns the mechanism for cfg.
-func newGate(cfg gateConfig) (*gate, error) {
+// NewGate returns the mechanism for cfg.
+func NewGate(cfg GateConfig) (*Gate, error) {
 	if cfg.Cost == nil {
 		return nil, errors.New("stability: Cost of what is behind the gate is missing")
 	}
@@ -64,24 +64,28 @@ func newGate(cfg gateConfig) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gate{test: test, cost: cfg.Cost, dominated: cfg.Dominated}, nil
+	return &Gate{test: test, cost: cfg.Cost, dominated: cfg.Dominated}, nil
 }
 
 // Event returns the worst case: the test, and the mechanism behind the gate.
-func (g *gate) Event() accountant.Event {
+func (g *Gate) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{g.test.Event(), g.cost}}
 }
 
 // Law returns the law of the test: see [MStab.Law].
-func (g *gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
+func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// pass runs mechanism, with a key of its own, if the distance passes the test. It fails,
+// Pass runs mechanism, with a key of its own, if the distance passes the test. It fails,
 // with nothing touched, unless r charges exactly g.Event() and was not used before. It
 // returns an error of either function as it is. Such an error must not be shown to those
-// who may see only what is released. If relation is not 0, the distance is valid for that relation
+// who may see only what is released.
+func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key, distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
+	return pass(g, 0, r, key, distance, mechanism)
+}
+
+// pass does the work of Pass. If relation is not 0, the distance is valid for that relation
 // only.
-func pass[T any](g *gate, relation accountant.Relation, r *ledger.Reservation, key rng.Key,
-	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
+func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, key rng.Key, distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	key, err := begin(g.Event(), ledger.Use{Relation: relation, Renyi: !g.dominated}, r, key)
 	if err != nil {
 		return Answer[T]{}, err

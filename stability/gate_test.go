@@ -42,7 +42,7 @@ func TestSmallWorldGate(t *testing.T) {
 		}
 		return d
 	}
-	g, err := newGate(gateConfig{Epsilon: 0.4, Delta: 0.05, Cost: accountant.PureDP{Epsilon: cost}})
+	g, err := NewGate(GateConfig{Epsilon: 0.4, Delta: 0.05, Cost: accountant.PureDP{Epsilon: cost}})
 	require.NoError(t, err)
 	share := func(distance func(n int) int64) (largest float64) {
 		law := func(n int) []float64 {
@@ -74,13 +74,13 @@ func TestSmallWorldGate(t *testing.T) {
 // What a Rényi bound calls good says nothing of loss distributions.
 func TestGateWantsARenyiLedgerUnlessItIsDominated(t *testing.T) {
 	for _, dominated := range []bool{false, true} {
-		g, err := newGate(gateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 1}, Dominated: dominated})
+		g, err := NewGate(GateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 1}, Dominated: dominated})
 		require.NoError(t, err)
 		l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByAuto})
 		require.NoError(t, err)
 		r, err := l.Reserve(g.Event())
 		require.NoError(t, err)
-		_, err = pass(g, 0, r, rng.SeedKey(1), func() (int64, error) { return 100, nil }, func(rng.Key) (int, error) { return 7, nil })
+		_, err = Pass(g, r, rng.SeedKey(1), func() (int64, error) { return 100, nil }, func(rng.Key) (int, error) { return 7, nil })
 		if dominated {
 			require.NoError(t, err)
 		} else {
@@ -90,35 +90,35 @@ func TestGateWantsARenyiLedgerUnlessItIsDominated(t *testing.T) {
 }
 
 func TestPass(t *testing.T) {
-	g, err := newGate(gateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 0.1}})
+	g, err := NewGate(GateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 0.1}})
 	require.NoError(t, err)
 	require.Equal(t, accountant.PureDP{Epsilon: 0.1}, g.Event().(accountant.Composed).Events[1])
 	far := func() (int64, error) { return 100, nil }
 	seven := func(rng.Key) (int, error) { return 7, nil }
-	a, err := pass(g, 0, reserve(t, g.Event()), rng.SeedKey(1), far, seven)
+	a, err := Pass(g, reserve(t, g.Event()), rng.SeedKey(1), far, seven)
 	require.NoError(t, err)
 	require.Equal(t, Answer[int]{7, true}, a)
-	a, err = pass(g, 0, reserve(t, g.Event()), rng.SeedKey(1), func() (int64, error) { return 0, nil },
+	a, err = Pass(g, reserve(t, g.Event()), rng.SeedKey(1), func() (int64, error) { return 0, nil },
 		func(rng.Key) (int, error) { panic("behind a shut gate") })
 	require.NoError(t, err)
 	require.Equal(t, Answer[int]{}, a)
 
 	untouched := func() (int64, error) { panic("touched without a charge") }
-	_, err = pass(g, 0, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1), untouched, seven)
+	_, err = Pass(g, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1), untouched, seven)
 	require.Error(t, err)
-	_, err = pass(g, 0, reserve(t, g.Event()), rng.Key{}, untouched, seven)
+	_, err = Pass(g, reserve(t, g.Event()), rng.Key{}, untouched, seven)
 	require.Error(t, err)
 	sick := errors.New("sick")
-	_, err = pass(g, 0, reserve(t, g.Event()), rng.SeedKey(1), func() (int64, error) { return 100, sick }, seven)
+	_, err = Pass(g, reserve(t, g.Event()), rng.SeedKey(1), func() (int64, error) { return 100, sick }, seven)
 	require.ErrorIs(t, err, sick)
-	_, err = pass(g, 0, reserve(t, g.Event()), rng.SeedKey(1), far, func(rng.Key) (int, error) { return 7, sick })
+	_, err = Pass(g, reserve(t, g.Event()), rng.SeedKey(1), far, func(rng.Key) (int, error) { return 7, sick })
 	require.ErrorIs(t, err, sick)
 
-	for _, cfg := range []gateConfig{
+	for _, cfg := range []GateConfig{
 		{Epsilon: 1, Delta: 0.1}, {Epsilon: 1, Delta: 0.1, Cost: accountant.PureDP{Epsilon: -1}},
 		{Delta: 0.1, Cost: accountant.PureDP{}}, {Epsilon: 1, Cost: accountant.PureDP{}},
 	} {
-		_, err := newGate(cfg)
+		_, err := NewGate(cfg)
 		require.Error(t, err)
 	}
 }

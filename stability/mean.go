@@ -193,10 +193,37 @@ func (m *Mean) addClipped(sum []int64, row []float64) {
 // (|x|-c)_+ <= x^2/(4c), half of that clip has 3/2 for the 6. The larger clip is kept
 // because it is the one in the literature.
 func LaplaceClip(rootMoment float64, records int, epsilon float64) (clip, squaredError float64, err error) {
-	if !within(rootMoment, 0x1p-400, 0x1p400) || records < 1 || !within(epsilon, 0x1p-40, 0x1p40) {
-		return 0, 0, fmt.Errorf("stability: no clip for root of the second moment %g, %d records and epsilon %g", rootMoment, records, epsilon)
+	if err := checkClip(rootMoment, records, epsilon); err != nil {
+		return 0, 0, err
 	}
 	n := float64(records)
 	s2 := rootMoment * rootMoment
 	return rootMoment * math.Sqrt(n*epsilon/2), s2/n + 6*s2/(n*epsilon), nil
+}
+
+// GaussianClip returns what [LaplaceClip] returns, for vectors with E|x|^2 <= rootMoment^2
+// and Gaussian noise. The error is at most s^2/n + s^4/c^2 + 4 d c^2 z^2/n^2, where z is
+// the noise multiplier. It is least at c = s sqrt(n/(2 z sqrt(d))):
+//
+//	s^2/n + 4 s^2 z sqrt(d)/n.
+//
+// With z of order sqrt(log 1/delta)/epsilon the clip is of order s sqrt(n epsilon)/(d^(1/4)
+// (log 1/delta)^(1/4)). Lecture notes print s sqrt(n epsilon/d^(1/4)), with an eighth root
+// of d. Records are then clipped too little, and the noise has an error of order d^(3/4) in
+// place of d^(1/2).
+func GaussianClip(rootMoment float64, records, dimension int, noiseMultiplier float64) (clip, squaredError float64, err error) {
+	if err := checkClip(rootMoment, min(records, dimension), noiseMultiplier); err != nil {
+		return 0, 0, err
+	}
+	n, root := float64(records), math.Sqrt(float64(dimension))
+	s2 := rootMoment * rootMoment
+	return rootMoment * math.Sqrt(n/(2*noiseMultiplier*root)), s2/n + 4*s2*noiseMultiplier*root/n, nil
+}
+
+// checkClip returns an error for arguments from which no clip can be computed.
+func checkClip(rootMoment float64, count int, noise float64) error {
+	if !within(rootMoment, 0x1p-400, 0x1p400) || count < 1 || !within(noise, 0x1p-40, 0x1p40) {
+		return fmt.Errorf("stability: no clip for root of the second moment %g, count %d and epsilon or noise multiplier %g", rootMoment, count, noise)
+	}
+	return nil
 }

@@ -169,6 +169,40 @@ func TestMeanErrorFormulas(t *testing.T) {
 	}
 }
 
+func TestGaussianClip(t *testing.T) {
+	const n, d, z, runs = 500, 8, 1.5, 1000
+	clip, bound, err := GaussianClip(2, n, d, z)
+	require.NoError(t, err)
+	least := math.Inf(1)
+	formula := func(c float64) float64 {
+		return 4.0/n + 16/(c*c) + 4*d*c*c*z*z/(n*n)
+	}
+	for c := clip / 4; c < 4*clip; c *= 1.001 {
+		least = min(least, formula(c))
+	}
+	require.InEpsilon(t, least, bound, 1e-5, "the best clip")
+	require.InEpsilon(t, formula(clip), bound, 1e-9)
+
+	m := newMean(t, MeanConfig{Records: n, Dimension: d, Clip: clip, Noise: Gaussian, NoiseMultiplier: z})
+	normal := rng.SeedKey(5).Stream()
+	squares := 0.0
+	for i := range runs {
+		data := make([][]float64, n)
+		for j := range data {
+			data[j] = make([]float64, d)
+			for k := range data[j] { // signs: second moment d (2/sqrt(d))^2 = 4
+				data[j][k] = math.Copysign(2/math.Sqrt(d), float64(int64(normal.Uint64())))
+			}
+		}
+		for _, x := range m.release(rng.SeedKey(uint64(i)), data) {
+			squares += x * x
+		}
+	}
+	t.Logf("error %.4g simulated, %.4g bound", squares/runs, bound)
+	require.LessOrEqual(t, squares/runs, bound)
+	require.Greater(t, squares/runs, bound/4)
+}
+
 // TestMeanWithoutClipping checks that a mean of unclipped records has no sensitivity. One
 // record in a thousand is enough to tell.
 func TestMeanWithoutClipping(t *testing.T) {
@@ -187,10 +221,12 @@ func TestNewMeanRefuses(t *testing.T) {
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		_, _, err := LaplaceClip(bad, 10, 1)
 		require.Error(t, err)
-		_, _, err = LaplaceClip(1, 10, bad)
+		_, _, err = GaussianClip(1, 10, 2, bad)
 		require.Error(t, err)
 	}
 	_, _, err := LaplaceClip(1, 0, 1)
+	require.Error(t, err)
+	_, _, err = GaussianClip(1, 10, 0, 1)
 	require.Error(t, err)
 
 	good := MeanConfig{Records: 2, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1}

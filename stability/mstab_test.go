@@ -15,7 +15,6 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
@@ -97,11 +96,11 @@ func TestMStabReference(t *testing.T) {
 		require.InEpsilon(t, e.Discrete.False, discrete.failure, exact)
 		require.InEpsilon(t, e.Discrete.Exact, worstDelta(discrete.Law, 200, e.Eps), exact)
 
-		continuous := func(d float64) (released, failed float64) {
-			z := (d - e.Gaussian.T) / e.Gaussian.Sigma
-			return mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)
-		}
-		compare("gaussian", e.Gaussian.Release, onReals(continuous), exact)
+		gaussian := ContinuousGaussian{Sigma: e.Gaussian.Sigma, Threshold: e.Gaussian.T}
+		compare("gaussian", e.Gaussian.Release, onReals(gaussian.Law), exact)
+		event := gaussian.Event().(accountant.WithFailure)
+		require.InEpsilon(t, e.Gaussian.False, event.Delta, exact)
+		require.InEpsilon(t, e.Gaussian.Slope, 1/(2*gaussian.Sigma*gaussian.Sigma), exact)
 
 		optimal := newMStab(t, MStabConfig{Noise: OneShot, Epsilon: e.Eps, Delta: e.Delta})
 		compare("optimal", e.Optimal.Release, optimal.Law, exact)

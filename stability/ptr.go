@@ -34,7 +34,7 @@ type PTRConfig struct {
 
 // PTR releases a real function with noise for a local sensitivity that was proposed in
 // advance, if the data are far from any data where that noise would be too little (Dwork,
-// Lei 2009). It is a gate (gate.go) with a Laplace mechanism behind it. With both epsilons equal it
+// Lei 2009). It is a [Gate] with a Laplace mechanism behind it. With both epsilons equal it
 // is (2 Epsilon, Delta)-differentially private. Data are good if the local sensitivity is
 // at most Bound: then the value is that close to the value of any neighbour.
 //
@@ -42,7 +42,7 @@ type PTRConfig struct {
 // Laplace on that grid, for floor(Bound) + 1 units, because rounding may add one.
 type PTR struct {
 	cfg         PTRConfig
-	gate        *gate
+	gate        *Gate
 	grid        grid
 	sensitivity int64 // in units
 	noise       *rng.DiscreteLaplace
@@ -67,7 +67,7 @@ func newPTR(cfg PTRConfig, bits int) (*PTR, error) {
 	if p.noise, err = rng.NewDiscreteLaplace(mathUp(float64(p.sensitivity) / cfg.Epsilon)); err != nil {
 		return nil, fmt.Errorf("stability: Epsilon: %w", err)
 	}
-	p.gate, err = newGate(gateConfig{Epsilon: cfg.TestEpsilon, Delta: cfg.Delta,
+	p.gate, err = NewGate(GateConfig{Epsilon: cfg.TestEpsilon, Delta: cfg.Delta,
 		Cost:      accountant.DiscreteLaplace{Scale: p.noise.Scale(), Sensitivity: p.sensitivity},
 		Dominated: true}) // two values within the bound have laws that are shifts of each other
 	if err != nil {

@@ -85,6 +85,11 @@ func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float6
 	if err != nil {
 		return 0, err
 	}
+	return m.release(key, data)
+}
+
+// release releases the median once it is charged for.
+func (m *SmoothMedian) release(key rng.Key, data []float64) (float64, error) {
 	median, noise, err := m.law(data)
 	if err != nil {
 		return 0, err

@@ -29,10 +29,15 @@ func (s Split) Models() int { return len(s.models) }
 // change that many answers.
 func (s Split) Overlap() int { return s.overlap }
 
-// Repeated deals records at random to blocks models, each record to exactly one, so that sizes differ by
-// at most one; and does so repetitions times, independently and side by side. Every record is in exactly
-// that many models. The number of records is public: neighbours differ in the content of one record
+// Disjoint deals records at random to models, each to exactly one. Sizes differ by at most
+// one. The number of records is public: neighbours differ in the content of one record
 // (accountant.ReplaceOne). If records come and go, use [ByUnit].
+func Disjoint(records, models int, key rng.Key) (Split, error) {
+	return Repeated(records, models, 1, key)
+}
+
+// Repeated makes the given number of independent Disjoint splits side by side, with blocks
+// models each. Every record is in exactly that many models.
 func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	if err := checkSplit(records, key); err != nil {
 		return Split{}, err
@@ -101,7 +106,7 @@ func checkSplit(records int, key rng.Key) error {
 type SampPlan struct {
 	Records   int
 	Gamma     float64 // epsilon/(32 log(1/delta))
-	Models    int     // by Chernoff
+	Models    int     // by Chernoff: what [Independent] uses
 	Printed   int     // by Hoeffding, for comparison
 	Scanned   int     // the least that the binomial law and a union over records allow
 	Blocks    int     // disjoint blocks of the size of one sample, for comparison
@@ -140,4 +145,41 @@ func (p SampPlan) scan(delta float64) int {
 			return min(int(m), p.Models)
 		}
 	}
+}
+
+// ErrOverlap is returned by Independent when some record is in too many samples.
+var ErrOverlap = errors.New("stability: a record is in too many samples")
+
+// Independent draws the samples of a plan. With probability at most delta it returns
+// ErrOverlap. Then no data were looked at, and nothing was spent. It checks that the
+// overlap is what it must be and does not assume it. The number of records is public
+// (accountant.ReplaceOne).
+func Independent(plan SampPlan, key rng.Key) (Split, error) {
+	if err := checkSplit(plan.Records, key); err != nil {
+		return Split{}, err
+	}
+	if plan.Models < 1 || !(plan.Gamma > 0 && plan.Gamma < 1) {
+		return Split{}, errors.New("stability: not a plan: make one with NewSampPlan")
+	}
+	key = key.Derive("independent split", math.Float64bits(plan.Gamma))
+	s := Split{records: plan.Records, models: make([][]int, plan.Models), relation: accountant.ReplaceOne}
+	// Between two records of a sample a geometric number is left out.
+	skips, err := rng.NewDiscreteLaplace(-1 / math.Log1p(-plan.Gamma))
+	if err != nil {
+		return Split{}, fmt.Errorf("stability: Gamma: %w", err)
+	}
+	in := make([]int, plan.Records)
+	for j := range s.models {
+		stream := key.Derive("sample", uint64(j)).Stream()
+		for record := skips.Geometric(stream); record < int64(plan.Records); record += 1 + skips.Geometric(stream) {
+			s.models[j] = append(s.models[j], int(record))
+			in[record]++
+			s.overlap = max(s.overlap, in[record])
+		}
+	}
+	if s.overlap > plan.MaxNumber {
+		return Split{}, ErrOverlap
+	}
+	s.overlap = plan.MaxNumber
+	return s, nil
 }

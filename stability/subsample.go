@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/parallel"
+	"github.com/pate-go/pate/rng"
 )
 
 // SubsampleAggregate asks one question of any function on any data (Nissim, Raskhodnikova,
@@ -41,6 +42,31 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 	winner, lead := mode(answers, ok)
 	moves := max(0, (lead-1)/2)
 	return session.Ask(question, winner, int64(moves/split.overlap))
+}
+
+// SubsampleMedian releases the median of what f answers on disjoint parts of the data, with
+// noise for its smooth sensitivity (Nissim, Raskhodnikova, Smith 2007, section 4). One
+// record changes one answer. Where f abstains, the answer counts as the lowest. The number
+// of models must be odd. It fails, with nothing touched, unless r charges exactly
+// m.Event(), for a relation that split holds for, and was not used before.
+func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key rng.Key, data []D, split Split, f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
+	if split.overlap != 1 || split.Models()%2 == 0 {
+		return 0, fmt.Errorf("stability: a median needs an odd number of disjoint parts, not %d that share records %d-fold", split.Models(), split.overlap)
+	}
+	key, err := begin(m.Event(), ledger.Use{Relation: split.relation}, r, key)
+	if err != nil {
+		return 0, err
+	}
+	answers, ok, err := evaluate(ctx, data, split, f)
+	if err != nil {
+		return 0, err
+	}
+	for j := range answers {
+		if !ok[j] {
+			answers[j] = m.cfg.Low
+		}
+	}
+	return m.release(key, answers)
 }
 
 // evaluate runs f on every part.

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
@@ -99,7 +100,7 @@ func TestSplits(t *testing.T) {
 		_, err := Repeated(c[0], c[1], c[2], rng.SeedKey(1))
 		require.Error(t, err)
 	}
-	_, err = Repeated(5, 2, 1, rng.Key{})
+	_, err = Disjoint(5, 2, rng.Key{})
 	require.Error(t, err)
 	_, err = ByUnit([]string{"a"}, 0, rng.SeedKey(1))
 	require.Error(t, err)
@@ -136,7 +137,7 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 	}
 	// The broken variant splits by position, and one record less moves the others.
 	byPosition := func(units []string) map[string]int {
-		s, err := Repeated(len(units), 7, 1, rng.SeedKey(4))
+		s, err := Disjoint(len(units), 7, rng.SeedKey(4))
 		require.NoError(t, err)
 		return place(s, units)
 	}
@@ -147,6 +148,41 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 		}
 	}
 	require.Greater(t, moved, 50)
+}
+
+func TestIndependent(t *testing.T) {
+	plan, err := NewSampPlan(200, 8, 0.01)
+	require.NoError(t, err)
+	s, err := Independent(plan, rng.SeedKey(2))
+	require.NoError(t, err)
+	require.Equal(t, plan.Models, s.Models())
+	require.Equal(t, plan.MaxNumber, s.Overlap())
+	in, total := make([]int, 200), 0
+	for _, part := range s.models {
+		total += len(part)
+		for _, record := range part {
+			in[record]++
+		}
+	}
+	require.LessOrEqual(t, slices.Max(in), s.Overlap())
+	mean := plan.Gamma * 200 * float64(plan.Models)
+	require.InDelta(t, mean, total, 7*math.Sqrt(mean)) // false alarm below 1e-11
+	// The number of samples that a record is in has the binomial law.
+	law, observed, expected := distuv.Binomial{N: float64(plan.Models), P: plan.Gamma}, make([]float64, plan.MaxNumber+1), make([]float64, plan.MaxNumber+1)
+	for k := range expected {
+		expected[k] = 200 * law.Prob(float64(k))
+	}
+	for _, n := range in {
+		observed[n]++
+	}
+	require.Greater(t, testkit.ChiSquare(observed, expected), testkit.FalseAlarm)
+	plan.MaxNumber = slices.Max(in) - 1
+	_, err = Independent(plan, rng.SeedKey(2))
+	require.ErrorIs(t, err, ErrOverlap)
+	_, err = Independent(SampPlan{Records: 5}, rng.SeedKey(2))
+	require.Error(t, err)
+	_, err = Independent(plan, rng.Key{})
+	require.Error(t, err)
 }
 
 // TestSubsampleDistance checks that one record changes the tested distance by at most 1,
@@ -192,7 +228,7 @@ func TestSubsampleAggregate(t *testing.T) {
 	for i := range data {
 		data[i] = 1 + 0.1*math.Sin(float64(i))
 	}
-	split, err := Repeated(len(data), 60, 1, rng.SeedKey(1).Derive("split"))
+	split, err := Disjoint(len(data), 60, rng.SeedKey(1).Derive("split"))
 	require.NoError(t, err)
 	sign := func(_ context.Context, part []float64) (string, bool) {
 		sum := 0.0
@@ -231,6 +267,39 @@ func TestSubsampleAggregate(t *testing.T) {
 	cancel(errors.New("enough"))
 	_, err = SubsampleAggregate(done, session, 4, data, split, sign)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestSubsampleMedian(t *testing.T) {
+	m, err := NewSmoothMedian(SmoothMedianConfig{Low: 0, High: 100, Epsilon: 1, Delta: 1e-6})
+	require.NoError(t, err)
+	data := make([]float64, 5050)
+	for i := range data {
+		data[i] = 40 + float64(i%11)
+	}
+	data[7] = 1e300 // spoils one part
+	mean := func(_ context.Context, part []float64) (float64, bool) {
+		sum := 0.0
+		for _, x := range part {
+			sum += x
+		}
+		return sum / float64(len(part)), part[0] != 41
+	}
+	split, err := Disjoint(len(data), 201, rng.SeedKey(1))
+	require.NoError(t, err)
+	ctx := context.Background()
+	got, err := SubsampleMedian(ctx, m, reserve(t, m.Event()), rng.SeedKey(2), data, split, mean)
+	require.NoError(t, err)
+	require.InDelta(t, 45, got, 10)
+
+	untouched := func(context.Context, []float64) (float64, bool) { panic("touched without a charge") }
+	_, err = SubsampleMedian(ctx, m, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(2), data, split, untouched)
+	require.ErrorIs(t, err, ledger.ErrNotReserved)
+	for _, c := range [][2]int{{200, 1}, {67, 3}} {
+		split, err := Repeated(len(data), c[0], c[1], rng.SeedKey(1))
+		require.NoError(t, err)
+		_, err = SubsampleMedian(ctx, m, reserve(t, m.Event()), rng.SeedKey(2), data, split, untouched)
+		require.ErrorContains(t, err, "odd number of disjoint")
+	}
 }
 
 // TestOverlapMustBeCharged checks that it is noticed if one change of a vote is charged for
@@ -275,7 +344,7 @@ func TestAnswersWithTwoZerosAreRefused(t *testing.T) {
 	for _, good := range []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[named]()} {
 		require.True(t, faithful(good), good)
 	}
-	split, err := Repeated(100, 10, 1, rng.SeedKey(1))
+	split, err := Disjoint(100, 10, rng.SeedKey(1))
 	require.NoError(t, err)
 	session := &Session[float64]{relation: accountant.ReplaceOne}
 	_, err = SubsampleAggregate(context.Background(), session, 1, make([]float64, 100), split,

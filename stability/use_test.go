@@ -23,12 +23,13 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 	ptr, err := NewPTR(PTRConfig{Bound: 0.1, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
 	require.NoError(t, err)
 	stab := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 1e-6})
-	disjoint, err := Repeated(3, 3, 1, rng.SeedKey(1))
+	disjoint, err := Disjoint(3, 3, rng.SeedKey(1))
 	require.NoError(t, err)
 	byUnit, err := ByUnit([]string{"a", "b", "c"}, 3, rng.SeedKey(1))
 	require.NoError(t, err)
 
 	var touched atomic.Bool // the parts are evaluated side by side
+	part := func(context.Context, []int) (float64, bool) { touched.Store(true); return 0.5, true }
 	count := func(context.Context, []int) (int, bool) { touched.Store(true); return 1, true }
 	ask := func(split Split) func(*ledger.Reservation, rng.Key) error {
 		return func(r *ledger.Reservation, key rng.Key) error {
@@ -37,6 +38,12 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 				return err
 			}
 			_, err = SubsampleAggregate(t.Context(), s, 0, []int{1, 2, 3}, split, count)
+			return err
+		}
+	}
+	subsampled := func(split Split) func(*ledger.Reservation, rng.Key) error {
+		return func(r *ledger.Reservation, key rng.Key) error {
+			_, err := SubsampleMedian(t.Context(), median, r, key, []int{1, 2, 3}, split, part)
 			return err
 		}
 	}
@@ -59,6 +66,8 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 		}},
 		"aggregate":         {stab.Event(), true, ask(disjoint)},
 		"aggregate by unit": {stab.Event(), false, ask(byUnit)},
+		"median of parts":   {median.Event(), true, subsampled(disjoint)},
+		"median by unit":    {median.Event(), false, subsampled(byUnit)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			secret, err := rng.NewKey()

@@ -110,7 +110,7 @@ func subsampled() Target {
 				if err != nil {
 					return a, err
 				}
-				split, err := stability.Repeated(records, parts, 1, key.Derive("split"))
+				split, err := stability.Disjoint(records, parts, key.Derive("split"))
 				if err != nil {
 					return a, err
 				}
