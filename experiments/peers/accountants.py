@@ -267,7 +267,7 @@ def main():
     parser.add_argument("--out", help="the table; standard output if it is left out")
     parser.add_argument("--venvs", help="where the virtual environments are made (default: a temporary folder)")
     parser.add_argument("--opake-python", default=sys.executable, help="the Python that opake runs on")
-    parser.add_argument("--ours", help="answers that were written before, in place of running `go run ./ours settings`")
+    parser.add_argument("--ours", help="answers that were written before, in place of running `go run -tags peers ./ours settings`")
     parser.add_argument("--worker", choices=sorted(PEERS), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
@@ -276,7 +276,7 @@ def main():
         with open(args.ours) as f:
             ours = json.load(f)
     else:
-        ours = json.loads(subprocess.run(["go", "run", "./ours", "settings"], cwd=HERE, check=True, capture_output=True, text=True).stdout)
+        ours = json.loads(subprocess.run(["go", "run", "-tags", "peers", "./ours", "settings"], cwd=HERE, check=True, capture_output=True, text=True).stdout)
     rows = [{key: row[key] for key in ("q", "k", "sigma", "t", "delta")} for row in ours["rows"]]
     answered, versions = {}, {}
     with tempfile.TemporaryDirectory() as temporary:

@@ -184,7 +184,7 @@ def measure(args):
         say("checked: clipping within", max(c["error"] for c in result["checks"]), "of explicit gradients")
     with tempfile.TemporaryDirectory() as folder:
         ours = os.path.join(folder, "ours")
-        subprocess.run(["go", "build", "-o", ours, "./ours"], cwd=HERE, check=True)
+        subprocess.run(["go", "build", "-tags", "peers", "-o", ours, "./ours"], cwd=HERE, check=True)
         start = time.monotonic()
         parts = {"training": training, "products": products, "teachers": teachers}
         for part in args.parts:

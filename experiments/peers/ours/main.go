@@ -1,3 +1,5 @@
+//go:build peers
+
 // Ours is this module's side of the comparisons with other toolkits: see README.md of the
 // folder above. Scripts there run it; its first argument says what for.
 package main
