@@ -112,7 +112,7 @@ func (c *cursor) begin(n int32) error {
 
 func (c *cursor) dictionary(u *unpacker, h pageHead, body []byte) (err error) {
 	encoding := format.Encoding(h.Dictionary.Encoding)
-	if c.dict != nil || encoding != format.Plain && encoding != format.PlainDictionary {
+	if c.dict != nil || encoding != format.Plain && encoding != plainDictionary {
 		return complain("has a second dictionary, or one that is not read")
 	}
 	if c.dictRoom, err = c.unpack(u, c.dictRoom, body, c.codec, h.Full); err != nil {

@@ -9,13 +9,17 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
+// plainDictionary is the code that files of older writers have for dictionary pages and the pages that
+// pick from them.
+const plainDictionary format.Encoding = 2
+
 // values returns a function that appends the text of one value after the other, of those in
 // a page that are not missing.
 func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
 	col, width := c.c, c.c.width()
 	whole := col.physical == format.Int32 || col.physical == format.Int64
 	switch e := format.Encoding(encoding); {
-	case e == format.RLEDictionary || e == format.PlainDictionary:
+	case e == format.RLEDictionary || e == plainDictionary:
 		return picked(c.dict, buf)
 	case e == format.Plain && col.kind == kindBool:
 		bit := uint64(0)

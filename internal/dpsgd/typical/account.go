@@ -45,9 +45,9 @@ func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	case cfg.NonPrivate:
 		return nil, nil
 	case len(cfg.Phases) > 0 || cfg.Clipping.Adaptive.Quantile != 0:
-		return nil, errors.New("Bayesian accounting needs one phase and a fixed clip norm")
+		return nil, errors.New("the Bayesian accounting needs one phase and a fixed clip norm")
 	case cfg.Sampling.Scheme != "" && cfg.Sampling.Scheme != dpsgd.Poisson:
-		return nil, errors.New("Bayesian accounting needs Poisson sampling")
+		return nil, errors.New("the Bayesian accounting needs Poisson sampling")
 	}
 	clip, delta := cfg.ClipNorm, c.Delta
 	if delta == 0 {
