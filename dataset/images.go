@@ -16,7 +16,7 @@ import (
 
 // Dir reads a folder that holds MNIST-shaped files:
 // {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte, each plain
-// or with .gz. Images may have any size. Which classes there are is said by the rule, or
+// or with .gz or .zst. Images may have any size. Which classes there are is said by the rule, or
 // by the test file, whose rows are public.
 // What is missing or malformed is an [*fault.Error].
 func Dir(path string, rule ClassRule) (train, test Set, err error) {
@@ -135,13 +135,15 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	return s, nil
 }
 
-// readFile reads one idx file, plain or with .gz at the end of its name.
+// readFile reads one idx file, plain or with .gz or .zst at the end of its name.
 func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) {
 	found := name
 	info, err := fs.Stat(files, found)
-	if errors.Is(err, fs.ErrNotExist) {
-		found += ".gz"
-		info, err = fs.Stat(files, found)
+	for _, ending := range []string{".gz", ".zst"} {
+		if errors.Is(err, fs.ErrNotExist) {
+			found = name + ending
+			info, err = fs.Stat(files, found)
+		}
 	}
 	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for a writer
 		err = errors.New(found + " is no regular file")
@@ -151,7 +153,7 @@ func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) 
 		r, err = files.Open(found)
 	}
 	if err != nil {
-		return idxArray{}, &fault.Error{File: path, What: "has no readable " + name + " or " + name + ".gz",
+		return idxArray{}, &fault.Error{File: path, What: "has no readable " + name + ", " + name + ".gz or " + name + ".zst",
 			Why: "a folder of images holds {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte", Err: err}
 	}
 	defer r.Close()

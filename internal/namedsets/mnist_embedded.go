@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-//go:embed mnist/*.gz
+//go:embed mnist/*.zst
 var embedded embed.FS
 
 var mnist = Named{Name: "mnist", Licence: "CC BY-SA 3.0, as commonly stated", open: openMNIST}

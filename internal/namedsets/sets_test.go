@@ -16,6 +16,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 // idx returns an idx file.
@@ -123,9 +124,9 @@ func TestMNIST(t *testing.T) {
 		"t10k-images-idx3-ubyte":  "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
 		"t10k-labels-idx1-ubyte":  "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 	} {
-		f, err := files.Open(name + ".gz")
+		f, err := files.Open(name + ".zst")
 		require.NoError(t, err)
-		z, err := gzip.NewReader(f)
+		z, err := unpack.Reader(f)
 		require.NoError(t, err)
 		h := sha256.New()
 		_, err = io.Copy(h, z)
