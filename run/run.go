@@ -179,13 +179,19 @@ func (r Run) Open(ctx context.Context) (*Session, error) {
 	if s.Book, err = r.File.Open(ctx, account); err != nil {
 		return nil, err
 	}
-	if err = crash.Point(ctx, "opened"); err == nil {
-		err = s.settle(ctx, planned)
-	}
-	if err != nil {
-		s.Close()
+	settled := false
+	defer func() {
+		if !settled { // also where the plan panics: the lock must not stay
+			s.Close()
+		}
+	}()
+	if err := crash.Point(ctx, "opened"); err != nil {
 		return nil, err
 	}
+	if err := s.settle(ctx, planned); err != nil {
+		return nil, err
+	}
+	settled = true
 	return s, nil
 }
 
