@@ -224,6 +224,14 @@ func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	return set, forOwner(err)
 }
 
+// ReadTask reads labelled rows as [Schema.ReadPrivate] does, into a task for one private model: all
+// of them are trained on. On an error the task has what the schema shows of it.
+func (s *Schema) ReadTask(src Source) (Task, error) {
+	set, err := s.ReadPrivate(src)
+	return Task{Name: set.Name, Kind: s.Kind, Private: set, Classes: s.Classes, Image: s.Image, Grouped: s.reading.Grouped(src),
+		Provenance: set.Provenance, Encoder: s.Encoder}, err
+}
+
 func (s *Schema) readPrivate(src Source) (Set, error) {
 	reading := s.reading
 	if s.Encoder != nil {

@@ -40,6 +40,10 @@ type Reading struct {
 	Accept bool
 }
 
+// Grouped reports whether a column or file names the units of the rows of a source, which may then
+// have several rows.
+func (r Reading) Grouped(src Source) bool { return r.CSV.Unit != "" || src.Units != "" }
+
 // rows is what a source holds: a table or numbers.
 type rows struct {
 	table   *Table

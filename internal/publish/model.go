@@ -65,18 +65,16 @@ func (m *model) readTask() (dataset.Task, *dataset.Schema, error) {
 		return dataset.Task{}, nil, err
 	}
 	m.pool = pool
-	grouped := m.Reading.CSV.Unit != "" || m.Private.Units != ""
 	if schema.Encoder != nil {
 		var repeated []string
-		if !grouped {
+		if !m.Reading.Grouped(m.Private) {
 			repeated = schema.Encoder.Repeated()
 		}
 		m.Columns(schema.Encoder.Notes(), repeated)
 	}
 	m.Say(fmt.Sprintf("public rows: %d, of %d features", pool.Len(), schema.Features))
-	set, err := schema.ReadPrivate(m.Private)
-	return dataset.Task{Name: set.Name, Kind: schema.Kind, Private: set, Classes: schema.Classes, Image: schema.Image, Grouped: grouped,
-		Provenance: set.Provenance, Encoder: schema.Encoder}, schema, err
+	task, err := schema.ReadTask(m.Private)
+	return task, schema, err
 }
 
 func (m *model) release(ctx context.Context) (*Report, error) {

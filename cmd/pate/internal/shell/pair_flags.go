@@ -53,9 +53,6 @@ func (f *PairFlags) Paths() []*string {
 	return []*string{&f.Public, &f.data.Labels, &f.data.Units, &f.PublicLabels}
 }
 
-// Grouped reports whether a column or file names units, which may then have several rows.
-func (f *PairFlags) Grouped() bool { return f.data.Unit != "" || f.data.Units != "" }
-
 // Reading returns how the rows are to be read.
 func (f *PairFlags) Reading() (dataset.Reading, error) {
 	opt, err := f.data.Options()

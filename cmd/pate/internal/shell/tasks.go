@@ -27,18 +27,16 @@ func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset
 	}
 	if schema.Encoder != nil {
 		var repeated []string
-		if !f.Grouped() {
+		if !reading.Grouped(f.PrivateSource(private)) {
 			repeated = schema.Encoder.Repeated()
 		}
 		ReadAloud(g, schema.Encoder.Notes(), repeated)
 	}
 	g.Logf("public rows: %d, of %d features", pool.Len(), schema.Features)
-	set, err := schema.ReadPrivate(f.PrivateSource(private))
+	t, err := schema.ReadTask(f.PrivateSource(private))
 	if err != nil {
 		return fail(err)
 	}
-	t := dataset.Task{Name: set.Name, Kind: schema.Kind, Private: set, Classes: schema.Classes, Image: schema.Image, Grouped: f.Grouped(),
-		Provenance: set.Provenance, Encoder: schema.Encoder}
 	if scored {
 		t.Test = labelled(pool, schema.Classes)
 	}
