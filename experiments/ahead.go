@@ -30,9 +30,9 @@ func (c point) planned(ctx context.Context) point {
 	return c
 }
 
-// ahead is what the comparison needs later and can be computed while the first features are read
-// and other work waits for one processor: the hash of the task and all calibrations. They follow
-// from the task and public numbers, whenever they are computed.
+// ahead is what the comparison needs later and can be computed while the first features are read and other
+// work waits for one processor: the hash of the task and all calibrations. They follow from the task and
+// public numbers, whenever they are computed.
 type ahead struct {
 	points []point
 	err    error

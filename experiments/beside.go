@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// beside runs works beside each other, as none of them keeps all processors busy all the time: the
-// last in the caller's goroutine. It returns the first error, which ends the others. With one
-// worker they follow each other.
+// beside runs works beside each other, as none of them keeps all processors busy all the time: the last in
+// the caller's goroutine. It returns the first error, which ends the others. With one worker they follow
+// each other.
 func beside(ctx context.Context, workers int, clock *shared, works ...func(context.Context) error) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -45,8 +45,8 @@ func inTurn(report func(Progress)) func(Progress) {
 	}
 }
 
-// shared is a clock of works that run beside each other: while n of them do, it goes at an n-th of
-// the usual speed, so that each is counted for its share of the machine and none twice.
+// shared is a clock of works that run beside each other: while n of them do, it goes at an n-th of the
+// usual speed, so that each is counted for its share of the machine and none twice.
 type shared struct {
 	mu     sync.Mutex
 	works  int

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBeside: works meet if there is more than one worker and follow each other otherwise, and the
-// first that fails ends the others.
+// TestBeside: works meet if there is more than one worker and follow each other otherwise, and the first
+// that fails ends the others.
 func TestBeside(t *testing.T) {
 	met := make(chan struct{})
 	err := beside(context.Background(), 2, new(shared),
@@ -40,8 +40,8 @@ func TestBeside(t *testing.T) {
 	require.Equal(t, failure, err)
 }
 
-// TestSharedClock: of works beside each other each is counted for its part, so that all together are
-// what has passed.
+// TestSharedClock: of works beside each other each is counted for its part, so that all together are what
+// has passed.
 func TestSharedClock(t *testing.T) {
 	c := &shared{}
 	start := c.now()

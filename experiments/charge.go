@@ -9,13 +9,12 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// relation of every account of a comparison. PATE's votes cost the same when a
-// record is replaced under its own unit id; DP-SGD does not, so both are stated
-// for add/remove.
+// relation of every account of a comparison. PATE's votes cost the same when a record is replaced under its
+// own unit id; DP-SGD does not, so both are stated for add/remove.
 const relation = accountant.AddRemove
 
-// claimOf returns what votes cost at delta, by the tightest accountant: all of them were
-// reserved before the first was drawn.
+// claimOf returns what votes cost at delta, by the tightest accountant: all of them were reserved before
+// the first was drawn.
 func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant.Claim, error) {
 	claim, err := accountant.Epsilon(ctx, accountant.ByAuto, relation, delta, e)
 	if err != nil {
@@ -24,8 +23,8 @@ func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant
 	return claim, nil
 }
 
-// epsilonOf returns the cost of an event at delta by Rényi divergences, which hold for the
-// integer noise of DP-SGD as they are.
+// epsilonOf returns the cost of an event at delta by Rényi divergences, which hold for the integer noise of
+// DP-SGD as they are.
 func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, e)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// TestOtherVotesAreNotFree: a ledger entry stands for one set of answers. When
-// the teachers changed behind its back, the run is refused, not answered anew.
+// TestOtherVotesAreNotFree: a ledger entry stands for one set of answers. When the teachers changed behind
+// its back, the run is refused, not answered anew.
 func TestOtherVotesAreNotFree(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, dir)
@@ -154,8 +154,8 @@ func (m keyed) Start(_ *ledger.Reservation, key rng.Key) (aggregate.Session, err
 	return asked{}, nil
 }
 
-// Noise is that of the votes: were it the same for two vote matrices under one key, the
-// difference of two answers would be that of the counts, without noise.
+// Noise is that of the votes: were it the same for two vote matrices under one key, the difference of two
+// answers would be that of the counts, without noise.
 func TestOtherVotesHaveOtherNoise(t *testing.T) {
 	keyOf := func(vote, seed int, epsilon float64) rng.Key {
 		cfg, err := config(t, t.TempDir()).withDefaults()

@@ -14,10 +14,9 @@ import (
 	"github.com/pate-go/pate/internal/scores"
 )
 
-// Compare runs every method of the configuration, Seeds times, and returns one
-// row for each method and target. It may be interrupted and called again with the same Config: the
-// teachers already trained are taken from Config.Dir, answers repeat themselves
-// and cost nothing more.
+// Compare runs every method of the configuration, Seeds times, and returns one row for each method and
+// target. It may be interrupted and called again with the same Config: the teachers already trained are
+// taken from Config.Dir, answers repeat themselves and cost nothing more.
 func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -113,8 +112,8 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// together returns what all rows cost: votes by the tightest accountant, and by Rényi
-// divergences where a model is among them, as these hold for its integer noise as they are.
+// together returns what all rows cost: votes by the tightest accountant, and by Rényi divergences where a
+// model is among them, as these hold for its integer noise as they are.
 func together(ctx context.Context, rows []Row, all accountant.Event, delta float64) (float64, error) {
 	for _, row := range rows {
 		if row.Account != nil && row.Accountant == "" {
@@ -141,8 +140,8 @@ func inOrder(rows []Row, targets []float64) []Row {
 	return out
 }
 
-// compareOnce runs every method with a student once, at every target: those of neighbours
-// beside those of teachers.
+// compareOnce runs every method with a student once, at every target: those of neighbours beside those of
+// teachers.
 func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
 	var near, polled []Row
 	var diagnostics *Diagnostics
@@ -226,8 +225,7 @@ func means(runs [][]Row) []Row {
 	return out
 }
 
-// mean averages the runs of one method; everything that does not vary is taken
-// from the first.
+// mean averages the runs of one method; everything that does not vary is taken from the first.
 func mean(runs []Row) Row {
 	row := runs[0]
 	n := float64(len(runs))

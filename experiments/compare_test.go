@@ -46,8 +46,8 @@ func config(t *testing.T, dir string) Config {
 	return Config{Task: blobs(3000, 400, 300), Epsilons: []float64{2}, Delta: 1e-5, Key: rng.SeedKey(7), Dir: dir, Workers: 2}
 }
 
-// TestStabilityMethodsAreRunWhenNamed: same budget, votes and student; an interrupted
-// run repeats its answers.
+// TestStabilityMethodsAreRunWhenNamed: same budget, votes and student; an interrupted run repeats its
+// answers.
 func TestStabilityMethodsAreRunWhenNamed(t *testing.T) {
 	require.Subset(t, allMethods(), Methods())
 	stability := []string{MStab, StableSVT, MSvec}
@@ -136,9 +136,9 @@ func TestCompareOnBlobs(t *testing.T) {
 	require.Greater(t, r.EpsilonAll, 1.2*once.EpsilonAll, "a second seed uses the data again")
 }
 
-// Each target is a run and a budget of its own, within it, with questions and noise as the
-// run at this target alone would have; an interrupted sweep repeats itself.
-// Of two classes every method that has scores says how well they order the test rows.
+// Each target is a run and a budget of its own, within it, with questions and noise as the run at this
+// target alone would have; an interrupted sweep repeats itself. Of two classes every method that has scores
+// says how well they order the test rows.
 func TestAreasOfTwoClasses(t *testing.T) {
 	cfg := config(t, t.TempDir())
 	cfg.Task, cfg.Seeds, cfg.Learner, cfg.Teachers = declaredTask(t, 600, 1), 2, "forest", 20

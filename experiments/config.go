@@ -35,16 +35,16 @@ const (
 	TrueLabels     = "student/true-labels" // the student on the pool's true labels of the same queries
 )
 
-// Methods of package stable, which release the plurality as it is, where it is far from
-// changing. For the few hundred queries of a comparison they lose to noisy argmax.
+// Methods of package stable, which release the plurality as it is, where it is far from changing. For the
+// few hundred queries of a comparison they lose to noisy argmax.
 const (
 	MStab     = "pate/m-stab"
 	StableSVT = "pate/stable-svt"
 	MSvec     = "pate/m-svec"
 )
 
-// OnRequest lists the methods that are not run unless they are named: every other
-// mechanism that labels by votes alone.
+// OnRequest lists the methods that are not run unless they are named: every other mechanism that labels by
+// votes alone.
 func OnRequest() []string {
 	var methods []string
 	for _, d := range mechanisms.All() {
@@ -72,26 +72,26 @@ func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 // Config says what to compare. Task, Epsilons, Delta and Key are required.
 type Config struct {
 	Task dataset.Task
-	// Epsilons are the targets, > 0 and different: each a run and a budget of its own for
-	// every private method.
+	// Epsilons are the targets, > 0 and different: each a run and a budget of its own for every private
+	// method.
 	Epsilons []float64
 	Delta    float64 // in (0, 1/number of private units)
 	Seeds    int     // independent runs; default 1
 	Methods  []string
 	Learner  string // teachers' learner, one of Learners(); default by the kind of data
-	// Features is one of features.Names(), for all methods. By default teachers get
-	// deskewed-hog for handwriting, hog for pictures and raw for tables, and DP-SGD what its
-	// recipe says, part of which may be learned from private rows and is charged.
+	// Features is one of features.Names(), for all methods. By default teachers get deskewed-hog for
+	// handwriting, hog for pictures and raw for tables, and DP-SGD what its recipe says, part of which may
+	// be learned from private rows and is charged.
 	Features string
 	Teachers int // default by the number of private units
-	// Marginals draws the pool from noisy marginals of the private rows, which every method
-	// that asks about the pool pays for. The ranges of Task must be declared.
+	// Marginals draws the pool from noisy marginals of the private rows, which every method that asks about
+	// the pool pays for. The ranges of Task must be declared.
 	Marginals bool
 	// Unit says in a word whose data Task.Private.Units name; default "record".
 	Unit string
 
-	// Curves asks for accuracy as the budget is spent, [Row.Curve]: three more
-	// students for each ensemble method of the first seed.
+	// Curves asks for accuracy as the budget is spent, [Row.Curve]: three more students for each ensemble
+	// method of the first seed.
 	Curves bool
 
 	// Typical, if not nil, asks for figures of a typical record beside the epsilon of DP-SGD.
@@ -99,13 +99,13 @@ type Config struct {
 
 	// Key is the secret all randomness derives from.
 	Key rng.Key
-	// Dir keeps votes, checkpoints and ledgers, so that an interrupted run goes
-	// on where it stopped. It must exist.
+	// Dir keeps votes, checkpoints and ledgers, so that an interrupted run goes on where it stopped. It
+	// must exist.
 	Dir string
 
 	Workers int // default GOMAXPROCS
-	// Progress is called from one goroutine at a time. Stages of works that run beside each
-	// other take turns.
+	// Progress is called from one goroutine at a time. Stages of works that run beside each other take
+	// turns.
 	Progress func(Progress)
 
 	// Cache keeps features of DP-SGD that are expensive; nil computes them for each model.
@@ -133,13 +133,11 @@ type Progress struct {
 	Done, Total int
 }
 
-// ErrConfig is matched by every error about a field of a Config; nothing was
-// run.
+// ErrConfig is matched by every error about a field of a Config; nothing was run.
 var ErrConfig = errors.New("experiments: bad Config")
 
-// Validate reports the first field that is missing or out of range, Key and Dir
-// apart. All it looks at is public but the number of private rows, which may be too
-// large for the teachers.
+// Validate reports the first field that is missing or out of range, Key and Dir apart. All it looks at is
+// public but the number of private rows, which may be too large for the teachers.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -229,8 +227,8 @@ func (c Config) complete() (Config, error) {
 			return c, err
 		}
 	}
-	// A teacher that refuses its share would end the run because of how the
-	// private records fell; far below the limit it does not happen.
+	// A teacher that refuses its share would end the run because of how the private records fell; far below
+	// the limit it does not happen.
 	if limit := teachers.MaxKernelRows * 4 / 5; c.Learner == KernelRidge && c.Task.Private.Len()/c.teachers() > limit {
 		return c, fmt.Errorf("%d teachers have %d records each; kernel ridge takes up to %d, so use more teachers or another learner", c.teachers(), c.Task.Private.Len()/c.teachers(), limit)
 	}

@@ -22,10 +22,10 @@ type Difference struct {
 // confidence of the interval of a Difference.
 const confidence = 0.95
 
-// differences compares the private methods at each target, pair by pair. What varies is taken
-// from two sources: the runs, whose accuracies are compared pair by pair, as they share a
-// seed (Student's t, for two runs or more), and the test rows, as if the two methods had been
-// scored on rows of their own, which is wider than what shared rows give.
+// differences compares the private methods at each target, pair by pair. What varies is taken from two
+// sources: the runs, whose accuracies are compared pair by pair, as they share a seed (Student's t, for two
+// runs or more), and the test rows, as if the two methods had been scored on rows of their own, which is
+// wider than what shared rows give.
 func differences(rows []Row) []Difference {
 	var out []Difference
 	for i, a := range rows {

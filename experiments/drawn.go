@@ -25,8 +25,8 @@ const (
 	PoolMarginals = "marginals" // noisy marginals of the private rows, charged
 )
 
-// drawn is what was paid for a pool at one target: a ledger of each method, in which the
-// marginals are the first entry.
+// drawn is what was paid for a pool at one target: a ledger of each method, in which the marginals are the
+// first entry.
 type drawn struct {
 	epsilon float64
 	several bool // targets
@@ -35,8 +35,8 @@ type drawn struct {
 	books map[string]paidBook
 }
 
-// paidBook is a ledger that is held open, and what was reserved on it for releases to come: nil
-// where each reserves its own.
+// paidBook is a ledger that is held open, and what was reserved on it for releases to come: nil where each
+// reserves its own.
 type paidBook struct {
 	*run.Book
 	reserved []*ledger.Reservation
@@ -99,8 +99,8 @@ func (c Config) outlinePool(ctx context.Context, add func(what string, times int
 	return nil
 }
 
-// compareDrawn runs every method with a student once, at every target, on a pool of its own
-// that is drawn from marginals.
+// compareDrawn runs every method with a student once, at every target, on a pool of its own that is drawn
+// from marginals.
 func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *Diagnostics, err error) {
 	points, err := c.points(ctx)
 	if err != nil {
@@ -137,9 +137,8 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	return compareOnce(ctx, cfg, p, seed)
 }
 
-// openCharged returns the ledger of a method that is charged with all of it: the marginals,
-// and then the method itself, whose cost follows from public numbers. Nothing is drawn
-// before both are on disk.
+// openCharged returns the ledger of a method that is charged with all of it: the marginals, and then the
+// method itself, whose cost follows from public numbers. Nothing is drawn before both are on disk.
 func (c point) openCharged(ctx context.Context, method string, seed int) (paidBook, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
@@ -170,10 +169,10 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 	return m.Event(), nil
 }
 
-// drawPool releases the marginals under the ledger of every method that asks about the pool,
-// and draws the pool from them. All ledgers pay for the same noise, as each is what one
-// method costs. Where no method pays, as for models without privacy alone, nothing is
-// looked at, and the pool is that of the declared ranges.
+// drawPool releases the marginals under the ledger of every method that asks about the pool, and draws the
+// pool from them. All ledgers pay for the same noise, as each is what one method costs. Where no method
+// pays, as for models without privacy alone, nothing is looked at, and the pool is that of the declared
+// ranges.
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
 	hash := c.hash()
 	event := c.marginals.Event()
@@ -224,8 +223,8 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	return task, nil
 }
 
-// askedHeader names the cells of a question that was drawn, which a file of labels has
-// beside them: nobody else knows it. It is empty for other pools.
+// askedHeader names the cells of a question that was drawn, which a file of labels has beside them: nobody
+// else knows it. It is empty for other pools.
 func (c Config) askedHeader() (names []string) {
 	if c.Task.Questions == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 )
 
-// declaredTask is a table without public rows: so many units of some rows each, whose class
-// is where they lie in two columns.
+// declaredTask is a table without public rows: so many units of some rows each, whose class is where they
+// lie in two columns.
 func declaredTask(t *testing.T, units, rowsOfUnit int) dataset.Task {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,8 +42,8 @@ func declaredTask(t *testing.T, units, rowsOfUnit int) dataset.Task {
 	return task
 }
 
-// Drawn pools: every method pays for the marginals in its own ledger, before it asks and
-// within its budget; a unit of several rows is counted once; the same run repeats itself.
+// Drawn pools: every method pays for the marginals in its own ledger, before it asks and within its budget;
+// a unit of several rows is counted once; the same run repeats itself.
 func TestDrawnPoolIsPaidFor(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, dir)

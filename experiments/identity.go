@@ -2,8 +2,8 @@ package experiments
 
 import "github.com/pate-go/pate/run"
 
-// Identity says what a run is a function of, apart from its key: runs with
-// equal identities repeat each other and may share a folder.
+// Identity says what a run is a function of, apart from its key: runs with equal identities repeat each
+// other and may share a folder.
 type Identity struct {
 	Schema  string  `json:"schema,omitempty"`
 	Data    string  `json:"data"`
@@ -19,8 +19,7 @@ type Identity struct {
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	// Pool is how questions are drawn, and Ranges what they are drawn from, where there are
-	// no public rows.
+	// Pool is how questions are drawn, and Ranges what they are drawn from, where there are no public rows.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Quick   bool   `json:"quick,omitempty"`

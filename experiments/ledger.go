@@ -15,10 +15,9 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// openLedger opens the ledger of one method in one run. The run's name covers
-// its key, its data and, as bound, everything else that the answers depend on:
-// a run that repeats itself pays nothing twice, and one that would answer
-// differently is refused. Where the pool is drawn it is the ledger that paid for that.
+// openLedger opens the ledger of one method in one run. The run's name covers its key, its data and, as
+// bound, everything else that the answers depend on: a run that repeats itself pays nothing twice, and one
+// that would answer differently is refused. Where the pool is drawn it is the ledger that paid for that.
 func (c point) openLedger(ctx context.Context, method string, seed int, bound []byte) (paidBook, error) {
 	if book, found := c.drawn.take(method); found {
 		return book, nil
@@ -39,14 +38,14 @@ func (c point) openLedger(ctx context.Context, method string, seed int, bound []
 	return paidBook{Book: book}, nil
 }
 
-// file returns the name of files of a method in one run. Where there are several targets, it
-// has the target.
+// file returns the name of files of a method in one run. Where there are several targets, it has the
+// target.
 func (c point) file(method string, seed int) string {
 	return fmt.Sprintf("%s-%d", FileName(method, c.epsilon, len(c.Epsilons) > 1), seed)
 }
 
-// out returns the file of what a method releases, such as labels. What a seeded run releases is
-// marked by its name.
+// out returns the file of what a method releases, such as labels. What a seeded run releases is marked by
+// its name.
 func (c point) out(what, method string, seed int) (run.Out, error) {
 	name := what + "-" + c.file(method, seed) + ".csv"
 	if !c.Key.Releasable() {
@@ -70,9 +69,9 @@ func FileName(method string, epsilon float64, several bool) string {
 
 func (c Config) runID(bound []byte) (string, error) { return RunID(c.Key, c.hash(), bound) }
 
-// RunID names, in a ledger, the run whose answers repeat themselves: those of a key, of data by
-// their hash, and of all that bound says. It is a pseudorandom function of the data under the
-// run's secret key and says nothing about them.
+// RunID names, in a ledger, the run whose answers repeat themselves: those of a key, of data by their hash,
+// and of all that bound says. It is a pseudorandom function of the data under the run's secret key and says
+// nothing about them.
 func RunID(key rng.Key, data [32]byte, bound []byte) (string, error) {
 	id, err := key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
 	if err != nil {

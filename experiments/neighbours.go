@@ -18,8 +18,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// neighbourMethods lists the methods that label by private rows near a question, without
-// teachers.
+// neighbourMethods lists the methods that label by private rows near a question, without teachers.
 func neighbourMethods() []string { return []string{SampledKNN, ReverseKNN} }
 
 // neighbourPlan is a calibrated method of neighbours.
@@ -33,8 +32,8 @@ type neighbourPlan struct {
 	release func(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error)
 }
 
-// neighbourPlan chooses the parameters of a method from the number of units and classes, the
-// size of the pool and the budget.
+// neighbourPlan chooses the parameters of a method from the number of units and classes, the size of the
+// pool and the budget.
 func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan, error) {
 	if c.plans != nil {
 		return c.plans.neighbours[method]()
@@ -45,10 +44,9 @@ func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan,
 	return c.planReverse(ctx)
 }
 
-// mostQuestions bounds the questions of either method, on rows that are not images: more
-// take the student longer and teach it little. Images are asked about all of the pool that a
-// student learns from: questions cost nothing where every unit votes, and a student of many
-// labels evens out their errors.
+// mostQuestions bounds the questions of either method, on rows that are not images: more take the student
+// longer and teach it little. Images are asked about all of the pool that a student learns from: questions
+// cost nothing where every unit votes, and a student of many labels evens out their errors.
 const mostQuestions = 2000
 
 // reverseQuestions returns how many questions may be asked where every unit votes.
@@ -59,9 +57,8 @@ func (c point) reverseQuestions() int {
 	return min(c.askable(), mostQuestions)
 }
 
-// Private k-NN: the units that are near enough to vote, as a share of all units over the
-// number of classes; the probability with which each is drawn; and the noise as a share of
-// those that vote.
+// Private k-NN: the units that are near enough to vote, as a share of all units over the number of classes;
+// the probability with which each is drawn; and the noise as a share of those that vote.
 const (
 	nearShare       = 0.25
 	sampledShare    = 0.5
@@ -81,8 +78,7 @@ func eventOf[M charged](m M, err error) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// withLeastNoise returns a mechanism made with the least noise that keeps the target, and
-// that noise.
+// withLeastNoise returns a mechanism made with the least noise that keeps the target, and that noise.
 func withLeastNoise[M charged](ctx context.Context, c point, method string, made func(sigma float64) (M, error)) (m M, sigma float64, err error) {
 	sigma, err = calibrate(ctx, c, func(sigma float64) (accountant.Event, error) { return eventOf(made(sigma)) })
 	if err == nil {
@@ -124,19 +120,19 @@ func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 	}, nil
 }
 
-// Votes at the nearest questions: the noise of a count as a share of the votes that a
-// question has on average, and the most votes that it shall have, as a share of all units
-// over the number of classes. Votes from farther away tell less of a question.
+// Votes at the nearest questions: the noise of a count as a share of the votes that a question has on
+// average, and the most votes that it shall have, as a share of all units over the number of classes. Votes
+// from farther away tell less of a question.
 const (
 	reverseNoise  = 0.2
 	reverseShare  = 0.2
 	reverseFewest = 10 // questions a class
 )
 
-// planReverse chooses questions and votes. With T questions, B votes of each of n units and
-// noise c sqrt(B), where c is that of one vote, a question has nB/T votes on average. The
-// noise is the share r of these if B = (cT/(rn))^2, and they are as many as they may be, a
-// units, if T = r^2 a n / c^2. Of a smaller pool all rows are asked.
+// planReverse chooses questions and votes. With T questions, B votes of each of n units and noise c
+// sqrt(B), where c is that of one vote, a question has nB/T votes on average. The noise is the share r of
+// these if B = (cT/(rn))^2, and they are as many as they may be, a units, if T = r^2 a n / c^2. Of a
+// smaller pool all rows are asked.
 func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	plan := func(questions, votes int) (*neighbours.NearestQuestions, float64, error) {
 		return withLeastNoise(ctx, c, ReverseKNN, func(sigma float64) (*neighbours.NearestQuestions, error) {
@@ -177,8 +173,7 @@ func nearestNote(votes int) string {
 	return fmt.Sprintf("every unit votes at the %d questions nearest to it", votes)
 }
 
-// runNeighbours releases labels by private rows near the questions and trains a student on
-// them.
+// runNeighbours releases labels by private rows near the questions and trains a student on them.
 func runNeighbours(ctx context.Context, c point, p prepared, method string, seed int) (Row, error) {
 	start := p.clock.now()
 	row := Row{Method: method, TargetEpsilon: c.epsilon}
@@ -213,8 +208,8 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	return row, nil
 }
 
-// neighbourQueries names the pool rows that a plan asks about, by their features alone: all of
-// them, or as students choose.
+// neighbourQueries names the pool rows that a plan asks about, by their features alone: all of them, or as
+// students choose.
 func (c point) neighbourQueries(ctx context.Context, plan neighbourPlan, p prepared, method string, seed int) ([]int, error) {
 	if plan.questions == p.pool.Rows {
 		all := make([]int, p.pool.Rows)
@@ -261,8 +256,7 @@ func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prep
 	return labels, nil
 }
 
-// writeLabels writes the label of every question, and the noisy votes that were released
-// with them.
+// writeLabels writes the label of every question, and the noisy votes that were released with them.
 func (c point) writeLabels(out io.Writer, queries, labels []int, counts neighbours.Counts) error {
 	file := table.Table{Header: []string{"query", "label"}}
 	if counts.Classes > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Neighbours label without teachers, within the budget, for what the ledger says; the same
-// run repeats itself and is charged once.
+// Neighbours label without teachers, within the budget, for what the ledger says; the same run repeats
+// itself and is charged once.
 func TestNeighboursLabelWithoutTeachers(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, dir)
@@ -54,8 +54,8 @@ func TestNeighboursLabelWithoutTeachers(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Parameters follow from public numbers: a row that goes or changes moves none of them while
-// the number of units stays.
+// Parameters follow from public numbers: a row that goes or changes moves none of them while the number of
+// units stays.
 func TestNeighbourPlansArePublic(t *testing.T) {
 	var plans []neighbourPlan
 	for _, rows := range []int{300, 600} {

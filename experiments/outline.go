@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/teachers/training"
 )
 
-// Outline says what a comparison will do, about how long it takes and how much memory it
-// needs. It follows from public numbers: shapes, targets, methods and processors.
+// Outline says what a comparison will do, about how long it takes and how much memory it needs. It follows
+// from public numbers: shapes, targets, methods and processors.
 type Outline struct {
 	Schema  string  `json:"schema"`
 	Steps   []Step  `json:"steps"`
@@ -29,8 +29,8 @@ type Step struct {
 // SchemaOutline names the JSON form of an Outline.
 const SchemaOutline = "pate.compare-plan/1"
 
-// Speed of one processor, measured on one of 2.4 GHz with AVX2. Estimates are within a
-// factor of two of what was measured on MNIST, Adult, letter and optdigits.
+// Speed of one processor, measured on one of 2.4 GHz with AVX2. Estimates are within a factor of two of
+// what was measured on MNIST, Adult, letter and optdigits.
 const (
 	perScattered   = 0.32e-3 / 784 // s a pixel of an image: scattering and gradients
 	perGradient    = 0.05e-3 / 784 // s a pixel: gradients alone
@@ -45,8 +45,7 @@ const (
 	bytesOfProcess = 2e8
 )
 
-// Outline returns what Compare will do. Nothing is read but the shape of the task, and
-// nothing is written.
+// Outline returns what Compare will do. Nothing is read but the shape of the task, and nothing is written.
 func (c Config) Outline(ctx context.Context) (Outline, error) {
 	c, err := c.withDefaults()
 	if err != nil {

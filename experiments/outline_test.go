@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/dataset"
 )
 
-// Every method that is asked for has a step, every target and seed costs, and no more than
-// the shape of the task is looked at.
+// Every method that is asked for has a step, every target and seed costs, and no more than the shape of the
+// task is looked at.
 func TestOutline(t *testing.T) {
 	outline := func(change func(*Config)) Outline {
 		cfg := config(t, "")

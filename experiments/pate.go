@@ -23,8 +23,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// ensemble is the votes of the teachers of one run: first on the pool rows that are asked at
-// any target, then on the test rows.
+// ensemble is the votes of the teachers of one run: first on the pool rows that are asked at any target,
+// then on the test rows.
 type ensemble struct {
 	votes   *votes.Matrix
 	asked   int // rows before those of the test
@@ -39,8 +39,8 @@ type poll struct {
 	rows    []int // theirs in the votes
 }
 
-// runPolls trains the teachers of one run and lets them vote. The votes are on disk before
-// anything is asked.
+// runPolls trains the teachers of one run and lets them vote. The votes are on disk before anything is
+// asked.
 func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, error) {
 	start := p.clock.now()
 	key := c.Key.Derive("ensemble", uint64(seed))
@@ -156,9 +156,8 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 // doubt adds to what the row says of itself.
 func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+words, "; ") }
 
-// release releases the answers of one mechanism, in order, until a cap is reached.
-// Without a key of its own per vote matrix and target, two runs on different votes, or of
-// different budgets, would share noise.
+// release releases the answers of one mechanism, in order, until a cap is reached. Without a key of its own
+// per vote matrix and target, two runs on different votes, or of different budgets, would share noise.
 func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
 	book, err := c.openLedger(ctx, method, seed, fmt.Appendf(nil, "%x %v %+v, epsilon %v", hash, v.queries, m.Event(), c.epsilon))
@@ -224,10 +223,9 @@ func (c point) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []byt
 	return answers, text.Bytes(), nil
 }
 
-// voteCurve scores students after a quarter, a half and three quarters of the
-// questions that were charged, at the worst case of so many questions: places and
-// prices fixed before any answer. The last point is the whole reservation. It is
-// post-processing of released labels.
+// voteCurve scores students after a quarter, a half and three quarters of the questions that were charged,
+// at the worst case of so many questions: places and prices fixed before any answer. The last point is the
+// whole reservation. It is post-processing of released labels.
 func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point

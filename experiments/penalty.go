@@ -10,10 +10,10 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// penalised is logistic regression at its optimum. Its penalty is one over the number of rows,
-// or a larger one that predicts rows which were held back better beyond chance: with many
-// columns and classes the smallest learns the mistakes among labels by heart, and nobody shall
-// take a weak model for the best that is there without privacy.
+// penalised is logistic regression at its optimum. Its penalty is one over the number of rows, or a larger
+// one that predicts rows which were held back better beyond chance: with many columns and classes the
+// smallest learns the mistakes among labels by heart, and nobody shall take a weak model for the best that
+// is there without privacy.
 type penalised struct {
 	units []string // of the rows; those of one are held back together
 }
@@ -40,8 +40,8 @@ func softmaxOf(penalty float64, data teachers.Dataset) teachers.Softmax {
 	return teachers.Softmax{L2: penalty / float64(data.X.Rows), Iterations: linearIterations}
 }
 
-// choose returns the smallest penalty, or a larger one that is right about more of the rows
-// which one of the two gets wrong, by two standard deviations of chance.
+// choose returns the smallest penalty, or a larger one that is right about more of the rows which one of
+// the two gets wrong, by two standard deviations of chance.
 func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (float64, error) {
 	learn, held := p.halves(data, rnd)
 	best := penalties()[0]

@@ -29,8 +29,8 @@ func noisyRows(rnd *rand.Rand, rows, columns int, wrong float64) (data teachers.
 	return data, units
 }
 
-// Where the smallest penalty learns wrong labels by heart a larger one is taken, and no other
-// where nothing is gained beyond chance.
+// Where the smallest penalty learns wrong labels by heart a larger one is taken, and no other where nothing
+// is gained beyond chance.
 func TestPenalty(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	data, units := noisyRows(rnd, 2000, 600, 0.15)

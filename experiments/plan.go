@@ -15,13 +15,11 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// The hyper-parameters of a comparison: constants and rules of public numbers
-// (units, columns, classes, epsilon), so nothing here costs privacy on data the
-// constants have not seen. They were chosen on development splits of MNIST,
-// optdigits, adult and letter, which never touch a row that scores but are made of
-// rows that are private in the literature split: for these public benchmarks, as
-// everywhere in the literature, epsilon does not cover the tuning
-// (`pate compare --split development` repeats it).
+// The hyper-parameters of a comparison: constants and rules of public numbers (units, columns, classes,
+// epsilon), so nothing here costs privacy on data the constants have not seen. They were chosen on
+// development splits of MNIST, optdigits, adult and letter, which never touch a row that scores but are
+// made of rows that are private in the literature split: for these public benchmarks, as everywhere in the
+// literature, epsilon does not cover the tuning (`pate compare --split development` repeats it).
 
 // teachers returns the number of teachers: as given, or by the number of units.
 func (c Config) teachers() int {
@@ -31,16 +29,16 @@ func (c Config) teachers() int {
 	return training.TeachersFor(c.units) // rows would tell how many a unit has
 }
 
-// Confident-GNMax: the threshold in shares of the votes, the noise of the test
-// over that of the answer, and how many questions stand against one answer.
+// Confident-GNMax: the threshold in shares of the votes, the noise of the test over that of the answer, and
+// how many questions stand against one answer.
 const (
 	confidentThreshold = 0.6
 	confidentTestNoise = 2.0
 	confidentAsked     = 1.25
 )
 
-// planAnswers returns how many answers to pay for: what GNMax can afford at
-// a fifth of the teachers as noise and this epsilon, at least two a class, within the pool.
+// planAnswers returns how many answers to pay for: what GNMax can afford at a fifth of the teachers as
+// noise and this epsilon, at least two a class, within the pool.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
 	if err != nil {
@@ -52,8 +50,8 @@ func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 // askable returns how many rows of the pool can be asked about.
 func (c Config) askable() int { return min(c.Task.Pool.Len(), student.MaxSpread) }
 
-// Sparse vectors ask so many questions against one answer of GNMax, for nothing, and may
-// be refused this share of them, which is what they pay for.
+// Sparse vectors ask so many questions against one answer of GNMax, for nothing, and may be refused this
+// share of them, which is what they pay for.
 const (
 	sparseAsked   = 4
 	sparseRefused = 0.05
@@ -95,8 +93,7 @@ type votingPlan struct {
 	setting     aggregate.Setting
 }
 
-// mechanism calibrates a method's noise to the budget and fills the row's
-// columns of it.
+// mechanism calibrates a method's noise to the budget and fills the row's columns of it.
 func (c point) mechanism(ctx context.Context, method string, row *Row) (votingPlan, error) {
 	d, ok := described(method)
 	if !ok {
@@ -149,8 +146,8 @@ func (c point) setting(ctx context.Context, method string) (aggregate.Setting, e
 	return s, nil
 }
 
-// withNoise chooses the noise of a setting: of Confident-GNMax in the proportions above,
-// of stability mechanisms with half of delta for releases that should not be.
+// withNoise chooses the noise of a setting: of Confident-GNMax in the proportions above, of stability
+// mechanisms with half of delta for releases that should not be.
 func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
 	least := func(event func(float64) (accountant.Event, error)) (float64, error) { return calibrate(ctx, c, event) }
 	if d.Fit != nil {

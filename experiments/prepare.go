@@ -29,9 +29,9 @@ func (c Config) dimensions() int {
 
 // prepared is a task with its features.
 type prepared struct {
-	// What votes are made of: features of private rows, and the same ones of the pool, about
-	// which is asked, and of the test rows. They are those of students, or their projections
-	// on directions learned from the pool.
+	// What votes are made of: features of private rows, and the same ones of the pool, about which is
+	// asked, and of the test rows. They are those of students, or their projections on directions learned
+	// from the pool.
 	private, asked, tested teachers.Matrix
 	pool, test             teachers.Matrix // of students
 	hash                   [32]byte        // of the task
@@ -82,11 +82,11 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	return p, err
 }
 
-// projects says whether votes are made of projections on the principal directions of the
-// pool, as those of students are. Neighbours and kernel ridge learn from distances alone, and
-// take a twentieth of the time and memory. On the development split of MNIST (epsilon 2, one
-// seed) 94.4 % of the labels of pknn/sampled are right with projections and 92.9 % without,
-// 89.2 and 87.4 % of pknn/reverse, 94.6 and 94.3 % of pate/gnmax.
+// projects says whether votes are made of projections on the principal directions of the pool, as those of
+// students are. Neighbours and kernel ridge learn from distances alone, and take a twentieth of the time
+// and memory. On the development split of MNIST (epsilon 2, one seed) 94.4 % of the labels of pknn/sampled
+// are right with projections and 92.9 % without, 89.2 and 87.4 % of pknn/reverse, 94.6 and 94.3 % of
+// pate/gnmax.
 func (c Config) projects() bool {
 	return c.Learner == KernelRidge && student.Projected(c.dimensions()) < c.dimensions()
 }

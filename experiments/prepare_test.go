@@ -37,8 +37,8 @@ func bars(private, pool, test int) dataset.Task {
 		Private: set("private", private), Pool: set("pool", pool), Test: set("test", test)}
 }
 
-// TestVotesOfProjections: features of images are projected on directions of the pool before
-// they vote, the same by any number of workers, and what votes still knows the classes.
+// TestVotesOfProjections: features of images are projected on directions of the pool before they vote, the
+// same by any number of workers, and what votes still knows the classes.
 func TestVotesOfProjections(t *testing.T) {
 	cfg := Config{Task: bars(1300, 100, 90), Epsilons: []float64{4}, Delta: 1e-5, Key: rng.SeedKey(7), Dir: t.TempDir(), Workers: 1,
 		Teachers: 20, Methods: []string{GNMax, ReverseKNN, Plurality}}

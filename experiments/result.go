@@ -10,9 +10,8 @@ import (
 // Schema names the JSON form of a Result.
 const Schema = "pate.compare/1"
 
-// Result is one comparison: every method on the same private, public and test
-// rows, at the same epsilon and delta, under the same accountant. Its JSON form
-// is a contract of the command line.
+// Result is one comparison: every method on the same private, public and test rows, at the same epsilon and
+// delta, under the same accountant. Its JSON form is a contract of the command line.
 type Result struct {
 	Schema     string `json:"schema"`
 	Data       string `json:"data"`
@@ -25,8 +24,8 @@ type Result struct {
 	PoolOf  string `json:"pool_of,omitempty"`
 	Test    int    `json:"test"`
 	Classes int    `json:"classes"`
-	// ClassNames and ClassRows are the names of the classes and how many test rows each has.
-	// Absent from results of earlier versions.
+	// ClassNames and ClassRows are the names of the classes and how many test rows each has. Absent from
+	// results of earlier versions.
 	ClassNames    []string `json:"class_names,omitempty"`
 	ClassRows     []int    `json:"class_rows,omitempty"`
 	Features      string   `json:"features"`
@@ -41,8 +40,8 @@ type Result struct {
 	Relation       string    `json:"relation"`
 	Unit           string    `json:"unit"`
 	Seeds          int       `json:"seeds"`
-	// Releasable says whether the whole result may leave: it is false as soon
-	// as it holds a row that protects nothing, diagnostics, or seeded noise.
+	// Releasable says whether the whole result may leave: it is false as soon as it holds a row that
+	// protects nothing, diagnostics, or seeded noise.
 	Releasable bool `json:"releasable"`
 	// Withheld says why nothing may leave whatever was charged, as [dataset.Task.Withheld].
 	Withheld string  `json:"withheld,omitempty"`
@@ -52,12 +51,11 @@ type Result struct {
 	// Differences compare the private methods at each target.
 	Differences []Difference `json:"differences,omitempty"`
 
-	// EpsilonAll is what the outputs of all private methods and all seeds cost
-	// together, at the same delta.
+	// EpsilonAll is what the outputs of all private methods and all seeds cost together, at the same delta.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 
-	// Diagnostics are functions of the private data that nobody paid for.
-	// They explain a result to its owner and must not be published.
+	// Diagnostics are functions of the private data that nobody paid for. They explain a result to its
+	// owner and must not be published.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
@@ -66,8 +64,8 @@ func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
-// WithoutTimes returns a copy without running times, as how long work on private rows took
-// may depend on them, and without figures of a typical record, which do.
+// WithoutTimes returns a copy without running times, as how long work on private rows took may depend on
+// them, and without figures of a typical record, which do.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
@@ -86,8 +84,8 @@ func (r *Result) AllDeclined() bool {
 	return asked > 0 && answered == 0
 }
 
-// Row is one method. Accuracy is on the test rows, mean and standard deviation
-// over seeds; Epsilon is absent where nothing was protected.
+// Row is one method. Accuracy is on the test rows, mean and standard deviation over seeds; Epsilon is
+// absent where nothing was protected.
 type Row struct {
 	Method string `json:"method"`
 	// TargetEpsilon is what was asked for; absent where the row depends on no target.
@@ -102,12 +100,12 @@ type Row struct {
 	Runs []float64 `json:"runs,omitempty"`
 	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
-	// Recall is, class by class, the share of its test rows that were predicted as it, a mean
-	// over runs; 0 for a class of no test rows. Absent from results of earlier versions.
+	// Recall is, class by class, the share of its test rows that were predicted as it, a mean over runs; 0
+	// for a class of no test rows. Absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
-	// AUROC is, of two classes, the area under the receiver operating characteristic: how often
-	// a test row of the second gets a larger score than one of the first. It is absent where a
-	// method has no scores. AUROCSD is its standard deviation over seeds.
+	// AUROC is, of two classes, the area under the receiver operating characteristic: how often a test row
+	// of the second gets a larger score than one of the first. It is absent where a method has no scores.
+	// AUROCSD is its standard deviation over seeds.
 	AUROC           *float64 `json:"auroc,omitempty"`
 	AUROCSD         *float64 `json:"auroc_sd,omitempty"`
 	Answered        int      `json:"answered,omitempty"`
@@ -156,8 +154,8 @@ type Diagnostics struct {
 	Private         bool    `json:"private"` // always true: not for release
 	TeacherAccuracy float64 `json:"teacher_accuracy"`
 	MeanGap         float64 `json:"mean_gap"`
-	// Gaps counts the queries by the difference between the first and the
-	// second vote count; bin i holds gaps in [i*GapWidth, (i+1)*GapWidth).
+	// Gaps counts the queries by the difference between the first and the second vote count; bin i holds
+	// gaps in [i*GapWidth, (i+1)*GapWidth).
 	Gaps     []int `json:"gaps"`
 	GapWidth int   `json:"gap_width"`
 }

@@ -9,10 +9,9 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
-// runDPSGD trains the models of `pate dpsgd`, by its recipes, on the private rows, and
-// scores them on the test rows of the comparison: those of the pool are for students. It
-// returns a row of each target, and of images that of the model without privacy, over all
-// seeds.
+// runDPSGD trains the models of `pate dpsgd`, by its recipes, on the private rows, and scores them on the
+// test rows of the comparison: those of the pool are for students. It returns a row of each target, and of
+// images that of the model without privacy, over all seeds.
 func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	task := c.Task
 	var err error

@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// runUnprotected trains what protects nothing and needs no teachers: so that nobody takes a
-// weak model for the price of privacy.
+// runUnprotected trains what protects nothing and needs no teachers: so that nobody takes a weak model for
+// the price of privacy.
 func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	var rows []Row
 	if c.wants(Majority) {
@@ -48,8 +48,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 		return nil
 	}
 	if c.wants(NonPrivate) && c.Task.Image.Rows == 0 {
-		// The optimum itself, as steps of fixed length stop short of it on columns of
-		// different kinds.
+		// The optimum itself, as steps of fixed length stop short of it on columns of different kinds.
 		if err := fit(NonPrivate, "logistic regression, the model of "+DPSGD+", at its optimum", penalised{c.Task.Private.Units}); err != nil {
 			return nil, err
 		}
@@ -62,8 +61,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	return rows, nil
 }
 
-// plainFeatures returns what models without privacy learn from: rows as they are, or what
-// --features says.
+// plainFeatures returns what models without privacy learn from: rows as they are, or what --features says.
 func (c Config) plainFeatures(ctx context.Context) (x, test teachers.Matrix, err error) {
 	e, err := features.Named(c.Features, c.Task.Image)
 	if err != nil {

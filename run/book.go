@@ -47,9 +47,8 @@ func (f File) warn(format string, args ...any) {
 	}
 }
 
-// Look returns how the ledger is to be opened, and whether it is new. A ledger that was
-// lost, and one that is not as expected, are refused with an [*fault.Error]. Nothing is
-// written.
+// Look returns how the ledger is to be opened, and whether it is new. A ledger that was lost, and one that
+// is not as expected, are refused with an [*fault.Error]. Nothing is written.
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if is := target(f.Path); is != f.Path {
 		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is, Why: "the head, the secret and the keys of a ledger lie beside the file itself", Fix: "name " + is}
@@ -139,8 +138,7 @@ func (f File) traces() ([]string, error) {
 	return there, nil
 }
 
-// lost returns the error for a ledger that is not there, or holds nothing, and of which
-// there are traces.
+// lost returns the error for a ledger that is not there, or holds nothing, and of which there are traces.
 func (f File) lost(traces []string) error {
 	if len(traces) == 0 {
 		return nil
@@ -158,9 +156,8 @@ type Book struct {
 	lacks  bool // there was no IDFile although something may have been recognised by it
 }
 
-// Open opens the ledger as account says, which comes from Look, waiting for another
-// holder until ctx ends. It refuses a ledger that is not what was kept of it: see the
-// package comment.
+// Open opens the ledger as account says, which comes from Look, waiting for another holder until ctx ends.
+// It refuses a ledger that is not what was kept of it: see the package comment.
 func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	b := &Book{file: f, shared: account.Run == ""}
 	known := &Heads{path: f.Path}
@@ -288,8 +285,8 @@ func (b *Book) makeSecret() error {
 	return keyfile.Write(path, secret)
 }
 
-// Secret returns the secret under which the inputs of the ledger are recognised. Used
-// says that one was recognised by it before: then it must be there.
+// Secret returns the secret under which the inputs of the ledger are recognised. Used says that one was
+// recognised by it before: then it must be there.
 func (b *Book) Secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	secret, ok, err := keyfile.Read(path)

@@ -88,8 +88,8 @@ func (s *sample) alone(t *testing.T, key rng.Key) *sample {
 	return s
 }
 
-// kinds are runs of all kinds: whose ledger, whose key, how many stages, and whether what is
-// complete is drawn again.
+// kinds are runs of all kinds: whose ledger, whose key, how many stages, and whether what is complete is
+// drawn again.
 func kinds() map[string]func(*testing.T) *sample {
 	seed := uint64(3)
 	given := func(t *testing.T) rng.Key {
@@ -157,8 +157,8 @@ func (s *sample) check(t *testing.T) {
 	}
 }
 
-// After a crash at any place, and at any place of what follows it, a run of any kind ends with what
-// it drew first, charged once.
+// After a crash at any place, and at any place of what follows it, a run of any kind ends with what it drew
+// first, charged once.
 func TestCrashesOfEveryKind(t *testing.T) {
 	for name, kind := range kinds() {
 		t.Run(name, func(t *testing.T) {
@@ -266,8 +266,7 @@ func TestRefusalsOfEveryKind(t *testing.T) {
 	}
 }
 
-// A run over budget, or whose file is there, leaves no ledger behind; nor does a trial of one that
-// fits.
+// A run over budget, or whose file is there, leaves no ledger behind; nor does a trial of one that fits.
 func TestANewRunThatIsRefusedWritesNothing(t *testing.T) {
 	s := newSample(t, "a")
 	require.NoError(t, s.Try(t.Context()))

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// A ledger under which something left, and of which no second head is known, may be an older copy
-// that was put back with all that is beside it. That is told once: then the head is known.
+// A ledger under which something left, and of which no second head is known, may be an older copy that was
+// put back with all that is beside it. That is told once: then the head is known.
 func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
 	f, warned := book(t)
 	b, err := f.Open(t.Context(), f.New)

@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Identity says what a run in a folder is a function of, apart from its key and its data: runs
-// with equal identities repeat each other and may share the folder.
+// Identity says what a run in a folder is a function of, apart from its key and its data: runs with equal
+// identities repeat each other and may share the folder.
 type Identity struct {
 	Kind     string // such as "compare"
 	Settings any    // all that was chosen; written as JSON
@@ -33,8 +33,8 @@ func (id Identity) encode() (identity, error) {
 	return is, err
 }
 
-// Name returns a short name for the identity, usable as a file name. It is empty if the settings
-// are no JSON, of which no folder is made.
+// Name returns a short name for the identity, usable as a file name. It is empty if the settings are no
+// JSON, of which no folder is made.
 func (id Identity) Name() string {
 	is, err := id.encode()
 	if err != nil {
@@ -45,8 +45,8 @@ func (id Identity) Name() string {
 }
 
 // Folder is where a run keeps its results and, under private/, what it needs to go on after an
-// interruption: its configuration, its key and the teachers' votes, which are secrets as the data
-// are. One process at a time may hold it.
+// interruption: its configuration, its key and the teachers' votes, which are secrets as the data are. One
+// process at a time may hold it.
 type Folder struct {
 	Path     string
 	Key      rng.Key
@@ -54,10 +54,10 @@ type Folder struct {
 	unlock   func()
 }
 
-// Finish destroys the key of a complete run, after everything that it made is on
-// disk: a person who finds the key later could take the noise off what was released.
-// The key of a seeded run is no secret and stays, so that it can be repeated. The
-// hash of the data is kept under a salt of its own, to recognise them later.
+// Finish destroys the key of a complete run, after everything that it made is on disk: a person who finds
+// the key later could take the noise off what was released. The key of a seeded run is no secret and stays,
+// so that it can be repeated. The hash of the data is kept under a salt of its own, to recognise them
+// later.
 func (f *Folder) Finish(data [32]byte) error {
 	if f.Finished || !f.Key.Releasable() {
 		return nil
@@ -115,10 +115,9 @@ const (
 // Close lets other processes use the folder.
 func (f Folder) Close() { f.unlock() }
 
-// OpenFolder makes path, or continues the run that it holds, and locks it: it
-// waits while another process has it, until ctx ends. newKey is called for a new
-// run. A folder with another identity gives [ErrOtherRun], and nothing is written.
-// Close it in the end.
+// OpenFolder makes path, or continues the run that it holds, and locks it: it waits while another process
+// has it, until ctx ends. newKey is called for a new run. A folder with another identity gives
+// [ErrOtherRun], and nothing is written. Close it in the end.
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rng.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
 	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {
@@ -137,8 +136,8 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rn
 	return f, nil
 }
 
-// openRun returns the key of the run in a locked folder, or starts one; the zero
-// key if the run is finished.
+// openRun returns the key of the run in a locked folder, or starts one; the zero key if the run is
+// finished.
 func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.Key, err error) {
 	folder := results.Folder(path)
 	config, keyFile := folder.Config(), folder.Private(keyName)

@@ -16,12 +16,12 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// HeadFile returns the name of the file that says how far the ledger at a path had come
-// when something last left under it.
+// HeadFile returns the name of the file that says how far the ledger at a path had come when something last
+// left under it.
 func HeadFile(path string) string { return path + ".head" }
 
-// IDFile returns the name of the secret under which inputs of the ledger at a path are
-// recognised. It stays for good.
+// IDFile returns the name of the secret under which inputs of the ledger at a path are recognised. It stays
+// for good.
 func IDFile(path string) string { return path + ".id" }
 
 // target returns the file that a link is to; path where it is none.
@@ -53,8 +53,8 @@ func Keys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// StateDir returns the folder in which heads are kept a second time, by the ids of
-// ledgers: pate/ledgers in $XDG_STATE_HOME, or in ~/.local/state.
+// StateDir returns the folder in which heads are kept a second time, by the ids of ledgers: pate/ledgers in
+// $XDG_STATE_HOME, or in ~/.local/state.
 func StateDir() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) { // as the specification of that variable says
@@ -136,8 +136,8 @@ type Heads struct {
 	Given  ledger.Head // that was kept elsewhere, or zero
 }
 
-// ReadHeads reads the heads of the ledger at a path, before the ledger itself is read:
-// somebody may be appending to it. Its method Of is for [ledger.VerifyOptions].
+// ReadHeads reads the heads of the ledger at a path, before the ledger itself is read: somebody may be
+// appending to it. Its method Of is for [ledger.VerifyOptions].
 func ReadHeads(path string) (*Heads, error) {
 	path = target(path)
 	beside, err := readHead(HeadFile(path))
@@ -156,8 +156,8 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
-// keep writes the head of a ledger beside it and, if it has an id, into the user's
-// state folder. The first must succeed; of the second there is a warning.
+// keep writes the head of a ledger beside it and, if it has an id, into the user's state folder. The first
+// must succeed; of the second there is a warning.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {

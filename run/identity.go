@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ErrOtherRun is in the chain of every error that refuses a ledger, a folder or a file because
-// it belongs to another run. [OtherRun] makes one.
+// ErrOtherRun is in the chain of every error that refuses a ledger, a folder or a file because it belongs
+// to another run. [OtherRun] makes one.
 var ErrOtherRun = errors.New("run: it belongs to another run")
 
 // OtherRun refuses what belongs to another run, which differs from the one that is asked for.
@@ -26,8 +26,8 @@ func OtherRun(what string, differ []string, why, fix string) error {
 	return &fault.Error{What: what, Why: why, Fix: fix, Err: ErrOtherRun}
 }
 
-// identity says what a run is a function of. As JSON, in one form, it is the name of the run on a
-// ledger, and what a folder holds. Everything in it is public.
+// identity says what a run is a function of. As JSON, in one form, it is the name of the run on a ledger,
+// and what a folder holds. Everything in it is public.
 type identity struct {
 	Version  int             `json:"run"` // of this form
 	Kind     string          `json:"kind"`
@@ -90,8 +90,8 @@ func strictly(text []byte, into any) error {
 	return d.Decode(into)
 }
 
-// Kind returns what kind of run a name on a ledger is of, and its settings as JSON; "" for a
-// name that has another form.
+// Kind returns what kind of run a name on a ledger is of, and its settings as JSON; "" for a name that has
+// another form.
 func Kind(name string) (kind string, settings json.RawMessage) {
 	id, ok, err := parseIdentity(name)
 	if !ok || err != nil {
@@ -100,10 +100,9 @@ func Kind(name string) (kind string, settings json.RawMessage) {
 	return id.Kind, id.Settings
 }
 
-// ID names a run on a ledger that is made for it alone, or on one whose runs lie in folders: by
-// all that its outcome depends on, which is its key, its private inputs by their hash, and the
-// rest as JSON. It is a pseudorandom function of the inputs under the key and says nothing about
-// them.
+// ID names a run on a ledger that is made for it alone, or on one whose runs lie in folders: by all that
+// its outcome depends on, which is its key, its private inputs by their hash, and the rest as JSON. It is a
+// pseudorandom function of the inputs under the key and says nothing about them.
 func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	id, err := newIdentity(kind, settings)
 	if err != nil {
@@ -152,8 +151,8 @@ func (r *Recorded) Read(settings any) error {
 	return nil
 }
 
-// inputsName names private inputs under the secret of a ledger. Their bare hash would confirm a
-// guess, and a ledger is made to be shown.
+// inputsName names private inputs under the secret of a ledger. Their bare hash would confirm a guess, and
+// a ledger is made to be shown.
 func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
 	return KeyName(secret.DeriveBytes(kind, inputs))
 }
@@ -173,8 +172,8 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers says in what the noise of a recorded run comes from elsewhere. The name of a key
-// is "" where the key is not given.
+// noiseDiffers says in what the noise of a recorded run comes from elsewhere. The name of a key is "" where
+// the key is not given.
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

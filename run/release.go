@@ -19,26 +19,24 @@ import (
 
 // Release is one thing that leaves once.
 type Release struct {
-	// Run names the release on the ledger. It is empty on a ledger made for this run
-	// alone ([ledger.Config].Run), and for a new run with NameOf.
+	// Run names the release on the ledger. It is empty on a ledger made for this run alone
+	// ([ledger.Config].Run), and for a new run with NameOf.
 	Run string
 	// NameOf names a new run by the name of its key; see [KeyName]. It may be nil.
 	NameOf func(key string) (string, error)
 	Events []accountant.Event // all that it costs, in the worst case
-	// Charged are the reservations of Events if they were made before, by one ReserveBatch for
-	// this release and others on a ledger made for this run alone. Its key is Given.
+	// Charged are the reservations of Events if they were made before, by one ReserveBatch for this release
+	// and others on a ledger made for this run alone. Its key is Given.
 	Charged []*ledger.Reservation
 	Key     Key // where all of its noise comes from
 	Out     Out // where it goes
-	// Redraw draws again what is complete already, for what else follows from it. It
-	// needs the key.
+	// Redraw draws again what is complete already, for what else follows from it. It needs the key.
 	Redraw bool
-	// Draw uses the reservations, one for each of Events, and writes what leaves to out:
-	// the hash of all that it writes is committed. It is a function of its arguments and
-	// of what Run names: the same ones give the same bytes.
+	// Draw uses the reservations, one for each of Events, and writes what leaves to out: the hash of all
+	// that it writes is committed. It is a function of its arguments and of what Run names: the same ones
+	// give the same bytes.
 	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
-	// Read reads the file of a complete release, for what the caller says of it. It may
-	// be nil.
+	// Read reads the file of a complete release, for what the caller says of it. It may be nil.
 	Read func(file io.Reader) error
 
 	tried bool // the events fit
@@ -46,11 +44,11 @@ type Release struct {
 
 // Key says where the noise of a release comes from.
 type Key struct {
-	// File is where the key of this release alone lies until the release is complete. A
-	// new release makes it.
+	// File is where the key of this release alone lies until the release is complete. A new release makes
+	// it.
 	File string
-	// Given is the key if there is no File: that of a seed or of a run's folder, which
-	// others keep and destroy.
+	// Given is the key if there is no File: that of a seed or of a run's folder, which others keep and
+	// destroy.
 	Given rng.Key
 	// Name is what the key of a recorded run must be called; "" if that is not known.
 	Name string
@@ -67,16 +65,15 @@ type Out struct {
 type Done struct {
 	Recorded bool // the release had been charged before
 	Complete bool // and its file was there, as it was committed: nothing was drawn
-	// Entry is the number in the ledger of the first of its reservations, and SHA256 the
-	// hash of the file, which is committed for all of them.
+	// Entry is the number in the ledger of the first of its reservations, and SHA256 the hash of the file,
+	// which is committed for all of them.
 	Entry  int64
 	SHA256 [sha256.Size]byte
 }
 
-// Release carries out r, goes on with it, or checks that it is complete; the package
-// comment says in which order and why. On an error nothing has left that was not
-// committed, and nothing is charged that was not before, unless the error came after the
-// charge: then repeating the release costs nothing more.
+// Release carries out r, goes on with it, or checks that it is complete; the package comment says in which
+// order and why. On an error nothing has left that was not committed, and nothing is charged that was not
+// before, unless the error came after the charge: then repeating the release costs nothing more.
 func (b *Book) Release(ctx context.Context, r Release) (Done, error) {
 	c, err := b.charge(ctx, r, r.Out)
 	done := Done{Recorded: c.recorded}
@@ -218,8 +215,7 @@ func (b *Book) reserve(r Release, key rng.Key, hasKey bool) ([]*ledger.Reservati
 	return run.ReserveBatch(r.Events)
 }
 
-// draw draws, commits, keeps the head and gives the file its name. It returns the hash of
-// the file.
+// draw draws, commits, keeps the head and gives the file its name. It returns the hash of the file.
 func (b *Book) draw(ctx context.Context, r Release, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		file := hashed{out: out, sum: sha256.New()}
@@ -266,8 +262,7 @@ func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
 	return b.Ledger.CommitBatch(outcomes)
 }
 
-// verify compares the file of a complete release with what it committed, and returns its
-// hash.
+// verify compares the file of a complete release with what it committed, and returns its hash.
 func (b *Book) verify(r Release, c charged) (sum [sha256.Size]byte, err error) {
 	if sum, err = r.read(); err != nil {
 		return sum, &fault.Error{What: r.Out.Path + " cannot be read", Err: err}
@@ -299,8 +294,8 @@ func (r Release) read() (sum [sha256.Size]byte, err error) {
 	return file.SHA256(), err
 }
 
-// KeyName returns a public name for a key, or for what was derived from it, that tells
-// nothing about it: keys are derived one way.
+// KeyName returns a public name for a key, or for what was derived from it, that tells nothing about it:
+// keys are derived one way.
 func KeyName(key rng.Key) (string, error) { return publicName(key.Derive("label public name")) }
 
 // read returns the key if it is there.

@@ -236,8 +236,8 @@ func TestLedgersMadeAlike(t *testing.T) {
 	require.ErrorIs(t, err, ledger.ErrCorrupt)
 }
 
-// Without its head or its secret a ledger under which something was released is refused; an
-// older copy is too, by the head beside it or by that in the state folder.
+// Without its head or its secret a ledger under which something was released is refused; an older copy is
+// too, by the head beside it or by that in the state folder.
 func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 	f, _ := book(t)
 	_, err := do(t.Context(), f, one(f, "a"))

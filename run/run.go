@@ -16,27 +16,26 @@ import (
 
 // Run is something that leaves once, in one stage or in several, under one ledger.
 //
-// A ledger is shared by runs, unless New.Run names it: then it is made for this run alone, and
-// [ID] gives the name. New.Noise is not taken.
+// A ledger is shared by runs, unless New.Run names it: then it is made for this run alone, and [ID] gives
+// the name. New.Noise is not taken.
 type Run struct {
 	File
 	Kind  string // of the run, such as "label"; not taken on a ledger made for it alone
 	Units Units  // whose data are protected
 	// Seed, if not nil, makes a repeatable experiment; nothing of it may be released.
 	Seed *uint64
-	// Key is that of the folder of a run, from which the noise comes, and which the folder keeps
-	// and destroys. If it is zero and there is no seed, a secret one lies beside the ledger until
-	// the run is complete.
+	// Key is that of the folder of a run, from which the noise comes, and which the folder keeps and
+	// destroys. If it is zero and there is no seed, a secret one lies beside the ledger until the run is
+	// complete.
 	Key rng.Key
-	// Plan returns what the run costs. It is called once, on the ledger that is then charged; a
-	// ledger that is new is in memory until the plan is found to fit.
+	// Plan returns what the run costs. It is called once, on the ledger that is then charged; a ledger that
+	// is new is in memory until the plan is found to fit.
 	Plan func(ctx context.Context, before *Before) (Plan, error)
 	// Stages follow each other. Nothing is drawn before all of them are charged.
 	Stages []Stage
 }
 
-// Units is a public number of those whose data are protected, or a bound of it: 0 if none is
-// known.
+// Units is a public number of those whose data are protected, or a bound of it: 0 if none is known.
 type Units struct {
 	N    int
 	Noun string // "teachers"
@@ -60,11 +59,10 @@ type Stage struct {
 	Mode os.FileMode
 	// Key derives the key of the stage from that of the run, which it is if Key is nil.
 	Key func(rng.Key) rng.Key
-	// Redraw draws again what is complete already, for what else follows from it. It needs the
-	// key.
+	// Redraw draws again what is complete already, for what else follows from it. It needs the key.
 	Redraw bool
-	// Draw uses the reservations, one for each event of the stage, and writes the file: the hash
-	// of all that it writes is committed. The same arguments give the same bytes.
+	// Draw uses the reservations, one for each event of the stage, and writes the file: the hash of all
+	// that it writes is committed. The same arguments give the same bytes.
 	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
 	// Read reads the file of a stage that is complete. It may be nil.
 	Read func(file io.Reader) error
@@ -73,8 +71,8 @@ type Stage struct {
 // Before is a ledger before a run is charged to it.
 type Before struct {
 	*ledger.Ledger
-	// Recorded are the runs of the same kind that the ledger has charged; none of one that is
-	// made for this run alone.
+	// Recorded are the runs of the same kind that the ledger has charged; none of one that is made for this
+	// run alone.
 	Recorded []Recorded
 	Fresh    bool // the ledger is new, and in memory
 
@@ -88,8 +86,8 @@ func (b *Before) Try(events ...accountant.Event) error {
 	return err
 }
 
-// Find returns the recorded run that had the private inputs with this hash, and reads its settings;
-// nil if there is none.
+// Find returns the recorded run that had the private inputs with this hash, and reads its settings; nil if
+// there is none.
 func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 	for i := range b.Recorded {
 		r := &b.Recorded[i]
@@ -106,8 +104,8 @@ func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 type Plan struct {
 	// Events are all that the stages cost in the worst case, by stage.
 	Events [][]accountant.Event
-	// Settings are all that the run is a function of but its private inputs and its key, written
-	// as JSON into the ledger. Everything in them is public.
+	// Settings are all that the run is a function of but its private inputs and its key, written as JSON
+	// into the ledger. Everything in them is public.
 	Settings any
 	Inputs   []byte // a hash of the private inputs
 	// Same is the recorded run that this one is; nil if it is new. It has its settings and inputs.
@@ -158,8 +156,8 @@ func (r Run) given() rng.Key {
 	return r.Key
 }
 
-// Open plans the run and holds its ledger open. Nothing is charged. Of a new run nothing is
-// written either before its plan is found to fit a ledger that is new.
+// Open plans the run and holds its ledger open. Nothing is charged. Of a new run nothing is written either
+// before its plan is found to fit a ledger that is new.
 func (r Run) Open(ctx context.Context) (*Session, error) {
 	account, fresh, err := r.look()
 	if err != nil {
@@ -361,10 +359,9 @@ func (s *Session) chargeAll(ctx context.Context) error {
 	return err
 }
 
-// Next carries out the next stage, goes on with it, or checks that it is complete; the package
-// comment says in which order and why. On an error nothing has left that was not committed, and
-// nothing is charged that was not before, unless the error came after the charge: then repeating
-// the run costs nothing more.
+// Next carries out the next stage, goes on with it, or checks that it is complete; the package comment says
+// in which order and why. On an error nothing has left that was not committed, and nothing is charged that
+// was not before, unless the error came after the charge: then repeating the run costs nothing more.
 func (s *Session) Next(ctx context.Context) (Done, error) {
 	done := Done{Recorded: s.Recorded}
 	if s.paid == nil {
@@ -390,8 +387,8 @@ func (s *Session) Next(ctx context.Context) (Done, error) {
 	return done, s.key().end(ctx)
 }
 
-// Do carries out all stages of the run and closes its ledger. After is called before that, with
-// what was done; it may be nil.
+// Do carries out all stages of the run and closes its ledger. After is called before that, with what was
+// done; it may be nil.
 func (r Run) Do(ctx context.Context, after func(*Session, []Done) error) error {
 	s, err := r.Open(ctx)
 	if err != nil {

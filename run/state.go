@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ReadState reads the file in which a run keeps how far it is, if it is there. The file is an
-// object with the [ID] of its run, under the name id: that of another run is refused.
+// ReadState reads the file in which a run keeps how far it is, if it is there. The file is an object with
+// the [ID] of its run, under the name id: that of another run is refused.
 func ReadState(path, id string, state any) error {
 	durable.Sweep(path, "") // of processes that were killed: the folder is the caller's
 	text, err := os.ReadFile(path)

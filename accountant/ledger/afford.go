@@ -11,8 +11,8 @@ import (
 // ErrBudgetExceeded is matched by every *BudgetError.
 var ErrBudgetExceeded = errors.New("ledger: budget would be exceeded")
 
-// BudgetError says what an event would have brought the total to. Nothing was
-// spent and nothing was written.
+// BudgetError says what an event would have brought the total to. Nothing was spent and nothing was
+// written.
 type BudgetError struct {
 	Epsilon float64 // the total with the event, at Delta; may be +Inf
 	Asked   float64 // the event alone
@@ -42,8 +42,8 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded
 // errExhausted is a BudgetError whose asking price is of no matter.
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before it said its cost, so it counts as all that was left", ErrBudgetExceeded)
 
-// count adds events to the balance and returns their charges and the total with each.
-// On an error nothing is added.
+// count adds events to the balance and returns their charges and the total with each. On an error nothing
+// is added.
 func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
 	b := l.chain.balance
 	var before snapshot
@@ -108,8 +108,8 @@ func (l *Ledger) overBudget(epsilon float64, charges ...*charge) error {
 	return &BudgetError{Epsilon: epsilon, Asked: b.alone(charges...), Spent: spent.Epsilon, Budget: b.cfg.Epsilon, Delta: b.cfg.Delta, Left: b.left().Epsilon}
 }
 
-// Try returns the error that Reserve, or ReserveBatch, would return for new events
-// now; nil if they fit. Nothing is charged and nothing is written.
+// Try returns the error that Reserve, or ReserveBatch, would return for new events now; nil if they fit.
+// Nothing is charged and nothing is written.
 func (l *Ledger) Try(events ...accountant.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,8 +125,8 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and what its line says, or a *BudgetError. Of
-// events that are taken together it is not asked whether they fit.
+// afford returns the charge of an event and what its line says, or a *BudgetError. Of events that are taken
+// together it is not asked whether they fit.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

@@ -8,9 +8,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// balance is what was reserved so far, as one divergence per order. It is kept
-// up to date by every reservation, so that a price costs the same however many
-// came before.
+// balance is what was reserved so far, as one divergence per order. It is kept up to date by every
+// reservation, so that a price costs the same however many came before.
 type balance struct {
 	cfg     Config // Orders filled in
 	refine  bool   // between orders, in mode Reserved with default orders
@@ -20,8 +19,7 @@ type balance struct {
 	carry   []float64
 	failure float64
 
-	// The orders at which one release alone is priced, and their penalties; made when
-	// first asked for.
+	// The orders at which one release alone is priced, and their penalties; made when first asked for.
 	aloneOrders, alonePenalty []float64
 
 	memo *Claim // total, until something is added
@@ -39,8 +37,7 @@ type charge struct {
 	failure float64
 }
 
-// maxCurves bounds how many events keep their curve; those of more are computed
-// again.
+// maxCurves bounds how many events keep their curve; those of more are computed again.
 const maxCurves = 1024
 
 func newBalance(h header) (*balance, error) {
@@ -67,10 +64,9 @@ func newBalance(h header) (*balance, error) {
 	return b, nil
 }
 
-// share returns the part of delta that each finite order of a filter gets. The
-// outcomes of a run fall into sets, one per order that stayed within its budget;
-// on each set the run is the one stopped by that order alone, so the sum of the
-// shares bounds the whole. Without the split, "some order is still in budget" is
+// share returns the part of delta that each finite order of a filter gets. The outcomes of a run fall into
+// sets, one per order that stayed within its budget; on each set the run is the one stopped by that order
+// alone, so the sum of the shares bounds the whole. Without the split, "some order is still in budget" is
 // no guarantee: testdata/filters.json has runs whose delta is twice the target.
 func share(c Config, delta float64) float64 {
 	finite := 0
@@ -86,9 +82,8 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns what the conversion of order a adds to a divergence at delta,
-// rounded up. It converts a divergence that is known, so that the rule stands in
-// one place, package accountant.
+// penalty returns what the conversion of order a adds to a divergence at delta, rounded up. It converts a
+// divergence that is known, so that the rule stands in one place, package accountant.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -99,16 +94,15 @@ func penalty(a, delta float64) (float64, error) {
 			return 0, fmt.Errorf("ledger: %w", err)
 		}
 		if epsilon > 0 {
-			// The conversion adds known, a term of log delta that is at most the rest
-			// together, log(1-1/a), and -log(a)/(a-1), which is within [-1, 0].
+			// The conversion adds known, a term of log delta that is at most the rest together, log(1-1/a),
+			// and -log(a)/(a-1), which is within [-1, 0].
 			return mathx.Up(epsilon - known + 1e-14*(known+epsilon-math.Log1p(-1/a)+1)), nil
 		}
 	}
 }
 
-// chargeOf finds or makes the charge of an event in its JSON form. The event is
-// read from that, so that whoever made it cannot change it any more. Nothing is
-// counted yet.
+// chargeOf finds or makes the charge of an event in its JSON form. The event is read from that, so that
+// whoever made it cannot change it any more. Nothing is counted yet.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
@@ -184,9 +178,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders of everything and, if it is not
-// nil, one run of more. In mode Filter that number is what the filter decides on,
-// not a bound of what has been released.
+// onOrders returns the least epsilon over the orders of everything and, if it is not nil, one run of more.
+// In mode Filter that number is what the filter decides on, not a bound of what has been released.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {
@@ -227,8 +220,8 @@ func (b *balance) onOrders(more *charge) (float64, error) {
 	return math.Max(0, mathx.Up(least+sumSlack*(total+math.Abs(b.penalty[at])+atOrder(shift, b.cfg.Orders[at])))), nil
 }
 
-// shift returns what failures take from log delta in mode Reserved; in mode Filter
-// they have their own part of delta.
+// shift returns what failures take from log delta in mode Reserved; in mode Filter they have their own part
+// of delta.
 func (b *balance) shift(failure float64) float64 {
 	if b.cfg.Mode == Filter || failure == 0 {
 		return 0
@@ -240,9 +233,8 @@ func (b *balance) shift(failure float64) float64 {
 	return b.log - math.Log(left) + 4e-16*math.Abs(b.log)
 }
 
-// atOrder returns what a shift of log delta adds to the penalty of order a, as every
-// conversion divides it by a-1. No delta is needed at order +Inf, unless none is
-// left.
+// atOrder returns what a shift of log delta adds to the penalty of order a, as every conversion divides it
+// by a-1. No delta is needed at order +Inf, unless none is left.
 func atOrder(shift, a float64) float64 {
 	switch {
 	case math.IsInf(shift, 1):

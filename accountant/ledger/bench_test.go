@@ -20,8 +20,8 @@ func roomy(mode Mode) Config {
 	return c
 }
 
-// BenchmarkPairs writes reserve+commit pairs to a file, with one sync for the
-// reservations of a batch and one for its commits.
+// BenchmarkPairs writes reserve+commit pairs to a file, with one sync for the reservations of a batch and
+// one for its commits.
 func BenchmarkPairs(b *testing.B) {
 	for _, mode := range []Mode{Reserved, Filter} {
 		for _, batch := range []int{1, 100, 1000, 10000} {
@@ -124,8 +124,7 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// TestMemoryDoesNotGrowWithLength: neither of a ledger that is written nor of
-// one that is verified.
+// TestMemoryDoesNotGrowWithLength: neither of a ledger that is written nor of one that is verified.
 func TestMemoryDoesNotGrowWithLength(t *testing.T) {
 	heap := func(keep any) float64 {
 		runtime.GC()

@@ -16,8 +16,8 @@ import (
 // ErrCorrupt is matched by every *CorruptError.
 var ErrCorrupt = errors.New("ledger: corrupt")
 
-// CorruptError says on which line a ledger stops being a whole chain of lines
-// that follow from each other. What the file charged can no longer be told.
+// CorruptError says on which line a ledger stops being a whole chain of lines that follow from each other.
+// What the file charged can no longer be told.
 type CorruptError struct {
 	Line   int64 // from 1
 	Reason string
@@ -31,9 +31,8 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) hold.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// chain is what the lines read or written so far add up to. Its size does not
-// grow with their number, but with that of different events, of runs, and of
-// gaps in what was committed.
+// chain is what the lines read or written so far add up to. Its size does not grow with their number, but
+// with that of different events, of runs, and of gaps in what was committed.
 type chain struct {
 	header  header
 	balance *balance
@@ -48,8 +47,8 @@ type chain struct {
 	claimed *Claim // of a sealed file: see claimOfSeal
 	above   bool   // a line says more than the budget: loss distributions have to make it fit
 	id      string // of the ledger
-	// exhausted: a reservation was cut off before it said what it charges, and
-	// nobody will repeat it, so it is taken to be all that was left.
+	// exhausted: a reservation was cut off before it said what it charges, and nobody will repeat it, so it
+	// is taken to be all that was left.
 	exhausted bool
 }
 
@@ -74,8 +73,8 @@ func (c *chain) start(h header) error {
 	return nil
 }
 
-// follow appends a line to the chain, or says why it cannot be. The text is that
-// of the line without its newline.
+// follow appends a line to the chain, or says why it cannot be. The text is that of the line without its
+// newline.
 func (c *chain) follow(text []byte) (line, error) {
 	l, err := decode(text)
 	if err != nil {
@@ -289,8 +288,8 @@ func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewRea
 
 var errLongLine = fmt.Errorf("it is longer than %d bytes", maxLine)
 
-// next returns a line without its newline, valid until the next call. At the end
-// it returns io.EOF with what stands after the last newline, if anything does.
+// next returns a line without its newline, valid until the next call. At the end it returns io.EOF with
+// what stands after the last newline, if anything does.
 func (r *lineReader) next() ([]byte, error) {
 	text, err := r.r.ReadSlice('\n')
 	if err == nil {
@@ -310,9 +309,9 @@ func (r *lineReader) next() ([]byte, error) {
 	return r.long[:len(r.long)-1], nil
 }
 
-// read follows all whole lines of r and hands each to visit, which may be nil.
-// What stands after the last newline is returned, nil if nothing does, without the zeros that some
-// file systems leave where a write was cut off by a loss of power.
+// read follows all whole lines of r and hands each to visit, which may be nil. What stands after the last
+// newline is returned, nil if nothing does, without the zeros that some file systems leave where a write
+// was cut off by a loss of power.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {

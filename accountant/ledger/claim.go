@@ -10,25 +10,23 @@ import (
 
 // Why a ledger of mode Reserved may claim by loss distributions.
 //
-// What is reserved is fixed before anything is drawn: the first use writes the seal, and
-// after it Reserve fails. So the events are a multiset that no answer of this ledger has
-// moved, however the reservations came about and in however many calls. Which of them is
-// used next, and whether it is used at all, may depend on answers. The induction in
-// package accountant, "The order may be adaptive", covers that: the run is dominated by
-// the product of the pairs of all that was reserved, in every hockey-stick divergence, and
-// what is not used can be drawn and thrown away, which is post-processing. A session that
-// keeps noise between answers is one step of it; sessions side by side are covered by the
-// theorems on concurrent composition cited there. Rényi curves bound the same run. Both
-// are functions of the multiset alone, so their minimum, taken once over the whole, is a
-// bound, at the ledger's delta and at any other.
+// What is reserved is fixed before anything is drawn: the first use writes the seal, and after it Reserve
+// fails. So the events are a multiset that no answer of this ledger has moved, however the reservations
+// came about and in however many calls. Which of them is used next, and whether it is used at all, may
+// depend on answers. The induction in package accountant, "The order may be adaptive", covers that: the run
+// is dominated by the product of the pairs of all that was reserved, in every hockey-stick divergence, and
+// what is not used can be drawn and thrown away, which is post-processing. A session that keeps noise
+// between answers is one step of it; sessions side by side are covered by the theorems on concurrent
+// composition cited there. Rényi curves bound the same run. Both are functions of the multiset alone, so
+// their minimum, taken once over the whole, is a bound, at the ledger's delta and at any other.
 //
-// None of this holds in mode Filter, where the next event is chosen by earlier answers.
-// "Go on while the total of the loss distributions is in budget" is no bound of what was
-// released: the distributions of the runs that end early and late differ, and no theorem
-// adds them up at one delta. Rényi divergences at an order fixed in advance do.
+// None of this holds in mode Filter, where the next event is chosen by earlier answers. "Go on while the
+// total of the loss distributions is in budget" is no bound of what was released: the distributions of the
+// runs that end early and late differ, and no theorem adds them up at one delta. Rényi divergences at an
+// order fixed in advance do.
 //
-// An event may bound the Rényi divergences of a mechanism and not its loss distribution.
-// Such a mechanism says so in its [Use], and is refused here.
+// An event may bound the Rényi divergences of a mechanism and not its loss distribution. Such a mechanism
+// says so in its [Use], and is refused here.
 
 // A Claim is the epsilon of everything reserved, and which accountant proved it.
 type Claim struct {
@@ -37,8 +35,8 @@ type Claim struct {
 	By      accountant.Method // ByPLD or ByRDP
 	// Lack says why loss distributions did not answer, where they were asked.
 	Lack error
-	// Sealed is the epsilon of the seal, and Again the interval in which this version finds that
-	// of the events, where the two differ. Otherwise they are 0 and nil.
+	// Sealed is the epsilon of the seal, and Again the interval in which this version finds that of the
+	// events, where the two differ. Otherwise they are 0 and nil.
 	Sealed float64
 	Again  *accountant.Bound
 }
@@ -70,8 +68,8 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 	return claim, nil
 }
 
-// total returns epsilon of everything reserved: in mode Reserved a bound, by the accountant of
-// the ledger; in mode Filter what the filter has let through.
+// total returns epsilon of everything reserved: in mode Reserved a bound, by the accountant of the ledger;
+// in mode Filter what the filter has let through.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil
@@ -93,10 +91,10 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns what a reservation of one run of more says, and the total that has to fit the
-// budget. A line holds the least over the orders, which costs the same however much came
-// before. Where only that exceeds the budget the total is the least that the ledger's
-// accountant proves; if that is RDP it is what the line says.
+// price returns what a reservation of one run of more says, and the total that has to fit the budget. A
+// line holds the least over the orders, which costs the same however much came before. Where only that
+// exceeds the budget the total is the least that the ledger's accountant proves; if that is RDP it is what
+// the line says.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
@@ -137,10 +135,10 @@ func (b *balance) alone(charges ...*charge) float64 {
 	return claim.Upper
 }
 
-// within checks that what was read and is not sealed yet fits the budget, as this version finds
-// it. Another version, whose loss distributions end elsewhere in their gap, may have let it in.
-// Nothing in the file proves that, no more than what a forger would have put there, so it is
-// refused; as it is not sealed nothing was drawn under it, and the refusal costs no budget.
+// within checks that what was read and is not sealed yet fits the budget, as this version finds it. Another
+// version, whose loss distributions end elsewhere in their gap, may have let it in. Nothing in the file
+// proves that, no more than what a forger would have put there, so it is refused; as it is not sealed
+// nothing was drawn under it, and the refusal costs no budget.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -155,8 +153,8 @@ func (c *chain) within() error {
 	return nil
 }
 
-// tooMuch says that the events cost more than the budget and, where they may have fitted by
-// another version, what can be done.
+// tooMuch says that the events cost more than the budget and, where they may have fitted by another
+// version, what can be done.
 func (c *chain) tooMuch(epsilon float64) string {
 	cfg := c.balance.cfg
 	reason := fmt.Sprintf("the events make epsilon %v, above the budget of %v", epsilon, cfg.Epsilon)
@@ -169,12 +167,12 @@ func (c *chain) tooMuch(epsilon float64) string {
 		reason, c.header.Library)
 }
 
-// claimOfSeal checks the epsilon of a seal, and returns the claim: the seal, or what this version
-// proves where that is more. Loss distributions are computed to a gap, and another version may end
-// elsewhere in it, or prove more, so that a file whose seal differs is not damaged. But nothing in
-// the file proves a seal below the upper end of this version: it may lie below the truth. One below
-// the floor does, and so does one by Rényi divergences; where the floor is far off, what is missing
-// may not exceed claimSlip either. Those are refused.
+// claimOfSeal checks the epsilon of a seal, and returns the claim: the seal, or what this version proves
+// where that is more. Loss distributions are computed to a gap, and another version may end elsewhere in
+// it, or prove more, so that a file whose seal differs is not damaged. But nothing in the file proves a
+// seal below the upper end of this version: it may lie below the truth. One below the floor does, and so
+// does one by Rényi divergences; where the floor is far off, what is missing may not exceed claimSlip
+// either. Those are refused.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {
@@ -219,8 +217,7 @@ func plausible(seal float64, in accountant.Bound) bool {
 }
 
 const (
-	// claimGap is how far apart two versions may end at least, and claimSlip how far relative to
-	// epsilon.
+	// claimGap is how far apart two versions may end at least, and claimSlip how far relative to epsilon.
 	claimGap  = 2e-3
 	claimSlip = 0.005
 )

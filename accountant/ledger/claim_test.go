@@ -31,8 +31,8 @@ func fileOf(t testing.TB, cfg Config) (*Ledger, *memory) {
 	return l, m
 }
 
-// 310 answers at noise 49.9 are epsilon 2.16 by Rényi divergences and below 2 by loss
-// distributions. The file says who claims, and gives the claim back to the digit.
+// 310 answers at noise 49.9 are epsilon 2.16 by Rényi divergences and below 2 by loss distributions. The
+// file says who claims, and gives the claim back to the digit.
 func TestLossDistributionsClaim(t *testing.T) {
 	t.Parallel()
 	l, m := fileOf(t, tightConfig())
@@ -80,9 +80,9 @@ func TestLossDistributionsClaim(t *testing.T) {
 	require.ErrorIs(t, claim.Lack, accountant.ErrUnsupportedEvent)
 }
 
-// What loss distributions let in over Rényi divergences: at least 13 % more answers, or,
-// where the exact epsilon of Gaussian noise allows less, all of that but a few answers in a
-// thousand. Of many answers at epsilon 8 the limit is 12.9 %: no accountant gives more.
+// What loss distributions let in over Rényi divergences: at least 13 % more answers, or, where the exact
+// epsilon of Gaussian noise allows less, all of that but a few answers in a thousand. Of many answers at
+// epsilon 8 the limit is 12.9 %: no accountant gives more.
 func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ epsilon, sigma float64 }{{1, 40}, {2, 40}, {8, 20}, {8, 40}, {8, 100}} {
@@ -121,8 +121,7 @@ func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 	}
 }
 
-// One by one, as a batch, in one go: the same events fit, and a refused batch leaves
-// nothing behind.
+// One by one, as a batch, in one go: the same events fit, and a refused batch leaves nothing behind.
 func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 	t.Parallel()
 	events := make([]accountant.Event, 31)
@@ -239,9 +238,9 @@ func TestRenyiBoundsWantARenyiLedger(t *testing.T) {
 	}
 }
 
-// Small worlds: responses with different odds, of which an adversary, seeing every answer,
-// chooses the next. All strategies are enumerated; the hockey-stick divergence of the best is never above
-// what a ledger claims for the multiset, and reaches it.
+// Small worlds: responses with different odds, of which an adversary, seeing every answer, chooses the
+// next. All strategies are enumerated; the hockey-stick divergence of the best is never above what a ledger
+// claims for the multiset, and reaches it.
 func TestAdaptiveOrderOfAFixedMultiset(t *testing.T) {
 	t.Parallel()
 	for _, epsilons := range [][]float64{{1}, {0.3, 0.7}, {0.3, 0.3, 1.1}, {0.2, 0.5, 0.9, 1.3}} {
@@ -263,9 +262,8 @@ func TestAdaptiveOrderOfAFixedMultiset(t *testing.T) {
 	}
 }
 
-// bestGame is the most that P(S) - ratio Q(S) can be, p being the probability of what
-// was seen under P and ratio that under Q times e^epsilon, over all orders and, at every
-// step, stopping.
+// bestGame is the most that P(S) - ratio Q(S) can be, p being the probability of what was seen under P and
+// ratio that under Q times e^epsilon, over all orders and, at every step, stopping.
 func bestGame(left []float64, p, ratio float64) float64 {
 	best := math.Max(0, p-ratio)
 	for i, e := range left {

@@ -10,8 +10,7 @@ import (
 type Outcome struct {
 	Of    *Reservation
 	Bytes []byte // only their SHA-256 is written
-	// Hash is that SHA-256, instead of Bytes, where the outcome is too long to be held;
-	// nil with Bytes.
+	// Hash is that SHA-256, instead of Bytes, where the outcome is too long to be held; nil with Bytes.
 	Hash *[sha256.Size]byte
 }
 
@@ -22,16 +21,14 @@ func (o Outcome) hash() [sha256.Size]byte {
 	return sha256.Sum256(o.Bytes)
 }
 
-// Commit records, before the outcome is handed out, that the reservation led
-// to an outcome with these bytes; only their hash is written. On an error, such as
-// ErrBroken, the outcome must not leave. The same outcome may be committed again,
-// which writes nothing; another one is refused.
+// Commit records, before the outcome is handed out, that the reservation led to an outcome with these
+// bytes; only their hash is written. On an error, such as ErrBroken, the outcome must not leave. The same
+// outcome may be committed again, which writes nothing; another one is refused.
 func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
 	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
 }
 
-// CommitBatch commits several outcomes at the cost of one sync. On an error none of them
-// may leave.
+// CommitBatch commits several outcomes at the cost of one sync. On an error none of them may leave.
 func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,15 +16,13 @@ import (
 type Mode int
 
 const (
-	// Reserved is for programs whose costs do not depend on any answer: all
-	// reservations are made before the first of them is used, which seals the
-	// ledger. The Rényi order is chosen at the end, over the whole. It is the
-	// default.
+	// Reserved is for programs whose costs do not depend on any answer: all reservations are made before
+	// the first of them is used, which seals the ledger. The Rényi order is chosen at the end, over the
+	// whole. It is the default.
 	Reserved Mode = iota
-	// Filter is for costs chosen while looking at earlier answers, by one program
-	// or by several that share the ledger. The order, or a set of orders among
-	// which delta is split, is fixed when the ledger is made, and what the ledger
-	// promises is its whole budget, however much of it was used.
+	// Filter is for costs chosen while looking at earlier answers, by one program or by several that share
+	// the ledger. The order, or a set of orders among which delta is split, is fixed when the ledger is
+	// made, and what the ledger promises is its whole budget, however much of it was used.
 	Filter
 )
 
@@ -64,63 +62,58 @@ type Noise string
 const (
 	// UnknownNoise is noise about which the ledger makes no statement.
 	UnknownNoise Noise = ""
-	// SecretNoise comes from the operating system's randomness, or from a key
-	// that does, which nobody else knows: what is charged may be released.
+	// SecretNoise comes from the operating system's randomness, or from a key that does, which nobody else
+	// knows: what is charged may be released.
 	SecretNoise Noise = "secret"
-	// SeededNoise can be drawn again with the seed. It protects nothing,
-	// and nothing charged to the ledger may be released.
+	// SeededNoise can be drawn again with the seed. It protects nothing, and nothing charged to the ledger
+	// may be released.
 	SeededNoise Noise = "seeded"
 )
 
-// Config fixes what a ledger accounts for; it is written into the first line of
-// the file and compared, field by field, when the file is opened again.
+// Config fixes what a ledger accounts for; it is written into the first line of the file and compared,
+// field by field, when the file is opened again.
 type Config struct {
 	Unit     string              // whose data one change is: "record", "user", "silo"; required
 	Relation accountant.Relation // required
 	Epsilon  float64             // the budget, > 0, +Inf refused
 	Delta    float64             // in (0, 1)
 	Mode     Mode                // default Reserved
-	// Orders are the Rényi orders, each above 1. In mode Reserved they are tried
-	// at the end; nil means accountant.DefaultOrders, refined. In mode Filter they
-	// are fixed for good, and Delta is split evenly over those that are finite; nil
-	// means the one order at which the budget holds most Gaussian noise. +Inf is
-	// the sum of pure epsilons, and needs no share of Delta.
+	// Orders are the Rényi orders, each above 1. In mode Reserved they are tried at the end; nil means
+	// accountant.DefaultOrders, refined. In mode Filter they are fixed for good, and Delta is split evenly
+	// over those that are finite; nil means the one order at which the budget holds most Gaussian noise.
+	// +Inf is the sum of pure epsilons, and needs no share of Delta.
 	Orders []float64
-	// Accountant makes the claim: the Rényi one (ByRDP, the default), or in mode Reserved
-	// also loss distributions where they hold the events (ByTightest) or alone (ByPLD),
-	// which claim 10 to 20 % less of the same answers. A mechanism whose event bounds
-	// its Rényi divergences alone, such as DP-SGD and what stands behind a gate, is
-	// refused then. A file that is there keeps the accountant that it was made with; to
-	// ask for another one is ErrOtherConfig.
+	// Accountant makes the claim: the Rényi one (ByRDP, the default), or in mode Reserved also loss
+	// distributions where they hold the events (ByTightest) or alone (ByPLD), which claim 10 to 20 % less
+	// of the same answers. A mechanism whose event bounds its Rényi divergences alone, such as DP-SGD and
+	// what stands behind a gate, is refused then. A file that is there keeps the accountant that it was
+	// made with; to ask for another one is ErrOtherConfig.
 	Accountant accountant.Method
-	// FailureDelta is, in mode Filter, the part of Delta kept for events that may
-	// fail, such as a stability release; 0 refuses them. Mode Reserved takes what
-	// the events need, and refuses the field.
+	// FailureDelta is, in mode Filter, the part of Delta kept for events that may fail, such as a stability
+	// release; 0 refuses them. Mode Reserved takes what the events need, and refuses the field.
 	FailureDelta float64
-	// Run identifies a resumable run: the same private input, the same secret key
-	// for all noise, the same program of reservations. When it is set and the file
-	// is opened again, a Reserve that repeats the next recorded entry returns that
-	// entry instead of charging twice: the answers it leads to are the same bit
-	// for bit, so nothing more is revealed. Leave it empty where noise is fresh,
-	// and where several runs share the ledger; those use [Ledger.Run].
+	// Run identifies a resumable run: the same private input, the same secret key for all noise, the same
+	// program of reservations. When it is set and the file is opened again, a Reserve that repeats the next
+	// recorded entry returns that entry instead of charging twice: the answers it leads to are the same bit
+	// for bit, so nothing more is revealed. Leave it empty where noise is fresh, and where several runs
+	// share the ledger; those use [Ledger.Run].
 	Run string
-	// Data identifies the private input, such as the SHA-256 of a vote file.
-	// Optional.
+	// Data identifies the private input, such as the SHA-256 of a vote file. Optional.
 	Data string
-	// Noise is where all noise comes from. Optional; without it a statement
-	// cannot say that anything is fit for release.
+	// Noise is where all noise comes from. Optional; without it a statement cannot say that anything is fit
+	// for release.
 	Noise Noise
-	// Waived names, in order, the refusals that the owner of the data overrode for what is charged
-	// here, such as "duplicates" for teachers that vote alike. What the ledger claims may not hold
-	// then, so nothing of it may be released, as with SeededNoise. Nil if there is none.
+	// Waived names, in order, the refusals that the owner of the data overrode for what is charged here,
+	// such as "duplicates" for teachers that vote alike. What the ledger claims may not hold then, so
+	// nothing of it may be released, as with SeededNoise. Nil if there is none.
 	Waived []string
 }
 
 // Releasable reports whether what is committed to the ledger may leave.
 func (c Config) Releasable() bool { return c.Noise == SecretNoise && len(c.Waived) == 0 }
 
-// Withheld returns in words why nothing that is committed to the ledger may leave, and "" where it
-// may, or where the ledger makes no statement about its noise.
+// Withheld returns in words why nothing that is committed to the ledger may leave, and "" where it may, or
+// where the ledger makes no statement about its noise.
 func (c Config) Withheld() string {
 	var why []string
 	if len(c.Waived) > 0 {
@@ -220,8 +213,8 @@ func checkText(s string) error {
 // ErrOtherConfig is returned when a ledger file was made with another Config.
 var ErrOtherConfig = errors.New("ledger: another configuration")
 
-// sameConfig names every field in which a ledger was made otherwise than it is
-// opened. Orders left out mean those the ledger was made with by default.
+// sameConfig names every field in which a ledger was made otherwise than it is opened. Orders left out mean
+// those the ledger was made with by default.
 func sameConfig(made, opened Config) error {
 	var differ []string
 	for _, field := range []struct {

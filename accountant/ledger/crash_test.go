@@ -221,8 +221,7 @@ func (st *story) play(seed int, change func(*program, *faultyDisk)) error {
 		if wrong := p.check(d, out); wrong != nil {
 			return fmt.Errorf("life %d of %+v: %w", life, p, wrong)
 		}
-		// The very first line of a named run does not say whose it is when it is
-		// cut off at once.
+		// The very first line of a named run does not say whose it is when it is cut off at once.
 		first := p.run != "" && len(out.seen) == 0
 		switch {
 		case err == nil:
@@ -232,8 +231,8 @@ func (st *story) play(seed int, change func(*program, *faultyDisk)) error {
 		case errors.Is(err, ErrBudgetExceeded) && (!p.resumable() || first):
 			st.exhausted++
 		case errors.Is(err, ErrSealed) && !p.resumable() && p.cfg.Mode == Reserved:
-			// Without a run key a life that starts after the first use cannot go
-			// on: what was reserved is gone.
+			// Without a run key a life that starts after the first use cannot go on: what was reserved is
+			// gone.
 		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO):
 			st.failures++
 			continue

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// A budget that PATE and DP-SGD share. The second cost is chosen after the first
-// answers were seen, so the ledger is a filter.
+// A budget that PATE and DP-SGD share. The second cost is chosen after the first answers were seen, so the
+// ledger is a filter.
 func Example_sharedBudget() {
 	budget, err := ledger.New(ledger.Config{ // a path keeps it on disk
 		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter,

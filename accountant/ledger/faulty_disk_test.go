@@ -29,9 +29,8 @@ func (o operation) apply(data []byte, n int) []byte {
 	return data
 }
 
-// faultyDisk is a file as processes see it, and as it is after the power was
-// lost: what was synced, and of the rest whatever the disk got round to. One of
-// its calls goes wrong.
+// faultyDisk is a file as processes see it, and as it is after the power was lost: what was synced, and of
+// the rest whatever the disk got round to. One of its calls goes wrong.
 type faultyDisk struct {
 	rnd     *rand.Rand
 	now     []byte
@@ -43,8 +42,7 @@ type faultyDisk struct {
 	lies  bool // syncs do nothing
 }
 
-// fault says whether this call goes wrong, and kills the process if it is to go
-// that way.
+// fault says whether this call goes wrong, and kills the process if it is to go that way.
 func (d *faultyDisk) fault() bool {
 	d.calls--
 	if d.calls != -1 {

@@ -13,9 +13,9 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrBroken is returned by every Reserve, Begin and Commit from the first write
-// or sync on that failed: what is on disk is not known then, so nothing may be
-// built on it. Opening the file again reads what is there.
+// ErrBroken is returned by every Reserve, Begin and Commit from the first write or sync on that failed:
+// what is on disk is not known then, so nothing may be built on it. Opening the file again reads what is
+// there.
 var ErrBroken = errors.New("ledger: broken by a failed write, nothing may be released")
 
 // store is what a ledger needs of its file, which it alone holds.
@@ -29,10 +29,9 @@ type store interface {
 	Close() error
 }
 
-// disk is a locked file. A lock is one of the file and not of its name: where the
-// name has come to mean another file, or none, somebody else may hold a ledger of
-// that name, and what is written here is read by nobody. So every write and every
-// sync checks that the name still means this file.
+// disk is a locked file. A lock is one of the file and not of its name: where the name has come to mean
+// another file, or none, somebody else may hold a ledger of that name, and what is written here is read by
+// nobody. So every write and every sync checks that the name still means this file.
 type disk struct {
 	*lockedfile.File
 	path string // absolute
@@ -115,8 +114,8 @@ type file struct {
 	broken error // of the first append that failed
 }
 
-// openFile reads what the store holds into c, mends a last line that was cut
-// off, and writes the header if there is none.
+// openFile reads what the store holds into c, mends a last line that was cut off, and writes the header if
+// there is none.
 func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	size, err := s.Size()
 	if err != nil {
@@ -165,11 +164,10 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 // settleBytes is how much of the end of a file is written again when it is opened.
 const settleBytes = 1 << 20
 
-// settle returns when what was read is on disk. It, and the name of the file, may be
-// known to the kernel alone: of a process that was killed before its sync, or of one
-// whose sync failed, after which the kernel takes the same bytes for written. So the end
-// of the file is written again as it is. Nothing may be built on it before it is on
-// disk, least of all what would reach the disk first.
+// settle returns when what was read is on disk. It, and the name of the file, may be known to the kernel
+// alone: of a process that was killed before its sync, or of one whose sync failed, after which the kernel
+// takes the same bytes for written. So the end of the file is written again as it is. Nothing may be built
+// on it before it is on disk, least of all what would reach the disk first.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)
@@ -219,9 +217,8 @@ func (f *file) mend(c *chain, fragment []byte) error {
 	return nil
 }
 
-// append encodes lines that were applied to c, one after the other, and returns
-// when they are on disk. After it failed once it fails for ever; what a failed
-// write left behind is removed if the disk allows it.
+// append encodes lines that were applied to c, one after the other, and returns when they are on disk.
+// After it failed once it fails for ever; what a failed write left behind is removed if the disk allows it.
 func (f *file) append(c *chain, lines ...line) error {
 	if f.broken != nil {
 		return f.broken
@@ -262,8 +259,7 @@ func (f *file) append(c *chain, lines ...line) error {
 	return nil
 }
 
-// errShared says that a lock did not keep others out, as on file systems that have none
-// between hosts.
+// errShared says that a lock did not keep others out, as on file systems that have none between hosts.
 var errShared = errors.New("somebody else has written to the file while it was locked: its file system does not keep locks")
 
 // alone checks that the file ends where it was left.

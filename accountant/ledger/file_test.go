@@ -48,8 +48,8 @@ func (f *failing) Truncate(size int64) error {
 	return f.store.Truncate(size)
 }
 
-// TestAFailedAppendStopsTheLedger: an append after half a line would make one
-// corrupt line of two, one after a failed sync might be all that reaches the disk.
+// TestAFailedAppendStopsTheLedger: an append after half a line would make one corrupt line of two, one
+// after a failed sync might be all that reaches the disk.
 func TestAFailedAppendStopsTheLedger(t *testing.T) {
 	for name, fault := range map[string]failing{
 		"write": {write: true}, "sync": {sync: true}, "write that cannot be undone": {write: true, truncate: true},

@@ -45,9 +45,8 @@ type counterexample struct {
 	Exact   float64   `json:"exact_delta_at_eps"`
 }
 
-// exactDelta is delta at Epsilon of the interaction in which a step is taken if
-// admit lets its curve through, given what was spent; the larger of both
-// directions.
+// exactDelta is delta at Epsilon of the interaction in which a step is taken if admit lets its curve
+// through, given what was spent; the larger of both directions.
 func (c counterexample) exactDelta(admit func(spent, more []float64) bool) float64 {
 	zero := make([]float64, len(c.Orders))
 	if !admit(zero, c.First.curve()) {
@@ -73,10 +72,9 @@ func (c counterexample) exactDelta(admit func(spent, more []float64) bool) float
 	return math.Max(forward, backward)
 }
 
-// TestSomeOrderInBudgetIsNoFilter: with the delta of each order unsplit, which a
-// Config cannot say, the counterexamples miss their target by up to a factor of
-// two; the ledger's filter on the same orders meets it, and so does each order
-// alone.
+// TestSomeOrderInBudgetIsNoFilter: with the delta of each order unsplit, which a Config cannot say, the
+// counterexamples miss their target by up to a factor of two; the ledger's filter on the same orders meets
+// it, and so does each order alone.
 func TestSomeOrderInBudgetIsNoFilter(t *testing.T) {
 	var file struct {
 		Filter struct {
@@ -163,9 +161,9 @@ func TestAFilterAdmitsWhatItsOrderHolds(t *testing.T) {
 	}
 }
 
-// TestDataDependentCostsCannotSteer: a stop rule that looks at them tells
-// neighbours apart by the number of answers. The ledger has no way to be told such
-// a cost: Reserve takes events only, whose cost is the same for every data set.
+// TestDataDependentCostsCannotSteer: a stop rule that looks at them tells neighbours apart by the number of
+// answers. The ledger has no way to be told such a cost: Reserve takes events only, whose cost is the same
+// for every data set.
 func TestDataDependentCostsCannotSteer(t *testing.T) {
 	var file struct {
 		Stop struct {
@@ -252,10 +250,8 @@ func TestOrdersAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "Orders")
 }
 
-// TestPenaltyIsTheAccountants against accounts of one order, which convert by
-// themselves.
-// What failures may take is not there for the costs: a filter holds a cost at the rest of
-// delta.
+// TestPenaltyIsTheAccountants against accounts of one order, which convert by themselves. What failures may
+// take is not there for the costs: a filter holds a cost at the rest of delta.
 func TestCostsGetTheRestOfDelta(t *testing.T) {
 	const order, delta, failure = 20.0, 1e-5, 9e-6
 	l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: delta, Mode: Filter,

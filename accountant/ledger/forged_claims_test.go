@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// sealedFile is a ledger of 310 answers before and after its seal, with the claim that it gives
-// and what the claim was found from.
+// sealedFile is a ledger of 310 answers before and after its seal, with the claim that it gives and what
+// the claim was found from.
 func sealedFile(t testing.TB) (unsealed, sealed string, given Claim, found accountant.Claim) {
 	t.Helper()
 	l, m := fileOf(t, tightConfig())
@@ -47,8 +47,8 @@ func relink(t testing.TB, file []byte) []byte {
 	return out
 }
 
-// A file that was rewritten, hashes and all, cannot claim less than its events cost, nor
-// hold more than its budget.
+// A file that was rewritten, hashes and all, cannot claim less than its events cost, nor hold more than its
+// budget.
 func TestForgedClaimsAreFound(t *testing.T) {
 	t.Parallel()
 	unsealed, sealed, claim, best := sealedFile(t)
@@ -86,8 +86,8 @@ func TestForgedClaimsAreFound(t *testing.T) {
 			require.Error(t, err)
 		})
 	}
-	// Another version may have ended elsewhere between the lower end and the upper one, and one
-	// to come may prove more, or by another accountant: the file is not damaged.
+	// Another version may have ended elsewhere between the lower end and the upper one, and one to come may
+	// prove more, or by another accountant: the file is not damaged.
 	for _, c := range []struct {
 		epsilon float64
 		by      accountant.Method
@@ -125,8 +125,8 @@ func claims(t *testing.T, data []byte, cfg Config, epsilon float64) {
 	require.Equal(t, s.Claimed, reopened)
 }
 
-// A seal between the floor of an interval and its upper end may lie below the truth. So it is
-// no claim: what is reported is the upper end, however little the seal lacks.
+// A seal between the floor of an interval and its upper end may lie below the truth. So it is no claim:
+// what is reported is the upper end, however little the seal lacks.
 func TestASealBelowTheUpperEndIsNotTheClaim(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -160,8 +160,8 @@ func sampledGaussian(probability, noise float64, steps int64) accountant.Event {
 	return accountant.Repeated{Event: accountant.PoissonSampled{Probability: probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}, Count: steps}
 }
 
-// A seal by Rényi divergences is no upper end of loss distributions: below what this version proves it
-// is refused, however near.
+// A seal by Rényi divergences is no upper end of loss distributions: below what this version proves it is
+// refused, however near.
 func TestASealByRenyiLacksNothing(t *testing.T) {
 	t.Parallel()
 	_, sealed, claim, _ := sealedFile(t)
@@ -175,8 +175,8 @@ func TestASealByRenyiLacksNothing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What another version let in, and this one finds above the budget by less than their gap, is
-// refused until that version has sealed it.
+// What another version let in, and this one finds above the budget by less than their gap, is refused until
+// that version has sealed it.
 func TestLedgersThatFittedByAnotherVersion(t *testing.T) {
 	t.Parallel()
 	unsealed, sealed, claim, best := sealedFile(t)

@@ -16,17 +16,15 @@ import (
 // schema names the file format.
 const schema = "pate.ledger/2"
 
-// header is what the first line of a file says, enough to recompute every
-// epsilon below it.
+// header is what the first line of a file says, enough to recompute every epsilon below it.
 type header struct {
 	Unit     string              `json:"unit"`
 	Relation accountant.Relation `json:"relation"`
 	Epsilon  float64             `json:"epsilon"`
 	Delta    float64             `json:"delta"`
 	Mode     Mode                `json:"mode"`
-	// The orders on which every line's epsilon is computed. Refined: a total that
-	// only fits between two of them, and the total at the seal, is taken at the
-	// best real order.
+	// The orders on which every line's epsilon is computed. Refined: a total that only fits between two of
+	// them, and the total at the seal, is taken at the best real order.
 	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`
@@ -133,8 +131,8 @@ func defaultOrders(c Config) ([]float64, error) {
 	if c.Mode == Reserved {
 		return accountant.DefaultOrders(), nil
 	}
-	// The order at which the budget holds the largest rho: the best for Gaussian
-	// noise, and fixed by the budget alone.
+	// The order at which the budget holds the largest rho: the best for Gaussian noise, and fixed by the
+	// budget alone.
 	best, most := 0.0, 0.0
 	for _, a := range accountant.DefaultOrders() {
 		if math.IsInf(a, 1) {
@@ -161,8 +159,7 @@ func parseHeader(text []byte) (header, error) {
 	if err := d.Decode(&h); err != nil {
 		return h, err
 	}
-	// The decoder takes a field twice, and in any case; a header is written in one
-	// way only.
+	// The decoder takes a field twice, and in any case; a header is written in one way only.
 	if again, err := h.encode(); err != nil || !bytes.Equal(again, text) {
 		return h, errors.New("the header is not written as this program writes it")
 	}

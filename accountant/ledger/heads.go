@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// Head identifies a ledger up to its last line. A file from which lines were cut
-// off at the end is a whole ledger with fewer lines, and cannot show it; one who
-// kept the head, where the cutter cannot write, can: see [VerifyOptions].
+// Head identifies a ledger up to its last line. A file from which lines were cut off at the end is a whole
+// ledger with fewer lines, and cannot show it; one who kept the head, where the cutter cannot write, can:
+// see [VerifyOptions].
 type Head struct {
 	Lines int64  `json:"lines"`
 	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
@@ -30,17 +30,17 @@ func (c *chain) head() Head {
 	return Head{c.lines, hex.EncodeToString(c.prev[:])}
 }
 
-// VerifyOptions are what is known of a ledger from outside of its file, and who is handed what
-// the file holds. Every field may be left out.
+// VerifyOptions are what is known of a ledger from outside of its file, and who is handed what the file
+// holds. Every field may be left out.
 type VerifyOptions struct {
-	// Heads returns the heads that the ledger is known to have had. It is called at the
-	// first line, with the id of the ledger. The zero Head says nothing. The chain of hashes cannot
-	// show that lines were cut off at the end, nor that the file is an older copy of itself: a
-	// ledger that does not hold the line of a head is a *CorruptError.
+	// Heads returns the heads that the ledger is known to have had. It is called at the first line, with
+	// the id of the ledger. The zero Head says nothing. The chain of hashes cannot show that lines were cut
+	// off at the end, nor that the file is an older copy of itself: a ledger that does not hold the line of
+	// a head is a *CorruptError.
 	Heads func(id string) ([]Head, error)
-	// Signature must be by the holder of PublicKey, which has to come from the signer, not from
-	// the signature. One by somebody else, and one of another ledger, are ErrSignature. A ledger
-	// that does not hold the signed line any more is a *CorruptError.
+	// Signature must be by the holder of PublicKey, which has to come from the signer, not from the
+	// signature. One by somebody else, and one of another ledger, are ErrSignature. A ledger that does not
+	// hold the signed line any more is a *CorruptError.
 	Signature *Signature
 	PublicKey ed25519.PublicKey
 	// Accept refuses a ledger when all of it was read and nothing was written.

@@ -100,8 +100,8 @@ func TestHeadersHaveOneForm(t *testing.T) {
 	}
 }
 
-// On a file system whose locks hold nobody out, what somebody else has written is found
-// before and after every append, and nothing is built on it.
+// On a file system whose locks hold nobody out, what somebody else has written is found before and after
+// every append, and nothing is built on it.
 func TestAppendsOfOthersAreFound(t *testing.T) {
 	t.Run("before", func(t *testing.T) {
 		m := &memory{}

@@ -11,14 +11,12 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// ErrSealed is returned by Reserve in mode Reserved when a reservation was used
-// before: from then on a new cost might have been chosen for an answer, and the
-// order may no longer be chosen at the end. Reserve everything first, or use mode
-// Filter.
+// ErrSealed is returned by Reserve in mode Reserved when a reservation was used before: from then on a new
+// cost might have been chosen for an answer, and the order may no longer be chosen at the end. Reserve
+// everything first, or use mode Filter.
 var ErrSealed = errors.New("ledger: sealed: in mode Reserved everything is reserved before anything is used; costs chosen later need mode Filter")
 
-// Ledger charges events against one budget, before anything is released. It is
-// safe for concurrent use.
+// Ledger charges events against one budget, before anything is released. It is safe for concurrent use.
 type Ledger struct {
 	mu     sync.Mutex
 	chain  *chain
@@ -48,15 +46,13 @@ func newLedger() *Ledger {
 	return l
 }
 
-// Open makes or continues the ledger at path.
-// An existing file must have been made with the same Config, must be whole and as the options
-// say it is known: otherwise ErrOtherConfig or a *CorruptError, and nothing is written. Only a last
-// line that was cut off is mended; the package comment says how. The functions of the options are
-// called while the file is locked, and before anything is written to it.
+// Open makes or continues the ledger at path. An existing file must have been made with the same Config,
+// must be whole and as the options say it is known: otherwise ErrOtherConfig or a *CorruptError, and
+// nothing is written. Only a last line that was cut off is mended; the package comment says how. The
+// functions of the options are called while the file is locked, and before anything is written to it.
 //
-// The file is locked until Close, which must be called, or the end of the
-// process: Open blocks, until ctx ends, while another process or another Ledger
-// of this one holds it.
+// The file is locked until Close, which must be called, or the end of the process: Open blocks, until ctx
+// ends, while another process or another Ledger of this one holds it.
 func Open(ctx context.Context, path string, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -110,8 +106,8 @@ func openStore(s store, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	return l, nil
 }
 
-// Close releases the file. Reserve and Commit fail from then on, with an error
-// that wraps os.ErrClosed. A second Close does nothing.
+// Close releases the file. Reserve and Commit fail from then on, with an error that wraps os.ErrClosed. A
+// second Close does nothing.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,20 +132,18 @@ func (l *Ledger) usable() error {
 	return nil
 }
 
-// Reserve checks that e fits the budget together with all before it, writes it
-// to disk and only then hands out the reservation. Over budget it returns a
-// *BudgetError, and in mode Reserved, once something was used, ErrSealed; nothing
-// is spent then. If writing fails it returns ErrBroken, as do all calls after it.
+// Reserve checks that e fits the budget together with all before it, writes it to disk and only then hands
+// out the reservation. Over budget it returns a *BudgetError, and in mode Reserved, once something was
+// used, ErrSealed; nothing is spent then. If writing fails it returns ErrBroken, as do all calls after it.
 //
-// When Config.Run is set, entries that were in the file when it was opened are
-// handed out again, in order, for the same events and at no cost; another event
-// is an error.
+// When Config.Run is set, entries that were in the file when it was opened are handed out again, in order,
+// for the same events and at no cost; another event is an error.
 func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) {
 	return l.own.Reserve(e)
 }
 
-// ReserveBatch reserves several events at the cost of one sync: all of them, in order, or
-// none and an error.
+// ReserveBatch reserves several events at the cost of one sync: all of them, in order, or none and an
+// error.
 func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return l.own.ReserveBatch(events)
 }
@@ -250,10 +244,9 @@ func (l *Ledger) Runs() []NamedRun {
 	return runs
 }
 
-// Epsilon returns the total of everything reserved, at the ledger's delta. In mode
-// Reserved it bounds what was and will be released. In mode Filter it says how
-// far the filter has let the total go, and is no bound of anything: what has been
-// released is covered by the budget as a whole.
+// Epsilon returns the total of everything reserved, at the ledger's delta. In mode Reserved it bounds what
+// was and will be released. In mode Filter it says how far the filter has let the total go, and is no bound
+// of anything: what has been released is covered by the budget as a whole.
 func (l *Ledger) Epsilon() (float64, error) {
 	claim, err := l.Claim()
 	return claim.Epsilon, err
@@ -269,8 +262,7 @@ func (l *Ledger) Claim() (Claim, error) {
 // Config returns the configuration the ledger was made with.
 func (l *Ledger) Config() Config { return l.chain.header.config() }
 
-// Schedule returns everything reserved, equal events together, in order of their
-// first appearance.
+// Schedule returns everything reserved, equal events together, in order of their first appearance.
 func (l *Ledger) Schedule() accountant.Schedule {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -146,8 +146,8 @@ func TestAResumedRunPaysNothingTwice(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestReservedModeIsSealedByItsFirstUse: a cost chosen after an answer was seen
-// would choose the order after the fact.
+// TestReservedModeIsSealedByItsFirstUse: a cost chosen after an answer was seen would choose the order
+// after the fact.
 func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 	use := map[string]func(l *ledger.Ledger, r *ledger.Reservation) error{
 		"begin": func(_ *ledger.Ledger, r *ledger.Reservation) error {

@@ -11,16 +11,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Left is what composition leaves of a budget, which is more than the
-// difference of two epsilons: after 1.2 of 2, about 1.55. It is by Rényi divergences;
-// where loss distributions may claim, [Ledger.Fits] and [Ledger.LeastNoise] find more.
+// Left is what composition leaves of a budget, which is more than the difference of two epsilons: after 1.2
+// of 2, about 1.55. It is by Rényi divergences; where loss distributions may claim, [Ledger.Fits] and
+// [Ledger.LeastNoise] find more.
 type Left struct {
-	// Rho is the largest Gaussian release that still fits, as zero-concentrated
-	// cost: one with noise multiplier 1/sqrt(2 Rho).
+	// Rho is the largest Gaussian release that still fits, as zero-concentrated cost: one with noise
+	// multiplier 1/sqrt(2 Rho).
 	Rho float64
-	// Epsilon is what that release would cost alone, at the ledger's delta and the
-	// best of the default orders; or, with order +Inf in use, the largest pure epsilon
-	// that still fits where that is more.
+	// Epsilon is what that release would cost alone, at the ledger's delta and the best of the default
+	// orders; or, with order +Inf in use, the largest pure epsilon that still fits where that is more.
 	Epsilon float64
 }
 
@@ -42,9 +41,8 @@ func (b *balance) left() Left {
 	return out
 }
 
-// gaussian returns the epsilon of a Gaussian release alone, at the ledger's delta. The
-// orders of the ledger do not matter: at the one order of a filter next to nothing
-// costs its whole penalty.
+// gaussian returns the epsilon of a Gaussian release alone, at the ledger's delta. The orders of the ledger
+// do not matter: at the one order of a filter next to nothing costs its whole penalty.
 func (b *balance) gaussian(rho float64) float64 {
 	if rho == 0 {
 		return 0
@@ -66,8 +64,7 @@ func (b *balance) gaussian(rho float64) float64 {
 	return math.Min(math.Max(0, least), b.cfg.Epsilon)
 }
 
-// Left returns what composition leaves of the budget; zero once nothing more can be
-// reserved.
+// Left returns what composition leaves of the budget; zero once nothing more can be reserved.
 func (l *Ledger) Left() Left {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +78,8 @@ func (c *chain) left() Left {
 	return c.balance.left()
 }
 
-// Fits returns how often, at most, e could be reserved now, as one
-// accountant.Repeated: 0 if not once. Nothing is reserved.
+// Fits returns how often, at most, e could be reserved now, as one accountant.Repeated: 0 if not once.
+// Nothing is reserved.
 func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,8 +95,8 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	return n, nil
 }
 
-// LeastNoise returns the least noise for which the event could be
-// reserved now; see accountant.CalibrateNoise. Nothing is reserved.
+// LeastNoise returns the least noise for which the event could be reserved now; see
+// accountant.CalibrateNoise. Nothing is reserved.
 func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,8 +151,8 @@ func (t *trial) Epsilon(context.Context, float64) (accountant.Bound, error) {
 	if err != nil {
 		return accountant.Bound{}, err
 	}
-	// Not what a reservation is satisfied with: a calibration would take noise whose cost on
-	// orders just fits for the least there is.
+	// Not what a reservation is satisfied with: a calibration would take noise whose cost on orders just
+	// fits for the least there is.
 	_, epsilon, err := t.balance.least(t.method, line, t.more)
 	return accountant.Bound{Upper: epsilon}, err
 }

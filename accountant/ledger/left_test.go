@@ -23,8 +23,7 @@ func spend(t *testing.T, l *Ledger, epsilon float64) {
 	require.NoError(t, err)
 }
 
-// TestABudgetSharedByPATEAndDPSGD: after 1.2 of 2, composition leaves DP-SGD
-// much more than the difference.
+// TestABudgetSharedByPATEAndDPSGD: after 1.2 of 2, composition leaves DP-SGD much more than the difference.
 func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 	for _, mode := range []Mode{Reserved, Filter} {
 		cfg := testConfig
@@ -108,8 +107,7 @@ func TestWhatFitsCanBeReserved(t *testing.T) {
 	})
 }
 
-// TestTheTotalIsThatOfAnAccountOfItsOwn: the running sums against package
-// accountant on the whole schedule.
+// TestTheTotalIsThatOfAnAccountOfItsOwn: the running sums against package accountant on the whole schedule.
 func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := testConfig
@@ -155,8 +153,7 @@ func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 	})
 }
 
-// TestManySmallChargesAreNotLostToRounding: a million terms, each far below the
-// sum.
+// TestManySmallChargesAreNotLostToRounding: a million terms, each far below the sum.
 func TestManySmallChargesAreNotLostToRounding(t *testing.T) {
 	h, err := newHeader(filterConfig())
 	require.NoError(t, err)

@@ -31,10 +31,9 @@ const (
 //
 //	"prev":"…","check":"…"}
 //
-// the SHA-256 of the line before, and the CRC-32C of this one up to there: the
-// first shows what happened to lines that have a successor, the second what
-// happened to the last. A line is written in one way only, without spaces, and
-// what is written otherwise is not a line.
+// the SHA-256 of the line before, and the CRC-32C of this one up to there: the first shows what happened to
+// lines that have a successor, the second what happened to the last. A line is written in one way only,
+// without spaces, and what is written otherwise is not a line.
 type line struct {
 	number  int64
 	kind    kind
@@ -104,8 +103,8 @@ var errShort = errors.New("it is cut off")
 // errMore is returned by decode when the text is a line and something else.
 var errMore = errors.New("something follows the entry")
 
-// decode reads one line without its newline. The slices of the result point into
-// text. On errShort what was read before the cut is filled in.
+// decode reads one line without its newline. The slices of the result point into text. On errShort what was
+// read before the cut is filled in.
 func decode(text []byte) (line, error) {
 	s := scanner{rest: text}
 	var l line
@@ -181,8 +180,8 @@ func decode(text []byte) (line, error) {
 	return l, nil
 }
 
-// scanner takes a line apart. After an error nothing more is taken; errShort
-// says that the text ended within something right.
+// scanner takes a line apart. After an error nothing more is taken; errShort says that the text ended
+// within something right.
 type scanner struct {
 	rest []byte
 	last []byte // of quoted

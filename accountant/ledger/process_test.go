@@ -95,8 +95,7 @@ func resumable(path string) error {
 	return nil
 }
 
-// greedy releases one answer at a time, opening the ledger anew for each, until
-// nothing more fits.
+// greedy releases one answer at a time, opening the ledger anew for each, until nothing more fits.
 func greedy(path string) error {
 	for {
 		l, err := ledger.Open(context.Background(), path, shared, ledger.VerifyOptions{})
@@ -125,8 +124,7 @@ func greedy(path string) error {
 	}
 }
 
-// TestKilledProcesses kills a real process, at a moment of chance, again and
-// again, and lets it go on.
+// TestKilledProcesses kills a real process, at a moment of chance, again and again, and lets it go on.
 func TestKilledProcesses(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -9,13 +9,12 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// ErrNotReserved is returned by Begin when the mechanism's worst case is not
-// the event that was reserved, or when the reservation was used before.
+// ErrNotReserved is returned by Begin when the mechanism's worst case is not the event that was reserved,
+// or when the reservation was used before.
 var ErrNotReserved = errors.New("ledger: not reserved")
 
-// Reservation is budget that has been charged and may be used once. Only a
-// Ledger makes one; a mechanism asks for it before it reads any vote, so a run
-// that was not charged cannot be written by accident.
+// Reservation is budget that has been charged and may be used once. Only a Ledger makes one; a mechanism
+// asks for it before it reads any vote, so a run that was not charged cannot be written by accident.
 type Reservation struct {
 	ledger *Ledger
 	index  int64
@@ -38,11 +37,10 @@ func (r *Reservation) Entry() int64 { return r.index }
 // Relation returns that of the ledger.
 func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.header.Relation }
 
-// Begin marks the reservation as used by a mechanism whose worst case is e and
-// that is as use says. It refuses an event that differs from the one charged and a
-// second use with ErrNotReserved, and a mechanism that is not what the ledger stands
-// for with ErrUnfit. In mode Reserved the first use seals the ledger, on disk: on an
-// error the mechanism must not start.
+// Begin marks the reservation as used by a mechanism whose worst case is e and that is as use says. It
+// refuses an event that differs from the one charged and a second use with ErrNotReserved, and a mechanism
+// that is not what the ledger stands for with ErrUnfit. In mode Reserved the first use seals the ledger, on
+// disk: on an error the mechanism must not start.
 func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)

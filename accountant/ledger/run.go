@@ -11,11 +11,10 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Run is the program of reservations of one resumable run on a ledger that
-// others charge too. What Config.Run says of a whole ledger holds of it: the same
-// name means the same private input, the same secret key and the same program,
-// and entries that were in the file when it was opened are handed out again, in
-// order, at no cost.
+// Run is the program of reservations of one resumable run on a ledger that others charge too. What
+// Config.Run says of a whole ledger holds of it: the same name means the same private input, the same
+// secret key and the same program, and entries that were in the file when it was opened are handed out
+// again, in order, at no cost.
 type Run struct {
 	ledger *Ledger
 	id     string // "" of the ledger's own
@@ -49,8 +48,8 @@ func (l *Ledger) Run(id string) (*Run, error) {
 	return r, nil
 }
 
-// resume makes the run hand out its recorded entries first. They are read from
-// the file once more, so that resuming takes no memory.
+// resume makes the run hand out its recorded entries first. They are read from the file once more, so that
+// resuming takes no memory.
 func (r *Run) resume(entries int64) {
 	r.left = entries
 	f := r.ledger.file
@@ -66,8 +65,8 @@ func (r *Run) Reserve(e accountant.Event) (*Reservation, error) {
 	return reservations[0], nil
 }
 
-// ReserveBatch reserves events for this run. Of a resumed run the first
-// events may be recorded and the rest new.
+// ReserveBatch reserves events for this run. Of a resumed run the first events may be recorded and the rest
+// new.
 func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	l := r.ledger
 	l.mu.Lock()
@@ -104,16 +103,15 @@ func (r *Run) putBack(reservations []*Reservation) {
 	r.left += int64(len(reservations))
 }
 
-// Recorded returns how many entries of the run are in the file and have not been
-// asked for again.
+// Recorded returns how many entries of the run are in the file and have not been asked for again.
 func (r *Run) Recorded() int64 {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
 	return r.left
 }
 
-// next returns the next recorded entry. The lines were checked when the file was
-// opened, and nobody else has written to it since.
+// next returns the next recorded entry. The lines were checked when the file was opened, and nobody else
+// has written to it since.
 func (r *Run) next() (*Reservation, error) {
 	if len(r.back) > 0 {
 		first := r.back[0]
@@ -142,9 +140,9 @@ func (r *Run) next() (*Reservation, error) {
 	}
 }
 
-// outcomes finds the outcomes that were in the file when it was opened. A
-// resumed program asks for them about in order, so each search goes on where the
-// last one ended, in no memory. The first that was passed already makes an index.
+// outcomes finds the outcomes that were in the file when it was opened. A resumed program asks for them
+// about in order, so each search goes on where the last one ended, in no memory. The first that was passed
+// already makes an index.
 type outcomes struct {
 	store store
 	size  int64
@@ -199,8 +197,7 @@ func (o *outcomes) makeIndex() error {
 	return nil
 }
 
-// eachCommit hands out the committed outcomes and where their lines begin, until one
-// is enough.
+// eachCommit hands out the committed outcomes and where their lines begin, until one is enough.
 func eachCommit(lines *lineReader, visit func(l line, at int64) bool) error {
 	at := int64(0)
 	for {

@@ -14,9 +14,9 @@ var ErrSignature = errors.New("ledger: signature does not hold")
 
 const signatureSchema = "pate.ledger-signature/1"
 
-// Signature says that the holder of a key vouches for a ledger as it was when its last
-// line was that of Head. The chain of hashes has no key and cannot say it. Lines that are
-// appended later leave a signature valid; it says nothing of them.
+// Signature says that the holder of a key vouches for a ledger as it was when its last line was that of
+// Head. The chain of hashes has no key and cannot say it. Lines that are appended later leave a signature
+// valid; it says nothing of them.
 //
 // What is signed, with Ed25519, is the text
 //

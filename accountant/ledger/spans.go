@@ -2,8 +2,8 @@ package ledger
 
 import "sort"
 
-// spans is a set of positive integers kept as intervals: entries are committed
-// nearly in order, so it stays short however many there are.
+// spans is a set of positive integers kept as intervals: entries are committed nearly in order, so it stays
+// short however many there are.
 type spans struct {
 	of []span // sorted, none touching the next
 	n  int64

@@ -78,8 +78,7 @@ func TestMovedLinesAreFound(t *testing.T) {
 	}
 }
 
-// TestACutAtALineEnd: a file with fewer lines is a whole ledger, which only who
-// knows its head can tell.
+// TestACutAtALineEnd: a file with fewer lines is a whole ledger, which only who knows its head can tell.
 func TestACutAtALineEnd(t *testing.T) {
 	whole := sample(t, filterConfig())
 	full, err := verify(whole)
@@ -104,8 +103,8 @@ func TestACutAtALineEnd(t *testing.T) {
 	}
 }
 
-// chained writes lines with the right numbers and hashes: what a forger with
-// this package at hand could make.
+// chained writes lines with the right numbers and hashes: what a forger with this package at hand could
+// make.
 func chained(t *testing.T, cfg Config, lines ...line) []byte {
 	t.Helper()
 	m := &memory{}
@@ -256,8 +255,8 @@ func FuzzVerify(f *testing.F) {
 				}
 				continue
 			}
-			// What passes can be opened with the configuration it names, says the
-			// same, and stays what it was but for a mended last line.
+			// What passes can be opened with the configuration it names, says the same, and stays what it
+			// was but for a mended last line.
 			m := &memory{data: bytes.Clone(data)}
 			l, err := openStore(m, s.Config, VerifyOptions{})
 			if err != nil {
@@ -276,8 +275,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// resealed gives the lines of data the hashes and checks of their neighbours, so
-// that what they say is looked at.
+// resealed gives the lines of data the hashes and checks of their neighbours, so that what they say is
+// looked at.
 func resealed(data []byte) []byte {
 	var out []byte
 	c := newChain()

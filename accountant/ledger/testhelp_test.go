@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Long asks for every schedule of faults, changed byte and killed process, of which tests play a sample
-// by default.
+// Long asks for every schedule of faults, changed byte and killed process, of which tests play a sample by
+// default.
 var Long = flag.Bool("long", false, "play all of what tests take a sample of")
 
 // sampled returns all, or without -long a part of it.

@@ -9,17 +9,16 @@ import (
 
 // repair is what becomes of a last line that was cut off.
 type repair struct {
-	// write replaces the fragment; empty drops it. It begins with the fragment's
-	// own bytes as far as they tell what kind of line it is, so that a crash in the
-	// middle of writing leaves a fragment that is read the same way again.
+	// write replaces the fragment; empty drops it. It begins with the fragment's own bytes as far as they
+	// tell what kind of line it is, so that a crash in the middle of writing leaves a fragment that is read
+	// the same way again.
 	write []byte
 	what  string
 }
 
-// mend reads a fragment at the end of a file. Its append never returned, so under
-// it nothing ran and nothing was released; still no charge is dropped that might
-// have been one, for the fragment may also be all that a bad disk or a bad copy
-// kept of a line that was whole. So
+// mend reads a fragment at the end of a file. Its append never returned, so under it nothing ran and
+// nothing was released; still no charge is dropped that might have been one, for the fragment may also be
+// all that a bad disk or a bad copy kept of a line that was whole. So
 //
 //   - a whole line that lacks its newline is a line,
 //   - a reservation that names its event is that reservation,
@@ -38,8 +37,8 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 	if err == nil {
 		return repair{append(append([]byte(nil), fragment...), '\n'), "it lacked its newline"}, nil
 	}
-	// A tornLine that was itself cut off, over the fragment it was to replace: no
-	// other line begins so, whatever follows.
+	// A tornLine that was itself cut off, over the fragment it was to replace: no other line begins so,
+	// whatever follows.
 	half := bytes.HasPrefix(fragment, fmt.Appendf(nil, `{"line":%d,"t`, c.lines+1)) && !errors.Is(err, errMore)
 	if !errors.Is(err, errShort) && !half {
 		return repair{}, err

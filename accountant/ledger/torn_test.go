@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// A reservation of no named run is nobody's to repeat, also on a ledger that only
-// named runs have charged before.
+// A reservation of no named run is nobody's to repeat, also on a ledger that only named runs have charged
+// before.
 func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
 	m := &memory{}
 	l, err := openStore(m, filterConfig(), VerifyOptions{})
@@ -33,8 +33,8 @@ func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
 	}
 }
 
-// A seal that was cut off may have been whole, and answers given under it: it is
-// written again, and nothing more can be reserved.
+// A seal that was cut off may have been whole, and answers given under it: it is written again, and nothing
+// more can be reserved.
 func TestATornSeal(t *testing.T) {
 	m := &memory{}
 	l, err := openStore(m, testConfig, VerifyOptions{})
@@ -59,8 +59,8 @@ func TestATornSeal(t *testing.T) {
 	require.ErrorIs(t, err, ErrCorrupt)
 }
 
-// A reservation that was cut off may have been any event within the budget. So the budget is known
-// to hold at its own delta, and at larger ones, and nothing at a smaller.
+// A reservation that was cut off may have been any event within the budget. So the budget is known to hold
+// at its own delta, and at larger ones, and nothing at a smaller.
 func TestAnExhaustedLedgerClaimsNothingAtASmallerDelta(t *testing.T) {
 	for _, cfg := range []Config{testConfig, tightConfig()} {
 		l, m := fileOf(t, cfg)
@@ -77,8 +77,7 @@ func TestAnExhaustedLedgerClaimsNothingAtASmallerDelta(t *testing.T) {
 	}
 }
 
-// The head that Verify tells is one that VerifyHead finds, in the same file and after
-// it was mended.
+// The head that Verify tells is one that VerifyHead finds, in the same file and after it was mended.
 func TestTheHeadOfATornLedger(t *testing.T) {
 	m := &memory{}
 	l, err := openStore(m, filterConfig(), VerifyOptions{})
@@ -149,8 +148,7 @@ func TestCommittingAgainBackwards(t *testing.T) {
 	require.Equal(t, sha256.Sum256([]byte("0")), sum)
 }
 
-// What is left of a filter that is nearly used up is next to nothing, not the penalty
-// of its one order.
+// What is left of a filter that is nearly used up is next to nothing, not the penalty of its one order.
 func TestLeftOfANearlySpentFilter(t *testing.T) {
 	l, err := New(filterConfig())
 	require.NoError(t, err)

@@ -7,24 +7,20 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// ErrUnfit is returned by Begin when the event is charged, but what the mechanism
-// says of itself is not what the ledger stands for. Nothing ran; the reservation can
-// still be used.
+// ErrUnfit is returned by Begin when the event is charged, but what the mechanism says of itself is not
+// what the ledger stands for. Nothing ran; the reservation can still be used.
 var ErrUnfit = errors.New("ledger: the mechanism does not fit this ledger")
 
-// Use is what a mechanism says of itself when it begins: what its event alone
-// does not tell. The same event may bound one mechanism under either relation and
-// another under one of them only.
+// Use is what a mechanism says of itself when it begins: what its event alone does not tell. The same event
+// may bound one mechanism under either relation and another under one of them only.
 type Use struct {
-	// Relation is the only one for which the event bounds the mechanism; 0 if it
-	// does for both.
+	// Relation is the only one for which the event bounds the mechanism; 0 if it does for both.
 	Relation accountant.Relation
-	// Renyi says that the event bounds the Rényi divergences of the mechanism, and
-	// nothing finer: its loss distribution may not be that of the event. A ledger on
-	// which loss distributions may claim is refused.
+	// Renyi says that the event bounds the Rényi divergences of the mechanism, and nothing finer: its loss
+	// distribution may not be that of the event. A ledger on which loss distributions may claim is refused.
 	Renyi bool
-	// Secret says that all noise comes from a key that nobody else knows. Without it
-	// a ledger of SecretNoise, whose statement allows release, is refused.
+	// Secret says that all noise comes from a key that nobody else knows. Without it a ledger of
+	// SecretNoise, whose statement allows release, is refused.
 	Secret bool
 }
 

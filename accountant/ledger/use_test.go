@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// A charge is for one relation and one kind of noise: what is of another kind does
-// not begin, seals nothing and leaves the reservation to what fits.
+// A charge is for one relation and one kind of noise: what is of another kind does not begin, seals nothing
+// and leaves the reservation to what fits.
 func TestBeginRefusesWhatTheLedgerDoesNotStandFor(t *testing.T) {
 	event := accountant.GNMax{Sigma: 40}
 	for name, c := range map[string]struct {

@@ -29,8 +29,8 @@ type Summary struct {
 	Commits   int64
 	Sealed    bool // mode Reserved: the charges are complete
 	Exhausted bool // an unreadable reservation took what was left
-	// Torn says what a last line that is cut off is taken for; empty if none is.
-	// The numbers here count it the way opening the file will.
+	// Torn says what a last line that is cut off is taken for; empty if none is. The numbers here count it
+	// the way opening the file will.
 	Torn     string
 	Head     Head                // of the whole lines; zero if there is none
 	Epsilon  float64             // see Ledger.Epsilon
@@ -42,19 +42,18 @@ type Summary struct {
 	commits spans
 }
 
-// Verify reads a ledger in one pass, in memory that does not grow with its
-// length: it checks the chain and recomputes every epsilon with package accountant.
-// Anything that does not follow, and what is not as the options say it is known, is a
-// *CorruptError with its line. Verify changes nothing and takes no lock; of a file that is
-// being written it sees a beginning.
+// Verify reads a ledger in one pass, in memory that does not grow with its length: it checks the chain and
+// recomputes every epsilon with package accountant. Anything that does not follow, and what is not as the
+// options say it is known, is a *CorruptError with its line. Verify changes nothing and takes no lock; of a
+// file that is being written it sees a beginning.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
 	if err != nil {
 		return Summary{}, err
 	}
-	// What is cut off has no place in the head: a head is kept to be found again, and
-	// what mends the line may be another one.
+	// What is cut off has no place in the head: a head is kept to be found again, and what mends the line
+	// may be another one.
 	torn, head := "", c.head()
 	if fragment != nil || c.lines == 0 {
 		repair, err := c.mend(fragment)
@@ -119,10 +118,9 @@ func (c *chain) summary() (Summary, error) {
 // Committed reports whether the outcome of a reservation was committed.
 func (s Summary) Committed(entry int64) bool { return s.commits.has(entry) }
 
-// Claim returns the epsilon that holds, at any delta in (0, 1), for everything
-// released under the ledger; +Inf if none is known. In mode Reserved it is that of
-// everything reserved, used or not. In mode Filter it is that of the whole budget,
-// used or not, since a total that was reached by choice is no bound.
+// Claim returns the epsilon that holds, at any delta in (0, 1), for everything released under the ledger;
+// +Inf if none is known. In mode Reserved it is that of everything reserved, used or not. In mode Filter it
+// is that of the whole budget, used or not, since a total that was reached by choice is no bound.
 func (s Summary) Claim(delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("ledger: delta %v must lie strictly between 0 and 1", delta)
@@ -145,8 +143,7 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	case delta <= b.cfg.FailureDelta:
 		return math.Inf(1), nil
 	}
-	// Each set of outcomes is within the divergence of one order; the worst
-	// order decides.
+	// Each set of outcomes is within the divergence of one order; the worst order decides.
 	part, most := share(b.cfg, delta), 0.0
 	for i, a := range b.cfg.Orders {
 		p, err := penalty(a, part)
@@ -160,8 +157,8 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	return most * (1 + 1e-14), nil
 }
 
-// ReadConfig returns the Config in the first line of a ledger, with which it can be
-// opened; the rest is not read.
+// ReadConfig returns the Config in the first line of a ledger, with which it can be opened; the rest is not
+// read.
 func ReadConfig(r io.Reader) (Config, error) {
 	text, err := newLineReader(r).next()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What was waived stands in the first line, is read back, and is opened by those alone who
-// waive the same. Nothing of such a ledger may leave.
+// What was waived stands in the first line, is read back, and is opened by those alone who waive the same.
+// Nothing of such a ledger may leave.
 func TestWhatWasWaivedStandsInTheLedger(t *testing.T) {
 	cfg := testConfig
 	cfg.Noise = SecretNoise

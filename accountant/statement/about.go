@@ -14,15 +14,14 @@ import (
 // aboutSchema names the JSON form of About.
 const aboutSchema = "pate.about/1"
 
-// maxAbout bounds the file of an About, in bytes, and maxField one of its fields, in
-// letters.
+// maxAbout bounds the file of an About, in bytes, and maxField one of its fields, in letters.
 const (
 	maxAbout = 1 << 16
 	maxField = 500
 )
 
-// About is what a ledger cannot know: whose data they are, and what for. It is printed as
-// it is given, and nobody checks it. Every field may be empty.
+// About is what a ledger cannot know: whose data they are, and what for. It is printed as it is given, and
+// nobody checks it. Every field may be empty.
 type About struct {
 	DataSet    string `json:"data_set,omitempty"`
 	Controller string `json:"controller,omitempty"` // who decides about the data
@@ -36,9 +35,9 @@ type About struct {
 //	{"schema": "pate.about/1", "data_set": "admissions 2019 to 2024", "controller": "St. Mary's",
 //	 "purpose": "triage of referrals", "contact": "privacy@example.org", "date": "2026-03-01"}
 //
-// The schema may be left out. Unknown fields, fields beyond 500 letters and a date that is
-// none are refused. What steers a terminal or the order of letters, line ends among it,
-// becomes a replacement character.
+// The schema may be left out. Unknown fields, fields beyond 500 letters and a date that is none are
+// refused. What steers a terminal or the order of letters, line ends among it, becomes a replacement
+// character.
 func ParseAbout(text []byte) (About, error) {
 	var in struct {
 		Schema *string `json:"schema"`

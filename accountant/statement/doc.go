@@ -1,37 +1,33 @@
-// Package statement writes the privacy statement of a ledger: one page in plain
-// words, for those whose data it is about and for those who audit it, as Markdown,
-// HTML or JSON.
+// Package statement writes the privacy statement of a ledger: one page in plain words, for those whose data
+// it is about and for those who audit it, as Markdown, HTML or JSON.
 //
 //	file, err := os.Open("run.jsonl")
 //	s, err := statement.FromReader("run.jsonl", file)
 //	err = s.WriteMarkdown(os.Stdout)
 //
-// It says, in the order in which NIST SP 800-226 (2025) asks for it: what is
-// protected, how strongly, what that means for somebody who attacks it, by which
-// mechanisms, what was charged and what was not, what one has to trust, and how to
-// verify it. Every number is recomputed from the ledger by package accountant; PATE
-// and DP-SGD, and whatever else was charged, take the same way.
+// It says, in the order in which NIST SP 800-226 (2025) asks for it: what is protected, how strongly, what
+// that means for somebody who attacks it, by which mechanisms, what was charged and what was not, what one
+// has to trust, and how to verify it. Every number is recomputed from the ledger by package accountant;
+// PATE and DP-SGD, and whatever else was charged, take the same way.
 //
-// [New] states several ledgers on one page, with what all of them cost the same people.
-// What a ledger cannot know, whose data and what for, is an [About].
+// [New] states several ledgers on one page, with what all of them cost the same people. What a ledger
+// cannot know, whose data and what for, is an [About].
 //
 // # Checking a page
 //
-// A page carries, in its last line, the heads of its ledgers, its claim, the program that
-// wrote it and a digest of itself: the SHA-256 of the page in which the digest is 64 zeros.
-// [Check] finds the ledger's lines that the page was written from and writes it again. A
-// page of the same build must come out byte for byte; of one by another version, whose
-// words may differ, the digest, the head and the claim are compared. A digest has no key:
-// that a page of another version was rewritten whole is found by its ε alone.
+// A page carries, in its last line, the heads of its ledgers, its claim, the program that wrote it and a
+// digest of itself: the SHA-256 of the page in which the digest is 64 zeros. [Check] finds the ledger's
+// lines that the page was written from and writes it again. A page of the same build must come out byte for
+// byte; of one by another version, whose words may differ, the digest, the head and the claim are compared.
+// A digest has no key: that a page of another version was rewritten whole is found by its ε alone.
 //
 // # Guarantee
 //
-// Claims are upper bounds, rounded up; see [ledger.Summary.Claim]. A ledger that
-// does not pass [ledger.Verify] has no statement.
+// Claims are upper bounds, rounded up; see [ledger.Summary.Claim]. A ledger that does not pass
+// [ledger.Verify] has no statement.
 //
 // # Caveats
 //
-// A ledger knows what was charged, not what was done. That mechanisms ran as
-// charged, that what was released went through them, and that nothing else was,
-// is outside it; the statement says so.
+// A ledger knows what was charged, not what was done. That mechanisms ran as charged, that what was
+// released went through them, and that nothing else was, is outside it; the statement says so.
 package statement

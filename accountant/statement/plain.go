@@ -10,8 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// exact shows a number whole: a delta or a budget, with which a claim is about
-// nothing else.
+// exact shows a number whole: a delta or a budget, with which a claim is about nothing else.
 func exact(x float64) string { return number.Exact(x) }
 
 // digits shows a parameter with five digits; the ledger has all of them.
@@ -32,8 +31,8 @@ func up(x float64) string {
 	return number.TrimZeros(number.DecimalsUp(x, decimals))
 }
 
-// Plain makes text that comes from a ledger fit to be printed on one line: what
-// steers a terminal or the order of letters becomes a replacement character.
+// Plain makes text that comes from a ledger fit to be printed on one line: what steers a terminal or the
+// order of letters becomes a replacement character.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != ' ' && (unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || !unicode.IsGraphic(r)) {
@@ -43,8 +42,7 @@ func Plain(text string) string {
 	}, text)
 }
 
-// printed returns the statement with the words of others made plain. JSON has them as
-// they are.
+// printed returns the statement with the words of others made plain. JSON has them as they are.
 func (s *Statement) printed() *Statement {
 	p := *s
 	p.Ledger, p.Unit, p.Library, p.Data, p.Torn = Plain(s.Ledger), Plain(s.Unit), Plain(s.Library), Plain(s.Data), Plain(s.Torn)

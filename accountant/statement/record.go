@@ -15,10 +15,10 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// A page says in its last line, for programs, what it was made from: the heads of its
-// ledgers, the claim, and a digest of the page. The digest is the SHA-256 of the whole page
-// in which the digest itself is 64 zeros. Anybody can compute one, so it finds accidents
-// alone; that a page says what its ledger says is found by writing it a second time.
+// A page says in its last line, for programs, what it was made from: the heads of its ledgers, the claim,
+// and a digest of the page. The digest is the SHA-256 of the whole page in which the digest itself is 64
+// zeros. Anybody can compute one, so it finds accidents alone; that a page says what its ledger says is
+// found by writing it a second time.
 
 // recordSchema names the JSON form of record.
 const recordSchema = "pate.statement-record/1"
@@ -61,8 +61,8 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as a line of Markdown or HTML that nobody sees. JSON writes < and >
-// as escapes, so nothing ends it early.
+// comment returns the record as a line of Markdown or HTML that nobody sees. JSON writes < and > as
+// escapes, so nothing ends it early.
 func (s *Statement) comment() (string, error) {
 	text, err := json.Marshal(s.record())
 	if err != nil {
@@ -71,8 +71,7 @@ func (s *Statement) comment() (string, error) {
 	return "<!-- " + string(text) + " -->\n", nil
 }
 
-// digestAt returns where the digest of a page stands, or -1: in a string of JSON there is
-// no such quote.
+// digestAt returns where the digest of a page stands, or -1: in a string of JSON there is no such quote.
 func digestAt(page []byte) int {
 	const field = `"digest":`
 	at := bytes.LastIndex(page, []byte(field))
@@ -106,17 +105,17 @@ func seal(page []byte) []byte {
 	return page
 }
 
-// ErrPage is matched by every error of Check about a page: it is no statement, was changed,
-// or is of another run.
+// ErrPage is matched by every error of Check about a page: it is no statement, was changed, or is of
+// another run.
 var ErrPage = errors.New("statement: the page does not hold")
 
 // Checked says what Check found of a page that holds.
 type Checked struct {
 	// Lines is how many lines the ledger had when the page was written.
 	Lines int64
-	// Rewritten says that this program wrote the page a second time, to the same bytes.
-	// Otherwise its digest, its head and its first claim were compared: the page is of
-	// another version, or of several ledgers, of which this is one.
+	// Rewritten says that this program wrote the page a second time, to the same bytes. Otherwise its
+	// digest, its head and its first claim were compared: the page is of another version, or of several
+	// ledgers, of which this is one.
 	Rewritten bool
 	Program   Program // that wrote the page
 	Ledgers   int
@@ -128,9 +127,9 @@ const (
 	maxLedgers = 1000
 )
 
-// Check says whether a page is a statement of a ledger, unchanged. The ledger is handed out
-// by open, as often as needed, from its first line; of what was written to it after the
-// page nothing is asked. An error about the page matches [ErrPage].
+// Check says whether a page is a statement of a ledger, unchanged. The ledger is handed out by open, as
+// often as needed, from its first line; of what was written to it after the page nothing is asked. An error
+// about the page matches [ErrPage].
 func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) {
 	text, err := io.ReadAll(io.LimitReader(page, maxPage+1))
 	if err != nil {

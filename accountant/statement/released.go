@@ -32,8 +32,8 @@ type Released struct {
 // mostReleased is how many outcomes a page lists.
 const mostReleased = 100
 
-// outcomes gathers what a ledger has committed, while it is verified. Its memory is
-// bounded: beyond mostReleased only the files that were asked for are listed.
+// outcomes gathers what a ledger has committed, while it is verified. Its memory is bounded: beyond
+// mostReleased only the files that were asked for are listed.
 type outcomes struct {
 	list   []Released
 	at     map[[sha256.Size]byte]int

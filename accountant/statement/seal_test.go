@@ -16,8 +16,8 @@ import (
 	"github.com/pate-go/pate/accountant/statement"
 )
 
-// TestAStatementNamesTheLargerOfSealAndProof: a page claims what this version proves where the
-// seal is less, and the seal where that is more; the words are about the number that is there.
+// TestAStatementNamesTheLargerOfSealAndProof: a page claims what this version proves where the seal is
+// less, and the seal where that is more; the words are about the number that is there.
 func TestAStatementNamesTheLargerOfSealAndProof(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	cfg := config

@@ -58,8 +58,8 @@ type Statement struct {
 	Warning   string            `json:"warning,omitempty"` // of a guarantee that says next to nothing
 	// Of are the ledgers that the statement is about together, if there are several.
 	Of []*Statement `json:"ledgers,omitempty"`
-	// Compared says whether the ledger was compared with a head that was kept, which it
-	// holds; nil if nobody says.
+	// Compared says whether the ledger was compared with a head that was kept, which it holds; nil if
+	// nobody says.
 	Compared *bool `json:"head_compared,omitempty"`
 
 	sum ledger.Summary
@@ -102,8 +102,8 @@ type Source struct {
 	Name   string // is printed, and not opened
 	Ledger io.Reader
 	Heads  func(id string) ([]ledger.Head, error) // see ledger.VerifyOptions
-	// Compared says, once the ledger was read, whether it was compared with a head that
-	// was kept; nil if nobody says.
+	// Compared says, once the ledger was read, whether it was compared with a head that was kept; nil if
+	// nobody says.
 	Compared func() bool
 }
 
@@ -127,23 +127,22 @@ func (b Bound) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(b))
 }
 
-// Attacker is what the claim leaves somebody who knows everything but whether
-// one unit took part, at the delta of the budget.
+// Attacker is what the claim leaves somebody who knows everything but whether one unit took part, at the
+// delta of the budget.
 type Attacker struct {
 	Right float64 `json:"right"` // chance of a right guess at most, from even odds
 	Curve bool    `json:"curve"` // from the whole trade-off curve, not from one (epsilon, delta)
 	Rates []Rate  `json:"rates"`
 }
 
-// Rate is the largest share of true members that any test finds when it
-// wrongly accuses FPR of the others.
+// Rate is the largest share of true members that any test finds when it wrongly accuses FPR of the others.
 type Rate struct {
 	FPR float64 `json:"fpr"`
 	TPR float64 `json:"tpr"`
 }
 
-// Right returns the largest chance to guess right which of two neighbours the data
-// were, when either is as likely: (e^epsilon + delta)/(1 + e^epsilon).
+// Right returns the largest chance to guess right which of two neighbours the data were, when either is as
+// likely: (e^epsilon + delta)/(1 + e^epsilon).
 func Right(epsilon, delta float64) float64 {
 	if math.IsInf(epsilon, 1) {
 		return 1
@@ -152,9 +151,8 @@ func Right(epsilon, delta float64) float64 {
 	return math.Min(1, (1+delta*r)/(1+r)*(1+1e-15))
 }
 
-// TPR returns the largest true positive rate of a membership test at a false positive
-// rate, min(e^epsilon fpr + delta, 1 - e^-epsilon (1 - delta - fpr)) (Kairouz, Oh,
-// Viswanath 2015, Theorem 2.1).
+// TPR returns the largest true positive rate of a membership test at a false positive rate, min(e^epsilon
+// fpr + delta, 1 - e^-epsilon (1 - delta - fpr)) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
 func TPR(epsilon, delta, fpr float64) float64 {
 	if math.IsInf(epsilon, 1) {
 		return 1
@@ -167,14 +165,14 @@ func TPR(epsilon, delta, fpr float64) float64 {
 	return math.Max(0, math.Min(1, tpr*(1+1e-15)))
 }
 
-// FromReader verifies a ledger and says what holds of it. The name is printed, and not
-// opened. A ledger that does not verify gives a *ledger.CorruptError.
+// FromReader verifies a ledger and says what holds of it. The name is printed, and not opened. A ledger
+// that does not verify gives a *ledger.CorruptError.
 func FromReader(name string, r io.Reader) (*Statement, error) {
 	return New(Options{}, Source{Name: name, Ledger: r})
 }
 
-// New verifies ledgers and says what holds of each, and of all together. Several must be
-// for the same unit and relation, and different ones. What a person can mend is a [*fault.Error].
+// New verifies ledgers and says what holds of each, and of all together. Several must be for the same unit
+// and relation, and different ones. What a person can mend is a [*fault.Error].
 func New(opt Options, sources ...Source) (*Statement, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("statement: no ledger")
@@ -258,8 +256,8 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// attack fills what is left to an attacker: what the first claim allows or, where the events
-// are fixed, what their whole trade-off curve does, which is less.
+// attack fills what is left to an attacker: what the first claim allows or, where the events are fixed,
+// what their whole trade-off curve does, which is less.
 func (s *Statement) attack() {
 	epsilon, delta := s.epsilon(), s.Claims[0].Delta
 	s.Attacker.Right = Right(epsilon, delta)
@@ -281,8 +279,8 @@ func (s *Statement) attack() {
 	}
 }
 
-// risk returns the curve of everything that one ledger of mode reserved charged, by the
-// accountant that may claim there; nil where the budget is all that is known.
+// risk returns the curve of everything that one ledger of mode reserved charged, by the accountant that may
+// claim there; nil where the budget is all that is known.
 func (s *Statement) risk() *accountant.Risk {
 	if s.Mode != ledger.Reserved || s.sum.Exhausted || s.Entries == 0 || len(s.Of) > 0 {
 		return nil
@@ -338,8 +336,8 @@ func charged(events []accountant.Event) []accountant.Part {
 	return parts
 }
 
-// absurd is the epsilon above which a guarantee is true and says next to nothing: at 20,
-// odds of 1 to 1 may become 485 million to 1.
+// absurd is the epsilon above which a guarantee is true and says next to nothing: at 20, odds of 1 to 1 may
+// become 485 million to 1.
 const absurd = 20
 
 // Warning returns what to say of a claim that protects next to nothing, and "" of others.

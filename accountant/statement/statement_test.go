@@ -172,8 +172,8 @@ func TestACorruptLedgerHasNoStatement(t *testing.T) {
 	require.ErrorIs(t, err, ledger.ErrCorrupt)
 }
 
-// TestTheAttackerIsTheBestThereIs: against randomised response every bound is
-// attained, and no test on small laws exceeds them.
+// TestTheAttackerIsTheBestThereIs: against randomised response every bound is attained, and no test on
+// small laws exceeds them.
 func TestTheAttackerIsTheBestThereIs(t *testing.T) {
 	require.InDelta(t, 0.5, statement.Right(0, 0), 1e-12)
 	require.Equal(t, 1.0, statement.Right(math.Inf(1), 0))

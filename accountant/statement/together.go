@@ -11,18 +11,15 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// together states several ledgers: what each claims, and what all of them cost the same
-// people.
+// together states several ledgers: what each claims, and what all of them cost the same people.
 //
 // # The total
 //
-// Each ledger's claim is an (ε, δ) bound that was fixed before the ledger released
-// anything: the budget of a filter, or charges that were all made before the first use. By
-// basic composition all of them together are (Σ ε, Σ δ)-DP, also where they ran side by
-// side. Where several ledgers have fixed charges, these are composed as Rényi divergences
-// at the sum of their δ, which is less; both hold, and the smaller one is the total. It
-// holds if the budget of no ledger was chosen by what another one released, and the page
-// says so.
+// Each ledger's claim is an (ε, δ) bound that was fixed before the ledger released anything: the budget of
+// a filter, or charges that were all made before the first use. By basic composition all of them together
+// are (Σ ε, Σ δ)-DP, also where they ran side by side. Where several ledgers have fixed charges, these are
+// composed as Rényi divergences at the sum of their δ, which is less; both hold, and the smaller one is the
+// total. It holds if the budget of no ledger was chosen by what another one released, and the page says so.
 func together(all []*Statement) (*Statement, error) {
 	first := all[0]
 	for i, b := range all {
@@ -96,8 +93,7 @@ func (s *Statement) claim() error {
 	return nil
 }
 
-// sumUp adds up numbers that are not negative, rounded up to a float64. A sum that is a
-// float64 is exact.
+// sumUp adds up numbers that are not negative, rounded up to a float64. A sum that is a float64 is exact.
 func sumUp(xs []float64) float64 {
 	total := new(big.Float).SetPrec(2200) // holds any sum of float64 without rounding
 	for _, x := range xs {

@@ -23,8 +23,8 @@ func reserved(unit string) ledger.Config {
 	return ledger.Config{Unit: unit, Relation: accountant.AddRemove, Epsilon: 4, Delta: 1e-5, Noise: ledger.SecretNoise}
 }
 
-// What ledgers cost together is at least what an accountant says of all charges, at the sum
-// of the deltas, and at most what adding up says.
+// What ledgers cost together is at least what an accountant says of all charges, at the sum of the deltas,
+// and at most what adding up says.
 func TestLedgersTogether(t *testing.T) {
 	events := []accountant.Event{accountant.GNMax{Sigma: 5, Discrete: true}, accountant.GNMax{Sigma: 7, Discrete: true}, accountant.GNMax{Sigma: 6, Discrete: true}}
 	filter := reserved("patient")
@@ -112,8 +112,8 @@ func TestSumsAreRoundedUp(t *testing.T) {
 	require.True(t, math.IsInf(sumUp([]float64{1, math.Inf(1)}), 1))
 }
 
-// A page is recognised in every form; any changed byte, another ledger, and another text
-// with a digest of its own are not.
+// A page is recognised in every form; any changed byte, another ledger, and another text with a digest of
+// its own are not.
 func TestPagesAreChecked(t *testing.T) {
 	file := ledgerFile(t, reserved("patient"), accountant.GNMax{Sigma: 50})
 	more := reserved("patient")

@@ -1,6 +1,5 @@
-// Package peers_test checks the scripts that compare this module with others, as far as that
-// needs Python and nothing else, and that README.md shows what was measured. Nothing is measured
-// here: see README.md.
+// Package peers_test checks the scripts that compare this module with others, as far as that needs Python
+// and nothing else, and that README.md shows what was measured. Nothing is measured here: see README.md.
 package peers_test
 
 import (
@@ -52,14 +51,14 @@ func TestReadmeShowsMeasuredNumbers(t *testing.T) {
 	require.Equal(t, run(t, "table.py", "--from", "table.json"), shown, "write it by table.py --from table.json --readme")
 }
 
-// TestTables: medians and ranges over turns, time on the wall where training has several threads,
-// stars, dashes, and limits that were met.
+// TestTables: medians and ranges over turns, time on the wall where training has several threads, stars,
+// dashes, and limits that were met.
 func TestTables(t *testing.T) {
 	require.Equal(t, read(t, "testdata/invented.md"), run(t, "table.py", "--from", "testdata/invented.json"))
 }
 
-// TestTurns: answers are kept in order, engines that are too slow, fail or refuse are said, and
-// the others go on without them.
+// TestTurns: answers are kept in order, engines that are too slow, fail or refuse are said, and the others
+// go on without them.
 func TestTurns(t *testing.T) {
 	run(t, "testdata/turns_check.py")
 }

@@ -22,8 +22,8 @@ type advice struct {
 	Risk    risk
 }
 
-// risk bounds what somebody can do who knows all records but one and sees what one run of a
-// method releases.
+// risk bounds what somebody can do who knows all records but one and sees what one run of a method
+// releases.
 type risk struct {
 	Right float64 // chance of a right guess from even odds whether that record took part
 	Found float64 // share of participants that a test finds which wrongly accuses falseAlarms
@@ -32,9 +32,9 @@ type risk struct {
 // falseAlarms is the rate of wrong accusations at which participants found are counted.
 const falseAlarms = 0.01
 
-// advise returns what to use at each target; none where no private method was run. As long as
-// one method is the best or cannot be told from it, at one target after the other, it stays
-// with that one: which of several like methods comes out first at each is chance.
+// advise returns what to use at each target; none where no private method was run. As long as one method is
+// the best or cannot be told from it, at one target after the other, it stays with that one: which of
+// several like methods comes out first at each is chance.
 func advise(r *experiments.Result) []advice {
 	var out []advice
 	var run []contest // consecutive targets that have leaders in common
@@ -73,8 +73,8 @@ func advise(r *experiments.Result) []advice {
 	return out
 }
 
-// contest is the private methods at one target, and those that no other is better than beyond
-// chance among the best.
+// contest is the private methods at one target, and those that no other is better than beyond chance among
+// the best.
 type contest struct {
 	epsilon float64
 	rows    map[string]experiments.Row
@@ -111,8 +111,8 @@ func target(r *experiments.Result, row experiments.Row) float64 {
 	return row.TargetEpsilon
 }
 
-// riskOf bounds the risk of a row by its epsilon and delta and, where its events are known, by
-// the whole curve of what they give away, which is less.
+// riskOf bounds the risk of a row by its epsilon and delta and, where its events are known, by the whole
+// curve of what they give away, which is less.
 func riskOf(row experiments.Row, delta float64) risk {
 	v := risk{Right: statement.Right(*row.Epsilon, delta), Found: statement.TPR(*row.Epsilon, delta, falseAlarms)}
 	if row.Account == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// TestInABrowser opens the pages of a sweep and of one target from disk, without a network, on
-// a phone and on a desk, light and dark. What makes it fail is shown by a page that is too wide.
+// TestInABrowser opens the pages of a sweep and of one target from disk, without a network, on a phone and
+// on a desk, light and dark. What makes it fail is shown by a page that is too wide.
 func TestInABrowser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")
 	if err != nil {

@@ -28,8 +28,8 @@ type classCell struct {
 	Worst bool    // of its method
 }
 
-// classTables returns one for each target; none for results of earlier versions. What does not
-// depend on a target stands in each.
+// classTables returns one for each target; none for results of earlier versions. What does not depend on a
+// target stands in each.
 func classTables(r *experiments.Result) []classTable {
 	if len(r.ClassNames) == 0 || len(r.ClassRows) != len(r.ClassNames) {
 		return nil

@@ -14,8 +14,8 @@ type dot struct {
 	At, From, Width float64
 }
 
-// dots returns the accuracies of a comparison at one target, the highest first as they stand.
-// What protects nothing and lies far below all that protects is left out.
+// dots returns the accuracies of a comparison at one target, the highest first as they stand. What protects
+// nothing and lies far below all that protects is left out.
 func dots(r *experiments.Result) []dot {
 	low, high := 1.0, 0.0
 	for _, row := range r.Rows {

@@ -22,8 +22,7 @@ func colours(r *experiments.Result) map[string]int {
 	return out
 }
 
-// lines returns a line for each method through the values of its rows; rows without a value
-// are left out.
+// lines returns a line for each method through the values of its rows; rows without a value are left out.
 func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point) []figure.Line {
 	var out []figure.Line
 	colour := colours(r)
@@ -45,8 +44,8 @@ func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point)
 	return out
 }
 
-// span returns the least and the greatest value of the lines, error bars included. A line that
-// protects nothing may lie far below the others, and does not count for the least.
+// span returns the least and the greatest value of the lines, error bars included. A line that protects
+// nothing may lie far below the others, and does not count for the least.
 func span(lines []figure.Line) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, l := range lines {
@@ -78,9 +77,9 @@ func targetAxis(r *experiments.Result) figure.Axis {
 	return figure.Axis{Label: "ε", Low: slices.Min(r.EpsilonTargets), High: slices.Max(r.EpsilonTargets), Log: true, Ticks: r.EpsilonTargets}
 }
 
-// accuracyFigure draws the test accuracy of each method in percent: against the target of a
-// sweep, with standard errors, or as each method spends its one budget, in the first run. A
-// method that protects nothing is level, and left out where it lies below all others.
+// accuracyFigure draws the test accuracy of each method in percent: against the target of a sweep, with
+// standard errors, or as each method spends its one budget, in the first run. A method that protects
+// nothing is level, and left out where it lies below all others.
 func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Test accuracy against epsilon", Mark: mark}
 	if len(r.EpsilonTargets) > 1 {
@@ -123,8 +122,8 @@ func standardError(row experiments.Row) float64 {
 	return math.Hypot(row.StandardError, *row.SD/math.Sqrt(float64(len(row.Runs))))
 }
 
-// labelCharts draws how many labels each vote released and how many of them are right; empty
-// where there are none.
+// labelCharts draws how many labels each vote released and how many of them are right; empty where there
+// are none.
 func labelCharts(r *experiments.Result) []template.HTML {
 	halves := []figure.Size{
 		{Class: "wide", Width: 425, Height: 280, Left: 46, Right: 158, Font: 12},
@@ -158,8 +157,8 @@ func labelError(r *experiments.Result, row experiments.Row) float64 {
 	return math.Sqrt(row.LabelAccuracy * (1 - row.LabelAccuracy) / n)
 }
 
-// gapFigure draws how clearly the teachers agreed. It is a function of the
-// private data that nobody paid for.
+// gapFigure draws how clearly the teachers agreed. It is a function of the private data that nobody paid
+// for.
 func gapFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Queries against the votes between the first and the second class", Mark: mark,
 		X: figure.Axis{Label: fmt.Sprintf("votes between the first and the second class, of %d", r.Teachers)}, Y: figure.Axis{Label: "queries"}}

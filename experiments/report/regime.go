@@ -9,9 +9,9 @@ import (
 	"github.com/pate-go/pate/internal/figure"
 )
 
-// Regime draws, for each sweep, how far DP-SGD is ahead of the better vote of teachers against
-// epsilon, with the 95 % interval of the difference: an SVG that stands alone, in light and
-// dark. Below zero the vote is ahead.
+// Regime draws, for each sweep, how far DP-SGD is ahead of the better vote of teachers against epsilon,
+// with the 95 % interval of the difference: an SVG that stands alone, in light and dark. Below zero the
+// vote is ahead.
 func Regime(results []*experiments.Result) []byte {
 	low, high := math.Inf(1), 0.0
 	c := figure.Figure{Title: "Points of accuracy by which DP-SGD is ahead of the better vote, against epsilon", Zero: true, X: figure.Axis{Label: "ε", Log: true}}

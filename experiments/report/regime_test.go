@@ -14,8 +14,7 @@ import (
 	"github.com/pate-go/pate/experiments"
 )
 
-// TestRegimeOfTheDocs: docs/regime.svg is what the committed results give. UPDATE_GOLDEN=1
-// draws it again.
+// TestRegimeOfTheDocs: docs/regime.svg is what the committed results give. UPDATE_GOLDEN=1 draws it again.
 func TestRegimeOfTheDocs(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
 	files, err := filepath.Glob(filepath.Join(docs, "results", "*.json"))

@@ -195,8 +195,8 @@ func TestFilesOfASeededRunAreMarked(t *testing.T) {
 	require.GreaterOrEqual(t, marked, 5)
 }
 
-// TestFarRowsDoNotPressTheOthers: the most frequent class is no part of the picture where it
-// lies below all that protects, and is where it does not.
+// TestFarRowsDoNotPressTheOthers: the most frequent class is no part of the picture where it lies below all
+// that protects, and is where it does not.
 func TestFarRowsDoNotPressTheOthers(t *testing.T) {
 	epsilon := 2.0
 	drawn := func(majority ...experiments.Row) []byte {

@@ -10,9 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Table returns the comparison for people: one line a method. Columns that would be empty in
-// every line for what was run, the deviation of one run, the area of many classes or times in a
-// file, are left out.
+// Table returns the comparison for people: one line a method. Columns that would be empty in every line for
+// what was run, the deviation of one run, the area of many classes or times in a file, are left out.
 func Table(r *experiments.Result) table.Table {
 	said := func(of func(row experiments.Row) *float64) bool {
 		return slices.ContainsFunc(r.Rows, func(row experiments.Row) bool { return of(row) != nil })

@@ -8,15 +8,15 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// waterfall is where the accuracy of a vote of teachers is lost at one target: from the best
-// model without privacy to the student. A step may gain.
+// waterfall is where the accuracy of a vote of teachers is lost at one target: from the best model without
+// privacy to the student. A step may gain.
 type waterfall struct {
 	At     string // target
 	Method string
 	Labels int // released, of one run
 	Steps  []step
-	// Known is what the same student reaches on true labels of as many queries, in words; empty
-	// if it was not run.
+	// Known is what the same student reaches on true labels of as many queries, in words; empty if it was
+	// not run.
 	Known string
 }
 
@@ -29,8 +29,8 @@ type step struct {
 	Kind        string // "level", "loss" or "gain"
 }
 
-// waterfalls returns one for the best vote of teachers at each target; none where the model
-// without privacy or the vote without noise was not run.
+// waterfalls returns one for the best vote of teachers at each target; none where the model without privacy
+// or the vote without noise was not run.
 func waterfalls(r *experiments.Result) []waterfall {
 	var open, plurality float64
 	if r.PoolOf != "" { // nobody knows how many labels are right

@@ -99,8 +99,8 @@ func Verdicts(r *experiments.Result) string {
 	return b.String()
 }
 
-// Decision says in two sentences which private method was best at which target beyond
-// chance, and where the best cannot be told apart; nothing where there are not two.
+// Decision says in two sentences which private method was best at which target beyond chance, and where the
+// best cannot be told apart; nothing where there are not two.
 func Decision(r *experiments.Result) string {
 	var won, tied []string // what was said of a set of methods
 	at := map[string][]string{}
@@ -154,8 +154,8 @@ func targetList(r *experiments.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// leadersAt returns the private method of the highest accuracy at a target, and all that
-// cannot be told from it.
+// leadersAt returns the private method of the highest accuracy at a target, and all that cannot be told
+// from it.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

@@ -1,5 +1,5 @@
-// Package durable writes files that are either wholly there or not there at all, even after
-// a crash or on a full disk.
+// Package durable writes files that are either wholly there or not there at all, even after a crash or on a
+// full disk.
 package durable
 
 import (
@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// WriteFile writes a file at path: all of it or nothing. It calls write with a buffered
-// writer on a temporary file beside path. If all went well, it syncs that file, renames it
-// to path and syncs the folder. On any error before the rename, path stays as it was and
-// the temporary file is removed. Only its owner can read the file until the rename.
+// WriteFile writes a file at path: all of it or nothing. It calls write with a buffered writer on a
+// temporary file beside path. If all went well, it syncs that file, renames it to path and syncs the
+// folder. On any error before the rename, path stays as it was and the temporary file is removed. Only its
+// owner can read the file until the rename.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return writeFile(path, temporary(path, ""), mode, write)
 }

@@ -34,8 +34,8 @@ func TestUnchanged(t *testing.T) {
 	require.False(t, durable.Unchanged(was, write("2,1")), "in its place")
 }
 
-// Asking whether a folder can be written to gives no file a name, so that none stays where the process
-// is killed.
+// Asking whether a folder can be written to gives no file a name, so that none stays where the process is
+// killed.
 func TestWritableLeavesNoNames(t *testing.T) {
 	dir := t.TempDir()
 	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK)

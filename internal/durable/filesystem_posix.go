@@ -23,9 +23,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that only its owner can read, and takes its name away.
-// Where the file system does not let it, named is true, and who closes the file has to
-// remove it.
+// Unnamed makes a temporary file that only its owner can read, and takes its name away. Where the file
+// system does not let it, named is true, and who closes the file has to remove it.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	if f, err = os.CreateTemp("", pattern); err != nil { // mode 0600
 		return nil, false, err

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Unchanged reports whether two looks at a name saw one file that nobody wrote to
-// meanwhile, as far as its size and time of modification tell.
+// Unchanged reports whether two looks at a name saw one file that nobody wrote to meanwhile, as far as its
+// size and time of modification tell.
 func Unchanged(was, is fs.FileInfo) bool { return sameContents(was, is) }
 
-// Remote returns the kind of the file system of path if it is one on which a lock may
-// not keep out processes of other hosts, and "" otherwise, or if that is not known.
+// Remote returns the kind of the file system of path if it is one on which a lock may not keep out
+// processes of other hosts, and "" otherwise, or if that is not known.
 func Remote(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -29,13 +29,12 @@ func Remote(path string) string {
 	return ""
 }
 
-// patience is how long rename waits for those who have the old file open. Indexers and
-// virus scanners open what was just written, for a moment.
+// patience is how long rename waits for those who have the old file open. Indexers and virus scanners open
+// what was just written, for a moment.
 const patience = 2 * time.Second
 
-// rename gives a file that is on disk another name, in place of what had it before, and
-// returns when the name is on disk. A file cannot be replaced here while somebody reads
-// it, so it waits for them.
+// rename gives a file that is on disk another name, in place of what had it before, and returns when the
+// name is on disk. A file cannot be replaced here while somebody reads it, so it waits for them.
 func rename(from, to string) error {
 	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
 	old, err := windows.UTF16PtrFromString(from)
@@ -59,10 +58,9 @@ func rename(from, to string) error {
 	}
 }
 
-// SyncDir makes the names in a folder durable, as far as the file system lets a folder be
-// flushed. Where it does not, the name is as durable as its file: [WriteFile] renames
-// through to the disk, and the journal of NTFS keeps the order in which a file was made
-// and flushed.
+// SyncDir makes the names in a folder durable, as far as the file system lets a folder be flushed. Where it
+// does not, the name is as durable as its file: [WriteFile] renames through to the disk, and the journal of
+// NTFS keeps the order in which a file was made and flushed.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
@@ -85,8 +83,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that goes when it is closed, or when its process ends.
-// It has a name until then, which is nothing that others have to remove: named is false.
+// Unnamed makes a temporary file that goes when it is closed, or when its process ends. It has a name until
+// then, which is nothing that others have to remove: named is false.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	made, err := os.CreateTemp("", pattern)
 	if err != nil {

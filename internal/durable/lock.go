@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// Lock takes a lock file, however long that takes, but not beyond ctx. Its owner alone can
-// read the file: whoever opens it may hold it.
+// Lock takes a lock file, however long that takes, but not beyond ctx. Its owner alone can read the file:
+// whoever opens it may hold it.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	type taken struct {
 		unlock func()

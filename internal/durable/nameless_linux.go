@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameless makes a file without a name in a folder, which goes with its process, and reports
-// whether the file system has such files.
+// nameless makes a file without a name in a folder, which goes with its process, and reports whether the
+// file system has such files.
 func nameless(dir string) (known bool, err error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_WRONLY, 0o600)
 	for _, unknown := range []error{unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL} {

@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// Exposed returns an error if somebody else may have written what info, of the file or
-// folder at path, tells of: it belongs to another user, or its mode lets the group or all
-// write.
+// Exposed returns an error if somebody else may have written what info, of the file or folder at path,
+// tells of: it belongs to another user, or its mode lets the group or all write.
 func Exposed(_ string, info fs.FileInfo) error {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != uint32(os.Geteuid()) {
 		return fmt.Errorf("belongs to user %d", s.Uid)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The rights by which one learns what a file holds, and those by which one changes what
-// stands under its name.
+// The rights by which one learns what a file holds, and those by which one changes what stands under its
+// name.
 const (
 	mayRead  = windows.FILE_READ_DATA | windows.GENERIC_READ | windows.GENERIC_ALL
 	mayWrite = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | fileDeleteChild | windows.DELETE |
@@ -18,16 +18,15 @@ const (
 	fileDeleteChild = 0x40
 )
 
-// Exposed returns an error if somebody else may have written the file or folder at path:
-// it belongs to another user, or its access list lets others write. The system and the
-// administrators, who may do anything, are not others.
+// Exposed returns an error if somebody else may have written the file or folder at path: it belongs to
+// another user, or its access list lets others write. The system and the administrators, who may do
+// anything, are not others.
 func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, "write to it") }
 
 // Readable returns an error if the access list of path lets others than its owner read.
 func Readable(path string, _ fs.FileInfo) error { return granted(path, mayRead, "read it") }
 
-// ours returns the accounts that may have every right: this user, the system, and the
-// administrators.
+// ours returns the accounts that may have every right: this user, the system, and the administrators.
 func ours() (user *windows.SID, all []*windows.SID, err error) {
 	token, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
@@ -109,16 +108,16 @@ func account(sid *windows.SID) string {
 	return sid.String()
 }
 
-// KeepPrivate takes a file or folder that this process made, and what will be made in it,
-// from all but this user, the system and the administrators. What is made without it
-// inherits who may read and write from its folder, whatever mode it was given.
+// KeepPrivate takes a file or folder that this process made, and what will be made in it, from all but this
+// user, the system and the administrators. What is made without it inherits who may read and write from its
+// folder, whatever mode it was given.
 func KeepPrivate(path string) error {
 	user, _, err := ours()
 	if err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
-	// Protected (P) against what the folder would add; full access (FA), also for what is
-	// made in a folder (OICI), for the system (SY), administrators (BA) and this user.
+	// Protected (P) against what the folder would add; full access (FA), also for what is made in a folder
+	// (OICI), for the system (SY), administrators (BA) and this user.
 	return setAccess(path, "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;"+user.String()+")", windows.PROTECTED_DACL_SECURITY_INFORMATION)
 }
 

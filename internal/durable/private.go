@@ -11,9 +11,8 @@ import (
 // ErrExposed is returned for a secret that somebody else may know or may have made.
 var ErrExposed = errors.New("durable: not this user's alone")
 
-// ReadSecret reads a file that its owner alone can read and write. A file of another
-// user, one that others can open, and anything but a regular file, links too, are
-// ErrExposed.
+// ReadSecret reads a file that its owner alone can read and write. A file of another user, one that others
+// can open, and anything but a regular file, links too, are ErrExposed.
 func ReadSecret(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -46,8 +45,8 @@ func ReadSecret(path string) ([]byte, error) {
 	return text[:n], nil
 }
 
-// PrivateFolder makes a folder for secrets, and its parents, or checks that the one
-// there belongs to this user, that others cannot write to it, and that it is no link.
+// PrivateFolder makes a folder for secrets, and its parents, or checks that the one there belongs to this
+// user, that others cannot write to it, and that it is no link.
 func PrivateFolder(path string) error {
 	if err := MkdirAll(path, 0o700); err != nil {
 		return err
@@ -65,8 +64,7 @@ func PrivateFolder(path string) error {
 	return nil
 }
 
-// MkdirAll does what os.MkdirAll does, and returns when the names of the folders it made are
-// on disk.
+// MkdirAll does what os.MkdirAll does, and returns when the names of the folders it made are on disk.
 func MkdirAll(path string, mode os.FileMode) error {
 	var made []string // innermost first
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
@@ -92,8 +90,8 @@ func MkdirAll(path string, mode os.FileMode) error {
 	return nil
 }
 
-// OpenRegular opens a file to read, and refuses, without opening it, what is no regular
-// file: opening a pipe waits for a writer.
+// OpenRegular opens a file to read, and refuses, without opening it, what is no regular file: opening a
+// pipe waits for a writer.
 func OpenRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {

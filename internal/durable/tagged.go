@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// WriteTagged writes a file as [WriteFile] does. The name of its temporary file has a tag,
-// so that [Sweep] finds the file after a process was killed.
+// WriteTagged writes a file as [WriteFile] does. The name of its temporary file has a tag, so that [Sweep]
+// finds the file after a process was killed.
 func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) error {
 	return writeFile(path, temporary(path, tag), mode, write)
 }
 
-// Sweep removes the temporary files with this tag that were made beside path, and no
-// others. No process may be writing with the tag at that time. Files that cannot be removed
-// stay.
+// Sweep removes the temporary files with this tag that were made beside path, and no others. No process may
+// be writing with the tag at that time. Files that cannot be removed stay.
 func Sweep(path, tag string) {
 	found, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -31,8 +30,8 @@ func Sweep(path, tag string) {
 	}
 }
 
-// SweepFolder removes the temporary files of this package from a folder in which nobody
-// is writing. What cannot be removed stays.
+// SweepFolder removes the temporary files of this package from a folder in which nobody is writing. What
+// cannot be removed stays.
 func SweepFolder(dir string) {
 	found, err := os.ReadDir(dir)
 	if err != nil {

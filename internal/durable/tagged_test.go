@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// TestSweepRemovesItsOwn checks that Sweep removes only what was left behind with its tag.
-// Files stay that others are writing for the same name, or for a name that begins with it.
+// TestSweepRemovesItsOwn checks that Sweep removes only what was left behind with its tag. Files stay that
+// others are writing for the same name, or for a name that begins with it.
 func TestSweepRemovesItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "labels")
@@ -35,8 +35,8 @@ func TestSweepRemovesItsOwn(t *testing.T) {
 	durable.Sweep(filepath.Join(dir, "no", "folder"), "tag")
 }
 
-// TestWriteTaggedIsSecretUntilItHasItsName checks that only the owner can read the file
-// while it is written, whatever its mode will be, and that Sweep finds it.
+// TestWriteTaggedIsSecretUntilItHasItsName checks that only the owner can read the file while it is
+// written, whatever its mode will be, and that Sweep finds it.
 func TestWriteTaggedIsSecretUntilItHasItsName(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"labels", "a*b"} {

@@ -10,8 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Same reports whether a and b resolve to the same file, following links. The file need not
-// exist.
+// Same reports whether a and b resolve to the same file, following links. The file need not exist.
 func Same(a, b string) (bool, error) {
 	first, err := resolve(a)
 	if err != nil {
@@ -34,8 +33,8 @@ func Same(a, b string) (bool, error) {
 	return false, fmt.Errorf("durable: %w", err)
 }
 
-// Within reports whether path is in dir or is dir: by its name, by links, by another spelling of
-// a name, or because a file there is a link to it. Neither need exist.
+// Within reports whether path is in dir or is dir: by its name, by links, by another spelling of a name, or
+// because a file there is a link to it. Neither need exist.
 func Within(path, dir string) (bool, error) {
 	at, err := resolve(path)
 	if err != nil {
@@ -121,8 +120,8 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// Writable returns an error if the folder of path does not exist or cannot be written to,
-// so that WriteFile would fail.
+// Writable returns an error if the folder of path does not exist or cannot be written to, so that WriteFile
+// would fail.
 func Writable(path string) error {
 	if known, err := nameless(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("durable: %w", err)

@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// TestSameSeesThroughLinks compares one file with another spelling, a link, a link to its
-// folder and a hard link, and also names of a file that does not exist yet.
+// TestSameSeesThroughLinks compares one file with another spelling, a link, a link to its folder and a hard
+// link, and also names of a file that does not exist yet.
 func TestSameSeesThroughLinks(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name ...string) string { return filepath.Join(append([]string{dir}, name...)...) }

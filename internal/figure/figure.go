@@ -1,5 +1,5 @@
-// Package figure draws lines in one plot as SVG, with the name of each line at its end. Colours
-// are classes of a style sheet: a page brings its own, and a file has one for light and dark.
+// Package figure draws lines in one plot as SVG, with the name of each line at its end. Colours are classes
+// of a style sheet: a page brings its own, and a file has one for light and dark.
 package figure
 
 import (

@@ -1,5 +1,5 @@
-// Package keyfile keeps the key of a run in a file that only its owner can read. The run
-// may have to be resumed, so the file stays until the run is complete.
+// Package keyfile keeps the key of a run in a file that only its owner can read. The run may have to be
+// resumed, so the file stays until the run is complete.
 package keyfile
 
 import (
@@ -18,9 +18,9 @@ import (
 // destroyed is the byte that a key is overwritten with.
 const destroyed = '-'
 
-// Read returns the key in a file. It reports false if there is no such file, or if a
-// process was killed while it destroyed the key. A file that others may know, or may have
-// written, is an error; see [durable.ReadSecret].
+// Read returns the key in a file. It reports false if there is no such file, or if a process was killed
+// while it destroyed the key. A file that others may know, or may have written, is an error; see
+// [durable.ReadSecret].
 func Read(path string) (key rng.Key, ok bool, err error) {
 	text, err := durable.ReadSecret(path)
 	switch {
@@ -37,8 +37,7 @@ func Read(path string) (key rng.Key, ok bool, err error) {
 	return key, true, nil
 }
 
-// Write writes the key to a file that only its owner can read. It returns when the key is
-// on disk.
+// Write writes the key to a file that only its owner can read. It returns when the key is on disk.
 func Write(path string, key rng.Key) error {
 	text, err := key.MarshalText()
 	if err == nil {
@@ -50,8 +49,8 @@ func Write(path string, key rng.Key) error {
 	return nil
 }
 
-// Destroy overwrites and removes the key file, or another secret, if it exists. It cannot reach
-// what a disk, a snapshot or a backup remembers.
+// Destroy overwrites and removes the key file, or another secret, if it exists. It cannot reach what a
+// disk, a snapshot or a backup remembers.
 func Destroy(path string) error {
 	is, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,10 +1,9 @@
-// Package number prints numbers for people. A claim is rounded up, so that the
-// number on paper never reads as less than what was computed; a lower bound is
-// rounded down.
+// Package number prints numbers for people. A claim is rounded up, so that the number on paper never reads
+// as less than what was computed; a lower bound is rounded down.
 //
-// "Up" means: the text, read as a float64, is at least x. The last digit is
-// moved in decimal, not by arithmetic on x: Ceil(x*1e4)/1e4 is below x for nine
-// of a hundred x that lie just above a number with four decimals.
+// "Up" means: the text, read as a float64, is at least x. The last digit is moved in decimal, not by
+// arithmetic on x: Ceil(x*1e4)/1e4 is below x for nine of a hundred x that lie just above a number with
+// four decimals.
 package number
 
 import (
@@ -20,12 +19,10 @@ func Exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 // Digits returns x to the nearest number with that many significant digits.
 func Digits(x float64, digits int) string { return strconv.FormatFloat(x, 'g', digits, 64) }
 
-// DigitsUp returns the least number of that many significant digits, at most 15,
-// that is not below x.
+// DigitsUp returns the least number of that many significant digits, at most 15, that is not below x.
 func DigitsUp(x float64, digits int) string { return Digits(Up(x, digits), digits) }
 
-// DigitsDown returns the largest number of that many significant digits, at most
-// 15, that is not above x.
+// DigitsDown returns the largest number of that many significant digits, at most 15, that is not above x.
 func DigitsDown(x float64, digits int) string { return Digits(-Up(-x, digits), digits) }
 
 // Up returns the float64 that DigitsUp prints. It is not below x.
@@ -56,8 +53,7 @@ func Up(x float64, digits int) float64 {
 	return above
 }
 
-// DecimalsUp returns the least number with that many decimals that is not below
-// x.
+// DecimalsUp returns the least number with that many decimals that is not below x.
 func DecimalsUp(x float64, decimals int) string {
 	text := strconv.FormatFloat(x, 'f', decimals, 64)
 	if nearest, err := strconv.ParseFloat(text, 64); err != nil || nearest >= x || math.IsNaN(x) {
@@ -78,9 +74,9 @@ func DecimalsUp(x float64, decimals int) string {
 	return sign + whole[:len(whole)-decimals] + "." + whole[len(whole)-decimals:]
 }
 
-// following returns the whole number after the one that text is without its
-// decimal point. The text of a number of more digits than a float64 tells apart
-// reads back as that number, so an error, of too many digits, does not happen.
+// following returns the whole number after the one that text is without its decimal point. The text of a
+// number of more digits than a float64 tells apart reads back as that number, so an error, of too many
+// digits, does not happen.
 func following(text string) (int64, error) {
 	whole, err := strconv.ParseInt(strings.Replace(text, ".", "", 1), 10, 64)
 	return whole + 1, err

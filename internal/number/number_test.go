@@ -17,8 +17,8 @@ func read(t testing.TB, text string) float64 {
 	return x
 }
 
-// TestOneUlpAboveAPrintedNumber: where rounding up is hardest. The control, the
-// formula in use before, prints 92,500 of a million such claims below themselves.
+// TestOneUlpAboveAPrintedNumber: where rounding up is hardest. The control, the formula in use before,
+// prints 92,500 of a million such claims below themselves.
 func TestOneUlpAboveAPrintedNumber(t *testing.T) {
 	below := 0
 	for i := 1; i <= 5_000; i++ {

@@ -1,14 +1,12 @@
-// Package plain holds fitted models as data: numbers that a file can keep, that JSON can
-// show and that a program in any language can evaluate from their description alone.
+// Package plain holds fitted models as data: numbers that a file can keep, that JSON can show and that a
+// program in any language can evaluate from their description alone.
 //
-// A [Model] has exactly one part: a constant, a softmax regression, a kernel regression on
-// landmarks, trees, or the mean of several models. Numbers are float64 and all arithmetic
-// is, so that another program agrees to rounding. Features come in as float32, and trees
-// compare them as such.
+// A [Model] has exactly one part: a constant, a softmax regression, a kernel regression on landmarks,
+// trees, or the mean of several models. Numbers are float64 and all arithmetic is, so that another program
+// agrees to rounding. Features come in as float32, and trees compare them as such.
 //
 // # Guarantee
 //
-// [Model.Check] accepts a model only if every index is in range, every number is finite
-// and every walk down a tree ends. A model that it accepted never panics, whatever the
-// rows are.
+// [Model.Check] accepts a model only if every index is in range, every number is finite and every walk down
+// a tree ends. A model that it accepted never panics, whatever the rows are.
 package plain

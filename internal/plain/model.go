@@ -16,8 +16,8 @@ type Model struct {
 	Mean     *Mean     `json:"mean,omitempty"`
 }
 
-// Describer is the optional ability of a fitted classifier to be written down. What it
-// returns gives the scores of the classifier, up to rounding and to what each part says.
+// Describer is the optional ability of a fitted classifier to be written down. What it returns gives the
+// scores of the classifier, up to rounding and to what each part says.
 type Describer interface {
 	Plain() *Model
 }
@@ -34,9 +34,9 @@ type Linear struct {
 	Bias    []float64   `json:"bias"`    // of each of Classes
 }
 
-// Mean is a weighted mean of the probabilities that models give. The scores of a model become
-// probabilities as follows: they are cut to [0, 1] and divided by their sum, if that is
-// above 0; each p becomes (p + Doubt)^power; and they are divided by their sum again.
+// Mean is a weighted mean of the probabilities that models give. The scores of a model become probabilities
+// as follows: they are cut to [0, 1] and divided by their sum, if that is above 0; each p becomes (p +
+// Doubt)^power; and they are divided by their sum again.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`
@@ -55,8 +55,8 @@ const (
 	maxDepth   = 4 // of means of means
 )
 
-// Check reports the first thing in a model that does not fit rows of this many features
-// and this many classes.
+// Check reports the first thing in a model that does not fit rows of this many features and this many
+// classes.
 func (m *Model) Check(features, classes int) error {
 	if features < 1 || classes < 2 {
 		return fmt.Errorf("plain: %d features and %d classes", features, classes)

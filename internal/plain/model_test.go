@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// models are one of each part for two features and three classes, and what they score a row
-// of 1 and 2, by hand.
+// models are one of each part for two features and three classes, and what they score a row of 1 and 2, by
+// hand.
 func models() map[string]struct {
 	model Model
 	want  []float64
@@ -71,8 +71,8 @@ func TestAWalkComparesAsFloat32(t *testing.T) {
 	require.Equal(t, 1, tree.walk(0, []float32{math.Nextafter32(0.1, 0)}))
 }
 
-// TestWhatCheckAcceptsDoesNotPanic: numbers of every model are replaced by others and lists
-// cut, one at a time and in twos. What Check accepts gives scores for all rows.
+// TestWhatCheckAcceptsDoesNotPanic: numbers of every model are replaced by others and lists cut, one at a
+// time and in twos. What Check accepts gives scores for all rows.
 func TestWhatCheckAcceptsDoesNotPanic(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 1))
 	odd := []any{-2., -1., 0., 1., 2., 3., 4., 7., 0.5, 1e308, -1e308, 1e-320}

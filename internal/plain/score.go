@@ -15,9 +15,8 @@ import (
 // blockRows is how many rows are scored at a time, which bounds the memory.
 const blockRows = 256
 
-// Scores returns the scores of every row of x, x.Rows x classes without gaps. The model
-// must have passed Check, and x has its number of features. It uses all processors, until
-// ctx is done.
+// Scores returns the scores of every row of x, x.Rows x classes without gaps. The model must have passed
+// Check, and x has its number of features. It uses all processors, until ctx is done.
 func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]float64, error) {
 	out := make([]float64, x.Rows*classes)
 	ready := m.prepare()

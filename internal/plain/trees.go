@@ -5,16 +5,15 @@ import (
 	"fmt"
 )
 
-// Trees are decision trees, all in the same arrays, each in preorder. From node i a row
-// goes to node i+1 if its feature Column_i, as float32, is at most Threshold_i, else to
-// node Right_i. A node whose column is -1 is a leaf.
+// Trees are decision trees, all in the same arrays, each in preorder. From node i a row goes to node i+1 if
+// its feature Column_i, as float32, is at most Threshold_i, else to node Right_i. A node whose column is -1
+// is a leaf.
 //
-// Of a forest, Right of a leaf is its number, the leaf's classes are those between the
-// Ends before and at that number, and a class scores the mean over the trees of its share
-// in the leaf. Of boosted trees, which have a Prior, Threshold of a leaf is its value: tree
-// t adds it to logit t modulo the number of logits, which start at Prior, and the scores
-// are the softmax of the logits. With one logit it is that of the second class against the
-// first.
+// Of a forest, Right of a leaf is its number, the leaf's classes are those between the Ends before and at
+// that number, and a class scores the mean over the trees of its share in the leaf. Of boosted trees, which
+// have a Prior, Threshold of a leaf is its value: tree t adds it to logit t modulo the number of logits,
+// which start at Prior, and the scores are the softmax of the logits. With one logit it is that of the
+// second class against the first.
 type Trees struct {
 	Classes   []int     `json:"classes"` // that shares and logits are of; others score 0
 	Roots     []int     `json:"roots"`   // node of each tree, ascending from 0

@@ -45,8 +45,8 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 	return nil
 }
 
-// WriteAccount writes what was charged for a row. The form has no room for a mark that the
-// run was seeded, so the name of the file has it.
+// WriteAccount writes what was charged for a row. The form has no room for a mark that the run was seeded,
+// so the name of the file has it.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name
@@ -54,8 +54,8 @@ func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	return f.WriteJSON(!seeded, filepath.Join("accounts", name+".json"), account)
 }
 
-// timesFile has the running times of a run. They are of work on private rows, so they
-// stand apart from what may be published.
+// timesFile has the running times of a run. They are of work on private rows, so they stand apart from what
+// may be published.
 const timesFile = "seconds.json"
 
 // KeepTimes keeps the running times of the run and of every row in the half that is private.

@@ -1,10 +1,9 @@
 // Package results is the one place that knows how a folder of results is divided.
 //
-// A file lies in DIR/public exactly if it may be published: it was charged, its noise is secret,
-// and it has no path of this machine, no time of work on private rows and no private number in
-// it. Everything else lies in DIR/private, which its owner alone can open: keys, votes, charged
-// ledgers, the configuration of the run, and under DIR/private/results the results that may not
-// leave, such as those of a seeded run.
+// A file lies in DIR/public exactly if it may be published: it was charged, its noise is secret, and it has
+// no path of this machine, no time of work on private rows and no private number in it. Everything else
+// lies in DIR/private, which its owner alone can open: keys, votes, charged ledgers, the configuration of
+// the run, and under DIR/private/results the results that may not leave, such as those of a seeded run.
 package results
 
 import (
@@ -43,12 +42,12 @@ func (f Folder) join(half string, names []string) string {
 	return filepath.Join(append([]string{string(f), half}, names...)...)
 }
 
-// Config returns the path of the configuration of the run, which is written before anything else
-// but its key.
+// Config returns the path of the configuration of the run, which is written before anything else but its
+// key.
 func (f Folder) Config() string { return f.Private("config.json") }
 
-// Strangers returns the files in both halves if no run has begun there: they are of somebody
-// else, or of a run whose configuration is gone.
+// Strangers returns the files in both halves if no run has begun there: they are of somebody else, or of a
+// run whose configuration is gone.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {
@@ -142,8 +141,8 @@ func (f Folder) Find(names ...string) (string, error) {
 	return path, err
 }
 
-// Sweep removes what killed processes left of files that they were writing. No other process
-// may be at work in the folder.
+// Sweep removes what killed processes left of files that they were writing. No other process may be at work
+// in the folder.
 func (f Folder) Sweep() {
 	for _, half := range []string{f.Public(), f.Private()} {
 		_ = filepath.WalkDir(half, func(path string, e fs.DirEntry, err error) error {
@@ -155,9 +154,9 @@ func (f Folder) Sweep() {
 	}
 }
 
-// Settle gives all that may be published one time of modification, as the differences would tell
-// how long work on private rows took, and takes from others what rights they have to the rest. It
-// reports whether anything may be published.
+// Settle gives all that may be published one time of modification, as the differences would tell how long
+// work on private rows took, and takes from others what rights they have to the rest. It reports whether
+// anything may be published.
 func (f Folder) Settle() (some bool, err error) {
 	now := time.Now().Truncate(time.Second)
 	err = settle(f.Public(), func(path string, e fs.DirEntry) error {
@@ -179,8 +178,8 @@ func (f Folder) Settle() (some bool, err error) {
 	return some, nil
 }
 
-// settle calls one for everything below a folder but links, which lead elsewhere. What goes
-// meanwhile, as another process has the folder by now, is passed over.
+// settle calls one for everything below a folder but links, which lead elsewhere. What goes meanwhile, as
+// another process has the folder by now, is passed over.
 func settle(dir string, one func(path string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type()&fs.ModeSymlink == 0 {

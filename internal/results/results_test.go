@@ -84,8 +84,7 @@ func TestSweepTakesWhatKilledProcessesLeft(t *testing.T) {
 	require.NoFileExists(t, f.Private("run-0", ".votes.npy.3.tmp"))
 }
 
-// Files of no run are told from those of one that begins, whose key is there before its
-// configuration.
+// Files of no run are told from those of one that begins, whose key is there before its configuration.
 func TestStrangers(t *testing.T) {
 	f := results.Folder(t.TempDir())
 	for _, name := range []string{"lock", "run.key", ".config.json.7.tmp"} {

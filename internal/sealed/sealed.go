@@ -1,6 +1,6 @@
-// Package sealed holds what the project's binary files have in common: a line of magic that
-// names the kind and version, fields, and the SHA-256 of everything before. Integers and
-// numbers are little-endian. A hash finds damage; it does not tell who wrote a file.
+// Package sealed holds what the project's binary files have in common: a line of magic that names the kind
+// and version, fields, and the SHA-256 of everything before. Integers and numbers are little-endian. A hash
+// finds damage; it does not tell who wrote a file.
 package sealed
 
 import (
@@ -58,8 +58,8 @@ func appendEach[F float32 | float64](b []byte, values []F) []byte {
 	return b
 }
 
-// Reader reads fields one after another. After a field that is not there, the rest reads as
-// zero and Err returns what was wrong. No field takes more memory than its bytes in the file.
+// Reader reads fields one after another. After a field that is not there, the rest reads as zero and Err
+// returns what was wrong. No field takes more memory than its bytes in the file.
 type Reader struct {
 	rest []byte
 	err  error
@@ -88,8 +88,8 @@ func Fields(b []byte, magic string) (*Reader, error) {
 	return &Reader{rest: rest}, nil
 }
 
-// Intact reports whether size bytes of f begin with the magic and end with their hash. It
-// takes constant memory.
+// Intact reports whether size bytes of f begin with the magic and end with their hash. It takes constant
+// memory.
 func Intact(f io.ReaderAt, size int64, magic string) (bool, error) {
 	body := size - sha256.Size
 	if body < int64(len(magic)) {

@@ -68,8 +68,8 @@ func TestDamageIsFound(t *testing.T) {
 	require.Error(t, err, "a file that is shorter than it was said to be")
 }
 
-// FuzzReader reads fields of kinds and lengths that the input asks for. Nothing panics, no
-// field takes more memory than its bytes, and what is read has the bytes it was read from.
+// FuzzReader reads fields of kinds and lengths that the input asks for. Nothing panics, no field takes more
+// memory than its bytes, and what is read has the bytes it was read from.
 func FuzzReader(f *testing.F) {
 	f.Add(sample()[:len(sample())-sha256.Size], []byte{2, 9, 42, 81})
 	f.Add([]byte(magic), []byte{255, 3})

@@ -1,5 +1,5 @@
-// Package table renders one table of results as aligned text, CSV, Markdown or LaTeX. It
-// does not render JSON: each command has a schema of its own for that.
+// Package table renders one table of results as aligned text, CSV, Markdown or LaTeX. It does not render
+// JSON: each command has a schema of its own for that.
 package table
 
 import (
@@ -37,9 +37,9 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("table: format %q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
-// Table holds a header and rows of equal length. Cells may come from anybody's data: control
-// characters are shown as escapes in every format, CSV cells that a spreadsheet would take
-// for a formula begin with an apostrophe, and Markdown shows HTML as text.
+// Table holds a header and rows of equal length. Cells may come from anybody's data: control characters are
+// shown as escapes in every format, CSV cells that a spreadsheet would take for a formula begin with an
+// apostrophe, and Markdown shows HTML as text.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -87,8 +87,8 @@ func (t Table) left(column int) bool { return column < len(t.Left) && t.Left[col
 // columns is how wide a terminal is, by default.
 const columns = 80
 
-// text aligns the columns, two blanks apart, or one where the table is else wider than a
-// terminal and so is not.
+// text aligns the columns, two blanks apart, or one where the table is else wider than a terminal and so is
+// not.
 func (t Table) text(b *strings.Builder) {
 	widths := make([]int, len(t.Header))
 	all := append([][]string{t.Header}, t.Rows...)

@@ -1,5 +1,5 @@
-// Package testkit holds what tests of several packages need: divergences of laws that are
-// listed point by point, a goodness-of-fit test, and reference files.
+// Package testkit holds what tests of several packages need: divergences of laws that are listed point by
+// point, a goodness-of-fit test, and reference files.
 package testkit
 
 import (
@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// FalseAlarm is the probability that a correct mechanism fails one of the chi-square tests.
-// Seeds are fixed, so a test fails always or never.
+// FalseAlarm is the probability that a correct mechanism fails one of the chi-square tests. Seeds are
+// fixed, so a test fails always or never.
 const FalseAlarm = 1e-9
 
 // HockeyStick returns sum (p - e^eps q)_+, which is the least delta for eps.
@@ -41,8 +41,7 @@ func Renyi(p, q []float64, a float64) float64 {
 	return math.Log(sum) / (a - 1)
 }
 
-// ChiSquare returns the p-value of Pearson's test. Cells with fewer than 20 expected are
-// merged.
+// ChiSquare returns the p-value of Pearson's test. Cells with fewer than 20 expected are merged.
 func ChiSquare(observed, expected []float64) float64 {
 	chi2, rest, restExpected, cells := 0.0, 0.0, 0.0, 0
 	add := func(o, e float64) {
@@ -74,8 +73,8 @@ func ReadJSON(t require.TestingT, path string, v any) {
 	require.NoError(t, json.Unmarshal(data, v))
 }
 
-// Folder returns a folder for programs that may still write for a moment after they were
-// ended, as browsers do. Unlike that of t.TempDir, what of it cannot be removed fails no test.
+// Folder returns a folder for programs that may still write for a moment after they were ended, as browsers
+// do. Unlike that of t.TempDir, what of it cannot be removed fails no test.
 func Folder(t testing.TB) string {
 	dir, err := os.MkdirTemp("", "pate-test-")
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Draw returns a number of runs. It has the law exactly, for the parameters as they stand
-// in float64: every decision is a comparison of random bits with a ratio of integers or
-// with the binary digits of a parameter.
+// Draw returns a number of runs. It has the law exactly, for the parameters as they stand in float64: every
+// decision is a comparison of random bits with a ratio of integers or with the binary digits of a
+// parameter.
 func (l Law) Draw(s *rng.Stream) int64 {
 	switch {
 	case l.Mean != 0:
@@ -19,9 +19,9 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson adds as many numbers of mean 1 as the mean has whole parts, and thins one more
-// to the rest: the sum of independent Poisson numbers is one, and so is each of the
-// points of one that is kept with a fixed probability.
+// poisson adds as many numbers of mean 1 as the mean has whole parts, and thins one more to the rest: the
+// sum of independent Poisson numbers is one, and so is each of the points of one that is kept with a fixed
+// probability.
 func poisson(s *rng.Stream, mean float64) int64 {
 	whole, rest := math.Modf(mean)
 	n := int64(0)
@@ -36,8 +36,8 @@ func poisson(s *rng.Stream, mean float64) int64 {
 	return n
 }
 
-// poissonOne returns a number of mean 1: k is proposed with probability 2^-(k+1) and
-// accepted with 2^(k-1)/k!, a product of 1/2 at k = 0 and of 2/j for j from 3 to k.
+// poissonOne returns a number of mean 1: k is proposed with probability 2^-(k+1) and accepted with
+// 2^(k-1)/k!, a product of 1/2 at k = 0 and of 2/j for j from 3 to k.
 func poissonOne(s *rng.Stream) int64 {
 	for {
 		k := int64(0)
@@ -58,8 +58,8 @@ func poissonOne(s *rng.Stream) int64 {
 //
 //	gamma (1-gamma)^(k-1) prod_{j=1}^{k-1} (j+eta)/(j+1),   0 <= eta <= 1:
 //
-// the next number is tried unless gamma says stop, and kept with the factor of the product;
-// without it all begins again.
+// the next number is tried unless gamma says stop, and kept with the factor of the product; without it all
+// begins again.
 func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
@@ -75,8 +75,8 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 //
 //	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1):
 //
-// Sibuya's law, whose k-th trial ends with probability alpha/k, where gamma in each trial
-// lets all begin again. Without the first factor geometric would hardly ever end.
+// Sibuya's law, whose k-th trial ends with probability alpha/k, where gamma in each trial lets all begin
+// again. Without the first factor geometric would hardly ever end.
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
@@ -89,8 +89,7 @@ func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	}
 }
 
-// bernoulli is true with probability p exactly, for p in [0, 1]: uniform bits are below
-// the digits of p.
+// bernoulli is true with probability p exactly, for p in [0, 1]: uniform bits are below the digits of p.
 func bernoulli(s *rng.Stream, p float64) bool {
 	if p == 1 {
 		return true

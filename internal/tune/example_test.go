@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Three students of released labels, which are public, are compared on private rows: one
-// run is the number of rows that one of them gets right, with noise that is charged.
+// Three students of released labels, which are public, are compared on private rows: one run is the number
+// of rows that one of them gets right, with noise that is charged.
 func Example() {
 	const sigma = 12
 	students := []func(x int) bool{

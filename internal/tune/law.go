@@ -11,9 +11,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Law is the law of the number of runs: Poisson if Mean is above 0, else the truncated
-// negative binomial of Eta and Gamma, which is at least 1. [Poisson] and
-// [NegativeBinomial] make one for a number of runs that is expected.
+// Law is the law of the number of runs: Poisson if Mean is above 0, else the truncated negative binomial of
+// Eta and Gamma, which is at least 1. [Poisson] and [NegativeBinomial] make one for a number of runs that
+// is expected.
 type Law struct {
 	Eta   float64 // in (-1, 1]: 1 is the geometric law, 0 the logarithmic one
 	Gamma float64 // in (0, 1), small for many runs; 0 of a Poisson law
@@ -26,8 +26,7 @@ const MaxExpected = 1e5
 // ErrLaw is matched by every error about the parameters of a Law.
 var ErrLaw = errors.New("tune: bad law")
 
-// Poisson returns the Poisson law, under which there may be no run at all, with
-// probability e^-mean.
+// Poisson returns the Poisson law, under which there may be no run at all, with probability e^-mean.
 func Poisson(mean float64) (Law, error) {
 	l := Law{Mean: mean}
 	if !(mean > 0) {
@@ -36,8 +35,8 @@ func Poisson(mean float64) (Law, error) {
 	return l, l.Validate()
 }
 
-// NegativeBinomial returns the truncated negative binomial law of a shape with this
-// expected number of runs, above 1.
+// NegativeBinomial returns the truncated negative binomial law of a shape with this expected number of
+// runs, above 1.
 func NegativeBinomial(eta, mean float64) (Law, error) {
 	if !(eta > -1 && eta <= 1) {
 		return Law{}, fmt.Errorf("%w: the shape must be above -1 and at most 1, got %v", ErrLaw, eta)
@@ -107,9 +106,9 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that a setting is never run, if each run has it with
-// probability share. It is the probability generating function of the number of runs at
-// 1-share, and Missed(1) the probability that there is no run at all.
+// Missed returns the probability that a setting is never run, if each run has it with probability share. It
+// is the probability generating function of the number of runs at 1-share, and Missed(1) the probability
+// that there is no run at all.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -121,8 +120,8 @@ func (l Law) Missed(share float64) float64 {
 	return math.Max(0, math.Expm1(-l.Eta*log)/math.Expm1(-l.Eta*math.Log(l.Gamma)))
 }
 
-// Quantile returns the least number of runs that is not exceeded with this probability, in
-// (0, 1), up to rounding. It is for people who plan how long a search may take.
+// Quantile returns the least number of runs that is not exceeded with this probability, in (0, 1), up to
+// rounding. It is for people who plan how long a search may take.
 func (l Law) Quantile(probability float64) int64 {
 	if l.Mean != 0 {
 		law := distuv.Poisson{Lambda: l.Mean}

@@ -106,8 +106,8 @@ func TestDrawsHaveTheLaw(t *testing.T) {
 	}
 }
 
-// A coin falls with the probability that its digits say, down to numbers that random bits
-// hardly ever reach.
+// A coin falls with the probability that its digits say, down to numbers that random bits hardly ever
+// reach.
 func TestCoinsAreExact(t *testing.T) {
 	const n = 200_000
 	s := rng.SeedKey(1).Stream()

@@ -10,8 +10,8 @@ import (
 // Price is what choosing costs: noise that a search needs and one run does not.
 type Price struct {
 	Law Law
-	// Noise is the least with which the whole search meets the target; Epsilon is what
-	// the search then costs, at most the target's.
+	// Noise is the least with which the whole search meets the target; Epsilon is what the search then
+	// costs, at most the target's.
 	Noise, Epsilon float64
 	// OneNoise is the least with which one run by itself meets the target.
 	OneNoise float64
@@ -22,9 +22,9 @@ type Price struct {
 // Ratio returns how many times the noise of one run a search has.
 func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 
-// PriceOf returns the price of a search for a target; event is one run by its noise. The
-// search is accounted by Rényi divergences, the only ones that are known of it, and
-// one run by whatever proves least, as it would be without a search.
+// PriceOf returns the price of a search for a target; event is one run by its noise. The search is
+// accounted by Rényi divergences, the only ones that are known of it, and one run by whatever proves least,
+// as it would be without a search.
 func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event func(noise float64) (accountant.Event, error)) (Price, error) {
 	p := Price{Law: l}
 	if err := l.Validate(); err != nil {
@@ -46,8 +46,7 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, err
 }
 
-// PriceAt returns the price of a search whose noise is settled, and which costs
-// target.Epsilon with it.
+// PriceAt returns the price of a search whose noise is settled, and which costs target.Epsilon with it.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event func(noise float64) (accountant.Event, error)) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	return p, p.compare(ctx, relation, target, event)

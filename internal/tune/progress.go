@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// progress is how far a search is. On disk the state names the file of the best output,
-// which is written before it; so the two never disagree.
+// progress is how far a search is. On disk the state names the file of the best output, which is written
+// before it; so the two never disagree.
 type progress struct {
 	ID   string `json:"id"`
 	Done int64  `json:"done"` // runs that are over
@@ -32,8 +32,8 @@ type found struct {
 	File    string  `json:"file,omitempty"` // of the output, in the folder
 }
 
-// Names in the folder of a search. Those of runs are pseudorandom, so that no path, and no
-// error with a path, tells how many there were.
+// Names in the folder of a search. Those of runs are pseudorandom, so that no path, and no error with a
+// path, tells how many there were.
 const (
 	stateFile    = "search.json"
 	folderPrefix = "run-"
@@ -85,8 +85,8 @@ func (s Search) open(key rng.Key) (*progress, error) {
 	return kept, nil
 }
 
-// onlyFolder makes the folder of a run, or finds it, and removes those of others, which
-// a killed process left.
+// onlyFolder makes the folder of a run, or finds it, and removes those of others, which a killed process
+// left.
 func (p *progress) onlyFolder(path string) error {
 	if err := p.remove(folderPrefix, filepath.Base(path)); err != nil {
 		return err

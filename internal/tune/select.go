@@ -15,8 +15,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Search is what is searched, and how. Law, Settings, Event, Relation and Run are
-// required.
+// Search is what is searched, and how. Law, Settings, Event, Relation and Run are required.
 type Search struct {
 	Law      Law
 	Settings int // how many; each run has one of 0 to Settings-1
@@ -24,14 +23,14 @@ type Search struct {
 	Event accountant.Event
 	// Relation is the one for which Event bounds a run.
 	Relation accountant.Relation
-	// Run makes one run. It is a function of its arguments alone and may be called again
-	// with the same ones after an interruption.
+	// Run makes one run. It is a function of its arguments alone and may be called again with the same ones
+	// after an interruption.
 	Run func(ctx context.Context, r Run) (Outcome, error)
-	// Dir is a private folder in which an interrupted search goes on; "" keeps nothing.
-	// Its files are secrets.
+	// Dir is a private folder in which an interrupted search goes on; "" keeps nothing. Its files are
+	// secrets.
 	Dir string
-	// Every, if above 0, lets the search end only when a multiple of it has passed since
-	// it began or went on: how long it took then tells less of the number of runs.
+	// Every, if above 0, lets the search end only when a multiple of it has passed since it began or went
+	// on: how long it took then tells less of the number of runs.
 	Every time.Duration
 }
 
@@ -80,10 +79,10 @@ func (s Search) Validate() error {
 	return nil
 }
 
-// Select makes the runs and returns the best one; nil if the law drew none. Nothing runs
-// without a reservation of Law.Event(Event). The same search with the same key gives the
-// same answer, also after an interruption, and calls Run again for the run that was
-// interrupted only. No error tells how many runs there were.
+// Select makes the runs and returns the best one; nil if the law drew none. Nothing runs without a
+// reservation of Law.Event(Event). The same search with the same key gives the same answer, also after an
+// interruption, and calls Run again for the run that was interrupted only. No error tells how many runs
+// there were.
 func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (*Best, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

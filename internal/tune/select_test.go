@@ -52,8 +52,8 @@ func search(l Law) Search {
 	return Search{Law: l, Settings: 2, Event: accountant.PureDP{Epsilon: 0.1}, Relation: accountant.AddRemove, Run: scored}
 }
 
-// What is selected has the law of the best of the number of runs, with the setting that
-// made it. False alarm of each law: testkit.FalseAlarm.
+// What is selected has the law of the best of the number of runs, with the setting that made it. False
+// alarm of each law: testkit.FalseAlarm.
 func TestSelectionHasItsLaw(t *testing.T) {
 	for i, l := range []Law{{Mean: 2}, {Eta: 1, Gamma: 0.25}, {Gamma: 0.2}, {Eta: -0.5, Gamma: 0.1}} {
 		const n = 4000
@@ -83,8 +83,8 @@ func TestSelectionHasItsLaw(t *testing.T) {
 	}
 }
 
-// A search that is killed after any run goes on: it has the same answer, and no run that
-// was over is made again.
+// A search that is killed after any run goes on: it has the same answer, and no run that was over is made
+// again.
 func TestSearchGoesOn(t *testing.T) {
 	s := search(Law{Mean: 12})
 	key := rng.SeedKey(5)

@@ -103,8 +103,8 @@ func (c claims) of(t *testing.T, e accountant.Event, eps float64) float64 {
 	return b.Upper
 }
 
-// What a search releases, listed with its exact law on both of two neighbours, is never
-// further apart than its event claims.
+// What a search releases, listed with its exact law on both of two neighbours, is never further apart than
+// its event claims.
 func TestSearchesAreWithinTheirClaim(t *testing.T) {
 	r, said := rand.New(rand.NewPCG(1, 2)), claims{}
 	nearest := 0.0

@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// question asks for the epsilon of a setting, or with Epsilon above 0 for the noise that meets
-// it; Sigma is not used then.
+// question asks for the epsilon of a setting, or with Epsilon above 0 for the noise that meets it; Sigma is
+// not used then.
 type question struct {
 	setting
 	Method  accountant.Method
@@ -17,19 +17,18 @@ type question struct {
 	Seconds float64
 }
 
-// interval is an answer: ends of epsilon, or the noise as the upper one. Ends that are not given
-// are null.
+// interval is an answer: ends of epsilon, or the noise as the upper one. Ends that are not given are null.
 type interval struct {
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`
 }
 
-// step is by how much the noise, or the epsilon, of one call differs from that of the next. No
-// two calls ask the same, so that what was kept from one does not answer another.
+// step is by how much the noise, or the epsilon, of one call differs from that of the next. No two calls
+// ask the same, so that what was kept from one does not answer another.
 const step = 1e-6
 
-// account answers questions. Work is the number of calls. The answer is that of the first call,
-// the question itself.
+// account answers questions. Work is the number of calls. The answer is that of the first call, the
+// question itself.
 func account() error {
 	type told struct {
 		timing

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// settle returns unused memory, lets the peak start again from here, and returns the resident
-// memory in MB: 0 where the machine is not Linux.
+// settle returns unused memory, lets the peak start again from here, and returns the resident memory in MB:
+// 0 where the machine is not Linux.
 func settle() float64 {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// product is an m by n matrix that is a product with k terms: of rows with packed weights
-// ("forward"), or a gradient's sum over k rows ("gradient").
+// product is an m by n matrix that is a product with k terms: of rows with packed weights ("forward"), or a
+// gradient's sum over k rows ("gradient").
 type product struct {
 	Kind    string
 	M, N, K int

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// timing is what an engine answers: work done (records, thousand million operations, fits), in how
-// many seconds on the wall and of the processor.
+// timing is what an engine answers: work done (records, thousand million operations, fits), in how many
+// seconds on the wall and of the processor.
 type timing struct {
 	Work      float64 `json:"work"`
 	Wall      float64 `json:"wall"`
@@ -66,8 +66,7 @@ func say(answer any) error {
 	return err
 }
 
-// serve says that it is ready, then answers every line of standard input, a question in JSON,
-// with a line.
+// serve says that it is ready, then answers every line of standard input, a question in JSON, with a line.
 func serve[Q, A any](answer func(Q) (A, error)) error {
 	if err := say(struct{}{}); err != nil {
 		return err

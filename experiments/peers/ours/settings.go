@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// setting is one run of DP-SGD whose epsilon is asked for: Poisson samples of probability Q in
-// each of T steps, or with K above 0 a random K of the T steps for each record.
+// setting is one run of DP-SGD whose epsilon is asked for: Poisson samples of probability Q in each of T
+// steps, or with K above 0 a random K of the T steps for each record.
 type setting struct {
 	Q     float64 `json:"q"`
 	K     int64   `json:"k"`
@@ -23,8 +23,7 @@ type setting struct {
 	Delta float64 `json:"delta"`
 }
 
-// settings lists thirty: those of docs/accounting.md, corners, noise alone, and random
-// allocation.
+// settings lists thirty: those of docs/accounting.md, corners, noise alone, and random allocation.
 func settings() []setting {
 	return []setting{
 		{0.01, 0, 1, 1000, 1e-5}, {0.01, 0, 4, 10_000, 1e-5}, {0.001, 0, 1, 4000, 1e-8}, {1e-4, 0, 0.7, 20_000, 1e-9},
@@ -74,8 +73,8 @@ func ask(name string, m accountant.Method, s setting) answer {
 	return a
 }
 
-// printSettings writes the settings on which accountants are compared, and our answers to them:
-// what accountants.py of the folder above runs it for.
+// printSettings writes the settings on which accountants are compared, and our answers to them: what
+// accountants.py of the folder above runs it for.
 func printSettings() error {
 	type row struct {
 		setting

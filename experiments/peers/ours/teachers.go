@@ -25,8 +25,8 @@ import (
 // The test images that are asked for.
 const queriesFrom, queriesTo = 8000, 10000
 
-// lesson asks for a piece of work with the teachers of one learner: "fit" those from From on
-// and before To, "predict" the queries by them, or "score" all votes so far.
+// lesson asks for a piece of work with the teachers of one learner: "fit" those from From on and before To,
+// "predict" the queries by them, or "score" all votes so far.
 type lesson struct {
 	Learner, Do string
 	From, To    int
@@ -49,8 +49,8 @@ type class struct {
 	votes      [][]int // of every teacher so far, on each query
 }
 
-// teach answers lessons. Before, it writes what another toolkit needs for the same into the
-// folder: rows, labels, and the parameters of the learners. Work is in fits, or in queries.
+// teach answers lessons. Before, it writes what another toolkit needs for the same into the folder: rows,
+// labels, and the parameters of the learners. Work is in fits, or in queries.
 func teach(extractor string, shares int, folder string) error {
 	ctx := context.Background()
 	c, err := newClass(ctx, extractor, shares)
@@ -130,8 +130,8 @@ func (c *class) do(ctx context.Context, l lesson) (m marks, err error) {
 	return m, nil
 }
 
-// score compares votes, those of each teacher, with the truth. Of classes with as many votes
-// the lowest wins.
+// score compares votes, those of each teacher, with the truth. Of classes with as many votes the lowest
+// wins.
 func (m *marks) score(votes [][]int, truth []int) {
 	for i, y := range truth {
 		var counts [10]int
@@ -151,8 +151,7 @@ func (m *marks) score(votes [][]int, truth []int) {
 	}
 }
 
-// export writes x.npy and queries.npy (float32), y.npy and truth.npy (int64), and
-// learners.json.
+// export writes x.npy and queries.npy (float32), y.npy and truth.npy (int64), and learners.json.
 func (c *class) export(folder string) error {
 	write := func(name, kind string, shape []int, data any) error {
 		f, err := os.Create(filepath.Join(folder, name))

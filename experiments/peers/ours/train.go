@@ -64,15 +64,15 @@ func data(records, cols int) dpsgd.Data {
 	return d
 }
 
-// trained is an answer with the peak of the process's resident memory above that before the
-// first step, with model and data there already.
+// trained is an answer with the peak of the process's resident memory above that before the first step,
+// with model and data there already.
 type trained struct {
 	timing
 	PeakMB float64 `json:"peak_mb"`
 }
 
-// train answers how many records one run takes in a number of seconds or a little more. Batches
-// have the given mean size, half of the records.
+// train answers how many records one run takes in a number of seconds or a little more. Batches have the
+// given mean size, half of the records.
 func train(net string, batch int, private bool) error {
 	model, cols, err := build(net)
 	if err != nil {

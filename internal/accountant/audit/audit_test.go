@@ -28,8 +28,8 @@ func response(rnd *rand.Rand, truth, k int, epsilon float64) audit.Run[int] {
 	}
 }
 
-// TestBlackBoxLearnsRandomisedResponse: the bound comes close to the truth, claims just
-// below it are refuted, and those just above are not. False-alarm rate 1e-6; fixed seed.
+// TestBlackBoxLearnsRandomisedResponse: the bound comes close to the truth, claims just below it are
+// refuted, and those just above are not. False-alarm rate 1e-6; fixed seed.
 func TestBlackBoxLearnsRandomisedResponse(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	const epsilon = 1.0
@@ -43,9 +43,9 @@ func TestBlackBoxLearnsRandomisedResponse(t *testing.T) {
 	}
 }
 
-// TestOneHalfLearnsAndTheOtherTests: two inputs with the same uniform law over 100
-// outputs, at claim 0. The control repeats the first half of its runs, so that the event
-// is tested on what it was learned from: that alarms almost always.
+// TestOneHalfLearnsAndTheOtherTests: two inputs with the same uniform law over 100 outputs, at claim 0. The
+// control repeats the first half of its runs, so that the event is tested on what it was learned from: that
+// alarms almost always.
 func TestOneHalfLearnsAndTheOtherTests(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	const n, audits = 2000, 100
@@ -73,9 +73,9 @@ func TestOneHalfLearnsAndTheOtherTests(t *testing.T) {
 	require.Greater(t, alarms(true), 80)
 }
 
-// TestFalseAlarmsAreAsRareAsStated: 1000 audits of a mechanism that spends all it
-// claims, at alpha 0.2. More than 262 alarms would have probability below 1e-6 if the
-// rate were 0.2; it is far lower, because two limits and a learned event are careful.
+// TestFalseAlarmsAreAsRareAsStated: 1000 audits of a mechanism that spends all it claims, at alpha 0.2.
+// More than 262 alarms would have probability below 1e-6 if the rate were 0.2; it is far lower, because two
+// limits and a learned event are careful.
 func TestFalseAlarmsAreAsRareAsStated(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	alarms := 0
@@ -91,8 +91,8 @@ func TestFalseAlarmsAreAsRareAsStated(t *testing.T) {
 	t.Logf("%d alarms of 1000 at alpha 0.2", alarms)
 }
 
-// TestLimitsCover: the chance that a limit is on the wrong side is at most alpha/2, at
-// every probability, by summing the binomial law.
+// TestLimitsCover: the chance that a limit is on the wrong side is at most alpha/2, at every probability,
+// by summing the binomial law.
 func TestLimitsCover(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "n")
@@ -128,8 +128,8 @@ func one(p, q []float64) func(yield func(p, q []float64) bool) {
 	return func(yield func(p, q []float64) bool) { yield(p, q) }
 }
 
-// TestExactIsTheHockeyStick: the bound exceeds a claim exactly where the hockey-stick
-// divergence exceeds its delta.
+// TestExactIsTheHockeyStick: the bound exceeds a claim exactly where the hockey-stick divergence exceeds
+// its delta.
 func TestExactIsTheHockeyStick(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		law := func(name string) []float64 {
@@ -174,9 +174,9 @@ func TestExactSeesTheRarestOutcome(t *testing.T) {
 	require.False(t, f.Refuted(), "as rare as delta allows")
 }
 
-// TestOneRunHoldsForRandomisedResponse: every canary is released by randomised response
-// at the claim, so the guesses are binomial as the theorem has it at its worst. The chance
-// of a p-value below 0.05 is at most 0.05, and is close to it.
+// TestOneRunHoldsForRandomisedResponse: every canary is released by randomised response at the claim, so
+// the guesses are binomial as the theorem has it at its worst. The chance of a p-value below 0.05 is at
+// most 0.05, and is close to it.
 func TestOneRunHoldsForRandomisedResponse(t *testing.T) {
 	claim := audit.Claim{Epsilon: 1}
 	const r = 300

@@ -10,9 +10,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Run runs a mechanism once on a fixed input. It is called with 0, 1, 2, ...; runs
-// must be independent of each other. An output that is a number should be rounded
-// coarsely: what is seen once teaches nothing.
+// Run runs a mechanism once on a fixed input. It is called with 0, 1, 2, ...; runs must be independent of
+// each other. An output that is a number should be rounded coarsely: what is seen once teaches nothing.
 type Run[O comparable] func(run uint64) (O, error)
 
 // Config says what is audited and with what effort.
@@ -37,14 +36,13 @@ func (c Config) validate() error {
 	return nil
 }
 
-// BlackBox runs a mechanism on two neighbouring inputs. The first half of the runs
-// says which outputs, of which input, are the telling ones; the second half is one
-// test of that one event. Both directions are tried in the learning, and only the
-// better one is tested, so the whole Alpha is spent on it.
+// BlackBox runs a mechanism on two neighbouring inputs. The first half of the runs says which outputs, of
+// which input, are the telling ones; the second half is one test of that one event. Both directions are
+// tried in the learning, and only the better one is tested, so the whole Alpha is spent on it.
 //
-// The event is a set of outputs by likelihood ratio, which is where the best event is
-// (Neyman, Pearson); which of these sets is best depends on how sure one can be
-// of it. Ding et al. 2018 and Bichsel et al. 2021 (DP-Sniper) learn events likewise.
+// The event is a set of outputs by likelihood ratio, which is where the best event is (Neyman, Pearson);
+// which of these sets is best depends on how sure one can be of it. Ding et al. 2018 and Bichsel et al.
+// 2021 (DP-Sniper) learn events likewise.
 func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
@@ -74,8 +72,8 @@ func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (F
 	return finding, err
 }
 
-// Test does what BlackBox does, for an event known in advance to be likelier on input one:
-// all runs go into the test.
+// Test does what BlackBox does, for an event known in advance to be likelier on input one: all runs go into
+// the test.
 func Test[O comparable](ctx context.Context, event func(O) bool, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
@@ -143,8 +141,8 @@ type outcome[O comparable] struct {
 	counts [2]int
 }
 
-// learn chooses the event, and whether it is of the second input. Limits are Wilson's
-// here, which are quick: what is chosen need not be best, only chosen before the test.
+// learn chooses the event, and whether it is of the second input. Limits are Wilson's here, which are
+// quick: what is chosen need not be best, only chosen before the test.
 func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]bool, swapped bool) {
 	z := -mathext.NormalQuantile(cfg.Alpha / 2)
 	best := math.Inf(-1)

@@ -21,8 +21,8 @@ func (c Claim) validate() error {
 // Finding is what an audit has found out.
 type Finding struct {
 	Claim Claim
-	// Epsilon is a lower bound on every epsilon that is true at Claim.Delta, with
-	// confidence 1 - Alpha; 0 says nothing, +Inf that there is none.
+	// Epsilon is a lower bound on every epsilon that is true at Claim.Delta, with confidence 1 - Alpha; 0
+	// says nothing, +Inf that there is none.
 	Epsilon float64
 	// Alpha is the chance that a true claim is refuted; 0 for exact laws.
 	Alpha float64

@@ -17,9 +17,8 @@ func (c Count) validate() error {
 	return nil
 }
 
-// Limits returns the Clopper-Pearson limits of the probability of the event: each is on
-// the wrong side of it with probability at most alpha/2, whatever it is.
-// They are rounded outwards.
+// Limits returns the Clopper-Pearson limits of the probability of the event: each is on the wrong side of
+// it with probability at most alpha/2, whatever it is. They are rounded outwards.
 func (c Count) Limits(alpha float64) (lower, upper float64, err error) {
 	if err := c.validate(); err != nil {
 		return 0, 0, err
@@ -72,10 +71,10 @@ func leastAbove(high float64, holds func(p float64) bool) float64 {
 	return low
 }
 
-// LowerBound returns the bound on epsilon at delta that an event chosen in advance gives,
-// which happened on one input and beside it so often: the logarithm of (L - delta)/U,
-// L and U the Clopper-Pearson limits below the one and above the other. It exceeds
-// the true epsilon with probability at most alpha; it is 0 if the event shows nothing.
+// LowerBound returns the bound on epsilon at delta that an event chosen in advance gives, which happened on
+// one input and beside it so often: the logarithm of (L - delta)/U, L and U the Clopper-Pearson limits
+// below the one and above the other. It exceeds the true epsilon with probability at most alpha; it is 0 if
+// the event shows nothing.
 func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
 	if !(delta >= 0 && delta < 1) {
 		return 0, fmt.Errorf("audit: delta must be in [0, 1), not %g", delta)

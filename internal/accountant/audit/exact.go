@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// Exact returns the largest loss over pairs of neighbours whose output laws are known. A
-// pair is the natural logarithms of the probabilities of all outcomes, in one order,
-// on two neighbouring inputs; each is looked at in both directions. Probabilities have
-// the given relative accuracy, in [0, 1e-3]: no claim that is true is refuted then.
+// Exact returns the largest loss over pairs of neighbours whose output laws are known. A pair is the
+// natural logarithms of the probabilities of all outcomes, in one order, on two neighbouring inputs; each
+// is looked at in both directions. Probabilities have the given relative accuracy, in [0, 1e-3]: no claim
+// that is true is refuted then.
 //
-// The bound is the maximum over events S of log((P(S) - delta)/Q(S)), which is
-// attained by a set of outcomes of large P/Q. It exceeds a claim if and only if the
-// hockey-stick divergence at the claim's epsilon exceeds its delta.
+// The bound is the maximum over events S of log((P(S) - delta)/Q(S)), which is attained by a set of
+// outcomes of large P/Q. It exceeds a claim if and only if the hockey-stick divergence at the claim's
+// epsilon exceeds its delta.
 func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64]) (Finding, error) {
 	if err := claim.validate(); err != nil {
 		return Finding{}, err

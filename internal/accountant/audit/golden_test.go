@@ -95,8 +95,7 @@ func TestOneRunPValues(t *testing.T) {
 	}
 }
 
-// TestPowerOfKnownEvents: at counts as expected, the number of runs decides what is
-// refuted as it should.
+// TestPowerOfKnownEvents: at counts as expected, the number of runs decides what is refuted as it should.
 func TestPowerOfKnownEvents(t *testing.T) {
 	for _, v := range readGolden(t).Power {
 		for text, want := range v.Lower {

@@ -26,8 +26,8 @@ func (s Step) validate() error {
 	return nil
 }
 
-// Account adds up the costs of a run. It is no accountant.Accountant: it takes no events
-// and answers with a [Figure]. It is not safe for concurrent use.
+// Account adds up the costs of a run. It is no accountant.Accountant: it takes no events and answers with a
+// [Figure]. It is not safe for concurrent use.
 type Account struct {
 	cfg   Config
 	costs []float64 // of the steps so far, at each order
@@ -62,10 +62,9 @@ func New(cfg Config) (*Account, error) {
 // slack is how far beyond Bound a distance may be by the rounding of single precision.
 const slack = 1 + 0x1p-16
 
-// Add adds a step, of which distances are a sample of those between the sums with and
-// without one record drawn from the law of the data. With Config.Bound a distance above it
-// is an error, and less than two distances count as [Account.AddUnseen]. Nothing is
-// added if there is an error.
+// Add adds a step, of which distances are a sample of those between the sums with and without one record
+// drawn from the law of the data. With Config.Bound a distance above it is an error, and less than two
+// distances count as [Account.AddUnseen]. Nothing is added if there is an error.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
 // AddRepeated adds several equal steps, for which one sample of distances stands.
@@ -138,8 +137,8 @@ func (a *Account) prepare(s Step) {
 	}
 }
 
-// AddUnseen adds a step of which no distances are known, at the cost of a record at
-// Config.Bound, which it needs.
+// AddUnseen adds a step of which no distances are known, at the cost of a record at Config.Bound, which it
+// needs.
 func (a *Account) AddUnseen(s Step) error { return a.addUnseen(s, 1) }
 
 func (a *Account) addUnseen(s Step, times int) error {
@@ -161,8 +160,7 @@ func (a *Account) addUnseen(s Step, times int) error {
 	return nil
 }
 
-// count takes in steps with squared distances up to largest. It refuses more steps than were
-// planned.
+// count takes in steps with squared distances up to largest. It refuses more steps than were planned.
 func (a *Account) count(largest float64, distances, times int) error {
 	if !(largest*MaxOrder*MaxOrder < 1e300) {
 		return errors.New("bayes: distances are too large for the noise")

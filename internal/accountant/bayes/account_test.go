@@ -92,8 +92,7 @@ func TestNeverAboveTheWorstCase(t *testing.T) {
 	}
 }
 
-// A step whose distances are all small, of many, costs less than the worst case where T K is
-// small.
+// A step whose distances are all small, of many, costs less than the worst case where T K is small.
 func TestBernsteinGains(t *testing.T) {
 	a, err := New(Config{Steps: 100, Delta: 1e-5, Bound: 1, Orders: []int{4, 8}})
 	require.NoError(t, err)

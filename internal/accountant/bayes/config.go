@@ -12,8 +12,8 @@ import (
 // MaxOrder is the largest lambda that is tried.
 const MaxOrder = 1024
 
-// DefaultOrders returns a fresh copy of the orders that are tried: all up to 64, then
-// four to a doubling, up to MaxOrder.
+// DefaultOrders returns a fresh copy of the orders that are tried: all up to 64, then four to a doubling,
+// up to MaxOrder.
 func DefaultOrders() []int {
 	var orders []int
 	for lambda := 1; lambda <= 64; lambda++ {
@@ -27,24 +27,23 @@ func DefaultOrders() []int {
 
 // Config fixes an account before the first step. Steps and Delta are required.
 type Config struct {
-	// Steps is the planned number T of steps. It stands in the exponent of every cost, so
-	// it must be fixed in advance. An upper bound is safe.
+	// Steps is the planned number T of steps. It stands in the exponent of every cost, so it must be fixed
+	// in advance. An upper bound is safe.
 	Steps int
-	// Delta is delta_mu, in (0, 1): what is left for the guarantee and for the failures of
-	// all estimates together.
+	// Delta is delta_mu, in (0, 1): what is left for the guarantee and for the failures of all estimates
+	// together.
 	Delta float64
-	// Orders are the lambda to try, from 1 to MaxOrder; default DefaultOrders. They are
-	// fixed in advance too: an estimate of each may fail.
+	// Orders are the lambda to try, from 1 to MaxOrder; default DefaultOrders. They are fixed in advance
+	// too: an estimate of each may fail.
 	Orders []int
-	// Failure is the chance that the estimate of one step at one order is allowed to fail
-	// with. By default all together take a tenth of Delta. Steps x orders x Failure must
-	// be below Delta.
+	// Failure is the chance that the estimate of one step at one order is allowed to fail with. By default
+	// all together take a tenth of Delta. Steps x orders x Failure must be below Delta.
 	Failure float64
 	// Estimator is the rule; default Bernstein.
 	Estimator Estimator
-	// Bound is what no distance exceeds, such as the clip norm. With it no step costs more
-	// than a record at that distance, and what the steps cost in the worst case is known.
-	// 0 means that no bound is known, with which Bernstein has no value.
+	// Bound is what no distance exceeds, such as the clip norm. With it no step costs more than a record at
+	// that distance, and what the steps cost in the worst case is known. 0 means that no bound is known,
+	// with which Bernstein has no value.
 	Bound float64
 }
 

@@ -59,9 +59,9 @@ func (p population) misses(t *testing.T, cfg Config, q float64, m int) float64 {
 	return float64(below) / float64(*repetitions)
 }
 
-// TestCoverage draws samples of known laws. Both estimators promise to fail in at most 5e-4 of
-// samples. The published one fails in most of them. If the other one kept no more than its
-// promise, more than 1 % failures of 1000 would have probability below 1e-9.
+// TestCoverage draws samples of known laws. Both estimators promise to fail in at most 5e-4 of samples. The
+// published one fails in most of them. If the other one kept no more than its promise, more than 1 %
+// failures of 1000 would have probability below 1e-9.
 func TestCoverage(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -88,8 +88,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestCoverageOfTheReference repeats the case of which the failure is known exactly: a sample
-// without the outlier underestimates.
+// TestCoverageOfTheReference repeats the case of which the failure is known exactly: a sample without the
+// outlier underestimates.
 func TestCoverageOfTheReference(t *testing.T) {
 	var g mechanisms
 	read(t, "mechanisms.json", &g)

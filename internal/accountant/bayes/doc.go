@@ -1,40 +1,37 @@
-// Package bayes bounds what a training reveals of a typical record, by the Bayesian
-// accountant of Triastcyn and Faltings (ICML 2020). Its answer is not differential privacy
-// and cannot be mistaken for it: a [Figure] is no number, no event and no bound of package
-// accountant.
+// Package bayes bounds what a training reveals of a typical record, by the Bayesian accountant of Triastcyn
+// and Faltings (ICML 2020). Its answer is not differential privacy and cannot be mistaken for it: a
+// [Figure] is no number, no event and no bound of package accountant.
 //
-// A step of DP-SGD releases a sum with Gaussian noise. For a record whose presence moves the
-// sum by d, with noise of standard deviation s and sampling probability q, the log moment of
-// the privacy loss at integer order lambda is
+// A step of DP-SGD releases a sum with Gaussian noise. For a record whose presence moves the sum by d, with
+// noise of standard deviation s and sampling probability q, the log moment of the privacy loss at integer
+// order lambda is
 //
 //	K(d) = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) d^2/(2 s^2)).
 //
-// Differential privacy takes the largest d, the clip norm. Here d is random: that of one
-// more record drawn from the law of the data. The moment of T steps together is at most the
-// sum over steps of
+// Differential privacy takes the largest d, the clip norm. Here d is random: that of one more record drawn
+// from the law of the data. The moment of T steps together is at most the sum over steps of
 //
 //	c = log(E e^(T K(d)))/T        (Hölder's inequality)
 //
-// and E is estimated from the distances of a sample, as an upper limit that fails with
-// probability Failure. Then, by Markov's inequality,
+// and E is estimated from the distances of a sample, as an upper limit that fails with probability Failure.
+// Then, by Markov's inequality,
 //
 //	eps_mu = min over lambda of (sum of c - log(delta_mu - orders x T x Failure))/lambda.
 //
-// Everything is computed in log space, relative to the largest distance, so it is finite
-// for any noise.
+// Everything is computed in log space, relative to the largest distance, so it is finite for any noise.
 //
 // # Guarantee
 //
-// Let the planned number of steps, the orders and Failure be fixed in advance. Let the
-// distances of each step be independent draws from the law of d for a fresh record, given
-// everything released before. Let the estimator be Bernstein, and Bound hold. Then for a
-// record drawn from the law of the data, with probability at least 1 - delta_mu over the
-// record, the distances and the noise, the privacy loss of all steps is at most eps_mu.
+// Let the planned number of steps, the orders and Failure be fixed in advance. Let the distances of each
+// step be independent draws from the law of d for a fresh record, given everything released before. Let the
+// estimator be Bernstein, and Bound hold. Then for a record drawn from the law of the data, with
+// probability at least 1 - delta_mu over the record, the distances and the noise, the privacy loss of all
+// steps is at most eps_mu.
 //
-// That is a statement about an average. It has no unit and no neighbours: it does not hold
-// for every record, as differential privacy does. If all distances equal Bound, eps_mu is
-// that of the moments accountant at delta_mu - orders x T x Failure; the Figure never
-// exceeds that of the moments accountant at delta_mu.
+// That is a statement about an average. It has no unit and no neighbours: it does not hold for every
+// record, as differential privacy does. If all distances equal Bound, eps_mu is that of the moments
+// accountant at delta_mu - orders x T x Failure; the Figure never exceeds that of the moments accountant at
+// delta_mu.
 //
 // # Where the sources err
 //

@@ -13,23 +13,23 @@ import (
 type Estimator int
 
 const (
-	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4, for
-	// distances of which an upper bound is known. Its limit is below the mean with
-	// probability at most Failure, whatever the law of the distances. It is the default.
+	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4, for distances of which
+	// an upper bound is known. Its limit is below the mean with probability at most Failure, whatever the
+	// law of the distances. It is the default.
 	//
 	//	mean + sqrt(2 V ln(2/f)/m) + 7 R ln(2/f)/(3 (m-1))
 	//
 	// V is the sample variance and R the range of e^(T K), which Bound gives.
 	Bernstein Estimator = iota
-	// StudentT is the published estimator, with the factor T that the paper prints in the
-	// cost and drops in the estimator:
+	// StudentT is the published estimator, with the factor T that the paper prints in the cost and drops in
+	// the estimator:
 	//
 	//	mean + t S/sqrt(m-1)
 	//
-	// S is the population standard deviation, t the upper Failure quantile of Student's law
-	// with m-1 degrees of freedom. Its promise needs e^(T K) to be normal, which it never
-	// is. With 0.1 % of records at distance 1 and all others at 0.1, 32 distances, T = 1000
-	// and lambda = 8, it is below the mean with probability 0.968, where it promises 1e-15.
+	// S is the population standard deviation, t the upper Failure quantile of Student's law with m-1
+	// degrees of freedom. Its promise needs e^(T K) to be normal, which it never is. With 0.1 % of records
+	// at distance 1 and all others at 0.1, 32 distances, T = 1000 and lambda = 8, it is below the mean with
+	// probability 0.968, where it promises 1e-15.
 	StudentT
 )
 
@@ -63,8 +63,8 @@ func (e *Estimator) UnmarshalText(text []byte) error {
 	return fmt.Errorf("bayes: estimator %q is neither %v nor %v", text, Bernstein, StudentT)
 }
 
-// price returns what a failure probability costs an estimate from m distances: the quantile of
-// Student's law, or log(2/f).
+// price returns what a failure probability costs an estimate from m distances: the quantile of Student's
+// law, or log(2/f).
 func (e Estimator) price(failure float64, m int) float64 {
 	if e == StudentT {
 		return studentQuantile(failure, m-1)
@@ -81,9 +81,8 @@ func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	return math.Sqrt(2*price*s.deviations()/m/(m-1)) + 7*price/(3*(m-1))
 }
 
-// studentQuantile returns the t that a Student variable of these degrees of freedom
-// exceeds with probability tail, in (0, 1/2). It uses the upper tail alone, since 1 - tail
-// would be 1.
+// studentQuantile returns the t that a Student variable of these degrees of freedom exceeds with
+// probability tail, in (0, 1/2). It uses the upper tail alone, since 1 - tail would be 1.
 func studentQuantile(tail float64, freedom int) float64 {
 	nu := float64(freedom)
 	exceeded := func(t float64) bool { // P[T > t] = I_x(nu/2, 1/2)/2 with x = nu/(nu + t^2)

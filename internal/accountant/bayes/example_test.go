@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/accountant/bayes"
 )
 
-// Twenty steps in which no record of the sample was further than 0.1 from the others,
-// where the clip norm allows 1.
+// Twenty steps in which no record of the sample was further than 0.1 from the others, where the clip norm
+// allows 1.
 func Example() {
 	a, err := bayes.New(bayes.Config{Steps: 20, Delta: 1e-5, Bound: 1})
 	if err != nil {

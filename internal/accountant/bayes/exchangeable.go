@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Tests compare the distances of rows that were used with those of rows that were not. A
-// Figure assumes that both have one law. Small values speak against it; large ones do not
-// prove it. They are as private as the distances.
+// Tests compare the distances of rows that were used with those of rows that were not. A Figure assumes
+// that both have one law. Small values speak against it; large ones do not prove it. They are as private as
+// the distances.
 type Tests struct {
 	T      float64 // Welch's t of the means
 	TValue float64 // its p-value, two-sided
@@ -31,8 +31,8 @@ func CompareLaws(used, unused []float64) (Tests, error) {
 	}
 	var t Tests
 	t.T, t.TValue = welch(used, unused)
-	// With two groups Levene's statistic is the square of Student's t of the deviations,
-	// with one variance for both.
+	// With two groups Levene's statistic is the square of Student's t of the deviations, with one variance
+	// for both.
 	a, b := deviations(used), deviations(unused)
 	n, m := float64(len(a)), float64(len(b))
 	meanA, squaresA := moments(a)

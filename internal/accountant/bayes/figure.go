@@ -16,15 +16,14 @@ import (
 // Schema names the JSON form of a Figure.
 const Schema = "pate.bayes/1"
 
-// Figure is the answer of an [Account]. It is no epsilon of differential privacy, and has no
-// value that could be used as one: it can be printed, drawn by this module and written to
-// JSON as an object, and nothing else. The figure is a function of private gradients that
-// nobody charged, so it is private.
+// Figure is the answer of an [Account]. It is no epsilon of differential privacy, and has no value that
+// could be used as one: it can be printed, drawn by this module and written to JSON as an object, and
+// nothing else. The figure is a function of private gradients that nobody charged, so it is private.
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
-	// Delta is delta_mu. FailureDelta is the part of it that failures of estimates took:
-	// 1 - FailureDelta is the confidence.
+	// Delta is delta_mu. FailureDelta is the part of it that failures of estimates took: 1 - FailureDelta
+	// is the confidence.
 	Delta, FailureDelta float64
 	Order               int // the lambda of the estimate
 	Estimator           Estimator
@@ -39,8 +38,8 @@ type Figure struct {
 //
 //	min over lambda of (sum of costs - log(Delta - FailureDelta))/lambda
 //
-// or, with Config.Bound, what the moments accountant says at Delta for every record at
-// Bound, if that is less.
+// or, with Config.Bound, what the moments accountant says at Delta for every record at Bound, if that is
+// less.
 func (a *Account) Figure() Figure {
 	f := Figure{
 		Delta: a.cfg.Delta, FailureDelta: a.cfg.failures(), Estimator: a.cfg.Estimator,
@@ -63,8 +62,8 @@ func (f Figure) Opaque() opaque.Number { return f.mu }
 // OpaqueEstimate returns what the estimator alone says.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
-// OpaqueWorst returns what the moments accountant says for every record at Config.Bound,
-// and +Inf without a bound.
+// OpaqueWorst returns what the moments accountant says for every record at Config.Bound, and +Inf without a
+// bound.
 func (f Figure) OpaqueWorst() opaque.Number { return f.worst }
 
 // text writes an opaque number rounded up to four digits.
@@ -88,17 +87,16 @@ func (f Figure) Cell() string { return text(f.mu) }
 // Column is the name of a column of figures.
 const Column = "ε_µ (Bayesian, not DP)"
 
-// AttackSuccess returns how often the best test tells whether a typical record was there, if
-// both were equally likely before: (e^e + d)/(1 + e^e). At delta 0 the source's formula
-// 1/(1 + e^-e) is the same.
+// AttackSuccess returns how often the best test tells whether a typical record was there, if both were
+// equally likely before: (e^e + d)/(1 + e^e). At delta 0 the source's formula 1/(1 + e^-e) is the same.
 func AttackSuccess(f Figure) float64 { return success(opaque.Open(f.mu), f.Delta) }
 
 func success(epsilon, delta float64) float64 {
 	return math.Min(1, (1+delta*math.Exp(-epsilon))/(1+math.Exp(-epsilon)))
 }
 
-// ShareOutside returns the share of records, of the law of the data, for which the same bound
-// may fail at the given delta, by Markov's inequality: Delta/delta.
+// ShareOutside returns the share of records, of the law of the data, for which the same bound may fail at
+// the given delta, by Markov's inequality: Delta/delta.
 func (f Figure) ShareOutside(delta float64) (float64, error) {
 	if !(delta >= f.Delta && delta < 1) {
 		return 0, fmt.Errorf("bayes: delta %g must be from delta_mu %g to below 1", delta, f.Delta)
@@ -116,8 +114,7 @@ func Caveats() []string {
 	}
 }
 
-// Report returns the section of a report that is about figures of one run: some lines of
-// plain text.
+// Report returns the section of a report that is about figures of one run: some lines of plain text.
 func Report(figures ...Figure) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

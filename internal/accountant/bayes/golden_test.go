@@ -134,8 +134,8 @@ func TestCostsAgreeWithTheRepositoryInDoublePrecision(t *testing.T) {
 	}
 	read(t, "repository.json", &g)
 	require.Len(t, g.Records, 504)
-	// The standard deviation of the reference cancels where costs are small. The same costs
-	// in fifty digits say which 47 of them are wrong beyond 1e-9.
+	// The standard deviation of the reference cancels where costs are small. The same costs in fifty digits
+	// say which 47 of them are wrong beyond 1e-9.
 	var exact digits
 	read(t, "digits.json", &exact)
 	wrong := 0

@@ -6,8 +6,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// arguments hands out the arguments of a call one by one and keeps the first
-// error; what is left over is one too.
+// arguments hands out the arguments of a call one by one and keeps the first error; what is left over is
+// one too.
 type arguments struct {
 	call
 	used []bool

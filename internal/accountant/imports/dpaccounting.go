@@ -7,16 +7,14 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// DPAccounting reads the repr of a DpEvent of Google's dp_accounting, or a list of
-// them, as in
+// DPAccounting reads the repr of a DpEvent of Google's dp_accounting, or a list of them, as in
 //
 //	SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01, event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
-// Arguments must be named. The schedule is under add_remove, unless it holds a
-// RandomizedResponseDpEvent or a SampledWithoutReplacementDpEvent, which exist under
-// replace_one only. There, Gaussian, Laplace, discrete Laplace and Poisson sampled
-// events are refused: their noise is relative to the clipping norm, and replacing a
-// record moves a clipped sum by up to twice that.
+// Arguments must be named. The schedule is under add_remove, unless it holds a RandomizedResponseDpEvent or
+// a SampledWithoutReplacementDpEvent, which exist under replace_one only. There, Gaussian, Laplace,
+// discrete Laplace and Poisson sampled events are refused: their noise is relative to the clipping norm,
+// and replacing a record moves a clipped sum by up to twice that.
 func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -50,8 +48,7 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	return accountant.Schedule{Relation: relation, Events: events}, nil
 }
 
-// builder turns values into events and remembers the first class that fixes
-// the relation either way.
+// builder turns values into events and remembers the first class that fixes the relation either way.
 type builder struct {
 	clipped  string // sensitivity known under add_remove only
 	replaced string // exists under replace_one only
@@ -95,8 +92,7 @@ func (b *builder) event(v value) (accountant.Event, error) {
 	return e, nil
 }
 
-// read returns the event that means exactly what a says. What it returns is of
-// no use when a.err is set.
+// read returns the event that means exactly what a says. What it returns is of no use when a.err is set.
 func (b *builder) read(a *arguments) accountant.Event {
 	switch a.class {
 	case "NoOpDpEvent":
@@ -146,8 +142,7 @@ func (b *builder) read(a *arguments) accountant.Event {
 	return nil
 }
 
-// clip notes that the relation must be add_remove, replace that it must be
-// replace_one.
+// clip notes that the relation must be add_remove, replace that it must be replace_one.
 func (b *builder) clip(a *arguments) {
 	// A mechanism is the better example than the sampling around it.
 	if b.clipped == "" || b.clipped == "PoissonSampledDpEvent" {

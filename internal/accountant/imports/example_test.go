@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/accountant/imports"
 )
 
-// The history of an Opacus accountant, accounted again: noise multiplier, sampling
-// rate and number of steps.
+// The history of an Opacus accountant, accounted again: noise multiplier, sampling rate and number of
+// steps.
 func ExampleOpacus() {
 	schedule, err := imports.Opacus(strings.NewReader(`[(4.0, 0.01, 10000)]`))
 	if err != nil {

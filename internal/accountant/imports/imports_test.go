@@ -16,8 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// everyClass was printed by dp_accounting 0.6.0, but for the classes that came
-// after it.
+// everyClass was printed by dp_accounting 0.6.0, but for the classes that came after it.
 const everyClass = `ComposedDpEvent(events=[SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01, event=GaussianDpEvent(noise_multiplier=1.0)), count=1000), LaplaceDpEvent(noise_multiplier=2.0), NoOpDpEvent(), ZCDpEvent(rho=0.5, xi=0.0), DiscreteLaplaceDpEvent(noise_parameter=0.5, sensitivity=1), DiscreteGaussianDpEvent(sigma=10.0, sensitivity=1.0, dimension=None), EpsilonDeltaDpEvent(epsilon=0.5, delta=1e-06), ExponentialMechanismDpEvent(epsilon=0.1)])`
 
 func dpAccounting(text string) (accountant.Schedule, error) {
@@ -79,8 +78,8 @@ func epsilon(t *testing.T, s accountant.Schedule) accountant.Bound {
 	return b
 }
 
-// TestResponseIsNotCheaperThanItsLaw: the epsilon computed bounds the log-ratio
-// in exact arithmetic, up to the rounding of the logarithm here.
+// TestResponseIsNotCheaperThanItsLaw: the epsilon computed bounds the log-ratio in exact arithmetic, up to
+// the rounding of the logarithm here.
 func TestResponseIsNotCheaperThanItsLaw(t *testing.T) {
 	for _, k := range []int64{2, 3, 4, 1000, 1 << 40} {
 		for _, p := range []float64{math.SmallestNonzeroFloat64, 1e-300, 1e-9, 0.1, 0.25, 0.5, 0.9, 1 - 1e-16} {

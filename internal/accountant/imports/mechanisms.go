@@ -10,8 +10,8 @@ import (
 // nothing returns the event that costs nothing.
 func nothing() accountant.Event { return accountant.Composed{Events: []accountant.Event{}} }
 
-// gaussian returns Gaussian noise of a multiplier relative to the clipping
-// norm, which is the sensitivity under add_remove.
+// gaussian returns Gaussian noise of a multiplier relative to the clipping norm, which is the sensitivity
+// under add_remove.
 func gaussian(noiseMultiplier float64) accountant.Event {
 	if noiseMultiplier == 0 {
 		return accountant.NonPrivate{}
@@ -28,9 +28,9 @@ func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	return accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 }
 
-// discreteGaussian reads the discrete Gaussian, whose sensitivity is that of
-// the function under the relation of the account. Its dimension does not
-// matter: the event here has noise on every coordinate, however many.
+// discreteGaussian reads the discrete Gaussian, whose sensitivity is that of the function under the
+// relation of the account. Its dimension does not matter: the event here has noise on every coordinate,
+// however many.
 func discreteGaussian(a *arguments) accountant.Event {
 	if a.has("dimension") {
 		if _, unknown := a.value("dimension").(none); !unknown && a.integer("dimension") < 1 {
@@ -40,9 +40,8 @@ func discreteGaussian(a *arguments) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: a.float("sigma"), Sensitivity: a.optional("sensitivity", 1)}
 }
 
-// epsilonDelta returns any (epsilon, delta)-private mechanism: what it reveals
-// is that of a pure one, but with probability delta (Kairouz, Oh, Viswanath
-// 2017, Theorem 3.1).
+// epsilonDelta returns any (epsilon, delta)-private mechanism: what it reveals is that of a pure one, but
+// with probability delta (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
 func epsilonDelta(epsilon, delta float64) accountant.Event {
 	switch {
 	case math.IsInf(epsilon, 1) && delta >= 0 && delta <= 1, delta == 1 && epsilon >= 0:
@@ -53,9 +52,8 @@ func epsilonDelta(epsilon, delta float64) accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: epsilon}, Delta: delta}
 }
 
-// randomizedResponse reads the response that is uniform over k answers with
-// probability p and true otherwise. The true answer has probability
-// 1 - p + p/k, each other p/k, a log-ratio of log(1 + k(1-p)/p).
+// randomizedResponse reads the response that is uniform over k answers with probability p and true
+// otherwise. The true answer has probability 1 - p + p/k, each other p/k, a log-ratio of log(1 + k(1-p)/p).
 func randomizedResponse(a *arguments) accountant.Event {
 	p, k := a.float("noise_parameter"), a.integer("num_buckets")
 	switch {

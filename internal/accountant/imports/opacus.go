@@ -7,14 +7,13 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Opacus reads the history of an Opacus accountant, as printed by Python or
-// written as JSON: a list of (noise_multiplier, sample_rate, steps), as in
+// Opacus reads the history of an Opacus accountant, as printed by Python or written as JSON: a list of
+// (noise_multiplier, sample_rate, steps), as in
 //
 //	[(1.1, 0.004, 14062), (0.9, 0.004, 100)]
 //
-// Each is that many Poisson sampled Gaussian steps, under add_remove. The
-// history looks the same when Poisson sampling was switched off
-// (poisson_sampling=False); then the schedule is not what ran.
+// Each is that many Poisson sampled Gaussian steps, under add_remove. The history looks the same when
+// Poisson sampling was switched off (poisson_sampling=False); then the schedule is not what ran.
 func Opacus(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {

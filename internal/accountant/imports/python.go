@@ -40,8 +40,7 @@ func (list) kind() string   { return "a list" }
 func (c call) kind() string { return shorten(c.class) }
 func (none) kind() string   { return "None" }
 
-// reader parses the subset of Python's repr that events and histories use. JSON
-// lists of numbers are in it.
+// reader parses the subset of Python's repr that events and histories use. JSON lists of numbers are in it.
 type reader struct {
 	text   string
 	at     int
@@ -170,8 +169,8 @@ func (p *reader) number() (value, error) {
 	return number{x, n, whole}, nil
 }
 
-// named reads what starts with a name: a constant, a call, or a number that
-// numpy wrapped, as np.float64(0.01).
+// named reads what starts with a name: a constant, a call, or a number that numpy wrapped, as
+// np.float64(0.01).
 func (p *reader) named(depth int) (value, error) {
 	start := p.at
 	word := p.word()
