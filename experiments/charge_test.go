@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -23,11 +24,10 @@ func TestOtherVotesAreNotFree(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, dir)
 	cfg.Methods = []string{GNMax}
-	_, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
+	testkit.Must(Compare(context.Background(), cfg))
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "private", "run-0")))
 	cfg.Learner = training.BernoulliNB
-	_, err = Compare(context.Background(), cfg)
+	_, err := Compare(context.Background(), cfg)
 	require.ErrorContains(t, err, "ledger")
 }
 
@@ -46,8 +46,7 @@ func TestAnInterruptedRunGoesOnAndRepeatsItself(t *testing.T) {
 		cfg.Methods = []string{GNMax, ReverseKNN, DPSGD}
 		return cfg
 	}
-	whole, err := Compare(context.Background(), few(t.TempDir()))
-	require.NoError(t, err)
+	whole := testkit.Must(Compare(context.Background(), few(t.TempDir())))
 
 	dir := t.TempDir()
 	for _, stop := range []struct {
@@ -66,12 +65,10 @@ func TestAnInterruptedRunGoesOnAndRepeatsItself(t *testing.T) {
 		noHalfWrittenFiles(t, dir)
 		cancel()
 	}
-	trained, err := filepath.Glob(filepath.Join(dir, "private", "run-0", "teachers", "*"))
-	require.NoError(t, err)
+	trained := testkit.Must(filepath.Glob(filepath.Join(dir, "private", "run-0", "teachers", "*")))
 	require.GreaterOrEqual(t, len(trained), 17)
 	before := modTimes(t, trained)
-	again, err := Compare(context.Background(), few(dir))
-	require.NoError(t, err)
+	again := testkit.Must(Compare(context.Background(), few(dir)))
 	require.Equal(t, timeless(whole), timeless(again))
 	require.Equal(t, before, modTimes(t, trained), "a teacher was trained twice")
 }
@@ -80,8 +77,7 @@ func modTimes(t *testing.T, paths []string) map[string]int64 {
 	t.Helper()
 	out := map[string]int64{}
 	for _, p := range paths {
-		info, err := os.Stat(p)
-		require.NoError(t, err)
+		info := testkit.Must(os.Stat(p))
 		out[p] = info.ModTime().UnixNano()
 	}
 	return out
@@ -99,20 +95,15 @@ func TestAChargeIsWrittenBeforeLabelsAndOnlyOnce(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, dir)
 	cfg.Methods = []string{ConfidentGNMax}
-	_, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
+	testkit.Must(Compare(context.Background(), cfg))
 	path := filepath.Join(dir, "private", "ledger", "pate-confident-gnmax-0.jsonl")
-	first, err := os.ReadFile(path)
-	require.NoError(t, err)
+	first := testkit.Must(os.ReadFile(path))
 	require.Equal(t, 4, strings.Count(string(first), "\n"), "header, charge, seal, commit:\n%s", first)
-	labels, err := os.ReadFile(filepath.Join(dir, "private", "results", "seeded-labels-pate-confident-gnmax-0.csv"))
-	require.NoError(t, err)
+	labels := testkit.Must(os.ReadFile(filepath.Join(dir, "private", "results", "seeded-labels-pate-confident-gnmax-0.csv")))
 	require.Contains(t, string(labels), `,"b, c"`)
 
-	_, err = Compare(context.Background(), cfg)
-	require.NoError(t, err)
-	second, err := os.ReadFile(path)
-	require.NoError(t, err)
+	testkit.Must(Compare(context.Background(), cfg))
+	second := testkit.Must(os.ReadFile(path))
 	require.Equal(t, string(first), string(second))
 }
 
@@ -120,12 +111,10 @@ func TestSecretsAreReadableByTheOwnerAlone(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, dir)
 	cfg.Methods = []string{GNMax}
-	_, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
+	testkit.Must(Compare(context.Background(), cfg))
 	require.NoError(t, filepath.WalkDir(filepath.Join(dir, "private"), func(path string, d os.DirEntry, err error) error {
 		require.NoError(t, err)
-		info, err := d.Info()
-		require.NoError(t, err)
+		info := testkit.Must(d.Info())
 		require.Zero(t, info.Mode().Perm()&0o077, path)
 		return nil
 	}))
@@ -158,19 +147,16 @@ func (m keyed) Start(_ *ledger.Reservation, key rng.Key) (aggregate.Session, err
 // answers would be that of the counts, without noise.
 func TestOtherVotesHaveOtherNoise(t *testing.T) {
 	keyOf := func(vote, seed int, epsilon float64) rng.Key {
-		cfg, err := config(t, t.TempDir()).withDefaults()
-		require.NoError(t, err)
+		cfg := testkit.Must(config(t, t.TempDir()).withDefaults())
 		require.NoError(t, os.MkdirAll(filepath.Join(cfg.Dir, "private", "ledger"), 0o700))
-		m, err := votes.New(1, 3, 3)
-		require.NoError(t, err)
+		m := testkit.Must(votes.New(1, 3, 3))
 		for teacher, label := range []int{0, 1, vote} {
 			m.Set(0, teacher, label)
 		}
 		var key rng.Key
 		v := votingPlan{Mechanism: keyed{&key}}
 		at := point{Config: cfg, epsilon: epsilon}
-		_, err = at.release(t.Context(), v, poll{queries: []int{0}, rows: []int{0}, ensemble: &ensemble{votes: m}}, GNMax, seed)
-		require.NoError(t, err)
+		testkit.Must(at.release(t.Context(), v, poll{queries: []int{0}, rows: []int{0}, ensemble: &ensemble{votes: m}}, GNMax, seed))
 		return key
 	}
 	require.Equal(t, keyOf(1, 0, 2), keyOf(1, 0, 2))

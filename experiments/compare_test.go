@@ -16,6 +16,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -58,8 +59,7 @@ func TestStabilityMethodsAreRunWhenNamed(t *testing.T) {
 	}
 	cfg := config(t, t.TempDir())
 	cfg.Epsilons, cfg.Methods = []float64{6}, append(stability, GNMax)
-	r, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
+	r := testkit.Must(Compare(context.Background(), cfg))
 	require.Len(t, r.Rows, 4)
 	require.Equal(t, GNMax, r.Rows[0].Method)
 	for _, row := range r.Rows {
@@ -73,8 +73,7 @@ func TestStabilityMethodsAreRunWhenNamed(t *testing.T) {
 	sparse := r.Rows[2]
 	require.Equal(t, StableSVT, sparse.Method)
 	require.Positive(t, sparse.Answered)
-	again, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
+	again := testkit.Must(Compare(context.Background(), cfg))
 	require.Equal(t, sparse.Accuracy, again.Rows[2].Accuracy)
 	require.Equal(t, sparse.Answered, again.Rows[2].Answered)
 }
@@ -82,8 +81,7 @@ func TestStabilityMethodsAreRunWhenNamed(t *testing.T) {
 func TestCompareOnBlobs(t *testing.T) {
 	cfg := config(t, t.TempDir())
 	cfg.Seeds, cfg.Curves = 2, true
-	r, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
+	r := testkit.Must(Compare(context.Background(), cfg))
 	require.Equal(t, Schema, r.Schema)
 	require.False(t, r.Releasable)
 	methods := []string{GNMax, ConfidentGNMax, SampledKNN, ReverseKNN, DPSGD, TrueLabels, NonPrivate, Plurality, Majority}
@@ -131,8 +129,7 @@ func TestCompareOnBlobs(t *testing.T) {
 	require.Len(t, r.Differences, 10)
 	cfg = config(t, t.TempDir())
 	cfg.Methods = []string{GNMax, ConfidentGNMax, DPSGD}
-	once, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
+	once := testkit.Must(Compare(context.Background(), cfg))
 	require.Greater(t, r.EpsilonAll, 1.2*once.EpsilonAll, "a second seed uses the data again")
 }
 
@@ -143,8 +140,7 @@ func TestAreasOfTwoClasses(t *testing.T) {
 	cfg := config(t, t.TempDir())
 	cfg.Task, cfg.Seeds, cfg.Learner, cfg.Teachers = declaredTask(t, 600, 1), 2, "forest", 20
 	cfg.Methods = []string{GNMax, DPSGD, NonPrivate, BoostedTrees, Plurality, Majority}
-	r, err := Compare(t.Context(), cfg)
-	require.NoError(t, err)
+	r := testkit.Must(Compare(t.Context(), cfg))
 	require.Len(t, r.Rows, len(cfg.Methods))
 	for _, row := range r.Rows {
 		if row.Method == Majority {
@@ -162,8 +158,7 @@ func TestASweepIsARunForEachTarget(t *testing.T) {
 	targets, dir := []float64{1, 2}, t.TempDir()
 	cfg := config(t, dir)
 	cfg.Epsilons, cfg.Methods = targets, []string{GNMax, DPSGD, TrueLabels, Majority}
-	sweep, err := Compare(t.Context(), cfg)
-	require.NoError(t, err)
+	sweep := testkit.Must(Compare(t.Context(), cfg))
 	require.Equal(t, targets, sweep.EpsilonTargets)
 	require.Len(t, sweep.Rows, 7)
 	require.Zero(t, sweep.Rows[6].TargetEpsilon)
@@ -171,8 +166,7 @@ func TestASweepIsARunForEachTarget(t *testing.T) {
 		i++
 		alone := config(t, t.TempDir())
 		alone.Epsilons, alone.Methods = []float64{e}, cfg.Methods
-		one, err := Compare(t.Context(), alone)
-		require.NoError(t, err)
+		one := testkit.Must(Compare(t.Context(), alone))
 		for j, want := range one.Rows[:3] {
 			got := sweep.Rows[3*i+j]
 			require.Equal(t, e, got.TargetEpsilon)
@@ -187,13 +181,11 @@ func TestASweepIsARunForEachTarget(t *testing.T) {
 			}
 		}
 	}
-	ledgers, err := filepath.Glob(filepath.Join(dir, "private", "ledger", "*.jsonl"))
-	require.NoError(t, err)
+	ledgers := testkit.Must(filepath.Glob(filepath.Join(dir, "private", "ledger", "*.jsonl")))
 	require.Len(t, ledgers, 4)
 	before := map[string]string{}
 	for _, l := range ledgers {
-		text, err := os.ReadFile(l)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(l))
 		before[l] = string(text)
 		want := targets[0]
 		if strings.Contains(l, "epsilon-2") {
@@ -203,12 +195,10 @@ func TestASweepIsARunForEachTarget(t *testing.T) {
 			require.Contains(t, string(text), fmt.Sprintf(`"epsilon":%v,`, want), l)
 		}
 	}
-	again, err := Compare(t.Context(), cfg)
-	require.NoError(t, err)
+	again := testkit.Must(Compare(t.Context(), cfg))
 	require.Equal(t, timeless(sweep), timeless(again))
 	for l, text := range before {
-		now, err := os.ReadFile(l)
-		require.NoError(t, err)
+		now := testkit.Must(os.ReadFile(l))
 		require.Equal(t, text, string(now), "nothing is charged twice")
 	}
 }
@@ -220,8 +210,7 @@ func TestDPSGDProtectsTheUnit(t *testing.T) {
 	for i := range cfg.Task.Private.Units {
 		cfg.Task.Private.Units[i] = fmt.Sprint("patient/", i/5)
 	}
-	r, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
+	r := testkit.Must(Compare(context.Background(), cfg))
 	require.Equal(t, 600, r.Private, "how many rows a patient has is not told")
 	require.Equal(t, 50, r.Teachers, "by units, not by rows")
 	require.Contains(t, r.Rows[0].Note, "one row per patient")
@@ -235,8 +224,7 @@ func TestLabelsOfOneClass(t *testing.T) {
 		if one {
 			clear(cfg.Task.Private.Y)
 		}
-		r, err := Compare(t.Context(), cfg)
-		require.NoError(t, err)
+		r := testkit.Must(Compare(t.Context(), cfg))
 		require.Equal(t, one, strings.Contains(r.Rows[0].Note, "every label is of one class"), r.Rows[0].Note)
 	}
 }
@@ -250,16 +238,13 @@ func TestAllDeclined(t *testing.T) {
 // recompute goes the auditor's way: JSON, then the accountant alone.
 func recompute(t *testing.T, row Row, delta float64) float64 {
 	t.Helper()
-	data, err := json.Marshal(row.Account)
-	require.NoError(t, err)
-	schedule, err := accountant.ParseSchedule(data)
-	require.NoError(t, err)
+	data := testkit.Must(json.Marshal(row.Account))
+	schedule := testkit.Must(accountant.ParseSchedule(data))
 	method := row.Accountant
 	if method == "" {
 		method = accountant.ByRDP
 	}
-	claim, err := accountant.Epsilon(t.Context(), method, schedule.Relation, delta, schedule.Events...)
-	require.NoError(t, err)
+	claim := testkit.Must(accountant.Epsilon(t.Context(), method, schedule.Relation, delta, schedule.Events...))
 	return claim.Upper
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/aggregate/marginals"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // declaredTask is a table without public rows: so many units of some rows each, whose class is where they
@@ -33,13 +34,9 @@ func declaredTask(t *testing.T, units, rowsOfUnit int) dataset.Task {
 	data, file := filepath.Join(dir, "t.csv"), filepath.Join(dir, "ranges.csv")
 	require.NoError(t, os.WriteFile(data, []byte(text), 0o600))
 	require.NoError(t, os.WriteFile(file, []byte("x,-3.0..5.0\ny,-6.0..4.0\ncolour,red,blue\n"), 0o600))
-	ranges, err := dataset.ReadRanges(file)
-	require.NoError(t, err)
-	d, err := dataset.Open(data, dataset.Options{Ranges: ranges, CSV: dataset.CSVOptions{Label: "class", Unit: "who"}})
-	require.NoError(t, err)
-	task, err := d.Task(dataset.Literature)
-	require.NoError(t, err)
-	return task
+	ranges := testkit.Must(dataset.ReadRanges(file))
+	d := testkit.Must(dataset.Open(data, dataset.Options{Ranges: ranges, CSV: dataset.CSVOptions{Label: "class", Unit: "who"}}))
+	return testkit.Must(d.Task(dataset.Literature))
 }
 
 // Drawn pools: every method pays for the marginals in its own ledger, before it asks and within its budget;
@@ -49,14 +46,12 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 	cfg := config(t, dir)
 	cfg.Task, cfg.Methods, cfg.Epsilons, cfg.Marginals = declaredTask(t, 1200, 3), []string{GNMax, ReverseKNN}, []float64{2, 4}, true
 	cfg.Learner, cfg.Teachers = "forest", 40
-	r, err := Compare(t.Context(), cfg)
-	require.NoError(t, err)
+	r := testkit.Must(Compare(t.Context(), cfg))
 	require.Equal(t, PoolMarginals, r.PoolOf)
 	require.Len(t, r.Rows, 4)
 	files := map[string]string{}
 	read := func(file string) string {
-		text, err := os.ReadFile(filepath.Join(dir, file))
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(filepath.Join(dir, file)))
 		if before, there := files[file]; there {
 			require.Equal(t, before, string(text), file)
 		}
@@ -84,23 +79,20 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 		require.InDelta(t, marginals.PoolShare, row.Charged[0].Share, 0.02)
 		require.Len(t, row.Charged, 2)
 	}
-	counts, err := csv.NewReader(strings.NewReader(files["private/results/seeded-marginals-pate-gnmax-epsilon-4-0.csv"])).ReadAll()
-	require.NoError(t, err)
+	counts := testkit.Must(csv.NewReader(strings.NewReader(files["private/results/seeded-marginals-pate-gnmax-epsilon-4-0.csv"])).ReadAll())
 	reds := 0
 	for _, line := range counts {
 		if line[0] == "colour" {
-			n, err := strconv.Atoi(line[2])
-			require.NoError(t, err)
+			n := testkit.Must(strconv.Atoi(line[2]))
 			reds += n
 		}
 	}
 	require.InDelta(t, cfg.Task.Private.UnitCount(), reds, 150, "units, not their rows")
-	again, err := Compare(t.Context(), cfg)
-	require.NoError(t, err)
+	again := testkit.Must(Compare(t.Context(), cfg))
 	require.Equal(t, timeless(r), timeless(again))
 	all()
 	cfg.Task.Private.Y[0] = 1 - cfg.Task.Private.Y[0] // other data: another run
-	_, err = Compare(t.Context(), cfg)
+	_, err := Compare(t.Context(), cfg)
 	require.Error(t, err)
 }
 
@@ -108,14 +100,12 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 func TestDrawnPoolPlan(t *testing.T) {
 	cfg := config(t, t.TempDir())
 	cfg.Task, cfg.Methods = declaredTask(t, 600, 1), []string{ReverseKNN}
-	r, err := Compare(t.Context(), cfg)
-	require.NoError(t, err)
+	r := testkit.Must(Compare(t.Context(), cfg))
 	require.Equal(t, PoolNone, r.PoolOf)
 	require.Len(t, r.Rows[0].Charged, 1)
 	require.Greater(t, r.Rows[0].Accuracy, 0.8)
 	cfg.Marginals = true
-	o, err := cfg.Outline(t.Context())
-	require.NoError(t, err)
+	o := testkit.Must(cfg.Outline(t.Context()))
 	require.Contains(t, o.Steps[0].What, "marginals of 3 columns at epsilon 2, 10 % of each budget")
 	cfg.Methods = []string{TrueLabels}
 	require.ErrorContains(t, cfg.Validate(), "nobody knows the labels")
@@ -125,8 +115,7 @@ func TestDrawnPoolPlan(t *testing.T) {
 
 // What a run is bound to is the hash of the task that it has, also of one put in later.
 func TestHashIsOfTheTask(t *testing.T) {
-	full, err := config(t, t.TempDir()).withDefaults()
-	require.NoError(t, err)
+	full := testkit.Must(config(t, t.TempDir()).withDefaults())
 	require.Equal(t, full.Task.Hash(), full.hash())
 	other := full.with(declaredTask(t, 600, 1))
 	require.Equal(t, other.Task.Hash(), other.hash())

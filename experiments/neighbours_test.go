@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Neighbours label without teachers, within the budget, for what the ledger says; the same run repeats
@@ -17,8 +18,7 @@ func TestNeighboursLabelWithoutTeachers(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, dir)
 	cfg.Task, cfg.Methods, cfg.Epsilons = blobs(900, 90, 100), neighbourMethods(), []float64{1, 2}
-	r, err := Compare(t.Context(), cfg)
-	require.NoError(t, err)
+	r := testkit.Must(Compare(t.Context(), cfg))
 	require.Len(t, r.Rows, 4)
 	require.Nil(t, r.Diagnostics)
 	files := map[string]string{}
@@ -31,22 +31,19 @@ func TestNeighboursLabelWithoutTeachers(t *testing.T) {
 		require.Equal(t, accountant.AddRemove, row.Account.Relation)
 		name := FileName(row.Method, row.TargetEpsilon, true) + "-0"
 		for _, file := range []string{"private/ledger/" + name + ".jsonl", "private/results/seeded-labels-" + name + ".csv"} {
-			text, err := os.ReadFile(filepath.Join(dir, file))
-			require.NoError(t, err)
+			text := testkit.Must(os.ReadFile(filepath.Join(dir, file)))
 			files[file] = string(text)
 		}
 		labels := files["private/results/seeded-labels-"+name+".csv"]
 		require.Equal(t, row.Asked+1, strings.Count(labels, "\n"))
 		require.Equal(t, row.Method == ReverseKNN, strings.HasPrefix(labels, `query,label,votes a,"votes b, c",votes d`+"\n"))
 	}
-	_, err = os.Stat(filepath.Join(dir, "private", "run-0"))
+	_, err := os.Stat(filepath.Join(dir, "private", "run-0"))
 	require.ErrorIs(t, err, os.ErrNotExist, "no teachers, no votes of them")
-	again, err := Compare(t.Context(), cfg)
-	require.NoError(t, err)
+	again := testkit.Must(Compare(t.Context(), cfg))
 	require.Equal(t, timeless(r), timeless(again))
 	for file, before := range files {
-		text, err := os.ReadFile(filepath.Join(dir, file))
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(filepath.Join(dir, file)))
 		require.Equal(t, before, string(text), file)
 	}
 	cfg.Task.Private.Y[0] = 1 - cfg.Task.Private.Y[0] // other data: another run
@@ -67,11 +64,9 @@ func TestNeighbourPlansArePublic(t *testing.T) {
 			}
 			cfg.Task.Grouped = true
 		}
-		c, err := cfg.withDefaults()
-		require.NoError(t, err)
+		c := testkit.Must(cfg.withDefaults())
 		for _, m := range neighbourMethods() {
-			plan, err := point{Config: c, epsilon: 2}.neighbourPlan(t.Context(), m)
-			require.NoError(t, err)
+			plan := testkit.Must(point{Config: c, epsilon: 2}.neighbourPlan(t.Context(), m))
 			plan.release = nil
 			plans = append(plans, plan)
 		}

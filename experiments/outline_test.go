@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Every method that is asked for has a step, every target and seed costs, and no more than the shape of the
@@ -15,8 +16,7 @@ func TestOutline(t *testing.T) {
 		cfg := config(t, "")
 		cfg.Task.Encoder = &dataset.Encoder{}
 		change(&cfg)
-		o, err := cfg.Outline(t.Context())
-		require.NoError(t, err)
+		o := testkit.Must(cfg.Outline(t.Context()))
 		sum := 0.0
 		for _, s := range o.Steps {
 			require.Positive(t, s.Seconds, s.What)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/scores"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -36,8 +37,7 @@ func TestPenalty(t *testing.T) {
 	data, units := noisyRows(rnd, 2000, 600, 0.15)
 	test, _ := noisyRows(rnd, 2000, 600, 0)
 	of := func(l teachers.Learner) float64 {
-		m, err := l.Fit(t.Context(), data, rand.New(rand.NewPCG(2, 2)))
-		require.NoError(t, err)
+		m := testkit.Must(l.Fit(t.Context(), data, rand.New(rand.NewPCG(2, 2))))
 		predicted := make([]int, test.X.Rows)
 		require.NoError(t, m.Predict(predicted, test.X))
 		return scores.Accuracy(predicted, test.Y)
@@ -46,12 +46,10 @@ func TestPenalty(t *testing.T) {
 	t.Logf("%.3f, %.3f", smallest, chosen)
 	require.Greater(t, chosen, smallest+0.05)
 	few, units := noisyRows(rnd, 2000, 3, 0)
-	penalty, err := penalised{units}.choose(t.Context(), few, rnd)
-	require.NoError(t, err)
+	penalty := testkit.Must(penalised{units}.choose(t.Context(), few, rnd))
 	require.Equal(t, 1., penalty)
 	one := make([]string, few.X.Rows) // all rows are of one unit: there is nothing to choose on
-	penalty, err = penalised{one}.choose(t.Context(), few, rnd)
-	require.NoError(t, err)
+	penalty = testkit.Must(penalised{one}.choose(t.Context(), few, rnd))
 	require.Equal(t, 1., penalty)
 	learn, held := penalised{units}.halves(few, rnd)
 	require.Equal(t, few.X.Rows, learn.X.Rows+held.X.Rows)

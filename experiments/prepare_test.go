@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -42,25 +43,19 @@ func bars(private, pool, test int) dataset.Task {
 func TestVotesOfProjections(t *testing.T) {
 	cfg := Config{Task: bars(1300, 100, 90), Epsilons: []float64{4}, Delta: 1e-5, Key: rng.SeedKey(7), Dir: t.TempDir(), Workers: 1,
 		Teachers: 20, Methods: []string{GNMax, ReverseKNN, Plurality}}
-	c, err := cfg.withDefaults()
-	require.NoError(t, err)
+	c := testkit.Must(cfg.withDefaults())
 	require.Equal(t, 1024, c.dimensions())
-	p, err := prepare(t.Context(), c, c.points)
-	require.NoError(t, err)
+	p := testkit.Must(prepare(t.Context(), c, c.points))
 	require.Equal(t, 99, p.private.Cols, "one less than rows of the pool")
 	require.Equal(t, 1024, p.pool.Cols, "of students")
 	c.Workers = 3
-	again, err := prepare(t.Context(), c, c.points)
-	require.NoError(t, err)
+	again := testkit.Must(prepare(t.Context(), c, c.points))
 	require.Equal(t, p.private, again.private)
 	require.Equal(t, p.asked, again.asked)
-	e, err := features.Named(c.Features, c.Task.Image)
-	require.NoError(t, err)
-	of, err := c.projected(t.Context(), p.public, c.Task.Pool, e)
-	require.NoError(t, err)
+	e := testkit.Must(features.Named(c.Features, c.Task.Image))
+	of := testkit.Must(c.projected(t.Context(), p.public, c.Task.Pool, e))
 	require.Equal(t, p.asked, of, "private rows become what those of the pool do")
-	r, err := Compare(t.Context(), cfg)
-	require.NoError(t, err)
+	r := testkit.Must(Compare(t.Context(), cfg))
 	for _, row := range r.Rows {
 		require.Greater(t, row.Accuracy, 0.9, row.Method)
 	}

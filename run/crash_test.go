@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 )
@@ -81,10 +82,8 @@ func newSample(t *testing.T, stages ...string) *sample {
 // alone makes the ledger one of this run, in a folder that has its key.
 func (s *sample) alone(t *testing.T, key rng.Key) *sample {
 	t.Helper()
-	var err error
 	s.Key = key
-	s.New.Run, err = run.ID(s.Key, s.Kind, s.inputs, choice{40})
-	require.NoError(t, err)
+	s.New.Run = testkit.Must(run.ID(s.Key, s.Kind, s.inputs, choice{40}))
 	return s
 }
 
@@ -92,11 +91,7 @@ func (s *sample) alone(t *testing.T, key rng.Key) *sample {
 // drawn again.
 func kinds() map[string]func(*testing.T) *sample {
 	seed := uint64(3)
-	given := func(t *testing.T) rng.Key {
-		key, err := rng.NewKey()
-		require.NoError(t, err)
-		return key
-	}
+	given := func(t *testing.T) rng.Key { return testkit.Must(rng.NewKey()) }
 	return map[string]func(*testing.T) *sample{
 		"shared, its own key":       func(t *testing.T) *sample { return newSample(t, "a") },
 		"shared, two stages":        func(t *testing.T) *sample { return newSample(t, "a", "b") },
@@ -144,8 +139,7 @@ func (s *sample) check(t *testing.T) {
 	}
 	require.NoError(t, err)
 	committed := map[[32]byte]int{}
-	sum, err := ledger.Verify(bytes.NewReader(text), ledger.VerifyOptions{Outcome: func(_ int64, hash [32]byte) { committed[hash]++ }})
-	require.NoError(t, err)
+	sum := testkit.Must(ledger.Verify(bytes.NewReader(text), ledger.VerifyOptions{Outcome: func(_ int64, hash [32]byte) { committed[hash]++ }}))
 	require.Contains(t, []int64{0, int64(len(s.Stages))}, sum.Entries, "all stages are charged together, once")
 	for _, stage := range s.Stages {
 		file, err := os.ReadFile(stage.Out)
@@ -163,8 +157,7 @@ func TestCrashesOfEveryKind(t *testing.T) {
 	for name, kind := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			whole := kind(t)
-			places, err := whole.do(t, -1)
-			require.NoError(t, err)
+			places := testkit.Must(whole.do(t, -1))
 			require.Equal(t, 1, whole.plans, "a plan is made once")
 			require.Equal(t, []string{"opened"}, places[:1])
 			for first := 1; first <= len(places); first++ {
@@ -175,8 +168,7 @@ func TestCrashesOfEveryKind(t *testing.T) {
 					if _, err = s.do(t, second); err != nil {
 						require.ErrorIs(t, err, errCrash)
 					}
-					_, err = s.do(t, -1)
-					require.NoError(t, err)
+					testkit.Must(s.do(t, -1))
 					s.complete(t)
 				}
 			}
@@ -187,14 +179,11 @@ func TestCrashesOfEveryKind(t *testing.T) {
 // complete checks what a complete run leaves, and that it draws nothing more unless it must.
 func (s *sample) complete(t *testing.T) {
 	t.Helper()
-	keys, err := run.Keys(s.Path)
-	require.NoError(t, err)
+	keys := testkit.Must(run.Keys(s.Path))
 	require.Empty(t, keys)
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(s.Path), ".*"))
-	require.NoError(t, err)
+	left := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(s.Path), ".*")))
 	require.Empty(t, left)
-	before, err := os.ReadFile(s.Path)
-	require.NoError(t, err)
+	before := testkit.Must(os.ReadFile(s.Path))
 	require.NoError(t, s.Do(t.Context(), func(session *run.Session, done []run.Done) error {
 		require.True(t, session.Recorded)
 		for i, d := range done {
@@ -202,8 +191,7 @@ func (s *sample) complete(t *testing.T) {
 		}
 		return nil
 	}))
-	after, err := os.ReadFile(s.Path)
-	require.NoError(t, err)
+	after := testkit.Must(os.ReadFile(s.Path))
 	require.Equal(t, string(before), string(after), "nothing is charged again")
 }
 
@@ -248,12 +236,11 @@ func TestRefusalsOfEveryKind(t *testing.T) {
 				if !c.applies(s) {
 					t.Skip("not of this kind")
 				}
-				_, err := s.do(t, -1)
-				require.NoError(t, err)
+				testkit.Must(s.do(t, -1))
 				c.change(s)
 				before, _ := os.ReadFile(s.Path)
 				s.drawn = map[string]string{}
-				err = s.Do(t.Context(), nil)
+				err := s.Do(t.Context(), nil)
 				require.ErrorContains(t, err, c.says)
 				require.Empty(t, s.drawn)
 				after, _ := os.ReadFile(s.Path)
@@ -276,8 +263,7 @@ func TestANewRunThatIsRefusedWritesNothing(t *testing.T) {
 	s.New.Epsilon = 2
 	require.NoError(t, os.WriteFile(s.Stages[0].Out, nil, 0o600))
 	require.ErrorContains(t, s.Do(t.Context(), nil), "is there already")
-	found, err := os.ReadDir(filepath.Dir(s.Path))
-	require.NoError(t, err)
+	found := testkit.Must(os.ReadDir(filepath.Dir(s.Path)))
 	require.Len(t, found, 1)
 }
 

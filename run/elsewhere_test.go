@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/run"
 )
 
@@ -16,18 +17,15 @@ import (
 // put back with all that is beside it. That is told once: then the head is known.
 func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
 	f, warned := book(t)
-	b, err := f.Open(t.Context(), f.New)
-	require.NoError(t, err)
+	b := testkit.Must(f.Open(t.Context(), f.New))
 	require.NoError(t, b.Close())
 	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME")))
-	_, err = do(t.Context(), f, one(f, "a"))
-	require.NoError(t, err)
+	testkit.Must(do(t.Context(), f, one(f, "a")))
 	require.Empty(t, *warned, "nothing had left")
 
 	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME"))) // as on another machine
 	for _, name := range []string{"a", "b", "c"} {
-		_, err = do(t.Context(), f, one(f, name))
-		require.NoError(t, err)
+		testkit.Must(do(t.Context(), f, one(f, name)))
 		require.Len(t, *warned, 1)
 	}
 	require.Contains(t, (*warned)[0], "used from another machine")
@@ -37,34 +35,28 @@ func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
 // What a killed process left in the state folder goes when the ledger is opened next.
 func TestTheStateFolderIsSwept(t *testing.T) {
 	f, _ := book(t)
-	_, err := do(t.Context(), f, one(f, "a"))
-	require.NoError(t, err)
+	testkit.Must(do(t.Context(), f, one(f, "a")))
 	state := filepath.Join(os.Getenv("XDG_STATE_HOME"), "pate", "ledgers")
-	kept, err := os.ReadDir(state)
-	require.NoError(t, err)
+	kept := testkit.Must(os.ReadDir(state))
 	require.Len(t, kept, 2, "a head and an index")
 	for _, file := range kept {
 		require.NoError(t, os.WriteFile(filepath.Join(state, "."+file.Name()+".17.tmp"), nil, 0o600))
 	}
-	_, err = do(t.Context(), f, one(f, "b"))
-	require.NoError(t, err)
-	left, err := os.ReadDir(state)
-	require.NoError(t, err)
+	testkit.Must(do(t.Context(), f, one(f, "b")))
+	left := testkit.Must(os.ReadDir(state))
 	require.Len(t, left, 2)
 }
 
 // A link to a ledger is not charged: nothing comes to lie beside the link.
 func TestALinkToALedger(t *testing.T) {
 	f, _ := book(t)
-	_, err := do(t.Context(), f, one(f, "a"))
-	require.NoError(t, err)
+	testkit.Must(do(t.Context(), f, one(f, "a")))
 	link := f
 	link.Path = filepath.Join(filepath.Dir(f.Path), "link.jsonl")
 	require.NoError(t, os.Symlink(filepath.Base(f.Path), link.Path))
-	known, err := run.ReadHeads(link.Path)
-	require.NoError(t, err)
+	known := testkit.Must(run.ReadHeads(link.Path))
 	require.Positive(t, known.Beside.Lines)
-	_, err = do(t.Context(), link, one(link, "b"))
+	_, err := do(t.Context(), link, one(link, "b"))
 	require.ErrorContains(t, err, "is a link to ")
 	require.NoFileExists(t, run.HeadFile(link.Path))
 }
@@ -72,12 +64,10 @@ func TestALinkToALedger(t *testing.T) {
 // An error about a ledger that is not whole names its file once.
 func TestACorruptLedgerIsNamedOnce(t *testing.T) {
 	f, _ := book(t)
-	_, err := do(t.Context(), f, one(f, "a"))
-	require.NoError(t, err)
-	text, err := os.ReadFile(f.Path)
-	require.NoError(t, err)
+	testkit.Must(do(t.Context(), f, one(f, "a")))
+	text := testkit.Must(os.ReadFile(f.Path))
 	require.NoError(t, os.WriteFile(f.Path, append(text, "x\n"...), 0o600))
-	_, err = f.Open(t.Context(), f.New)
+	_, err := f.Open(t.Context(), f.New)
 	require.ErrorIs(t, err, ledger.ErrCorrupt)
 	require.Equal(t, 1, strings.Count(err.Error(), f.Path), err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 )
@@ -17,20 +18,18 @@ import (
 func TestAFolderKeepsItsKeyAndRefusesAnotherRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	id := run.Identity{Kind: "compare", Settings: map[string]any{"epsilon": 2}, Command: "pate compare"}
-	first, err := run.OpenFolder(context.Background(), dir, id, rng.NewKey)
-	require.NoError(t, err)
+	first := testkit.Must(run.OpenFolder(context.Background(), dir, id, rng.NewKey))
 	require.True(t, first.Key.Releasable())
 
 	waiting, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, err = run.OpenFolder(waiting, dir, id, rng.NewKey)
+	_, err := run.OpenFolder(waiting, dir, id, rng.NewKey)
 	require.ErrorIs(t, err, context.DeadlineExceeded, "two processes in one folder")
 	first.Close()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "private", ".run.key.1.tmp"), nil, 0o600))
 
 	id.Command = "pate compare --out elsewhere" // how it was typed does not matter
-	again, err := run.OpenFolder(context.Background(), dir, id, func() (rng.Key, error) { return rng.Key{}, errors.New("must not be asked") })
-	require.NoError(t, err)
+	again := testkit.Must(run.OpenFolder(context.Background(), dir, id, func() (rng.Key, error) { return rng.Key{}, errors.New("must not be asked") }))
 	require.Equal(t, first.Key.Derive("x").Stream().Uint64(), again.Key.Derive("x").Stream().Uint64())
 
 	require.NoFileExists(t, filepath.Join(dir, "private", ".run.key.1.tmp"))
@@ -60,13 +59,11 @@ func TestAFinishedFolderHasNoKey(t *testing.T) {
 	refuse := func() (rng.Key, error) { return rng.Key{}, errors.New("must not be asked") }
 	f, err := run.OpenFolder(context.Background(), dir, id, rng.NewKey)
 	require.NoError(t, err)
-	key, err := os.ReadFile(filepath.Join(dir, "private", "run.key"))
-	require.NoError(t, err)
+	key := testkit.Must(os.ReadFile(filepath.Join(dir, "private", "run.key")))
 	require.NoError(t, f.Finish([32]byte{1}))
 	require.NoError(t, f.Finish([32]byte{2}), "a second time does nothing")
 	for data, want := range map[[32]byte]bool{{1}: true, {2}: false} {
-		same, err := f.MadeOf(data)
-		require.NoError(t, err)
+		same := testkit.Must(f.MadeOf(data))
 		require.Equal(t, want, same)
 	}
 	f.Close()
@@ -81,8 +78,7 @@ func TestAFinishedFolderHasNoKey(t *testing.T) {
 	}
 
 	seeded := filepath.Join(t.TempDir(), "seeded")
-	f, err = run.OpenFolder(context.Background(), seeded, id, func() (rng.Key, error) { return rng.SeedKey(1), nil })
-	require.NoError(t, err)
+	f = testkit.Must(run.OpenFolder(context.Background(), seeded, id, func() (rng.Key, error) { return rng.SeedKey(1), nil }))
 	require.NoError(t, f.Finish([32]byte{1}))
 	require.False(t, f.Finished, "a seed is no secret, and the run can be repeated")
 	require.FileExists(t, filepath.Join(seeded, "private", "run.key"))

@@ -4,15 +4,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // What is read as the name of a run is written the same again.
 func FuzzIdentity(f *testing.F) {
-	id, err := newIdentity("label", map[string]any{"pool": "p", "queries": []int{0, 5}})
-	require.NoError(f, err)
+	id := testkit.Must(newIdentity("label", map[string]any{"pool": "p", "queries": []int{0, 5}}))
 	id.Inputs, id.Key = "v", "k"
-	text, err := id.encode()
-	require.NoError(f, err)
+	text := testkit.Must(id.encode())
 	f.Add(text)
 	f.Add(`{"run":1}`)
 	f.Add(`{"run":2,"kind":"label"}`)
@@ -22,18 +22,14 @@ func FuzzIdentity(f *testing.F) {
 		if !ok || err != nil {
 			return
 		}
-		text, err := id.encode()
-		require.NoError(t, err)
+		text := testkit.Must(id.encode())
 		again, ok, err := parseIdentity(text)
 		require.NoError(t, err)
 		require.True(t, ok)
-		twice, err := again.encode()
-		require.NoError(t, err)
+		twice := testkit.Must(again.encode())
 		require.Equal(t, text, twice)
-		tag, err := id.tag()
-		require.NoError(t, err)
-		same, err := again.tag()
-		require.NoError(t, err)
+		tag := testkit.Must(id.tag())
+		same := testkit.Must(again.tag())
 		require.Equal(t, tag, same)
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 )
@@ -70,8 +71,7 @@ func TestTheOrder(t *testing.T) {
 	r := one(f, "a")
 	on := func(path string) bool { _, err := os.Lstat(path); return err == nil }
 	has := func(what string) bool {
-		text, err := os.ReadFile(f.Path)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(f.Path))
 		return strings.Contains(string(text), what)
 	}
 	var seen []string
@@ -83,20 +83,16 @@ func TestTheOrder(t *testing.T) {
 		require.Equal(t, place != "done", on(r.Key.File), place)
 		require.Equal(t, at >= 2, has(`"reserve":1`), place)
 		require.Equal(t, at >= 4, has(`"commit":1`), place)
-		head, err := run.ReadHeads(f.Path)
-		require.NoError(t, err)
+		head := testkit.Must(run.ReadHeads(f.Path))
 		require.Equal(t, at >= 5, head.Beside.Lines == 4, place)
 		require.Equal(t, at >= 6, on(r.Out.Path), place)
 		return nil
 	})
-	done, err := do(ctx, f, r)
-	require.NoError(t, err)
-	file, err := os.ReadFile(r.Out.Path)
-	require.NoError(t, err)
+	done := testkit.Must(do(ctx, f, r))
+	file := testkit.Must(os.ReadFile(r.Out.Path))
 	require.Equal(t, run.Done{Entry: 1, SHA256: sha256.Sum256(file)}, done)
 	require.Equal(t, []string{"key", "reserved", "drawn", "committed", "kept", "named", "done"}, seen)
-	done, err = do(t.Context(), f, r)
-	require.NoError(t, err)
+	done = testkit.Must(do(t.Context(), f, r))
 	require.Equal(t, run.Done{Recorded: true, Complete: true, Entry: 1, SHA256: sha256.Sum256(file)}, done)
 	require.Empty(t, *warned)
 }
@@ -132,25 +128,21 @@ func TestFilesOfOthers(t *testing.T) {
 		_, err = do(t.Context(), f, r)
 		require.ErrorContains(t, err, "no regular file")
 		require.NoError(t, os.Rename(r.Key.File+".there", r.Key.File))
-		_, err = do(t.Context(), f, r)
-		require.NoError(t, err)
+		testkit.Must(do(t.Context(), f, r))
 	}
 }
 
 func TestWarnings(t *testing.T) {
 	f, warned := book(t)
-	_, err := do(t.Context(), f, one(f, "a"))
-	require.NoError(t, err)
+	testkit.Must(do(t.Context(), f, one(f, "a")))
 	require.NoError(t, os.Chmod(f.Path, 0o644))
-	_, err = do(t.Context(), f, one(f, "b"))
-	require.NoError(t, err)
+	testkit.Must(do(t.Context(), f, one(f, "b")))
 	require.Len(t, *warned, 1)
 	require.Contains(t, (*warned)[0], "others may read it")
 
 	f, warned = book(t)
 	require.NoError(t, os.WriteFile(os.Getenv("XDG_STATE_HOME"), nil, 0o600)) // no folder can be made there
-	_, err = do(t.Context(), f, one(f, "a"))
-	require.NoError(t, err)
+	testkit.Must(do(t.Context(), f, one(f, "a")))
 	require.NotEmpty(t, *warned)
 	require.Contains(t, (*warned)[0], "is kept beside it only")
 }
@@ -168,8 +160,7 @@ func TestLost(t *testing.T) {
 		f, _ := book(t)
 		_, err := do(t.Context(), f, one(f, "a"))
 		require.NoError(t, err)
-		text, err := os.ReadFile(f.Path)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(f.Path))
 		switch cut {
 		case "removed":
 			err = os.Remove(f.Path)
@@ -212,8 +203,7 @@ func TestASecondOutcomeDoesNotLeave(t *testing.T) {
 	}), f, r)
 	require.ErrorIs(t, err, stop)
 	require.NoFileExists(t, r.Out.Path)
-	key, err := rng.NewKey()
-	require.NoError(t, err)
+	key := testkit.Must(rng.NewKey())
 	r.Key = run.Key{Given: key}
 	_, err = do(t.Context(), f, r)
 	require.ErrorContains(t, err, "a second answer")
@@ -223,16 +213,13 @@ func TestASecondOutcomeDoesNotLeave(t *testing.T) {
 // The head of one ledger is not that of another which was made alike.
 func TestLedgersMadeAlike(t *testing.T) {
 	f, _ := book(t)
-	_, err := do(t.Context(), f, one(f, "a"))
-	require.NoError(t, err)
+	testkit.Must(do(t.Context(), f, one(f, "a")))
 	other := f
 	other.Path += "2"
-	_, err = do(t.Context(), other, one(other, "a"))
-	require.NoError(t, err)
-	text, err := os.ReadFile(other.Path)
-	require.NoError(t, err)
+	testkit.Must(do(t.Context(), other, one(other, "a")))
+	text := testkit.Must(os.ReadFile(other.Path))
 	require.NoError(t, os.WriteFile(f.Path, text, 0o600))
-	_, err = do(t.Context(), f, one(f, "b"))
+	_, err := do(t.Context(), f, one(f, "b"))
 	require.ErrorIs(t, err, ledger.ErrCorrupt)
 }
 
@@ -242,12 +229,9 @@ func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 	f, _ := book(t)
 	_, err := do(t.Context(), f, one(f, "a"))
 	require.NoError(t, err)
-	older, err := os.ReadFile(f.Path)
-	require.NoError(t, err)
-	olderHead, err := os.ReadFile(run.HeadFile(f.Path))
-	require.NoError(t, err)
-	_, err = do(t.Context(), f, one(f, "b"))
-	require.NoError(t, err)
+	older := testkit.Must(os.ReadFile(f.Path))
+	olderHead := testkit.Must(os.ReadFile(run.HeadFile(f.Path)))
+	testkit.Must(do(t.Context(), f, one(f, "b")))
 	for _, path := range []string{run.HeadFile(f.Path), run.IDFile(f.Path)} {
 		require.NoError(t, os.Rename(path, path+".away"))
 		_, err = do(t.Context(), f, one(f, "c"))

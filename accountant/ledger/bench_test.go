@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // roomy has room for any benchmark.
@@ -26,8 +27,7 @@ func BenchmarkPairs(b *testing.B) {
 	for _, mode := range []Mode{Reserved, Filter} {
 		for _, batch := range []int{1, 100, 1000, 10000} {
 			b.Run(fmt.Sprintf("%v/batch=%d", mode, batch), func(b *testing.B) {
-				l, err := Open(b.Context(), filepath.Join(b.TempDir(), "ledger.jsonl"), roomy(mode), VerifyOptions{})
-				require.NoError(b, err)
+				l := testkit.Must(Open(b.Context(), filepath.Join(b.TempDir(), "ledger.jsonl"), roomy(mode), VerifyOptions{}))
 				defer l.Close()
 				events := make([]accountant.Event, batch)
 				for i := range events {
@@ -58,8 +58,7 @@ func BenchmarkPairs(b *testing.B) {
 
 // BenchmarkTwoSyncs is what the disk allows an unbatched pair.
 func BenchmarkTwoSyncs(b *testing.B) {
-	s, err := openDisk(filepath.Join(b.TempDir(), "file"))
-	require.NoError(b, err)
+	s := testkit.Must(openDisk(filepath.Join(b.TempDir(), "file")))
 	defer s.Close()
 	text := bytes.Repeat([]byte("x"), 250)
 	size := int64(0)
@@ -80,16 +79,14 @@ func BenchmarkTwoSyncs(b *testing.B) {
 // long is the file of a filter with so many entries, each committed.
 func long(b testing.TB, mode Mode, entries int, event accountant.Event) []byte {
 	m := &memory{data: make([]byte, 0, 520*entries)}
-	l, err := openStore(m, roomy(mode), VerifyOptions{})
-	require.NoError(b, err)
+	l := testkit.Must(openStore(m, roomy(mode), VerifyOptions{}))
 	events := make([]accountant.Event, min(entries, 1000))
 	for i := range events {
 		events[i] = event
 	}
 	var done []Outcome
 	for n := 0; n < entries; n += len(events) {
-		reservations, err := l.ReserveBatch(events)
-		require.NoError(b, err)
+		reservations := testkit.Must(l.ReserveBatch(events))
 		for _, r := range reservations {
 			done = append(done, Outcome{Of: r, Bytes: []byte("label")})
 		}
@@ -134,16 +131,14 @@ func TestMemoryDoesNotGrowWithLength(t *testing.T) {
 		return float64(m.HeapAlloc) / (1 << 20)
 	}
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := Open(t.Context(), path, roomy(Filter), VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(Open(t.Context(), path, roomy(Filter), VerifyOptions{}))
 	batch := make([]accountant.Event, 1000)
 	for i := range batch {
 		batch[i] = accountant.GNMax{Sigma: 40}
 	}
 	write := func(batches int) {
 		for range batches {
-			reservations, err := l.ReserveBatch(batch)
-			require.NoError(t, err)
+			reservations := testkit.Must(l.ReserveBatch(batch))
 			outcomes := make([]Outcome, len(batch))
 			for i, r := range reservations {
 				outcomes[len(batch)-1-i] = Outcome{Of: r} // in another order
@@ -157,12 +152,10 @@ func TestMemoryDoesNotGrowWithLength(t *testing.T) {
 	require.Less(t, heap(l)-before, 1.0, "MB kept for 30000 entries")
 	require.NoError(t, l.Close())
 
-	file, err := os.Open(path)
-	require.NoError(t, err)
+	file := testkit.Must(os.Open(path))
 	defer file.Close()
 	before = heap(nil)
-	s, err := Verify(file, VerifyOptions{})
-	require.NoError(t, err)
+	s := testkit.Must(Verify(file, VerifyOptions{}))
 	require.EqualValues(t, 31000, s.Commits)
 	require.Less(t, heap(s)-before, 1.0)
 }

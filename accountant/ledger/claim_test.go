@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func tightConfig() Config {
@@ -26,8 +27,7 @@ func answers(sigma float64, n int64) accountant.Event {
 func fileOf(t testing.TB, cfg Config) (*Ledger, *memory) {
 	t.Helper()
 	m := &memory{}
-	l, err := openStore(m, cfg, VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, cfg, VerifyOptions{}))
 	return l, m
 }
 
@@ -37,45 +37,33 @@ func TestLossDistributionsClaim(t *testing.T) {
 	t.Parallel()
 	l, m := fileOf(t, tightConfig())
 	require.ErrorIs(t, l.Try(answers(49.9, 330)), ErrBudgetExceeded)
-	r, err := l.Reserve(answers(49.9, 310))
-	require.NoError(t, err)
-	claim, err := l.Claim()
-	require.NoError(t, err)
+	r := testkit.Must(l.Reserve(answers(49.9, 310)))
+	claim := testkit.Must(l.Claim())
 	assert.Equal(t, accountant.ByPLD, claim.By)
 	assert.LessOrEqual(t, claim.Epsilon, 2.0)
 	assert.Greater(t, claim.Epsilon, 1.98)
-	unsealed, err := verify(m.data)
-	require.NoError(t, err)
+	unsealed := testkit.Must(verify(m.data))
 	assert.Equal(t, claim.Epsilon, unsealed.Epsilon)
 	require.NoError(t, l.Commit(r, []byte("labels")))
-	s, err := verify(m.data)
-	require.NoError(t, err)
+	s := testkit.Must(verify(m.data))
 	assert.Equal(t, claim, s.Claimed)
 	assert.True(t, s.Sealed)
-	same, err := s.Claim(testConfig.Delta)
-	require.NoError(t, err)
+	same := testkit.Must(s.Claim(testConfig.Delta))
 	assert.Equal(t, claim.Epsilon, same)
-	alone, err := accountant.Epsilon(t.Context(), accountant.ByAuto, accountant.AddRemove, testConfig.Delta, s.Schedule.Events...)
-	require.NoError(t, err)
+	alone := testkit.Must(accountant.Epsilon(t.Context(), accountant.ByAuto, accountant.AddRemove, testConfig.Delta, s.Schedule.Events...))
 	assert.Equal(t, claim.Epsilon, alone.Upper, "from the events alone")
-	other, err := s.Claim(1e-7)
-	require.NoError(t, err)
+	other := testkit.Must(s.Claim(1e-7))
 	assert.Greater(t, other, claim.Epsilon)
 	assert.Contains(t, string(m.data), `"accountant":"auto"`)
 	assert.Contains(t, string(m.data), `"accountant":"pld","prev"`)
-	again, err := openStore(m, tightConfig(), VerifyOptions{})
-	require.NoError(t, err)
-	reopened, err := again.Claim()
-	require.NoError(t, err)
+	again := testkit.Must(openStore(m, tightConfig(), VerifyOptions{}))
+	reopened := testkit.Must(again.Claim())
 	assert.Equal(t, claim, reopened)
 	require.ErrorIs(t, again.Try(answers(49.9, 1)), ErrSealed)
 
-	small, err := openStore(&memory{}, tightConfig(), VerifyOptions{})
-	require.NoError(t, err)
-	_, err = small.Reserve(accountant.ZCDP{Rho: 0.01})
-	require.NoError(t, err)
-	claim, err = small.Claim()
-	require.NoError(t, err)
+	small := testkit.Must(openStore(&memory{}, tightConfig(), VerifyOptions{}))
+	testkit.Must(small.Reserve(accountant.ZCDP{Rho: 0.01}))
+	claim = testkit.Must(small.Claim())
 	assert.Equal(t, accountant.ByRDP, claim.By)
 	require.ErrorIs(t, claim.Lack, accountant.ErrUnsupportedEvent)
 }
@@ -86,8 +74,7 @@ func TestLossDistributionsClaim(t *testing.T) {
 func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ epsilon, sigma float64 }{{1, 40}, {2, 40}, {8, 20}, {8, 40}, {8, 100}} {
-		exact, err := accountant.GaussianNoise(c.epsilon, testConfig.Delta)
-		require.NoError(t, err)
+		exact := testkit.Must(accountant.GaussianNoise(c.epsilon, testConfig.Delta))
 		renyi, _, err := accountant.CalibrateNoise(t.Context(), accountant.RDPConfig{Relation: accountant.AddRemove}.NewAccount,
 			accountant.Target{Epsilon: c.epsilon, Delta: testConfig.Delta},
 			func(noise float64) (accountant.Event, error) { return accountant.Gaussian{NoiseMultiplier: noise}, nil })
@@ -102,21 +89,16 @@ func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 		before.Epsilon, after.Epsilon = c.epsilon, c.epsilon
 		var fits [2]int64
 		for i, cfg := range []Config{before, after} {
-			l, err := New(cfg)
-			require.NoError(t, err)
-			fits[i], err = l.Fits(t.Context(), answers(c.sigma, 1))
-			require.NoError(t, err)
+			l := testkit.Must(New(cfg))
+			fits[i] = testkit.Must(l.Fits(t.Context(), answers(c.sigma, 1)))
 			require.NoError(t, l.Try(answers(c.sigma, fits[i])))
 			require.ErrorIs(t, l.Try(answers(c.sigma, fits[i]+1)), ErrBudgetExceeded)
 		}
 		assert.GreaterOrEqual(t, float64(fits[1]), min(1.13, 0.998*limit)*float64(fits[0]), "%v", c)
-		l, err := New(after)
-		require.NoError(t, err)
-		noise, err := l.LeastNoise(t.Context(), func(noise float64) (accountant.Event, error) { return answers(noise, 200), nil })
-		require.NoError(t, err)
+		l := testkit.Must(New(after))
+		noise := testkit.Must(l.LeastNoise(t.Context(), func(noise float64) (accountant.Event, error) { return answers(noise, 200), nil }))
 		require.NoError(t, l.Try(answers(noise, 200)))
-		least, err := accountant.GaussianNoise(c.epsilon, testConfig.Delta)
-		require.NoError(t, err)
+		least := testkit.Must(accountant.GaussianNoise(c.epsilon, testConfig.Delta))
 		assert.InEpsilon(t, least*math.Sqrt(400), noise, 2e-3)
 	}
 }
@@ -129,38 +111,31 @@ func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 		events[i] = answers(49.9, 10)
 	}
 	l, m := fileOf(t, tightConfig())
-	_, err := l.ReserveBatch(events)
-	require.NoError(t, err)
-	batch, err := l.Claim()
-	require.NoError(t, err)
-	single, err := New(tightConfig())
-	require.NoError(t, err)
+	testkit.Must(l.ReserveBatch(events))
+	batch := testkit.Must(l.Claim())
+	single := testkit.Must(New(tightConfig()))
 	for _, e := range events {
-		_, err := single.Reserve(e)
-		require.NoError(t, err)
+		testkit.Must(single.Reserve(e))
 	}
-	claim, err := single.Claim()
-	require.NoError(t, err)
+	claim := testkit.Must(single.Claim())
 	require.Equal(t, batch, claim)
 	size := len(m.data)
 	var over *BudgetError
-	_, err = l.ReserveBatch(events[:2])
+	_, err := l.ReserveBatch(events[:2])
 	require.ErrorAs(t, err, &over)
 	require.Equal(t, batch.Epsilon, over.Spent)
 	require.Greater(t, over.Epsilon, 2.0)
 	require.Less(t, over.Epsilon, 2.1, "by loss distributions too")
 	require.Less(t, over.Asked, 0.5)
 	require.Len(t, m.data, size)
-	after, err := l.Claim()
-	require.NoError(t, err)
+	after := testkit.Must(l.Claim())
 	require.Equal(t, batch, after)
 
 	var shown []float64
-	_, err = Verify(bytes.NewReader(m.data), VerifyOptions{Entry: func(e Entry) error {
+	testkit.Must(Verify(bytes.NewReader(m.data), VerifyOptions{Entry: func(e Entry) error {
 		shown = append(shown, e.Epsilon)
 		return nil
-	}})
-	require.NoError(t, err)
+	}}))
 	require.Len(t, shown, len(events))
 	require.LessOrEqual(t, shown[len(shown)-1], 2.0)
 	require.Equal(t, batch.Epsilon, shown[len(shown)-1])
@@ -170,22 +145,18 @@ func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 func TestALedgerKeepsItsAccountant(t *testing.T) {
 	t.Parallel()
 	l, m := fileOf(t, testConfig)
-	_, err := l.Reserve(answers(49.9, 265))
-	require.NoError(t, err)
+	testkit.Must(l.Reserve(answers(49.9, 265)))
 	require.Contains(t, string(m.data), `"accountant":"rdp"`)
-	_, err = openStore(m, tightConfig(), VerifyOptions{})
+	_, err := openStore(m, tightConfig(), VerifyOptions{})
 	require.ErrorIs(t, err, ErrOtherConfig)
-	l, err = openStore(m, testConfig, VerifyOptions{})
-	require.NoError(t, err)
-	claim, err := l.Claim()
-	require.NoError(t, err)
+	l = testkit.Must(openStore(m, testConfig, VerifyOptions{}))
+	claim := testkit.Must(l.Claim())
 	require.Equal(t, accountant.ByRDP, claim.By)
 	require.Greater(t, claim.Epsilon, 1.97)
 	require.ErrorIs(t, l.Try(answers(49.9, 30)), ErrBudgetExceeded)
 
 	_, m = fileOf(t, tightConfig())
-	read, err := ReadConfig(bytes.NewReader(m.data))
-	require.NoError(t, err)
+	read := testkit.Must(ReadConfig(bytes.NewReader(m.data)))
 	require.Equal(t, tightConfig(), read)
 	_, err = openStore(m, testConfig, VerifyOptions{})
 	require.NoError(t, err, "left out is what the file says")
@@ -205,12 +176,9 @@ func TestAFilterIsRenyi(t *testing.T) {
 	cfg.Accountant = accountant.ByAuto
 	l, m := fileOf(t, cfg)
 	require.Contains(t, string(m.data), `"accountant":"rdp"`)
-	fits, err := l.Fits(t.Context(), answers(40, 1))
-	require.NoError(t, err)
-	plain, err := New(filterConfig())
-	require.NoError(t, err)
-	same, err := plain.Fits(t.Context(), answers(40, 1))
-	require.NoError(t, err)
+	fits := testkit.Must(l.Fits(t.Context(), answers(40, 1)))
+	plain := testkit.Must(New(filterConfig()))
+	same := testkit.Must(plain.Fits(t.Context(), answers(40, 1)))
 	require.Equal(t, same, fits)
 	forged := strings.Replace(string(m.data), `"accountant":"rdp"`, `"accountant":"auto"`, 1)
 	_, err = verify(relink(t, []byte(forged)))
@@ -227,8 +195,7 @@ func TestRenyiBoundsWantARenyiLedger(t *testing.T) {
 	}{{testConfig, true}, {filterConfig(), true}, {tightConfig(), false}} {
 		l, err := New(c.cfg)
 		require.NoError(t, err)
-		r, err := l.Reserve(e)
-		require.NoError(t, err)
+		r := testkit.Must(l.Reserve(e))
 		if err = r.Begin(e, Use{Renyi: true}); c.fits {
 			require.NoError(t, err)
 			continue
@@ -244,15 +211,12 @@ func TestRenyiBoundsWantARenyiLedger(t *testing.T) {
 func TestAdaptiveOrderOfAFixedMultiset(t *testing.T) {
 	t.Parallel()
 	for _, epsilons := range [][]float64{{1}, {0.3, 0.7}, {0.3, 0.3, 1.1}, {0.2, 0.5, 0.9, 1.3}} {
-		l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByAuto})
-		require.NoError(t, err)
+		l := testkit.Must(New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByAuto}))
 		for _, e := range epsilons {
-			_, err := l.Reserve(accountant.PureDP{Epsilon: e})
-			require.NoError(t, err)
+			testkit.Must(l.Reserve(accountant.PureDP{Epsilon: e}))
 		}
 		for _, delta := range []float64{1e-3, 0.05, 0.2} {
-			claim, err := l.chain.balance.claim(accountant.ByAuto, delta)
-			require.NoError(t, err)
+			claim := testkit.Must(l.chain.balance.claim(accountant.ByAuto, delta))
 			least := bestGame(epsilons, 1, math.Exp(claim.Upper))
 			require.LessOrEqual(t, least, delta*(1+1e-9), "%v at %v", epsilons, delta)
 			if claim.Upper > 1e-2 {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 var errDisk = errors.New("disk full")
@@ -64,8 +65,7 @@ func TestAFailedAppendStopsTheLedger(t *testing.T) {
 				m := &memory{}
 				l, err := openStore(m, cfg, VerifyOptions{})
 				require.NoError(t, err)
-				r, err := l.Reserve(votes(5))
-				require.NoError(t, err)
+				r := testkit.Must(l.Reserve(votes(5)))
 				before := bytes.Clone(m.data)
 				fault := fault
 				fault.store = l.file.store
@@ -93,8 +93,7 @@ func TestAFailedAppendStopsTheLedger(t *testing.T) {
 
 				l, err = openStore(m, cfg, VerifyOptions{})
 				require.NoError(t, err, "opening again reads what is there")
-				total, err := l.Epsilon()
-				require.NoError(t, err)
+				total := testkit.Must(l.Epsilon())
 				require.Positive(t, total)
 			})
 		}
@@ -108,8 +107,7 @@ func TestAClosedLedgerChargesNothing(t *testing.T) {
 			l, err = Open(t.Context(), path, testConfig, VerifyOptions{})
 		}
 		require.NoError(t, err)
-		r, err := l.Reserve(votes(5))
-		require.NoError(t, err)
+		r := testkit.Must(l.Reserve(votes(5)))
 		require.NoError(t, l.Close())
 		_, err = l.Reserve(votes(5))
 		require.ErrorIs(t, err, os.ErrClosed)
@@ -127,10 +125,9 @@ func TestAFullDevice(t *testing.T) {
 	if _, err := os.Stat(full); err != nil {
 		t.Skip(err)
 	}
-	dev, err := os.OpenFile(full, os.O_RDWR, 0)
-	require.NoError(t, err)
+	dev := testkit.Must(os.OpenFile(full, os.O_RDWR, 0))
 	defer dev.Close()
-	_, err = openStore(device{dev}, testConfig, VerifyOptions{})
+	_, err := openStore(device{dev}, testConfig, VerifyOptions{})
 	require.ErrorIs(t, err, ErrBroken)
 	require.ErrorIs(t, err, syscall.ENOSPC)
 }
@@ -152,8 +149,7 @@ func TestAReadOnlyFileChargesNothing(t *testing.T) {
 	if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil { // this user may write any file
 		f.Close()
 		open = func() (*Ledger, error) {
-			f, err := lockedfile.Open(path)
-			require.NoError(t, err)
+			f := testkit.Must(lockedfile.Open(path))
 			t.Cleanup(func() { f.Close() })
 			return openStore(disk{f, path}, filterConfig(), VerifyOptions{})
 		}
@@ -165,8 +161,7 @@ func TestAReadOnlyFileChargesNothing(t *testing.T) {
 	} else {
 		require.True(t, errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EBADF), "%v", err)
 	}
-	after, err := os.ReadFile(path)
-	require.NoError(t, err)
+	after := testkit.Must(os.ReadFile(path))
 	require.Equal(t, string(whole), string(after))
 	_, err = verify(after)
 	require.NoError(t, err, "it may still be verified")
@@ -179,25 +174,21 @@ func TestWhatALedgerSaysOfItself(t *testing.T) {
 	l, err := openStore(m, cfg, VerifyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, cfg, l.Config())
-	r, err := l.Reserve(votes(5))
-	require.NoError(t, err)
+	r := testkit.Must(l.Reserve(votes(5)))
 	require.Equal(t, votes(5), r.Event())
-	s, err := verify(m.data)
-	require.NoError(t, err)
+	s := testkit.Must(verify(m.data))
 	require.Equal(t, cfg, s.Config)
 	require.Equal(t, l.Head(), s.Head)
 	require.Equal(t, l.Left(), s.Left)
 	require.Equal(t, l.Schedule(), s.Schedule)
 	require.Contains(t, s.Library, "github.com/pate-go/pate ")
-	read, err := ReadConfig(bytes.NewReader(m.data))
-	require.NoError(t, err)
+	read := testkit.Must(ReadConfig(bytes.NewReader(m.data)))
 	require.Equal(t, cfg, read)
 	for _, bad := range []string{"", "x", "x\n"} {
 		_, err = ReadConfig(strings.NewReader(bad))
 		require.ErrorIs(t, err, ErrCorrupt)
 	}
-	l, err = New(testConfig)
-	require.NoError(t, err)
+	l = testkit.Must(New(testConfig))
 	require.Zero(t, l.Head())
 }
 
@@ -206,8 +197,7 @@ func TestManyDifferentEvents(t *testing.T) {
 	m := &memory{}
 	cfg := roomy(Filter)
 	cfg.Orders = []float64{8}
-	l, err := openStore(m, cfg, VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, cfg, VerifyOptions{}))
 	want := 0.0
 	for round := range 2 {
 		events := make([]accountant.Event, maxCurves+50)
@@ -216,12 +206,10 @@ func TestManyDifferentEvents(t *testing.T) {
 			events[i] = accountant.GNMax{Sigma: sigma}
 			want += 8 / (sigma * sigma)
 		}
-		_, err := l.ReserveBatch(events)
-		require.NoError(t, err)
+		testkit.Must(l.ReserveBatch(events))
 		require.InEpsilon(t, want, l.chain.balance.divergence(0, 0), 1e-9, "round %d", round)
 	}
-	s, err := verify(m.data)
-	require.NoError(t, err)
+	s := testkit.Must(verify(m.data))
 	require.Len(t, s.Schedule.Events, maxCurves+50)
 	require.InEpsilon(t, want, s.balance.divergence(0, 0), 1e-9)
 }
@@ -235,8 +223,7 @@ func TestATornLastLine(t *testing.T) {
 		named bool
 	}{"no run": {cfg: filter}, "run": {cfg: run}, "named run": {filter, true}} {
 		m := &memory{}
-		l, err := openStore(m, c.cfg, VerifyOptions{})
-		require.NoError(t, err)
+		l := testkit.Must(openStore(m, c.cfg, VerifyOptions{}))
 		reserve := func(l *Ledger, n int64) (*Reservation, error) {
 			if !c.named {
 				return l.Reserve(votes(n))
@@ -251,17 +238,13 @@ func TestATornLastLine(t *testing.T) {
 			}
 			return r.Reserve(votes(n))
 		}
-		first, err := reserve(l, 5)
-		require.NoError(t, err)
+		first := testkit.Must(reserve(l, 5))
 		require.NoError(t, l.Commit(first, []byte("x")))
-		base, err := l.Epsilon()
-		require.NoError(t, err)
+		base := testkit.Must(l.Epsilon())
 		start := len(m.data)
 		l.open = map[string]bool{}
-		_, err = reserve(l, 7)
-		require.NoError(t, err)
-		full, err := l.Epsilon()
-		require.NoError(t, err)
+		testkit.Must(reserve(l, 7))
+		full := testkit.Must(l.Epsilon())
 		whole := bytes.Clone(m.data)
 		event := start + bytes.Index(whole[start:], []byte(`,"epsilon"`))
 		for cut := start + 1; cut < len(whole); cut++ {
@@ -271,8 +254,7 @@ func TestATornLastLine(t *testing.T) {
 			require.NotEmpty(t, s.Torn)
 			l, err := openStore(m, c.cfg, VerifyOptions{})
 			require.NoError(t, err, "%s: cut at %d", name, cut)
-			total, err := l.Epsilon()
-			require.NoError(t, err)
+			total := testkit.Must(l.Epsilon())
 			require.Equal(t, s.Epsilon, total, "verify counts as opening does")
 			switch {
 			case cut >= event: // it says its event
@@ -282,19 +264,16 @@ func TestATornLastLine(t *testing.T) {
 				require.Equal(t, base, total, "%s: cut at %d", name, cut)
 				require.Equal(t, string(whole[:start]), string(m.data))
 				if c.cfg.Run != "" {
-					_, err = l.Reserve(votes(5))
-					require.NoError(t, err)
+					testkit.Must(l.Reserve(votes(5)))
 				}
-				_, err = reserve(l, 7)
-				require.NoError(t, err)
+				testkit.Must(reserve(l, 7))
 				require.Equal(t, string(whole), string(m.data), "the same program writes the same")
 			default:
 				require.Equal(t, c.cfg.Epsilon, total, "%s: cut at %d", name, cut)
 				require.Zero(t, l.Left())
 				_, err = l.Reserve(votes(1))
 				require.ErrorIs(t, err, ErrBudgetExceeded)
-				s, err := verify(m.data)
-				require.NoError(t, err)
+				s := testkit.Must(verify(m.data))
 				require.True(t, s.Exhausted)
 				require.Empty(t, s.Torn)
 			}
@@ -305,19 +284,16 @@ func TestATornLastLine(t *testing.T) {
 // TestATornCommitLeavesTheReservation, and a torn header no ledger at all.
 func TestATornCommitLeavesTheReservation(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, filterConfig(), VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 	header := len(m.data)
-	r, err := l.Reserve(votes(5))
-	require.NoError(t, err)
+	r := testkit.Must(l.Reserve(votes(5)))
 	reserved := len(m.data)
 	require.NoError(t, l.Commit(r, []byte("x")))
 	whole := m.data
 	kind := len(`{"line":3,"c`)
 	for cut := reserved + kind; cut < len(whole); cut++ {
 		m := &memory{data: bytes.Clone(whole[:cut])}
-		l, err := openStore(m, filterConfig(), VerifyOptions{})
-		require.NoError(t, err)
+		l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 		require.False(t, l.chain.exhausted)
 		want := reserved
 		if cut == len(whole)-1 { // the newline alone is missing
@@ -331,10 +307,8 @@ func TestATornCommitLeavesTheReservation(t *testing.T) {
 			_, err := verify(m.data)
 			require.ErrorContains(t, err, "holds no ledger")
 		}
-		_, err = openStore(m, filterConfig(), VerifyOptions{})
-		require.NoError(t, err)
-		made, err := verify(m.data)
-		require.NoError(t, err)
+		testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
+		made := testkit.Must(verify(m.data))
 		require.EqualValues(t, 1, made.Head.Lines)
 		require.NotEmpty(t, made.ID)
 	}
@@ -351,13 +325,11 @@ func TestRunsOnASharedLedger(t *testing.T) {
 		runs := map[string]*Run{}
 		for _, name := range names {
 			if runs[name] == nil {
-				runs[name], err = l.Run(name)
-				require.NoError(t, err)
+				runs[name] = testkit.Must(l.Run(name))
 				_, err = l.Run(name)
 				require.ErrorContains(t, err, "open already")
 			}
-			r, err := runs[name].Reserve(event)
-			require.NoError(t, err)
+			r := testkit.Must(runs[name].Reserve(event))
 			require.NoError(t, r.Begin(event, Use{Secret: true}))
 			require.NoError(t, l.Commit(r, []byte(name)))
 			entries = append(entries, r.Entry())
@@ -371,63 +343,53 @@ func TestRunsOnASharedLedger(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	var runs []string
-	s, err := Verify(f, VerifyOptions{Entry: func(e Entry) error {
+	s := testkit.Must(Verify(f, VerifyOptions{Entry: func(e Entry) error {
 		runs = append(runs, e.Run)
 		return nil
-	}})
-	require.NoError(t, err)
+	}}))
 	require.Equal(t, []string{"a", "b", "a", "b", "a", "b", "a"}, runs)
 	require.EqualValues(t, 7, s.Commits)
 	require.True(t, s.Committed(7))
 	require.False(t, s.Committed(8))
 
-	l, err := Open(t.Context(), path, cfg, VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(Open(t.Context(), path, cfg, VerifyOptions{}))
 	defer l.Close()
 	for _, bad := range []string{"", "\xff", string(make([]byte, maxText+1))} {
 		_, err = l.Run(bad)
 		require.Error(t, err)
 	}
-	r, err := l.Run("a")
-	require.NoError(t, err)
+	r := testkit.Must(l.Run("a"))
 	require.EqualValues(t, 4, r.Recorded())
 	_, err = r.ReserveBatch([]accountant.Event{event, event, event, event, accountant.GNMax{Sigma: 1}})
 	require.ErrorIs(t, err, ErrBudgetExceeded)
 	require.EqualValues(t, 4, r.Recorded(), "none of a refused batch was handed out")
-	got, err := r.ReserveBatch([]accountant.Event{event, event, event, event, event})
-	require.NoError(t, err)
+	got := testkit.Must(r.ReserveBatch([]accountant.Event{event, event, event, event, event}))
 	require.EqualValues(t, 8, got[4].Entry())
 }
 
 func TestBatchesAreAllOrNothing(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, filterConfig(), VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 	before := bytes.Clone(m.data)
-	spent, err := l.Epsilon()
-	require.NoError(t, err)
-	_, err = l.ReserveBatch([]accountant.Event{votes(5), votes(7), votes(100000)})
+	spent := testkit.Must(l.Epsilon())
+	_, err := l.ReserveBatch([]accountant.Event{votes(5), votes(7), votes(100000)})
 	require.ErrorIs(t, err, ErrBudgetExceeded)
 	_, err = l.ReserveBatch([]accountant.Event{votes(5), accountant.GNMax{Sigma: -1}})
 	require.ErrorIs(t, err, accountant.ErrInvalidEvent)
 	require.Equal(t, string(before), string(m.data))
 	require.Empty(t, l.Schedule().Events)
-	again, err := l.Epsilon()
-	require.NoError(t, err)
+	again := testkit.Must(l.Epsilon())
 	require.Equal(t, spent, again)
-	r, err := l.ReserveBatch([]accountant.Event{votes(5), votes(5)})
-	require.NoError(t, err)
+	r := testkit.Must(l.ReserveBatch([]accountant.Event{votes(5), votes(5)}))
 	require.Equal(t, []accountant.Event{accountant.Repeated{Event: votes(5), Count: 2}}, l.Schedule().Events)
 
 	require.ErrorContains(t, l.CommitBatch([]Outcome{{Of: r[0]}, {Of: r[0]}}), "twice")
-	other, err := New(filterConfig())
-	require.NoError(t, err)
+	other := testkit.Must(New(filterConfig()))
 	require.ErrorContains(t, other.CommitBatch([]Outcome{{Of: r[0]}}), "another ledger")
 	require.ErrorContains(t, l.CommitBatch([]Outcome{{}}), "another ledger")
 	require.NoError(t, l.CommitBatch([]Outcome{{Of: r[1], Bytes: []byte("b")}}))
 	require.Error(t, l.CommitBatch([]Outcome{{Of: r[0]}, {Of: r[1], Bytes: []byte("c")}}))
-	s, err := verify(m.data)
-	require.NoError(t, err)
+	s := testkit.Must(verify(m.data))
 	require.EqualValues(t, 1, s.Commits, "nothing of a refused batch")
 	require.NoError(t, l.CommitBatch(nil))
 }

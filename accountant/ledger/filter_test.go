@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func golden(t *testing.T, name string, into any) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
+	data := testkit.Must(os.ReadFile("testdata/" + name))
 	require.NoError(t, json.Unmarshal(data, into))
 }
 
@@ -87,8 +87,7 @@ func TestSomeOrderInBudgetIsNoFilter(t *testing.T) {
 		// The negative control: some order in budget, at the whole delta.
 		anyOrder := func(spent, more []float64) bool {
 			for i, a := range c.Orders {
-				p, err := penalty(a, c.Delta)
-				require.NoError(t, err)
+				p := testkit.Must(penalty(a, c.Delta))
 				require.InDelta(t, c.Budget[i], c.Epsilon-p, 1e-8)
 				if spent[i]+more[i] <= c.Budget[i] {
 					return true
@@ -102,15 +101,13 @@ func TestSomeOrderInBudgetIsNoFilter(t *testing.T) {
 		for _, orders := range [][]float64{c.Orders, c.Orders[:1], c.Orders[1:]} {
 			cfg := Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: c.Epsilon, Delta: c.Delta, Mode: Filter, Orders: orders}
 			require.NoError(t, cfg.validate())
-			h, err := newHeader(cfg)
-			require.NoError(t, err)
+			h := testkit.Must(newHeader(cfg))
 			skip := 0
 			if len(orders) == 1 && orders[0] == c.Orders[1] {
 				skip = 1
 			}
 			admit := func(spent, more []float64) bool {
-				b, err := newBalance(h)
-				require.NoError(t, err)
+				b := testkit.Must(newBalance(h))
 				copy(b.sum, spent[skip:])
 				_, eps, err := b.price(accountant.ByRDP, &charge{event: accountant.PureDP{}, curve: more[skip : skip+len(orders)]})
 				require.NoError(t, err)
@@ -138,10 +135,8 @@ func TestAFilterAdmitsWhatItsOrderHolds(t *testing.T) {
 	require.Len(t, file.Queries, 12)
 	for _, q := range file.Queries {
 		count := func(epsilon float64, orders ...float64) int {
-			l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: q.Delta, Mode: Filter, Orders: orders})
-			require.NoError(t, err)
-			fits, err := l.Fits(t.Context(), accountant.PureDP{Epsilon: q.Each})
-			require.NoError(t, err)
+			l := testkit.Must(New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: q.Delta, Mode: Filter, Orders: orders}))
+			fits := testkit.Must(l.Fits(t.Context(), accountant.PureDP{Epsilon: q.Each}))
 			n := 0
 			for ; ; n++ {
 				if _, err := l.Reserve(accountant.PureDP{Epsilon: q.Each}); err != nil {
@@ -178,21 +173,17 @@ func TestDataDependentCostsCannotSteer(t *testing.T) {
 		require.Equal(t, s.Answers[i], int(s.Budget/cost))
 	}
 	require.NotEqual(t, s.Answers[0], s.Answers[1])
-	p, err := penalty(s.Alpha, 1e-5)
-	require.NoError(t, err)
-	l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: s.Budget + p, Delta: 1e-5, Mode: Filter, Orders: []float64{s.Alpha}})
-	require.NoError(t, err)
-	n, err := l.Fits(t.Context(), accountant.GNMax{Sigma: s.Sigma})
-	require.NoError(t, err)
+	p := testkit.Must(penalty(s.Alpha, 1e-5))
+	l := testkit.Must(New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: s.Budget + p, Delta: 1e-5, Mode: Filter, Orders: []float64{s.Alpha}}))
+	n := testkit.Must(l.Fits(t.Context(), accountant.GNMax{Sigma: s.Sigma}))
 	require.EqualValues(t, math.Floor(s.Budget/(s.Alpha/(s.Sigma*s.Sigma))), n)
 }
 
 func TestFailuresHaveTheirOwnPartOfDelta(t *testing.T) {
 	event := accountant.WithFailure{Event: accountant.PureDP{Epsilon: 0.1}, Delta: 1e-7}
 	cfg := filterConfig()
-	l, err := New(cfg)
-	require.NoError(t, err)
-	_, err = l.Reserve(event)
+	l := testkit.Must(New(cfg))
+	_, err := l.Reserve(event)
 	require.ErrorIs(t, err, ErrBudgetExceeded)
 	require.ErrorContains(t, err, "FailureDelta")
 
@@ -215,22 +206,16 @@ func TestFailuresHaveTheirOwnPartOfDelta(t *testing.T) {
 	require.ErrorContains(t, err, "FailureDelta")
 
 	// In mode Reserved failures take of delta what they need.
-	l, err = New(testConfig)
-	require.NoError(t, err)
+	l = testkit.Must(New(testConfig))
 	for range 20 {
-		_, err = l.Reserve(event)
-		require.NoError(t, err)
+		testkit.Must(l.Reserve(event))
 	}
-	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-	require.NoError(t, err)
+	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 	require.NoError(t, account.Compose(event, 20))
-	want, err := account.Epsilon(context.Background(), 1e-5)
-	require.NoError(t, err)
-	got, err := l.Epsilon()
-	require.NoError(t, err)
+	want := testkit.Must(account.Epsilon(context.Background(), 1e-5))
+	got := testkit.Must(l.Epsilon())
 	require.InEpsilon(t, want.Upper, got, 1e-12)
-	price, err := l.chain.balance.onOrders(nil)
-	require.NoError(t, err)
+	price := testkit.Must(l.chain.balance.onOrders(nil))
 	require.GreaterOrEqual(t, price, got)
 	require.InEpsilon(t, got, price, 1e-3)
 }
@@ -254,21 +239,15 @@ func TestOrdersAreChecked(t *testing.T) {
 // take is not there for the costs: a filter holds a cost at the rest of delta.
 func TestCostsGetTheRestOfDelta(t *testing.T) {
 	const order, delta, failure = 20.0, 1e-5, 9e-6
-	l, err := New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: delta, Mode: Filter,
-		Orders: []float64{order}, FailureDelta: failure})
-	require.NoError(t, err)
-	_, err = l.Reserve(accountant.ZCDP{Rho: 0.01})
-	require.NoError(t, err)
-	got, err := l.Epsilon()
-	require.NoError(t, err)
-	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove, Orders: []float64{order}})
-	require.NoError(t, err)
+	l := testkit.Must(New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: delta, Mode: Filter,
+		Orders: []float64{order}, FailureDelta: failure}))
+	testkit.Must(l.Reserve(accountant.ZCDP{Rho: 0.01}))
+	got := testkit.Must(l.Epsilon())
+	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove, Orders: []float64{order}}))
 	require.NoError(t, account.Compose(accountant.ZCDP{Rho: 0.01}, 1))
-	want, err := account.Epsilon(context.Background(), delta-failure)
-	require.NoError(t, err)
+	want := testkit.Must(account.Epsilon(context.Background(), delta-failure))
 	require.InDelta(t, want.Upper, got, 1e-9)
-	whole, err := account.Epsilon(context.Background(), delta)
-	require.NoError(t, err)
+	whole := testkit.Must(account.Epsilon(context.Background(), delta))
 	require.Greater(t, got, whole.Upper+0.05)
 }
 
@@ -276,13 +255,11 @@ func TestCostsGetTheRestOfDelta(t *testing.T) {
 func TestARefusedBatchLeavesNoFailure(t *testing.T) {
 	cfg := filterConfig()
 	cfg.FailureDelta = 1e-6
-	l, err := New(cfg)
-	require.NoError(t, err)
+	l := testkit.Must(New(cfg))
 	event := accountant.WithFailure{Event: accountant.PureDP{Epsilon: 0.01}, Delta: 9e-7}
-	_, err = l.ReserveBatch([]accountant.Event{event, accountant.PureDP{Epsilon: 1e6}})
+	_, err := l.ReserveBatch([]accountant.Event{event, accountant.PureDP{Epsilon: 1e6}})
 	require.ErrorIs(t, err, ErrBudgetExceeded)
-	_, err = l.Reserve(event)
-	require.NoError(t, err)
+	testkit.Must(l.Reserve(event))
 	_, err = l.Reserve(event)
 	require.ErrorIs(t, err, ErrBudgetExceeded, "two are beyond the part of delta")
 }
@@ -290,14 +267,11 @@ func TestARefusedBatchLeavesNoFailure(t *testing.T) {
 func TestPenaltyIsTheAccountants(t *testing.T) {
 	for _, a := range []float64{1.01, 1.5, 2, 8, 64, 1 << 20} {
 		for _, delta := range []float64{0.9, 0.5, 1e-3, 1e-5, 1e-12, 1e-300} {
-			p, err := penalty(a, delta)
-			require.NoError(t, err)
+			p := testkit.Must(penalty(a, delta))
 			for _, rho := range []float64{1, 10, 100} {
-				account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove, Orders: []float64{a}})
-				require.NoError(t, err)
+				account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove, Orders: []float64{a}}))
 				require.NoError(t, account.Compose(accountant.ZCDP{Rho: rho}, 1))
-				b, err := account.Epsilon(context.Background(), delta)
-				require.NoError(t, err)
+				b := testkit.Must(account.Epsilon(context.Background(), delta))
 				if b.Upper > 0 {
 					require.InDelta(t, b.Upper, a*rho+p, 1e-10*(b.Upper+a*rho))
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // sealedFile is a ledger of 310 answers before and after its seal, with the claim that it gives and what
@@ -17,14 +18,11 @@ import (
 func sealedFile(t testing.TB) (unsealed, sealed string, given Claim, found accountant.Claim) {
 	t.Helper()
 	l, m := fileOf(t, tightConfig())
-	r, err := l.Reserve(answers(49.9, 310))
-	require.NoError(t, err)
+	r := testkit.Must(l.Reserve(answers(49.9, 310)))
 	unsealed = string(m.data)
 	require.NoError(t, r.Begin(answers(49.9, 310), Use{}))
-	given, err = l.Claim()
-	require.NoError(t, err)
-	found, err = l.chain.balance.claim(accountant.ByAuto, 1e-5)
-	require.NoError(t, err)
+	given = testkit.Must(l.Claim())
+	found = testkit.Must(l.chain.balance.claim(accountant.ByAuto, 1e-5))
 	return unsealed, string(m.data), given, found
 }
 
@@ -74,8 +72,7 @@ func TestForgedClaimsAreFound(t *testing.T) {
 			data := []byte(forged)
 			if !strings.Contains(name, "unknown at") {
 				if strings.HasPrefix(name, "over") { // the line says what its events cost by Rényi divergences
-					c, err := accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, 1e-5, answers(49.9, 330))
-					require.NoError(t, err)
+					c := testkit.Must(accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, 1e-5, answers(49.9, 330)))
 					data = reprice(t, data, c.Upper)
 				}
 				data = relink(t, data)
@@ -97,31 +94,25 @@ func TestForgedClaimsAreFound(t *testing.T) {
 	} {
 		data := relink(t, []byte(strings.Replace(sealed, honest, sealOf(c.epsilon, fmt.Sprintf(`,"accountant":%q`, c.by)), 1)))
 		claims(t, data, tightConfig(), max(c.epsilon, claim.Epsilon))
-		s, err := verify(data)
-		require.NoError(t, err)
+		s := testkit.Must(verify(data))
 		require.Equal(t, &accountant.Bound{Lower: lower, Upper: claim.Epsilon}, s.Claimed.Again)
 		require.Equal(t, c.epsilon, s.Claimed.Sealed)
 		require.Equal(t, c.by, s.Claimed.By)
 	}
-	s, err := verify([]byte(sealed))
-	require.NoError(t, err)
+	s := testkit.Must(verify([]byte(sealed)))
 	require.Nil(t, s.Claimed.Again)
 }
 
 // claims checks that a file is read, and that epsilon is what is reported of it everywhere.
 func claims(t *testing.T, data []byte, cfg Config, epsilon float64) {
 	t.Helper()
-	s, err := verify(data)
-	require.NoError(t, err)
+	s := testkit.Must(verify(data))
 	require.Equal(t, epsilon, s.Epsilon)
 	require.Equal(t, epsilon, s.Claimed.Epsilon)
-	at, err := s.Claim(cfg.Delta)
-	require.NoError(t, err)
+	at := testkit.Must(s.Claim(cfg.Delta))
 	require.Equal(t, epsilon, at)
-	again, err := openStore(&memory{data: data}, cfg, VerifyOptions{})
-	require.NoError(t, err)
-	reopened, err := again.Claim()
-	require.NoError(t, err)
+	again := testkit.Must(openStore(&memory{data: data}, cfg, VerifyOptions{}))
+	reopened := testkit.Must(again.Claim())
 	require.Equal(t, s.Claimed, reopened)
 }
 
@@ -141,11 +132,9 @@ func TestASealBelowTheUpperEndIsNotTheClaim(t *testing.T) {
 		cfg := tightConfig()
 		cfg.Epsilon, cfg.Delta = 20, c.delta
 		l, m := fileOf(t, cfg)
-		r, err := l.Reserve(c.event)
-		require.NoError(t, err)
+		r := testkit.Must(l.Reserve(c.event))
 		require.NoError(t, r.Begin(c.event, Use{}))
-		honest, err := l.Claim()
-		require.NoError(t, err)
+		honest := testkit.Must(l.Claim())
 		claims(t, m.data, cfg, honest.Epsilon)
 		for _, says := range append(c.forged, honest.Epsilon*(1-1e-10)) {
 			data := strings.Replace(string(m.data), fmt.Sprintf(`"seal":1,"epsilon":%v`, honest.Epsilon), fmt.Sprintf(`"seal":1,"epsilon":%v`, says), 1)
@@ -171,8 +160,7 @@ func TestASealByRenyiLacksNothing(t *testing.T) {
 	}
 	_, err := verify(seal(claim.Epsilon - 1e-4))
 	require.ErrorIs(t, err, ErrCorrupt)
-	_, err = verify(seal(claim.Epsilon + 1e-4))
-	require.NoError(t, err)
+	testkit.Must(verify(seal(claim.Epsilon + 1e-4)))
 }
 
 // What another version let in, and this one finds above the budget by less than their gap, is refused until
@@ -205,8 +193,7 @@ func TestLedgersThatFittedByAnotherVersion(t *testing.T) {
 	data, cfg := budgeted(sealed, within, within)
 	again, err := openStore(&memory{data: data}, cfg, VerifyOptions{})
 	require.NoError(t, err, "with that version's seal")
-	kept, err := again.Claim()
-	require.NoError(t, err)
+	kept := testkit.Must(again.Claim())
 	require.Equal(t, claim.Epsilon, kept.Epsilon, "the larger of the seal and of what this version finds")
 	require.Equal(t, within, kept.Sealed)
 }
@@ -231,8 +218,7 @@ func TestForgedClaimsOfWideIntervals(t *testing.T) {
 // reprice makes the first reservation say what the balance makes of its event.
 func reprice(t testing.TB, file []byte, near float64) []byte {
 	t.Helper()
-	b, err := New(tightConfig())
-	require.NoError(t, err)
+	b := testkit.Must(New(tightConfig()))
 	var out []byte
 	for text := range bytes.Lines(file) {
 		l, err := decode(bytes.TrimSuffix(text, []byte("\n")))
@@ -240,10 +226,8 @@ func reprice(t testing.TB, file []byte, near float64) []byte {
 			require.ErrorContains(t, err, "check does not match")
 		}
 		if l.kind == reserveLine {
-			more, err := b.chain.balance.chargeOf(l.text)
-			require.NoError(t, err)
-			l.epsilon, err = b.chain.balance.onOrders(more)
-			require.NoError(t, err)
+			more := testkit.Must(b.chain.balance.chargeOf(l.text))
+			l.epsilon = testkit.Must(b.chain.balance.onOrders(more))
 			require.InDelta(t, near, l.epsilon, 0.05)
 		}
 		out = append(l.encode(out), '\n')

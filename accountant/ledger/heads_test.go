@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func knowing(heads ...Head) VerifyOptions {
@@ -21,13 +22,11 @@ func knowing(heads ...Head) VerifyOptions {
 func TestHeadsThatWereKept(t *testing.T) {
 	m := &memory{data: sample(t, filterConfig())}
 	lines := bytes.SplitAfter(m.data, []byte("\n"))
-	l, err := openStore(m, filterConfig(), VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 	last := l.Head()
 	require.NoError(t, l.Close())
 	older := &memory{data: bytes.Join(lines[:3], nil)}
-	l, err = openStore(older, filterConfig(), VerifyOptions{})
-	require.NoError(t, err)
+	l = testkit.Must(openStore(older, filterConfig(), VerifyOptions{}))
 	first := l.Head()
 	require.NoError(t, l.Close())
 	require.EqualValues(t, 3, first.Lines)
@@ -63,7 +62,7 @@ func TestHeadsThatWereKept(t *testing.T) {
 	}
 	refuse := errors.New("refused")
 	file := &memory{data: bytes.Clone(m.data)}
-	_, err = openStore(file, filterConfig(), VerifyOptions{Accept: func(s State) error {
+	_, err := openStore(file, filterConfig(), VerifyOptions{Accept: func(s State) error {
 		require.Equal(t, State{ID: s.ID, Lines: last.Lines, Entries: 3, Commits: 3}, s)
 		require.NotEmpty(t, s.ID)
 		return refuse
@@ -77,14 +76,12 @@ func TestHeadersHaveOneForm(t *testing.T) {
 	m := &memory{}
 	l, err := openStore(m, filterConfig(), VerifyOptions{})
 	require.NoError(t, err)
-	text, err := l.chain.header.encode()
-	require.NoError(t, err)
+	text := testkit.Must(l.chain.header.encode())
 	made := func(header string) []byte {
 		l := line{number: 1, kind: headerLine, text: []byte(header)}
 		return append(l.encode(nil), '\n')
 	}
-	_, err = verify(made(string(text)))
-	require.NoError(t, err)
+	testkit.Must(verify(made(string(text))))
 	for _, change := range []struct{ from, to string }{
 		{`"epsilon":2`, `"epsilon":2,"epsilon":200`},
 		{`"epsilon":2`, `"Epsilon":2`},
@@ -105,25 +102,20 @@ func TestHeadersHaveOneForm(t *testing.T) {
 func TestAppendsOfOthersAreFound(t *testing.T) {
 	t.Run("before", func(t *testing.T) {
 		m := &memory{}
-		first, err := openStore(m, filterConfig(), VerifyOptions{})
-		require.NoError(t, err)
-		second, err := openStore(m, filterConfig(), VerifyOptions{})
-		require.NoError(t, err)
-		_, err = first.Reserve(votes(1))
-		require.NoError(t, err)
-		_, err = second.Reserve(votes(1))
+		first := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
+		second := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
+		testkit.Must(first.Reserve(votes(1)))
+		_, err := second.Reserve(votes(1))
 		require.ErrorIs(t, err, ErrBroken)
 		require.ErrorIs(t, err, errShared)
-		s, err := verify(m.data)
-		require.NoError(t, err)
+		s := testkit.Must(verify(m.data))
 		require.EqualValues(t, 1, s.Entries)
 	})
 	t.Run("at the same time", func(t *testing.T) {
 		m := &overwritten{}
-		l, err := openStore(m, filterConfig(), VerifyOptions{})
-		require.NoError(t, err)
+		l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 		m.with = []byte("{")
-		_, err = l.Reserve(votes(1))
+		_, err := l.Reserve(votes(1))
 		require.ErrorIs(t, err, errShared)
 	})
 }
@@ -144,11 +136,9 @@ func (o *overwritten) Sync() error {
 // Try says what Reserve would, and changes nothing.
 func TestTry(t *testing.T) {
 	for _, cfg := range []Config{testConfig, filterConfig()} {
-		l, err := Open(t.Context(), filepath.Join(t.TempDir(), "ledger.jsonl"), cfg, VerifyOptions{})
-		require.NoError(t, err)
+		l := testkit.Must(Open(t.Context(), filepath.Join(t.TempDir(), "ledger.jsonl"), cfg, VerifyOptions{}))
 		defer l.Close()
-		_, err = l.Reserve(votes(3))
-		require.NoError(t, err)
+		testkit.Must(l.Reserve(votes(3)))
 		before, state := l.Left(), l.Head()
 		require.NoError(t, l.Try(votes(2), accountant.Gaussian{NoiseMultiplier: 20}))
 		wide := accountant.Gaussian{NoiseMultiplier: 0.1}
@@ -156,7 +146,7 @@ func TestTry(t *testing.T) {
 		require.ErrorIs(t, tried, ErrBudgetExceeded)
 		require.Equal(t, before, l.Left())
 		require.Equal(t, state, l.Head())
-		_, err = l.ReserveBatch([]accountant.Event{votes(2), wide})
+		_, err := l.ReserveBatch([]accountant.Event{votes(2), wide})
 		require.Equal(t, err, tried)
 		require.Equal(t, before, l.Left())
 	}
@@ -165,12 +155,11 @@ func TestTry(t *testing.T) {
 // The file is compared with heads while the file is locked.
 func TestHeadsAreReadUnderTheLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := Open(t.Context(), path, filterConfig(), VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(Open(t.Context(), path, filterConfig(), VerifyOptions{}))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	asked := make(chan bool, 1)
-	_, err = Open(ctx, path, filterConfig(), VerifyOptions{Heads: func(string) ([]Head, error) {
+	_, err := Open(ctx, path, filterConfig(), VerifyOptions{Heads: func(string) ([]Head, error) {
 		asked <- true
 		return nil, nil
 	}})

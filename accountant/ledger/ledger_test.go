@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 var config = ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5}
@@ -22,18 +23,14 @@ func queries(n int64) accountant.Event {
 
 func TestReserveRefusesBeforeSpending(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
 	t.Cleanup(func() { l.Close() })
-	_, err = l.Reserve(queries(100))
-	require.NoError(t, err)
-	spent, err := l.Epsilon()
-	require.NoError(t, err)
+	testkit.Must(l.Reserve(queries(100)))
+	spent := testkit.Must(l.Epsilon())
 	require.InDelta(t, 1.45, spent, 0.1)
-	before, err := os.ReadFile(path)
-	require.NoError(t, err)
+	before := testkit.Must(os.ReadFile(path))
 
-	_, err = l.Reserve(queries(500))
+	_, err := l.Reserve(queries(500))
 	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
 	var over *ledger.BudgetError
 	require.ErrorAs(t, err, &over)
@@ -44,25 +41,20 @@ func TestReserveRefusesBeforeSpending(t *testing.T) {
 	require.Greater(t, over.Left, over.Budget-over.Spent, "composition, not subtraction")
 	require.Less(t, over.Left, over.Budget)
 
-	after, err := os.ReadFile(path)
-	require.NoError(t, err)
+	after := testkit.Must(os.ReadFile(path))
 	require.Equal(t, before, after)
-	still, err := l.Epsilon()
-	require.NoError(t, err)
+	still := testkit.Must(l.Epsilon())
 	require.Equal(t, spent, still)
 }
 
 func TestABudgetIsComposedNotSubtracted(t *testing.T) {
-	l, err := ledger.New(config)
-	require.NoError(t, err)
+	l := testkit.Must(ledger.New(config))
 	for i := 0; ; i++ {
 		if _, err := l.Reserve(queries(10)); err != nil {
 			require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
-			alone, err := ledger.New(config)
-			require.NoError(t, err)
-			_, err = alone.Reserve(queries(10 * int64(i)))
-			require.NoError(t, err)
-			_, err = alone.Reserve(queries(10))
+			alone := testkit.Must(ledger.New(config))
+			testkit.Must(alone.Reserve(queries(10 * int64(i))))
+			_, err := alone.Reserve(queries(10))
 			require.Error(t, err)
 			require.Greater(t, i, 10) // adding epsilons would stop after 4
 			return
@@ -71,10 +63,8 @@ func TestABudgetIsComposedNotSubtracted(t *testing.T) {
 }
 
 func TestAReservationIsUsedOnceAndOnlyForItsEvent(t *testing.T) {
-	l, err := ledger.New(config)
-	require.NoError(t, err)
-	r, err := l.Reserve(queries(10))
-	require.NoError(t, err)
+	l := testkit.Must(ledger.New(config))
+	r := testkit.Must(l.Reserve(queries(10)))
 	require.ErrorIs(t, r.Begin(queries(11), ledger.Use{Secret: true}), ledger.ErrNotReserved)
 	require.NoError(t, r.Begin(queries(10), ledger.Use{Secret: true}))
 	require.ErrorIs(t, r.Begin(queries(10), ledger.Use{Secret: true}), ledger.ErrNotReserved)
@@ -89,33 +79,27 @@ func TestAResumedRunPaysNothingTwice(t *testing.T) {
 		run := config
 		run.Run, run.Mode = "votes and key", mode
 		open := func() *ledger.Ledger {
-			l, err := ledger.Open(t.Context(), path, run, ledger.VerifyOptions{})
-			require.NoError(t, err)
-			return l
+			return testkit.Must(ledger.Open(t.Context(), path, run, ledger.VerifyOptions{}))
 		}
 		l := open()
-		_, err := l.Reserve(queries(60))
-		require.NoError(t, err)
+		testkit.Must(l.Reserve(queries(60)))
 		spent, _ := l.Epsilon()
 		require.NoError(t, l.Close())
 
 		l = open()
-		r, err := l.Reserve(queries(60))
-		require.NoError(t, err)
+		r := testkit.Must(l.Reserve(queries(60)))
 		again, _ := l.Epsilon()
 		require.Equal(t, spent, again)
-		_, err = l.Reserve(queries(50)) // a second, new one
-		require.NoError(t, err)
+		testkit.Must(l.Reserve(queries(50))) // a second, new one
 		require.NoError(t, r.Begin(queries(60), ledger.Use{Secret: true}))
 		require.NoError(t, l.Commit(r, []byte("labels")))
 		more, _ := l.Epsilon()
 		require.Greater(t, more, spent)
 		require.NoError(t, l.Close())
-		before, err := os.ReadFile(path)
-		require.NoError(t, err)
+		before := testkit.Must(os.ReadFile(path))
 
 		l = open()
-		_, err = l.Reserve(queries(61))
+		_, err := l.Reserve(queries(61))
 		require.ErrorContains(t, err, "resumed program")
 		r, err = l.Reserve(queries(60))
 		require.NoError(t, err, "after a wrong event the right one is still there")
@@ -124,23 +108,18 @@ func TestAResumedRunPaysNothingTwice(t *testing.T) {
 		require.NoError(t, l.Commit(r, []byte("labels")))
 		require.NoError(t, l.Commit(r, []byte("labels")))
 		require.NoError(t, l.Close())
-		after, err := os.ReadFile(path)
-		require.NoError(t, err)
+		after := testkit.Must(os.ReadFile(path))
 		require.Equal(t, string(before), string(after), "a repeated run writes nothing")
 	}
 
 	// Without a run the same calls are new charges.
 	path := filepath.Join(t.TempDir(), "fresh.jsonl")
-	l, err := ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
-	require.NoError(t, err)
-	_, err = l.Reserve(queries(60))
-	require.NoError(t, err)
+	l := testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
+	testkit.Must(l.Reserve(queries(60)))
 	spent, _ := l.Epsilon()
 	require.NoError(t, l.Close())
-	l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
-	require.NoError(t, err)
-	_, err = l.Reserve(queries(60))
-	require.NoError(t, err)
+	l = testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
+	testkit.Must(l.Reserve(queries(60)))
 	total, _ := l.Epsilon()
 	require.Greater(t, total, spent)
 	require.NoError(t, l.Close())
@@ -162,8 +141,7 @@ func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 				l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
 			}
 			require.NoError(t, err)
-			first, err := l.Reserve(queries(10))
-			require.NoError(t, err)
+			first := testkit.Must(l.Reserve(queries(10)))
 			second, err := l.Reserve(queries(20))
 			require.NoError(t, err, "nothing was used yet")
 			require.NoError(t, use(l, first), name)
@@ -177,8 +155,7 @@ func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 			if path == "" {
 				continue
 			}
-			l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
-			require.NoError(t, err)
+			l = testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
 			_, err = l.Reserve(queries(1))
 			require.ErrorIs(t, err, ledger.ErrSealed, "also for the next process")
 			require.NoError(t, l.Close())
@@ -188,8 +165,7 @@ func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 
 func TestOpenRefusesAnotherConfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
 	require.NoError(t, l.Close())
 	for want, change := range map[string]func(*ledger.Config){
 		"Epsilon is 2, opened with 3":                             func(c *ledger.Config) { c.Epsilon = 3 },
@@ -217,19 +193,17 @@ func TestOpenRefusesAnotherConfig(t *testing.T) {
 }
 
 func TestNonPrivateIsNeverAffordable(t *testing.T) {
-	l, err := ledger.New(config)
-	require.NoError(t, err)
-	_, err = l.Reserve(accountant.NonPrivate{})
+	l := testkit.Must(ledger.New(config))
+	_, err := l.Reserve(accountant.NonPrivate{})
 	require.True(t, errors.Is(err, ledger.ErrBudgetExceeded), err)
 }
 
 func TestOpenStopsWaiting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err = ledger.Open(ctx, path, config, ledger.VerifyOptions{})
+	_, err := ledger.Open(ctx, path, config, ledger.VerifyOptions{})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, l.Close())
 	l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
@@ -239,12 +213,10 @@ func TestOpenStopsWaiting(t *testing.T) {
 
 // TestAnEventCannotBeChangedAfterItWasCharged: its list is the caller's.
 func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
-	l, err := ledger.New(config)
-	require.NoError(t, err)
+	l := testkit.Must(ledger.New(config))
 	list := []accountant.Event{queries(1)}
 	event := accountant.Composed{Events: list}
-	r, err := l.Reserve(event)
-	require.NoError(t, err)
+	r := testkit.Must(l.Reserve(event))
 	list[0] = queries(1_000_000)
 	require.ErrorIs(t, r.Begin(event, ledger.Use{Secret: true}), ledger.ErrNotReserved)
 	require.Equal(t, accountant.Composed{Events: []accountant.Event{queries(1)}}, r.Event())
@@ -254,10 +226,8 @@ func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
 	none, err := l.Reserve(accountant.Composed{})
 	require.ErrorIs(t, err, ledger.ErrSealed)
 	require.Nil(t, none)
-	l, err = ledger.New(config)
-	require.NoError(t, err)
-	none, err = l.Reserve(accountant.Composed{})
-	require.NoError(t, err)
+	l = testkit.Must(ledger.New(config))
+	none = testkit.Must(l.Reserve(accountant.Composed{}))
 	_, err = l.Reserve(nil)
 	require.Error(t, err)
 	require.ErrorIs(t, none.Begin(nil, ledger.Use{Secret: true}), ledger.ErrNotReserved)

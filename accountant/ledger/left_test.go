@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // spend reserves the GNMax queries that cost epsilon alone.
@@ -19,8 +20,7 @@ func spend(t *testing.T, l *Ledger, epsilon float64) {
 			return accountant.Repeated{Event: accountant.GNMax{Sigma: noise}, Count: 500}, nil
 		})
 	require.NoError(t, err)
-	_, err = l.Reserve(accountant.Repeated{Event: accountant.GNMax{Sigma: sigma}, Count: 500})
-	require.NoError(t, err)
+	testkit.Must(l.Reserve(accountant.Repeated{Event: accountant.GNMax{Sigma: sigma}, Count: 500}))
 }
 
 // TestABudgetSharedByPATEAndDPSGD: after 1.2 of 2, composition leaves DP-SGD much more than the difference.
@@ -28,8 +28,7 @@ func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 	for _, mode := range []Mode{Reserved, Filter} {
 		cfg := testConfig
 		cfg.Mode = mode
-		l, err := New(cfg)
-		require.NoError(t, err)
+		l := testkit.Must(New(cfg))
 		require.InDelta(t, 2, l.Left().Epsilon, 0.01)
 		spend(t, l, 1.2)
 		left := l.Left()
@@ -38,8 +37,7 @@ func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 
 		// What is left fits, and hardly more does.
 		fits := func(rho float64) bool {
-			n, err := l.Fits(t.Context(), accountant.ZCDP{Rho: rho})
-			require.NoError(t, err)
+			n := testkit.Must(l.Fits(t.Context(), accountant.ZCDP{Rho: rho}))
 			return n == 1
 		}
 		require.True(t, fits(left.Rho))
@@ -48,20 +46,15 @@ func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 		event := func(noise float64) accountant.Event {
 			return accountant.Repeated{Count: 200, Event: accountant.PoissonSampled{Probability: 0.05, Event: accountant.Gaussian{NoiseMultiplier: noise}}}
 		}
-		noise, err := l.LeastNoise(t.Context(), func(noise float64) (accountant.Event, error) { return event(noise), nil })
-		require.NoError(t, err)
-		alone, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-		require.NoError(t, err)
+		noise := testkit.Must(l.LeastNoise(t.Context(), func(noise float64) (accountant.Event, error) { return event(noise), nil }))
+		alone := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 		require.NoError(t, alone.Compose(event(noise), 1))
-		b, err := alone.Epsilon(context.Background(), 1e-5)
-		require.NoError(t, err)
+		b := testkit.Must(alone.Epsilon(context.Background(), 1e-5))
 		require.Greater(t, b.Upper, 1.35, "%v: subtraction would leave 0.8", mode)
-		_, err = l.Reserve(event(noise * (1 - 1e-6)))
+		_, err := l.Reserve(event(noise * (1 - 1e-6)))
 		require.ErrorIs(t, err, ErrBudgetExceeded)
-		_, err = l.Reserve(event(noise))
-		require.NoError(t, err)
-		n, err := l.Fits(t.Context(), event(noise))
-		require.NoError(t, err)
+		testkit.Must(l.Reserve(event(noise)))
+		n := testkit.Must(l.Fits(t.Context(), event(noise)))
 		require.Zero(t, n)
 	}
 }
@@ -90,19 +83,16 @@ func TestWhatFitsCanBeReserved(t *testing.T) {
 			_, _ = l.Reserve(event("before " + string(rune('a'+i))))
 		}
 		e := event("event")
-		n, err := l.Fits(t.Context(), e)
-		require.NoError(t, err)
+		n := testkit.Must(l.Fits(t.Context(), e))
 		if n > 0 {
-			_, err = l.Reserve(accountant.Repeated{Event: e, Count: n})
-			require.NoError(t, err)
+			testkit.Must(l.Reserve(accountant.Repeated{Event: e, Count: n}))
 			_, err = l.Reserve(e)
 			require.ErrorIs(t, err, ErrBudgetExceeded)
 		} else {
 			_, err = l.Reserve(accountant.Repeated{Event: e, Count: 1})
 			require.ErrorIs(t, err, ErrBudgetExceeded)
 		}
-		total, err := l.Epsilon()
-		require.NoError(t, err)
+		total := testkit.Must(l.Epsilon())
 		require.LessOrEqual(t, total, cfg.Epsilon)
 	})
 }
@@ -112,10 +102,8 @@ func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := testConfig
 		cfg.Epsilon = 50
-		l, err := New(cfg)
-		require.NoError(t, err)
-		account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-		require.NoError(t, err)
+		l := testkit.Must(New(cfg))
+		account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 		for range rapid.IntRange(1, 30).Draw(t, "entries") {
 			e := rapid.SampledFrom([]accountant.Event{
 				accountant.GNMax{Sigma: 40}, accountant.PureDP{Epsilon: 0.01}, accountant.LNMax{Scale: 60},
@@ -123,48 +111,37 @@ func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 				accountant.MStab{Epsilon: 0.1, Threshold: 170}, accountant.NonPrivate{},
 				accountant.PoissonSampled{Probability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 2}},
 			}).Draw(t, "event")
-			before, err := l.Epsilon()
-			require.NoError(t, err)
+			before := testkit.Must(l.Epsilon())
 			if _, err := l.Reserve(e); err != nil {
 				require.ErrorIs(t, err, ErrBudgetExceeded)
-				after, err := l.Epsilon()
-				require.NoError(t, err)
+				after := testkit.Must(l.Epsilon())
 				require.Equal(t, before, after)
 				continue
 			}
 			require.NoError(t, account.Compose(e, 1))
 		}
-		want, err := account.Epsilon(context.Background(), 1e-5)
-		require.NoError(t, err)
-		got, err := l.Epsilon()
-		require.NoError(t, err)
+		want := testkit.Must(account.Epsilon(context.Background(), 1e-5))
+		got := testkit.Must(l.Epsilon())
 		require.InDelta(t, want.Upper, got, 1e-9*want.Upper)
-		onOrders, err := l.chain.balance.onOrders(nil)
-		require.NoError(t, err)
+		onOrders := testkit.Must(l.chain.balance.onOrders(nil))
 		require.GreaterOrEqual(t, onOrders*(1+1e-12), got)
 		require.InDelta(t, got, onOrders, 0.02*got)
 
-		again, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-		require.NoError(t, err)
+		again := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 		require.NoError(t, again.Compose(accountant.Composed{Events: l.Schedule().Events}, 1))
-		same, err := again.Epsilon(context.Background(), 1e-5)
-		require.NoError(t, err)
+		same := testkit.Must(again.Epsilon(context.Background(), 1e-5))
 		require.Equal(t, want.Upper, same.Upper)
 	})
 }
 
 // TestManySmallChargesAreNotLostToRounding: a million terms, each far below the sum.
 func TestManySmallChargesAreNotLostToRounding(t *testing.T) {
-	h, err := newHeader(filterConfig())
-	require.NoError(t, err)
-	b, err := newBalance(h)
-	require.NoError(t, err)
+	h := testkit.Must(newHeader(filterConfig()))
+	b := testkit.Must(newBalance(h))
 	e := accountant.Gaussian{NoiseMultiplier: 1e5 / 3}
-	text, err := accountant.MarshalEvent(e)
-	require.NoError(t, err)
+	text := testkit.Must(accountant.MarshalEvent(e))
 	for range 1_000_000 {
-		c, err := b.chargeOf(text)
-		require.NoError(t, err)
+		c := testkit.Must(b.chargeOf(text))
 		require.NoError(t, b.add(c))
 	}
 	exact := 1e6 * (b.cfg.Orders[0] / 2 * (3e-5 * 3e-5))
@@ -175,19 +152,14 @@ func TestManySmallChargesAreNotLostToRounding(t *testing.T) {
 func TestClaims(t *testing.T) {
 	claim := func(cfg Config, use func(l *Ledger), delta float64) float64 {
 		m := &memory{}
-		l, err := openStore(m, cfg, VerifyOptions{})
-		require.NoError(t, err)
+		l := testkit.Must(openStore(m, cfg, VerifyOptions{}))
 		use(l)
-		s, err := verify(m.data)
-		require.NoError(t, err)
-		epsilon, err := s.Claim(delta)
-		require.NoError(t, err)
-		return epsilon
+		s := testkit.Must(verify(m.data))
+		return testkit.Must(s.Claim(delta))
 	}
 	nothing := func(*Ledger) {}
 	some := func(l *Ledger) {
-		_, err := l.Reserve(votes(60))
-		require.NoError(t, err)
+		testkit.Must(l.Reserve(votes(60)))
 	}
 	require.Zero(t, claim(testConfig, nothing, 1e-5))
 	reserved := claim(testConfig, some, 1e-5)

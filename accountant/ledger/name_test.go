@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // A file that its name no longer means charges nothing, and nothing leaves under it.
@@ -16,8 +17,7 @@ func TestAFileThatLostItsName(t *testing.T) {
 		"removed": func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },
 		"renamed": func(t *testing.T, path string) { require.NoError(t, os.Rename(path, path+".old")) },
 		"replaced": func(t *testing.T, path string) {
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
+			text := testkit.Must(os.ReadFile(path))
 			require.NoError(t, os.WriteFile(path+".new", text, 0o600))
 			require.NoError(t, os.Rename(path+".new", path))
 		},
@@ -26,22 +26,18 @@ func TestAFileThatLostItsName(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "ledger.jsonl")
 			cfg := config
 			cfg.Mode = ledger.Filter
-			l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
-			require.NoError(t, err)
+			l := testkit.Must(ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{}))
 			defer l.Close()
-			r, err := l.Reserve(queries(1))
-			require.NoError(t, err)
+			r := testkit.Must(l.Reserve(queries(1)))
 			lose(t, path)
 			require.ErrorIs(t, l.Commit(r, []byte("labels")), ledger.ErrBroken)
-			_, err = l.Reserve(queries(1))
+			_, err := l.Reserve(queries(1))
 			require.ErrorIs(t, err, ledger.ErrBroken)
 			require.ErrorIs(t, r.Begin(queries(1), ledger.Use{Secret: true}), ledger.ErrBroken)
 			if name == "renamed" { // nothing was written under the old name
-				f, err := os.Open(path + ".old")
-				require.NoError(t, err)
+				f := testkit.Must(os.Open(path + ".old"))
 				defer f.Close()
-				s, err := ledger.Verify(f, ledger.VerifyOptions{})
-				require.NoError(t, err)
+				s := testkit.Must(ledger.Verify(f, ledger.VerifyOptions{}))
 				require.EqualValues(t, 1, s.Entries)
 				require.Zero(t, s.Commits)
 			}
@@ -53,24 +49,18 @@ func TestOnlyRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	_, err := ledger.Open(t.Context(), dir, config, ledger.VerifyOptions{})
 	require.ErrorContains(t, err, "no regular file")
-	info, err := os.Stat(dir)
-	require.NoError(t, err)
+	info := testkit.Must(os.Stat(dir))
 
 	path := filepath.Join(dir, "ledger.jsonl")
-	l, err := ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
 	require.NoError(t, l.Close())
-	made, err := os.Stat(path)
-	require.NoError(t, err)
+	made := testkit.Must(os.Stat(path))
 	require.Equal(t, os.FileMode(0o600), made.Mode().Perm())
 	require.NoError(t, os.Chmod(path, 0o640))
-	l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	l = testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
 	require.NoError(t, l.Close())
-	made, err = os.Stat(path)
-	require.NoError(t, err)
+	made = testkit.Must(os.Stat(path))
 	require.Equal(t, os.FileMode(0o640), made.Mode().Perm(), "what somebody allowed stays allowed")
-	after, err := os.Stat(dir)
-	require.NoError(t, err)
+	after := testkit.Must(os.Stat(dir))
 	require.Equal(t, info.Mode(), after.Mode())
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // processes are the programs that the test binary is started again as.
@@ -46,8 +47,7 @@ func TestMain(m *testing.M) {
 
 func process(t *testing.T, name, path string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := testkit.Must(os.Executable())
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), processName+"="+name, processPath+"="+path)
 	cmd.Stderr = os.Stderr
@@ -141,8 +141,7 @@ func TestKilledProcesses(t *testing.T) {
 		released := map[string]bool{}
 		for finished := false; !finished; {
 			cmd := process(t, "resumable", path)
-			out, err := cmd.StdoutPipe()
-			require.NoError(t, err)
+			out := testkit.Must(cmd.StdoutPipe())
 			require.NoError(t, cmd.Start())
 			lines := bufio.NewReader(out)
 			// Some labels of this life, then a little while, then the end.
@@ -157,8 +156,7 @@ func TestKilledProcesses(t *testing.T) {
 				time.Sleep(time.Duration(rnd.IntN(2000)) * time.Microsecond)
 				require.NoError(t, cmd.Process.Kill()) // no error either if it has just ended by itself
 			}
-			rest, err := io.ReadAll(lines)
-			require.NoError(t, err)
+			rest := testkit.Must(io.ReadAll(lines))
 			for _, text := range strings.SplitAfter(string(rest), "\n") {
 				if strings.HasSuffix(text, "\n") {
 					released[text] = true
@@ -174,24 +172,20 @@ func TestKilledProcesses(t *testing.T) {
 				continue
 			}
 			require.NoError(t, err)
-			size, err := f.Seek(0, io.SeekEnd)
-			require.NoError(t, err)
+			size := testkit.Must(f.Seek(0, io.SeekEnd))
 			if size == 0 {
 				require.Empty(t, released)
 				require.NoError(t, f.Close())
 				continue
 			}
-			_, err = f.Seek(0, io.SeekStart)
-			require.NoError(t, err)
-			s, err := ledger.Verify(f, ledger.VerifyOptions{})
-			require.NoError(t, err)
+			testkit.Must(f.Seek(0, io.SeekStart))
+			s := testkit.Must(ledger.Verify(f, ledger.VerifyOptions{}))
 			require.NoError(t, f.Close())
 			require.GreaterOrEqual(t, s.Commits, int64(len(released)))
 			require.LessOrEqual(t, s.Entries, s.Commits+1)
 			for text := range released {
 				query := 0
-				_, err := fmt.Sscanf(text, "%d,", &query)
-				require.NoError(t, err)
+				testkit.Must(fmt.Sscanf(text, "%d,", &query))
 				require.Equal(t, label(query), text, "what an uninterrupted run releases")
 				require.True(t, s.Committed(int64(query)+1), "query %d was released", query)
 			}
@@ -214,23 +208,18 @@ func TestKilledProcesses(t *testing.T) {
 // TestSixteenProcessesShareABudget of exactly a hundred answers.
 func TestSixteenProcessesShareABudget(t *testing.T) {
 	t.Parallel()
-	l, err := ledger.New(shared)
-	require.NoError(t, err)
-	spare, err := l.Fits(context.Background(), one)
-	require.NoError(t, err)
+	l := testkit.Must(ledger.New(shared))
+	spare := testkit.Must(l.Fits(context.Background(), one))
 	require.Greater(t, spare, int64(100))
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err = ledger.Open(context.Background(), path, shared, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	l = testkit.Must(ledger.Open(context.Background(), path, shared, ledger.VerifyOptions{}))
 	first := make([]accountant.Event, spare-110)
 	for i := range first {
 		first[i] = one
 	}
-	_, err = l.ReserveBatch(first)
-	require.NoError(t, err)
+	testkit.Must(l.ReserveBatch(first))
 	for range 10 { // until a hundred fit
-		_, err := l.Reserve(one)
-		require.NoError(t, err)
+		testkit.Must(l.Reserve(one))
 		if fits, err := l.Fits(context.Background(), one); fits == 100 {
 			require.NoError(t, err)
 			break
@@ -264,11 +253,9 @@ func TestSixteenProcessesShareABudget(t *testing.T) {
 	}
 	require.Len(t, entries, 100)
 	t.Logf("%d of 16 processes got something", busy)
-	f, err := os.Open(path)
-	require.NoError(t, err)
+	f := testkit.Must(os.Open(path))
 	defer f.Close()
-	s, err := ledger.Verify(f, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	s := testkit.Must(ledger.Verify(f, ledger.VerifyOptions{}))
 	require.EqualValues(t, 100, s.Commits)
 	require.LessOrEqual(t, s.Epsilon, 2.0)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // cramped is greedy on a disk that fills up in the middle of a line.
@@ -43,11 +44,9 @@ func TestADiskThatFillsUp(t *testing.T) {
 	require.Equal(t, "full", released[len(released)-1])
 	released = released[:len(released)-1]
 	require.Greater(t, len(released), 3)
-	f, err := os.Open(path)
-	require.NoError(t, err)
+	f := testkit.Must(os.Open(path))
 	defer f.Close()
-	s, err := ledger.Verify(f, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	s := testkit.Must(ledger.Verify(f, ledger.VerifyOptions{}))
 	require.Empty(t, s.Torn, "half a line was taken back")
 	require.EqualValues(t, len(released), s.Commits)
 	require.GreaterOrEqual(t, s.Entries, s.Commits)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // signer is a key that a test knows; no two letters have the same.
@@ -20,11 +22,8 @@ func publicOf(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(e
 
 func signed(t *testing.T, file []byte, key ed25519.PrivateKey) Signature {
 	t.Helper()
-	sum, err := verify(file)
-	require.NoError(t, err)
-	s, err := Sign(sum.ID, sum.Head, key)
-	require.NoError(t, err)
-	return s
+	sum := testkit.Must(verify(file))
+	return testkit.Must(Sign(sum.ID, sum.Head, key))
 }
 
 func verifySigned(file []byte, s Signature, key ed25519.PublicKey) (Summary, error) {
@@ -38,25 +37,20 @@ func TestASignatureHoldsForTheLedgerThatWasSigned(t *testing.T) {
 	text := fmt.Sprintf("pate.ledger-signature/1\n%s\n%d:%s\n", s.ID, s.Lines, s.Hash)
 	require.True(t, ed25519.Verify(publicOf(key), []byte(text), s.Signature), text)
 
-	written, err := json.Marshal(s)
-	require.NoError(t, err)
+	written := testkit.Must(json.Marshal(s))
 	var read Signature
 	require.NoError(t, json.Unmarshal(written, &read))
-	sum, err := verifySigned(file, read, publicOf(key))
-	require.NoError(t, err)
+	sum := testkit.Must(verifySigned(file, read, publicOf(key)))
 	require.Equal(t, s.Head, sum.Head)
 }
 
 func TestASignatureHoldsForItsLineWhenTheLedgerGrew(t *testing.T) {
 	m, key := &memory{data: sample(t, filterConfig())}, signer('a')
 	s := signed(t, m.data, key)
-	l, err := openStore(m, filterConfig(), VerifyOptions{})
-	require.NoError(t, err)
-	_, err = l.Reserve(votes(1))
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
+	testkit.Must(l.Reserve(votes(1)))
 	require.NoError(t, l.Close())
-	sum, err := verifySigned(m.data, s, publicOf(key))
-	require.NoError(t, err)
+	sum := testkit.Must(verifySigned(m.data, s, publicOf(key)))
 	require.Greater(t, sum.Head.Lines, s.Lines)
 }
 
@@ -137,14 +131,12 @@ func TestALedgerThatLostASignedLineIsRefused(t *testing.T) {
 	}
 	// The same ledger with another end: an older copy that went on elsewhere.
 	m := &memory{data: bytes.Join(lines[:3], nil)}
-	l, err := openStore(m, filterConfig(), VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 	for range s.Lines {
-		_, err = l.Reserve(votes(1))
-		require.NoError(t, err)
+		testkit.Must(l.Reserve(votes(1)))
 	}
 	require.NoError(t, l.Close())
-	_, err = verifySigned(m.data, s, publicOf(key))
+	_, err := verifySigned(m.data, s, publicOf(key))
 	require.ErrorIs(t, err, ErrCorrupt)
 	require.ErrorContains(t, err, "is not that of the head")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // corruptAt asserts that both readers name the line.
@@ -35,8 +36,7 @@ func TestEveryChangedByteIsFoundWithItsLine(t *testing.T) {
 	for _, cfg := range []Config{testConfig, filterConfig()} {
 		cfg.Orders = []float64{4, 16} // few, for speed
 		whole := sample(t, cfg)
-		_, err := verify(whole)
-		require.NoError(t, err)
+		testkit.Must(verify(whole))
 		line := int64(1)
 		for i := range whole {
 			if i%sampled(1, 7) != 0 && whole[i] != '\n' {
@@ -81,17 +81,14 @@ func TestMovedLinesAreFound(t *testing.T) {
 // TestACutAtALineEnd: a file with fewer lines is a whole ledger, which only who knows its head can tell.
 func TestACutAtALineEnd(t *testing.T) {
 	whole := sample(t, filterConfig())
-	full, err := verify(whole)
-	require.NoError(t, err)
-	_, err = Verify(bytes.NewReader(whole), knowing(full.Head))
-	require.NoError(t, err)
+	full := testkit.Must(verify(whole))
+	testkit.Must(Verify(bytes.NewReader(whole), knowing(full.Head)))
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	for n := 1; n < len(lines)-1; n++ {
 		cut := bytes.Join(lines[:n], nil)
-		s, err := verify(cut)
-		require.NoError(t, err)
+		s := testkit.Must(verify(cut))
 		require.EqualValues(t, n, s.Head.Lines)
-		_, err = Verify(bytes.NewReader(cut), knowing(full.Head))
+		_, err := Verify(bytes.NewReader(cut), knowing(full.Head))
 		var corrupt *CorruptError
 		require.ErrorAs(t, err, &corrupt)
 		require.EqualValues(t, n+1, corrupt.Line)
@@ -108,8 +105,7 @@ func TestACutAtALineEnd(t *testing.T) {
 func chained(t *testing.T, cfg Config, lines ...line) []byte {
 	t.Helper()
 	m := &memory{}
-	l, err := openStore(m, cfg, VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, cfg, VerifyOptions{}))
 	for _, one := range lines {
 		require.NoError(t, l.file.append(l.chain, one))
 	}
@@ -117,8 +113,7 @@ func chained(t *testing.T, cfg Config, lines ...line) []byte {
 }
 
 func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
-	event, err := accountant.MarshalEvent(votes(5))
-	require.NoError(t, err)
+	event := testkit.Must(accountant.MarshalEvent(votes(5)))
 	price := func(cfg Config, n int) float64 {
 		l, err := New(cfg)
 		require.NoError(t, err)
@@ -126,8 +121,7 @@ func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
 		for range n {
 			_, total, err = l.afford(event, false)
 			require.NoError(t, err)
-			_, err = l.Reserve(votes(5))
-			require.NoError(t, err)
+			testkit.Must(l.Reserve(votes(5)))
 		}
 		return total
 	}
@@ -136,12 +130,9 @@ func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
 		total := price(cfg, 1)
 		refined := total
 		if cfg.Mode == Reserved {
-			l, err := New(cfg)
-			require.NoError(t, err)
-			_, err = l.Reserve(votes(5))
-			require.NoError(t, err)
-			refined, err = l.Epsilon()
-			require.NoError(t, err)
+			l := testkit.Must(New(cfg))
+			testkit.Must(l.Reserve(votes(5)))
+			refined = testkit.Must(l.Epsilon())
 		}
 		reserve := line{kind: reserveLine, entry: 1, text: event, epsilon: total}
 		second := line{kind: reserveLine, entry: 2, text: event, epsilon: price(cfg, 2)}
@@ -154,8 +145,7 @@ func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
 		}
 		after := func(more ...line) []line { return append(slices.Clone(sealed), more...) }
 
-		_, err := verify(chained(t, cfg, after(commit)...))
-		require.NoError(t, err)
+		testkit.Must(verify(chained(t, cfg, after(commit)...)))
 		bad := map[string][]line{
 			"committed twice":     after(commit, commit),
 			"commits nothing":     after(with(commit, func(l *line) { l.entry = 0 })),
@@ -198,8 +188,7 @@ func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
 }
 
 func TestAHeaderMustBeWhole(t *testing.T) {
-	h, err := newHeader(testConfig)
-	require.NoError(t, err)
+	h := testkit.Must(newHeader(testConfig))
 	for name, change := range map[string]func(*header){
 		"accountant": func(h *header) { h.Accountant = "guess" },
 		"conversion": func(h *header) { h.Conversion = accountant.Classic },
@@ -210,17 +199,15 @@ func TestAHeaderMustBeWhole(t *testing.T) {
 	} {
 		bad := h
 		change(&bad)
-		text, err := json.Marshal(bad)
-		require.NoError(t, err)
+		text := testkit.Must(json.Marshal(bad))
 		l := line{number: 1, kind: headerLine, text: text}
-		_, err = verify(append(l.encode(nil), '\n'))
+		_, err := verify(append(l.encode(nil), '\n'))
 		require.ErrorIs(t, err, ErrCorrupt, name)
 	}
-	text, err := h.encode()
-	require.NoError(t, err)
+	text := testkit.Must(h.encode())
 	first := line{number: 1, kind: headerLine, text: text}
 	other := bytes.Replace(first.encode(nil), []byte(schema), []byte("pate.ledger/1"), 1)
-	_, err = verify(append(other, '\n'))
+	_, err := verify(append(other, '\n'))
 	require.ErrorContains(t, err, `its schema is "pate.ledger/1"`)
 	_, err = verify(nil)
 	require.ErrorIs(t, err, ErrCorrupt)

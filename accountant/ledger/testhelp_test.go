@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Long asks for every schedule of faults, changed byte and killed process, of which tests play a sample by
@@ -63,14 +64,10 @@ func (m *memory) Close() error      { return nil }
 func sample(t testing.TB, cfg Config) []byte {
 	t.Helper()
 	var m memory
-	l, err := openStore(&m, cfg, VerifyOptions{})
-	require.NoError(t, err)
-	run, err := l.Run("ρ \"1\"")
-	require.NoError(t, err)
-	first, err := l.Reserve(votes(5))
-	require.NoError(t, err)
-	rest, err := run.ReserveBatch([]accountant.Event{votes(5), accountant.Gaussian{NoiseMultiplier: 10}})
-	require.NoError(t, err)
+	l := testkit.Must(openStore(&m, cfg, VerifyOptions{}))
+	run := testkit.Must(l.Run("ρ \"1\""))
+	first := testkit.Must(l.Reserve(votes(5)))
+	rest := testkit.Must(run.ReserveBatch([]accountant.Event{votes(5), accountant.Gaussian{NoiseMultiplier: 10}}))
 	require.NoError(t, l.Commit(rest[1], []byte("model")))
 	require.NoError(t, l.CommitBatch([]Outcome{{Of: first, Bytes: []byte("a")}, {Of: rest[0], Bytes: []byte("b")}}))
 	require.NoError(t, l.Close())

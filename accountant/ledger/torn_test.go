@@ -11,24 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // A reservation of no named run is nobody's to repeat, also on a ledger that only named runs have charged
 // before.
 func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, filterConfig(), VerifyOptions{})
-	require.NoError(t, err)
-	r, err := l.Run("a")
-	require.NoError(t, err)
-	_, err = r.Reserve(votes(5))
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
+	r := testkit.Must(l.Run("a"))
+	testkit.Must(r.Reserve(votes(5)))
 	start := len(m.data)
-	_, err = l.Reserve(votes(7))
-	require.NoError(t, err)
+	testkit.Must(l.Reserve(votes(7)))
 	for cut := start + len(`{"line":4,"reserve"`) + 1; cut < start+bytes.Index(m.data[start:], []byte(`,"epsilon"`)); cut++ {
-		s, err := verify(m.data[:cut])
-		require.NoError(t, err)
+		s := testkit.Must(verify(m.data[:cut]))
 		require.True(t, s.Exhausted, "%s", m.data[start:cut])
 	}
 }
@@ -37,25 +33,21 @@ func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
 // more can be reserved.
 func TestATornSeal(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, testConfig, VerifyOptions{})
-	require.NoError(t, err)
-	r, err := l.Reserve(votes(5))
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, testConfig, VerifyOptions{}))
+	r := testkit.Must(l.Reserve(votes(5)))
 	start := len(m.data)
 	require.NoError(t, r.Begin(votes(5), Use{Secret: true}))
 	for cut := start + len(`{"line":3,"s`); cut < len(m.data); cut++ {
 		torn := &memory{data: bytes.Clone(m.data[:cut])}
-		s, err := verify(torn.data)
-		require.NoError(t, err)
+		s := testkit.Must(verify(torn.data))
 		require.True(t, s.Sealed, "%s", m.data[start:cut])
-		again, err := openStore(torn, testConfig, VerifyOptions{})
-		require.NoError(t, err)
+		again := testkit.Must(openStore(torn, testConfig, VerifyOptions{}))
 		require.Equal(t, string(m.data), string(torn.data))
-		_, err = again.Reserve(votes(1))
+		_, err := again.Reserve(votes(1))
 		require.ErrorIs(t, err, ErrSealed)
 	}
 	other := append(bytes.Clone(m.data[:start]), `{"line":3,"seal":7,"ep`...)
-	_, err = verify(other)
+	_, err := verify(other)
 	require.ErrorIs(t, err, ErrCorrupt)
 }
 
@@ -64,14 +56,11 @@ func TestATornSeal(t *testing.T) {
 func TestAnExhaustedLedgerClaimsNothingAtASmallerDelta(t *testing.T) {
 	for _, cfg := range []Config{testConfig, tightConfig()} {
 		l, m := fileOf(t, cfg)
-		_, err := l.Reserve(votes(5))
-		require.NoError(t, err)
-		s, err := verify(append(bytes.Clone(m.data), `{"line":3,"reserve":2,"event":{"ty`...))
-		require.NoError(t, err)
+		testkit.Must(l.Reserve(votes(5)))
+		s := testkit.Must(verify(append(bytes.Clone(m.data), `{"line":3,"reserve":2,"event":{"ty`...)))
 		require.True(t, s.Exhausted)
 		for delta, claim := range map[float64]float64{cfg.Delta: cfg.Epsilon, 2 * cfg.Delta: cfg.Epsilon, cfg.Delta / 10: math.Inf(1)} {
-			at, err := s.Claim(delta)
-			require.NoError(t, err)
+			at := testkit.Must(s.Claim(delta))
 			require.Equal(t, claim, at, "at delta %g", delta)
 		}
 	}
@@ -80,26 +69,21 @@ func TestAnExhaustedLedgerClaimsNothingAtASmallerDelta(t *testing.T) {
 // The head that Verify tells is one that VerifyHead finds, in the same file and after it was mended.
 func TestTheHeadOfATornLedger(t *testing.T) {
 	m := &memory{}
-	l, err := openStore(m, filterConfig(), VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 	for range 2 {
-		_, err = l.Reserve(votes(5))
-		require.NoError(t, err)
+		testkit.Must(l.Reserve(votes(5)))
 	}
 	header := bytes.IndexByte(m.data, '\n')
 	for cut := header + 1; cut <= len(m.data); cut++ {
-		s, err := verify(m.data[:cut])
-		require.NoError(t, err)
-		_, err = Verify(bytes.NewReader(m.data[:cut]), knowing(s.Head))
+		s := testkit.Must(verify(m.data[:cut]))
+		_, err := Verify(bytes.NewReader(m.data[:cut]), knowing(s.Head))
 		require.NoError(t, err, "cut at %d", cut)
 		mended := &memory{data: bytes.Clone(m.data[:cut])}
-		_, err = openStore(mended, filterConfig(), VerifyOptions{})
-		require.NoError(t, err)
+		testkit.Must(openStore(mended, filterConfig(), VerifyOptions{}))
 		_, err = Verify(bytes.NewReader(mended.data), knowing(s.Head))
 		require.NoError(t, err, "cut at %d", cut)
 	}
-	s, err := verify(m.data[:header])
-	require.NoError(t, err)
+	s := testkit.Must(verify(m.data[:header]))
 	require.Zero(t, s.Head)
 }
 
@@ -126,54 +110,42 @@ func TestCommittingAgainBackwards(t *testing.T) {
 	}
 	commit := func(l *Ledger, r []*Reservation, i int) error { return l.Commit(r[i], fmt.Append(nil, i)) }
 	m := &counted{}
-	l, err := openStore(m, cfg, VerifyOptions{})
-	require.NoError(t, err)
-	r, err := l.ReserveBatch(events)
-	require.NoError(t, err)
+	l := testkit.Must(openStore(m, cfg, VerifyOptions{}))
+	r := testkit.Must(l.ReserveBatch(events))
 	for i := range r {
 		require.NoError(t, commit(l, r, i))
 	}
-	l, err = openStore(m, cfg, VerifyOptions{})
-	require.NoError(t, err)
-	r, err = l.ReserveBatch(events)
-	require.NoError(t, err)
+	l = testkit.Must(openStore(m, cfg, VerifyOptions{}))
+	r = testkit.Must(l.ReserveBatch(events))
 	before := m.bytes
 	for i := range r {
 		require.NoError(t, commit(l, r, len(r)-1-i))
 	}
 	require.Less(t, m.bytes-before, 2*len(m.data)+entries*(1<<14+1))
 	require.Error(t, l.Commit(r[7], []byte("another")))
-	sum, err := l.find.of(1)
-	require.NoError(t, err)
+	sum := testkit.Must(l.find.of(1))
 	require.Equal(t, sha256.Sum256([]byte("0")), sum)
 }
 
 // What is left of a filter that is nearly used up is next to nothing, not the penalty of its one order.
 func TestLeftOfANearlySpentFilter(t *testing.T) {
-	l, err := New(filterConfig())
-	require.NoError(t, err)
+	l := testkit.Must(New(filterConfig()))
 	whole := l.Left()
 	require.Greater(t, whole.Epsilon, 1.5)
 	rho := whole.Rho * (1 - 1e-7)
-	_, err = l.Reserve(accountant.ZCDP{Rho: rho})
-	require.NoError(t, err)
+	testkit.Must(l.Reserve(accountant.ZCDP{Rho: rho}))
 	left := l.Left()
 	require.Positive(t, left.Rho)
 	require.Less(t, left.Epsilon, 0.01)
 
 	// What is said to fit does, and not much more.
-	l, err = New(filterConfig())
-	require.NoError(t, err)
-	_, err = l.Reserve(votes(60))
-	require.NoError(t, err)
+	l = testkit.Must(New(filterConfig()))
+	testkit.Must(l.Reserve(votes(60)))
 	left = l.Left()
-	n, err := l.Fits(t.Context(), accountant.Gaussian{NoiseMultiplier: math.Sqrt(1 / (2 * left.Rho))})
-	require.NoError(t, err)
+	n := testkit.Must(l.Fits(t.Context(), accountant.Gaussian{NoiseMultiplier: math.Sqrt(1 / (2 * left.Rho))}))
 	require.EqualValues(t, 1, n)
-	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-	require.NoError(t, err)
+	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 	require.NoError(t, account.Compose(accountant.ZCDP{Rho: left.Rho}, 1))
-	alone, err := account.Epsilon(context.Background(), filterConfig().Delta)
-	require.NoError(t, err)
+	alone := testkit.Must(account.Epsilon(context.Background(), filterConfig().Delta))
 	require.InEpsilon(t, alone.Upper, left.Epsilon, 1e-3)
 }

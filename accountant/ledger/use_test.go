@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // A charge is for one relation and one kind of noise: what is of another kind does not begin, seals nothing
@@ -29,12 +30,10 @@ func TestBeginRefusesWhatTheLedgerDoesNotStandFor(t *testing.T) {
 		"seed, ledger of no claim": {accountant.AddRemove, ledger.UnknownNoise, ledger.Use{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := ledger.New(ledger.Config{Unit: "record", Relation: c.relation, Epsilon: 2, Delta: 1e-5, Noise: c.noise})
-			require.NoError(t, err)
-			r, err := l.Reserve(event)
-			require.NoError(t, err)
+			l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: c.relation, Epsilon: 2, Delta: 1e-5, Noise: c.noise}))
+			r := testkit.Must(l.Reserve(event))
 			require.Equal(t, c.relation, r.Relation())
-			err = r.Begin(event, c.use)
+			err := r.Begin(event, c.use)
 			if c.says == "" {
 				require.NoError(t, err)
 				return

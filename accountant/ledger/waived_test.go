@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // What was waived stands in the first line, is read back, and is opened by those alone who waive the same.
@@ -21,15 +23,12 @@ func TestWhatWasWaivedStandsInTheLedger(t *testing.T) {
 	waived := cfg
 	waived.Waived = []string{"checks", "duplicates"}
 	m := &memory{}
-	_, err = openStore(m, waived, VerifyOptions{})
-	require.NoError(t, err)
-	s, err := verify(m.data)
-	require.NoError(t, err)
+	testkit.Must(openStore(m, waived, VerifyOptions{}))
+	s := testkit.Must(verify(m.data))
 	require.Equal(t, waived, s.Config)
 	require.False(t, s.Config.Releasable())
 	require.Contains(t, s.Config.Withheld(), "(checks, duplicates)")
-	_, err = openStore(m, waived, VerifyOptions{})
-	require.NoError(t, err)
+	testkit.Must(openStore(m, waived, VerifyOptions{}))
 	for _, opened := range []struct {
 		file *memory
 		cfg  Config

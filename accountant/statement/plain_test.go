@@ -14,6 +14,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestPartsOfAClaimAreRoundedUp(t *testing.T) {
@@ -22,8 +23,7 @@ func TestPartsOfAClaimAreRoundedUp(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.Float64Range(1e-300, 1e300).Draw(t, "x")
-		shown, err := strconv.ParseFloat(most(x), 64)
-		require.NoError(t, err)
+		shown := testkit.Must(strconv.ParseFloat(most(x), 64))
 		require.GreaterOrEqual(t, shown, x)
 		require.LessOrEqual(t, shown, x*(1+1.1e-4))
 	})
@@ -32,19 +32,14 @@ func TestPartsOfAClaimAreRoundedUp(t *testing.T) {
 // ledgerFile is a ledger of one entry, as written.
 func ledgerFile(t *testing.T, cfg ledger.Config, e accountant.Event) []byte {
 	path := filepath.Join(t.TempDir(), "l")
-	l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
-	require.NoError(t, err)
-	_, err = l.Reserve(e)
-	require.NoError(t, err)
+	l := testkit.Must(ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{}))
+	testkit.Must(l.Reserve(e))
 	require.NoError(t, l.Close())
-	file, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return file
+	return testkit.Must(os.ReadFile(path))
 }
 
 func markdown(t *testing.T, name string, file []byte) string {
-	s, err := FromReader(name, bytes.NewReader(file))
-	require.NoError(t, err)
+	s := testkit.Must(FromReader(name, bytes.NewReader(file)))
 	var b strings.Builder
 	require.NoError(t, s.WriteMarkdown(&b))
 	return b.String()
@@ -74,8 +69,7 @@ func TestWordsOfOthersAreMadePlain(t *testing.T) {
 	require.NotContains(t, page, "*b*")
 	require.Contains(t, page, `pate ledger verify 'it'\''s; rm -rf x' --head 2:`)
 	require.Contains(t, page, "| noisy value of smooth sensitivity | Gaussian, σ 100 × sensitivity, β 0.01, margin 2 σ | 1 |")
-	s, err := FromReader("-x", bytes.NewReader(file))
-	require.NoError(t, err)
+	s := testkit.Must(FromReader("-x", bytes.NewReader(file)))
 	var b strings.Builder
 	require.NoError(t, s.WriteHTML(&b))
 	require.NotContains(t, b.String(), "\x1b")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Votes that cost (2, 1e-5): one point of the curve would say 88 %.
@@ -19,16 +20,12 @@ func TestOddsComeFromTheWholeCurve(t *testing.T) {
 	for _, mode := range []ledger.Mode{ledger.Reserved, ledger.Filter} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		cfg := ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2.2, Delta: 1e-5, Mode: mode, Accountant: accountant.ByAuto}
-		l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
-		require.NoError(t, err)
-		r, err := l.Reserve(e)
-		require.NoError(t, err)
+		l := testkit.Must(ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{}))
+		r := testkit.Must(l.Reserve(e))
 		require.NoError(t, l.Commit(r, []byte("labels")))
 		require.NoError(t, l.Close())
-		f, err := os.Open(path)
-		require.NoError(t, err)
-		s, err := FromReader("run.jsonl", f)
-		require.NoError(t, err)
+		f := testkit.Must(os.Open(path))
+		s := testkit.Must(FromReader("run.jsonl", f))
 		require.NoError(t, f.Close())
 		if mode == ledger.Filter {
 			assert.False(t, s.Attacker.Curve, "of a filter only the budget is known")

@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestAStatementNamesTheLargerOfSealAndProof: a page claims what this version proves where the seal is
@@ -22,17 +23,13 @@ func TestAStatementNamesTheLargerOfSealAndProof(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	cfg := config
 	cfg.Accountant = accountant.ByAuto
-	l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{}))
 	charge(t, false, sgd)(l)
-	r, err := l.Reserve(votes)
-	require.NoError(t, err)
+	r := testkit.Must(l.Reserve(votes))
 	require.NoError(t, r.Begin(votes, ledger.Use{Secret: true}))
-	honest, err := l.Epsilon()
-	require.NoError(t, err)
+	honest := testkit.Must(l.Epsilon())
 	require.NoError(t, l.Close())
-	file, err := os.ReadFile(path)
-	require.NoError(t, err)
+	file := testkit.Must(os.ReadFile(path))
 	for _, c := range []struct {
 		seal, claim float64
 		words       string
@@ -41,8 +38,7 @@ func TestAStatementNamesTheLargerOfSealAndProof(t *testing.T) {
 		{honest + 1e-3, honest + 1e-3, "The claim is the larger: the sealed one"},
 		{honest, honest, ""},
 	} {
-		s, err := statement.FromReader("run.jsonl", bytes.NewReader(sealedAt(t, file, honest, c.seal)))
-		require.NoError(t, err)
+		s := testkit.Must(statement.FromReader("run.jsonl", bytes.NewReader(sealedAt(t, file, honest, c.seal))))
 		require.Equal(t, c.claim, float64(*s.Claims[0].Epsilon))
 		require.Contains(t, s.Seal, c.words)
 		require.Equal(t, c.words == "", s.Seal == "")

@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 var config = ledger.Config{Unit: "<record> & co", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Noise: ledger.SecretNoise}
@@ -25,22 +26,17 @@ var config = ledger.Config{Unit: "<record> & co", Relation: accountant.AddRemove
 func state(t *testing.T, cfg ledger.Config, use func(l *ledger.Ledger)) *statement.Statement {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	l := testkit.Must(ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{}))
 	use(l)
 	require.NoError(t, l.Close())
-	f, err := os.Open(path)
-	require.NoError(t, err)
+	f := testkit.Must(os.Open(path))
 	defer f.Close()
-	s, err := statement.FromReader("run.jsonl", f)
-	require.NoError(t, err)
-	return s
+	return testkit.Must(statement.FromReader("run.jsonl", f))
 }
 
 func charge(t *testing.T, commit bool, events ...accountant.Event) func(l *ledger.Ledger) {
 	return func(l *ledger.Ledger) {
-		reservations, err := l.ReserveBatch(events)
-		require.NoError(t, err)
+		reservations := testkit.Must(l.ReserveBatch(events))
 		if commit {
 			require.NoError(t, l.Commit(reservations[0], []byte("labels")))
 		}
@@ -64,13 +60,11 @@ func markdown(t *testing.T, s *statement.Statement) string {
 // TestPATEAndDPSGDTakeTheSameWay and the claim is the accountant's.
 func TestPATEAndDPSGDTakeTheSameWay(t *testing.T) {
 	s := state(t, config, charge(t, true, votes, sgd))
-	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-	require.NoError(t, err)
+	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 	require.NoError(t, account.Compose(accountant.Composed{Events: []accountant.Event{votes, sgd}}, 1))
 	require.Len(t, s.Claims, 3)
 	for _, c := range s.Claims {
-		b, err := account.Epsilon(context.Background(), c.Delta)
-		require.NoError(t, err)
+		b := testkit.Must(account.Epsilon(context.Background(), c.Delta))
 		require.InEpsilon(t, b.Upper, float64(*c.Epsilon), 1e-9)
 		require.GreaterOrEqual(t, float64(*c.Epsilon), b.Upper*(1-1e-12))
 	}

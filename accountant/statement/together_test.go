@@ -13,6 +13,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func source(name string, file []byte) Source {
@@ -31,21 +32,17 @@ func TestLedgersTogether(t *testing.T) {
 	filter.Mode, filter.Epsilon = ledger.Filter, 3
 	var fixed []Source
 	sum := 0.0
-	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-	require.NoError(t, err)
+	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 	for i, e := range events {
 		file := ledgerFile(t, reserved("patient"), e)
-		one, err := FromReader("one", bytes.NewReader(file))
-		require.NoError(t, err)
+		one := testkit.Must(FromReader("one", bytes.NewReader(file)))
 		sum += one.epsilon()
 		fixed = append(fixed, source(fmt.Sprintf("model-%d.jsonl", i), file))
 		require.NoError(t, account.Compose(e, 1))
 	}
 	filterFile := ledgerFile(t, filter, events[0])
-	s, err := New(Options{}, append(fixed, source("labels.jsonl", filterFile))...)
-	require.NoError(t, err)
-	bound, err := account.Epsilon(context.Background(), 3e-5)
-	require.NoError(t, err)
+	s := testkit.Must(New(Options{}, append(fixed, source("labels.jsonl", filterFile))...))
+	bound := testkit.Must(account.Epsilon(context.Background(), 3e-5))
 	require.InEpsilon(t, bound.Upper+3, s.epsilon(), 1e-12)
 	require.GreaterOrEqual(t, s.epsilon(), bound.Upper+3)
 	require.Less(t, s.epsilon(), sum+3)
@@ -62,8 +59,7 @@ func TestLedgersTogether(t *testing.T) {
 	// Two filters add up, to numbers that a reader can add up.
 	other := filter
 	other.Epsilon = 1.5
-	s, err = New(Options{}, source("a", filterFile), source("b", ledgerFile(t, other, events[1])))
-	require.NoError(t, err)
+	s = testkit.Must(New(Options{}, source("a", filterFile), source("b", ledgerFile(t, other, events[1]))))
 	require.Equal(t, 4.5, s.epsilon())
 	require.Equal(t, 2e-5, s.Claims[0].Delta)
 }
@@ -86,22 +82,19 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 	// One that must not be released makes the page one that must not be.
 	seeded := reserved("patient")
 	seeded.Noise = ledger.SeededNoise
-	s, err := New(Options{}, source("a", file), source("b", ledgerFile(t, seeded, e)))
-	require.NoError(t, err)
+	s := testkit.Must(New(Options{}, source("a", file), source("b", ledgerFile(t, seeded, e))))
 	require.False(t, *s.Release)
 	require.Contains(t, s.trust().List[0], "from a seed")
 	waived := reserved("patient")
 	waived.Waived = []string{"duplicates"}
-	s, err = New(Options{}, source("a", file), source("b", ledgerFile(t, waived, e)))
-	require.NoError(t, err)
+	s = testkit.Must(New(Options{}, source("a", file), source("b", ledgerFile(t, waived, e))))
 	require.False(t, *s.Release)
 	text, alarm := s.verdict()
 	require.True(t, alarm)
 	require.Equal(t, "NOT FOR RELEASE: refusals were waived for b (duplicates), so the numbers below may not be true.", text)
 	unknown := reserved("patient")
 	unknown.Noise = ledger.UnknownNoise
-	s, err = New(Options{}, source("a", file), source("b", ledgerFile(t, unknown, e)))
-	require.NoError(t, err)
+	s = testkit.Must(New(Options{}, source("a", file), source("b", ledgerFile(t, unknown, e))))
 	require.Nil(t, s.Release)
 }
 
@@ -122,11 +115,9 @@ func TestPagesAreChecked(t *testing.T) {
 	of := func(file []byte) func() (io.ReadCloser, error) {
 		return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file)), nil }
 	}
-	about, err := ParseAbout([]byte(`{"data_set": "visits <!-- ", "date": "2026-03-01"}`))
-	require.NoError(t, err)
+	about := testkit.Must(ParseAbout([]byte(`{"data_set": "visits <!-- ", "date": "2026-03-01"}`)))
 	compared := func() bool { return true }
-	s, err := New(Options{About: &about}, Source{Name: "a.jsonl", Ledger: bytes.NewReader(file), Compared: compared})
-	require.NoError(t, err)
+	s := testkit.Must(New(Options{About: &about}, Source{Name: "a.jsonl", Ledger: bytes.NewReader(file), Compared: compared}))
 	for name, write := range map[string]func(*Statement, io.Writer) error{
 		"html": (*Statement).WriteHTML, "md": (*Statement).WriteMarkdown, "json": (*Statement).WriteJSON,
 	} {
@@ -174,8 +165,7 @@ func TestPagesAreChecked(t *testing.T) {
 }
 
 func TestAbout(t *testing.T) {
-	about, err := ParseAbout([]byte("{\"schema\":\"pate.about/1\",\"controller\":\"A\\u001b[31m\\u202e\\nB\",\"contact\":\" x \"}"))
-	require.NoError(t, err)
+	about := testkit.Must(ParseAbout([]byte("{\"schema\":\"pate.about/1\",\"controller\":\"A\\u001b[31m\\u202e\\nB\",\"contact\":\" x \"}")))
 	require.Equal(t, "A�[31m��B", about.Controller)
 	require.Equal(t, "x", about.Contact)
 	for text, why := range map[string]string{

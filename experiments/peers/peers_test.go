@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // run runs Python in this folder and returns what it prints.
@@ -28,14 +30,12 @@ func run(t *testing.T, args ...string) string {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(path))
 	return string(text)
 }
 
 func TestScriptsParse(t *testing.T) {
-	scripts, err := filepath.Glob("*.py")
-	require.NoError(t, err)
+	scripts := testkit.Must(filepath.Glob("*.py"))
 	require.GreaterOrEqual(t, len(scripts), 2)
 	for _, script := range scripts {
 		run(t, "-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())", script)

@@ -48,8 +48,7 @@ func TestInABrowser(t *testing.T) {
 		Errors []string
 	}) {
 		args := append([]string{"testdata/browser.js", browser, testkit.Folder(t)}, addresses...)
-		out, err := exec.CommandContext(ctx, node, args...).Output()
-		require.NoError(t, err)
+		out := testkit.Must(exec.CommandContext(ctx, node, args...).Output())
 		require.NoError(t, json.Unmarshal(out, &told))
 		return told
 	}
@@ -87,8 +86,7 @@ func full() *experiments.Result {
 
 // measured is a sweep of the documentation.
 func measured(t *testing.T) *experiments.Result {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "results", "optdigits.json"))
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(filepath.Join("..", "..", "docs", "results", "optdigits.json")))
 	var r experiments.Result
 	require.NoError(t, json.Unmarshal(text, &r))
 	return &r

@@ -12,17 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestRegimeOfTheDocs: docs/regime.svg is what the committed results give. UPDATE_GOLDEN=1 draws it again.
 func TestRegimeOfTheDocs(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
-	files, err := filepath.Glob(filepath.Join(docs, "results", "*.json"))
-	require.NoError(t, err)
+	files := testkit.Must(filepath.Glob(filepath.Join(docs, "results", "*.json")))
 	var results []*experiments.Result
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(file))
 		var r experiments.Result
 		require.NoError(t, json.Unmarshal(text, &r))
 		results = append(results, &r)
@@ -42,8 +41,7 @@ func TestRegimeOfTheDocs(t *testing.T) {
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(name, svg, 0o644))
 	}
-	drawn, err := os.ReadFile(name)
-	require.NoError(t, err)
+	drawn := testkit.Must(os.ReadFile(name))
 	require.Equal(t, string(drawn), string(svg), "UPDATE_GOLDEN=1 go test ./experiments/report -run Regime")
 	require.NotEqual(t, string(drawn), string(Regime(results[1:])))
 }

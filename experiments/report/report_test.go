@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func sample() *experiments.Result {
@@ -42,8 +43,7 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, Write(dir, sample(), "pate compare --seed 1"))
 	results := filepath.Join(dir, "private", "results") // a row protects nothing
-	html, err := os.ReadFile(filepath.Join(results, "report.html"))
-	require.NoError(t, err)
+	html := testkit.Must(os.ReadFile(filepath.Join(results, "report.html")))
 	page := string(html)
 	require.Contains(t, page, "&lt;digits&gt; &amp; co")
 	require.NotContains(t, page, "<digits>")
@@ -58,8 +58,7 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	require.Greater(t, strings.LastIndex(page, "<svg"), strings.Index(page, "Not for release"), "the gap histogram stands in the private part")
 
 	for _, name := range []string{"accuracy", "vote-gaps"} {
-		svg, err := os.ReadFile(filepath.Join(results, name+".svg"))
-		require.NoError(t, err)
+		svg := testkit.Must(os.ReadFile(filepath.Join(results, name+".svg")))
 		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
 			if _, err := d.Token(); err == io.EOF {
 				break
@@ -69,21 +68,17 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 		}
 	}
 	var back map[string]any
-	data, err := os.ReadFile(filepath.Join(results, "results.json"))
-	require.NoError(t, err)
+	data := testkit.Must(os.ReadFile(filepath.Join(results, "results.json")))
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Equal(t, "pate.compare/1", back["schema"])
-	account, err := os.ReadFile(filepath.Join(dir, "public", "accounts", "pate-confident-gnmax.json"))
-	require.NoError(t, err)
-	schedule, err := accountant.ParseSchedule(account)
-	require.NoError(t, err)
+	account := testkit.Must(os.ReadFile(filepath.Join(dir, "public", "accounts", "pate-confident-gnmax.json")))
+	schedule := testkit.Must(accountant.ParseSchedule(account))
 	require.Equal(t, []accountant.Event{accountant.GNMax{Sigma: 40}}, schedule.Events)
 
-	again, err := Read(dir)
-	require.NoError(t, err)
+	again := testkit.Must(Read(dir))
 	require.Equal(t, sample(), again)
 	require.NoError(t, os.WriteFile(filepath.Join(results, "results.json"), []byte(`{"schema":"pate.label/1"}`), 0o600))
-	_, err = Read(dir)
+	_, err := Read(dir)
 	require.ErrorContains(t, err, "pate.label/1")
 }
 
@@ -146,10 +141,8 @@ func TestPublishedFilesTellNoTimes(t *testing.T) {
 		if e.IsDir() {
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		info, err := e.Info()
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(path))
+		info := testkit.Must(e.Info())
 		if filepath.Base(filepath.Dir(path)) == "private" {
 			require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 			return nil
@@ -159,8 +152,7 @@ func TestPublishedFilesTellNoTimes(t *testing.T) {
 		require.NotContains(t, string(text), `"seconds"`, path)
 		return nil
 	}))
-	again, err := Read(dir)
-	require.NoError(t, err)
+	again := testkit.Must(Read(dir))
 	require.Equal(t, r, again)
 }
 
@@ -177,11 +169,9 @@ func TestFilesOfASeededRunAreMarked(t *testing.T) {
 		if e.IsDir() {
 			return nil
 		}
-		info, err := e.Info()
-		require.NoError(t, err)
+		info := testkit.Must(e.Info())
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), path)
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(path))
 		switch {
 		case filepath.Base(filepath.Dir(path)) == "private":
 		case strings.HasPrefix(filepath.Base(path), "seeded-"):

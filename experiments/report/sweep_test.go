@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // sweep is a comparison at two targets: one is decided, one is not.
@@ -34,15 +35,13 @@ func sweep() *experiments.Result {
 func TestASweepSaysWhoWonAndDrawsEveryMethodOnce(t *testing.T) {
 	r, dir := sweep(), t.TempDir()
 	require.NoError(t, Write(dir, r, "pate compare --epsilon 0.5,2"))
-	text, err := os.ReadFile(filepath.Join(dir, "private", "results", "report.html"))
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(filepath.Join(dir, "private", "results", "report.html")))
 	page := string(text)
 	said := strings.Index(page, "Best beyond chance: dpsgd/linear at ε 0.5. Best, and not to be told apart: dpsgd/linear, pate/gnmax at ε 2.")
 	require.Positive(t, said)
 	require.Less(t, said, strings.Index(page, "<svg"))
 	require.Less(t, strings.Index(page, "<svg"), strings.Index(page, "<table"), "the picture first")
-	svg, err := os.ReadFile(filepath.Join(dir, "private", "results", "accuracy.svg"))
-	require.NoError(t, err)
+	svg := testkit.Must(os.ReadFile(filepath.Join(dir, "private", "results", "accuracy.svg")))
 	for _, name := range []string{experiments.GNMax, experiments.DPSGD, experiments.NonPrivate} {
 		require.Equal(t, 1, strings.Count(string(svg), name+"<"), "a name at the end of its line")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestWriteFileReplacesWhollyOrNotAtAll(t *testing.T) {
@@ -23,20 +24,16 @@ func TestWriteFileReplacesWhollyOrNotAtAll(t *testing.T) {
 		return full
 	})
 	require.ErrorIs(t, err, full)
-	got, err := os.ReadFile(path)
-	require.NoError(t, err)
+	got := testkit.Must(os.ReadFile(path))
 	require.Equal(t, "old", string(got))
 
 	require.NoError(t, durable.WriteBytes(path, 0o600, []byte("new")))
-	got, err = os.ReadFile(path)
-	require.NoError(t, err)
+	got = testkit.Must(os.ReadFile(path))
 	require.Equal(t, "new", string(got))
-	secret, err := durable.ReadSecret(path) // refuses what others may read
-	require.NoError(t, err)
+	secret := testkit.Must(durable.ReadSecret(path)) // refuses what others may read
 	require.Equal(t, "new", string(secret))
 
-	names, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	names := testkit.Must(os.ReadDir(dir))
 	require.Len(t, names, 1, "a temporary file was left behind")
 }
 

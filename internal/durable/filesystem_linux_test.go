@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // A file that was swapped for one of the same size and time of modification is another.
@@ -19,13 +20,10 @@ func TestUnchanged(t *testing.T) {
 	write := func(text string) os.FileInfo {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		require.NoError(t, os.Chtimes(path, long, long))
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		return info
+		return testkit.Must(os.Stat(path))
 	}
 	was := write("1,2")
-	is, err := os.Stat(path)
-	require.NoError(t, err)
+	is := testkit.Must(os.Stat(path))
 	require.True(t, durable.Unchanged(was, is))
 	time.Sleep(20 * time.Millisecond) // a tick of the clock of the file system
 	require.False(t, durable.Unchanged(was, write("2,1")), "in place")
@@ -38,13 +36,11 @@ func TestUnchanged(t *testing.T) {
 // killed.
 func TestWritableLeavesNoNames(t *testing.T) {
 	dir := t.TempDir()
-	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK)
-	require.NoError(t, err)
+	watch := testkit.Must(unix.InotifyInit1(unix.IN_NONBLOCK))
 	defer unix.Close(watch)
-	_, err = unix.InotifyAddWatch(watch, dir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVE)
-	require.NoError(t, err)
+	testkit.Must(unix.InotifyAddWatch(watch, dir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVE))
 	require.NoError(t, durable.Writable(filepath.Join(dir, "ledger")))
-	_, err = unix.Read(watch, make([]byte, 4096))
+	_, err := unix.Read(watch, make([]byte, 4096))
 	require.ErrorIs(t, err, unix.EAGAIN)
 	require.Error(t, durable.Writable(filepath.Join(dir, "none", "ledger")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // owned is a file of some user.
@@ -26,8 +27,7 @@ func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
 func TestExposedByOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := testkit.Must(os.Stat(path))
 	require.NoError(t, durable.Exposed(path, info))
 	me := uint32(os.Geteuid())
 	require.NoError(t, durable.Exposed(path, owned{info, me}))
@@ -45,8 +45,7 @@ func TestSecretsAreTheOwnersAlone(t *testing.T) {
 	}
 	for _, mode := range []fs.FileMode{0o600, 0o400} {
 		require.NoError(t, os.Chmod(path, mode))
-		text, err := durable.ReadSecret(path)
-		require.NoError(t, err)
+		text := testkit.Must(durable.ReadSecret(path))
 		require.Equal(t, "secret", string(text))
 	}
 	require.NoError(t, os.Symlink(path, filepath.Join(dir, "link")))
@@ -66,8 +65,7 @@ func TestPrivateFolders(t *testing.T) {
 	private := filepath.Join(dir, "a", "b", "private")
 	require.NoError(t, durable.PrivateFolder(private))
 	require.NoError(t, durable.PrivateFolder(private), "it is there")
-	info, err := os.Stat(private)
-	require.NoError(t, err)
+	info := testkit.Must(os.Stat(private))
 	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
 	for _, mode := range []fs.FileMode{0o770, 0o707, 0o777 | fs.ModeSticky} {
 		require.NoError(t, os.Chmod(private, mode))
@@ -82,10 +80,8 @@ func TestPrivateFolders(t *testing.T) {
 // TestLocksAreTheirOwners: whoever can open a lock file can hold it.
 func TestLocksAreTheirOwners(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := durable.Lock(context.Background(), path)
-	require.NoError(t, err)
+	unlock := testkit.Must(durable.Lock(context.Background(), path))
 	defer unlock()
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := testkit.Must(os.Stat(path))
 	require.Equal(t, os.FileMode(0o600), info.Mode())
 }

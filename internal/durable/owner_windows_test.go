@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/windows"
 
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // access sets an access list.
 func access(t *testing.T, path, text string) {
-	list, err := windows.SecurityDescriptorFromString(text)
-	require.NoError(t, err)
+	list := testkit.Must(windows.SecurityDescriptorFromString(text))
 	acl, _, err := list.DACL()
 	require.NoError(t, err)
 	require.NoError(t, windows.SetNamedSecurityInfo(path, windows.SE_FILE_OBJECT,
@@ -32,16 +32,14 @@ func TestSecretsAreTheUsersAlone(t *testing.T) {
 	require.ErrorIs(t, durable.PrivateFolder(folder), durable.ErrExposed)
 
 	require.NoError(t, durable.WriteBytes(path, 0o600, []byte("secret")))
-	text, err := durable.ReadSecret(path)
-	require.NoError(t, err)
+	text := testkit.Must(durable.ReadSecret(path))
 	require.Equal(t, "secret", string(text))
 	for who, refused := range map[string]bool{
 		"(A;;FR;;;BU)": true, "(A;;FW;;;AU)": true, "(A;;SD;;;WD)": true, "(A;;GR;;;WD)": true,
 		"(D;;FR;;;WD)": false, "(A;;0x120080;;;WD)": false, // denied; the attributes alone
 	} {
 		access(t, path, "D:P"+who+"(A;;FA;;;SY)(A;;FA;;;BA)")
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := testkit.Must(os.Stat(path))
 		exposed := durable.Exposed(path, info) != nil || durable.Readable(path, info) != nil
 		require.Equal(t, refused, exposed, who)
 	}
@@ -49,16 +47,14 @@ func TestSecretsAreTheUsersAlone(t *testing.T) {
 	require.NoError(t, durable.PrivateFolder(filepath.Join(folder, "a", "private")))
 	public := filepath.Join(folder, "labels.csv")
 	require.NoError(t, durable.WriteBytes(public, 0o644, nil))
-	info, err := os.Stat(public)
-	require.NoError(t, err)
+	info := testkit.Must(os.Stat(public))
 	require.Error(t, durable.Readable(public, info), "what is published has the rights of its folder")
 }
 
 func TestFilesThatAreReadAreReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "head")
 	require.NoError(t, durable.WriteBytes(path, 0o600, []byte("old")))
-	reader, err := os.Open(path)
-	require.NoError(t, err)
+	reader := testkit.Must(os.Open(path))
 	done := make(chan error)
 	go func() { done <- durable.WriteBytes(path, 0o600, []byte("new")) }()
 	require.NoError(t, reader.Close())
@@ -70,8 +66,7 @@ func TestTemporaryFilesGo(t *testing.T) {
 	f, named, err := durable.Unnamed("pate-test-*")
 	require.NoError(t, err)
 	require.False(t, named)
-	_, err = f.WriteString("votes")
-	require.NoError(t, err)
+	testkit.Must(f.WriteString("votes"))
 	require.NoError(t, f.Close())
 	require.NoFileExists(t, f.Name())
 }

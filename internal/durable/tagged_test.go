@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestSweepRemovesItsOwn checks that Sweep removes only what was left behind with its tag. Files stay that
@@ -25,8 +26,7 @@ func TestSweepRemovesItsOwn(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	durable.Sweep(path, "tag")
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	left := testkit.Must(os.ReadDir(dir))
 	var names []string
 	for _, f := range left {
 		names = append(names, f.Name())
@@ -42,17 +42,14 @@ func TestWriteTaggedIsSecretUntilItHasItsName(t *testing.T) {
 	for _, name := range []string{"labels", "a*b"} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, durable.WriteTagged(path, "tag", 0o644, func(w io.Writer) error {
-			found, err := filepath.Glob(filepath.Join(dir, ".*.tag.*.tmp"))
-			require.NoError(t, err)
+			found := testkit.Must(filepath.Glob(filepath.Join(dir, ".*.tag.*.tmp")))
 			require.Len(t, found, 1)
-			info, err := os.Stat(found[0])
-			require.NoError(t, err)
+			info := testkit.Must(os.Stat(found[0]))
 			require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-			_, err = io.WriteString(w, "all of it")
+			_, err := io.WriteString(w, "all of it")
 			return err
 		}))
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := testkit.Must(os.Stat(path))
 		require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
 	}
 	path := filepath.Join(dir, "killed")
@@ -67,7 +64,5 @@ func TestWriteTaggedIsSecretUntilItHasItsName(t *testing.T) {
 }
 
 func glob(t *testing.T, dir, pattern string) []string {
-	found, err := filepath.Glob(filepath.Join(dir, pattern))
-	require.NoError(t, err)
-	return found
+	return testkit.Must(filepath.Glob(filepath.Join(dir, pattern)))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestSameSeesThroughLinks compares one file with another spelling, a link, a link to its folder and a hard
@@ -42,16 +43,14 @@ func TestSameSeesThroughLinks(t *testing.T) {
 		{at("none", "x"), at("votes"), false},
 	} {
 		for range 2 {
-			same, err := durable.Same(tc.a, tc.b)
-			require.NoError(t, err)
+			same := testkit.Must(durable.Same(tc.a, tc.b))
 			require.Equal(t, tc.same, same, "%s %s", tc.a, tc.b)
 			tc.a, tc.b = tc.b, tc.a
 		}
 	}
 	_, err := durable.Same(at("loop"), at("votes"))
 	require.Error(t, err)
-	there, err := durable.Exists(at("dangling"))
-	require.NoError(t, err)
+	there := testkit.Must(durable.Exists(at("dangling")))
 	require.True(t, there)
 	require.NoError(t, durable.Writable(at("sub", "x")))
 	require.NoFileExists(t, at("sub", "x"))
@@ -80,14 +79,12 @@ func TestHoldsIsExact(t *testing.T) {
 		text []byte
 		want bool
 	}{{text, true}, {text[1:], false}, {text[:len(text)-1], false}, {append(bytes.Clone(text), 'x'), false}, {changed, false}, {nil, false}} {
-		holds, err := durable.Holds(path, pieces(tc.text))
-		require.NoError(t, err)
+		holds := testkit.Must(durable.Holds(path, pieces(tc.text)))
 		require.Equal(t, tc.want, holds)
 	}
 	failed := errors.New("no votes")
 	_, err := durable.Holds(path, func(io.Writer) error { return failed })
 	require.ErrorIs(t, err, failed)
-	holds, err := durable.Holds(path+"2", pieces(text))
-	require.NoError(t, err)
+	holds := testkit.Must(durable.Holds(path+"2", pieces(text)))
 	require.False(t, holds)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -19,11 +20,9 @@ func TestAKeyIsKeptAndDestroyed(t *testing.T) {
 	require.NoError(t, keyfile.Destroy(path))
 	require.Error(t, keyfile.Write(path, rng.Key{}))
 
-	key, err := rng.NewKey()
-	require.NoError(t, err)
+	key := testkit.Must(rng.NewKey())
 	require.NoError(t, keyfile.Write(path, key))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := testkit.Must(os.Stat(path))
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	got, ok, err := keyfile.Read(path)
 	require.NoError(t, err)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // models are one of each part for two features and three classes, and what they score a row of 1 and 2, by
@@ -104,16 +106,14 @@ func TestWhatCheckAcceptsDoesNotPanic(t *testing.T) {
 	x := rows(1, 2, -3e38, 3e38, 0, 0, inf, float32(math.NaN()))
 	accepted, refused := map[string]int{}, map[string]int{}
 	for name, c := range models() {
-		text, err := json.Marshal(c.model)
-		require.NoError(t, err)
+		text := testkit.Must(json.Marshal(c.model))
 		for range 400 {
 			var tree any
 			require.NoError(t, json.Unmarshal(text, &tree))
 			for range 1 + rnd.IntN(2) {
 				tree = change(tree)
 			}
-			changed, err := json.Marshal(tree)
-			require.NoError(t, err)
+			changed := testkit.Must(json.Marshal(tree))
 			var m Model
 			if json.Unmarshal(changed, &m) != nil || m.Check(2, 3) != nil {
 				refused[name]++
@@ -121,8 +121,7 @@ func TestWhatCheckAcceptsDoesNotPanic(t *testing.T) {
 			}
 			accepted[name]++
 			require.NotPanics(t, func() {
-				got, err := m.Scores(t.Context(), x, 3)
-				require.NoError(t, err)
+				got := testkit.Must(m.Scores(t.Context(), x, 3))
 				require.Len(t, got, 12)
 			}, "%s", changed)
 		}

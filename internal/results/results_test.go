@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestWhatMayBePublishedLiesApart(t *testing.T) {
@@ -18,8 +19,7 @@ func TestWhatMayBePublishedLiesApart(t *testing.T) {
 	f := results.Folder(dir)
 	require.NoError(t, f.Keep("votes.npy", nil))
 	require.NoError(t, os.Chmod(f.Private("votes.npy"), 0o644))
-	some, err := f.Settle()
-	require.NoError(t, err)
+	some := testkit.Must(f.Settle())
 	require.False(t, some)
 	text := func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }
 	for _, releasable := range []bool{true, false} {
@@ -31,8 +31,7 @@ func TestWhatMayBePublishedLiesApart(t *testing.T) {
 	modes := map[string]fs.FileMode{}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		require.NoError(t, err)
-		info, err := e.Info()
-		require.NoError(t, err)
+		info := testkit.Must(e.Info())
 		name, err := filepath.Rel(dir, path)
 		modes[filepath.ToSlash(name)] = info.Mode().Perm()
 		return err
@@ -43,8 +42,7 @@ func TestWhatMayBePublishedLiesApart(t *testing.T) {
 		"private/results/report.html": 0o600,
 	}, modes)
 	for name, want := range map[string]string{"results.json": "public/results.json", "report.html": "private/results/report.html"} {
-		found, err := f.Find(name)
-		require.NoError(t, err)
+		found := testkit.Must(f.Find(name))
 		require.Equal(t, filepath.Join(dir, filepath.FromSlash(want)), found)
 	}
 }
@@ -58,14 +56,11 @@ func TestPublishedFilesHaveOneTime(t *testing.T) {
 	}
 	early := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(f.Public("a"), early, early))
-	some, err := f.Settle()
-	require.NoError(t, err)
+	some := testkit.Must(f.Settle())
 	require.True(t, some)
-	one, err := os.Stat(f.Public("a"))
-	require.NoError(t, err)
+	one := testkit.Must(os.Stat(f.Public("a")))
 	for _, path := range []string{f.Public("b"), f.Public("b", "c"), f.Public()} {
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := testkit.Must(os.Stat(path))
 		require.Equal(t, one.ModTime(), info.ModTime(), path)
 	}
 	require.Zero(t, one.ModTime().Nanosecond())
@@ -90,16 +85,13 @@ func TestStrangers(t *testing.T) {
 	for _, name := range []string{"lock", "run.key", ".config.json.7.tmp"} {
 		require.NoError(t, f.Keep(name, nil))
 	}
-	found, err := f.Strangers()
-	require.NoError(t, err)
+	found := testkit.Must(f.Strangers())
 	require.Empty(t, found)
 	require.NoError(t, f.Keep("lock", []byte("a file of that name")))
 	require.NoError(t, f.Write(true, "labels.csv", func(io.Writer) error { return nil }))
-	found, err = f.Strangers()
-	require.NoError(t, err)
+	found = testkit.Must(f.Strangers())
 	require.Equal(t, []string{f.Public("labels.csv"), f.Private("lock")}, found)
 	require.NoError(t, f.Keep("config.json", nil))
-	found, err = f.Strangers()
-	require.NoError(t, err)
+	found = testkit.Must(f.Strangers())
 	require.Empty(t, found)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 const magic = "pate test 1\n"
@@ -18,8 +20,7 @@ func sample() []byte {
 }
 
 func TestFieldsComeBack(t *testing.T) {
-	r, err := Open(sample(), magic)
-	require.NoError(t, err)
+	r := testkit.Must(Open(sample(), magic))
 	require.Equal(t, []byte("ab"), r.Bytes(2))
 	require.Equal(t, uint64(0x107), r.Uint(2))
 	require.Equal(t, []float32{1.5, -2}, Numbers[float32](r, 2))
@@ -33,12 +34,10 @@ func TestFieldsComeBack(t *testing.T) {
 
 func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		r, err := Open(Seal(Append([]byte(magic), []float64{1, bad, 2})), magic)
-		require.NoError(t, err)
+		r := testkit.Must(Open(Seal(Append([]byte(magic), []float64{1, bad, 2})), magic))
 		Numbers[float64](r, 3)
 		require.ErrorContains(t, r.End(), "number 1 is not finite")
-		r, err = Open(Seal(Append([]byte(magic), []float32{float32(bad)})), magic)
-		require.NoError(t, err)
+		r = testkit.Must(Open(Seal(Append([]byte(magic), []float32{float32(bad)})), magic))
 		Numbers[float32](r, 1)
 		require.Error(t, r.Err())
 	}
@@ -48,9 +47,7 @@ func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
 func TestDamageIsFound(t *testing.T) {
 	file := sample()
 	intact := func(b []byte) bool {
-		ok, err := Intact(bytes.NewReader(b), int64(len(b)), magic)
-		require.NoError(t, err)
-		return ok
+		return testkit.Must(Intact(bytes.NewReader(b), int64(len(b)), magic))
 	}
 	require.True(t, intact(file))
 	for i := range file {

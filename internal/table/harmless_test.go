@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestCellsOfStrangersDoNoHarm(t *testing.T) {
@@ -34,8 +35,7 @@ func TestCellsOfStrangersDoNoHarm(t *testing.T) {
 		tab := table.Table{Header: []string{"label", "n"}, Rows: [][]string{{cell, "1"}}}
 		var b strings.Builder
 		require.NoError(t, tab.Write(&b, table.CSV))
-		rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
-		require.NoError(t, err)
+		rows := testkit.Must(csv.NewReader(strings.NewReader(b.String())).ReadAll())
 		require.Equal(t, [][]string{{"label", "n"}, {want, "1"}}, rows)
 		for _, f := range []table.Format{table.Text, table.Markdown, table.LaTeX} {
 			b.Reset()

@@ -73,6 +73,15 @@ func ReadJSON(t require.TestingT, path string, v any) {
 	require.NoError(t, json.Unmarshal(data, v))
 }
 
+// Must returns v. It panics with err if that is not nil: for the calls of a test that have to succeed before
+// anything is tested.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // Folder returns a folder for programs that may still write for a moment after they were ended, as browsers
 // do. Unlike that of t.TempDir, what of it cannot be removed fails no test.
 func Folder(t testing.TB) string {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/testkit"
@@ -19,15 +18,13 @@ func laws(t *testing.T) []Law {
 	t.Helper()
 	var all []Law
 	for _, mean := range []float64{0.3, 1, 3.7, 20} {
-		l, err := Poisson(mean)
-		require.NoError(t, err)
+		l := testkit.Must(Poisson(mean))
 		all = append(all, l)
 		if mean <= 1 {
 			continue
 		}
 		for _, eta := range []float64{-0.5, 0, 0.4, 1} {
-			l, err := NegativeBinomial(eta, mean)
-			require.NoError(t, err)
+			l := testkit.Must(NegativeBinomial(eta, mean))
 			all = append(all, l)
 		}
 	}

@@ -23,16 +23,13 @@ import (
 // reserve returns reservations of an event.
 func reserve(t *testing.T, e accountant.Event, count int, noise ledger.Noise) []*ledger.Reservation {
 	t.Helper()
-	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: noise})
-	require.NoError(t, err)
+	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: noise}))
 	t.Cleanup(func() { l.Close() })
 	events := make([]accountant.Event, count)
 	for i := range events {
 		events[i] = e
 	}
-	r, err := l.ReserveBatch(events)
-	require.NoError(t, err)
-	return r
+	return testkit.Must(l.ReserveBatch(events))
 }
 
 // shares are how often a run of each setting is right.
@@ -70,8 +67,7 @@ func TestSelectionHasItsLaw(t *testing.T) {
 			}
 		}
 		for j, r := range reserve(t, l.Event(s.Event), n, ledger.SeededNoise) {
-			b, err := Select(context.Background(), s, r, rng.SeedKey(uint64(i)).Derive("search", uint64(j)))
-			require.NoError(t, err)
+			b := testkit.Must(Select(context.Background(), s, r, rng.SeedKey(uint64(i)).Derive("search", uint64(j))))
 			if b == nil {
 				observed[0]++
 				continue
@@ -93,15 +89,13 @@ func TestSearchGoesOn(t *testing.T) {
 		runs++
 		if r.Dir != "" {
 			require.DirExists(t, r.Dir)
-			entries, err := filepath.Glob(filepath.Join(s.Dir, "run-*"))
-			require.NoError(t, err)
+			entries := testkit.Must(filepath.Glob(filepath.Join(s.Dir, "run-*")))
 			require.Len(t, entries, 1, "folders of runs would tell their number")
 		}
 		return scored(ctx, r)
 	}
 	event := s.Law.Event(s.Event)
-	whole, err := Select(context.Background(), s, reserve(t, event, 1, ledger.SeededNoise)[0], key)
-	require.NoError(t, err)
+	whole := testkit.Must(Select(context.Background(), s, reserve(t, event, 1, ledger.SeededNoise)[0], key))
 	total := runs
 	require.Greater(t, total, 5)
 	killed := errors.New("killed")
@@ -116,11 +110,10 @@ func TestSearchGoesOn(t *testing.T) {
 		other := filepath.Join(s.Dir, "run-0123456789abcdef") // of a run that was cut off
 		require.NoError(t, os.MkdirAll(other, 0o700))
 	}
-	again, err := Select(context.Background(), s, reserve(t, event, 1, ledger.SeededNoise)[0], key)
-	require.NoError(t, err)
+	again := testkit.Must(Select(context.Background(), s, reserve(t, event, 1, ledger.SeededNoise)[0], key))
 	require.Equal(t, whole, again)
 	require.Equal(t, total, runs)
-	_, err = Select(context.Background(), s, reserve(t, event, 1, ledger.SeededNoise)[0], rng.SeedKey(6))
+	_, err := Select(context.Background(), s, reserve(t, event, 1, ledger.SeededNoise)[0], rng.SeedKey(6))
 	require.ErrorIs(t, err, run.ErrOtherRun)
 }
 
@@ -128,8 +121,7 @@ func TestSearchGoesOn(t *testing.T) {
 func TestNothingRunsUncharged(t *testing.T) {
 	s := search(Law{Mean: 3})
 	s.Run = func(context.Context, Run) (Outcome, error) { t.Fatal("it ran"); return Outcome{}, nil }
-	secret, err := rng.NewKey()
-	require.NoError(t, err)
+	secret := testkit.Must(rng.NewKey())
 	for name, c := range map[string]struct {
 		event accountant.Event
 		noise ledger.Noise
@@ -147,13 +139,11 @@ func TestNothingRunsUncharged(t *testing.T) {
 	}
 	other := s
 	other.Relation = accountant.ReplaceOne
-	_, err = Select(context.Background(), other, reserve(t, s.Law.Event(s.Event), 1, ledger.SecretNoise)[0], secret)
+	_, err := Select(context.Background(), other, reserve(t, s.Law.Event(s.Event), 1, ledger.SecretNoise)[0], secret)
 	require.ErrorIs(t, err, ledger.ErrUnfit)
-	tight, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: accountant.ByAuto})
-	require.NoError(t, err)
+	tight := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: accountant.ByAuto}))
 	defer tight.Close()
-	r, err := tight.Reserve(s.Law.Event(s.Event))
-	require.NoError(t, err)
+	r := testkit.Must(tight.Reserve(s.Law.Event(s.Event)))
 	_, err = Select(context.Background(), s, r, secret)
 	require.ErrorIs(t, err, ledger.ErrUnfit, "loss distributions may claim there")
 	for name, change := range map[string]func(*Search){
@@ -174,8 +164,7 @@ func TestScoresThatAreNoNumbers(t *testing.T) {
 	s.Run = func(_ context.Context, r Run) (Outcome, error) {
 		return Outcome{Score: []float64{math.NaN(), -5, math.Inf(1)}[r.Setting], Output: []byte{byte(r.Setting)}}, nil
 	}
-	b, err := Select(context.Background(), s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1))
-	require.NoError(t, err)
+	b := testkit.Must(Select(context.Background(), s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1)))
 	require.Equal(t, Best{Outcome{-5, []byte{1}}, 1}, *b)
 }
 
@@ -183,8 +172,7 @@ func TestScoresThatAreNoNumbers(t *testing.T) {
 func TestNothingIsAnAnswer(t *testing.T) {
 	s := search(Law{Mean: 1e-9})
 	s.Dir = t.TempDir()
-	b, err := Select(context.Background(), s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1))
-	require.NoError(t, err)
+	b := testkit.Must(Select(context.Background(), s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1)))
 	require.Nil(t, b)
 }
 
@@ -193,13 +181,12 @@ func TestSearchEndsAtMultiples(t *testing.T) {
 	s := search(Law{Mean: 3})
 	s.Every = 50 * time.Millisecond
 	began := time.Now()
-	_, err := Select(context.Background(), s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1))
-	require.NoError(t, err)
+	testkit.Must(Select(context.Background(), s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1)))
 	require.GreaterOrEqual(t, time.Since(began), s.Every)
 	s.Every = time.Hour
 	ctx, cancel := context.WithCancel(context.Background())
 	s.Run = func(context.Context, Run) (Outcome, error) { cancel(); return Outcome{}, nil }
-	_, err = Select(ctx, s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1))
+	_, err := Select(ctx, s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -231,11 +218,9 @@ func TestPriceOfASearch(t *testing.T) {
 	}
 	target := accountant.Target{Epsilon: 2, Delta: 1e-5}
 	for _, l := range []Law{{Mean: 20}, {Eta: 1, Gamma: 0.05}, {Gamma: 0.01}} {
-		p, err := PriceOf(context.Background(), l, accountant.AddRemove, target, event)
-		require.NoError(t, err)
+		p := testkit.Must(PriceOf(context.Background(), l, accountant.AddRemove, target, event))
 		run, _ := event(p.Noise)
-		b, err := accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, target.Delta, l.Event(run))
-		require.NoError(t, err)
+		b := testkit.Must(accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, target.Delta, l.Event(run)))
 		require.Equal(t, b.Upper, p.Epsilon)
 		require.LessOrEqual(t, p.Epsilon, target.Epsilon)
 		require.Greater(t, p.Epsilon, target.Epsilon*(1-1e-6))

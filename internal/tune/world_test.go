@@ -94,11 +94,9 @@ func (c claims) of(t *testing.T, e accountant.Event, eps float64) float64 {
 	if delta, known := c[name]; known {
 		return delta
 	}
-	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-	require.NoError(t, err)
+	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 	require.NoError(t, account.Compose(e, 1))
-	b, err := account.Delta(context.Background(), eps)
-	require.NoError(t, err)
+	b := testkit.Must(account.Delta(context.Background(), eps))
 	c[name] = b.Upper
 	return b.Upper
 }

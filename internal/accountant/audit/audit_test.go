@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/internal/accountant/audit"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // response is randomised response of the given loss, with k answers.
@@ -34,9 +35,8 @@ func TestBlackBoxLearnsRandomisedResponse(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	const epsilon = 1.0
 	for _, claim := range []float64{0.9, 1} {
-		f, err := audit.BlackBox(context.Background(), response(rnd, 0, 5, epsilon), response(rnd, 3, 5, epsilon),
-			audit.Config{Claim: audit.Claim{Epsilon: claim}, Alpha: 1e-6, Runs: 200_000})
-		require.NoError(t, err)
+		f := testkit.Must(audit.BlackBox(context.Background(), response(rnd, 0, 5, epsilon), response(rnd, 3, 5, epsilon),
+			audit.Config{Claim: audit.Claim{Epsilon: claim}, Alpha: 1e-6, Runs: 200_000}))
 		require.Equal(t, claim < epsilon, f.Refuted(), "%+v", f)
 		require.InDelta(t, epsilon, f.Epsilon, 0.08)
 		require.LessOrEqual(t, f.Epsilon, epsilon)
@@ -61,8 +61,7 @@ func TestOneHalfLearnsAndTheOtherTests(t *testing.T) {
 					return seen[len(seen)-1], nil
 				}
 			}
-			f, err := audit.BlackBox(context.Background(), uniform(), uniform(), audit.Config{Alpha: 0.05, Runs: n})
-			require.NoError(t, err)
+			f := testkit.Must(audit.BlackBox(context.Background(), uniform(), uniform(), audit.Config{Alpha: 0.05, Runs: n}))
 			if f.Refuted() {
 				count++
 			}
@@ -80,9 +79,8 @@ func TestFalseAlarmsAreAsRareAsStated(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	alarms := 0
 	for range 1000 {
-		f, err := audit.BlackBox(context.Background(), response(rnd, 0, 8, 0.5), response(rnd, 1, 8, 0.5),
-			audit.Config{Claim: audit.Claim{Epsilon: 0.5}, Alpha: 0.2, Runs: 400})
-		require.NoError(t, err)
+		f := testkit.Must(audit.BlackBox(context.Background(), response(rnd, 0, 8, 0.5), response(rnd, 1, 8, 0.5),
+			audit.Config{Claim: audit.Claim{Epsilon: 0.5}, Alpha: 0.2, Runs: 400}))
 		if f.Refuted() {
 			alarms++
 		}
@@ -152,8 +150,7 @@ func TestExactIsTheHockeyStick(t *testing.T) {
 			return d
 		}
 		worst := math.Max(divergence(p, q), divergence(q, p))
-		f, err := audit.Exact(claim, 1e-12, one(logs(p...), logs(q...)))
-		require.NoError(t, err)
+		f := testkit.Must(audit.Exact(claim, 1e-12, one(logs(p...), logs(q...))))
 		if math.Abs(worst-claim.Delta) > 1e-9 {
 			require.Equal(t, worst > claim.Delta, f.Refuted(), "divergence %v, delta %v, bound %v", worst, claim.Delta, f.Epsilon)
 		}
@@ -162,15 +159,12 @@ func TestExactIsTheHockeyStick(t *testing.T) {
 
 func TestExactSeesTheRarestOutcome(t *testing.T) {
 	inf := math.Inf(-1)
-	f, err := audit.Exact(audit.Claim{Epsilon: 2}, 1e-9, one([]float64{-2000, 0}, []float64{-2003, 0}))
-	require.NoError(t, err)
+	f := testkit.Must(audit.Exact(audit.Claim{Epsilon: 2}, 1e-9, one([]float64{-2000, 0}, []float64{-2003, 0})))
 	require.InDelta(t, 3, f.Epsilon, 1e-8)
 	require.True(t, f.Refuted())
-	f, err = audit.Exact(audit.Claim{Epsilon: 100}, 1e-9, one([]float64{inf, 0}, []float64{-700, 0}))
-	require.NoError(t, err)
+	f = testkit.Must(audit.Exact(audit.Claim{Epsilon: 100}, 1e-9, one([]float64{inf, 0}, []float64{-700, 0})))
 	require.True(t, math.IsInf(f.Epsilon, 1), "impossible on one side only")
-	f, err = audit.Exact(audit.Claim{Epsilon: 1, Delta: 1e-300}, 1e-9, one([]float64{-700, 0}, []float64{inf, 0}))
-	require.NoError(t, err)
+	f = testkit.Must(audit.Exact(audit.Claim{Epsilon: 1, Delta: 1e-300}, 1e-9, one([]float64{-700, 0}, []float64{inf, 0})))
 	require.False(t, f.Refuted(), "as rare as delta allows")
 }
 
@@ -184,13 +178,11 @@ func TestOneRunHoldsForRandomisedResponse(t *testing.T) {
 	chance, refuted := 0.0, 0.0
 	for v := range r + 1 {
 		g := audit.Guesses{Canaries: 1000, Made: r, Right: v}
-		p, err := g.PValue(claim)
-		require.NoError(t, err)
+		p := testkit.Must(g.PValue(claim))
 		if p <= 0.05 {
 			chance += law.Prob(float64(v))
 		}
-		f, err := audit.OneRun(g, claim, 0.05)
-		require.NoError(t, err)
+		f := testkit.Must(audit.OneRun(g, claim, 0.05))
 		if f.Refuted() {
 			refuted += law.Prob(float64(v))
 		}
@@ -201,8 +193,7 @@ func TestOneRunHoldsForRandomisedResponse(t *testing.T) {
 }
 
 func TestGuessTakesBothEnds(t *testing.T) {
-	g, err := audit.Guess([]float64{0.1, 5, -3, 2, 0}, []bool{true, true, false, false, true}, 4)
-	require.NoError(t, err)
+	g := testkit.Must(audit.Guess([]float64{0.1, 5, -3, 2, 0}, []bool{true, true, false, false, true}, 4))
 	require.Equal(t, audit.Guesses{Canaries: 5, Made: 4, Right: 2}, g)
 }
 

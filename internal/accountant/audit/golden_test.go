@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/accountant/audit"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 type golden struct {
@@ -47,8 +48,7 @@ type golden struct {
 }
 
 func readGolden(t *testing.T) (g golden) {
-	data, err := os.ReadFile("testdata/auditing.json")
-	require.NoError(t, err)
+	data := testkit.Must(os.ReadFile("testdata/auditing.json"))
 	require.NoError(t, json.Unmarshal(data, &g))
 	return g
 }
@@ -73,8 +73,7 @@ func TestClopperPearsonLimits(t *testing.T) {
 		require.NoError(t, err)
 		near(t, e.P0Upper, upper)
 		require.GreaterOrEqual(t, upper, e.P0Upper, "rounded outwards")
-		bound, err := audit.LowerBound(on, beside, e.Delta, e.Alpha)
-		require.NoError(t, err)
+		bound := testkit.Must(audit.LowerBound(on, beside, e.Delta, e.Alpha))
 		near(t, e.EpsLower, bound)
 	}
 }
@@ -83,14 +82,11 @@ func TestOneRunPValues(t *testing.T) {
 	for _, e := range readGolden(t).OneRun.Entries {
 		g := audit.Guesses{Canaries: e.M, Made: e.R, Right: e.V}
 		for text, want := range e.PValue {
-			epsilon, err := strconv.ParseFloat(text, 64)
-			require.NoError(t, err)
-			p, err := g.PValue(audit.Claim{Epsilon: epsilon, Delta: e.Delta})
-			require.NoError(t, err)
+			epsilon := testkit.Must(strconv.ParseFloat(text, 64))
+			p := testkit.Must(g.PValue(audit.Claim{Epsilon: epsilon, Delta: e.Delta}))
 			near(t, want, p, "%+v at epsilon %s", g, text)
 		}
-		f, err := audit.OneRun(g, audit.Claim{Epsilon: 1, Delta: e.Delta}, 0.05)
-		require.NoError(t, err)
+		f := testkit.Must(audit.OneRun(g, audit.Claim{Epsilon: 1, Delta: e.Delta}, 0.05))
 		near(t, e.EpsLower95, f.Epsilon)
 	}
 }
@@ -99,11 +95,9 @@ func TestOneRunPValues(t *testing.T) {
 func TestPowerOfKnownEvents(t *testing.T) {
 	for _, v := range readGolden(t).Power {
 		for text, want := range v.Lower {
-			runs, err := strconv.Atoi(text)
-			require.NoError(t, err)
+			runs := testkit.Must(strconv.Atoi(text))
 			expected := func(p float64) audit.Count { return audit.Count{Hits: int(p*float64(runs) + 0.5), Runs: runs} }
-			bound, err := audit.LowerBound(expected(v.P), expected(v.Q), v.ClaimedDelta, 1e-4)
-			require.NoError(t, err)
+			bound := testkit.Must(audit.LowerBound(expected(v.P), expected(v.Q), v.ClaimedDelta, 1e-4))
 			near(t, want, bound, "%s, %d runs", v.Variant, runs)
 			require.Equal(t, v.Detected[text], bound > v.ClaimedEps, "%s, %d runs", v.Variant, runs)
 		}

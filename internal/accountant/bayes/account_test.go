@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/opaque"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func value(f Figure) float64 { return opaque.Open(f.mu) }
@@ -23,8 +24,7 @@ func repeat(x float64, n int) []float64 {
 func TestEqualDistancesGiveTheMomentsAccountant(t *testing.T) {
 	for _, c := range []struct{ q, noise float64 }{{0.01, 1}, {0.001, 0.7}, {0.2, 4}, {1, 20}, {0.017, 1.1}} {
 		for _, e := range []Estimator{StudentT, Bernstein} {
-			a, err := New(Config{Steps: 100, Delta: 1e-6, Estimator: e, Bound: 3})
-			require.NoError(t, err)
+			a := testkit.Must(New(Config{Steps: 100, Delta: 1e-6, Estimator: e, Bound: 3}))
 			for range 100 {
 				require.NoError(t, a.Add(Step{SamplingProbability: c.q, Noise: 3 * c.noise}, repeat(3, 50)))
 			}
@@ -48,10 +48,8 @@ func TestTotalsAgreeWithTheReference(t *testing.T) {
 	var g mechanisms
 	read(t, "mechanisms.json", &g)
 	for _, e := range g.Totals {
-		a, err := New(Config{Steps: e.T, Delta: e.Delta, Failure: e.Gamma, Orders: e.Orders, Estimator: StudentT})
-		require.NoError(t, err)
-		b, err := New(Config{Steps: e.T, Delta: e.Delta, Failure: e.Gamma, Orders: e.Orders, Estimator: StudentT, Bound: 1})
-		require.NoError(t, err)
+		a := testkit.Must(New(Config{Steps: e.T, Delta: e.Delta, Failure: e.Gamma, Orders: e.Orders, Estimator: StudentT}))
+		b := testkit.Must(New(Config{Steps: e.T, Delta: e.Delta, Failure: e.Gamma, Orders: e.Orders, Estimator: StudentT, Bound: 1}))
 		for range e.T {
 			require.NoError(t, a.Add(Step{SamplingProbability: e.Q, Noise: e.Sigma}, e.Distances))
 			require.NoError(t, b.Add(Step{SamplingProbability: e.Q, Noise: e.Sigma}, e.Distances))
@@ -66,22 +64,19 @@ func TestTotalsAgreeWithTheReference(t *testing.T) {
 }
 
 func TestUnionOverStepsAndOrders(t *testing.T) {
-	c, err := Config{Steps: 1000, Delta: 1e-10, Bound: 1}.complete()
-	require.NoError(t, err)
+	c := testkit.Must(Config{Steps: 1000, Delta: 1e-10, Bound: 1}.complete())
 	require.Len(t, c.Orders, 80)
 	require.Equal(t, MaxOrder, c.Orders[79])
 	require.InEpsilon(t, 1e-11/1000/80, c.Failure, 1e-12)
 	require.InEpsilon(t, 1e-11, c.failures(), 1e-12)
-	_, err = New(Config{Steps: 1000, Delta: 1e-10, Bound: 1, Failure: 1.3e-15})
+	_, err := New(Config{Steps: 1000, Delta: 1e-10, Bound: 1, Failure: 1.3e-15})
 	require.ErrorContains(t, err, "not below delta")
-	_, err = New(Config{Steps: 1000, Delta: 1e-10, Bound: 1, Failure: 1.2e-15})
-	require.NoError(t, err)
+	testkit.Must(New(Config{Steps: 1000, Delta: 1e-10, Bound: 1, Failure: 1.2e-15}))
 }
 
 func TestNeverAboveTheWorstCase(t *testing.T) {
 	for _, e := range []Estimator{StudentT, Bernstein} {
-		a, err := New(Config{Steps: 30, Delta: 1e-8, Estimator: e, Bound: 2})
-		require.NoError(t, err)
+		a := testkit.Must(New(Config{Steps: 30, Delta: 1e-8, Estimator: e, Bound: 2}))
 		for i := range 30 {
 			require.NoError(t, a.Add(Step{SamplingProbability: 0.1, Noise: 2}, []float64{0.1, 2, float64(i) / 20}))
 		}
@@ -94,8 +89,7 @@ func TestNeverAboveTheWorstCase(t *testing.T) {
 
 // A step whose distances are all small, of many, costs less than the worst case where T K is small.
 func TestBernsteinGains(t *testing.T) {
-	a, err := New(Config{Steps: 100, Delta: 1e-5, Bound: 1, Orders: []int{4, 8}})
-	require.NoError(t, err)
+	a := testkit.Must(New(Config{Steps: 100, Delta: 1e-5, Bound: 1, Orders: []int{4, 8}}))
 	require.NoError(t, a.Add(Step{SamplingProbability: 0.01, Noise: 4}, repeat(0.1, 100_000)))
 	require.Less(t, a.costs[0], 0.2*a.worst[0])
 	require.Less(t, a.costs[1], 0.2*a.worst[1])
@@ -103,8 +97,7 @@ func TestBernsteinGains(t *testing.T) {
 
 func TestStepsWithoutDistances(t *testing.T) {
 	step := Step{SamplingProbability: 0.1, Noise: 2}
-	a, err := New(Config{Steps: 3, Delta: 1e-8, Estimator: StudentT, Bound: 2})
-	require.NoError(t, err)
+	a := testkit.Must(New(Config{Steps: 3, Delta: 1e-8, Estimator: StudentT, Bound: 2}))
 	require.NoError(t, a.Add(step, nil))
 	require.NoError(t, a.Add(step, []float64{1}))
 	require.NoError(t, a.AddUnseen(step))
@@ -112,16 +105,14 @@ func TestStepsWithoutDistances(t *testing.T) {
 	require.InDeltaSlice(t, a.worst, a.costs, 0)
 	require.ErrorContains(t, a.AddUnseen(step), "planned")
 
-	a, err = New(Config{Steps: 3, Delta: 1e-8, Estimator: StudentT})
-	require.NoError(t, err)
+	a = testkit.Must(New(Config{Steps: 3, Delta: 1e-8, Estimator: StudentT}))
 	require.ErrorContains(t, a.Add(step, []float64{1}), "needs 2")
 	require.ErrorContains(t, a.AddUnseen(step), "Bound")
 }
 
 func TestBadInputAddsNothing(t *testing.T) {
 	good := Step{SamplingProbability: 0.1, Noise: 2}
-	a, err := New(Config{Steps: 3, Delta: 1e-8, Bound: 1})
-	require.NoError(t, err)
+	a := testkit.Must(New(Config{Steps: 3, Delta: 1e-8, Bound: 1}))
 	for name, add := range map[string]func() error{
 		"nan distance":      func() error { return a.Add(good, []float64{0.1, math.NaN()}) },
 		"infinite distance": func() error { return a.Add(good, []float64{0.1, math.Inf(1)}) },
@@ -159,10 +150,9 @@ func TestAttackSuccessAgreesWithTheReference(t *testing.T) {
 
 func TestShareOutside(t *testing.T) {
 	f := Figure{Delta: 1e-10}
-	share, err := f.ShareOutside(1e-5)
-	require.NoError(t, err)
+	share := testkit.Must(f.ShareOutside(1e-5))
 	require.InEpsilon(t, 1e-5, share, 1e-12)
-	_, err = f.ShareOutside(1e-11)
+	_, err := f.ShareOutside(1e-11)
 	require.Error(t, err)
 }
 
@@ -176,8 +166,7 @@ func TestRepeatedStepsAreSteps(t *testing.T) {
 	for _, sample := range [][]float64{{0.1, 0.5, 0.2}, nil} { // nil: of which no distances are known
 		var accounts []*Account
 		for _, times := range []int{1, 5} {
-			a, err := New(Config{Steps: 10, Delta: 1e-8, Estimator: StudentT, Bound: 1})
-			require.NoError(t, err)
+			a := testkit.Must(New(Config{Steps: 10, Delta: 1e-8, Estimator: StudentT, Bound: 1}))
 			for range 10 / times {
 				require.NoError(t, a.AddRepeated(Step{0.1, 2}, sample, times))
 			}

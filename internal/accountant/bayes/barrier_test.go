@@ -13,11 +13,11 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/accountant/bayes"
 	"github.com/pate-go/pate/internal/opaque"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func figure(t *testing.T) bayes.Figure {
-	a, err := bayes.New(bayes.Config{Steps: 10, Delta: 1e-10, Bound: 1})
-	require.NoError(t, err)
+	a := testkit.Must(bayes.New(bayes.Config{Steps: 10, Delta: 1e-10, Bound: 1}))
 	for range 10 {
 		require.NoError(t, a.Add(bayes.Step{SamplingProbability: 0.01, Noise: 1}, []float64{0.1, 0.2, 0.3}))
 	}
@@ -62,8 +62,7 @@ func TestAFigureIsNoEpsilon(t *testing.T) {
 // TestTheJSONOfAFigureIsNoEpsilon decodes it as what stands for a cost elsewhere.
 func TestTheJSONOfAFigureIsNoEpsilon(t *testing.T) {
 	f := figure(t)
-	data, err := json.Marshal(f)
-	require.NoError(t, err)
+	data := testkit.Must(json.Marshal(f))
 	require.NotContains(t, strings.ToLower(string(data)), `epsilon"`)
 	require.Contains(t, string(data), `"private":true`)
 	require.Contains(t, string(data), `"differential_privacy":false`)
@@ -74,7 +73,7 @@ func TestTheJSONOfAFigureIsNoEpsilon(t *testing.T) {
 		Epsilon *float64 `json:"epsilon"`
 	}
 	require.Error(t, json.Unmarshal(fmt.Appendf(nil, `{"epsilon":%s}`, data), &row), "where a number stands it is refused")
-	_, err = accountant.UnmarshalEvent(data)
+	_, err := accountant.UnmarshalEvent(data)
 	require.Error(t, err)
 	var schedule accountant.Schedule
 	require.Error(t, json.Unmarshal(fmt.Appendf(nil, `{"relation":"add_remove","events":[%s]}`, data), &schedule))

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 var repetitions = flag.Int("repetitions", 1000, "of the simulation of coverage; 10000 for the numbers of docs/lecture")
@@ -49,8 +51,7 @@ func (p population) misses(t *testing.T, cfg Config, q float64, m int) float64 {
 		for i := range sample {
 			sample[i] = p[random.IntN(len(p))]
 		}
-		a, err := New(cfg)
-		require.NoError(t, err)
+		a := testkit.Must(New(cfg))
 		require.NoError(t, a.Add(Step{SamplingProbability: q, Noise: 1}, sample))
 		if a.costs[0] < truth {
 			below++
@@ -99,8 +100,7 @@ func TestCoverageOfTheReference(t *testing.T) {
 		near(t, e.Without, without)
 		require.Less(t, without, e.True)
 		near(t, e.Under, math.Pow(1-e.Outlier, float64(e.M)))
-		a, err := New(Config{Steps: e.T, Delta: 0.5, Failure: e.Claimed, Orders: []int{e.Lam}, Bound: e.Far})
-		require.NoError(t, err)
+		a := testkit.Must(New(Config{Steps: e.T, Delta: 0.5, Failure: e.Claimed, Orders: []int{e.Lam}, Bound: e.Far}))
 		require.NoError(t, a.Add(Step{SamplingProbability: e.Q, Noise: 1}, repeat(e.Typical, e.M)))
 		require.GreaterOrEqual(t, a.costs[0], e.True, "Bernstein does not fail on it")
 	}

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // read decodes a reference file.
 func read(t *testing.T, name string, into any) {
-	data, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
+	data := testkit.Must(os.ReadFile("testdata/" + name))
 	require.NoError(t, json.Unmarshal(data, into))
 }
 
@@ -27,8 +28,7 @@ func near(t *testing.T, want, got float64, about ...any) {
 
 // costOf is the cost of one step at one order, of distances over the noise.
 func costOf(t *testing.T, distances []float64, sigma, q float64, steps, lambda int, failure float64) float64 {
-	a, err := New(Config{Steps: steps, Delta: 0.5, Failure: failure, Orders: []int{lambda}, Estimator: StudentT})
-	require.NoError(t, err)
+	a := testkit.Must(New(Config{Steps: steps, Delta: 0.5, Failure: failure, Orders: []int{lambda}, Estimator: StudentT}))
 	require.NoError(t, a.Add(Step{SamplingProbability: q, Noise: sigma}, distances))
 	return a.costs[0]
 }
@@ -150,8 +150,7 @@ func TestCostsAgreeWithTheRepositoryInDoublePrecision(t *testing.T) {
 	}
 	require.Equal(t, 47, wrong)
 	for _, e := range g.Runs {
-		a, err := New(Config{Steps: e.Total, Delta: 0.5, Failure: 1 - e.Confidence, Orders: e.Lambdas, Estimator: StudentT})
-		require.NoError(t, err)
+		a := testkit.Must(New(Config{Steps: e.Total, Delta: 0.5, Failure: 1 - e.Confidence, Orders: e.Lambdas, Estimator: StudentT}))
 		for _, name := range e.Arrays {
 			require.NoError(t, a.Add(Step{SamplingProbability: e.Q, Noise: e.Sigma}, g.Arrays[name]))
 		}

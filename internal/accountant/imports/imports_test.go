@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // everyClass was printed by dp_accounting 0.6.0, but for the classes that came after it.
@@ -68,14 +69,11 @@ func TestSameNumbers(t *testing.T) {
 }
 
 func epsilon(t *testing.T, s accountant.Schedule) accountant.Bound {
-	a, err := accountant.NewRDP(accountant.RDPConfig{Relation: s.Relation})
-	require.NoError(t, err)
+	a := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: s.Relation}))
 	for _, e := range s.Events {
 		require.NoError(t, a.Compose(e, 1))
 	}
-	b, err := a.Epsilon(context.Background(), 1e-5)
-	require.NoError(t, err)
-	return b
+	return testkit.Must(a.Epsilon(context.Background(), 1e-5))
 }
 
 // TestResponseIsNotCheaperThanItsLaw: the epsilon computed bounds the log-ratio in exact arithmetic, up to
@@ -83,8 +81,7 @@ func epsilon(t *testing.T, s accountant.Schedule) accountant.Bound {
 func TestResponseIsNotCheaperThanItsLaw(t *testing.T) {
 	for _, k := range []int64{2, 3, 4, 1000, 1 << 40} {
 		for _, p := range []float64{math.SmallestNonzeroFloat64, 1e-300, 1e-9, 0.1, 0.25, 0.5, 0.9, 1 - 1e-16} {
-			s, err := dpAccounting(fmt.Sprintf("RandomizedResponseDpEvent(noise_parameter=%v, num_buckets=%d)", p, k))
-			require.NoError(t, err)
+			s := testkit.Must(dpAccounting(fmt.Sprintf("RandomizedResponseDpEvent(noise_parameter=%v, num_buckets=%d)", p, k)))
 			require.Equal(t, accountant.ReplaceOne, s.Relation)
 			e := s.Events[0].(accountant.KaryResponse)
 			require.Equal(t, k, e.Categories)
@@ -97,8 +94,7 @@ func TestResponseIsNotCheaperThanItsLaw(t *testing.T) {
 			assert.InEpsilon(t, want, e.Epsilon, 1e-14, "%v %v", p, k)
 		}
 	}
-	s, err := dpAccounting("RandomizedResponseDpEvent(noise_parameter=0.25, num_buckets=4)")
-	require.NoError(t, err)
+	s := testkit.Must(dpAccounting("RandomizedResponseDpEvent(noise_parameter=0.25, num_buckets=4)"))
 	assert.InEpsilon(t, math.Log(13), s.Events[0].(accountant.KaryResponse).Epsilon, 1e-14)
 }
 
@@ -117,8 +113,7 @@ func logRat(r *big.Rat) float64 {
 
 func TestDiscreteLaplaceScaleIsRoundedDown(t *testing.T) {
 	for _, a := range []float64{0.1, 0.3, 0.7, 3, 49, 1e-9} {
-		s, err := dpAccounting(fmt.Sprintf("DiscreteLaplaceDpEvent(noise_parameter=%v, sensitivity=1)", a))
-		require.NoError(t, err)
+		s := testkit.Must(dpAccounting(fmt.Sprintf("DiscreteLaplaceDpEvent(noise_parameter=%v, sensitivity=1)", a)))
 		scale := s.Events[0].(accountant.DiscreteLaplace).Scale
 		product := new(big.Rat).Mul(new(big.Rat).SetFloat64(scale), new(big.Rat).SetFloat64(a))
 		assert.LessOrEqual(t, product.Cmp(big.NewRat(1, 1)), 0, "%v", a)
@@ -249,8 +244,7 @@ func fuzzSchedule(f *testing.F, read func(string) (accountant.Schedule, error)) 
 		}
 		data, err := json.Marshal(s)
 		require.NoError(t, err, "what was read can be written")
-		again, err := accountant.ParseSchedule(data)
-		require.NoError(t, err)
+		again := testkit.Must(accountant.ParseSchedule(data))
 		require.Equal(t, s, again)
 	})
 }
