@@ -1,16 +1,10 @@
 package kernel
 
-// AddInts adds noise to total, and sets scaled to the sums times scale: each is rounded to a
-// double, and then the product is. All three have one length.
+// AddInts adds noise to total, and sets scaled to the sums times scale: each is rounded to a double, and
+// then the product is. All three have one length.
 func AddInts(scaled []float64, total, noise []int64, scale float64) {
-	addInts(machine, scaled, total, noise, scale)
-}
-
-func addInts(on path, scaled []float64, total, noise []int64, scale float64) {
-	if len(total) != len(scaled) || len(noise) != len(scaled) {
-		panic("kernel: dimension mismatch")
-	}
-	done := whole(on, len(scaled), 4)
+	match(len(total) == len(scaled) && len(noise) == len(scaled))
+	done := whole[float32](len(scaled), 4)
 	if done > 0 {
 		addInts64(&scaled[0], &total[0], &noise[0], done, scale)
 	}
@@ -20,18 +14,11 @@ func addInts(on path, scaled []float64, total, noise []int64, scale float64) {
 	}
 }
 
-// Descend subtracts rate times (gradient + decay x) from every parameter x, in double precision
-// and without fusing, and rounds once more to T. It reports whether all are finite then. Both
-// slices have one length.
+// Descend subtracts rate times (gradient + decay x) from every parameter x, in double precision and without
+// fusing, and rounds once more to T. It reports whether all are finite then. Both slices have one length.
 func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (finite bool) {
-	return descend(pathOf[T](), parameters, gradient, decay, rate)
-}
-
-func descend[T Float](on path, parameters []T, gradient []float64, decay, rate float64) (finite bool) {
-	if len(parameters) != len(gradient) {
-		panic("kernel: dimension mismatch")
-	}
-	done := whole(on, len(parameters), 4)
+	match(len(parameters) == len(gradient))
+	done := whole[T](len(parameters), 4)
 	finite = done == 0 || descend32(first(parameters), &gradient[0], done, decay, rate) == 0
 	for i := done; i < len(parameters); i++ {
 		x := float64(parameters[i])

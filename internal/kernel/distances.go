@@ -1,21 +1,14 @@
 package kernel
 
-// distanceSums is in how many places a squared distance is summed: one sum waits for itself most
-// of the time.
+// distanceSums is in how many places a squared distance is summed: one sum waits for itself most of the
+// time.
 const distanceSums = 4
 
-// SquaredDistances sets dst to the squared distances of x from some rows of a matrix, whose places
-// are given; both have one length. Element p of the rows goes to sum p mod 4, where there are four
-// whole ones, and to the first sum otherwise; then the sums are added in pairs. All paths have the
-// same bits.
+// SquaredDistances sets dst to the squared distances of x from the rows of a matrix at the given places;
+// both have one length. Element p goes to sum p mod 4, the elements after the last four to the first sum;
+// then the sums are added in pairs. All paths have the same bits.
 func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
-	squaredDistances(pathOf[float32](), dst, x, rows, ld, places)
-}
-
-func squaredDistances(on path, dst, x, rows []float32, ld int, places []int32) {
-	if len(dst) != len(places) {
-		panic("kernel: dimension mismatch")
-	}
+	match(len(dst) == len(places))
 	for _, p := range places {
 		if p < 0 {
 			panic("kernel: place out of range")
@@ -25,7 +18,7 @@ func squaredDistances(on path, dst, x, rows []float32, ld int, places []int32) {
 	for from := 0; from < len(places); from += distancesAtOnce {
 		var sums [distancesAtOnce][distanceSums]float32
 		part := places[from:min(from+distancesAtOnce, len(places))]
-		done, k := whole(on, len(part), 4), whole(on, len(x), distanceSums)
+		done, k := whole[float32](len(part), 4), whole[float32](len(x), distanceSums)
 		if done > 0 && k > 0 {
 			distances32(&sums[0][0], &x[0], &rows[0], 4*ld, &part[0], done, k)
 		}

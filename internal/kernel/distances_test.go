@@ -8,8 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSquaredDistances compares the portable path with sums in float64, and the others with it
-// bit for bit.
+// TestSquaredDistances compares the portable path with sums in float64, and the others with it bit for bit.
 func TestSquaredDistances(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -27,7 +26,7 @@ func TestSquaredDistances(t *testing.T) {
 		for i := range places {
 			places[i] = rnd.Int32N(int32(rows))
 		}
-		squaredDistances(portable, want, x, m, ld, places)
+		along(portable, func() { SquaredDistances(want, x, m, ld, places) })
 		for i, p := range places {
 			sum := 0.0
 			for j, v := range x {
@@ -39,11 +38,11 @@ func TestSquaredDistances(t *testing.T) {
 		odd := hostile[float32]().Draw(t, "odd")
 		if k > 0 && rapid.Bool().Draw(t, "hostile") {
 			m[rnd.IntN(len(m))], x[rnd.IntN(k)] = odd, odd
-			squaredDistances(portable, want, x, m, ld, places)
+			along(portable, func() { SquaredDistances(want, x, m, ld, places) })
 		}
-		for _, on := range paths[float32]() {
+		for range paths[float32]() {
 			got, ok := guarded(make([]float32, count))
-			squaredDistances(on, got, x, m, ld, places)
+			SquaredDistances(got, x, m, ld, places)
 			bitsEqual(t, want, got)
 			require.True(t, ok())
 		}

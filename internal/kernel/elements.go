@@ -2,15 +2,11 @@ package kernel
 
 import "unsafe"
 
-// Rectify sets dst to max(src, 0), element by element. NaN stays NaN, and -0 becomes 0. The
-// two slices may be the same.
-func Rectify[T Float](dst, src []T) { rectify(pathOf[T](), dst, src) }
-
-func rectify[T Float](on path, dst, src []T) {
-	if len(dst) != len(src) {
-		panic("kernel: dimension mismatch")
-	}
-	done := whole(on, len(dst), 8)
+// Rectify sets dst to max(src, 0), element by element. NaN stays NaN, and -0 becomes 0. The two slices may
+// be the same.
+func Rectify[T Float](dst, src []T) {
+	match(len(dst) == len(src))
+	done := whole[T](len(dst), 8)
 	if done > 0 {
 		rectify32(first(dst), first(src), done)
 	}
@@ -19,21 +15,16 @@ func rectify[T Float](on path, dst, src []T) {
 	}
 }
 
-// Gate sets dst to src where y is positive and to 0 elsewhere. That is the gradient of Rectify
-// for results y. Where y is NaN, its sign decides. All three have one length. The slices dst
-// and src may be the same.
-func Gate[T Float](dst, y, src []T) { gate(pathOf[T](), dst, y, src) }
-
-func gate[T Float](on path, dst, y, src []T) {
-	if len(y) != len(dst) || len(src) != len(dst) {
-		panic("kernel: dimension mismatch")
-	}
-	done := whole(on, len(dst), 8)
+// Gate sets dst to src where y is positive and to 0 elsewhere. That is the gradient of Rectify for results
+// y. Where y is NaN, its sign decides. All three have one length. The slices dst and src may be the same.
+func Gate[T Float](dst, y, src []T) {
+	match(len(y) == len(dst) && len(src) == len(dst))
+	done := whole[T](len(dst), 8)
 	if done > 0 {
 		gate32(first(dst), first(y), first(src), done)
 	}
-	// Random values make the processor guess the branch of a comparison wrong half of the
-	// time. Bits have no branch.
+	// Random values make the processor guess the branch of a comparison wrong half of the time. Bits have
+	// no branch.
 	for i := done; i < len(dst); i++ {
 		dst[i] = ofBits[T](bitsOf(src[i]) & allIf(bitsOf(y[i])))
 	}
@@ -62,16 +53,12 @@ func allIf(b int64) int64 { return (-b &^ b) >> 63 }
 
 // AddToRows adds v, n long, to every row of dst, m by n.
 func AddToRows[T Float](dst []T, ldd int, v []T, m, n int) {
-	addToRows(pathOf[T](), dst, ldd, v, m, n)
-}
-
-func addToRows[T Float](on path, dst []T, ldd int, v []T, m, n int) {
 	check(dst, ldd, m, n)
 	check(v, n, 1, n)
 	if m == 0 || n == 0 {
 		return
 	}
-	done := whole(on, n, 8)
+	done := whole[T](n, 8)
 	if done > 0 {
 		addToRows32(first(dst), 4*ldd, first(v), m, done)
 	}
@@ -86,18 +73,12 @@ func addToRows[T Float](on path, dst []T, ldd int, v []T, m, n int) {
 	}
 }
 
-// Centre sets dst to (src - mean)·scale, with the difference rounded to float32 and multiplied in
-// float64, but to far or -far where it is beyond them; far is not negative. NaN stays NaN. All three
-// have one length, and dst and src may be the same. All paths have the same bits.
+// Centre sets dst to (src - mean)·scale, with the difference rounded to float32 and multiplied in float64,
+// but to far or -far where it is beyond them; far is not negative. NaN stays NaN. All three have one
+// length, and dst and src may be the same. All paths have the same bits.
 func Centre(dst, src, mean []float32, scale float64, far float32) {
-	centre(pathOf[float32](), dst, src, mean, scale, far)
-}
-
-func centre(on path, dst, src, mean []float32, scale float64, far float32) {
-	if len(src) != len(dst) || len(mean) != len(dst) {
-		panic("kernel: dimension mismatch")
-	}
-	done := whole(on, len(dst), 8)
+	match(len(src) == len(dst) && len(mean) == len(dst))
+	done := whole[float32](len(dst), 8)
 	if done > 0 {
 		centre32(&dst[0], &src[0], &mean[0], done, scale, far)
 	}
@@ -112,15 +93,11 @@ func centre(on path, dst, src, mean []float32, scale float64, far float32) {
 	}
 }
 
-// NotBelow returns the first place where x - y, rounded, is not below floor, or is NaN, and their
-// length if there is none. Both have one length.
-func NotBelow(x, y []float32, floor float32) int { return notBelow(pathOf[float32](), x, y, floor) }
-
-func notBelow(on path, x, y []float32, floor float32) int {
-	if len(x) != len(y) {
-		panic("kernel: dimension mismatch")
-	}
-	place := whole(on, len(x), 8)
+// NotBelow returns the first place where x - y, rounded, is not below floor, or is NaN, and their length if
+// there is none. Both have one length.
+func NotBelow(x, y []float32, floor float32) int {
+	match(len(x) == len(y))
+	place := whole[float32](len(x), 8)
 	if place > 0 {
 		place = search32(&x[0], &y[0], place, floor)
 	}

@@ -51,13 +51,13 @@ func testElementsMatch[T Float](t *testing.T) {
 				gated[i] = d[i]
 			}
 		}
-		for _, on := range paths[T]() {
+		for range paths[T]() {
 			got, ok := guarded(x)
-			rectify(on, got, got)
+			Rectify(got, got)
 			bitsEqual(t, rectified, got)
 			require.True(t, ok())
 			got, ok = guarded(d)
-			gate(on, got, x, got)
+			Gate(got, x, got)
 			bitsEqual(t, gated, got)
 			require.True(t, ok())
 		}
@@ -79,9 +79,9 @@ func TestAddToRows(t *testing.T) {
 				want[i*ld+j] += v[j]
 			}
 		}
-		for _, on := range paths[float32]() {
+		for range paths[float32]() {
 			got, ok := guarded(x)
-			addToRows(on, got, ld, v, m, n)
+			AddToRows(got, ld, v, m, n)
 			bitsEqual(t, want, got)
 			require.True(t, ok())
 		}
@@ -95,8 +95,8 @@ func TestTapsMatch(t *testing.T) {
 	t.Run("float64", testTapsMatch[float64])
 }
 
-// testTapsMatch compares each path with a search that knows numbers, not bits. It leaves out
-// -0 beside 0 and NaN, which numbers do not order.
+// testTapsMatch compares each path with a search that knows numbers, not bits. It leaves out -0 beside 0
+// and NaN, which numbers do not order.
 func testTapsMatch[T Float](t *testing.T) {
 	ordered := hostile[T]().Filter(func(v T) bool { return v == v && (v != 0 || !math.Signbit(float64(v))) })
 	rapid.Check(t, func(t *rapid.T) {
@@ -119,15 +119,15 @@ func testTapsMatch[T Float](t *testing.T) {
 			}
 			dx[c+taps[winner[c]]] += dy[c]
 		}
-		for _, on := range paths[T]() {
+		for range paths[T]() {
 			got, ok := guarded(make([]T, n))
 			won := make([]uint8, n)
-			maxTapsOn(on, got, won, x, taps)
+			MaxTaps(got, won, x, taps)
 			bitsEqual(t, best, got)
 			require.Equal(t, winner, won)
 			require.True(t, ok())
 			got, ok = guarded(make([]T, size))
-			addToTaps(on, got, winner, dy, taps)
+			AddToTaps(got, winner, dy, taps)
 			bitsEqual(t, dx, got)
 			require.True(t, ok())
 		}
@@ -158,9 +158,9 @@ func TestMaxTapsOrdersBits(t *testing.T) {
 		require.Equal(t, bitsOf(a), orderOf(order(a)))
 		for j, b := range rising {
 			x := append(slices.Repeat([]float32{a}, 8), slices.Repeat([]float32{b}, 8)...)
-			for _, on := range paths[float32]() {
+			for range paths[float32]() {
 				best, winner := make([]float32, 8), make([]uint8, 8)
-				maxTapsOn(on, best, winner, x, []int{0, 8})
+				MaxTaps(best, winner, x, []int{0, 8})
 				require.Equal(t, slices.Repeat([]uint8{map[bool]uint8{true: 1}[j > i]}, 8), winner, "%v %v", a, b)
 				require.Equal(t, bitsOf(rising[max(i, j)]), bitsOf(best[0]))
 			}
@@ -181,9 +181,9 @@ func TestCentre(t *testing.T) {
 				want[i] = float32(d)
 			}
 		}
-		for _, on := range paths[float32]() {
+		for range paths[float32]() {
 			got, ok := guarded(src)
-			centre(on, got, got, mean, scale, far)
+			Centre(got, got, mean, scale, far)
 			for i := range got { // a zero has either sign
 				require.True(t, want[i] == got[i] || want[i] != want[i] && got[i] != got[i], "%v %v", want[i], got[i])
 			}
@@ -213,9 +213,9 @@ func TestNotBelow(t *testing.T) {
 		if want < 0 {
 			want = n
 		}
-		for _, on := range paths[float32]() {
-			require.Equal(t, want, notBelow(on, x, y, floor))
-			require.Equal(t, 0, notBelow(on, append([]float32{1}, x...), append([]float32{0}, y...), float32(math.NaN())))
+		for range paths[float32]() {
+			require.Equal(t, want, NotBelow(x, y, floor))
+			require.Equal(t, 0, NotBelow(append([]float32{1}, x...), append([]float32{0}, y...), float32(math.NaN())))
 		}
 	})
 	require.Panics(t, func() { NotBelow(make([]float32, 2), make([]float32, 3), 1) })

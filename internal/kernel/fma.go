@@ -4,8 +4,7 @@ import "unsafe"
 
 //go:generate go -C gen run . -out ../fma_amd64.s -stubs ../fma_amd64.go -other ../fma_other.go -pkg kernel
 
-// masks holds the masks of all lengths. From masks[16-n] on, n lanes are set and the others
-// up to 16 are not.
+// masks holds the masks of all lengths: from masks[16-n] on, n of 16 lanes are set.
 var masks = [32]int32{
 	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 }
@@ -20,24 +19,21 @@ func flag(b bool) int {
 	return 0
 }
 
-// whole returns how many of n elements the assembly takes, whole groups of lanes: none on the
-// portable path.
-func whole(on path, n, lanes int) int {
-	if on == portable {
+// whole returns how many of n elements the assembly takes: whole groups of lanes, none on the portable path.
+func whole[T Float](n, lanes int) int {
+	if pathOf[T]() == portable {
 		return 0
 	}
 	return n - n%lanes
 }
 
-// The functions below are called with float32 alone: see assembly.
-
 // first returns the address of the first element of x.
 func first[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
 
 // fmaTiles does what tile does, in assembly with fused multiplications and additions.
-func fmaTiles[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
-	most := evenly(m, height(on))
-	if on == avx512 {
+func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
+	most := evenly(m, height[T]())
+	if pathOf[T]() == avx512 {
 		tiles512(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, 4*apart, m, most, k, run, flag(add), n)
 		return
 	}
@@ -54,11 +50,10 @@ func evenly(n, most int) int {
 	return (n + parts - 1) / parts
 }
 
-// fmaRow computes the first columns of a product of one row, as tiles do. It returns how
-// many columns it has done.
-func fmaRow[T Float](on path, dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool) int {
+// fmaRow computes the first columns of a product of one row, as tiles do, and returns their number.
+func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool) int {
 	done := 0
-	if wide := 8 * width[T](); on == avx512 && n >= wide {
+	if wide := 8 * width[T](); pathOf[T]() == avx512 && n >= wide {
 		done = n / wide * wide
 		wide512(first(dst), first(a), 4*cs, first(b), 4*ldb, done, k, run, flag(add))
 	}
@@ -70,12 +65,12 @@ func fmaRow[T Float](on path, dst []T, a []T, cs int, b []T, ldb, n, k, run int,
 	return done
 }
 
-// fmaDots sets m by n elements of dst to the inner products of rows of a and b, or adds the
-// products to them.
-func fmaDots[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {
+// fmaDots sets m by n elements of dst to the inner products of rows of a and b, or adds the products to
+// them.
+func fmaDots[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {
 	const lanes, group = 8, 6 // group is the most columns of a tile, but for the ten of dots512
 	rows, cols := 0, evenly(n, group)
-	if on == avx512 {
+	if pathOf[T]() == avx512 {
 		if rows = m - m%6; n == 10 {
 			rows, cols = m-m%4, n
 		}
@@ -85,6 +80,7 @@ func fmaDots[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int,
 		cols = evenly(n, group)
 	}
 	for j := 0; rows < m && j < n; j += cols {
-		dots32(first(dst[rows*ldd+j:]), 4*ldd, first(a[rows*lda:]), 4*lda, first(b[j*ldb:]), 4*ldb, m-rows, min(cols, n-j), k, flag(add), mask(k%lanes))
+		dots32(first(dst[rows*ldd+j:]), 4*ldd, first(a[rows*lda:]), 4*lda, first(b[j*ldb:]), 4*ldb,
+			m-rows, min(cols, n-j), k, flag(add), mask(k%lanes))
 	}
 }

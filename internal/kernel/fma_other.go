@@ -5,136 +5,81 @@
 package kernel
 
 // machine is the path of a machine without assembly.
-const machine = portable
+var machine = portable
 
 const unreachable = "kernel: no assembly"
 
-func tiles32(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, mask *int32) {
+func tiles32(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, m, height, k, run, add int, mask *int32) {
 	panic(unreachable)
 }
-
-func wide32(c *float32, a *float32, cs int, b *float32, ldb int, n int, k int, run int, add int) {
+func wide32(c, a *float32, cs int, b *float32, ldb, n, k, run, add int) { panic(unreachable) }
+func dots32(c *float32, ldc int, a *float32, lda int, b *float32, ldb, m, n, k, add int, mask *int32) {
 	panic(unreachable)
 }
-
-func dots32(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m int, n int, k int, add int, mask *int32) {
-	panic(unreachable)
-}
-
 func foldInt64(dst *int64, src *float32, n int, perUnit float64, lanes *float64) { panic(unreachable) }
-
-func addInts64(scaled *float64, total *int64, noise *int64, n int, scale float64) { panic(unreachable) }
-
-func foldFloats32(dst *float64, src *float32, n int) { panic(unreachable) }
-
-func addFloats64(dst *float64, src *float64, n int) { panic(unreachable) }
-
-func descend32(parameters *float32, gradient *float64, n int, decay float64, rate float64) (odd int32) {
+func addInts64(scaled *float64, total, noise *int64, n int, scale float64)       { panic(unreachable) }
+func foldFloats32(dst *float64, src *float32, n int)                             { panic(unreachable) }
+func addFloats64(dst, src *float64, n int)                                       { panic(unreachable) }
+func descend32(parameters *float32, gradient *float64, n int, decay, rate float64) (odd int32) {
 	panic(unreachable)
 }
-
-func copyRow32(dst *float32, src *float32, next *float32, n int) { panic(unreachable) }
-
-func squaredNorm32(lanes *float64, x *float32, n int) { panic(unreachable) }
-
-func addRows32(dst *float32, a *float32, lda int, m int, n int, run int) { panic(unreachable) }
-
-func scale32(dst *float32, src *float32, n int, factor float32) { panic(unreachable) }
-
-func transpose32(dst *float32, ldd int, b *float32, ldb int, n int) { panic(unreachable) }
-
-func spread32(dst *float32, stride int, src *float32, n int) { panic(unreachable) }
-
-func rectify32(dst *float32, src *float32, n int) { panic(unreachable) }
-
-func gate32(dst *float32, y *float32, src *float32, n int) { panic(unreachable) }
-
-func addToRows32(dst *float32, ldd int, v *float32, m int, n int) { panic(unreachable) }
-
-func maxTaps32(best *float32, winner *uint8, x *float32, taps *int, count int, n int) {
+func copyRow32(dst, src, next *float32, n int)                                    { panic(unreachable) }
+func squaredNorm32(lanes *float64, x *float32, n int)                             { panic(unreachable) }
+func addRows32(dst, a *float32, lda, m, n, run int)                               { panic(unreachable) }
+func scale32(dst, src *float32, n int, factor float32)                            { panic(unreachable) }
+func transpose32(dst *float32, ldd int, b *float32, ldb, n int)                   { panic(unreachable) }
+func spread32(dst *float32, stride int, src *float32, n int)                      { panic(unreachable) }
+func rectify32(dst, src *float32, n int)                                          { panic(unreachable) }
+func gate32(dst, y, src *float32, n int)                                          { panic(unreachable) }
+func addToRows32(dst *float32, ldd int, v *float32, m, n int)                     { panic(unreachable) }
+func maxTaps32(best *float32, winner *uint8, x *float32, taps *int, count, n int) { panic(unreachable) }
+func addToTaps32(dst *float32, winner *uint8, src *float32, taps *int, count, n int) {
 	panic(unreachable)
 }
-
-func addToTaps32(dst *float32, winner *uint8, src *float32, taps *int, count int, n int) {
+func mirrorStrips32(up, down *float32, upRow, downRow, dstStep int, even, odd *float32, m, ke, ko int, src *float32,
+	srcOdd, srcRow, srcStep, strips int) {
 	panic(unreachable)
 }
-
-func mirrorStrips32(up *float32, down *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int) {
+func mulGroups32(sum, difference *float32, out *int32, weights, src *float32, in, counts *int32, groups int) {
 	panic(unreachable)
 }
-
-func mulGroups32(sum *float32, difference *float32, out *int32, weights *float32, src *float32, in *int32, counts *int32, groups int) {
+func butterfly32(sum, difference, a, b *float32, n int)                          { panic(unreachable) }
+func unpack16(dst *float32, src *int16, n int, unit float32)                     { panic(unreachable) }
+func fetch16(x *int16, n int)                                                    { panic(unreachable) }
+func pack16(dst *int16, src *float32, n int, perUnit float32)                    { panic(unreachable) }
+func largest32(lanes *uint32, x *float32, n int)                                 { panic(unreachable) }
+func gaussian32(dst, norms *float32, n int, norm, factor float32, table *uint64) { panic(unreachable) }
+func sparse32(dst *float32, ldd int, start *int32, m int, places *int32, weights, b *float32, ldb, n int, mask *int32) {
 	panic(unreachable)
 }
-
-func butterfly32(sum *float32, difference *float32, a *float32, b *float32, n int) {
+func distances32(sums, x, rows *float32, ld int, places *int32, count, k int) { panic(unreachable) }
+func centre32(dst, src, mean *float32, n int, scale float64, far float32)     { panic(unreachable) }
+func search32(x, y *float32, n int, floor float32) int                        { panic(unreachable) }
+func quarterStrips32(up, down, up2, down2 *float32, upRow, downRow, dstStep int, even, odd *float32, m, ke, ko int,
+	src *float32, srcOdd, srcRow, srcStep, strips int) {
 	panic(unreachable)
 }
-
-func unpack16(dst *float32, src *int16, n int, unit float32) { panic(unreachable) }
-
-func fetch16(x *int16, n int) { panic(unreachable) }
-
-func pack16(dst *int16, src *float32, n int, perUnit float32) { panic(unreachable) }
-
-func largest32(lanes *uint32, x *float32, n int) { panic(unreachable) }
-
-func gaussian32(dst *float32, norms *float32, n int, norm float32, factor float32, table *uint64) {
+func quarterModuli32(up, down, up2, down2 *float32, upRow, downRow, dstStep int, even, odd *float32, m, ke, ko int,
+	src *float32, srcOdd, srcRow, srcStep, strips int) {
 	panic(unreachable)
 }
-
-func sparse32(dst *float32, ldd int, start *int32, m int, places *int32, weights *float32, b *float32, ldb int, n int, mask *int32) {
+func halves32(dst *float32, dstRow, dstStep int, even, odd *float32, pairs, rest, k int, src, last *float32, srcRow,
+	srcStep, strips int) {
 	panic(unreachable)
 }
-
-func distances32(sums *float32, x *float32, rows *float32, ld int, places *int32, count int, k int) {
+func polar32(length, turn, right, left, below, above *float32, n int, perRadian float32) {
 	panic(unreachable)
 }
-
-func centre32(dst *float32, src *float32, mean *float32, n int, scale float64, far float32) {
-	panic(unreachable)
-}
-
-func search32(x *float32, y *float32, n int, floor float32) int { panic(unreachable) }
-
-func quarterStrips32(up *float32, down *float32, up2 *float32, down2 *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int) {
-	panic(unreachable)
-}
-
-func quarterModuli32(up *float32, down *float32, up2 *float32, down2 *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int) {
-	panic(unreachable)
-}
-
-func halves32(dst *float32, dstRow int, dstStep int, even *float32, odd *float32, pairs int, rest int, k int, src *float32, last *float32, srcRow int, srcStep int, strips int) {
-	panic(unreachable)
-}
-
-func polar32(length *float32, turn *float32, right *float32, left *float32, below *float32, above *float32, n int, perRadian float32) {
-	panic(unreachable)
-}
-
-func squareRoots32(dst *float32, src *float32, n int) { panic(unreachable) }
-
-func scaleUpTo32(dst *float32, src *float32, n int, factor float32, most float32) { panic(unreachable) }
-
-func between32(dst *float32, upper *float32, lower *float32, n int, weights *float32) {
-	panic(unreachable)
-}
-
-func affine32(dst *float32, src *float32, n int, shift float64, factor float64) { panic(unreachable) }
-
-func sum32(lanes *float64, x *float32, n int) { panic(unreachable) }
-
+func squareRoots32(dst, src *float32, n int)                           { panic(unreachable) }
+func scaleUpTo32(dst, src *float32, n int, factor, most float32)       { panic(unreachable) }
+func between32(dst, upper, lower *float32, n int, weights *float32)    { panic(unreachable) }
+func affine32(dst, src *float32, n int, shift, factor float64)         { panic(unreachable) }
+func sum32(lanes *float64, x *float32, n int)                          { panic(unreachable) }
 func squaresAbout32(lanes *float64, x *float32, n int, centre float64) { panic(unreachable) }
-
-func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, apart int, m int, height int, k int, run int, add int, n int) {
+func tiles512(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apart, m, height, k, run, add, n int) {
 	panic(unreachable)
 }
-
-func wide512(c *float32, a *float32, cs int, b *float32, ldb int, n int, k int, run int, add int) {
-	panic(unreachable)
-}
-
-func dots512(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m int, n int, k int, add int) {
+func wide512(c, a *float32, cs int, b *float32, ldb, n, k, run, add int) { panic(unreachable) }
+func dots512(c *float32, ldc int, a *float32, lda int, b *float32, ldb, m, n, k, add int) {
 	panic(unreachable)
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzDimensions calls the products with dimensions, strides and lengths that need not fit
-// together. Each call must either panic before it writes anything, or write the product and
-// nothing else.
+// FuzzDimensions calls the products with dimensions, strides and lengths that need not fit together. Each
+// call must either panic before it writes anything, or write the product and nothing else.
 func FuzzDimensions(f *testing.F) {
 	f.Add(3, 4, 5, 4, 5, 5, 12, 15, 20)
 	f.Add(3, 4, 5, math.MaxInt/2+1, 5, 5, 12, 15, 20)

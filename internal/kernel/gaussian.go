@@ -2,22 +2,15 @@ package kernel
 
 import "math"
 
-// Gaussian replaces the inner products of a row with others by the Gaussian kernel of them,
-// exp(-gamma |x-z|²). It takes the squared norm of the row and those of the others. The squared
-// distance is |x|² + |z|² - 2xz, and counts as 0 where rounding makes it negative. The relative
-// error of the power of e is below 1e-7; below e^-87, and of NaN, it is 0. All paths have the same
-// bits.
+// Gaussian replaces the inner products xz of a row x with others by the Gaussian kernel exp(-gamma |x-z|²),
+// given the squared norms. The squared distance |x|² + |z|² - 2xz counts as 0 where rounding makes it
+// negative. The relative error of the exponential is below 1e-7; below e^-87, and of NaN, it is 0. All
+// paths have the same bits.
 func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
-	gaussian(pathOf[float32](), products, norm, norms, gamma)
-}
-
-func gaussian(on path, products []float32, norm float32, norms []float32, gamma float32) {
-	if len(norms) != len(products) {
-		panic("kernel: dimension mismatch")
-	}
-	if on > portable {
+	match(len(norms) == len(products))
+	if pathOf[float32]() > portable {
 		const lanes = 8
-		done := whole(on, len(products), lanes)
+		done := whole[float32](len(products), lanes)
 		if done > 0 {
 			gaussian32(&products[0], &norms[0], done, norm, -gamma, &roots[0])
 		}
@@ -35,8 +28,8 @@ func gaussian(on path, products []float32, norm float32, norms []float32, gamma 
 	}
 }
 
-// exp32 returns eˣ for x <= 0 with a relative error below 1e-7 (a test goes over the
-// domain). Below -87, and of NaN, it returns 0. It writes x = (n + r) ln 2 / 64 with
+// exp32 returns eˣ for x <= 0 with a relative error below 1e-7 (a test goes over the domain). Below -87,
+// and of NaN, it returns 0. It writes x = (n + r) ln 2 / 64 with
 // |r| <= 1/2, in float64. So eˣ is 2^(n/64), a power of 2 times a root from a table, times a
 // factor whose Taylor polynomial of degree 2 has a remainder below (ln 2/128)³/6 = 2.7e-8.
 // Products are rounded before they are added, on every machine.

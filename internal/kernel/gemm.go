@@ -3,17 +3,16 @@ package kernel
 import "unsafe"
 
 const (
-	// tileRows is the greatest height of a register tile: two vectors of six rows take
-	// twelve registers.
+	// tileRows is the greatest height of a register tile: two vectors of six rows take twelve registers.
 	tileRows = 6
 	// tileBytes is the width of a register tile, two vectors: 16 float32 or 8 float64.
 	tileBytes = 64
 	// broadRows is the greatest height of a tile of AVX-512, of up to broadest such widths.
 	broadRows = 9
 	broadest  = 3
-	// mulRun is the number of products of a row with a column that are summed in one chain.
-	// The chains are summed after that. A panel of that height and of the width of a tile
-	// takes half of the first-level cache.
+	// mulRun is the number of products of a row with a column that are summed in one chain. The chains are
+	// summed after that. A panel of that height and of the width of a tile takes half of the first-level
+	// cache.
 	mulRun = 256
 	// addRun is the length of a chain in sums over rows.
 	addRun = 48
@@ -21,31 +20,30 @@ const (
 	addDepth = 5 * addRun
 	// dotRun is the length of a chain in inner products in the lanes of a vector.
 	dotRun = 1024
-	// dotFrom is the length from which inner products are faster than tiles. That holds for
-	// at most dotCols columns, or packedDotCols columns if packing costs nothing.
+	// dotFrom is the length from which inner products are faster than tiles. That holds for at most dotCols
+	// columns, or packedDotCols columns if packing costs nothing.
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12
-	// dotRows is the number of rows that are read again from the second-level cache for the
-	// next columns.
+	// dotRows is the number of rows that are read again from the second-level cache for the next columns.
 	dotRows = 128
-	// packFrom is the number of rows from which it pays to copy a panel of the right factor
-	// to where its rows follow each other.
+	// packFrom is the number of rows from which it pays to copy a panel of the right factor to where its
+	// rows follow each other.
 	packFrom = 64
-	// placeTo is the number of rows up to which AddATB reads both factors where they lie, in
-	// tiles of AVX-512: three panels at a time read few lines more than once.
+	// placeTo is the number of rows up to which AddATB reads both factors where they lie, in tiles of
+	// AVX-512: three panels at a time read few lines more than once.
 	placeTo = 256
 )
 
 // width returns the number of columns of a panel, and of a tile but with AVX-512.
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
-// abreast returns how many of n columns are computed at a time, in one panel or in broadest.
-// A panel by itself is slow beside these, so the last four are two and two.
-func abreast[T Float](on path, n int) int {
+// abreast returns how many of n columns are computed at a time, in one panel or in broadest. A panel by
+// itself is slow beside these, so the last four are two and two.
+func abreast[T Float](n int) int {
 	w := width[T]()
 	switch {
-	case on < avx512:
+	case pathOf[T]() < avx512:
 		return min(w, n)
 	case n > broadest*w && n <= (broadest+1)*w:
 		return (broadest + 1) / 2 * w
@@ -54,74 +52,30 @@ func abreast[T Float](on path, n int) int {
 }
 
 // height returns the greatest height of a tile.
-func height(on path) int {
-	if on == avx512 {
+func height[T Float]() int {
+	if pathOf[T]() == avx512 {
 		return broadRows
 	}
 	return tileRows
 }
 
-// MulBT sets dst, m by n, to the product of a, m by k, and the transpose of b,
-// n by k.
+// MulBT sets dst, m by n, to the product of a, m by k, and the transpose of b, n by k.
 func MulBT[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	mulBT(pathOf[T](), dst, ldd, a, lda, b, ldb, m, n, k)
-}
-
-// MulAB sets dst, m by n, to the product of a, m by k, and b, k by n.
-func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	mulAB(pathOf[T](), dst, ldd, a, lda, b, ldb, m, n, k)
-}
-
-// AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst, m by n. It
-// sums the k rows in runs of 48, and then sums the runs. If |a| and |b| are finite and dst
-// was zero before, the error of an element is at most gamma_d sum_p |a_pi b_pj|, where
-// d = 48 + k/48 and gamma_d = d u/(1 - d u).
-func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	addATB(pathOf[T](), dst, ldd, a, lda, b, ldb, m, n, k)
-}
-
-func mulBT[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, m, k)
 	check(b, ldb, n, k)
 	switch {
 	case m == 0 || n == 0 || k == 0:
 		zero(dst, ldd, m, n)
-	case on > portable && n <= dotCols && k >= dotFrom:
-		dotProducts(on, dst, ldd, a, lda, b, ldb, m, n, k)
+	case pathOf[T]() > portable && n <= dotCols && k >= dotFrom:
+		dotProducts(dst, ldd, a, lda, b, ldb, m, n, k)
 	default:
-		mulTransposed(on, dst, ldd, a, lda, b, ldb, m, n, k)
+		mulTransposed(dst, ldd, a, lda, b, ldb, m, n, k)
 	}
 }
 
-// dotProducts computes a product with few columns as inner products of rows.
-func dotProducts[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	for i := 0; i < m; i += dotRows {
-		for p := 0; p < k; p += dotRun {
-			fmaDots(on, dst[i*ldd:], ldd, a[i*lda+p:], lda, b[p:], ldb, min(dotRows, m-i), n, min(dotRun, k-p), p > 0)
-		}
-	}
-}
-
-// mulTransposed computes MulBT from panels of b, which it lays out as MulAB has them.
-func mulTransposed[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	shared := panelBuffers.Get().(*panelBuffer)
-	defer panelBuffers.Put(shared)
-	panels, w := panelIn[T](shared[:]), width[T]()
-	for j, cols := 0, 0; j < n; j += cols {
-		cols = abreast[T](on, n-j)
-		for p := 0; p < k; p += mulRun {
-			depth := min(mulRun, k-p)
-			apart := (depth | 1) * w
-			for c := 0; c < cols; c += w {
-				transpose(on, panels[c/w*apart:], b[(j+c)*ldb+p:], ldb, min(w, cols-c), depth)
-			}
-			columns(on, dst[j:], ldd, a[p:], lda, 1, panels, w, apart, m, cols, depth, mulRun, p > 0)
-		}
-	}
-}
-
-func mulAB[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+// MulAB sets dst, m by n, to the product of a, m by k, and b, k by n.
+func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, m, k)
 	check(b, ldb, k, n)
@@ -129,47 +83,77 @@ func mulAB[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m
 	case m == 0 || n == 0 || k == 0:
 		zero(dst, ldd, m, n)
 	case m < packFrom:
-		product(on, dst, ldd, a, lda, 1, b, ldb, m, n, k, mulRun, false)
+		product(dst, ldd, a, lda, 1, b, ldb, m, n, k, mulRun, false)
 	default:
-		packedProduct(on, dst, ldd, a, lda, b, ldb, m, n, k)
+		packedProduct(dst, ldd, a, lda, b, ldb, m, n, k)
 	}
 }
 
-func addATB[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+// AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst, m by n. It sums the k rows
+// in runs of 48, and then sums the runs. If |a| and |b| are finite and dst was zero before, the error of an
+// element is at most gamma_d sum_p |a_pi b_pj|, where d = 48 + k/48 and gamma_d = d u/(1 - d u).
+func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, k, m)
 	check(b, ldb, k, n)
 	most, inPlace := addRun, m < packFrom // rows of b that the caches and their page tables hold
-	if on == avx512 && !crowded[T](ldb) {
+	if pathOf[T]() == avx512 && !crowded[T](ldb) {
 		most, inPlace = addDepth, m <= placeTo
 	}
 	switch {
 	case m == 0 || n == 0 || k == 0:
 	case inPlace:
 		for p := 0; p < k; p += most {
-			product(on, dst, ldd, a[p*lda:], 1, lda, b[p*ldb:], ldb, m, n, min(most, k-p), addRun, true)
+			product(dst, ldd, a[p*lda:], 1, lda, b[p*ldb:], ldb, m, n, min(most, k-p), addRun, true)
 		}
 	default:
-		addTurned(on, dst, ldd, a, lda, b, ldb, m, n, k)
+		addTurned(dst, ldd, a, lda, b, ldb, m, n, k)
 	}
 }
 
-// product computes a product, one column of tiles after the other. Element (i, p) of the
-// left factor is a[i*rs+p*cs].
-func product[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
+// dotProducts computes a product with few columns as inner products of rows.
+func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+	for i := 0; i < m; i += dotRows {
+		for p := 0; p < k; p += dotRun {
+			fmaDots(dst[i*ldd:], ldd, a[i*lda+p:], lda, b[p:], ldb, min(dotRows, m-i), n, min(dotRun, k-p), p > 0)
+		}
+	}
+}
+
+// mulTransposed computes MulBT from panels of b, which it lays out as MulAB has them.
+func mulTransposed[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+	shared := panelBuffers.Get().(*panelBuffer)
+	defer panelBuffers.Put(shared)
+	panels, w := panelIn[T](shared[:]), width[T]()
+	for j, cols := 0, 0; j < n; j += cols {
+		cols = abreast[T](n - j)
+		for p := 0; p < k; p += mulRun {
+			depth := min(mulRun, k-p)
+			apart := (depth | 1) * w
+			for c := 0; c < cols; c += w {
+				transpose(panels[c/w*apart:], b[(j+c)*ldb+p:], ldb, min(w, cols-c), depth)
+			}
+			columns(dst[j:], ldd, a[p:], lda, 1, panels, w, apart, m, cols, depth, mulRun, p > 0)
+		}
+	}
+}
+
+// product computes a product, one column of tiles after the other. Element (i, p) of the left factor is
+// a[i*rs+p*cs].
+func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	w, j := width[T](), 0
-	if on > portable && m == 1 {
-		j = fmaRow(on, dst, a, cs, b, ldb, n, k, run, add)
+	if pathOf[T]() > portable && m == 1 {
+		j = fmaRow(dst, a, cs, b, ldb, n, k, run, add)
 	}
 	for cols := 0; j < n; j += cols {
-		cols = abreast[T](on, n-j)
-		columns(on, dst[j:], ldd, a, rs, cs, b[j:], ldb, w, m, cols, k, run, add)
+		cols = abreast[T](n - j)
+		columns(dst[j:], ldd, a, rs, cs, b[j:], ldb, w, m, cols, k, run, add)
 	}
 }
 
-// addTurned computes AddATB from the transpose of a, some rows at a time, where what is
-// multiplied one after the other lies side by side.
-func addTurned[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+// addTurned computes AddATB from the transpose of a, some rows at a time, so that successive factors are
+// adjacent.
+func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	shared := turnedBuffers.Get().(*turnedBuffer)
 	defer turnedBuffers.Put(shared)
 	left, panels := panelIn[T](shared.left[:]), panelIn[T](shared.right[:])
@@ -182,16 +166,16 @@ func addTurned[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb in
 		depth := min(most, k-p)
 		// Odd numbers of the cache's lines, so that rows, and panels, share its sets evenly.
 		stride, apart := (depth+w-1)/w*w|w, (depth|1)*w
-		tall, wide := len(left)/stride/height(on)*height(on), len(panels)/apart*w
+		tall, wide := len(left)/stride/height[T]()*height[T](), len(panels)/apart*w
 		for from := 0; from < n; from += wide {
 			to := min(from+wide, n)
-			gather(on, panels, apart, b[p*ldb+from:], ldb, to-from, depth)
+			gather(panels, apart, b[p*ldb+from:], ldb, to-from, depth)
 			for i := 0; i < m; i += tall {
 				rows := min(tall, m-i)
-				turn(on, left, stride, a[p*lda+i:], lda, depth, rows)
+				turn(left, stride, a[p*lda+i:], lda, depth, rows)
 				for j, cols := from, 0; j < to; j += cols {
-					cols = abreast[T](on, to-j)
-					columns(on, dst[i*ldd+j:], ldd, left, stride, 1, panels[(j-from)/w*apart:], w, apart, rows, cols, depth, addRun, true)
+					cols = abreast[T](to - j)
+					columns(dst[i*ldd+j:], ldd, left, stride, 1, panels[(j-from)/w*apart:], w, apart, rows, cols, depth, addRun, true)
 				}
 			}
 		}
@@ -199,23 +183,23 @@ func addTurned[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb in
 }
 
 // packedProduct computes MulAB from copies of panels of b.
-func packedProduct[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+func packedProduct[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	shared := panelBuffers.Get().(*panelBuffer)
 	defer panelBuffers.Put(shared)
 	panels, w := panelIn[T](shared[:]), width[T]()
 	for j, cols := 0, 0; j < n; j += cols {
-		cols = abreast[T](on, n-j)
+		cols = abreast[T](n - j)
 		for p := 0; p < k; p += mulRun {
 			depth := min(mulRun, k-p)
 			apart := (depth | 1) * w
-			gather(on, panels, apart, b[p*ldb+j:], ldb, cols, depth)
-			columns(on, dst[j:], ldd, a[p:], lda, 1, panels, w, apart, m, cols, depth, mulRun, p > 0)
+			gather(panels, apart, b[p*ldb+j:], ldb, cols, depth)
+			columns(dst[j:], ldd, a[p:], lda, 1, panels, w, apart, m, cols, depth, mulRun, p > 0)
 		}
 	}
 }
 
-// crowded reports whether rows with a stride share a few sets of a first-level cache, which
-// repeat every 4,096 bytes.
+// crowded reports whether rows with a stride share a few sets of a first-level cache, which repeat every
+// 4,096 bytes.
 func crowded[T Float](stride int) bool {
 	const period, line = 4096, 64
 	past := stride * int(unsafe.Sizeof(T(0))) % period
@@ -223,9 +207,9 @@ func crowded[T Float](stride int) bool {
 }
 
 // columns computes the columns that are abreast. Panels of b lie apart elements apart.
-func columns[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
-	if on > portable {
-		fmaTiles(on, dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)
+func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
+	if pathOf[T]() > portable {
+		fmaTiles(dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)
 		return
 	}
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)

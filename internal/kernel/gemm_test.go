@@ -19,8 +19,7 @@ func normal[T Float](rnd *rand.Rand, n int) []T {
 	return x
 }
 
-// matrix is a strided matrix somewhere in a buffer. The other elements of the buffer are
-// guards.
+// matrix is a strided matrix somewhere in a buffer. The other elements of the buffer are guards.
 type matrix[T Float] struct {
 	buffer         []T
 	from           int
@@ -98,35 +97,39 @@ func runs(run int) func(k int) int { return func(k int) int { return min(k, run)
 // products returns the functions, on the paths that the machine has.
 func products[T Float]() []variant[T] {
 	var variants []variant[T]
-	for _, on := range paths[T]() {
+	for on := range paths[T]() {
 		variants = append(variants, productsOn[T](on)...)
 	}
 	return variants
 }
 
 func productsOn[T Float](on path) []variant[T] {
-	path := " " + on.String()
-	return []variant[T]{
-		{"MulBT" + path, straight, turned, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
-			mulBT(on, d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
+	variants := []variant[T]{
+		{"MulBT", straight, turned, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
+			MulBT(d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
 		}},
-		{"MulAB" + path, straight, straight, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
-			mulAB(on, d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
+		{"MulAB", straight, straight, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
+			MulAB(d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
 		}},
-		{"AddATB" + path, turned, straight, func(k int) int { return runs(addRun)(k) + 2 }, true, func(d, a, b matrix[T], m, n, k int) {
-			addATB(on, d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
+		{"AddATB", turned, straight, func(k int) int { return runs(addRun)(k) + 2 }, true, func(d, a, b matrix[T], m, n, k int) {
+			AddATB(d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
 		}},
-		{"PackBT" + path, straight, turned, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
+		{"PackBT", straight, turned, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
 			var packed Packed[T]
-			packed.packBT(on, b.data, b.ld, n, k)
+			packed.PackBT(b.data, b.ld, n, k)
 			packed.Mul(d.data, d.ld, a.data, a.ld, m)
 		}},
-		{"PackAB" + path, straight, straight, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
+		{"PackAB", straight, straight, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
 			var packed Packed[T]
-			packed.packAB(on, b.data, b.ld, k, n)
+			packed.PackAB(b.data, b.ld, k, n)
 			packed.Mul(d.data, d.ld, a.data, a.ld, m)
 		}},
 	}
+	for i, v := range variants {
+		variants[i].name += " " + on.String()
+		variants[i].run = func(d, a, b matrix[T], m, n, k int) { along(on, func() { v.run(d, a, b, m, n, k) }) }
+	}
+	return variants
 }
 
 func shape(f func(i, j int) (int, int), rows, cols int) (int, int) {
@@ -187,8 +190,8 @@ func testProductsMatch[T Float](t *testing.T) {
 	}
 }
 
-// TestProductRowsAreExact checks that a row gives the same bits alone, in any batch, at any
-// place, address and stride. AddATB is left out: its result is a sum over rows.
+// TestProductRowsAreExact checks that a row gives the same bits alone, in any batch, at any place, address
+// and stride. AddATB is left out: its result is a sum over rows.
 func TestProductRowsAreExact(t *testing.T) {
 	t.Run("float32", testProductRowsAreExact[float32])
 	t.Run("float64", testProductRowsAreExact[float64])
@@ -220,8 +223,8 @@ func testProductRowsAreExact[T Float](t *testing.T) {
 	}
 }
 
-// TestRunsBoundTheDepth checks that a term much larger than the others costs each term of
-// its run one rounding and no more. The control, one chain, exceeds the bound.
+// TestRunsBoundTheDepth checks that a term much larger than the others costs each term of its run one
+// rounding and no more. The control, one chain, exceeds the bound.
 func TestRunsBoundTheDepth(t *testing.T) {
 	const k, small = 1024, 0x1p-25
 	exact, bound := 1+(k-1)*small, gamma[float32](64)
@@ -231,11 +234,11 @@ func TestRunsBoundTheDepth(t *testing.T) {
 			a[i], b[i] = small, 1
 		}
 		a[big] = 1
-		for _, on := range paths[float32]() {
+		for range paths[float32]() {
 			var product, sum [1]float32
-			addATB(on, product[:], 1, a, 1, b, 1, 1, 1, k)
+			AddATB(product[:], 1, a, 1, b, 1, 1, 1, k)
 			require.InDelta(t, exact, float64(product[0]), bound*exact)
-			addRows(on, sum[:], a, 1, k, 1)
+			AddRows(sum[:], a, 1, k, 1)
 			require.InDelta(t, exact, float64(sum[0]), bound*exact)
 		}
 		var chain float32

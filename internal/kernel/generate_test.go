@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAssemblyIsGenerated checks that the assembly in the repository is what the generator
-// writes. Go generate writes it anew.
+// TestAssemblyIsGenerated checks that the assembly in the repository is what the generator writes. Go
+// generate writes it anew.
 func TestAssemblyIsGenerated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the generator")

@@ -8,10 +8,10 @@ import (
 // GroupOutputs is the number of results of a group.
 const GroupOutputs = 4
 
-// Groups is a pair of sparse matrices by which vectors of eight numbers are multiplied. Every
-// group of four results is the sum of two products of as many inputs, K each, and in the other
-// matrix their difference: that of a filter and of its mirror image. Places are indices of the
-// first of eight numbers. The zero value has no groups; many goroutines may multiply by one.
+// Groups is a pair of sparse matrices, of a filter and of its mirror image, that multiply vectors of eight
+// numbers. Every group of four results is the sum of two products in one matrix and their difference in the
+// other. Places are indices of the first of eight numbers. The zero value has no groups; many goroutines
+// may multiply by one.
 type Groups struct {
 	in, out          []int32 // places in bytes
 	counts           []int32 // of inputs, of every product
@@ -19,8 +19,8 @@ type Groups struct {
 	srcSize, dstSize int // the least lengths
 }
 
-// GroupInputs is the inputs of one of the two products of a group: In are their places, and
-// Weights[4j+i] is the weight of input j in result i. There may be none.
+// GroupInputs is the inputs of one of the two products of a group: In are their places, and Weights[4j+i]
+// is the weight of input j in result i. There may be none.
 type GroupInputs struct {
 	In      []int
 	Weights []float32
@@ -37,9 +37,7 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 		return int32(bytes * p)
 	}
 	for _, inputs := range []GroupInputs{first, second} {
-		if len(inputs.Weights) != GroupOutputs*len(inputs.In) {
-			panic("kernel: dimension mismatch")
-		}
+		match(len(inputs.Weights) == GroupOutputs*len(inputs.In))
 		for _, p := range inputs.In {
 			g.in = append(g.in, place(p, &g.srcSize))
 		}
@@ -53,22 +51,11 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 // Mul sets the results of both matrices. Of results with one place the last group's stays. Sum and
 // difference may be the same: differences stay there.
 func (g *Groups) Mul(sum, difference, src []float32) {
-	g.mul(pathOf[float32](), sum, difference, src)
-}
-
-// check panics unless everything fits.
-func (g *Groups) check(sum, difference, src []float32) {
-	if len(sum) < g.dstSize || len(difference) < g.dstSize || len(src) < g.srcSize {
-		panic("kernel: slice too short for its dimensions")
-	}
-}
-
-func (g *Groups) mul(on path, sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {
 		return
 	}
-	if on > portable {
+	if pathOf[float32]() > portable {
 		mulGroups32(&sum[0], &difference[0], &g.out[0], first(g.weights), first(src), unsafe.SliceData(g.in), &g.counts[0],
 			len(g.out)/GroupOutputs)
 		return
@@ -93,5 +80,12 @@ func (g *Groups) mul(on path, sum, difference, src []float32) {
 				sum[int(place/bytes)+l], difference[int(place/bytes)+l] = v+products[1][i][l], v-products[1][i][l]
 			}
 		}
+	}
+}
+
+// check panics unless everything fits.
+func (g *Groups) check(sum, difference, src []float32) {
+	if len(sum) < g.dstSize || len(difference) < g.dstSize || len(src) < g.srcSize {
+		panic("kernel: slice too short for its dimensions")
 	}
 }

@@ -47,7 +47,7 @@ func TestGroups(t *testing.T) {
 			}
 			g.Add(out, inputs[0], inputs[1])
 		}
-		g.mul(rapid.SampledFrom(paths[float32]()).Draw(t, "path"), sum, difference, src)
+		along(drawn(t), func() { g.Mul(sum, difference, src) })
 		for i := range n {
 			require.InDelta(t, want[0][i]+want[1][i], float64(sum[i]), 1e-5*size)
 			require.InDelta(t, want[0][i]-want[1][i], float64(difference[i]), 1e-5*size)

@@ -2,16 +2,11 @@ package kernel
 
 import "math"
 
-// The functions here are for images and for what is made of them, a row of pixels or more at a
-// time. The assembly has the bits of the portable path.
-
-// SquareRoots sets dst to the square roots of src, and to 0 where src is not positive. Both have
-// one length and may be the same.
-func SquareRoots(dst, src []float32) { squareRoots(pathOf[float32](), dst, src) }
-
-func squareRoots(on path, dst, src []float32) {
-	checkLengths(len(dst), src)
-	done := whole(on, len(dst), 8)
+// SquareRoots sets dst to the square roots of src, and to 0 where src is not positive. Both have one length
+// and may be the same.
+func SquareRoots(dst, src []float32) {
+	match(len(src) == len(dst))
+	done := whole[float32](len(dst), 8)
 	if done > 0 {
 		squareRoots32(&dst[0], &src[0], done)
 	}
@@ -23,17 +18,15 @@ func squareRoots(on path, dst, src []float32) {
 	}
 }
 
-// Polar sets length and turn to the polar coordinates of the vectors (right - left, below -
-// above), the directions in radians times perRadian, from 0 to a full turn up to rounding. The
-// error of a direction is below 1e-6 radians. That of a vector of length 0 is NaN or any. All
-// have one length.
+// Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above),
+// directions in radians times perRadian, from 0 to a full turn up to rounding. The error of a direction is
+// below 1e-6 radians; the direction of a zero vector is arbitrary or NaN. All have one length and, on all
+// paths, the same bits.
 func Polar(length, turn, right, left, below, above []float32, perRadian float32) {
-	polar(pathOf[float32](), length, turn, right, left, below, above, perRadian)
-}
-
-func polar(on path, length, turn, right, left, below, above []float32, perRadian float32) {
-	checkLengths(len(length), turn, right, left, below, above)
-	done := whole(on, len(length), 8)
+	for _, x := range [][]float32{turn, right, left, below, above} {
+		match(len(x) == len(length))
+	}
+	done := whole[float32](len(length), 8)
 	if done > 0 {
 		polar32(&length[0], &turn[0], &right[0], &left[0], &below[0], &above[0], done, perRadian)
 	}
@@ -43,9 +36,9 @@ func polar(on path, length, turn, right, left, below, above []float32, perRadian
 	}
 }
 
-// polarOf returns length and direction of a vector. It brings the vector into the first eighth
-// of the circle, or the same to the left of its bisector, and takes the arctangent there as a
-// polynomial (Cephes, atanf). The conversions keep compilers from fusing.
+// polarOf returns length and direction of a vector. It brings the vector into the first eighth of the
+// circle, or the same to the left of its bisector, and takes the arctangent there as a polynomial (Cephes,
+// atanf). The conversions keep compilers from fusing.
 func polarOf(x, y float32) (length, angle float32) {
 	ax, ay := withoutSign(x), withoutSign(y)
 	short, long := ax, ay
@@ -76,15 +69,11 @@ func polarOf(x, y float32) (length, angle float32) {
 
 func withoutSign(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
-// Between sets dst[i] to the mean of upper[i], upper[i+1], lower[i] and lower[i+1] with these
-// weights, summed in this order. Upper and lower have one number more than dst.
+// Between sets dst[i] to the mean of upper[i], upper[i+1], lower[i] and lower[i+1] with these weights,
+// summed in this order. Upper and lower have one number more than dst.
 func Between(dst, upper, lower []float32, weights [4]float32) {
-	between(pathOf[float32](), dst, upper, lower, weights)
-}
-
-func between(on path, dst, upper, lower []float32, weights [4]float32) {
-	checkLengths(len(dst)+1, upper, lower)
-	done := whole(on, len(dst), 8)
+	match(len(upper) == len(dst)+1 && len(lower) == len(dst)+1)
+	done := whole[float32](len(dst), 8)
 	if done > 0 {
 		between32(&dst[0], &upper[0], &lower[0], done, &weights[0])
 	}
@@ -93,15 +82,11 @@ func between(on path, dst, upper, lower []float32, weights [4]float32) {
 	}
 }
 
-// ScaleUpTo sets dst to factor times src where that is not above most, and to most elsewhere. Both
-// have one length and may be the same.
+// ScaleUpTo sets dst to factor times src where that is not above most, and to most elsewhere. Both have one
+// length and may be the same.
 func ScaleUpTo(dst []float32, factor float32, src []float32, most float32) {
-	scaleUpTo(pathOf[float32](), dst, factor, src, most)
-}
-
-func scaleUpTo(on path, dst []float32, factor float32, src []float32, most float32) {
-	checkLengths(len(dst), src)
-	done := whole(on, len(dst), 8)
+	match(len(src) == len(dst))
+	done := whole[float32](len(dst), 8)
 	if done > 0 {
 		scaleUpTo32(&dst[0], &src[0], done, factor, most)
 	}
@@ -111,14 +96,5 @@ func scaleUpTo(on path, dst []float32, factor float32, src []float32, most float
 			v = most
 		}
 		dst[i] = v
-	}
-}
-
-// checkLengths panics unless all slices have a length.
-func checkLengths(n int, all ...[]float32) {
-	for _, x := range all {
-		if len(x) != n {
-			panic("kernel: dimension mismatch")
-		}
 	}
 }

@@ -14,10 +14,10 @@ func anyNumbers(t *rapid.T, n int, name string) []float32 {
 }
 
 // onBoth returns what f makes on the portable path and on that of the machine.
-func onBoth(n int, f func(on path, dst []float32)) (plain, fast []float32) {
+func onBoth(n int, f func(dst []float32)) (plain, fast []float32) {
 	plain, fast = make([]float32, n), make([]float32, n)
-	f(portable, plain)
-	f(machine, fast)
+	along(portable, func() { f(plain) })
+	f(fast)
 	return plain, fast
 }
 
@@ -28,24 +28,30 @@ func TestImagesOnBothPaths(t *testing.T) {
 		a, b, c, d := anyNumbers(t, n+1, "a"), anyNumbers(t, n+1, "b"), anyNumbers(t, n, "c"), anyNumbers(t, n, "d")
 		factor, most := rapid.Float32Range(-2, 2).Draw(t, "factor"), rapid.Float32Range(0, 2).Draw(t, "most")
 		weights := [4]float32{factor, most, 1 - factor, 0.3}
-		check := func(f func(on path, dst []float32)) {
+		check := func(f func(dst []float32)) {
 			plain, fast := onBoth(n, f)
 			bitsEqual(t, plain, fast)
 		}
-		check(func(on path, dst []float32) { squareRoots(on, dst, c) })
-		check(func(on path, dst []float32) { scaleUpTo(on, dst, factor, c, most) })
-		check(func(on path, dst []float32) { between(on, dst, a, b, weights) })
-		check(func(on path, dst []float32) { polar(on, dst, make([]float32, n), a[:n], b[1:], c, d, factor) })
-		check(func(on path, dst []float32) { polar(on, make([]float32, n), dst, a[:n], b[1:], c, d, factor) })
-		check(func(on path, dst []float32) { affine(on, dst, c, float64(factor)/3, float64(most)*1e9) })
+		check(func(dst []float32) { SquareRoots(dst, c) })
+		check(func(dst []float32) { ScaleUpTo(dst, factor, c, most) })
+		check(func(dst []float32) { Between(dst, a, b, weights) })
+		check(func(dst []float32) { Polar(dst, make([]float32, n), a[:n], b[1:], c, d, factor) })
+		check(func(dst []float32) { Polar(make([]float32, n), dst, a[:n], b[1:], c, d, factor) })
+		check(func(dst []float32) { Affine(dst, c, float64(factor)/3, float64(most)*1e9) })
 		bits := func(v float64) uint64 {
 			if v != v {
 				v = math.NaN()
 			}
 			return math.Float64bits(v)
 		}
-		require.Equal(t, bits(sum(portable, a)), bits(sum(machine, a)))
-		require.Equal(t, bits(squaresAbout(portable, a, float64(factor))), bits(squaresAbout(machine, a, float64(factor))))
+		var plain [2]uint64
+		for range paths[float32]() {
+			got := [2]uint64{bits(Sum(a)), bits(SquaresAbout(a, float64(factor)))}
+			if plain == [2]uint64{} {
+				plain = got
+			}
+			require.Equal(t, plain, got)
+		}
 	})
 }
 

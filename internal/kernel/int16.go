@@ -9,14 +9,8 @@ import (
 
 // UnpackInt16 sets dst to src times unit, with one rounding. Both have one length.
 func UnpackInt16(dst []float32, src []int16, unit float32) {
-	unpackInt16(pathOf[float32](), dst, src, unit)
-}
-
-func unpackInt16(on path, dst []float32, src []int16, unit float32) {
-	if len(dst) != len(src) {
-		panic("kernel: dimension mismatch")
-	}
-	done := whole(on, len(dst), 16)
+	match(len(dst) == len(src))
+	done := whole[float32](len(dst), 16)
 	if done > 0 {
 		unpack16(&dst[0], &src[0], done, unit)
 	}
@@ -32,17 +26,11 @@ func Fetch(x []int16) {
 	}
 }
 
-// PackInt16 sets dst to src times perUnit, rounded to the nearest integer, to the even one of two.
-// Products, which are rounded themselves, must be within the integers. Both have one length.
+// PackInt16 sets dst to src times perUnit, rounded to the nearest integer, ties to even. Products must be
+// within the range of int16. Both have one length.
 func PackInt16(dst []int16, src []float32, perUnit float32) {
-	packInt16(pathOf[float32](), dst, src, perUnit)
-}
-
-func packInt16(on path, dst []int16, src []float32, perUnit float32) {
-	if len(dst) != len(src) {
-		panic("kernel: dimension mismatch")
-	}
-	done := whole(on, len(dst), 16)
+	match(len(dst) == len(src))
+	done := whole[float32](len(dst), 16)
 	if done > 0 {
 		pack16(&dst[0], &src[0], done, perUnit)
 	}
@@ -51,15 +39,12 @@ func packInt16(on path, dst []int16, src []float32, perUnit float32) {
 	}
 }
 
-// Largest returns the largest absolute value of x, 0 of none. If not all are finite it is
-// infinite or NaN. Bits without the sign sort like absolute values, and what is not finite is
-// above all others.
-func Largest(x []float32) float32 { return largest(pathOf[float32](), x) }
-
-func largest(on path, x []float32) float32 {
+// Largest returns the largest absolute value of x, 0 if x is empty, and infinity or NaN if an element is
+// not finite. Bits without the sign sort like absolute values.
+func Largest(x []float32) float32 {
 	const sign = 1 << 31
 	var most uint32
-	done := whole(on, len(x), 16)
+	done := whole[float32](len(x), 16)
 	if done > 0 {
 		var lanes [8]uint32
 		largest32(&lanes[0], &x[0], done)
@@ -73,9 +58,7 @@ func largest(on path, x []float32) float32 {
 
 // LoadInt16 sets dst to integers that lie in src, little-endian, two bytes each.
 func LoadInt16(dst []int16, src []byte) {
-	if len(src) != 2*len(dst) {
-		panic("kernel: dimension mismatch")
-	}
+	match(len(src) == 2*len(dst))
 	copy(bytesOf(dst), src)
 	if !littleEndian() {
 		for i := range dst {
@@ -101,5 +84,5 @@ func bytesOf(x []int16) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
 }
 
-// littleEndian says whether the memory of this machine is.
+// littleEndian reports the byte order of this machine.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }

@@ -17,14 +17,14 @@ func TestInt16(t *testing.T) {
 		unit := float32(math.Ldexp(1, rapid.IntRange(-126, 112).Draw(t, "exponent")))
 		src := rapid.SliceOfN(rapid.Int16(), n, n).Draw(t, "integers")
 		plain, fast := make([]float32, n), make([]float32, n)
-		unpackInt16(portable, plain, src, unit)
-		unpackInt16(machine, fast, src, unit)
+		along(portable, func() { UnpackInt16(plain, src, unit) })
+		UnpackInt16(fast, src, unit)
 		require.Equal(t, plain, fast)
 		for i, v := range src {
 			require.Equal(t, float64(v)*float64(unit), float64(fast[i]))
 		}
 		back := make([]int16, n)
-		packInt16(machine, back, fast, 1/unit)
+		PackInt16(back, fast, 1/unit)
 		require.Equal(t, src, back)
 
 		values := rapid.SliceOfN(rapid.Float32Range(-32767, 32767), n, n).Draw(t, "values")
@@ -34,8 +34,8 @@ func TestInt16(t *testing.T) {
 			}
 		}
 		other := make([]int16, n)
-		packInt16(portable, back, values, 1)
-		packInt16(machine, other, values, 1)
+		along(portable, func() { PackInt16(back, values, 1) })
+		PackInt16(other, values, 1)
 		require.Equal(t, back, other)
 		for i, v := range values {
 			require.Equal(t, math.RoundToEven(float64(v)), float64(back[i]))
@@ -67,16 +67,17 @@ func TestLargest(t *testing.T) {
 		for _, v := range x {
 			most = max(most, math.Abs(float64(v)))
 		}
-		require.Equal(t, most, float64(largest(portable, x)))
-		require.Equal(t, most, float64(largest(machine, x)))
+		for range paths[float32]() {
+			require.Equal(t, most, float64(Largest(x)))
+		}
 		if len(x) == 0 {
 			return
 		}
 		i := rapid.IntRange(0, len(x)-1).Draw(t, "i")
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			x[i] = float32(bad)
-			for _, on := range []path{portable, machine} {
-				got := largest(on, x)
+			for range paths[float32]() {
+				got := Largest(x)
 				require.False(t, got-got == 0)
 			}
 		}

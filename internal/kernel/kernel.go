@@ -5,7 +5,7 @@ import "unsafe"
 // Float is the element type. Training uses float32; tests repeat it in float64.
 type Float interface{ float32 | float64 }
 
-// path says which instructions the loops use. A machine that has a path has those before it.
+// path is the set of instructions that the loops use. A machine that has a path has all before it.
 type path uint8
 
 const (
@@ -32,6 +32,13 @@ func check[T Float](x []T, ld, rows, cols int) {
 	}
 	if ld < cols || len(x) < cols || rows-1 > (len(x)-cols)/ld {
 		panic("kernel: slice too short for its dimensions")
+	}
+}
+
+// match panics unless the dimensions of operands match.
+func match(ok bool) {
+	if !ok {
+		panic("kernel: dimension mismatch")
 	}
 }
 

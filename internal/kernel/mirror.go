@@ -2,19 +2,18 @@ package kernel
 
 import "math"
 
-// strip is the number of columns of a strip, two vectors: those of a point in a signal whose
-// real parts are the first eight and whose imaginary parts are the others.
+// strip is the number of columns of a strip, two vectors: eight real parts and eight imaginary parts of a
+// signal.
 const strip = 16
 
-// Mirror is a pair of products whose sum and difference are wanted: with results i in front of
-// and behind a centre, the part that is even about the centre and the part that is odd.
+// Mirror is a pair of products of which callers want the sum and the difference: the parts of a result that
+// are even and odd about a centre.
 type Mirror struct {
 	Even, Odd []float32 // M x KE and M x KO
 	M, KE, KO int
 }
 
-// Strips says where strips of 16 columns lie in a slice: row r of strip s begins at At + r Row +
-// s Step.
+// Strips locates strips of 16 columns in a slice: row r of strip s begins at At + r Row + s Step.
 type Strips struct{ At, Row, Step int }
 
 // ends returns the least and the greatest index of n rows of strips.
@@ -32,25 +31,18 @@ func (s Strips) fits(x []float32, rows, strips, width int) {
 }
 
 func (m Mirror) check() {
-	if m.M < 1 || m.KE < 1 || m.KO < 0 || len(m.Even) != m.M*m.KE || len(m.Odd) != m.M*m.KO {
-		panic("kernel: dimension mismatch")
-	}
+	match(m.M >= 1 && m.KE >= 1 && m.KO >= 0 && len(m.Even) == m.M*m.KE && len(m.Odd) == m.M*m.KO)
 }
 
-// MulStrips multiplies strips of src: those of even have KE rows and those of odd KO. Row i of
-// sum becomes row i of the even product plus that of the odd one, and row i of difference
-// becomes their difference. Sum and difference lie in dst, and may meet where their rows are
-// equal; difference is written last.
+// MulStrips multiplies strips of src, KE rows for the even product and KO for the odd one. Row i of sum
+// becomes the sum of the two rows i, and row i of difference their difference. Both lie in dst, and may
+// meet where their rows are equal; difference is written last.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
-	m.mulStrips(pathOf[float32](), dst, sum, difference, src, even, odd, strips)
-}
-
-func (m Mirror) mulStrips(on path, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
 	}
 	m.prepare(dst, sum, difference, m.M, src, even, odd, strips, strip)
-	if on > portable {
+	if pathOf[float32]() > portable {
 		mirrorStrips32(&dst[sum.At], &dst[difference.At], 4*sum.Row, 4*difference.Row, 4*sum.Step, &m.Even[0], first(m.Odd),
 			m.M, m.KE, m.KO, &src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
 		return
@@ -71,8 +63,8 @@ func setStrips(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// moduli sets dst[i] to the modulus of re[i] + i im[i], with one rounding of each square, of
-// their sum and of the root.
+// moduli sets dst[i] to the modulus of re[i] + i im[i], with one rounding of each square, of their sum and
+// of the root.
 func moduli(dst, re, im []float32) {
 	for i := range dst {
 		// The conversions keep compilers from fusing.
@@ -120,8 +112,7 @@ func (m Mirror) each(src []float32, even, odd Strips, strips int, f func(s, r in
 	}
 }
 
-// addRow adds the product of a row of coefficients and of a strip: of those in places first, first
-// + step and so on.
+// addRow adds the product of a strip and the coefficients in places first, first + step and so on.
 func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, at Strips, s int) {
 	for p := first; p < len(row); p += step {
 		w := row[p]
@@ -131,17 +122,10 @@ func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, 
 	}
 }
 
-// Butterfly sets sum to a + b and difference to a - b, element by element. All have one length.
-// They may be the same slices.
+// Butterfly sets sum to a + b and difference to a - b. All have one length and may be the same slices.
 func Butterfly(sum, difference, a, b []float32) {
-	butterfly(pathOf[float32](), sum, difference, a, b)
-}
-
-func butterfly(on path, sum, difference, a, b []float32) {
-	if len(difference) != len(sum) || len(a) != len(sum) || len(b) != len(sum) {
-		panic("kernel: dimension mismatch")
-	}
-	done := whole(on, len(sum), 8)
+	match(len(difference) == len(sum) && len(a) == len(sum) && len(b) == len(sum))
+	done := whole[float32](len(sum), 8)
 	if done > 0 {
 		butterfly32(&sum[0], &difference[0], &a[0], &b[0], done)
 	}

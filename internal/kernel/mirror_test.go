@@ -118,21 +118,20 @@ func (c mirrorCase) checkModuli(t *rapid.T) {
 
 func TestMirror(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		on := rapid.SampledFrom(paths[float32]()).Draw(t, "path")
 		c := newMirrorCase(t)
-		c.m.mulStrips(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		along(drawn(t), func() { c.m.MulStrips(c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips) })
 		c.checkStrips(t)
 	})
 }
 
 func TestQuarters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		on := rapid.SampledFrom(paths[float32]()).Draw(t, "path")
 		c := newMirrorCase(t)
-		c.quarters().mulStrips(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		on := drawn(t)
+		along(on, func() { c.quarters().MulStrips(c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips) })
 		c.checkStrips(t)
 		c = newMirrorCase(t)
-		c.quarters().moduli(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		along(on, func() { c.quarters().Moduli(c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips) })
 		c.checkModuli(t)
 	})
 }
@@ -165,19 +164,18 @@ func TestMirrorRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// The assembly and the portable path have the same bits, also where sum and terms are one
-// memory.
+// The assembly and the portable path have the same bits, also where sum and terms are one memory.
 func TestButterfly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 40).Draw(t, "n")
 		a, b := rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "a"), rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "b")
 		sum, difference := make([]float32, n), make([]float32, n)
-		butterfly(portable, sum, difference, a, b)
+		along(portable, func() { Butterfly(sum, difference, a, b) })
 		for i := range n {
 			require.Equal(t, a[i]+b[i], sum[i])
 			require.Equal(t, a[i]-b[i], difference[i])
 		}
-		butterfly(machine, a, b, a, b)
+		Butterfly(a, b, a, b)
 		require.Equal(t, sum, a)
 		require.Equal(t, difference, b)
 	})

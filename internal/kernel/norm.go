@@ -1,28 +1,11 @@
 package kernel
 
-// SquaredNorm returns the sum of squares of x in double precision. The relative error is
-// below 2^-53 (len(x)/16 + 5), and no float32 overflows or underflows on the way. The
-// result does not depend on where x lies in memory.
-func SquaredNorm[T Float](x []T) float64 { return squaredNorm(pathOf[T](), x) }
-
-// SquaredNorms sets dst[i] to the squared norm of row i of a, m by n.
-func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
-	check(dst, m, 1, m)
-	check(a, lda, m, n)
-	for i := range m {
-		dst[i] = 0
-		if n > 0 {
-			dst[i] = squaredNorm(pathOf[T](), a[i*lda:i*lda+n])
-		}
-	}
-}
-
-// normLanes is the number of partial sums of a squared norm.
-const normLanes = 16
-
-func squaredNorm[T Float](on path, x []T) float64 {
+// SquaredNorm returns the sum of squares of x in double precision. The relative error is below 2^-53
+// (len(x)/16 + 5), and no float32 overflows or underflows on the way. The result does not depend on where x
+// lies in memory.
+func SquaredNorm[T Float](x []T) float64 {
 	var s [normLanes]float64
-	if done := whole(on, len(x), normLanes); done > 0 {
+	if done := whole[T](len(x), normLanes); done > 0 {
 		squaredNorm32(&s[0], first(x), done)
 		x = x[done:]
 	}
@@ -36,6 +19,21 @@ func squaredNorm[T Float](on path, x []T) float64 {
 	}
 	return sumOf(&s)
 }
+
+// SquaredNorms sets dst[i] to the squared norm of row i of a, m by n.
+func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
+	check(dst, m, 1, m)
+	check(a, lda, m, n)
+	for i := range m {
+		dst[i] = 0
+		if n > 0 {
+			dst[i] = SquaredNorm(a[i*lda : i*lda+n])
+		}
+	}
+}
+
+// normLanes is the number of partial sums of a squared norm.
+const normLanes = 16
 
 // sumOf adds the lanes in pairs: each to the one half of those left behind it, and again.
 func sumOf(s *[normLanes]float64) float64 {

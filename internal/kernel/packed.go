@@ -1,22 +1,16 @@
 package kernel
 
-// Packed is the right factor of products, laid out for speed. Its zero value is an empty
-// factor. Packing again reuses the memory. Many goroutines may read a Packed at once.
+// Packed is the right factor of products, laid out for speed. Its zero value is an empty factor. Packing
+// again reuses the memory. Many goroutines may read a Packed at once.
 type Packed[T Float] struct {
 	data []T // panels of the width of a tile, zeros behind column n; or columns
 	n, k int
-	on   path
 }
 
 // PackBT makes the factor the transpose of b, n by k.
-func (p *Packed[T]) PackBT(b []T, ldb, n, k int) { p.packBT(pathOf[T](), b, ldb, n, k) }
-
-// PackAB makes the factor b, k by n.
-func (p *Packed[T]) PackAB(b []T, ldb, k, n int) { p.packAB(pathOf[T](), b, ldb, k, n) }
-
-func (p *Packed[T]) packBT(on path, b []T, ldb, n, k int) {
+func (p *Packed[T]) PackBT(b []T, ldb, n, k int) {
 	check(b, ldb, n, k)
-	p.shape(on, n, k)
+	p.shape(n, k)
 	if n == 0 || k == 0 {
 		return
 	}
@@ -28,13 +22,14 @@ func (p *Packed[T]) packBT(on path, b []T, ldb, n, k int) {
 	}
 	w := width[T]()
 	for j := 0; j < n; j += w {
-		transpose(on, p.data[j*k:], b[j*ldb:], ldb, min(w, n-j), k)
+		transpose(p.data[j*k:], b[j*ldb:], ldb, min(w, n-j), k)
 	}
 }
 
-func (p *Packed[T]) packAB(on path, b []T, ldb, k, n int) {
+// PackAB makes the factor b, k by n.
+func (p *Packed[T]) PackAB(b []T, ldb, k, n int) {
 	check(b, ldb, k, n)
-	p.shape(on, n, k)
+	p.shape(n, k)
 	if n == 0 || k == 0 {
 		return
 	}
@@ -47,17 +42,16 @@ func (p *Packed[T]) packAB(on path, b []T, ldb, k, n int) {
 		return
 	}
 	w := width[T]()
-	gather(on, p.data, k*w, b, ldb, n, k)
+	gather(p.data, k*w, b, ldb, n, k)
 }
 
-// columnwise reports whether the columns are too few for tiles and long enough for inner
-// products.
+// columnwise reports whether the columns are too few for tiles and long enough for inner products.
 func (p *Packed[T]) columnwise() bool {
-	return p.on > portable && p.n <= packedDotCols && p.k >= dotFrom
+	return pathOf[T]() > portable && p.n <= packedDotCols && p.k >= dotFrom
 }
 
-func (p *Packed[T]) shape(on path, n, k int) {
-	p.on, p.n, p.k = on, n, k
+func (p *Packed[T]) shape(n, k int) {
+	p.n, p.k = n, k
 	w := width[T]()
 	size := (n + w - 1) / w * w * k
 	if cap(p.data) < size {
@@ -75,15 +69,15 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 		return
 	}
 	if p.columnwise() {
-		dotProducts(p.on, dst, ldd, a, lda, p.data, p.k, m, p.n, p.k)
+		dotProducts(dst, ldd, a, lda, p.data, p.k, m, p.n, p.k)
 		return
 	}
 	w := width[T]()
 	for j, cols := 0, 0; j < p.n; j += cols {
-		cols = abreast[T](p.on, p.n-j)
+		cols = abreast[T](p.n - j)
 		panels := p.data[j*p.k:]
 		for from := 0; from < p.k; from += mulRun {
-			columns(p.on, dst[j:], ldd, a[from:], lda, 1, panels[from*w:], w, p.k*w,
+			columns(dst[j:], ldd, a[from:], lda, 1, panels[from*w:], w, p.k*w,
 				m, cols, min(mulRun, p.k-from), mulRun, from > 0)
 		}
 	}

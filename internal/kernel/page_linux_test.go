@@ -19,8 +19,8 @@ func page[T Float](t *testing.T) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&memory[0])), 8*size/int(unsafe.Sizeof(T(0))))
 }
 
-// TestNothingIsReadBehindTheEnd lets every operand end at a page that is not readable. A
-// read beyond the end would kill the process.
+// TestNothingIsReadBehindTheEnd lets every operand end at a page that is not readable. A read beyond the
+// end would kill the process.
 func TestNothingIsReadBehindTheEnd(t *testing.T) {
 	t.Run("float32", testNothingIsReadBehindTheEnd[float32])
 	t.Run("float64", testNothingIsReadBehindTheEnd[float64])
@@ -45,35 +45,35 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 		a, row := at(0, m, n).data, at(1, 1, n).data
 		codes := bytes[len(bytes)-n:]
 		taps := []int{0, m*n - n}[:min(m, 2)]
-		for _, on := range paths[T]() {
-			addRows(on, row, a, n, m, n)
-			addToRows(on, a, n, row, m, n)
-			squaredNorm(on, a)
-			scale(on, a, 2, at(2, m, n).data)
-			rectify(on, a, at(2, m, n).data)
-			gate(on, a, at(2, m, n).data, a)
-			copyRow(on, a, at(2, m, n).data, at(2, m, n).data)
-			maxTapsOn(on, row, codes, a, taps)
-			addToTaps(on, a, codes, row, taps)
+		for range paths[T]() {
+			AddRows(row, a, n, m, n)
+			AddToRows(a, n, row, m, n)
+			SquaredNorm(a)
+			Scale(a, 2, at(2, m, n).data)
+			Rectify(a, at(2, m, n).data)
+			Gate(a, at(2, m, n).data, a)
+			CopyRow(a, at(2, m, n).data, at(2, m, n).data)
+			MaxTaps(row, codes, a, taps)
+			AddToTaps(a, codes, row, taps)
 		}
 		if src, ok := any(row).([]float32); ok {
 			to := unsafe.Slice((*int64)(unsafe.Pointer(&ints[len(ints)-n])), n)
 			re := any(at(2, 1, n).data).([]float32)
-			for _, on := range paths[T]() {
+			for range paths[T]() {
 				clear(src)
-				foldInts(on, to, src, 8)
+				FoldInt64(to, src, 8)
 				doubles := unsafe.Slice((*float64)(unsafe.Pointer(&to[0])), n)
-				descend(on, src, doubles, 0, 0)
-				addInts(on, doubles, to, to, 1)
-				foldFloats(on, doubles, src)
-				addFloats(on, doubles, doubles)
+				Descend(src, doubles, 0, 0)
+				AddInts(doubles, to, to, 1)
+				FoldFloat64(doubles, src)
+				AddFloat64(doubles, doubles)
 				b := any(a).([]float32) // m by n
-				gaussian(on, src, 1, re, 1)
-				centre(on, src, re, src, 1, 1)
-				notBelow(on, src, re, 1)
+				Gaussian(src, 1, re, 1)
+				Centre(src, re, src, 1, 1)
+				NotBelow(src, re, 1)
 				places := []int32{0, int32(m - 1), 0, int32(m - 1)}
-				squaredDistances(on, re[:min(n, 4)], src, b, n, places[:min(n, 4)])
-				NewSparse(m, []int32{0, 2, 4}, places, make([]float32, 4)).mulRows(on, src, n, 0, 1, b, n, n)
+				SquaredDistances(re[:min(n, 4)], src, b, n, places[:min(n, 4)])
+				NewSparse(m, []int32{0, 2, 4}, places, make([]float32, 4)).MulRows(src, n, 0, 1, b, n, n)
 			}
 		}
 	}
@@ -89,12 +89,12 @@ func TestStripsStayWithinTheirSlices(t *testing.T) {
 			quarters := Quarters{Mirror: mirror, Last: 2*m - 1}
 			halves := Halves{Even: last(even, m*k), Odd: last(odd, m*k), M: 2 * m, Last: 2*k - 1}
 			at := func(row int) Strips { return Strips{At: row * strip, Row: strip, Step: strip} }
-			for _, on := range paths[float32]() {
+			for range paths[float32]() {
 				from := last(src, 2*k*strip)
-				mirror.mulStrips(on, last(dst, 2*m*strip), at(0), at(m), from, at(0), at(k), 1)
-				quarters.mulStrips(on, last(dst, 4*m*strip), at(0), at(2*m), from, at(0), at(k), 1)
-				quarters.moduli(on, last(dst, 4*m*strip-strip/2), at(0), at(2*m), from, at(0), at(k), 1)
-				halves.mulStrips(on, last(dst, 2*m*strip), at(0), from, at(0), 1)
+				mirror.MulStrips(last(dst, 2*m*strip), at(0), at(m), from, at(0), at(k), 1)
+				quarters.MulStrips(last(dst, 4*m*strip), at(0), at(2*m), from, at(0), at(k), 1)
+				quarters.Moduli(last(dst, 4*m*strip-strip/2), at(0), at(2*m), from, at(0), at(k), 1)
+				halves.MulStrips(last(dst, 2*m*strip), at(0), from, at(0), 1)
 			}
 		}
 	}

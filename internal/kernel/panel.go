@@ -10,8 +10,8 @@ type panelBuffer [(broadest*(mulRun+1) + 1) * tileBytes / 8]uint64
 
 var panelBuffers = sync.Pool{New: func() any { return new(panelBuffer) }}
 
-// turnedBuffer has room for rows of a transposed factor, a quarter of a second-level cache,
-// and for panels of the other factor.
+// turnedBuffer has room for rows of a transposed factor, a quarter of a second-level cache, and for panels
+// of the other factor.
 type turnedBuffer struct {
 	left  [1 << 14]uint64
 	right [1<<17 + 1<<11]uint64
@@ -27,12 +27,12 @@ func panelIn[T Float](buffer []uint64) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&buffer[0])), len(buffer)*8/int(unsafe.Sizeof(T(0))))
 }
 
-// transpose sets depth rows of panel to the columns of b, cols by depth, and fills the rest
-// of each row with zeros.
-func transpose[T Float](on path, panel, b []T, ldb, cols, depth int) {
+// transpose sets depth rows of panel to the columns of b, cols by depth, and fills the rest of each row
+// with zeros.
+func transpose[T Float](panel, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	panel = panel[:depth*w]
-	turn(on, panel, w, b, ldb, cols, depth)
+	turn(panel, w, b, ldb, cols, depth)
 	if cols == w {
 		return
 	}
@@ -46,18 +46,18 @@ func Transpose[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	check(dst, ldd, n, m)
 	check(b, ldb, m, n)
 	if m > 0 && n > 0 {
-		turn(pathOf[T](), dst, ldd, b, ldb, m, n)
+		turn(dst, ldd, b, ldb, m, n)
 	}
 }
 
 // turn sets dst, n by m, to the transpose of b, m by n.
-func turn[T Float](on path, dst []T, ldd int, b []T, ldb, m, n int) {
+func turn[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	done := 0 // of eight rows of b
 	for i := range m {
 		if i%8 == 0 {
 			done = 0
 			if i+8 <= m {
-				done = whole(on, n, 8)
+				done = whole[T](n, 8)
 			}
 			if done > 0 {
 				transpose32(first(dst[i:]), 4*ldd, first(b[i*ldb:]), 4*ldb, done)
@@ -71,12 +71,12 @@ func turn[T Float](on path, dst []T, ldd int, b []T, ldb, m, n int) {
 	}
 }
 
-// gather sets panels, stride elements apart, to depth rows of b, depth by cols. It fills the rest
-// of the last one's rows with zeros.
-func gather[T Float](on path, panels []T, stride int, b []T, ldb, cols, depth int) {
+// gather sets panels, stride elements apart, to depth rows of b, depth by cols. It fills the rest of the
+// last one's rows with zeros.
+func gather[T Float](panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {
-		at, j := p*w, whole(on, cols, w)
+		at, j := p*w, whole[T](cols, w)
 		if j > 0 {
 			spread32(first(panels[at:]), 4*stride, first(b[p*ldb:]), j)
 			at += j / w * stride

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,13 +12,28 @@ import (
 	"pgregory.net/rapid"
 )
 
-// paths returns the paths of functions on T that the machine has.
-func paths[T Float]() (all []path) {
-	for on := portable; on <= pathOf[T](); on++ {
-		all = append(all, on)
-	}
-	return all
+// fastest is the path of this machine.
+var fastest = machine
+
+// along calls f while all functions on float32 take a path.
+func along(on path, f func()) {
+	defer func() { machine = fastest }()
+	machine = on
+	f()
 }
+
+// paths yields the paths of functions on T that the machine has, and makes the functions take them.
+func paths[T Float]() iter.Seq[path] {
+	return func(yield func(path) bool) {
+		last, more := pathOf[T](), true
+		for on := portable; on <= last && more; on++ {
+			along(on, func() { more = yield(on) })
+		}
+	}
+}
+
+// drawn draws a path.
+func drawn(t *rapid.T) path { return path(rapid.IntRange(int(portable), int(fastest)).Draw(t, "path")) }
 
 func (p path) String() string { return []string{"portable", "AVX2", "AVX-512"}[p] }
 
@@ -26,8 +42,8 @@ func TestNoAssemblyIsForFloat64(t *testing.T) {
 	require.Equal(t, machine, pathOf[float32]())
 }
 
-// TestFusedPathsAgree checks that AVX2 and AVX-512 give a product the same bits, whatever the
-// numbers are and wherever they lie.
+// TestFusedPathsAgree checks that AVX2 and AVX-512 give a product the same bits, whatever the numbers are
+// and wherever they lie.
 func TestFusedPathsAgree(t *testing.T) {
 	if machine < avx512 {
 		t.Skip("no AVX-512 here; .ci/avx512 emulates it")

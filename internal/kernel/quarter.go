@@ -1,33 +1,26 @@
 package kernel
 
-// Quarters is a [Mirror] whose results are mirrored once more: result r of either product is the
-// sum of two, of the coefficients in places 0, 2, 4 and so on of a row and of those between, and
-// result Last - r is the first less the second. So M rows, r up to Last/2, say all. Cosines and
-// sines of ascending frequencies about a quarter of their period are such products.
+// Quarters is a [Mirror] whose results are mirrored once more: result r of either product is the sum of the
+// products with the even and the odd coefficients of a row, and result Last - r is their difference. So M
+// rows, r up to Last/2, determine all results. Cosines and sines about a quarter of their period are such
+// products.
 type Quarters struct {
 	Mirror
 	Last int
 }
 
 func (q Quarters) check() {
-	if q.M != q.Last/2+1 {
-		panic("kernel: dimension mismatch")
-	}
+	match(q.M == q.Last/2+1)
 }
 
-// MulStrips does what [Mirror.MulStrips] does, for results 0 to Last. Where results meet, those
-// from the other end are written last.
+// MulStrips is [Mirror.MulStrips] for results 0 to Last. Where results meet, Last - r is written last.
 func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
-	q.mulStrips(pathOf[float32](), dst, sum, difference, src, even, odd, strips)
-}
-
-func (q Quarters) mulStrips(on path, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
 	}
 	q.check()
 	q.prepare(dst, sum, difference, q.Last+1, src, even, odd, strips, strip)
-	if on > portable {
+	if pathOf[float32]() > portable {
 		quarterStrips32(&dst[sum.At], &dst[difference.At], &dst[sum.At+q.Last*sum.Row], &dst[difference.At+q.Last*difference.Row],
 			4*sum.Row, 4*difference.Row, 4*sum.Step, &q.Even[0], first(q.Odd), q.M, q.KE, q.KO,
 			&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
@@ -38,20 +31,16 @@ func (q Quarters) mulStrips(on path, dst []float32, sum, difference Strips, src 
 	})
 }
 
-// Moduli does what MulStrips does and takes moduli of the two results, which are complex numbers:
-// real parts in the first eight columns of a strip, imaginary parts in the others. Eight columns
-// of sum become the sums of the moduli, and eight of difference their differences.
+// Moduli is MulStrips of complex numbers, real parts in the first eight columns of a strip and imaginary
+// parts in the others. Eight columns of sum become the sums of the moduli, and eight of difference their
+// differences.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
-	q.moduli(pathOf[float32](), dst, sum, difference, src, even, odd, strips)
-}
-
-func (q Quarters) moduli(on path, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
 	}
 	q.check()
 	q.prepare(dst, sum, difference, q.Last+1, src, even, odd, strips, strip/2)
-	if on > portable {
+	if pathOf[float32]() > portable {
 		quarterModuli32(&dst[sum.At], &dst[difference.At], &dst[sum.At+q.Last*sum.Row], &dst[difference.At+q.Last*difference.Row],
 			4*sum.Row, 4*difference.Row, 4*sum.Step, &q.Even[0], first(q.Odd), q.M, q.KE, q.KO,
 			&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)

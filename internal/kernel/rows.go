@@ -1,16 +1,14 @@
 package kernel
 
-// AddRows adds the sum of the rows of a, m by n, to dst, n long. It sums the rows in runs
-// of 48, and then sums the runs, as [AddATB] does.
-func AddRows[T Float](dst []T, a []T, lda, m, n int) { addRows(pathOf[T](), dst, a, lda, m, n) }
-
-func addRows[T Float](on path, dst []T, a []T, lda, m, n int) {
+// AddRows adds the sum of the rows of a, m by n, to dst, n long. It sums the rows in runs of 48, and then
+// sums the runs, as [AddATB] does.
+func AddRows[T Float](dst []T, a []T, lda, m, n int) {
 	check(dst, n, 1, n)
 	check(a, lda, m, n)
 	if n == 0 || m == 0 {
 		return
 	}
-	done := whole(on, n, 8)
+	done := whole[T](n, 8)
 	if done > 0 {
 		addRows32(first(dst), first(a), 4*lda, m, done, addRun)
 	}
@@ -32,15 +30,11 @@ func addRows[T Float](on path, dst []T, a []T, lda, m, n int) {
 	}
 }
 
-// CopyRow copies src to dst. While it does, it asks memory for next, which is to be copied after
-// that: rows of data in a random order come from far away. All three have one length.
-func CopyRow[T Float](dst, src, next []T) { copyRow(pathOf[T](), dst, src, next) }
-
-func copyRow[T Float](on path, dst, src, next []T) {
-	if len(src) != len(dst) || len(next) != len(dst) {
-		panic("kernel: dimension mismatch")
-	}
-	done := whole(on, len(dst), 16)
+// CopyRow copies src to dst and prefetches next, the row to be copied after it: rows in a random order come
+// from far away. All three have one length.
+func CopyRow[T Float](dst, src, next []T) {
+	match(len(src) == len(dst) && len(next) == len(dst))
+	done := whole[T](len(dst), 16)
 	if done > 0 {
 		copyRow32(first(dst), first(src), first(next), done)
 	}
@@ -48,13 +42,9 @@ func copyRow[T Float](on path, dst, src, next []T) {
 }
 
 // Scale sets dst to factor times src, element by element. The two slices may be the same.
-func Scale[T Float](dst []T, factor T, src []T) { scale(pathOf[T](), dst, factor, src) }
-
-func scale[T Float](on path, dst []T, factor T, src []T) {
-	if len(dst) != len(src) {
-		panic("kernel: dimension mismatch")
-	}
-	done := whole(on, len(src), 8)
+func Scale[T Float](dst []T, factor T, src []T) {
+	match(len(dst) == len(src))
+	done := whole[T](len(src), 8)
 	if done > 0 {
 		scale32(first(dst), first(src), done, float32(factor))
 	}

@@ -15,7 +15,7 @@ func TestAddRows(t *testing.T) {
 		m, n := rapid.IntRange(0, 100).Draw(t, "m"), rapid.IntRange(0, 200).Draw(t, "n")
 		a, dst := newMatrix[float32](rnd, m, n), newMatrix[float32](rnd, 1, n)
 		was := append([]float32(nil), dst.data...)
-		addRows(rapid.SampledFrom(paths[float32]()).Draw(t, "path"), dst.data, a.data, a.ld, m, n)
+		along(drawn(t), func() { AddRows(dst.data, a.data, a.ld, m, n) })
 		require.True(t, dst.intact())
 		for j := range n {
 			exact, size := float64(was[j]), math.Abs(float64(was[j]))
@@ -33,9 +33,9 @@ func TestCopyRow(t *testing.T) {
 		for i := range src {
 			src[i] = float32(i + 1)
 		}
-		for _, on := range paths[float32]() {
+		for range paths[float32]() {
 			got, ok := guarded(make([]float32, n))
-			copyRow(on, got, src, make([]float32, n))
+			CopyRow(got, src, make([]float32, n))
 			require.Equal(t, src, got)
 			require.True(t, ok())
 		}
@@ -76,8 +76,8 @@ func TestScale(t *testing.T) {
 	require.Panics(t, func() { Scale(x[:2], 1, x) })
 }
 
-// TestFoldIsTheNearestInteger compares with math.RoundToEven, up to the edge of its range,
-// for any factor of 24 significant bits.
+// TestFoldIsTheNearestInteger compares with math.RoundToEven, up to the edge of its range, for any factor
+// of 24 significant bits.
 func TestFoldIsTheNearestInteger(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 1))
 	for n := range 70 {
@@ -101,8 +101,7 @@ func TestFoldIsTheNearestInteger(t *testing.T) {
 	}
 }
 
-// TestPathsAgree checks the functions whose assembly promises the bits of the portable
-// path.
+// TestPathsAgree checks the functions whose assembly promises the bits of the portable path.
 func TestPathsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -113,24 +112,26 @@ func TestPathsAgree(t *testing.T) {
 			ints         []int64
 			cleared      []float32
 		}
-		run := func(on path) (r results) {
+		run := func() (r results) {
 			rnd := rand.New(rand.NewPCG(seed, 6))
 			a, rows := newMatrix[float32](rnd, m, n), newMatrix[float32](rnd, 1, n)
 			scaled, x := newMatrix[float32](rnd, 1, n), newMatrix[float32](rnd, 1, n)
 			factor := float32(rnd.NormFloat64())
-			addRows(on, rows.data, a.data, a.ld, m, n)
-			scale(on, scaled.data, factor, x.data)
+			AddRows(rows.data, a.data, a.ld, m, n)
+			Scale(scaled.data, factor, x.data)
 			require.True(t, rows.intact() && scaled.intact() && x.intact())
-			r = results{rows: rows.data, scaled: scaled.data, norm: squaredNorm(on, x.data)}
+			r = results{rows: rows.data, scaled: scaled.data, norm: SquaredNorm(x.data)}
 			ints, src := make([]int64, n+9), newMatrix[float32](rnd, 1, n)
 			from := rnd.IntN(9)
-			r.folded = foldInts(on, ints[from:from+n], src.data, rnd.Float64()*0x1p49)
+			r.folded = FoldInt64(ints[from:from+n], src.data, rnd.Float64()*0x1p49)
 			require.True(t, src.intact())
 			r.ints, r.cleared = ints, src.data
 			return r
 		}
-		for _, on := range paths[float32]() {
-			require.Equal(t, run(portable), run(on), on)
+		var plain results
+		along(portable, func() { plain = run() })
+		for on := range paths[float32]() {
+			require.Equal(t, plain, run(), on)
 		}
 	})
 }
@@ -146,15 +147,15 @@ func TestLanes(t *testing.T) {
 		for i, v := range before {
 			folded[i], added[i] = v+float64(piece[i]), v+lane[i]
 		}
-		for _, on := range []path{portable, machine} {
+		for range paths[float32]() {
 			dst, src := append([]float64(nil), before...), append([]float32(nil), piece...)
-			foldFloats(on, dst, src)
+			FoldFloat64(dst, src)
 			bitsEqual(t, folded, dst)
 			for _, v := range src {
 				require.Zero(t, math.Float32bits(v))
 			}
 			dst = append([]float64(nil), before...)
-			addFloats(on, dst, lane)
+			AddFloat64(dst, lane)
 			bitsEqual(t, added, dst)
 		}
 	})

@@ -11,9 +11,7 @@ type Sparse struct {
 
 // NewSparse returns a matrix of as many rows as start has elements, less one. It keeps the slices.
 func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
-	if len(places) != len(weights) || len(start) == 0 || start[0] != 0 || int(start[len(start)-1]) != len(places) {
-		panic("kernel: dimension mismatch")
-	}
+	match(len(places) == len(weights) && len(start) != 0 && start[0] == 0 && int(start[len(start)-1]) == len(places))
 	for i, from := range start[1:] {
 		if from < start[i] {
 			panic("kernel: rows out of order")
@@ -27,13 +25,9 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets dst to the product of rows [from, to) and b, which has n columns. It adds up one row
-// of b after the other, and rounds products before it adds them, on all paths.
+// MulRows sets dst to the product of rows [from, to) and b, which has n columns. It adds up one row of b
+// after the other, and rounds products before it adds them, on all paths.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
-	s.mulRows(pathOf[float32](), dst, ldd, from, to, b, ldb, n)
-}
-
-func (s Sparse) mulRows(on path, dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")
 	}
@@ -42,7 +36,7 @@ func (s Sparse) mulRows(on path, dst []float32, ldd, from, to int, b []float32, 
 	if n == 0 || from == to {
 		return
 	}
-	if on > portable && len(s.places) > 0 {
+	if pathOf[float32]() > portable && len(s.places) > 0 {
 		sparse32(&dst[0], 4*ldd, &s.start[from], to-from, &s.places[0], &s.weights[0], &b[0], 4*ldb, n, mask((n-1)%8+1))
 		return
 	}

@@ -41,9 +41,9 @@ func TestSparse(t *testing.T) {
 		from := rnd.IntN(rows + 1)
 		to := from + rnd.IntN(rows-from+1)
 		s := NewSparse(columns, start, places, weights)
-		for _, on := range paths[float32]() {
+		for range paths[float32]() {
 			got, ok := guarded(slices.Repeat([]float32{-5}, (to-from)*ldd))
-			s.mulRows(on, got, ldd, from, to, b, ldb, n)
+			s.MulRows(got, ldd, from, to, b, ldb, n)
 			bitsEqual(t, want[from*ldd:to*ldd], got)
 			require.True(t, ok())
 		}

@@ -2,16 +2,12 @@ package kernel
 
 import "math"
 
-// MaxTaps sets best[c] to the largest of the values x[c+taps[t]], and winner[c] to the first t
-// it comes from. There are at most 256 taps. Values compare as their bits do, so -0 is below
-// 0, and NaN without a sign is above infinity.
+// MaxTaps sets best[c] to the largest of the values x[c+taps[t]], and winner[c] to the first t it comes
+// from. There are at most 256 taps. Values compare as their bits do, so -0 is below 0, and NaN without a
+// sign is above infinity.
 func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
-	maxTapsOn(pathOf[T](), best, winner, x, taps)
-}
-
-func maxTapsOn[T Float](on path, best []T, winner []uint8, x []T, taps []int) {
 	checkTaps(len(best), winner, x, taps)
-	done := whole(on, len(best), 8)
+	done := whole[T](len(best), 8)
 	if done > 0 {
 		maxTaps32(first(best), &winner[0], first(x), &taps[0], len(taps), done)
 	}
@@ -26,15 +22,11 @@ func maxTapsOn[T Float](on path, best []T, winner []uint8, x []T, taps []int) {
 	}
 }
 
-// AddToTaps adds src[c] to dst[c+taps[winner[c]]] for every c, in ascending order. That is the
-// gradient of MaxTaps. The taps must ascend.
+// AddToTaps adds src[c] to dst[c+taps[winner[c]]] for every c, in ascending order. That is the gradient of
+// MaxTaps. The taps must ascend.
 func AddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) {
-	addToTaps(pathOf[T](), dst, winner, src, taps)
-}
-
-func addToTaps[T Float](on path, dst []T, winner []uint8, src []T, taps []int) {
 	checkTaps(len(src), winner, dst, taps)
-	done := whole(on, len(src), 8)
+	done := whole[T](len(src), 8)
 	if done > 0 {
 		addToTaps32(first(dst), &winner[0], first(src), &taps[0], len(taps), done)
 	}
@@ -45,9 +37,7 @@ func addToTaps[T Float](on path, dst []T, winner []uint8, src []T, taps []int) {
 
 // checkTaps panics unless n windows fit.
 func checkTaps[T Float](n int, winner []uint8, x []T, taps []int) {
-	if len(winner) != n || len(taps) == 0 || len(taps) > math.MaxUint8+1 {
-		panic("kernel: dimension mismatch")
-	}
+	match(len(winner) == n && len(taps) != 0 && len(taps) <= math.MaxUint8+1)
 	for t, tap := range taps {
 		if tap < 0 || n > 0 && tap > len(x)-n || t > 0 && tap <= taps[t-1] {
 			panic("kernel: slice too short for its dimensions")

@@ -1,11 +1,11 @@
 package kernel
 
-// tile computes m by n elements of a product, in chains of run products each. It adds the
-// first chain to dst, or stores it there unless add is set. It adds the other chains. Every
-// element has that order of operations, wherever it lies in a tile.
+// tile computes m by n elements of a product, in chains of run products each. It adds the first chain to
+// dst, or stores it there unless add is set. It adds the other chains. Every element has that order of
+// operations, wherever it lies in a tile.
 //
-// Products are rounded before they are added, so that the compiler cannot fuse one copy of
-// the expression and not the other.
+// Products are rounded before they are added, so that the compiler cannot fuse one copy of the expression
+// and not the other.
 func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	for from := 0; from < k; from += run {
 		depth := min(run, k-from)

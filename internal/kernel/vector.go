@@ -2,13 +2,11 @@ package kernel
 
 import "unsafe"
 
-// alignment is the boundary in bytes of what Make returns: a cache line, and a multiple of every
-// vector register in use. What fills a large page starts with one.
+// alignment is the boundary of slices in bytes: a cache line, and a multiple of every vector register in use.
 const alignment = 64
 
-// Make returns n zeros that start on a boundary of 64 bytes. The system is asked for large pages
-// where they fill them: a step of training goes over all parameters, and the processor then looks
-// up few addresses. Where there are none it works as well, more slowly.
+// Make returns n zeros on a boundary of 64 bytes. Slices that fill large pages start on one and ask the
+// system for them, so that a pass over all parameters looks up few addresses.
 func Make[T float32 | float64 | int64](n int) []T {
 	if n == 0 {
 		return nil

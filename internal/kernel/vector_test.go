@@ -44,8 +44,7 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 	}))
 }
 
-// Whole pages start and end at multiples of their size, are within the memory, and none is left
-// out.
+// Whole pages start and end at multiples of their size, are within the memory, and none is left out.
 func TestWholePages(t *testing.T) {
 	memory := make([]byte, 4*largePage)
 	address := func(b []byte) int { return int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }

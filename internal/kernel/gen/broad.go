@@ -8,14 +8,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles512 writes the function that does what tiles32 does with AVX-512, in the same order
-// for each element: n columns of a product, at most three vectors of them, from register tiles
-// of at most nine rows. The vectors of a row of b are apart bytes apart.
+// tiles512 writes tiles32 for AVX-512, in the same order for each element: n columns of a product, at most
+// three vectors, from register tiles of at most nine rows. The vectors of a row of b are apart bytes apart.
 //
-// A tile of 9 x 3 vectors takes 27 registers, and reads 12 numbers and vectors for 27
-// products. Two loads a cycle keep up with two products a cycle, and the rows are few enough
-// for the sets of a first-level cache of eight ways if all of them fall into one: rows that lie
-// a multiple of 4,096 bytes apart.
+// A tile of 9 x 3 vectors takes 27 registers, and reads 12 numbers and vectors for 27 products. Two loads a
+// cycle keep up with two products a cycle, and eight ways of a first-level cache hold the rows even if all
+// fall into one set, as rows a multiple of 4,096 bytes apart do.
 func tiles512() {
 	function("tiles512", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apart int, m, height, k, run int, add int, n int)")
 	var g broad
@@ -113,7 +111,7 @@ func (g broad) blocks() {
 	finish()
 }
 
-// choose jumps to the block of as many rows as the register work says.
+// choose jumps to the block of as many rows as the register work holds.
 func (g broad) choose(low, high int) {
 	if low == high {
 		JMP(operand.LabelRef(g.name(fmt.Sprintf("_%d", low))))
@@ -198,8 +196,8 @@ func (g broad) store(row, vector int, c operand.Mem) {
 	VMOVUPS(z(g.acc(row, vector)), c)
 }
 
-// steps writes the loop over a run: it adds the products of an element of each row with a row
-// of b. The last vector of the row is loaded by the mask, and multiplied in registers of a width.
+// steps writes the loop over a run: it adds the products of an element of each row with a row of b. The
+// last vector of the row is loaded by the mask, and multiplied in registers of a width.
 func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	in := func(vector, register int) reg.VecPhysical {
 		if g.last(vector) {

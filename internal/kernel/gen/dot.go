@@ -8,8 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// dotRows is the number of rows of a in a register tile of inner products, by the number of
-// rows of b.
+// dotRows is the number of rows of a in a register tile of inner products, by the number of rows of b.
 var dotRows = []int{1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2}
 
 // dots writes the function that computes the inner products of m rows of a with n rows of
@@ -155,8 +154,7 @@ func (g dot) block(rows, n int) {
 	SUBQ(operand.U8(rows), g.m())
 }
 
-// sum names accumulators whose results lie side by side: a single one, or as many as fill
-// half a register.
+// sum names accumulators whose results lie side by side: a single one, or as many as fill half a register.
 type sum struct{ row, col, from, width int }
 
 func (g dot) sums(rows, n int) (sums []sum) {
@@ -173,8 +171,8 @@ func (g dot) sums(rows, n int) (sums []sum) {
 	return sums
 }
 
-// reduce adds the lanes: pairs, pairs of these and so on in each half, then the halves. The
-// order is the same for either width. The register scratch is overwritten.
+// reduce adds the lanes: pairs, pairs of these and so on in each half, then the halves. The order is the
+// same for either width. The register scratch is overwritten.
 func (s sum) reduce(scratch int) {
 	if s.width == 1 {
 		for range 2 {

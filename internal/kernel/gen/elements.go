@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rectify writes Rectify for n a positive multiple of 8. The maximum returns its last operand
-// if that is NaN, and if both are zero. Adding zero turns -0 into 0.
+// rectify writes Rectify for n a positive multiple of 8. The maximum returns its last operand if that is
+// NaN, and if both are zero. Adding zero turns -0 into 0.
 func rectify() {
 	function("rectify32", "func(dst, src *float32, n int)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -34,8 +34,7 @@ func gate() {
 	next(n, dst, y, src)
 }
 
-// next moves the addresses to the next vector and closes the loop over n elements, and the
-// function.
+// next moves the addresses to the next vector and closes the loop over n elements, and the function.
 func next(n reg.Register, addresses ...reg.Register) {
 	for _, p := range addresses {
 		ADDQ(operand.U8(32), p)
@@ -45,8 +44,7 @@ func next(n reg.Register, addresses ...reg.Register) {
 	finish()
 }
 
-// addToRows writes AddToRows for n a positive multiple of 8 and m positive. The stride ldd is
-// in bytes.
+// addToRows writes AddToRows for n a positive multiple of 8 and m positive. The stride ldd is in bytes.
 func addToRows() {
 	function("addToRows32", "func(dst *float32, ldd int, v *float32, m, n int)")
 	dst, ldd := parameter("dst"), parameter("ldd")
@@ -137,10 +135,9 @@ func addToTaps() {
 	})
 }
 
-// lastTapFirst writes a loop over the taps, from the last to the first: of the windows that
-// meet in an element, those that come first reach it by the last taps. The body gets the tap's
-// number and addresses that it may move: where its windows begin in dst, winner and src, and
-// how many windows there are.
+// lastTapFirst writes a loop over the taps, from the last to the first: of the windows that meet in an
+// element, those that come first reach it by the last taps. The body gets the tap's number and addresses
+// that it may move: where its windows begin in dst, winner and src, and how many windows there are.
 func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	taps, count := parameter("taps"), parameter("count")
 	dst, winner, src, left := GP64(), GP64(), GP64(), GP64()
@@ -177,8 +174,8 @@ func copyRow() {
 	finish()
 }
 
-// centre writes Centre for n a positive multiple of 8. The minimum and the maximum return their
-// last operand if that is NaN.
+// centre writes Centre for n a positive multiple of 8. The minimum and the maximum return their last
+// operand if that is NaN.
 func centre() {
 	function("centre32", "func(dst, src, mean *float32, n int, scale float64, far float32)")
 	dst, src, mean, n := parameter("dst"), parameter("src"), parameter("mean"), parameter("n")
@@ -203,8 +200,8 @@ func centre() {
 	next(n, dst, src, mean)
 }
 
-// search writes the count of elements before the first vector in which one is not below a bound,
-// for n a positive multiple of 8.
+// search writes the count of elements before the first vector in which one is not below a bound, for n a
+// positive multiple of 8.
 func search() {
 	function("search32", "func(x, y *float32, n int, floor float32) int")
 	from, less, n, place := parameter("x"), parameter("y"), parameter("n"), GP64()

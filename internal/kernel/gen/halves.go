@@ -8,10 +8,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// halves writes Halves.MulStrips for pairs of results, and for one more if rest is not 0. Strides
-// are in bytes. The counts k and strips are positive.
+// halves writes Halves.MulStrips for pairs of results, and for one more if rest is not 0. Strides are in
+// bytes. The counts k and strips are positive.
 func halves() {
-	function("halves32", "func(dst *float32, dstRow, dstStep int, even, odd *float32, pairs, rest, k int, src, last *float32, srcRow, srcStep, strips int)")
+	function("halves32", "func(dst *float32, dstRow, dstStep int, even, odd *float32, pairs, rest, k int, "+
+		"src, last *float32, srcRow, srcStep, strips int)")
 	h := half{
 		to: reg.RDI, toRow: reg.R8, even: reg.RDX, odd: reg.RCX, stride: reg.R10, front: reg.RBX, back: reg.RSI,
 		row: reg.R13, evenAt: reg.RAX, oddAt: reg.R9, left: reg.R14, work: reg.R15, src: reg.R12, last: reg.R11,
@@ -66,8 +67,8 @@ type half struct {
 	to, toRow, even, odd, stride, front, back, row, evenAt, oddAt, left, work, src, last reg.Register
 }
 
-// block computes results of even places, and of the odd ones behind them if there are two kinds,
-// and goes to the next ones.
+// block computes results of even places, and of the odd ones behind them if there are two kinds, and goes
+// to the next ones.
 func (h half) block(loop string, pairs, kinds int) {
 	acc := func(kind, r, part int) reg.VecPhysical { return y(2*mirrorRows*kind + 2*r + part) }
 	each := func(f func(kind, r, part int)) {

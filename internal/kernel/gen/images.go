@@ -19,8 +19,8 @@ func float(name string, v float32) operand.Mem {
 	return ConstData(name, operand.U32(math.Float32bits(v)))
 }
 
-// polar writes Polar for n a positive multiple of 8: the operations of polarOf, with masks for
-// its branches.
+// polar writes Polar for n a positive multiple of 8: the operations of polarOf, with masks for its
+// branches.
 func polar() {
 	function("polar32", "func(length, turn, right, left, below, above *float32, n int, perRadian float32)")
 	length, turn := parameter("length"), parameter("turn")
@@ -33,7 +33,8 @@ func polar() {
 	constants := map[string]operand.Mem{
 		"bisector": float("bisector", 0.41421357), "eighth": float("eighth", math.Pi/4), "quarter": float("quarter", math.Pi/2),
 		"half": float("half", math.Pi), "full": float("full", 2*math.Pi),
-		"c9": float("c9", 8.05374449538e-2), "c7": float("c7", 1.38776856032e-1), "c5": float("c5", 1.99777106478e-1), "c3": float("c3", 3.33329491539e-1),
+		"c9": float("c9", 8.05374449538e-2), "c7": float("c7", 1.38776856032e-1),
+		"c5": float("c5", 1.99777106478e-1), "c3": float("c3", 3.33329491539e-1),
 	}
 	x, v, short, long, t, den, angle, mask, z, c := y(0), y(1), y(2), y(3), y(4), y(5), y(6), y(7), y(8), y(9)
 	constant := func(name string) reg.VecPhysical {
@@ -156,8 +157,8 @@ func affine() {
 	next(n, dst, src)
 }
 
-// sums and squaresAbout write the sums of 16 lanes for n a positive multiple of 16: of numbers,
-// and of squared distances from a centre.
+// sums and squaresAbout write the sums of 16 lanes for n a positive multiple of 16: of numbers, and of
+// squared distances from a centre.
 func sums() {
 	function("sum32", "func(lanes *float64, x *float32, n int)")
 	inLanes(func(i int) { VADDPD(y(4+i), y(i), y(i)) })
@@ -173,7 +174,7 @@ func squaresAbout() {
 	})
 }
 
-// inLanes writes a loop in which add adds register 4+i, or what it makes of it, to lanes i.
+// inLanes writes a loop in which add adds register 4+i, or its image, to lanes i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	for i := range 4 {

@@ -27,8 +27,8 @@ func unpackInt16() {
 	finish()
 }
 
-// fetchInt16 writes Fetch for n positive. Rows are asked for to the second-level cache: the first
-// holds what is at work.
+// fetchInt16 writes Fetch for n positive. It prefetches into the second-level cache: the first holds
+// current work.
 func fetchInt16() {
 	function("fetch16", "func(x *int16, n int)")
 	x, n := parameter("x"), parameter("n")
@@ -61,8 +61,7 @@ func packInt16() {
 	finish()
 }
 
-// largest writes the largest bits without sign of each of eight lanes, for n a positive multiple
-// of 16.
+// largest writes the largest bits without sign of each of eight lanes, for n a positive multiple of 16.
 func largest() {
 	function("largest32", "func(lanes *uint32, x *float32, n int)")
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")

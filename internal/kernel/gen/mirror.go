@@ -8,9 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// mirrors writes the functions that compute an even and an odd product of two vectors of
-// columns, and their sum and difference: see MirrorStrips. Strides are in
-// bytes. All counts are positive, but ko may be 0.
+// mirrors writes the functions that compute an even and an odd product of two vectors of columns, and their
+// sum and difference: see MirrorStrips. Strides are in bytes. All counts are positive, but ko may be 0.
 func mirrors() {
 	mirror{"mirrorStrips32"}.write()
 }
@@ -37,7 +36,8 @@ func (mirror) work() reg.Register { return reg.R15 }
 func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
 
 func (g mirror) write() {
-	function(g.name, "func(up, down *float32, upRow, downRow, dstStep int, even, odd *float32, m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
+	function(g.name, "func(up, down *float32, upRow, downRow, dstStep int, even, odd *float32, "+
+		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
 	Load(Param("upRow"), g.ups())
 	Load(Param("downRow"), g.dns())
 	Load(Param("ke"), g.es())
@@ -79,8 +79,8 @@ func (g mirror) rows(block func(rows int)) {
 	JNE(operand.LabelRef("rows"))
 }
 
-// block computes so many rows of results and goes to the next ones. It leaves the flags of
-// the number of rows that are left.
+// block computes so many rows of results and goes to the next ones. It leaves the flags of the number of
+// rows that are left.
 func (g mirror) block(rows int) {
 	Label(fmt.Sprintf("rows%d", rows))
 	for i := range 4 * mirrorRows {
@@ -106,7 +106,7 @@ func (g mirror) block(rows int) {
 	}
 }
 
-// product adds that of rows of coefficients and of the strip at bw.
+// product adds the product of rows of coefficients and the strip at bw.
 func (g mirror) product(rows, odd int, k string, a, stride reg.Register) {
 	loop, done := fmt.Sprintf("loop%d_%d", rows, odd), fmt.Sprintf("done%d_%d", rows, odd)
 	MOVQ(a, g.aw())
@@ -138,8 +138,8 @@ func (g mirror) store(r int) {
 	}
 }
 
-// moduliOf stores sum and difference of the moduli of two complex numbers, in registers 12 and 13
-// and in 14 and 15.
+// moduliOf stores sum and difference of the moduli of two complex numbers, in registers 12 and 13 and in 14
+// and 15.
 func (mirror) moduliOf(up, down reg.Register) {
 	for i := 12; i < 16; i++ {
 		VMULPS(y(i), y(i), y(i))

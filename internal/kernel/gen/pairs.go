@@ -8,13 +8,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pairsOf returns the number of pairs of rows of a in a register tile, by the number of rows of b.
-// Ten classes are one tile: two of five would read a twice, which takes up to 1.5 times as long.
+// pairsOf returns the number of pairs of rows of a in a register tile, by the number of rows of b. Ten
+// classes are one tile: two of five would read a twice, which takes up to 1.5 times as long.
 var pairsOf = []int{1: 3, 2: 3, 3: 3, 4: 3, 5: 3, 6: 3, 10: 2}
 
-// dots512 writes the function that does what dots32 does with AVX-512, in the same order
-// for each element. A register holds eight lanes of one row of a, and eight of the next. The
-// number n is at most 6, and m a multiple of 6, or n is 10 and m a multiple of 4.
+// dots512 writes the function that does what dots32 does with AVX-512, in the same order for each element.
+// A register holds eight lanes of one row of a, and eight of the next. The number n is at most 6, and m a
+// multiple of 6, or n is 10 and m a multiple of 4.
 func dots512() {
 	function("dots512", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int)")
 	var g pairs
@@ -65,7 +65,8 @@ func (pairs) bw(i int) reg.Register {
 	return []reg.Register{reg.RCX, reg.R9, reg.R12, reg.R13}[i]
 }
 
-// block computes inner products of a number of pairs of rows of a with n rows of b. Registers 0 to 4 hold factors.
+// block computes inner products of a number of pairs of rows of a with n rows of b. Registers 0 to 4 hold
+// factors.
 func (g pairs) block(label string, count, n int) {
 	name := func(part string) string { return label + "_" + part }
 	const (
@@ -161,8 +162,8 @@ func (g pairs) block(label string, count, n int) {
 	ADDQ(g.count(), argument("a"))
 }
 
-// lanes adds the lanes of registers, at most four, in the order of dots32: pairs, and pairs of
-// these, in each quarter. A quarter of the register it returns has one number for each.
+// lanes adds the lanes of registers, at most four, in the order of dots32: pairs, and pairs of these, in
+// each quarter. A quarter of the register it returns has one number for each.
 func (g pairs) lanes(registers []int) int {
 	pairs := func(a, b int) {
 		VSHUFPS(operand.U8(0x88), z(b), z(a), z(0))
@@ -180,15 +181,14 @@ func (g pairs) lanes(registers []int) int {
 	return registers[0]
 }
 
-// halves adds the two quarters of either row. Register 0 then has the rows of a, and those of b.
+// halves adds the two quarters of either row. Register 0 then holds the rows of a and the rows of b.
 func (g pairs) halves(a, b int) {
 	VSHUFF32X4(operand.U8(0x88), z(b), z(a), z(0))
 	VSHUFF32X4(operand.U8(0xdd), z(b), z(a), z(1))
 	VADDPS(z(1), z(0), z(0))
 }
 
-// store writes what register 0 has of n columns, at most eight, from column j on, or adds it to
-// what is there.
+// store writes n columns of register 0, at most eight, from column j on, or adds them to the destination.
 func (g pairs) store(label string, j, n int) {
 	each := func(f func(part operand.U8, c operand.Mem, whole bool)) {
 		for part := range 2 * ((n + 3) / 4) { // two rows, and two again

@@ -8,24 +8,22 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// quarters writes the functions that do what those of mirrors do with results that are folded
-// twice: see QuarterStrips and QuarterModuli. Rows at the other end begin at up2 and down2 and go
-// the other way.
+// quarters writes Quarters.MulStrips and Quarters.Moduli. Rows at the other end begin at up2 and down2 and
+// descend.
 func quarters() {
 	for _, g := range []quarter{{mirror{"quarterStrips32"}, false}, {mirror{"quarterModuli32"}, true}} {
 		g.write()
 	}
 }
 
-// quarter has the registers of mirror. The accumulators are those of the first product of a half,
-// and of the second.
+// quarter has the registers of mirror. Its accumulators belong to the first and the second product of a half.
 type quarter struct {
 	mirror
 	moduli bool
 }
 
-// ends is where the current rows at the other end are in memory, and place where the even products
-// wait: sums, or differences, of the two of them.
+// ends holds the addresses of the current rows at the other end, and waiting the even products: their sums,
+// or differences.
 var ends, waiting operand.Mem
 
 func place(other, row, half int) operand.Mem {
@@ -33,7 +31,8 @@ func place(other, row, half int) operand.Mem {
 }
 
 func (g quarter) write() {
-	function(g.name, "func(up, down, up2, down2 *float32, upRow, downRow, dstStep int, even, odd *float32, m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
+	function(g.name, "func(up, down, up2, down2 *float32, upRow, downRow, dstStep int, even, odd *float32, "+
+		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
 	ends, waiting = AllocLocal(16), AllocLocal(32*4*mirrorRows)
 	Load(Param("upRow"), g.ups())
 	Load(Param("downRow"), g.dns())
@@ -106,8 +105,8 @@ func (g quarter) block(rows int) {
 	}
 }
 
-// products sets the accumulators to products of rows of coefficients and of the strip at bw: of
-// those in places 0, 2, 4 and so on, and of the others.
+// products sets the accumulators to products of rows of coefficients and of the strip at bw: of those in
+// places 0, 2, 4 and so on, and of the others.
 func (g quarter) products(rows, odd int, k string, a, stride reg.Register) {
 	for other := range 2 {
 		for r := range rows {

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// y and x return the vector register with a number: all of it, or its lower half.
+// y and x return the vector register with a number, whole or its lower half.
 func y(n int) reg.VecPhysical { return vectors[n] }
 func x(n int) reg.VecPhysical { return vectors[n].AsX().(reg.VecPhysical) }
 
@@ -36,8 +36,8 @@ func lanes(n, mask reg.Register) {
 	KMOVW(ones.As32(), mask)
 }
 
-// at returns the memory of row i, one of three or six rows that start at base, stride
-// apart. The register third holds base plus three strides.
+// at returns the memory of row i, one of three or six rows that start at base, stride apart. The register
+// third holds base plus three strides.
 func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	m := operand.Mem{Base: base, Disp: disp}
 	if i >= 3 {

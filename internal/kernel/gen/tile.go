@@ -8,10 +8,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles writes the function that computes two vectors of columns of a product, all rows of
-// it, from register tiles of at most six rows. Strides are in bytes. If mask is nil, the
-// columns are whole. Otherwise mask points to one integer for each column, negative for
-// columns that exist. If the second vector has no such column, it is left alone.
+// tiles writes the function that computes two vectors of columns of a product, all rows of it, from
+// register tiles of at most six rows. Strides are in bytes. If mask is nil, the columns are whole.
+// Otherwise mask points to one integer for each column, negative for columns that exist. If the second
+// vector has no such column, it is left alone.
 func tiles() {
 	function("tiles32", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb int, m, height, k, run int, add int, mask *int32)")
 	var g tile
@@ -160,8 +160,8 @@ func (g tile) block(rows int) {
 	SUBQ(operand.U8(rows), g.m())
 }
 
-// fetch asks for the tile's place in memory, first and last byte of each row, which the sums
-// meet only after the first run.
+// fetch asks for the tile's place in memory, first and last byte of each row, which the sums meet only
+// after the first run.
 func (g tile) fetch(rows int) {
 	MOVQ(g.c(), g.count())
 	for i := range rows {

@@ -17,8 +17,8 @@ func function(name, signature string) {
 // magic is in memory what FoldInt64 adds to round.
 var magic = sync.OnceValue(func() operand.Mem { return ConstData("magic", operand.U64(math.Float64bits(0x1.8p52))) })
 
-// foldInt64 writes FoldInt64 for n a positive multiple of 16, and its sums of squares of 16
-// lanes, in the order of squaredNorm.
+// foldInt64 writes FoldInt64 for n a positive multiple of 16, and its sums of squares of 16 lanes, in the
+// order of squaredNorm.
 func foldInt64() {
 	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64, lanes *float64)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -53,15 +53,14 @@ func foldInt64() {
 	finish()
 }
 
-// squaredNorm writes the sums of squares of 16 lanes for n a positive multiple of 16.
-// Squares are exact in double precision, so fusing changes nothing.
+// squaredNorm writes the sums of squares of 16 lanes for n a positive multiple of 16. Squares are exact in
+// double precision, so fusing changes nothing.
 func squaredNorm() {
 	function("squaredNorm32", "func(lanes *float64, x *float32, n int)")
 	inLanes(func(i int) { VFMADD231PD(y(4+i), y(4+i), y(i)) })
 }
 
-// addRows writes AddRows for n a positive multiple of 8 and m positive. The stride lda is
-// in bytes.
+// addRows writes AddRows for n a positive multiple of 8 and m positive. The stride lda is in bytes.
 func addRows() {
 	function("addRows32", "func(dst, a *float32, lda, m, n, run int)")
 	dst, a, lda, n := parameter("dst"), parameter("a"), parameter("lda"), parameter("n")
@@ -119,9 +118,8 @@ func scale() {
 	finish()
 }
 
-// transpose writes the function that sets eight columns of dst to eight rows of b. The rows
-// of dst are ldd bytes apart, those of b are ldb bytes apart and n elements long. The length
-// n is a positive multiple of 8.
+// transpose writes the function that sets eight columns of dst to eight rows of b. The rows of dst are ldd
+// bytes apart; the rows of b are ldb bytes apart and n elements long, a positive multiple of 8.
 func transpose() {
 	function("transpose32", "func(dst *float32, ldd int, b *float32, ldb, n int)")
 	dst, ldd := parameter("dst"), parameter("ldd")
@@ -164,8 +162,8 @@ func transpose() {
 	finish()
 }
 
-// spread writes the function that copies 64 bytes of src after the other to places that lie
-// stride bytes apart. The number n of elements is a positive multiple of 16.
+// spread writes the function that copies 64 bytes of src after the other to places that lie stride bytes
+// apart. The number n of elements is a positive multiple of 16.
 func spread() {
 	function("spread32", "func(dst *float32, stride int, src *float32, n int)")
 	dst, stride := parameter("dst"), parameter("stride")

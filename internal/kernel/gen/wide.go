@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// wide and wide512 write the functions that compute one row of a product, n columns. The
-// number n is a positive multiple of eight vectors. Strides are in bytes.
+// wide and wide512 write the functions that compute one row of a product, n columns. The number n is a
+// positive multiple of eight vectors. Strides are in bytes.
 func wide()    { row("wide32", 32, y) }
 func wide512() { row("wide512", 64, z) }
 
