@@ -17,5 +17,5 @@ set -euo pipefail
 : "${PRIVATE:=private.csv}" "${PUBLIC:=public.csv}" "${OUT:=votes.npy}"
 : "${LABEL:=outcome}" "${UNIT:=patient}" "${CLASS_NAMES:=no,yes}" "${TEACHERS:=200}"
 
-exec pate teachers train "$PRIVATE" --public "$PUBLIC" --label "$LABEL" --unit "$UNIT" \
+exec pate train "$PRIVATE" --public "$PUBLIC" --label "$LABEL" --unit "$UNIT" \
   --class-names "$CLASS_NAMES" --teachers "$TEACHERS" --shard "auto/$SHARDS" --out "$OUT"

@@ -1,5 +1,5 @@
-"""Counts the votes of 100 teachers on many queries twice: in DuckDB, by the SQL of `pate sql`,
-and from a file, by `pate counts`; the counts must be the same bytes.
+"""Counts the votes of 100 teachers on many queries twice: in DuckDB, by the SQL of `pate votes sql`,
+and from a file, by `pate votes counts`; the counts must be the same bytes.
 
     pip install duckdb numpy
     python docs/many-votes.py 1000000             # queries; 100 votes each
@@ -23,7 +23,7 @@ def in_duckdb(queries: int, folder: str) -> None:
     import duckdb
 
     text = subprocess.run(
-        ["pate", "sql", "--dialect", "duckdb", "--table", "votes", "--query-column", "q", "--teacher-column", "t", "--vote-column", "v",
+        ["pate", "votes", "sql", "--dialect", "duckdb", "--table", "votes", "--query-column", "q", "--teacher-column", "t", "--vote-column", "v",
          "--classes", str(CLASSES), "--teachers", str(TEACHERS), "--pool-table", "pool", "--part", "export", "--file", f"{folder}/duckdb.csv"],
         check=True, capture_output=True, text=True,
     ).stdout
@@ -63,7 +63,7 @@ def main(queries: int, files: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         step = [sys.executable, __file__, str(queries), folder]
         measured("votes by NumPy", [*step, "npy"])
-        measured("pate counts", ["pate", "counts", f"{folder}/votes.npy", "--classes", str(CLASSES), "--out", f"{folder}/counts.csv", "--quiet"])
+        measured("pate votes counts", ["pate", "votes", "counts", f"{folder}/votes.npy", "--classes", str(CLASSES), "--out", f"{folder}/counts.csv", "--quiet"])
         os.remove(f"{folder}/votes.npy")
         if not files:
             measured("DuckDB", [*step, "duckdb"])

@@ -9,8 +9,8 @@
 //
 // # Guarantee
 //
-// The files of [WriteCounts], one after the other, are the bytes that `pate counts` and the
-// SQL of `pate sql` make of the same votes, on any runner and in any order of the votes.
+// The files of [WriteCounts], one after the other, are the bytes that `pate votes counts` and the
+// SQL of `pate votes sql` make of the same votes, on any runner and in any order of the votes.
 // They are not written if a teacher voted twice on a query, or if another check of
 // [CheckVotes] fails.
 //

@@ -54,7 +54,7 @@ func run(build func(s beam.Scope)) error {
 	return err
 }
 
-// counts returns what pate counts writes of votes in a matrix.
+// counts returns what pate votes counts writes of votes in a matrix.
 func counts(t *testing.T, m *votes.Matrix, classes int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "votes.npy")
@@ -91,7 +91,7 @@ func written(t *testing.T, to Sharded) string {
 	return b.String()
 }
 
-// The counts of the engine are the bytes that pate counts writes, and no vote goes from one
+// The counts of the engine are the bytes that pate votes counts writes, and no vote goes from one
 // stage to another by itself.
 func TestCountsAreThoseOfPateCounts(t *testing.T) {
 	p := Poll{Queries: 2500, Teachers: 30, Classes: 10}

@@ -14,7 +14,7 @@ import (
 )
 
 // Sharded says where counts go: to Shards files whose names begin with Prefix. One after the
-// other, in the order of their names, they are the file that `pate counts` writes. The
+// other, in the order of their names, they are the file that `pate votes counts` writes. The
 // prefix is a path that all workers can write, or a URL whose scheme is registered with the
 // engine, as gs.
 type Sharded struct {

@@ -18,7 +18,7 @@ func TestAReleaseOverwritesNothing(t *testing.T) {
 	const counts, book = "100,0,0\n90,5,5\n40,35,25\n", "run.jsonl"
 	write := func(name, text string) { require.NoError(t, os.WriteFile(name, []byte(text), 0o600)) }
 	release := func(name, out string) (int, string) {
-		return command(t.Context(), strings.Fields("analyze release votes.csv --counts --teachers 100 --mechanism gnmax --sigma 20 --epsilon 20 --name "+name+
+		return command(t.Context(), strings.Fields("votes analyze release votes.csv --counts --teachers 100 --mechanism gnmax --sigma 20 --epsilon 20 --name "+name+
 			" --ledger "+book+" --out "+out))
 	}
 	write("votes.csv", counts)

@@ -18,7 +18,7 @@ func TestAnalyzeReproducesAPublishedRun(t *testing.T) {
 	if _, err := os.Stat(votes); err != nil {
 		t.Skipf("the votes are not here: %v", err)
 	}
-	args := strings.Fields("analyze --transpose --classes 10 --mechanism confident --threshold 200 --sigma1 150 --sigma2 40 --delta 1e-5 --queries 0:640")
+	args := strings.Fields("votes analyze --transpose --classes 10 --mechanism confident --threshold 200 --sigma1 150 --sigma2 40 --delta 1e-5 --queries 0:640")
 	var report struct {
 		Schema             string
 		Private            bool
@@ -51,7 +51,7 @@ func TestDiscreteNoiseBeyondItsLawIsAnInputError(t *testing.T) {
 	votes := filepath.Join(t.TempDir(), "counts.csv")
 	require.NoError(t, os.WriteFile(votes, []byte("100,0,0\n"), 0o600))
 	for sigma, why := range map[string]string{"2": "too far apart", "2e6": "too wide", "1e-4": "must be in"} {
-		args := strings.Fields("analyze --counts --teachers 100 --mechanism gnmax --noise discrete --sigma " + sigma)
+		args := strings.Fields("votes analyze --counts --teachers 100 --mechanism gnmax --noise discrete --sigma " + sigma)
 		text, errs := typed(t, shell.ExitInvalidInput, append(args, votes)...)
 		require.Contains(t, errs, why)
 		require.Equal(t, 4, strings.Count(errs, "\n"), errs)

@@ -129,7 +129,7 @@ func TestABayesianFigureStandsNowhereAsEpsilon(t *testing.T) {
 				{"account", kept}, {"account", one}, {"account", as(`{"relation":"add_remove","events":[%s]}`)},
 				{"account", as(`{"relation":"add_remove","events":[{"type":"pure","epsilon":%s}]}`)},
 				{"account", as(`{"relation":"add_remove","events":[{"type":"repeated","count":2,"event":%s}]}`)},
-				{"ledger", "show", kept}, {"ledger", "show", one}, {"ledger", "verify", one}, {"statement", one}, {"statement", kept},
+				{"ledger", "show", kept}, {"ledger", "show", one}, {"ledger", "verify", one}, {"ledger", "statement", one}, {"ledger", "statement", kept},
 			} {
 				code, out, _ := execute(t, "", line...)
 				require.NotEqual(t, shell.ExitDone, code, line)
@@ -141,7 +141,7 @@ func TestABayesianFigureStandsNowhereAsEpsilon(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEmpty(t, ledgers)
 			for _, format := range []string{"json", "md", "table"} {
-				for _, line := range [][]string{{"ledger", "show", ledgers[0], "--format", format}, {"statement", ledgers[0], "--format", format}} {
+				for _, line := range [][]string{{"ledger", "show", ledgers[0], "--format", format}, {"ledger", "statement", ledgers[0], "--format", format}} {
 					code, out, _ := execute(t, "", line...)
 					if code == shell.ExitUsage {
 						continue // has no such format

@@ -30,5 +30,5 @@ func TestCompareTrainsAsDPSGDDoes(t *testing.T) {
 	for _, key := range []string{"epsilon", "steps", "sampling_probability", "noise_multiplier", "account"} {
 		require.Equal(t, alone[key], beside[key], key)
 	}
-	typed(t, shell.ExitDone, "dpsgd", "predict", filepath.Join(dir, "b", "public", "models", "epsilon-3-run-0.model"), "--data", file, "--label", "kind", "--unit", "who", "--scored")
+	typed(t, shell.ExitDone, "predict", filepath.Join(dir, "b", "public", "models", "epsilon-3-run-0.model"), file, "--label", "kind", "--unit", "who", "--scored")
 }

@@ -104,6 +104,6 @@ func TestDeploy(t *testing.T) {
 	text, err = run("2")
 	require.Error(t, err)
 	require.Contains(t, text, "must be from 0 to 1")
-	typed(t, shell.ExitDone, "teachers", "merge", filepath.Join(dir, "votes.npy.parts"), "--out", filepath.Join(dir, "votes.npy"))
+	typed(t, shell.ExitDone, "votes", "merge", filepath.Join(dir, "votes.npy.parts"), "--out", filepath.Join(dir, "votes.npy"))
 	require.FileExists(t, filepath.Join(dir, "votes.npy"))
 }

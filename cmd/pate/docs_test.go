@@ -167,6 +167,6 @@ func TestDocsCanFail(t *testing.T) {
 	for _, page := range []string{"a", "b\n...", "...\nc", "a\nc\n...", "...\nx\n...", "...\nd\nc\n...", "a\nbc ...\n..."} {
 		require.Error(t, shows(output, page), page)
 	}
-	require.Equal(t, "exec sh -c 'echo ''x'' | pate account -'\nshows shown1\nexec sh -c 'pate law'\ntwins\n-- shown1 --\n1\n2\n",
-		docScript("# t\n```console\n$ echo 'x' | pate account -\n1\n2\n```\n```sh\npate law\npate compare\n```\n```go\npate x\n```\n"))
+	require.Equal(t, "exec sh -c 'echo ''x'' | pate account -'\nshows shown1\nexec sh -c 'pate learn law'\ntwins\n-- shown1 --\n1\n2\n",
+		docScript("# t\n```console\n$ echo 'x' | pate account -\n1\n2\n```\n```sh\npate learn law\npate compare\n```\n```go\npate x\n```\n"))
 }

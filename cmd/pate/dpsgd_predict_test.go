@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
-// predicted is the JSON of pate dpsgd predict.
+// predicted is the JSON of pate predict.
 type predicted struct {
 	Schema     string
 	Accuracy   *float64
@@ -82,7 +82,7 @@ func TestPredictSaysWhatTrainingSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			model, row := trainedOn(t, data, flags...)
 			labels := filepath.Join(dir, name+".csv")
-			base := []string{"dpsgd", "predict", model, "--data", data}
+			base := []string{"predict", model, data}
 			text, _ := typed(t, shell.ExitDone, append(base, "--probability", "--out", labels, "--format", "json")...)
 			var report predicted
 			require.NoError(t, json.Unmarshal([]byte(text), &report))
@@ -136,16 +136,16 @@ func TestPredictRefuses(t *testing.T) {
 	file[len(file)/2] ^= 1
 	require.NoError(t, os.WriteFile(damaged, file, 0o600))
 	for says, args := range map[string][]string{
-		"damaged": {damaged, "--data", data},
-		"is an idx file, as those of MNIST, not a model": {filepath.Join(data, "t10k-labels-idx1-ubyte"), "--data", data},
-		"images of 16x16, these are 17x17":               {model, "--data", larger},
+		"damaged": {damaged, data},
+		"is an idx file, as those of MNIST, not a model": {filepath.Join(data, "t10k-labels-idx1-ubyte"), data},
+		"images of 16x16, these are 17x17":               {model, larger},
 	} {
-		_, errs := typed(t, shell.ExitInvalidInput, slices.Concat([]string{"dpsgd", "predict", "--out", never}, args)...)
+		_, errs := typed(t, shell.ExitInvalidInput, slices.Concat([]string{"predict", "--out", never}, args)...)
 		require.Contains(t, errs, says)
 		require.NoFileExists(t, never)
 	}
-	_, errs := typed(t, shell.ExitUsage, "dpsgd", "predict", model, "--data", data, "--out", model)
-	require.Contains(t, errs, "the model itself")
+	_, errs := typed(t, shell.ExitInvalidInput, "predict", model, data, "--out", model)
+	require.Contains(t, errs, "is an input of this command")
 }
 
 // A model of a table answers about its test rows as it did, and about new rows with
@@ -156,17 +156,17 @@ func TestPredictOnTables(t *testing.T) {
 	blobs(t, data, 900)
 	model, row := trainedOn(t, data, "--label", "kind", "--unit", "who", "--unit-name", "person")
 	ask := func(code int, args ...string) (predicted, string) {
-		text, errs := typed(t, code, append([]string{"dpsgd", "predict", model, "--format", "json"}, args...)...)
+		text, errs := typed(t, code, append([]string{"predict", model, "--format", "json"}, args...)...)
 		var r predicted
 		if code == shell.ExitDone {
 			require.NoError(t, json.Unmarshal([]byte(text), &r))
 		}
 		return r, errs
 	}
-	scored, _ := ask(shell.ExitDone, "--data", data, "--label", "kind", "--unit", "who", "--scored")
+	scored, _ := ask(shell.ExitDone, data, "--label", "kind", "--unit", "who", "--scored")
 	require.Equal(t, row.Accuracy, *scored.Accuracy)
 	require.Equal(t, "person", scored.Unit)
-	all, _ := ask(shell.ExitDone, "--data", data, "--label", "kind")
+	all, _ := ask(shell.ExitDone, data, "--label", "kind")
 	require.Equal(t, 900, all.Rows)
 	require.Equal(t, "1", all.Labels[0].Row)
 	require.Greater(t, *all.Accuracy, 0.6)
@@ -187,15 +187,15 @@ func TestPredictOnTables(t *testing.T) {
 		require.NoError(t, os.WriteFile(fresh, []byte(text.String()), 0o600))
 	}
 	write(2, 1, 0)
-	unlabelled, _ := ask(shell.ExitDone, "--data", fresh)
+	unlabelled, _ := ask(shell.ExitDone, fresh)
 	require.Nil(t, unlabelled.Accuracy)
 	require.Equal(t, all.Labels, unlabelled.Labels)
-	_, errs := ask(shell.ExitInvalidInput, "--data", fresh, "--label", "colour", "--scored")
+	_, errs := ask(shell.ExitInvalidInput, fresh, "--label", "colour", "--scored")
 	require.Contains(t, errs, "are not those that scored")
 	write(2, 0)
-	_, errs = ask(shell.ExitInvalidInput, "--data", fresh)
+	_, errs = ask(shell.ExitInvalidInput, fresh)
 	require.Contains(t, errs, `has no column "width"`)
-	_, errs = ask(shell.ExitInvalidInput, "--data", "mnist", "--scored")
+	_, errs = ask(shell.ExitInvalidInput, "mnist", "--scored")
 	require.Contains(t, errs, "these are images")
 }
 
@@ -239,47 +239,47 @@ func TestPredictReleasesWhatScoredAlone(t *testing.T) {
 		asked []asked
 	}{
 		"one table of letters": {"dpsgd --steps 5 --data all.csv --label y", []asked{
-			{of: "--data all.csv --label y --scored", want: "releasable"},
-			{of: "--data all.csv --label y --scored --split development", want: "refused"},
-			{of: "--data all.csv --label y", want: "private"},
-			{of: "--data all.csv --label y --public-rows", want: "releasable"},
-			{of: "--data pub.csv --label y --scored", want: "refused"},
+			{of: "all.csv --label y --scored", want: "releasable"},
+			{of: "all.csv --label y --scored --split development", want: "refused"},
+			{of: "all.csv --label y", want: "private"},
+			{of: "all.csv --label y --public-rows", want: "releasable"},
+			{of: "pub.csv --label y --scored", want: "refused"},
 		}},
 		"private and public tables": {"dpsgd --steps 5 priv.csv --public pub.csv --label y --size 600", []asked{
-			{of: "--data priv.csv --label y --scored", want: "refused"},
-			{of: "--data priv.csv --label y", want: "private"},
-			{of: "--data priv.csv", want: "private"},
-			{of: "--data fewer.csv --label y --scored", want: "refused"},
-			{of: "--data fewer.csv --label y", want: "private"},
-			{of: "--data pub.csv --label y", want: "releasable"},
+			{of: "priv.csv --label y --scored", want: "refused"},
+			{of: "priv.csv --label y", want: "private"},
+			{of: "priv.csv", want: "private"},
+			{of: "fewer.csv --label y --scored", want: "refused"},
+			{of: "fewer.csv --label y", want: "private"},
+			{of: "pub.csv --label y", want: "releasable"},
 		}},
 		"one matrix of units": {"dpsgd --steps 5 --data x.npy --labels y.npy --units u.npy", []asked{
-			{of: "--data x.npy --labels y.npy --units u.npy", want: "releasable"},
-			{of: "--data x.npy --labels y.npy", want: "refused"},
-			{of: "--data x.npy --labels y.npy --units u.npy --split development", want: "refused"},
+			{of: "x.npy --labels y.npy --units u.npy", want: "releasable"},
+			{of: "x.npy --labels y.npy", want: "refused"},
+			{of: "x.npy --labels y.npy --units u.npy --split development", want: "refused"},
 		}},
 		"private and public matrices": {"dpsgd --steps 5 x.npy --labels y.npy --public xp.npy --public-labels yp.npy", []asked{
-			{of: "--data x.npy --labels y.npy --scored", want: "refused"},
-			{of: "--data x.npy --labels y.npy", want: "private"},
-			{of: "--data xp.npy --labels yp.npy", want: "releasable"},
-			{of: "--data xp.npy --labels other.npy", want: "private"}, // one label of them
+			{of: "x.npy --labels y.npy --scored", want: "refused"},
+			{of: "x.npy --labels y.npy", want: "private"},
+			{of: "xp.npy --labels yp.npy", want: "releasable"},
+			{of: "xp.npy --labels other.npy", want: "private"}, // one label of them
 		}},
 		"a public matrix without labels": {"dpsgd --steps 5 x.npy --labels y.npy --public xp.npy --classes 2", []asked{
-			{of: "--data x.npy --labels y.npy --scored", want: "refused"},
-			{of: "--data xp.npy", want: "private"},
-			{of: "--data xp.npy --public-rows", want: "releasable"},
+			{of: "x.npy --labels y.npy --scored", want: "refused"},
+			{of: "xp.npy", want: "private"},
+			{of: "xp.npy --public-rows", want: "releasable"},
 		}},
 		"a comparison": {"compare --data all.csv --label y --methods dpsgd/linear --epsilon 2", []asked{
-			{of: "--data all.csv --label y --scored", want: "releasable"},
+			{of: "all.csv --label y --scored", want: "releasable"},
 		}},
 		"a search": {"tune --data all.csv --label y --learning-rate 1 --law geometric", []asked{
-			{of: "--data all.csv --label y --scored", want: "releasable"},
-			{of: "--data all.csv --label y --scored --split development", want: "refused"},
+			{of: "all.csv --label y --scored", want: "releasable"},
+			{of: "all.csv --label y --scored --split development", want: "refused"},
 		}},
 		"images": {"dpsgd --steps 5 --data strokes --features raw", []asked{
-			{of: "--data strokes", want: "releasable"},
-			{of: "--data strokes --split development", want: "private"},
-			{of: "--data strokes --split development --scored", want: "refused"},
+			{of: "strokes", want: "releasable"},
+			{of: "strokes --split development", want: "private"},
+			{of: "strokes --split development --scored", want: "refused"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestPredictReleasesWhatScoredAlone(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, models, 1)
 			for _, a := range c.asked {
-				args := append([]string{"dpsgd", "predict", models[0], "--format", "json"}, words(a.of)...)
+				args := append([]string{"predict", models[0], "--format", "json"}, words(a.of)...)
 				if a.want == "refused" {
 					text, errs := typed(t, shell.ExitInvalidInput, args...)
 					require.Empty(t, text, a.of)

@@ -85,7 +85,7 @@ func TestDPSGDTrainsAndRepeatsItself(t *testing.T) {
 	// A thousandth of delta is kept for the noise being discrete.
 	account, _ := typed(t, shell.ExitDone, "account", filepath.Join(out, "private", "results", "accounts", "seeded-epsilon-2.json"), "--delta", fmt.Sprint(1e-4*(1-1e-3)), "--accountant", "pld", "--format", "csv")
 	require.Contains(t, account, fmt.Sprint(*r.Rows[1].Epsilon))
-	statement, _ := typed(t, shell.ExitDone, "statement", filepath.Join(out, "private", "ledger", "epsilon-2-run-1.jsonl"))
+	statement, _ := typed(t, shell.ExitDone, "ledger", "statement", filepath.Join(out, "private", "ledger", "epsilon-2-run-1.jsonl"))
 	require.Contains(t, statement, "NOT FOR RELEASE")
 
 	_, errs = typed(t, shell.ExitInvalidInput, append(base, "--steps", "9")...)

@@ -29,10 +29,10 @@ ledger
 ledger vrify run.jsonl
 help lable
 calibrate
-explain
-law
+learn explain
+learn law
 version --format jsn
-statement run.jsonl --delta 1e-3
+ledger statement run.jsonl --delta 1e-3
 account events.json --seed 3
 compare --delta 2
 conjure
@@ -75,33 +75,33 @@ label votes.csv --classes 3 --calibrate-on votes.csv,labels.csv --epsilon 9 --le
 label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 12 --force=duplicates --ledger run.jsonl --out new.csv
 
 # check
-check
-check votes.csv
-check votes.csv --classes 1
-check ragged.csv --classes 2
-check --manifest votes.csv
-check none.npy --classes 3
-check votes.csv --classes 3 --header maybe
-check votes.csv --classes 3 --manifest about.json
-check votes.csv --classes 3 --salt votes.csv
-check votes.csv --classes 3 --join joined.json
-check hash-ids
-check hash-ids ids.txt --salt votes.csv --silo a
-check hash-ids none.txt --salt none.key --silo a
+votes check
+votes check votes.csv
+votes check votes.csv --classes 1
+votes check ragged.csv --classes 2
+votes check --manifest votes.csv
+votes check none.npy --classes 3
+votes check votes.csv --classes 3 --header maybe
+votes check votes.csv --classes 3 --manifest about.json
+votes check votes.csv --classes 3 --salt votes.csv
+votes check votes.csv --classes 3 --join joined.json
+votes check hash-ids
+votes check hash-ids ids.txt --salt votes.csv --silo a
+votes check hash-ids none.txt --salt none.key --silo a
 
 # analyze
-analyze
-analyze votes.csv --classes 3 --mechanism gnmax
-analyze --mechanism gnmax --si
-analyze votes.csv --classes 3 --mechanism gnmax --sigma NaN
-analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --answers labels.csv
-analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --noise contnuous
-analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --orders 1
-analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --delta 0.5
-analyze release votes.csv --classes 3
-analyze release votes.csv
-analyze release votes.csv --classes 3 --mechanism lnmax --scale 20 --epsilon 2 --ledger new.jsonl --out new.json
-analyze release votes.csv --classes 3 --mechanism gnmax --sigma 40 --order 0 --epsilon 2 --ledger new.jsonl --out new.json
+votes analyze
+votes analyze votes.csv --classes 3 --mechanism gnmax
+votes analyze --mechanism gnmax --si
+votes analyze votes.csv --classes 3 --mechanism gnmax --sigma NaN
+votes analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --answers labels.csv
+votes analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --noise contnuous
+votes analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --orders 1
+votes analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --delta 0.5
+votes analyze release votes.csv --classes 3
+votes analyze release votes.csv
+votes analyze release votes.csv --classes 3 --mechanism lnmax --scale 20 --epsilon 2 --ledger new.jsonl --out new.json
+votes analyze release votes.csv --classes 3 --mechanism gnmax --sigma 40 --order 0 --epsilon 2 --ledger new.jsonl --out new.json
 
 # plan
 plan
@@ -142,14 +142,14 @@ calibrate dpsgd --epsilon 1 --probability 2 --steps 10
 calibrate dpsgd --epsilon 1 --probability 0.1 --steps 10 --accountant strong
 
 # law and explain
-law gnmax
-law gnmx
-law gnmax --counts 3,x --sigma 2
-law gnmax --counts -3,2 --sigma 2
-law gnmax --counts 3,2 --sigma 0
-law above-threshold
-explain noisy-agmax
-explain noisy-argmax --counts 3,x
+learn law gnmax
+learn law gnmx
+learn law gnmax --counts 3,x --sigma 2
+learn law gnmax --counts -3,2 --sigma 2
+learn law gnmax --counts 3,2 --sigma 0
+learn law above-threshold
+learn explain noisy-agmax
+learn explain noisy-argmax --counts 3,x
 
 # data
 
@@ -171,18 +171,18 @@ ledger verify run.jsonl --signature run.jsonl --public-key votes.csv
 ledger sign run.jsonl
 ledger sign
 ledger sign run.jsonl --key votes.csv
-statement
-statement labels.csv
-statement none.jsonl
-statement damaged.jsonl
-statement run.jsonl --out page.pdf
-statement run.jsonl --out run.jsonl
-statement run.jsonl --format csv
-statement run.jsonl --about votes.csv
-statement run.jsonl --about wrong.json
-statement run.jsonl --labels changed.csv
-statement run.jsonl run.jsonl
-statement run.jsonl visits.jsonl
+ledger statement
+ledger statement labels.csv
+ledger statement none.jsonl
+ledger statement damaged.jsonl
+ledger statement run.jsonl --out page.pdf
+ledger statement run.jsonl --out run.jsonl
+ledger statement run.jsonl --format csv
+ledger statement run.jsonl --about votes.csv
+ledger statement run.jsonl --about wrong.json
+ledger statement run.jsonl --labels changed.csv
+ledger statement run.jsonl run.jsonl
+ledger statement run.jsonl visits.jsonl
 
 # compare and dpsgd
 compare --epsilon -1
@@ -242,12 +242,10 @@ dpsgd --data mnist --quick --bayes-delta 1e-9
 dpsgd --data mnist --quick --bayes --bayes-distances all
 dpsgd --data mnist --quick --bayes --bayes-delta 0
 compare --data mnist --quick --bayes --bayes-samples 1
-dpsgd predict
-dpsgd predict none.model
-dpsgd predict labels.csv
-dpsgd predict damaged.model
-dpsgd predict damaged.model --data blobs.csv --split magic
-dpsgd predict damaged.model --data blobs.csv --out none/new.csv
+predict
+predict labels.csv blobs.csv
+predict damaged.model blobs.csv --split magic
+predict damaged.model blobs.csv --out none/new.csv
 
 # train, publish and dpsgd on two tables
 train blobs.csv --label kind
@@ -275,8 +273,8 @@ dpsgd blobs.csv --public blobs.csv --data blobs.csv --label kind --epsilon 2
 dpsgd blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --rows-per-unit 0 --epsilon 2
 student blobs.csv --labels none.csv --label kind --out new.model
 student blobs.csv --labels labels.csv
-student predict none.model blobs.csv --out new.csv
-student predict damaged.model blobs.csv --out new.csv
+predict none.model blobs.csv --out new.csv
+predict damaged.model blobs.csv --out new.csv
 
 # tune
 tune
@@ -316,7 +314,7 @@ audit --samples 1
 audit --alpha 0
 
 # what the operating system refuses
-statement run.jsonl --out full/page.html
+ledger statement run.jsonl --out full/page.html
 ledger sign run.jsonl --key private.pem --out none/run.sig
 ledger show long
 `
@@ -375,8 +373,8 @@ func wrongFiles(t *testing.T) {
 	}
 	edit("labels.csv", "\n7,", "\n8,", "changed.csv")
 	edit("run.jsonl", `"sigma":4,`, `"sigma":5,`, "damaged.jsonl")
-	typed(t, shell.ExitDone, "statement", "run.jsonl", "--out", "good.html")
-	typed(t, shell.ExitDone, "statement", "visits.jsonl", "--out", "other.html")
+	typed(t, shell.ExitDone, "ledger", "statement", "run.jsonl", "--out", "good.html")
+	typed(t, shell.ExitDone, "ledger", "statement", "visits.jsonl", "--out", "other.html")
 	edit("good.html", "neighbours", "friends", "edited.html")
 	write("damaged.model", "pate model 1\n"+strings.Repeat("\x00", 100))
 }

@@ -54,9 +54,9 @@ func TestWaitingForInputIsInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, args := range [][]string{
 		{"account", "-"},
-		{"check", "-", "--classes", "3"},
+		{"votes", "check", "-", "--classes", "3"},
 		{"label", "-", "--classes", "3", "--epsilon", "2", "--ledger", "run.jsonl", "--out", "labels.csv", "--yes"},
-		{"check", "hash-ids", "-", "--salt", "salt.key", "--new-salt", "--silo", "a", "--unit", "id", "--out", "a.json"},
+		{"votes", "check", "hash-ids", "-", "--salt", "salt.key", "--new-salt", "--silo", "a", "--unit", "id", "--out", "a.json"},
 	} {
 		silent, _ := io.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -82,7 +82,7 @@ func killedCommands(t *testing.T) []releasing {
 	labels := results + "labels.csv " + results + "queries.csv " + results + "labelled.csv"
 	return append(releasingCommands(),
 		row("train", "train"+train, "none", "v#.npy"),
-		row("teachers", "teachers train --shard 1/2"+train, "none", "v#.npy.parts/*.part"),
+		row("teachers", "train --shard 1/2"+train, "none", "v#.npy.parts/*.part"),
 		row("publish", publish(publishing, "public.csv"), book, labels),
 		row("publish dpsgd", publish(publishingModel, "public.csv"), book, results+"labels.csv "+results+"student.model"),
 		row("publish marginals", publish(publishingDrawn, "ranges.csv"), book, labels+" "+results+"marginals.csv "+results+"pool.csv"))

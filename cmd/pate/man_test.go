@@ -37,7 +37,7 @@ func TestEveryCommandAndTopicHasAManualPage(t *testing.T) {
 	}
 	walk(root)
 	require.Greater(t, pages, 30)
-	require.FileExists(t, filepath.Join(dir, "pate-votes.7"))
+	require.FileExists(t, filepath.Join(dir, "pate-privacy.7"))
 	label, err := os.ReadFile(filepath.Join(dir, "pate-label.1"))
 	require.NoError(t, err)
 	require.Contains(t, string(label), `\fB--ledger\fP`)

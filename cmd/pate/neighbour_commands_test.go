@@ -155,11 +155,11 @@ func onVotes() []leaving {
 	add("NPY", " --epsilon 9 --classes 3 --teachers 60 --mechanism gnmax --sigma 20", "labels.npy", ballots())
 	rows = append(rows,
 		leaving{name: "label, --probabilities", steps: lines("label p/*.csv --probabilities --classes 3 --teachers 30 --mechanism gnmax --sigma 20 --epsilon 9 --out labels.csv" + ledger), inputs: probabilities(), private: secrets, charged: []string{"labels.csv"}},
-		leaving{name: "analyze release", steps: lines("analyze release v.csv --header no --classes 3 --teachers 60 --mechanism gnmax --sigma 20 --epsilon 9 --out cost.json" + ledger), inputs: ballots(), private: secrets, charged: []string{"cost.json"}},
+		leaving{name: "analyze release", steps: lines("votes analyze release v.csv --header no --classes 3 --teachers 60 --mechanism gnmax --sigma 20 --epsilon 9 --out cost.json" + ledger), inputs: ballots(), private: secrets, charged: []string{"cost.json"}},
 		leaving{name: "student", steps: lines("label v.csv --header no --classes 3 --teachers 60 --mechanism gnmax --sigma 1 --epsilon 5000 --out labels.csv"+ledger,
 			"student public.csv --header yes --labels labels.csv --ledger l.jsonl --class-names a,b,c --out student.model --export student.json --format json",
-			"student predict student.model public.csv --public-rows --out predicted.csv --format json",
-			"statement l.jsonl --out statement.html"), inputs: ballots(), files: files, private: secrets, charged: []string{"labels.csv"}})
+			"predict student.model public.csv --public-rows --out predicted.csv --format json",
+			"ledger statement l.jsonl --out statement.html"), inputs: ballots(), files: files, private: secrets, charged: []string{"labels.csv"}})
 	slices.SortFunc(rows, func(a, b leaving) int { return strings.Compare(a.name, b.name) })
 	return rows
 }
@@ -189,7 +189,7 @@ func predicting(t *testing.T) []leaving {
 	var rows []leaving
 	add := func(name string, inputs []neighbour, files map[string][]byte, secret bool, code int, train, ask string) {
 		rows = append(rows, leaving{name: "predict, " + name, inputs: inputs, files: files, secret: secret, code: code,
-			steps: lines("dpsgd --steps 4 --delta 1e-4 --other-labels other --size 50 --format json --out run "+train, "dpsgd predict run/public/models/epsilon-2-run-0.model --format json "+ask)})
+			steps: lines("dpsgd --steps 4 --delta 1e-4 --other-labels other --size 50 --format json --out run "+train, "predict run/public/models/epsilon-2-run-0.model --format json "+ask)})
 	}
 	public := map[string][]byte{"labelled.csv": lettersOf(labelledPublic()), "public.npy": npyFile(t, 20, 3, func(i, j int) float64 { return 3*float64(i%2) + noise(1000+i, j) }),
 		"truth.npy": integers(20, func(i int) int64 { return int64(i % 2) })}
@@ -197,14 +197,14 @@ func predicting(t *testing.T) []leaving {
 		reading = "--label kind --unit who"
 		refused = shell.ExitInvalidInput
 	)
-	add("rows that scored", tables("t.csv", false, false), nil, false, 0, "--data t.csv "+reading, "--data t.csv --scored "+reading)
-	add("another split of numbers", tables("t.csv", false, false), nil, true, 0, "--data t.csv "+reading, "--data t.csv "+reading)
-	add("another split of categories", letters("t.csv", false), nil, false, refused, "--data t.csv "+reading, "--data t.csv --scored --split development "+reading)
-	add("private file of a pair", letters("private.csv", true), public, false, refused, "private.csv --public labelled.csv "+reading, "--data private.csv --scored "+reading)
-	add("matrix without its units", matrices(t, true), nil, false, refused, "--data x.npy --labels y.npy --units u.npy", "--data x.npy --labels y.npy")
-	add("private matrix of a pair", matrices(t, false), public, false, refused, "x.npy --labels y.npy --public public.npy --public-labels truth.npy", "--data x.npy --labels y.npy --scored")
-	add("images that scored", pictures(), nil, false, 0, "--data images --no-cache --features hog", "--data images")
-	add("images of another split", pictures(), nil, true, 0, "--data images --no-cache --features hog", "--data images --split development")
+	add("rows that scored", tables("t.csv", false, false), nil, false, 0, "--data t.csv "+reading, "t.csv --scored "+reading)
+	add("another split of numbers", tables("t.csv", false, false), nil, true, 0, "--data t.csv "+reading, "t.csv "+reading)
+	add("another split of categories", letters("t.csv", false), nil, false, refused, "--data t.csv "+reading, "t.csv --scored --split development "+reading)
+	add("private file of a pair", letters("private.csv", true), public, false, refused, "private.csv --public labelled.csv "+reading, "private.csv --scored "+reading)
+	add("matrix without its units", matrices(t, true), nil, false, refused, "--data x.npy --labels y.npy --units u.npy", "x.npy --labels y.npy")
+	add("private matrix of a pair", matrices(t, false), public, false, refused, "x.npy --labels y.npy --public public.npy --public-labels truth.npy", "x.npy --labels y.npy --scored")
+	add("images that scored", pictures(), nil, false, 0, "--data images --no-cache --features hog", "images")
+	add("images of another split", pictures(), nil, true, 0, "--data images --no-cache --features hog", "images --split development")
 	return rows
 }
 

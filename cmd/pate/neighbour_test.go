@@ -106,9 +106,9 @@ func TestPredictReleasesPublicRowsAlone(t *testing.T) {
 	dir := t.TempDir()
 	file, out := filepath.Join(dir, "t.csv"), filepath.Join(dir, "run")
 	require.NoError(t, os.WriteFile(file, people(false), 0o600))
-	reading := " --data " + file + " --label kind"
-	typed(t, shell.ExitDone, strings.Fields("dpsgd --unit who --delta 1e-4 --steps 6 --out "+out+reading)...)
-	ask := "dpsgd predict " + filepath.Join(out, "public", "models", "epsilon-2-run-0.model") + reading
+	reading := file + " --label kind"
+	typed(t, shell.ExitDone, strings.Fields("dpsgd --unit who --delta 1e-4 --steps 6 --out "+out+" --data "+reading)...)
+	ask := "predict " + filepath.Join(out, "public", "models", "epsilon-2-run-0.model") + " " + reading
 	for flags, yes := range map[string]bool{"": false, " --public-rows": true, " --unit who --scored": true} {
 		for format, mark := range map[string]map[bool]string{"csv": {false: ",false", true: ",true"}, "md": {false: "| false ", true: "| true "}, "latex": {false: "false", true: "true"}, "json": {false: `"releasable": false`, true: `"releasable": true`}} {
 			text, errs := typed(t, shell.ExitDone, strings.Fields(ask+flags+" --format "+format)...)

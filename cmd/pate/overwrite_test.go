@@ -40,26 +40,24 @@ func writers() map[string][]string {
 			"dpsgd private.csv --public public.csv --size 150 --epsilon 2 --delta 1e-5 --steps 6 --out out" + reading,
 			"dpsgd --epsilon 60 --spend 2 --steps 6 --batch 32 --ledger charged.jsonl" + blobs,
 		},
-		"tune":            {"tune --epsilon 60 --spend 2 --steps 3 --settings settings.json --law geometric --runs 1.5 --ledger charged.jsonl" + blobs},
-		"compare":         {"compare --pool none --ranges blobs-ranges.csv --drop who --methods pknn/reverse,dpsgd/linear" + blobs},
-		"label":           {"label votes0.csv --counts --teachers 100 --mechanism gnmax --sigma 30 --epsilon 60 --ledger charged.jsonl --pool p --out new.csv"},
-		"analyze release": {"analyze release votes0.csv --counts --teachers 100 --mechanism gnmax --sigma 30 --order 10 --sigma-ss 4 --ledger charged.jsonl --name n --out number.json"},
-		"counts":          {"counts ballots.csv --classes 3 --out counts.csv"},
-		"statement":       {"statement labelled.jsonl --labels labels.csv --about about.json --out page.html"},
-		"ledger sign":     {"ledger sign labelled.jsonl --key key.pem --out signature"},
-		"check hash-ids":  {"check hash-ids ids.csv --salt salt.key --silo a --out ids.json"},
+		"tune":                  {"tune --epsilon 60 --spend 2 --steps 3 --settings settings.json --law geometric --runs 1.5 --ledger charged.jsonl" + blobs},
+		"compare":               {"compare --pool none --ranges blobs-ranges.csv --drop who --methods pknn/reverse,dpsgd/linear" + blobs},
+		"label":                 {"label votes0.csv --counts --teachers 100 --mechanism gnmax --sigma 30 --epsilon 60 --ledger charged.jsonl --pool p --out new.csv"},
+		"votes analyze release": {"votes analyze release votes0.csv --counts --teachers 100 --mechanism gnmax --sigma 30 --order 10 --sigma-ss 4 --ledger charged.jsonl --name n --out number.json"},
+		"votes counts":          {"votes counts ballots.csv --classes 3 --out counts.csv"},
+		"ledger statement":      {"ledger statement labelled.jsonl --labels labels.csv --about about.json --out page.html"},
+		"ledger sign":           {"ledger sign labelled.jsonl --key key.pem --out signature"},
+		"votes check hash-ids":  {"votes check hash-ids ids.csv --salt salt.key --silo a --out ids.json"},
 		"train": {
 			"train private.csv --public public.csv --teachers 6 --learner softmax --out v.npy --private-dir secrets" + reading,
 			"train private.csv --public public.csv --teachers 6 --learner softmax --shard 1/2 --out v.npy --private-dir secrets --parts parts" + reading,
 		},
-		"teachers train":  {"teachers train private.csv --public public.csv --teachers 6 --learner softmax --shard 1/2 --out v.npy" + reading},
-		"teachers merge":  {"teachers merge part1 part2 --out merged.npy"},
-		"account":         {"account events.json --plot figure.svg"},
-		"student":         {"student public.csv --labels labelled.csv --label-column kind --class-names a,b,c,other --out new.model --export new.json"},
-		"student predict": {"student predict student.model public.csv --out predictions.csv"},
-		"dpsgd predict":   {"dpsgd predict blobs.model --data blobs.csv --out predictions.csv"},
-		"learn":           {"learn --export course.html", "learn --export site"},
-		"man":             {"man --out pages"},
+		"votes merge": {"votes merge part1 part2 --out merged.npy"},
+		"account":     {"account events.json --plot figure.svg"},
+		"student":     {"student public.csv --labels labelled.csv --label-column kind --class-names a,b,c,other --out new.model --export new.json"},
+		"predict":     {"predict student.model public.csv --out predictions.csv", "predict blobs.model blobs.csv --out predictions.csv"},
+		"learn":       {"learn --export course.html", "learn --export site"},
+		"man":         {"man --out pages"},
 	}
 }
 
@@ -99,7 +97,7 @@ func writersFolder(t *testing.T) {
 	write("ballots.csv", strings.Repeat("0,1,2,0\n", 5))
 	write("about.json", `{"controller":"somebody"}`)
 	write("ids.csv", "a\nb\nc\n")
-	run("check hash-ids --salt salt.key --new-salt")
+	run("votes check hash-ids --salt salt.key --new-salt")
 	write("events.json", `{"relation":"add_remove","events":[{"type":"repeated","count":9,"event":{"type":"gaussian","noise_multiplier":4}}]}`)
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)

@@ -22,14 +22,14 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	votes, salt := filepath.Join(dir, "votes.csv"), filepath.Join(dir, "salt.key")
 	require.NoError(t, os.WriteFile(votes, []byte("0,1,1\n1,1,0\n"), 0o600))
-	typed(t, shell.ExitDone, "check", "hash-ids", "--salt", salt, "--new-salt")
+	typed(t, shell.ExitDone, "votes", "check", "hash-ids", "--salt", salt, "--new-salt")
 	for name, args := range map[string][]string{
 		"account":       {"account", pipe},
-		"manifest":      {"check", votes, "--classes", "2", "--manifest", pipe},
-		"ids":           {"check", "hash-ids", pipe, "--salt", salt, "--silo", "a"},
-		"salt":          {"check", "hash-ids", votes, "--salt", pipe, "--silo", "a"},
-		"salt of check": {"check", votes, "--classes", "2", "--manifest", votes, "--salt", pipe},
-		"answers":       {"analyze", votes, "--classes", "2", "--mechanism", "confident", "--threshold", "1", "--sigma1", "1", "--sigma2", "1", "--answers", pipe},
+		"manifest":      {"votes", "check", votes, "--classes", "2", "--manifest", pipe},
+		"ids":           {"votes", "check", "hash-ids", pipe, "--salt", salt, "--silo", "a"},
+		"salt":          {"votes", "check", "hash-ids", votes, "--salt", pipe, "--silo", "a"},
+		"salt of check": {"votes", "check", votes, "--classes", "2", "--manifest", votes, "--salt", pipe},
+		"answers":       {"votes", "analyze", votes, "--classes", "2", "--mechanism", "confident", "--threshold", "1", "--sigma1", "1", "--sigma2", "1", "--answers", pipe},
 	} {
 		t.Run(name, func(t *testing.T) {
 			written := make(chan error, 1)

@@ -22,7 +22,7 @@ func inJSON(t *testing.T, to any, args ...string) {
 
 // TestPlansPromiseWhatLabelsCharge: the command of every plan, run as it is printed, is
 // charged the epsilon of its row, to the digit and by the same accountant; and so says
-// `pate analyze` of those votes, for what it knows.
+// `pate votes analyze` of those votes, for what it knows.
 func TestPlansPromiseWhatLabelsCharge(t *testing.T) {
 	dir := t.TempDir()
 	votes := filepath.Join(dir, "counts.csv")
@@ -60,7 +60,7 @@ func TestPlansPromiseWhatLabelsCharge(t *testing.T) {
 					Accountant  string  `json:"accountant_data_independent"`
 					RDP         float64 `json:"epsilon_data_independent_rdp"`
 				}
-				inJSON(t, &analysed, "analyze", votes, "--counts", "--mechanism", "gnmax", "--sigma", sigma)
+				inJSON(t, &analysed, "votes", "analyze", votes, "--counts", "--mechanism", "gnmax", "--sigma", sigma)
 				require.Equal(t, labelled.claim, claim{analysed.Independent, analysed.Accountant})
 				require.Greater(t, analysed.RDP, 1.05*analysed.Independent)
 			}

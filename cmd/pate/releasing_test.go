@@ -50,7 +50,7 @@ func releasingCommands() []releasing {
 			return strings.Fields(fmt.Sprintf("label %s %s --sigma 30 --pool p%d --out out%d.csv", votes(n), counts, n, n))
 		}, shared, out(".csv")},
 		{"analyze release", func(n int) []string {
-			return strings.Fields(fmt.Sprintf("analyze release %s %s --sigma 30 --order 10 --sigma-ss 4 --name r%d --out out%d.json", votes(n), counts, n, n))
+			return strings.Fields(fmt.Sprintf("votes analyze release %s %s --sigma 30 --order 10 --sigma-ss 4 --name r%d --out out%d.json", votes(n), counts, n, n))
 		}, shared, out(".json")},
 		{"dpsgd", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("dpsgd --data blobs.csv --label kind --delta 1e-5 --epsilon 60 --spend 2 --steps 12 --batch 32 --ledger run.jsonl --out out%d", n))

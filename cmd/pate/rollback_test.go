@@ -147,7 +147,7 @@ func readers(t *testing.T, is condition) {
 	case is.ledger == "older" && (is.head == "present" || is.mark == "present"):
 		want = shell.ExitCheckFailed
 	}
-	for _, args := range [][]string{{"ledger", "verify", "run.jsonl"}, {"ledger", "show", "run.jsonl"}, {"statement", "run.jsonl"}} {
+	for _, args := range [][]string{{"ledger", "verify", "run.jsonl"}, {"ledger", "show", "run.jsonl"}, {"ledger", "statement", "run.jsonl"}} {
 		code, said := command(t.Context(), args)
 		require.Equal(t, want, code, "%v %+v: %s", args, is, said)
 	}

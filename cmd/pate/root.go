@@ -22,31 +22,22 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/ledgers"
 	"github.com/pate-go/pate/cmd/pate/internal/man"
 	"github.com/pate-go/pate/cmd/pate/internal/plan"
+	"github.com/pate-go/pate/cmd/pate/internal/predict"
 	"github.com/pate-go/pate/cmd/pate/internal/publish"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/cmd/pate/internal/sql"
-	"github.com/pate-go/pate/cmd/pate/internal/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/student"
 	"github.com/pate-go/pate/cmd/pate/internal/train"
 	"github.com/pate-go/pate/cmd/pate/internal/tune"
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
+func init() { cobra.EnableCommandSorting = false } // help lists commands in the order of a task
+
 func newRootCommand(g *shell.Globals) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "pate",
-		Short: "Label public data with the knowledge in private data, privately",
-		Long: `Label public data with the knowledge in private data, privately.
-
-Teachers are trained on disjoint parts of the private data and vote on public
-examples. The vote is noised, not the data, and where the teachers disagree the
-tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
-		Example: `  pate compare                                    # both ways on MNIST
-  pate dpsgd --data mnist --epsilon 2             # one model, by DP-SGD
-  pate label votes.npy --classes 10 --mechanism gnmax --epsilon 2 \
-      --ledger run.jsonl --out labels.csv         # votes in, labels out
-  pate account events.json --delta 1e-5           # what did these cost?
-  pate calibrate gnmax --queries 500 --epsilon 2  # what does a budget allow?`,
+		Use:           "pate",
+		Short:         "Label public data with what private data know: by PATE or DP-SGD, one accountant",
 		Args:          shell.SuggestCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -72,25 +63,49 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.SetFlagErrorFunc(shell.SuggestFlag)
 	root.Version = buildinfo.Read().String()
 	root.SetVersionTemplate("pate {{.Version}}\n")
-	root.AddCommand(compare.New(g), account.New(g), calibrate.New(g))
-	root.AddCommand(law.New(g), explain.New(g), learn.New(g), plan.New(g))
-	root.AddCommand(train.New(g), train.NewTeachers(g), check.New(g))
-	root.AddCommand(audit.New(g))
-	root.AddCommand(analyze.New(g))
-	root.AddCommand(label.New(g))
-	root.AddCommand(dpsgd.New(g), tune.New(g))
-	root.AddCommand(student.New(g), publish.New(g), data.New(g))
-	root.AddCommand(ledgers.New(g), statement.New(g), counts.New(g), sql.New(g))
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Release", []*cobra.Command{publish.New(g), label.New(g), train.New(g), student.New(g), dpsgd.New(g), predict.New(g)}},
+		{"Decide", []*cobra.Command{compare.New(g), plan.New(g), tune.New(g)}},
+		{"Account", []*cobra.Command{account.New(g), calibrate.New(g), ledgers.New(g), audit.New(g)}},
+		{"Votes", []*cobra.Command{newVotesCommand(g)}},
+		{"Teach", []*cobra.Command{learn.New(g, explain.New(g), law.New(g))}},
+		{"Data", []*cobra.Command{data.New(g)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, c := range group.commands {
+			c.GroupID = group.title
+			root.AddCommand(c)
+		}
+	}
 	root.AddCommand(newVersionCommand(g), man.New(g))
 	addTopics(root)
 	g.AddTo(root)
 	return root
 }
 
+// newVotesCommand returns `pate votes`.
+func newVotesCommand(g *shell.Globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "votes",
+		Short: "Votes files: check, count, merge, SQL, the private report",
+		Long:  "Votes files: whether they make sense, their counts, parts from many machines, votes in\na database, and what they cost.",
+		Example: `  pate votes check votes.npy --classes 10
+  pate votes counts 'silo-*.npy' --classes 10 --out counts.npy`,
+		Args: shell.SuggestCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(check.New(g), counts.New(g), train.NewMerge(g), sql.New(g), analyze.New(g))
+	return cmd
+}
+
 // addTopics adds the help topics. One that has the name of a command becomes a part of its
 // help: of two with one name, which is found would be a matter of chance.
 func addTopics(root *cobra.Command) {
-	for _, topic := range helpTopics() {
+	topics := helpTopics()
+	for _, topic := range append(topics, topicList(topics)) {
 		i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == topic.Name() })
 		if i < 0 {
 			root.AddCommand(topic)

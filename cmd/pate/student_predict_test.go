@@ -26,7 +26,7 @@ func TestPredictionsOfASeededStudentAreMarked(t *testing.T) {
 		}
 		return err
 	}))
-	typed(t, shell.ExitDone, "student", "predict", model, at("public.csv"), "--public-rows", "--probability", "--out", at("new.csv"))
+	typed(t, shell.ExitDone, "predict", model, at("public.csv"), "--public-rows", "--probability", "--out", at("new.csv"))
 	lines := strings.Split(strings.TrimSpace(read(t, at("new.csv"))), "\n")
 	require.Len(t, lines, 13)
 	for i, line := range lines {

@@ -38,18 +38,18 @@ func TestTeachersMerge(t *testing.T) {
 	require.NoError(t, os.WriteFile(at("private.csv"), people(false), 0o600))
 	require.NoError(t, os.WriteFile(at("public.csv"), publicPeople(), 0o600))
 	args := []string{at("private.csv"), "--public", at("public.csv"), "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--teachers", "7", "--learner", "softmax", "--out", at("v.npy")}
-	train := func(more ...string) []string { return slices.Concat([]string{"teachers", "train"}, args, more) }
+	train := func(more ...string) []string { return slices.Concat([]string{"train"}, args, more) }
 
 	for _, shard := range []string{"2/3", "1/3"} {
 		typed(t, shell.ExitDone, train("--shard", shard)...)
 	}
-	merge := []string{"teachers", "merge", at("v.npy.parts"), "--out", at("v.npy")}
+	merge := []string{"votes", "merge", at("v.npy.parts"), "--out", at("v.npy")}
 	_, errs := typed(t, shell.ExitCheckFailed, merge...)
 	require.Contains(t, errs, "1 are missing: 3/3")
 	require.NoFileExists(t, at("v.npy"))
 	t.Setenv("JOB_COMPLETION_INDEX", "2")
 	text, _ := typed(t, shell.ExitDone, train("--shard", "auto/3")...)
-	require.Contains(t, text, "pate teachers merge")
+	require.Contains(t, text, "pate votes merge")
 	before := partsOf(t, at("v.npy.parts"))
 	require.Len(t, before, 3)
 	stat := func() (all string) {
@@ -97,7 +97,7 @@ func TestTeachersMerge(t *testing.T) {
 	whole := partsOf(t, at("was"))
 	refused := func(code int, what string, parts ...string) {
 		t.Helper()
-		_, errs := typed(t, code, slices.Concat([]string{"teachers", "merge"}, parts, []string{"--out", at("bad.npy")})...)
+		_, errs := typed(t, code, slices.Concat([]string{"votes", "merge"}, parts, []string{"--out", at("bad.npy")})...)
 		require.Contains(t, errs, what)
 		require.NoFileExists(t, at("bad.npy"))
 		require.NoFileExists(t, at("bad.npy.manifest.json"))
@@ -131,7 +131,6 @@ func TestTeachersMerge(t *testing.T) {
 	_, errs = typed(t, shell.ExitInvalidInput, train("--shard", "1/3")...)
 	require.Contains(t, errs, "is this part of another job, or of other rows")
 	typed(t, shell.ExitUsage, train("--shard", "auto/2")...) // the index is 2
-	typed(t, shell.ExitUsage, train()...)
 }
 
 // What a part shows, and what its files are called and how large they are, does not depend
@@ -142,7 +141,7 @@ func TestTeachersTellNothingOfOneUnit(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false, rows...), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
 		for _, shard := range []string{"1/2", "2/2"} {
-			out, errs := typed(t, shell.ExitDone, "teachers", "train", filepath.Join(dir, "private.csv"), "--public", filepath.Join(dir, "public.csv"), "--label", "kind", "--unit", "who",
+			out, errs := typed(t, shell.ExitDone, "train", filepath.Join(dir, "private.csv"), "--public", filepath.Join(dir, "public.csv"), "--label", "kind", "--unit", "who",
 				"--class-names", "a,b,c", "--other-labels", "other", "--teachers", "4", "--learner", "softmax", "--seed", "5", "--shard", shard, "--out", filepath.Join(dir, "v.npy"))
 			shown += out + errs
 		}
@@ -171,7 +170,7 @@ func TestTeachersOfSilos(t *testing.T) {
 	for i, row := range strings.Split(strings.TrimSpace(rows), "\n") { // a row each person
 		of[i%4%3] += row + "\n"
 	}
-	typed(t, shell.ExitDone, "check", "hash-ids", "--salt", at("salt.key"), "--new-salt")
+	typed(t, shell.ExitDone, "votes", "check", "hash-ids", "--salt", at("salt.key"), "--new-salt")
 	train := func(i int, rows string) {
 		t.Helper()
 		silo := fmt.Sprintf("silo-%d", i)
@@ -180,7 +179,7 @@ func TestTeachersOfSilos(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(home, "v.npy.private"), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(home, "v.npy.private", "salt"), []byte(read(t, at("salt.key"))), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(home, "ours.csv"), []byte(head+"\n"+rows), 0o600))
-		typed(t, shell.ExitDone, "teachers", "train", filepath.Join(home, "ours.csv"), "--public", at("public.csv"), "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
+		typed(t, shell.ExitDone, "train", filepath.Join(home, "ours.csv"), "--public", at("public.csv"), "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
 			"--teachers", "6", "--learner", "softmax", "--shard", fmt.Sprintf("%d/3", i+1), "--silo", silo, "--out", filepath.Join(home, "v.npy"))
 	}
 	for i := range of {
@@ -194,7 +193,7 @@ func TestTeachersOfSilos(t *testing.T) {
 	}
 	t.Run("hashes of units lie in no temporary file", func(t *testing.T) {
 		t.Setenv("TMPDIR", at("none"))
-		typed(t, shell.ExitDone, "teachers", "merge", parts, "--out", at("v.npy"))
+		typed(t, shell.ExitDone, "votes", "merge", parts, "--out", at("v.npy"))
 	})
 	for _, path := range litter {
 		require.NoFileExists(t, path)
@@ -203,12 +202,12 @@ func TestTeachersOfSilos(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 6, v.Teachers())
 	require.NotContains(t, read(t, at("v.npy.manifest.json")), `"votes"`, "who merges has no salt")
-	text, _ := typed(t, shell.ExitDone, "check", "--manifest", at("v.npy.silos.json"))
+	text, _ := typed(t, shell.ExitDone, "votes", "check", "--manifest", at("v.npy.silos.json"))
 	require.Contains(t, text, "3 silos share none of their")
 
 	// One row more moves one column, of a teacher of that silo.
 	train(1, of[1]+"9.5,-9.5,red,newcomer,c\n"+"9.4,-9.5,red,newcomer,c\n")
-	typed(t, shell.ExitDone, "teachers", "merge", parts, "--out", at("w.npy"))
+	typed(t, shell.ExitDone, "votes", "merge", parts, "--out", at("w.npy"))
 	w, err := votes.Load(at("w.npy"), 3)
 	require.NoError(t, err)
 	for q := range v.Queries() {
@@ -220,7 +219,7 @@ func TestTeachersOfSilos(t *testing.T) {
 	// A person in two silos is found, and nothing is written.
 	shared := strings.SplitAfter(of[0], "\n")[0]
 	train(1, of[1]+shared)
-	_, errs := typed(t, shell.ExitCheckFailed, "teachers", "merge", parts, "--out", at("x.npy"))
+	_, errs := typed(t, shell.ExitCheckFailed, "votes", "merge", parts, "--out", at("x.npy"))
 	require.Contains(t, errs, "shares 1 units (who) with")
 	require.NoFileExists(t, at("x.npy"))
 	require.NoFileExists(t, at("x.npy.silos.json"))

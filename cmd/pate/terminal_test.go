@@ -32,11 +32,10 @@ func TestNoNameReachesTheTerminalRaw(t *testing.T) {
 		"topic":             {"help", hostile},
 		"ledger":            {"ledger", "verify", ledger},
 		"labels":            {"ledger", "verify", "run.jsonl", "--labels", labels},
-		"statement":         {"statement", ledger},
-		"page":              {"statement", "run.jsonl", "--out", "folder/" + hostile + ".html"},
-		"student":           {"student", "predict", hostile, "votes.csv"},
-		"address":           {"data", "get", "mnist", "--from", "http://127.0.0.1:1/" + hostile},
-		"names of votes":    {"check", "votes.csv", classes},
+		"statement":         {"ledger", "statement", ledger},
+		"page":              {"ledger", "statement", "run.jsonl", "--out", "folder/" + hostile + ".html"},
+		"student":           {"predict", hostile, "votes.csv"},
+		"names of votes":    {"votes", "check", "votes.csv", classes},
 		"names of rows":     {"dpsgd", "--data", "blobs.csv", "--label", "kind", classes, "--plan"},
 	} {
 		t.Run(name, func(t *testing.T) {

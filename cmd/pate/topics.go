@@ -33,6 +33,15 @@ func mechanismTable() string {
 	return b.String()
 }
 
+// topicList lists the topics and the page of topics.
+func topicList(topics []*cobra.Command) *cobra.Command {
+	var list strings.Builder
+	for _, topic := range topics {
+		fmt.Fprintf(&list, "  %-12s %s\n", topic.Name(), topic.Short)
+	}
+	return &cobra.Command{Use: "topics", Short: "the list of topics", Long: "Topics of pate help TOPIC:\n\n" + list.String()}
+}
+
 // helpTopics returns pages without a command: `pate help votes`.
 func helpTopics() []*cobra.Command {
 	topic := func(name, short, long string) *cobra.Command {
@@ -67,7 +76,7 @@ less epsilon than Renyi divergences do. Charges that may depend on earlier answe
 (--mode filter) have Renyi divergences alone. The claim of a ledger is by one of the two.
 
 A budget is that of one ledger, and only what is charged to it is added up. pate
-label and pate analyze release charge the --ledger they are given, and so does pate
+label and pate votes analyze release charge the --ledger they are given, and so does pate
 dpsgd: give all runs on the same records the same one, and its budget holds for all
 of them together. pate
 compare has a ledger in each --out folder; what other folders and ledgers spent on
@@ -97,9 +106,9 @@ negative numbers and rows that do not add up to 1 (within 0.05) are refused, and
 are columns that are named after the classes in another order.
 
 Each of them may be compressed by gzip or Zstandard. That and Parquet are unpacked
-into a temporary file without a name, of 4 GiB at most. pate check says what it
-found, and the command that reads it. pate counts makes counts of any of them, and
-pate sql prints the SQL that makes them of a table in a database.
+into a temporary file without a name, of 4 GiB at most. pate votes check says what it
+found, and the command that reads it. pate votes counts makes counts of any of them, and
+pate votes sql prints the SQL that makes them of a table in a database.
 
 What is saved otherwise (a row for each vote, an
 index column, objects, np.savetxt's blanks) is refused with the line of Python that
@@ -110,8 +119,8 @@ show that it does, so this is never guessed. --queries 0:640 takes a part, and
 queries keep their numbers.
 
 Votes are as secret as the data they were learned from. One teacher must be one
-share of the private data, disjoint from all others: pate check tests that from
-hashes of record ids, made where the records are with pate check hash-ids.`),
+share of the private data, disjoint from all others: pate votes check tests that from
+hashes of record ids, made where the records are with pate votes check hash-ids.`),
 		topic("bayes", "the Bayesian accountant, which is no differential privacy", `pate dpsgd --bayes and pate compare --bayes account for the same run by Bayesian
 differential privacy too (Triastcyn and Faltings 2020). The figure is called ε_µ. It is
 no epsilon of differential privacy:
@@ -134,7 +143,7 @@ examples, so its noise bounds nothing; here examples are clipped.
 --bayes-distances says what distances are between. With batches, the default, it is the
 sum with a record and without it, which is how these batches are drawn. With records
 it is one record in place of another, as published; these distances go to twice the
-clip norm. pate explain bayes shows the account step by step.`),
+clip norm. pate learn explain bayes shows the account step by step.`),
 		topic("mechanisms", "noisy argmax and what it costs, side by side", `For one query the teachers' votes are counted; a mechanism adds noise, or
 chooses at random by the counts, and releases one class or declines. One changed
 record moves at most one vote. Cost of one query:
@@ -150,7 +159,7 @@ and the accountant turns the sum into an epsilon. Which to use:
   thousands of unanimous queries, hundreds    a stability method: see
   of teachers                                 pate plan regime
 
-pate law shows what comes out, pate explain how, pate plan which to take.`),
+pate learn law shows what comes out, pate learn explain how, pate plan which to take.`),
 		topic("training", "what DP-SGD does, and what it costs", `A step takes a Poisson sample of the private records: each is in it with the same
 small chance, q. Every record's gradient is clipped to a norm, the sum gets Gaussian
 noise of a multiple of that norm, and the model moves. Epsilon follows from q, the

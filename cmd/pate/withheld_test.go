@@ -56,14 +56,14 @@ func TestAnotherSplitOfOwnDataIsWithheld(t *testing.T) {
 			}))
 			require.NotEmpty(t, ledgers)
 			for _, l := range ledgers {
-				stated, _ := typed(t, shell.ExitDone, "statement", l, "--format", "json")
+				stated, _ := typed(t, shell.ExitDone, "ledger", "statement", l, "--format", "json")
 				require.Contains(t, stated, `"releasable": false`, l)
 			}
 			models, err := filepath.Glob(filepath.Join(out, "private", "results", "models", "*.model"))
 			require.NoError(t, err)
 			require.Len(t, models, 1)
 			for _, public := range [][]string{nil, {"--public-rows"}} {
-				text, _ := typed(t, shell.ExitDone, slices.Concat([]string{"dpsgd", "predict", models[0]}, base[:6], []string{"--scored", "--split", split, "--format", "json"}, public)...)
+				text, _ := typed(t, shell.ExitDone, slices.Concat([]string{"predict", models[0], base[1]}, base[2:6], []string{"--scored", "--split", split, "--format", "json"}, public)...)
 				require.Contains(t, text, `"releasable": false`)
 			}
 		}

@@ -40,7 +40,7 @@ def test_predict_py_answers_as_the_program(tmp_path: Path) -> None:
         csv.writer(file).writerows([[*DATES, "number", "comma", "ward"], *new])
     model = tmp_path / "student.model"
     pate_go.run("student", tmp_path / "rows.csv", labels=[tmp_path / "labels.csv"], header="yes", classes=2, out=model, export=tmp_path / "student.json", verbose=False)
-    answers = pate_go.run("student", "predict", model, tmp_path / "new.csv", probability=True, verbose=False)["predictions"]
+    answers = pate_go.run("predict", model, tmp_path / "new.csv", probability=True, verbose=False)["predictions"]
     spec = importlib.util.spec_from_file_location("predict", Path(__file__).parents[2] / "docs" / "predict.py")
     assert spec is not None and spec.loader is not None
     predict = importlib.util.module_from_spec(spec)

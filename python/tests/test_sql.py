@@ -1,4 +1,4 @@
-"""Runs what `pate sql` prints in databases, on votes that are right and on votes that are not.
+"""Runs what `pate votes sql` prints in databases, on votes that are right and on votes that are not.
 
 DuckDB is a Python package; PostgreSQL and Spark are used where the machine has them.
 """
@@ -61,7 +61,7 @@ def damaged(change: list[tuple]) -> list[tuple]:
 
 def sql(dialect: str, part: str, file: str = "counts.csv") -> str:
     return subprocess.run(
-        [pate_go.binary(), "sql", "--dialect", dialect, "--table", "votes", "--query-column", "q", "--teacher-column", "t",
+        [pate_go.binary(), "votes", "sql", "--dialect", dialect, "--table", "votes", "--query-column", "q", "--teacher-column", "t",
          "--vote-column", "v", "--classes", str(C), "--teachers", str(T), "--pool-table", "pool", "--part", part, "--file", file],
         check=True, capture_output=True, text=True,
     ).stdout
@@ -77,7 +77,7 @@ def parsed(text: str) -> list[list[int]]:
 
 
 def counted(votes: list[tuple], folder: Path) -> str:
-    """Returns what `pate counts` makes of the same votes, in a file for each teacher."""
+    """Returns what `pate votes counts` makes of the same votes, in a file for each teacher."""
     files = []
     for t in range(T):
         column = np.full(Q, -1, np.int8)
@@ -87,7 +87,7 @@ def counted(votes: list[tuple], folder: Path) -> str:
         files.append(str(folder / f"teacher-{t:03}.npy"))
         np.save(files[-1], column)
     out = folder / "counted.csv"
-    subprocess.run([pate_go.binary(), "counts", *files, "--classes", str(C), "--out", str(out), "--quiet"], check=True)
+    subprocess.run([pate_go.binary(), "votes", "counts", *files, "--classes", str(C), "--out", str(out), "--quiet"], check=True)
     return read(str(out))
 
 

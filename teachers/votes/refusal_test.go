@@ -48,7 +48,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		"wrong header":       {labels, []byte("q,a,b\n0,1\n"), "has 3 names in its header and 2 cells in row 2"},
 		"row numbers":        {labels, []byte(",a,b\n0,1,1\n1,1,0\n"), `column 1 is named "": row numbers, no votes`},
 		"query numbers":      {labels, []byte("Query,label\n0,1\n1,1\n"), `column 1 is named "query": row numbers, no votes`},
-		"a row for a vote":   {labels, []byte("query,teacher,vote\n0,0,1\n0,1,2\n"), `pd.read_csv("votes0").pivot(index="query", columns="teacher", values="vote").to_csv("votes0-fixed.csv", index=False), with the names of its columns; or count the votes where they lie, pate sql`},
+		"a row for a vote":   {labels, []byte("query,teacher,vote\n0,0,1\n0,1,2\n"), `pd.read_csv("votes0").pivot(index="query", columns="teacher", values="vote").to_csv("votes0-fixed.csv", index=False), with the names of its columns; or count the votes where they lie, pate votes sql`},
 		"rows, index column": {votes.Options{Classes: 3, IndexColumn: true}, []byte("\"query\";\"Teacher\";\"Vote\"\r\n0;0;1\r\n0;1;2\r\n"), "has a row for each vote"},
 		"numbered header":    {labels, []byte("0,1,2,3,4\n2,1,0,0,0\n"), "row 1 is 0, 1, 2, ...: column numbers or votes"},
 		"numbered frame":     {labels, []byte(",0,1,2,3,4\n0,2,1,0,0,0\n"), "say --header yes --index-column"},

@@ -181,7 +181,7 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	case opt.Counts && opt.Probabilities:
 		return nil, errors.New("votes: counts are no probabilities")
 	case opt.Counts && perTeacher:
-		return nil, errors.New("votes: counts are one file, not one per teacher; pate counts --join makes one of several")
+		return nil, errors.New("votes: counts are one file, not one per teacher; pate votes counts --join makes one of several")
 	case opt.Header != headerAuto && opt.Header != HeaderYes && opt.Header != HeaderNo:
 		return nil, fmt.Errorf("votes: header %q is none of %q, %q, %q", opt.Header, headerAuto, HeaderYes, HeaderNo)
 	}
@@ -403,7 +403,7 @@ func hashRows[C cell](ctx context.Context, s *Source, h hash.Hash, check func(qu
 // newHash returns a hash that has taken in the shape.
 func (s *Source) newHash() hash.Hash {
 	if s.opt.Counts {
-		return newHash("pate counts 1\x00", s.shape.rows, s.classes)
+		return newHash("pate votes counts 1\x00", s.shape.rows, s.classes)
 	}
 	return newHash("pate votes 1\x00", s.shape.rows, s.teachers, s.classes)
 }

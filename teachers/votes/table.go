@@ -130,5 +130,5 @@ func isLong(names []string) bool {
 // longTable refuses a table with a row for each vote, and says how to read and write it.
 func longTable(in *input, read, write string) error {
 	return &fault.Error{File: in.name, What: "has a row for each vote, of a query and a teacher", Why: "each row is a query, each column a teacher: a teacher then votes once",
-		Fix: inPython(read+`.pivot(index="query", columns="teacher", values="vote").`+write) + ", with the names of its columns; or count the votes where they lie, pate sql"}
+		Fix: inPython(read+`.pivot(index="query", columns="teacher", values="vote").`+write) + ", with the names of its columns; or count the votes where they lie, pate votes sql"}
 }

@@ -32,7 +32,7 @@ Votes are lines, one for each vote, in any order and any number of files:
 
 Queries and teachers are numbered from 0. The vote is a class, -1 where it is missing;
 with --class-names a name. The counts, a row for each query in order and a column for
-each class, go to shards. One after the other they are the file that pate counts writes:
+each class, go to shards. One after the other they are the file that pate votes counts writes:
 
   cat counts-*-of-00016.csv | pate label - --counts --teachers 100 --classes 10 \
       --epsilon 2 --ledger run.jsonl --out labels.csv

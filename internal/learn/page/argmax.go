@@ -289,12 +289,12 @@ func (v *View) sayArgmax(r *reader, a argmaxMechanism, p pair, counts []int, ans
 	case "lnmax", "one-count":
 		name = "discrete-laplace"
 	case "confident":
-		v.Command = fmt.Sprintf("pate law confident --counts %s --threshold %s --sigma1 %s --sigma2 %s", list(counts), short(r.number("threshold")), short(confidentRatio*r.number("noise")), short(r.number("noise")))
+		v.Command = fmt.Sprintf("pate learn law confident --counts %s --threshold %s --sigma1 %s --sigma2 %s", list(counts), short(r.number("threshold")), short(confidentRatio*r.number("noise")), short(r.number("noise")))
 		return
 	case "no-noise":
 		return
 	}
-	v.Command = fmt.Sprintf("pate law %s --counts %s --%s %s", name, list(counts), flag, short(r.number("noise")))
+	v.Command = fmt.Sprintf("pate learn law %s --counts %s --%s %s", name, list(counts), flag, short(r.number("noise")))
 }
 
 func traceArgmax(r *reader) (string, map[string]string) {

@@ -191,7 +191,7 @@ func drawComposition(r *reader) (v View, err error) {
 	v.say("%s answers: the loss-distribution accountant certifies ε between %s and %s at δ = %s; the others claim from %s.", short(now), short(bound.Lower), up(bound.Upper), short(Delta), up(least))
 	v.Verdict = Verdict{Holds: true, Words: "All claims are true; they differ in how much of the noise they know."}
 	if step == "pure" {
-		v.Command = fmt.Sprintf("pate explain composition --epsilon %s --runs %s", r.text("epsilon"), short(now))
+		v.Command = fmt.Sprintf("pate learn explain composition --epsilon %s --runs %s", r.text("epsilon"), short(now))
 	} else {
 		v.Command = fmt.Sprintf(`echo '{"relation":"add_remove","events":[{"type":"repeated","count":%s,"event":%s}]}' | pate account - --accountant all`, short(now), eventJSON(e))
 	}

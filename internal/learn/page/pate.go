@@ -171,7 +171,7 @@ func drawPATE(r *reader) (v View, err error) {
 	v.claim("answers alone", only[len(only)-1])
 	v.say("%d of %d questions were answered, %d of them right. The run of %d questions is charged ε = %s at δ = %s before the first vote is read.", answered, asked, right, pateQuestions, up(cost), short(Delta))
 	v.say("A student is trained on the released labels; whatever is asked of it later costs nothing more.")
-	v.Command = fmt.Sprintf("pate law confident --counts %d,%d --threshold %s --sigma1 %s --sigma2 %s", teachers*3/4, teachers-teachers*3/4, short(threshold), r.text("test"), r.text("noise"))
+	v.Command = fmt.Sprintf("pate learn law confident --counts %d,%d --threshold %s --sigma1 %s --sigma2 %s", teachers*3/4, teachers-teachers*3/4, short(threshold), r.text("test"), r.text("noise"))
 	v.Verdict = Verdict{Holds: true, Words: fmt.Sprintf("Declined questions are paid for too: ε = %s, not %s.", up(all[len(all)-1]), up(only[len(only)-1]))}
 	return v, nil
 }

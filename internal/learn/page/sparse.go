@@ -137,7 +137,7 @@ func (s streamRun) view(r *reader, law svt.Law, values []int, threshold, answers
 	v.number("noisy threshold", noisy)
 	v.claim("charge of the run", r.number("epsilon"))
 	v.say("%d questions were asked and %d came out above, of at most %d. The whole run is charged ε = %s, however many questions come out below.", len(s.noise), s.found, answers, up(r.number("epsilon")))
-	v.Command = fmt.Sprintf("pate explain sparse-vector --values %s --threshold %d --epsilon %s --answers %d", list(values), threshold, r.text("epsilon"), answers)
+	v.Command = fmt.Sprintf("pate learn explain sparse-vector --values %s --threshold %d --epsilon %s --answers %d", list(values), threshold, r.text("epsilon"), answers)
 	v.Verdict = Verdict{Holds: true, Words: "Only an answer above uses the budget up; questions below are free."}
 	return v, nil
 }
@@ -253,7 +253,7 @@ func drawAttack(variant string) (v View, err error) {
 	v.number("P[transcript]", p)
 	v.number("P′[transcript]", q)
 	v.say("The transcript has chance %s on one stream and %s on its neighbour: a loss of %s, where ε = %s is claimed.", short(p), short(q), up(loss), up(a.claimed))
-	v.Command = "pate explain sparse-vector"
+	v.Command = "pate learn explain sparse-vector"
 	v.Verdict = judge(two, true)
 	return v, nil
 }

@@ -126,7 +126,7 @@ func drawStability(r *reader) (v View, err error) {
 	v.claim("loss found here", p.spent())
 	v.say("%d votes must move before another class than %d wins. With T = %d the answer leaves with chance %s; it is then exact.", distance, winner, m.Threshold(), percent(math.Exp(released)))
 	v.say("An answer and a refusal cost the same: ε = %s, and δ = %s.", up(epsilon), short(Delta))
-	v.Command = fmt.Sprintf("pate explain stability --counts %s --epsilon %s", list(counts), r.text("epsilon"))
+	v.Command = fmt.Sprintf("pate learn explain stability --counts %s --epsilon %s", list(counts), r.text("epsilon"))
 	v.Verdict = judge(p, variant != "shipped")
 	return v, nil
 }

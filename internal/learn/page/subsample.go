@@ -189,7 +189,7 @@ func drawSubsample(r *reader) (v View, err error) {
 	v.number("chance of an answer", math.Exp(released))
 	v.say("Replacing record %d changes %d of %d blocks; the answer survives the replacement of any %d records.", record, touched, len(here), distance)
 	v.say("At ε = 1 and δ = %s the winner is released with chance %s. PATE is this, with models as the statistic and a noisy vote.", short(Delta), percent(math.Exp(released)))
-	v.Command = fmt.Sprintf("pate explain subsample-aggregate --records %d --blocks %d --seed %s", subsampleRecords, blocks, r.text("seed"))
+	v.Command = fmt.Sprintf("pate learn explain subsample-aggregate --records %d --blocks %d --seed %s", subsampleRecords, blocks, r.text("seed"))
 	v.Verdict = Verdict{Holds: split != "sorted", Words: fmt.Sprintf("One record changes %d of %d blocks, as counted.", touched, len(here))}
 	if split == "sorted" {
 		v.Verdict.Words = fmt.Sprintf("One record changed %d blocks, where one was claimed: every record behind it moved up.", touched)

@@ -208,7 +208,7 @@ func (open opener) read(ctx context.Context, path string, visit func(SiloInfo, H
 	case ctx.Err() != nil:
 		return head, nil, fmt.Errorf("manifest: reading: %w", ctx.Err())
 	case err != nil:
-		return head, nil, &fault.Error{File: path, What: "is not a valid manifest", Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate check hash-ids"}
+		return head, nil, &fault.Error{File: path, What: "is not a valid manifest", Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate votes check hash-ids"}
 	}
 	return head, silos, nil
 }

@@ -119,7 +119,7 @@ func partsOf(name string) (paths []string, err error) {
 		}
 	}
 	if len(paths) == 0 {
-		return nil, &fault.Error{File: name, What: "holds no part of the teachers", Why: "their names end in " + partEnd, Fix: "name the folder that pate teachers train wrote to"}
+		return nil, &fault.Error{File: name, What: "holds no part of the teachers", Why: "their names end in " + partEnd, Fix: "name the folder that pate train wrote to"}
 	}
 	return paths, nil
 }
@@ -232,7 +232,7 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 // trainingOfSilos returns what the manifest says of parts that each had rows of their own.
 func trainingOfSilos(first *partFile) *manifest.Training {
 	t := first.Training
-	t.Command = "pate teachers merge"
+	t.Command = "pate votes merge"
 	return &t
 }
 

@@ -206,10 +206,10 @@ def train(private: Any, *, public: Any, label: str, out: Any, verbose: bool = Tr
 def statement(*ledgers: Any, verbose: bool = False, **options: Any) -> dict[str, Any]:
     """Returns the privacy statement of ledgers; with out=FILE.html it writes the page too."""
     if options.get("out") is not None:
-        run("statement", "--", *ledgers, verbose=verbose, **options)
+        run("ledger", "statement", "--", *ledgers, verbose=verbose, **options)
         del options["out"]
         verbose = False
-    return run("statement", "--", *ledgers, verbose=verbose, **options)
+    return run("ledger", "statement", "--", *ledgers, verbose=verbose, **options)
 
 
 def verify(ledger: Any, *, verbose: bool = False, **options: Any) -> dict[str, Any]:

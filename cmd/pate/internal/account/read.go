@@ -37,7 +37,7 @@ func readSchedule(stdin io.Reader, path, from string) (accountant.Schedule, erro
 	case path == "-":
 	case is == filekind.Ledger:
 		return accountant.Schedule{}, shell.InputError(fmt.Errorf("%s is a ledger, not a list of events", path), "it says itself what was charged, and what that costs",
-			"what it spent: pate ledger show "+shell.ShellWord(path)+"; its events alone: pate statement "+shell.ShellWord(path)+" --format json, in the field events", "account")
+			"what it spent: pate ledger show "+shell.ShellWord(path)+"; its events alone: pate ledger statement "+shell.ShellWord(path)+" --format json, in the field events", "account")
 	default:
 		if wrong := shell.WrongKind(path, "a list of events", "account", filekind.Events, filekind.JSON); wrong != nil {
 			return accountant.Schedule{}, wrong

@@ -46,17 +46,17 @@ All numbers are computed from the votes and are as private as they are. They hol
 for these votes only, so they are no (epsilon, delta) guarantee; telling one,
 stopping at one or choosing noise by one leaks. For what may be claimed see
 pate account; pate label charges that. The one number that may leave is that of
-pate analyze release.
+pate votes analyze release.
 
 With --mechanism confident the first two are expected costs: that of the
 threshold tests plus that of each answer times its probability. It is the number
 that papers print, and no bound of anything; "all answered" is one. --answers FILE
 (query,label lines, an empty label where the mechanism declined) adds the cost of
 what was answered, which is no bound either.`,
-		Example: `  pate analyze votes.npy --classes 10 --mechanism gnmax --sigma 40 --delta 1e-5
-  pate analyze votes.npy --classes 10 --mechanism confident --threshold 200 \
+		Example: `  pate votes analyze votes.npy --classes 10 --mechanism gnmax --sigma 40 --delta 1e-5
+  pate votes analyze votes.npy --classes 10 --mechanism confident --threshold 200 \
       --sigma1 150 --sigma2 40 --queries 0:640
-  pate analyze counts.csv --counts --mechanism lnmax --scale 20 --format json`,
+  pate votes analyze counts.csv --counts --mechanism lnmax --scale 20 --format json`,
 		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 			return append(f.Missing(cmd), shell.Unset(cmd, "mechanism")...)
 		}),

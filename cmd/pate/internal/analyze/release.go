@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// releaseFlags are the flags of `pate analyze release`.
+// releaseFlags are the flags of `pate votes analyze release`.
 type releaseFlags struct {
 	shell.VotesFlags
 	analyzedFlags
@@ -31,7 +31,7 @@ func newAnalyzeReleaseCommand(g *shell.Globals) *cobra.Command {
 		Short: "One number of the report that may leave: noised and charged",
 		Long: `One number of the report that may leave: noised and charged.
 
-What pate analyze prints is as private as the votes. This command releases one
+What pate votes analyze prints is as private as the votes. This command releases one
 number instead, once: the data-dependent cost of all queries (as if all were
 answered) at one Rényi order, with noise in proportion to its smooth sensitivity
 and a margin that makes it seldom too low. The release has a price of its own,
@@ -44,7 +44,7 @@ queries, teachers and classes. Taken from a report on these votes they would be 
 second release that nobody pays for: do not.
 
 The number says how well these votes hid a record from whoever saw the answers, in
-one direction. It is no guarantee: that is the ledger's, see pate statement. With
+one direction. It is no guarantee: that is the ledger's, see pate ledger statement. With
 few queries it is hardly below the worst case.
 
 Interrupted, run the same command again: the same number comes out, bit for bit,
@@ -52,9 +52,9 @@ at no further cost. The key of the noise lies beside the ledger until then,
 LEDGER.*.key, and is destroyed at the end; then the same command checks that --out
 is what was released. Another release on the same ledger needs another --name, and
 is charged like the first.`,
-		Example: `  pate analyze release votes.npy --classes 10 --mechanism gnmax --sigma 40 \
+		Example: `  pate votes analyze release votes.npy --classes 10 --mechanism gnmax --sigma 40 \
       --ledger run.jsonl --out released.json
-  pate analyze release votes.npy --classes 10 --mechanism gnmax --sigma 40 \
+  pate votes analyze release votes.npy --classes 10 --mechanism gnmax --sigma 40 \
       --order 13 --beta 0.026 --sigma-ss 8.4 --margin 2 \
       --ledger run.jsonl --out released.json`,
 		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {

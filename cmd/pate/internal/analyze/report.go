@@ -13,7 +13,7 @@ const schemaAnalyze = "pate.analyze/1"
 
 const analyzeNote = "computed from the votes and as private as they are; never a claim: pate account says what may be claimed"
 
-// analyzeReport is the JSON of `pate analyze`. For mechanism confident the four
+// analyzeReport is the JSON of `pate votes analyze`. For mechanism confident the four
 // epsilons at the top are expected costs, which bound nothing.
 type analyzeReport struct {
 	Schema           string       `json:"schema"`

@@ -1,4 +1,4 @@
-// Package check is the command `pate check`: whether a votes file makes sense, and whether silos are disjoint.
+// Package check is the command `pate votes check`: whether a votes file makes sense, and whether silos are disjoint.
 package check
 
 import (
@@ -42,14 +42,15 @@ The report is as private as the votes. The exit code is 5 if a check fails.
 Manifests are made where the records are, and hold no ids, only hashes of them
 under a salt that the silos share:
 
-  pate check hash-ids --salt salt.key --new-salt       once; hand salt.key round
-  pate check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json
+  pate votes check hash-ids --salt salt.key --new-salt  # once; hand it round
+  pate votes check hash-ids ids.txt --salt salt.key --silo a --unit id \
+      --out a.json
 
 --join binds the manifests to the votes by numbers of teachers and classes and, with
 --salt, by a hash of the votes under the salt. A hash without a salt is written
 nowhere, the report included: from one a small file of votes can be guessed.`,
-		Example: `  pate check votes.npy --classes 10
-  pate check votes.csv --classes 2 --manifest a.json --manifest b.json`,
+		Example: `  pate votes check votes.npy --classes 10
+  pate votes check votes.csv --classes 2 --manifest a.json --manifest b.json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, g, f, args) },
 	}
@@ -63,7 +64,7 @@ nowhere, the report included: from one a small file of votes can be guessed.`,
 	return cmd
 }
 
-// checkReport is the JSON of `pate check`.
+// checkReport is the JSON of `pate votes check`.
 type checkReport struct {
 	Schema   string          `json:"schema"`
 	Private  bool            `json:"private"`

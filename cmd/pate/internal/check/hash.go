@@ -34,8 +34,8 @@ Without the salt nobody learns more than how many units there are, and which sil
 share how many. With the salt anyone can test ids they guess: keep it among the
 silos, away from whoever collects the manifests, and destroy it afterwards. All
 silos must write an id the same way.`,
-		Example: `  pate check hash-ids --salt salt.key --new-salt
-  pate check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json`,
+		Example: `  pate votes check hash-ids --salt salt.key --new-salt
+  pate votes check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json`,
 		Args: shell.Wants(cobra.MaximumNArgs(1), f.missing),
 		RunE: func(cmd *cobra.Command, args []string) error { return runHashIDs(cmd, g, f, args) },
 	}

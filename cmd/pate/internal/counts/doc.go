@@ -1,2 +1,2 @@
-// Package counts is the command `pate counts`: votes files of any size or number to counts.
+// Package counts is the command `pate votes counts`: votes files of any size or number to counts.
 package counts

@@ -2,10 +2,12 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,36 +31,33 @@ type set struct {
 type file struct {
 	Path    string `json:"path"`
 	SHA256  string `json:"sha256"`
-	Matches *bool  `json:"matches,omitempty"` // absent where it was not hashed
+	Matches *bool  `json:"matches,omitempty"` // absent where no hash is recorded
 }
 
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
-		Short: "Which data are read; sets by name: where they are, verify",
+		Short: "Which data commands read; sets by name, where they are",
 		Long:  long,
 		Example: `  pate data ls
-  pate data verify`,
+  pate data ls --format json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	ls := &cobra.Command{
-		Use: "ls", Short: "Where each set is, and how to get it", Example: "  pate data ls\n  pate data ls --format json", Args: cobra.NoArgs,
-		Long: "Where each data set is on this machine, its licence, and how to get it.",
-		RunE: func(*cobra.Command, []string) error { return list(g, false) },
+		Use: "ls", Short: "Where each set is, its hash, and how to get it", Example: "  pate data ls\n  pate data ls --format json", Args: cobra.NoArgs,
+		Long: `Where each data set is on this machine, its licence, and how to get it. The unpacked
+bytes of its files are compared with the SHA-256 that was recorded: exit code 5 if one
+differs.`,
+		RunE: func(*cobra.Command, []string) error { return list(g) },
 	}
-	verify := &cobra.Command{
-		Use: "verify", Short: "Compare the files with their recorded SHA-256", Example: "  pate data verify\n  pate data verify --format json", Args: cobra.NoArgs,
-		Long: "Compare the unpacked bytes of every file that is here with the SHA-256 that was\nrecorded for it. One that differs ends in exit code 5.",
-		RunE: func(*cobra.Command, []string) error { return list(g, true) },
-	}
-	cmd.AddCommand(ls, verify)
+	cmd.AddCommand(ls)
 	return cmd
 }
 
-// list looks for all sets, and hashes their files if asked to.
-func list(g *shell.Globals, hash bool) error {
+// list looks for all sets and hashes their files.
+func list(g *shell.Globals) error {
 	var sets []set
 	var wrong []string
 	for _, k := range namedsets.All() {
@@ -73,17 +72,15 @@ func list(g *shell.Globals, hash bool) error {
 				return shell.FaultError(err, "data")
 			}
 			s.Where = filepath.Dir(path)
-			found := file{Path: path, SHA256: f.SHA256}
-			if hash {
-				if found.SHA256, err = unpack.Sum(path); err != nil {
-					return err
-				}
-				if f.SHA256 != "" {
-					matches := found.SHA256 == f.SHA256
-					found.Matches = &matches
-					if !matches {
-						wrong = append(wrong, path)
-					}
+			found := file{Path: path}
+			if found.SHA256, err = unpack.Sum(path); err != nil {
+				return err
+			}
+			if f.SHA256 != "" {
+				matches := found.SHA256 == f.SHA256
+				found.Matches = &matches
+				if !matches {
+					wrong = append(wrong, path)
 				}
 			}
 			s.Files = append(s.Files, found)
@@ -107,21 +104,16 @@ func print(g *shell.Globals, sets []set) error {
 			Sets   []set  `json:"sets"`
 		}{schemaData, sets})
 	}
-	t := table.Table{Header: []string{"name", "where", "checked", "licence", "how to get it"}, Left: []bool{true, true, true, true, true}}
+	t := table.Table{Header: []string{"name", "where", "sha256", "licence", "how to get it"}, Left: []bool{true, true, true, true, true}}
 	for _, s := range sets {
-		where, checked := s.Where, ""
-		if where == "" {
-			where = "not here"
-		}
+		where, sums := cmp.Or(s.Where, "not here"), ""
 		for _, f := range s.Files {
-			if f.Matches != nil {
-				checked = "whole"
-				if !*f.Matches {
-					checked = "DIFFERS"
-				}
+			sums += f.SHA256[:12] + " "
+			if f.Matches != nil && !*f.Matches {
+				sums += "DIFFERS "
 			}
 		}
-		t.Rows = append(t.Rows, []string{s.Name, where, checked, s.Licence, s.Install})
+		t.Rows = append(t.Rows, []string{s.Name, where, strings.TrimSpace(sums), s.Licence, s.Install})
 	}
 	return t.Write(g.Stdout, g.ParsedFormat())
 }

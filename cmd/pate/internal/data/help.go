@@ -53,5 +53,5 @@ training images are private, the first nine tenths of the test images are the
 pool, the rest score. pate dpsgd asks nothing of a pool; there its rows score too.
 
 pate data ls lists where the named sets are on this machine, their licence, and how to
-get each; pate data verify compares their files with the recorded SHA-256. Nothing is
-fetched.`
+get each, with the SHA-256 of its files: exit code 5 if one is not the recorded file.
+Nothing is fetched.`

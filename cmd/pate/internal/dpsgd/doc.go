@@ -1,2 +1,2 @@
-// Package dpsgd is the command `pate dpsgd` and `pate dpsgd predict`: one private model.
+// Package dpsgd is the command `pate dpsgd`: one private model.
 package dpsgd

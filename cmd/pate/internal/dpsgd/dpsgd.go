@@ -79,7 +79,7 @@ those whose turn it is, and each step takes off part of the noise of the B - 1 b
 hide less of who is in a batch; they take 8 bytes a parameter each. A unit of several
 rows has one turn, and epsilon is for all its rows here too.
 
-With --out the model, results, curve and ledger are kept, and pate dpsgd predict asks
+With --out the model, results, curve and ledger are kept, and pate predict asks
 the model about other rows. An interrupted run goes on at its checkpoint when the
 same command is given again, and ends with the same model to the last bit.
 
@@ -135,7 +135,6 @@ relation add_remove: DP-SGD is accounted for that alone.
 		"clipping": shell.Words("flat", "per-layer", "automatic", "adaptive"), "optimizer": shell.Words("sgd", "nesterov", "adagrad", "adam", "adamw"),
 		"sampling": shell.Words("poisson", "allocation", "balls-in-bins", "cyclic"), "bands": shell.Anything(), "schedule": shell.Suggested("constant", "linear", "cosine"),
 	})
-	cmd.AddCommand(newPredictCommand(g))
 	return cmd
 }
 

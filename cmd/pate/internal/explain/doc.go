@@ -1,2 +1,2 @@
-// Package explain is the command `pate explain`: mechanisms step by step, with their numbers.
+// Package explain is the command `pate learn explain`: mechanisms step by step, with their numbers.
 package explain

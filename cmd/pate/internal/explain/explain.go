@@ -23,14 +23,14 @@ func New(g *shell.Globals) *cobra.Command {
 		Long: `A mechanism step by step: the data, the noise, the exact probability of what came
 out with and without one record, what is released, what it cost, and what would go
 wrong if a common misconception were followed: the wrong formula, and what it leads
-to in numbers. Every number can be checked by hand or with pate law and pate
+to in numbers. Every number can be checked by hand or with pate learn law and pate
 account.
 
 The same --seed gives the same trace; without it the seed is 0. A trace shows
 private data and noise and is never releasable. --format md and latex give lecture
 notes; a course of nine short pages is in docs/lecture.`,
-		Example: `  pate explain noisy-argmax --seed 7
-  pate explain stability --counts 45,12,3 --format md`,
+		Example: `  pate learn explain noisy-argmax --seed 7
+  pate learn explain stability --counts 45,12,3 --format md`,
 		Args: shell.SuggestCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return shell.UsageError("mechanisms", fmt.Errorf("explain what? one of %s", strings.Join(names, ", ")))
@@ -48,8 +48,8 @@ func newExplainOf(g *shell.Globals, m lesson.Mechanism) *cobra.Command {
 		Use:   m.Name,
 		Short: m.Short,
 		Long:  m.Long + "\n\nThe same --seed gives the same trace; without it the seed is 0.",
-		Example: fmt.Sprintf(`  pate explain %s --seed 7
-  pate explain %s --%s %s --format latex`, m.Name, m.Name, m.Inputs[0].Name, m.Inputs[0].Default),
+		Example: fmt.Sprintf(`  pate learn explain %s --seed 7
+  pate learn explain %s --%s %s --format latex`, m.Name, m.Name, m.Inputs[0].Name, m.Inputs[0].Default),
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			inputs := make(map[string]string, len(values))
@@ -58,7 +58,7 @@ func newExplainOf(g *shell.Globals, m lesson.Mechanism) *cobra.Command {
 			}
 			trace, err := m.Run(inputs, lesson.Options{Seed: g.Seed, Delta: g.Delta})
 			if errors.Is(err, lesson.ErrInput) {
-				return shell.InputError(err, "", "see pate explain "+m.Name+" --help", "mechanisms")
+				return shell.InputError(err, "", "see pate learn explain "+m.Name+" --help", "mechanisms")
 			}
 			if err != nil {
 				return err

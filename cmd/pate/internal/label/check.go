@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// checkVotes looks at what a check of the files found, as pate check does. What fails stops
+// checkVotes looks at what a check of the files found, as pate votes check does. What fails stops
 // the label, unless it is waived by its name. Invalid votes are refused where they are read.
 func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *votes.Report) error {
 	for _, finding := range shell.FailedFindings(g, report) {
@@ -21,7 +21,7 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 		case f.force.has(waiver):
 			g.Warn(fmt.Sprintf("waived, so that epsilon may not be true: %s: %s", finding.Check, finding.Detail))
 		default:
-			return shell.FailedVotes(finding, "see pate check; --force="+waiver+" charges nevertheless, and nothing of it may be released")
+			return shell.FailedVotes(finding, "see pate votes check; --force="+waiver+" charges nevertheless, and nothing of it may be released")
 		}
 	}
 	given := cmd.Flags().Changed("teachers") // and opening the votes compared it

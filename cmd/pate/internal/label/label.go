@@ -74,7 +74,7 @@ of the budget. Neither looks at votes. A budget is refused where labels would ra
 right (--min-accuracy) or fewer than three for each class; nothing is charged then, and
 what would work is told.
 
-Votes are checked first, as pate check does: what fails there stops here. Where
+Votes are checked first, as pate votes check does: what fails there stops here. Where
 FILE.manifest.json lies beside the votes, unit, relation and number of teachers are those
 that it has.
 

@@ -18,7 +18,7 @@ const (
 	waiveNoise       = "noise"       // labels would rarely be right
 	waiveFew         = "few"         // the budget carries too few labels
 	waiveDuplicates  = "duplicates"  // two teachers vote alike everywhere
-	waiveChecks      = "checks"      // whatever else pate check fails on
+	waiveChecks      = "checks"      // whatever else pate votes check fails on
 	waiveCalibration = "calibration" // the plan follows from private votes
 )
 

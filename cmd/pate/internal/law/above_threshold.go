@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// aboveThresholdReport is the JSON of `pate law above-threshold`.
+// aboveThresholdReport is the JSON of `pate learn law above-threshold`.
 type aboveThresholdReport struct {
 	Schema        string             `json:"schema"`
 	Mechanism     string             `json:"mechanism"`
@@ -38,9 +38,9 @@ which costs epsilon1 + epsilon2 however many queries were below.
 
 --queries are the values of the queries, in order; probabilities are that each is the
 first above, and that none is. By quadrature, to 1e-9 of itself unless it is tiny.`,
-		Example: `  pate law above-threshold --queries 1,5,2 --threshold 4 --epsilon1 0.5 \
+		Example: `  pate learn law above-threshold --queries 1,5,2 --threshold 4 --epsilon1 0.5 \
       --epsilon2 0.5
-  pate law above-threshold --queries 0,0,0,9 --threshold 6 --epsilon1 1 \
+  pate learn law above-threshold --queries 0,0,0,9 --threshold 6 --epsilon1 1 \
       --epsilon2 2 --format json`,
 		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string {
 			return shell.Unset(cmd, "queries", "threshold", "epsilon1", "epsilon2")
@@ -48,14 +48,14 @@ first above, and that none is. By quadrature, to 1e-9 of itself unless it is tin
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for name, e := range map[string]float64{"epsilon1": epsilon1, "epsilon2": epsilon2} {
 				if !(e > 0 && e <= math.MaxFloat64) {
-					return shell.InputError(fmt.Errorf("--%s %v: must be a finite number above 0", name, e), "", "see pate law above-threshold --help", "mechanisms")
+					return shell.InputError(fmt.Errorf("--%s %v: must be a finite number above 0", name, e), "", "see pate learn law above-threshold --help", "mechanisms")
 				}
 			}
 			law := svt.Law{Threshold: threshold, Stop: 1,
 				ThresholdNoise: svt.Noise{Kind: svt.Laplace, Scale: 1 / epsilon1}, QueryNoise: svt.Noise{Kind: svt.Laplace, Scale: 2 / epsilon2}}
 			first, none, err := law.FirstAbove(queries)
 			if err != nil {
-				return shell.InputError(err, "", "see pate law above-threshold --help", "mechanisms")
+				return shell.InputError(err, "", "see pate learn law above-threshold --help", "mechanisms")
 			}
 			return writeAboveThreshold(g, aboveThresholdReport{Schema: schemaLaw, Mechanism: "above-threshold", Noise: "continuous",
 				Parameters: map[string]float64{"threshold": threshold, "epsilon1": epsilon1, "epsilon2": epsilon2},

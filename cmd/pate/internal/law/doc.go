@@ -1,2 +1,2 @@
-// Package law is the command `pate law`: exact output laws of mechanisms.
+// Package law is the command `pate learn law`: exact output laws of mechanisms.
 package law

@@ -15,7 +15,7 @@ import (
 
 const schemaLaw = "pate.law/1"
 
-// lawReport is the JSON of `pate law`. Probabilities that underflow are 0 there
+// lawReport is the JSON of `pate learn law`. Probabilities that underflow are 0 there
 // and finite in LogProbabilities, where only the impossible is null.
 type lawReport struct {
 	Schema           string             `json:"schema"`
@@ -46,8 +46,8 @@ probability may change by more than a factor.
 
 A law is a function of the private votes. It is for teaching, planning and tests,
 and is not a private release.`,
-		Example: `  pate law gnmax --counts 60,40,3 --sigma 20
-  pate law confident --counts 180,30,10 --threshold 150 --sigma1 50 --sigma2 20`,
+		Example: `  pate learn law gnmax --counts 60,40,3 --sigma 20
+  pate learn law confident --counts 180,30,10 --threshold 150 --sigma1 50 --sigma2 20`,
 		Args: shell.SuggestCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return shell.UsageError("mechanisms", fmt.Errorf("law of what? one of %s", strings.Join(names, ", ")))
@@ -90,7 +90,7 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 			}
 			law, err := m.law(value, prediction, h)
 			if err != nil {
-				return shell.InputError(err, "", "see pate law "+m.Name+" --help", "mechanisms")
+				return shell.InputError(err, "", "see pate learn law "+m.Name+" --help", "mechanisms")
 			}
 			if m.d.Distances && g.ParsedFormat() != table.JSON {
 				if _, distance, err := votesDistance(counts); err == nil {

@@ -27,12 +27,12 @@ type flags struct {
 	port      int
 }
 
-// New returns the command.
-func New(g *shell.Globals) *cobra.Command {
+// New returns the command, with other ways to learn below it.
+func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "learn",
-		Short: "A course to move: votes, laws, charges, on one page",
+		Short: "A course on one page; explain NAME, law NAME: one mechanism",
 		Long: `A course on private answers as a page: move one vote, and see both exact laws, what
 anybody can learn from the answer, and what the ledger is charged. Eight chapters,
 each with one claim, a picture that moves, a misconception that it ends, and
@@ -62,6 +62,7 @@ noise: nothing in them may be released.`,
 	cmd.Flags().BoolVar(&f.noBrowser, "no-browser", false, "print the address and open nothing")
 	cmd.Flags().IntVar(&f.port, "port", 0, "of the loopback interface; 0 for any that is free")
 	shell.Complete(cmd, map[string]shell.Values{"export": shell.Files("html")})
+	cmd.AddCommand(below...)
 	cmd.MarkFlagsMutuallyExclusive("export", "no-browser")
 	cmd.MarkFlagsMutuallyExclusive("export", "port")
 	return cmd

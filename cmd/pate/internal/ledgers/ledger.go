@@ -20,7 +20,7 @@ const (
 func New(g *shell.Globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ledger",
-		Short: "What was spent, and whether the file still says so",
+		Short: "What was spent: show, verify, sign, state on a page",
 		Long: `What was spent, and whether the file still says so.
 
 A ledger is a file of JSON lines. Every charge is written before anything is
@@ -30,10 +30,10 @@ of the one before.`,
   pate ledger verify run.jsonl --format json`,
 		Args: shell.SuggestCommand,
 		RunE: func(*cobra.Command, []string) error {
-			return shell.UsageError("ledger", errors.New("ledger what? show, verify or sign"))
+			return shell.UsageError("ledger", errors.New("ledger what? show, verify, statement or sign"))
 		},
 	}
-	cmd.AddCommand(newLedgerShow(g), newLedgerVerify(g), newLedgerSign(g))
+	cmd.AddCommand(newLedgerShow(g), newLedgerVerify(g), newLedgerSign(g), newStatement(g))
 	return cmd
 }
 

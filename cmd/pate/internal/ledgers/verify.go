@@ -69,7 +69,7 @@ Get the public key from the signer: one that came with the ledger proves nothing
 	}
 	cmd.Flags().StringArrayVar(&files.labels, "labels", nil, "labels, or another file that was released; may be given more than once")
 	cmd.Flags().StringArrayVar(&files.models, "model", nil, "model that was released; may be given more than once")
-	cmd.Flags().StringArrayVar(&files.statements, "statement", nil, "page of pate statement; may be given more than once")
+	cmd.Flags().StringArrayVar(&files.statements, "statement", nil, "page of pate ledger statement; may be given more than once")
 	cmd.Flags().StringVar(&head, "head", "", "LINES:HASH that the ledger once had")
 	cmd.Flags().StringVar(&signature, "signature", "", "file that pate ledger sign wrote")
 	cmd.Flags().StringVar(&publicKey, "public-key", "", "PEM file of the signer's public key")

@@ -58,7 +58,7 @@ What may be published lies in DIR/public, everything else in DIR/private. With
   labels.csv      the released labels, as committed: query,label
   queries.csv     which row of PUBLIC each query was, counted from 0
   labelled.csv    the two together, with names of classes: row,label
-  student.model   the model; see pate student predict
+  student.model   the model; see pate predict
   statement.html  what is protected and how strongly, for people
   report.html     what was done, with the hashes of all files
   ledger.jsonl    what was charged; see pate ledger verify
@@ -91,7 +91,7 @@ removes the votes and the teachers' keys at the end; the ledger stays.`,
       --unit patient --class-names no,yes --size 20000 --epsilon 2 --out release
   pate publish patients.csv --public survey.csv --label outcome --unit patient \
       --method dpsgd --class-names no,yes --size 20000 --epsilon 2 --out model
-  pate student predict release/public/student.model new.csv --out answers.csv`,
+  pate predict release/public/student.model new.csv --out answers.csv`,
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string {
 			if f.drawn() {
 				return shell.Unset(cmd, "epsilon", "out")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,25 +18,43 @@ import (
 // Columns is the width of the terminal that help is written for.
 const Columns = 80
 
-// helpTemplate opens with the examples: what people copy first.
-const helpTemplate = `{{if .Example}}Examples:
-{{.Example}}
-
-{{end}}{{with (or .Long .Short)}}{{. | wrapped}}
-
-{{end}}{{if or .Runnable .HasSubCommands}}{{.UsageString}}{{end}}`
-
-// usageExamples is the part of cobra's usage that the help opens with instead.
-const usageExamples = `{{if .HasExample}}
-
+// helpTemplate is a description, the usage, examples, commands by group, flags.
+const helpTemplate = `{{or .Long .Short | wrapped}}
+{{if .Groups}}{{$cmd := .}}{{range $group := .Groups}}{{.Title}}
+{{range $cmd.Commands}}{{if eq .GroupID $group.ID}}  {{rpad .Name .NamePadding}} {{.Short}}
+{{end}}{{end}}{{end}}Flags: pate COMMAND --help. Topics: pate help topics. Also: version, completion.
+{{else if .Runnable}}
+Usage:
+  {{.UseLine}}
+{{with .Example}}
 Examples:
-{{.Example}}{{end}}`
+{{folded .}}
+{{end}}{{if .HasAvailableSubCommands}}
+Commands:
+{{range .Commands}}{{if .IsAvailableCommand}}  {{rpad .Name .NamePadding}} {{.Short}}
+{{end}}{{end}}{{end}}
+Flags:
+{{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}
+{{end}}`
 
-// UseOwnHelp sets both templates of a command and all below it.
+// UseOwnHelp sets the help of a command and of all below it.
 func UseOwnHelp(root *cobra.Command) {
 	cobra.AddTemplateFunc("wrapped", Wrapped)
+	cobra.AddTemplateFunc("folded", foldedCommands)
 	root.SetHelpTemplate(helpTemplate)
-	root.SetUsageTemplate(strings.NewReplacer(usageExamples, "", "FlagUsages", "FlagUsagesWrapped 80").Replace(root.UsageTemplate()))
+}
+
+// foldedCommands breaks command lines that are wider than the terminal before a flag.
+func foldedCommands(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		if at := strings.LastIndex(line[:min(len(line), Columns-2)], " --"); len(line) > Columns && at > 0 {
+			lines[i] = line[:at] + " \\"
+			lines = slices.Insert(lines, i+1, "      "+line[at+1:])
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Wrapped fills the paragraphs of a text anew; lines that begin with a blank,

@@ -151,7 +151,7 @@ const TypicalHelp = `With --bayes the same run is also accounted by Bayesian dif
 and Faltings 2020). That is not differential privacy. It bounds what is learned of a
 typical record, drawn like the others, and says nothing of outliers, whom attacks aim at.
 The figure is computed from private gradients, so it is private: it is printed, kept in
-the folder private of --out, and in no file that may be released. pate explain bayes.`
+the folder private of --out, and in no file that may be released. pate learn explain bayes.`
 
 // FeatureCache returns the cache of features in this user's cache folder. The first thing that
 // is wrong with it is told and no other: features are then computed, and a line for each time

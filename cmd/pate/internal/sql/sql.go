@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// flags are those of pate sql, as they were typed.
+// flags are those of pate votes sql, as they were typed.
 type flags struct {
 	count
 	dialect, names, part string
@@ -42,9 +42,9 @@ voted is missing from the counts, and a vote can change that.
 --part is all, or one of checks, counts, numbers (which row is which query) and
 export. Names are written as you give them, or quoted where they need it; a table
 may be schema.table.`,
-		Example: `  pate sql --dialect duckdb --table votes --query-column q --teacher-column t \
+		Example: `  pate votes sql --dialect duckdb --table votes --query-column q --teacher-column t \
       --vote-column vote --classes 10 --teachers 250 --pool-table pool
-  pate sql --dialect postgres --table votes --class-names flu,gout \
+  pate votes sql --dialect postgres --table votes --class-names flu,gout \
       --teachers 60 > count.sql`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -1,2 +1,2 @@
-// Package student is `pate student`: a model from released labels, and its predictions.
+// Package student is `pate student`: a model from released labels.
 package student

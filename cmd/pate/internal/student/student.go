@@ -29,7 +29,7 @@ type studentFlags struct {
 	export string
 }
 
-// New returns `pate student` and `pate student predict`.
+// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	var f studentFlags
 	cmd := &cobra.Command{
@@ -57,12 +57,12 @@ the model says which entry that was and what it cost; labels that the ledger
 did not commit are refused. Without it nothing says that the labels may leave,
 and the model is not marked as releasable.
 
-The file has all that is needed to ask it: pate student predict. --export
+The file has all that is needed to ask it: pate predict. --export
 writes the same as JSON, from which a few lines of Python predict; see
 docs/own-data.md.`,
 		Example: `  pate student public.csv --labels labels.csv --ledger run.jsonl \
       --class-names no,yes --out student.model
-  pate student predict student.model new.csv --out predictions.csv`,
+  pate predict student.model new.csv --out predictions.csv`,
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "labels", "out") }),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
@@ -76,7 +76,6 @@ docs/own-data.md.`,
 	flags.StringSliceVar(&f.drop, "drop", nil, "columns of PUBLIC that are no features")
 	f.data.AddReading(flags)
 	flags.StringVar(&f.data.Kind, "kind", "", "what images are: handwriting or pictures")
-	cmd.AddCommand(newPredict(g))
 	rows := shell.Files("csv", "tsv", "gz", "zst", "parquet", "npy")
 	f.data.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{

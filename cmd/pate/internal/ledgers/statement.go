@@ -1,5 +1,4 @@
-// Package statement is the command `pate statement`: the one-page privacy statement of a ledger.
-package statement
+package ledgers
 
 import (
 	"errors"
@@ -19,14 +18,14 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// statementFlags are the flags of `pate statement`.
+// statementFlags are the flags of `pate ledger statement`.
 type statementFlags struct {
 	out, about string
 	labels     []string
 	models     []string
 }
 
-func New(g *shell.Globals) *cobra.Command {
+func newStatement(g *shell.Globals) *cobra.Command {
 	var f statementFlags
 	cmd := &cobra.Command{
 		Use:   "statement LEDGER...",
@@ -49,10 +48,10 @@ What a ledger cannot know, --about says: whose data, what for. All fields are op
 On the terminal it is Markdown, or JSON with --format json. With --out the ending of
 the file decides: .md, .html or .json. A page carries the head of its ledger and a
 digest of itself; pate ledger verify --statement says whether it still holds.`,
-		Example: `  pate statement run.jsonl
-  pate statement run.jsonl --out statement.html --labels labels.csv \
+		Example: `  pate ledger statement run.jsonl
+  pate ledger statement run.jsonl --out statement.html --labels labels.csv \
       --about about.json
-  pate statement a.jsonl b.jsonl --out both.html`,
+  pate ledger statement a.jsonl b.jsonl --out both.html`,
 		Args: shell.Wants(cobra.MinimumNArgs(1), nil),
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(g, args) },
 	}

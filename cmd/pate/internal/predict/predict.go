@@ -1,0 +1,298 @@
+// Package predict is `pate predict`: the answers of a student or of a DP-SGD model about new rows.
+package predict
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/filekind"
+	"github.com/pate-go/pate/internal/namedsets"
+	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/internal/table"
+)
+
+type flags struct {
+	data                        shell.DataFlags
+	out                         string
+	scored, public, probability bool
+}
+
+// New returns the command.
+func New(g *shell.Globals) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "predict MODEL ROWS",
+		Short: "Ask a model that was made here about new rows",
+		Long: `Ask a model about new rows. MODEL is a file that pate student, publish, dpsgd,
+compare or tune wrote. ROWS is a table, a matrix or a folder of images like the rows
+that the model learned from. Columns are found by their names. Asking costs no
+privacy, however often.
+
+Each row gets the most probable class. Where ROWS has labels, the accuracy is printed.
+Answers are releasable only if the model is and the rows are public: rows that scored
+in the training, or rows that --public-rows declares to be public.`,
+		Example: `  pate predict student.model new.csv --out predictions.csv
+  pate predict run/public/models/epsilon-2-run-0.model mnist`,
+		Args: shell.Wants(cobra.ExactArgs(2), nil),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.data.Data = args[1]
+			return f.run(cmd, g, args[0])
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.out, "out", "", "write the predictions into this CSV file")
+	fs.StringVar(&f.data.Labels, "labels", "", "of matrices: a file with the true label of each row, for the accuracy")
+	fs.BoolVar(&f.probability, "probability", false, "also the probability: of each class, or of the label (DP-SGD)")
+	fs.BoolVar(&f.public, "public-rows", false, "ROWS are public, and no private row of the training is among them")
+	fs.BoolVar(&f.scored, "scored", false, "DP-SGD: only the rows that scored when the model was trained, found by that run's flags about data")
+	fs.StringVar(&f.data.Label, "label", "", "DP-SGD: label column of a table, if it has one: a name, or a number from 1")
+	fs.StringVar(&f.data.Unit, "unit", "", "DP-SGD, with --scored: the column that named whose record a row is")
+	fs.StringVar(&f.data.Units, "units", "", "DP-SGD: units of NPY or idx rows, if the model was trained with them")
+	f.data.Columns.Add(fs)
+	f.data.AddReading(fs)
+	fs.StringVar(&f.data.Split, "split", string(dataset.Literature), "DP-SGD: literature, or development or full-test for the rows that score there")
+	f.data.Complete(cmd)
+	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("csv")})
+	shell.CompleteArgs(cmd, shell.Files("model", "csv", "npy", "parquet"))
+	shell.Without(cmd, "seed", "delta")
+	return cmd
+}
+
+// report is the JSON of both kinds of models: pate.student-predict/1 has Known and Predictions,
+// pate.dpsgd-predict/1 the other optional fields.
+type report struct {
+	Schema      string   `json:"schema"`
+	Model       string   `json:"model"` // path
+	Kind        string   `json:"kind"`
+	Features    string   `json:"features,omitempty"`
+	Trained     string   `json:"trained_on,omitempty"`
+	Data        string   `json:"data,omitempty"`
+	Rows        int      `json:"rows"`
+	Known       *int     `json:"labelled,omitempty"` // rows with a label
+	Accuracy    *float64 `json:"accuracy,omitempty"` // on the labelled rows
+	Epsilon     *float64 `json:"epsilon,omitempty"`  // of the model
+	Delta       float64  `json:"delta,omitempty"`
+	Unit        string   `json:"unit,omitempty"`
+	Releasable  bool     `json:"releasable"` // the model is releasable and the rows are public
+	PublicRows  *bool    `json:"public_rows,omitempty"`
+	Labels      []answer `json:"labels,omitempty"`
+	Predictions []answer `json:"predictions,omitempty"`
+
+	trusted bool // the model is releasable
+	public  bool // the rows are
+}
+
+// answer is the prediction for a row. Of Probability (DP-SGD, of the label) and Probabilities
+// (student, of every class) at most one is set.
+type answer struct {
+	Row           string    `json:"row"`
+	Label         string    `json:"label"`
+	Probability   *float64  `json:"probability,omitempty"`
+	Probabilities []float64 `json:"probabilities,omitempty"`
+}
+
+func (f *flags) run(cmd *cobra.Command, g *shell.Globals, path string) error {
+	if err := f.checkOut(path); err != nil {
+		return err
+	}
+	r, answers, columns, err := f.ask(cmd, path)
+	if err != nil {
+		return modelError(path, err)
+	}
+	r.Releasable = r.trusted && r.public
+	lines := written(answers, columns, r.Releasable)
+	format := g.ParsedFormat()
+	if f.out != "" {
+		if err := durable.WriteFile(f.out, 0o600, func(w io.Writer) error { return lines.Write(w, table.CSV) }); err != nil {
+			return err
+		}
+		g.Logf("predictions: %s", f.out)
+		g.Logf("%s", r.warning())
+		if format == table.JSON {
+			return shell.WriteJSON(g.Stdout, r)
+		}
+		return r.table(format).Write(g.Stdout, format)
+	}
+	if format == table.JSON {
+		if r.Schema == schemaStudent {
+			r.Predictions = answers
+		} else {
+			r.Labels = answers
+		}
+		return shell.WriteJSON(g.Stdout, r)
+	}
+	if format == table.Text { // the file that --out writes
+		format = table.CSV
+	}
+	if err := lines.Write(g.Stdout, format); err != nil {
+		return err
+	}
+	g.Logf("%s", r.sentence())
+	return nil
+}
+
+// ask opens a model of either kind and asks it about the rows. It returns the names of the columns of
+// probabilities with the answers.
+func (f *flags) ask(cmd *cobra.Command, path string) (report, []answer, []string, error) {
+	m, err := published.Open(path)
+	if errors.Is(err, sealed.ErrKind) {
+		return f.askDPSGD(cmd.Context(), path)
+	}
+	if err != nil {
+		return report{}, nil, nil, err
+	}
+	var foreign []string
+	cmd.LocalNonPersistentFlags().Visit(func(flag *pflag.Flag) {
+		if !slices.Contains([]string{"out", "labels", "probability", "public-rows", "format"}, flag.Name) {
+			foreign = append(foreign, "--"+flag.Name)
+		}
+	})
+	if foreign != nil {
+		return report{}, nil, nil, shell.UsageError("", fmt.Errorf("%s: for models of DP-SGD; a student finds its columns itself", foreign[0]))
+	}
+	return f.askStudent(cmd.Context(), path, m)
+}
+
+// askStudent asks a student.
+func (f *flags) askStudent(ctx context.Context, path string, m *published.Model) (report, []answer, []string, error) {
+	rows, err := m.Rows.ReadNew(dataset.Source{Path: f.data.Data, Labels: f.data.Labels})
+	if err != nil {
+		return report{}, nil, nil, shell.FaultError(err, "data")
+	}
+	predictions, err := m.Predict(ctx, rows)
+	if err != nil {
+		return report{}, nil, nil, shell.FaultError(err, "data")
+	}
+	right, known := m.Accuracy(predictions, rows)
+	r := report{Schema: schemaStudent, Model: path, Kind: m.Card.String(), Rows: len(predictions), Known: &known,
+		Delta: m.Labels.Delta, Unit: m.Labels.Unit, trusted: m.Labels.Releasable, public: f.public}
+	if m.Labels.Entry > 0 {
+		r.Epsilon = &m.Labels.Epsilon
+	}
+	if known > 0 {
+		accuracy := float64(right) / float64(known)
+		r.Accuracy = &accuracy
+	}
+	var answers []answer
+	for i, p := range predictions {
+		a := answer{Row: rows.IDs[i], Label: m.Classes[p.Class]}
+		if f.probability {
+			a.Probabilities = p.Probabilities
+		}
+		answers = append(answers, a)
+	}
+	var columns []string
+	if f.probability {
+		for _, c := range m.Classes {
+			columns = append(columns, "p("+c+")")
+		}
+	}
+	return r, answers, columns, nil
+}
+
+// written returns the file of the predictions. Every line has whether it is releasable: the file
+// leaves without the words on the terminal.
+func written(answers []answer, columns []string, releasable bool) table.Table {
+	t := table.Table{Header: slices.Concat([]string{"row", "label"}, columns, []string{"releasable"})}
+	for i := range t.Header {
+		t.Left = append(t.Left, i < 2 || i == len(t.Header)-1)
+	}
+	for _, a := range answers {
+		row := []string{a.Row, a.Label}
+		if a.Probability != nil {
+			row = append(row, strconv.FormatFloat(*a.Probability, 'f', 4, 64))
+		}
+		for _, p := range a.Probabilities {
+			row = append(row, strconv.FormatFloat(p, 'f', 6, 64))
+		}
+		t.Rows = append(t.Rows, append(row, strconv.FormatBool(releasable)))
+	}
+	return t
+}
+
+func (r report) table(f table.Format) table.Table {
+	epsilon, accuracy, releasable := "none", "", "no"
+	if r.Epsilon != nil {
+		epsilon = shell.FormatUp(*r.Epsilon, f == table.CSV)
+	}
+	if r.Accuracy != nil {
+		accuracy = strconv.FormatFloat(100**r.Accuracy, 'f', 2, 64)
+	}
+	if r.Releasable {
+		releasable = "yes"
+	}
+	return table.Table{
+		Header: []string{"rows", "right %", "epsilon", "releasable", "model"}, Left: []bool{false, false, false, true, true},
+		Rows: [][]string{{strconv.Itoa(r.Rows), accuracy, epsilon, releasable, r.Kind}},
+	}
+}
+
+func (r report) sentence() string {
+	accuracy := "; no labels with the model's names to compare with"
+	if r.Accuracy != nil {
+		accuracy = fmt.Sprintf(", %.2f %% right", 100**r.Accuracy)
+	}
+	return fmt.Sprintf("%d rows%s; %s", r.Rows, accuracy, r.warning())
+}
+
+// warning states whether the answers may leave, and if not, why.
+func (r report) warning() string {
+	switch {
+	case r.Releasable:
+		return "releasable"
+	case r.public:
+		return "not releasable: the model is not"
+	}
+	return "not releasable: the rows may be private, even those of the training (--public-rows)"
+}
+
+// checkOut refuses an --out that could not be written after the work, or that is an input.
+func (f *flags) checkOut(model string) error {
+	if f.out == "" {
+		return nil
+	}
+	inputs := []string{model, cmp.Or(f.data.Labels, model), cmp.Or(f.data.Units, model)}
+	if !slices.Contains(namedsets.Names(), f.data.Data) {
+		inside, err := filepath.Glob(filepath.Join(f.data.Data, "*")) // of a folder
+		if err != nil {
+			return shell.InputError(err, "nothing was asked", "name a file in a folder that is there", "")
+		}
+		inputs = append(append(inputs, f.data.Data), inside...)
+	}
+	return shell.Target{Flag: "--out", Path: f.out, Topic: "predict"}.CheckReplaceable(inputs...)
+}
+
+// modelError adds what a person can do about a model that cannot be opened or asked.
+func modelError(path string, err error) error {
+	var ce *shell.CommandError
+	switch {
+	case errors.As(err, &ce):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return shell.InputError(err, "", "name a model: the --out of pate student, or a file of public/models in the --out of pate dpsgd", "predict")
+	case errors.Is(err, published.ErrFile), errors.Is(err, recipe.ErrModelFile):
+		if wrong := shell.WrongKind(path, "a model", "predict", filekind.Model); wrong != nil {
+			return wrong
+		}
+		return shell.InputError(err, "nothing of such a file can be trusted",
+			"copy the file again, or repeat the command that made it: it makes the same model at no further cost", "predict")
+	case errors.Is(err, recipe.ErrRows):
+		return shell.InputError(err, "a model can be asked about rows of the kind it was trained on alone", "name data of that kind", "data")
+	}
+	return err
+}

@@ -1,0 +1,59 @@
+package train
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/teachers/training"
+)
+
+// NewMerge returns `pate votes merge`: votes of teachers from many machines.
+func NewMerge(g *shell.Globals) *cobra.Command {
+	var f trainFlags
+	cmd := &cobra.Command{
+		Use:   "merge PARTS... --out votes.npy",
+		Short: "Put the votes of all parts of the teachers together",
+		Long: `Put the votes of all parts together: the file of votes and the manifest that pate
+train writes on one machine, byte for byte. PARTS are folders, files or patterns.
+
+A part that is missing, a part that is there twice, and parts of other settings, other
+public or private rows, another key, salt or version of the program are refused by
+name, and nothing is written. Merging once more does nothing.
+
+Of silos, which have rows of their own, the hashes of their units are compared: a unit
+in two silos is refused (exit code 5). OUT.silos.json keeps the proof; pate votes check
+--manifest OUT.silos.json reads it.
+
+With the folder of secrets at hand the manifest is bound to the votes by a keyed hash.
+Votes are as secret as the private rows.`,
+		Example: `  pate votes merge votes.npy.parts --out votes.npy
+  pate votes merge 'from-*/part-*.part' --out votes.npy --private-dir secrets`,
+		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "out") }),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.out == "" {
+				return shell.UsageError("train", errors.New("missing: --out FILE: where the votes go"))
+			}
+			out := shell.Target{Flag: "--out", Path: f.out, Topic: "train"}
+			if err := out.CheckDistinct("one of the parts", shell.ExpandPaths(args)...); err != nil {
+				return err
+			}
+			if err := out.CheckWritable(); err != nil {
+				return err
+			}
+			r, err := training.Merge(cmd.Context(), training.Merging{Parts: args, Out: f.out, Secrets: f.private})
+			if err != nil {
+				return shell.FaultError(err, "data")
+			}
+			return f.print(g, r)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.out, "out", "", "file of the votes (required)")
+	flags.StringVar(&f.private, "private-dir", "", "folder of secrets of the job, if it is here (default: OUT.private)")
+	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("npy"), "private-dir": shell.Folder()})
+	shell.CompleteArgs(cmd, shell.Files("part"))
+	shell.Without(cmd, "seed", "delta")
+	return cmd
+}
