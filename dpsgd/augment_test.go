@@ -1,14 +1,12 @@
 package dpsgd
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/rng"
@@ -30,7 +28,7 @@ func (s scaling) Draw(rnd *rand.Rand) func(dst, src []float32) {
 
 func augmentedSoftmax(views int) func(m *Softmax) Model {
 	return func(m *Softmax) Model {
-		a, err := Augment(predicting{m}, views, scaling{3}, 7)
+		a, err := Augment(m, views, scaling{3}, 7)
 		if err != nil {
 			panic(err)
 		}
@@ -51,8 +49,7 @@ func gradientOf(m Model, d Data, rows ...int) []float32 {
 // gradients of the views.
 func TestAugmentClipsTheMeanOverViews(t *testing.T) {
 	d := clouds(20, 5)
-	m, err := NewSoftmax(5, 3)
-	require.NoError(t, err)
+	m := newSoftmax(5, 3)
 	rnd := rand.New(rand.NewPCG(1, 8))
 	for j := range m.parameters {
 		m.parameters[j] = float32(rnd.NormFloat64())
@@ -62,18 +59,15 @@ func TestAugmentClipsTheMeanOverViews(t *testing.T) {
 	w := a.Worker().(*augmentedWorker)
 	w.Start()
 	for r := range d.Y {
-		mean, norm := make([]float64, 18), 0.0
+		mean := make([]float64, 18)
 		for _, draw := range w.draws {
-			view := Data{X: blas32.General{Rows: 1, Cols: 5, Stride: 5, Data: make([]float32, 5)}, Y: d.Y[r : r+1]}
+			view := Data{X: dense.New(1, 5), Y: d.Y[r : r+1]}
 			draw(view.X.Data, dense.Row(d.X, r))
 			for j, v := range gradientOf(m, view, 0) {
 				mean[j] += float64(v) / views
 			}
 		}
-		for _, v := range mean {
-			norm += v * v
-		}
-		norm = math.Sqrt(norm)
+		norm := normOf(mean)
 		for _, clip := range []float64{0.1, 1, 100} {
 			sum := make([]float32, 18)
 			tally := w.AddClipped(sum, d, []int{r}, FlatClip(clip))
@@ -95,9 +89,8 @@ func TestAugmentClipsTheMeanOverViews(t *testing.T) {
 	require.NotEqual(t, before, after, "those of the next step do")
 }
 
-// TestAugmentKeepsTheSensitivity checks that neighbours, of records of all sizes, differ by
-// no more than without views. The control clips each view and adds them, and exceeds the
-// bound.
+// TestAugmentKeepsTheSensitivity checks that neighbours, of records of all sizes, differ by no more than
+// without views. The control clips each view and adds them, and exceeds the bound.
 func TestAugmentKeepsTheSensitivity(t *testing.T) {
 	ratio := worst(t, 40, augmentedSoftmax(3), sigmaOf)
 	require.LessOrEqual(t, ratio, 1.0)
@@ -120,17 +113,14 @@ func TestAugmentKeepsTheSensitivity(t *testing.T) {
 // claim. The control clips three views one by one and is not.
 func TestSmallWorldsOfAugmentation(t *testing.T) {
 	const q, clip, z = 0.25, 0.5, 1.2
-	both := func(r *release, total []int64) [2]float64 {
-		return [2]float64{float64(total[0]) / r.grid.sigma, float64(total[1]) / r.grid.sigma}
-	}
 	worlds := []Data{pairs(9, 1), pairs(0.1, 0.2, -9, 3, 0.3, 0)}
 	s := setting{noiseMultiplier: z, clip: FlatClip(clip)}
 	a, err := Augment(newPair(1, 1), 3, scaling{2}, 1)
 	require.NoError(t, err)
-	ratio := closest(t, a, worlds, q, s, z, both)
+	ratio := closest(t, a, worlds, q, s, z, bothParameters)
 	require.LessOrEqual(t, ratio, 1+1e-9)
 	require.Greater(t, ratio, 0.98)
-	require.Greater(t, closest(t, thrice{newPair(1, 1)}, worlds, q, s, z, both), 2.0)
+	require.Greater(t, closest(t, thrice{newPair(1, 1)}, worlds, q, s, z, bothParameters), 2.0)
 }
 
 // thrice adds three clipped views of every record.
@@ -151,25 +141,19 @@ func (w thriceWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip
 // that groups are clipped one by one.
 func TestAugmentSums(t *testing.T) {
 	d := clouds(MaxRows, 5)
-	m, err := NewSoftmax(5, 3)
-	require.NoError(t, err)
-	a := augmentedSoftmax(2)(m)
-	var all []int
-	exact, norms := make([]float64, 18), 0.0
+	a := augmentedSoftmax(2)(newSoftmax(5, 3))
+	difference, norms := make([]float64, 18), 0.0
 	for r := range d.Y {
-		all = append(all, r)
-		square := 0.0
-		for j, v := range gradientOf(a, d, r) {
-			exact[j] += float64(v)
-			square += float64(v) * float64(v)
+		one := gradientOf(a, d, r)
+		norms += normOf(one)
+		for j, v := range one {
+			difference[j] += float64(v)
 		}
-		norms += math.Sqrt(square)
 	}
-	square := 0.0
-	for j, v := range gradientOf(a, d, all...) {
-		square += (exact[j] - float64(v)) * (exact[j] - float64(v))
+	for j, v := range gradientOf(a, d, upTo(MaxRows)...) {
+		difference[j] -= float64(v)
 	}
-	require.LessOrEqual(t, math.Sqrt(square), 64*unit24*norms)
+	require.LessOrEqual(t, normOf(difference), 64*unit24*norms)
 
 	g, err := Augment(newPair(1, 1), 2, scaling{1}, 1)
 	require.NoError(t, err)
@@ -186,9 +170,7 @@ func TestAugmentSums(t *testing.T) {
 func TestAugmentCountsWhatIsNotFinite(t *testing.T) {
 	d := clouds(4, 5)
 	dense.Row(d.X, 1)[2] = math.MaxFloat32 // times more than 1 is infinite
-	m, err := NewSoftmax(5, 3)
-	require.NoError(t, err)
-	w := augmentedSoftmax(3)(m).Worker()
+	w := augmentedSoftmax(3)(newSoftmax(5, 3)).Worker()
 	w.Start()
 	sum := make([]float32, 18)
 	require.Equal(t, int64(1), w.AddClipped(sum, d, []int{1}, FlatClip(1)).NonFinite)
@@ -202,13 +184,11 @@ func TestAugmentTrains(t *testing.T) {
 	d := clouds(600, 6)
 	var want []float32
 	for _, workers := range []int{1, 3} {
-		m, err := NewSoftmax(6, 3)
-		require.NoError(t, err)
-		cfg := usual
+		m, cfg := newSoftmax(6, 3), usual
 		cfg.Workers, cfg.Public = workers, d
 		var score *Score
 		cfg.Observe = func(at Metrics) { score = at.Public }
-		_, err = Train(context.Background(), augmentedSoftmax(4)(m), d, cfg, reserve(t, cfg), rng.SeedKey(1))
+		_, err := train(t.Context(), t, augmentedSoftmax(4)(m), d, cfg, rng.SeedKey(1))
 		require.NoError(t, err)
 		require.Greater(t, accuracy(t, m, d), 0.9)
 		require.Equal(t, accuracy(t, m, d), score.Accuracy)
@@ -220,13 +200,12 @@ func TestAugmentTrains(t *testing.T) {
 }
 
 func TestAugmentRefuses(t *testing.T) {
-	m, err := NewSoftmax(6, 3)
-	require.NoError(t, err)
+	m := newSoftmax(6, 3)
 	for _, views := range []int{0, -1, MaxRows + 1} {
 		_, err := Augment(m, views, scaling{2}, 1)
 		require.ErrorContains(t, err, "views")
 	}
-	_, err = Augment(m, 2, nil, 1)
+	_, err := Augment(m, 2, nil, 1)
 	require.Error(t, err)
 	_, err = Augment(nil, 2, scaling{2}, 1)
 	require.Error(t, err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// BandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise,
+// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise,
 // from the diagonal down: a number for each of so many bands, at least one, of Euclidean norm
 // one. Noise C^-1 z, for z of independent steps, then costs what the column norm one costs:
 // see [accountant.BandedMatrix].
@@ -17,7 +17,7 @@ import (
 // Henzinger, Upadhyay 2023); cut they are the banded square root of Kalinin and Lampert 2024.
 // They shape learning, not privacy. They are positive and fall, so all roots of their
 // polynomial lie outside of the unit circle (Eneström, Kakeya), and C^-1 z stays bounded.
-func BandedCoefficients(bands int) []float64 {
+func bandedCoefficients(bands int) []float64 {
 	c := make([]float64, bands)
 	c[0] = 1
 	sum := 1.0
@@ -37,7 +37,7 @@ const bandBits = 31
 // wholeCoefficients returns the coefficients times 2^bandBits as integers, with a sum of
 // squares of at most 2^(2 bandBits): the norm of a column is at most one, exactly.
 func wholeCoefficients(bands int) []uint64 {
-	real := BandedCoefficients(bands)
+	real := bandedCoefficients(bands)
 	whole := make([]uint64, bands)
 	for shrink := 0.0; ; shrink = max(0x1p-40, 2*shrink) {
 		rest, fits := uint64(1)<<(2*bandBits), true

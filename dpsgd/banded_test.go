@@ -2,18 +2,15 @@ package dpsgd
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
-	"github.com/pate-go/pate/rng"
 )
-
-func cycle(bands int) Sampling { return Sampling{Scheme: Cyclic, Bands: bands} }
 
 // inverse returns the first column of the inverse of the Toeplitz matrix with first column c.
 func inverse(c []float64, steps int) []float64 {
@@ -30,37 +27,30 @@ func inverse(c []float64, steps int) []float64 {
 	return inv
 }
 
-// TestBandedCoefficients: columns have norm one, also as the integers that are used, and noise
-// adds up to less over many steps the more bands there are.
+// TestBandedCoefficients: columns have norm one, also as the integers that are used, and noise adds up
+// to less over many steps the more bands there are.
 func TestBandedCoefficients(t *testing.T) {
-	require.Equal(t, []float64{1}, BandedCoefficients(1))
+	require.Equal(t, []float64{1}, bandedCoefficients(1))
 	require.Equal(t, []uint64{1 << bandBits}, wholeCoefficients(1), "no rounding without bands")
-	three := BandedCoefficients(3)
+	three := bandedCoefficients(3)
 	require.InDelta(t, 1/math.Sqrt(1+1./4+9./64), three[0], 1e-15)
 	require.InDelta(t, 3./8, three[2]/three[0], 1e-15)
 	const steps = 64
 	last := math.Inf(1)
 	for _, bands := range []int{1, 2, 4, 16, 64} {
-		c, whole := BandedCoefficients(bands), wholeCoefficients(bands)
-		norm, square, most := 0.0, uint64(0), uint64(1)<<(2*bandBits)
+		c, whole := bandedCoefficients(bands), wholeCoefficients(bands)
+		square, most := uint64(0), uint64(1)<<(2*bandBits)
 		for i := range c {
-			norm += c[i] * c[i]
 			square += whole[i] * whole[i]
 			require.LessOrEqual(t, square, most)
 			require.InDelta(t, c[i], math.Ldexp(float64(whole[i]), -bandBits), 1e-8)
 		}
-		require.InDelta(t, 1, norm, 1e-12)
+		require.InDelta(t, 1, normOf(c), 1e-12)
 		require.Greater(t, float64(square), float64(most)*(1-1e-6), "the norm is used up")
-		inv, prefix, errors := inverse(c, steps), 0.0, 0.0 // of the sum of the first steps
-		rows := make([]float64, steps)
-		for t := range inv {
-			prefix += inv[t]
-			rows[t] = prefix * prefix
-		}
-		for t := range rows {
-			for _, r := range rows[:t+1] {
-				errors += r
-			}
+		prefix, errors := 0.0, 0.0 // of the sum of the first steps
+		for t, v := range inverse(c, steps) {
+			prefix += v
+			errors += prefix * prefix * float64(steps-t)
 		}
 		require.Less(t, errors, 0.95*last)
 		last = errors
@@ -68,33 +58,32 @@ func TestBandedCoefficients(t *testing.T) {
 	require.Less(t, last, 0.16*steps*(steps+1)/2, "a sixth of the variance of independent noise")
 }
 
-// TestCorrelatedNoiseHasItsCovariance compares the covariance of what takes the place of sums
-// over steps with the matrix C^-1 C^-T. 65,544 parameters each; false-alarm rate 1e-7.
+// floorsOf returns in how many releases a contribution is rounded down once more.
+func floorsOf(bands int) int {
+	if bands == 1 {
+		return 0
+	}
+	return bands
+}
+
+// TestCorrelatedNoiseHasItsCovariance compares the covariance of what takes the place of sums over
+// steps with the matrix C^-1 C^-T. 65,544 parameters each; false-alarm rate 1e-7.
 func TestCorrelatedNoiseHasItsCovariance(t *testing.T) {
 	const steps = 6
-	data := Data{X: blas32.General{Rows: 3, Cols: 8, Stride: 8, Data: make([]float32, 24)}, Y: make([]int, 3)}
+	data := Data{X: dense.New(3, 8), Y: make([]int, 3)}
 	for _, bands := range []int{1, 3, 6} {
 		m := newWide(1)
 		cfg := Config{SamplingProbability: 0.1, NoiseMultiplier: 2, ClipNorm: 1, Steps: steps, LearningRate: 1, Sampling: cycle(bands)}
-		tr, err := newTrainer(m, data, cfg)
-		require.NoError(t, err)
-		tr.release.key = rng.SeedKey(uint64(bands))
-		floors := bands
-		if bands == 1 {
-			floors = 0
-		}
-		g, err := newGrid(cfg.NoiseMultiplier, cfg.ClipNorm, len(m.parameters), 3, floors)
-		require.NoError(t, err)
-		require.Equal(t, g, tr.release.grid)
+		tr := trainerOf(t, m, data, cfg, uint64(bands))
+		require.Equal(t, gridOf(t, cfg.NoiseMultiplier, cfg.ClipNorm, len(m.parameters), 3, floorsOf(bands)), tr.release.grid)
 		var x [steps][]float64
 		for s := range steps {
-			_, err := tr.step(t.Context())
-			require.NoError(t, err)
+			stepOf(t, tr)
 			for _, v := range tr.release.total {
 				x[s] = append(x[s], float64(v)/tr.release.grid.sigma)
 			}
 		}
-		inv := inverse(BandedCoefficients(bands), steps)
+		inv := inverse(bandedCoefficients(bands), steps)
 		covariance := func(s, r int) (c float64) {
 			for k := range min(s, r) + 1 {
 				c += inv[s-k] * inv[r-k]
@@ -115,9 +104,9 @@ func TestCorrelatedNoiseHasItsCovariance(t *testing.T) {
 	}
 }
 
-// unrolled returns the integers of every step that its noise z is added to, plus what was
-// released before, by the coefficients: C s, rounded down, if all is right. The released
-// numbers are those of another run where they are given, as neighbours are compared.
+// unrolled returns the integers of every step that its noise z is added to, plus what was released
+// before, by the coefficients: C s, rounded down, if all is right. The released numbers are those of
+// another run where they are given, as neighbours are compared.
 func unrolled(coefficients []uint64, sums, z, released [][]int64) (means [][]float64, out [][]int64) {
 	b := &banded{coefficients: coefficients}
 	for range coefficients {
@@ -146,126 +135,179 @@ func unrolled(coefficients []uint64, sums, z, released [][]int64) (means [][]flo
 	return means, out
 }
 
-// TestTurnsAreTakenInOrder checks that a record joins batches of its turn alone, that turns and
-// coins are those of independent records, and that a batch is a function of key and step.
-func TestTurnsAreTakenInOrder(t *testing.T) {
-	const records, bands, rounds, q = drawLength + 2000, 4, 6, 0.1
-	b := newBatcher(cycle(bands), q, 0, records, 3)
-	turns, pairs, joined := make([]float64, bands), make([]float64, bands*bands), 0
-	before := -1
-	coins := make([]float64, 1<<rounds)
-	for _, in := range stepsOf(b, rng.SeedKey(1), bands*rounds) {
-		at := -1
-		mask := 0
-		for _, step := range in {
-			require.True(t, at < 0 || at == step%bands, "%v", in)
-			at = step % bands
-			mask |= 1 << (step / bands)
+// TestABandIsASampledGaussianStep: for all sets of steps at least so many bands apart, records move the
+// integers of a block of steps by at most the grid's bound, and no others. Two controls exceed it:
+// steps that are next to each other, and columns that are too long.
+func TestABandIsASampledGaussianStep(t *testing.T) {
+	const steps, parameters = 6, 3
+	rnd := rand.New(rand.NewPCG(4, 4))
+	vector := func(norm float64) []int64 {
+		v := make([]float64, parameters)
+		for j := range v {
+			v[j] = rnd.NormFloat64()
 		}
-		coins[mask]++
-		joined += len(in)
-		if at >= 0 {
-			turns[at]++
-			if before >= 0 {
-				pairs[before*bands+at]++
-				at = -1
+		out := make([]int64, parameters)
+		for j := range out {
+			out[j] = int64(v[j] / normOf(v) * norm)
+		}
+		return out
+	}
+	check := func(bands int, multiplier float64) {
+		floors := floorsOf(bands)
+		g, plain := gridOf(t, multiplier, 1, parameters, 10, floors), gridOf(t, multiplier, 1, parameters, 10, 0)
+		require.InDelta(t, math.Sqrt(float64(floors*parameters)), g.sensitivity-plain.sensitivity, 1+math.Abs(g.perUnit-plain.perUnit))
+		bound := g.sigma / multiplier
+		largest, near, long := 0.0, 0.0, 0.0
+		for set := range 1 << steps {
+			apart, last := true, -steps
+			gradient := vector(g.perUnit)
+			var sums, with, z [][]int64
+			for s := range steps {
+				sums, z = append(sums, vector(5*bound*rnd.Float64())), append(z, vector(g.sigma))
+				with = append(with, slices.Clone(sums[s]))
+				if set>>s&1 == 1 {
+					apart, last = apart && s-last >= bands, s
+					for j, d := range gradient {
+						with[s][j] += d
+					}
+				}
+			}
+			whole := wholeCoefficients(bands)
+			means, released := unrolled(whole, sums, z, nil)
+			moved, _ := unrolled(whole, with, nil, released)
+			shift := func(low, high int) (square float64) {
+				for s := low; s < high; s++ {
+					for j := range parameters {
+						square += (moved[s][j] - means[s][j]) * (moved[s][j] - means[s][j])
+					}
+				}
+				return square
+			}
+			if !apart { // of as many blocks as there may be
+				near = max(near, shift(0, steps)/(bound*bound)/math.Ceil(float64(steps)/float64(bands)))
+				continue
+			}
+			for s := 0; s < steps; {
+				if set>>s&1 == 0 {
+					require.Zero(t, shift(s, s+1), "a step of no block")
+					s++
+					continue
+				}
+				end := min(s+bands, steps)
+				largest = max(largest, math.Sqrt(shift(s, end))/bound)
+				s = end
+			}
+			for i := range whole { // twice the norm
+				whole[i] *= 2
+			}
+			means, _ = unrolled(whole, sums, nil, released)
+			moved, _ = unrolled(whole, with, nil, released)
+			for s := range steps {
+				long = max(long, math.Sqrt(shift(s, s+1))/bound)
 			}
 		}
-		before = at
-	}
-	fits(t, turns)
-	fits(t, pairs)
-	law := make([]float64, len(coins))
-	for mask := range law {
-		law[mask] = records
-		for k := range rounds {
-			if p := bands * q; mask>>k&1 == 1 {
-				law[mask] *= p
-			} else {
-				law[mask] *= 1 - p
-			}
+		require.LessOrEqual(t, largest, 1.0)
+		require.Greater(t, largest, 0.999)
+		require.Greater(t, long, 1.3)
+		if bands > 1 {
+			require.Greater(t, near, 2.0)
 		}
 	}
-	require.Greater(t, testkit.ChiSquare(coins, law), 1e-6)
-	require.InDelta(t, q*records*bands*rounds, float64(joined), 6*math.Sqrt(records*bands*rounds*q))
-	for step := range 2 * bands {
-		again := newBatcher(cycle(bands), q, 0, records, 3)
-		again.draw(3, rng.SeedKey(1), step)
-		b.draw(1, rng.SeedKey(1), step)
-		require.Equal(t, b.rows, again.rows)
-		require.NotEmpty(t, again.rows)
-		again.draw(1, rng.SeedKey(2), step)
-		require.NotEqual(t, b.rows, again.rows)
+	for _, bands := range []int{1, 2, 3} {
+		check(bands, 0.5)
+		check(bands, 3)
 	}
 }
 
-func TestEventsOfBands(t *testing.T) {
-	cfg := Config{Steps: 10, SamplingProbability: 0.2, NoiseMultiplier: 1.5, ClipNorm: 1, LearningRate: 1, Sampling: cycle(4)}
-	require.NoError(t, cfg.Validate())
-	event := accountant.BandedMatrix{Bands: 4, Steps: 10, Probability: 0.8, NoiseMultiplier: 1.5}
-	require.Equal(t, event, cfg.Event())
-	require.Equal(t, 0.2, cfg.Probability())
-	event.Steps = 4
-	require.Equal(t, event, cfg.EventAfter(3), "a turn of all parts that has begun")
-	require.Equal(t, accountant.Repeated{Event: event}, cfg.EventAfter(0))
-	third := cfg
-	third.SamplingProbability, third.Sampling.Bands = 1./49, 49
-	third.Steps = 49
-	require.NoError(t, third.Validate())
-	require.LessOrEqual(t, third.Event().(accountant.BandedMatrix).Probability, 1.0)
-	for want, change := range map[string]func(*Config){
-		"Bands is 0":       func(c *Config) { c.Sampling.Bands = 0 },
-		"Bands is 11":      func(c *Config) { c.Sampling.Bands = 11 },
-		"must be at most":  func(c *Config) { c.SamplingProbability = 0.3 },
-		"are for":          func(c *Config) { c.Sampling.EpochSteps = 5 },
-		`Bands is for "cy`: func(c *Config) { c.Sampling.Scheme = Poisson },
-		"one clip norm": func(c *Config) {
-			c.Clipping.Adaptive = Adaptive{Quantile: 0.5, LearningRate: 0.2, CountNoise: 10}
-		},
-		"Laplace":   func(c *Config) { c.Laplace = true },
-		"Distances": func(c *Config) { c.Distances.Observe = func(StepDistances) {} },
-		"one phase": func(c *Config) {
-			c.Phases = []Phase{{5, 0.2, 1}, {5, 0.2, 2}}
-			c.Steps, c.SamplingProbability, c.NoiseMultiplier = 0, 0, 0
-		},
-		"SamplingProbability": func(c *Config) { c.SamplingProbability = 0 },
-	} {
-		c := cfg
-		change(&c)
-		require.ErrorContains(t, c.Validate(), want)
+// twoTurns is the exact law of two steps of two bands, over the noise: record r has a turn by the law
+// turns(r), and joins with probability p, in the other step too if always is set.
+func twoTurns(t *testing.T, data Data, clip, p float64, g grid, coefficients []uint64, turns func(r int) []float64, always bool) []float64 {
+	var weights []float64
+	var means [][2]float64
+	n := data.Records()
+	for turn := range 1 << n {
+		of := 1.0
+		for r := range n {
+			of *= turns(r)[turn>>r&1]
+		}
+		for joins := range 1 << (2 * n) {
+			weight := of
+			var batches [2][]int
+			for step := range 2 {
+				for r := range n {
+					in := joins>>(2*r+step)&1 == 1
+					switch {
+					case turn>>r&1 != step && !always && in:
+						weight = 0
+					case turn>>r&1 != step && !always:
+					case in:
+						weight *= p
+						batches[step] = append(batches[step], r)
+					default:
+						weight *= 1 - p
+					}
+				}
+			}
+			if weight == 0 {
+				continue
+			}
+			var sums [][]int64
+			for _, batch := range batches {
+				sums = append(sums, sumOf(t, newToy(), data, FlatClip(clip), g.perUnit, batch))
+			}
+			m, _ := unrolled(coefficients, sums, [][]int64{{12345}, {-77}}, nil)
+			weights, means = append(weights, weight), append(means, [2]float64{m[0][0] / g.sigma, m[1][0] / g.sigma})
+		}
 	}
-	other := cfg
-	other.Sampling.Bands = 5
-	require.NotEqual(t, cfg.identity(), other.identity())
+	return inTwo(weights, means)
 }
 
-// TestTrainingByTurns trains on units of one and two rows: the run is charged its event and
-// learns, its bits do not depend on goroutines, and a reservation of Poisson sampling is
-// refused.
-func TestTrainingByTurns(t *testing.T) {
-	d := clouds(600, 5)
-	units := d
-	for r := 2; r <= d.X.Rows; r += 2 {
-		units.Ends = append(units.Ends, r)
+// TestSmallWorldsOfBands enumerates turns and batches of two steps of two bands. Neighbours are never
+// farther apart than one step on a Poisson sample, which the event is, whether turns are known or not,
+// and come close. Three controls are refuted by the claim: coins in every step, columns longer than
+// one, and half of the probability charged.
+func TestSmallWorldsOfBands(t *testing.T) {
+	const clip, p, tolerance = 0.3, 0.4, 5e-4 // the last of the table
+	either := func(int) []float64 { return []float64{0.5, 0.5} }
+	known := func(r int) []float64 { return [][]float64{{1, 0}, {0, 1}, {1, 0}}[r] }
+	for _, multiplier := range []float64{0.8, 2} {
+		g := gridOf(t, multiplier, clip, 1, 3, 2)
+		cfg := Config{Steps: 2, SamplingProbability: p / 2, NoiseMultiplier: multiplier, ClipNorm: clip, LearningRate: 1, Sampling: cycle(2)}
+		require.NoError(t, cfg.Validate())
+		claims := map[float64]float64{}
+		for _, e := range []float64{0.1, 0.5, 1} {
+			claims[e] = claimed(t, cfg, e)
+		}
+		exceeds := func(whole, part []float64) float64 {
+			most := math.Inf(-1)
+			for e, claim := range claims {
+				most = max(most, testkit.EitherHockeyStick(whole, part, e)-claim)
+			}
+			return most
+		}
+		whole := wholeCoefficients(2)
+		closest := 0.0
+		for _, values := range [][]float32{{9}, {9, -9}, {0.3, 0.1, -0.3}} {
+			for i, turns := range []func(int) []float64{known, either} {
+				if i > 0 && len(values) > 2 { // for the time that it takes
+					continue
+				}
+				law := twoTurns(t, column(values...), clip, p, g, whole, turns, false)
+				last := len(values) - 1 // whose removal moves no other one's turn
+				part := twoTurns(t, column(values[:last]...), clip, p, g, whole, turns, false)
+				require.LessOrEqual(t, exceeds(law, part), tolerance)
+				for _, order := range []int{2, 3, 6} {
+					closest = max(closest, renyi(law, part, order)/sampledGaussian(p, multiplier, order))
+				}
+			}
+		}
+		require.LessOrEqual(t, closest, 1+1e-9)
+		require.Greater(t, closest, 0.99)
+		one, none := column(9), column(0)
+		bare := twoTurns(t, none, clip, p, g, whole, known, false)
+		require.Greater(t, exceeds(twoTurns(t, one, clip, p, g, whole, known, true), bare), 0.01, "coins in every step go unnoticed")
+		require.Greater(t, exceeds(twoTurns(t, one, clip, 2*p, g, whole, known, false), bare), 0.01, "twice the probability goes unnoticed")
+		long := []uint64{1 << bandBits, 1 << (bandBits - 1)} // 1, 1/2
+		require.Greater(t, exceeds(twoTurns(t, one, clip, p, g, long, known, false), twoTurns(t, none, clip, p, g, long, known, false)), 0.002, "long columns go unnoticed")
 	}
-	cfg := usual
-	cfg.Sampling = cycle(5)
-	for _, data := range []Data{d, units} {
-		model, got := trained(t, data, cfg, rng.SeedKey(5))
-		require.Equal(t, cfg.Event(), got.Event)
-		mean := cfg.SamplingProbability * float64(data.Records()*cfg.Steps)
-		require.InDelta(t, mean, float64(got.Diagnostics.Sampled), 6*math.Sqrt(mean))
-		require.Greater(t, accuracy(t, model, d), 0.9)
-		cfg.Workers = 1
-		again, _ := trained(t, data, cfg, rng.SeedKey(5))
-		require.Equal(t, model.Parameters(), again.Parameters())
-		cfg.Workers = 0
-	}
-	model, err := NewSoftmax(d.X.Cols, 3)
-	require.NoError(t, err)
-	_, err = Train(t.Context(), model, d, cfg, reserve(t, usual), rng.SeedKey(5))
-	require.ErrorContains(t, err, "not reserved")
-	cfg.NonPrivate, cfg.NoiseMultiplier = true, 0
-	model, _ = trained(t, d, cfg, rng.SeedKey(5))
-	require.Greater(t, accuracy(t, model, d), 0.9)
 }

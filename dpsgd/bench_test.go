@@ -1,14 +1,12 @@
 package dpsgd
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/pate-go/pate/rng"
-	"gonum.org/v1/gonum/blas/blas32"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // BenchmarkStep times one update with batches of 4,096 records on average, private and not,
@@ -18,7 +16,7 @@ func BenchmarkStep(b *testing.B) {
 	for _, cols := range []int{784, 2304} {
 		const records, classes = 16384, 10
 		rnd := rand.New(rand.NewPCG(1, 4))
-		data := Data{X: blas32.General{Rows: records, Cols: cols, Stride: cols, Data: make([]float32, records*cols)}, Y: make([]int, records)}
+		data := Data{X: dense.New(records, cols), Y: make([]int, records)}
 		for i := range data.X.Data {
 			data.X.Data[i] = float32(rnd.Float64())
 		}
@@ -34,17 +32,10 @@ func BenchmarkStep(b *testing.B) {
 				name = "non-private"
 			}
 			b.Run(fmt.Sprintf("softmax-%d-%d/%s", cols, classes, name), func(b *testing.B) {
-				model, _ := NewSoftmax(cols, classes)
 				cfg.SamplingProbability, cfg.Steps, cfg.LearningRate = 0.25, 1, 0.1
-				t, err := newTrainer(model, data, cfg)
-				if err != nil {
-					b.Fatal(err)
-				}
-				t.release.key = rng.SeedKey(1)
+				t := trainerOf(b, newSoftmax(cols, classes), data, cfg, 1)
 				for b.Loop() {
-					if _, err := t.step(context.Background()); err != nil {
-						b.Fatal(err)
-					}
+					stepOf(b, t)
 				}
 				b.ReportMetric(float64(t.counts.Sampled)/b.Elapsed().Seconds(), "samples/s")
 			})
@@ -54,13 +45,8 @@ func BenchmarkStep(b *testing.B) {
 
 // BenchmarkNoise times the noise of one step for 23,050 parameters.
 func BenchmarkNoise(b *testing.B) {
-	model, _ := NewSoftmax(2304, 10)
-	data := Data{X: blas32.General{Rows: 1, Cols: 2304, Stride: 2304, Data: make([]float32, 2304)}, Y: []int{0}}
-	t, err := newTrainer(model, data, Config{SamplingProbability: 1, NoiseMultiplier: 4, ClipNorm: 0.1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	t.release.key = rng.SeedKey(1)
+	data := Data{X: dense.New(1, 2304), Y: []int{0}}
+	t := trainerOf(b, newSoftmax(2304, 10), data, Config{SamplingProbability: 1, NoiseMultiplier: 4, ClipNorm: 0.1}, 1)
 	t.release.total = make([]int64, t.release.parameters)
 	for step := uint64(0); b.Loop(); step++ {
 		addNoise(t.release, step)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/dpsgd/optim"
 )
 
 var phased = Config{
@@ -20,28 +19,25 @@ var phased = Config{
 	ClipNorm: 0.5, LearningRate: 1,
 }
 
-var adaptive = Clipping{Adaptive: Adaptive{Quantile: 0.5, LearningRate: 0.2, CountNoise: 3}}
-
 func TestPhasesAreChargedOneByOne(t *testing.T) {
 	require.NoError(t, phased.Validate())
 	repeated := func(n int64, q, z float64) accountant.Event {
 		return accountant.Repeated{Event: gaussianStep(q, z), Count: n}
 	}
+	all := accountant.Composed{Events: []accountant.Event{repeated(3, 0.1, 4), repeated(2, 0.5, 2), repeated(4, 1, 1)}}
 	require.Equal(t, 9, phased.TotalSteps())
-	require.Equal(t, accountant.Composed{Events: []accountant.Event{
-		repeated(3, 0.1, 4), repeated(2, 0.5, 2), repeated(4, 1, 1),
-	}}, phased.Event())
-	require.Equal(t, repeated(0, 0.1, 4), phased.EventAfter(0))
-	require.Equal(t, repeated(2, 0.1, 4), phased.EventAfter(2))
-	require.Equal(t, repeated(3, 0.1, 4), phased.EventAfter(3))
-	require.Equal(t, accountant.Composed{Events: []accountant.Event{repeated(3, 0.1, 4), repeated(1, 0.5, 2)}}, phased.EventAfter(4))
-	require.Equal(t, phased.Event(), phased.EventAfter(99))
+	require.Equal(t, all, phased.Event())
+	for steps, want := range map[int]accountant.Event{
+		0: repeated(0, 0.1, 4), 2: repeated(2, 0.1, 4), 3: repeated(3, 0.1, 4), 99: all,
+		4: accountant.Composed{Events: []accountant.Event{repeated(3, 0.1, 4), repeated(1, 0.5, 2)}},
+	} {
+		require.Equal(t, want, phased.EventAfter(steps))
+	}
 	for step, want := range []int{0, 0, 0, 1, 1, 2, 2, 2, 2} {
 		got, start := phased.phaseAt(step)
 		require.Equal(t, phased.Phases[want], got)
 		require.Equal(t, []int{0, 3, 5}[want], start)
 	}
-
 	one := usual
 	one.Clipping = adaptive
 	require.Equal(t, repeated(30, 0.1, jointMultiplier(1, 3)), one.Event())
@@ -52,66 +48,124 @@ func TestPhasesAreChargedOneByOne(t *testing.T) {
 }
 
 func TestLearningRates(t *testing.T) {
-	near := func(want []float64, s Schedule) {
-		t.Helper()
-		cfg := Config{Steps: len(want), LearningRate: 5, Schedule: s}
-		require.NoError(t, s.validate(len(want)))
-		for step, w := range want {
+	for _, c := range []struct {
+		schedule Schedule
+		want     []float64
+	}{
+		{Schedule{}, []float64{5, 5, 5}},
+		{Schedule{Shape: Constant}, []float64{5}},
+		{Schedule{Shape: Linear, Final: 0.2}, []float64{5, 4, 3, 2, 1}},
+		{Schedule{Shape: Cosine}, []float64{5, 2.5, 0}},
+		{Schedule{Shape: Cosine, Final: 0.5}, []float64{5, 3.75, 2.5}},
+		{Schedule{Shape: Stepwise, Every: 2, Factor: 0.5}, []float64{5, 5, 2.5, 2.5, 1.25}},
+		{Schedule{Shape: Linear, Final: 0.2, Warmup: 4}, []float64{1.25, 2.5, 3.75, 5, 5, 3, 1}},
+		{Schedule{Warmup: 2}, []float64{2.5, 5, 5, 5}},
+		{Schedule{Shape: Linear, Final: 0.2}, []float64{1}},
+	} {
+		cfg := Config{Steps: len(c.want), LearningRate: 5, Schedule: c.schedule}
+		require.NoError(t, c.schedule.validate(len(c.want)))
+		for step, w := range c.want {
 			require.InDelta(t, w, cfg.rate(step), 1e-12)
 		}
 	}
-	near([]float64{5, 5, 5}, Schedule{})
-	near([]float64{5}, Schedule{Shape: Constant})
-	near([]float64{5, 4, 3, 2, 1}, Schedule{Shape: Linear, Final: 0.2})
-	near([]float64{5, 2.5, 0}, Schedule{Shape: Cosine})
-	near([]float64{5, 3.75, 2.5}, Schedule{Shape: Cosine, Final: 0.5})
-	near([]float64{5, 5, 2.5, 2.5, 1.25}, Schedule{Shape: Stepwise, Every: 2, Factor: 0.5})
-	near([]float64{1.25, 2.5, 3.75, 5, 5, 3, 1}, Schedule{Shape: Linear, Final: 0.2, Warmup: 4})
-	near([]float64{2.5, 5, 5, 5}, Schedule{Warmup: 2})
-	near([]float64{1}, Schedule{Shape: Linear, Final: 0.2})
 }
 
-func TestOptionsAreRefusedByField(t *testing.T) {
-	nan := math.NaN()
+func TestConfigIsRefusedByField(t *testing.T) {
+	require.ErrorContains(t, Config{}.Validate(), "Config.SamplingProbability")
+	require.NoError(t, usual.Validate())
+	nan, inf := math.NaN(), math.Inf(1)
+	by := func(s Sampling) func(*Config) {
+		return func(c *Config) {
+			if c.Sampling = s; s.EpochSteps != 0 {
+				c.SamplingProbability = 0
+			}
+		}
+	}
+	phases := func(s Sampling, phases ...Phase) func(*Config) {
+		return func(c *Config) { *c = Config{ClipNorm: 1, LearningRate: 1, Sampling: s, Phases: phases} }
+	}
+	adapt := func(change func(*Config)) func(*Config) {
+		return func(c *Config) { c.Clipping = adaptive; change(c) }
+	}
+	see := Distances{Observe: func(StepDistances) {}}
 	for _, c := range []struct {
-		field  string
+		want   string
 		change func(*Config)
 	}{
-		{"Phases ", func(c *Config) { c.Phases = phased.Phases }},
-		{"Phases[1].NoiseMultiplier", func(c *Config) {
-			*c = phased
-			c.Phases = append([]Phase(nil), phased.Phases...)
-			c.Phases[1].NoiseMultiplier = nan
-		}},
-		{"Schedule.Shape", func(c *Config) { c.Schedule.Shape = "wavy" }},
-		{"Schedule.Final", func(c *Config) { c.Schedule.Final = 0.1 }},
-		{"Schedule.Final", func(c *Config) { c.Schedule = Schedule{Shape: Linear, Final: nan} }},
-		{"Schedule.Every", func(c *Config) { c.Schedule.Every = 3 }},
-		{"Schedule.Every", func(c *Config) { c.Schedule.Shape = Stepwise }},
-		{"Schedule.Factor", func(c *Config) { c.Schedule.Factor = 0.5 }},
-		{"Schedule.Factor", func(c *Config) { c.Schedule = Schedule{Shape: Stepwise, Every: 1, Factor: 1.5} }},
-		{"Schedule.Warmup", func(c *Config) { c.Schedule.Warmup = -1 }},
-		{"Schedule.Warmup", func(c *Config) { c.Schedule.Warmup = 31 }},
-		{"Optimizer", func(c *Config) { c.Optimizer.Momentum = 1 }},
-		{"Optimizer", func(c *Config) { c.Optimizer.Beta1 = 0.9 }},
-		{"AverageDecay", func(c *Config) { c.AverageDecay = 1 }},
-		{"AverageDecay", func(c *Config) { c.AverageDecay = nan }},
-		{"Laplace", func(c *Config) { c.Laplace = true }},
-		{"PublicEvery", func(c *Config) { c.PublicEvery = -1 }},
-		{"Clipping.GroupNorms", func(c *Config) { c.Clipping.GroupNorms = []float64{1} }},
-		{"Clipping.GroupNorms[1]", func(c *Config) { c.ClipNorm, c.Clipping.GroupNorms = 0, []float64{1, nan} }},
-		{"Clipping.Stabilizer", func(c *Config) { c.Clipping.Stabilizer = -1 }},
-		{"Clipping.Adaptive.Quantile", func(c *Config) { c.Clipping = adaptive; c.Clipping.Adaptive.Quantile = 0 }},
-		{"Clipping.Adaptive.Quantile", func(c *Config) { c.Clipping = adaptive; c.Clipping.Adaptive.Quantile = nan }},
-		{"Clipping.Adaptive.LearningRate", func(c *Config) { c.Clipping = adaptive; c.Clipping.Adaptive.LearningRate = 11 }},
-		{"Clipping.Adaptive.CountNoise", func(c *Config) { c.Clipping = adaptive; c.Clipping.Adaptive.CountNoise = 0 }},
-		{"Clipping.Adaptive", func(c *Config) { c.Clipping = adaptive; c.Clipping.PerGroup = true }},
-		{"Clipping.Adaptive", func(c *Config) { c.Clipping = adaptive; c.Clipping.Stabilizer = 1 }},
-		{"Clipping.Adaptive", func(c *Config) { c.Clipping = adaptive; c.NonPrivate, c.NoiseMultiplier = true, 0 }},
+		{"Config.SamplingProbability ", func(c *Config) { c.SamplingProbability = 1.1 }},
+		{"Config.SamplingProbability ", func(c *Config) { c.SamplingProbability = nan }},
+		{"Config.NoiseMultiplier ", func(c *Config) { c.NoiseMultiplier = 0 }},
+		{"Config.NoiseMultiplier ", func(c *Config) { c.NoiseMultiplier = inf }},
+		{"Config.NoiseMultiplier ", func(c *Config) { c.NonPrivate = true }},
+		{"Config.ClipNorm ", func(c *Config) { c.ClipNorm = 0 }},
+		{"Config.ClipNorm ", func(c *Config) { c.ClipNorm = inf }},
+		{"Config.ClipNorm ", func(c *Config) { c.ClipNorm = nan }},
+		{"Config.Steps ", func(c *Config) { c.Steps = 0 }},
+		{"Config.LearningRate ", func(c *Config) { c.LearningRate = 0 }},
+		{"Config.LearningRate ", func(c *Config) { c.LearningRate = nan }},
+		{"Config.Workers ", func(c *Config) { c.Workers = -1 }},
+		{"Config.CheckpointEvery", func(c *Config) { c.CheckpointEvery = -1 }},
+		{"Config.PublicEvery", func(c *Config) { c.PublicEvery = -1 }},
+		{"Config.AverageDecay", func(c *Config) { c.AverageDecay = 1 }},
+		{"Config.AverageDecay", func(c *Config) { c.AverageDecay = nan }},
+		{"Config.Laplace", func(c *Config) { c.Laplace = true }},
+		{"Config.Optimizer", func(c *Config) { c.Optimizer.Momentum = 1 }},
+		{"Config.Optimizer", func(c *Config) { c.Optimizer.Beta1 = 0.9 }},
+		{"Config.Phases ", func(c *Config) { c.Phases = phased.Phases }},
+		{"Config.Phases[1].NoiseMultiplier", phases(Sampling{}, Phase{3, 0.1, 4}, Phase{2, 0.5, nan})},
+		{"Config.Schedule.Shape", func(c *Config) { c.Schedule.Shape = "wavy" }},
+		{"Config.Schedule.Final", func(c *Config) { c.Schedule.Final = 0.1 }},
+		{"Config.Schedule.Final", func(c *Config) { c.Schedule = Schedule{Shape: Linear, Final: nan} }},
+		{"Config.Schedule.Every", func(c *Config) { c.Schedule.Every = 3 }},
+		{"Config.Schedule.Every", func(c *Config) { c.Schedule.Shape = Stepwise }},
+		{"Config.Schedule.Factor", func(c *Config) { c.Schedule.Factor = 0.5 }},
+		{"Config.Schedule.Factor", func(c *Config) { c.Schedule = Schedule{Shape: Stepwise, Every: 1, Factor: 1.5} }},
+		{"Config.Schedule.Warmup", func(c *Config) { c.Schedule.Warmup = -1 }},
+		{"Config.Schedule.Warmup", func(c *Config) { c.Schedule.Warmup = 31 }},
+
+		{"Config.Clipping.GroupNorms", func(c *Config) { c.Clipping.GroupNorms = []float64{1} }},
+		{"Config.Clipping.GroupNorms[1]", func(c *Config) { c.ClipNorm, c.Clipping.GroupNorms = 0, []float64{1, nan} }},
+		{"Config.Clipping.Stabilizer", func(c *Config) { c.Clipping.Stabilizer = -1 }},
+		{"Config.Clipping.Adaptive.Quantile", adapt(func(c *Config) { c.Clipping.Adaptive.Quantile = 0 })},
+		{"Config.Clipping.Adaptive.Quantile", adapt(func(c *Config) { c.Clipping.Adaptive.Quantile = nan })},
+		{"Config.Clipping.Adaptive.LearningRate", adapt(func(c *Config) { c.Clipping.Adaptive.LearningRate = 11 })},
+		{"Config.Clipping.Adaptive.CountNoise", adapt(func(c *Config) { c.Clipping.Adaptive.CountNoise = 0 })},
+		{"Config.Clipping.Adaptive", adapt(func(c *Config) { c.Clipping.PerGroup = true })},
+		{"Config.Clipping.Adaptive", adapt(func(c *Config) { c.Clipping.Stabilizer = 1 })},
+		{"Config.Clipping.Adaptive", adapt(func(c *Config) { c.NonPrivate, c.NoiseMultiplier = true, 0 })},
+
+		{`"coin" is unknown`, by(Sampling{Scheme: "coin"})},
+		{"Sampling.EpochSteps is 0", by(Sampling{Scheme: Allocation})},
+		{"Sampling.EpochSteps is -1", by(allocate(-1, 0))},
+		{"Sampling.PerEpoch is 5", by(allocate(4, 5))},
+		{"Sampling.PerEpoch is -1", by(allocate(4, -1))},
+		{`PerEpoch is for "al`, by(Sampling{Scheme: BallsInBins, EpochSteps: 4, PerEpoch: 2})},
+		{"are for", by(Sampling{EpochSteps: 4})},
+		{"Config.SamplingProbability", func(c *Config) { c.Sampling = bins(6) }},
+		{"Laplace", func(c *Config) { by(bins(6))(c); c.Laplace = true }},
+		{"Distances", func(c *Config) { by(bins(6))(c); c.Distances = see }},
+		{"Config.Steps is 30, not a whole number of epochs of 8 steps: 24 or 32", by(bins(8))},
+		{"Config.Phases[0].Steps is 6", phases(allocate(4, 1), Phase{6, 0, 1}, Phase{4, 0, 2})},
+		{"one phase", phases(bins(4), Phase{8, 0, 1}, Phase{4, 0, 2})},
+		{"Sampling.Bands is 0", by(cycle(0))},
+		{"Sampling.Bands is 31", by(cycle(31))},
+		{"must be at most 1", by(cycle(11))},
+		{"are for", by(Sampling{Scheme: Cyclic, Bands: 4, EpochSteps: 5})},
+		{`Bands is for "cy`, by(Sampling{Bands: 4})},
+		{"one clip norm", adapt(by(cycle(4)))},
+		{"Laplace", func(c *Config) { by(cycle(4))(c); c.Laplace = true }},
+		{"Distances", func(c *Config) { by(cycle(4))(c); c.Distances = see }},
+		{"one phase", phases(cycle(4), Phase{5, 0.2, 1}, Phase{5, 0.2, 2})},
+		{"SamplingProbability", func(c *Config) { by(cycle(4))(c); c.SamplingProbability = 0 }},
+
+		{"Distances", adapt(func(c *Config) { c.Distances = see })},
+		{"Distances", func(c *Config) { c.Distances = see; c.NonPrivate, c.NoiseMultiplier = true, 0 }},
+		{"Distances", func(c *Config) { c.Distances = see; c.Distances.Between = 7 }},
+		{"Distances", func(c *Config) { c.Distances = see; c.Distances.Most = -1 }},
 	} {
 		cfg := usual
 		c.change(&cfg)
-		require.ErrorContains(t, cfg.Validate(), "Config."+c.field)
+		require.ErrorContains(t, cfg.Validate(), c.want)
 	}
 }
 
@@ -124,14 +178,22 @@ func TestGroupsAreTheModels(t *testing.T) {
 	require.InDelta(t, 2, clip.Norm(), 1e-15)
 	_, err = Config{Clipping: Clipping{GroupNorms: []float64{1, 1, 1}}}.clip(m)
 	require.ErrorContains(t, err, "3 norms")
-	_, err = Config{ClipNorm: 1, Clipping: Clipping{PerGroup: true}}.clip(toy{make([]float32, 1)})
+	_, err = Config{ClipNorm: 1, Clipping: Clipping{PerGroup: true}}.clip(newToy())
 	require.ErrorContains(t, err, "no groups")
 	_, err = Config{ClipNorm: 1, Clipping: Clipping{PerGroup: true}}.clip(newPair(1, 2))
 	require.ErrorContains(t, err, "hold 3")
 }
 
-// TestEveryFieldThatShapesTheResultCounts checks that every field that shapes the result is
-// in the identity that noise derives from.
+func TestScaleOfAutomaticClippingStaysWithinFloat32(t *testing.T) {
+	clip := Clip{Norms: []float64{0x1p40}, Stabilizer: 0x1p-40}
+	scale, _ := clip.Scale(0, 0)
+	require.Equal(t, 0x1p60, scale)
+	scale, _ = clip.Scale(0, 0x1p50)
+	require.InEpsilon(t, 0x1p-10, scale, 1e-12)
+}
+
+// TestEveryFieldThatShapesTheResultCounts checks that every field that shapes the result is in the
+// identity that noise derives from.
 func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
 	ignored := map[string]bool{"Workers": true, "Checkpoint": true, "CheckpointEvery": true, "Public": true, "PublicEvery": true, "Observe": true, "Distances": true}
 	base := Config{}.identity()
@@ -171,38 +233,6 @@ func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
 	require.Equal(t, `dpsgd 6 {"sampling_probability":0.1,"noise_multiplier":1,"steps":30,"clip_norm":0.5,`+
 		`"learning_rate":1,"optimizer":{"momentum":0.5}}`, usual.identity(), "another text is another run")
 	require.NotEqual(t, Config{NonPrivate: true}.identity(), Config{NonPrivate: true, ClipNorm: 1}.identity())
-	near := Config{ClipNorm: 0.1}
-	further := Config{ClipNorm: math.Nextafter(0.1, 1)}
+	near, further := Config{ClipNorm: 0.1}, Config{ClipNorm: math.Nextafter(0.1, 1)}
 	require.NotEqual(t, near.identity(), further.identity(), "the last bit of a number")
-}
-
-// everyKind returns a configuration for each kind of state that a run can have.
-func everyKind() map[string]Config {
-	with := func(change func(*Config)) Config {
-		cfg := usual
-		cfg.Optimizer = optim.Config{}
-		change(&cfg)
-		return cfg
-	}
-	clipped := usual
-	clipped.NonPrivate, clipped.NoiseMultiplier = true, 0
-	return map[string]Config{
-		"sgd":       with(func(*Config) {}),
-		"momentum":  usual,
-		"nesterov":  with(func(c *Config) { c.Optimizer = optim.Config{Momentum: 0.9, Nesterov: true, WeightDecay: 0.01} }),
-		"adagrad":   with(func(c *Config) { c.Optimizer.Method = optim.AdaGrad }),
-		"adam":      with(func(c *Config) { c.Optimizer.Method = optim.Adam; c.LearningRate = 0.1 }),
-		"adamw":     with(func(c *Config) { c.Optimizer = optim.Config{Method: optim.AdamW, WeightDecay: 0.1} }),
-		"average":   with(func(c *Config) { c.AverageDecay = 0.9 }),
-		"adaptive":  with(func(c *Config) { c.Clipping = adaptive }),
-		"automatic": with(func(c *Config) { c.Clipping.Stabilizer = 0.01 }),
-		"phases":    phased,
-		"schedule":  with(func(c *Config) { c.Schedule = Schedule{Shape: Cosine, Warmup: 3} }),
-		"clip only": clipped,
-		"full":      with(func(c *Config) { c.SamplingProbability = 1 }),
-		"everything": with(func(c *Config) {
-			c.Clipping, c.AverageDecay, c.Optimizer = adaptive, 0.5, optim.Config{Method: optim.AdamW, WeightDecay: 0.1}
-			c.Schedule = Schedule{Shape: Linear, Final: 0.1}
-		}),
-	}
 }

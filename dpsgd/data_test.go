@@ -1,10 +1,8 @@
 package dpsgd
 
 import (
-	"context"
 	"testing"
 
-	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -26,10 +24,7 @@ func TestTargetsStandInForLabels(t *testing.T) {
 
 	// Every number counts for the noise, and what lies between rows does not.
 	sum := func(d Data) float64 {
-		cfg := SumConfig{ClipNorm: 1, NoiseMultiplier: 1}
-		result, err := Sum(context.Background(), toy{make([]float32, 1)}, d, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(1))
-		require.NoError(t, err)
-		return result.Sum[0]
+		return released(t, newToy(), d, SumConfig{ClipNorm: 1, NoiseMultiplier: 1}, 1).Sum[0]
 	}
 	first := sum(Data{X: x, Targets: targets})
 	targets.Data[2] = 7

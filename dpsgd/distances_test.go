@@ -2,8 +2,6 @@ package dpsgd
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -17,13 +15,13 @@ import (
 func observed(t *testing.T, d Data, cfg Config) (*Softmax, []StepDistances) {
 	var steps []StepDistances
 	cfg.Distances.Observe = func(s StepDistances) { steps = append(steps, s) }
-	m, _ := trained(t, d, cfg, rng.SeedKey(1))
+	m, _ := trained(t, d, cfg, 1)
 	return m, steps
 }
 
 func TestDistancesChangeNothing(t *testing.T) {
 	d := clouds(600, 5)
-	plain, _ := trained(t, d, usual, rng.SeedKey(1))
+	plain, _ := trained(t, d, usual, 1)
 	for _, between := range []Between{Batches, Records} {
 		cfg := usual
 		cfg.Distances.Between = between
@@ -42,12 +40,6 @@ func TestDistancesAreThoseOfAStep(t *testing.T) {
 		cfg := usual
 		cfg.SamplingProbability, cfg.Distances = 1, Distances{Between: between, Most: 1000}
 		_, steps := observed(t, d, cfg)
-		fresh, err := NewSoftmax(5, 3) // the parameters of the first step
-		require.NoError(t, err)
-		rows := make([]int, 600)
-		for i := range rows {
-			rows[i] = i
-		}
 		first := steps[0]
 		require.Equal(t, 1, first.Step)
 		require.Equal(t, 1.0, first.Probability)
@@ -58,7 +50,7 @@ func TestDistancesAreThoseOfAStep(t *testing.T) {
 			require.Greater(t, slices.Max(first.Values), cfg.ClipNorm)
 		} else {
 			require.Equal(t, cfg.ClipNorm, first.Bound)
-			want, err := MeasureDistances(fresh, d, rows, FlatClip(cfg.ClipNorm), Batches)
+			want, err := MeasureDistances(newSoftmax(5, 3), d, upTo(600), FlatClip(cfg.ClipNorm), Batches)
 			require.NoError(t, err)
 			slices.Sort(want)
 			got := slices.Clone(first.Values)
@@ -99,39 +91,17 @@ func TestDistancesAfterACheckpoint(t *testing.T) {
 				cancel()
 			}
 		}
-		m, err := NewSoftmax(4, 3)
-		require.NoError(t, err)
-		_, _ = Train(ctx, m, d, cfg, reserve(t, cfg), rng.SeedKey(1))
+		_, _ = train(ctx, t, newSoftmax(4, 3), d, cfg, rng.SeedKey(1))
 		cancel()
 	}
 	require.NotEmpty(t, steps)
-	require.Greater(t, steps[0].Step, 1, "steps before the checkpoint are not told again")
+	require.Greater(t, steps[0].Step, 1, "steps before the checkpoint are not measured again")
 	require.Equal(t, all[steps[0].Step-1:steps[len(steps)-1].Step], steps)
 }
 
-func TestDistancesRedactAndRefuse(t *testing.T) {
-	s := StepDistances{Values: []float64{0.123}}
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
-		require.NotContains(t, fmt.Sprintf(verb, s), "123")
-	}
-	_, err := json.Marshal(s)
-	require.Error(t, err)
-	see := Distances{Observe: func(StepDistances) {}}
-	for name, change := range map[string]func(*Config){
-		"adaptive":    func(c *Config) { c.Clipping.Adaptive = Adaptive{Quantile: 0.5, LearningRate: 0.2, CountNoise: 10} },
-		"non-private": func(c *Config) { c.NonPrivate, c.NoiseMultiplier = true, 0 },
-		"between":     func(c *Config) { c.Distances.Between = 7 },
-		"most":        func(c *Config) { c.Distances.Most = -1 },
-	} {
-		cfg := usual
-		cfg.Distances = see
-		require.NoError(t, cfg.Validate())
-		change(&cfg)
-		require.ErrorContains(t, cfg.Validate(), "Distances", name)
-	}
-	m, err := NewSoftmax(4, 3)
-	require.NoError(t, err)
-	_, err = MeasureDistances(m, clouds(10, 4), []int{10}, FlatClip(1), Batches)
+func TestMeasuredDistancesAreRefused(t *testing.T) {
+	m := newSoftmax(4, 3)
+	_, err := MeasureDistances(m, clouds(10, 4), []int{10}, FlatClip(1), Batches)
 	require.ErrorContains(t, err, "record 10")
 	_, err = MeasureDistances(m, clouds(10, 4), []int{1}, FlatClip(math.Inf(1)), Batches)
 	require.ErrorContains(t, err, "clip norm")

@@ -68,8 +68,7 @@ func TestGridCoversEveryCase(t *testing.T) {
 			"one above":   c*(1+gamma*limit) + (pieces+limit+1)/2*root,
 			"both above":  c + root/2,
 		} {
-			// The last digits are covered by a slack of 2^-40, and roundings weigh 2^-33 or
-			// more.
+			// The last digits are covered by a slack of 2^-40, and roundings weigh 2^-33 or more.
 			require.GreaterOrEqual(t, g.sensitivity, bound*(1-0x1p-50), name)
 		}
 		require.GreaterOrEqual(t, g.sigma, z*g.sensitivity*(1-0x1p-50))

@@ -1,7 +1,6 @@
 package dpsgd_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -10,10 +9,10 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/dpsgd/optim"
+	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -63,11 +62,8 @@ func TestNetworks(t *testing.T) {
 				}
 				var last *dpsgd.Score
 				cfg.Observe = func(m dpsgd.Metrics) { last = m.Public }
-				l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
-				require.NoError(t, err)
-				r, err := l.Reserve(cfg.Event())
-				require.NoError(t, err)
-				_, err = dpsgd.Train(context.Background(), c.wrap(m), data, cfg, r, rng.SeedKey(2))
+				r := testledger.Reserve(t, accountant.AddRemove, cfg.Event())
+				_, err = dpsgd.Train(t.Context(), c.wrap(m), data, cfg, r, rng.SeedKey(2))
 				require.NoError(t, err)
 				if want == nil {
 					want = slices.Clone(m.Parameters())

@@ -1,17 +1,14 @@
 package dpsgd
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
-	"path/filepath"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -20,71 +17,41 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TestWorkersDoNotMatterToAnyKind checks that parameters, averages, clip norms and counts
-// are the same bit for bit.
+// TestWorkersDoNotMatterToAnyKind checks that parameters, averages, clip norms and counts are the same
+// bit for bit. The control shows that another seed changes them.
 func TestWorkersDoNotMatterToAnyKind(t *testing.T) {
-	d := clouds(700, 9)
-	for name, cfg := range everyKind() {
+	check := func(name string, d Data, cfg Config, workers ...int) {
 		cfg.Workers = 1
-		m, want := trained(t, d, cfg, rng.SeedKey(1))
-		for _, workers := range []int{2, 5} {
-			cfg.Workers = workers
-			other, got := trained(t, d, cfg, rng.SeedKey(1))
-			require.Equal(t, m.Parameters(), other.Parameters(), name)
+		m, want := trained(t, d, cfg, 1)
+		for _, cfg.Workers = range workers {
+			other, got := trained(t, d, cfg, 1)
+			require.Equal(t, m.Parameters(), other.Parameters(), "%s, %d workers", name, cfg.Workers)
 			require.Equal(t, want, got, name)
 		}
+		other, _ := trained(t, d, cfg, 2)
+		require.NotEqual(t, m.Parameters(), other.Parameters())
 	}
-}
-
-// TestEveryKindGoesOn checks that a run that is interrupted after every few steps ends with
-// the bits of one that is not.
-func TestEveryKindGoesOn(t *testing.T) {
-	d, key := clouds(300, 4), rng.SeedKey(5)
+	d := clouds(700, 9)
 	for name, cfg := range everyKind() {
-		whole, want := trained(t, d, cfg, key)
-		cfg.Checkpoint, cfg.CheckpointEvery = filepath.Join(t.TempDir(), "run.ckpt"), 2
-		for lives := 0; ; lives++ {
-			require.Less(t, lives, 40)
-			m, err := NewSoftmax(4, 3)
-			require.NoError(t, err)
-			ctx, kill := context.WithCancel(context.Background())
-			steps := 0
-			cfg.Observe = func(Metrics) {
-				if steps++; steps == 5 {
-					kill()
-				}
-			}
-			var r *ledger.Reservation
-			if !cfg.NonPrivate {
-				r = reserve(t, cfg)
-			}
-			got, err := Train(ctx, m, d, cfg, r, key)
-			kill()
-			if err == nil {
-				require.Equal(t, whole.Parameters(), m.Parameters(), name)
-				require.Equal(t, want, got, name)
-				require.Greater(t, lives, 0)
-				break
-			}
-			require.ErrorIs(t, err, context.Canceled, name)
-		}
+		check(name, d, cfg, 2, 5)
 	}
+	check("usual", clouds(3000, 37), usual, 3, 7, 40, 0)
+	check("bare", clouds(3000, 37), Config{SamplingProbability: 0.5, ClipNorm: 1, Steps: 5, LearningRate: 1, NonPrivate: true}, 3, 7, 40, 0)
 }
 
-// TestNonPrivateIsPlainDescent compares training without noise, with and
-// without clipping, with a loop over records.
+// TestNonPrivateIsPlainDescent compares training without noise, with and without clipping, with a loop
+// over records.
 func TestNonPrivateIsPlainDescent(t *testing.T) {
 	d := clouds(200, 4)
 	for _, clip := range []float64{math.Inf(1), 0.3} {
 		cfg := Config{SamplingProbability: 1, ClipNorm: clip, Steps: 12, LearningRate: 0.7, NonPrivate: true,
 			Optimizer: optim.Config{Momentum: 0.8}}
-		m, _ := trained(t, d, cfg, rng.SeedKey(1))
+		m, _ := trained(t, d, cfg, 1)
 		p, velocity := make([]float64, 15), make([]float64, 15)
 		for range cfg.Steps {
 			mean := make([]float64, 15)
 			for i, y := range d.Y {
-				g, norm := make([]float64, 15), 0.0
-				logits, total := make([]float64, 3), 0.0
+				g, logits, total := make([]float64, 15), make([]float64, 3), 0.0
 				for k := range logits {
 					logits[k] = p[12+k]
 					for j, v := range dense.Row(d.X, i) {
@@ -103,10 +70,7 @@ func TestNonPrivateIsPlainDescent(t *testing.T) {
 					}
 					g[12+k] = delta
 				}
-				for _, v := range g {
-					norm += v * v
-				}
-				scale := math.Min(1, clip/math.Sqrt(norm))
+				scale := math.Min(1, clip/normOf(g))
 				for j, v := range g {
 					mean[j] += scale * v / 200
 				}
@@ -122,8 +86,8 @@ func TestNonPrivateIsPlainDescent(t *testing.T) {
 	}
 }
 
-// TestAdaptiveClippingFindsTheQuantile trains with a learning rate of nearly zero, so that
-// gradients stay what they are. C must settle at the median of their norms.
+// TestAdaptiveClippingFindsTheQuantile trains with a learning rate of nearly zero, so that gradients
+// stay what they are. C must settle at the quantile of their norms.
 func TestAdaptiveClippingFindsTheQuantile(t *testing.T) {
 	var values []float32
 	for i := range 1001 {
@@ -139,41 +103,16 @@ func TestAdaptiveClippingFindsTheQuantile(t *testing.T) {
 			norms += m.ClipNorm / 100
 		}
 	}
-	result, err := Train(context.Background(), toy{make([]float32, 1)}, column(values...), cfg, reserve(t, cfg), rng.SeedKey(1))
+	result, err := train(t.Context(), t, newToy(), column(values...), cfg, rng.SeedKey(1))
 	require.NoError(t, err)
 	require.InDelta(t, 3, norms, 0.15)
 	require.InDelta(t, last, result.ClipNorm, 0.1*last)
 	require.NotEqual(t, last, result.ClipNorm)
 }
 
-// TestLaplaceFollowsItsLaw checks one step on one parameter. The false-alarm rate is 1e-6.
-func TestLaplaceFollowsItsLaw(t *testing.T) {
-	const runs, bins, clip, noise = 4000, 20, 0.5, 1.5
-	cfg := Config{SamplingProbability: 1, NoiseMultiplier: noise, Steps: 1, ClipNorm: clip, LearningRate: 1, Laplace: true}
-	tr, err := newTrainer(toy{make([]float32, 1)}, column(0.25, 9, -0.125), cfg)
-	require.NoError(t, err)
-	observed := make([]float64, bins)
-	for run := range runs {
-		tr.release.key, tr.done = rng.SeedKey(uint64(run)), 0
-		_, err := tr.step(context.Background())
-		require.NoError(t, err)
-		p := distuv.Laplace{Mu: 0.625, Scale: clip * noise}.CDF(float64(tr.release.total[0]) / tr.release.grid.perUnit)
-		observed[min(int(p*bins), bins-1)]++
-	}
-	statistic := 0.0
-	for _, o := range observed {
-		const expected = float64(runs) / bins
-		statistic += (o - expected) * (o - expected) / expected
-	}
-	require.Less(t, statistic, distuv.ChiSquared{K: bins - 1}.Quantile(1-1e-6))
-
-	_, err = newTrainer(newPair(2), pairs(1, 1), cfg)
-	require.ErrorContains(t, err, "one parameter")
-}
-
-// TestDiscreteLaplaceIsCovered compares hockey-stick divergences of the discrete pair with
-// those of the continuous pair that the event stands for. The grid is so coarse that the
-// difference shows: without the two units of laplaceScale the discrete pair is not covered.
+// TestDiscreteLaplaceIsCovered compares hockey-stick divergences of the discrete pair with those of the
+// continuous pair that the event stands for. The grid is so coarse that the difference shows: without
+// the two units of laplaceScale the discrete pair is not covered.
 func TestDiscreteLaplaceIsCovered(t *testing.T) {
 	discrete := func(d int, b, epsilon float64) (h float64) {
 		for k := -1500; k <= 1500; k++ {
@@ -207,30 +146,17 @@ func TestDiscreteLaplaceIsCovered(t *testing.T) {
 }
 
 func TestAverage(t *testing.T) {
-	d := clouds(200, 4)
 	cfg := usual
 	cfg.AverageDecay = 0.8
-	average := make([]float64, 15)
-	m, err := NewSoftmax(4, 3)
-	require.NoError(t, err)
+	average, m := make([]float64, 15), newSoftmax(4, 3)
 	cfg.Observe = func(Metrics) { optim.Average(average, m.Parameters(), 0.8) }
-	result, err := Train(context.Background(), m, d, cfg, reserve(t, cfg), rng.SeedKey(1))
+	result, err := train(t.Context(), t, m, clouds(200, 4), cfg, rng.SeedKey(1))
 	require.NoError(t, err)
 	require.Len(t, result.Average, 15)
 	for j, v := range average {
 		require.Equal(t, float32(v), result.Average[j])
 	}
 	require.NotEqual(t, m.Parameters(), result.Average)
-	cfg.AverageDecay = 0
-	_, result = trained(t, d, cfg, rng.SeedKey(1))
-	require.Nil(t, result.Average)
-}
-
-// predicting is a Predictor.
-type predicting struct{ *Softmax }
-
-func (m predicting) Predict(_ context.Context, dst []int, x blas32.General) error {
-	return m.Softmax.Predict(dst, x)
 }
 
 func TestMetrics(t *testing.T) {
@@ -238,8 +164,7 @@ func TestMetrics(t *testing.T) {
 	cfg := usual
 	cfg.Public, cfg.PublicEvery = public, 7
 	cfg.Schedule = Schedule{Shape: Linear, Final: 0.5}
-	m, err := NewSoftmax(4, 3)
-	require.NoError(t, err)
+	m := newSoftmax(4, 3)
 	var counts Diagnostics
 	var scored []int
 	cfg.Observe = func(at Metrics) {
@@ -260,42 +185,35 @@ func TestMetrics(t *testing.T) {
 		_, err := json.Marshal(at)
 		require.Error(t, err, "private metrics have no JSON form")
 	}
-	result, err := Train(context.Background(), predicting{m}, private, cfg, reserve(t, cfg), rng.SeedKey(1))
+	result, err := train(t.Context(), t, m, private, cfg, rng.SeedKey(1))
 	require.NoError(t, err)
 	require.Equal(t, []int{7, 14, 21, 28, 30}, scored)
 	require.Equal(t, result.Diagnostics, counts)
 
 	// The loss of a model of zeros is log 3.
-	zero, err := NewSoftmax(4, 3)
+	o, err := newObserver(newSoftmax(4, 3), cfg)
 	require.NoError(t, err)
-	o, err := newObserver(zero, cfg)
-	require.NoError(t, err)
-	s, err := o.score(context.Background())
+	s, err := o.score(t.Context())
 	require.NoError(t, err)
 	require.InDelta(t, math.Log(3), s.Loss, 1e-6)
 
 	cfg.Public = clouds(10, 5)
 	r := reserve(t, cfg)
-	_, err = Train(context.Background(), m, private, cfg, r, rng.SeedKey(1))
+	_, err = Train(t.Context(), m, private, cfg, r, rng.SeedKey(1))
 	require.ErrorContains(t, err, "Public")
 	require.NoError(t, r.Begin(cfg.Event(), ledger.Use{Relation: accountant.AddRemove}), "nothing was charged for it")
 }
 
-// TestMemoryDoesNotGrowWithTheBatch checks that a batch sixteen times as large takes a few
-// words more a record, and no memory for gradients.
+// TestMemoryDoesNotGrowWithTheBatch checks that a batch sixteen times as large takes a few words more a
+// record, and no memory for gradients.
 func TestMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 	const cols, records = 2000, 8192
 	data := Data{X: blas32.General{Rows: records, Cols: cols, Stride: 0, Data: make([]float32, cols)}, Y: make([]int, records)}
 	allocated := func(q float64) float64 {
-		m, err := NewSoftmax(cols, 2)
-		require.NoError(t, err)
-		tr, err := newTrainer(m, data, Config{SamplingProbability: q, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Workers: 1})
-		require.NoError(t, err)
-		tr.release.key = rng.SeedKey(1)
+		tr := trainerOf(t, newSoftmax(cols, 2), data, Config{SamplingProbability: q, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Workers: 1}, 1)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err = tr.step(context.Background())
-		require.NoError(t, err)
+		stepOf(t, tr)
 		runtime.ReadMemStats(&after)
 		return float64(after.TotalAlloc - before.TotalAlloc)
 	}

@@ -1,7 +1,6 @@
 package dpsgd
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
@@ -52,8 +51,7 @@ func packedSoftmax(rows, cols int) (plain, packed Data) {
 // order, also for records of several rows.
 func TestPackedRowsAddWhatRowsAdd(t *testing.T) {
 	plain, packed := packedSoftmax(40, 7)
-	model, err := NewSoftmax(7, 3)
-	require.NoError(t, err)
+	model := newSoftmax(7, 3)
 	for _, ends := range [][]int{nil, {3, 4, 20, 40}} {
 		plain.Ends, packed.Ends = ends, ends
 		own, unpacking := forRecords(model, plain).Worker(), forRecords(model, packed).Worker()
@@ -72,10 +70,9 @@ func TestPackedRowsAddWhatRowsAdd(t *testing.T) {
 func TestTrainOnPackedRows(t *testing.T) {
 	plain, packed := packedSoftmax(300, 7)
 	run := func(d Data, workers int) []float32 {
-		model, err := NewSoftmax(7, 3)
-		require.NoError(t, err)
+		model := newSoftmax(7, 3)
 		cfg := Config{SamplingProbability: 0.2, NoiseMultiplier: 1, ClipNorm: 1, Steps: 5, LearningRate: 1, Workers: workers}
-		_, err = Train(context.Background(), model, d, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(1))
+		_, err := train(t.Context(), t, model, d, cfg, rng.SeedKey(1))
 		require.NoError(t, err)
 		return model.Parameters()
 	}
@@ -90,8 +87,7 @@ func TestTrainOnPackedRows(t *testing.T) {
 
 func TestPackedDataIsChecked(t *testing.T) {
 	plain, packed := packedSoftmax(2*MaxRows+10, 7)
-	model, err := NewSoftmax(7, 3)
-	require.NoError(t, err)
+	model := newSoftmax(7, 3)
 	require.NoError(t, checkRun(model, packed, rng.SeedKey(1)))
 	for name, change := range map[string]func(d *Data){
 		"has rows in X and in Packed": func(d *Data) { d.X = plain.X },
@@ -106,7 +102,7 @@ func TestPackedDataIsChecked(t *testing.T) {
 		require.ErrorContains(t, checkRun(model, d, rng.SeedKey(1)), name)
 	}
 	cfg := Config{SamplingProbability: 0.2, NoiseMultiplier: 1, ClipNorm: 1, Steps: 5, LearningRate: 1, Public: packed, Observe: func(Metrics) {}}
-	_, err = Train(context.Background(), model, plain, cfg, nil, rng.SeedKey(1))
+	_, err := Train(t.Context(), model, plain, cfg, nil, rng.SeedKey(1))
 	require.ErrorContains(t, err, "Config.Public is packed")
 	values, err := MeasureDistances(model, packed, []int{0, 1}, FlatClip(1), Batches)
 	require.NoError(t, err)
@@ -145,18 +141,12 @@ func (m *expectingModel) Worker() Worker {
 // that is all: it unpacks rows itself, and one that cannot is told nothing.
 func TestWorkersKnowWhatTheyGetNext(t *testing.T) {
 	plain, packed := packedSoftmax(3000, 7)
-	softmax, err := NewSoftmax(7, 3)
-	require.NoError(t, err)
 	cfg := Config{SamplingProbability: 0.9, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Workers: 1}
 	without := cfg
 	without.NonPrivate, without.NoiseMultiplier = true, 0
 	for _, cfg := range []Config{cfg, without} {
-		m := &expectingModel{Model: softmax}
-		tr, err := newTrainer(forRecords(m, packed), packed, cfg)
-		require.NoError(t, err)
-		tr.release.key = rng.SeedKey(1)
-		_, err = tr.step(context.Background())
-		require.NoError(t, err)
+		m := &expectingModel{Model: newSoftmax(7, 3)}
+		stepOf(t, trainerOf(t, m, packed, cfg, 1))
 		require.Len(t, m.given, len(m.expected))
 		require.Greater(t, len(m.given), 40)
 		for i, rows := range m.given[1:] {
@@ -164,12 +154,8 @@ func TestWorkersKnowWhatTheyGetNext(t *testing.T) {
 		}
 		require.Empty(t, m.expected[len(m.given)-1])
 
-		m = &expectingModel{Model: softmax}
-		tr, err = newTrainer(forRecords(m, plain), plain, cfg)
-		require.NoError(t, err)
-		tr.release.key = rng.SeedKey(1)
-		_, err = tr.step(context.Background())
-		require.NoError(t, err)
+		m = &expectingModel{Model: newSoftmax(7, 3)}
+		stepOf(t, trainerOf(t, m, plain, cfg, 1))
 		require.Empty(t, m.expected)
 	}
 }

@@ -1,7 +1,6 @@
 package dpsgd
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -34,9 +32,8 @@ func noiseOf(t *testing.T, sum []int64) []int64 {
 	return r.total
 }
 
-// TestSumsThatDifferMeetOtherNoise checks, under one key and step, that the same sum meets
-// the same noise. A sum that differs by a unit, in any place, must meet other noise in
-// every place.
+// TestSumsThatDifferMeetOtherNoise checks, under one key and step, that the same sum meets the same noise. A
+// sum that differs by a unit, in any place, must meet other noise in every place.
 func TestSumsThatDifferMeetOtherNoise(t *testing.T) {
 	sum := make([]int64, 2*spanLength+5)
 	noise := noiseOf(t, sum)
@@ -65,7 +62,7 @@ func TestBlocksComeFromThePublicNumber(t *testing.T) {
 	sum := func(records int) float64 {
 		cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Records: records}
 		m := toy{parameter: []float32{0}}
-		_, err := Train(context.Background(), m, column(1, 1), cfg, reserve(t, cfg), rng.SeedKey(1))
+		_, err := train(t.Context(), t, m, column(1, 1), cfg, rng.SeedKey(1))
 		require.NoError(t, err)
 		return float64(m.parameter[0])
 	}
@@ -96,49 +93,13 @@ func TestAWorkerThatAddsTooMuchReleasesNothing(t *testing.T) {
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1}
 	for _, add := range []float32{2.001, float32(math.Inf(-1)), float32(math.NaN())} {
 		m := tooMuch{toy: toy{parameter: []float32{0.5}}, add: add}
-		_, err := Train(context.Background(), m, column(1, 1), cfg, reserve(t, cfg), rng.SeedKey(1))
+		_, err := train(t.Context(), t, m, column(1, 1), cfg, rng.SeedKey(1))
 		require.ErrorContains(t, err, "second obligation", "%v", add)
 		require.Equal(t, float32(0.5), m.parameter[0])
 	}
 	m := tooMuch{toy: toy{parameter: []float32{0.5}}, add: 2}
-	_, err := Train(context.Background(), m, column(1, 1), cfg, reserve(t, cfg), rng.SeedKey(1))
+	_, err := train(t.Context(), t, m, column(1, 1), cfg, rng.SeedKey(1))
 	require.NoError(t, err)
-}
-
-// TestWhatCannotBeTrainedIsNotCharged checks that the reservation stays unused.
-func TestWhatCannotBeTrainedIsNotCharged(t *testing.T) {
-	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1}
-	scored := cfg
-	scored.Observe = func(Metrics) {}
-	scored.Public = column(float32(math.NaN()))
-	nan := float32(math.NaN())
-	for want, run := range map[string]func(*ledger.Reservation) error{
-		"parameter 0 of the model is not finite": func(r *ledger.Reservation) error {
-			_, err := Train(context.Background(), toy{parameter: []float32{nan}}, column(1), cfg, r, rng.SeedKey(1))
-			return err
-		},
-		"no parameters": func(r *ledger.Reservation) error {
-			_, err := Train(context.Background(), toy{}, column(1), cfg, r, rng.SeedKey(1))
-			return err
-		},
-		"row 0 has a value that is not finite": func(r *ledger.Reservation) error {
-			_, err := Train(context.Background(), toy{parameter: []float32{0}}, column(1), scored, r, rng.SeedKey(1))
-			return err
-		},
-	} {
-		r := reserve(t, cfg)
-		require.ErrorContains(t, run(r), want)
-		_, err := Train(context.Background(), toy{parameter: []float32{0}}, column(1), cfg, r, rng.SeedKey(1))
-		require.NoError(t, err, want)
-	}
-}
-
-func TestScaleOfAutomaticClippingStaysWithinFloat32(t *testing.T) {
-	clip := Clip{Norms: []float64{0x1p40}, Stabilizer: 0x1p-40}
-	scale, _ := clip.Scale(0, 0)
-	require.Equal(t, 0x1p60, scale)
-	scale, _ = clip.Scale(0, 0x1p50)
-	require.InEpsilon(t, 0x1p-10, scale, 1e-12)
 }
 
 // Every run of parameters has noise of its own: with one stream for all, the difference

@@ -26,7 +26,7 @@ const (
 	// all. At every step those whose turn it is join the batch by a coin of their own, and
 	// turns come in the same order again and again. Noise is then correlated over Bands
 	// steps, so that part of what a step adds is taken off in later ones: see
-	// [BandedCoefficients]. This is banded matrix factorisation, BandMF (Choquette-Choo et
+	// bandedCoefficients. This is banded matrix factorisation, BandMF (Choquette-Choo et
 	// al. 2023).
 	Cyclic Scheme = "cyclic"
 )

@@ -1,7 +1,6 @@
 package dpsgd
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,16 +11,6 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 )
-
-// dealt returns a batcher with the given blocks.
-func dealt(blocks [][]int) *batcher {
-	b := &batcher{blocks: len(blocks), starts: []int{0}}
-	for _, rows := range blocks {
-		b.rows = append(b.rows, rows...)
-		b.starts = append(b.starts, len(b.rows))
-	}
-	return b
-}
 
 // without removes row r from data, so that all later rows move to other indices and
 // addresses. It also removes r from its block. The other records stay in their blocks.
@@ -53,29 +42,19 @@ func withoutIndex(blocks [][]int, r int) [][]int {
 	return moved
 }
 
-// sumOf returns the integer vector that noise is added to.
-func sumOf(t *testing.T, model Model, data Data, clip Clip, perUnit float64, blocks [][]int) []int64 {
-	s := newSummer(model, data, len(model.Parameters()), 1)
-	s.blind = true
-	_, err := s.add(context.Background(), dealt(blocks), clip, perUnit)
-	require.NoError(t, err)
-	return s.total()
-}
-
 func distance(a, b []int64) float64 {
-	square := 0.0
+	d := make([]float64, len(a))
 	for j := range a {
-		d := float64(a[j] - b[j])
-		square += d * d
+		d[j] = float64(a[j] - b[j])
 	}
-	return math.Sqrt(square)
+	return normOf(d)
 }
 
 // world returns a random training set with adversarial magnitudes, dealt to blocks around
 // the size where summation changes.
 func world(rnd *rand.Rand) (*Softmax, Data, [][]int) {
 	cols, classes := []int{1, 7, 40}[rnd.IntN(3)], 2+rnd.IntN(3)
-	model, _ := NewSoftmax(cols, classes)
+	model := newSoftmax(cols, classes)
 	spread := math.Exp(4 * rnd.NormFloat64())
 	for j := range model.parameters {
 		model.parameters[j] = float32(rnd.NormFloat64() * spread)
@@ -84,14 +63,10 @@ func world(rnd *rand.Rand) (*Softmax, Data, [][]int) {
 	n := 0
 	group := groupingOf(len(model.parameters))
 	for _, size := range []int{rnd.IntN(5), group.rows - 1 + rnd.IntN(3), group.limit - 1 + rnd.IntN(3), rnd.IntN(group.limit + 4)} {
-		var rows []int
-		for range size {
-			rows = append(rows, n)
-			n++
-		}
-		blocks = append(blocks, rows)
+		blocks = append(blocks, upTo(n + size)[n:])
+		n += size
 	}
-	data := Data{X: blas32.General{Rows: n, Cols: cols, Stride: cols, Data: make([]float32, n*cols)}, Y: make([]int, n)}
+	data := Data{X: dense.New(n, cols), Y: make([]int, n)}
 	alike := rnd.IntN(2) == 0 // one direction: rounding errors add up
 	for i := range n {
 		x := dense.Row(data.X, i)
@@ -129,13 +104,12 @@ func worst(t *testing.T, worlds int, wrap func(*Softmax) Model, sigma func(noise
 		model, data, blocks := world(rnd)
 		clip := []float64{1e-3, 0.1, 1, 30}[rnd.IntN(4)]
 		multiplier := []float64{0.5, 4, 50}[rnd.IntN(3)]
-		g, err := newGrid(multiplier, clip, len(model.parameters), data.X.Rows, 0)
-		require.NoError(t, err)
-		whole := sumOf(t, wrap(model), data, FlatClip(clip), g.perUnit, blocks)
+		g := gridOf(t, multiplier, clip, len(model.parameters), data.X.Rows, 0)
+		whole := sumOf(t, wrap(model), data, FlatClip(clip), g.perUnit, blocks...)
 		for range 8 {
 			r := rnd.IntN(data.X.Rows)
 			smaller, moved := without(data, blocks, r)
-			d := distance(whole, sumOf(t, wrap(model), smaller, FlatClip(clip), g.perUnit, moved))
+			d := distance(whole, sumOf(t, wrap(model), smaller, FlatClip(clip), g.perUnit, moved...))
 			ratio = math.Max(ratio, d*multiplier/sigma(multiplier, clip, g))
 		}
 	}
@@ -168,9 +142,8 @@ func (w brokenWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip
 	return w.f(w.Worker, sum, data, rows, clip)
 }
 
-// TestNeighboursDifferByAtMostTheSensitivity removes records from random data and compares
-// the integers that noise is added to. The bound is nearly reached. Every broken variant
-// exceeds it.
+// TestNeighboursDifferByAtMostTheSensitivity removes records from random data and compares the integers that
+// noise is added to. The bound is nearly reached. Every broken variant exceeds it.
 func TestNeighboursDifferByAtMostTheSensitivity(t *testing.T) {
 	ratio := worst(t, 300, softmaxItself, sigmaOf)
 	require.LessOrEqual(t, ratio, 1.0)
@@ -181,11 +154,7 @@ func TestNeighboursDifferByAtMostTheSensitivity(t *testing.T) {
 	}
 	clipOfMean := func(w Worker, sum []float32, data Data, rows []int, clip Clip) Tally {
 		tally := w.AddClipped(sum, data, rows, FlatClip(1e6))
-		square := 0.0
-		for _, v := range sum {
-			square += float64(v) * float64(v)
-		}
-		scale := math.Min(1, clip.Norm()*float64(len(rows))/math.Sqrt(square))
+		scale := math.Min(1, clip.Norm()*float64(len(rows))/normOf(sum))
 		for j := range sum {
 			sum[j] *= float32(scale)
 		}
@@ -218,18 +187,15 @@ func TestRowByRowBlocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 1))
 	for range 5 {
 		model, data, _ := world(rnd)
-		g, err := newGrid(4, 1, len(model.parameters), data.X.Rows, 0)
-		require.NoError(t, err)
-		var all []int
-		total := make([]int64, len(model.parameters))
-		for i := range data.X.Rows {
-			all = append(all, i)
-			for j, v := range sumOf(t, model, data, FlatClip(1), g.perUnit, [][]int{{i}}) {
+		g := gridOf(t, 4, 1, len(model.parameters), data.X.Rows, 0)
+		all, total := upTo(data.X.Rows), make([]int64, len(model.parameters))
+		for i := range all {
+			for j, v := range sumOf(t, model, data, FlatClip(1), g.perUnit, []int{i}) {
 				total[j] += v
 			}
 		}
 		require.Greater(t, len(all), groupingOf(len(total)).limit)
-		require.Equal(t, total, sumOf(t, model, data, FlatClip(1), g.perUnit, [][]int{all}))
+		require.Equal(t, total, sumOf(t, model, data, FlatClip(1), g.perUnit, all))
 	}
 }
 
@@ -265,14 +231,9 @@ func TestGrid(t *testing.T) {
 	require.ErrorContains(t, err, "NoiseMultiplier")
 }
 
-// TestTheNoiseDoesNotDependOnTheClipNorm checks that the noise has one size for every clip
-// norm, so that a run whose clip norm moves needs one sampler.
+// TestTheNoiseDoesNotDependOnTheClipNorm: a run whose clip norm moves needs one sampler.
 func TestTheNoiseDoesNotDependOnTheClipNorm(t *testing.T) {
-	first, err := newGrid(3, 1, 1000, 100, 0)
-	require.NoError(t, err)
 	for _, clip := range []float64{0x1p-40, 0.77, 123, 0x1p40} {
-		g, err := newGrid(3, clip, 1000, 100, 0)
-		require.NoError(t, err)
-		require.Equal(t, first.sigma, g.sigma)
+		require.Equal(t, gridOf(t, 3, 1, 1000, 100, 0).sigma, gridOf(t, 3, clip, 1000, 100, 0).sigma)
 	}
 }

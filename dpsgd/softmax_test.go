@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -26,15 +27,14 @@ func (l layer) flat() (f []float64) {
 	return append(f, l.B...)
 }
 
-// Softmax is softmax regression, as plain as the obligations of Worker allow. It is the
-// model of the tests of this package, which cannot import the package of models.
+// Softmax is softmax regression, as plain as the obligations of Worker allow.
 type Softmax struct {
 	cols, classes int
 	parameters    []float32 // W row-major, classes by cols, then b
 }
 
-func NewSoftmax(cols, classes int) (*Softmax, error) {
-	return &Softmax{cols: cols, classes: classes, parameters: make([]float32, (cols+1)*classes)}, nil
+func newSoftmax(cols, classes int) *Softmax {
+	return &Softmax{cols: cols, classes: classes, parameters: make([]float32, (cols+1)*classes)}
 }
 
 func (m *Softmax) Parameters() []float32 { return m.parameters }
@@ -63,7 +63,7 @@ func (m *Softmax) logits(z []float64, x []float32) {
 }
 
 // Predict sets dst[i] to the class of row i of x.
-func (m *Softmax) Predict(dst []int, x blas32.General) error {
+func (m *Softmax) Predict(_ context.Context, dst []int, x blas32.General) error {
 	z := make([]float64, m.classes)
 	for i := range dst {
 		m.logits(z, dense.Row(x, i))
@@ -156,8 +156,7 @@ func TestSoftmaxGolden(t *testing.T) {
 		}
 		return y
 	}
-	m, err := NewSoftmax(len(g.Params.W[0]), len(g.Params.W))
-	require.NoError(t, err)
+	m := newSoftmax(len(g.Params.W[0]), len(g.Params.W))
 	copy(m.parameters, narrow(g.Params.flat()))
 	data := Data{X: blas32.General{Rows: len(g.Inputs), Cols: m.cols, Stride: m.cols}, Y: g.Labels}
 	var all []int

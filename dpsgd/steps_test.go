@@ -12,10 +12,10 @@ import (
 // alone, and returns by how much in each step.
 func moves(t *testing.T, cfg Config) []float64 {
 	t.Helper()
-	m := toy{make([]float32, 1)}
+	m := newToy()
 	var at []float64
 	cfg.Observe = func(Metrics) { at = append(at, float64(m.parameter[0])) }
-	_, err := Train(t.Context(), m, column(0, 0), cfg, reserve(t, cfg), rng.SeedKey(1))
+	_, err := train(t.Context(), t, m, column(0, 0), cfg, rng.SeedKey(1))
 	require.NoError(t, err)
 	for i := len(at) - 1; i > 0; i-- {
 		at[i] -= at[i-1]
@@ -67,12 +67,10 @@ func TestGaussianDraws(t *testing.T) {
 // results would be in the ratio of their units.
 func TestSumsOfOtherSettingsMeetOtherNoise(t *testing.T) {
 	base := SumConfig{ClipNorm: 1, NoiseMultiplier: 4, Records: 2}
-	released := func(cfg SumConfig) float64 {
-		r, err := Sum(t.Context(), toy{make([]float32, 1)}, column(0, 0), cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(1))
-		require.NoError(t, err)
-		return r.Sum[0] / (cfg.ClipNorm * cfg.NoiseMultiplier)
+	share := func(cfg SumConfig) float64 {
+		return released(t, newToy(), column(0, 0), cfg, 1).Sum[0] / (cfg.ClipNorm * cfg.NoiseMultiplier)
 	}
-	first := released(base)
+	first := share(base)
 	for _, change := range []func(*SumConfig){
 		func(c *SumConfig) { c.ClipNorm = 2 },
 		func(c *SumConfig) { c.NoiseMultiplier = 8 },
@@ -80,6 +78,6 @@ func TestSumsOfOtherSettingsMeetOtherNoise(t *testing.T) {
 	} {
 		cfg := base
 		change(&cfg)
-		require.Greater(t, math.Abs(released(cfg)-first), 1e-3, "%+v", cfg)
+		require.Greater(t, math.Abs(share(cfg)-first), 1e-3, "%+v", cfg)
 	}
 }

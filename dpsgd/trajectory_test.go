@@ -120,10 +120,7 @@ func TestGoldenTrajectories(t *testing.T) {
 		"sgd_automatic_clip_gamma_0.01": {LearningRate: 0.5, Clipping: Clipping{Stabilizer: 0.01}},
 	}
 	require.Len(t, g.Runs, len(runs))
-	near := func(want, got []float64) {
-		t.Helper()
-		require.InDeltaSlice(t, want, got, 1e-9)
-	}
+	near := func(want, got []float64) { require.InDeltaSlice(t, want, got, 1e-9) }
 	for name, cfg := range runs {
 		p := g.Start.flat()
 		average := append([]float64(nil), p...)
@@ -135,11 +132,7 @@ func TestGoldenTrajectories(t *testing.T) {
 			sum, below := make([]float64, len(p)), 0.0
 			for i, r := range g.Batches[step] {
 				one := g.Start.gradient(p, g.Inputs[r], g.Labels[r])
-				norm := 0.0
-				for _, v := range one {
-					norm += v * v
-				}
-				norm = math.Sqrt(norm)
+				norm := normOf(one)
 				require.InDelta(t, want.Norms[i], norm, 1e-9, name)
 				scale, clipped := clip.Scale(0, norm)
 				if !clipped {

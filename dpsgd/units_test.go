@@ -12,73 +12,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
-
-// unitsOf returns rows of one column, a list for each unit.
-func unitsOf(units ...[]float32) Data {
-	d := column(slices.Concat(units...)...)
-	end := 0
-	for _, u := range units {
-		end += len(u)
-		d.Ends = append(d.Ends, end)
-	}
-	return d
-}
-
-// rowByRow forgets which rows belong together.
-func rowByRow(d Data) Data {
-	d.Ends = nil
-	return d
-}
-
-// farthest returns the largest Renyi divergence of one step between neighbours that differ
-// in one unit, over the claim for one record, and checks hockey-stick divergences where it
-// is no control.
-func farthest(t *testing.T, worlds [][][]float32, q, clip, multiplier float64, as func(Data) Data, control bool) (ratio float64) {
-	g, err := newGrid(multiplier, clip, 1, 8, 0)
-	require.NoError(t, err)
-	with := mixture{weights: []float64{1 - q, q}, means: []float64{0, 1}, sigma: multiplier}.density()
-	bare := mixture{weights: []float64{1}, means: []float64{0}, sigma: multiplier}.density()
-	for _, units := range worlds {
-		whole := lawOf(t, as(unitsOf(units...)), q, clip, g).density()
-		for u := range units {
-			part := lawOf(t, as(unitsOf(slices.Delete(slices.Clone(units), u, u+1)...)), q, clip, g).density()
-			for _, order := range []int{2, 3, 8} {
-				claim := sampledGaussian(q, multiplier, order)
-				ratio = math.Max(ratio, math.Max(renyi(whole, part, order), renyi(part, whole, order))/claim)
-			}
-			for _, e := range []float64{0, 0.1, 0.5, 1} {
-				claim := math.Max(testkit.HockeyStick(with, bare, e), testkit.HockeyStick(bare, with, e))
-				if !control {
-					require.LessOrEqual(t, testkit.HockeyStick(whole, part, e), claim+1e-5)
-					require.LessOrEqual(t, testkit.HockeyStick(part, whole, e), claim+1e-5)
-				}
-			}
-		}
-	}
-	return ratio
-}
-
-// TestSmallWorldsOfUnits enumerates all batches of units with one to four rows, and all
-// neighbours that lack one unit. Their laws are never farther apart than the event of one
-// record claims, and come close. The control samples and clips rows one by one, and is
-// charged as if a unit had one row: it exceeds the claim by far.
-func TestSmallWorldsOfUnits(t *testing.T) {
-	const q, clip = 0.25, 0.3
-	worlds := [][][]float32{
-		{{9}, {9, 9, 9}},
-		{{-0.1, 0.2}, {0.3, 0.3, 0.3, 0.3}, {-9}},
-		{{1e-9, -5, 5}, {0, 0, 0, -9}},
-	}
-	for _, multiplier := range []float64{0.6, 1, 4} {
-		ratio := farthest(t, worlds, q, clip, multiplier, func(d Data) Data { return d }, false)
-		require.LessOrEqual(t, ratio, 1+1e-9)
-		require.Greater(t, ratio, 0.99, "no neighbours come near the claim")
-		require.Greater(t, farthest(t, worlds, q, clip, multiplier, rowByRow, true), 1.5, "rows sampled one by one go unnoticed")
-	}
-}
 
 // inUnits cuts records into units of one to eight rows, without regard to the rest.
 func inUnits(rnd *rand.Rand, data Data) Data {
@@ -109,16 +44,6 @@ func withoutUnit(data Data, blocks [][]int, u int) (Data, [][]int) {
 	return smaller, withoutIndex(blocks, u)
 }
 
-// dealtUnits deals all units to blocks, some of them too large to be summed at once.
-func dealtUnits(rnd *rand.Rand, units, blocks int) [][]int {
-	out := make([][]int, blocks)
-	for u := range units {
-		b := rnd.IntN(blocks)
-		out[b] = append(out[b], u)
-	}
-	return out
-}
-
 // TestUnitsDifferByAtMostTheSensitivity checks that the integer sums of neighbours differ by
 // no more than the noise is for, whatever the rows of the unit are and however sums round.
 // The controls clip each row and add them up, or take means that are not clipped.
@@ -129,13 +54,16 @@ func TestUnitsDifferByAtMostTheSensitivity(t *testing.T) {
 			softmax, data, _ := world(rnd)
 			data = inUnits(rnd, data)
 			model, clip, multiplier := of(softmax), []float64{1e-3, 1, 30}[rnd.IntN(3)], []float64{0.5, 50}[rnd.IntN(2)]
-			g, err := newGrid(multiplier, clip, len(softmax.parameters), data.Records(), 0)
-			require.NoError(t, err)
-			blocks := dealtUnits(rnd, data.Records(), 1+rnd.IntN(3))
-			whole := sumOf(t, model, data, FlatClip(clip), g.perUnit, blocks)
+			g := gridOf(t, multiplier, clip, len(softmax.parameters), data.Records(), 0)
+			blocks := make([][]int, 1+rnd.IntN(3)) // some too large to be summed at once
+			for u := range data.Records() {
+				b := rnd.IntN(len(blocks))
+				blocks[b] = append(blocks[b], u)
+			}
+			whole := sumOf(t, model, data, FlatClip(clip), g.perUnit, blocks...)
 			for range 8 {
 				smaller, moved := withoutUnit(data, blocks, rnd.IntN(data.Records()))
-				d := distance(whole, sumOf(t, model, smaller, FlatClip(clip), g.perUnit, moved))
+				d := distance(whole, sumOf(t, model, smaller, FlatClip(clip), g.perUnit, moved...))
 				ratio = math.Max(ratio, d*multiplier/g.sigma)
 			}
 		}
@@ -169,7 +97,7 @@ func (w addedRowsWorker) AddClipped(sum []float32, data Data, records []int, cli
 
 // TestAUnitContributesItsClippedMean states what one unit adds.
 func TestAUnitContributesItsClippedMean(t *testing.T) {
-	w := forRecords(toy{make([]float32, 1)}, Data{Ends: []int{}}).Worker()
+	w := forRecords(newToy(), Data{Ends: []int{}}).Worker()
 	w.Start()
 	data := unitsOf([]float32{0.5, 1, 0}, []float32{7, 8, -3}, []float32{-9}, []float32{1, float32(math.NaN())})
 	for u, want := range []float32{0.5, 1, -1, 0} {
@@ -198,14 +126,7 @@ func TestUnitsTrain(t *testing.T) {
 		distances += len(s.Values)
 		require.LessOrEqual(t, slices.Max(s.Values), s.Bound*(1+1e-6))
 	}}
-	train := func(d Data, cfg Config, ctx context.Context) (*Softmax, error) {
-		m, err := NewSoftmax(6, 3)
-		require.NoError(t, err)
-		_, err = Train(ctx, m, d, cfg, reserve(t, cfg), rng.SeedKey(1))
-		return m, err
-	}
-	want, err := train(d, cfg, t.Context())
-	require.NoError(t, err)
+	want, _ := trained(t, d, cfg, 1)
 	require.Positive(t, distances)
 	require.Greater(t, accuracy(t, want, d), 0.9)
 	cfg.Distances, cfg.Workers, cfg.Checkpoint, cfg.CheckpointEvery = Distances{}, 3, filepath.Join(t.TempDir(), "c"), 2
@@ -215,10 +136,9 @@ func TestUnitsTrain(t *testing.T) {
 			stop()
 		}
 	}
-	_, err = train(d, cfg, ctx)
+	_, err := train(ctx, t, newSoftmax(6, 3), d, cfg, rng.SeedKey(1))
 	require.ErrorIs(t, err, context.Canceled)
-	again, err := train(d, cfg, t.Context())
-	require.NoError(t, err)
+	again, _ := trained(t, d, cfg, 1)
 	require.Equal(t, want.Parameters(), again.Parameters())
 
 	single, rows := clouds(200, 6), clouds(200, 6)
@@ -240,9 +160,7 @@ func TestUnitsTrain(t *testing.T) {
 func TestSumOfUnits(t *testing.T) {
 	cfg := SumConfig{ClipNorm: 1, NoiseMultiplier: 0x1p-10}
 	data := unitsOf([]float32{0.25, 0.75}, []float32{9, 9, 9}, []float32{-0.25})
-	result, err := Sum(t.Context(), toy{make([]float32, 1)}, data, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(1))
-	require.NoError(t, err)
-	require.InDelta(t, 1.25, result.Sum[0], 6*0x1p-10)
+	require.InDelta(t, 1.25, released(t, newToy(), data, cfg, 1).Sum[0], 6*0x1p-10)
 }
 
 // TestUnitsAreRefused checks ends that are no cut of the rows into units, before the charge.
@@ -255,7 +173,7 @@ func TestUnitsAreRefused(t *testing.T) {
 		many.Ends = ends
 		cfg := SumConfig{ClipNorm: 1, NoiseMultiplier: 1}
 		r := reserveEvent(t, cfg.Event())
-		_, err := Sum(t.Context(), toy{make([]float32, 1)}, many, cfg, r, rng.SeedKey(1))
+		_, err := Sum(t.Context(), newToy(), many, cfg, r, rng.SeedKey(1))
 		require.ErrorContains(t, err, "record", name)
 	}
 	many.Ends = []int{MaxRows, MaxRows + 2}

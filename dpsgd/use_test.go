@@ -1,7 +1,6 @@
 package dpsgd
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,8 +36,8 @@ func TestTrainFitsItsLedger(t *testing.T) {
 				return // nothing to train on
 			}
 			require.NoError(t, err)
-			m := toy{make([]float32, 1)}
-			_, err = Train(context.Background(), m, column(0.25, 0.25), cfg, r, c.key)
+			m := newToy()
+			_, err = Train(t.Context(), m, column(0.25, 0.25), cfg, r, c.key)
 			if c.fits {
 				require.NoError(t, err)
 				return
@@ -49,10 +48,9 @@ func TestTrainFitsItsLedger(t *testing.T) {
 	}
 }
 
-// TestReleasesRefuseReplacedRecords checks sums and Laplace noise, which are for records
-// added or removed as well. A ledger of the other relation can hold their events, at half
-// of what a replaced record costs. So it is the release that refuses, before it reads a
-// record.
+// TestReleasesRefuseReplacedRecords checks sums and Laplace noise, which are for records added or removed as
+// well. A ledger of the other relation can hold their events, at half of what a replaced record costs. So it
+// is the release that refuses, before it reads a record.
 func TestReleasesRefuseReplacedRecords(t *testing.T) {
 	key, err := rng.NewKey()
 	require.NoError(t, err)
@@ -79,7 +77,7 @@ func TestReleasesRefuseReplacedRecords(t *testing.T) {
 				require.NoError(t, err)
 				return c.run(m, r)
 			}
-			m := toy{make([]float32, 1)}
+			m := newToy()
 			require.ErrorIs(t, on(accountant.ReplaceOne, m, accountant.ByRDP), ledger.ErrUnfit)
 			require.ErrorIs(t, on(accountant.AddRemove, m, accountant.ByAuto), ledger.ErrUnfit, "integer noise has a loss distribution of its own")
 			require.Zero(t, m.parameter[0])

@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// wide is a model with many parameters, so that whole groups of MaxRows are summed at a
-// time. Its gradient is the record's columns over and over. A depth above 64 additions
-// breaks an obligation on purpose.
+// wide is a model with many parameters, so that whole groups of MaxRows are summed at a time. Its gradient is
+// the record's columns over and over. A depth above 64 additions breaks an obligation on purpose.
 type wide struct {
 	parameters []float32
 	run        int
@@ -34,12 +32,8 @@ type wideWorker struct {
 func (wideWorker) Start() {}
 func (w wideWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
 	for i, r := range rows {
-		x, square := dense.Row(data.X, r), 0.0
-		for j := range sum {
-			v := float64(x[j%8])
-			square += v * v
-		}
-		scale, clipped := clip.Scale(0, math.Sqrt(square))
+		x := dense.Row(data.X, r)
+		scale, clipped := clip.Scale(0, normOf(x[:8])*math.Sqrt(float64(len(sum)/8)))
 		if clipped {
 			tally.Clipped++
 		}
@@ -68,20 +62,15 @@ func TestNeighboursOfLargeModels(t *testing.T) {
 	require.Equal(t, grouping{MaxRows, MaxRows}, groupingOf(len(m.parameters)))
 	ratio := 0.0
 	for _, size := range []int{1, MaxRows - 1, MaxRows, MaxRows + 1} {
-		data := Data{X: blas32.General{Rows: size, Cols: 8, Stride: 8, Data: make([]float32, 8*size)}, Y: make([]int, size)}
+		data := Data{X: dense.New(size, 8), Y: make([]int, size)}
 		for i := range data.X.Data {
 			data.X.Data[i] = 1 + float32(i%8)/7
 		}
-		var rows []int
-		for i := range size {
-			rows = append(rows, i)
-		}
 		const clip, multiplier = 0.7, 2
-		g, err := newGrid(multiplier, clip, len(m.parameters), size, 0)
-		require.NoError(t, err)
-		whole := sumOf(t, m, data, FlatClip(clip), g.perUnit, [][]int{rows})
-		smaller, moved := without(data, [][]int{rows}, rnd.IntN(size))
-		d := distance(whole, sumOf(t, m, smaller, FlatClip(clip), g.perUnit, moved))
+		g := gridOf(t, multiplier, clip, len(m.parameters), size, 0)
+		whole := sumOf(t, m, data, FlatClip(clip), g.perUnit, upTo(size))
+		smaller, moved := without(data, [][]int{upTo(size)}, rnd.IntN(size))
+		d := distance(whole, sumOf(t, m, smaller, FlatClip(clip), g.perUnit, moved...))
 		ratio = math.Max(ratio, d*multiplier/g.sigma)
 	}
 	require.LessOrEqual(t, ratio, 1.0)

@@ -172,8 +172,7 @@ func TestStepReportsWhatIsNotFinite(t *testing.T) {
 	require.False(t, Step(o, []float32{math.MaxFloat32}, []float64{-math.MaxFloat32}, 1), "finite as a double only")
 }
 
-// TestNothingMovesWithoutGradient checks that a gradient of zero moves nothing but by
-// decay.
+// TestNothingMovesWithoutGradient checks that a gradient of zero moves nothing but by decay.
 func TestNothingMovesWithoutGradient(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.Float64Range(-10, 10).Draw(t, "parameter")
