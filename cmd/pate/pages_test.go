@@ -101,25 +101,3 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	}))
 	require.Greater(t, checked, 40)
 }
-
-// TestReadmeRuns runs the commands of README that take neither files nor minutes.
-func TestReadmeRuns(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	require.NoError(t, err)
-	ran := 0
-	for _, words := range commandLines(string(readme)) {
-		switch words[0] {
-		case "calibrate", "help":
-		case "learn":
-			if len(words) == 1 {
-				continue
-			}
-		default:
-			continue
-		}
-		text, _ := typed(t, shell.ExitDone, words...)
-		require.NotEmpty(t, text)
-		ran++
-	}
-	require.GreaterOrEqual(t, ran, 4)
-}

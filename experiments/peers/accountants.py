@@ -9,6 +9,7 @@ and runs itself in it. What cannot be installed or imported is said, and its col
 opake needs a newer Python than some have (3.13.0 does; 3.11.7 and 3.12.1 do not): give one with --opake-python.
 """
 import argparse
+import csv
 import importlib.metadata
 import json
 import math
@@ -199,12 +200,6 @@ def number(x):
     return "" if x is None else f"{x:.6g}"
 
 
-def side(a):
-    if a["upper"] is None:
-        return "none"
-    return "upper" if a["lower"] is None else "both"
-
-
 def verdict(a, ours):
     """Says where an answer lies by our certified interval."""
     if a["upper"] is None:
@@ -228,38 +223,46 @@ def setting(s):
     return f"q {s['q']:g}, σ {s['sigma']:g}, {s['t']:,} steps, δ {s['delta']:g}"
 
 
-def table(ours, answered, versions):
-    lines = ["# Epsilon by six accountants", "",
-             "Written by `python3 experiments/peers/accountants.py --out experiments/peers/accountants.md`; what it means is in",
-             "[README.md](README.md). Seconds are of one thread: the processor's for the peers, after a call that warms them up, and",
-             "the least of three on the wall for ours. Epsilon is that of adding or removing one record.", ""]
-    lines += [f"- pate: {ours['version']}, {ours['go']}"] + [f"- {peer}: {text}" for peer, text in versions.items()]
-    lines += ["", "| | setting | accountant | epsilon | side | width | seconds | beside our interval |", "|---|---|---|---|---|---|---|---|"]
-    summary = {}
+def flat(ours, answered):
+    """Returns a line for each setting and accountant: what the CSV file holds."""
+    lines = []
     for i, row in enumerate(ours["rows"]):
-        mine = row["answers"][0]
-        all_answers = list(row["answers"])
-        for peer, rows in answered.items():
-            all_answers += rows[i] if rows else []
-        for j, a in enumerate(all_answers):
-            width = number(a["upper"] - a["lower"]) if side(a) == "both" else ""
-            shown = number(a["upper"]) if side(a) != "both" else f"{number(a['lower'])} to {number(a['upper'])}"
-            said = verdict(a, mine)
-            first = f"{i + 1} | {setting(row)}" if j == 0 else " | "
-            lines.append(f"| {first} | {a['name']} | {shown} | {side(a)} | {width} | {a['seconds']:.3g} | {said.replace('|', '/')} |")
-            one = summary.setdefault(a["name"], {"n": 0, "none": 0, "outside": 0, "above": [], "seconds": 0.0})
-            one["n"] += 1
-            one["none"] += a["upper"] is None
-            one["outside"] += said.startswith("**")
-            one["seconds"] += a["seconds"] if math.isfinite(a["seconds"]) else 0
-            if a["upper"] is not None and mine["upper"]:
-                one["above"].append(a["upper"] / mine["upper"] - 1)
-    lines += ["", "| accountant | answers | none | wrong side | upper end over ours, median | worst | seconds in all |", "|---|---|---|---|---|---|---|"]
-    for name, one in summary.items():
-        above = sorted(one["above"]) or [math.nan]
-        middle, worst = f"{100 * above[len(above) // 2]:.2g} %", f"{100 * above[-1]:.3g} %"
-        lines.append(f"| {name} | {one['n']} | {one['none']} | {one['outside']} | {middle} | {worst} | {one['seconds']:.3g} |")
-    return "\n".join(lines) + "\n"
+        answers = list(row["answers"])
+        for rows in answered.values():
+            answers += rows[i] if rows else []
+        lines += [{"n": i + 1, "setting": setting(row), "accountant": a["name"], "lower": number(a["lower"]), "upper": number(a["upper"]),
+                   "seconds": f"{a['seconds']:.3g}", "note": verdict(a, row["answers"][0])} for a in answers]
+    return lines
+
+
+def table(lines, versions):
+    """Returns the page: upper ends by setting and accountant, and a summary of each accountant."""
+    names = list(dict.fromkeys(line["accountant"] for line in lines))
+    out = ["# Epsilon by six accountants", "",
+           "Written by `python3 experiments/peers/accountants.py --out experiments/peers/accountants.md`; [README.md](README.md) explains it.",
+           "Numbers are upper ends for a record added or removed (for pate pld the interval); bold is outside our interval on the wrong",
+           "side, a dash is no answer within a minute. Lower ends, seconds and reasons are in [accountants.csv](accountants.csv).", ""]
+    out += ["Versions: " + "; ".join(f"{name} {text}" for name, text in versions.items()) + ".", ""]
+    out += ["| setting | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for n in dict.fromkeys(line["n"] for line in lines):
+        here = {line["accountant"]: line for line in lines if line["n"] == n}
+        cells = []
+        for name in names:
+            a = here.get(name)
+            cell = a["upper"] or "-" if a else ""
+            if name == "pate pld":
+                cell = f"{a['lower']} to {a['upper']}"
+            cells.append(f"**{cell}**" if a and a["note"].startswith("**") else cell)
+        out.append(f"| {here[names[0]]['setting']} | " + " | ".join(cells) + " |")
+    out += ["", "| accountant | answers | none | wrong side | upper end over ours, median | worst | seconds in all |", "|---|---|---|---|---|---|---|"]
+    mine = {line["n"]: float(line["upper"]) for line in lines if line["accountant"] == "pate pld"}
+    for name in names:
+        of = [line for line in lines if line["accountant"] == name]
+        above = sorted(float(line["upper"]) / mine[line["n"]] - 1 for line in of if line["upper"] and mine[line["n"]]) or [math.nan]
+        seconds = sum(x for x in (float(line["seconds"]) for line in of) if math.isfinite(x))
+        out.append(f"| {name} | {len(of)} | {sum(not line['upper'] for line in of)} | {sum(line['note'].startswith('**') for line in of)} | "
+                   f"{100 * above[len(above) // 2]:.2g} % | {100 * above[-1]:.3g} % | {seconds:.3g} |")
+    return "\n".join(out) + "\n"
 
 
 def main():
@@ -285,8 +288,13 @@ def main():
             interpreter = args.opake_python if peer == "opake" else sys.executable
             answered[peer], text = run_peer(peer, interpreter, args.venvs or temporary, rows)
             versions[peer] = text if answered[peer] else f"absent: {text}"
-    text = table(ours, answered, versions)
+    lines = flat(ours, answered)
+    text = table(lines, {"pate": f"{ours['version']}, {ours['go']}", **versions})
     if args.out:
+        with open(os.path.splitext(args.out)[0] + ".csv", "w", newline="") as f:
+            writer = csv.DictWriter(f, lines[0].keys(), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(lines)
         with open(args.out, "w") as f:
             f.write(text)
     else:

@@ -13,7 +13,7 @@ import (
 // The numbers in this file are constants and rules of public numbers, so they cost no
 // privacy on data that they have not seen. How they were chosen: on the development
 // splits of MNIST and Fashion-MNIST (`pate dpsgd --split development`), which never
-// touch a row that scores; docs/dpsgd.md says what was tried. For these public
+// touch a row that scores; docs/comparing.md lists what was tried. For these public
 // benchmarks epsilon does not cover that choice, as everywhere in the literature.
 
 // Default returns the recipe for a task at a target epsilon, +Inf without privacy. Empty
