@@ -9,8 +9,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// noises is the noise of consecutive queries, one after the other, and where one goroutine
-// draws it from.
+// noises is the noise of consecutive queries, one after the other, and where one goroutine draws it from.
 type noises struct {
 	values  []int64
 	ends    []int

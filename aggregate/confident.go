@@ -20,9 +20,8 @@ type ConfidentGNMaxConfig struct {
 	Answers   int     // cap on answers, all of which are charged; in [1, Queries]
 }
 
-// ConfidentGNMax answers like GNMax with Sigma2, but only if the largest count
-// plus noise of its own, Sigma1, is at least Threshold; otherwise it declines
-// (Papernot et al. 2018, Algorithm 1).
+// ConfidentGNMax answers like GNMax with Sigma2, but only if the largest count plus noise of its own,
+// Sigma1, is at least Threshold; otherwise it declines (Papernot et al. 2018, Algorithm 1).
 type ConfidentGNMax struct {
 	cfg       ConfidentGNMaxConfig
 	threshold int64 // the least integer not below cfg.Threshold

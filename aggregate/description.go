@@ -10,9 +10,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Description holds what commands, plans and audits need of a mechanism. The names of runs in
-// ledgers, plans, laws, calibrations and audits derive from it, so that a mechanism is described
-// in one place.
+// Description holds what commands, plans and audits need of a mechanism. The names of runs in ledgers,
+// plans, laws, calibrations and audits derive from it, so that a mechanism is described in one place.
 type Description struct {
 	Name       string // in flags, files and reports
 	Short      string // what it does, in a few words
@@ -26,19 +25,16 @@ type Description struct {
 	Distances bool // it adds noise to how many votes must move, not to votes
 	Fails     bool // it may release what it should not, with a small probability
 
-	// Fit chooses all noise and thresholds together, where a single number would
-	// not do. delta is the probability of releasing what it should not. Nil:
-	// WithNoise chooses.
+	// Fit chooses all noise and thresholds together, where a single number would not do. delta is the
+	// probability of releasing what it should not. Nil: WithNoise chooses.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
-	// Fast is Law for plans, which sum over thousands of queries: see Chances. Nil:
-	// plans use Law.
+	// Fast is Law for plans, which sum over thousands of queries: see Chances. Nil: plans use Law.
 	Fast func(s Setting, classes int, rough bool) (Chances, error)
 	// Ahead returns the probability that a class wins over others that are all x
 	// times the noise behind, for continuous noise. Nil: found by Law.
 	Ahead func(x float64, rivals int) float64
 
-	// Laws are its output laws with names. Nil: the law of what is sampled, under the
-	// mechanism's own name.
+	// Laws are its output laws with names. Nil: the law of what is sampled, under the mechanism's own name.
 	Laws []NamedLaw
 	// Audit is a setting that an audit puts to the test, on two neighbours between which a
 	// moved vote costs nearly what it can. Pure: the claim is an epsilon without delta.
@@ -48,8 +44,7 @@ type Description struct {
 	Pure       bool
 }
 
-// LeastNoise finds the least noise at which an event fits a budget. An error of event ends
-// the search.
+// LeastNoise finds the least noise at which an event fits a budget. An error of event ends the search.
 type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
 
 // Find calls l. Where even the least noise that l tries fits, it returns that. An error that
@@ -81,8 +76,7 @@ type Parameter struct {
 	DefaultDoc string
 }
 
-// Chosen reports whether the parameter may be left out and is then chosen for a
-// budget.
+// Chosen reports whether the parameter may be left out and is then chosen for a budget.
 func (p Parameter) Chosen() bool { return p.Kind == "noise" || p.WithIt }
 
 // NamedLaw describes an output law of a mechanism.

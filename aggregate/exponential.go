@@ -10,17 +10,15 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ExponentialConfig are the parameters of an exponential mechanism; none has a
-// default.
+// ExponentialConfig are the parameters of an exponential mechanism; none has a default.
 type ExponentialConfig struct {
 	Scale   float64 // votes that change the odds by a factor e; [2^-10, 2^40]
 	Queries int     // cap on questions, all of which are charged; >= 1
 }
 
-// Exponential answers with class j with probability proportional to
-// exp(n_j/Scale): the exponential mechanism (McSherry, Talwar 2007), the same law
-// as the largest of n_j plus Gumbel noise. The log-ratios of a moved vote lie in
-// an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
+// Exponential answers with class j with probability proportional to exp(n_j/Scale): the exponential
+// mechanism (McSherry, Talwar 2007), the same law as the largest of n_j plus Gumbel noise. The log-ratios
+// of a moved vote lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
 type Exponential struct {
 	queries   int
 	distances *rng.DiscreteLaplace
@@ -51,11 +49,10 @@ func (m *Exponential) noise() (string, []uint64) {
 	return "exponential", []uint64{math.Float64bits(m.distances.Scale())}
 }
 
-// draw lets classes take turns, each turn a uniformly random class, until every
-// class had one: then some turn is accepted whatever the votes are. The first
-// accepted turn is of class j with probability proportional to its chance of
-// acceptance. A turn that is no nearer to acceptance than an earlier one of the
-// same class can not be the first, and is left out.
+// draw lets classes take turns, each turn a uniformly random class, until every class had one: then some
+// turn is accepted whatever the votes are. The first accepted turn is of class j with probability
+// proportional to its chance of acceptance. A turn that is no nearer to acceptance than an earlier one of
+// the same class can not be the first, and is left out.
 func (m *Exponential) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	farthest := make([]int64, classes)
 	for i := range farthest {
@@ -97,12 +94,11 @@ func exponentialDescription() Description {
 	}
 }
 
-// The exponential mechanism and permute-and-flip both go through the classes in
-// a random order and stop at the first that is accepted: class j with
-// probability exp(-(max - n_j)/Scale), so a class with the largest count always.
-// If D has the geometric law P[D >= d] = exp(-d/Scale), then D >= max - n_j has
-// exactly that probability. So order and distances D can be drawn before the
-// votes are looked at, as integers, and the votes only decide where to stop.
+// The exponential mechanism and permute-and-flip both go through the classes in a random order and stop
+// at the first that is accepted: class j with probability exp(-(max - n_j)/Scale), so a class with the
+// largest count always. If D has the geometric law P[D >= d] = exp(-d/Scale), then D >= max - n_j has
+// exactly that probability. So order and distances D can be drawn before the votes are looked at, as
+// integers, and the votes only decide where to stop.
 
 // turn appends a turn of a class to noise: a class accepts if its count is at
 // most distance below the largest.

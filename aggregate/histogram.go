@@ -10,8 +10,7 @@ import (
 // Abstain is the vote of a teacher that does not vote.
 const Abstain = -1
 
-// maxCount bounds one vote count, so that count plus noise is far from the ends
-// of int64.
+// maxCount bounds one vote count, so that count plus noise is far from the ends of int64.
 const maxCount = 1 << 40
 
 // Histogram is the votes of one query by class. The counts are the secret that
@@ -62,8 +61,7 @@ func NewHistogram(counts []int) (Histogram, error) {
 	return h, nil
 }
 
-// CountVotes returns the histogram of votes, one for each teacher: a class in
-// [0, classes) or [Abstain].
+// CountVotes returns the histogram of votes, one for each teacher: a class in [0, classes) or [Abstain].
 func CountVotes(votes []int, classes int) (Histogram, error) {
 	if classes < 2 {
 		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", classes)

@@ -22,11 +22,10 @@ type InteractiveGNMaxConfig struct {
 	Answers    int     // cap on answers of the teachers, all of which are charged; in [1, Queries]
 }
 
-// InteractiveGNMax asks the teachers only where they contradict the student
-// (Papernot et al. 2018, Algorithm 2). The student predicts a probability p_j for
-// each class. If the largest of n_j - round(Teachers p_j), plus noise, is at least
-// Threshold, the answer is that of GNMax with Sigma2. If not, the student's label
-// is confirmed, provided its probability is above Confidence; otherwise the
+// InteractiveGNMax asks the teachers only where they contradict the student (Papernot et al. 2018,
+// Algorithm 2). The student predicts a probability p_j for each class. If the largest of n_j -
+// round(Teachers p_j), plus noise, is at least Threshold, the answer is that of GNMax with Sigma2. If
+// not, the student's label is confirmed, provided its probability is above Confidence; otherwise the
 // mechanism declines. It costs what ConfidentGNMax costs.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
@@ -50,14 +49,12 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 	return &InteractiveGNMax{cfg: cfg, teachers: teachers}, nil
 }
 
-// Event returns the worst case of a whole session: the threshold test of every
-// question, and the noisy argmax of every answer of the teachers. A prediction is
-// public and rounded to integers before it meets the votes, so the statistic
-// changes by at most one when a vote moves.
+// Event returns the worst case of a whole session: the threshold test of every question, and the noisy
+// argmax of every answer of the teachers. A prediction is public and rounded to integers before it meets
+// the votes, so the statistic changes by at most one when a vote moves.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 
-// Start begins a session. It fails unless r charges exactly Event and was not
-// used before.
+// Start begins a session. It fails unless r charges exactly Event and was not used before.
 func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (*InteractiveSession, error) {
 	s, err := start(m, prediction{mechanism: m}, r, key, m.cfg.Queries, m.cfg.Answers)
 	if err != nil {
@@ -131,11 +128,10 @@ type InteractiveSession struct {
 // Releasable reports whether the noise is secret, so that answers may leave.
 func (s *InteractiveSession) Releasable() bool { return s.session.Releasable() }
 
-// Ask does what [Session].Ask does for a query whose classes the student predicts with the
-// given probabilities. They must be a function of public data and of answers
-// released before, and add up to one within a thousandth. The noise is a function
-// of the rounded prediction too: in a resumed session the same query with another
-// prediction is another question.
+// Ask does what [Session].Ask does for a query whose classes the student predicts with the given
+// probabilities. They must be a function of public data and of answers released before, and add up to one
+// within a thousandth. The noise is a function of the rounded prediction too: in a resumed session the
+// same query with another prediction is another question.
 func (s *InteractiveSession) Ask(query uint64, h Histogram, probabilities []float64) (Answer, error) {
 	q, err := s.mechanism.question(h, probabilities)
 	if err != nil {
@@ -218,8 +214,7 @@ func (m *InteractiveGNMax) predict(h Histogram, probabilities []float64) (predic
 	return p, nil
 }
 
-// lead returns the largest count beyond the prediction, which changes by at most one
-// when a vote moves.
+// lead returns the largest count beyond the prediction, which changes by at most one when a vote moves.
 func (p prediction) lead(counts []int64) int64 {
 	lead := counts[0] - p.votes[0]
 	for j, n := range counts {

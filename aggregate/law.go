@@ -5,10 +5,9 @@ import (
 	"math"
 )
 
-// Law is the exact probability of every answer a mechanism can give on one
-// histogram, as natural logarithms, which hold their relative accuracy of 1e-9
-// where the probabilities themselves underflow. A law is a function of the
-// private votes: it is for tests, planning and teaching, not for release.
+// Law is the exact probability of every answer a mechanism can give on one histogram, as natural
+// logarithms, which hold their relative accuracy of 1e-9 where the probabilities themselves underflow. A
+// law is a function of the private votes: it is for tests, planning and teaching, not for release.
 type Law struct {
 	LogLabels   []float64 // of answering with each class
 	LogDeclined float64   // of declining, or leaving it to the prediction; -Inf for a mechanism that always answers
@@ -57,8 +56,7 @@ func (s *logSum) add(term float64) {
 
 func (s *logSum) log() float64 { return s.top + math.Log(s.sum) }
 
-// always returns the law of a mechanism that always answers, by the law of its
-// labels on valid counts.
+// always returns the law of a mechanism that always answers, by the law of its labels on valid counts.
 func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err

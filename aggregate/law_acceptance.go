@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Law returns the law of one query of this mechanism, P[j] proportional to
-// exp(n_j/Scale).
+// Law returns the law of one query of this mechanism, P[j] proportional to exp(n_j/Scale).
 func (m *Exponential) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		logs := logAcceptances(counts, m.distances.Scale())
@@ -27,10 +26,9 @@ func (m *Exponential) Law(h Histogram) (Law, error) {
 //
 //	P[r] = p_r integral_0^1 prod_{j != r} (1 - u p_j) du:
 //
-// let every class arrive at a uniform time of its own; r wins if and only if it
-// is accepted, and nobody that arrived before u, its own time, was. The integrand
-// is a polynomial of degree K-1, integrated exactly by Gauss-Legendre, and is
-// positive.
+// let every class arrive at a uniform time of its own; r wins if and only if it is accepted, and nobody
+// that arrived before u, its own time, was. The integrand is a polynomial of degree K-1, integrated
+// exactly by Gauss-Legendre, and is positive.
 func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		accept := logAcceptances(counts, m.distances.Scale())

@@ -6,13 +6,11 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// The functions below return the probability that a class beats rivals classes whose
-// counts are all x noise scales lower, for continuous noise. Two classes have closed
-// forms, which the tests compare with.
+// The functions below return the probability that a class beats rivals classes whose counts are all x
+// noise scales lower, for continuous noise. Two classes have closed forms, which the tests compare with.
 
-// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz: one rival gives
-// Phi(x/sqrt 2). The trapezoid rule with step 1/(20 + 5 sqrt(rivals)) is exact to
-// rounding, as in gaussianArgmax.
+// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz: one rival gives Phi(x/sqrt 2). The
+// trapezoid rule with step 1/(20 + 5 sqrt(rivals)) is exact to rounding, as in gaussianArgmax.
 func gaussianAhead(x float64, rivals int) float64 {
 	if rivals == 1 {
 		return math.Erfc(-x/2) / 2
@@ -40,10 +38,9 @@ func oneSidedAhead(x float64, rivals int) float64 {
 	return -math.Expm1(k*math.Log1p(-y)) / (k * y)
 }
 
-// laplaceAhead returns the integral of f(z) F(z+x)^rivals dz in three parts. With
-// y = e^-x and K = rivals+1: below -x both are exponentials, y/(K 2^K); above 0,
-// with u = P[Z > z], integral_0^{1/2} (1-uy)^rivals du; between, smooth, in panels.
-// One rival gives 1 - (2+x) e^-x / 4.
+// laplaceAhead returns the integral of f(z) F(z+x)^rivals dz in three parts. With y = e^-x and K =
+// rivals+1: below -x both are exponentials, y/(K 2^K); above 0, with u = P[Z > z], integral_0^{1/2}
+// (1-uy)^rivals du; between, smooth, in panels. One rival gives 1 - (2+x) e^-x / 4.
 func laplaceAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {

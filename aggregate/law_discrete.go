@@ -7,8 +7,7 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// integerNoise is what the law of a noisy argmax needs to know about the noise
-// on each count.
+// integerNoise is what the law of a noisy argmax needs to know about the noise on each count.
 type integerNoise interface {
 	// LogProb is the logarithm of the probability of k.
 	LogProb(k int64) float64
@@ -36,13 +35,11 @@ func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 //
 //	P[i] = sum_x p(x-n_i) T_i(x)
 //
-// where T_i(x) is the probability that the others lose to i at x. With ties to
-// the lowest index, that is F(x-1-n_j) for j < i and F(x-n_j) for j > i. With
-// uniform ties every other class has a uniform rank u' of its own and i wins ties
-// against those whose rank exceeds its rank u, so
-// T_i(x) = integral_0^1 prod_{j != i} (F(x-n_j) - u p(x-n_j)) du, a polynomial
-// of degree K-1 that Gauss-Legendre with K/2 nodes integrates exactly. All terms
-// are positive and added as logarithms.
+// where T_i(x) is the probability that the others lose to i at x. With ties to the lowest index, that is
+// F(x-1-n_j) for j < i and F(x-n_j) for j > i. With uniform ties every other class has a uniform rank u'
+// of its own and i wins ties against those whose rank exceeds its rank u, so T_i(x) = integral_0^1
+// prod_{j != i} (F(x-n_j) - u p(x-n_j)) du, a polynomial of degree K-1 that Gauss-Legendre with K/2 nodes
+// integrates exactly. All terms are positive and added as logarithms.
 func discreteArgmax(counts []int64, noise integerNoise, rule ties) ([]float64, error) {
 	low, high := slices.Min(counts), slices.Max(counts)
 	wide := math.Ceil(noise.reach(len(counts))) + 1
@@ -80,8 +77,7 @@ func discreteArgmax(counts []int64, noise integerNoise, rule ties) ([]float64, e
 	return logs, nil
 }
 
-// legendre returns the Gauss-Legendre rule on [0, 1] that is exact for products of
-// up to k linear factors.
+// legendre returns the Gauss-Legendre rule on [0, 1] that is exact for products of up to k linear factors.
 func legendre(k int) (nodes, weights []float64) {
 	nodes, weights = make([]float64, k/2+1), make([]float64, k/2+1)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)

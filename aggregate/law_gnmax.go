@@ -8,10 +8,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// How far from the counts, in sigmas, the integrand or summand of a law can
-// still matter: it is log-concave with curvature at least 1/sigma^2, and its
-// maximum lies between the lowest count and 6 sigmas above the largest (for up
-// to 2^22 classes). Ten sigmas away from the maximum it has lost a factor e^50.
+// How far from the counts, in sigmas, the integrand or summand of a law can still matter: it is log-concave
+// with curvature at least 1/sigma^2, and its maximum lies between the lowest count and 6 sigmas above the
+// largest (for up to 2^22 classes). Ten sigmas away from the maximum it has lost a factor e^50.
 const gaussianReach = 16
 
 // Law returns the law of one query of this mechanism: discrete Gaussian noise, ties
@@ -37,9 +36,8 @@ func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
 //
 //	P[i] = integral of phi((x-n_i)/sigma)/sigma prod_{j != i} Phi((x-n_j)/sigma) dx
 //
-// by the trapezoid rule in log space. The integrand is entire, and log-concave
-// with a width of sigma/sqrt(K) at least; for steps of a fifth of the width the
-// error of the rule is of order exp(-2 pi^2 5^2).
+// by the trapezoid rule in log space. The integrand is entire, and log-concave with a width of sigma/sqrt(K)
+// at least; for steps of a fifth of the width the error of the rule is of order exp(-2 pi^2 5^2).
 func gaussianArgmax(counts []int64, sigma float64) ([]float64, error) {
 	k := len(counts)
 	low := float64(slices.Min(counts))
@@ -74,9 +72,8 @@ type gaussianNoise struct{ *rng.DiscreteGaussian }
 
 func (noise gaussianNoise) reach(int) float64 { return gaussianReach * noise.Sigma() }
 
-// cdf sums the lower tail upwards: F(m) = p(m) S(m) with
-// S(m) = 1 + S(m-1) p(m-1)/p(m), all terms positive. The upper half is 1 minus
-// the tail above, which the lower half knows by symmetry.
+// cdf sums the lower tail upwards: F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m), all terms
+// positive. The upper half is 1 minus the tail above, which the lower half knows by symmetry.
 func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	c := newLatticeCDF(reach)
 	sigma := noise.Sigma()

@@ -29,16 +29,14 @@ func (m *LNMax) ContinuousLaw(h Histogram) (Law, error) {
 // laplaceNoise is the integerNoise of a discrete Laplace.
 type laplaceNoise struct{ *rng.DiscreteLaplace }
 
-// reach: the class of probability P[i] wins with its noise near or above the
-// largest count plus Scale log K; 42 scales further the tail is e^-42 of that.
-// Below the lowest count the two factors or more of a summand fall by exp(1/Scale)
-// a step each.
+// reach: the class of probability P[i] wins with its noise near or above the largest count plus Scale log
+// K; 42 scales further the tail is e^-42 of that. Below the lowest count the two factors or more of a
+// summand fall by exp(1/Scale) a step each.
 func (noise laplaceNoise) reach(classes int) float64 {
 	return noise.Scale() * (42 + math.Log(float64(classes)))
 }
 
-// cdf has the closed form P[Z <= -m] = P[Z >= m] = r^m/(1+r) for m > 0, with
-// r = exp(-1/Scale).
+// cdf has the closed form P[Z <= -m] = P[Z >= m] = r^m/(1+r) for m > 0, with r = exp(-1/Scale).
 func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 	c := newLatticeCDF(reach)
 	b := noise.Scale()
@@ -59,17 +57,15 @@ const (
 	panelSlope = 8
 )
 
-// laplaceArgmax returns log P[i] for counts plus continuous Laplace noise of
-// scale b, with
+// laplaceArgmax returns log P[i] for counts plus continuous Laplace noise of scale b, with
 //
 //	P[i] = integral of f(x-n_i) prod_{j != i} F(x-n_j) dx
 //
-// The integrand has kinks at the counts and is entire between them. Below the
-// lowest count it is the exponential with rate K/b, integrated in closed form.
-// Above the largest, with t = e^{-(x-high)/b}, it is a polynomial of degree K-1
-// in t, which Gauss-Legendre integrates exactly. Between neighbouring counts its
-// logarithm has a slope of at most (K+1)/b, and panels are cut to that. All terms
-// are positive and added as logarithms.
+// The integrand has kinks at the counts and is entire between them. Below the lowest count it is the
+// exponential with rate K/b, integrated in closed form. Above the largest, with t = e^{-(x-high)/b}, it
+// is a polynomial of degree K-1 in t, which Gauss-Legendre integrates exactly. Between neighbouring
+// counts its logarithm has a slope of at most (K+1)/b, and panels are cut to that. All terms are positive
+// and added as logarithms.
 func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	k := len(counts)
 	knots := slices.Clone(counts)
@@ -82,8 +78,7 @@ func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	}
 	sums := newLogSums(k)
 	cdf := make([]float64, k)
-	// add takes a point x = at + offset, offset in scales, and the logarithm of
-	// its weight in scales.
+	// add takes a point x = at + offset, offset in scales, and the logarithm of its weight in scales.
 	add := func(at int64, offset, logWeight float64) {
 		total := logWeight
 		for j, n := range counts {

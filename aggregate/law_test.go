@@ -294,9 +294,8 @@ func TestLawsFarTail(t *testing.T) {
 	}
 }
 
-// Two classes have closed forms. With r = e^{-1/b}, the difference of two
-// discrete Laplace variables has mass A r^d (d+C) at d >= 0, where
-// A = ((1-r)/(1+r))^2 and C = 1 + 2r^2/(1-r^2).
+// Two classes have closed forms. With r = e^{-1/b}, the difference of two discrete Laplace variables has
+// mass A r^d (d+C) at d >= 0, where A = ((1-r)/(1+r))^2 and C = 1 + 2r^2/(1-r^2).
 func TestTwoClassesClosedForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := math.Exp2(rapid.Float64Range(-4, 9).Draw(t, "log2 scale"))
@@ -377,8 +376,7 @@ func TestLawsSumToOne(t *testing.T) {
 	})
 }
 
-// One of many classes is ahead: the peak is narrow, sigma/sqrt K, and the slope of
-// the integrand steep, K/b.
+// One of many classes is ahead: the peak is narrow, sigma/sqrt K, and the slope of the integrand steep, K/b.
 func TestLawManyClasses(t *testing.T) {
 	for _, lead := range []int{1, 6} {
 		counts := make([]int, 300)

@@ -14,9 +14,8 @@ type LNMaxConfig struct {
 	Queries int     // cap on questions, all of which are charged; >= 1
 }
 
-// LNMax answers with the class whose count plus discrete Laplace noise is largest
-// (Papernot et al. 2017, section 2.2). A moved vote changes two counts: each
-// answer is 2/Scale-differentially private, not 1/Scale.
+// LNMax answers with the class whose count plus discrete Laplace noise is largest (Papernot et al. 2017,
+// section 2.2). A moved vote changes two counts: each answer is 2/Scale-differentially private, not 1/Scale.
 type LNMax struct {
 	queries int
 	counts  *rng.DiscreteLaplace

@@ -13,28 +13,23 @@ import (
 // Mechanism answers queries with everything about its cost fixed: the kind of
 // noise, its parameters, and caps on questions and answers.
 type Mechanism interface {
-	// Event returns the worst case of a whole session: all questions asked, all
-	// answers given.
+	// Event returns the worst case of a whole session: all questions asked, all answers given.
 	Event() accountant.Event
-	// Start begins a session. It fails unless r charges exactly Event and was
-	// not used before. A key must not be used for two sets of votes: derive it
-	// from their hash.
+	// Start begins a session. It fails unless r charges exactly Event and was not used before. A key must
+	// not be used for two sets of votes: derive it from their hash.
 	Start(r *ledger.Reservation, key rng.Key) (Session, error)
 	// Law returns the exact law of the first answer on given votes.
 	Law(h Histogram) (Law, error)
 }
 
-// Session answers queries on budget that has been charged. It is safe for
-// concurrent use.
+// Session answers queries on budget that has been charged. It is safe for concurrent use.
 type Session interface {
-	// Ask answers the query with the given number, public and unique in the run,
-	// on the votes h. A number asked before gets the stored answer, whatever h
-	// is, and uses up nothing. Beyond a cap the error is [ErrExhausted]. All
-	// histograms of a session have the same number of classes.
+	// Ask answers the query with the given number, public and unique in the run, on the votes h. A number
+	// asked before gets the stored answer, whatever h is, and uses up nothing. Beyond a cap the error is
+	// [ErrExhausted]. All histograms of a session have the same number of classes.
 	Ask(query uint64, h Histogram) (Answer, error)
-	// AskBatch is Ask for the queries first, first+1, ... in order. It returns the
-	// answers to those before the first that fails, with its error; none if the
-	// votes themselves are wrong.
+	// AskBatch is Ask for the queries first, first+1, ... in order. It returns the answers to those
+	// before the first that fails, with its error; none if the votes themselves are wrong.
 	AskBatch(first uint64, votes []Histogram) ([]Answer, error)
 	// Releasable reports whether the noise is secret, so that answers may leave.
 	Releasable() bool

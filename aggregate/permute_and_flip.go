@@ -8,20 +8,17 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// PermuteAndFlipConfig are the parameters of a permute-and-flip mechanism; none
-// has a default.
+// PermuteAndFlipConfig are the parameters of a permute-and-flip mechanism; none has a default.
 type PermuteAndFlipConfig struct {
 	Scale   float64 // votes that change a class's acceptance by a factor e; [2^-10, 2^40]
 	Queries int     // cap on questions, all of which are charged; >= 1
 }
 
-// PermuteAndFlip goes through the classes in a random order and answers with the
-// first that is accepted, class j with probability exp((n_j - max)/Scale)
-// (McKenna, Sheldon 2020): the same law as the largest of n_j plus one-sided
-// exponential noise (Ding et al. 2021). It is more often right than Exponential
-// at the same Scale, and 2/Scale-differentially private like it, but does not
-// have its Rényi curve, which can be 3.6 times lower at small epsilons: many queries
-// cost more.
+// PermuteAndFlip goes through the classes in a random order and answers with the first that is accepted,
+// class j with probability exp((n_j - max)/Scale) (McKenna, Sheldon 2020): the same law as the largest of
+// n_j plus one-sided exponential noise (Ding et al. 2021). It is more often right than Exponential at the
+// same Scale, and 2/Scale-differentially private like it, but does not have its Rényi curve, which can be
+// 3.6 times lower at small epsilons: many queries cost more.
 type PermuteAndFlip struct {
 	queries   int
 	distances *rng.DiscreteLaplace

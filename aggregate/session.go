@@ -102,8 +102,7 @@ func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (
 	return a, nil
 }
 
-// admit finds a stored answer (done), or says whether the query may be asked. The
-// lock is held.
+// admit finds a stored answer (done), or says whether the query may be asked. The lock is held.
 func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
 	if a, done := s.answersGiven.answer(query); done {
 		return a, true, nil

@@ -106,8 +106,7 @@ func TestSessionCaps(t *testing.T) {
 	})
 }
 
-// The charge comes first: another event, a used reservation or none at all
-// start nothing.
+// The charge comes first: another event, a used reservation or none at all start nothing.
 func TestStartNeedsItsCharge(t *testing.T) {
 	m, c := newGNMax(t, 40, 10), confident(t, 10, 20, 40)
 	r := reserve(t, m.Event())

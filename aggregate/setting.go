@@ -72,8 +72,7 @@ func (d Description) Parameter(name string) (Parameter, bool) {
 	return d.Parameters[i], true
 }
 
-// Settled reports whether s has all noise that the mechanism needs, and whatever is
-// chosen together with it.
+// Settled reports whether s has all noise that the mechanism needs, and whatever is chosen together with it.
 func (d Description) Settled(s Setting) bool {
 	for _, p := range d.Parameters {
 		if p.Chosen() && !s.has(p.Name) && !(p.Instead != "" && s.has(p.Instead)) {
@@ -83,8 +82,7 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise fills in the noise that s does not have, for a mechanism whose noise is
-// chosen by one number.
+// WithNoise fills in the noise that s does not have, for a mechanism whose noise is chosen by one number.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := 0
 	for _, p := range d.Noise() {

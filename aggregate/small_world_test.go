@@ -13,8 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// orders at which divergences are compared, from 1.1 to 64, and the largest
-// log-ratio.
+// orders at which divergences are compared, from 1.1 to 64, and the largest log-ratio.
 func orders() []float64 {
 	var out []float64
 	for a := 1.1; a < 64; a *= 1.06 {
@@ -34,9 +33,8 @@ func charged(t require.TestingT, e accountant.Event, orders []float64) []float64
 	return curve
 }
 
-// claims are the deltas two accounts claim for an event, at each epsilon; equal
-// events are accounted once. Under the race detector PLD takes too long, and is
-// not asked: it claims 1.
+// claims are the deltas two accounts claim for an event, at each epsilon; equal events are accounted
+// once. Under the race detector PLD takes too long, and is not asked: it claims 1.
 type claims struct {
 	epsilons []float64
 	known    map[string][2][]float64
@@ -68,8 +66,7 @@ func (c claims) of(t *testing.T, e accountant.Event) (byRDP, byPLD []float64) {
 	return c.known[key][0], c.known[key][1]
 }
 
-// exceeds reports at how many points the truth is above the claim, beyond
-// rounding, and the largest ratio.
+// exceeds reports at how many points the truth is above the claim, beyond rounding, and the largest ratio.
 func exceeds(truth, claim []float64) (times int, ratio float64) {
 	for i, d := range truth {
 		if d > claim[i]*(1+1e-9)+1e-12 {
@@ -87,8 +84,7 @@ type worldCase struct {
 	name  string
 	event accountant.Event
 	law   lawFunc
-	// claim is the divergence of order a as written in the literature; nil if
-	// the account charges less.
+	// claim is the divergence of order a as written in the literature; nil if the account charges less.
 	claim func(a float64) float64
 }
 
@@ -168,8 +164,7 @@ func TestSmallWorlds(t *testing.T) {
 	}
 }
 
-// Charged wrongly, mechanisms must be found out, or the test above could not
-// fail.
+// Charged wrongly, mechanisms must be found out, or the test above could not fail.
 func TestSmallWorldsControls(t *testing.T) {
 	gaussian := func(sigma float64) accountant.Event { return accountant.GNMax{Sigma: sigma, Discrete: true} }
 	threshold := func(sigma float64) accountant.Event {

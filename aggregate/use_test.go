@@ -10,8 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// reserveOn charges n times on one ledger, whose statement says that outcomes may be
-// released.
+// reserveOn charges n times on one ledger, whose statement says that outcomes may be released.
 func reserveOn(t *testing.T, e accountant.Event, n int) []*ledger.Reservation {
 	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise})
 	require.NoError(t, err)

@@ -130,8 +130,7 @@ func worst(pairs [][2]Law, xs []float64, divergence func(x float64, p, q Law) fl
 	return out
 }
 
-// outcomes calls f with the two log probabilities of every answer, declining
-// included.
+// outcomes calls f with the two log probabilities of every answer, declining included.
 func outcomes(p, q Law, f func(lp, lq float64)) {
 	for i := range p.LogLabels {
 		f(p.LogLabels[i], q.LogLabels[i])

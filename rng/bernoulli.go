@@ -11,9 +11,8 @@ import (
 //	while p >= q: if not Bernoulli(exp(-1)): false;  p = p - q
 //	k = 1;  while Bernoulli(p/(q k)): k = k + 1;  return k odd
 //
-// For x = p/q <= 1 the loop reaches k = j+1 with probability x^j/j!, so it ends
-// at k = j+1 with probability x^j/j! - x^(j+1)/(j+1)!, and the sum over even j
-// is the series 1 - x + x^2/2! - ... of exp(-x).
+// For x = p/q <= 1 the loop reaches k = j+1 with probability x^j/j!, so it ends at k = j+1 with probability
+// x^j/j! - x^(j+1)/(j+1)!, and the sum over even j is the series 1 - x + x^2/2! - ... of exp(-x).
 func BernoulliExp(s *Stream, p, q uint64) bool {
 	if q == 0 {
 		panic("rng: BernoulliExp: q is 0")
@@ -33,8 +32,7 @@ type exponent struct{ whole, frac, slack uint64 }
 // integers, p/q = x. It does so in the middle of the loop and without losing a word. So it
 // always reads the same words and gives the same answers as bernoulliExpBig.
 //
-// Trial k succeeds if and only if k U < x. The word u says that 2^64 k U is in
-// [k u, k u + k).
+// Trial k succeeds if and only if k U < x. The word u says that 2^64 k U is in [k u, k u + k).
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	for range x.whole {
 		if !bernoulliExp1(s) {
@@ -71,10 +69,9 @@ func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	return resumeBernoulliExp(s, p, q, 1, s.Uint64())
 }
 
-// resumeBernoulliExp continues the loop of Algorithm 1 inside trial k, when the trial's
-// first word u has been read. It needs p < q. With d = q k, a trial compares the uniform
-// real U = (u+V)/2^64 with p/d. U < p/d if and only if V < (2^64 p - u d)/d, and V is again
-// uniform on [0, 1).
+// resumeBernoulliExp continues the loop of Algorithm 1 inside trial k, when the trial's first word u has
+// been read. It needs p < q. With d = q k, a trial compares the uniform real U = (u+V)/2^64 with p/d. U <
+// p/d if and only if V < (2^64 p - u d)/d, and V is again uniform on [0, 1).
 func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 	var d, n, word big.Int
 	for ; ; k++ {

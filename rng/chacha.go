@@ -14,8 +14,7 @@ import (
 //	       output all of B but its last 32 bytes
 //	       K = the last 32 bytes of B
 //
-// With AVX2, assembly makes eight blocks at a time. Elsewhere the words are the standard
-// library's.
+// With AVX2, assembly makes eight blocks at a time. Elsewhere the words are the standard library's.
 type source struct {
 	words   [chunkWords]uint64
 	at, end uint // words[at:end] are unread

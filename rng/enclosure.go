@@ -8,12 +8,11 @@ type interval struct{ lo, hi *big.Int }
 
 // expNeg encloses exp(-p/q) for integers p >= 0, q > 0.
 //
-// It halves the argument h times, until y <= 1/2, and sums the series of exp(y), whose
-// terms are positive. It rounds them down for one bound and up for the other. Each term
-// left out is at most half its predecessor, so together they are less than the last term.
-// Taking the reciprocal swaps the bounds, and h squarings follow. Every step is monotone
-// and rounds outwards, so the bounds hold for every working precision. The precision only
-// sets how far apart they are.
+// It halves the argument h times, until y <= 1/2, and sums the series of exp(y), whose terms are
+// positive. It rounds them down for one bound and up for the other. Each term left out is at most half
+// its predecessor, so together they are less than the last term. Taking the reciprocal swaps the bounds,
+// and h squarings follow. Every step is monotone and rounds outwards, so the bounds hold for every
+// working precision. The precision only sets how far apart they are.
 func expNeg(p, q *big.Int, prec uint) interval {
 	h := uint(max(0, p.BitLen()-q.BitLen()+2))
 	work := prec + 2*h + 32
@@ -40,8 +39,7 @@ func expNeg(p, q *big.Int, prec uint) interval {
 	return x
 }
 
-// quoUp sets z to x/y rounded up, for x >= 0 and y > 0. The two may share memory: z may be
-// x.
+// quoUp sets z to x/y rounded up, for x >= 0 and y > 0. The two may share memory: z may be x.
 func quoUp(z, x, y *big.Int) *big.Int {
 	var rest big.Int
 	if z.QuoRem(x, y, &rest); rest.Sign() > 0 {
@@ -66,15 +64,13 @@ type law interface {
 	tails(prec uint) []interval
 }
 
-// tails computes with guard more bits than the precision asked for. It stops at terms below
-// 2^-(prec+spare).
+// tails computes with guard more bits than the precision asked for. It stops at terms below 2^-(prec+spare).
 const (
 	guard = 64
 	spare = 16
 )
 
-// halfGaussian has P[X = k] proportional to exp(-k^2/(2 s^2)), k = 0, 1, ...,
-// for s = num/2^shift.
+// halfGaussian has P[X = k] proportional to exp(-k^2/(2 s^2)), k = 0, 1, ..., for s = num/2^shift.
 type halfGaussian struct {
 	num   uint64
 	shift uint

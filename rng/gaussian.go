@@ -9,10 +9,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// DiscreteGaussian samples the integers with probability proportional to exp(-k^2/(2
-// sigma^2)). Its variance is at most sigma^2. Shifting it by an integer s costs at most the
-// Renyi divergence a s^2/(2 sigma^2) of the continuous Gaussian at every order a (Canonne,
-// Kamath, Steinke 2020, Proposition 5).
+// DiscreteGaussian samples the integers with probability proportional to exp(-k^2/(2 sigma^2)). Its
+// variance is at most sigma^2. Shifting it by an integer s costs at most the Renyi divergence a s^2/(2
+// sigma^2) of the continuous Gaussian at every order a (Canonne, Kamath, Steinke 2020, Proposition 5).
 //
 // A DiscreteGaussian is safe for concurrent use if each goroutine has its own Stream.
 type DiscreteGaussian struct {
@@ -93,10 +92,9 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	       M = 2^fine X + J
 //	       unless B = - and M = 0:  return B M
 //
-// M is reached with probability proportional to
-// exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2 sigma^2)). Zero can
-// come from B = + alone. Otherwise it would count twice. Below sigma = 2^8 a cell is one
-// integer, so J = 0 and the Bernoulli rejects nothing.
+// M is reached with probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) =
+// exp(-M^2/(2 sigma^2)). Zero can come from B = + alone. Otherwise it would count twice. Below sigma =
+// 2^8 a cell is one integer, so J = 0 and the Bernoulli rejects nothing.
 //
 // With wide cells one word w holds the first bits of everything there is to draw:
 //
@@ -105,11 +103,10 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	fine bits           J
 //	1 bit               B
 //
-// All are disjoint bits, hence independent. Further bits of U and V come from further
-// words. X and the outcome of the Bernoulli are functions of U, V and words after those.
-// Where w alone decides both (quick), no other word is read, and a word that is not read
-// plays no part in the law. Otherwise (settle) the next two words extend U and V, and
-// everything is decided as if they had been there from the start.
+// All are disjoint bits, hence independent. Further bits of U and V come from further words. X and the
+// outcome of the Bernoulli are functions of U, V and words after those. Where w alone decides both (quick),
+// no other word is read, and a word that is not read plays no part in the law. Otherwise (settle) the next
+// two words extend U and V, and everything is decided as if they had been there from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	if d.fine > 0 && len(dst) >= worthTelling {
 		dst = d.fill(machine, dst, s)
@@ -248,10 +245,9 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 // known returns how many bits of V a word holds: at least 15.
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// quick returns M, and reports whether w alone shows that it is accepted. That needs two
-// things. The slot lies in one cell X. And V >= (2X+1)/(2 s^2): this is above the exponent
-// g = j (2X+j)/(2 s^2) of every j < 1, so that the first trial V < g fails and the
-// Bernoulli is true.
+// quick returns M, and reports whether w alone shows that it is accepted. That needs two things. The slot
+// lies in one cell X. And V >= (2X+1)/(2 s^2): this is above the exponent g = j (2X+j)/(2 s^2) of every j
+// < 1, so that the first trial V < g fails and the Bernoulli is true.
 //
 // Let n bits of V be known, with the value v: then V >= v/2^n. Reach is ceil(2^n/(2 s^2))
 // 2^(64-n), and w<<13 is v 2^(64-n) plus less than 2^(64-n). A slot in one cell has X < 4s
@@ -300,11 +296,10 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 
 // exponent encloses g for x < 2^9.
 //
-// Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i), which is below 2^64, and
-// c = 2^74/(2 s^2), which is at most 2^63 because s >= 2^5. Rounding 2^54 (2x+i) down, and
-// then its product with i, takes less than 2 off y, hence less than 1 off the result.
-// Rounding c down takes off less than 1, and so does rounding the result: less than 3 in
-// all. As y < 2^64 and c <= 2^63, g < 1/2.
+// Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i), which is below 2^64, and c = 2^74/(2
+// s^2), which is at most 2^63 because s >= 2^5. Rounding 2^54 (2x+i) down, and then its product with i,
+// takes less than 2 off y, hence less than 1 off the result. Rounding c down takes off less than 1, and
+// so does rounding the result: less than 3 in all. As y < 2^64 and c <= 2^63, g < 1/2.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	i := j << (64 - d.fine)
 	y, _ := bits.Mul64(i, x<<55+i>>10)

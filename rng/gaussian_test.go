@@ -48,8 +48,7 @@ func TestDiscreteGaussianLawWide(t *testing.T) {
 	}
 }
 
-// TestDiscreteGaussianNarrow uses sigmas so narrow that the noise is zero. The sampler must
-// still end.
+// TestDiscreteGaussianNarrow uses sigmas so narrow that the noise is zero. The sampler must still end.
 func TestDiscreteGaussianNarrow(t *testing.T) {
 	for _, sigma := range []float64{minScale, 0.01, 0.05} {
 		d := gaussian(t, sigma)
@@ -121,9 +120,8 @@ func TestDiscreteGaussianControls(t *testing.T) {
 	})
 }
 
-// exactGaussian repeats Sample without a table and without an enclosure, in big integers
-// alone. It asks quick only whether it may leave two words unread. If so, it decides with
-// words from another stream.
+// exactGaussian repeats Sample without a table and without an enclosure, in big integers alone. It asks
+// quick only whether it may leave two words unread. If so, it decides with words from another stream.
 func exactGaussian(d *DiscreteGaussian, s, other *Stream) int64 {
 	for {
 		w := s.Uint64()
@@ -181,9 +179,8 @@ func exactSettle(d *DiscreteGaussian, s *Stream, w, moreU, moreV uint64) (m uint
 	return x<<d.fine | j, ok
 }
 
-// TestGaussianWordsAgreeWithBig makes enclosures wider than they need to be. The words
-// decide almost always. Wide enclosures send many draws to the exact integers halfway, at
-// every place where that can happen.
+// TestGaussianWordsAgreeWithBig makes enclosures wider than they need to be. The words decide almost always.
+// Wide enclosures send many draws to the exact integers halfway, at every place where that can happen.
 func TestGaussianWordsAgreeWithBig(t *testing.T) {
 	check := func(t require.TestingT, sigma float64, slack, seed uint64, n int) {
 		d := gaussian(t, sigma)
@@ -207,8 +204,7 @@ func TestGaussianWordsAgreeWithBig(t *testing.T) {
 	})
 }
 
-// TestGaussianAcceptAgreesWithBig checks the choice within a cell alone, for every size of
-// cell.
+// TestGaussianAcceptAgreesWithBig checks the choice within a cell alone, for every size of cell.
 func TestGaussianAcceptAgreesWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := gaussian(t, math.Exp2(rapid.Float64Range(8, 40).Draw(t, "log2 sigma")))
@@ -246,8 +242,7 @@ func requireEncloses(t require.TestingT, x exponent, p, q *big.Int) {
 	require.LessOrEqual(t, p.Cmp(hi.Mul(hi, q)), 0)
 }
 
-// TestEnclosureControl checks that an enclosure without its slack is noticed by
-// requireEncloses.
+// TestEnclosureControl checks that an enclosure without its slack is noticed by requireEncloses.
 func TestEnclosureControl(t *testing.T) {
 	d := gaussian(t, 1234.5)
 	missed := 0

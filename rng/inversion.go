@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// inversion samples a law by comparing one uniform real U of [0, 1) with the tails of the
-// law:
+// inversion samples a law by comparing one uniform real U of [0, 1) with the tails of the law:
 //
 //	X = number of m >= 1 with U < P[X >= m]
 //
@@ -92,9 +91,8 @@ func newTable(l law) *table {
 	return t
 }
 
-// index makes the guide. A slot is closed if its largest u is below all tails before the
-// m-th, and its least u is at least slack above the m-th tail. Then every u of the slot
-// gives X = m.
+// index makes the guide. A slot is closed if its largest u is below all tails before the m-th, and its
+// least u is at least slack above the m-th tail. Then every u of the slot gives X = m.
 func (t *table) index() {
 	m := len(t.tails) - 1
 	for g := range t.guide {

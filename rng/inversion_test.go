@@ -68,8 +68,7 @@ func TestExtendFromNothing(t *testing.T) {
 	}
 }
 
-// TestTailLaw tests the law beyond 6 sigma, which no sample reaches: it draws U below
-// P[X >= 241].
+// TestTailLaw tests the law beyond 6 sigma, which no sample reaches: it draws U below P[X >= 241].
 func TestTailLaw(t *testing.T) {
 	d := gaussian(t, 40)
 	const from = 241

@@ -12,9 +12,8 @@ import (
 	"strings"
 )
 
-// Key is a 256-bit secret with a mark that says whether what it protects may be released.
-// Make a Key with [NewKey] or [SeedKey]. The zero Key has no secret: using it panics, and
-// [Key.IsZero] reports it.
+// Key is a 256-bit secret with a mark that says whether what it protects may be released. Make a Key with
+// [NewKey] or [SeedKey]. The zero Key has no secret: using it panics, and [Key.IsZero] reports it.
 //
 // A Key prints as a redacted word under every verb and logger, and refuses to be encoded as
 // JSON. [Key.MarshalText] is the only way to its secret.
@@ -59,13 +58,11 @@ func SeedKey(seed uint64) Key {
 // IsZero reports whether the key was never made.
 func (k Key) IsZero() bool { return k.secret == nil }
 
-// Releasable reports whether the key, or the key it derives from, came from
-// NewKey.
+// Releasable reports whether the key, or the key it derives from, came from NewKey.
 func (k Key) Releasable() bool { return k.releasable && k.secret != nil }
 
-// Derive returns the key named by label and ids: HMAC-SHA256 of their unambiguous encoding
-// under the secret. Different names give independent keys. The same name always gives the
-// same key.
+// Derive returns the key named by label and ids: HMAC-SHA256 of their unambiguous encoding under the
+// secret. Different names give independent keys. The same name always gives the same key.
 func (k Key) Derive(label string, ids ...uint64) Key {
 	var scratch [256]byte
 	b := k.message(scratch[:0], domainIDs, label)
@@ -83,8 +80,7 @@ func (k Key) DeriveBytes(label string, data []byte) Key {
 	return k.child(append(k.message(scratch[:0], domainBytes, label), data...))
 }
 
-// message begins the inner input of HMAC: the padded secret, then the number of the method
-// and the label.
+// message begins the inner input of HMAC: the padded secret, then the number of the method and the label.
 func (k Key) message(b []byte, domain byte, label string) []byte {
 	if k.secret == nil {
 		panic("rng: zero Key: make one with NewKey or SeedKey")
@@ -123,9 +119,8 @@ const (
 	textSeeded     = "pate-key-1:seeded:"
 )
 
-// MarshalText encodes the key, secret included, so that a run can be resumed. Anyone who
-// reads the result can remove the noise: write it to a file with mode 0600 and nowhere
-// else.
+// MarshalText encodes the key, secret included, so that a run can be resumed. Anyone who reads the result
+// can remove the noise: write it to a file with mode 0600 and nowhere else.
 func (k Key) MarshalText() ([]byte, error) {
 	if k.secret == nil {
 		return nil, errors.New("rng: zero Key has no text form")

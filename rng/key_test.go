@@ -31,8 +31,7 @@ func TestDerivationIsFrozen(t *testing.T) {
 	require.Equal(t, uint64(12465371309567304653), k.Stream().Uint64())
 }
 
-// TestDerivationIsHMAC uses names of every length, among them those that fill the buffer on
-// the stack.
+// TestDerivationIsHMAC uses names of every length, among them those that fill the buffer on the stack.
 func TestDerivationIsHMAC(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := SeedKey(rapid.Uint64().Draw(t, "seed"))

@@ -28,8 +28,7 @@ type DiscreteLaplace struct {
 	slack uint64    // of exponent
 }
 
-// The cell width is the power of two for which the scale spans at least 16 and less than 32
-// cells.
+// The cell width is the power of two for which the scale spans at least 16 and less than 32 cells.
 const laplaceCells = 4
 
 // NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40]. It takes the scale as
@@ -66,8 +65,7 @@ func (d *DiscreteLaplace) Sample(s *Stream) int64 {
 	}
 }
 
-// Geometric draws from P[G = k] = (1-r) r^k, k = 0, 1, ..., with
-// r = exp(-1/scale).
+// Geometric draws from P[G = k] = (1-r) r^k, k = 0, 1, ..., with r = exp(-1/scale).
 func (d *DiscreteLaplace) Geometric(s *Stream) int64 {
 	g, _ := d.geometric(s)
 	return int64(g)
@@ -80,8 +78,7 @@ func (d *DiscreteLaplace) Geometric(s *Stream) int64 {
 //	loop:  J uniform in {0..2^fine-1};  until Bernoulli(exp(-J/(2^fine s)))
 //	return 2^fine X + J
 //
-// P[X = x, J = j] is proportional to exp(-x/s) exp(-j/(2^fine s)) =
-// exp(-(2^fine x + j)/scale).
+// P[X = x, J = j] is proportional to exp(-x/s) exp(-j/(2^fine s)) = exp(-(2^fine x + j)/scale).
 func (d *DiscreteLaplace) geometric(s *Stream) (g, bit uint64) {
 	w := s.Uint64()
 	g = d.cells.find(s, w>>1)

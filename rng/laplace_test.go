@@ -49,8 +49,7 @@ func TestDiscreteLaplaceControls(t *testing.T) {
 	})
 }
 
-// TestLaplaceWordsAgreeWithBig compares the words with big integers alone, as for the
-// discrete Gaussian.
+// TestLaplaceWordsAgreeWithBig compares the words with big integers alone, as for the discrete Gaussian.
 func TestLaplaceWordsAgreeWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, err := NewDiscreteLaplace(math.Exp2(rapid.Float64Range(-10, 40).Draw(t, "log2 scale")))

@@ -9,11 +9,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. It takes the
-// floats as exactly the dyadic rationals that they are. It serves noise whose size depends
-// on protected values: a real number is drawn without rounding, to as many bits as the
-// result needs, and what is released is a function of that number alone. Its law is that of
-// continuous noise, rounded. It is not the law of a discrete Gaussian.
+// RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. It takes the floats as exactly
+// the dyadic rationals that they are. It serves noise whose size depends on protected values: a real number
+// is drawn without rounding, to as many bits as the result needs, and what is released is a function of that
+// number alone. Its law is that of continuous noise, rounded. It is not the law of a discrete Gaussian.
 //
 // It is slow, some microseconds. The time and the number of words it reads depend on mean
 // and sd as well as on the noise.
@@ -22,8 +21,7 @@ type RoundedNormal struct {
 	digit          uint     // bits of a real number that are drawn at a time
 }
 
-// NewRoundedNormal returns a sampler. The mean must be finite. Both sd and grid must be
-// finite and above 0.
+// NewRoundedNormal returns a sampler. The mean must be finite. Both sd and grid must be finite and above 0.
 func NewRoundedNormal(mean, sd, grid float64) (*RoundedNormal, error) {
 	switch {
 	case !mathx.IsFinite(mean):
@@ -65,12 +63,11 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 //	       B = fair coin
 //	       return floor((mean + sd B (k+x))/grid + 1/2)
 //
-// This is Algorithm N of Karney (2016). The density of k+x is proportional to
-// exp(-k/2 - k(k-1)/2 - x(2k+x)/2) = exp(-(k+x)^2/2). Only those bits of x are drawn that a
-// comparison needs. Every decision is a function of bits drawn before it, so the bits still
-// to come are uniform and independent of all of them. Hence x and the decisions have the
-// joint law that they would have if x had been drawn in full. Finitely many bits decide the
-// floor with probability 1.
+// This is Algorithm N of Karney (2016). The density of k+x is proportional to exp(-k/2 - k(k-1)/2 -
+// x(2k+x)/2) = exp(-(k+x)^2/2). Only those bits of x are drawn that a comparison needs. Every decision is
+// a function of bits drawn before it, so the bits still to come are uniform and independent of all of
+// them. Hence x and the decisions have the joint law that they would have if x had been drawn in full.
+// Finitely many bits decide the floor with probability 1.
 func (n *RoundedNormal) Sample(s *Stream) int64 {
 	for {
 		var k uint64

@@ -162,9 +162,8 @@ func real(words ...uint64) *big.Rat {
 	return new(big.Rat).SetFrac(x, scale)
 }
 
-// TestRoundedNormalReadsOnWhereWordsDoNotDecide follows words that leave a comparison open
-// by a word that decides it, to either side. With k = 0 and j = 1, u < x(2k+x)/((2k+2)j) is
-// u < x^2/2.
+// TestRoundedNormalReadsOnWhereWordsDoNotDecide follows words that leave a comparison open by a word that
+// decides it, to either side. With k = 0 and j = 1, u < x(2k+x)/((2k+2)j) is u < x^2/2.
 func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 	const half, eighth = 1 << 63, 1 << 61 // x = 1/2, u = 1/8 = x^2/2
 	for _, c := range []struct {
@@ -201,8 +200,7 @@ func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 		require.Equal(t, c.want, n.round(1, x, c.negative))
 		require.Equal(t, c.read, s.read)
 	}
-	// The last bit of a word is a third of the grid: no word ends on a border, and one word
-	// is half of it.
+	// The last bit of a word is a third of the grid: no word ends on a border, and one word is half of it.
 	n = roundedNormal(t, 0, 1, 3*0x1p-64)
 	for _, c := range []struct {
 		words []uint64
@@ -250,8 +248,7 @@ func TestRoundedNormalDecidesAsTheWholeNumbersDo(t *testing.T) {
 		x = &lazy{src: s, digit: 64}
 		x.extend()
 		value := roundedNormal(t, mean, sd, grid).round(k, x, negative)
-		// Compute the same with all words, less half a grid: strictly within a grid of
-		// value.
+		// Compute the same with all words, less half a grid: strictly within a grid of value.
 		y := new(big.Rat).Add(real(s.words...), new(big.Rat).SetUint64(k))
 		if negative {
 			y.Neg(y)

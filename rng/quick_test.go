@@ -14,8 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// wideSigmas have more than one integer to a cell: few and many, and cells
-// at both ends of their width.
+// wideSigmas have more than one integer to a cell: few and many, and cells at both ends of their width.
 var wideSigmas = []float64{256, 300, 511.875, 1000, 1234.5, 1e8 / 3, 1 << 28, 1<<29 - 1, 1e9, maxScale}
 
 // misplaced counts the closed slots that are not proven to lie in the one cell that the

@@ -5,10 +5,9 @@ import (
 	"math/bits"
 )
 
-// Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a
-// uniform integer below 2^136 with q 2^136, which is an integer: the last bit of q is worth
-// at least 2^-116. The leading byte usually decides, and a word has eight of them. If it is
-// equal, the rest is drawn.
+// Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a uniform integer
+// below 2^136 with q 2^136, which is an integer: the last bit of q is worth at least 2^-116. The leading
+// byte usually decides, and a word has eight of them. If it is equal, the rest is drawn.
 type Bernoulli struct {
 	always bool
 	first  byte

@@ -7,10 +7,9 @@ import (
 	"math/rand/v2"
 )
 
-// Stream is the sequence of uniform 64-bit words of one key, by ChaCha8. It implements
-// [rand.Source], so rand.New(stream) gives a *rand.Rand for training and shuffling. Noise
-// that protects data uses the samplers of this package instead. A Stream is not safe for
-// concurrent use: derive one key for each goroutine.
+// Stream is the sequence of uniform 64-bit words of one key, by ChaCha8. It implements [rand.Source], so
+// rand.New(stream) gives a *rand.Rand for training and shuffling. Noise that protects data uses the samplers
+// of this package instead. A Stream is not safe for concurrent use: derive one key for each goroutine.
 type Stream struct {
 	src source
 }
@@ -31,10 +30,9 @@ func (k Key) Stream() *Stream {
 // Uint64 returns 64 uniform bits.
 func (s *Stream) Uint64() uint64 { return s.src.Uint64() }
 
-// Uint64N returns a uniform integer in [0, n), without bias. The argument n = 0 stands for
-// 2^64. It uses Lemire's multiply-and-reject (2019). Once the 2^64 mod n smallest values of
-// lo(x n) are rejected, hi(x n) is uniform, because every hi then has exactly floor(2^64/n)
-// preimages.
+// Uint64N returns a uniform integer in [0, n), without bias. The argument n = 0 stands for 2^64. It uses
+// Lemire's multiply-and-reject (2019). Once the 2^64 mod n smallest values of lo(x n) are rejected, hi(x
+// n) is uniform, because every hi then has exactly floor(2^64/n) preimages.
 func (s *Stream) Uint64N(n uint64) uint64 {
 	x := s.Uint64()
 	if n&(n-1) == 0 { // power of two, or 0
@@ -49,8 +47,7 @@ func (s *Stream) Uint64N(n uint64) uint64 {
 	return hi
 }
 
-// Perm fills dst with a permutation of 0, 1, ..., len(dst)-1, all equally probable (Fisher,
-// Yates).
+// Perm fills dst with a permutation of 0, 1, ..., len(dst)-1, all equally probable (Fisher, Yates).
 //
 //	for i = 0 .. n-1:  j uniform in {0..i};  dst[i] = dst[j];  dst[j] = i
 func (s *Stream) Perm(dst []int) {
@@ -61,6 +58,5 @@ func (s *Stream) Perm(dst []int) {
 	}
 }
 
-// Format writes a redacted word, whatever the verb: the state of a stream tells all its
-// noise.
+// Format writes a redacted word, whatever the verb: the state of a stream tells all its noise.
 func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Stream(redacted)") }

@@ -7,9 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ContinuousLaplace is the test as the literature has it, with continuous Laplace noise of
-// scale 1/Epsilon and any real threshold. It serves to compare laws and to compute a cost.
-// It is not meant to be run.
+// ContinuousLaplace is the test as the literature has it, with continuous Laplace noise of scale 1/Epsilon
+// and any real threshold. It serves to compare laws and to compute a cost. It is not meant to be run.
 //
 // Neighbours with different answers are told apart with probability e^(-Epsilon
 // Threshold)/2. The printed threshold log(1/delta)/epsilon therefore gives (epsilon,

@@ -24,10 +24,9 @@
 //
 // # Guarantee
 //
-// A mechanism is charged for its worst case before it touches anything private. Its Event
-// says what the worst case is. Start and Release take the reservation. Then the following
-// holds between any two neighbours, per question, where T is the threshold and
-// r = e^(-Epsilon):
+// A mechanism is charged for its worst case before it touches anything private. Its Event says what the
+// worst case is. Start and Release take the reservation. Then the following holds between any two
+// neighbours, per question, where T is the threshold and r = e^(-Epsilon):
 //
 //	MStab, Laplace     pure Epsilon, except with probability r^(T+1)/(1+r) <= Delta
 //	MStab, Gaussian    Rényi divergence a/(2 Sigma^2),
@@ -37,12 +36,11 @@
 //	SmoothMedian       (Epsilon, Delta)
 //	Mean               discrete Laplace or Gaussian noise on a sum of known sensitivity
 //
-// The first four rows name two parts. Each part is for one kind of neighbours, and both
-// parts are charged for each. Proofs stand beside the types. The types also say what a
-// neighbour is: votes that move, records that are replaced, units that come and go. That
-// must be the relation of the ledger. With a public number of records it is
-// accountant.ReplaceOne. All noise is exact integer noise. Tests enumerate small worlds and
-// compare exact hockey-stick divergences with the claims.
+// The first four rows name two parts. Each part is for one kind of neighbours, and both parts are charged
+// for each. Proofs stand beside the types. The types also say what a neighbour is: votes that move,
+// records that are replaced, units that come and go. That must be the relation of the ledger. With a
+// public number of records it is accountant.ReplaceOne. All noise is exact integer noise. Tests enumerate
+// small worlds and compare exact hockey-stick divergences with the claims.
 //
 // # Caveats
 //

@@ -116,8 +116,7 @@ func ExampleSubsampleAggregate() {
 	// Output: true south <nil>
 }
 
-// This releases the median salary, with noise for the sensitivity that it has at these
-// data.
+// This releases the median salary, with noise for the sensitivity that it has at these data.
 func ExamplePropose() {
 	salaries := make([]float64, 2001)
 	for i := range salaries {

@@ -13,8 +13,7 @@ func gridFor(size float64, bits int) grid {
 	return grid{math.Ldexp(1, exponent-1-bits)}
 }
 
-// round returns x in units, rounded to the nearest integer within 2^52. It returns 0 for
-// NaN.
+// round returns x in units, rounded to the nearest integer within 2^52. It returns 0 for NaN.
 func (g grid) round(x float64) int64 {
 	if math.IsNaN(x) {
 		return 0

@@ -21,19 +21,17 @@ type MeanConfig struct {
 	NoiseMultiplier float64 // Gaussian: standard deviation of the noise over 2 Clip; [2^-10, 2^20]
 }
 
-// Mean is the simplest private mechanism: clip every record, add up, add noise, divide. One
-// record can move a clipped sum by twice the clip norm, whatever the data are. Without
-// clipping there is no bound and no privacy. Neighbours differ in one record
-// (accountant.ReplaceOne), and the number of records is public.
+// Mean is the simplest private mechanism: clip every record, add up, add noise, divide. One record can move
+// a clipped sum by twice the clip norm, whatever the data are. Without clipping there is no bound and no
+// privacy. Neighbours differ in one record (accountant.ReplaceOne), and the number of records is public.
 //
 // For (epsilon, delta) by Gaussian noise, take NoiseMultiplier from
 // accountant.GaussianNoise. That is the analytic Gaussian mechanism (Balle, Wang 2018). The
 // textbook sqrt(2 log(1.25/delta))/epsilon is not private at large epsilon.
 //
-// Clipping is around 0: subtract a public guess of the mean first. The clipped records are
-// rounded to a grid whose unit is 2^-30 of the noise or less. One coordinate of a record
-// then differs by up to a unit more. The sensitivity counts that. The noise is exact
-// integer noise.
+// Clipping is around 0: subtract a public guess of the mean first. The clipped records are rounded to a
+// grid whose unit is 2^-30 of the noise or less. One coordinate of a record then differs by up to a unit
+// more. The sensitivity counts that. The noise is exact integer noise.
 type Mean struct {
 	cfg      MeanConfig
 	grid     grid
@@ -178,9 +176,8 @@ func (m *Mean) addClipped(sum []int64, row []float64) {
 	}
 }
 
-// LaplaceClip returns a clip for a private mean of numbers with E[x^2] <= rootMoment^2, and
-// a bound on the mean squared error that this clip leads to. The clip balances the two
-// errors of the mean.
+// LaplaceClip returns a clip for a private mean of numbers with E[x^2] <= rootMoment^2, and a bound on
+// the mean squared error that this clip leads to. The clip balances the two errors of the mean.
 //
 // Write s for rootMoment. Clipping at c moves the mean by at most E|x| 1{|x|>c} <= s^2/c.
 // Laplace noise of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2. So the error is
@@ -188,10 +185,9 @@ func (m *Mean) addClipped(sum []int64, row []float64) {
 //
 //	s^2/n + 6 s^2/(n epsilon).
 //
-// Lecture notes print 4 for the 6. They take the variance of the noise to be its scale
-// squared, half of what it is. Data exist that exceed the printed bound. As
-// (|x|-c)_+ <= x^2/(4c), half of that clip has 3/2 for the 6. The larger clip is kept
-// because it is the one in the literature.
+// Lecture notes print 4 for the 6. They take the variance of the noise to be its scale squared, half of
+// what it is. Data exist that exceed the printed bound. As (|x|-c)_+ <= x^2/(4c), half of that clip has
+// 3/2 for the 6. The larger clip is kept because it is the one in the literature.
 func LaplaceClip(rootMoment float64, records int, epsilon float64) (clip, squaredError float64, err error) {
 	if err := checkClip(rootMoment, records, epsilon); err != nil {
 		return 0, 0, err
@@ -207,10 +203,9 @@ func LaplaceClip(rootMoment float64, records int, epsilon float64) (clip, square
 //
 //	s^2/n + 4 s^2 z sqrt(d)/n.
 //
-// With z of order sqrt(log 1/delta)/epsilon the clip is of order s sqrt(n epsilon)/(d^(1/4)
-// (log 1/delta)^(1/4)). Lecture notes print s sqrt(n epsilon/d^(1/4)), with an eighth root
-// of d. Records are then clipped too little, and the noise has an error of order d^(3/4) in
-// place of d^(1/2).
+// With z of order sqrt(log 1/delta)/epsilon the clip is of order s sqrt(n epsilon)/(d^(1/4) (log
+// 1/delta)^(1/4)). Lecture notes print s sqrt(n epsilon/d^(1/4)), with an eighth root of d. Records are
+// then clipped too little, and the noise has an error of order d^(3/4) in place of d^(1/2).
 func GaussianClip(rootMoment float64, records, dimension int, noiseMultiplier float64) (clip, squaredError float64, err error) {
 	if err := checkClip(rootMoment, min(records, dimension), noiseMultiplier); err != nil {
 		return 0, 0, err

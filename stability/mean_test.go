@@ -79,9 +79,8 @@ func TestMeanCost(t *testing.T) {
 	require.InEpsilon(t, z, e.Sigma/e.Sensitivity, 1e-7)
 }
 
-// TestMeanFollowsItsLaw checks that what is released is the clipped mean plus noise of the
-// stated law. It runs a chi-square test over sixteen cells that are equally probable under
-// that law.
+// TestMeanFollowsItsLaw checks that what is released is the clipped mean plus noise of the stated law. It
+// runs a chi-square test over sixteen cells that are equally probable under that law.
 func TestMeanFollowsItsLaw(t *testing.T) {
 	data := [][]float64{{1, 0}, {-3, 4}, {30, 40}, {0, 0}}
 	clipped := map[Noise][2]float64{
@@ -130,9 +129,8 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 	}
 }
 
-// TestMeanErrorFormulas checks by simulation that the error formulas hold for the worst
-// data of bounded second moment: rare values twice as far out as the clip. The printed
-// formula does not hold.
+// TestMeanErrorFormulas checks by simulation that the error formulas hold for the worst data of bounded
+// second moment: rare values twice as far out as the clip. The printed formula does not hold.
 func TestMeanErrorFormulas(t *testing.T) {
 	const n = 2000
 	runs := 3000

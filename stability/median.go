@@ -10,9 +10,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Median returns the median of an odd number of values, each clamped to [low, high], for
-// [Propose]. The number of values is public: neighbours differ in one value
-// (accountant.ReplaceOne).
+// Median returns the median of an odd number of values, each clamped to [low, high], for [Propose]. The
+// number of values is public: neighbours differ in one value (accountant.ReplaceOne).
 //
 // Sort the values, with x_i = low before the first and x_i = high after the last, and let m
 // be the index of the median. The largest local sensitivity within k changes is

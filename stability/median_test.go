@@ -44,8 +44,7 @@ func TestMedianReference(t *testing.T) {
 	}
 }
 
-// TestSmoothSensitivityIsItsDefinition checks that the search in halves finds what the
-// definition says.
+// TestSmoothSensitivityIsItsDefinition checks that the search in halves finds what the definition says.
 func TestSmoothSensitivityIsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float64Range(0, 10), 1, 15).Draw(t, "x")
@@ -87,9 +86,8 @@ func replaced(a, b []float64) bool { // sorted, differ in at most one record
 	return false
 }
 
-// TestSmallWorldPTR tries Dwork and Lei's test on the median of every small data set. The
-// distance is the one that a search finds, and the exact hockey-stick divergence is within
-// the claim.
+// TestSmallWorldPTR tries Dwork and Lei's test on the median of every small data set. The distance is the
+// one that a search finds, and the exact hockey-stick divergence is within the claim.
 func TestSmallWorldPTR(t *testing.T) {
 	all := samples(5, 4)
 	f := Median(0, 4)
@@ -211,9 +209,8 @@ func TestProposeMedian(t *testing.T) {
 	}
 }
 
-// TestSmallWorldSmoothMedian tries the median with smooth sensitivity on every small data
-// set. The broken variant has noise for the local sensitivity, which changes abruptly
-// between neighbours.
+// TestSmallWorldSmoothMedian tries the median with smooth sensitivity on every small data set. The broken
+// variant has noise for the local sensitivity, which changes abruptly between neighbours.
 func TestSmallWorldSmoothMedian(t *testing.T) {
 	all := samples(5, 4)
 	for _, cfg := range []SmoothMedianConfig{

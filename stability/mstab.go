@@ -37,12 +37,11 @@ type MStabConfig struct {
 // This is propose-test-release (Dwork, Lei 2009), with the distance to instability as the
 // test (Smith, Thakurta 2013). Both outcomes cost the same.
 //
-// If both neighbours have the same answer, the test is the noise mechanism on a distance of
-// sensitivity 1. If their answers differ, both distances are 0, and the test refuses both
-// with probability at least 1 - Delta. Otherwise the outcome tells the neighbours apart. So
-// a question costs Epsilon, or the cost of the Gaussian, and Delta once. The threshold is
-// the least integer whose tail probability P[noise > threshold] is at most Delta. That
-// tail, not Delta, is charged.
+// If both neighbours have the same answer, the test is the noise mechanism on a distance of sensitivity
+// 1. If their answers differ, both distances are 0, and the test refuses both with probability at least 1
+// - Delta. Otherwise the outcome tells the neighbours apart. So a question costs Epsilon, or the cost of
+// the Gaussian, and Delta once. The threshold is the least integer whose tail probability P[noise >
+// threshold] is at most Delta. That tail, not Delta, is charged.
 //
 // Lecture notes print the threshold log(1/delta)/epsilon for continuous Laplace noise. It
 // is valid and wastes half of delta ([ContinuousLaplace] has the law). They also pass the
@@ -202,8 +201,7 @@ func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 	return func(d int64) bool { return clampDistance(d)+noise > m.threshold }
 }
 
-// clampDistance keeps sums with noise inside int64. It makes no difference of two distances
-// larger.
+// clampDistance keeps sums with noise inside int64. It makes no difference of two distances larger.
 func clampDistance(d int64) int64 { return min(max(d, -1<<60), 1<<60) }
 
 // laplaceTail returns log P[Z >= m] for discrete Laplace noise: r^m/(1+r) for m >= 1, and

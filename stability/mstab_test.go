@@ -81,8 +81,7 @@ func TestMStabReference(t *testing.T) {
 		require.InEpsilon(t, e.Printed.T, printed.Threshold, exact)
 		compare("printed", e.Printed.Release, onReals(printed.Law), exact)
 		require.InEpsilon(t, e.Printed.Exact, worstDelta(onReals(printed.Law), 200, e.Eps), exact)
-		// Between integers the log-ratio is the same, but half of epsilon is reached at
-		// other places.
+		// Between integers the log-ratio is the same, but half of epsilon is reached at other places.
 		require.InEpsilon(t, e.Printed.HalfEps, worstDelta(onReals(printed.Law), 200, e.Eps/2), 0.03)
 		require.InEpsilon(t, e.Delta/2, e.Printed.Exact, exact, "half of delta is not used")
 
@@ -123,9 +122,8 @@ func TestMStabReference(t *testing.T) {
 	}
 }
 
-// TestOneShotIsPrivateAndOptimal checks that both inequalities hold for the table of
-// integers, in exact arithmetic as far as 2^-64 goes. No distance could be released more
-// often by the same rule.
+// TestOneShotIsPrivateAndOptimal checks that both inequalities hold for the table of integers, in exact
+// arithmetic as far as 2^-64 goes. No distance could be released more often by the same rule.
 func TestOneShotIsPrivateAndOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		eps := math.Exp2(rapid.Float64Range(-6, 5).Draw(t, "log2 epsilon"))
@@ -162,8 +160,7 @@ func TestOneShotNeedsLess(t *testing.T) {
 	}
 }
 
-// TestThresholds checks that the thresholds are the least that keep Delta, and that the
-// tail is charged.
+// TestThresholds checks that the thresholds are the least that keep Delta, and that the tail is charged.
 func TestThresholds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		delta := math.Exp2(rapid.Float64Range(-45, -2).Draw(t, "log2 delta"))

@@ -38,10 +38,9 @@ const maxCount = 1 << 40
 //	VoteMoves      min_j floor((g_j - [j < a])/2)    max(0, floor((g - 1)/2))
 //	VoteAppears    min_j (g_j - [j < a])             max(0, g - 1)
 //
-// with minima over j != a. A vote moved from a to j lowers g_j by 2, and every other change
-// lowers it by at most 1. Class j wins when g_j <= -1, or when g_j <= 0 if j comes first. A
-// test in this package compares with a search through all histograms of up to 8 votes and 4
-// classes.
+// with minima over j != a. A vote moved from a to j lowers g_j by 2, and every other change lowers it by
+// at most 1. Class j wins when g_j <= -1, or when g_j <= 0 if j comes first. A test in this package
+// compares with a search through all histograms of up to 8 votes and 4 classes.
 //
 // Between neighbours the distance differs by at most 1. It is 0 for both if their winners
 // differ. The gap itself and half of it, rounded either way, lack the second property. The

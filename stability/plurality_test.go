@@ -32,8 +32,7 @@ func sum(counts []int) (total int) {
 	return total
 }
 
-// graph lists, for each histogram of at most n votes, the histograms that one change leads
-// to.
+// graph lists, for each histogram of at most n votes, the histograms that one change leads to.
 func graph(n, classes int, change Change) (nodes [][]int, edges [][]int) {
 	nodes = histograms(n, classes)
 	index := map[string]int{}
@@ -149,9 +148,8 @@ func TestPluralityIsBreadthFirstSearch(t *testing.T) {
 	}
 }
 
-// TestOtherStatisticsAreNotAdmissible tries statistics that look like a distance and are
-// not. The same graph finds a sensitivity above 1, or a positive value next to another
-// winner.
+// TestOtherStatisticsAreNotAdmissible tries statistics that look like a distance and are not. The same
+// graph finds a sensitivity above 1, or a positive value next to another winner.
 func TestOtherStatisticsAreNotAdmissible(t *testing.T) {
 	type verdict struct{ sensitivity, atChange float64 }
 	lead := func(h []int) float64 {

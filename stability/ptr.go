@@ -19,8 +19,7 @@ type Function[D any] struct {
 	// sensitivity exceeds bound, or 0 if it does already. Any smaller number that changes
 	// by at most 1 between neighbours will do.
 	Distance func(data D, bound float64) (int64, error)
-	// Relation is the only relation for which Distance is valid, or 0 if it is valid for
-	// both.
+	// Relation is the only relation for which Distance is valid, or 0 if it is valid for both.
 	Relation accountant.Relation
 }
 
@@ -82,9 +81,8 @@ func mathUp(x float64) float64 { return x * (1 + 0x1p-50) }
 // Event returns the worst case: the test, and the value.
 func (p *PTR) Event() accountant.Event { return p.gate.Event() }
 
-// Propose tests whether the proposed bound holds around the data. If it does, Propose
-// releases f of the data with noise. It fails unless r charges exactly p.Event() and was
-// not used before.
+// Propose tests whether the proposed bound holds around the data. If it does, Propose releases f of the
+// data with noise. It fails unless r charges exactly p.Event() and was not used before.
 func Propose[D any](p *PTR, r *ledger.Reservation, key rng.Key, data D, f Function[D]) (Answer[float64], error) {
 	distance := func() (int64, error) { return f.Distance(data, p.cfg.Bound) }
 	return pass(p.gate, f.Relation, r, key, distance, func(key rng.Key) (float64, error) {

@@ -11,10 +11,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TestSubsampleAggregateReleasesByRecords checks that the probability of a release is the
-// one that the law has at the distance in records: votes that one record holds in several
-// parts count once. Every part here is one record, in three parts, so that k records vote
-// 3k times.
+// TestSubsampleAggregateReleasesByRecords checks that the probability of a release is the one that the
+// law has at the distance in records: votes that one record holds in several parts count once. Every part
+// here is one record, in three parts, so that k records vote 3k times.
 func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 	const records, repetitions, sessions, questions = 20, 3, 80, 50
 	split, err := Repeated(records, records, repetitions, rng.SeedKey(1).Derive("split"))
@@ -49,9 +48,8 @@ func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 	}
 }
 
-// TestMeanChargesTheRoundingOfEveryCoordinate uses two records whose integers differ by
-// nearly all that the rounding is charged: every coordinate of one is rounded up, and of
-// the other down.
+// TestMeanChargesTheRoundingOfEveryCoordinate uses two records whose integers differ by nearly all that
+// the rounding is charged: every coordinate of one is rounded up, and of the other down.
 func TestMeanChargesTheRoundingOfEveryCoordinate(t *testing.T) {
 	const d = 6
 	spread := func(x float64) []float64 {

@@ -48,8 +48,7 @@ type Session[T any] struct {
 	answers map[uint64]Answer[T]
 }
 
-// Start begins a session of m. It fails unless r charges exactly m.Event() and was not used
-// before.
+// Start begins a session of m. It fails unless r charges exactly m.Event() and was not used before.
 func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], error) {
 	key, err := begin(m.Event(), ledger.Use{}, r, key)
 	if err != nil {
@@ -61,11 +60,10 @@ func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], er
 // Releasable reports whether the noise is secret, so that answers may leave.
 func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
-// Ask releases value if its distance to instability, plus noise, exceeds the threshold. The
-// distance must change by at most 1 between neighbours. It must be at most 0 for both if
-// their values differ. The exact distance has both properties: see [Plurality]. Question
-// numbers are public and unique in the run. A question that was asked before gets the
-// stored answer, whatever value is, and uses up nothing.
+// Ask releases value if its distance to instability, plus noise, exceeds the threshold. The distance must
+// change by at most 1 between neighbours. It must be at most 0 for both if their values differ. The exact
+// distance has both properties: see [Plurality]. Question numbers are public and unique in the run. A
+// question that was asked before gets the stored answer, whatever value is, and uses up nothing.
 func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
 	passes := s.test.draw(s.key.Derive("question", question).Stream()) // noise first
 

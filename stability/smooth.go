@@ -9,21 +9,18 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SmoothMedianConfig holds the parameters of a [SmoothMedian]. None has a default, but Low
-// or High may be 0.
+// SmoothMedianConfig holds the parameters of a [SmoothMedian]. None has a default, but Low or High may be 0.
 type SmoothMedianConfig struct {
 	Low, High float64 // the interval to which values are clamped
 	Epsilon   float64 // [2^-10, 2^9]
 	Delta     float64 // [1e-15, 1/4]
 }
 
-// SmoothMedian releases the median of an odd, public number of values, with noise for its
-// smooth sensitivity (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value:
-// accountant.ReplaceOne.
+// SmoothMedian releases the median of an odd, public number of values, with noise for its smooth
+// sensitivity (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value: accountant.ReplaceOne.
 //
-// Values are rounded to a grid of at least 2^24 units to the interval, so the median F is
-// an integer. The noise Z is discrete Laplace of scale t = 2 S/Epsilon. Here S is the
-// smooth sensitivity in units with
+// Values are rounded to a grid of at least 2^24 units to the interval, so the median F is an integer. The
+// noise Z is discrete Laplace of scale t = 2 S/Epsilon. Here S is the smooth sensitivity in units with
 //
 //	beta = log(1 + (Epsilon/2)/log(2/Delta)),
 //

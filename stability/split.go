@@ -58,11 +58,10 @@ func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	return s, nil
 }
 
-// ByUnit sends each record to one model by a keyed hash of the name of its unit, such as a
-// user. All records of a unit go together, and where they go does not depend on the other
-// records. It holds for units that come, go or change their records (accountant.AddRemove
-// or ReplaceOne), and protects units. Under ReplaceOne the name of a unit is public and
-// stays: a unit replaced by one of another name is two changes.
+// ByUnit sends each record to one model by a keyed hash of the name of its unit, such as a user. All records
+// of a unit go together, and where they go does not depend on the other records. It holds for units that
+// come, go or change their records (accountant.AddRemove or ReplaceOne), and protects units. Under
+// ReplaceOne the name of a unit is public and stays: a unit replaced by one of another name is two changes.
 func ByUnit(units []string, models int, key rng.Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err
@@ -98,11 +97,10 @@ func checkSplit(records int, key rng.Key) error {
 // log(n/delta)/((2 log 2 - 1) Gamma), 28403, and the binomial law itself 24758. Disjoint
 // blocks of the same size as the samples need 443 and no test.
 //
-// The notes also charge the test, which looks at no data, and call Gamma q in one place.
-// They drop a "-1" in the proof that answers get out: it asks for a distance of 1/(16
-// Gamma), but a gap of a quarter of the models has one less. The value epsilon/(32
-// log(1/delta) + 16 epsilon) repairs that proof, and gaps are nearer half of the models
-// anyway.
+// The notes also charge the test, which looks at no data, and call Gamma q in one place. They drop a "-1"
+// in the proof that answers get out: it asks for a distance of 1/(16 Gamma), but a gap of a quarter of
+// the models has one less. The value epsilon/(32 log(1/delta) + 16 epsilon) repairs that proof, and gaps
+// are nearer half of the models anyway.
 type SampPlan struct {
 	Records   int
 	Gamma     float64 // epsilon/(32 log(1/delta))
@@ -134,9 +132,8 @@ func NewSampPlan(records int, epsilon, delta float64) (SampPlan, error) {
 	return p, nil
 }
 
-// scan returns the least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. While
-// k = floor(2 gamma m) stays the same, the tail grows with m. So only the least m of each k
-// can be it.
+// scan returns the least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. While k = floor(2 gamma m)
+// stays the same, the tail grows with m. So only the least m of each k can be it.
 func (p SampPlan) scan(delta float64) int {
 	for k := 1.0; ; k++ {
 		m := math.Ceil(k / (2 * p.Gamma))
@@ -150,10 +147,9 @@ func (p SampPlan) scan(delta float64) int {
 // ErrOverlap is returned by Independent when some record is in too many samples.
 var ErrOverlap = errors.New("stability: a record is in too many samples")
 
-// Independent draws the samples of a plan. With probability at most delta it returns
-// ErrOverlap. Then no data were looked at, and nothing was spent. It checks that the
-// overlap is what it must be and does not assume it. The number of records is public
-// (accountant.ReplaceOne).
+// Independent draws the samples of a plan. With probability at most delta it returns ErrOverlap. Then no
+// data were looked at, and nothing was spent. It checks that the overlap is what it must be and does not
+// assume it. The number of records is public (accountant.ReplaceOne).
 func Independent(plan SampPlan, key rng.Key) (Split, error) {
 	if err := checkSplit(plan.Records, key); err != nil {
 		return Split{}, err

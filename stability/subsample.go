@@ -10,20 +10,17 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SubsampleAggregate asks one question of any function on any data (Nissim, Raskhodnikova,
-// Smith 2007; Smith, Thakurta 2013). The function f runs concurrently on the parts of the
-// data that split makes. Each part votes for its answer. The session releases the most
-// frequent answer if it is stable.
+// SubsampleAggregate asks one question of any function on any data (Nissim, Raskhodnikova, Smith 2007;
+// Smith, Thakurta 2013). The function f runs concurrently on the parts of the data that split makes. Each
+// part votes for its answer. The session releases the most frequent answer if it is stable.
 //
-// One record changes at most Overlap votes. Suppose that v = floor((gap-1)/2) moved votes
-// do not change the winner, whatever rule breaks ties. Then floor(v/Overlap) records do not
-// change it either. That is the distance tested. It is at least gap/(2 Overlap) - 1, the
-// distance in the literature.
+// One record changes at most Overlap votes. Suppose that v = floor((gap-1)/2) moved votes do not change
+// the winner, whatever rule breaks ties. Then floor(v/Overlap) records do not change it either. That is
+// the distance tested. It is at least gap/(2 Overlap) - 1, the distance in the literature.
 //
-// The function f answers, or abstains with ok false, for example when its part is too
-// small. It must depend on nothing private but its part, a slice that it may keep and
-// change. If ctx is done, its error is returned. Whether that happens must not depend on
-// the data.
+// The function f answers, or abstains with ok false, for example when its part is too small. It must
+// depend on nothing private but its part, a slice that it may keep and change. If ctx is done, its error
+// is returned. Whether that happens must not depend on the data.
 //
 // Answers that are equal must look the same to everyone who sees them, because one part
 // decides which of them leaves. Types with floats in them are refused: a float has two
@@ -44,11 +41,10 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 	return session.Ask(question, winner, int64(moves/split.overlap))
 }
 
-// SubsampleMedian releases the median of what f answers on disjoint parts of the data, with
-// noise for its smooth sensitivity (Nissim, Raskhodnikova, Smith 2007, section 4). One
-// record changes one answer. Where f abstains, the answer counts as the lowest. The number
-// of models must be odd. It fails, with nothing touched, unless r charges exactly
-// m.Event(), for a relation that split holds for, and was not used before.
+// SubsampleMedian releases the median of what f answers on disjoint parts of the data, with noise for its
+// smooth sensitivity (Nissim, Raskhodnikova, Smith 2007, section 4). One record changes one answer. Where f
+// abstains, the answer counts as the lowest. The number of models must be odd. It fails, with nothing
+// touched, unless r charges exactly m.Event(), for a relation that split holds for, and was not used before.
 func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key rng.Key, data []D, split Split, f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
 	if split.overlap != 1 || split.Models()%2 == 0 {
 		return 0, fmt.Errorf("stability: a median needs an odd number of disjoint parts, not %d that share records %d-fold", split.Models(), split.overlap)
@@ -105,9 +101,8 @@ func faithful(t reflect.Type) bool {
 	return true
 }
 
-// mode returns the most frequent answer and how many votes it leads by. If several answers
-// are equally frequent, it returns the first in order of models. Without votes the lead is
-// 0.
+// mode returns the most frequent answer and how many votes it leads by. If several answers are equally
+// frequent, it returns the first in order of models. Without votes the lead is 0.
 func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	votes := make(map[T]int)
 	for j, a := range answers {

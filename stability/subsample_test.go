@@ -54,8 +54,7 @@ func TestSampPlanReference(t *testing.T) {
 		}
 		require.LessOrEqual(t, p.Scanned, e.Scan)
 		require.InEpsilon(t, e.Scan, p.Scanned, 0.02)
-		// This is the distance of the source at two gaps, gap/(4 gamma m) - 1. Ours is at
-		// least that.
+		// This is the distance of the source at two gaps, gap/(4 gamma m) - 1. Ours is at least that.
 		require.InEpsilon(t, e.Quarter, 1/(16*p.Gamma)-1, 1e-9)
 		require.InEpsilon(t, e.Half, 1/(8*p.Gamma)-1, 1e-9)
 		require.Equal(t, int(2*p.Gamma*float64(p.Models)), p.MaxNumber)
@@ -69,8 +68,7 @@ func TestSampPlanReference(t *testing.T) {
 	}
 }
 
-// TestSplits checks that every record is in as many models as it should be, and nowhere
-// twice.
+// TestSplits checks that every record is in as many models as it should be, and nowhere twice.
 func TestSplits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.IntRange(1, 200).Draw(t, "records")
@@ -106,8 +104,7 @@ func TestSplits(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestByUnitIgnoresOthers checks that where a unit's records go does not depend on the
-// other units.
+// TestByUnitIgnoresOthers checks that where a unit's records go does not depend on the other units.
 func TestByUnitIgnoresOthers(t *testing.T) {
 	var units []string
 	for i := range 300 {

@@ -12,9 +12,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TestReleasesFitTheirLedger checks that every release is refused, with no data touched,
-// under a relation it does not hold for, and under a seed where the ledger says that noise
-// is secret.
+// TestReleasesFitTheirLedger checks that every release is refused, with no data touched, under a relation
+// it does not hold for, and under a seed where the ledger says that noise is secret.
 func TestReleasesFitTheirLedger(t *testing.T) {
 	median, err := NewSmoothMedian(SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 1e-6})
 	require.NoError(t, err)

@@ -1,10 +1,9 @@
 // Package svt answers many questions and pays for few of them, by sparse vector techniques.
 //
-// A [SparseVector] says of any number of queries whether they reach a threshold. It is
-// charged only for those that do. Turned round, the same idea releases any number of stable
-// answers and is charged for refusals. A stable answer is far from changing (package
-// stability measures how far), and it is free. A contested answer is refused. Use
-// [StableSVT] for this. [MSvec] is the mechanism of the literature.
+// A [SparseVector] says of any number of queries whether they reach a threshold. It is charged only for
+// those that do. Turned round, the same idea releases any number of stable answers and is charged for
+// refusals. A stable answer is far from changing (package stability measures how far), and it is free. A
+// contested answer is refused. Use [StableSVT] for this. [MSvec] is the mechanism of the literature.
 //
 //	// epsilon, delta, refusals, chance to refuse
 //	cfg, err := svt.CalibrateStableSVT(1, 1e-6, 20, 0.01)

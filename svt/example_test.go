@@ -113,8 +113,7 @@ func ExampleDistanceFor() {
 	// 212 <nil>
 }
 
-// This prints how likely each day is the first above. It uses the values, which only the
-// curator knows.
+// This prints how likely each day is the first above. It uses the values, which only the curator knows.
 func ExampleLaw_FirstAbove() {
 	l := svt.Law{
 		Threshold:      3,

@@ -24,13 +24,12 @@ type MSvecConfig struct {
 //	for each query:  release f_i  iff  d_i + nu_i > Threshold + rho, nu_i = noise of scale 2 Lambda
 //	                 otherwise refuse, and draw rho again;  stop at refusal Q = Failures
 //
-// Each stretch that ends with a refusal is one AboveThreshold on the distances, of cost
-// 1/Lambda + 2/(2 Lambda) = 2/Lambda. As in [StableSVT] let G be the transcripts without a
-// release where the answers of the neighbours differ. Such queries are at distance 0. On G
-// the run is the composition of Q stretches. Off G some query at distance 0 was released.
-// Until then each such query was refused, and the refusal ended a stretch. So at most one
-// is tried per stretch, at a place that earlier stretches determine. There it is released
-// with probability at most
+// Each stretch that ends with a refusal is one AboveThreshold on the distances, of cost 1/Lambda + 2/(2
+// Lambda) = 2/Lambda. As in [StableSVT] let G be the transcripts without a release where the answers of
+// the neighbours differ. Such queries are at distance 0. On G the run is the composition of Q stretches.
+// Off G some query at distance 0 was released. Until then each such query was refused, and the refusal
+// ended a stretch. So at most one is tried per stretch, at a place that earlier stretches determine.
+// There it is released with probability at most
 //
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
@@ -50,8 +49,7 @@ type MSvecConfig struct {
 //   - The threshold is computed again inside M_stab.
 //   - Only the last answer is returned.
 //
-// [StableSVT] needs a distance several times smaller at the same price. MSvec is here for
-// comparison.
+// [StableSVT] needs a distance several times smaller at the same price. MSvec is here for comparison.
 type MSvec struct {
 	cfg            MSvecConfig
 	law            Law
@@ -83,11 +81,10 @@ func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
 	return m, nil
 }
 
-// PrintedMSvec returns the calibration as printed, with epsilon where it belongs:
-// Lambda = sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta) for m
-// queries. It is for comparison. Below Q = 8 log(2/delta), namely 116 at delta = 1e-6, its
-// noise exceeds the 2 Q/epsilon of plain composition. At epsilon 1 and Q = 5 it spends a
-// fifth of the epsilon it was given.
+// PrintedMSvec returns the calibration as printed, with epsilon where it belongs: Lambda = sqrt(32 Q
+// log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta) for m queries. It is for comparison.
+// Below Q = 8 log(2/delta), namely 116 at delta = 1e-6, its noise exceeds the 2 Q/epsilon of plain
+// composition. At epsilon 1 and Q = 5 it spends a fifth of the epsilon it was given.
 func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -163,9 +160,8 @@ func (m *MSvec) LawAt(distance int64) (released, refused float64) {
 	return sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, need), sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, 1-need)
 }
 
-// sumTail returns log P[X + Y >= m] for discrete Laplace noises of two different scales.
-// Let r_i = e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i) and c_i = tanh(1/(2 b_i)). The
-// law of the sum is
+// sumTail returns log P[X + Y >= m] for discrete Laplace noises of two different scales. Let r_i =
+// e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i) and c_i = tanh(1/(2 b_i)). The law of the sum is
 //
 //	P[X + Y = k] = c_1 c_2 (2 sinh(1/b_1) r_2^|k| - 2 sinh(1/b_2) r_1^|k|)/(u_1 - u_2)
 //

@@ -21,8 +21,7 @@ const (
 	DiscreteGaussian                 // mass proportional to exp(-k^2/(2 b^2))
 )
 
-// Noise is a law and its scale b. The zero Noise means no noise at all. Only broken
-// variants have it.
+// Noise is a law and its scale b. The zero Noise means no noise at all. Only broken variants have it.
 type Noise struct {
 	Kind  Kind
 	Scale float64

@@ -225,8 +225,7 @@ func TestRegimeReference(t *testing.T) {
 			require.InDelta(t, e[fmt.Sprintf("svt_paper_Q%d", q)], gap(newMSvec(t, printed), 0.05), 6)
 			tight, err := CalibrateMSvec(t.Context(), eps, delta, q)
 			require.NoError(t, err)
-			// The reference has a union over queries, so it needs a larger gap for more
-			// queries.
+			// The reference has a union over queries, so it needs a larger gap for more queries.
 			got, want := gap(newMSvec(t, tight), 0.05), e[fmt.Sprintf("svt_laplace_rdp_Q%d", q)]
 			if queries > q {
 				require.Less(t, got, want)

@@ -27,12 +27,11 @@ type SparseVectorConfig struct {
 //	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, each
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above
 //
-// It is e1 + e2 = Epsilon private. Proof: couple rho with rho + Sensitivity. Then each
-// comparison moves by 0 to 2 Sensitivity against being above. So all "below" get likelier
-// together, however many there are. Only the c above and rho itself pay. Monotone queries
-// move by Sensitivity at most, and c Sensitivity/e2 is enough: where they rise by up to
-// Sensitivity, rho moves with them, and where they fall, rho stays. All shifts go up. This
-// is why noise that is never negative does as well. The split of Epsilon is the one of
+// It is e1 + e2 = Epsilon private. Proof: couple rho with rho + Sensitivity. Then each comparison moves by 0
+// to 2 Sensitivity against being above. So all "below" get likelier together, however many there are. Only
+// the c above and rho itself pay. Monotone queries move by Sensitivity at most, and c Sensitivity/e2 is
+// enough: where they rise by up to Sensitivity, rho moves with them, and where they fall, rho stays. All
+// shifts go up. This is why noise that is never negative does as well. The split of Epsilon is the one of
 // least variance, e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) (Lyu, Su, Li 2017, section 4.2).
 //
 // The tests refute what the literature got wrong: no noise on the queries, no stop, noise

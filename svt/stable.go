@@ -16,8 +16,7 @@ type Answer[T any] struct {
 	Released bool // false: refused, Value is zero
 }
 
-// A StableMechanism releases stable answers and pays for refusals: [*StableSVT] and
-// [*MSvec].
+// A StableMechanism releases stable answers and pays for refusals: [*StableSVT] and [*MSvec].
 type StableMechanism interface {
 	// Event returns the worst case of a whole run.
 	Event() accountant.Event
@@ -35,8 +34,7 @@ type StableMechanism interface {
 // threshold noise is drawn again, answers depend on the order of the queries.
 type StableSession[T any] struct{ run run[Answer[T]] }
 
-// Start begins a run of m. It fails unless r charges exactly m.Event() and was not used
-// before.
+// Start begins a run of m. It fails unless r charges exactly m.Event() and was not used before.
 func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*StableSession[T], error) {
 	l := m.Law()
 	s := &StableSession[T]{run[Answer[T]]{threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}

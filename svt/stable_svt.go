@@ -16,38 +16,33 @@ type StableSVTConfig struct {
 	Failures  int     // refusals after which the run stops; [1, 2^30]
 }
 
-// StableSVT releases any number of stable answers, and stops after Failures refusals. It
-// uses one-sided integer noise: P[rho = k] ~ e^(-k/B1) once and P[nu = k] ~ e^(-k/B2) for
-// each query, k >= 0. The rule
+// StableSVT releases any number of stable answers, and stops after Failures refusals. It uses one-sided
+// integer noise: P[rho = k] ~ e^(-k/B1) once and P[nu = k] ~ e^(-k/B2) for each query, k >= 0. The rule
 //
 //	release f_i  iff  d_i - nu_i > Threshold - rho;  otherwise refuse;  stop at refusal Q = Failures
 //
-// is (epsilon, delta)-differentially private for any number of adaptively chosen queries,
-// with
+// is (epsilon, delta)-differentially private for any number of adaptively chosen queries, with
 //
 //	epsilon = 1/B1 + 2 Q/B2,   delta = P[rho > Threshold] = e^(-(Threshold+1)/B1).
 //
-// Proof. Fix neighbours D, D', and let G be the transcripts without a release at a query
-// where f_i(D) != f_i(D'). Off G some query with d_i = 0 was released, so
-// rho > Threshold + nu_i >= Threshold. As nu is never negative, the chance of that is
-// P[rho > Threshold] for all queries together, with no union over them. On G all released
-// answers agree. Couple rho = z under D with z + 1 under D'. A release,
-// nu < d_i - Threshold + z, becomes nu < d'_i - Threshold + z + 1. The right side of this
-// is 0 to 2 larger, so a release is no less likely. A refusal is less likely by at most
-// e^(2/B2), and there are at most Q refusals. With P[rho = z] = e^(1/B1) P[rho = z + 1]
-// this gives P_D(S and G) <= e^epsilon P_D'(S and G) for every S. All of it is per
-// transcript, so adaptivity is harmless.
+// Proof. Fix neighbours D, D', and let G be the transcripts without a release at a query where f_i(D) !=
+// f_i(D'). Off G some query with d_i = 0 was released, so rho > Threshold + nu_i >= Threshold. As nu is
+// never negative, the chance of that is P[rho > Threshold] for all queries together, with no union over
+// them. On G all released answers agree. Couple rho = z under D with z + 1 under D'. A release, nu < d_i
+// - Threshold + z, becomes nu < d'_i - Threshold + z + 1. The right side of this is 0 to 2 larger, so a
+// release is no less likely. A refusal is less likely by at most e^(2/B2), and there are at most Q
+// refusals. With P[rho = z] = e^(1/B1) P[rho = z + 1] this gives P_D(S and G) <= e^epsilon P_D'(S and G)
+// for every S. All of it is per transcript, so adaptivity is harmless.
 //
 // At most Q queries with d_i = 0 are ever tried before one is released, since each try that
 // fails is a refusal. So delta is in fact P[rho > Threshold + min(nu_1..nu_Q)],
 //
 //	r1^(Threshold+1) (1 - r2^Q)/(1 - r1 r2^Q),   r = e^(-1/B),
 //
-// and runs in which all queries are unstable attain it. What is charged,
-// accountant.StableSVT, is the simpler bound. Sparse vector with exponential noise is known
-// (Liu et al. 2024). That no union over queries is needed for releases is derived here. It
-// is checked by enumeration, and by an adversarial review that did not write it: see
-// docs/claims.md.
+// and runs in which all queries are unstable attain it. What is charged, accountant.StableSVT, is the
+// simpler bound. Sparse vector with exponential noise is known (Liu et al. 2024). That no union over
+// queries is needed for releases is derived here. It is checked by enumeration, and by an adversarial
+// review that did not write it: see docs/claims.md.
 type StableSVT struct {
 	cfg            StableSVTConfig
 	law            Law

@@ -43,8 +43,7 @@ func worlds(queries int, distances ...int64) (all []world) {
 	return all
 }
 
-// once returns a function that keeps what f said of a sequence. Worlds are pairs of few
-// sequences.
+// once returns a function that keeps what f said of a sequence. Worlds are pairs of few sequences.
 func once[N, V any](f func(sequence []N) V) func(sequence []N) V {
 	kept := map[string]V{}
 	return func(sequence []N) V {
@@ -157,9 +156,8 @@ func TestLawAtIsTheLaw(t *testing.T) {
 	}
 }
 
-// TestSmallWorldSparseVector tries a sparse vector on every small pair of neighbours, moved
-// by the sensitivity in every direction. It checks pure epsilon, and how much of it is
-// used.
+// TestSmallWorldSparseVector tries a sparse vector on every small pair of neighbours, moved by the
+// sensitivity in every direction. It checks pure epsilon, and how much of it is used.
 func TestSmallWorldSparseVector(t *testing.T) {
 	worst := func(l Law, queries int, sensitivity float64, monotone bool) (ratio float64) {
 		law := once(func(values []float64) map[string]float64 { return transcripts(t, l, values) })
@@ -203,8 +201,7 @@ func TestSmallWorldSparseVector(t *testing.T) {
 		require.LessOrEqual(t, got, cfg.Epsilon*(1+1e-9))
 		require.Greater(t, got, cfg.Epsilon/4)
 	}
-	// Controls: the noise of monotone queries on others, sensitivity 1 noise for 2, and no
-	// stop.
+	// Controls: the noise of monotone queries on others, sensitivity 1 noise for 2, and no stop.
 	m := newSparse(t, SparseVectorConfig{Noise: Geometric, Epsilon: 2, Answers: 2, Sensitivity: 1, Threshold: 0, Monotone: true})
 	require.Greater(t, worst(m.Law(), queries, 1, false), 2.0*1.01, "monotone")
 	m = newSparse(t, SparseVectorConfig{Noise: DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 1})

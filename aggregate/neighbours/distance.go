@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// unitsAtOnce is how many units are looked at together. Samples are drawn for multiples
-	// of eight units.
+	// unitsAtOnce is how many units are looked at together. Samples are drawn for multiples of eight units.
 	unitsAtOnce = 192
 	// rowsAtOnce is how many private rows are multiplied together.
 	rowsAtOnce = 192
@@ -123,11 +122,10 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 // given: where the product less half of the other's is smaller, the distance is at least the one
 // from which on places are beyond. It is -Inf or NaN, and nothing is smaller, where nothing can be said.
 //
-// Let D be that distance, N the row's norm, T that of the other and P the product. If
-// the rounded P - halves is below the bound, then so is the exact one, as rounding keeps
-// order, and P - T/2 even more. So N + T - 2P exceeds D by what is taken off here, and that
-// exceeds the rounding errors of this bound and of N + T in squared. The other roundings in
-// squared keep order, and D is a float32. So squared is D or more.
+// Let D be that distance, N the row's norm, T that of the other and P the product. If the rounded P - halves
+// is below the bound, then so is the exact one, as rounding keeps order, and P - T/2 even more. So N + T -
+// 2P exceeds D by what is taken off here, and that exceeds the rounding errors of this bound and of N + T in
+// squared. The other roundings in squared keep order, and D is a float32. So squared is D or more.
 func (n *nearest) floor(norm, largest float64) float32 {
 	if !n.full {
 		return float32(math.Inf(-1))

@@ -69,9 +69,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// A row's nearest questions are those of all its distances in order, whatever the products
-// left out: of ties, of tiny and of huge values, of values that are not finite, and of more
-// questions than a panel has.
+// A row's nearest questions are those of all its distances in order, whatever the products left out: of
+// ties, of tiny and of huge values, of values that are not finite, and of more questions than a panel has.
 func TestNoNearQuestionIsLeftOut(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
 	hostile := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32, 1e30, math.SmallestNonzeroFloat32, 0}

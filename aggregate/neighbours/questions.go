@@ -14,16 +14,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// NearestQuestionsConfig are the parameters of a vote at the nearest questions; none has a
-// default.
+// NearestQuestionsConfig are the parameters of a vote at the nearest questions; none has a default.
 type NearestQuestionsConfig struct {
 	Votes     int     // of every unit, each at another question; [1, Questions]
 	Sigma     float64 // standard deviation of the noise on each count, in votes
 	Questions int     // how many there are; they cost nothing
 }
 
-// NearestQuestions lets every unit vote at the questions nearest to it, and releases all
-// counts with noise.
+// NearestQuestions lets every unit vote at the questions nearest to it, and releases all counts with noise.
 type NearestQuestions struct {
 	cfg   NearestQuestionsConfig
 	noise *rng.DiscreteGaussian
@@ -73,9 +71,8 @@ func (c Counts) Labels() []int {
 	return labels
 }
 
-// Release returns the noisy counts. It fails unless r charges exactly Event, under
-// add_remove, and was not used before. The same key, rows and questions give the same
-// counts.
+// Release returns the noisy counts. It fails unless r charges exactly Event, under add_remove, and was
+// not used before. The same key, rows and questions give the same counts.
 func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) (Counts, error) {
 	if err := private.check(questions); err != nil {
 		return Counts{}, err

@@ -62,8 +62,7 @@ func bySort(private Rows, question []float32) (class map[string]int, order []str
 	return class, order
 }
 
-// Without noise and with every unit in the sample, the votes are those of a sort in double
-// precision.
+// Without noise and with every unit in the sample, the votes are those of a sort in double precision.
 func TestExactNeighbours(t *testing.T) {
 	const classes, k = 4, 7
 	private, questions := clouds(700, 230, 70, 19, classes)

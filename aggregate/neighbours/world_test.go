@@ -41,9 +41,8 @@ func (l line) without(unit int) (out line) {
 	return out
 }
 
-// laws returns, for every sample of the units, its probability and the law of the answer to
-// one question at 0, both exact: of the code's own order of units, its neighbours among the
-// sample and discrete noise.
+// laws returns, for every sample of the units, its probability and the law of the answer to one question
+// at 0, both exact: of the code's own order of units, its neighbours among the sample and discrete noise.
 func (l line) laws(t require.TestingT, k, classes int, q, sigma float64) (chance []float64, law [][]float64) {
 	g := l.rows(classes).group()
 	question := dense.New(1, 1)
@@ -82,8 +81,7 @@ func (l line) laws(t require.TestingT, k, classes int, q, sigma float64) (chance
 	return chance, law
 }
 
-// fresh returns the law of the answer to one question; reused that of so many answers from
-// one sample.
+// fresh returns the law of the answer to one question; reused that of so many answers from one sample.
 func fresh(chance []float64, law [][]float64) []float64 { return reused(chance, law, 1) }
 
 func reused(chance []float64, law [][]float64, questions int) []float64 {
@@ -126,9 +124,8 @@ func claimOf(t require.TestingT, e accountant.Event) (c claim) {
 	return c
 }
 
-// excess returns how the divergences of two laws, in either order, stand to a claim: the
-// largest ratio of Rényi divergences, and the largest difference of hockey-stick
-// divergences from delta.
+// excess returns how the divergences of two laws, in either order, stand to a claim: the largest ratio of
+// Rényi divergences, and the largest difference of hockey-stick divergences from delta.
 func (c claim) excess(p, q []float64) (renyi, delta float64) {
 	delta = -1
 	for _, pair := range [][2][]float64{{p, q}, {q, p}} {

@@ -27,8 +27,7 @@ type Goal struct {
 	// Of ForLabels: ask GNMax what the budget pays for at a fifth of the teachers as noise, where that meets the
 	// goal, rather than for the most right labels: for teachers of unknown accuracy.
 	Steady bool
-	// Accountant is that of the ledger of mode reserved which the plan is for: "" means
-	// accountant.ByAuto.
+	// Accountant is that of the ledger of mode reserved which the plan is for: "" means accountant.ByAuto.
 	Accountant accountant.Method
 }
 
@@ -51,15 +50,13 @@ func (g Goal) validate() error {
 // ErrNoPlan is returned when no setting tried meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
-// Alternatives returns, most correct answers expected first, the best setting found
-// of every mechanism, and of Confident-GNMax also the best at thresholds of 20, 40,
-// 60, 80 and 100 % of the votes. The first is the plan. Noise is rounded up to six digits,
-// as commands print it. Mechanisms no setting of which meets the goal are left out; if
-// all are, the error is [ErrNoPlan].
+// Alternatives returns, most correct answers expected first, the best setting found of every mechanism,
+// and of Confident-GNMax also the best at thresholds of 20, 40, 60, 80 and 100 % of the votes. The first
+// is the plan. Noise is rounded up to six digits, as commands print it. Mechanisms no setting of which
+// meets the goal are left out; if all are, the error is [ErrNoPlan].
 //
-// Settings are searched for by Rényi divergences, which answer at once, at an epsilon that
-// takes as much noise of GNMax as the goal; what is found is then given the noise that the
-// goal's accountant asks for.
+// Settings are searched for by Rényi divergences, which answer at once, at an epsilon that takes as much
+// noise of GNMax as the goal; what is found is then given the noise that the goal's accountant asks for.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.validate(); err != nil {
 		return nil, err

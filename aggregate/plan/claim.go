@@ -102,8 +102,7 @@ func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alte
 	return out, err
 }
 
-// scaled returns a setting with its noise times a factor, rounded up to six digits, as
-// commands print it.
+// scaled returns a setting with its noise times a factor, rounded up to six digits, as commands print it.
 func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggregate.Setting {
 	for _, p := range d.Noise() {
 		s = s.With(p.Name, min(max(number.Up(s.Values[p.Name]*factor, 6), p.Min), p.Max))
@@ -111,8 +110,7 @@ func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggreg
 	return s
 }
 
-// calibrated returns the setting with the noise, one parameter, that these queries
-// need.
+// calibrated returns the setting with the noise, one parameter, that these queries need.
 func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (aggregate.Setting, error) {
 	s := aggregate.Setting{Mechanism: mechanism, Queries: queries}
 	d, err := described(mechanism)
@@ -126,10 +124,9 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns a setting with the least noise, in the proportions it has, that the budget
-// takes, in numbers of six digits. It is these that the budget is asked about: the upper
-// end of a claim by loss distributions may rise a little where noise is rounded up. False:
-// no noise is enough.
+// fit returns a setting with the least noise, in the proportions it has, that the budget takes, in
+// numbers of six digits. It is these that the budget is asked about: the upper end of a claim by loss
+// distributions may rise a little where noise is rounded up. False: no noise is enough.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {

@@ -108,8 +108,7 @@ func pick(best []candidate, every int) []aggregate.Setting {
 	return out
 }
 
-// passing returns P[largest + Z >= threshold], for continuous noise half a vote off: good
-// enough to rank.
+// passing returns P[largest + Z >= threshold], for continuous noise half a vote off: good enough to rank.
 func passing(largest int64, threshold, sigma1 float64) float64 {
 	return math.Erfc((threshold-0.5-float64(largest))/sigma1/math.Sqrt2) / 2
 }
@@ -173,9 +172,8 @@ func byLargest(largest []int64) []largestGroup {
 	return groups
 }
 
-// right returns how many of the queries that pass are answered correctly, interpolated
-// between sigmas; none beyond the table. It ranks candidates; what a plan reports is
-// computed exactly.
+// right returns how many of the queries that pass are answered correctly, interpolated between sigmas;
+// none beyond the table. It ranks candidates; what a plan reports is computed exactly.
 func (t *accuracyTable) right(sigma float64, pass []float64) float64 {
 	at := math.Log(sigma/t.sigmas[0]) / math.Log(sigmaRatio)
 	if at < 0 || at > float64(len(t.sigmas)-1) {

@@ -8,16 +8,14 @@
 // [Alternatives] compares settings of every mechanism of package aggregate on
 // example votes, and [Evaluate] answers the reverse question for one [aggregate.Setting].
 //
-// Expectations are sums over the exact output laws of integer noise, to 1e-9, not
-// simulations; only the example votes of a [Simulation] are random. A planned
-// epsilon is recomputed by package accountant from the Event of the mechanism that
-// would run, and is never above the goal.
+// Expectations are sums over the exact output laws of integer noise, to 1e-9, not simulations; only the
+// example votes of a [Simulation] are random. A planned epsilon is recomputed by package accountant from
+// the Event of the mechanism that would run, and is never above the goal.
 //
 // # Caveats
 //
-// A plan made on real votes is a function of the private data: parameters chosen
-// so are not covered by the epsilon of the run that uses them, and the plan is not
-// a release. Plan on simulated votes, on public data, or on the votes of an
-// earlier, separately charged run. The search is a grid followed by exact
-// evaluation: it finds good settings and does not prove them optimal.
+// A plan made on real votes is a function of the private data: parameters chosen so are not covered by
+// the epsilon of the run that uses them, and the plan is not a release. Plan on simulated votes, on
+// public data, or on the votes of an earlier, separately charged run. The search is a grid followed by
+// exact evaluation: it finds good settings and does not prove them optimal.
 package plan

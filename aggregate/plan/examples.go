@@ -37,18 +37,16 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 	return examples
 }
 
-// Simulation makes example votes from public guesses, so that planning costs no
-// privacy. The true label of a query is uniform. Each query has a difficulty of its
-// own: the share x of teachers expected to be right is drawn from a Beta law of mean
-// Accuracy under which two teachers are right together with correlation
-// Correlation; given x the teachers are independent. A wrong vote goes to one class,
-// drawn for the query, with probability Confusion, and otherwise to any wrong class
-// alike. All teachers vote and none is better than another.
+// Simulation makes example votes from public guesses, so that planning costs no privacy. The true label
+// of a query is uniform. Each query has a difficulty of its own: the share x of teachers expected to be
+// right is drawn from a Beta law of mean Accuracy under which two teachers are right together with
+// correlation Correlation; given x the teachers are independent. A wrong vote goes to one class, drawn
+// for the query, with probability Confusion, and otherwise to any wrong class alike. All teachers vote
+// and none is better than another.
 //
-// The defaults reproduce 250 kernel ridge teachers on MNIST, 240 images each:
-// accuracy 0.85, correlation 0.43, 72 % of wrong votes in one class, 91.5 % of
-// pluralities right. Without correlation the plurality would be right everywhere,
-// and every plan far too good.
+// The defaults reproduce 250 kernel ridge teachers on MNIST, 240 images each: accuracy 0.85, correlation
+// 0.43, 72 % of wrong votes in one class, 91.5 % of pluralities right. Without correlation the plurality
+// would be right everywhere, and every plan far too good.
 type Simulation struct {
 	Teachers    int     // >= 2
 	Classes     int     // >= 2

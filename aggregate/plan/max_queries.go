@@ -11,11 +11,10 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// MaxQueries returns how many queries, at most, a new ledger would take of a setting: with its
-// noise, and with a cap on answers in the same proportion. 0 if not one. Of two modes it
-// tells what the choice costs: mode Filter lets others charge later what they choose by
-// earlier answers, for which Rényi divergences at orders fixed in advance are the bound
-// that holds; mode Reserved may claim by loss distributions.
+// MaxQueries returns how many queries, at most, a new ledger would take of a setting: with its noise, and
+// with a cap on answers in the same proportion. 0 if not one. Of two modes it tells what the choice costs:
+// mode Filter lets others charge later what they choose by earlier answers, for which Rényi divergences at
+// orders fixed in advance are the bound that holds; mode Reserved may claim by loss distributions.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {

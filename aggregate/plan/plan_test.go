@@ -97,8 +97,7 @@ func TestUntilCap(t *testing.T) {
 	})
 }
 
-// charged is what a ledger of its own claims once the mechanism that would run has been
-// charged to it.
+// charged is what a ledger of its own claims once the mechanism that would run has been charged to it.
 func charged(t require.TestingT, a Alternative, by accountant.Method, epsilon, delta float64) ledger.Claim {
 	m, err := made(t, a.Setting)
 	require.NoError(t, err)
@@ -243,8 +242,7 @@ func TestSimulation(t *testing.T) {
 	second = summary.TeacherAccuracy * (1 - summary.TeacherAccuracy)
 	require.InDelta(t, DefaultCorrelation, (variance/second-1.0/200)/(1-1.0/200), 0.03)
 	require.InDelta(t, DefaultConfusion+0.3/9, confused/wrong, 0.03, "the confused class also gets its part of the rest")
-	// As on MNIST, plurality is right far less often than independent teachers' would
-	// be: the control below.
+	// As on MNIST, plurality is right far less often than independent teachers' would be: the control below.
 	require.InDelta(t, 0.91, summary.PluralityAccuracy, 0.025)
 	s.Correlation = 1e-6
 	examples, err = s.Examples(rng.SeedKey(1))

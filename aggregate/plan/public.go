@@ -15,9 +15,8 @@ import (
 // plans without looking at a vote.
 type Public struct {
 	Teachers, Classes, Queries int
-	// Agreement is what is declared of the teachers. Without an accuracy it is
-	// [UsualAccuracy]; without a correlation, a plan for a declared accuracy holds for
-	// small and large ones.
+	// Agreement is what is declared of the teachers. Without an accuracy it is [UsualAccuracy]; without a
+	// correlation, a plan for a declared accuracy holds for small and large ones.
 	Agreement
 }
 
@@ -27,8 +26,7 @@ const (
 	roughExamples   = 150
 )
 
-// smallCorrelation is the correlation for which a plan must hold too where none is
-// declared.
+// smallCorrelation is the correlation for which a plan must hold too where none is declared.
 const smallCorrelation = 0.1
 
 // worlds returns simulated votes under which a plan must hold. The first is the one that
@@ -62,8 +60,7 @@ func (p Public) worlds(queries int) ([]cases, error) {
 	return worlds, nil
 }
 
-// Expect returns what to expect of a setting on votes as p declares them, without what it
-// costs.
+// Expect returns what to expect of a setting on votes as p declares them, without what it costs.
 func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	worlds, err := p.worlds(plannedExamples)
 	if err != nil {
@@ -92,13 +89,12 @@ func (e *NoPlanError) Error() string {
 // Unwrap returns ErrNoPlan.
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
-// ForLabels returns the plan with the most right labels, from public numbers alone.
-// Right is what the plurality says. A plan is right as often as the goal's MinAccuracy on
-// simulated votes, and expects as many right labels as its MinLabels, or asks all
-// queries. budget finds the least noise that a ledger would take, by whatever accountant
-// it has: it is the one place where a plan asks what a schedule costs. The plan's
-// Epsilon is what it would cost on a ledger of its own, by the goal's accountant. Without
-// a plan the error is a *NoPlanError.
+// ForLabels returns the plan with the most right labels, from public numbers alone. Right is what the
+// plurality says. A plan is right as often as the goal's MinAccuracy on simulated votes, and expects as
+// many right labels as its MinLabels, or asks all queries. budget finds the least noise that a ledger
+// would take, by whatever accountant it has: it is the one place where a plan asks what a schedule costs.
+// The plan's Epsilon is what it would cost on a ledger of its own, by the goal's accountant. Without a
+// plan the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.validate(); err != nil {
 		return Alternative{}, err
@@ -139,8 +135,7 @@ func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
 	return err
 }
 
-// enough reports whether a plan has as many right labels as the goal asks for, or as the
-// queries allow.
+// enough reports whether a plan has as many right labels as the goal asks for, or as the queries allow.
 func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }

@@ -67,8 +67,7 @@ func TestForLabelsAsksTheBudget(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoPlan)
 }
 
-// TestCalibrate: what a simulation was made with is found again, to what 5,000 queries
-// tell.
+// TestCalibrate: what a simulation was made with is found again, to what 5,000 queries tell.
 func TestCalibrate(t *testing.T) {
 	for _, want := range []Agreement{{0.87, 0.4, 0.7}, {0.55, 0.12, 0.3}, {0.7, 0.6, 0.95}} {
 		s := Simulation{Teachers: 60, Classes: 6, Queries: 5000, Accuracy: want.Accuracy, Correlation: want.Correlation, Confusion: want.Confusion}

@@ -41,8 +41,7 @@ func (a Alternative) Accuracy() float64 {
 	return a.ExpectedCorrect / a.ExpectedAnswers
 }
 
-// maxPlannedNoise bounds the tables of a plan: 2^20 votes of noise drown 2^20
-// teachers.
+// maxPlannedNoise bounds the tables of a plan: 2^20 votes of noise drown 2^20 teachers.
 const maxPlannedNoise = 1 << 20
 
 // Evaluate returns what a setting costs at delta, by that accountant, and what to expect of

@@ -49,9 +49,8 @@ func laplaceMasses(scale float64) (rng.Masses, error) {
 	return rng.NewMasses(noise.LogProb, int64(math.Ceil(noiseReach*scale))+1), nil
 }
 
-// refusal returns, for a threshold with noise z on it, the chance that a random query
-// is refused, P[query noise >= z + distance - threshold], and that it is released and
-// right.
+// refusal returns, for a threshold with noise z on it, the chance that a random query is refused, P[query
+// noise >= z + distance - threshold], and that it is released and right.
 func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right float64) {
 	for distance, share := range d.share {
 		if share == 0 {
@@ -92,12 +91,11 @@ func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// manyThresholds adds up M_svec, which draws its threshold anew after a refusal: stretches
-// of queries up to a refusal, independent and alike. With S(k) = P[a stretch has more
-// than k queries], which is a mean of powers over the noise of the threshold, and a_i =
-// P[a stretch starts after i queries], the sum over q < Failures of the q-fold
-// convolutions of the law of its length, the queries asked are
-// sum_i a_i (S(0) + ... + S(m-i-1)) in expectation, and so the right answers.
+// manyThresholds adds up M_svec, which draws its threshold anew after a refusal: stretches of queries up
+// to a refusal, independent and alike. With S(k) = P[a stretch has more than k queries], which is a mean
+// of powers over the noise of the threshold, and a_i = P[a stretch starts after i queries], the sum over
+// q < Failures of the q-fold convolutions of the law of its length, the queries asked are sum_i a_i (S(0)
+// + ... + S(m-i-1)) in expectation, and so the right answers.
 func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	threshold, err := laplaceMasses(cfg.Lambda)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// Outcome is what a mechanism is expected to do with queries drawn independently from
-// examples.
+// Outcome is what a mechanism is expected to do with queries drawn independently from examples.
 type Outcome struct {
 	Mechanism string
 	Stability bool
@@ -30,8 +29,7 @@ type Outcome struct {
 	Approximate bool
 }
 
-// Accuracy returns the expected share of right labels among those released, 0 if there are
-// none.
+// Accuracy returns the expected share of right labels among those released, 0 if there are none.
 func (o Outcome) Accuracy() float64 {
 	if o.Released == 0 {
 		return 0

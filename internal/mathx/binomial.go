@@ -2,10 +2,9 @@ package mathx
 
 import "math"
 
-// LogBinomial returns the log of P[Bin(n, p) = k] with p = up/(up+down) given
-// as logs of p and of 1-p, by the saddle point of Loader 2000: its error is a
-// few units in the last place of the answer, for any n, where the log-gamma
-// formula loses n log n of them.
+// LogBinomial returns the log of P[Bin(n, p) = k] with p = up/(up+down) given as logs of p and of 1-p, by
+// the saddle point of Loader 2000: its error is a few units in the last place of the answer, for any n,
+// where the log-gamma formula loses n log n of them.
 func LogBinomial(k, n int64, logp, logq float64) float64 {
 	switch {
 	case n == 0:
@@ -53,9 +52,8 @@ func deviance(x, m float64) float64 {
 	return x*math.Log(x/m) + m - x
 }
 
-// LogBinomialTail returns an upper bound of log P[Bin(n, p) >= k], tight to
-// rounding while some 10^4 terms count: their sum, and a geometric bound of the
-// rest.
+// LogBinomialTail returns an upper bound of log P[Bin(n, p) >= k], tight to rounding while some 10^4
+// terms count: their sum, and a geometric bound of the rest.
 func LogBinomialTail(k, n int64, p float64) float64 {
 	switch {
 	case k <= 0:

@@ -2,8 +2,7 @@ package mathx
 
 import "fmt"
 
-// FFT transforms real sequences of one length N = 4 2^a 3^b 5^c. It is not safe for
-// concurrent use.
+// FFT transforms real sequences of one length N = 4 2^a 3^b 5^c. It is not safe for concurrent use.
 //
 // A sequence is stored as N/2 complex numbers, x_2j + i x_2j+1, and so is transformed by a
 // complex transform of half the length; one more number makes room for N/2+1 frequencies.
@@ -14,20 +13,18 @@ type FFT struct {
 	work    []complex128 // N/2
 }
 
-// FFTError returns the relative error, against the sum of the moduli of the inputs, of each
-// output of one transform in either direction. An output is a sum over a tree of butterflies
-// (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 24.1), so every
-// input takes part in it with a relative error that is the sum of those on its way, in
-// [fftUnits]. Then an input reaches an output by two ways, from two frequencies k and N/2-k of
-// the shorter transform or to both of them, with weights of modulus |1+iw|/2 and |1-iw|/2, w
-// the root, together at most sqrt 2.
+// FFTError returns the relative error, against the sum of the moduli of the inputs, of each output of one
+// transform in either direction. An output is a sum over a tree of butterflies (Higham, Accuracy and
+// Stability of Numerical Algorithms, 2nd ed., section 24.1), so every input takes part in it with a
+// relative error that is the sum of those on its way, in [fftUnits]. Then an input reaches an output by
+// two ways, from two frequencies k and N/2-k of the shorter transform or to both of them, with weights of
+// modulus |1+iw|/2 and |1-iw|/2, w the root, together at most sqrt 2.
 func FFTError(n int) float64 { return 1.42 * 0x1p-53 * fftUnits(n) }
 
-// FFTNormError returns the relative error of one transform in the root of the sum of squares.
-// Where each of the r outputs of a butterfly is wrong by at most e times the sum of the
-// moduli of its inputs, all together are by at most r e times the root of their squares; the
-// butterfly itself makes that sqrt r times as large. So every unit counts sqrt r times, at
-// most sqrt 5. Both ways of an input together keep its square.
+// FFTNormError returns the relative error of one transform in the root of the sum of squares. Where each of
+// the r outputs of a butterfly is wrong by at most e times the sum of the moduli of its inputs, all together
+// are by at most r e times the root of their squares; the butterfly itself makes that sqrt r times as large.
+// So every unit counts sqrt r times, at most sqrt 5. Both ways of an input together keep its square.
 func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 
 // fftUnits returns the relative error on one way through a transform, in units of 2^-53:

@@ -55,8 +55,7 @@ func TestFFTAgreesWithTheDefinition(t *testing.T) {
 	}
 }
 
-// TestFFTErrorLong measures the error on long transforms, at some frequencies,
-// against the definition.
+// TestFFTErrorLong measures the error on long transforms, at some frequencies, against the definition.
 func TestFFTErrorLong(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{1 << 16, 3 << 14, 15 * 4096, 4 * 5 * 5 * 5 * 5 * 5 * 5, 5 << 13, 27 << 9, 45 << 8, 4 * 59049} {

@@ -2,10 +2,9 @@ package mathx
 
 import "math"
 
-// LogGaussianDelta returns the log of the hockey-stick divergence at epsilon of
-// N(0, sigma^2) and its shift by one (Balle, Wang 2018, Theorem 8). With mu = 1/sigma,
-// c = epsilon/mu - mu/2 and Mills ratio m it is that of
-// Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
+// LogGaussianDelta returns the log of the hockey-stick divergence at epsilon of N(0, sigma^2) and its
+// shift by one (Balle, Wang 2018, Theorem 8). With mu = 1/sigma, c = epsilon/mu - mu/2 and Mills ratio m
+// it is that of Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
 func LogGaussianDelta(sigma, eps float64) float64 {
 	mu := 1 / sigma
 	c := eps*sigma - mu/2
@@ -24,9 +23,8 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 	if logRatio < -0.1 {
 		return la + Log1mExp(-logRatio)
 	}
-	// Nearly equal: m(c) - m(c+mu) = integral over t > 0 of
-	// e^{-ct - t^2/2} (1 - e^{-mu t}), all positive; t = e^y and the
-	// trapezoid rule. Here mu is small and c above -1/2.
+	// Nearly equal: m(c) - m(c+mu) = integral over t > 0 of e^{-ct - t^2/2} (1 - e^{-mu t}), all
+	// positive; t = e^y and the trapezoid rule. Here mu is small and c above -1/2.
 	scale := 1 / math.Max(1, c)
 	const step = 0.1
 	sum := 0.0

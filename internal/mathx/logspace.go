@@ -13,8 +13,7 @@ func LogAddExp(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// Log1mExp returns log(1 - e^-x) for x >= 0, accurate at both ends. The switch at log 2 is
-// Mächler's.
+// Log1mExp returns log(1 - e^-x) for x >= 0, accurate at both ends. The switch at log 2 is Mächler's.
 func Log1mExp(x float64) float64 {
 	if x <= math.Ln2 {
 		return math.Log(-math.Expm1(-x))

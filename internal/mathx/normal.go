@@ -20,8 +20,7 @@ func LogNormalCDF(x float64) float64 {
 	}
 }
 
-// Mills returns the Mills ratio P[N(0,1) > x] / density(x). It overflows to +Inf below
-// about -38.
+// Mills returns the Mills ratio P[N(0,1) > x] / density(x). It overflows to +Inf below about -38.
 func Mills(x float64) float64 {
 	if x < 5 {
 		return 0.5 * math.Erfc(x/math.Sqrt2) * math.Exp(x*x/2+logSqrt2Pi)

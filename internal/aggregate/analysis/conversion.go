@@ -32,9 +32,8 @@ func (s spent) convert(orders []float64, delta float64, rule accountant.Conversi
 	return epsilon, order, nil
 }
 
-// DefaultOrders returns a fresh copy of the orders that are tried: those of the
-// published analysis of PATE, 2 to 100.5 by 0.5 and 99 above, geometrically to
-// 500, and three below 2.
+// DefaultOrders returns a fresh copy of the orders that are tried: those of the published analysis of
+// PATE, 2 to 100.5 by 0.5 and 99 above, geometrically to 500, and three below 2.
 func DefaultOrders() []float64 {
 	orders := []float64{1.25, 1.5, 1.75}
 	for a := 2.0; a <= 100.5; a += 0.5 {

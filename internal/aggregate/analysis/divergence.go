@@ -32,8 +32,7 @@ func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 //
 //	sum P^a Q^{1-a} - 1 = sum Q (e^{a u} - 1 - a (e^u - 1))
 //
-// and every term is at least 0, so that nothing cancels where the laws are nearly
-// equal.
+// and every term is at least 0, so that nothing cancels where the laws are nearly equal.
 type worst struct {
 	orders []float64
 	sum    []float64 // of one pair

@@ -13,9 +13,8 @@ import (
 // distribution function and density, and where to evaluate integrals over it.
 type noise interface {
 	log(x float64) (cdf, density float64)
-	// nodes returns points and weights that integrate, to nearly the last bit
-	// of the logarithm, products of densities and distribution functions around
-	// whole numbers in [low, high], of k classes.
+	// nodes returns points and weights that integrate, to nearly the last bit of the logarithm, products
+	// of densities and distribution functions around whole numbers in [low, high], of k classes.
 	nodes(low, high, k int) (x, weight []float64)
 }
 
@@ -26,10 +25,9 @@ func (g gaussianNoise) log(x float64) (cdf, density float64) {
 	return mathx.LogNormalCDF(z), mathx.LogNormalPDF(z) - math.Log(g.sigma)
 }
 
-// nodes returns the trapezoid rule. The integrand is entire and log-concave with a
-// width w of sigma/sqrt(k) at least; with steps of w/2.5 the rule errs by
-// 2 exp(-2 pi^2 2.5^2), and 12 sigma beyond where its maximum can lie it has
-// lost a factor e^-72.
+// nodes returns the trapezoid rule. The integrand is entire and log-concave with a width w of
+// sigma/sqrt(k) at least; with steps of w/2.5 the rule errs by 2 exp(-2 pi^2 2.5^2), and 12 sigma beyond
+// where its maximum can lie it has lost a factor e^-72.
 func (g gaussianNoise) nodes(low, high, k int) (x, weight []float64) {
 	step := g.sigma / (2.5 * math.Sqrt(float64(k)))
 	first := float64(low) - 12*g.sigma
@@ -108,8 +106,7 @@ type instance struct {
 	terms     []float64 // scratch
 }
 
-// column is log F and log f of one count's noise at every node, the weight in
-// the density.
+// column is log F and log f of one count's noise at every node, the weight in the density.
 type column struct{ cdf, density []float64 }
 
 // cover implements [laws].
@@ -164,9 +161,8 @@ func (e *instance) law(dst []float64, counts []int) []float64 {
 	return complement(dst)
 }
 
-// complement replaces the largest probability of a law, if it is above 1/2, by one
-// minus the others: what the others are known to relative accuracy, the logarithm
-// of the largest is then too, however near to zero.
+// complement replaces the largest probability of a law, if it is above 1/2, by one minus the others: what
+// the others are known to relative accuracy, the logarithm of the largest is then too, however near to zero.
 func complement(law []float64) []float64 {
 	top, others := 0, 0.0
 	for i, p := range law {
@@ -205,9 +201,8 @@ func (e *instance) logProbability(c column) float64 {
 	return top + math.Log(sum)
 }
 
-// neighbours calls f for every histogram one moved vote away from t, those that
-// are equal up to the names of classes once. Classes keep their places in counts,
-// which f must not keep.
+// neighbours calls f for every histogram one moved vote away from t, those that are equal up to the names
+// of classes once. Classes keep their places in counts, which f must not keep.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {

@@ -39,9 +39,8 @@ func (t tally) logFlip(overtakes func(gap float64) float64) float64 {
 	return math.Min(mathx.LogSumExp(terms), math.Log1p(-1/float64(len(t))))
 }
 
-// logFlipGaussian returns the bound for Gaussian noise: the difference of two counts
-// has noise of standard deviation sqrt(2) sigma (Papernot et al. 2018,
-// Proposition 7).
+// logFlipGaussian returns the bound for Gaussian noise: the difference of two counts has noise of
+// standard deviation sqrt(2) sigma (Papernot et al. 2018, Proposition 7).
 func (t tally) logFlipGaussian(sigma float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return mathx.LogNormalCDF(-gap / (math.Sqrt2 * sigma)) })
 }

@@ -31,13 +31,11 @@ func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sig
 //	A = (1-q) / (1 - (q e^{mu2/sigma^2})^{1-1/mu2})
 //	B = e^{mu1/sigma^2} q^{-1/mu2}
 //
-// It is false unless the theorem's conditions hold: 1 < a < mu1, mu2 > 1,
-// q e^{mu2/sigma^2} < 1 and q small enough for the bound to grow with q. The
-// bound may still be above a/sigma^2.
+// It is false unless the theorem's conditions hold: 1 < a < mu1, mu2 > 1, q e^{mu2/sigma^2} < 1 and q
+// small enough for the bound to grow with q. The bound may still be above a/sigma^2.
 //
-// The theorem is about D_a(M(h)||M(h')) with h the true votes, not about the
-// other direction, which is larger in many cases (one in six of the random
-// histograms in our tests' reference values).
+// The theorem is about D_a(M(h)||M(h')) with h the true votes, not about the other direction, which is
+// larger in many cases (one in six of the random histograms in our tests' reference values).
 func flipBound(logQ, sigma, a float64) (float64, bool) {
 	if math.IsInf(logQ, -1) {
 		return 0, true
@@ -60,10 +58,9 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 	return math.Log1p(math.Expm1(likely)+math.Exp(flipped)) / (a - 1), true
 }
 
-// thresholdRDP returns that bound for a comparison of the largest count plus
-// N(0, sigma^2) with a threshold, given the logarithms of the probabilities of
-// passing and failing: the count has sensitivity 1 where an argmax has sqrt(2),
-// so noise of sigma counts as sqrt(2) sigma.
+// thresholdRDP returns that bound for a comparison of the largest count plus N(0, sigma^2) with a
+// threshold, given the logarithms of the probabilities of passing and failing: the count has sensitivity
+// 1 where an argmax has sqrt(2), so noise of sigma counts as sqrt(2) sigma.
 func thresholdRDP(logPass, logFail, sigma, a float64) float64 {
 	return gnmaxRDP(math.Min(logPass, logFail), math.Sqrt2*sigma, a)
 }

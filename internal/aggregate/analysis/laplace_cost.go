@@ -2,10 +2,9 @@ package analysis
 
 import "math"
 
-// lnmaxWorst bounds the divergence of order a of one LNMax query on any data, as
-// it was published: 2/scale-differential privacy has divergences of at most
-// 2/scale, and a (2/scale)^2/2 (Bun, Steinke 2016). The accountant's LNMax has
-// the tight curve, which is lower; claims are made with that.
+// lnmaxWorst bounds the divergence of order a of one LNMax query on any data, as it was published:
+// 2/scale-differential privacy has divergences of at most 2/scale, and a (2/scale)^2/2 (Bun, Steinke
+// 2016). The accountant's LNMax has the tight curve, which is lower; claims are made with that.
 func lnmaxWorst(scale, a float64) float64 {
 	return math.Min(2/scale, 2*a/scale/scale)
 }
@@ -19,9 +18,8 @@ func lnmaxRDP(logQ, scale, a float64) float64 {
 	return worst
 }
 
-// lnmaxFlipBound returns Theorem 3 of Papernot et al. 2017 for a mechanism that is
-// eps-differentially private, eps = 2/scale, and deviates from its likeliest
-// answer with probability q at most:
+// lnmaxFlipBound returns Theorem 3 of Papernot et al. 2017 for a mechanism that is eps-differentially
+// private, eps = 2/scale, and deviates from its likeliest answer with probability q at most:
 //
 //	log( (1-q) ((1-q)/(1-e^eps q))^{a-1} + q e^{eps (a-1)} ) / (a-1)
 //
@@ -39,10 +37,9 @@ func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	if flipped > 1 || likely > 1 {
 		return (math.Max(likely, flipped) + math.Log1p(math.Exp(-math.Abs(likely-flipped)))) / (a - 1), true
 	}
-	// The two parts nearly cancel for small q and eps: expm1(likely) is about
-	// -q where the flipped part is about q. Taking q from both leaves
-	// small positive numbers.
-	// expm1(likely) + q = (1-q) (e^r - 1), r = (a-1) log((1-q)/(1-e^eps q)).
+	// The two parts nearly cancel for small q and eps: expm1(likely) is about -q where the flipped part
+	// is about q. Taking q from both leaves small positive numbers. expm1(likely) + q = (1-q) (e^r - 1),
+	// r = (a-1) log((1-q)/(1-e^eps q)).
 	r := (a - 1) * (math.Log1p(-q) - math.Log1p(-math.Exp(eps+logQ)))
 	s := (1-q)*math.Expm1(r) + q*math.Expm1(eps*(a-1))
 	return math.Log1p(s) / (a - 1), true

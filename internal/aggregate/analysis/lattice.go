@@ -9,10 +9,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// lattice computes the laws of a noisy argmax with integer noise, ties to the
-// lowest class, as package aggregate answers, on a histogram and on all its
-// neighbours. It sums probabilities, not their logarithms, which bounds how far
-// apart the counts may be; they must stand in the order of the classes.
+// lattice computes the laws of a noisy argmax with integer noise, ties to the lowest class, as package
+// aggregate answers, on a histogram and on all its neighbours. It sums probabilities, not their
+// logarithms, which bounds how far apart the counts may be; they must stand in the order of the classes.
 type lattice struct {
 	logProb func(k int64) float64 // of the noise on a count
 	scale   float64               // its standard deviation or scale
@@ -144,9 +143,8 @@ func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error
 		}
 	}
 	own := make([]float64, k)
-	// At x: the chance of each class to be below x-1, below x, below x+1 and, with a
-	// vote more, below x-2; classes before the winner must be below it, those
-	// behind may be equal.
+	// At x: the chance of each class to be below x-1, below x, below x+1 and, with a vote more, below
+	// x-2; classes before the winner must be below it, those behind may be equal.
 	below, equal, above, under := make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k)
 	before, others, wins := make([]float64, k), make([]float64, k), make([]float64, k)
 	for x := low - margin; x <= high+margin; x++ {
@@ -213,8 +211,7 @@ func logs(p []float64) []float64 {
 	return complement(p)
 }
 
-// threshold implements [laws]: the noisy largest count is whole, so the threshold
-// may as well be.
+// threshold implements [laws]: the noisy largest count is whole, so the threshold may as well be.
 func (e *lattice) threshold(largest int, threshold, _ float64) (logPass, logFail float64) {
 	short := int64(math.Ceil(threshold)) - int64(largest)
 	return logAtLeast(e.test, short), logAtLeast(e.test, 1-short)

@@ -8,10 +8,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ConditionError says that a condition of the published theorem on the smooth
-// sensitivity of the GNMax cost fails for this noise, order and number of classes.
-// None of these depends on the votes, so the error is not private. Another order
-// or sigma may do.
+// ConditionError says that a condition of the published theorem on the smooth sensitivity of the GNMax
+// cost fails for this noise, order and number of classes. None of these depends on the votes, so the
+// error is not private. Another order or sigma may do.
 type ConditionError struct {
 	Condition string // what fails, named as in Papernot et al. 2018, appendix B.4
 	Sigma     float64
@@ -32,9 +31,8 @@ const (
 	conditionConvex   = "C6: the growth of the cost over one moved vote does not grow with q"
 )
 
-// localCost bounds how much one moved vote can change the data-dependent cost of
-// a GNMax query at one order (Papernot et al. 2018, appendix B.4). The cost is a
-// function of the flip bound q alone:
+// localCost bounds how much one moved vote can change the data-dependent cost of a GNMax query at one
+// order (Papernot et al. 2018, appendix B.4). The cost is a function of the flip bound q alone:
 //
 //	cost(q) = flipBound(q) for q < q0, a/sigma^2 from q0 on
 //
@@ -62,10 +60,9 @@ const maxCells = 1 << 20
 
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
 
-// newLocalCost finds q0 and tests the theorem's conditions. That the cost grows
-// with q (C5), without which nothing is known, and that its growth does (C6) are
-// tested on a grid of quantiles, down to where the cost is 1e-13 of its largest
-// value: evidence, not proof, as in the paper, which differentiates numerically.
+// newLocalCost finds q0 and tests the theorem's conditions. That the cost grows with q (C5), without which
+// nothing is known, and that its growth does (C6) are tested on a grid of quantiles, down to where the cost
+// is 1e-13 of its largest value: evidence, not proof, as in the paper, which differentiates numerically.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	l := &localCost{sigma: sigma, order: order, others: float64(classes - 1)}
 	lo := -1.0
@@ -199,11 +196,10 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile writes the same bound, a little larger, whether those conditions hold or
-// not: the largest change over all q within reach of d votes of the len(dst)-1
-// teachers. From q0 on the change falls with q; cell -1 stands for all of that. What
-// is within reach of d votes here is within reach of d+1 from every neighbour, which
-// is what makes it smooth.
+// cellProfile writes the same bound, a little larger, whether those conditions hold or not: the largest
+// change over all q within reach of d votes of the len(dst)-1 teachers. From q0 on the change falls with
+// q; cell -1 stands for all of that. What is within reach of d votes here is within reach of d+1 from
+// every neighbour, which is what makes it smooth.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	up, down := slices.Clone(t), slices.Clone(t)
 	logQ := t.logFlipGaussian(l.sigma)
@@ -266,8 +262,7 @@ func (t tally) disagree() {
 	t[1]++
 }
 
-// agree moves the vote that lowers the flip bound most, from the second class to the
-// first, and sorts again.
+// agree moves the vote that lowers the flip bound most, from the second class to the first, and sorts again.
 func (t tally) agree() {
 	t[0]++
 	t[1]--
@@ -298,9 +293,8 @@ func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64
 	}
 }
 
-// logQuantile returns the z with log P[N(0,1) > z] = logP < 0, by Newton's method
-// from an asymptotic start: the logarithm is concave in z, so that the steps
-// converge from one side.
+// logQuantile returns the z with log P[N(0,1) > z] = logP < 0, by Newton's method from an asymptotic
+// start: the logarithm is concave in z, so that the steps converge from one side.
 func logQuantile(logP float64) float64 {
 	z := 0.0
 	switch {

@@ -31,20 +31,17 @@ type SanitizerConfig struct {
 	// Order of the divergence that is released, above 1. 0 means the best one, up to
 	// 500, if the votes make the queries five times cheaper than their worst case.
 	Order float64
-	// Beta is the smoothness of the sensitivity, at least 1e-5: it changes by a
-	// factor of at most e^Beta between neighbours. The charge is finite at orders
-	// below [OrderLimit]. 0 means 1/(3 Order).
+	// Beta is the smoothness of the sensitivity, at least 1e-5: it changes by a factor of at most e^Beta
+	// between neighbours. The charge is finite at orders below [OrderLimit]. 0 means 1/(3 Order).
 	Beta float64
 	// Sigma is the standard deviation of the noise divided by the smooth
 	// sensitivity. 0 means that with which the release costs, at Order, a tenth of
 	// the worst case of the queries, or twice the least that Beta allows.
 	Sigma float64
-	// Margin is what is added, in standard deviations of the noise, so that the
-	// release is seldom too low: with probability P[N(0,1) < -Margin]. At least 0;
-	// 2 is one time in 44.
+	// Margin is what is added, in standard deviations of the noise, so that the release is seldom too
+	// low: with probability P[N(0,1) < -Margin]. At least 0; 2 is one time in 44.
 	Margin float64
-	// Grid is what the release is a multiple of, rounded up: a power of two, 2^-40
-	// to 1. 0 means 2^-20.
+	// Grid is what the release is a multiple of, rounded up: a power of two, 2^-40 to 1. 0 means 2^-20.
 	Grid float64
 }
 
@@ -211,8 +208,7 @@ func (s *Sanitizer) event() accountant.GNSS {
 // Event returns what the release costs.
 func (s *Sanitizer) Event() accountant.Event { return s.event() }
 
-// Released is a sanitised cost: the one number of this package that is not
-// private, if it is releasable.
+// Released is a sanitised cost: the one number of this package that is not private, if it is releasable.
 type Released struct {
 	Order float64 // of the divergences
 	// Cost is what is released, a multiple of the grid in [0, worst case]. Unless
@@ -230,13 +226,11 @@ type Released struct {
 	Releasable bool
 }
 
-// Release computes the cost of the votes and adds noise. It fails unless r charges
-// exactly Event and was not used before, and reads votes after that. What it returns
-// must be committed to the ledger before it leaves.
+// Release computes the cost of the votes and adds noise. It fails unless r charges exactly Event and was not
+// used before, and reads votes after that. What it returns must be committed to the ledger before it leaves.
 //
-// The noise is a function of the key, the configuration and the votes: a run that
-// is repeated on the same reservation releases the same number, bit for bit. The
-// noise on votes that differ anywhere is independent.
+// The noise is a function of the key, the configuration and the votes: a run that is repeated on the same
+// reservation releases the same number, bit for bit. The noise on votes that differ anywhere is independent.
 //
 // On an error nothing may leave but that there was one; which votes cause one is
 // public in the sense that they are not of the shape that was announced. How long
@@ -273,10 +267,9 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 	return s.released(float64(steps)*s.cfg.Grid, key.Releasable())
 }
 
-// noise returns the cost plus the margin, and the standard deviation of the noise.
-// Slack covers what float64 rounds: the cost is off by less than 1e-10 of its worst
-// case, which is added to S, and S of two neighbours by less than a millionth of
-// beta, by which it is smoother than it has to be.
+// noise returns the cost plus the margin, and the standard deviation of the noise. Slack covers what
+// float64 rounds: the cost is off by less than 1e-10 of its worst case, which is added to S, and S of two
+// neighbours by less than a millionth of beta, by which it is smoother than it has to be.
 func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {
 	orders := []float64{s.cfg.Order}
 	cost := 0.0
@@ -300,8 +293,7 @@ func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64
 	return cost + s.cfg.Margin*sd, sd, nil
 }
 
-// key derives the key of the noise from all that the release depends on, but what
-// comes after it.
+// key derives the key of the noise from all that the release depends on, but what comes after it.
 func (s *Sanitizer) key(key rng.Key, groups []group) rng.Key {
 	c := s.cfg
 	ids := []uint64{uint64(c.Queries), uint64(c.Teachers), uint64(c.Classes)}

@@ -8,10 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSmoothSensitivityOfAReleaseIsSmooth: in a small world, between all
-// neighbours, costs differ by at most the smooth sensitivity of either, and that by
-// at most the factor that is charged; so the divergence of the two laws is at most
-// the charge. Without the discount for distance it is not smooth.
+// TestSmoothSensitivityOfAReleaseIsSmooth: in a small world, between all neighbours, costs differ by at
+// most the smooth sensitivity of either, and that by at most the factor that is charged; so the
+// divergence of the two laws is at most the charge. Without the discount for distance it is not smooth.
 func TestSmoothSensitivityOfAReleaseIsSmooth(t *testing.T) {
 	most := 0.0
 	for _, m := range []Mechanism{GNMax{Sigma: 0.8}, GNMax{Sigma: 1.5}, GNMax{Sigma: 4}, ConfidentGNMax{Threshold: 5, Sigma1: 3, Sigma2: 1.5}} {

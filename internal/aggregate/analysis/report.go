@@ -17,10 +17,9 @@ type Options struct {
 	Orders   []float64 // Rényi orders to choose from, each above 1 and finite; nil means DefaultOrders
 	Teachers int       // number of teachers; 0 means the most votes on any query
 	Answered []bool    // by query, what a Confident-GNMax run answered; nil if it was not run
-	// IntegerNoise makes the exact divergences those of integer noise with ties to
-	// the lowest class, as package aggregate answers; else they are those of
-	// continuous noise, as in the papers and in everything else here. It takes
-	// longer and refuses counts that are very far apart for the noise.
+	// IntegerNoise makes the exact divergences those of integer noise with ties to the lowest class, as
+	// package aggregate answers; else they are those of continuous noise, as in the papers and in
+	// everything else here. It takes longer and refuses counts that are very far apart for the noise.
 	IntegerNoise bool
 }
 
@@ -58,9 +57,8 @@ type Costs struct {
 	Claim *accountant.Claim
 }
 
-// Exact are the exact divergences on these votes, summed over the queries, each
-// against its worst neighbour. Forward is the direction the published bounds are
-// about; Both is the larger of the two directions.
+// Exact are the exact divergences on these votes, summed over the queries, each against its worst neighbour.
+// Forward is the direction the published bounds are about; Both is the larger of the two directions.
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus that of each answer times its
@@ -72,10 +70,9 @@ type Expected struct {
 	Costs
 }
 
-// Realised is the cost of the threshold tests plus that of the answers that were
-// given. Its Independent part is what a filter with one order fixed in advance, or
-// caps charged up front, would have charged. Its DataDependent part is NOT a bound,
-// since which queries are charged depends on the votes.
+// Realised is the cost of the threshold tests plus that of the answers that were given. Its Independent
+// part is what a filter with one order fixed in advance, or caps charged up front, would have charged.
+// Its DataDependent part is NOT a bound, since which queries are charged depends on the votes.
 type Realised struct {
 	Answered int
 	Costs

@@ -222,8 +222,7 @@ func moments(t *testing.T, c endToEndCase, rows [][]int) {
 	relative(t, c.EpsMomentsIndependent, bestWorst, 1e-9, "data-independent")
 }
 
-// interactive is Interactive-GNMax, whose test is of the largest lead over what
-// the student already expects.
+// interactive is Interactive-GNMax, whose test is of the largest lead over what the student already expects.
 func interactive(t *testing.T, c endToEndCase, rows [][]int, orders []float64) {
 	baseline := readNumbers(t, reference("pate/votes/mnist_regen_interactive_baseline.csv"))
 	require.Len(t, baseline, len(rows))

@@ -8,23 +8,19 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Sanitized is what releasing a data-dependent epsilon would look like: the cost at
-// one order plus noise scaled by its smooth sensitivity. Nothing is released: the
-// order, beta and the noise are chosen here by looking at the votes, so they are
-// private too, and may not be handed to a [Sanitizer], which releases.
+// Sanitized is what releasing a data-dependent epsilon would look like: the cost at one order plus noise
+// scaled by its smooth sensitivity. Nothing is released: the order, beta and the noise are chosen here by
+// looking at the votes, so they are private too, and may not be handed to a [Sanitizer], which releases.
 type Sanitized struct {
-	// Published follows the published procedure, for comparison. For
-	// Confident-GNMax it sanitises the expected cost as if the probabilities of
-	// answers were public. Its release cost is Theorem 23 of Papernot et al. 2018,
-	// which is no bound at the betas the procedure chooses; the accountant charges
-	// what its GNSS event costs instead.
-	// It is nil, and Unpublished says why, where a condition of the published
-	// smooth sensitivity fails.
+	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the
+	// expected cost as if the probabilities of answers were public. Its release cost is Theorem 23 of
+	// Papernot et al. 2018, which is no bound at the betas the procedure chooses; the accountant charges
+	// what its GNSS event costs instead. It is nil, and Unpublished says why, where a condition of the
+	// published smooth sensitivity fails.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost of all queries as if they were answered, by a
-	// release that costs what it says. Its smooth sensitivity is that of a
-	// Sanitizer, which needs none of those conditions.
+	// Valid sanitises the cost of all queries as if they were answered, by a release that costs what it
+	// says. Its smooth sensitivity is that of a Sanitizer, which needs none of those conditions.
 	Valid Preview
 }
 
@@ -74,8 +70,7 @@ func sanitize(ctx context.Context, r *Report, groups []group, weights []float64,
 	return s, err
 }
 
-// sensitivity bounds how much one moved vote can change the data-dependent cost
-// of all queries at one order.
+// sensitivity bounds how much one moved vote can change the data-dependent cost of all queries at one order.
 type sensitivity struct {
 	mechanism Mechanism
 	argmax    *localCost

@@ -39,8 +39,7 @@ func settings(d aggregate.Description, n int) []aggregate.Setting {
 	return out
 }
 
-// alternatives lists the noises that are left out in turn, because another stands for
-// them.
+// alternatives lists the noises that are left out in turn, because another stands for them.
 func alternatives(d aggregate.Description) []string {
 	var out []string
 	for _, p := range d.Noise() {
@@ -56,8 +55,7 @@ func alternatives(d aggregate.Description) []string {
 
 func predict(uint64) ([]float64, error) { return []float64{0.6, 0.3, 0.1}, nil }
 
-// TestDescriptionsAreComplete asks of every mechanism what commands, plans, ledgers and
-// audits rely on.
+// TestDescriptionsAreComplete asks of every mechanism what commands, plans, ledgers and audits rely on.
 func TestDescriptionsAreComplete(t *testing.T) {
 	word := regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 	seen := map[string]bool{}

@@ -48,24 +48,21 @@ type Advice struct {
 // Winner returns the method that needs the smallest gap.
 func (a Advice) Winner() Method { return a.Methods[0] }
 
-// StabilityLoses reports whether every stability method needs a larger gap than
-// the best noisy argmax.
+// StabilityLoses reports whether every stability method needs a larger gap than the best noisy argmax.
 func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 
 // Feasible reports whether teachers can produce the gap a method needs.
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
-// Advise says which gap each method needs so that one of the queries, all of whose
-// classes but the winner are tied with the runner-up (the worst case of a gap), is
-// answered right with probability Success. Noisy argmax is asked for the right
-// answer, a stability method for a release. Laws are those of continuous noise for
-// noisy argmax, of integer noise for stable-svt.
+// Advise says which gap each method needs so that one of the queries, all of whose classes but the winner
+// are tied with the runner-up (the worst case of a gap), is answered right with probability Success.
+// Noisy argmax is asked for the right answer, a stability method for a release. Laws are those of
+// continuous noise for noisy argmax, of integer noise for stable-svt.
 //
-// Noisy argmax always answers, and the gap it needs grows like the square root of
-// the number of queries. Stability methods release only unanimous answers: of the
-// order of log(queries/delta)/epsilon moved votes, each two votes of gap. Few queries
-// make noise cheap and stability loses; so do many contested ones, each of which uses
-// up one of Unstable failures, after which it stops.
+// Noisy argmax always answers, and the gap it needs grows like the square root of the number of queries.
+// Stability methods release only unanimous answers: of the order of log(queries/delta)/epsilon moved
+// votes, each two votes of gap. Few queries make noise cheap and stability loses; so do many contested
+// ones, each of which uses up one of Unstable failures, after which it stops.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
 	return advise(ctx, r, claims(accountant.ByAuto))
 }
@@ -210,9 +207,8 @@ func leastAbove(enough func(x float64) bool) float64 {
 	return hi
 }
 
-// StabilityWinsFrom returns the least number of queries, in steps of a fifth, from which
-// stable-svt needs a smaller gap than noisy argmax if no more than Unstable answers
-// are unstable; 0 if it does not up to 2^40.
+// StabilityWinsFrom returns the least number of queries, in steps of a fifth, from which stable-svt needs a
+// smaller gap than noisy argmax if no more than Unstable answers are unstable; 0 if it does not up to 2^40.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {

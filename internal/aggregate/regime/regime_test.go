@@ -56,9 +56,8 @@ func TestRegimeTable(t *testing.T) {
 			// bounded range, which is up to a hundredth less.
 			require.LessOrEqual(t, gap["exponential"], e["exponential_mechanism"]*(1+1e-8), name)
 			require.Greater(t, gap["exponential"], e["exponential_mechanism"]*0.99, name)
-			// The reference charges LNMax as 2/b-differential privacy and nothing more, the
-			// accountant as two Laplace counts: less by up to sqrt 2. Permute-and-flip
-			// still is charged that way.
+			// The reference charges LNMax as 2/b-differential privacy and nothing more, the accountant as
+			// two Laplace counts: less by up to sqrt 2. Permute-and-flip still is charged that way.
 			require.Less(t, gap["lnmax"], e["lnmax"], name)
 			require.Greater(t, gap["lnmax"], e["lnmax"]/math.Sqrt2*0.99, name)
 			pure, err := r.argmaxPure(t, cfg)

@@ -46,9 +46,8 @@ func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoCo
 	return r.stableMethod(ctx, account, stable.MStabLaplace, cfg.Scale, r.Success, cfg)
 }
 
-// mstabGaussianRegime does the same with Gaussian noise, and the share of delta for
-// releases at d = 0 that needs the smallest distance, by the quantiles of continuous
-// noise.
+// mstabGaussianRegime does the same with Gaussian noise, and the share of delta for releases at d = 0
+// that needs the smallest distance, by the quantiles of continuous noise.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
 	renyi := account

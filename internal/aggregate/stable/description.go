@@ -100,8 +100,7 @@ func ConfigOf(s aggregate.Setting) Config {
 	return cfg
 }
 
-// Setting returns the setting of a config, which has a number of queries only where
-// the config does.
+// Setting returns the setting of a config, which has a number of queries only where the config does.
 func (cfg Config) Setting() aggregate.Setting {
 	s := aggregate.Setting{Mechanism: cfg.Mechanism, Queries: cfg.Queries}.With("threshold", float64(cfg.Threshold))
 	for name, v := range map[string]float64{
@@ -114,8 +113,7 @@ func (cfg Config) Setting() aggregate.Setting {
 	return s
 }
 
-// mstabPage describes the test of the literature, with continuous noise and any
-// threshold.
+// mstabPage describes the test of the literature, with continuous noise and any threshold.
 func mstabPage() aggregate.NamedLaw {
 	return aggregate.NamedLaw{
 		Name: MStab, Short: "Release the plurality if it is far from changing", Noise: "continuous",

@@ -9,8 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/stable"
 )
 
-// The noise with which 200 queries cost an epsilon of 2, and how far ahead a class must be
-// to be released.
+// The noise with which 200 queries cost an epsilon of 2, and how far ahead a class must be to be released.
 func ExampleFit() {
 	target := accountant.Target{Epsilon: 2, Delta: 1e-5}
 	cfg, err := stable.Fit(stable.Task{Mechanism: stable.MStab, Queries: 200, Delta: 5e-6},

@@ -189,10 +189,9 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 	return Config{Mechanism: SVT, B1: c.B1, B2: c.B2, Threshold: c.Threshold, Failures: t.Failures}, nil
 }
 
-// Balanced returns the SVT that needs the smallest distance to be refused with probability
-// beta at most.
-// Package svt balances the two noises for a given beta in closed form, up to lower
-// order; the best balance is searched around that.
+// Balanced returns the SVT that needs the smallest distance to be refused with probability beta at most.
+// Package svt balances the two noises for a given beta in closed form, up to lower order; the best
+// balance is searched around that.
 func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error) {
 	var best svt.StableSVTConfig
 	least := int64(math.MaxInt64)

@@ -59,8 +59,7 @@ func (s session) Ask(query uint64, votes aggregate.Histogram) (aggregate.Answer,
 	return aggregate.Answer{Label: winner, Answered: true}, nil
 }
 
-// AskBatch asks consecutive queries in order. With an error come the answers before
-// it.
+// AskBatch asks consecutive queries in order. With an error come the answers before it.
 func (s session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggregate.Answer, error) {
 	answers := make([]aggregate.Answer, 0, len(votes))
 	for i, h := range votes {
