@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -85,43 +84,4 @@ func TestEpsilonOfScale(t *testing.T) {
 		require.GreaterOrEqual(t, math.FMA(eps, scale, -2), 0.0)
 		require.Less(t, math.FMA(math.Nextafter(eps, 0), scale, -2), 0.0, "the least such number")
 	})
-}
-
-func TestScaledMechanisms(t *testing.T) {
-	make := map[string]func(scale float64, queries int) (Mechanism, error){
-		"lnmax": func(scale float64, queries int) (Mechanism, error) {
-			return NewLNMax(LNMaxConfig{Scale: scale, Queries: queries})
-		},
-		"exponential": func(scale float64, queries int) (Mechanism, error) {
-			return NewExponential(ExponentialConfig{Scale: scale, Queries: queries})
-		},
-		"permute-and-flip": func(scale float64, queries int) (Mechanism, error) {
-			return NewPermuteAndFlip(PermuteAndFlipConfig{Scale: scale, Queries: queries})
-		},
-	}
-	for name, event := range map[string]accountant.Event{
-		"lnmax":            accountant.LNMax{Scale: 20, Discrete: true},
-		"exponential":      accountant.ExponentialMechanism{Epsilon: 0.1},
-		"permute-and-flip": accountant.PureDP{Epsilon: 0.1},
-	} {
-		m, err := make[name](20, 300)
-		require.NoError(t, err)
-		require.Equal(t, accountant.Repeated{Event: event, Count: 300}, m.Event())
-		for _, scale := range []float64{0, -1, math.NaN(), math.Inf(1), 0x1p-11, 0x1p41} {
-			_, err = make[name](scale, 1)
-			require.ErrorContains(t, err, "Scale")
-		}
-		for _, queries := range []int{0, -1} {
-			_, err = make[name](1, queries)
-			require.ErrorContains(t, err, "Queries")
-		}
-		h := histogram(t, 40, 0, 0)
-		s := begin(t, m, rng.SeedKey(1))
-		for q := range uint64(300) {
-			_, err := s.Ask(q, h)
-			require.NoError(t, err)
-		}
-		_, err = s.Ask(300, h)
-		require.ErrorIs(t, err, ErrExhausted)
-	}
 }

@@ -45,21 +45,27 @@ func (n *noises) of(i int) []int64 {
 // fewQueries is how many queries are worth a goroutine.
 const fewQueries = 64
 
-// askBatch draws on all cores, which is nearly all of the work, and decides in
-// order, so that which queries come before a cap is deterministic.
-func (s *session) askBatch(first uint64, votes []Histogram, question func(i int) question) ([]Answer, error) {
+// AskBatch implements [Session]. It draws on all cores, which is nearly all of the work, and decides in order, so
+// that which queries come before a cap is deterministic.
+func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	if len(votes) == 0 {
 		return nil, nil
 	}
 	classes := votes[0].Classes()
+	questions := []question{{rule: s.rule}} // one for all, or one for each query
 	for i, h := range votes {
-		if err := h.check(); err != nil {
+		q, err := s.question(first+uint64(i), h)
+		if err != nil {
 			return nil, fmt.Errorf("%w (query %d)", err, first+uint64(i))
 		}
 		if h.Classes() != classes {
 			return nil, fmt.Errorf("aggregate: query %d has %d classes, the first of the batch has %d", first+uint64(i), h.Classes(), classes)
 		}
+		if s.predict != nil {
+			questions = append(questions[:i], q)
+		}
 	}
+	question := func(i int) question { return questions[min(i, len(questions)-1)] }
 	if uint64(len(votes)) > math.MaxUint64-first {
 		return nil, fmt.Errorf("aggregate: %d queries from %d go beyond the last number", len(votes), first)
 	}

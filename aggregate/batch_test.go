@@ -18,12 +18,11 @@ func TestBatchIsOneByOne(t *testing.T) {
 	for q := range votes {
 		votes[q] = histogram(t, 40+q%30, 40, q%50)
 	}
-	cfg := ConfidentGNMaxConfig{Threshold: 70, Sigma1: 10, Sigma2: 8, Queries: queries, Answers: 200}
-	confident, err := NewConfidentGNMax(cfg)
-	require.NoError(t, err)
+	predicting := interactive(t, 100, 20, 4, 4, nil, queries, 200)
+	predicting.cfg.Predict = func(q uint64) ([]float64, error) { return [][]float64{{0.05, 0.9, 0.05}, {0.4, 0.3, 0.3}}[q%2], nil }
 	for name, m := range map[string]Mechanism{
-		"gnmax": newGNMax(t, 8, 700), "lnmax": newLNMax(t, 8, queries), "exponential": newExponential(t, 8, queries),
-		"permute-and-flip": newPermuteAndFlip(t, 8, queries), "confident": confident,
+		"gnmax": gnmax(t, 8, 700), "lnmax": lnmax(t, 8, queries), "exponential": exponential(t, 8, queries),
+		"permute-and-flip": permuteAndFlip(t, 8, queries), "confident": confident(t, 70, 10, 8, queries, 200), "interactive": predicting,
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := begin(t, m, rng.SeedKey(1))
@@ -67,7 +66,7 @@ func TestBatchesAreConcurrent(t *testing.T) {
 	for q := range votes {
 		votes[q] = histogram(t, 40+q%30, 40, q%50)
 	}
-	m := newGNMax(t, 8, queries)
+	m := gnmax(t, 8, queries)
 	want, err := begin(t, m, rng.SeedKey(1)).AskBatch(0, votes)
 	require.NoError(t, err)
 	s := begin(t, m, rng.SeedKey(1))
@@ -85,33 +84,8 @@ func TestBatchesAreConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-func TestInteractiveBatchIsOneByOne(t *testing.T) {
-	m, err := NewInteractiveGNMax(InteractiveGNMaxConfig{
-		Threshold: 20, Sigma1: 4, Sigma2: 4, Teachers: 100, Confidence: 0.8, Queries: 3, Answers: 3,
-	})
-	require.NoError(t, err)
-	e := m.Event()
-	one, err := m.Start(reserve(t, e), rng.SeedKey(1))
-	require.NoError(t, err)
-	all, err := m.Start(reserve(t, e), rng.SeedKey(1))
-	require.NoError(t, err)
-	votes := []Histogram{histogram(t, 90, 10), histogram(t, 50, 50)}
-	predictions := [][]float64{{0.9, 0.1}, {0, 1}}
-	got, err := all.AskBatch(7, votes, predictions)
-	require.NoError(t, err)
-	for i := range votes {
-		a, err := one.Ask(7+uint64(i), votes[i], predictions[i])
-		require.NoError(t, err)
-		require.Equal(t, a, got[i])
-	}
-	_, err = all.AskBatch(9, votes, predictions[:1])
-	require.Error(t, err)
-	_, err = all.AskBatch(9, votes, [][]float64{{0.9, 0.1}, {1, 1}})
-	require.ErrorContains(t, err, "query 10")
-}
-
 func TestBatchRefusals(t *testing.T) {
-	s := begin(t, newGNMax(t, 1, 9), rng.SeedKey(1))
+	s := begin(t, gnmax(t, 1, 9), rng.SeedKey(1))
 	h := histogram(t, 1, 2)
 	for name, votes := range map[string][]Histogram{
 		"zero":    {h, {}},
@@ -121,7 +95,10 @@ func TestBatchRefusals(t *testing.T) {
 		require.ErrorContains(t, err, "query 5", name)
 		require.Empty(t, answers, name)
 	}
-	_, err := s.AskBatch(math.MaxUint64, []Histogram{h, h})
+	m := interactive(t, 100, 20, 4, 4, []float64{1, 1}, 9, 9)
+	_, err := begin(t, m, rng.SeedKey(1)).AskBatch(9, []Histogram{h})
+	require.ErrorContains(t, err, "query 9")
+	_, err = s.AskBatch(math.MaxUint64, []Histogram{h, h})
 	require.ErrorContains(t, err, "last number")
 	answers, err := s.AskBatch(4, nil)
 	require.NoError(t, err)
@@ -132,7 +109,7 @@ func TestBatchRefusals(t *testing.T) {
 // the query's own key. A run that is resumed must find it, so it never changes.
 func TestNoiseIsThatOfDerivedKeys(t *testing.T) {
 	const queries = 300
-	m, key, h := newGNMax(t, 40, 2*queries), rng.SeedKey(7), histogram(t, 20, 15, 10)
+	m, key, h := gnmax(t, 40, 2*queries), rng.SeedKey(7), histogram(t, 20, 15, 10)
 	name, params := m.noise()
 	own := key.Derive(name, params...)
 	expect := func(query uint64) Answer {

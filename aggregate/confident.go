@@ -104,15 +104,15 @@ func testedParameters(threshold string) []Parameter {
 
 // confidentDescription describes ConfidentGNMax.
 func confidentDescription() Description {
-	one := func(s Setting) ConfidentGNMaxConfig {
-		return ConfidentGNMaxConfig{Threshold: s.Values["threshold"], Sigma1: s.Values["sigma1"], Sigma2: s.Values["sigma2"],
-			Queries: s.Queries, Answers: s.count("answers")}
+	one := func(s Setting) (*ConfidentGNMax, error) {
+		return NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: s.Values["threshold"], Sigma1: s.Values["sigma1"],
+			Sigma2: s.Values["sigma2"], Queries: s.Queries, Answers: int(s.Values["answers"])})
 	}
 	return Description{
 		Name: "confident", Short: "the same, if the largest count passes a noisy threshold",
 		Cost:       "rho = 1/(2 sigma1^2) asked, 1/sigma2^2 answered",
 		Parameters: testedParameters("what the largest count must reach"),
-		New:        func(s Setting) (Mechanism, error) { return made(NewConfidentGNMax(one(s))) },
+		New:        making(one),
 		Declines:   true,
 		Fast: func(s Setting, classes int, _ bool) (c Chances, err error) {
 			if c.Right, err = gaussianChance(s.Values["sigma2"], classes); err != nil {
@@ -123,13 +123,7 @@ func confidentDescription() Description {
 		},
 		Laws: []NamedLaw{{
 			Name: "confident", Short: "Answer only if the largest count passes a noisy threshold", Noise: "continuous",
-			Law: func(s Setting, h Histogram) (Law, error) {
-				m, err := NewConfidentGNMax(one(s))
-				if err != nil {
-					return Law{}, err
-				}
-				return m.ContinuousLaw(h)
-			},
+			Law: continuous(one),
 		}},
 		Audit:      Setting{Mechanism: "confident", Values: map[string]float64{"threshold": 8, "sigma1": 3, "sigma2": 2}},
 		Neighbours: [2][]int{{10, 0, 0}, {9, 1, 0}},

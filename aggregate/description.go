@@ -188,12 +188,26 @@ func (d Description) ParameterNames() []string {
 	return names
 }
 
-// made drops the typed nil that a constructor returns beside its error.
-func made[M Mechanism](m M, err error) (Mechanism, error) {
-	if err != nil {
-		return nil, err
+// making returns a constructor as [Description].New, without the typed nil beside its error.
+func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism, error) {
+	return func(s Setting) (Mechanism, error) {
+		m, err := one(s)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
 	}
-	return m, nil
+}
+
+// continuous returns the law with continuous noise as [NamedLaw].Law.
+func continuous[M interface{ ContinuousLaw(Histogram) (Law, error) }](one func(Setting) (M, error)) func(Setting, Histogram) (Law, error) {
+	return func(s Setting, h Histogram) (Law, error) {
+		m, err := one(s)
+		if err != nil {
+			return Law{}, err
+		}
+		return m.ContinuousLaw(h)
+	}
 }
 
 // Descriptions lists the noisy argmax mechanisms.

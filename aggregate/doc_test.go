@@ -13,15 +13,11 @@ import (
 // The table of the package comment: noise for (2, 1e-5), and the least lead with
 // which the right class is answered often enough.
 func TestTableOfThePackageComment(t *testing.T) {
-	type lawful interface {
-		Mechanism
-		Law(Histogram) (Law, error)
-	}
-	mechanisms := map[string]func(noise float64, queries int) lawful{
-		"LNMax":          func(noise float64, queries int) lawful { return newLNMax(t, noise, queries) },
-		"GNMax":          func(noise float64, queries int) lawful { return newGNMax(t, noise, queries) },
-		"Exponential":    func(noise float64, queries int) lawful { return newExponential(t, noise, queries) },
-		"PermuteAndFlip": func(noise float64, queries int) lawful { return newPermuteAndFlip(t, noise, queries) },
+	mechanisms := map[string]func(noise float64, queries int) Mechanism{
+		"LNMax":          func(noise float64, queries int) Mechanism { return lnmax(t, noise, queries) },
+		"GNMax":          func(noise float64, queries int) Mechanism { return gnmax(t, noise, queries) },
+		"Exponential":    func(noise float64, queries int) Mechanism { return exponential(t, noise, queries) },
+		"PermuteAndFlip": func(noise float64, queries int) Mechanism { return permuteAndFlip(t, noise, queries) },
 	}
 	epsilon := func(m Mechanism) float64 {
 		account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})

@@ -55,17 +55,7 @@ func ExampleSession_Ask() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	budget, err := ledger.New(ledger.Config{
-		Unit: "user", Relation: accountant.AddRemove, Epsilon: 1, Delta: 1e-5,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	charge, err := budget.Reserve(mechanism.Event())
-	if err != nil {
-		log.Fatal(err)
-	}
-	session, err := mechanism.Start(charge, rng.SeedKey(1))
+	session, err := mechanism.Start(charge(mechanism), rng.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -107,9 +97,11 @@ func ExampleGNMax_Law() {
 }
 
 // A student that is sure, and is not contradicted, costs no answer.
-func ExampleInteractiveSession_Ask() {
+func ExampleInteractiveGNMax() {
+	predictions := [][]float64{{0.01, 0.98, 0.01}, {0.98, 0.01, 0.01}}
 	mechanism, err := aggregate.NewInteractiveGNMax(aggregate.InteractiveGNMaxConfig{
 		Threshold: 100, Sigma1: 20, Sigma2: 20, Teachers: 250, Confidence: 0.9, Queries: 50, Answers: 10,
+		Predict: func(query uint64) ([]float64, error) { return predictions[query], nil },
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -122,8 +114,8 @@ func ExampleInteractiveSession_Ask() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for query, prediction := range [][]float64{{0.01, 0.98, 0.01}, {0.98, 0.01, 0.01}} {
-		answer, err := session.Ask(uint64(query), votes, prediction)
+	for query := range predictions {
+		answer, err := session.Ask(uint64(query), votes)
 		fmt.Println(answer.Label, answer.Reused, err)
 	}
 	// Output:

@@ -79,16 +79,14 @@ func exponentialDescription() Description {
 	return Description{
 		Name: "exponential", Short: "P proportional to exp(count/scale)", Cost: "epsilon = 2/scale, and rho = 1/(2 scale^2)",
 		Parameters: []Parameter{noiseParameter("scale", "noise")},
-		New: func(s Setting) (Mechanism, error) {
-			return made(NewExponential(ExponentialConfig{Scale: s.Values["scale"], Queries: s.Queries}))
-		},
+		New: making(func(s Setting) (*Exponential, error) {
+			return NewExponential(ExponentialConfig{Scale: s.Values["scale"], Queries: s.Queries})
+		}),
 		Fast: func(s Setting, _ int, _ bool) (Chances, error) {
 			return Chances{Right: exponentialChance(s.Values["scale"])}, nil
 		},
-		Ahead: gumbelAhead,
-		Laws: []NamedLaw{{
-			Name: "exponential", Short: "Probability proportional to exp(count/scale)", Noise: "exact",
-		}},
+		Ahead:      gumbelAhead,
+		Laws:       []NamedLaw{{Name: "exponential", Short: "Probability proportional to exp(count/scale)", Noise: "exact"}},
 		Audit:      Setting{Mechanism: "exponential", Values: map[string]float64{"scale": 2}},
 		Neighbours: [2][]int{{8, 2, 0}, {7, 3, 0}}, Pure: true,
 	}

@@ -57,30 +57,21 @@ func (m *GNMax) decide(counts, noise []int64) Answer {
 
 // gnmaxDescription describes GNMax.
 func gnmaxDescription() Description {
-	one := func(s Setting) GNMaxConfig { return GNMaxConfig{Sigma: s.Values["sigma"], Queries: s.Queries} }
+	one := func(s Setting) (*GNMax, error) {
+		return NewGNMax(GNMaxConfig{Sigma: s.Values["sigma"], Queries: s.Queries})
+	}
 	return Description{
 		Name: "gnmax", Short: "largest count + Gaussian noise", Cost: "rho = 1/sigma^2",
 		Parameters: []Parameter{noiseParameter("sigma", "noise on each count")},
-		New:        func(s Setting) (Mechanism, error) { return made(NewGNMax(one(s))) },
+		New:        making(one),
 		Fast: func(s Setting, classes int, _ bool) (Chances, error) {
 			right, err := gaussianChance(s.Values["sigma"], classes)
 			return Chances{Right: right}, err
 		},
 		Ahead: gaussianAhead,
 		Laws: []NamedLaw{
-			{
-				Name: "gnmax", Short: "Largest count plus Gaussian noise", Noise: "continuous",
-				Law: func(s Setting, h Histogram) (Law, error) {
-					m, err := NewGNMax(one(s))
-					if err != nil {
-						return Law{}, err
-					}
-					return m.ContinuousLaw(h)
-				},
-			},
-			{
-				Name: "discrete-gaussian", Short: "Largest count plus integer Gaussian noise", Noise: "discrete",
-			},
+			{Name: "gnmax", Short: "Largest count plus Gaussian noise", Noise: "continuous", Law: continuous(one)},
+			{Name: "discrete-gaussian", Short: "Largest count plus integer Gaussian noise", Noise: "discrete"},
 		},
 		Audit:      Setting{Mechanism: "gnmax", Values: map[string]float64{"sigma": 2}},
 		Neighbours: [2][]int{{4, 6, 0}, {5, 5, 0}},

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// InteractiveGNMaxConfig are the parameters of an Interactive-GNMax mechanism;
-// none has a default but Threshold, which may be 0.
+// InteractiveGNMaxConfig are the parameters of an Interactive-GNMax mechanism; none has a default but Threshold,
+// which may be 0.
 type InteractiveGNMaxConfig struct {
 	Threshold  float64 // of the largest count beyond the prediction, in votes; at most 2^40 either way
 	Sigma1     float64 // standard deviation of the noise on that statistic, in votes; [2^-10, 2^40]
@@ -20,13 +20,17 @@ type InteractiveGNMaxConfig struct {
 	Confidence float64 // the student's label is used if its probability is above this; [0, 1], 1 for never
 	Queries    int     // cap on questions, all of which are charged; >= 1
 	Answers    int     // cap on answers of the teachers, all of which are charged; in [1, Queries]
+	// Predict returns the student's probability of each class for a query. It must be a function of public data
+	// and of answers released before. The probabilities must add up to one within a thousandth.
+	Predict func(query uint64) ([]float64, error)
 }
 
-// InteractiveGNMax asks the teachers only where they contradict the student (Papernot et al. 2018,
-// Algorithm 2). The student predicts a probability p_j for each class. If the largest of n_j -
-// round(Teachers p_j), plus noise, is at least Threshold, the answer is that of GNMax with Sigma2. If
-// not, the student's label is confirmed, provided its probability is above Confidence; otherwise the
-// mechanism declines. It costs what ConfidentGNMax costs.
+// InteractiveGNMax asks the teachers only where they contradict the student (Papernot et al. 2018, Algorithm 2).
+// The student predicts a probability p_j for each class. If the largest of n_j - round(Teachers p_j), plus noise,
+// is at least Threshold, the answer is that of GNMax with Sigma2. If not, the student's label is confirmed,
+// provided its probability is above Confidence; otherwise the mechanism declines. It costs what ConfidentGNMax
+// costs. The noise of a query is a function of its rounded prediction too: in a resumed session the same query
+// with another prediction is another question.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax
@@ -37,126 +41,36 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 	teachers, err := NewConfidentGNMax(ConfidentGNMaxConfig{
 		Threshold: cfg.Threshold, Sigma1: cfg.Sigma1, Sigma2: cfg.Sigma2, Queries: cfg.Queries, Answers: cfg.Answers,
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if cfg.Teachers < 1 || int64(cfg.Teachers) > maxCount {
+	case cfg.Teachers < 1 || int64(cfg.Teachers) > maxCount:
 		return nil, fmt.Errorf("aggregate: Teachers must be in [1, 2^40], not %d", cfg.Teachers)
-	}
-	if !(cfg.Confidence >= 0 && cfg.Confidence <= 1) {
+	case !(cfg.Confidence >= 0 && cfg.Confidence <= 1):
 		return nil, fmt.Errorf("aggregate: Confidence must be in [0, 1], not %g", cfg.Confidence)
+	case cfg.Predict == nil:
+		return nil, errors.New("aggregate: interactive needs the student's predictions")
 	}
 	return &InteractiveGNMax{cfg: cfg, teachers: teachers}, nil
 }
 
-// Event returns the worst case of a whole session: the threshold test of every question, and the noisy
-// argmax of every answer of the teachers. A prediction is public and rounded to integers before it meets
-// the votes, so the statistic changes by at most one when a vote moves.
+// Event implements [Mechanism]: the threshold test of every question, and the noisy argmax of every answer of the
+// teachers. A prediction is public and rounded to integers before it meets the votes, so the statistic changes by
+// at most one when a vote moves.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 
-// Start begins a session. It fails unless r charges exactly Event and was not used before.
-func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (*InteractiveSession, error) {
+// Start implements [Mechanism].
+func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	s, err := start(m, prediction{mechanism: m}, r, key, m.cfg.Queries, m.cfg.Answers)
 	if err != nil {
 		return nil, err
 	}
-	return &InteractiveSession{mechanism: m, session: s}, nil
+	s.predict = m.predict
+	return s, nil
 }
 
-// Predicted returns the mechanism for predictions that are found by the number of
-// the query: predict returns the student's probabilities, a function of public data
-// and of answers released before. Law is that of query 0.
-func (m *InteractiveGNMax) Predicted(predict func(query uint64) ([]float64, error)) Mechanism {
-	return predicted{m, predict}
-}
-
-type predicted struct {
-	*InteractiveGNMax
-	predict func(query uint64) ([]float64, error)
-}
-
-// Start implements [Mechanism].
-func (m predicted) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
-	s, err := m.InteractiveGNMax.Start(r, key)
-	if err != nil {
-		return nil, err
-	}
-	return predictedSession{s, m.predict}, nil
-}
-
-// Law implements [Mechanism].
-func (m predicted) Law(h Histogram) (Law, error) {
-	p, err := m.predict(0)
-	if err != nil {
-		return Law{}, err
-	}
-	return m.InteractiveGNMax.Law(h, p)
-}
-
-type predictedSession struct {
-	*InteractiveSession
-	predict func(query uint64) ([]float64, error)
-}
-
-// Ask implements [Session].
-func (s predictedSession) Ask(query uint64, h Histogram) (Answer, error) {
-	p, err := s.predict(query)
-	if err != nil {
-		return Answer{Label: NoLabel}, err
-	}
-	return s.InteractiveSession.Ask(query, h, p)
-}
-
-// AskBatch implements [Session].
-func (s predictedSession) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
-	predictions := make([][]float64, len(votes))
-	for i := range votes {
-		var err error
-		if predictions[i], err = s.predict(first + uint64(i)); err != nil {
-			return nil, err
-		}
-	}
-	return s.InteractiveSession.AskBatch(first, votes, predictions)
-}
-
-// InteractiveSession is a [Session] whose questions come with a prediction.
-type InteractiveSession struct {
-	mechanism *InteractiveGNMax
-	session   *session
-}
-
-// Releasable reports whether the noise is secret, so that answers may leave.
-func (s *InteractiveSession) Releasable() bool { return s.session.Releasable() }
-
-// Ask does what [Session].Ask does for a query whose classes the student predicts with the given
-// probabilities. They must be a function of public data and of answers released before, and add up to one
-// within a thousandth. The noise is a function of the rounded prediction too: in a resumed session the
-// same query with another prediction is another question.
-func (s *InteractiveSession) Ask(query uint64, h Histogram, probabilities []float64) (Answer, error) {
-	q, err := s.mechanism.question(h, probabilities)
-	if err != nil {
-		return Answer{Label: NoLabel}, err
-	}
-	return s.session.ask(query, h, q)
-}
-
-// AskBatch does what [Session].AskBatch does for queries with one prediction each.
-func (s *InteractiveSession) AskBatch(first uint64, votes []Histogram, probabilities [][]float64) ([]Answer, error) {
-	if len(probabilities) != len(votes) {
-		return nil, fmt.Errorf("aggregate: %d predictions for %d queries", len(probabilities), len(votes))
-	}
-	questions := make([]question, len(votes))
-	for i, h := range votes {
-		var err error
-		if questions[i], err = s.mechanism.question(h, probabilities[i]); err != nil {
-			return nil, fmt.Errorf("%w (query %d)", err, first+uint64(i))
-		}
-	}
-	return s.session.askBatch(first, votes, func(i int) question { return questions[i] })
-}
-
-// CheckPrediction returns the error that [InteractiveSession.Ask] has for
-// probabilities, so that predictions can be checked before anything is charged.
+// CheckPrediction returns the error of [Session].Ask for predicted probabilities, so that predictions can be
+// checked before anything is charged.
 func CheckPrediction(probabilities []float64) error {
 	sum := 0.0
 	for j, x := range probabilities {
@@ -171,36 +85,28 @@ func CheckPrediction(probabilities []float64) error {
 	return nil
 }
 
-func (m *InteractiveGNMax) question(h Histogram, probabilities []float64) (question, error) {
-	p, err := m.predict(h, probabilities)
-	if err != nil {
-		return question{}, err
-	}
-	q := question{rule: p, public: make([]uint64, len(p.votes))}
-	for j, v := range p.votes {
-		q.public[j] = uint64(v)
-	}
-	return q, nil
-}
-
-// prediction is how one query is treated, given what the student predicts.
+// prediction is the rule for one query, given what the student predicts.
 type prediction struct {
 	mechanism *InteractiveGNMax
 	votes     []int64 // predicted for each class
 	declined  Answer  // what is released if the teachers decline
 }
 
-func (m *InteractiveGNMax) predict(h Histogram, probabilities []float64) (prediction, error) {
+func (m *InteractiveGNMax) predict(query uint64, h Histogram) (prediction, error) {
 	if err := h.check(); err != nil {
+		return prediction{}, err
+	}
+	probabilities, err := m.cfg.Predict(query)
+	if err != nil {
 		return prediction{}, err
 	}
 	if len(probabilities) != h.Classes() {
 		return prediction{}, fmt.Errorf("aggregate: a prediction of %d probabilities for %d classes", len(probabilities), h.Classes())
 	}
-	p := prediction{mechanism: m, votes: make([]int64, len(probabilities)), declined: Answer{Label: NoLabel}}
 	if err := CheckPrediction(probabilities); err != nil {
 		return prediction{}, err
 	}
+	p := prediction{mechanism: m, votes: make([]int64, len(probabilities)), declined: Answer{Label: NoLabel}}
 	best := 0
 	for j, x := range probabilities {
 		p.votes[j] = int64(math.Round(float64(m.cfg.Teachers) * x))
@@ -239,6 +145,16 @@ func (p prediction) decide(counts, noise []int64) Answer {
 	return p.declined
 }
 
+// Law implements [Mechanism], for the prediction of query 0. LogDeclined is of the teachers giving no answer;
+// whether the student's label is used then follows from the prediction.
+func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
+	p, err := m.predict(0, h)
+	if err != nil {
+		return Law{}, err
+	}
+	return m.teachers.lawOf(h.counts(), p.lead(h.counts()))
+}
+
 // interactiveDescription describes InteractiveGNMax.
 func interactiveDescription() Description {
 	return Description{
@@ -247,50 +163,16 @@ func interactiveDescription() Description {
 			Name: "confidence", Doc: "where the teachers do not contradict, the student's label is taken if its probability is above this",
 			Kind: "share", Min: 0, Max: 1, Default: func(int) float64 { return 0.95 }, DefaultDoc: "0.95",
 		}),
-		New: func(s Setting) (Mechanism, error) {
-			m, err := NewInteractiveGNMax(InteractiveGNMaxConfig{
+		New: making(func(s Setting) (*InteractiveGNMax, error) {
+			return NewInteractiveGNMax(InteractiveGNMaxConfig{
 				Threshold: s.Values["threshold"], Sigma1: s.Values["sigma1"], Sigma2: s.Values["sigma2"], Teachers: s.Teachers,
-				Confidence: s.Values["confidence"], Queries: s.Queries, Answers: s.count("answers")})
-			if err != nil {
-				return nil, err
-			}
-			if s.Predict == nil {
-				return nil, errors.New("aggregate: interactive needs the student's predictions")
-			}
-			return m.Predicted(s.Predict), nil
-		},
+				Confidence: s.Values["confidence"], Queries: s.Queries, Answers: int(s.Values["answers"]), Predict: s.Predict})
+		}),
 		Declines: true, Predicts: true,
-		Laws: []NamedLaw{{
-			Name: "interactive", Short: "Answer only what contradicts the student", Noise: "discrete",
-		}},
+		Laws: []NamedLaw{{Name: "interactive", Short: "Answer only what contradicts the student", Noise: "discrete"}},
 		Audit: Setting{Mechanism: "interactive", Teachers: 10,
 			Values:  map[string]float64{"threshold": 2, "sigma1": 3, "sigma2": 2, "confidence": 0.6},
 			Predict: func(uint64) ([]float64, error) { return []float64{0.7, 0.2, 0.1}, nil }},
 		Neighbours: [2][]int{{8, 2, 0}, {9, 1, 0}},
 	}
-}
-
-// Law returns the law of one query of this mechanism when the student predicts
-// probabilities, like GNMax.Law. LogDeclined is of the teachers giving no answer;
-// whether the student's label is used then follows from the prediction.
-func (m *InteractiveGNMax) Law(h Histogram, probabilities []float64) (Law, error) {
-	p, err := m.predict(h, probabilities)
-	if err != nil {
-		return Law{}, err
-	}
-	return m.teachers.lawOf(h.counts(), p.lead(h.counts()))
-}
-
-// ContinuousLaw returns the law with continuous Gaussian noise and a prediction that
-// is not rounded to votes, as in the paper.
-func (m *InteractiveGNMax) ContinuousLaw(h Histogram, probabilities []float64) (Law, error) {
-	if _, err := m.predict(h, probabilities); err != nil {
-		return Law{}, err
-	}
-	counts, teachers := h.counts(), float64(m.cfg.Teachers)
-	lead := float64(counts[0]) - teachers*probabilities[0]
-	for j, n := range counts {
-		lead = max(lead, float64(n)-teachers*probabilities[j])
-	}
-	return m.teachers.continuousLawOf(counts, lead)
 }

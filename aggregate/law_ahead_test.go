@@ -32,30 +32,14 @@ func TestAheadIsTheLaw(t *testing.T) {
 			x := float64(gap) / 20
 			for name, c := range map[string]struct {
 				ahead float64
-				law   func() (Law, error)
+				law   lawFunc
 			}{
-				"gnmax": {gaussianAhead(x, classes-1), func() (Law, error) {
-					m, err := NewGNMax(GNMaxConfig{Sigma: 20, Queries: 1})
-					require.NoError(t, err)
-					return m.ContinuousLaw(h)
-				}},
-				"lnmax": {laplaceAhead(x, classes-1), func() (Law, error) {
-					m, err := NewLNMax(LNMaxConfig{Scale: 20, Queries: 1})
-					require.NoError(t, err)
-					return m.ContinuousLaw(h)
-				}},
-				"exponential": {gumbelAhead(x, classes-1), func() (Law, error) {
-					m, err := NewExponential(ExponentialConfig{Scale: 20, Queries: 1})
-					require.NoError(t, err)
-					return m.Law(h)
-				}},
-				"permute-and-flip": {oneSidedAhead(x, classes-1), func() (Law, error) {
-					m, err := NewPermuteAndFlip(PermuteAndFlipConfig{Scale: 20, Queries: 1})
-					require.NoError(t, err)
-					return m.Law(h)
-				}},
+				"gnmax":            {gaussianAhead(x, classes-1), gnmax(t, 20).ContinuousLaw},
+				"lnmax":            {laplaceAhead(x, classes-1), lnmax(t, 20).ContinuousLaw},
+				"exponential":      {gumbelAhead(x, classes-1), exponential(t, 20).Law},
+				"permute-and-flip": {oneSidedAhead(x, classes-1), permuteAndFlip(t, 20).Law},
 			} {
-				law, err := c.law()
+				law, err := c.law(h)
 				require.NoError(t, err)
 				require.InDelta(t, math.Exp(law.LogLabels[0]), c.ahead, 1e-12, "%s, %d classes, gap %d", name, classes, gap)
 			}

@@ -13,28 +13,49 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-func gnmax(t require.TestingT, sigma float64) *GNMax { return newGNMax(t, sigma, 1) }
-
-func lnmax(t require.TestingT, scale float64) *LNMax { return newLNMax(t, scale, 1) }
-
-func exponential(t require.TestingT, scale float64) *Exponential { return newExponential(t, scale, 1) }
-
-func permuteAndFlip(t require.TestingT, scale float64) *PermuteAndFlip {
-	return newPermuteAndFlip(t, scale, 1)
-}
-
-func confident(t require.TestingT, threshold, sigma1, sigma2 float64) *ConfidentGNMax {
-	m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: threshold, Sigma1: sigma1, Sigma2: sigma2, Queries: 1, Answers: 1})
+// must returns the mechanism of a constructor, of one query unless told otherwise.
+func must[M any](t require.TestingT, m M, err error) M {
 	require.NoError(t, err)
 	return m
 }
 
-func interactive(t require.TestingT, teachers int, threshold, sigma1, sigma2 float64) *InteractiveGNMax {
+func first(queries []int) int { return append(queries, 1)[0] }
+
+func gnmax(t require.TestingT, sigma float64, queries ...int) *GNMax {
+	m, err := NewGNMax(GNMaxConfig{Sigma: sigma, Queries: first(queries)})
+	return must(t, m, err)
+}
+
+func lnmax(t require.TestingT, scale float64, queries ...int) *LNMax {
+	m, err := NewLNMax(LNMaxConfig{Scale: scale, Queries: first(queries)})
+	return must(t, m, err)
+}
+
+func exponential(t require.TestingT, scale float64, queries ...int) *Exponential {
+	m, err := NewExponential(ExponentialConfig{Scale: scale, Queries: first(queries)})
+	return must(t, m, err)
+}
+
+func permuteAndFlip(t require.TestingT, scale float64, queries ...int) *PermuteAndFlip {
+	m, err := NewPermuteAndFlip(PermuteAndFlipConfig{Scale: scale, Queries: first(queries)})
+	return must(t, m, err)
+}
+
+// confident is given the numbers of queries and of answers, or neither.
+func confident(t require.TestingT, threshold, sigma1, sigma2 float64, caps ...int) *ConfidentGNMax {
+	caps = append(caps, 1, 1)
+	m, err := NewConfidentGNMax(ConfidentGNMaxConfig{
+		Threshold: threshold, Sigma1: sigma1, Sigma2: sigma2, Queries: caps[0], Answers: caps[1]})
+	return must(t, m, err)
+}
+
+// interactive is sure above 0.8 and predicts the same of every query.
+func interactive(t require.TestingT, teachers int, threshold, sigma1, sigma2 float64, predicted []float64, caps ...int) *InteractiveGNMax {
+	caps = append(caps, 1, 1)
 	m, err := NewInteractiveGNMax(InteractiveGNMaxConfig{
-		Threshold: threshold, Sigma1: sigma1, Sigma2: sigma2, Teachers: teachers, Confidence: 0.8, Queries: 1, Answers: 1,
-	})
-	require.NoError(t, err)
-	return m
+		Threshold: threshold, Sigma1: sigma1, Sigma2: sigma2, Teachers: teachers, Confidence: 0.8, Queries: caps[0], Answers: caps[1],
+		Predict: func(uint64) ([]float64, error) { return predicted, nil }})
+	return must(t, m, err)
 }
 
 func histogram(t require.TestingT, counts ...int) Histogram {

@@ -54,30 +54,21 @@ func (m *LNMax) decide(counts, noise []int64) Answer {
 
 // lnmaxDescription describes LNMax.
 func lnmaxDescription() Description {
-	one := func(s Setting) LNMaxConfig { return LNMaxConfig{Scale: s.Values["scale"], Queries: s.Queries} }
+	one := func(s Setting) (*LNMax, error) {
+		return NewLNMax(LNMaxConfig{Scale: s.Values["scale"], Queries: s.Queries})
+	}
 	return Description{
 		Name: "lnmax", Short: "largest count + Laplace noise", Cost: "epsilon = 2/scale, and rho = 1/scale^2",
 		Parameters: []Parameter{noiseParameter("scale", "noise")},
-		New:        func(s Setting) (Mechanism, error) { return made(NewLNMax(one(s))) },
+		New:        making(one),
 		Fast: func(s Setting, _ int, rough bool) (Chances, error) {
 			right, err := laplaceChance(s.Values["scale"], rough)
 			return Chances{Right: right}, err
 		},
 		Ahead: laplaceAhead,
 		Laws: []NamedLaw{
-			{
-				Name: "lnmax", Short: "Largest count plus Laplace noise", Noise: "continuous",
-				Law: func(s Setting, h Histogram) (Law, error) {
-					m, err := NewLNMax(one(s))
-					if err != nil {
-						return Law{}, err
-					}
-					return m.ContinuousLaw(h)
-				},
-			},
-			{
-				Name: "discrete-laplace", Short: "Largest count plus integer Laplace noise", Noise: "discrete",
-			},
+			{Name: "lnmax", Short: "Largest count plus Laplace noise", Noise: "continuous", Law: continuous(one)},
+			{Name: "discrete-laplace", Short: "Largest count plus integer Laplace noise", Noise: "discrete"},
 		},
 		Audit:      Setting{Mechanism: "lnmax", Values: map[string]float64{"scale": 2}},
 		Neighbours: [2][]int{{9, 1, 0}, {8, 2, 0}}, Pure: true,

@@ -66,16 +66,14 @@ func permuteAndFlipDescription() Description {
 	return Description{
 		Name: "permute-and-flip", Short: "first class accepted, in random order", Cost: "epsilon = 2/scale, and not the rho of exponential",
 		Parameters: []Parameter{noiseParameter("scale", "noise")},
-		New: func(s Setting) (Mechanism, error) {
-			return made(NewPermuteAndFlip(PermuteAndFlipConfig{Scale: s.Values["scale"], Queries: s.Queries}))
-		},
+		New: making(func(s Setting) (*PermuteAndFlip, error) {
+			return NewPermuteAndFlip(PermuteAndFlipConfig{Scale: s.Values["scale"], Queries: s.Queries})
+		}),
 		Fast: func(s Setting, classes int, _ bool) (Chances, error) {
 			return Chances{Right: permuteAndFlipChance(s.Values["scale"], classes)}, nil
 		},
-		Ahead: oneSidedAhead,
-		Laws: []NamedLaw{{
-			Name: "permute-and-flip", Short: "First class accepted, in random order", Noise: "exact",
-		}},
+		Ahead:      oneSidedAhead,
+		Laws:       []NamedLaw{{Name: "permute-and-flip", Short: "First class accepted, in random order", Noise: "exact"}},
 		Audit:      Setting{Mechanism: "permute-and-flip", Values: map[string]float64{"scale": 2}},
 		Neighbours: [2][]int{{8, 2, 0}, {7, 3, 0}}, Pure: true,
 	}

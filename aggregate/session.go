@@ -14,6 +14,7 @@ import (
 // the order of the queries, except for which of them come after a cap.
 type session struct {
 	rule    rule
+	predict func(query uint64, h Histogram) (prediction, error) // nil: rule is for all queries
 	key     rng.Key
 	queries int
 	answers int
@@ -42,34 +43,35 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 	if n := r.Entry(); n > 1 {
 		key = key.Derive("entry", uint64(n))
 	}
-	return &session{
-		rule: rule, key: key,
-		queries: queries, answers: answers,
-	}, nil
+	return &session{rule: rule, key: key, queries: queries, answers: answers}, nil
 }
 
 // Releasable implements [Session].
 func (s *session) Releasable() bool { return s.key.Releasable() }
 
-// Ask implements [Session].
-func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
-	return s.ask(query, h, question{rule: s.rule})
-}
-
-// AskBatch implements [Session], on all cores.
-func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
-	return s.askBatch(first, votes, func(int) question { return question{rule: s.rule} })
-}
-
-// question is how a query is treated. The rule may depend on what else is public
-// about the query, as the noise then does.
+// question is how a query is treated. The rule may depend on what else is public about the query, as the noise
+// then does.
 type question struct {
 	rule   rule
 	public []uint64
 }
 
-func (s *session) ask(query uint64, h Histogram, q question) (Answer, error) {
-	if err := h.check(); err != nil {
+func (s *session) question(query uint64, h Histogram) (question, error) {
+	if s.predict == nil {
+		return question{rule: s.rule}, h.check()
+	}
+	p, err := s.predict(query, h)
+	q := question{rule: p, public: make([]uint64, len(p.votes))}
+	for j, v := range p.votes {
+		q.public[j] = uint64(v)
+	}
+	return q, err
+}
+
+// Ask implements [Session].
+func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
+	q, err := s.question(query, h)
+	if err != nil {
 		return Answer{Label: NoLabel}, err
 	}
 	s.mu.Lock()
@@ -78,8 +80,8 @@ func (s *session) ask(query uint64, h Histogram, q question) (Answer, error) {
 	if done || err != nil {
 		return a, err
 	}
-	// Noise first, outside the lock and without the votes. If another goroutine
-	// asks the same number, both draw the same noise and the first one decides.
+	// Noise first, outside the lock and without the votes. If another goroutine asks the same number, both draw
+	// the same noise and the first one decides.
 	n := s.spare()
 	defer s.room.Put(n)
 	n.draw(query, q, h.Classes())
@@ -102,7 +104,7 @@ func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (
 	return a, nil
 }
 
-// admit finds a stored answer (done), or says whether the query may be asked. The lock is held.
+// admit finds a stored answer (done), or reports whether the query may be asked. The lock is held.
 func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
 	if a, done := s.answersGiven.answer(query); done {
 		return a, true, nil

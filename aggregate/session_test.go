@@ -3,6 +3,7 @@ package aggregate
 import (
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 
@@ -24,34 +25,10 @@ func begin(t require.TestingT, m Mechanism, key rng.Key) Session {
 	return s
 }
 
-func newGNMax(t require.TestingT, sigma float64, queries int) *GNMax {
-	m, err := NewGNMax(GNMaxConfig{Sigma: sigma, Queries: queries})
-	require.NoError(t, err)
-	return m
-}
-
-func newLNMax(t require.TestingT, scale float64, queries int) *LNMax {
-	m, err := NewLNMax(LNMaxConfig{Scale: scale, Queries: queries})
-	require.NoError(t, err)
-	return m
-}
-
-func newExponential(t require.TestingT, scale float64, queries int) *Exponential {
-	m, err := NewExponential(ExponentialConfig{Scale: scale, Queries: queries})
-	require.NoError(t, err)
-	return m
-}
-
-func newPermuteAndFlip(t require.TestingT, scale float64, queries int) *PermuteAndFlip {
-	m, err := NewPermuteAndFlip(PermuteAndFlipConfig{Scale: scale, Queries: queries})
-	require.NoError(t, err)
-	return m
-}
-
 func TestSessionCaps(t *testing.T) {
 	h := histogram(t, 90, 10)
 	t.Run("questions", func(t *testing.T) {
-		s := begin(t, newGNMax(t, 1, 2), rng.SeedKey(1))
+		s := begin(t, gnmax(t, 1, 2), rng.SeedKey(1))
 		first, err := s.Ask(7, h)
 		require.NoError(t, err)
 		for range 5 {
@@ -69,21 +46,17 @@ func TestSessionCaps(t *testing.T) {
 		require.Equal(t, first, again)
 	})
 	t.Run("declined questions", func(t *testing.T) {
-		m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 50, Sigma1: 1, Sigma2: 1, Queries: 3, Answers: 3})
-		require.NoError(t, err)
-		s := begin(t, m, rng.SeedKey(1))
+		s := begin(t, confident(t, 50, 1, 1, 3, 3), rng.SeedKey(1))
 		for q := range uint64(3) {
 			a, err := s.Ask(q, histogram(t, 20, 20))
 			require.NoError(t, err)
 			require.False(t, a.Answered)
 		}
-		_, err = s.Ask(3, h)
+		_, err := s.Ask(3, h)
 		require.ErrorIs(t, err, ErrExhausted, "no answer was given, but all tests are used up")
 	})
 	t.Run("answers", func(t *testing.T) {
-		m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 50, Sigma1: 1, Sigma2: 1, Queries: 10, Answers: 2})
-		require.NoError(t, err)
-		s := begin(t, m, rng.SeedKey(1))
+		s := begin(t, confident(t, 50, 1, 1, 10, 2), rng.SeedKey(1))
 		unsure := histogram(t, 20, 20)
 		for q, h := range []Histogram{unsure, h, unsure, h} {
 			a, err := s.Ask(uint64(q), h)
@@ -91,12 +64,12 @@ func TestSessionCaps(t *testing.T) {
 			require.Equal(t, q%2 == 1, a.Answered)
 		}
 		for _, h := range []Histogram{unsure, h} {
-			_, err = s.Ask(9, h)
+			_, err := s.Ask(9, h)
 			require.ErrorIs(t, err, ErrExhausted)
 		}
 	})
 	t.Run("classes", func(t *testing.T) {
-		s := begin(t, newGNMax(t, 1, 9), rng.SeedKey(1))
+		s := begin(t, gnmax(t, 1, 9), rng.SeedKey(1))
 		_, err := s.Ask(1, h)
 		require.NoError(t, err)
 		_, err = s.Ask(2, histogram(t, 1, 2, 3))
@@ -108,13 +81,13 @@ func TestSessionCaps(t *testing.T) {
 
 // The charge comes first: another event, a used reservation or none at all start nothing.
 func TestStartNeedsItsCharge(t *testing.T) {
-	m, c := newGNMax(t, 40, 10), confident(t, 10, 20, 40)
+	m, c := gnmax(t, 40, 10), confident(t, 10, 20, 40)
 	r := reserve(t, m.Event())
 	_, err := m.Start(r, rng.Key{})
 	require.Error(t, err, "zero key")
-	_, err = newGNMax(t, 39, 10).Start(r, rng.SeedKey(1))
+	_, err = gnmax(t, 39, 10).Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved, "less noise than charged for")
-	_, err = newGNMax(t, 40, 11).Start(r, rng.SeedKey(1))
+	_, err = gnmax(t, 40, 11).Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved, "more queries than charged for")
 	_, err = c.Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
@@ -129,18 +102,6 @@ func TestStartNeedsItsCharge(t *testing.T) {
 	key, err := rng.NewKey()
 	require.NoError(t, err)
 	require.True(t, begin(t, c, key).Releasable())
-}
-
-func TestEvents(t *testing.T) {
-	require.Equal(t,
-		accountant.Repeated{Event: accountant.GNMax{Sigma: 40.3, Discrete: true}, Count: 250},
-		newGNMax(t, 40.3, 250).Event())
-	m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 200, Sigma1: 150, Sigma2: 40, Queries: 640, Answers: 300})
-	require.NoError(t, err)
-	require.Equal(t, accountant.Composed{Events: []accountant.Event{
-		accountant.Repeated{Event: accountant.Threshold{Sigma: 150, Discrete: true}, Count: 640},
-		accountant.Repeated{Event: accountant.GNMax{Sigma: 40, Discrete: true}, Count: 300},
-	}}, m.Event())
 }
 
 // Answers are a function of key, parameters, number and votes: not of the order
@@ -161,11 +122,11 @@ func TestAnswersRepeat(t *testing.T) {
 		}
 		return out
 	}
-	want := labels(newGNMax(t, 4, 200), rng.SeedKey(1), false)
-	require.Equal(t, want, labels(newGNMax(t, 4, 200), rng.SeedKey(1), true))
-	require.Equal(t, want, labels(newGNMax(t, 4, 500), rng.SeedKey(1), false), "a cap is no parameter of the noise")
-	require.NotEqual(t, want, labels(newGNMax(t, 4, 200), rng.SeedKey(2), false))
-	require.NotEqual(t, want, labels(newGNMax(t, 4.001, 200), rng.SeedKey(1), false), "other parameters, independent noise")
+	want := labels(gnmax(t, 4, 200), rng.SeedKey(1), false)
+	require.Equal(t, want, labels(gnmax(t, 4, 200), rng.SeedKey(1), true))
+	require.Equal(t, want, labels(gnmax(t, 4, 500), rng.SeedKey(1), false), "a cap is no parameter of the noise")
+	require.NotEqual(t, want, labels(gnmax(t, 4, 200), rng.SeedKey(2), false))
+	require.NotEqual(t, want, labels(gnmax(t, 4.001, 200), rng.SeedKey(1), false), "other parameters, independent noise")
 }
 
 // Under one key, mechanisms of different kinds draw independent noise, or the
@@ -174,7 +135,7 @@ func TestNoiseIsNamedByTheMechanism(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range []rule{
 		gnmax(t, 2), lnmax(t, 2), exponential(t, 2), permuteAndFlip(t, 2), confident(t, 2, 2, 2),
-		prediction{mechanism: interactive(t, 2, 2, 2, 2)},
+		prediction{mechanism: interactive(t, 2, 2, 2, 2, nil)},
 	} {
 		name, params := r.noise()
 		require.NotEmpty(t, params)
@@ -186,9 +147,7 @@ func TestNoiseIsNamedByTheMechanism(t *testing.T) {
 // While many goroutines ask the same questions, each question has one answer and
 // the caps hold. The race detector watches.
 func TestSessionIsConcurrent(t *testing.T) {
-	m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 10, Sigma1: 5, Sigma2: 5, Queries: 60, Answers: 20})
-	require.NoError(t, err)
-	s := begin(t, m, rng.SeedKey(1))
+	s := begin(t, confident(t, 10, 5, 5, 60, 20), rng.SeedKey(1))
 	var mu sync.Mutex
 	given := map[uint64]Answer{}
 	answered := 0
@@ -218,86 +177,95 @@ func TestSessionIsConcurrent(t *testing.T) {
 	require.True(t, len(given) == 60 || answered == 20, "%d asked, %d answered", len(given), answered)
 }
 
-func TestConfigRefusals(t *testing.T) {
-	for name, cfg := range map[string]GNMaxConfig{
-		"Sigma":   {Queries: 1},
-		"Sigma ":  {Sigma: math.NaN(), Queries: 1},
-		"Sigma (": {Sigma: math.Inf(1), Queries: 1},
-		"Queries": {Sigma: 1},
-	} {
-		_, err := NewGNMax(cfg)
-		require.ErrorContains(t, err, name)
+// Every mechanism is charged for its noise and caps, stops at them, and refuses noise and caps that are none.
+func TestEventsAndRefusals(t *testing.T) {
+	one := func(e accountant.Event) accountant.Event { return accountant.Repeated{Event: e, Count: 3} }
+	tested := func(threshold, answer float64) accountant.Event {
+		return accountant.Composed{Events: []accountant.Event{
+			accountant.Repeated{Event: accountant.Threshold{Sigma: threshold, Discrete: true}, Count: 3},
+			accountant.Repeated{Event: accountant.GNMax{Sigma: answer, Discrete: true}, Count: 2},
+		}}
 	}
-	good := ConfidentGNMaxConfig{Threshold: 1, Sigma1: 1, Sigma2: 1, Queries: 2, Answers: 2}
-	for name, breakIt := range map[string]func(*ConfidentGNMaxConfig){
-		"Threshold must":    func(c *ConfidentGNMaxConfig) { c.Threshold = math.NaN() },
-		"Threshold must be": func(c *ConfidentGNMaxConfig) { c.Threshold = math.Inf(-1) },
-		"Sigma1":            func(c *ConfidentGNMaxConfig) { c.Sigma1 = 0 },
-		"Sigma2":            func(c *ConfidentGNMaxConfig) { c.Sigma2 = -1 },
-		"Queries":           func(c *ConfidentGNMaxConfig) { c.Queries = 0 },
-		"Answers":           func(c *ConfidentGNMaxConfig) { c.Answers = 0 },
-		"Answers must be":   func(c *ConfidentGNMaxConfig) { c.Answers = 3 },
-	} {
-		cfg := good
-		breakIt(&cfg)
-		_, err := NewConfidentGNMax(cfg)
-		require.ErrorContains(t, err, name)
+	events := map[string]accountant.Event{
+		"gnmax": one(accountant.GNMax{Sigma: 2, Discrete: true}), "lnmax": one(accountant.LNMax{Scale: 2, Discrete: true}),
+		"exponential": one(accountant.ExponentialMechanism{Epsilon: 1}), "permute-and-flip": one(accountant.PureDP{Epsilon: 1}),
+		"confident": tested(3, 2), "interactive": tested(3, 2),
+	}
+	bad := map[string][]float64{
+		"noise":     {0, -1, math.NaN(), math.Inf(1), 0x1p-11, 0x1p41},
+		"threshold": {math.NaN(), math.Inf(-1), 0x1p41},
+		"share":     {math.NaN(), -0.1, 1.1},
+		"cap":       {0, -1, 4},
+	}
+	for _, d := range Descriptions() {
+		s := d.Audit
+		s.Queries = 3
+		if _, capped := d.Parameter("answers"); capped {
+			s = s.With("answers", 2)
+		}
+		m, err := d.New(s)
+		require.NoError(t, err)
+		require.Equal(t, events[d.Name], m.Event())
+		m, err = d.New(s.With("answers", 3))
+		require.NoError(t, err)
+		session := begin(t, m, rng.SeedKey(1))
+		for q := range uint64(3) {
+			_, err := session.Ask(q, histogram(t, 5, 5, 0))
+			require.NoError(t, err)
+		}
+		_, err = session.Ask(3, histogram(t, 5, 5, 0))
+		require.ErrorIs(t, err, ErrExhausted, d.Name)
+		refused := func(s Setting, field string) {
+			_, err := d.New(s)
+			require.ErrorContains(t, err, field, d.Name)
+		}
+		for _, p := range d.Parameters {
+			for _, v := range bad[p.Kind] {
+				refused(s.With(p.Name, v), strings.ToUpper(p.Name[:1])+p.Name[1:])
+			}
+		}
+		for _, s.Queries = range []int{0, -1} {
+			refused(s, "Queries")
+		}
+		if s.Queries = 3; d.Predicts {
+			s.Teachers = 0
+			refused(s, "Teachers")
+			s.Teachers, s.Predict = 10, nil
+			refused(s, "predictions")
+		}
 	}
 }
 
 func BenchmarkAsk(b *testing.B) {
 	key, err := rng.NewKey()
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	votes := make([]int, 250)
 	for i := range votes {
 		votes[i] = i * i % 10
-	}
-	confident, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 200, Sigma1: 150, Sigma2: 40, Queries: 1 << 32, Answers: 1 << 32})
-	if err != nil {
-		b.Fatal(err)
 	}
 	for _, c := range []struct {
 		name string
 		m    Mechanism
 	}{
-		{"gnmax", newGNMax(b, 40, 1<<32)}, {"confident", confident}, {"lnmax", newLNMax(b, 20, 1<<32)},
-		{"exponential", newExponential(b, 20, 1<<32)}, {"permute-and-flip", newPermuteAndFlip(b, 20, 1<<32)},
+		{"gnmax", gnmax(b, 40, 1<<32)}, {"confident", confident(b, 200, 150, 40, 1<<32, 1<<32)}, {"lnmax", lnmax(b, 20, 1<<32)},
+		{"exponential", exponential(b, 20, 1<<32)}, {"permute-and-flip", permuteAndFlip(b, 20, 1<<32)},
 	} {
-		b.Run(fmt.Sprintf("batch/%s/teachers=250/classes=10", c.name), func(b *testing.B) {
-			s, q := begin(b, c.m, key), uint64(0)
-			batch := make([]Histogram, 4096)
-			for b.Loop() {
-				for i := range batch {
-					h, err := CountVotes(votes, 10)
-					if err != nil {
-						b.Fatal(err)
+		for name, size := range map[string]int{"batch/": 4096, "": 1} {
+			b.Run(fmt.Sprintf("%s%s/teachers=250/classes=10", name, c.name), func(b *testing.B) {
+				s, q, batch := begin(b, c.m, key), uint64(0), make([]Histogram, size)
+				for b.Loop() {
+					for i := range batch {
+						h, err := CountVotes(votes, 10)
+						require.NoError(b, err)
+						batch[i] = h
 					}
-					batch[i] = h
+					_, err := s.AskBatch(q, batch)
+					require.NoError(b, err)
+					q += uint64(size)
 				}
-				if _, err := s.AskBatch(q, batch); err != nil {
-					b.Fatal(err)
-				}
-				q += uint64(len(batch))
-			}
-			b.ReportMetric(float64(q)/b.Elapsed().Seconds(), "queries/s")
-			b.ReportMetric(0, "ns/op")
-		})
-		b.Run(fmt.Sprintf("%s/teachers=250/classes=10", c.name), func(b *testing.B) {
-			s, q := begin(b, c.m, key), uint64(0)
-			for b.Loop() {
-				h, err := CountVotes(votes, 10)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := s.Ask(q, h); err != nil {
-					b.Fatal(err)
-				}
-				q++
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "queries/s")
-			b.ReportMetric(0, "ns/op")
-		})
+				b.ReportMetric(float64(q)/b.Elapsed().Seconds(), "queries/s")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
 	}
 }

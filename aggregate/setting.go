@@ -35,8 +35,10 @@ func (s Setting) has(parameter string) bool {
 	return ok
 }
 
-// count returns the value of a parameter that is a whole number.
-func (s Setting) count(parameter string) int { return int(s.Values[parameter]) }
+// lacks reports whether neither the parameter nor what can stand in its place was given a value.
+func (s Setting) lacks(p Parameter) bool {
+	return !s.has(p.Name) && !(p.Instead != "" && s.has(p.Instead))
+}
 
 // Equal reports whether two settings have the same mechanism, values and queries.
 func (s Setting) Equal(other Setting) bool {
@@ -75,7 +77,7 @@ func (d Description) Parameter(name string) (Parameter, bool) {
 // Settled reports whether s has all noise that the mechanism needs, and whatever is chosen together with it.
 func (d Description) Settled(s Setting) bool {
 	for _, p := range d.Parameters {
-		if p.Chosen() && !s.has(p.Name) && !(p.Instead != "" && s.has(p.Instead)) {
+		if p.Chosen() && s.lacks(p) {
 			return false
 		}
 	}
@@ -84,18 +86,13 @@ func (d Description) Settled(s Setting) bool {
 
 // WithNoise fills in the noise that s does not have, for a mechanism whose noise is chosen by one number.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
-	missing := 0
-	for _, p := range d.Noise() {
-		if !s.has(p.Name) && !(p.Instead != "" && s.has(p.Instead)) {
-			missing++
-		}
-	}
-	for _, p := range d.Noise() {
-		if s.has(p.Name) || p.Instead != "" && s.has(p.Instead) {
+	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
+	for _, p := range missing {
+		if !s.lacks(p) { // another stands in its place by now
 			continue
 		}
 		factor := 1.0
-		if p.Ratio != 0 && missing > 1 {
+		if p.Ratio != 0 && len(missing) > 1 {
 			factor = p.Ratio
 		}
 		s = s.With(p.Name, min(max(noise*factor, p.Min), p.Max))

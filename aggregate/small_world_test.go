@@ -123,9 +123,8 @@ func worldCases(t *testing.T, classes int) []worldCase {
 		claim := func(a float64) float64 { return a/(2*c.sigma1*c.sigma1) + a/(c.sigma2*c.sigma2) }
 		add(fmt.Sprint("confident ", c), m.Event(), m.Law, claim)
 		for _, p := range predictions {
-			m := interactive(t, 6, c.threshold, c.sigma1, c.sigma2)
-			add(fmt.Sprint("interactive ", c, p), m.Event(),
-				func(h Histogram) (Law, error) { return m.Law(h, p) }, claim)
+			m := interactive(t, 6, c.threshold, c.sigma1, c.sigma2, p)
+			add(fmt.Sprint("interactive ", c, p), m.Event(), m.Law, claim)
 		}
 	}
 	return cases
@@ -188,10 +187,10 @@ func TestSmallWorldsControls(t *testing.T) {
 		{"confident, test free", confident(t, 5, 1, 5).Law, gaussian(5)},
 		{"confident, answer free", confident(t, 1, 5, 1).Law, threshold(5)},
 		{"interactive, test free", func(h Histogram) (Law, error) {
-			return interactive(t, 6, 2, 1, 5).Law(h, []float64{0.2, 0.8, 0}[:h.Classes()])
+			return interactive(t, 6, 2, 1, 5, []float64{0.2, 0.8, 0}[:h.Classes()]).Law(h)
 		}, gaussian(5)},
 		{"interactive, answer free", func(h Histogram) (Law, error) {
-			return interactive(t, 6, -2, 5, 1).Law(h, []float64{0.2, 0.8, 0}[:h.Classes()])
+			return interactive(t, 6, -2, 5, 1, []float64{0.2, 0.8, 0}[:h.Classes()]).Law(h)
 		}, threshold(5)},
 	} {
 		for _, classes := range []int{2, 3} {

@@ -58,7 +58,7 @@ func TestTraceReference(t *testing.T) {
 		for i, b := range c.Baseline {
 			probabilities[i] = b / 250
 		}
-		p, err := interactive(t, 250*unit, 120*unit, 150, 40).predict(h, probabilities)
+		p, err := interactive(t, 250*unit, 120*unit, 150, 40, probabilities).predict(0, h)
 		require.NoError(t, err)
 		want := map[string]Answer{
 			"teachers": {Label: c.Label, Answered: true},

@@ -24,8 +24,7 @@ func reserveOn(t *testing.T, e accountant.Event, n int) []*ledger.Reservation {
 }
 
 func TestSeedsAreRefusedWhereNoiseIsSecret(t *testing.T) {
-	m, err := NewGNMax(GNMaxConfig{Sigma: 40, Queries: 10})
-	require.NoError(t, err)
+	m := gnmax(t, 40, 10)
 	r := reserveOn(t, m.Event(), 1)[0]
 	s, err := m.Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrUnfit)
@@ -40,8 +39,7 @@ func TestSeedsAreRefusedWhereNoiseIsSecret(t *testing.T) {
 // to other votes would agree far more often than one time in five.
 func TestChargesUnderOneKey(t *testing.T) {
 	const queries, charges = 1000, 3
-	m, err := NewGNMax(GNMaxConfig{Sigma: 400, Queries: queries})
-	require.NoError(t, err)
+	m := gnmax(t, 400, queries)
 	key, err := rng.NewKey()
 	require.NoError(t, err)
 	var answers [charges][queries]int

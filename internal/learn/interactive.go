@@ -30,11 +30,12 @@ func traceInteractive(l *lesson) error {
 	teachers := total(counts)
 	m, err := aggregate.NewInteractiveGNMax(aggregate.InteractiveGNMaxConfig{
 		Threshold: t.threshold, Sigma1: t.sigma1, Sigma2: t.sigma2, Teachers: teachers, Confidence: confidence,
-		Queries: t.queries, Answers: t.answers})
+		Queries: t.queries, Answers: t.answers,
+		Predict: func(uint64) ([]float64, error) { return prediction, nil }})
 	if err != nil {
 		return invalid("%w", err)
 	}
-	likely, err := compareLaws(h, counts, func(h aggregate.Histogram) (aggregate.Law, error) { return m.Law(h, prediction) })
+	likely, err := compareLaws(h, counts, m.Law)
 	if err != nil {
 		return err
 	}
