@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -59,7 +60,7 @@ func TestExponentialLeavesOutOnlyLosers(t *testing.T) {
 		}
 		drawn := m.draw(nil, rng.SeedKey(seed).Stream(), 3)
 		require.LessOrEqual(t, len(drawn), len(all))
-		for _, counts := range histograms(12, 3) {
+		for _, counts := range testkit.Histograms(12, 3) {
 			votes := histogram(t, counts...).counts()
 			require.Equal(t, firstAccepted(votes, all), m.decide(votes, drawn))
 		}

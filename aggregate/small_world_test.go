@@ -202,14 +202,6 @@ func TestSmallWorldsControls(t *testing.T) {
 	}
 }
 
-func votesOf(counts []int) int {
-	votes := 0
-	for _, n := range counts {
-		votes += n
-	}
-	return votes
-}
-
 func TestWorstCaseReference(t *testing.T) {
 	var ref struct {
 		Entries []struct {
@@ -229,10 +221,10 @@ func TestWorstCaseReference(t *testing.T) {
 	checked := map[string]int{}
 	for _, e := range ref.Entries {
 		name := fmt.Sprintf("%+v", e)
-		w := movedVote(e.Votes, e.Classes)
+		w := newWorld(e.Votes, e.Votes, e.Classes, true)
 		if e.Relation != "replace_one_vote" {
 			require.Equal(t, "add_remove_one_vote", e.Relation)
-			w = changedVote(e.Votes, e.Classes)
+			w = newWorld(e.Votes-1, e.Votes+1, e.Classes, false)
 		}
 		var law lawFunc
 		switch e.Mechanism {
@@ -261,12 +253,16 @@ func TestWorstCaseReference(t *testing.T) {
 			continue
 		}
 		var largest, all, width float64 // log-ratios: from exactly so many votes, as the reference has it; both ways
-		for i, p := range pairs {
-			ratio := logRatio(p[0], p[1])
-			if votesOf(w.histograms[w.pairs[i][0]]) == e.Votes {
-				largest = max(largest, ratio)
+		for i, edges := range w.edges {
+			for range edges {
+				p := pairs[0]
+				pairs = pairs[1:]
+				ratio := logRatio(p[0], p[1])
+				if votesOf(w.histograms[i]) == e.Votes {
+					largest = max(largest, ratio)
+				}
+				all, width = max(all, ratio), max(width, ratio+logRatio(p[1], p[0]))
 			}
-			all, width = max(all, ratio), max(width, ratio+logRatio(p[1], p[0]))
 		}
 		require.InEpsilon(t, e.Largest, largest, 1e-9, name)
 		require.InEpsilon(t, e.Range, width, 1e-9, name)

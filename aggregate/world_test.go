@@ -1,105 +1,34 @@
 package aggregate
 
 import (
-	"fmt"
 	"math"
-	"testing"
+	"slices"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
-// A world is histograms, and every ordered pair of neighbours among them: both
-// directions of a pair are in it.
+// A world is histograms, and every ordered pair of neighbours among them.
 type world struct {
 	histograms [][]int
-	index      map[string]int
-	pairs      [][2]int
+	edges      [][]int
 }
 
-func newWorld(histograms [][]int) world {
-	w := world{histograms: histograms, index: map[string]int{}}
-	for i, c := range histograms {
-		w.index[fmt.Sprint(c)] = i
-	}
-	return w
+// newWorld is every way votes can fall, from low to high of them, one of which appears, disappears or moves.
+func newWorld(low, high, classes int, moves bool) world {
+	all := slices.DeleteFunc(testkit.Histograms(high, classes), func(h []int) bool { return votesOf(h) < low })
+	return world{all, testkit.Neighbours(all, moves)}
 }
 
-// join adds the pair of histogram i and what it becomes when class changes[0]
-// changes by changes[1] and so on, if that is in the world.
-func (w *world) join(i int, changes ...int) {
-	other := append([]int(nil), w.histograms[i]...)
-	for ; len(changes) > 0; changes = changes[2:] {
-		other[changes[0]] += changes[1]
-	}
-	if j, ok := w.index[fmt.Sprint(other)]; ok {
-		w.pairs = append(w.pairs, [2]int{i, j})
-	}
-}
+// smallWorld is every way so many teachers can vote or abstain: one of them votes otherwise, stops or starts voting.
+func smallWorld(teachers, classes int) world { return newWorld(0, teachers, classes, true) }
 
-// moves joins histograms between which one vote moves.
-func (w *world) moves() {
-	for i, c := range w.histograms {
-		for a := range c {
-			for b := range c {
-				if a != b {
-					w.join(i, a, -1, b, 1)
-				}
-			}
-		}
+func votesOf(counts []int) (votes int) {
+	for _, n := range counts {
+		votes += n
 	}
-}
-
-// changes joins histograms between which one vote appears or disappears.
-func (w *world) changes() {
-	for i, c := range w.histograms {
-		for a := range c {
-			w.join(i, a, 1)
-			w.join(i, a, -1)
-		}
-	}
-}
-
-// smallWorld is every way so many teachers can vote or abstain: one of them votes
-// otherwise, stops or starts voting.
-func smallWorld(teachers, classes int) world {
-	var all [][]int
-	for votes := range teachers + 1 {
-		all = append(all, histograms(votes, classes)...)
-	}
-	w := newWorld(all)
-	w.moves()
-	w.changes()
-	return w
-}
-
-// movedVote is every way so many votes can fall, one of which moves.
-func movedVote(votes, classes int) world {
-	w := newWorld(histograms(votes, classes))
-	w.moves()
-	return w
-}
-
-// changedVote is every way so many votes can fall, with one more or less.
-func changedVote(votes, classes int) world {
-	all := histograms(votes, classes)
-	all = append(all, histograms(votes+1, classes)...)
-	w := newWorld(append(all, histograms(votes-1, classes)...))
-	w.changes()
-	return w
-}
-
-// histograms lists every way so many votes can fall.
-func histograms(votes, classes int) [][]int {
-	if classes == 1 {
-		return [][]int{{votes}}
-	}
-	var out [][]int
-	for n := range votes + 1 {
-		for _, rest := range histograms(votes-n, classes-1) {
-			out = append(out, append([]int{n}, rest...))
-		}
-	}
-	return out
+	return votes
 }
 
 type lawFunc = func(Histogram) (Law, error)
@@ -112,9 +41,11 @@ func (w world) neighbours(t require.TestingT, law lawFunc) [][2]Law {
 		laws[i], err = law(histogram(t, c...))
 		require.NoError(t, err)
 	}
-	pairs := make([][2]Law, len(w.pairs))
-	for i, p := range w.pairs {
-		pairs[i] = [2]Law{laws[p[0]], laws[p[1]]}
+	var pairs [][2]Law
+	for i, edges := range w.edges {
+		for _, j := range edges {
+			pairs = append(pairs, [2]Law{laws[i], laws[j]})
+		}
 	}
 	return pairs
 }
@@ -172,45 +103,4 @@ func hockeyStick(epsilon float64, p, q Law) float64 {
 		}
 	})
 	return delta
-}
-
-func TestWorldsAreComplete(t *testing.T) {
-	for teachers := 1; teachers <= 6; teachers++ {
-		w := smallWorld(teachers, 3)
-		require.Len(t, w.histograms, (teachers+1)*(teachers+2)*(teachers+3)/6)
-		seen := map[[2]int]bool{}
-		for _, p := range w.pairs {
-			require.False(t, seen[p])
-			seen[p] = true
-		}
-		for p := range seen {
-			require.True(t, seen[[2]int{p[1], p[0]}], "both directions")
-		}
-		// brute force: assignments of votes that differ in one teacher
-		votes := make([]int, teachers)
-		found := map[[2]int]bool{}
-		counts := func() int {
-			c := make([]int, 3)
-			for _, v := range votes {
-				if v < 3 {
-					c[v]++
-				}
-			}
-			return w.index[fmt.Sprint(c)]
-		}
-		for code := range int(math.Pow(4, float64(teachers))) {
-			for i := range votes {
-				votes[i] = code & 3
-				code >>= 2
-			}
-			from, old := counts(), votes[0]
-			for v := range 4 {
-				votes[0] = v
-				if to := counts(); v != old {
-					found[[2]int{from, to}] = true
-				}
-			}
-		}
-		require.Equal(t, found, seen)
-	}
 }

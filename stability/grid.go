@@ -2,9 +2,8 @@ package stability
 
 import "math"
 
-// grid is the lattice on which a real-valued answer is noised: multiples of unit. The unit
-// is a power of two, so that dividing by it is exact. Rounding to the grid is part of the
-// function that is released, and of its sensitivity.
+// grid is the lattice on which a real-valued answer is noised: multiples of unit, a power of two, so that dividing by
+// it is exact. Rounding to the grid is part of the function that is released, and of its sensitivity.
 type grid struct{ unit float64 }
 
 // gridFor returns a grid on which size has between 2^bits and 2^(bits+1) units.
@@ -21,7 +20,6 @@ func (g grid) round(x float64) int64 {
 	return int64(math.RoundToEven(min(max(x/g.unit, -0x1p52), 0x1p52)))
 }
 
-// value returns the number that the given units stand for.
 func (g grid) value(units int64) float64 { return float64(units) * g.unit }
 
 // within reports whether x is in [low, high]. It reports false for NaN.

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// MeanConfig holds the parameters of a [Mean]. None has a default. Noise says which of
-// Epsilon and NoiseMultiplier is used. The other must be 0.
+// MeanConfig holds the parameters of a [Mean]. None has a default. Noise chooses between Epsilon and
+// NoiseMultiplier; the other must be 0.
 type MeanConfig struct {
 	Records         int     // number of records, which is public; [1, 2^40]
 	Dimension       int     // of a record; [1, 2^24]
@@ -21,17 +21,16 @@ type MeanConfig struct {
 	NoiseMultiplier float64 // Gaussian: standard deviation of the noise over 2 Clip; [2^-10, 2^20]
 }
 
-// Mean is the simplest private mechanism: clip every record, add up, add noise, divide. One record can move
-// a clipped sum by twice the clip norm, whatever the data are. Without clipping there is no bound and no
-// privacy. Neighbours differ in one record (accountant.ReplaceOne), and the number of records is public.
+// Mean is the simplest private mechanism: clip every record, add up, add noise, divide. One record can move a clipped
+// sum by twice the clip norm, whatever the data are. Without clipping there is no bound and no privacy. Neighbours
+// differ in one record (accountant.ReplaceOne), and the number of records is public.
 //
-// For (epsilon, delta) by Gaussian noise, take NoiseMultiplier from
-// accountant.GaussianNoise. That is the analytic Gaussian mechanism (Balle, Wang 2018). The
-// textbook sqrt(2 log(1.25/delta))/epsilon is not private at large epsilon.
+// For (epsilon, delta) by Gaussian noise, take NoiseMultiplier from accountant.GaussianNoise, the analytic Gaussian
+// mechanism (Balle, Wang 2018). The textbook sqrt(2 log(1.25/delta))/epsilon is not private at large epsilon.
 //
-// Clipping is around 0: subtract a public guess of the mean first. The clipped records are rounded to a
-// grid whose unit is 2^-30 of the noise or less. One coordinate of a record then differs by up to a unit
-// more. The sensitivity counts that. The noise is exact integer noise.
+// Clipping is around 0: subtract a public guess of the mean first. The clipped records are rounded to a grid whose
+// unit is 2^-30 of the noise or less, so that a coordinate of a record may differ by a unit more; the sensitivity
+// includes that. The noise is exact integer noise.
 type Mean struct {
 	cfg      MeanConfig
 	grid     grid
@@ -42,28 +41,23 @@ type Mean struct {
 
 // NewMean returns the mechanism for cfg.
 func NewMean(cfg MeanConfig) (*Mean, error) {
-	if cfg.Records < 1 || int64(cfg.Records) > 1<<40 {
-		return nil, fmt.Errorf("stability: Records must be in [1, 2^40], not %d", cfg.Records)
-	}
-	if cfg.Dimension < 1 || cfg.Dimension > 1<<24 {
-		return nil, fmt.Errorf("stability: Dimension must be in [1, 2^24], not %d", cfg.Dimension)
-	}
-	if !within(cfg.Clip, 0x1p-400, 0x1p400) {
-		return nil, fmt.Errorf("stability: Clip must be in [2^-400, 2^400], not %g", cfg.Clip)
-	}
 	multiplier := cfg.NoiseMultiplier // noise over sensitivity
-	switch cfg.Noise {
-	case Laplace:
-		if !within(cfg.Epsilon, 0x1p-10, 0x1p9) || cfg.NoiseMultiplier != 0 {
-			return nil, fmt.Errorf("stability: Laplace noise needs Epsilon in [2^-10, 2^9], not %g, and no NoiseMultiplier", cfg.Epsilon)
-		}
+	if cfg.Noise == Laplace {
 		multiplier = 1 / cfg.Epsilon
-	case Gaussian:
-		if !within(cfg.NoiseMultiplier, 0x1p-10, 0x1p20) || cfg.Epsilon != 0 {
-			return nil, fmt.Errorf("stability: Gaussian noise needs NoiseMultiplier in [2^-10, 2^20], not %g, and no Epsilon", cfg.NoiseMultiplier)
-		}
-	default:
+	}
+	switch {
+	case cfg.Records < 1 || int64(cfg.Records) > 1<<40:
+		return nil, fmt.Errorf("stability: Records must be in [1, 2^40], not %d", cfg.Records)
+	case cfg.Dimension < 1 || cfg.Dimension > 1<<24:
+		return nil, fmt.Errorf("stability: Dimension must be in [1, 2^24], not %d", cfg.Dimension)
+	case !within(cfg.Clip, 0x1p-400, 0x1p400):
+		return nil, fmt.Errorf("stability: Clip must be in [2^-400, 2^400], not %g", cfg.Clip)
+	case cfg.Noise != Laplace && cfg.Noise != Gaussian:
 		return nil, fmt.Errorf("stability: the noise of a mean is Laplace or Gaussian, not %d", cfg.Noise)
+	case cfg.Noise == Laplace && (!within(cfg.Epsilon, 0x1p-10, 0x1p9) || cfg.NoiseMultiplier != 0):
+		return nil, fmt.Errorf("stability: Laplace noise needs Epsilon in [2^-10, 2^9], not %g, and no NoiseMultiplier", cfg.Epsilon)
+	case cfg.Noise == Gaussian && (!within(cfg.NoiseMultiplier, 0x1p-10, 0x1p20) || cfg.Epsilon != 0):
+		return nil, fmt.Errorf("stability: Gaussian noise needs NoiseMultiplier in [2^-10, 2^20], not %g, and no Epsilon", cfg.NoiseMultiplier)
 	}
 	m := &Mean{cfg: cfg, grid: gridFor(2*cfg.Clip*multiplier, meanBits)}
 	// This is the clip norm as computed in float64, in units.
@@ -74,14 +68,12 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 	var err error
 	if cfg.Noise == Laplace {
 		sensitivity := int64(math.Ceil(2*clip)) + int64(cfg.Dimension)
-		m.laplace, err = rng.NewDiscreteLaplace(mathUp(float64(sensitivity) / cfg.Epsilon))
-		if err == nil {
+		if m.laplace, err = rng.NewDiscreteLaplace(mathUp(float64(sensitivity) / cfg.Epsilon)); err == nil {
 			m.event = accountant.DiscreteLaplace{Scale: m.laplace.Scale(), Sensitivity: sensitivity}
 		}
 	} else {
 		sensitivity := mathUp(2*clip + math.Sqrt(float64(cfg.Dimension)))
-		m.gaussian, err = rng.NewDiscreteGaussian(math.Ceil(mathUp(sensitivity * cfg.NoiseMultiplier)))
-		if err == nil {
+		if m.gaussian, err = rng.NewDiscreteGaussian(math.Ceil(mathUp(sensitivity * cfg.NoiseMultiplier))); err == nil {
 			m.event = accountant.DiscreteGaussian{Sigma: m.gaussian.Sigma(), Sensitivity: sensitivity}
 		}
 	}
@@ -174,51 +166,4 @@ func (m *Mean) addClipped(sum []int64, row []float64) {
 	for i, x := range row {
 		sum[i] += m.grid.round(finite(x) * factor)
 	}
-}
-
-// LaplaceClip returns a clip for a private mean of numbers with E[x^2] <= rootMoment^2, and a bound on
-// the mean squared error that this clip leads to. The clip balances the two errors of the mean.
-//
-// Write s for rootMoment. Clipping at c moves the mean by at most E|x| 1{|x|>c} <= s^2/c.
-// Laplace noise of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2. So the error is
-// at most s^2/n + s^4/c^2 + 8 c^2/(n epsilon)^2. At c = s sqrt(n epsilon/2) that is
-//
-//	s^2/n + 6 s^2/(n epsilon).
-//
-// Lecture notes print 4 for the 6. They take the variance of the noise to be its scale squared, half of
-// what it is. Data exist that exceed the printed bound. As (|x|-c)_+ <= x^2/(4c), half of that clip has
-// 3/2 for the 6. The larger clip is kept because it is the one in the literature.
-func LaplaceClip(rootMoment float64, records int, epsilon float64) (clip, squaredError float64, err error) {
-	if err := checkClip(rootMoment, records, epsilon); err != nil {
-		return 0, 0, err
-	}
-	n := float64(records)
-	s2 := rootMoment * rootMoment
-	return rootMoment * math.Sqrt(n*epsilon/2), s2/n + 6*s2/(n*epsilon), nil
-}
-
-// GaussianClip returns what [LaplaceClip] returns, for vectors with E|x|^2 <= rootMoment^2
-// and Gaussian noise. The error is at most s^2/n + s^4/c^2 + 4 d c^2 z^2/n^2, where z is
-// the noise multiplier. It is least at c = s sqrt(n/(2 z sqrt(d))):
-//
-//	s^2/n + 4 s^2 z sqrt(d)/n.
-//
-// With z of order sqrt(log 1/delta)/epsilon the clip is of order s sqrt(n epsilon)/(d^(1/4) (log
-// 1/delta)^(1/4)). Lecture notes print s sqrt(n epsilon/d^(1/4)), with an eighth root of d. Records are
-// then clipped too little, and the noise has an error of order d^(3/4) in place of d^(1/2).
-func GaussianClip(rootMoment float64, records, dimension int, noiseMultiplier float64) (clip, squaredError float64, err error) {
-	if err := checkClip(rootMoment, min(records, dimension), noiseMultiplier); err != nil {
-		return 0, 0, err
-	}
-	n, root := float64(records), math.Sqrt(float64(dimension))
-	s2 := rootMoment * rootMoment
-	return rootMoment * math.Sqrt(n/(2*noiseMultiplier*root)), s2/n + 4*s2*noiseMultiplier*root/n, nil
-}
-
-// checkClip returns an error for arguments from which no clip can be computed.
-func checkClip(rootMoment float64, count int, noise float64) error {
-	if !within(rootMoment, 0x1p-400, 0x1p400) || count < 1 || !within(noise, 0x1p-40, 0x1p40) {
-		return fmt.Errorf("stability: no clip for root of the second moment %g, count %d and epsilon or noise multiplier %g", rootMoment, count, noise)
-	}
-	return nil
 }

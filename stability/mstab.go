@@ -13,18 +13,18 @@ import (
 type Noise int
 
 const (
-	// Laplace adds discrete Laplace noise to the distance. The answer is released if and
-	// only if distance + noise > threshold. Epsilon is spent.
+	// Laplace adds discrete Laplace noise of scale 1/Epsilon to the distance. The answer is released if and only if
+	// distance + noise > threshold.
 	Laplace Noise = iota + 1
 	// Gaussian does the same with discrete Gaussian noise, for many questions.
 	Gaussian
-	// OneShot releases with the largest probability that any (Epsilon, Delta) mechanism can
-	// have that looks at nothing but the distance.
+	// OneShot releases with the largest probability that any (Epsilon, Delta) mechanism can have that looks at
+	// nothing but the distance.
 	OneShot
 )
 
-// MStabConfig holds the parameters of an [MStab]. None has a default. Noise says which of
-// Epsilon and Sigma is used. The other must be 0.
+// MStabConfig holds the parameters of an [MStab]. None has a default. Noise chooses between Epsilon and Sigma; the
+// other must be 0.
 type MStabConfig struct {
 	Noise     Noise
 	Epsilon   float64 // of one question, Laplace and OneShot; [2^-20, 2^9]
@@ -33,20 +33,14 @@ type MStabConfig struct {
 	Questions int     // cap on questions, all of which are charged; >= 1
 }
 
-// MStab releases an answer if it is far from changing. Otherwise it says that it does not.
-// This is propose-test-release (Dwork, Lei 2009), with the distance to instability as the
-// test (Smith, Thakurta 2013). Both outcomes cost the same.
+// MStab releases an answer if it is far from changing: propose-test-release (Dwork, Lei 2009), with the distance to
+// instability as the test (Smith, Thakurta 2013). A refusal costs what an answer costs.
 //
-// If both neighbours have the same answer, the test is the noise mechanism on a distance of sensitivity
-// 1. If their answers differ, both distances are 0, and the test refuses both with probability at least 1
-// - Delta. Otherwise the outcome tells the neighbours apart. So a question costs Epsilon, or the cost of
-// the Gaussian, and Delta once. The threshold is the least integer whose tail probability P[noise >
-// threshold] is at most Delta. That tail, not Delta, is charged.
-//
-// Lecture notes print the threshold log(1/delta)/epsilon for continuous Laplace noise. It
-// is valid and wastes half of delta ([ContinuousLaplace] has the law). They also pass the
-// threshold in and compute it again inside. That leaves open which of the two protects.
-// Here the threshold follows from Delta and nothing else.
+// If both neighbours have the same answer, the test is the noise mechanism on a distance of sensitivity 1. If their
+// answers differ, both distances are 0, and the test refuses both with probability at least 1 - Delta. So a question
+// costs Epsilon, or the cost of the Gaussian, and Delta once. The threshold is the least integer whose tail
+// probability P[noise > threshold] is at most Delta. That tail, not Delta, is charged. Lecture notes print the
+// threshold log(1/delta)/epsilon for continuous Laplace noise, which wastes half of delta ([ContinuousLaplace]).
 type MStab struct {
 	cfg       MStabConfig
 	threshold int64
@@ -59,34 +53,24 @@ type MStab struct {
 // NewMStab returns the mechanism for cfg.
 func NewMStab(cfg MStabConfig) (*MStab, error) {
 	m := &MStab{cfg: cfg}
-	if !(cfg.Delta >= 1e-15 && cfg.Delta <= 0.25) {
+	switch {
+	case !within(cfg.Delta, 1e-15, 0.25):
 		return nil, fmt.Errorf("stability: Delta must be in [1e-15, 1/4], not %g", cfg.Delta)
-	}
-	if cfg.Questions < 1 || int64(cfg.Questions) > 1<<53 {
+	case cfg.Questions < 1 || int64(cfg.Questions) > 1<<53:
 		return nil, fmt.Errorf("stability: Questions must be in [1, 2^53], not %d: it is what will be charged for", cfg.Questions)
-	}
-	switch cfg.Noise {
-	case Laplace, OneShot:
-		if cfg.Sigma != 0 {
-			return nil, fmt.Errorf("stability: Sigma is for Gaussian noise, and must be 0, not %g", cfg.Sigma)
-		}
-		if !(cfg.Epsilon >= 0x1p-20 && cfg.Epsilon <= 0x1p9) {
-			return nil, fmt.Errorf("stability: Epsilon must be in [2^-20, 2^9], not %g", cfg.Epsilon)
-		}
-	case Gaussian:
-		if cfg.Epsilon != 0 {
-			return nil, fmt.Errorf("stability: Epsilon is not for Gaussian noise, and must be 0, not %g", cfg.Epsilon)
-		}
-		if !(cfg.Sigma >= 0x1p-10 && cfg.Sigma <= 0x1p20) {
-			return nil, fmt.Errorf("stability: Sigma must be in [2^-10, 2^20] records, not %g", cfg.Sigma)
-		}
-	default:
+	case cfg.Noise < Laplace || cfg.Noise > OneShot:
 		return nil, fmt.Errorf("stability: %d is not a Noise", cfg.Noise)
-	}
-	switch cfg.Noise {
-	case Laplace:
+	case cfg.Noise != Gaussian && cfg.Sigma != 0:
+		return nil, fmt.Errorf("stability: Sigma is for Gaussian noise, and must be 0, not %g", cfg.Sigma)
+	case cfg.Noise != Gaussian && !within(cfg.Epsilon, 0x1p-20, 0x1p9):
+		return nil, fmt.Errorf("stability: Epsilon must be in [2^-20, 2^9], not %g", cfg.Epsilon)
+	case cfg.Noise == Gaussian && cfg.Epsilon != 0:
+		return nil, fmt.Errorf("stability: Epsilon is not for Gaussian noise, and must be 0, not %g", cfg.Epsilon)
+	case cfg.Noise == Gaussian && !within(cfg.Sigma, 0x1p-10, 0x1p20):
+		return nil, fmt.Errorf("stability: Sigma must be in [2^-10, 2^20] records, not %g", cfg.Sigma)
+	case cfg.Noise == Laplace:
 		return m, m.useLaplace()
-	case Gaussian:
+	case cfg.Noise == Gaussian:
 		return m, m.useGaussian()
 	}
 	var err error
@@ -132,7 +116,7 @@ func (m *MStab) useGaussian() (err error) {
 func atLeastInverse(epsilon float64) float64 {
 	b := 1 / epsilon
 	if math.FMA(epsilon, b, -1) < 0 {
-		b = math.Nextafter(b, math.Inf(1))
+		return math.Nextafter(b, math.Inf(1))
 	}
 	return b
 }
@@ -143,18 +127,13 @@ func (m *MStab) Event() accountant.Event {
 	if m.cfg.Noise == Gaussian {
 		test = accountant.DiscreteGaussian{Sigma: m.gaussian.Sigma(), Sensitivity: 1}
 	}
-	return accountant.Repeated{
-		Event: accountant.WithFailure{Event: test, Delta: m.failure},
-		Count: int64(m.cfg.Questions),
-	}
+	return accountant.Repeated{Event: accountant.WithFailure{Event: test, Delta: m.failure}, Count: int64(m.cfg.Questions)}
 }
 
-// Threshold returns what the sum of the distance and its noise must exceed. It returns 0
-// for OneShot, which has no threshold.
+// Threshold returns the number that the distance plus noise must exceed; 0 for OneShot, which has none.
 func (m *MStab) Threshold() int64 { return m.threshold }
 
-// Law returns the exact probability that an answer at this distance is released, and that
-// it is not, as natural logarithms.
+// Law returns the exact log probabilities that an answer at this distance is released, and that it is not.
 func (m *MStab) Law(distance int64) (released, failed float64) {
 	distance = clampDistance(distance)
 	switch m.cfg.Noise {
@@ -167,17 +146,12 @@ func (m *MStab) Law(distance int64) (released, failed float64) {
 	return m.oneShot.law(distance)
 }
 
-// DistanceFor returns the least distance that is released with at least the given
-// probability. A question needs that much agreement to be worth asking.
+// DistanceFor returns the least distance that is released with at least the given probability.
 func (m *MStab) DistanceFor(probability float64) (int64, error) {
-	return distanceFor(probability, m.Law)
-}
-
-func distanceFor(probability float64, law func(int64) (released, failed float64)) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("stability: a probability of release must be in [0, 1 - 1e-12], not %g", probability)
 	}
-	enough := func(d int64) bool { _, failed := law(d); return failed <= math.Log1p(-probability) }
+	enough := func(d int64) bool { _, failed := m.Law(d); return failed <= math.Log1p(-probability) }
 	return mathx.Least(enough), nil
 }
 
@@ -222,8 +196,7 @@ func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 	first, sum := d.LogProb(m), 0.0
 	for k := m; ; k++ {
 		term := math.Exp(d.LogProb(k) - first)
-		sum += term
-		if term < 1e-18 {
+		if sum += term; term < 1e-18 {
 			return first + math.Log(sum)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -24,9 +23,7 @@ type release struct {
 	Release []float64
 	Exact   float64 `json:"exact_delta_at_eps"`
 	HalfEps float64 `json:"exact_delta_at_half_eps"`
-	Sigma   float64
 	False   float64 `json:"false_release"`
-	Slope   float64 `json:"rdp_slope_per_alpha"`
 	Renyi   map[string]struct {
 		Same    float64 `json:"same_output_sup"`
 		Laplace float64 `json:"laplace_mechanism"`
@@ -40,7 +37,6 @@ type mstabReference struct {
 		Printed    release `json:"laplace_T_log_1_over_delta"`
 		Half       release `json:"laplace_T_log_1_over_2delta"`
 		Discrete   release `json:"discrete_laplace"`
-		Gaussian   release
 		Optimal    release `json:"optimal_recursion"`
 	}
 }
@@ -95,12 +91,6 @@ func TestMStabReference(t *testing.T) {
 		require.InEpsilon(t, e.Discrete.False, discrete.failure, exact)
 		require.InEpsilon(t, e.Discrete.Exact, worstDelta(discrete.Law, 200, e.Eps), exact)
 
-		gaussian := ContinuousGaussian{Sigma: e.Gaussian.Sigma, Threshold: e.Gaussian.T}
-		compare("gaussian", e.Gaussian.Release, onReals(gaussian.Law), exact)
-		event := gaussian.Event().(accountant.WithFailure)
-		require.InEpsilon(t, e.Gaussian.False, event.Delta, exact)
-		require.InEpsilon(t, e.Gaussian.Slope, 1/(2*gaussian.Sigma*gaussian.Sigma), exact)
-
 		optimal := newMStab(t, MStabConfig{Noise: OneShot, Epsilon: e.Eps, Delta: e.Delta})
 		compare("optimal", e.Optimal.Release, optimal.Law, exact)
 		require.InEpsilon(t, e.Optimal.Exact, worstDelta(optimal.Law, 200, e.Eps), 1e-6)
@@ -144,20 +134,6 @@ func TestOneShotIsPrivateAndOptimal(t *testing.T) {
 		}
 		require.InDelta(t, 1, pi, 1e-6, "the table ends where all is released")
 	})
-}
-
-func TestOneShotNeedsLess(t *testing.T) {
-	for _, c := range []struct {
-		eps, delta       float64
-		laplace, oneShot int64
-	}{{1, 1e-6, 18, 17}, {0.5, 1e-5, 31, 28}} {
-		laplace, err := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: c.eps, Delta: c.delta}).DistanceFor(0.99)
-		require.NoError(t, err)
-		oneShot, err := newMStab(t, MStabConfig{Noise: OneShot, Epsilon: c.eps, Delta: c.delta}).DistanceFor(0.99)
-		require.NoError(t, err)
-		assert.Equal(t, c.laplace, laplace)
-		assert.Equal(t, c.oneShot, oneShot)
-	}
 }
 
 // TestThresholds checks that the thresholds are the least that keep Delta, and that the tail is charged.

@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// Change says what one record can do to the votes of one query.
+// Change is what one record can do to the votes of one query.
 type Change int
 
 const (
-	// VoteMoves says that one teacher changes its vote arbitrarily, also to or from an
-	// abstention. It is right for teachers that are trained again without the record.
+	// VoteMoves: one teacher changes its vote arbitrarily, also to or from an abstention. It is right for teachers
+	// that are trained again without the record.
 	VoteMoves Change = iota + 1
-	// VoteAppears says that one vote is cast or withheld, and never changes its class. It
-	// is right only if a record's absence silences a teacher.
+	// VoteAppears: one vote is cast or withheld, and never changes its class. It is right only if a record's absence
+	// silences a teacher.
 	VoteAppears
 )
 
-// Ties says who wins when the largest counts are equal. It is part of what is released, so
-// the distance depends on it.
+// Ties is the rule for the winner when the largest counts are equal. It is part of what is released, and the
+// distance depends on it.
 type Ties int
 
 const (
@@ -38,22 +38,20 @@ const maxCount = 1 << 40
 //	VoteMoves      min_j floor((g_j - [j < a])/2)    max(0, floor((g - 1)/2))
 //	VoteAppears    min_j (g_j - [j < a])             max(0, g - 1)
 //
-// with minima over j != a. A vote moved from a to j lowers g_j by 2, and every other change lowers it by
-// at most 1. Class j wins when g_j <= -1, or when g_j <= 0 if j comes first. A test in this package
-// compares with a search through all histograms of up to 8 votes and 4 classes.
+// with minima over j != a. A vote moved from a to j lowers g_j by 2, and every other change lowers it by at most 1.
+// Class j wins when g_j <= -1, or when g_j <= 0 if j comes first. A test compares with a search through all histograms
+// of up to 8 votes and 4 classes.
 //
-// Between neighbours the distance differs by at most 1. It is 0 for both if their winners
-// differ. The gap itself and half of it, rounded either way, lack the second property. The
-// number "gap - 1" lacks both: with noise made for a sensitivity of 1 it costs twice the
-// epsilon claimed, and releases an unstable answer e^epsilon times as often.
+// Between neighbours the distance differs by at most 1, and it is 0 for both if their winners differ. The gap itself
+// and half of it lack the second property, and "gap - 1" lacks both: with noise made for a sensitivity of 1 it costs
+// twice the epsilon claimed, and releases an unstable answer e^epsilon times as often.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
-	if len(counts) < 2 {
+	switch {
+	case len(counts) < 2:
 		return 0, 0, fmt.Errorf("stability: a plurality needs at least 2 classes, not %d", len(counts))
-	}
-	if change != VoteMoves && change != VoteAppears {
+	case change != VoteMoves && change != VoteAppears:
 		return 0, 0, fmt.Errorf("stability: %d is not a Change", change)
-	}
-	if ties != LowestIndex && ties != AnyTies {
+	case ties != LowestIndex && ties != AnyTies:
 		return 0, 0, fmt.Errorf("stability: %d is not a rule for Ties", ties)
 	}
 	for class, n := range counts {

@@ -1,8 +1,8 @@
 package stability
 
 import (
-	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,20 +10,6 @@ import (
 
 	"github.com/pate-go/pate/internal/testkit"
 )
-
-// histograms returns the histograms of at most total votes, in classes.
-func histograms(total, classes int) [][]int {
-	if classes == 0 {
-		return [][]int{nil}
-	}
-	var all [][]int
-	for n := range total + 1 {
-		for _, rest := range histograms(total-n, classes-1) {
-			all = append(all, append([]int{n}, rest...))
-		}
-	}
-	return all
-}
 
 func sum(counts []int) (total int) {
 	for _, n := range counts {
@@ -33,48 +19,15 @@ func sum(counts []int) (total int) {
 }
 
 // graph lists, for each histogram of at most n votes, the histograms that one change leads to.
-func graph(n, classes int, change Change) (nodes [][]int, edges [][]int) {
-	nodes = histograms(n, classes)
-	index := map[string]int{}
-	for i, h := range nodes {
-		index[fmt.Sprint(h)] = i
-	}
-	edges = make([][]int, len(nodes))
-	for i, h := range nodes {
-		to := func(from, to int) { // -1 is an abstention
-			other := append([]int(nil), h...)
-			if from >= 0 {
-				other[from]--
-			}
-			if to >= 0 {
-				other[to]++
-			}
-			if j, ok := index[fmt.Sprint(other)]; ok {
-				edges[i] = append(edges[i], j)
-			}
-		}
-		for a := -1; a < classes; a++ {
-			if a < 0 && sum(h) == n || a >= 0 && h[a] == 0 {
-				continue // nobody to change
-			}
-			for b := -1; b < classes; b++ {
-				if a != b && (change == VoteMoves || a < 0 || b < 0) {
-					to(a, b)
-				}
-			}
-		}
-	}
-	return nodes, edges
+func graph(n, classes int, change Change) (nodes, edges [][]int) {
+	nodes = testkit.Histograms(n, classes)
+	return nodes, testkit.Neighbours(nodes, change == VoteMoves)
 }
 
 // winners lists who can win.
 func winners(h []int, ties Ties) (set []int) {
-	top := 0
-	for _, n := range h {
-		top = max(top, n)
-	}
 	for j, n := range h {
-		if n == top {
+		if n == slices.Max(h) {
 			set = append(set, j)
 		}
 	}
@@ -152,38 +105,27 @@ func TestPluralityIsBreadthFirstSearch(t *testing.T) {
 // graph finds a sensitivity above 1, or a positive value next to another winner.
 func TestOtherStatisticsAreNotAdmissible(t *testing.T) {
 	type verdict struct{ sensitivity, atChange float64 }
-	lead := func(h []int) float64 {
-		top, second := 0, 0
-		for _, n := range h {
-			if n > top {
-				top, second = n, top
-			} else {
-				second = max(second, n)
-			}
+	lead := func(h []int) float64 { _, lead := margin(h); return float64(lead) }
+	distance := func(ties Ties) func(h []int) float64 {
+		return func(h []int) float64 {
+			_, d, err := Plurality(h, VoteMoves, ties)
+			require.NoError(t, err)
+			return float64(d)
 		}
-		return float64(top - second)
 	}
 	for name, c := range map[string]struct {
 		statistic func(h []int) float64
 		want      verdict
 	}{
-		"distance": {func(h []int) float64 {
-			_, d, err := Plurality(h, VoteMoves, LowestIndex)
-			require.NoError(t, err)
-			return float64(d)
-		}, verdict{1, 0}},
-		"tie-safe distance": {func(h []int) float64 {
-			_, d, err := Plurality(h, VoteMoves, AnyTies)
-			require.NoError(t, err)
-			return float64(d)
-		}, verdict{1, 0}},
-		"(gap-2)/2":      {func(h []int) float64 { return max(0, (lead(h)-2)/2) }, verdict{1, 0}},
-		"gap/2":          {func(h []int) float64 { return lead(h) / 2 }, verdict{1, 1}},
-		"floor of gap/2": {func(h []int) float64 { return math.Floor(lead(h) / 2) }, verdict{1, 1}},
-		"ceil of gap/2":  {func(h []int) float64 { return math.Ceil(lead(h) / 2) }, verdict{1, 1}},
-		"(gap-1)/2":      {func(h []int) float64 { return max(0, (lead(h)-1)/2) }, verdict{1, 0.5}},
-		"gap-1":          {func(h []int) float64 { return max(0, lead(h)-1) }, verdict{2, 1}},
-		"gap":            {lead, verdict{2, 2}},
+		"distance":          {distance(LowestIndex), verdict{1, 0}},
+		"tie-safe distance": {distance(AnyTies), verdict{1, 0}},
+		"(gap-2)/2":         {func(h []int) float64 { return max(0, (lead(h)-2)/2) }, verdict{1, 0}},
+		"gap/2":             {func(h []int) float64 { return lead(h) / 2 }, verdict{1, 1}},
+		"floor of gap/2":    {func(h []int) float64 { return math.Floor(lead(h) / 2) }, verdict{1, 1}},
+		"ceil of gap/2":     {func(h []int) float64 { return math.Ceil(lead(h) / 2) }, verdict{1, 1}},
+		"(gap-1)/2":         {func(h []int) float64 { return max(0, (lead(h)-1)/2) }, verdict{1, 0.5}},
+		"gap-1":             {func(h []int) float64 { return max(0, lead(h)-1) }, verdict{2, 1}},
+		"gap":               {lead, verdict{2, 2}},
 	} {
 		var got verdict
 		for classes := 2; classes <= 4; classes++ {

@@ -51,13 +51,12 @@ func NewSmoothMedian(cfg SmoothMedianConfig) (*SmoothMedian, error) {
 }
 
 func newSmoothMedian(cfg SmoothMedianConfig, bits int) (*SmoothMedian, error) {
-	if !within(cfg.High-cfg.Low, 0x1p-500, 0x1p500) || math.Abs(cfg.Low) > 0x1p26*(cfg.High-cfg.Low) {
+	switch {
+	case !within(cfg.High-cfg.Low, 0x1p-500, 0x1p500) || math.Abs(cfg.Low) > 0x1p26*(cfg.High-cfg.Low):
 		return nil, fmt.Errorf("stability: Low %g and High %g are not an interval for a median", cfg.Low, cfg.High)
-	}
-	if !within(cfg.Epsilon, 0x1p-10, 0x1p9) {
+	case !within(cfg.Epsilon, 0x1p-10, 0x1p9):
 		return nil, fmt.Errorf("stability: Epsilon must be in [2^-10, 2^9], not %g", cfg.Epsilon)
-	}
-	if !within(cfg.Delta, 1e-15, 0.25) {
+	case !within(cfg.Delta, 1e-15, 0.25):
 		return nil, fmt.Errorf("stability: Delta must be in [1e-15, 1/4], not %g", cfg.Delta)
 	}
 	m := &SmoothMedian{cfg: cfg, grid: gridFor(cfg.High-cfg.Low, bits)}
@@ -66,8 +65,7 @@ func newSmoothMedian(cfg SmoothMedianConfig, bits int) (*SmoothMedian, error) {
 	return m, nil
 }
 
-// smoothSlack covers the rounding of a smooth sensitivity, relative to it. The parameter
-// beta is a million times as large.
+// smoothSlack covers the relative rounding of a smooth sensitivity. Beta is a million times as large.
 const smoothSlack = 1e-11
 
 // Event returns the worst case: (Epsilon, Delta).

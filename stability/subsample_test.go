@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
@@ -18,55 +17,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
-
-func TestSampPlanReference(t *testing.T) {
-	var ref struct {
-		Entries []struct {
-			N        int
-			Eps      float64
-			Delta    float64
-			Gamma    float64
-			Printed  int     `json:"models_printed"`
-			Chernoff int     `json:"models_chernoff"`
-			Scan     int     `json:"models_exact_binomial_scan"`
-			Disjoint int     `json:"models_disjoint_partition"`
-			Quarter  float64 `json:"distance_bound_at_gap_m_over_4"`
-			Half     float64 `json:"distance_at_gap_m_over_2"`
-		}
-	}
-	testkit.ReadJSON(t, "testdata/msamp.json", &ref)
-	require.Len(t, ref.Entries, 4)
-	for _, e := range ref.Entries {
-		p, err := NewSampPlan(e.N, e.Eps, e.Delta)
-		require.NoError(t, err)
-		require.InEpsilon(t, e.Gamma, p.Gamma, 1e-9)
-		require.Equal(t, e.Printed, p.Printed)
-		require.Equal(t, e.Chernoff, p.Models)
-		require.Equal(t, e.Disjoint, p.Blocks)
-		fails := func(m int) float64 {
-			return float64(e.N) * distuv.Binomial{N: float64(m), P: p.Gamma}.Survival(math.Floor(2*p.Gamma*float64(m)))
-		}
-		// The law has steps. The reference is one number that will do, ours the least.
-		require.LessOrEqual(t, fails(e.Scan), e.Delta)
-		require.LessOrEqual(t, fails(p.Scanned), e.Delta)
-		for m := p.Scanned - 50; m < p.Scanned; m++ {
-			require.Greater(t, fails(m), e.Delta)
-		}
-		require.LessOrEqual(t, p.Scanned, e.Scan)
-		require.InEpsilon(t, e.Scan, p.Scanned, 0.02)
-		// This is the distance of the source at two gaps, gap/(4 gamma m) - 1. Ours is at least that.
-		require.InEpsilon(t, e.Quarter, 1/(16*p.Gamma)-1, 1e-9)
-		require.InEpsilon(t, e.Half, 1/(8*p.Gamma)-1, 1e-9)
-		require.Equal(t, int(2*p.Gamma*float64(p.Models)), p.MaxNumber)
-	}
-	for _, c := range []struct {
-		records    int
-		eps, delta float64
-	}{{0, 1, 0.1}, {9, 0, 0.1}, {9, 1, 0}, {9, 1, 1}, {9, math.NaN(), 0.1}, {9, 400, 0.1}} {
-		_, err := NewSampPlan(c.records, c.eps, c.delta)
-		require.Error(t, err)
-	}
-}
 
 // TestSplits checks that every record is in as many models as it should be, and nowhere twice.
 func TestSplits(t *testing.T) {
@@ -145,41 +95,6 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 		}
 	}
 	require.Greater(t, moved, 50)
-}
-
-func TestIndependent(t *testing.T) {
-	plan, err := NewSampPlan(200, 8, 0.01)
-	require.NoError(t, err)
-	s, err := Independent(plan, rng.SeedKey(2))
-	require.NoError(t, err)
-	require.Equal(t, plan.Models, s.Models())
-	require.Equal(t, plan.MaxNumber, s.Overlap())
-	in, total := make([]int, 200), 0
-	for _, part := range s.models {
-		total += len(part)
-		for _, record := range part {
-			in[record]++
-		}
-	}
-	require.LessOrEqual(t, slices.Max(in), s.Overlap())
-	mean := plan.Gamma * 200 * float64(plan.Models)
-	require.InDelta(t, mean, total, 7*math.Sqrt(mean)) // false alarm below 1e-11
-	// The number of samples that a record is in has the binomial law.
-	law, observed, expected := distuv.Binomial{N: float64(plan.Models), P: plan.Gamma}, make([]float64, plan.MaxNumber+1), make([]float64, plan.MaxNumber+1)
-	for k := range expected {
-		expected[k] = 200 * law.Prob(float64(k))
-	}
-	for _, n := range in {
-		observed[n]++
-	}
-	require.Greater(t, testkit.ChiSquare(observed, expected), testkit.FalseAlarm)
-	plan.MaxNumber = slices.Max(in) - 1
-	_, err = Independent(plan, rng.SeedKey(2))
-	require.ErrorIs(t, err, ErrOverlap)
-	_, err = Independent(SampPlan{Records: 5}, rng.SeedKey(2))
-	require.Error(t, err)
-	_, err = Independent(plan, rng.Key{})
-	require.Error(t, err)
 }
 
 // TestSubsampleDistance checks that one record changes the tested distance by at most 1,

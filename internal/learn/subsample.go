@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/stability"
 )
@@ -184,7 +186,7 @@ func (in subsampleInputs) seen(blocks []block) []Number {
 func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) error {
 	several := int64(max(3, overlap))
 	const records, epsilon = 60000, 1
-	plan, err := stability.NewSampPlan(records, epsilon, min(l.delta, 0.25))
+	plan, err := newSampPlan(records, epsilon, min(l.delta, 0.25))
 	if err != nil {
 		return invalid("%w", err)
 	}
@@ -193,7 +195,46 @@ func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) e
 	l.let("each", epsilon)
 	l.mistake("overlap", claim("epsilon claimed", in.epsilon), claim("loss of a refusal", refusalLoss(m, 2*several, several)))
 	l.mistake("sorted", scalar("votes one record can move, dealt by lot", overlap), scalar("votes one record can move, cut after sorting", in.blocks))
-	l.mistake("samples", scalar("samples, as printed", plan.Printed), scalar("samples, by Chernoff", plan.Models),
-		scalar("samples, by the binomial law", plan.Scanned), scalar("disjoint blocks", plan.Blocks))
+	l.mistake("samples", scalar("samples, as printed", plan.printed), scalar("samples, by Chernoff", plan.chernoff),
+		scalar("samples, by the binomial law", plan.scanned), scalar("disjoint blocks", plan.blocks))
 	return nil
+}
+
+// sampPlan holds the numbers of M_samp (Smith, Thakurta 2013), which trains each model on a sample that every record
+// enters independently with probability gamma. Every record must be in at most 2 gamma models of them, except with
+// probability delta. Lecture notes print log(n/delta)/gamma^2 models, by Hoeffding's inequality. For rare events
+// Chernoff's inequality has log(n/delta)/((2 log 2 - 1) gamma).
+type sampPlan struct {
+	gamma    float64 // epsilon/(32 log(1/delta))
+	chernoff int     // models, by Chernoff
+	printed  int     // by Hoeffding
+	scanned  int     // the least that the binomial law and a union over records allow
+	blocks   int     // disjoint blocks of the size of one sample
+}
+
+func newSampPlan(records int, epsilon, delta float64) (sampPlan, error) {
+	if records < 1 || !(delta >= 1e-300 && delta <= 0.25) || !(epsilon >= 0x1p-10 && epsilon <= 0x1p9) {
+		return sampPlan{}, fmt.Errorf("stability: no plan for %d records, epsilon %g in [2^-10, 2^9], delta %g in (0, 1/4]", records, epsilon, delta)
+	}
+	gamma := epsilon / (32 * math.Log(1/delta))
+	if gamma >= 0.5 {
+		return sampPlan{}, fmt.Errorf("stability: epsilon %g is so large that samples would hold half of the records", epsilon)
+	}
+	l := math.Log(float64(records) / delta)
+	p := sampPlan{
+		gamma:    gamma,
+		chernoff: int(math.Ceil(l / ((2*math.Ln2 - 1) * gamma))),
+		printed:  int(math.Ceil(l / (gamma * gamma))),
+		blocks:   int(math.Ceil(1 / gamma)),
+	}
+	// The least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. While k = floor(2 gamma m) stays the same, the
+	// tail grows with m, so that only the least m of each k can be it.
+	for k := 1.0; ; k++ {
+		m := math.Ceil(k / (2 * gamma))
+		law := distuv.Binomial{N: m, P: gamma}
+		if int(m) >= p.chernoff || float64(records)*law.Survival(k) <= delta {
+			p.scanned = min(int(m), p.chernoff)
+			return p, nil
+		}
+	}
 }

@@ -1,11 +1,13 @@
-// Package testkit holds what tests of several packages need: divergences of laws that are listed point by
-// point, a goodness-of-fit test, and reference files.
+// Package testkit holds what tests of several packages need: divergences of laws that are listed point by point, small
+// worlds of votes, a goodness-of-fit test, and reference files.
 package testkit
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +41,50 @@ func Renyi(p, q []float64, a float64) float64 {
 		}
 	}
 	return math.Log(sum) / (a - 1)
+}
+
+// Histograms lists every way at most so many votes fall among classes.
+func Histograms(votes, classes int) [][]int {
+	if classes == 0 {
+		return [][]int{nil}
+	}
+	var all [][]int
+	for n := range votes + 1 {
+		for _, rest := range Histograms(votes-n, classes-1) {
+			all = append(all, append([]int{n}, rest...))
+		}
+	}
+	return all
+}
+
+// Neighbours returns, for each histogram, the numbers of those that one vote more, one vote less or, with moves, one
+// moved vote leads to.
+func Neighbours(histograms [][]int, moves bool) [][]int {
+	number := map[string]int{}
+	for i, h := range histograms {
+		number[fmt.Sprint(h)] = i
+	}
+	edges := make([][]int, len(histograms))
+	for i, h := range histograms {
+		for from := -1; from < len(h); from++ { // -1 is an abstention
+			for to := -1; to < len(h); to++ {
+				if from == to || !moves && from >= 0 && to >= 0 {
+					continue
+				}
+				other := slices.Clone(h)
+				if from >= 0 {
+					other[from]--
+				}
+				if to >= 0 {
+					other[to]++
+				}
+				if j, ok := number[fmt.Sprint(other)]; ok {
+					edges[i] = append(edges[i], j)
+				}
+			}
+		}
+	}
+	return edges
 }
 
 // ChiSquare returns the p-value of Pearson's test. Cells with fewer than 20 expected are merged.
