@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -37,8 +38,7 @@ func TestCompareRefusesBadConfigs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t, t.TempDir())
 			c.change(&cfg)
-			_, err := Compare(context.Background(), cfg)
-			require.ErrorContains(t, err, c.want)
+			require.ErrorContains(t, testkit.Err(Compare(context.Background(), cfg)), c.want)
 		})
 	}
 }

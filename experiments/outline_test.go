@@ -50,6 +50,5 @@ func TestOutline(t *testing.T) {
 		}
 	})
 	require.Equal(t, once, other)
-	_, err := Config{}.Outline(t.Context())
-	require.ErrorIs(t, err, ErrConfig)
+	require.ErrorIs(t, testkit.Err(Config{}.Outline(t.Context())), ErrConfig)
 }

@@ -106,7 +106,7 @@ func (f File) agrees(is ledger.Config) error {
 	if want.Accountant != "" {
 		field("accountant", is.Method(), ledger.Config{Mode: is.Mode, Accountant: want.Accountant}.Method(), true)
 	}
-	field("noise", string(is.Noise), string(f.New.Noise), is.Noise != ledger.UnknownNoise)
+	field("noise", string(is.Noise), string(f.New.Noise), is.Noise != "")
 	field("list of waived refusals", fmt.Sprint(is.Waived), fmt.Sprint(f.New.Waived), true)
 	if differ == nil {
 		return nil

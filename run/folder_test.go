@@ -42,8 +42,7 @@ func TestAFolderKeepsItsKeyAndRefusesAnotherRun(t *testing.T) {
 	require.ErrorContains(t, err, "pate compare")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "private", "run.key")))
-	_, err = run.OpenFolder(context.Background(), dir, id, rng.NewKey)
-	require.ErrorContains(t, err, "lost its key")
+	require.ErrorContains(t, testkit.Err(run.OpenFolder(context.Background(), dir, id, rng.NewKey)), "lost its key")
 }
 
 func TestAFolderWithoutAKeyIsNotMade(t *testing.T) {

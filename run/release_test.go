@@ -119,14 +119,12 @@ func TestFilesOfOthers(t *testing.T) {
 		}), f, r)
 		require.ErrorIs(t, err, stop)
 		require.NoError(t, os.Chmod(r.Key.File, mode))
-		_, err = do(t.Context(), f, r)
-		require.ErrorContains(t, err, "not this user's alone")
+		require.ErrorContains(t, testkit.Err(do(t.Context(), f, r)), "not this user's alone")
 		require.NoFileExists(t, r.Out.Path)
 		require.NoError(t, os.Rename(r.Key.File, r.Key.File+".there"))
 		require.NoError(t, os.Chmod(r.Key.File+".there", 0o600))
 		require.NoError(t, os.Symlink(r.Key.File+".there", r.Key.File))
-		_, err = do(t.Context(), f, r)
-		require.ErrorContains(t, err, "no regular file")
+		require.ErrorContains(t, testkit.Err(do(t.Context(), f, r)), "no regular file")
 		require.NoError(t, os.Rename(r.Key.File+".there", r.Key.File))
 		testkit.Must(do(t.Context(), f, r))
 	}
@@ -184,8 +182,7 @@ func TestOverBudget(t *testing.T) {
 	f, _ := book(t)
 	r := one(f, "a")
 	r.Events = []accountant.Event{accountant.GNMax{Sigma: 0.1}}
-	_, err := do(t.Context(), f, r)
-	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	require.ErrorIs(t, testkit.Err(do(t.Context(), f, r)), ledger.ErrBudgetExceeded)
 	require.NoFileExists(t, r.Key.File)
 	require.NoFileExists(t, r.Out.Path)
 }
@@ -205,8 +202,7 @@ func TestASecondOutcomeDoesNotLeave(t *testing.T) {
 	require.NoFileExists(t, r.Out.Path)
 	key := testkit.Must(rng.NewKey())
 	r.Key = run.Key{Given: key}
-	_, err = do(t.Context(), f, r)
-	require.ErrorContains(t, err, "a second answer")
+	require.ErrorContains(t, testkit.Err(do(t.Context(), f, r)), "a second answer")
 	require.NoFileExists(t, r.Out.Path)
 }
 
@@ -219,8 +215,7 @@ func TestLedgersMadeAlike(t *testing.T) {
 	testkit.Must(do(t.Context(), other, one(other, "a")))
 	text := testkit.Must(os.ReadFile(other.Path))
 	require.NoError(t, os.WriteFile(f.Path, text, 0o600))
-	_, err := do(t.Context(), f, one(f, "b"))
-	require.ErrorIs(t, err, ledger.ErrCorrupt)
+	require.ErrorIs(t, testkit.Err(do(t.Context(), f, one(f, "b"))), ledger.ErrCorrupt)
 }
 
 // Without its head or its secret a ledger under which something was released is refused; an older copy is
@@ -239,12 +234,9 @@ func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 		require.NoError(t, os.Rename(path+".away", path))
 	}
 	require.NoError(t, os.WriteFile(f.Path, older, 0o600))
-	_, err = do(t.Context(), f, one(f, "c"))
-	require.ErrorIs(t, err, ledger.ErrCorrupt)
+	require.ErrorIs(t, testkit.Err(do(t.Context(), f, one(f, "c"))), ledger.ErrCorrupt)
 	require.NoError(t, os.WriteFile(run.HeadFile(f.Path), olderHead, 0o600))
-	_, err = do(t.Context(), f, one(f, "c"))
-	require.ErrorIs(t, err, ledger.ErrCorrupt, "by the state folder")
+	require.ErrorIs(t, testkit.Err(do(t.Context(), f, one(f, "c"))), ledger.ErrCorrupt, "by the state folder")
 	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME")))
-	_, err = do(t.Context(), f, one(f, "c"))
-	require.NoError(t, err, "no file tells: the package comment says so")
+	testkit.Must(do(t.Context(), f, one(f, "c"))) // no file tells: the package comment says so
 }

@@ -11,7 +11,7 @@ import (
 // ErrBudgetExceeded is matched by every *BudgetError.
 var ErrBudgetExceeded = errors.New("ledger: budget would be exceeded")
 
-// BudgetError says what an event would have brought the total to. Nothing was spent and nothing was
+// BudgetError is the refusal of an event that does not fit the budget. Nothing was spent and nothing was
 // written.
 type BudgetError struct {
 	Epsilon float64 // the total with the event, at Delta; may be +Inf
@@ -19,13 +19,14 @@ type BudgetError struct {
 	Spent   float64 // the total without it
 	Budget  float64
 	Delta   float64
-	Left    float64 // what composition leaves: see Ledger.Left
+	Left    float64 // see Ledger.Left
 }
 
 // Error implements error.
 func (e *BudgetError) Error() string {
 	if math.IsInf(e.Epsilon, 1) {
-		return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and with this no epsilon would hold: it may fail with a chance that delta, or Config.FailureDelta, does not cover",
+		return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and with this no epsilon would hold: "+
+			"it may fail with a chance that delta, or Config.FailureDelta, does not cover",
 			e.Budget, e.Delta, e.Spent)
 	}
 	text := fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and this would make it %.6g",
@@ -39,8 +40,8 @@ func (e *BudgetError) Error() string {
 // Is makes errors.Is(err, ErrBudgetExceeded) hold.
 func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded }
 
-// errExhausted is a BudgetError whose asking price is of no matter.
-var errExhausted = fmt.Errorf("%w: a reservation was cut off before it said its cost, so it counts as all that was left", ErrBudgetExceeded)
+var errExhausted = fmt.Errorf("%w: a reservation was cut off before it said its cost, so it counts as all that was left",
+	ErrBudgetExceeded)
 
 // count adds events to the balance and returns their charges and the total with each. On an error nothing
 // is added.
@@ -81,7 +82,7 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 	return charges, epsilons, nil
 }
 
-// affordAll checks that a batch that was counted fits, or takes it back.
+// affordAll checks that a counted batch fits, or takes it back.
 func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) error {
 	b := l.chain.balance
 	if line <= b.cfg.Epsilon && b.cfg.Method() != accountant.ByPLD {
@@ -98,18 +99,21 @@ func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) err
 	return l.overBudget(total.Epsilon, charges...)
 }
 
-// overBudget returns the error for charges that would make such a total.
+// overBudget returns the refusal of charges that would make the total epsilon.
 func (l *Ledger) overBudget(epsilon float64, charges ...*charge) error {
 	b := l.chain.balance
 	spent, err := b.total()
 	if err != nil {
 		return err
 	}
-	return &BudgetError{Epsilon: epsilon, Asked: b.alone(charges...), Spent: spent.Epsilon, Budget: b.cfg.Epsilon, Delta: b.cfg.Delta, Left: b.left().Epsilon}
+	return &BudgetError{
+		Epsilon: epsilon, Asked: b.alone(charges...), Spent: spent.Epsilon,
+		Budget: b.cfg.Epsilon, Delta: b.cfg.Delta, Left: b.left().Epsilon,
+	}
 }
 
-// Try returns the error that Reserve, or ReserveBatch, would return for new events now; nil if they fit.
-// Nothing is charged and nothing is written.
+// Try returns the error that Reserve, or ReserveBatch, would return for new events now. Nothing is charged
+// and nothing is written.
 func (l *Ledger) Try(events ...accountant.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,8 +129,8 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and what its line says, or a *BudgetError. Of events that are taken
-// together it is not asked whether they fit.
+// afford returns the charge of an event and the epsilon of its line, or a *BudgetError. Of events that are
+// taken together it does not ask whether they fit.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

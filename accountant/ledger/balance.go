@@ -3,13 +3,14 @@ package ledger
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// balance is what was reserved so far, as one divergence per order. It is kept up to date by every
-// reservation, so that a price costs the same however many came before.
+// balance is everything reserved so far, as one divergence per order. Every reservation updates it, so that
+// a price costs the same however many came before.
 type balance struct {
 	cfg     Config // Orders filled in
 	refine  bool   // between orders, in mode Reserved with default orders
@@ -19,7 +20,7 @@ type balance struct {
 	carry   []float64
 	failure float64
 
-	// The orders at which one release alone is priced, and their penalties; made when first asked for.
+	// The orders at which one release alone is priced, and their penalties; made at first use.
 	aloneOrders, alonePenalty []float64
 
 	memo *Claim // total, until something is added
@@ -37,7 +38,7 @@ type charge struct {
 	failure float64
 }
 
-// maxCurves bounds how many events keep their curve; those of more are computed again.
+// maxCurves bounds how many events keep their curve; the curves of later ones are computed again.
 const maxCurves = 1024
 
 func newBalance(h header) (*balance, error) {
@@ -64,10 +65,10 @@ func newBalance(h header) (*balance, error) {
 	return b, nil
 }
 
-// share returns the part of delta that each finite order of a filter gets. The outcomes of a run fall into
-// sets, one per order that stayed within its budget; on each set the run is the one stopped by that order
-// alone, so the sum of the shares bounds the whole. Without the split, "some order is still in budget" is
-// no guarantee: testdata/filters.json has runs whose delta is twice the target.
+// share returns the part of delta of each finite order of a filter. The outcomes of a run fall into sets,
+// one per order that stayed within its budget; on each set the run is the one stopped by that order alone,
+// so the sum of the shares bounds the whole. Without the split, "some order is still in budget" guarantees
+// nothing: testdata/filters.json has runs whose delta is twice the target.
 func share(c Config, delta float64) float64 {
 	finite := 0
 	for _, a := range c.Orders {
@@ -82,13 +83,13 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns what the conversion of order a adds to a divergence at delta, rounded up. It converts a
-// divergence that is known, so that the rule stands in one place, package accountant.
+// penalty returns the epsilon that the conversion of order a adds to a divergence at delta, rounded up. It
+// converts a known divergence, so that the rule stands only in package accountant.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
 	}
-	for known := 1.0 / 1024; ; known *= 8 { // until no part of it is lost below zero
+	for known := 1.0 / 1024; ; known *= 8 { // until the result is above zero
 		epsilon, err := accountant.Improved.Epsilon(a, known, delta)
 		if err != nil {
 			return 0, fmt.Errorf("ledger: %w", err)
@@ -101,8 +102,8 @@ func penalty(a, delta float64) (float64, error) {
 	}
 }
 
-// chargeOf finds or makes the charge of an event in its JSON form. The event is read from that, so that
-// whoever made it cannot change it any more. Nothing is counted yet.
+// chargeOf finds or makes the charge of an event in its JSON form, and counts nothing. It reads the event
+// from the text, so that its maker cannot change it any more.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
@@ -120,20 +121,17 @@ func (b *balance) chargeOf(text []byte) (*charge, error) {
 
 func (b *balance) curveOf(e accountant.Event) ([]float64, float64, error) {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: b.cfg.Relation})
-	if err != nil {
-		return nil, 0, fmt.Errorf("ledger: %w", err)
+	if err == nil {
+		err = account.Compose(e, 1)
 	}
-	if err := account.Compose(e, 1); err != nil {
-		return nil, 0, fmt.Errorf("ledger: %w", err)
+	if err != nil {
+		return nil, 0, wrapped(err)
 	}
 	curve, failure, err := account.RDP(b.cfg.Orders)
-	if err != nil {
-		return nil, 0, fmt.Errorf("ledger: %w", err)
-	}
-	return curve, failure, nil
+	return curve, failure, wrapped(err)
 }
 
-// curve returns c's, computed again if it is not kept.
+// curve returns c's curve, computed again if it is not kept.
 func (b *balance) curve(c *charge) ([]float64, error) {
 	if c.curve != nil {
 		return c.curve, nil
@@ -170,16 +168,16 @@ func (b *balance) add(c *charge) error {
 	return nil
 }
 
-// sumSlack covers the rounding of a sum that carries what it rounds.
+// sumSlack bounds the rounding of a compensated sum.
 const sumSlack = 1e-14
 
-// divergence returns the total at the i-th order with more on top, rounded up.
+// divergence returns the total at the i-th order plus more, rounded up.
 func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
 // onOrders returns the least epsilon over the orders of everything and, if it is not nil, one run of more.
-// In mode Filter that number is what the filter decides on, not a bound of what has been released.
+// In mode Filter the filter decides on that number, which bounds no release.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {
@@ -233,8 +231,8 @@ func (b *balance) shift(failure float64) float64 {
 	return b.log - math.Log(left) + 4e-16*math.Abs(b.log)
 }
 
-// atOrder returns what a shift of log delta adds to the penalty of order a, as every conversion divides it
-// by a-1. No delta is needed at order +Inf, unless none is left.
+// atOrder returns the increase of the penalty of order a by a shift of log delta, as every conversion
+// divides it by a-1. Order +Inf needs no delta, but some must be left.
 func atOrder(shift, a float64) float64 {
 	switch {
 	case math.IsInf(shift, 1):
@@ -245,7 +243,7 @@ func atOrder(shift, a float64) float64 {
 	return shift / (a - 1)
 }
 
-// aloneOnOrders returns what one run of c would cost on a ledger of its own, over the orders.
+// aloneOnOrders returns the cost of one run of c on a ledger of its own, over the orders.
 func (b *balance) aloneOnOrders(c *charge) float64 {
 	curve, err := b.curve(c)
 	if err != nil || b.cfg.Mode == Filter && c.failure > b.cfg.FailureDelta {
@@ -266,7 +264,7 @@ type snapshot struct {
 }
 
 func (b *balance) snapshot() snapshot {
-	s := snapshot{append([]float64(nil), b.sum...), append([]float64(nil), b.carry...), b.failure, make([]int64, len(b.kinds))}
+	s := snapshot{slices.Clone(b.sum), slices.Clone(b.carry), b.failure, make([]int64, len(b.kinds))}
 	for i, c := range b.kinds {
 		s.counts[i] = c.count
 	}
@@ -281,19 +279,14 @@ func (b *balance) restore(s snapshot) {
 	for i, c := range b.kinds {
 		if i < len(s.counts) {
 			c.count = s.counts[i]
-			continue
-		}
-		c.count = 0
-	}
-	for text, c := range b.byText {
-		if c.count == 0 {
-			delete(b.byText, text)
+		} else {
+			delete(b.byText, c.text)
 		}
 	}
 	b.kinds = b.kinds[:len(s.counts)]
 }
 
-// schedule returns what was reserved, equal events together.
+// schedule returns everything reserved, equal events together.
 func (b *balance) schedule() accountant.Schedule {
 	s := accountant.Schedule{Relation: b.cfg.Relation, Events: make([]accountant.Event, len(b.kinds))}
 	for i, c := range b.kinds {

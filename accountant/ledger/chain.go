@@ -16,8 +16,8 @@ import (
 // ErrCorrupt is matched by every *CorruptError.
 var ErrCorrupt = errors.New("ledger: corrupt")
 
-// CorruptError says on which line a ledger stops being a whole chain of lines that follow from each other.
-// What the file charged can no longer be told.
+// CorruptError names the line at which a ledger stops being a whole chain of lines that follow from each
+// other. The charges of the file are then unknown.
 type CorruptError struct {
 	Line   int64 // from 1
 	Reason string
@@ -31,8 +31,8 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) hold.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// chain is what the lines read or written so far add up to. Its size does not grow with their number, but
-// with that of different events, of runs, and of gaps in what was committed.
+// chain is the sum of the lines read or written so far. Its size grows with the numbers of different
+// events, of runs and of gaps between commits, and not with the number of lines.
 type chain struct {
 	header  header
 	balance *balance
@@ -45,10 +45,10 @@ type chain struct {
 	commits spans
 	sealed  bool
 	claimed *Claim // of a sealed file: see claimOfSeal
-	above   bool   // a line says more than the budget: loss distributions have to make it fit
+	above   bool   // some line exceeds the budget: loss distributions have to make it fit
 	id      string // of the ledger
-	// exhausted: a reservation was cut off before it said what it charges, and nobody will repeat it, so it
-	// is taken to be all that was left.
+	// exhausted: a reservation was cut off before its event, and nobody will repeat it, so it counts as all
+	// that was left.
 	exhausted bool
 }
 
@@ -60,7 +60,7 @@ type run struct {
 
 func newChain() *chain { return &chain{byID: map[string]int64{}} }
 
-// next returns a line that follows all before.
+// next returns a line that follows the last one.
 func (c *chain) next(k kind) line { return line{number: c.lines + 1, kind: k, prev: c.prev} }
 
 // start begins a chain with its header.
@@ -73,8 +73,7 @@ func (c *chain) start(h header) error {
 	return nil
 }
 
-// follow appends a line to the chain, or says why it cannot be. The text is that of the line without its
-// newline.
+// follow appends a line, given without its newline, or returns why it does not follow.
 func (c *chain) follow(text []byte) (line, error) {
 	l, err := decode(text)
 	if err != nil {
@@ -97,7 +96,6 @@ func (c *chain) append(text []byte) {
 	c.prev = sha256.Sum256(text)
 }
 
-// link checks that l stands where it belongs.
 func (c *chain) link(l line) error {
 	switch {
 	case l.number != c.lines+1:
@@ -110,7 +108,7 @@ func (c *chain) link(l line) error {
 	return nil
 }
 
-// apply does what l says, if that follows from what stands before it.
+// apply does the work of l, if l follows from the lines before it.
 func (c *chain) apply(l line) error {
 	switch l.kind {
 	case headerLine:
@@ -137,7 +135,7 @@ func (c *chain) apply(l line) error {
 	}
 }
 
-// take counts entries of the run, which begin at first.
+// take adds n entries to the run, from entry first on.
 func (r *run) take(first, n int64) {
 	if r.entries == 0 {
 		r.first = first
@@ -166,7 +164,7 @@ func (c *chain) named() int64 {
 	return n
 }
 
-// mayReserve says whether anything may still be charged.
+// mayReserve returns why nothing may be charged any more.
 func (c *chain) mayReserve() error {
 	switch {
 	case c.exhausted:
@@ -194,7 +192,7 @@ func (c *chain) reserve(l line) error {
 	return c.charge(l, more)
 }
 
-// charge counts a reservation whose price was found right.
+// charge counts a reservation whose epsilon was checked.
 func (c *chain) charge(l line, more *charge) error {
 	if err := c.balance.add(more); err != nil {
 		return err
@@ -206,7 +204,7 @@ func (c *chain) charge(l line, more *charge) error {
 	return nil
 }
 
-// sameEpsilon checks the total that a reservation says it makes.
+// sameEpsilon checks the total in a line of a reservation.
 func (c *chain) sameEpsilon(says float64, more *charge) error {
 	rdp := c.balance.cfg.Method() == accountant.ByRDP
 	if rdp && says > c.balance.cfg.Epsilon {
@@ -267,7 +265,7 @@ func (c *chain) commit(entry int64) error {
 	return nil
 }
 
-// total returns epsilon of everything; see balance.total and, of a sealed ledger, claimOfSeal.
+// total returns epsilon of everything: by balance.total or, of a sealed ledger, by claimOfSeal.
 func (c *chain) total() (Claim, error) {
 	switch {
 	case c.exhausted:
@@ -288,8 +286,8 @@ func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewRea
 
 var errLongLine = fmt.Errorf("it is longer than %d bytes", maxLine)
 
-// next returns a line without its newline, valid until the next call. At the end it returns io.EOF with
-// what stands after the last newline, if anything does.
+// next returns a line without its newline, valid until the next call. At the end it returns io.EOF with the
+// bytes after the last newline.
 func (r *lineReader) next() ([]byte, error) {
 	text, err := r.r.ReadSlice('\n')
 	if err == nil {
@@ -309,9 +307,9 @@ func (r *lineReader) next() ([]byte, error) {
 	return r.long[:len(r.long)-1], nil
 }
 
-// read follows all whole lines of r and hands each to visit, which may be nil. What stands after the last
-// newline is returned, nil if nothing does, without the zeros that some file systems leave where a write
-// was cut off by a loss of power.
+// read follows all whole lines of r and hands each to visit, which may be nil. It returns the bytes after
+// the last newline, nil if there are none, without the zeros that some file systems leave where a loss of
+// power cut off a write.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {

@@ -8,40 +8,37 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Why a ledger of mode Reserved may claim by loss distributions.
+// Why a ledger of mode Reserved may claim by privacy loss distributions.
 //
-// What is reserved is fixed before anything is drawn: the first use writes the seal, and after it Reserve
-// fails. So the events are a multiset that no answer of this ledger has moved, however the reservations
-// came about and in however many calls. Which of them is used next, and whether it is used at all, may
-// depend on answers. The induction in package accountant, "The order may be adaptive", covers that: the run
-// is dominated by the product of the pairs of all that was reserved, in every hockey-stick divergence, and
-// what is not used can be drawn and thrown away, which is post-processing. A session that keeps noise
-// between answers is one step of it; sessions side by side are covered by the theorems on concurrent
-// composition cited there. Rényi curves bound the same run. Both are functions of the multiset alone, so
-// their minimum, taken once over the whole, is a bound, at the ledger's delta and at any other.
+// The first use writes the seal, after which Reserve fails, so the events are a multiset that no answer of
+// this ledger has moved. Which event is used next, and whether it is used at all, may depend on answers.
+// The induction in package accountant, "The order may be adaptive", covers that: in every hockey-stick
+// divergence the run is dominated by the product of the pairs of all reserved events, and an unused one can
+// be drawn and thrown away, which is post-processing. A session that keeps noise between answers is one
+// step; the theorems on concurrent composition cited there cover sessions side by side. Rényi curves bound
+// the same run. Both are functions of the multiset alone, so their minimum, taken once over the whole, is a
+// bound at every delta.
 //
-// None of this holds in mode Filter, where the next event is chosen by earlier answers. "Go on while the
-// total of the loss distributions is in budget" is no bound of what was released: the distributions of the
-// runs that end early and late differ, and no theorem adds them up at one delta. Rényi divergences at an
-// order fixed in advance do.
+// None of this holds in mode Filter, where earlier answers choose the next event. "Go on while the total of
+// the loss distributions is in budget" bounds no release: the distributions of the runs that end early and
+// late differ, and no theorem adds them up at one delta. Rényi divergences at an order fixed in advance do
+// add up.
 //
-// An event may bound the Rényi divergences of a mechanism and not its loss distribution. Such a mechanism
-// says so in its [Use], and is refused here.
+// A mechanism of which the event bounds the Rényi divergences alone is marked in its [Use], and refused here.
 
-// A Claim is the epsilon of everything reserved, and which accountant proved it.
+// Claim is the epsilon of everything reserved, and the accountant that proved it.
 type Claim struct {
-	// Epsilon is an upper end that this version proves, or the seal of the ledger where that is larger.
-	Epsilon float64
+	Epsilon float64           // the larger of the upper end that this version proves and of the seal
 	By      accountant.Method // ByPLD or ByRDP
-	// Lack says why loss distributions did not answer, where they were asked.
+	// Lack is the reason why loss distributions did not answer, where they were asked.
 	Lack error
-	// Sealed is the epsilon of the seal, and Again the interval in which this version finds that of the
-	// events, where the two differ. Otherwise they are 0 and nil.
+	// Sealed is the epsilon of the seal, and Again this version's interval of the events' epsilon, where
+	// the two differ; else 0 and nil.
 	Sealed float64
 	Again  *accountant.Bound
 }
 
-// claim returns what everything and, if it is given, more cost together at delta.
+// claim returns the cost of everything and more together at delta.
 func (b *balance) claim(method accountant.Method, delta float64, more ...*charge) (accountant.Claim, error) {
 	cfg := accountant.AutoConfig{Relation: b.cfg.Relation, Method: method}
 	if !b.refine {
@@ -58,18 +55,15 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 			err = account.Compose(c.event, 1)
 		}
 	}
-	var claim accountant.Claim
-	if err == nil {
-		claim, err = account.Claim(context.Background(), delta)
-	}
 	if err != nil {
-		return accountant.Claim{}, fmt.Errorf("ledger: %w", err)
+		return accountant.Claim{}, wrapped(err)
 	}
-	return claim, nil
+	claim, err := account.Claim(context.Background(), delta)
+	return claim, wrapped(err)
 }
 
 // total returns epsilon of everything reserved: in mode Reserved a bound, by the accountant of the ledger;
-// in mode Filter what the filter has let through.
+// in mode Filter the total that the filter has let through.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil
@@ -91,10 +85,10 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns what a reservation of one run of more says, and the total that has to fit the budget. A
-// line holds the least over the orders, which costs the same however much came before. Where only that
-// exceeds the budget the total is the least that the ledger's accountant proves; if that is RDP it is what
-// the line says.
+// price returns the epsilon of the line that reserves one run of more, and the total that has to fit the
+// budget. A line holds the least over the orders, which costs the same however much came before. Where that
+// exceeds the budget the total is the least that the ledger's accountant proves, and so is the line if the
+// accountant is RDP.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
@@ -105,9 +99,8 @@ func (b *balance) price(method accountant.Method, more *charge) (line, total flo
 	return b.least(method, line, more)
 }
 
-// least is price where it is asked for the least total, whether or not the line would fit.
-func (b *balance) least(method accountant.Method, onOrders float64, more *charge) (line, total float64, err error) {
-	line = onOrders
+// least is price without the short cut for a line that fits.
+func (b *balance) least(method accountant.Method, line float64, more *charge) (_, total float64, err error) {
 	if method == accountant.ByRDP && !b.refine {
 		return line, line, nil
 	}
@@ -122,23 +115,23 @@ func (b *balance) least(method accountant.Method, onOrders float64, more *charge
 	return line, total, nil
 }
 
-// alone returns what events would cost on a ledger of their own.
+// alone returns the cost of events on a ledger of their own.
 func (b *balance) alone(charges ...*charge) float64 {
-	other := &balance{cfg: b.cfg, refine: b.refine}
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0])
 	}
-	claim, err := other.claim(b.cfg.Method(), b.cfg.Delta, charges...)
+	empty := &balance{cfg: b.cfg, refine: b.refine}
+	claim, err := empty.claim(b.cfg.Method(), b.cfg.Delta, charges...)
 	if err != nil {
 		return math.Inf(1)
 	}
 	return claim.Upper
 }
 
-// within checks that what was read and is not sealed yet fits the budget, as this version finds it. Another
-// version, whose loss distributions end elsewhere in their gap, may have let it in. Nothing in the file
-// proves that, no more than what a forger would have put there, so it is refused; as it is not sealed
-// nothing was drawn under it, and the refusal costs no budget.
+// within checks that the reservations read fit the budget, unless they are sealed. Another version, whose
+// loss distributions end elsewhere in their gap, may have let them in. Nothing in the file proves that, any
+// more than a forgery would be, so they are refused; as nothing was drawn before a seal, that costs no
+// budget.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -153,8 +146,8 @@ func (c *chain) within() error {
 	return nil
 }
 
-// tooMuch says that the events cost more than the budget and, where they may have fitted by another
-// version, what can be done.
+// tooMuch returns the refusal of events that cost more than the budget, with advice where they may have
+// fitted by another version.
 func (c *chain) tooMuch(epsilon float64) string {
 	cfg := c.balance.cfg
 	reason := fmt.Sprintf("the events make epsilon %v, above the budget of %v", epsilon, cfg.Epsilon)
@@ -162,17 +155,17 @@ func (c *chain) tooMuch(epsilon float64) string {
 	if err != nil || !plausible(cfg.Epsilon, accountant.Bound{Lower: math.Min(again.Floor, epsilon), Upper: epsilon}) {
 		return reason
 	}
-	return fmt.Sprintf("%s by no more than loss distributions of two versions differ: %s, which made the file, may have found that they fit. "+
-		"It is not sealed, so nothing was released under it: start another ledger with a little more noise or budget, or use this one with that version, whose seal holds",
+	return fmt.Sprintf("%s by no more than loss distributions of two versions differ: %s, which made the file, "+
+		"may have found that they fit. It is not sealed, so nothing was released under it: "+
+		"start another ledger with a little more noise or budget, or use this one with that version, whose seal holds",
 		reason, c.header.Library)
 }
 
-// claimOfSeal checks the epsilon of a seal, and returns the claim: the seal, or what this version proves
-// where that is more. Loss distributions are computed to a gap, and another version may end elsewhere in
-// it, or prove more, so that a file whose seal differs is not damaged. But nothing in the file proves a
-// seal below the upper end of this version: it may lie below the truth. One below the floor does, and so
-// does one by Rényi divergences; where the floor is far off, what is missing may not exceed claimSlip
-// either. Those are refused.
+// claimOfSeal checks the epsilon of a seal, and returns the claim: the larger of the seal and the epsilon
+// that this version proves. Loss distributions are computed to a gap, and another version may end elsewhere
+// in it, or prove more, so a seal may differ. But nothing in the file proves a seal below the upper end of
+// this version, so one is refused if it is below the floor, by Rényi divergences, or lower by more than
+// claimSlip.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {
@@ -211,13 +204,12 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	return claim, nil
 }
 
-// plausible tells whether a seal may be the upper end that another version found.
+// plausible reports whether a seal may be the upper end that another version found.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }
 
 const (
-	// claimGap is how far apart two versions may end at least, and claimSlip how far relative to epsilon.
-	claimGap  = 2e-3
-	claimSlip = 0.005
+	claimGap  = 2e-3  // two versions may end so far apart at least,
+	claimSlip = 0.005 // and so far relative to epsilon
 )

@@ -23,14 +23,6 @@ func answers(sigma float64, n int64) accountant.Event {
 	return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: n}
 }
 
-// fileOf is a ledger in a file, and what it holds.
-func fileOf(t testing.TB, cfg Config) (*Ledger, *memory) {
-	t.Helper()
-	m := &memory{}
-	l := testkit.Must(openStore(m, cfg, VerifyOptions{}))
-	return l, m
-}
-
 // 310 answers at noise 49.9 are epsilon 2.16 by Rényi divergences and below 2 by loss distributions. The
 // file says who claims, and gives the claim back to the digit.
 func TestLossDistributionsClaim(t *testing.T) {
@@ -121,8 +113,7 @@ func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 	require.Equal(t, batch, claim)
 	size := len(m.data)
 	var over *BudgetError
-	_, err := l.ReserveBatch(events[:2])
-	require.ErrorAs(t, err, &over)
+	require.ErrorAs(t, testkit.Err(l.ReserveBatch(events[:2])), &over)
 	require.Equal(t, batch.Epsilon, over.Spent)
 	require.Greater(t, over.Epsilon, 2.0)
 	require.Less(t, over.Epsilon, 2.1, "by loss distributions too")
@@ -147,8 +138,7 @@ func TestALedgerKeepsItsAccountant(t *testing.T) {
 	l, m := fileOf(t, testConfig)
 	testkit.Must(l.Reserve(answers(49.9, 265)))
 	require.Contains(t, string(m.data), `"accountant":"rdp"`)
-	_, err := openStore(m, tightConfig(), VerifyOptions{})
-	require.ErrorIs(t, err, ErrOtherConfig)
+	require.ErrorIs(t, testkit.Err(openStore(m, tightConfig(), VerifyOptions{})), ErrOtherConfig)
 	l = testkit.Must(openStore(m, testConfig, VerifyOptions{}))
 	claim := testkit.Must(l.Claim())
 	require.Equal(t, accountant.ByRDP, claim.By)
@@ -158,12 +148,10 @@ func TestALedgerKeepsItsAccountant(t *testing.T) {
 	_, m = fileOf(t, tightConfig())
 	read := testkit.Must(ReadConfig(bytes.NewReader(m.data)))
 	require.Equal(t, tightConfig(), read)
-	_, err = openStore(m, testConfig, VerifyOptions{})
-	require.NoError(t, err, "left out is what the file says")
+	testkit.Must(openStore(m, testConfig, VerifyOptions{})) // left out is what the file says
 	rdp := testConfig
 	rdp.Accountant = accountant.ByRDP
-	_, err = openStore(m, rdp, VerifyOptions{})
-	require.ErrorIs(t, err, ErrOtherConfig)
+	require.ErrorIs(t, testkit.Err(openStore(m, rdp, VerifyOptions{})), ErrOtherConfig)
 }
 
 // A filter adds Rényi divergences, whatever is asked for.
@@ -171,8 +159,7 @@ func TestAFilterIsRenyi(t *testing.T) {
 	t.Parallel()
 	cfg := filterConfig()
 	cfg.Accountant = accountant.ByPLD
-	_, err := New(cfg)
-	require.ErrorContains(t, err, "no filter")
+	require.ErrorContains(t, testkit.Err(New(cfg)), "no filter")
 	cfg.Accountant = accountant.ByAuto
 	l, m := fileOf(t, cfg)
 	require.Contains(t, string(m.data), `"accountant":"rdp"`)
@@ -181,8 +168,7 @@ func TestAFilterIsRenyi(t *testing.T) {
 	same := testkit.Must(plain.Fits(t.Context(), answers(40, 1)))
 	require.Equal(t, same, fits)
 	forged := strings.Replace(string(m.data), `"accountant":"rdp"`, `"accountant":"auto"`, 1)
-	_, err = verify(relink(t, []byte(forged)))
-	require.ErrorIs(t, err, ErrCorrupt)
+	require.ErrorIs(t, testkit.Err(verify(relink(t, []byte(forged)))), ErrCorrupt)
 }
 
 // An event that bounds Rényi divergences alone has no place where loss distributions claim.

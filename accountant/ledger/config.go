@@ -5,28 +5,27 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/pate-go/pate/accountant"
 )
 
-// Mode says when costs are chosen, and so which total is a bound.
+// Mode is when costs are chosen, which decides which total is a bound.
 type Mode int
 
 const (
-	// Reserved is for programs whose costs do not depend on any answer: all reservations are made before
-	// the first of them is used, which seals the ledger. The Rényi order is chosen at the end, over the
-	// whole. It is the default.
+	// Reserved is the default, for programs whose costs do not depend on any answer: all reservations are
+	// made before the first use, which seals the ledger. The Rényi order is chosen at the end, over the
+	// whole.
 	Reserved Mode = iota
 	// Filter is for costs chosen while looking at earlier answers, by one program or by several that share
 	// the ledger. The order, or a set of orders among which delta is split, is fixed when the ledger is
-	// made, and what the ledger promises is its whole budget, however much of it was used.
+	// made, and the guarantee is the whole budget, however much was used.
 	Filter
 )
 
-// String returns the name used in JSON.
+// String returns the name in JSON.
 func (m Mode) String() string {
 	switch m {
 	case Reserved:
@@ -56,22 +55,20 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	return fmt.Errorf("ledger: mode %q is neither reserved nor filter", text)
 }
 
-// Noise says where the noise comes from of everything charged to a ledger.
+// Noise is the source of the noise of everything charged to a ledger; "" where the ledger makes no
+// statement about it.
 type Noise string
 
 const (
-	// UnknownNoise is noise about which the ledger makes no statement.
-	UnknownNoise Noise = ""
-	// SecretNoise comes from the operating system's randomness, or from a key that does, which nobody else
-	// knows: what is charged may be released.
-	SecretNoise Noise = "secret"
-	// SeededNoise can be drawn again with the seed. It protects nothing, and nothing charged to the ledger
+	// SecretNoise comes from the operating system's randomness, or from a secret key drawn there: outcomes
 	// may be released.
+	SecretNoise Noise = "secret"
+	// SeededNoise can be drawn again with the seed. It protects nothing, and no outcome may be released.
 	SeededNoise Noise = "seeded"
 )
 
-// Config fixes what a ledger accounts for; it is written into the first line of the file and compared,
-// field by field, when the file is opened again.
+// Config fixes what a ledger accounts for. The first line of the file holds it, and it is compared, field
+// by field, when the file is opened again.
 type Config struct {
 	Unit     string              // whose data one change is: "record", "user", "silo"; required
 	Relation accountant.Relation // required
@@ -79,41 +76,40 @@ type Config struct {
 	Delta    float64             // in (0, 1)
 	Mode     Mode                // default Reserved
 	// Orders are the Rényi orders, each above 1. In mode Reserved they are tried at the end; nil means
-	// accountant.DefaultOrders, refined. In mode Filter they are fixed for good, and Delta is split evenly
-	// over those that are finite; nil means the one order at which the budget holds most Gaussian noise.
-	// +Inf is the sum of pure epsilons, and needs no share of Delta.
+	// accountant.DefaultOrders, refined. In mode Filter they are fixed, and Delta is split evenly over the
+	// finite ones; nil means the one order at which the budget holds most Gaussian noise. +Inf is the sum
+	// of pure epsilons, and needs no share of Delta.
 	Orders []float64
-	// Accountant makes the claim: the Rényi one (ByRDP, the default), or in mode Reserved also loss
-	// distributions where they hold the events (ByTightest) or alone (ByPLD), which claim 10 to 20 % less
-	// of the same answers. A mechanism whose event bounds its Rényi divergences alone, such as DP-SGD and
-	// what stands behind a gate, is refused then. A file that is there keeps the accountant that it was
-	// made with; to ask for another one is ErrOtherConfig.
+	// Accountant makes the claim: the Rényi one (ByRDP, the default), or in mode Reserved also privacy loss
+	// distributions where they support the events (ByTightest) or alone (ByPLD), which claim 10 to 20 %
+	// less for the same answers. They refuse mechanisms whose event bounds Rényi divergences alone, such as
+	// DP-SGD and mechanisms behind a gate. An existing file keeps its accountant; asking for another is
+	// ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is, in mode Filter, the part of Delta kept for events that may fail, such as a stability
 	// release; 0 refuses them. Mode Reserved takes what the events need, and refuses the field.
 	FailureDelta float64
 	// Run identifies a resumable run: the same private input, the same secret key for all noise, the same
-	// program of reservations. When it is set and the file is opened again, a Reserve that repeats the next
-	// recorded entry returns that entry instead of charging twice: the answers it leads to are the same bit
-	// for bit, so nothing more is revealed. Leave it empty where noise is fresh, and where several runs
-	// share the ledger; those use [Ledger.Run].
+	// program of reservations. When the file is opened again, a Reserve that repeats the next recorded
+	// entry returns that entry and charges nothing: its answers are the same bit for bit, so nothing more
+	// is revealed. Leave it empty where noise is fresh, and where several runs share the ledger; those use
+	// [Ledger.Run].
 	Run string
 	// Data identifies the private input, such as the SHA-256 of a vote file. Optional.
 	Data string
-	// Noise is where all noise comes from. Optional; without it a statement cannot say that anything is fit
-	// for release.
+	// Noise is the source of all noise. Optional; without it no statement allows release.
 	Noise Noise
-	// Waived names, in order, the refusals that the owner of the data overrode for what is charged here,
-	// such as "duplicates" for teachers that vote alike. What the ledger claims may not hold then, so
-	// nothing of it may be released, as with SeededNoise. Nil if there is none.
+	// Waived names, in order, the refusals that the owner of the data overrode, such as "duplicates" for
+	// teachers that vote alike. The claim of the ledger may then be untrue, so nothing may be released, as
+	// with SeededNoise.
 	Waived []string
 }
 
-// Releasable reports whether what is committed to the ledger may leave.
+// Releasable reports whether committed outcomes may leave.
 func (c Config) Releasable() bool { return c.Noise == SecretNoise && len(c.Waived) == 0 }
 
-// Withheld returns in words why nothing that is committed to the ledger may leave, and "" where it may, or
-// where the ledger makes no statement about its noise.
+// Withheld returns in words why no committed outcome may leave, and "" where outcomes may, or where the
+// source of the noise is not stated.
 func (c Config) Withheld() string {
 	var why []string
 	if len(c.Waived) > 0 {
@@ -125,7 +121,7 @@ func (c Config) Withheld() string {
 	return strings.Join(why, "; ")
 }
 
-// checkWaived refuses what is no list of names in order, each once.
+// checkWaived refuses anything but a strictly increasing list of names.
 func checkWaived(names []string) error {
 	for i, name := range names {
 		if name == "" || len(name) > maxWaiver || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" {
@@ -138,16 +134,13 @@ func checkWaived(names []string) error {
 	return nil
 }
 
-// maxWaiver bounds the name of what is waived, in bytes.
-const maxWaiver = 40
+const (
+	maxText   = 4096 // bytes of a string of a Config and of the name of a run
+	maxWaiver = 40   // bytes of a name in Config.Waived
+	maxOrders = 4096
+)
 
-// maxText bounds the strings of a Config and the names of runs, in bytes.
-const maxText = 4096
-
-// maxOrders bounds Config.Orders.
-const maxOrders = 4096
-
-// Method returns the accountant that claims, filled in.
+// Method returns the accountant that makes the claim.
 func (c Config) Method() accountant.Method {
 	if c.Accountant == "" || c.Mode == Filter {
 		return accountant.ByRDP
@@ -161,7 +154,8 @@ func (c Config) validate() error {
 	}
 	switch {
 	case c.Mode == Filter && c.Accountant == accountant.ByPLD:
-		return errors.New("ledger: Config.Accountant: loss distributions are no filter: costs that are chosen while looking at answers are accounted in mode Filter by Rényi divergences")
+		return errors.New("ledger: Config.Accountant: loss distributions are no filter: " +
+			"costs that are chosen while looking at answers are accounted in mode Filter by Rényi divergences")
 	case c.Unit == "":
 		return errors.New("ledger: Config.Unit is empty: say whose data one change is, such as record or user")
 	case c.Relation != accountant.AddRemove && c.Relation != accountant.ReplaceOne:
@@ -176,7 +170,7 @@ func (c Config) validate() error {
 		return errors.New("ledger: Config.FailureDelta is for mode Filter: in mode Reserved events take what they need")
 	case !(c.FailureDelta >= 0 && c.FailureDelta < c.Delta):
 		return fmt.Errorf("ledger: Config.FailureDelta %v must be at least 0 and below Delta", c.FailureDelta)
-	case c.Noise != UnknownNoise && c.Noise != SecretNoise && c.Noise != SeededNoise:
+	case c.Noise != "" && c.Noise != SecretNoise && c.Noise != SeededNoise:
 		return fmt.Errorf("ledger: Config.Noise %q must be SecretNoise, SeededNoise or left out", string(c.Noise))
 	case len(c.Orders) > maxOrders:
 		return fmt.Errorf("ledger: Config.Orders has %d orders, at most %d are taken", len(c.Orders), maxOrders)
@@ -213,8 +207,8 @@ func checkText(s string) error {
 // ErrOtherConfig is returned when a ledger file was made with another Config.
 var ErrOtherConfig = errors.New("ledger: another configuration")
 
-// sameConfig names every field in which a ledger was made otherwise than it is opened. Orders left out mean
-// those the ledger was made with by default.
+// sameConfig returns an error that names every field in which the configurations differ. Orders left out
+// mean the default ones.
 func sameConfig(made, opened Config) error {
 	var differ []string
 	for _, field := range []struct {
@@ -232,9 +226,14 @@ func sameConfig(made, opened Config) error {
 		{"Noise", string(made.Noise), string(opened.Noise)},
 		{"Waived", strings.Join(made.Waived, ","), strings.Join(opened.Waived, ",")},
 	} {
-		if field.made != field.opened {
-			differ = append(differ, fmt.Sprintf("%s is %v, opened with %v", field.name, quoted(field.made), quoted(field.opened)))
+		if field.made == field.opened {
+			continue
 		}
+		format := "%s is %v, opened with %v"
+		if _, ok := field.made.(string); ok {
+			format = "%s is %q, opened with %q"
+		}
+		differ = append(differ, fmt.Sprintf(format, field.name, field.made, field.opened))
 	}
 	if opened.Accountant != "" && made.Method() != opened.Method() {
 		differ = append(differ, fmt.Sprintf("Accountant is %v, opened with %v", made.Method(), opened.Method()))
@@ -246,12 +245,4 @@ func sameConfig(made, opened Config) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", ErrOtherConfig, strings.Join(differ, "; "))
-}
-
-// quoted shows where a string begins and ends, also one that is empty.
-func quoted(v any) any {
-	if s, ok := v.(string); ok {
-		return strconv.Quote(s)
-	}
-	return v
 }

@@ -2,12 +2,12 @@ package ledger
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -118,17 +118,15 @@ func (p program) live(d *faultyDisk, out *released, life int) error {
 			return err
 		}
 	}
-	for at := 0; at < len(todo); at += p.batch {
-		end := min(at+p.batch, len(todo))
-		reservations := all
+	for batch := range slices.Chunk(todo, p.batch) {
+		reservations := all[:min(len(batch), len(all))]
+		all = all[len(reservations):]
 		if p.cfg.Mode == Filter {
-			if reservations, err = reserve(todo[at:end]); err != nil {
+			if reservations, err = reserve(batch); err != nil {
 				return err
 			}
-		} else {
-			reservations = all[at:end]
 		}
-		if err := release(todo[at:end], reservations); err != nil {
+		if err := release(batch, reservations); err != nil {
 			return err
 		}
 	}
@@ -168,19 +166,9 @@ func (p program) check(d *faultyDisk, out *released) error {
 	if len(out.events) == 0 {
 		return nil
 	}
-	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: p.cfg.Relation, Orders: p.cfg.Orders})
-	if err != nil {
-		return err
-	}
-	if err := account.Compose(accountant.Composed{Events: out.events}, 1); err != nil {
-		return err
-	}
-	least, err := account.Epsilon(context.Background(), p.cfg.Delta)
-	if err != nil {
-		return err
-	}
-	if s.Epsilon < least.Upper*(1-1e-12) {
-		return fmt.Errorf("the ledger says epsilon %v, what was released costs %v", s.Epsilon, least.Upper)
+	least := renyi(accountant.Composed{Events: out.events}, 1, p.cfg.Delta, p.cfg.Orders...)
+	if s.Epsilon < least*(1-1e-12) {
+		return fmt.Errorf("the ledger says epsilon %v, what was released costs %v", s.Epsilon, least)
 	}
 	return nil
 }

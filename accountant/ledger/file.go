@@ -13,12 +13,12 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrBroken is returned by every Reserve, Begin and Commit from the first write or sync on that failed:
-// what is on disk is not known then, so nothing may be built on it. Opening the file again reads what is
-// there.
+// ErrBroken is returned by every Reserve, Begin and Commit from the first failed write or sync on: the
+// contents of the disk are then unknown, so nothing may be built on them. Opening the file again reads
+// them.
 var ErrBroken = errors.New("ledger: broken by a failed write, nothing may be released")
 
-// store is what a ledger needs of its file, which it alone holds.
+// store is the file of a ledger, held by it alone.
 type store interface {
 	io.ReaderAt
 	io.WriterAt
@@ -29,9 +29,9 @@ type store interface {
 	Close() error
 }
 
-// disk is a locked file. A lock is one of the file and not of its name: where the name has come to mean
-// another file, or none, somebody else may hold a ledger of that name, and what is written here is read by
-// nobody. So every write and every sync checks that the name still means this file.
+// disk is a locked file. The lock holds for the file and not for its name: where the name has come to mean
+// another file, or none, somebody else may hold a ledger of that name, and nobody reads what this one
+// writes. So every write and every sync checks that the name still means this file.
 type disk struct {
 	*lockedfile.File
 	path string // absolute
@@ -42,7 +42,7 @@ func openDisk(path string) (store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	// Looked at first: opening what is no file may have effects of its own.
+	// Checked first: opening something else than a file may have effects.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("ledger: %s is no regular file", path)
 	}
@@ -114,8 +114,19 @@ type file struct {
 	broken error // of the first append that failed
 }
 
-// openFile reads what the store holds into c, mends a last line that was cut off, and writes the header if
-// there is none.
+// lines reads the file from its beginning.
+func (f *file) lines() *lineReader { return newLineReader(io.NewSectionReader(f.store, 0, f.size)) }
+
+// wrapped returns err as an error of this package, nil if it is nil.
+func wrapped(err error) error {
+	if err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	return nil
+}
+
+// openFile reads the store into c, mends a last line that was cut off, and writes the header if there is
+// none.
 func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	size, err := s.Size()
 	if err != nil {
@@ -128,7 +139,7 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	}
 	f := &file{store: s, size: c.size}
 	if err := f.settle(); err != nil {
-		return nil, err
+		return nil, wrapped(err)
 	}
 	if fragment != nil {
 		if err := f.mend(c, fragment); err != nil {
@@ -139,7 +150,7 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 		}
 	}
 	if c.lines > 0 {
-		return f, syncFolder(s)
+		return f, wrapped(s.SyncFolder())
 	}
 	h, err := newHeader(cfg)
 	if err != nil {
@@ -149,46 +160,34 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	if err := c.start(h); err != nil {
 		return nil, err
 	}
-	text, err := h.encode()
-	if err != nil {
+	first := c.next(headerLine)
+	if first.text, err = h.encode(); err != nil {
 		return nil, err
 	}
-	first := c.next(headerLine)
-	first.text = text
 	if err := f.append(c, first); err != nil {
 		return nil, err
 	}
-	return f, syncFolder(s)
+	return f, wrapped(s.SyncFolder())
 }
 
-// settleBytes is how much of the end of a file is written again when it is opened.
+// settleBytes is the length of the end of a file that is written again when the file is opened.
 const settleBytes = 1 << 20
 
-// settle returns when what was read is on disk. It, and the name of the file, may be known to the kernel
-// alone: of a process that was killed before its sync, or of one whose sync failed, after which the kernel
-// takes the same bytes for written. So the end of the file is written again as it is. Nothing may be built
-// on it before it is on disk, least of all what would reach the disk first.
+// settle returns when everything that was read is on disk. The kernel alone may hold the end of the file,
+// and its name: after a process that was killed before its sync, or one whose sync failed, after which the
+// kernel takes the same bytes for written. So the end is written again as it is: nothing may be built on it
+// before it is on disk.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)
 		if _, err := f.store.ReadAt(end, from); err != nil && err != io.EOF {
-			return fmt.Errorf("ledger: %w", err)
+			return err
 		}
 		if _, err := f.store.WriteAt(end, from); err != nil {
-			return fmt.Errorf("ledger: %w", err)
+			return err
 		}
 	}
-	if err := f.store.Sync(); err != nil {
-		return fmt.Errorf("ledger: %w", err)
-	}
-	return nil
-}
-
-func syncFolder(s store) error {
-	if err := s.SyncFolder(); err != nil {
-		return fmt.Errorf("ledger: %w", err)
-	}
-	return nil
+	return f.store.Sync()
 }
 
 // mend deals with a last line that was cut off, on disk and in c.
@@ -207,18 +206,15 @@ func (f *file) mend(c *chain, fragment []byte) error {
 		}
 		f.size += int64(len(repair.write))
 	}
-	// Nothing of the fragment reaches beyond what was written in its place.
+	// The repair may be shorter than the fragment.
 	if err := f.store.Truncate(f.size); err != nil {
-		return fmt.Errorf("ledger: %w", err)
+		return wrapped(err)
 	}
-	if err := f.store.Sync(); err != nil {
-		return fmt.Errorf("ledger: %w", err)
-	}
-	return nil
+	return wrapped(f.store.Sync())
 }
 
 // append encodes lines that were applied to c, one after the other, and returns when they are on disk.
-// After it failed once it fails for ever; what a failed write left behind is removed if the disk allows it.
+// After it failed once it fails for ever; it removes the remains of a failed write if the disk allows it.
 func (f *file) append(c *chain, lines ...line) error {
 	if f.broken != nil {
 		return f.broken
@@ -229,29 +225,14 @@ func (f *file) append(c *chain, lines ...line) error {
 		l.number, l.prev = c.lines+1, c.prev
 		start := len(buf)
 		buf = l.encode(buf)
-		if len(buf)-start > maxLine {
-			f.broken = fmt.Errorf("%w: a line of %d bytes, at most %d are read back", ErrBroken, len(buf)-start, maxLine)
+		if n := len(buf) - start; n > maxLine {
+			f.broken = fmt.Errorf("%w: a line of %d bytes, at most %d are read back", ErrBroken, n, maxLine)
 			return f.broken
 		}
 		c.append(buf[start:])
 		buf = append(buf, '\n')
 	}
-	if err := f.alone(); err != nil {
-		f.broken = fmt.Errorf("%w: %w", ErrBroken, err)
-		return f.broken
-	}
-	if _, err := f.store.WriteAt(buf, f.size); err != nil {
-		f.broken = fmt.Errorf("%w: %w", ErrBroken, err)
-		if f.store.Truncate(f.size) == nil {
-			_ = f.store.Sync() // nothing was promised of what is now gone
-		}
-		return f.broken
-	}
-	if err := f.store.Sync(); err != nil {
-		f.broken = fmt.Errorf("%w: %w", ErrBroken, err)
-		return f.broken
-	}
-	if err := f.holds(buf); err != nil {
+	if err := f.write(buf); err != nil {
 		f.broken = fmt.Errorf("%w: %w", ErrBroken, err)
 		return f.broken
 	}
@@ -259,29 +240,34 @@ func (f *file) append(c *chain, lines ...line) error {
 	return nil
 }
 
-// errShared says that a lock did not keep others out, as on file systems that have none between hosts.
+// errShared: a lock did not keep others out, as on file systems that have no locks between hosts.
 var errShared = errors.New("somebody else has written to the file while it was locked: its file system does not keep locks")
 
-// alone checks that the file ends where it was left.
-func (f *file) alone() error {
+// write writes lines to the end of the file and syncs them. It checks that the file ends where it was left,
+// and reads the lines back.
+func (f *file) write(lines []byte) error {
 	size, err := f.store.Size()
-	if err == nil && size != f.size {
-		err = fmt.Errorf("%w (%d bytes, not %d)", errShared, size, f.size)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// holds reads lines back that were written at the end.
-func (f *file) holds(lines []byte) error {
+	if size != f.size {
+		return fmt.Errorf("%w (%d bytes, not %d)", errShared, size, f.size)
+	}
+	if _, err := f.store.WriteAt(lines, f.size); err != nil {
+		if f.store.Truncate(f.size) == nil {
+			_ = f.store.Sync() // nobody was promised the line that is now gone
+		}
+		return err
+	}
+	if err := f.store.Sync(); err != nil {
+		return err
+	}
 	is := make([]byte, len(lines))
 	if n, err := f.store.ReadAt(is, f.size); err != nil && !(err == io.EOF && n == len(is)) {
 		return fmt.Errorf("reading back what was written: %w", err)
 	}
-	if !bytes.Equal(is, lines) {
-		return errShared
-	}
-	size, err := f.store.Size()
-	if err == nil && size != f.size+int64(len(lines)) {
+	size, err = f.store.Size()
+	if err == nil && (!bytes.Equal(is, lines) || size != f.size+int64(len(lines))) {
 		err = errShared
 	}
 	return err

@@ -16,15 +16,16 @@ import (
 // schema names the file format.
 const schema = "pate.ledger/2"
 
-// header is what the first line of a file says, enough to recompute every epsilon below it.
+// header is the first line of a file: all that it takes to recompute every epsilon below it.
 type header struct {
 	Unit     string              `json:"unit"`
 	Relation accountant.Relation `json:"relation"`
 	Epsilon  float64             `json:"epsilon"`
 	Delta    float64             `json:"delta"`
 	Mode     Mode                `json:"mode"`
-	// The orders on which every line's epsilon is computed. Refined: a total that only fits between two of
-	// them, and the total at the seal, is taken at the best real order.
+	// The accountant and the orders on which every line's epsilon is computed. With default orders of mode
+	// Reserved, a total that only fits between two, and the total at the seal, is taken at the best real
+	// order.
 	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`
@@ -35,11 +36,10 @@ type header struct {
 	Noise        Noise                 `json:"noise"`
 	Waived       []string              `json:"waived,omitempty"`
 	Library      string                `json:"library"`
-	// ID names this file among all ledgers.
-	ID string `json:"id,omitempty"`
+	ID           string                `json:"id,omitempty"` // of this file, among all ledgers
 }
 
-// newID returns a name that no other ledger has.
+// newID returns the id of a new ledger.
 func newID() string {
 	id := make([]byte, idBytes)
 	rand.Read(id) // never fails
@@ -48,7 +48,6 @@ func newID() string {
 
 const idBytes = 16
 
-// checkID reports whether the text is what newID returns.
 func checkID(id string) error {
 	if b, err := hex.DecodeString(id); err != nil || len(b) != idBytes || hex.EncodeToString(b) != id {
 		return fmt.Errorf("its id is not %d hexadecimal digits", 2*idBytes)
@@ -56,7 +55,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// order is a Rényi order that JSON can hold when it is infinite.
+// order is a Rényi order, which JSON can hold when it is infinite.
 type order float64
 
 func (o order) MarshalJSON() ([]byte, error) {
@@ -79,7 +78,8 @@ func newHeader(c Config) (header, error) {
 	h := header{
 		Unit: c.Unit, Relation: c.Relation, Epsilon: c.Epsilon, Delta: c.Delta, Mode: c.Mode,
 		Accountant: c.Method(), Default: len(c.Orders) == 0, FailureDelta: c.FailureDelta,
-		Run: c.Run, Data: c.Data, Noise: c.Noise, Waived: c.Waived, Library: library(),
+		Run: c.Run, Data: c.Data, Noise: c.Noise, Waived: c.Waived,
+		Library: buildinfo.Module + " " + buildinfo.Read().String(),
 	}
 	orders := c.Orders
 	if h.Default {
@@ -94,7 +94,6 @@ func newHeader(c Config) (header, error) {
 	return h, nil
 }
 
-// encode returns the header as JSON.
 func (h header) encode() ([]byte, error) {
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -103,7 +102,6 @@ func (h header) encode() ([]byte, error) {
 	return text, nil
 }
 
-// config returns the Config that the ledger was made with.
 func (h header) config() Config {
 	c := Config{
 		Unit: h.Unit, Relation: h.Relation, Epsilon: h.Epsilon, Delta: h.Delta, Mode: h.Mode,
@@ -126,7 +124,6 @@ func (h header) orders() []float64 {
 	return orders
 }
 
-// defaultOrders returns the orders of a ledger that names none.
 func defaultOrders(c Config) ([]float64, error) {
 	if c.Mode == Reserved {
 		return accountant.DefaultOrders(), nil
@@ -159,7 +156,7 @@ func parseHeader(text []byte) (header, error) {
 	if err := d.Decode(&h); err != nil {
 		return h, err
 	}
-	// The decoder takes a field twice, and in any case; a header is written in one way only.
+	// The decoder accepts a field twice and names in another case.
 	if again, err := h.encode(); err != nil || !bytes.Equal(again, text) {
 		return h, errors.New("the header is not written as this program writes it")
 	}
@@ -168,7 +165,8 @@ func parseHeader(text []byte) (header, error) {
 			return h, err
 		}
 	}
-	if _, err := accountant.ParseMethod(string(h.Accountant)); err != nil || h.Mode == Filter && h.Accountant != accountant.ByRDP {
+	_, err := accountant.ParseMethod(string(h.Accountant))
+	if err != nil || h.Mode == Filter && h.Accountant != accountant.ByRDP {
 		return h, fmt.Errorf("accountant %q is not known to this version, or not in mode %v", h.Accountant, h.Mode)
 	}
 	if h.Conversion != accountant.Improved {
@@ -181,6 +179,3 @@ func parseHeader(text []byte) (header, error) {
 	c.Orders = h.orders()
 	return h, c.validate()
 }
-
-// library names the build of this module in the running program.
-func library() string { return buildinfo.Module + " " + buildinfo.Read().String() }

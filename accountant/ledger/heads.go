@@ -8,9 +8,8 @@ import (
 	"io"
 )
 
-// Head identifies a ledger up to its last line. A file from which lines were cut off at the end is a whole
-// ledger with fewer lines, and cannot show it; one who kept the head, where the cutter cannot write, can:
-// see [VerifyOptions].
+// Head identifies a ledger up to its last line. A file that lost lines at its end is a whole ledger with
+// fewer lines; only a head that was kept elsewhere reveals the loss: see [VerifyOptions].
 type Head struct {
 	Lines int64  `json:"lines"`
 	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
@@ -30,36 +29,36 @@ func (c *chain) head() Head {
 	return Head{c.lines, hex.EncodeToString(c.prev[:])}
 }
 
-// VerifyOptions are what is known of a ledger from outside of its file, and who is handed what the file
-// holds. Every field may be left out.
+// VerifyOptions hold outside knowledge of a ledger, and functions that receive the contents of its file.
+// Every field may be left out.
 type VerifyOptions struct {
 	// Heads returns the heads that the ledger is known to have had. It is called at the first line, with
-	// the id of the ledger. The zero Head says nothing. The chain of hashes cannot show that lines were cut
-	// off at the end, nor that the file is an older copy of itself: a ledger that does not hold the line of
-	// a head is a *CorruptError.
+	// the id of the ledger. A zero Head is ignored. The chain of hashes cannot show that lines were cut off
+	// at the end, nor that the file is an older copy: a ledger that lacks the line of a head is a
+	// *CorruptError.
 	Heads func(id string) ([]Head, error)
 	// Signature must be by the holder of PublicKey, which has to come from the signer, not from the
-	// signature. One by somebody else, and one of another ledger, are ErrSignature. A ledger that does not
-	// hold the signed line any more is a *CorruptError.
+	// signature. A signature by somebody else or for another ledger is ErrSignature. A ledger that lacks
+	// the signed line is a *CorruptError.
 	Signature *Signature
 	PublicKey ed25519.PublicKey
-	// Accept refuses a ledger when all of it was read and nothing was written.
+	// Accept may refuse a ledger after everything was read and before anything is written.
 	Accept func(State) error
-	// Entry is handed every reservation.
+	// Entry receives every reservation.
 	Entry func(Entry) error
-	// Outcome is handed every committed outcome, by the entry that it was committed for and its hash.
+	// Outcome receives the entry and the hash of every committed outcome.
 	Outcome func(entry int64, hash [sha256.Size]byte)
 }
 
-// State is what a file says of itself as a whole.
+// State sums up a file.
 type State struct {
-	ID      string // names the ledger; "" of one in memory
+	ID      string // of the ledger; "" in memory
 	Lines   int64  // whole ones; 0 of a file that never became a ledger
 	Entries int64
 	Commits int64
 }
 
-// State returns what the file says of itself as a whole.
+// State sums up the file.
 func (l *Ledger) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +69,7 @@ func (c *chain) state() State {
 	return State{ID: c.id, Lines: c.lines, Entries: c.entries, Commits: c.commits.n}
 }
 
-// reading is a chain that is read from a file, and compared with what is known of it.
+// reading follows a file, and compares it with outside knowledge.
 type reading struct {
 	*chain
 	VerifyOptions
@@ -78,7 +77,7 @@ type reading struct {
 	heads  []Head
 }
 
-// read follows the file up to its last newline, and returns what stands after it.
+// read follows the file up to its last newline, and returns the rest.
 func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	if r.Signature != nil {
 		if err := r.Signature.check(r.PublicKey); err != nil {
@@ -102,7 +101,7 @@ func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	return fragment, nil
 }
 
-// line compares the last line of the chain with what is known, and hands out what it holds.
+// line compares the line just followed with the kept heads, and hands out its contents.
 func (r *reading) line(l line) error {
 	if l.kind == headerLine {
 		if err := r.first(); err != nil {
@@ -123,7 +122,7 @@ func (r *reading) line(l line) error {
 	return nil
 }
 
-// first gets the heads that are known, once the header names the ledger.
+// first gets the known heads, once the header names the ledger.
 func (r *reading) first() (err error) {
 	if r.header != nil {
 		if err := r.header(r.chain.header.config()); err != nil {

@@ -115,8 +115,7 @@ func TestAppendsOfOthersAreFound(t *testing.T) {
 		m := &overwritten{}
 		l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 		m.with = []byte("{")
-		_, err := l.Reserve(votes(1))
-		require.ErrorIs(t, err, errShared)
+		require.ErrorIs(t, testkit.Err(l.Reserve(votes(1))), errShared)
 	})
 }
 

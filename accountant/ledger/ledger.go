@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,12 +10,14 @@ import (
 	"sync"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrSealed is returned by Reserve in mode Reserved when a reservation was used before: from then on a new
-// cost might have been chosen for an answer, and the order may no longer be chosen at the end. Reserve
-// everything first, or use mode Filter.
-var ErrSealed = errors.New("ledger: sealed: in mode Reserved everything is reserved before anything is used; costs chosen later need mode Filter")
+// ErrSealed is returned by Reserve in mode Reserved once a reservation was used: a cost chosen after an
+// answer was seen would let the order be chosen after the fact. Reserve everything first, or use mode
+// Filter.
+var ErrSealed = errors.New("ledger: sealed: in mode Reserved everything is reserved before anything is used; " +
+	"costs chosen later need mode Filter")
 
 // Ledger charges events against one budget, before anything is released. It is safe for concurrent use.
 type Ledger struct {
@@ -23,8 +26,9 @@ type Ledger struct {
 	file   *file // nil in memory
 	own    *Run  // the reservations of no named run
 	open   map[string]bool
-	find   *outcomes
 	closed bool
+	// Committed outcomes that were in the file when it was opened, by entry; nil until they are needed.
+	recorded map[int64][sha256.Size]byte
 }
 
 // New makes a ledger in memory.
@@ -46,68 +50,45 @@ func newLedger() *Ledger {
 	return l
 }
 
-// Open makes or continues the ledger at path. An existing file must have been made with the same Config,
-// must be whole and as the options say it is known: otherwise ErrOtherConfig or a *CorruptError, and
-// nothing is written. Only a last line that was cut off is mended; the package comment says how. The
-// functions of the options are called while the file is locked, and before anything is written to it.
+// Open makes or continues the ledger at path. An existing file must have been made with the same Config and
+// agree with the options: otherwise ErrOtherConfig or a *CorruptError, and nothing is written. Only a last
+// line that was cut off is mended, as the package comment explains. The functions of the options are called
+// while the file is locked, and before anything is written to the file.
 //
 // The file is locked until Close, which must be called, or the end of the process: Open blocks, until ctx
-// ends, while another process or another Ledger of this one holds it.
+// ends, while another process or another Ledger of this one holds the file.
 func Open(ctx context.Context, path string, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	type opened struct {
-		ledger *Ledger
-		err    error
-	}
-	done := make(chan opened, 1)
-	go func() {
-		l, err := openPath(path, cfg, opt)
-		done <- opened{l, err}
-	}()
-	select {
-	case o := <-done:
-		return o.ledger, o.err
-	case <-ctx.Done():
-		go func() { // give it back when it comes after all
-			if o := <-done; o.err == nil {
-				o.ledger.Close()
-			}
-		}()
-		return nil, fmt.Errorf("ledger: waiting for another holder of %s: %w", path, ctx.Err())
-	}
+	return durable.Wait(ctx, "ledger: waiting for another holder of "+path, func() (*Ledger, error) {
+		s, err := openDisk(path)
+		if err != nil {
+			return nil, err
+		}
+		l, err := openStore(s, cfg, opt)
+		if err != nil {
+			s.Close()
+			return nil, fmt.Errorf("%w (%s)", err, path)
+		}
+		return l, nil
+	})
 }
 
-func openPath(path string, cfg Config, opt VerifyOptions) (*Ledger, error) {
-	s, err := openDisk(path)
-	if err != nil {
-		return nil, err
-	}
-	l, err := openStore(s, cfg, opt)
-	if err != nil {
-		s.Close()
-		return nil, fmt.Errorf("%w (%s)", err, path)
-	}
-	return l, nil
-}
-
-// openStore opens a ledger on s.
 func openStore(s store, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	l := newLedger()
 	var err error
 	if l.file, err = openFile(s, l.chain, cfg, opt); err != nil {
 		return nil, err
 	}
-	l.find = &outcomes{store: s, size: l.file.size}
 	if cfg.Run != "" {
 		l.own.resume(l.chain.entries - l.chain.named())
 	}
 	return l, nil
 }
 
-// Close releases the file. Reserve and Commit fail from then on, with an error that wraps os.ErrClosed. A
-// second Close does nothing.
+// Close releases the file. Reserve and Commit then fail with an error that wraps os.ErrClosed. A second
+// Close does nothing.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +102,7 @@ func (l *Ledger) Close() error {
 	return l.file.store.Close()
 }
 
-// usable reports why nothing can be reserved or committed any more.
+// usable returns the reason why nothing can be reserved or committed any more.
 func (l *Ledger) usable() error {
 	switch {
 	case l.closed:
@@ -132,9 +113,9 @@ func (l *Ledger) usable() error {
 	return nil
 }
 
-// Reserve checks that e fits the budget together with all before it, writes it to disk and only then hands
-// out the reservation. Over budget it returns a *BudgetError, and in mode Reserved, once something was
-// used, ErrSealed; nothing is spent then. If writing fails it returns ErrBroken, as do all calls after it.
+// Reserve composes e with everything reserved before, writes it to disk and only then hands out the
+// reservation. Over budget it returns a *BudgetError, and in mode Reserved, once something was used,
+// ErrSealed; nothing is spent then. If writing fails it returns ErrBroken, as do all calls after it.
 //
 // When Config.Run is set, entries that were in the file when it was opened are handed out again, in order,
 // for the same events and at no cost; another event is an error.
@@ -142,18 +123,17 @@ func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) {
 	return l.own.Reserve(e)
 }
 
-// ReserveBatch reserves several events at the cost of one sync: all of them, in order, or none and an
-// error.
+// ReserveBatch reserves several events at the cost of one sync: all, in order, or none and an error.
 func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return l.own.ReserveBatch(events)
 }
 
 // reserve charges new entries of a run.
 func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, error) {
-	if err := l.chain.mayReserve(); err != nil {
+	c := l.chain
+	if err := c.mayReserve(); err != nil {
 		return nil, err
 	}
-	c := l.chain
 	declared := r.number
 	var lines []line
 	if r.id != "" && r.number == 0 {
@@ -169,7 +149,9 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 		return nil, err
 	}
 	for i, charge := range charges {
-		lines = append(lines, line{kind: reserveLine, run: declared, entry: c.entries + int64(i) + 1, text: []byte(charge.text), epsilon: epsilons[i]})
+		lines = append(lines, line{
+			kind: reserveLine, run: declared, entry: c.entries + int64(i) + 1, text: []byte(charge.text), epsilon: epsilons[i],
+		})
 	}
 	if l.file != nil {
 		if err := l.file.append(c, lines...); err != nil {
@@ -193,7 +175,7 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 	return reservations, nil
 }
 
-// begin notes the first use of a reservation, which seals mode Reserved.
+// begin seals mode Reserved at the first use of a reservation.
 func (l *Ledger) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,11 +207,11 @@ func (l *Ledger) seal() error {
 	return nil
 }
 
-// NamedRun is a [Run] as the ledger records it.
+// NamedRun is a [Run] in the file.
 type NamedRun struct {
 	Name    string
 	Entries int64
-	// Committed says that the outcome of its first entry was committed.
+	// Committed: the outcome of its first entry was committed.
 	Committed bool
 }
 
@@ -244,9 +226,9 @@ func (l *Ledger) Runs() []NamedRun {
 	return runs
 }
 
-// Epsilon returns the total of everything reserved, at the ledger's delta. In mode Reserved it bounds what
-// was and will be released. In mode Filter it says how far the filter has let the total go, and is no bound
-// of anything: what has been released is covered by the budget as a whole.
+// Epsilon returns the total of everything reserved, at the ledger's delta. In mode Reserved it bounds all
+// past and future releases. In mode Filter it is how far the filter has let the total go, and bounds
+// nothing: releases are covered by the budget as a whole.
 func (l *Ledger) Epsilon() (float64, error) {
 	claim, err := l.Claim()
 	return claim.Epsilon, err
@@ -262,7 +244,7 @@ func (l *Ledger) Claim() (Claim, error) {
 // Config returns the configuration the ledger was made with.
 func (l *Ledger) Config() Config { return l.chain.header.config() }
 
-// Schedule returns everything reserved, equal events together, in order of their first appearance.
+// Schedule returns everything reserved, equal events together, in order of first appearance.
 func (l *Ledger) Schedule() accountant.Schedule {
 	l.mu.Lock()
 	defer l.mu.Unlock()

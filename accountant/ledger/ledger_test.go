@@ -54,8 +54,7 @@ func TestABudgetIsComposedNotSubtracted(t *testing.T) {
 			require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
 			alone := testkit.Must(ledger.New(config))
 			testkit.Must(alone.Reserve(queries(10 * int64(i))))
-			_, err := alone.Reserve(queries(10))
-			require.Error(t, err)
+			require.Error(t, testkit.Err(alone.Reserve(queries(10))))
 			require.Greater(t, i, 10) // adding epsilons would stop after 4
 			return
 		}
@@ -99,10 +98,8 @@ func TestAResumedRunPaysNothingTwice(t *testing.T) {
 		before := testkit.Must(os.ReadFile(path))
 
 		l = open()
-		_, err := l.Reserve(queries(61))
-		require.ErrorContains(t, err, "resumed program")
-		r, err = l.Reserve(queries(60))
-		require.NoError(t, err, "after a wrong event the right one is still there")
+		require.ErrorContains(t, testkit.Err(l.Reserve(queries(61))), "resumed program")
+		r = testkit.Must(l.Reserve(queries(60))) // after a wrong event the right one is still there
 		require.NoError(t, r.Begin(queries(60), ledger.Use{Secret: true}))
 		require.ErrorContains(t, l.Commit(r, []byte("other labels")), "second answer")
 		require.NoError(t, l.Commit(r, []byte("labels")))
@@ -142,13 +139,10 @@ func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 			}
 			require.NoError(t, err)
 			first := testkit.Must(l.Reserve(queries(10)))
-			second, err := l.Reserve(queries(20))
-			require.NoError(t, err, "nothing was used yet")
+			second := testkit.Must(l.Reserve(queries(20))) // nothing was used yet
 			require.NoError(t, use(l, first), name)
-			_, err = l.Reserve(queries(1))
-			require.ErrorIs(t, err, ledger.ErrSealed, name)
-			_, err = l.Fits(t.Context(), queries(1))
-			require.ErrorIs(t, err, ledger.ErrSealed, name)
+			require.ErrorIs(t, testkit.Err(l.Reserve(queries(1))), ledger.ErrSealed, name)
+			require.ErrorIs(t, testkit.Err(l.Fits(t.Context(), queries(1))), ledger.ErrSealed, name)
 			require.Zero(t, l.Left())
 			require.NoError(t, second.Begin(queries(20), ledger.Use{Secret: true}), "what was reserved may still be used")
 			require.NoError(t, l.Close())
@@ -156,8 +150,7 @@ func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 				continue
 			}
 			l = testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
-			_, err = l.Reserve(queries(1))
-			require.ErrorIs(t, err, ledger.ErrSealed, "also for the next process")
+			require.ErrorIs(t, testkit.Err(l.Reserve(queries(1))), ledger.ErrSealed, "also for the next process")
 			require.NoError(t, l.Close())
 		}
 	}
@@ -187,8 +180,7 @@ func TestOpenRefusesAnotherConfig(t *testing.T) {
 		"epsilon":  {Unit: "record", Relation: accountant.AddRemove, Delta: 1e-5},
 		"delta":    {Unit: "record", Relation: accountant.AddRemove, Epsilon: 1, Delta: 1},
 	} {
-		_, err := ledger.New(c)
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(ledger.New(c)), name)
 	}
 }
 
@@ -203,11 +195,9 @@ func TestOpenStopsWaiting(t *testing.T) {
 	l := testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err := ledger.Open(ctx, path, config, ledger.VerifyOptions{})
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, testkit.Err(ledger.Open(ctx, path, config, ledger.VerifyOptions{})), context.DeadlineExceeded)
 	require.NoError(t, l.Close())
-	l, err = ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})
-	require.NoError(t, err, "what came too late was given back")
+	l = testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{})) // what came too late was given back
 	require.NoError(t, l.Close())
 }
 
@@ -228,8 +218,7 @@ func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
 	require.Nil(t, none)
 	l = testkit.Must(ledger.New(config))
 	none = testkit.Must(l.Reserve(accountant.Composed{}))
-	_, err = l.Reserve(nil)
-	require.Error(t, err)
+	require.Error(t, testkit.Err(l.Reserve(nil)))
 	require.ErrorIs(t, none.Begin(nil, ledger.Use{Secret: true}), ledger.ErrNotReserved)
 	require.NoError(t, none.Begin(accountant.Composed{}, ledger.Use{Secret: true}))
 }

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -11,19 +10,19 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Left is what composition leaves of a budget, which is more than the difference of two epsilons: after 1.2
-// of 2, about 1.55. It is by Rényi divergences; where loss distributions may claim, [Ledger.Fits] and
+// Left is the rest of a budget after composition, which is more than the difference of two epsilons: after
+// 1.2 of 2, about 1.55. It is by Rényi divergences; where loss distributions may claim, [Ledger.Fits] and
 // [Ledger.LeastNoise] find more.
 type Left struct {
 	// Rho is the largest Gaussian release that still fits, as zero-concentrated cost: one with noise
 	// multiplier 1/sqrt(2 Rho).
 	Rho float64
-	// Epsilon is what that release would cost alone, at the ledger's delta and the best of the default
-	// orders; or, with order +Inf in use, the largest pure epsilon that still fits where that is more.
+	// Epsilon is the cost of that release alone, at the ledger's delta and the best of the default orders;
+	// or, with order +Inf in use, the largest pure epsilon that still fits where that is more.
 	Epsilon float64
 }
 
-// left rounds down: what it answers fits.
+// left rounds down, so that its answer fits.
 func (b *balance) left() Left {
 	var out Left
 	pure, shift := 0.0, b.shift(b.failure)
@@ -41,8 +40,8 @@ func (b *balance) left() Left {
 	return out
 }
 
-// gaussian returns the epsilon of a Gaussian release alone, at the ledger's delta. The orders of the ledger
-// do not matter: at the one order of a filter next to nothing costs its whole penalty.
+// gaussian returns the epsilon of a Gaussian release alone, at the ledger's delta. It does not use the
+// ledger's orders: at the one order of a filter a tiny release costs the whole penalty.
 func (b *balance) gaussian(rho float64) float64 {
 	if rho == 0 {
 		return 0
@@ -64,7 +63,7 @@ func (b *balance) gaussian(rho float64) float64 {
 	return math.Min(math.Max(0, least), b.cfg.Epsilon)
 }
 
-// Left returns what composition leaves of the budget; zero once nothing more can be reserved.
+// Left returns the rest of the budget; zero once nothing more can be reserved.
 func (l *Ledger) Left() Left {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,8 +77,8 @@ func (c *chain) left() Left {
 	return c.balance.left()
 }
 
-// Fits returns how often, at most, e could be reserved now, as one accountant.Repeated: 0 if not once.
-// Nothing is reserved.
+// Fits returns how often, at most, e could be reserved now, as one accountant.Repeated. Nothing is
+// reserved.
 func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,10 +88,7 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	n, err := accountant.Affordable(ctx, l.trial, l.target(), func(count int64) (accountant.Event, error) {
 		return accountant.Repeated{Event: e, Count: count}, nil
 	})
-	if err != nil {
-		return 0, fmt.Errorf("ledger: %w", err)
-	}
-	return n, nil
+	return n, wrapped(err)
 }
 
 // LeastNoise returns the least noise for which the event could be reserved now; see
@@ -104,10 +100,7 @@ func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) (acco
 		return 0, err
 	}
 	noise, _, err := accountant.CalibrateNoise(ctx, l.trial, l.target(), event)
-	if err != nil {
-		return 0, fmt.Errorf("ledger: %w", err)
-	}
-	return noise, nil
+	return noise, wrapped(err)
 }
 
 func (l *Ledger) target() accountant.Target {
@@ -119,7 +112,7 @@ func (l *Ledger) trial() (accountant.Accountant, error) {
 	return &trial{balance: b, method: b.cfg.Method()}, nil
 }
 
-// trial is an accountant that answers what one event would bring a balance to.
+// trial is the accountant of one event on top of a balance.
 type trial struct {
 	balance *balance
 	method  accountant.Method
@@ -151,8 +144,7 @@ func (t *trial) Epsilon(context.Context, float64) (accountant.Bound, error) {
 	if err != nil {
 		return accountant.Bound{}, err
 	}
-	// Not what a reservation is satisfied with: a calibration would take noise whose cost on orders just
-	// fits for the least there is.
+	// Not price: a calibration would take noise whose cost on orders just fits for the least.
 	_, epsilon, err := t.balance.least(t.method, line, t.more)
 	return accountant.Bound{Upper: epsilon}, err
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,9 +32,9 @@ const (
 //
 //	"prev":"…","check":"…"}
 //
-// the SHA-256 of the line before, and the CRC-32C of this one up to there: the first shows what happened to
-// lines that have a successor, the second what happened to the last. A line is written in one way only,
-// without spaces, and what is written otherwise is not a line.
+// the SHA-256 of the line before, and the CRC-32C of this one up to there: the first reveals changes of
+// lines that have a successor, the second changes of the last. A line has one form, without spaces;
+// anything else is not a line.
 type line struct {
 	number  int64
 	kind    kind
@@ -85,33 +86,31 @@ func (l *line) encode(dst []byte) []byte {
 	dst = hex.AppendEncode(append(dst, `,"prev":"`...), l.prev[:])
 	dst = append(dst, '"')
 	sum := crc32.Checksum(dst[start:], castagnoli)
-	dst = append(dst, `,"check":"`...)
-	dst = hex.AppendEncode(dst, []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
+	dst = hex.AppendEncode(append(dst, `,"check":"`...), binary.BigEndian.AppendUint32(nil, sum))
 	return append(dst, `"}`...)
 }
 
-// claim writes into a seal what a ledger of that header claims.
+// claim writes the claim of a ledger with that header into a seal.
 func (l *line) claim(total Claim, h header) {
 	if l.epsilon = total.Epsilon; h.Accountant != accountant.ByRDP {
 		l.by = total.By
 	}
 }
 
-// errShort is returned by decode when the text is the beginning of a line.
-var errShort = errors.New("it is cut off")
+var (
+	errShort = errors.New("it is cut off")               // the text is the beginning of a line
+	errMore  = errors.New("something follows the entry") // the text is a line and something else
+)
 
-// errMore is returned by decode when the text is a line and something else.
-var errMore = errors.New("something follows the entry")
-
-// decode reads one line without its newline. The slices of the result point into text. On errShort what was
-// read before the cut is filled in.
+// decode reads one line without its newline. The slices of the result point into text. On errShort the
+// fields before the cut are filled in.
 func decode(text []byte) (line, error) {
 	s := scanner{rest: text}
 	var l line
 	s.literal(`{"line":`)
 	l.number = s.integer()
 	s.literal(`,"`)
-	// The first letter tells whether a line that is cut off there may be a charge.
+	// A line that is cut off after its first letter may be a charge or not, by that letter.
 	switch {
 	case bytes.HasPrefix(s.rest, []byte("c")):
 		l.kind = commitLine
@@ -125,10 +124,10 @@ func decode(text []byte) (line, error) {
 			return l, fmt.Errorf("its schema is %s, this version reads %q", s.last, schema)
 		}
 		s.literal(`,"header":`)
-		l.text = s.object()
+		l.text = s.extent('{')
 	case "run":
 		l.run = s.integer()
-		if s.err != nil { // whose it is, and what it is, is not known
+		if s.err != nil { // neither run nor kind is known
 			break
 		}
 		s.literal(`,"`)
@@ -137,11 +136,8 @@ func decode(text []byte) (line, error) {
 			l.text = s.quoted()
 			break
 		}
-		// The run of a reservation is known even where the rest is cut off.
-		l.kind = reserveLine
 		s.reservation(&l)
 	case "reserve":
-		l.kind = reserveLine
 		s.reservation(&l)
 	case "seal":
 		l.kind = sealLine
@@ -173,15 +169,14 @@ func decode(text []byte) (line, error) {
 	case len(s.rest) > 0:
 		return l, errMore
 	}
-	want := crc32.Checksum(checked, castagnoli)
-	if got := uint32(sum[0])<<24 | uint32(sum[1])<<16 | uint32(sum[2])<<8 | uint32(sum[3]); got != want {
+	if binary.BigEndian.Uint32(sum[:]) != crc32.Checksum(checked, castagnoli) {
 		return l, errors.New("its check does not match: it was changed")
 	}
 	return l, nil
 }
 
-// scanner takes a line apart. After an error nothing more is taken; errShort says that the text ended
-// within something right.
+// scanner takes a line apart. It stops at the first error; errShort means that the text ended within
+// something right.
 type scanner struct {
 	rest []byte
 	last []byte // of quoted
@@ -316,9 +311,7 @@ func (s *scanner) hex(dst []byte) {
 // quoted takes a JSON string, quotes included.
 func (s *scanner) quoted() []byte { return s.extent('"') }
 
-// object takes a JSON object, as far as braces and strings tell.
-func (s *scanner) object() []byte { return s.extent('{') }
-
+// extent takes a JSON string or, by its braces and strings, an object.
 func (s *scanner) extent(open byte) []byte {
 	if s.err != nil {
 		return nil
@@ -350,10 +343,12 @@ func (s *scanner) extent(open byte) []byte {
 	return nil
 }
 
+// reservation takes the rest of a reservation, whose run is known even where the rest is cut off.
 func (s *scanner) reservation(l *line) {
+	l.kind = reserveLine
 	l.entry = s.integer()
 	s.literal(`,"event":`)
-	l.text = s.object()
+	l.text = s.extent('{')
 	s.literal(`,"epsilon":`)
 	l.epsilon = s.number()
 }

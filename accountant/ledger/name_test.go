@@ -31,8 +31,7 @@ func TestAFileThatLostItsName(t *testing.T) {
 			r := testkit.Must(l.Reserve(queries(1)))
 			lose(t, path)
 			require.ErrorIs(t, l.Commit(r, []byte("labels")), ledger.ErrBroken)
-			_, err := l.Reserve(queries(1))
-			require.ErrorIs(t, err, ledger.ErrBroken)
+			require.ErrorIs(t, testkit.Err(l.Reserve(queries(1))), ledger.ErrBroken)
 			require.ErrorIs(t, r.Begin(queries(1), ledger.Use{Secret: true}), ledger.ErrBroken)
 			if name == "renamed" { // nothing was written under the old name
 				f := testkit.Must(os.Open(path + ".old"))

@@ -4,17 +4,51 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"sync"
 
 	"github.com/pate-go/pate/accountant"
 )
 
-// ErrNotReserved is returned by Begin when the mechanism's worst case is not the event that was reserved,
-// or when the reservation was used before.
-var ErrNotReserved = errors.New("ledger: not reserved")
+var (
+	// ErrNotReserved is returned by Begin when the mechanism's worst case is not the event that was
+	// reserved, or when the reservation was used before.
+	ErrNotReserved = errors.New("ledger: not reserved")
+	// ErrUnfit is returned by Begin when the event is charged, but the ledger does not admit the [Use].
+	// Nothing ran; the reservation can still be used.
+	ErrUnfit = errors.New("ledger: the mechanism does not fit this ledger")
+)
 
-// Reservation is budget that has been charged and may be used once. Only a Ledger makes one; a mechanism
-// asks for it before it reads any vote, so a run that was not charged cannot be written by accident.
+// Use describes a mechanism where its event does not: the same event may bound one mechanism under both
+// relations and another under a single one.
+type Use struct {
+	// Relation is the only one for which the event bounds the mechanism; 0 if it does for both.
+	Relation accountant.Relation
+	// Renyi: the event bounds the Rényi divergences of the mechanism, and perhaps not its privacy loss
+	// distribution. A ledger on which loss distributions may claim is refused.
+	Renyi bool
+	// Secret: all noise comes from a secret key. Without it a ledger of SecretNoise, whose statement allows
+	// release, is refused.
+	Secret bool
+}
+
+func (u Use) fits(c Config) error {
+	switch {
+	case u.Relation != 0 && u.Relation != c.Relation:
+		return fmt.Errorf("%w: its cost holds for relation %v only, and the ledger's is %v", ErrUnfit, u.Relation, c.Relation)
+	case u.Renyi && c.Method() != accountant.ByRDP:
+		return fmt.Errorf("%w: its event bounds Rényi divergences only, and the ledger's accountant is %s: "+
+			"make the ledger with accountant rdp", ErrUnfit, c.Accountant)
+	case !u.Secret && c.Noise == SecretNoise:
+		return fmt.Errorf("%w: its noise comes from a seed, and the ledger says that noise is secret "+
+			"and outcomes may be released", ErrUnfit)
+	}
+	return nil
+}
+
+// Reservation is budget that has been charged and may be used once. Only a Ledger makes one. A mechanism
+// asks for one before it reads any vote, so that no run can be uncharged by accident.
 type Reservation struct {
 	ledger *Ledger
 	index  int64
@@ -28,19 +62,19 @@ type Reservation struct {
 	outcome   [sha256.Size]byte
 }
 
-// Event returns what was charged.
+// Event returns the event that was charged.
 func (r *Reservation) Event() accountant.Event { return r.charge.event }
 
 // Entry returns the number of the reservation in its ledger, from 1.
 func (r *Reservation) Entry() int64 { return r.index }
 
-// Relation returns that of the ledger.
+// Relation returns the ledger's relation.
 func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.header.Relation }
 
-// Begin marks the reservation as used by a mechanism whose worst case is e and that is as use says. It
-// refuses an event that differs from the one charged and a second use with ErrNotReserved, and a mechanism
-// that is not what the ledger stands for with ErrUnfit. In mode Reserved the first use seals the ledger, on
-// disk: on an error the mechanism must not start.
+// Begin marks the reservation as used by a mechanism whose worst case is e. It refuses an event that
+// differs from the one charged and a second use with ErrNotReserved, and a use that the ledger does not
+// admit with ErrUnfit. In mode Reserved the first use seals the ledger, on disk: on an error the mechanism
+// must not start.
 func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)
@@ -63,11 +97,124 @@ func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	return nil
 }
 
-// is reports whether e is what is charged.
+// is reports whether e is the event that is charged.
 func (c *charge) is(e accountant.Event) bool {
 	if e == nil {
 		return false
 	}
 	text, err := accountant.MarshalEvent(e)
 	return err == nil && string(text) == c.text
+}
+
+// Outcome is the result of a mechanism that used a reservation.
+type Outcome struct {
+	Of    *Reservation
+	Bytes []byte // only their SHA-256 is written
+	// Hash is that SHA-256, instead of Bytes, where the outcome is too long to be held; nil with Bytes.
+	Hash *[sha256.Size]byte
+}
+
+// Commit records, before the outcome is handed out, that the reservation led to an outcome with these
+// bytes; only their hash is written. On an error, such as ErrBroken, the outcome must not leave. The same
+// outcome may be committed again, which writes nothing; another one is refused.
+func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
+	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
+}
+
+// CommitBatch commits several outcomes at the cost of one sync. On an error no outcome may leave.
+func (l *Ledger) CommitBatch(outcomes []Outcome) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	var lines []line
+	var fresh []*Reservation
+	inBatch := make(map[int64]bool, len(outcomes))
+	for _, o := range outcomes {
+		if o.Of == nil || o.Of.ledger != l {
+			return errors.New("ledger: commit of a reservation of another ledger")
+		}
+		var sum [sha256.Size]byte
+		if o.Hash != nil {
+			sum = *o.Hash
+		} else {
+			sum = sha256.Sum256(o.Bytes)
+		}
+		entry := o.Of.index
+		if inBatch[entry] {
+			return fmt.Errorf("ledger: entry %d is twice in one batch", entry)
+		}
+		inBatch[entry] = true
+		if !l.chain.commits.has(entry) {
+			lines = append(lines, line{kind: commitLine, entry: entry, outcome: sum})
+			fresh = append(fresh, o.Of)
+			continue
+		}
+		before, err := l.outcome(o.Of)
+		if err != nil {
+			return err
+		}
+		if before != sum {
+			return fmt.Errorf("ledger: entry %d was committed with another outcome; releasing this one would be a second answer", entry)
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	if err := l.seal(); err != nil {
+		return err
+	}
+	if l.file != nil {
+		if err := l.file.append(l.chain, lines...); err != nil {
+			return err
+		}
+	}
+	for i, of := range fresh {
+		l.chain.commits.add(lines[i].entry)
+		of.outcome, of.committed = lines[i].outcome, true
+	}
+	return nil
+}
+
+// outcome returns the committed outcome of a reservation. Outcomes that were in the file when it was opened
+// are read at the first call that needs one.
+func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
+	if r.committed || l.file == nil {
+		return r.outcome, nil
+	}
+	if l.recorded == nil {
+		recorded := map[int64][sha256.Size]byte{}
+		for lines := l.file.lines(); ; {
+			text, err := lines.next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return r.outcome, fmt.Errorf("ledger: %w", err)
+			}
+			c, err := decode(text)
+			if err != nil {
+				return r.outcome, &CorruptError{c.number, err.Error()}
+			}
+			if c.kind == commitLine {
+				recorded[c.entry] = c.outcome
+			}
+		}
+		l.recorded = recorded
+	}
+	sum, ok := l.recorded[r.index]
+	if !ok {
+		return sum, fmt.Errorf("ledger: the outcome of entry %d is not in the file", r.index)
+	}
+	return sum, nil
+}
+
+// Committed reports whether the outcomes of all these reservations were committed.
+func (l *Ledger) Committed(reservations ...*Reservation) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !slices.ContainsFunc(reservations, func(r *Reservation) bool {
+		return r.ledger != l || !l.chain.commits.has(r.index)
+	})
 }

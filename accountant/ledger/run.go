@@ -1,20 +1,15 @@
 package ledger
 
 import (
-	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 
 	"github.com/pate-go/pate/accountant"
 )
 
-// Run is the program of reservations of one resumable run on a ledger that others charge too. What
-// Config.Run says of a whole ledger holds of it: the same name means the same private input, the same
-// secret key and the same program, and entries that were in the file when it was opened are handed out
-// again, in order, at no cost.
+// Run is one resumable run on a ledger that others charge too. As for Config.Run, the same name means the
+// same private input, the same secret key and the same program of reservations, and entries that were in
+// the file when it was opened are handed out again, in order, at no cost.
 type Run struct {
 	ledger *Ledger
 	id     string // "" of the ledger's own
@@ -52,8 +47,7 @@ func (l *Ledger) Run(id string) (*Run, error) {
 // resuming takes no memory.
 func (r *Run) resume(entries int64) {
 	r.left = entries
-	f := r.ledger.file
-	r.replay = newLineReader(io.NewSectionReader(f.store, 0, f.size))
+	r.replay = r.ledger.file.lines()
 }
 
 // Reserve reserves an event for this run.
@@ -65,8 +59,7 @@ func (r *Run) Reserve(e accountant.Event) (*Reservation, error) {
 	return reservations[0], nil
 }
 
-// ReserveBatch reserves events for this run. Of a resumed run the first events may be recorded and the rest
-// new.
+// ReserveBatch reserves events for this run. After a resumption the first may be recorded and the rest new.
 func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	l := r.ledger
 	l.mu.Lock()
@@ -82,7 +75,8 @@ func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 		}
 		if !recorded.charge.is(events[0]) {
 			r.putBack(append(reservations, recorded))
-			return nil, fmt.Errorf("ledger: entry %d of this run is %s, but the resumed program reserves %+v", recorded.index, recorded.charge.text, events[0])
+			return nil, fmt.Errorf("ledger: entry %d of this run is %s, but the resumed program reserves %+v",
+				recorded.index, recorded.charge.text, events[0])
 		}
 		reservations, events = append(reservations, recorded), events[1:]
 	}
@@ -103,7 +97,7 @@ func (r *Run) putBack(reservations []*Reservation) {
 	r.left += int64(len(reservations))
 }
 
-// Recorded returns how many entries of the run are in the file and have not been asked for again.
+// Recorded returns the number of entries of the run that are in the file and were not asked for again.
 func (r *Run) Recorded() int64 {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
@@ -111,7 +105,7 @@ func (r *Run) Recorded() int64 {
 }
 
 // next returns the next recorded entry. The lines were checked when the file was opened, and nobody else
-// has written to it since.
+// has written to the file since.
 func (r *Run) next() (*Reservation, error) {
 	if len(r.back) > 0 {
 		first := r.back[0]
@@ -137,84 +131,5 @@ func (r *Run) next() (*Reservation, error) {
 			return nil, &CorruptError{l.number, err.Error()}
 		}
 		return &Reservation{ledger: r.ledger, index: l.entry, charge: more}, nil
-	}
-}
-
-// outcomes finds the outcomes that were in the file when it was opened. A resumed program asks for them
-// about in order, so each search goes on where the last one ended, in no memory. The first that was passed
-// already makes an index.
-type outcomes struct {
-	store store
-	size  int64
-	lines *lineReader
-	index []committed // by entry; nil until it is needed
-}
-
-// committed is where the outcome of an entry stands.
-type committed struct{ entry, at int64 }
-
-func (o *outcomes) of(entry int64) (sum [sha256.Size]byte, err error) {
-	if o.index == nil {
-		if o.lines == nil {
-			o.lines = newLineReader(io.NewSectionReader(o.store, 0, o.size))
-		}
-		found := false
-		err := eachCommit(o.lines, func(l line, _ int64) bool {
-			if found = l.entry == entry; found {
-				sum = l.outcome
-			}
-			return !found
-		})
-		if found || err != nil {
-			return sum, err
-		}
-		if err := o.makeIndex(); err != nil {
-			return sum, err
-		}
-	}
-	i, ok := slices.BinarySearchFunc(o.index, entry, func(c committed, entry int64) int { return cmp.Compare(c.entry, entry) })
-	if !ok {
-		return sum, fmt.Errorf("ledger: the outcome of entry %d is not in the file", entry)
-	}
-	at := o.index[i].at
-	err = eachCommit(newLineReader(io.NewSectionReader(o.store, at, o.size-at)), func(l line, _ int64) bool {
-		sum = l.outcome
-		return false
-	})
-	return sum, err
-}
-
-func (o *outcomes) makeIndex() error {
-	index := []committed{}
-	if err := eachCommit(newLineReader(io.NewSectionReader(o.store, 0, o.size)), func(l line, at int64) bool {
-		index = append(index, committed{l.entry, at})
-		return true
-	}); err != nil {
-		return err
-	}
-	slices.SortFunc(index, func(a, b committed) int { return cmp.Compare(a.entry, b.entry) })
-	o.index, o.lines = index, nil
-	return nil
-}
-
-// eachCommit hands out the committed outcomes and where their lines begin, until one is enough.
-func eachCommit(lines *lineReader, visit func(l line, at int64) bool) error {
-	at := int64(0)
-	for {
-		text, err := lines.next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("ledger: %w", err)
-		}
-		l, err := decode(text)
-		if err != nil {
-			return &CorruptError{l.number, err.Error()}
-		}
-		if l.kind == commitLine && !visit(l, at) {
-			return nil
-		}
-		at += int64(len(text)) + 1
 	}
 }

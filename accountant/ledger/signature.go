@@ -9,16 +9,15 @@ import (
 	"fmt"
 )
 
-// ErrSignature is matched by the errors of a signature that does not hold.
+// ErrSignature is matched by the errors of an invalid signature.
 var ErrSignature = errors.New("ledger: signature does not hold")
 
 const signatureSchema = "pate.ledger-signature/1"
 
-// Signature says that the holder of a key vouches for a ledger as it was when its last line was that of
-// Head. The chain of hashes has no key and cannot say it. Lines that are appended later leave a signature
-// valid; it says nothing of them.
+// Signature vouches, by the holder of a key, for a ledger up to the line of Head, which the chain of
+// hashes, having no key, cannot do. It stays valid when lines are appended, and does not cover them.
 //
-// What is signed, with Ed25519, is the text
+// It is an Ed25519 signature of the text
 //
 //	pate.ledger-signature/1
 //	ID
@@ -33,7 +32,7 @@ type Signature struct {
 	PublicKey []byte `json:"public_key"` // of the signer, 32 bytes; to find it, not to trust it
 }
 
-// Sign signs the head of a ledger that was verified. The id is that of the ledger.
+// Sign signs the head of a ledger that was verified; id is the id of the ledger.
 func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return Signature{}, fmt.Errorf("ledger: an Ed25519 private key has %d bytes, not %d", ed25519.PrivateKeySize, len(key))
@@ -63,7 +62,7 @@ func (s Signature) check(key ed25519.PublicKey) error {
 	return nil
 }
 
-// wellFormed returns an error if what is signed cannot be of a ledger.
+// wellFormed returns an error if no ledger can have this id and head.
 func (s Signature) wellFormed() error {
 	if s.Schema != signatureSchema {
 		return fmt.Errorf("its schema is %q, not %s", s.Schema, signatureSchema)
@@ -78,7 +77,7 @@ func (s Signature) wellFormed() error {
 	return nil
 }
 
-// text returns what is signed.
+// text returns the text to sign.
 func (s Signature) text() []byte {
 	return fmt.Appendf(nil, "%s\n%s\n%d:%s\n", s.Schema, s.ID, s.Lines, s.Hash)
 }

@@ -1,9 +1,12 @@
 package ledger
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // spans is a set of positive integers kept as intervals: entries are committed nearly in order, so it stays
-// short however many there are.
+// short.
 type spans struct {
 	of []span // sorted, none touching the next
 	n  int64
@@ -24,7 +27,7 @@ func (s *spans) has(n int64) bool {
 	return i < len(s.of) && s.of[i].lo <= n
 }
 
-// add puts in n, which is not there.
+// add adds n, which is not in the set.
 func (s *spans) add(n int64) {
 	s.n++
 	i := s.find(n)
@@ -33,14 +36,12 @@ func (s *spans) add(n int64) {
 	switch {
 	case left && right:
 		s.of[i-1].hi = s.of[i].hi
-		s.of = append(s.of[:i], s.of[i+1:]...)
+		s.of = slices.Delete(s.of, i, i+1)
 	case left:
 		s.of[i-1].hi = n
 	case right:
 		s.of[i].lo = n
 	default:
-		s.of = append(s.of, span{})
-		copy(s.of[i+1:], s.of[i:])
-		s.of[i] = span{n, n}
+		s.of = slices.Insert(s.of, i, span{n, n})
 	}
 }

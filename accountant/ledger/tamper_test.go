@@ -92,8 +92,7 @@ func TestACutAtALineEnd(t *testing.T) {
 		var corrupt *CorruptError
 		require.ErrorAs(t, err, &corrupt)
 		require.EqualValues(t, n+1, corrupt.Line)
-		_, err = Verify(bytes.NewReader(whole), knowing(s.Head))
-		require.NoError(t, err, "a head that was outgrown")
+		testkit.Must(Verify(bytes.NewReader(whole), knowing(s.Head))) // a head that was outgrown
 		s.Head.Hash = full.Head.Hash
 		_, err = Verify(bytes.NewReader(whole), knowing(s.Head))
 		require.ErrorIs(t, err, ErrCorrupt, "a line that was replaced")
@@ -104,8 +103,7 @@ func TestACutAtALineEnd(t *testing.T) {
 // make.
 func chained(t *testing.T, cfg Config, lines ...line) []byte {
 	t.Helper()
-	m := &memory{}
-	l := testkit.Must(openStore(m, cfg, VerifyOptions{}))
+	l, m := fileOf(t, cfg)
 	for _, one := range lines {
 		require.NoError(t, l.file.append(l.chain, one))
 	}
@@ -201,24 +199,20 @@ func TestAHeaderMustBeWhole(t *testing.T) {
 		change(&bad)
 		text := testkit.Must(json.Marshal(bad))
 		l := line{number: 1, kind: headerLine, text: text}
-		_, err := verify(append(l.encode(nil), '\n'))
-		require.ErrorIs(t, err, ErrCorrupt, name)
+		require.ErrorIs(t, testkit.Err(verify(append(l.encode(nil), '\n'))), ErrCorrupt, name)
 	}
 	text := testkit.Must(h.encode())
 	first := line{number: 1, kind: headerLine, text: text}
 	other := bytes.Replace(first.encode(nil), []byte(schema), []byte("pate.ledger/1"), 1)
-	_, err := verify(append(other, '\n'))
-	require.ErrorContains(t, err, `its schema is "pate.ledger/1"`)
-	_, err = verify(nil)
-	require.ErrorIs(t, err, ErrCorrupt)
+	require.ErrorContains(t, testkit.Err(verify(append(other, '\n'))), `its schema is "pate.ledger/1"`)
+	require.ErrorIs(t, testkit.Err(verify(nil)), ErrCorrupt)
 }
 
 // TestAForeignFileIsNotOverwritten: what never was a ledger stays as it is.
 func TestAForeignFileIsNotOverwritten(t *testing.T) {
 	for _, data := range []string{"secret", "a,b\n1,2\n", "{}", "\n", `{"line":1,"schema":"other/1"`, `{"line":2,`} {
 		m := &memory{data: []byte(data)}
-		_, err := openStore(m, testConfig, VerifyOptions{})
-		require.Error(t, err, data)
+		require.Error(t, testkit.Err(openStore(m, testConfig, VerifyOptions{})), data)
 		require.Equal(t, data, string(m.data))
 	}
 	var corrupt *CorruptError

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"testing"
 
@@ -72,6 +73,22 @@ func sample(t testing.TB, cfg Config) []byte {
 	require.NoError(t, l.CommitBatch([]Outcome{{Of: first, Bytes: []byte("a")}, {Of: rest[0], Bytes: []byte("b")}}))
 	require.NoError(t, l.Close())
 	return m.data
+}
+
+// fileOf is a ledger in a file, and the file.
+func fileOf(t testing.TB, cfg Config) (*Ledger, *memory) {
+	t.Helper()
+	m := &memory{}
+	return testkit.Must(openStore(m, cfg, VerifyOptions{})), m
+}
+
+// renyi returns the Rényi epsilon of count runs of e in an account of their own.
+func renyi(e accountant.Event, count int64, delta float64, orders ...float64) float64 {
+	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove, Orders: orders}))
+	if err := account.Compose(e, count); err != nil {
+		panic(err)
+	}
+	return testkit.Must(account.Epsilon(context.Background(), delta)).Upper
 }
 
 func verify(data []byte) (Summary, error) { return Verify(bytes.NewReader(data), VerifyOptions{}) }

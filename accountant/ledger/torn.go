@@ -7,27 +7,25 @@ import (
 	"fmt"
 )
 
-// repair is what becomes of a last line that was cut off.
+// repair is the treatment of a last line that was cut off.
 type repair struct {
 	// write replaces the fragment; empty drops it. It begins with the fragment's own bytes as far as they
-	// tell what kind of line it is, so that a crash in the middle of writing leaves a fragment that is read
+	// determine the kind of line, so that a crash in the middle of writing leaves a fragment that is read
 	// the same way again.
 	write []byte
 	what  string
 }
 
-// mend reads a fragment at the end of a file. Its append never returned, so under it nothing ran and
+// mend reads a fragment at the end of a file. Its append never returned, so nothing ran under it and
 // nothing was released; still no charge is dropped that might have been one, for the fragment may also be
-// all that a bad disk or a bad copy kept of a line that was whole. So
+// the rest of a whole line on a bad disk or in a bad copy. So
 //
 //   - a whole line that lacks its newline is a line,
 //   - a reservation that names its event is that reservation,
 //   - a seal is that seal: it may have been whole, and answers given under it,
-//   - a reservation of a resumable run, or what may be one on a ledger that only
-//     such runs have charged, is dropped, as the run will ask for it again before it
-//     goes on, and be charged for it then,
-//   - another reservation, or what may be one, is all of the budget that was
-//     left: nothing more can be reserved,
+//   - a reservation of a resumable run, or what may be one on a ledger that only such runs have charged,
+//     is dropped, as the run will ask for it again before it goes on, and be charged for it then,
+//   - another reservation, or what may be one, is all of the budget that was left: nothing more can be reserved,
 //   - any other line charges nothing, and is dropped,
 //   - and what no append can have left is corrupt.
 //
@@ -35,7 +33,7 @@ type repair struct {
 func (c *chain) mend(fragment []byte) (repair, error) {
 	l, err := decode(fragment)
 	if err == nil {
-		return repair{append(append([]byte(nil), fragment...), '\n'), "it lacked its newline"}, nil
+		return repair{append(bytes.Clone(fragment), '\n'), "it lacked its newline"}, nil
 	}
 	// A tornLine that was itself cut off, over the fragment it was to replace: no other line begins so,
 	// whatever follows.

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"math"
@@ -17,8 +16,7 @@ import (
 // A reservation of no named run is nobody's to repeat, also on a ledger that only named runs have charged
 // before.
 func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
-	m := &memory{}
-	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
+	l, m := fileOf(t, filterConfig())
 	r := testkit.Must(l.Run("a"))
 	testkit.Must(r.Reserve(votes(5)))
 	start := len(m.data)
@@ -32,8 +30,7 @@ func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
 // A seal that was cut off may have been whole, and answers given under it: it is written again, and nothing
 // more can be reserved.
 func TestATornSeal(t *testing.T) {
-	m := &memory{}
-	l := testkit.Must(openStore(m, testConfig, VerifyOptions{}))
+	l, m := fileOf(t, testConfig)
 	r := testkit.Must(l.Reserve(votes(5)))
 	start := len(m.data)
 	require.NoError(t, r.Begin(votes(5), Use{Secret: true}))
@@ -43,12 +40,10 @@ func TestATornSeal(t *testing.T) {
 		require.True(t, s.Sealed, "%s", m.data[start:cut])
 		again := testkit.Must(openStore(torn, testConfig, VerifyOptions{}))
 		require.Equal(t, string(m.data), string(torn.data))
-		_, err := again.Reserve(votes(1))
-		require.ErrorIs(t, err, ErrSealed)
+		require.ErrorIs(t, testkit.Err(again.Reserve(votes(1))), ErrSealed)
 	}
 	other := append(bytes.Clone(m.data[:start]), `{"line":3,"seal":7,"ep`...)
-	_, err := verify(other)
-	require.ErrorIs(t, err, ErrCorrupt)
+	require.ErrorIs(t, testkit.Err(verify(other)), ErrCorrupt)
 }
 
 // A reservation that was cut off may have been any event within the budget. So the budget is known to hold
@@ -68,8 +63,7 @@ func TestAnExhaustedLedgerClaimsNothingAtASmallerDelta(t *testing.T) {
 
 // The head that Verify tells is one that VerifyHead finds, in the same file and after it was mended.
 func TestTheHeadOfATornLedger(t *testing.T) {
-	m := &memory{}
-	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
+	l, m := fileOf(t, filterConfig())
 	for range 2 {
 		testkit.Must(l.Reserve(votes(5)))
 	}
@@ -123,8 +117,7 @@ func TestCommittingAgainBackwards(t *testing.T) {
 	}
 	require.Less(t, m.bytes-before, 2*len(m.data)+entries*(1<<14+1))
 	require.Error(t, l.Commit(r[7], []byte("another")))
-	sum := testkit.Must(l.find.of(1))
-	require.Equal(t, sha256.Sum256([]byte("0")), sum)
+	require.Equal(t, sha256.Sum256([]byte("0")), l.recorded[1])
 }
 
 // What is left of a filter that is nearly used up is next to nothing, not the penalty of its one order.
@@ -144,8 +137,5 @@ func TestLeftOfANearlySpentFilter(t *testing.T) {
 	left = l.Left()
 	n := testkit.Must(l.Fits(t.Context(), accountant.Gaussian{NoiseMultiplier: math.Sqrt(1 / (2 * left.Rho))}))
 	require.EqualValues(t, 1, n)
-	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
-	require.NoError(t, account.Compose(accountant.ZCDP{Rho: left.Rho}, 1))
-	alone := testkit.Must(account.Epsilon(context.Background(), filterConfig().Delta))
-	require.InEpsilon(t, alone.Upper, left.Epsilon, 1e-3)
+	require.InEpsilon(t, renyi(accountant.ZCDP{Rho: left.Rho}, 1, filterConfig().Delta), left.Epsilon, 1e-3)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Entry is a reservation, as Verify meets it.
+// Entry is a reservation in a file.
 type Entry struct {
 	Number  int64 // from 1
 	Line    int64
@@ -19,7 +19,7 @@ type Entry struct {
 	Left    Left    // after it
 }
 
-// Summary is what a whole ledger says.
+// Summary is the contents of a whole ledger.
 type Summary struct {
 	Config    Config
 	Orders    []float64 // on which every epsilon is computed
@@ -29,8 +29,8 @@ type Summary struct {
 	Commits   int64
 	Sealed    bool // mode Reserved: the charges are complete
 	Exhausted bool // an unreadable reservation took what was left
-	// Torn says what a last line that is cut off is taken for; empty if none is. The numbers here count it
-	// the way opening the file will.
+	// Torn is the reading of a last line that is cut off; empty if none is. The numbers here count it the
+	// way opening the file will.
 	Torn     string
 	Head     Head                // of the whole lines; zero if there is none
 	Epsilon  float64             // see Ledger.Epsilon
@@ -43,17 +43,17 @@ type Summary struct {
 }
 
 // Verify reads a ledger in one pass, in memory that does not grow with its length: it checks the chain and
-// recomputes every epsilon with package accountant. Anything that does not follow, and what is not as the
-// options say it is known, is a *CorruptError with its line. Verify changes nothing and takes no lock; of a
-// file that is being written it sees a beginning.
+// recomputes every epsilon with package accountant. Anything that does not follow, or contradicts the
+// options, is a *CorruptError with its line. Verify changes nothing and takes no lock; of a file that is
+// being written it sees a beginning.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
 	if err != nil {
 		return Summary{}, err
 	}
-	// What is cut off has no place in the head: a head is kept to be found again, and what mends the line
-	// may be another one.
+	// The head leaves out a line that is cut off: heads are kept to be found again, and the line may be
+	// mended otherwise.
 	torn, head := "", c.head()
 	if fragment != nil || c.lines == 0 {
 		repair, err := c.mend(fragment)
@@ -118,9 +118,9 @@ func (c *chain) summary() (Summary, error) {
 // Committed reports whether the outcome of a reservation was committed.
 func (s Summary) Committed(entry int64) bool { return s.commits.has(entry) }
 
-// Claim returns the epsilon that holds, at any delta in (0, 1), for everything released under the ledger;
-// +Inf if none is known. In mode Reserved it is that of everything reserved, used or not. In mode Filter it
-// is that of the whole budget, used or not, since a total that was reached by choice is no bound.
+// Claim returns an epsilon that holds, at any delta in (0, 1), for everything released under the ledger;
+// +Inf if none is known. In mode Reserved it covers everything reserved, and in mode Filter the whole
+// budget, since a total that was reached by choice is no bound; in both used or not.
 func (s Summary) Claim(delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("ledger: delta %v must lie strictly between 0 and 1", delta)
@@ -157,8 +157,8 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	return most * (1 + 1e-14), nil
 }
 
-// ReadConfig returns the Config in the first line of a ledger, with which it can be opened; the rest is not
-// read.
+// ReadConfig returns the Config in the first line of a ledger, with which the ledger can be opened; the
+// rest is not read.
 func ReadConfig(r io.Reader) (Config, error) {
 	text, err := newLineReader(r).next()
 	if err != nil {

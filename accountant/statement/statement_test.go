@@ -92,9 +92,9 @@ func TestWhatIsSaidOfEachLedger(t *testing.T) {
 	filter, seeded, unknown, replace, pure, waived := config, config, config, config, config, config
 	waived.Waived = []string{"calibration", "duplicates"}
 	both := waived
-	both.Noise = ledger.UnknownNoise
+	both.Noise = ""
 	filter.Mode = ledger.Filter
-	seeded.Noise, unknown.Noise = ledger.SeededNoise, ledger.UnknownNoise
+	seeded.Noise, unknown.Noise = ledger.SeededNoise, ""
 	replace.Relation, replace.Unit = accountant.ReplaceOne, "patient"
 	pure.Mode, pure.Orders = ledger.Filter, []float64{8, 32, math.Inf(1)}
 	for name, c := range map[string]struct {
@@ -162,8 +162,7 @@ func TestThePageIsWholeAndEscaped(t *testing.T) {
 }
 
 func TestACorruptLedgerHasNoStatement(t *testing.T) {
-	_, err := statement.FromReader("x", strings.NewReader("{}\n"))
-	require.ErrorIs(t, err, ledger.ErrCorrupt)
+	require.ErrorIs(t, testkit.Err(statement.FromReader("x", strings.NewReader("{}\n"))), ledger.ErrCorrupt)
 }
 
 // TestTheAttackerIsTheBestThereIs: against randomised response every bound is attained, and no test on

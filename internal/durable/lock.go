@@ -3,35 +3,47 @@ package durable
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// Lock takes a lock file, however long that takes, but not beyond ctx. Its owner alone can read the file:
-// whoever opens it may hold it.
+// Lock takes a lock file, however long that takes, but not beyond ctx. Only its owner can read the file,
+// because whoever opens it may hold it.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
-	type taken struct {
-		unlock func()
-		err    error
-	}
-	done := make(chan taken, 1)
-	go func() {
+	f, err := Wait(ctx, "durable: waiting for another process to leave the folder", func() (*lockedfile.File, error) {
 		f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		done <- taken{func() { _ = f.Close() }, err} // nothing was written
+		if err != nil {
+			return nil, fmt.Errorf("durable: %w", err)
+		}
+		return f, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil // nothing was written
+}
+
+// Wait returns what open returns, unless ctx ends first: then the error begins with waiting, and what is
+// opened later is closed.
+func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
+	var opened, none T
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		opened, err = open()
+		done <- err
 	}()
 	select {
-	case t := <-done:
-		if t.err != nil {
-			return nil, fmt.Errorf("durable: %w", t.err)
-		}
-		return t.unlock, nil
+	case err := <-done:
+		return opened, err
 	case <-ctx.Done():
-		go func() { // give it back when it comes after all
-			if t := <-done; t.err == nil {
-				t.unlock()
+		go func() {
+			if <-done == nil {
+				opened.Close()
 			}
 		}()
-		return nil, fmt.Errorf("durable: waiting for another process to leave the folder: %w", ctx.Err())
+		return none, fmt.Errorf("%s: %w", waiting, ctx.Err())
 	}
 }

@@ -40,8 +40,7 @@ func TestSecretsAreTheOwnersAlone(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("secret"), 0o600))
 	for _, mode := range []fs.FileMode{0o644, 0o640, 0o604, 0o620, 0o602, 0o666} {
 		require.NoError(t, os.Chmod(path, mode))
-		_, err := durable.ReadSecret(path)
-		require.ErrorIs(t, err, durable.ErrExposed, "%v", mode)
+		require.ErrorIs(t, testkit.Err(durable.ReadSecret(path)), durable.ErrExposed, "%v", mode)
 	}
 	for _, mode := range []fs.FileMode{0o600, 0o400} {
 		require.NoError(t, os.Chmod(path, mode))
@@ -49,15 +48,11 @@ func TestSecretsAreTheOwnersAlone(t *testing.T) {
 		require.Equal(t, "secret", string(text))
 	}
 	require.NoError(t, os.Symlink(path, filepath.Join(dir, "link")))
-	_, err := durable.ReadSecret(filepath.Join(dir, "link"))
-	require.ErrorIs(t, err, durable.ErrExposed)
+	require.ErrorIs(t, testkit.Err(durable.ReadSecret(filepath.Join(dir, "link"))), durable.ErrExposed)
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
-	_, err = durable.ReadSecret(filepath.Join(dir, "pipe"))
-	require.ErrorIs(t, err, durable.ErrExposed)
-	_, err = durable.OpenRegular(filepath.Join(dir, "pipe"))
-	require.ErrorContains(t, err, "no regular file")
-	_, err = durable.ReadSecret(filepath.Join(dir, "none"))
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, testkit.Err(durable.ReadSecret(filepath.Join(dir, "pipe"))), durable.ErrExposed)
+	require.ErrorContains(t, testkit.Err(durable.OpenRegular(filepath.Join(dir, "pipe"))), "no regular file")
+	require.ErrorIs(t, testkit.Err(durable.ReadSecret(filepath.Join(dir, "none"))), fs.ErrNotExist)
 }
 
 func TestPrivateFolders(t *testing.T) {

@@ -128,6 +128,9 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
+// Err returns the error of a call with one other result.
+func Err[T any](_ T, err error) error { return err }
+
 // Folder returns a folder for programs that may still write for a moment after they were ended, as browsers
 // do. Unlike that of t.TempDir, what of it cannot be removed fails no test.
 func Folder(t testing.TB) string {

@@ -73,12 +73,10 @@ func TestTheJSONOfAFigureIsNoEpsilon(t *testing.T) {
 		Epsilon *float64 `json:"epsilon"`
 	}
 	require.Error(t, json.Unmarshal(fmt.Appendf(nil, `{"epsilon":%s}`, data), &row), "where a number stands it is refused")
-	_, err := accountant.UnmarshalEvent(data)
-	require.Error(t, err)
+	require.Error(t, testkit.Err(accountant.UnmarshalEvent(data)))
 	var schedule accountant.Schedule
 	require.Error(t, json.Unmarshal(fmt.Appendf(nil, `{"relation":"add_remove","events":[%s]}`, data), &schedule))
-	_, err = accountant.UnmarshalEvent(fmt.Appendf(nil, `{"type":"pure","epsilon":%s}`, data))
-	require.Error(t, err)
+	require.Error(t, testkit.Err(accountant.UnmarshalEvent(fmt.Appendf(nil, `{"type":"pure","epsilon":%s}`, data))))
 
 	var again bayes.Figure
 	require.NoError(t, json.Unmarshal(data, &again))

@@ -242,8 +242,7 @@ func fuzzSchedule(f *testing.F, read func(string) (accountant.Schedule, error)) 
 			require.Less(t, len(err.Error()), 10_000)
 			return
 		}
-		data, err := json.Marshal(s)
-		require.NoError(t, err, "what was read can be written")
+		data := testkit.Must(json.Marshal(s)) // what was read can be written
 		again := testkit.Must(accountant.ParseSchedule(data))
 		require.Equal(t, s, again)
 	})
