@@ -16,27 +16,24 @@ const DropOther = "drop"
 // maxClasses bounds the number of classes: a label with more values is a measurement.
 const maxClasses = 1000
 
-// ClassRule says which classes there are, and what becomes of a row whose label is none
-// of them. Names of classes are released with every model and every label, so they never
-// come from private rows. The zero value takes them from public rows and refuses a
-// private row with another label.
+// ClassRule defines the classes, and what becomes of a row whose label is not among them. Names of classes
+// are released with every model and every label, so they never come from private rows. The zero value takes
+// them from public rows and refuses a private row with another label.
 type ClassRule struct {
-	// Names are the classes. Of a table they are texts of its label column. Of images
-	// they are names of the numbers 0, 1, and so on. Nil takes the sorted labels of the
-	// public rows of a table, and for images the numbers from 0 to the largest in the
-	// test file, at least ten of them.
+	// Names are the classes. Of a table they are texts of its label column. Of images they are names of the
+	// numbers 0, 1, and so on. Nil takes the sorted labels of the public rows of a table, and for images
+	// the numbers from 0 to the largest in the test file, at least ten.
 	Names []string
-	// Other is the class of rows whose label is missing or is no class; it is a class of
-	// its own if Names does not have it. [DropOther] leaves such rows out. Empty refuses
-	// them: then one private row decides whether there is a result at all, which is for
-	// the owner of the data to see and for nobody else.
+	// Other is the class of rows whose label is missing or is no class; it is a class of its own if Names
+	// does not have it. [DropOther] leaves such rows out. Empty refuses them: then one private row decides
+	// whether there is a result at all, which only the owner of the data may see.
 	Other string
 }
 
 func (r ClassRule) isZero() bool { return r.Names == nil && r.Other == "" }
 
-// Validate reports the first class name that is empty, there twice or no harmless text, and too few
-// or too many of them.
+// Validate reports the first class name that is empty, there twice or no harmless text, and too few or too
+// many names.
 func (r ClassRule) Validate() error {
 	if r.Names == nil {
 		return nil
@@ -44,12 +41,10 @@ func (r ClassRule) Validate() error {
 	if len(r.Names) < 2 || len(r.Names) > maxClasses {
 		return fmt.Errorf("dataset: %d classes, want 2 to %d", len(r.Names), maxClasses)
 	}
-	seen := make(map[string]bool, len(r.Names))
-	for _, name := range r.Names {
-		if name == "" || seen[name] {
+	for i, name := range r.Names {
+		if name == "" || slices.Contains(r.Names[:i], name) {
 			return fmt.Errorf("dataset: class name %q is empty or there twice", name)
 		}
-		seen[name] = true
 		if !table.Harmless(name) {
 			return fmt.Errorf("dataset: class name %q %s", name, harmful)
 		}
@@ -57,8 +52,20 @@ func (r ClassRule) Validate() error {
 	return nil
 }
 
-// harmful is what is wrong with the name of a class that is no harmless text.
+// harmful completes an error about the name of a class that is no harmless text.
 const harmful = "holds control characters, or begins with = + - @ as a formula does"
+
+// declared returns the set of names; nil if the rule has none.
+func (r ClassRule) declared() map[string]bool {
+	if r.Names == nil {
+		return nil
+	}
+	set := make(map[string]bool, len(r.Names))
+	for _, name := range r.Names {
+		set[name] = true
+	}
+	return set
+}
 
 // withOther returns classes with the one that other labels fall into, if there is one.
 func (r ClassRule) withOther(classes []string) []string {
@@ -68,8 +75,8 @@ func (r ClassRule) withOther(classes []string) []string {
 	return append(slices.Clip(classes), r.Other)
 }
 
-// other returns the class of labels that are no class, -1 to leave their rows out; known
-// is false where they are refused.
+// other returns the class of labels that are no class, -1 to leave their rows out; known is false where
+// they are refused.
 func (r ClassRule) other(classes []string) (class int, known bool) {
 	switch r.Other {
 	case "":
@@ -81,7 +88,8 @@ func (r ClassRule) other(classes []string) (class int, known bool) {
 }
 
 const (
-	whyRefused = "class names are released, so they come from public rows or from you; this message may tell of a private row and is for its owner alone"
+	whyRefused = "class names are released, so they come from public rows or from you; " +
+		"this message may tell of a private row and is for its owner alone"
 	fixRefused = "name all classes with --class-names, or say with --other-labels what becomes of others"
 )
 
@@ -94,8 +102,8 @@ func Numbers(n int) []string {
 	return names
 }
 
-// sortClasses sorts by value if all are whole numbers, so that 10 follows 9;
-// otherwise, and between "1" and "01", by bytes.
+// sortClasses sorts by value if all are whole numbers, so that 10 follows 9; otherwise, and between "1" and
+// "01", by bytes.
 func sortClasses(classes []string) {
 	value := make(map[string]int64, len(classes))
 	for _, c := range classes {
@@ -113,10 +121,10 @@ func sortClasses(classes []string) {
 
 // classesOf returns the classes of a table whose public rows are these.
 func (t *Table) classesOf(public []int) ([]string, error) {
-	classes := t.Rule.Names
 	if len(t.Labels) == 0 {
 		return nil, fmt.Errorf("dataset: table %q has no labels", t.Name)
 	}
+	classes := t.Rule.Names
 	if classes == nil {
 		seen := make([]bool, len(t.Labels))
 		for _, i := range public {
@@ -128,24 +136,24 @@ func (t *Table) classesOf(public []int) ([]string, error) {
 		sortClasses(classes)
 	}
 	classes = t.Rule.withOther(classes)
-	switch {
-	case len(classes) > maxClasses:
-		return nil, &fault.Error{File: t.Name, What: fmt.Sprintf("has %d different labels in its public rows, more than %d", len(classes), maxClasses),
-			Why: "the label is a class, not a measurement", Fix: "choose another label column or group its values"}
-	case len(classes) < 2:
-		return nil, &fault.Error{File: t.Name, What: fmt.Sprintf("has labels %q in its public rows", classes),
-			Why: "there must be at least two classes", Fix: "choose another label column, or name the classes with --class-names"}
+	switch n := len(classes); {
+	case n > maxClasses:
+		return nil, wrong(t.Name, fmt.Sprintf("has %d different labels in its public rows, more than %d", n, maxClasses),
+			"the label is a class, not a measurement", "choose another label column or group its values")
+	case n < 2:
+		return nil, wrong(t.Name, fmt.Sprintf("has labels %q in its public rows", classes),
+			"there must be at least two classes", "choose another label column, or name the classes with --class-names")
 	}
 	for _, name := range classes {
 		if !table.Harmless(name) {
-			return nil, &fault.Error{File: t.Name, What: fmt.Sprintf("has a label %q, which %s", name, harmful),
-				Why: "names of classes are released, in files that spreadsheets and terminals show", Fix: "write the label otherwise, in all files"}
+			return nil, wrong(t.Name, fmt.Sprintf("has a label %q, which %s", name, harmful),
+				"names of classes are released, in files that spreadsheets and terminals show", "write the label otherwise, in all files")
 		}
 	}
 	return classes, nil
 }
 
-// classify returns those of the rows that are not left out, and their classes.
+// classify returns the rows that are not left out, and their classes.
 func (t *Table) classify(classes []string, rows []int) (kept, class []int, err error) {
 	number := make(map[string]int, len(classes))
 	for k, name := range classes {
@@ -159,18 +167,23 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 		if !declared {
 			y = other
 		}
-		switch {
-		case !declared && !known && label == "":
-			return nil, nil, &fault.Error{File: t.file(), Row: t.line(t.Y[i]), What: "has a row without a label", Why: whyRefused,
-				Fix: "remove the row, fill in the label, or say with --other-labels what becomes of it"}
-		case !declared && !known:
-			return nil, nil, &fault.Error{File: t.file(), Row: t.line(t.Y[i]), What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
-		case y >= 0:
+		if !declared && !known {
+			e := &fault.Error{File: t.file(), Row: t.line(t.Y[i]), What: fmt.Sprintf("has label %q, which is no class", label),
+				Why: whyRefused, Fix: fixRefused}
+			if label == "" {
+				e.What, e.Fix = "has a row without a label", "remove the row, "+fixMissing
+			}
+			return nil, nil, e
+		}
+		if y >= 0 {
 			kept, class = append(kept, i), append(class, y)
 		}
 	}
 	return kept, class, nil
 }
+
+// fixMissing ends the advice about a row without a label.
+const fixMissing = "fill in the label, or say with --other-labels what becomes of it"
 
 // label returns the label of a row as it stands in the file, "" if there is none.
 func (t *Table) label(i int) string {

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // labelled writes a table in which a row's unit says on which side it is.
@@ -49,18 +51,17 @@ func classTask(t *testing.T, labels, sides []string, rule ClassRule) (Task, erro
 	if err != nil {
 		return Task{}, err
 	}
-	return SplitTable(table, Literature)
+	return splitTable(table, Literature, nil)
 }
 
 // A private row with a label that nobody else has moves no name and no number of classes.
 func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 	labels, sides := publicSides()
-	plain, err := classTask(t, labels, sides, ClassRule{})
-	require.NoError(t, err)
+	plain := testkit.Must(classTask(t, labels, sides, ClassRule{}))
 	require.Equal(t, []string{"a", "b"}, plain.Classes)
 	more, where := append(labels, "rare"), append(sides, "private")
 
-	_, err = classTask(t, more, where, ClassRule{})
+	_, err := classTask(t, more, where, ClassRule{})
 	var input *fault.Error
 	require.ErrorAs(t, err, &input)
 	require.Equal(t, 22, input.Row)
@@ -69,8 +70,7 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 	_, err = classTask(t, more, where, ClassRule{Names: []string{"a", "b"}})
 	require.ErrorContains(t, err, `row 22 has label "rare"`)
 
-	dropped, err := classTask(t, more, where, ClassRule{Other: DropOther})
-	require.NoError(t, err)
+	dropped := testkit.Must(classTask(t, more, where, ClassRule{Other: DropOther}))
 	require.Equal(t, 11, dropped.Private.UnitCount(), "whoever carries the label, the unit is one")
 	require.Equal(t, 10, dropped.Private.Len())
 	dropped.Private.LeftOut = nil
@@ -78,12 +78,9 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 
 	for _, names := range [][]string{nil, {"a", "b"}} {
 		rule := ClassRule{Names: names, Other: "other"}
-		without, err := classTask(t, labels, sides, rule)
-		require.NoError(t, err)
-		with, err := classTask(t, more, where, rule)
-		require.NoError(t, err)
-		missing, err := classTask(t, append(labels, ""), where, rule)
-		require.NoError(t, err)
+		without := testkit.Must(classTask(t, labels, sides, rule))
+		with := testkit.Must(classTask(t, more, where, rule))
+		missing := testkit.Must(classTask(t, append(labels, ""), where, rule))
 		for _, task := range []Task{without, with, missing} {
 			require.Equal(t, []string{"a", "b", "other"}, task.Classes, "whether a row has it or not")
 			require.Equal(t, without.Pool, task.Pool)
@@ -92,23 +89,20 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 		require.Equal(t, 2, with.Private.Y[with.Private.Len()-1])
 		require.Equal(t, 2, missing.Private.Y[missing.Private.Len()-1])
 	}
-	into, err := classTask(t, more, where, ClassRule{Other: "b"})
-	require.NoError(t, err)
+	into := testkit.Must(classTask(t, more, where, ClassRule{Other: "b"}))
 	require.Equal(t, 1, into.Private.Y[into.Private.Len()-1])
 	require.Equal(t, []string{"a", "b"}, into.Classes)
 
-	public, err := classTask(t, more, append(sides, "pool"), ClassRule{})
-	require.NoError(t, err)
+	public := testkit.Must(classTask(t, more, append(sides, "pool"), ClassRule{}))
 	require.Equal(t, []string{"a", "b", "rare"}, public.Classes)
-	declared, err := classTask(t, labels, sides, ClassRule{Names: []string{"b", "c", "a"}})
-	require.NoError(t, err)
+	declared := testkit.Must(classTask(t, labels, sides, ClassRule{Names: []string{"b", "c", "a"}}))
 	require.Equal(t, []string{"b", "c", "a"}, declared.Classes, "in the order that was given")
 
 	_, err = classTask(t, []string{"a", "b", "b", "a", "a"}, []string{"private", "private", "private", "pool", "test"}, ClassRule{})
 	require.ErrorContains(t, err, "at least two classes")
 	for _, names := range [][]string{{}, {"a"}, {"a", ""}, {"a", "a"}, Numbers(maxClasses + 1)} {
 		require.Error(t, ClassRule{Names: names}.Validate())
-		_, _, err = Dir(t.TempDir(), ClassRule{Names: names})
+		_, _, err = DirFS(os.DirFS(t.TempDir()), t.TempDir(), ClassRule{Names: names})
 		require.Error(t, err)
 	}
 }
@@ -151,44 +145,40 @@ func TestClassesOfAFolder(t *testing.T) {
 		})
 	}
 	write(0, 11)
-	train, test, err := Dir(path, ClassRule{})
+	train, test, err := DirFS(os.DirFS(path), path, ClassRule{})
 	require.NoError(t, err)
 	require.Len(t, train.Classes, 12)
 	require.Len(t, test.Classes, 12)
 
 	write(11, 0)
-	_, _, err = Dir(path, ClassRule{})
+	_, _, err = DirFS(os.DirFS(path), path, ClassRule{})
 	require.ErrorContains(t, err, "has label 11, and the classes are 10")
-	train, _, err = Dir(path, ClassRule{Other: "other"})
+	train, _, err = DirFS(os.DirFS(path), path, ClassRule{Other: "other"})
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 10}, train.Y)
 	require.Equal(t, "other", train.Classes[10])
-	train, test, err = Dir(path, ClassRule{Other: DropOther})
+	train, test, err = DirFS(os.DirFS(path), path, ClassRule{Other: DropOther})
 	require.NoError(t, err)
 	require.NoError(t, train.Validate())
 	require.Equal(t, []string{"train/0"}, train.Units, "units keep their names")
 	require.Equal(t, 2, train.UnitCount())
 	require.Equal(t, 1, test.Len())
-	train, _, err = Dir(path, ClassRule{Names: []string{"no", "yes"}, Other: "no"})
+	train, _, err = DirFS(os.DirFS(path), path, ClassRule{Names: []string{"no", "yes"}, Other: "no"})
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 0}, train.Y)
 
 	_, err = Open(path, Options{Kind: "magic"})
 	require.ErrorContains(t, err, "images are handwriting or pictures")
-	d, err := Open(path, Options{Rule: ClassRule{Other: DropOther}, Kind: Handwriting})
-	require.NoError(t, err)
+	d := testkit.Must(Open(path, Options{Rule: ClassRule{Other: DropOther}, Kind: Handwriting}))
 	require.Equal(t, Handwriting, d.Kind)
 }
 
-// No text in a private cell ends the reading: whether there is a result is seen by
-// everybody.
+// No text in a private cell ends the reading: whether there is a result is seen by everybody.
 func TestNoCellOfAPrivateRowIsRefused(t *testing.T) {
 	public := &Table{Name: "t", Columns: []Column{{"n", []string{"1", "2", "3"}}, {"c", []string{"u", "v", "u"}}}, Y: []int{0, 1, 0}, Units: []string{"a", "b", "c"}}
-	e, err := fitEncoder(public, encoderOptions{})
-	require.NoError(t, err)
+	e := testkit.Must(fitEncoder(public, nil))
 	for text, want := range map[string]float32{"": 0, "nan": 0, "NaN": 0, "-nan": 0, "word": 0, "1e999": 3, "-1e999": -3, "inf": 3, "-Infinity": -3, "1e308": 3, "0x1p9999": 3} {
-		x, err := e.Encode(&Table{Columns: []Column{{"n", []string{text}}, {"c", []string{text}}}, Y: []int{0}, Units: []string{"p"}})
-		require.NoError(t, err, text)
+		x := testkit.Must(e.Encode(&Table{Columns: []Column{{"n", []string{text}}, {"c", []string{text}}}, Y: []int{0}, Units: []string{"p"}}))
 		assert.Equal(t, []float32{want, 0, 0}, x.Data, text)
 	}
 }

@@ -3,6 +3,7 @@ package dataset
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,19 +12,18 @@ import (
 	"unicode"
 )
 
-// ColumnNote says what a column is, by the public rows or by declaration, and what becomes
-// of it. It holds nothing of private rows.
+// ColumnNote describes a column, by the public rows or by declaration, and its features. It holds nothing
+// of private rows.
 type ColumnNote struct {
 	Name    string `json:"name"`
 	Is      string `json:"is"`      // "numeric", "category, 9 levels", "free text"
 	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
 }
 
-// minJudged is the number of public rows from which on a column may be taken for ids or
-// free text: among fewer, all values of any column may differ.
+// minJudged is the number of public rows from which on a column may be taken for ids or free text: among
+// fewer, all values of any column may differ.
 const minJudged = 20
 
-// columnKind is what a column is.
 type columnKind int
 
 const (
@@ -35,20 +35,19 @@ const (
 	isEmpty // left out: all are missing
 )
 
-// numberForm says how a cell is read as a number; by default as Go reads it.
+// numberForm is how a cell is read as a number; by default as Go reads it.
 type numberForm struct {
 	comma bool   // 1.234,5
 	date  string // a layout of package time: days
 }
 
-// dateLayouts are the forms of dates that are read. The first that fits all public values
-// is taken.
+// dateLayouts are the forms of dates that are read. The first that fits all public values is taken.
 var dateLayouts = []string{
 	"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04", "2006/01/02",
 	"02.01.2006", "02/01/2006", "01/02/2006", "02-01-2006", "2 Jan 2006", "02-Jan-2006", "Jan 2, 2006",
 }
 
-// columnUse is what the public values of a column look like.
+// columnUse describes the public values of a column.
 type columnUse struct {
 	is      columnKind
 	form    numberForm // of numbers
@@ -59,8 +58,8 @@ type columnUse struct {
 
 var idName = regexp.MustCompile(`(?i)(^|[^a-z])(id|ids|uuid|guid|nbr|mrn|ssn|identifier)$|[a-z](ID|Id)$`)
 
-// isIndexName reports whether pandas or R gave a column its name, in a text. In Parquet
-// pandas calls its row numbers __index_level_0__, and leaves them out if they ascend.
+// isIndexName reports whether pandas or R gave a column its name, in a text. In Parquet pandas calls its
+// row numbers __index_level_0__, and leaves them out if they ascend.
 func isIndexName(name string, first bool) bool {
 	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
 }
@@ -72,13 +71,9 @@ func inspect(c Column, first bool, count map[string]int) columnUse {
 		n += k
 	}
 	j := columnUse{levels: len(count)}
+	values := slices.Collect(maps.Keys(count))
 	all := func(is func(string) bool) bool {
-		for v := range count {
-			if !is(v) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(values, func(v string) bool { return !is(v) })
 	}
 	distinct := n >= minJudged && len(count) == n
 	switch {
@@ -86,10 +81,9 @@ func inspect(c Column, first bool, count map[string]int) columnUse {
 		j.is = isEmpty
 	case all(isNumber):
 		j.is, j.numbers = isNumeric, true
-		whole := all(isWhole)
-		named := idName.MatchString(c.Name)
-		switch {
-		case whole && distinct && (strings.HasPrefix(c.Name, "__index_level_") || isIndexName(c.Name, first) && ascending(c.Values)):
+		switch whole, named := all(isWhole), idName.MatchString(c.Name); {
+		case whole && distinct &&
+			(strings.HasPrefix(c.Name, "__index_level_") || isIndexName(c.Name, first) && ascending(c.Values)):
 			j.is = isIndex
 		case whole && distinct && (named || ascending(c.Values) && n >= 50):
 			j.is = isID
@@ -107,7 +101,7 @@ func inspect(c Column, first bool, count map[string]int) columnUse {
 			}
 		}
 		words, long := 0, 0
-		for v := range count {
+		for _, v := range values {
 			if strings.ContainsFunc(v, unicode.IsSpace) {
 				words++
 			}
@@ -172,7 +166,7 @@ func (n numberForm) parse(cell string) (float64, error) {
 	return strconv.ParseFloat(cell, 64)
 }
 
-// describe says aloud what a column is and what becomes of it.
+// describe returns the description of a column with these features.
 func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
 	n := ColumnNote{Name: name}
 	switch j.is {
@@ -224,7 +218,7 @@ func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
 	return n
 }
 
-// keep returns what becomes of a column that was asked for by name.
+// keep returns the use of a column that was asked for by name.
 func (j columnUse) keep() columnUse {
 	if j.leftOut() {
 		j.is, j.repeat = isCategory, false
@@ -237,7 +231,7 @@ func (j columnUse) keep() columnUse {
 
 // leftOut reports whether such a column cannot help.
 func (j columnUse) leftOut() bool {
-	return slices.Contains([]columnKind{isText, isID, isIndex}, j.is)
+	return j.is == isText || j.is == isID || j.is == isIndex
 }
 
 func plural(n int, word string) string {
@@ -247,12 +241,11 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// Repeated returns the names of columns that look as if they said whose record a row is,
-// while every row counts as a unit of its own. It is nil for an encoder read from JSON.
+// Repeated returns the names of columns that look like the unit of a row, while every row counts as a unit
+// of its own. It is nil for an encoder read from JSON.
 func (e *Encoder) Repeated() []string { return e.repeated }
 
-// Notes says of each column what it is and what becomes of it. It is nil for an encoder
-// read from JSON.
+// Notes describes each column and its features. It is nil for an encoder read from JSON.
 func (e *Encoder) Notes() []ColumnNote { return e.notes }
 
 // labelNames are names under which a label is looked for where none is named.
@@ -260,16 +253,12 @@ var labelNames = []string{"label", "labels", "target", "class", "outcome", "y"}
 
 // obviousLabel returns the one column that can only be the label, -1 if there is none.
 func obviousLabel(names []string) int {
-	found := -1
-	for i, name := range names {
-		if slices.Contains(labelNames, strings.ToLower(name)) {
-			if found >= 0 {
-				return -1
-			}
-			found = i
-		}
+	is := func(name string) bool { return slices.Contains(labelNames, strings.ToLower(name)) }
+	at := slices.IndexFunc(names, is)
+	if at >= 0 && slices.ContainsFunc(names[at+1:], is) {
+		return -1
 	}
-	return found
+	return at
 }
 
 // shown lists names, not too many.

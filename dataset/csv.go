@@ -16,49 +16,47 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Header says whether the first row of a CSV file names the columns.
+// Header states whether the first row of a CSV file names the columns.
 type Header string
 
 const (
-	// headerAuto: the first row is a header if Label or Unit is given by a name, or if
-	// one of Expect stands in it; it is none if Names are given, or none of Expect stands
-	// in it. Nothing is guessed from rows, which may be private: otherwise it is an error.
+	// headerAuto: the first row is a header if Label or Unit is given by a name, or if one of Expect stands
+	// in it; it is none if Names are given, or none of Expect stands in it. Nothing is guessed from rows,
+	// which may be private: otherwise it is an error.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
 
-// CSVOptions say how to read a table. Without Label the class is in the last column,
-// without Unit each row is its own unit.
+// CSVOptions control the reading of a table. Columns are given by name or 1-based number.
 type CSVOptions struct {
-	Label  string   // column of the class: its name or its 1-based number; default: the last column
-	Unit   string   // column of the unit of privacy (a patient, a user), likewise; default: each row is a unit, named by a hash of its cells and a number among equal rows
-	Drop   []string // columns that are no features, likewise
+	Label  string   // column of the class; default: the last column
+	Unit   string   // column of the unit of privacy (a patient, a user); default: each row is a unit, named by its content
+	Drop   []string // columns that are no features
 	Header Header   // default headerAuto
 	Names  []string // names of all columns, in place of a header
 	Expect []string // names that a header would have, for headerAuto
-	// Comma separates cells. By default it is a comma, or, where the first line is a header
-	// without one, a semicolon or a tab.
+	// Comma separates cells. By default it is a comma, or, where the first line is a header without one, a
+	// semicolon or a tab.
 	Comma rune
 	Rule  ClassRule // which labels are classes
-	// AskLabel takes, without Label, the one column that has a name such as label, class or
-	// target, and is an error where there is none.
+	// AskLabel takes, without Label, the one column that has a name such as label, class or target, and is
+	// an error where there is none.
 	AskLabel bool
-	// Optional takes Label, Unit and Drop where the file has such columns, and does without
-	// where it has not: for public rows. A label that is missing or no class is none, -1.
+	// Optional takes Label, Unit and Drop where the file has such columns, and does without where it has
+	// not: for public rows. A label that is missing or no class is none, -1.
 	Optional bool
-	// Unlabelled takes every column as a feature, none as a label: for rows that a model
-	// is to be asked about. The table has no Classes, and Y is -1. With Label it is an error.
+	// Unlabelled takes every column as a feature, none as a label: for rows that a model is to be asked
+	// about. The table has no Classes, and Y is -1. With Label it is an error.
 	Unlabelled bool
-	// needed are the features that are asked for, if only some are; others may be of a type
-	// that is not read.
-	needed []string
-	// public are columns of the public rows beside a private file.
-	public []string
+
+	needed []string // features that are used, nil for all; others may be of a type that is not read
+	public []string // columns of the public rows beside a private file
 }
 
 func (o CSVOptions) isZero() bool {
-	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && o.Header == headerAuto && len(o.Names) == 0 && o.Comma == 0 && !o.Optional && !o.Unlabelled
+	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && o.Header == headerAuto && len(o.Names) == 0 && o.Comma == 0 &&
+		!o.Optional && !o.Unlabelled
 }
 
 const (
@@ -72,7 +70,7 @@ const (
 func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be unpacked", Err: err}
+		return nil, failed(path, "cannot be unpacked", err)
 	}
 	rows, err := newRowReader(plain, path, opt)
 	if err != nil {
@@ -80,7 +78,7 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	}
 	first, err := rows.next()
 	if errors.Is(err, io.EOF) {
-		return nil, &fault.Error{File: path, What: "is empty", Why: "a table has a row for each example", Fix: "check that the right file is given"}
+		return nil, wrong(path, "is empty", "a table has a row for each example", "check that the right file is given")
 	}
 	if err != nil {
 		return nil, err
@@ -100,18 +98,7 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 			return nil, err
 		}
 	}
-	for {
-		row, err := rows.next()
-		if errors.Is(err, io.EOF) {
-			return b.table()
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := b.add(row); err != nil {
-			return nil, err
-		}
-	}
+	return b.table(rows.next)
 }
 
 // row is one record and the line on which it begins. Without cells it is none.
@@ -128,17 +115,18 @@ type rowReader struct {
 }
 
 func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, error) {
-	comma := opt.Comma
 	b := bufio.NewReaderSize(&recordLimit{r: plain}, 1<<16)
 	if bom, _ := b.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
 		if _, err := b.Discard(3); err != nil {
-			return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
+			return nil, failed(path, "cannot be read", err)
 		}
 	}
+	comma := opt.Comma
 	switch {
-	case comma == 0 && opt.Header == HeaderNo || comma == 0 && len(opt.Names) > 0:
+	case comma != 0:
+	case opt.Header == HeaderNo || len(opt.Names) > 0:
 		comma = ',' // the first line may be a private row: nothing is taken from it
-	case comma == 0:
+	default:
 		comma = separator(b)
 	}
 	if comma == '"' || comma == '\r' || comma == '\n' {
@@ -147,14 +135,13 @@ func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, err
 	c := csv.NewReader(b)
 	c.Comma = comma
 	c.FieldsPerRecord = -1
-	// Spaces before an opening quote are common, but where white space separates
-	// cells trimming would swallow empty ones.
+	// Spaces before an opening quote are common, but where white space separates cells trimming would
+	// swallow empty ones.
 	c.TrimLeadingSpace = comma != '\t' && comma != ' '
 	return &rowReader{path: path, csv: c}, nil
 }
 
-// separator looks at the first line, as far as it is buffered. An error of
-// reading shows again at the first row.
+// separator looks at the first line, as far as it is buffered. An error of reading recurs at the first row.
 func separator(b *bufio.Reader) rune {
 	head, _ := b.Peek(1 << 16)
 	head, _, _ = bytes.Cut(head, []byte("\n"))
@@ -174,16 +161,18 @@ func (r *rowReader) next() (row, error) {
 	}
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
-		return row{}, &fault.Error{File: r.path, Row: parse.StartLine, What: fmt.Sprintf("is not valid CSV at line %d, character %d", parse.Line, parse.Column),
-			Why: `a cell that holds a quote, a separator or a line break stands in quotes, and a quote in it is doubled ("")`, Fix: "fix the quotes", Err: parse.Err}
+		return row{}, &fault.Error{File: r.path, Row: parse.StartLine, Err: parse.Err, Fix: "fix the quotes",
+			What: fmt.Sprintf("is not valid CSV at line %d, character %d", parse.Line, parse.Column),
+			Why:  `a cell that holds a quote, a separator or a line break stands in quotes, and a quote in it is doubled ("")`}
 	}
 	if err != nil {
-		return row{}, &fault.Error{File: r.path, What: "cannot be read", Err: err}
+		return row{}, failed(r.path, "cannot be read", err)
 	}
 	line, _ := r.csv.FieldPos(0)
 	if r.width > 0 && len(cells) != r.width {
-		return row{}, &fault.Error{File: r.path, Row: line, What: fmt.Sprintf("has %d cells, the first row has %d", len(cells), r.width),
-			Why: "each row is an example, each column a feature, the label or the unit; a missing value is an empty cell", Fix: "fix the row"}
+		return row{}, &fault.Error{File: r.path, Row: line, Fix: "fix the row",
+			What: fmt.Sprintf("has %d cells, the first row has %d", len(cells), r.width),
+			Why:  "each row is an example, each column a feature, the label or the unit; a missing value is an empty cell"}
 	}
 	for i, c := range cells {
 		cells[i] = strings.TrimSpace(c)
@@ -191,8 +180,8 @@ func (r *rowReader) next() (row, error) {
 	return row{line: line, cells: cells}, nil
 }
 
-// recordLimit fails when a record is longer than maxRecord, before a parser has
-// to hold it: a parser needs several times the memory of a row of separators.
+// recordLimit fails when a record is longer than maxRecord, before a parser has to hold it: a parser needs
+// several times the memory of a row of separators.
 type recordLimit struct {
 	r      io.Reader
 	length int
@@ -216,7 +205,7 @@ func (l *recordLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// columnNames gives every column a name and says whether the first row is a header.
+// columnNames gives every column a name and reports whether the first row is a header.
 func columnNames(path string, opt CSVOptions, first []string) (names []string, isHeader bool, err error) {
 	switch opt.Header {
 	case HeaderYes:
@@ -232,21 +221,27 @@ func columnNames(path string, opt CSVOptions, first []string) (names []string, i
 	names = make([]string, len(first))
 	switch {
 	case len(opt.Names) > 0 && len(opt.Names) != len(first):
-		return nil, false, &fault.Error{File: path, Row: 1, What: fmt.Sprintf("has %d cells, %d column names are given", len(first), len(opt.Names))}
+		return nil, false, &fault.Error{File: path, Row: 1,
+			What: fmt.Sprintf("has %d cells, %d column names are given", len(first), len(opt.Names))}
 	case len(opt.Names) > 0:
 		copy(names, opt.Names)
 	case isHeader:
 		copy(names, first)
 	}
+	nameColumns(names)
+	return names, isHeader, nil
+}
+
+// nameColumns names columns without a name by their number.
+func nameColumns(names []string) {
 	for i := range names {
 		if names[i] == "" {
 			names[i] = "column " + strconv.Itoa(i+1)
 		}
 	}
-	return names, isHeader, nil
 }
 
-// header says whether the first row is a header, by what is known without looking at rows.
+// header reports whether the first row is a header, by the options, without looking at rows.
 func (o CSVOptions) header(path string, first []string) (bool, error) {
 	named := func(column string) bool {
 		_, err := strconv.Atoi(column)
@@ -260,8 +255,8 @@ func (o CSVOptions) header(path string, first []string) (bool, error) {
 	case len(o.Expect) > 0:
 		return slices.ContainsFunc(o.Expect, func(name string) bool { return slices.Contains(first, name) }), nil
 	}
-	return false, &fault.Error{File: path, What: "may or may not begin with a header",
-		Why: "it is not guessed from rows, which may be private", Fix: "name the label column (--label; --label-column of pate student), or say --header yes or --header no"}
+	return false, wrong(path, "may or may not begin with a header", "it is not guessed from rows, which may be private",
+		"name the label column (--label; --label-column of pate student), or say --header yes or --header no")
 }
 
 func isNumber(cell string) bool {
@@ -274,20 +269,21 @@ func isMissing(cell string) bool {
 	return cell == "" || cell == "?" || cell == "NA" || strings.EqualFold(cell, "nan")
 }
 
-// findColumn resolves a name or a 1-based number. A name wins over a number. Public are columns
-// of the public rows beside a private file, if there are any.
+// findColumn resolves a name or a 1-based number. A name wins over a number. Public are columns of the
+// public rows beside a private file, if there are any.
 func findColumn(path string, names, public []string, want, role string) (int, error) {
 	at := slices.Index(names, want)
 	if at >= 0 {
 		if slices.Contains(names[at+1:], want) {
-			return 0, &fault.Error{File: path, What: fmt.Sprintf("has more than one column %q", want), Fix: "give the " + role + " column by its number, from 1"}
+			return 0, wrong(path, fmt.Sprintf("has more than one column %q", want), "", "give the "+role+" column by its number, from 1")
 		}
 		return at, nil
 	}
 	if n, err := strconv.Atoi(want); err == nil && n >= 1 && n <= len(names) {
 		return n - 1, nil
 	}
-	return 0, &fault.Error{File: path, What: fmt.Sprintf("has no column %q", want), Why: columnsAre(names, public), Fix: "give the " + role + " column by its name or its number, from 1"}
+	return 0, wrong(path, fmt.Sprintf("has no column %q", want), columnsAre(names, public),
+		"give the "+role+" column by its name or its number, from 1")
 }
 
 func tableName(path string) string {

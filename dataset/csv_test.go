@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestCSVFixture(t *testing.T) {
@@ -30,14 +31,12 @@ func TestCSVFixture(t *testing.T) {
 		header: []string{"patient", "age", "outcome", "ward"},
 		Units:  []string{"p7", "p2", "p7", "p9", "p1"},
 	}
-	data, err := os.ReadFile(filepath.Join("testdata", "visits.csv"))
-	require.NoError(t, err)
+	data := testkit.Must(os.ReadFile(filepath.Join("testdata", "visits.csv")))
 	packed := filepath.Join(t.TempDir(), "visits.csv.gz")
 	require.NoError(t, os.WriteFile(packed, gzipped(t, data), 0o600))
 	for _, path := range []string{filepath.Join("testdata", "visits.csv"), packed} {
 		for _, opt := range []CSVOptions{{Label: "outcome", Unit: "patient"}, {Label: "3", Unit: "1", Header: HeaderYes}} {
-			got, err := ReadTable(path, opt)
-			require.NoError(t, err)
+			got := testkit.Must(ReadTable(path, opt))
 			want.Provenance = filepath.Base(path) + `, label column "outcome"`
 			assert.Equal(t, want, got)
 		}
@@ -67,8 +66,7 @@ func TestCSVOptions(t *testing.T) {
 		"declared, and others":                {"1,b\n2,a\n1,\n1,c\n", CSVOptions{Header: HeaderNo, Rule: ClassRule{Names: []string{"a", "b"}, Other: "z"}}, []string{"column 1"}, []string{"b", "a", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := readCSV(strings.NewReader(c.text), "f.csv", c.opt)
-			require.NoError(t, err)
+			got := testkit.Must(readCSV(strings.NewReader(c.text), "f.csv", c.opt))
 			var columns []string
 			for _, col := range got.Columns {
 				columns = append(columns, col.Name)
@@ -80,12 +78,11 @@ func TestCSVOptions(t *testing.T) {
 	}
 }
 
-// TestAddingARowRenamesNobody: a unit that were a line number would change for
-// every row below, and with it every teacher.
+// TestAddingARowRenamesNobody: a unit that were a line number would change for every row below, and with it
+// every teacher.
 func TestAddingARowRenamesNobody(t *testing.T) {
 	read := func(text string) *Table {
-		got, err := readCSV(strings.NewReader(text), "f.csv", CSVOptions{Header: HeaderNo})
-		require.NoError(t, err)
+		got := testkit.Must(readCSV(strings.NewReader(text), "f.csv", CSVOptions{Header: HeaderNo}))
 		return got
 	}
 	few := read("1,2,a\n3,4,b\n3,4,b\n")
@@ -150,12 +147,11 @@ func TestCSVCapsMemory(t *testing.T) {
 		"cells": func(b *tableBuilder) { b.size = maxTable - 2*row - 32 },
 		"text":  func(b *tableBuilder) { b.repeated.size = maxTable - 2*row - 32 },
 	} {
-		b, err := newTableBuilder("f.csv", CSVOptions{}, []string{"x", "y", "c"})
-		require.NoError(t, err)
+		b := testkit.Must(newTableBuilder("f.csv", CSVOptions{}, []string{"x", "y", "c"}))
 		fill(b)
 		require.NoError(t, b.add(row3(1, "a")), name)
 		require.NoError(t, b.add(row3(2, "b")), name)
-		err = b.add(row3(3, "a"))
+		err := b.add(row3(3, "a"))
 		var input *fault.Error
 		require.ErrorAs(t, err, &input, name)
 		assert.ErrorContains(t, err, "f.csv: row 3 is one too many; a table takes at most 1024 MiB")
@@ -164,8 +160,8 @@ func TestCSVCapsMemory(t *testing.T) {
 
 func row3(line int, label string) row { return row{line, []string{"1", "2", label}} }
 
-// TestCSVKeepsRepeatedTextOnce: a cell that is a part of its row as it was read
-// keeps all of the file in memory.
+// TestCSVKeepsRepeatedTextOnce: a cell that is a part of its row as it was read keeps all of the file in
+// memory.
 func TestCSVKeepsRepeatedTextOnce(t *testing.T) {
 	var text strings.Builder
 	for i := range 4000 {
@@ -178,8 +174,7 @@ func TestCSVKeepsRepeatedTextOnce(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	table, err := readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo})
-	require.NoError(t, err)
+	table := testkit.Must(readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo}))
 	assert.Less(t, float64(heap())-float64(before), 0.5*float64(text.Len()))
 	runtime.KeepAlive(table)
 }
@@ -217,11 +212,9 @@ func FuzzReadCSV(f *testing.F) {
 			return
 		}
 		for _, c := range table.Columns {
-			if len(c.Values) != table.Len() {
-				t.Fatalf("column %q has %d of %d cells", c.Name, len(c.Values), table.Len())
-			}
+			require.Len(t, c.Values, table.Len())
 		}
-		e, err := fitEncoder(table, encoderOptions{})
+		e, err := fitEncoder(table, nil)
 		if err != nil {
 			return
 		}
@@ -230,31 +223,25 @@ func FuzzReadCSV(f *testing.F) {
 			return
 		}
 		set := Set{Name: "f", X: x, Y: table.Y, Units: table.Units, IDs: numbered("row", table.Len()), Classes: append(table.Labels, "b", "c")}
-		if err := set.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		if len(e.Names()) != e.Dim() {
-			t.Fatal("names")
-		}
+		require.NoError(t, set.Validate())
+		require.Len(t, e.Names(), e.Dim())
 	})
 }
 
 func TestUnlabelledTable(t *testing.T) {
 	text := "a,b,who\n1,x,p\n,y,q\n"
-	table, err := readCSV(strings.NewReader(text), "t.csv", CSVOptions{Unlabelled: true, Header: HeaderYes})
-	require.NoError(t, err)
+	table := testkit.Must(readCSV(strings.NewReader(text), "t.csv", CSVOptions{Unlabelled: true, Header: HeaderYes}))
 	require.Equal(t, []Column{{"a", []string{"1", ""}}, {"b", []string{"x", "y"}}, {"who", []string{"p", "q"}}}, table.Columns)
 	require.Equal(t, []int{-1, -1}, table.Y)
 	require.Empty(t, table.Labels)
 	require.Len(t, table.Units, 2)
-	table, err = readCSV(strings.NewReader(text), "t.csv", CSVOptions{Unlabelled: true, Unit: "who"})
-	require.NoError(t, err)
+	table = testkit.Must(readCSV(strings.NewReader(text), "t.csv", CSVOptions{Unlabelled: true, Unit: "who"}))
 	require.Equal(t, []string{"p", "q"}, table.Units)
 	require.Len(t, table.Columns, 2)
 	for text, opt := range map[string]CSVOptions{text: {Unlabelled: true, Label: "a"}, "a,b\n": {Unlabelled: true, Header: HeaderYes}} {
-		_, err = readCSV(strings.NewReader(text), "t.csv", opt)
+		_, err := readCSV(strings.NewReader(text), "t.csv", opt)
 		require.Error(t, err)
 	}
-	_, err = SplitTable(table, Literature)
+	_, err := splitTable(table, Literature, nil)
 	require.Error(t, err, "without labels there is nothing to learn")
 }

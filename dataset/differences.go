@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pate-go/pate/fault"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
-// usual is what the public rows have in a column: the middle 98 % of the numbers, or the
-// values of a category.
+// usual holds the common values of public rows in a column: the middle 98 % of the numbers, or the values
+// of a category.
 type usual struct {
 	name      string
 	low, high float64
@@ -19,8 +20,10 @@ type usual struct {
 	missing   bool            // values may be missing
 }
 
-// minCompared is the number of private rows from which on columns are compared.
-const minCompared = 20
+const (
+	minCompared = 20   // private rows from which on columns are compared
+	maxUsual    = 5000 // public rows whose numbers are looked at, the first ones
+)
 
 // middle returns the range of the middle 98 % of values, which it sorts.
 func middle(values []float64) (low, high float64) {
@@ -44,7 +47,7 @@ func usualCells(t *Table, e *Encoder) []usual {
 				}
 				u.known[v] = true
 			case f.sd > 0:
-				if x, err := f.form.parse(v); err == nil && finite(x) {
+				if x, err := f.form.parse(v); err == nil && mathx.IsFinite(x) {
 					values = append(values, x)
 				}
 			}
@@ -59,24 +62,21 @@ func usualCells(t *Table, e *Encoder) []usual {
 	return out
 }
 
-// usual returns what is declared of each column.
+// usual returns the declared values of each column.
 func (r *Ranges) usual() []usual {
 	out := make([]usual, len(r.columns))
 	for j, d := range r.columns {
 		out[j] = usual{name: d.name, missing: true}
 		if d.edges != nil {
 			out[j].low, out[j].high = d.ends()
-			continue
-		}
-		out[j].known = map[string]bool{}
-		for _, v := range d.values {
-			out[j].known[v] = true
+		} else {
+			out[j].known = ClassRule{Names: d.values}.declared()
 		}
 	}
 	return out
 }
 
-// unlikeCells names the columns in which most private values are not what public rows have.
+// unlikeCells names the columns in which most private values are not among the usual ones.
 func unlikeCells(t *Table, public []usual) []string {
 	var unlike []string
 	for j, u := range public {
@@ -85,16 +85,13 @@ func unlikeCells(t *Table, public []usual) []string {
 		}
 		compared, strange, words := 0, 0, 0
 		for _, v := range t.Columns[j].Values {
-			if isMissing(v) {
-				if !u.missing {
-					compared++
-					strange++
-				}
+			missing := isMissing(v)
+			if missing && u.missing {
 				continue
 			}
 			compared++
-			if u.known != nil {
-				if !u.known[v] {
+			if missing || u.known != nil {
+				if missing || !u.known[v] {
 					strange++
 				}
 				continue
@@ -110,23 +107,19 @@ func unlikeCells(t *Table, public []usual) []string {
 		if compared < minCompared || 2*strange <= compared {
 			continue
 		}
+		how := "another range: other units of measure?"
 		switch {
 		case u.known != nil:
-			unlike = append(unlike, fmt.Sprintf("%q (other categories)", u.name))
+			how = "other categories"
 		case 2*words > compared:
-			unlike = append(unlike, fmt.Sprintf("%q (no numbers)", u.name))
-		default:
-			unlike = append(unlike, fmt.Sprintf("%q (another range: other units of measure?)", u.name))
+			how = "no numbers"
 		}
+		unlike = append(unlike, fmt.Sprintf("%q (%s)", u.name, how))
 	}
 	return unlike
 }
 
-// maxUsual is the number of public rows from which the usual range of numbers is taken.
-const maxUsual = 5000
-
-// usualNumbers looks at public rows that have been scaled, at the first of them if they
-// are many.
+// usualNumbers looks at public rows that have been scaled.
 func usualNumbers(x blas32.General) []usual {
 	out := make([]usual, x.Cols)
 	values := make([]float64, min(x.Rows, maxUsual))
@@ -139,8 +132,7 @@ func usualNumbers(x blas32.General) []usual {
 	return out
 }
 
-// unlikeNumbers names the columns in which most private numbers are not what public rows
-// have.
+// unlikeNumbers names the columns in which most private numbers are not among the usual ones.
 func unlikeNumbers(x blas32.General, public []usual) []string {
 	if public == nil || x.Rows < minCompared {
 		return nil
@@ -171,10 +163,12 @@ func (s *Schema) differences(name string, columns []string) error {
 	if len(columns) > 10 {
 		text += fmt.Sprintf(" and %d more", len(columns)-10)
 	}
-	with, fix := "the public rows", "bring both files to the same units and names, leave the columns out with --drop, or say --accept-differences"
+	with := "the public rows"
+	fix := "bring both files to the same units and names, leave the columns out with --drop, or say --accept-differences"
 	if s.reading.Ranges != nil {
-		with, fix = "the declared ranges", "bring the columns to the units and names that are declared, mend --ranges, or say --accept-differences"
+		with = "the declared ranges"
+		fix = "bring the columns to the units and names that are declared, mend --ranges, or say --accept-differences"
 	}
-	return &fault.Error{File: name, What: "is unlike " + with + " in column " + text,
-		Why: "most of its values there are outside of " + with + ", so teachers could not use them; " + ownerNotice, Fix: fix}
+	return wrong(name, "is unlike "+with+" in column "+text,
+		"most of its values there are outside of "+with+", so teachers could not use them; "+ownerNotice, fix)
 }

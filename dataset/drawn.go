@@ -12,50 +12,38 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Questions are drawn for each test row, which are public, and within these bounds: more take
-// a student longer and teach it little.
+// Questions are drawn for each test row, which are public, and within these bounds: more take a student
+// longer and teach it little.
 const (
 	drawnForTest = 2
 	fewestDrawn  = 1000
 	mostDrawn    = 6000
 )
 
-// drawnRows returns how many questions are drawn.
-func (t Task) drawnRows() int { return max(fewestDrawn, min(drawnForTest*t.Test.Len(), mostDrawn)) }
-
-// splitDeclared splits a table as [SplitTable] does, for somebody who has no public rows. The
-// columns are encoded as declared, and the pool is drawn from the declaration. Rows that
-// [SplitTable] would put into the pool are left out, so that both have the same private and
-// test rows.
+// splitDeclared splits a table as [splitTable] does, where there are no public rows. The columns are
+// encoded as declared, and the pool is drawn from the declaration. Rows that [splitTable] would put into
+// the pool are left out, so that both have the same private and test rows.
 func splitDeclared(t *Table, p Protocol, all *Ranges) (Task, error) {
 	ranges, err := all.pick(t)
 	if err != nil {
 		return Task{}, err
 	}
-	private, _, test, err := t.parts(p)
+	parts, err := t.parts(p)
 	if err != nil {
 		return Task{}, err
 	}
-	classes, err := t.classesOf(test)
+	parts[1] = nil
+	task, err := t.task(p, parts[2])
 	if err != nil {
 		return Task{}, err
 	}
-	task := Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Grouped: t.groups == nil, Provenance: t.Provenance, Ranges: ranges, Encoder: ranges.encoder}
-	for _, part := range []struct {
-		name string
-		set  *Set
-		rows []int
-	}{{"private", &task.Private, private}, {"test", &task.Test, test}} {
-		kept, y, err := t.classify(classes, part.rows)
-		if err != nil {
-			return Task{}, err
-		}
-		of := t.Rows(kept)
-		x, err := ranges.encoder.Encode(of)
-		if err != nil {
-			return Task{}, err
-		}
-		*part.set = Set{Name: t.Name, X: x, Y: y, Units: of.Units, LeftOut: leftOut(t.Units, part.rows, kept), IDs: numbered(part.name, len(kept)), Classes: classes, Provenance: t.Provenance}
+	task.Ranges, task.Encoder = ranges, ranges.encoder
+	kept, err := t.fill(&task, parts)
+	if err != nil {
+		return Task{}, err
+	}
+	if err := task.encode(t, kept); err != nil {
+		return Task{}, err
 	}
 	if task, err = task.Drawn(nil); err != nil {
 		return Task{}, err
@@ -63,22 +51,21 @@ func splitDeclared(t *Table, p Protocol, all *Ranges) (Task, error) {
 	return task, task.validate()
 }
 
-// Drawn returns the task, one of declared ranges, with a pool that is drawn column by column,
-// bins as likely as their weights say, and columns scaled by the same weights. Nil weights are
-// alike in all bins. Weights are finite and not negative; a column without any is drawn as
-// if all were alike. They must be public, or paid for. The same weights give the same pool,
-// whose labels are not known.
+// Drawn returns the task, one of declared ranges, with a pool that is drawn column by column, bins in
+// proportion to their weights, and columns scaled by the same weights. Nil weights are alike in all bins.
+// Weights are finite and not negative; a column without any is drawn as if all were alike. They must be
+// public, or paid for. The same weights give the same pool, whose labels are not known.
 func (t Task) Drawn(weights [][]float64) (Task, error) {
 	r := t.Ranges
 	if r == nil {
 		return t, fmt.Errorf("dataset: %q has no declared ranges to draw from", t.Name)
 	}
-	if weights != nil && len(weights) != len(r.columns) {
-		return t, fmt.Errorf("dataset: weights of %d columns, %d are declared", len(weights), len(r.columns))
+	if err := r.checkWeights(weights); err != nil {
+		return t, err
 	}
 	out := t
 	out.Encoder = r.encode(weights)
-	n := t.drawnRows()
+	n := max(fewestDrawn, min(drawnForTest*t.Test.Len(), mostDrawn))
 	out.Questions = r.draw(weights, n)
 	x, err := out.Encoder.Encode(out.Questions)
 	if err != nil {
@@ -92,8 +79,15 @@ func (t Task) Drawn(weights [][]float64) (Task, error) {
 	return out, nil
 }
 
-// Schema returns how rows are read by what is declared of them alone, where there are no public
-// rows yet. Private rows that are unlike it are refused unless Reading.Accept.
+func (r *Ranges) checkWeights(weights [][]float64) error {
+	if weights != nil && len(weights) != len(r.columns) {
+		return fmt.Errorf("dataset: weights of %d columns, %d are declared", len(weights), len(r.columns))
+	}
+	return nil
+}
+
+// Schema returns a schema by the declaration alone, where there are no public rows yet. Private rows that
+// are unlike it are refused unless Reading.Accept.
 func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 	if err := reading.Rule.Validate(); err != nil {
 		return nil, err
@@ -106,59 +100,48 @@ func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 	return s, nil
 }
 
-// Draw writes so many rows as CSV under the names of their columns, drawn as [Task.Drawn] says.
+// Draw writes so many rows as CSV under the names of their columns, drawn as [Task.Drawn] does.
 func (r *Ranges) Draw(out io.Writer, weights [][]float64, rows int) error {
-	if weights != nil && len(weights) != len(r.columns) {
-		return fmt.Errorf("dataset: weights of %d columns, %d are declared", len(weights), len(r.columns))
+	if err := r.checkWeights(weights); err != nil {
+		return err
 	}
 	drawn := r.draw(weights, rows)
-	w := csv.NewWriter(out)
-	line := make([]string, len(drawn.Columns))
-	for j, c := range drawn.Columns {
-		line[j] = c.Name
-	}
-	if err := w.Write(line); err != nil {
-		return fmt.Errorf("dataset: %w", err)
-	}
-	for i := range rows {
-		for j, c := range drawn.Columns {
-			line[j] = c.Values[i]
-		}
-		if err := w.Write(line); err != nil {
-			return fmt.Errorf("dataset: %w", err)
+	lines := make([][]string, rows+1)
+	for _, c := range drawn.Columns {
+		lines[0] = append(lines[0], c.Name)
+		for i, v := range c.Values {
+			lines[i+1] = append(lines[i+1], v)
 		}
 	}
-	w.Flush()
-	if err := w.Error(); err != nil {
+	if err := csv.NewWriter(out).WriteAll(lines); err != nil {
 		return fmt.Errorf("dataset: %w", err)
 	}
 	return nil
 }
 
-// draw returns so many rows of independent columns.
+// draw returns so many rows of independent columns, a public function of the weights.
 func (r *Ranges) draw(weights [][]float64, rows int) *Table {
 	out := &Table{Name: "drawn", Y: slices.Repeat([]int{-1}, rows), Units: make([]string, rows)}
 	for j, d := range r.columns {
-		rnd := rand.New(rand.NewPCG(0x70617465, uint64(j))) // public: what is drawn is a function of the weights
-		upTo, total := make([]float64, d.bins()), 0.0
-		for b := range upTo {
+		rnd := rand.New(rand.NewPCG(0x70617465, uint64(j)))
+		sums, total := make([]float64, d.bins()), 0.0
+		for b := range sums {
 			if weights != nil {
 				total += weights[j][b]
 			}
-			upTo[b] = total
+			sums[b] = total
 		}
 		c := Column{Name: d.name, Values: make([]string, rows)}
 		for i := range c.Values {
 			b := rnd.IntN(d.bins())
 			if total > 0 {
-				b, _ = slices.BinarySearchFunc(upTo, rnd.Float64()*total, func(sum, u float64) int {
-					if sum <= u {
-						return -1
-					}
-					return 1
-				})
+				u := rnd.Float64() * total
+				b = slices.IndexFunc(sums, func(sum float64) bool { return sum > u })
 			}
-			c.Values[i] = d.drawn(min(b, d.bins()-1), rnd)
+			if b < 0 {
+				b = d.bins() - 1
+			}
+			c.Values[i] = d.drawn(b, rnd)
 		}
 		out.Columns = append(out.Columns, c)
 	}
@@ -191,7 +174,7 @@ func (r *Ranges) rescale(to *Encoder, x blas32.General) blas32.General {
 			if d.edges == nil || f.missing >= 0 && src[f.missing] == 1 {
 				continue
 			}
-			dst[f.at] = float32(max(-clipAt, min(clipAt, (d.number(from, src[f.at])-f.mean)/f.sd)))
+			dst[f.at] = clip((d.number(from, src[f.at]) - f.mean) / f.sd)
 		}
 	}
 	return out

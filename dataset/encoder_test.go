@@ -1,12 +1,17 @@
 package dataset
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // oneColumn is a table of one feature whose labels and units do not matter.
@@ -37,11 +42,9 @@ func TestEncoder(t *testing.T) {
 		"written differently, equal values": {[]string{"1", "1.0", "1e0", "5", "5", "5"}, []string{"3"}, []string{"c"}, [][]float32{{0}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := fitEncoder(oneColumn("c", c.public...), encoderOptions{})
-			require.NoError(t, err)
+			e := testkit.Must(fitEncoder(oneColumn("c", c.public...), nil))
 			assert.Equal(t, c.names, e.Names())
-			x, err := e.Encode(oneColumn("c", c.private...))
-			require.NoError(t, err)
+			x := testkit.Must(e.Encode(oneColumn("c", c.private...)))
 			for i, row := range c.want {
 				assert.InDeltaSlice(t, row, x.Data[i*x.Stride:i*x.Stride+x.Cols], 1e-6, "value %q", c.private[i])
 			}
@@ -50,9 +53,7 @@ func TestEncoder(t *testing.T) {
 }
 
 func TestEncoderKeepsTheMostFrequentCategories(t *testing.T) {
-	e, err := fitEncoder(oneColumn("c", "z", "z", "b", "a", "d"), encoderOptions{MaxCategories: 2})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"c=a", "c=z"}, e.Names())
+	require.Equal(t, []string{"a", "z"}, frequent(map[string]int{"z": 2, "b": 1, "a": 1, "d": 1}, 2))
 }
 
 func TestEncoderRefuses(t *testing.T) {
@@ -64,49 +65,112 @@ func TestEncoderRefuses(t *testing.T) {
 		"variance overflows":  {"1e300", "-1e300"},
 		"variance underflows": {"1e-300", "2e-300"},
 	} {
-		_, err := fitEncoder(oneColumn("c", public...), encoderOptions{})
+		_, err := fitEncoder(oneColumn("c", public...), nil)
 		assert.Error(t, err, name)
 	}
-	_, err := fitEncoder(oneColumn("c", "1", "2"), encoderOptions{MaxCategories: -1})
-	assert.Error(t, err)
-	e, err := fitEncoder(oneColumn("c", "1", "2"), encoderOptions{})
-	require.NoError(t, err)
-	_, err = e.Encode(oneColumn("d", "1"))
+	e := testkit.Must(fitEncoder(oneColumn("c", "1", "2"), nil))
+	_, err := e.Encode(oneColumn("d", "1"))
 	assert.ErrorContains(t, err, `fitted on "c"`)
 	_, err = e.Encode(&Table{Name: "t"})
 	assert.ErrorContains(t, err, "0 feature columns")
 }
 
-// No private row may shape a feature: whatever the private and test rows hold,
-// the encoding of the others is the same.
+// No private row may shape a feature: whatever the private and test rows hold, the encoding of the others
+// is the same.
 func TestFeaturesDependOnPublicRowsAndTheRowAlone(t *testing.T) {
 	table := randomTable(400, 400)
 	for i := range table.Units {
 		table.Units[i] = fmt.Sprint("unit ", i)
 	}
-	before, err := SplitTable(table, Literature)
-	require.NoError(t, err)
+	before := testkit.Must(splitTable(table, Literature, nil))
 	const changed = 17
 	victim := slices.Index(table.Units, before.Private.Units[changed])
-	all, err := fitEncoder(table, encoderOptions{}) // negative control, below
+	all, err := fitEncoder(table, nil) // negative control, below
 	require.NoError(t, err)
 	for j, v := range []string{"1e9", "unheard of", "?"} {
 		table.Columns[j].Values[victim] = v
 	}
-	after, err := SplitTable(table, Literature)
-	require.NoError(t, err)
+	after := testkit.Must(splitTable(table, Literature, nil))
 	assert.Equal(t, before.Pool, after.Pool)
 	assert.Equal(t, before.Test, after.Test)
 	require.Equal(t, before.Private.Units, after.Private.Units)
 	for i := range before.Private.Len() {
-		a, err := before.Private.Slice(i, i+1)
-		require.NoError(t, err)
-		b, err := after.Private.Slice(i, i+1)
-		require.NoError(t, err)
-		assert.Equal(t, i != changed, slices.Equal(a.X.Data, b.X.Data), "private row %d", i)
+		assert.Equal(t, i != changed, slices.Equal(dense.Row(before.Private.X, i), dense.Row(after.Private.X, i)), "private row %d", i)
 	}
 	// An encoder fitted on private rows too does depend on the victim.
-	refitted, err := fitEncoder(table, encoderOptions{})
-	require.NoError(t, err)
+	refitted := testkit.Must(fitEncoder(table, nil))
 	assert.NotEqual(t, all, refitted)
+}
+
+// mixed is a table with a column of every kind.
+func mixed() *Table {
+	t := oneColumn("number", "1.1", "2.7", "", "1e5", "-3")
+	t.Columns = append(t.Columns,
+		Column{"word", []string{"x", "y", "x", "", "caf\xe9 <&>"}}, Column{"constant", []string{"7", "7", "?", "7", "7"}},
+		Column{"same", []string{"1", "1", "1", "1", "1"}}, Column{"", []string{"1", "2", "3", "4", "5"}})
+	return t
+}
+
+func TestEncoderInJSON(t *testing.T) {
+	table := mixed()
+	e := testkit.Must(fitEncoder(table, nil))
+	want := testkit.Must(e.Encode(table))
+	text := testkit.Must(json.Marshal(e))
+	var read Encoder
+	require.NoError(t, json.Unmarshal(text, &read))
+	fitted := *e
+	fitted.notes, fitted.repeated = nil, nil // are for people, who have read them
+	require.Equal(t, fitted, read)
+	got := testkit.Must(read.Encode(table))
+	require.Equal(t, want, got)
+
+	// Columns are found by name.
+	slices.Reverse(table.Columns)
+	table.Columns = slices.Insert(table.Columns, 1, Column{"more", make([]string, 5)})
+	got = testkit.Must(read.EncodeByName(table))
+	require.Equal(t, want, got)
+	var in *fault.Error
+	table.Columns[1].Name = "word"
+	_, err := read.EncodeByName(table)
+	require.ErrorAs(t, err, &in)
+	require.Contains(t, in.What, "more than one")
+	table.Columns = table.Columns[2:]
+	_, err = read.EncodeByName(table)
+	require.ErrorAs(t, err, &in)
+	require.Contains(t, in.What, "has no column")
+}
+
+func TestEncoderInJSONRefuses(t *testing.T) {
+	var e Encoder
+	for _, text := range []string{
+		`{}`, `[]`, `[{"name":"a"}]`, `[{"name":"a","sd":-1}]`, `[{"name":"a","sd":1e999}]`, `[{"name":"a","mean":1,"missing":true}]`,
+		`[{"name":"a","sd":1,"categories":["x"]}]`, `[{"name":"a","categories":["x","x"]}]`, `[{"name":"a","categories":["x","NA"]}]`,
+	} {
+		require.ErrorContains(t, json.Unmarshal([]byte(text), &e), "not an encoder", text)
+	}
+}
+
+// FuzzEncoder: JSON is refused, or an encoder that encodes and is written as it was read.
+func FuzzEncoder(f *testing.F) {
+	e := testkit.Must(fitEncoder(mixed(), nil))
+	text := testkit.Must(json.Marshal(e))
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !json.Valid(text) {
+			return // MarshalJSON and UnmarshalJSON see values
+		}
+		var read, again Encoder
+		if read.UnmarshalJSON(text) != nil {
+			return
+		}
+		text = testkit.Must(json.Marshal(&read))
+		require.NoError(t, json.Unmarshal(text, &again))
+		require.Equal(t, read, again)
+		one := &Table{Y: []int{0}, Units: []string{"u"}}
+		for _, c := range read.columns {
+			one.Columns = append(one.Columns, Column{Name: c.name, Values: []string{"1"}})
+		}
+		_, err := read.Encode(one)
+		require.NoError(t, err)
+	})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // A table of visits, several to a patient, is split so that every patient is on one side.
-func ExampleSplitTable() {
+func ExampleOpen() {
 	var text strings.Builder
 	text.WriteString("patient,age,ward,outcome\n")
 	for i := range 300 {
@@ -26,11 +26,11 @@ func ExampleSplitTable() {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		log.Fatal(err)
 	}
-	table, err := dataset.ReadTable(path, dataset.CSVOptions{Label: "outcome", Unit: "patient", Rule: dataset.ClassRule{Names: []string{"home", "stays"}}})
+	data, err := dataset.Open(path, dataset.Options{CSV: dataset.CSVOptions{Label: "outcome", Unit: "patient"}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	task, err := dataset.SplitTable(table, dataset.Development)
+	task, err := data.Task(dataset.Development)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,46 +4,44 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"slices"
 
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Hash returns SHA-256 over features, labels, units, class names and image shape. It
-// does not depend on Name, Provenance or the stride of X, so equal data have
-// equal hashes however they were loaded. It keys what is resumed from disk; it is
-// a digest of private rows and must not be published.
+// Hash returns SHA-256 over features, labels, units, class names and image shape. It does not depend on
+// Name, Provenance or the stride of X, so equal data have equal hashes however they were loaded. It is a
+// key for resuming from disk; it is a digest of private rows and must not be published.
 func (s Set) Hash() [32]byte {
-	w := newHashWriter("pate dataset set 1")
-	w.set(s)
-	return w.sum()
+	return hashSets("pate dataset set 1", s)
 }
 
 // Hash returns SHA-256 over the three sets of the task, in the sense of [Set.Hash].
 func (t Task) Hash() [32]byte {
-	w := newHashWriter("pate dataset task 1")
-	w.set(t.Private)
-	w.set(t.Pool)
-	w.set(t.Test)
-	return w.sum()
+	return hashSets("pate dataset task 1", t.Private, t.Pool, t.Test)
 }
 
-// hashWriter feeds a hash through a buffer. Every list is preceded by its
-// length, so that different data never give the same stream of bytes.
-type hashWriter struct {
-	h   hash.Hash
-	buf []byte
+// Hash returns SHA-256 over features, ids and image shape. It is public, as the rows are.
+func (p Pool) Hash() [32]byte {
+	return hashSets("pate dataset pool 1", Set{X: p.X, Units: p.IDs, Image: p.Image})
 }
 
-func newHashWriter(kind string) *hashWriter {
+func hashSets(kind string, sets ...Set) (out [32]byte) {
 	w := &hashWriter{h: sha256.New()}
 	w.text(kind)
-	return w
-}
-
-func (w *hashWriter) sum() (out [32]byte) {
+	for _, s := range sets {
+		w.set(s)
+	}
 	w.h.Write(w.buf) // a hash.Hash never returns an error
 	w.h.Sum(out[:0])
 	return out
+}
+
+// hashWriter feeds a hash through a buffer. Every list is preceded by its length, so that different data
+// never give the same stream of bytes.
+type hashWriter struct {
+	h   hash.Hash
+	buf []byte
 }
 
 // add takes the buffer with something appended.
@@ -61,15 +59,12 @@ func (w *hashWriter) text(s string) {
 	w.add(append(w.buf, s...))
 }
 
-func (w *hashWriter) floats(row []float32) { w.add(sealed.Append(w.buf, row)) }
-
 func (w *hashWriter) set(s Set) {
-	w.number(s.X.Rows)
-	w.number(s.X.Cols)
-	w.number(s.Image.Rows)
-	w.number(s.Image.Cols)
+	for _, n := range []int{s.X.Rows, s.X.Cols, s.Image.Rows, s.Image.Cols} {
+		w.number(n)
+	}
 	for i := range s.X.Rows {
-		w.floats(s.X.Data[i*s.X.Stride : i*s.X.Stride+s.X.Cols])
+		w.add(sealed.Append(w.buf, s.X.Data[i*s.X.Stride:i*s.X.Stride+s.X.Cols]))
 	}
 	w.number(len(s.Y))
 	for _, y := range s.Y {
@@ -77,20 +72,11 @@ func (w *hashWriter) set(s Set) {
 	}
 	w.number(len(s.Units))
 	w.number(len(s.LeftOut))
-	for _, units := range [][]string{s.Units, s.LeftOut} {
-		for _, u := range units {
-			w.text(u)
-		}
+	for _, u := range slices.Concat(s.Units, s.LeftOut) {
+		w.text(u)
 	}
 	w.number(len(s.Classes))
 	for _, c := range s.Classes {
 		w.text(c)
 	}
-}
-
-// Hash returns SHA-256 over features, ids and image shape. It is public, as the rows are.
-func (p Pool) Hash() [32]byte {
-	w := newHashWriter("pate dataset pool 1")
-	w.set(Set{X: p.X, Units: p.IDs, Image: p.Image})
-	return w.sum()
 }

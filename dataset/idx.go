@@ -5,23 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 
-	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// idxArray is the content of an idx file of unsigned bytes, the format of MNIST:
-// two zero bytes, type 0x08, the number of dimensions, each dimension as a
-// big-endian uint32, then the bytes in row-major order.
+// idxArray is the content of an idx file of unsigned bytes, the format of MNIST: two zero bytes, type 0x08,
+// the number of dimensions, each dimension as a big-endian uint32, then the bytes in row-major order. With
+// three dimensions it is a [rowSource] of images.
 type idxArray struct {
 	dims []int
 	data []byte
 }
 
-// readIDX reads an array of the given number of dimensions, plain or gzip. The
-// header is not believed: memory grows with the bytes that arrive, and the file
-// must hold exactly what the header claims.
+// readIDX reads an array of the given number of dimensions, plain or compressed. The header is not trusted:
+// memory grows with the bytes that arrive, and the file must hold exactly the data that the header claims.
 func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {
@@ -50,21 +49,17 @@ func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 		}
 		a.dims[i] = int(d)
 	}
-	if a.data, err = readExactly(plain, int(size)); err != nil {
-		return idxArray{}, err
-	}
-	return a, nil
+	a.data, err = readExactly(plain, int(size))
+	return a, err
 }
 
-// readExactly reads size bytes and then the end of the stream. It never holds
-// more than about twice what has arrived.
+// readExactly reads size bytes and then the end of the stream. It never holds more than about twice the
+// bytes that have arrived.
 func readExactly(r io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, min(size, 1<<16))
 	for len(data) < size {
 		if len(data) == cap(data) {
-			grown := make([]byte, len(data), min(size, 2*cap(data)))
-			copy(grown, data)
-			data = grown
+			data = append(make([]byte, 0, min(size, 2*cap(data))), data...)
 		}
 		n, err := r.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
@@ -84,35 +79,13 @@ func readExactly(r io.Reader, size int) ([]byte, error) {
 	return data, nil
 }
 
-// byteRows are images of one idx file, in memory as bytes.
-type byteRows struct {
-	data  []byte
-	n     int
-	shape Shape
-	ids   []string
-}
+func (a idxArray) size() (rows, cols int) { return a.dims[0], a.image().Pixels() }
+func (a idxArray) image() Shape           { return Shape{Rows: a.dims[1], Cols: a.dims[2]} }
 
-func openIDX(path string) (*byteRows, error) {
-	f, err := unpack.Open(path)
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
-	}
-	defer f.Close()
-	a, err := readIDX(f, 3)
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "is not a readable idx file of images", Err: err}
-	}
-	return &byteRows{data: a.data, n: a.dims[0], shape: Shape{Rows: a.dims[1], Cols: a.dims[2]}}, nil
-}
-
-func (r *byteRows) size() (rows, cols int) { return r.n, r.shape.Pixels() }
-func (r *byteRows) image() Shape           { return r.shape }
-func (r *byteRows) names() []string        { return r.ids }
-
-func (r *byteRows) each(visit func(i int, row []float64) error) error {
-	row := make([]float64, r.shape.Pixels())
-	for i := range r.n {
-		for j, b := range r.data[i*len(row) : (i+1)*len(row)] {
+func (a idxArray) each(visit func(i int, row []float64) error) error {
+	row := make([]float64, a.image().Pixels())
+	for i := range a.dims[0] {
+		for j, b := range a.data[i*len(row) : (i+1)*len(row)] {
 			row[j] = float64(b) / 255
 		}
 		if err := visit(i, row); err != nil {
@@ -122,20 +95,23 @@ func (r *byteRows) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
+// readIDXFile reads a file of images or labels.
+func readIDXFile(path string, dimensions int, of string) (idxArray, error) {
+	return withFile(path, func(f *os.File) (idxArray, error) {
+		a, err := readIDX(f, dimensions)
+		if err != nil {
+			return idxArray{}, failed(path, "is not a readable idx file of "+of, err)
+		}
+		return a, nil
+	})
+}
+
 // idxNames reads the labels of an idx file, one byte each.
 func idxNames(path string) ([]string, error) {
-	f, err := unpack.Open(path)
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
-	}
-	defer f.Close()
-	a, err := readIDX(f, 1)
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "is not a readable idx file of labels", Err: err}
-	}
+	a, err := readIDXFile(path, 1, "labels")
 	names := make([]string, len(a.data))
 	for i, b := range a.data {
 		names[i] = strconv.Itoa(int(b))
 	}
-	return names, nil
+	return names, err
 }

@@ -1,11 +1,10 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -14,29 +13,22 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// Dir reads a folder that holds MNIST-shaped files:
-// {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte, each plain
-// or with .gz or .zst. Images may have any size. Which classes there are is said by the rule, or
-// by the test file, whose rows are public.
-// What is missing or malformed is an [*fault.Error].
-func Dir(path string, rule ClassRule) (train, test Set, err error) {
-	return DirFS(os.DirFS(path), path, rule)
-}
-
-// DirFS does what [Dir] does of any file system; path stands for it in messages, and its
-// last element is the name of the sets.
+// DirFS reads a folder that holds MNIST-shaped files: {train,t10k}-images-idx3-ubyte and
+// {train,t10k}-labels-idx1-ubyte, each plain or with .gz or .zst. Images may have any size. The classes
+// come from the rule, or from the test file, whose rows are public. Path stands for the file system in
+// messages, and its last element is the name of the sets. A file that is missing or malformed is an
+// [*fault.Error].
 func DirFS(files fs.FS, path string, rule ClassRule) (train, test Set, err error) {
 	if err := rule.Validate(); err != nil {
 		return Set{}, Set{}, err
 	}
-	name := filepath.Base(filepath.Clean(path))
-	return readFolder(files, folder{path: path, name: name, provenance: "idx files in " + name, rule: rule})
+	return readFolder(files, folder{path: path, name: filepath.Base(filepath.Clean(path)), rule: rule})
 }
 
-// folder says how the files of one folder are to be presented.
+// folder describes a folder of idx files.
 type folder struct {
-	path, name, provenance string
-	rule                   ClassRule
+	path, name string
+	rule       ClassRule
 }
 
 func readFolder(files fs.FS, f folder) (train, test Set, err error) {
@@ -48,14 +40,12 @@ func readFolder(files fs.FS, f folder) (train, test Set, err error) {
 			test, errs[i] = readPair(files, f, "t10k", "test")
 		}
 	})
-	for _, err := range errs {
-		if err != nil {
-			return Set{}, Set{}, err
-		}
+	if err := cmp.Or(errs[:]...); err != nil {
+		return Set{}, Set{}, err
 	}
-	if train.Image != test.Image {
-		return Set{}, Set{}, &fault.Error{File: f.path, What: fmt.Sprintf("has training images of %dx%d pixels and test images of %dx%d",
-			train.Image.Rows, train.Image.Cols, test.Image.Rows, test.Image.Cols), Why: "all images of a data set have one size"}
+	if a, b := train.Image, test.Image; a != b {
+		what := fmt.Sprintf("has training images of %dx%d pixels and test images of %dx%d", a.Rows, a.Cols, b.Rows, b.Cols)
+		return Set{}, Set{}, wrong(f.path, what, "all images of a data set have one size", "")
 	}
 	names := f.rule.Names
 	if names == nil { // the test file is public, the training file is not
@@ -78,7 +68,7 @@ func (f folder) classify(s Set, names []string) (Set, error) {
 		switch {
 		case y < len(names):
 		case !known:
-			return Set{}, &fault.Error{File: f.path, What: fmt.Sprintf("has label %d, and the classes are %d", y, len(names)), Why: whyRefused, Fix: fixRefused}
+			return Set{}, wrong(f.path, fmt.Sprintf("has label %d, and the classes are %d", y, len(names)), whyRefused, fixRefused)
 		default:
 			s.Y[i] = other
 		}
@@ -104,19 +94,14 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	n, shape := images.dims[0], Shape{Rows: images.dims[1], Cols: images.dims[2]}
+	n, shape := images.dims[0], images.image()
 	if labels.dims[0] != n {
-		return Set{}, &fault.Error{File: filepath.Join(f.path, prefix+"-labels-idx1-ubyte"),
-			What: fmt.Sprintf("has %d labels, the images file has %d images", labels.dims[0], n), Why: "each image has one label"}
+		return Set{}, wrong(filepath.Join(f.path, prefix+"-labels-idx1-ubyte"),
+			fmt.Sprintf("has %d labels, the images file has %d images", labels.dims[0], n), "each image has one label", "")
 	}
-	s := Set{
-		Name:       f.name,
-		Y:          make([]int, n),
-		Units:      numbered(part, n),
-		Image:      shape,
-		Provenance: f.provenance,
-		X:          dense.New(n, shape.Pixels()),
-	}
+	units := numbered(part, n)
+	s := Set{Name: f.name, X: dense.New(n, shape.Pixels()), Y: make([]int, n), Units: units, IDs: units, Image: shape,
+		Provenance: "idx files in " + f.name}
 	var value [256]float32
 	for i := range value {
 		value[i] = float32(i) / 255
@@ -127,11 +112,8 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 		for j, b := range images.data[i*pixels : (i+1)*pixels] {
 			row[j] = value[b]
 		}
+		s.Y[i] = int(labels.data[i])
 	})
-	for i, b := range labels.data {
-		s.Y[i] = int(b)
-	}
-	s.IDs = s.Units
 	return s, nil
 }
 
@@ -157,9 +139,9 @@ func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) 
 			Why: "a folder of images holds {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte", Err: err}
 	}
 	defer r.Close()
-	a, err := readIDX(io.Reader(r), dimensions)
+	a, err := readIDX(r, dimensions)
 	if err != nil {
-		return idxArray{}, &fault.Error{File: filepath.Join(path, name), What: "is not a readable idx file", Err: err}
+		return idxArray{}, failed(filepath.Join(path, name), "is not a readable idx file", err)
 	}
 	return a, nil
 }

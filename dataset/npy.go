@@ -27,12 +27,12 @@ type array struct {
 	fort  bool
 }
 
-// openArray opens an NPY file of numbers or texts in one or two dimensions. Its size must
-// be what its head claims.
+// openArray opens an NPY file of numbers or texts in one or two dimensions. Its size must be the one that
+// its head claims.
 func openArray(path string) (_ *array, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
+		return nil, failed(path, "cannot be opened", err)
 	}
 	defer func() {
 		if err != nil {
@@ -42,7 +42,7 @@ func openArray(path string) (_ *array, err error) {
 	raw := make([]byte, npy.MaxHeader)
 	n, err := io.ReadFull(f, raw)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
+		return nil, failed(path, "cannot be read", err)
 	}
 	head, used, err := npy.ReadHeader(raw[:n])
 	if err != nil {
@@ -53,46 +53,49 @@ func openArray(path string) (_ *array, err error) {
 		return nil, err
 	}
 	if len(a.shape) < 1 || len(a.shape) > 2 {
-		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d dimensions", len(a.shape)),
-			Why: "rows are examples, columns are features", Fix: "save x.reshape(len(x), -1)"}
+		return nil, wrong(path, fmt.Sprintf("has %d dimensions", len(a.shape)), rowsAndColumns, reshape)
 	}
 	size := int64(a.width)
 	for _, d := range a.shape {
 		if d == 0 || int64(d) > (1<<40)/size {
-			return nil, &fault.Error{File: path, What: "has no rows or no columns, or claims more than fit in memory"}
+			return nil, wrong(path, "has no rows or no columns, or claims more than fit in memory", "", "")
 		}
 		size *= int64(d)
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
+		return nil, failed(path, "cannot be read", err)
 	}
 	if info.Size() != a.start+size {
-		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d bytes, its head claims %d", info.Size(), a.start+size), Fix: "save it again: it is cut off or damaged"}
+		return nil, wrong(path, fmt.Sprintf("has %d bytes, its head claims %d", info.Size(), a.start+size),
+			"", "save it again: it is cut off or damaged")
 	}
 	return a, nil
 }
 
-// maxText bounds a text element of an array, in characters.
-const maxText = 1 << 12
+const (
+	maxText        = 1 << 12 // characters of a text element
+	blockBytes     = 4 << 20 // of a file that are read at a time, about
+	rowsAndColumns = "rows are examples, columns are features"
+	reshape        = "save x.reshape(len(x), -1)"
+)
 
 func (a *array) setType(descr string) error {
 	if t, ok := npy.TypeOf(descr); ok {
 		a.typ, a.width = t, t.Size
 		return nil
 	}
-	text := strings.TrimLeft(descr, "<|=")
-	if kind, digits := text[:min(1, len(text))], text[min(1, len(text)):]; kind == "U" || kind == "S" {
-		if n, err := strconv.Atoi(digits); err == nil && n >= 1 && n <= maxText {
+	if text := strings.TrimLeft(descr, "<|="); strings.HasPrefix(text, "U") || strings.HasPrefix(text, "S") {
+		if n, err := strconv.Atoi(text[1:]); err == nil && n >= 1 && n <= maxText {
 			a.chars, a.width = n, n
-			if kind == "U" {
+			if text[0] == 'U' {
 				a.width = 4 * n
 			}
 			return nil
 		}
 	}
-	return &fault.Error{File: a.path, What: fmt.Sprintf("holds elements of type %q", descr), Why: "numbers and texts of fixed length are read, and nothing is unpickled",
-		Fix: "convert them: x.astype('float32') for features, y.astype(str) for names"}
+	return wrong(a.path, fmt.Sprintf("holds elements of type %q", descr), "numbers and texts of fixed length are read, and nothing is unpickled",
+		"convert them: x.astype('float32') for features, y.astype(str) for names")
 }
 
 func (a *array) Close() error { return a.file.Close() }
@@ -115,11 +118,12 @@ func openRows(path string) (*npyRows, error) {
 	}
 	switch {
 	case a.chars > 0:
-		err = &fault.Error{File: path, What: "holds texts", Why: "features are numbers", Fix: "give a table with texts as CSV"}
+		err = wrong(path, "holds texts", "features are numbers", "give a table with texts as CSV")
 	case len(a.shape) != 2:
-		err = &fault.Error{File: path, What: "has one dimension", Why: "rows are examples, columns are features", Fix: "save x.reshape(len(x), -1)"}
+		err = wrong(path, "has one dimension", rowsAndColumns, reshape)
 	case a.shape[0] > maxNumbers/a.shape[1]:
-		err = &fault.Error{File: path, What: fmt.Sprintf("has %d rows of %d numbers, more than %d in all", a.shape[0], a.shape[1], maxNumbers), Fix: "give fewer rows or columns"}
+		err = wrong(path, fmt.Sprintf("has %d rows of %d numbers, more than %d in all", a.shape[0], a.shape[1], maxNumbers),
+			"", "give fewer rows or columns")
 	}
 	if err != nil {
 		a.Close()
@@ -130,10 +134,6 @@ func openRows(path string) (*npyRows, error) {
 
 func (r *npyRows) size() (rows, cols int) { return r.shape[0], r.shape[1] }
 func (r *npyRows) image() Shape           { return Shape{} }
-func (r *npyRows) names() []string        { return nil }
-
-// blockBytes is about how much of a file is read at a time.
-const blockBytes = 4 << 20
 
 // each reads blocks of rows. In Fortran order a block is a piece of every column.
 func (r *npyRows) each(visit func(i int, row []float64) error) error {
@@ -149,12 +149,12 @@ func (r *npyRows) each(visit func(i int, row []float64) error) error {
 		}
 		r.decode(values[:n*cols], raw[:n*cols*r.width])
 		for i := range n {
-			if r.fort {
-				for j := range row {
+			for j := range row {
+				if r.fort {
 					row[j] = values[j*n+i]
+				} else {
+					row[j] = values[i*cols+j]
 				}
-			} else {
-				copy(row, values[i*cols:(i+1)*cols])
 			}
 			if err := visit(from+i, row); err != nil {
 				return err
@@ -197,8 +197,8 @@ func (a *array) decode(dst []float64, raw []byte) {
 	}
 }
 
-// readNames reads a name for every row from an NPY file of one dimension: texts, or whole
-// numbers of any size, written as they are.
+// readNames reads a name for every row from an NPY file of one dimension: texts, or whole numbers of any
+// size.
 func readNames(path string) ([]string, error) {
 	a, err := openArray(path)
 	if err != nil {
@@ -206,11 +206,11 @@ func readNames(path string) ([]string, error) {
 	}
 	defer a.Close()
 	if len(a.shape) == 2 && a.shape[1] != 1 {
-		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d columns", a.shape[1]), Why: "there is one label, or one unit, for each row", Fix: "save one column"}
+		return nil, wrong(path, fmt.Sprintf("has %d columns", a.shape[1]), "there is one label, or one unit, for each row", "save one column")
 	}
 	n := a.shape[0]
 	if n > maxNumbers/16 {
-		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d rows, more than fit in memory", n)}
+		return nil, wrong(path, fmt.Sprintf("has %d rows, more than fit in memory", n), "", "")
 	}
 	names := make([]string, 0, min(n, 1<<16))
 	repeated := newInterner()
@@ -227,8 +227,8 @@ func readNames(path string) ([]string, error) {
 		for at := 0; at < len(part); at += a.width {
 			name, err := a.name(part[at : at+a.width])
 			if err != nil {
-				return nil, &fault.Error{File: path, Row: from + at/a.width + 1, What: err.Error(), Why: "labels and units are names or whole numbers",
-					Fix: "save y.astype('int64') or y.astype(str)"}
+				return nil, &fault.Error{File: path, Row: from + at/a.width + 1, What: err.Error(),
+					Why: "labels and units are names or whole numbers", Fix: "save y.astype('int64') or y.astype(str)"}
 			}
 			names = append(names, repeated.intern(name))
 		}

@@ -10,8 +10,7 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Data is a data set before it is split: images in two published parts, or a
-// table.
+// Data is a data set before it is split: images in two published parts, or a table.
 type Data struct {
 	Name        string
 	Kind        Kind
@@ -25,24 +24,24 @@ type Data struct {
 	numbers *numbers // rows of an NPY or idx file or of a folder of images; nil for others
 }
 
-// Task splits the data as the protocol says. An error of rows that are not published says that
-// it is for their owner alone.
+// Task splits the data by the protocol. An error about rows that are not published is marked as being for
+// their owner alone.
 func (d Data) Task(p Protocol) (Task, error) {
 	switch {
 	case !slices.Contains(Protocols(), string(p)):
 		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
 	case p == FullTest && (d.Table != nil || d.numbers != nil):
-		return Task{}, &fault.Error{File: d.Name, What: "has no test set of its own", Why: "the split " + string(FullTest) + " is for images in two published parts", Fix: "leave the split out"}
+		return Task{}, wrong(d.Name, "has no test set of its own",
+			"the split "+string(FullTest)+" is for images in two published parts", "leave the split out")
 	case d.Ranges != nil && d.Table == nil:
-		return Task{}, &fault.Error{File: d.Name, What: "has no columns with names", Why: "questions are drawn from the declared ranges of columns", Fix: "give a table as CSV or Parquet, or take public rows"}
+		return Task{}, wrong(d.Name, "has no columns with names", "questions are drawn from the declared ranges of columns",
+			"give a table as CSV or Parquet, or take public rows")
 	}
 	t, err := d.split(p)
 	if !d.Published {
 		err = forOwner(err)
 	}
-	if d.Kind != "" {
-		t.Kind = d.Kind
-	}
+	t.Kind = cmp.Or(d.Kind, t.Kind)
 	t.Published = d.Published
 	return t, err
 }
@@ -52,62 +51,54 @@ func (d Data) split(p Protocol) (Task, error) {
 	case d.Ranges != nil:
 		return splitDeclared(d.Table, p, d.Ranges)
 	case d.Table != nil:
-		return SplitTable(d.Table, p, d.keep...)
+		return splitTable(d.Table, p, d.keep)
 	case d.numbers != nil:
 		return splitNumbers(d.numbers, p)
-	case p == Development:
-		return developmentSplit(d.Train)
-	case p == FullTest:
-		return fullTestSplit(d.Train, d.Test)
 	}
-	return literatureSplit(d.Train, d.Test)
+	return splitImages(d.Train, d.Test, p)
 }
 
-// Options say how to read what [Open] finds.
+// Options control how [Open] reads what it finds.
 type Options struct {
 	CSV  CSVOptions // of a table alone
 	Rule ClassRule  // of a folder or a table
 	Kind Kind       // of images: one of Kinds(); default Pictures
 
-	Labels, Units string   // files beside an NPY or idx file, as [Source] has them
-	Keep          []string // as [Reading] has it
-	ImageSize     Shape    // as [Reading] has it
+	Labels, Units string   // files beside an NPY or idx file, as in [Source]
+	Keep          []string // as in [Reading]
+	ImageSize     Shape    // as in [Reading]
 
-	// Ranges, if not nil, are declared columns of a table of which no row is public: its
-	// task has a pool that is drawn from them.
+	// Ranges, if not nil, are declared columns of a table of which no row is public: its task has a pool
+	// that is drawn from them.
 	Ranges *Ranges
 }
 
-// Open finds data as a folder of idx files ([Dir]) or as a table ([ReadTable]). Options
-// that are not for what was found are an [*fault.Error].
+// Open finds data as a folder of idx files ([DirFS]) or as a table ([ReadTable]). Options that are not for
+// what was found are an [*fault.Error].
 //
-// Of one file of labelled rows most are to be private, and which ones is not known yet: every
-// error of reading it says that it is for the owner alone.
+// Of one file of labelled rows most are to be private, and which ones is not known yet: every error of
+// reading it is marked as being for the owner alone.
 func Open(where string, opt Options) (Data, error) {
 	d, err := open(where, opt)
 	d.Ranges = opt.Ranges
 	return d, err
 }
 
-// told marks an error of reading rows that may be private: those to be asked about are not.
-func (o Options) told(err error) error {
+// mark marks an error of reading rows that may be private. Unlabelled rows, which are questions, are not.
+func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err
 	}
 	return forOwner(err)
 }
 
-func refuse(where, what, why string) error {
-	return &fault.Error{File: where, What: "takes no " + what, Why: why}
-}
-
 // noTable refuses options that are for rows in a file.
 func (o Options) noTable(where string) error {
 	switch {
 	case o.Labels != "" || o.Units != "":
-		return refuse(where, "files of labels or units", "only an NPY or idx file does")
+		return wrong(where, "takes no files of labels or units", "only an NPY or idx file does", "")
 	case !o.CSV.isZero():
-		return refuse(where, "column options", "only a table does")
+		return wrong(where, "takes no column options", "only a table does", "")
 	}
 	return nil
 }
@@ -118,9 +109,9 @@ func (o Options) OnlyRanges(where string) error {
 	case err != nil:
 		return err
 	case !o.Rule.isZero():
-		return refuse(where, "class names", "its classes are known")
+		return wrong(where, "takes no class names", "its classes are known", "")
 	case o.Kind != "":
-		return refuse(where, "kind", "its kind is known")
+		return wrong(where, "takes no kind", "its kind is known", "")
 	}
 	return nil
 }
@@ -134,12 +125,12 @@ func open(where string, opt Options) (Data, error) {
 	}
 	if missing == nil && !info.IsDir() {
 		if opt.Kind != "" && opt.Kind != Columns {
-			return Data{}, refuse(where, "kind of image", "it is a file, and files are tables")
+			return Data{}, wrong(where, "takes no kind of image", "it is a file, and files are tables", "")
 		}
 		opt.CSV.Rule = opt.Rule
 		t, err := ReadTable(where, opt.CSV)
 		if err != nil {
-			return Data{}, opt.told(err)
+			return Data{}, opt.mark(err)
 		}
 		return Data{Name: t.Name, Kind: Columns, Table: t, keep: opt.Keep}, nil
 	}
@@ -150,17 +141,17 @@ func open(where string, opt Options) (Data, error) {
 		return Data{}, &fault.Error{File: where, What: "is no data set, folder or file",
 			Fix: "give one of them, a folder of idx files, or a table as CSV or Parquet", Err: missing}
 	case opt.Kind != "" && !slices.Contains(Kinds(), string(opt.Kind)):
-		return Data{}, refuse(where, fmt.Sprintf("kind %q", opt.Kind), "images are "+strings.Join(Kinds(), " or "))
+		return Data{}, wrong(where, fmt.Sprintf("takes no kind %q", opt.Kind), "images are "+strings.Join(Kinds(), " or "), "")
 	}
-	train, test, err := Dir(where, opt.Rule)
+	train, test, err := DirFS(os.DirFS(where), where, opt.Rule)
 	if err != nil {
-		return Data{}, opt.told(err)
+		return Data{}, opt.mark(err)
 	}
 	return Data{Name: train.Name, Kind: cmp.Or(opt.Kind, Pictures), Train: train, Test: test}, nil
 }
 
-// openSource opens rows of numbers or images that are not split yet: an NPY or idx file, or
-// a folder of images. Found is false for what is none of them.
+// openSource opens rows of numbers or images that are not split yet: an NPY or idx file, or a folder of
+// images. Found is false for all else.
 func openSource(where string, folder bool, opt Options) (d Data, found bool, err error) {
 	if folder {
 		found = isPictureFolder(where)
@@ -169,18 +160,18 @@ func openSource(where string, folder bool, opt Options) (d Data, found bool, err
 		if err != nil {
 			return d, false, err
 		}
-		found = !readAsTable(head)
+		found = magicOf(head) != ""
 	}
 	if !found {
 		return d, false, nil
 	}
 	if !opt.CSV.isZero() {
-		return d, true, &fault.Error{File: where, What: "takes no column options", Why: "only a table does", Fix: "name files with --labels and --units"}
+		return d, true, wrong(where, "takes no column options", "only a table does", "name files with --labels and --units")
 	}
 	r := Reading{Rule: opt.Rule, Kind: opt.Kind, ImageSize: opt.ImageSize}
 	in, err := r.open(Source{Path: where, Labels: opt.Labels, Units: opt.Units}, false)
 	if err != nil {
-		return d, true, opt.told(err)
+		return d, true, opt.mark(err)
 	}
-	return Data{Name: in.numbers.about.Name, Kind: opt.Kind, numbers: in.numbers}, true, nil
+	return Data{Name: in.numbers.Name, Kind: opt.Kind, numbers: in.numbers}, true, nil
 }

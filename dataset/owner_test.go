@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"fmt"
 	"image"
 	"image/png"
 	"os"
@@ -9,13 +10,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // canary stands in a private file, and nowhere else.
 const canary = "MrsCanary"
 
-// requireOfOwner checks that an error about a private file is marked for the owner alone. The
-// cells of a first line that may be a row are in none.
+// requireOfOwner checks that an error about a private file is marked for the owner alone. The cells of a
+// first line that may be a row are in none.
 func requireOfOwner(t *testing.T, err error, firstLine bool) {
 	t.Helper()
 	require.Error(t, err)
@@ -26,8 +30,8 @@ func requireOfOwner(t *testing.T, err error, firstLine bool) {
 	require.Equal(t, 1, strings.Count(err.Error(), "owner alone"), err)
 }
 
-// Every error that reading a private file makes is marked for its owner alone, whatever it quotes,
-// and a line that may be a row is not quoted at all.
+// Every error that reading a private file makes is marked for its owner alone, whatever it quotes, and a
+// line that may be a row is not quoted at all.
 func TestErrorsFromModelFilesAreForTheirOwner(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -37,8 +41,7 @@ func TestErrorsFromModelFilesAreForTheirOwner(t *testing.T) {
 	write("public.csv", head+rows)
 	named := Reading{CSV: CSVOptions{Label: "kind", Unit: "who"}}
 	numbered := Reading{CSV: CSVOptions{Label: "3", Unit: "4", Header: HeaderYes}}
-	ranges, err := parseRanges("ranges.csv", []byte("age,0..100\nward,east,west\n"))
-	require.NoError(t, err)
+	ranges := testkit.Must(parseRanges("ranges.csv", []byte("age,0..100\nward,east,west\n")))
 
 	for name, c := range map[string]struct {
 		text      string
@@ -104,8 +107,7 @@ func TestErrorsFromModelImagesAreForTheirOwner(t *testing.T) {
 	dir := t.TempDir()
 	picture := func(path string, side int) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o700))
-		f, err := os.Create(filepath.Join(dir, path))
-		require.NoError(t, err)
+		f := testkit.Must(os.Create(filepath.Join(dir, path)))
 		require.NoError(t, png.Encode(f, image.NewGray(image.Rect(0, 0, side, side))))
 		require.NoError(t, f.Close())
 	}
@@ -132,4 +134,52 @@ func TestErrorsFromModelImagesAreForTheirOwner(t *testing.T) {
 		_, err = d.Task(Literature)
 	}
 	requireOfOwner(t, err, false)
+}
+
+// One file is cut in two after it was read, so that any row of it may be a private one.
+func TestErrorsAboutARowOfOneFileAreForItsOwner(t *testing.T) {
+	const head, rows = "age,kind,who\n", "3,a,x\n4,b,y\n"
+	opt := Options{CSV: CSVOptions{Label: "kind", Unit: "who"}}
+	for name, row := range map[string]string{"label": "5,,z\n", "unit": "5,a,\n", "cells": "5,a\n", "quotes": "5,\"a\"b,z\n"} {
+		path := filepath.Join(t.TempDir(), name+".csv")
+		require.NoError(t, os.WriteFile(path, []byte(head+rows+row), 0o600))
+		_, err := Open(path, opt)
+		var input *fault.Error
+		require.ErrorAs(t, err, &input, name)
+		require.Equal(t, 4, input.Row, name)
+		require.Contains(t, input.Why, ownerNotice, name)
+
+		unlabelled := opt // rows that are asked about train nothing
+		unlabelled.CSV.Label, unlabelled.CSV.Unlabelled = "", true
+		if _, err = Open(path, unlabelled); err != nil {
+			require.NotContains(t, err.Error(), ownerNotice, name)
+		}
+	}
+}
+
+// What scores by another split than the default one is private by that, unless all of it is published.
+func TestOtherSplitsOfOwnDataAreWithheld(t *testing.T) {
+	images := imageData(120, 30)
+	known := images
+	known.Published = true
+	table := filepath.Join(t.TempDir(), "t.csv")
+	text := "x,y\n"
+	for i := range 200 {
+		text += fmt.Sprintf("%d,%c\n", i, 'a'+i%2)
+	}
+	require.NoError(t, os.WriteFile(table, []byte(text), 0o600))
+	rows := testkit.Must(Open(table, Options{CSV: CSVOptions{Label: "y"}}))
+	for _, c := range []struct {
+		data     Data
+		split    Protocol
+		withheld bool
+	}{
+		{known, Literature, false}, {known, Development, false}, {known, FullTest, false},
+		{images, Literature, false}, {images, Development, true}, {images, FullTest, true},
+		{rows, Literature, false}, {rows, Development, true},
+	} {
+		task := testkit.Must(c.data.Task(c.split))
+		require.Equal(t, c.withheld, task.Withheld() != "", "%s: %s", c.data.Name, c.split)
+	}
+	require.Empty(t, Task{}.Withheld(), "private rows beside public ones")
 }

@@ -6,68 +6,63 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/parquet"
-	"github.com/pate-go/pate/internal/unpack"
 )
 
-// ReadTable reads a table from a file: CSV, plain or compressed by gzip or Zstandard, or
-// Parquet. What is wrong with it is an [*fault.Error].
+// ReadTable reads a table from a file: CSV, plain or compressed by gzip or Zstandard, or Parquet. A wrong
+// file is an [*fault.Error].
 //
-// CSV is read as RFC 4180 has it. Spaces around cells are trimmed; an empty cell, "?", "NA"
-// and "NaN" are missing values, allowed everywhere but in the columns of label and unit.
-// The column of labels has none missing unless opt.Rule.Other states what becomes of such
-// rows. Time and memory are linear in the size of the file, which is at most 1 GiB
-// when it is unpacked, and 256 times the compressed one beyond 64 MiB. A cell takes 16 bytes
-// and its text, a row another 144, and a table that would take more than 1 GiB is refused
-// before it does: reading takes up to about twice that, however small the compressed file
-// is. [SplitTable] copies the table once more. Text of cells that repeat is kept once.
+// CSV is read by RFC 4180. Spaces around cells are trimmed; an empty cell, "?", "NA" and "NaN" are missing
+// values, allowed everywhere but in the columns of label and unit. The column of labels has none missing
+// unless opt.Rule.Other defines what becomes of such rows. Time and memory are linear in the size of the
+// file, which is at most 1 GiB when it is unpacked, and 256 times the compressed one beyond 64 MiB. A cell
+// takes 16 bytes and its text, a row another 144, and a table that would take more than 1 GiB is refused
+// before it does: reading takes up to about twice that, however small the compressed file is. Splitting
+// copies the table once more. Text of cells that repeat is kept once.
 //
-// Parquet is read as CSV of the same table, by the same options; those about the text of a
-// CSV file change nothing. Cells are those of package internal/parquet: a table that pandas
-// writes both ways has the same columns, labels and named units in both. Only whole
-// numbers in a column of floats are written otherwise, 3 in place of 3.0, and with them the
-// names of units that no column names: so a private row that makes pandas turn integers
-// into floats, since it has none, renames no other row. How rows are grouped, compressed
-// and encoded changes nothing, and what a file has of its rows beside them is not read. A
-// column that is not read, such as one of timestamps, is an error unless it is dropped; a
-// row then counts as equal to others whatever it has there. Memory is bounded as that of
-// CSV, and pages take another 512 MiB at most.
+// Parquet is read as CSV of the same table, by the same options; those about the text of a CSV file change
+// nothing. Cells are those of package internal/parquet: a table that pandas writes both ways has the same
+// columns, labels and named units in both. Only whole numbers in a column of floats are written otherwise,
+// 3 in place of 3.0, and with them the names of units that no column names: so a private row that makes
+// pandas turn integers into floats, since it has none, renames no other row. How rows are grouped,
+// compressed and encoded changes nothing, and data of the file beside its rows is not read. A column that
+// is not read, such as one of timestamps, is an error unless it is dropped; a row then counts as equal to
+// others whatever it has there. Memory is bounded as for CSV, and pages take another 512 MiB at most.
 func ReadTable(path string, opt CSVOptions) (*Table, error) {
-	f, err := unpack.Open(path)
+	return withFile(path, func(f *os.File) (*Table, error) {
+		head := make([]byte, len(parquet.Magic))
+		if _, err := f.ReadAt(head, 0); err == nil && string(head) == parquet.Magic {
+			return readParquet(f, path, opt)
+		}
+		return readCSV(f, path, opt)
+	})
+}
+
+func openParquet(f *os.File, path string) (*parquet.File, error) {
+	info, err := f.Stat()
 	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
+		return nil, failed(path, "cannot be read", err)
 	}
-	defer f.Close()
-	head := make([]byte, len(parquet.Magic))
-	if n, err := f.ReadAt(head, 0); n == len(head) && err == nil && string(head) == parquet.Magic {
-		return readParquet(f, path, opt)
-	}
-	return readCSV(f, path, opt)
+	return parquet.Open(f, info.Size(), path)
 }
 
 func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
-	}
-	file, err := parquet.Open(f, info.Size(), path)
+	file, err := openParquet(f, path)
 	if err != nil {
 		return nil, err
 	}
 	columns := file.Columns()
 	names := make([]string, len(columns))
 	for i, c := range columns {
-		if names[i] = strings.TrimSpace(c.Name); names[i] == "" {
-			names[i] = "column " + strconv.Itoa(i+1)
-		}
+		names[i] = strings.TrimSpace(c.Name)
 	}
+	nameColumns(names)
 	if len(opt.Names) > 0 {
 		if len(opt.Names) != len(names) {
-			return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d columns, %d column names are given", len(names), len(opt.Names))}
+			return nil, wrong(path, fmt.Sprintf("has %d columns, %d column names are given", len(names), len(opt.Names)), "", "")
 		}
 		names = slices.Clone(opt.Names)
 	}
@@ -91,41 +86,27 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 		return nil, err
 	}
 	next := row{cells: make([]string, len(names))}
-	for {
+	return b.table(func() (row, error) {
 		cells, err := rows.Next()
-		if errors.Is(err, io.EOF) {
-			return b.table()
-		}
 		if err != nil {
-			return nil, err
+			return row{}, err
 		}
 		next.line++
 		for i, at := range read {
 			next.cells[at] = strings.TrimSpace(cells[i])
 		}
-		if err := b.add(next); err != nil {
-			return nil, err
-		}
-	}
+		return next, nil
+	})
 }
 
 // parquetNames reads the only column of a file.
-func parquetNames(path string) ([]string, error) {
-	f, err := unpack.Open(path)
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
-	}
-	file, err := parquet.Open(f, info.Size(), path)
+func parquetNames(f *os.File, path string) ([]string, error) {
+	file, err := openParquet(f, path)
 	if err != nil {
 		return nil, err
 	}
 	if n := len(file.Columns()); n != 1 {
-		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d columns", n), Why: "there is one label, or one unit, for each row", Fix: "save one column"}
+		return nil, wrong(path, fmt.Sprintf("has %d columns", n), "there is one label, or one unit, for each row", "save one column")
 	}
 	rows, err := file.Rows([]int{0})
 	if err != nil {

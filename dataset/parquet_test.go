@@ -1,8 +1,6 @@
 package dataset
 
 import (
-	"bytes"
-	"compress/gzip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,20 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // people reads one of the tables that pandas wrote.
 func people(t *testing.T, name string, opt CSVOptions) *Table {
 	t.Helper()
 	opt.Label = "outcome"
-	table, err := ReadTable(filepath.Join("testdata/parquet", name), opt)
-	require.NoError(t, err)
+	table := testkit.Must(ReadTable(filepath.Join("testdata/parquet", name), opt))
 	table.Name, table.Provenance, table.lines, table.path = "", "", nil, "" // say which file it was
 	return table
 }
 
-// TestParquetIsTheTableOfTheCSV: cells, labels, units and the features that come of them are
-// those of the CSV that pandas writes of the same table, however rows are grouped.
+// TestParquetIsTheTableOfTheCSV: cells, labels, units and the features that come of them are those of the
+// CSV that pandas writes of the same table, however rows are grouped.
 func TestParquetIsTheTableOfTheCSV(t *testing.T) {
 	for _, opt := range []CSVOptions{{}, {Unit: "patient"}, {Unit: "patient", Drop: []string{"age", "6"}}, {Optional: true}} {
 		want := people(t, "people.csv", opt)
@@ -39,8 +37,7 @@ func TestParquetIsTheTableOfTheCSV(t *testing.T) {
 	hash := func(public, private string) [2][32]byte {
 		s, pool, err := ReadPublic(Source{Path: "testdata/parquet/" + public}, reading)
 		require.NoError(t, err)
-		set, err := s.ReadPrivate(Source{Path: "testdata/parquet/" + private})
-		require.NoError(t, err)
+		set := testkit.Must(s.ReadPrivate(Source{Path: "testdata/parquet/" + private}))
 		return [2][32]byte{pool.Hash(), set.Hash()}
 	}
 	want := hash("people.csv", "people.csv")
@@ -49,22 +46,17 @@ func TestParquetIsTheTableOfTheCSV(t *testing.T) {
 			require.Equal(t, want, hash(public, private))
 		}
 	}
-	opened, err := Open("testdata/parquet/people.parquet", Options{CSV: CSVOptions{Label: "outcome"}})
-	require.NoError(t, err)
+	opened := testkit.Must(Open("testdata/parquet/people.parquet", Options{CSV: CSVOptions{Label: "outcome"}}))
 	require.Equal(t, Columns, opened.Kind)
-	task, err := opened.Task(Literature)
-	require.NoError(t, err)
+	task := testkit.Must(opened.Task(Literature))
 	require.Equal(t, []string{"ill", "well"}, task.Classes)
 }
 
-// TestARowThatChangesTheTypeOfAColumnMovesNoOther: with one row more, in which an integer is
-// missing, pandas writes a column of integers as floats; all others keep their names and cells.
+// TestARowThatChangesTheTypeOfAColumnMovesNoOther: with one row more, in which an integer is missing,
+// pandas writes a column of integers as floats; all others keep their names and cells.
 func TestARowThatChangesTheTypeOfAColumnMovesNoOther(t *testing.T) {
 	without, with := people(t, "people.parquet", CSVOptions{}), people(t, "gap.parquet", CSVOptions{})
-	all := make([]int, without.Len())
-	for i := range all {
-		all[i] = i
-	}
+	all := upTo(without.Len())
 	require.Equal(t, without.Len()+1, with.Len())
 	header := without.header
 	without, with = without.Rows(all), with.Rows(all)
@@ -76,16 +68,13 @@ func TestRowNumbersOfPandasAreLeftOut(t *testing.T) {
 	want := people(t, "people.parquet", CSVOptions{})
 	shuffled := people(t, "index.parquet", CSVOptions{})
 	require.Equal(t, "__index_level_0__", shuffled.Columns[len(shuffled.Columns)-1].Name)
-	e, err := fitEncoder(shuffled, encoderOptions{})
-	require.NoError(t, err)
-	plain, err := fitEncoder(want, encoderOptions{})
-	require.NoError(t, err)
+	e := testkit.Must(fitEncoder(shuffled, nil))
+	plain := testkit.Must(fitEncoder(want, nil))
 	require.Equal(t, plain.Dim(), e.Dim())
 	require.Contains(t, e.Notes()[len(e.Notes())-1].Becomes, "left out")
 }
 
-// TestColumnThatIsNotRead: timestamps are refused by the name of their column; dropped, they
-// are no matter.
+// TestColumnThatIsNotRead: timestamps are refused by the name of their column; dropped, they are no matter.
 func TestColumnThatIsNotRead(t *testing.T) {
 	_, err := ReadTable("testdata/parquet/dates.parquet", CSVOptions{Label: "outcome"})
 	var e *fault.Error
@@ -98,20 +87,17 @@ func TestColumnThatIsNotRead(t *testing.T) {
 	require.Equal(t, people(t, "people.parquet", CSVOptions{}).Columns, table.Columns)
 }
 
-// TestNewRowsWithAColumnThatIsNotRead: a model that was made without that column is asked
-// all the same, and one that needs it refuses the file.
+// TestNewRowsWithAColumnThatIsNotRead: a model that was made without that column is asked all the same, and
+// one that needs it refuses the file.
 func TestNewRowsWithAColumnThatIsNotRead(t *testing.T) {
 	reading := Reading{CSV: CSVOptions{Label: "outcome"}}
 	without, _, err := ReadPublic(Source{Path: "testdata/parquet/people.csv"}, reading)
 	require.NoError(t, err)
-	pool, err := without.ReadNew(Source{Path: "testdata/parquet/dates.parquet"})
-	require.NoError(t, err)
-	want, err := without.ReadNew(Source{Path: "testdata/parquet/people.csv"})
-	require.NoError(t, err)
+	pool := testkit.Must(without.ReadNew(Source{Path: "testdata/parquet/dates.parquet"}))
+	want := testkit.Must(without.ReadNew(Source{Path: "testdata/parquet/people.csv"}))
 	require.Equal(t, want.X, pool.X)
 
-	csv, err := os.ReadFile("testdata/parquet/people.csv")
-	require.NoError(t, err)
+	csv := testkit.Must(os.ReadFile("testdata/parquet/people.csv"))
 	lines := strings.Split(strings.TrimSpace(string(csv)), "\n")
 	for i := range lines {
 		lines[i] = strconv.Itoa(i%7) + "," + lines[i]
@@ -127,8 +113,7 @@ func TestParquetThatIsDamaged(t *testing.T) {
 	path := put(t, t.TempDir(), "x.parquet", []byte("PAR1..."))
 	_, _, err := ReadPublic(Source{Path: path}, Reading{})
 	require.ErrorContains(t, err, "too short to be Parquet")
-	raw, err := os.ReadFile("testdata/parquet/groups.parquet")
-	require.NoError(t, err)
+	raw := testkit.Must(os.ReadFile("testdata/parquet/groups.parquet"))
 	raw[5] ^= 0xff // in the head of the first page
 	path = put(t, t.TempDir(), "y.parquet", raw)
 	_, _, err = ReadPublic(Source{Path: path}, Reading{})
@@ -137,25 +122,16 @@ func TestParquetThatIsDamaged(t *testing.T) {
 	require.ErrorContains(t, err, "1 column names are given")
 }
 
-// TestCompressedTable: gzip and Zstandard read as the plain text; one that unpacks to far more
-// than its size is refused before it fills the memory.
+// TestCompressedTable: gzip and Zstandard read as the plain text; one that unpacks to far more than its
+// size is refused before it fills the memory.
 func TestCompressedTable(t *testing.T) {
-	text, err := os.ReadFile("testdata/parquet/people.csv")
-	require.NoError(t, err)
-	var gz bytes.Buffer
-	w := gzip.NewWriter(&gz)
-	_, err = w.Write(text)
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	enc, err := zstd.NewWriter(nil)
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile("testdata/parquet/people.csv"))
+	enc := testkit.Must(zstd.NewWriter(nil))
 	dir := t.TempDir()
 	opt := CSVOptions{Label: "outcome", Unit: "patient"}
-	want, err := ReadTable("testdata/parquet/people.csv", opt)
-	require.NoError(t, err)
-	for name, raw := range map[string][]byte{"people.csv.gz": gz.Bytes(), "people.csv.zst": enc.EncodeAll(text, nil)} {
-		got, err := ReadTable(put(t, dir, name, raw), opt)
-		require.NoError(t, err)
+	want := testkit.Must(ReadTable("testdata/parquet/people.csv", opt))
+	for name, raw := range map[string][]byte{"people.csv.gz": gzipped(t, text), "people.csv.zst": enc.EncodeAll(text, nil)} {
+		got := testkit.Must(ReadTable(put(t, dir, name, raw), opt))
 		require.Equal(t, want.Columns, got.Columns)
 		require.Equal(t, want.Name, got.Name)
 	}

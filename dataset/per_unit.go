@@ -10,14 +10,14 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// PerUnit returns at most so many rows of every unit, those of a unit together, and where
-// each unit ends: unit u is the rows from ends[u-1], or 0, up to ends[u]. Units come in the
-// order in which they first appear.
+// PerUnit returns at most so many rows of every unit, rows of a unit together, and where each unit ends:
+// unit u is the rows from ends[u-1], or 0, up to ends[u]. Units come in the order in which they first
+// appear.
 //
-// A unit with more rows keeps those whose features and label have the least hash under the
-// key, and all rows come in the order of their hashes. So which rows a unit has, and in which
-// order, depends on the contents of its own rows and on the key, and not on where they stand
-// nor on any other unit: a unit more or fewer is a run of rows more or fewer.
+// A unit with more rows keeps those whose features and label have the least hash under the key, and all
+// rows come in the order of their hashes. So the rows of a unit, and their order, depend on the contents of
+// its own rows and on the key, and not on their place nor on any other unit: a unit more or fewer is a run
+// of rows more or fewer.
 func (s Set) PerUnit(most int, key []byte) (kept Set, ends []int) {
 	type ranked struct {
 		row  int

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/fault"
-	"github.com/pate-go/pate/internal/unpack"
 )
 
 const (
@@ -38,11 +37,7 @@ type pictureRows struct {
 
 // isPicture reports whether a file is one of the formats that are read.
 func isPicture(name string) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".png", ".jpg", ".jpeg", ".gif":
-		return true
-	}
-	return false
+	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif"}, strings.ToLower(filepath.Ext(name)))
 }
 
 // listPictures finds the images of a folder: in it, and in its folders, which name classes.
@@ -50,7 +45,7 @@ func listPictures(dir string) ([]pictureFile, error) {
 	var files []pictureFile
 	top, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, &fault.Error{File: dir, What: "cannot be read", Err: err}
+		return nil, failed(dir, "cannot be read", err)
 	}
 	for _, e := range top {
 		switch {
@@ -58,7 +53,7 @@ func listPictures(dir string) ([]pictureFile, error) {
 		case e.IsDir():
 			below, err := os.ReadDir(filepath.Join(dir, e.Name()))
 			if err != nil {
-				return nil, &fault.Error{File: dir, What: "has a folder that cannot be read", Err: err}
+				return nil, failed(dir, "has a folder that cannot be read", err)
 			}
 			for _, b := range below {
 				if !b.IsDir() && isPicture(b.Name()) && !strings.HasPrefix(b.Name(), ".") {
@@ -70,18 +65,18 @@ func listPictures(dir string) ([]pictureFile, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, &fault.Error{File: dir, What: "holds no images",
-			Why: "a folder of images has PNG, JPEG or GIF files, or a folder of them for each class", Fix: "check that the right folder is given"}
+		return nil, wrong(dir, "holds no images", "a folder of images has PNG, JPEG or GIF files, or a folder of them for each class",
+			"check that the right folder is given")
 	}
 	if len(files) > maxImages {
-		return nil, &fault.Error{File: dir, What: fmt.Sprintf("holds more than %d images", maxImages)}
+		return nil, wrong(dir, fmt.Sprintf("holds more than %d images", maxImages), "", "")
 	}
 	slices.SortFunc(files, func(a, b pictureFile) int { return strings.Compare(a.name, b.name) })
 	return files, nil
 }
 
-// shapeOfPictures returns the shape that all images of a public folder have. It has colour
-// if one of the images has.
+// shapeOfPictures returns the shape that all images of a public folder have. It has colour if one of the
+// images has.
 func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error) {
 	shape := size
 	for i, f := range files {
@@ -93,46 +88,44 @@ func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error)
 			shape.Rows, shape.Cols = cfg.Height, cfg.Width
 		}
 		if size.Rows == 0 && (cfg.Height != shape.Rows || cfg.Width != shape.Cols) {
-			return Shape{}, &fault.Error{File: dir, What: fmt.Sprintf("has images of %dx%d pixels (%s) and of %dx%d (%s)", shape.Rows, shape.Cols, files[0].name, cfg.Height, cfg.Width, f.name),
-				Why: "all images of a task have one size", Fix: "say to which size to bring them, such as --image-size 32x32"}
+			return Shape{}, wrong(dir, fmt.Sprintf("has images of %dx%d pixels (%s) and of %dx%d (%s)",
+				shape.Rows, shape.Cols, files[0].name, cfg.Height, cfg.Width, f.name),
+				"all images of a task have one size", "say to which size to bring them, such as --image-size 32x32")
 		}
 		if cfg.ColorModel != color.GrayModel && cfg.ColorModel != color.Gray16Model {
 			shape.Channels = 3
 		}
 	}
 	if shape.Rows > maxSide || shape.Cols > maxSide {
-		return Shape{}, &fault.Error{File: dir, What: fmt.Sprintf("has images of %dx%d pixels, more than %d a side", shape.Rows, shape.Cols, maxSide),
-			Why: "features are made for small images", Fix: "bring them to a smaller size, such as --image-size 64x64"}
+		return Shape{}, wrong(dir, fmt.Sprintf("has images of %dx%d pixels, more than %d a side", shape.Rows, shape.Cols, maxSide),
+			"features are made for small images", "bring them to a smaller size, such as --image-size 64x64")
 	}
 	return shape, nil
 }
 
+// openPicture returns what read makes of an image file.
+func openPicture[T any](path string, read func(f *os.File) (T, error)) (T, error) {
+	return withFile(path, func(f *os.File) (T, error) {
+		out, err := read(f)
+		if err != nil {
+			err = &fault.Error{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
+		}
+		return out, err
+	})
+}
+
 func pictureConfig(path string) (image.Config, error) {
-	f, err := unpack.Open(path)
-	if err != nil {
-		return image.Config{}, &fault.Error{File: path, What: "cannot be opened", Err: err}
-	}
-	defer f.Close()
-	cfg, _, err := image.DecodeConfig(f)
-	if err == nil && (cfg.Width < 1 || cfg.Height < 1 || cfg.Width > maxPixels/cfg.Height) {
-		err = fmt.Errorf("it claims %d x %d pixels", cfg.Height, cfg.Width)
-	}
-	if err != nil {
-		return image.Config{}, &fault.Error{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
-	}
-	return cfg, nil
+	return openPicture(path, func(f *os.File) (image.Config, error) {
+		cfg, _, err := image.DecodeConfig(f)
+		if err == nil && (cfg.Width < 1 || cfg.Height < 1 || cfg.Width > maxPixels/cfg.Height) {
+			err = fmt.Errorf("it claims %d x %d pixels", cfg.Height, cfg.Width)
+		}
+		return cfg, err
+	})
 }
 
 func (r *pictureRows) size() (rows, cols int) { return len(r.files), r.shape.Pixels() }
 func (r *pictureRows) image() Shape           { return r.shape }
-
-func (r *pictureRows) names() []string {
-	names := make([]string, len(r.files))
-	for i, f := range r.files {
-		names[i] = f.name
-	}
-	return names
-}
 
 func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	row := make([]float64, r.shape.Pixels())
@@ -147,20 +140,18 @@ func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
-// read decodes one image and brings it to the shape: each pixel is the mean of those that
-// it covers, the nearest one if it covers none.
+// read decodes one image and brings it to the shape: each pixel is the mean of the pixels that it covers,
+// the nearest one if it covers none.
 func (r *pictureRows) read(dst []float64, path string) error {
 	if _, err := pictureConfig(path); err != nil { // before its pixels need memory
 		return err
 	}
-	f, err := unpack.Open(path)
+	img, err := openPicture(path, func(f *os.File) (image.Image, error) {
+		img, _, err := image.Decode(f)
+		return img, err
+	})
 	if err != nil {
-		return &fault.Error{File: path, What: "cannot be opened", Err: err}
-	}
-	defer f.Close()
-	img, _, err := image.Decode(f)
-	if err != nil {
-		return &fault.Error{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
+		return err
 	}
 	resample(dst, img, r.shape)
 	return nil

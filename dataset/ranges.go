@@ -17,16 +17,16 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Ranges says which values the columns of a table may have, as their owner declares it:
-// what is known of them without looking at any row. Where there are no public rows it takes
-// their place: columns are encoded by it, and questions are drawn from it.
+// Ranges are the values that the columns of a table may have, as their owner declares them without looking
+// at any row. Where there are no public rows they take their place: columns are encoded by them, and
+// questions are drawn from them.
 type Ranges struct {
 	columns []declared
 	encoder *Encoder // every bin of a column as likely as another
 }
 
-// declared is a column. It has bins: intervals of numbers, or categories, and one more for
-// missing values if there may be any.
+// declared is a column. Its bins are intervals of numbers, or categories, and one more for missing values
+// if there may be any.
 type declared struct {
 	name    string
 	edges   []float64 // of numbers, ascending: bin i holds edges[i] <= v < edges[i+1]
@@ -39,31 +39,32 @@ const (
 	rangeBins     = 32   // of a range without edges inside
 	maxRangeBins  = 1000 // of a column
 	maxRangeBytes = 1 << 20
+	aLineIs       = "a line is a column: its name, then a range LOW..HIGH or its categories"
 )
 
-// ReadRanges reads declarations from a file, a line of CSV for each column: its name, and
-// then either
+// ReadRanges reads declarations from a file, a line of CSV for each column: its name, and then either
 //
 //	age,17..90               a range; of whole numbers, as no edge has a decimal point
 //	weight,0.5..250.0        a range of any numbers
-//	gain,0..1..5000..100000  a range with edges inside, where what is near matters more
+//	gain,0..1..5000..100000  a range with edges inside, for finer bins where values matter more
 //	sex,Female,Male          categories
 //
-// A cell ? or an empty one at the end says that values may be missing. A range is divided
-// at its edges, or else into 32 bins of equal width. Lines that begin with # are comments.
-// What is wrong with a file is an [*fault.Error].
+// A cell ? or an empty one at the end declares that values may be missing. A range is divided at its edges,
+// or else into 32 bins of equal width. Lines that begin with # are comments. A wrong file is an
+// [*fault.Error].
 func ReadRanges(path string) (*Ranges, error) {
 	file, err := unpack.Open(path)
 	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
+		return nil, failed(path, "cannot be read", err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxRangeBytes+1))
 	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
+		return nil, failed(path, "cannot be read", err)
 	}
 	if len(text) > maxRangeBytes {
-		return nil, &fault.Error{File: path, What: fmt.Sprintf("has more than %d bytes", maxRangeBytes), Why: "a line is a column and what it may hold; it is no table", Fix: "declare ranges in place of values"}
+		return nil, wrong(path, fmt.Sprintf("has more than %d bytes", maxRangeBytes),
+			"a line is a column and what it may hold; it is no table", "declare ranges in place of values")
 	}
 	return parseRanges(path, text)
 }
@@ -78,23 +79,29 @@ func parseRanges(path string, text []byte) (*Ranges, error) {
 			break
 		}
 		if err != nil {
-			return nil, &fault.Error{File: path, What: "is not CSV", Err: err}
+			return nil, failed(path, "is not CSV", err)
 		}
 		c, err := declare(cells)
 		line, _ := r.FieldPos(0)
 		if err != nil {
-			return nil, &fault.Error{File: path, Row: line, What: err.Error(), Why: "a line is a column: its name, then a range LOW..HIGH or its categories", Fix: "mend the line"}
+			return nil, &fault.Error{File: path, Row: line, What: err.Error(), Why: aLineIs, Fix: "mend the line"}
 		}
-		if slices.ContainsFunc(out.columns, func(d declared) bool { return d.name == c.name }) {
-			return nil, &fault.Error{File: path, Row: line, What: fmt.Sprintf("declares column %q a second time", c.name), Fix: "leave one of the two out"}
+		if out.column(c.name) >= 0 {
+			return nil, &fault.Error{File: path, Row: line, What: fmt.Sprintf("declares column %q a second time", c.name),
+				Fix: "leave one of the two out"}
 		}
 		out.columns = append(out.columns, c)
 	}
 	if len(out.columns) == 0 {
-		return nil, &fault.Error{File: path, What: "declares no column", Why: "a line is a column: its name, then a range LOW..HIGH or its categories"}
+		return nil, wrong(path, "declares no column", aLineIs, "")
 	}
 	out.encoder = out.encode(nil)
 	return out, nil
+}
+
+// column returns the index of a declared column, -1 if there is none.
+func (r *Ranges) column(name string) int {
+	return slices.IndexFunc(r.columns, func(d declared) bool { return d.name == name })
 }
 
 // declare reads a line.
@@ -166,7 +173,7 @@ func (d *declared) setEdges(texts []string) error {
 	return nil
 }
 
-// bins returns the number of bins, that of missing values at the end.
+// bins returns the number of bins. Missing values have the last one.
 func (d declared) bins() int {
 	n := len(d.values)
 	if d.edges != nil {
@@ -178,7 +185,7 @@ func (d declared) bins() int {
 	return n
 }
 
-// place returns the bin of a number; what lies outside is in the nearest.
+// place returns the bin of a number, the nearest one if the number lies outside.
 func (d declared) place(v float64) int {
 	at, found := slices.BinarySearch(d.edges, v)
 	if !found {
@@ -214,48 +221,41 @@ func (r *Ranges) Bins() []int {
 	return n
 }
 
-// pick returns the declared columns of a table, in the order of the table. Every column has
-// to be declared, as an encoding that nobody declared would have to come from rows.
+// pick returns the declared columns of a table, in the order of the table. Every column has to be declared,
+// as an encoding that nobody declared would have to come from rows.
 func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	out := &Ranges{}
 	var undeclared []string
+	count := make(map[string]int)
 	for _, c := range t.Columns {
-		at := slices.IndexFunc(r.columns, func(d declared) bool { return d.name == c.Name })
-		if at < 0 {
+		count[c.Name]++
+		if at := r.column(c.Name); at >= 0 {
+			out.columns = append(out.columns, r.columns[at])
+		} else {
 			undeclared = append(undeclared, strconv.Quote(c.Name))
-			continue
 		}
-		out.columns = append(out.columns, r.columns[at])
 	}
 	if undeclared != nil {
 		what := "has columns of which no range is declared"
 		if out.columns != nil { // else the first line may be a row
 			what += ": " + shown(undeclared)
 		}
-		return nil, &fault.Error{File: t.Name, What: what,
-			Why: "without public rows the values of a column are known from its declaration alone, never from private rows",
-			Fix: "declare them in --ranges, or leave them out with --drop"}
+		return nil, wrong(t.Name, what,
+			"without public rows the values of a column are known from its declaration alone, never from private rows",
+			"declare them in --ranges, or leave them out with --drop")
 	}
 	for _, d := range r.columns {
-		if n := countColumns(t, d.name); n != 1 {
-			return nil, &fault.Error{File: t.Name, What: fmt.Sprintf("has %d feature columns %q, and one is declared", n, d.name), Why: columnsAre(t.header, nil), Fix: "declare the columns that it has"}
+		if n := count[d.name]; n != 1 {
+			return nil, wrong(t.Name, fmt.Sprintf("has %d feature columns %q, and one is declared", n, d.name),
+				columnsAre(t.header, nil), "declare the columns that it has")
 		}
 	}
 	out.encoder = out.encode(nil)
 	return out, nil
 }
 
-func countColumns(t *Table, name string) (n int) {
-	for _, c := range t.Columns {
-		if c.Name == name {
-			n++
-		}
-	}
-	return n
-}
-
-// encode returns an encoder of the columns: numbers to mean 0 and deviation 1 where bins are
-// as likely as their weights say, nil for all alike, and a feature for each category.
+// encode returns an encoder of the columns: numbers to mean 0 and deviation 1 under bins in proportion to
+// their weights, nil for all alike, and a feature for each category.
 func (r *Ranges) encode(weights [][]float64) *Encoder {
 	e := &Encoder{}
 	for j, d := range r.columns {
@@ -263,42 +263,31 @@ func (r *Ranges) encode(weights [][]float64) *Encoder {
 		n := ColumnNote{Name: d.name, Is: fmt.Sprintf("category, %d levels, declared", len(d.values)), Becomes: plural(len(d.values), "feature")}
 		if d.edges != nil {
 			f.width = 1
-			f.mean, f.sd = d.scale(weightsOf(weights, j))
-			low, high := d.ends()
-			n = ColumnNote{Name: d.name, Is: fmt.Sprintf("numeric, declared from %g to %g", low, high), Becomes: "1 feature"}
-		} else {
-			f.categories = make(map[string]int, len(d.values))
-			for i, v := range d.values {
-				f.categories[v] = i
+			w := slices.Repeat([]float64{1}, d.bins())
+			if weights != nil {
+				w = weights[j]
 			}
+			f.mean, f.sd = d.scale(w)
+			low, high := d.ends()
+			n.Is, n.Becomes = fmt.Sprintf("numeric, declared from %g to %g", low, high), "1 feature"
+		} else {
+			f.categories = indices(d.values)
 		}
 		if d.missing {
-			f.missing = f.width
-			f.width++
+			f.markMissing()
 			n.Becomes += ", and one for missing values"
 		}
-		f.place(e.dim)
-		e.dim += f.width
-		e.columns, e.notes = append(e.columns, f), append(e.notes, n)
+		e.add(f)
+		e.notes = append(e.notes, n)
 	}
 	return e
-}
-
-func weightsOf(weights [][]float64, column int) []float64 {
-	if weights == nil {
-		return nil
-	}
-	return weights[column]
 }
 
 // scale returns mean and deviation of a column of numbers whose bins have these weights.
 func (d declared) scale(weights []float64) (mean, sd float64) {
 	total, square := 0.0, 0.0
 	for b := range len(d.edges) - 1 {
-		w := 1.0
-		if weights != nil {
-			w = weights[b]
-		}
+		w := weights[b]
 		m, variance := d.moments(b)
 		total, mean, square = total+w, mean+w*m, square+w*(variance+m*m)
 	}
@@ -309,12 +298,12 @@ func (d declared) scale(weights []float64) (mean, sd float64) {
 	} else {
 		mean = (low + high) / 2
 	}
-	// All in one bin, or nearly: a deviation that still tells the ends of the range apart.
+	// All in one bin, or nearly: a deviation that still separates the ends of the range.
 	return mean, math.Max(sd, (high-low)/1000)
 }
 
-// Cells returns the bin of each column for each row of x, which the task of these ranges
-// has; -1 for a category that is not declared.
+// Cells returns the bin of each column for each row of x, the features of a task of these ranges; -1 for a
+// category that is not declared.
 func (r *Ranges) Cells(x blas32.General) [][]int {
 	cells := make([][]int, x.Rows)
 	for i := range cells {
@@ -348,7 +337,7 @@ func (d declared) number(f encodedColumn, encoded float32) float64 {
 	return v
 }
 
-// Describe returns the name of a column and, for each of its bins, what it holds.
+// Describe returns the name of a column and a description of each of its bins.
 func (r *Ranges) Describe(column int) (name string, bins []string) {
 	d := r.columns[column]
 	bins = slices.Clone(d.values)

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func rangesOf(t *testing.T, text string) (*Ranges, error) {
@@ -24,8 +25,7 @@ func rangesOf(t *testing.T, text string) (*Ranges, error) {
 }
 
 func TestReadRanges(t *testing.T) {
-	r, err := rangesOf(t, "# of a survey\nage,17..90\nvisits, 0..3\nweight,0.5..10.5,?\ngain,0..1..50..100\nsex,Female,Male,\n")
-	require.NoError(t, err)
+	r := testkit.Must(rangesOf(t, "# of a survey\nage,17..90\nvisits, 0..3\nweight,0.5..10.5,?\ngain,0..1..50..100\nsex,Female,Male,\n"))
 	require.Equal(t, []int{32, 4, 33, 3, 3}, r.Bins())
 	for j, want := range []string{"age [17 to 18", "visits [0 1 2 3]", "weight [0.5 up to 0.8125", "gain [0 1 to 49 50 to 100]", "sex [Female Male missing]"} {
 		name, bins := r.Describe(j)
@@ -46,7 +46,7 @@ func TestReadRanges(t *testing.T) {
 		_, err := rangesOf(t, text)
 		require.ErrorContains(t, err, want, text)
 	}
-	_, err = ReadRanges(filepath.Join(t.TempDir(), "none"))
+	_, err := ReadRanges(filepath.Join(t.TempDir(), "none"))
 	require.ErrorContains(t, err, "cannot be read")
 	_, err = rangesOf(t, "age,1..9\n"+strings.Repeat("# no table\n", maxRangeBytes/11))
 	require.ErrorContains(t, err, "more than")
@@ -66,8 +66,7 @@ func FuzzRanges(f *testing.F) {
 			return
 		}
 		questions := r.draw(nil, 20)
-		x, err := r.encoder.Encode(questions)
-		require.NoError(t, err)
+		x := testkit.Must(r.encoder.Encode(questions))
 		for _, cells := range r.Cells(x) {
 			for j, bin := range cells {
 				require.True(t, 0 <= bin && bin < r.Bins()[j], "what is drawn from a declaration is in it: column %d, bin %d of %d", j, bin, r.Bins()[j])
@@ -100,24 +99,21 @@ func surveyTask(t *testing.T, ranges string, opt Options, further ...string) (Ta
 		return Task{}, err
 	}
 	opt.CSV.Label, opt.CSV.Unit = "y", "who"
-	d, err := Open(path, opt)
-	require.NoError(t, err)
+	d := testkit.Must(Open(path, opt))
 	return d.Task(Literature)
 }
 
-// Bins of encoded rows are those of the cells, in the order of the table's columns, whatever
-// was declared first; so are they after another scaling.
+// Bins of encoded rows are those of the cells, in the order of the table's columns, whatever was declared
+// first; so are they after another scaling.
 func TestCellsAreThoseOfTheTable(t *testing.T) {
-	task, err := surveyTask(t, surveyRanges, Options{})
-	require.NoError(t, err)
+	task := testkit.Must(surveyTask(t, surveyRanges, Options{}))
 	require.Equal(t, []int{32, 32, 3}, task.Ranges.Bins())
 	const drawnRows = float64(fewestDrawn)
 	require.Equal(t, fewestDrawn, task.Pool.Len())
 	cells := task.Ranges.Cells(task.Pool.X)
 	require.Equal(t, task.Test.Len(), task.WithoutPool().Test.Len(), "nobody knows the labels of what was drawn")
 	for i := range cells {
-		age, err := strconv.ParseFloat(task.Questions.Columns[0].Values[i], 64)
-		require.NoError(t, err)
+		age := testkit.Must(strconv.ParseFloat(task.Questions.Columns[0].Values[i], 64))
 		require.Equal(t, float64(int(age)), age, "ages are whole")
 		name, bins := task.Ranges.Describe(0)
 		require.Equal(t, "age", name)
@@ -125,16 +121,13 @@ func TestCellsAreThoseOfTheTable(t *testing.T) {
 		if !ok {
 			high = low
 		}
-		least, err := strconv.Atoi(low)
-		require.NoError(t, err)
-		most, err := strconv.Atoi(high)
-		require.NoError(t, err)
+		least := testkit.Must(strconv.Atoi(low))
+		most := testkit.Must(strconv.Atoi(high))
 		require.True(t, float64(least) <= age && age <= float64(most), "%v in %s", age, bins[cells[i][0]])
 		sex := slices.Index([]string{"Female", "Male", ""}, task.Questions.Columns[2].Values[i])
 		require.Equal(t, sex, cells[i][2])
 	}
-	out, err := task.Drawn([][]float64{weightsOn(32, 0), weightsOn(32, 31), {1, 3, 0}})
-	require.NoError(t, err)
+	out := testkit.Must(task.Drawn([][]float64{weightsOn(32, 0), weightsOn(32, 31), {1, 3, 0}}))
 	men := 0
 	for i, c := range task.Ranges.Cells(mustEncode(t, task.Ranges.encoder, out.Questions)) {
 		require.Equal(t, []int{0, 31}, c[:2], i)
@@ -162,15 +155,13 @@ func weightsOn(bins, one int) []float64 {
 
 func mustEncode(t *testing.T, e *Encoder, table *Table) (x blas32.General) {
 	t.Helper()
-	x, err := e.Encode(table)
-	require.NoError(t, err)
+	x = testkit.Must(e.Encode(table))
 	return x
 }
 
 // Where nothing is public no private row shapes what is: neither its value nor its presence.
 func TestNoPrivateRowShapesADeclaredTask(t *testing.T) {
-	want, err := surveyTask(t, surveyRanges, Options{})
-	require.NoError(t, err)
+	want := testkit.Must(surveyTask(t, surveyRanges, Options{}))
 	unit := ""
 	place := newPlacer("pate dataset split 1 literature")
 	for i := 0; unit == ""; i++ {
@@ -179,8 +170,7 @@ func TestNoPrivateRowShapesADeclaredTask(t *testing.T) {
 		}
 	}
 	for _, row := range []string{"30,5,Male,WHO,a", "1e308,-inf,robot,WHO,b", "x,,,WHO,a"} {
-		got, err := surveyTask(t, surveyRanges, Options{}, strings.ReplaceAll(row, "WHO", unit))
-		require.NoError(t, err)
+		got := testkit.Must(surveyTask(t, surveyRanges, Options{}, strings.ReplaceAll(row, "WHO", unit)))
 		require.Equal(t, want.Private.Len()+1, got.Private.Len())
 		require.Equal(t, want.Pool, got.Pool)
 		require.Equal(t, want.Test, got.Test)

@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/npy"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // put writes a file of a test.
@@ -77,19 +78,16 @@ func TestPrivateRowsAreReadByThePublicSchema(t *testing.T) {
 	reading.Rule.Names = []string{"no", "yes"}
 	s, pool, err = ReadPublic(Source{Path: public}, reading)
 	require.NoError(t, err)
-	set, err := s.ReadPrivate(Source{Path: private})
-	require.NoError(t, err)
+	set := testkit.Must(s.ReadPrivate(Source{Path: private}))
 	require.NoError(t, set.Validate())
 	require.Equal(t, 80, set.Len())
 	require.Equal(t, pool.X.Cols, set.X.Cols)
 	require.Equal(t, 40, set.UnitCount())
 
-	text, err := json.Marshal(s)
-	require.NoError(t, err)
+	text := testkit.Must(json.Marshal(s))
 	var read Schema
 	require.NoError(t, json.Unmarshal(text, &read))
-	again, err := read.ReadNew(Source{Path: put(t, dir, "new.csv", patients(60, 1, []string{"ill", "note", "sex", "weight"}, nil))})
-	require.NoError(t, err)
+	again := testkit.Must(read.ReadNew(Source{Path: put(t, dir, "new.csv", patients(60, 1, []string{"ill", "note", "sex", "weight"}, nil))}))
 	require.Equal(t, pool.X.Cols, again.X.Cols)
 	require.NotNil(t, again.Truth)
 }
@@ -180,19 +178,16 @@ func TestFeaturesFromNPY(t *testing.T) {
 		require.InDelta(t, 0, sum/50, 1e-5)
 		require.InDelta(t, 1, squares/50, 1e-5)
 	}
-	set, err := s.ReadPrivate(Source{Path: private, Labels: y, Units: u})
-	require.NoError(t, err)
+	set := testkit.Must(s.ReadPrivate(Source{Path: private, Labels: y, Units: u}))
 	require.NoError(t, set.Validate(), "NaN is the public mean, infinity is clipped")
 	require.Equal(t, []float32{0, 0, 0}, set.X.Data[9:12])
 	require.Equal(t, []float32{6, 6, 6}, set.X.Data[12:15])
 	require.Equal(t, 15, set.UnitCount())
 	require.Equal(t, "18374686479671623680", set.Units[0])
 
-	plain, err := s.ReadPrivate(Source{Path: private, Labels: y})
-	require.NoError(t, err)
+	plain := testkit.Must(s.ReadPrivate(Source{Path: private, Labels: y}))
 	require.Equal(t, 30, plain.UnitCount())
-	columns, err := s.ReadPrivate(Source{Path: private, Labels: "testdata/parquet/labels.parquet", Units: "testdata/parquet/units.parquet"})
-	require.NoError(t, err)
+	columns := testkit.Must(s.ReadPrivate(Source{Path: private, Labels: "testdata/parquet/labels.parquet", Units: "testdata/parquet/units.parquet"}))
 	require.Equal(t, set.Y, columns.Y)
 	require.Equal(t, 15, columns.UnitCount())
 	require.Equal(t, "p00", columns.Units[1])
@@ -249,8 +244,7 @@ func TestFoldersOfImages(t *testing.T) {
 		return []float32{x.Data[i*x.Stride], x.Data[i*x.Stride+144], x.Data[i*x.Stride+288]}
 	}
 	require.Equal(t, []float32{1, 0, 0.2}, planes(pool.X, 1))
-	set, err := s.ReadPrivate(Source{Path: private})
-	require.NoError(t, err)
+	set := testkit.Must(s.ReadPrivate(Source{Path: private}))
 	require.NoError(t, set.Validate())
 	require.Equal(t, []int{0, 1}, set.Y)
 	require.Equal(t, []string{"cat/1.png", "dog/1.png"}, set.Units)
@@ -276,8 +270,7 @@ func FuzzSources(f *testing.F) {
 	f.Add([]byte("a,b\n1,2\n"), []byte("\x93NUMPY\x01\x00"))
 	f.Add([]byte{0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 7}, []byte{0, 0, 8, 1, 0, 0, 0, 1, 7})
 	f.Add(picture(t, 2, color.Gray{3}), []byte("PK\x03\x04"))
-	table, err := os.ReadFile("testdata/parquet/groups.parquet")
-	require.NoError(f, err)
+	table := testkit.Must(os.ReadFile("testdata/parquet/groups.parquet"))
 	f.Add(table, table)
 	f.Fuzz(func(t *testing.T, features, labels []byte) {
 		if len(features) > 1<<16 {
@@ -302,16 +295,14 @@ func FuzzSources(f *testing.F) {
 
 func FuzzSchemaJSON(f *testing.F) {
 	s := Schema{Kind: Columns, Features: 2, Classes: []string{"a", "b"}, scale: scale{Mean: []float64{1, 2}, SD: []float64{1, 0}}}
-	text, err := json.Marshal(&s)
-	require.NoError(f, err)
+	text := testkit.Must(json.Marshal(&s))
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var s Schema
 		if json.Unmarshal(text, &s) != nil {
 			return
 		}
-		again, err := json.Marshal(&s)
-		require.NoError(t, err)
+		again := testkit.Must(json.Marshal(&s))
 		var same Schema
 		require.NoError(t, json.Unmarshal(again, &same))
 		require.Equal(t, s.Features, same.Features)
@@ -334,10 +325,8 @@ func TestSplitOfNumbersLooksAtThePoolAlone(t *testing.T) {
 			}
 			return float64((i*7 + j*3) % 11)
 		}))
-		d, err := Open(x, Options{Labels: put(t, dir, "y.txt", []byte(labels.String())), Units: put(t, dir, "u.txt", []byte(units.String()))})
-		require.NoError(t, err)
-		task, err := d.Task(Literature)
-		require.NoError(t, err)
+		d := testkit.Must(Open(x, Options{Labels: put(t, dir, "y.txt", []byte(labels.String())), Units: put(t, dir, "u.txt", []byte(units.String()))}))
+		task := testkit.Must(d.Task(Literature))
 		return task
 	}
 	want := split(func(int) float64 { return 0 })

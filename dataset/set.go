@@ -2,17 +2,16 @@ package dataset
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Shape is the size of an image in pixels. The zero Shape says that rows are
-// not images.
+// Shape is the size of an image in pixels. The zero Shape marks rows that are not images.
 type Shape struct {
 	Rows, Cols int
 	Channels   int `json:",omitempty"` // 0 or 1: grey; 3: red, green and blue, a plane for each
@@ -31,7 +30,7 @@ type Set struct {
 	Y          []int          // class of each row, an index into Classes
 	Units      []string       // unit of privacy of each row; several rows may share one
 	LeftOut    []string       // units of rows that [DropOther] left out, which are units all the same
-	IDs        []string       // a name of each row that its part of the data alone determines, such as "test/17" or "pool/17"
+	IDs        []string       // names of rows that their part of the data alone determines, such as "test/17" or "pool/17"
 	Classes    []string       // class names
 	Image      Shape          // zero if the rows are not images
 	Provenance string         // where the bytes come from, one line
@@ -59,10 +58,9 @@ func (s Set) Slice(from, to int) (Set, error) {
 	return out, nil
 }
 
-// Sample returns the rows of about this fraction of the units, in (0, 1]: those whose
-// name a hash with a public constant, another one than that of [SplitTable],
-// sends below it. Whether a unit stays does not depend on the other rows, so
-// removing one pulls no other in; the sample of a small set may be empty. It
+// Sample returns the rows of about this fraction of the units, in (0, 1]: the units whose name a hash with
+// a public constant, another one than for splits, sends below the fraction. Whether a unit stays does not
+// depend on the other rows, so removing one pulls no other in; the sample of a small set may be empty. It
 // shares no rows with s.
 func (s Set) Sample(fraction float64) (Set, error) {
 	if !(fraction > 0 && fraction <= 1) {
@@ -80,9 +78,8 @@ func (s Set) Sample(fraction float64) (Set, error) {
 	return out, nil
 }
 
-// UnitCount returns the number of different units, those of which every row was left out
-// included: who is in the data is taken to be public, and neither how many rows a unit has
-// nor which labels they carry.
+// UnitCount returns the number of different units, units of which every row was left out included: who is
+// in the data is taken to be public, and neither how many rows a unit has nor which labels they carry.
 func (s Set) UnitCount() int {
 	seen := make(map[string]bool, s.Len())
 	for _, u := range slices.Concat(s.Units, s.LeftOut) {
@@ -91,7 +88,7 @@ func (s Set) UnitCount() int {
 	return len(seen)
 }
 
-// leftOut returns the units of those of the rows that are not kept.
+// leftOut returns the units of the rows that are not kept. Kept is a subsequence of rows.
 func leftOut(units []string, rows, kept []int) []string {
 	var names []string
 	for _, i := range rows {
@@ -104,10 +101,9 @@ func leftOut(units []string, rows, kept []int) []string {
 	return names
 }
 
-// OnePerUnit returns the first row of every unit, for methods whose guarantee is for one
-// row. Which row a unit gives depends on that unit alone, so adding or removing a
-// unit adds or removes one row. Where every row is a unit of its own it is s itself,
-// and otherwise shares no rows with s.
+// OnePerUnit returns the first row of every unit, for methods whose guarantee is for one row. The row of a
+// unit depends on that unit alone, so adding or removing a unit adds or removes one row. Where every row is
+// a unit of its own it is s itself, and otherwise shares no rows with s.
 func (s Set) OnePerUnit() Set {
 	first := make([]int, 0, s.Len())
 	seen := make(map[string]bool, s.Len())
@@ -136,12 +132,9 @@ func (s Set) rows(indices []int) Set {
 
 // with returns the rows of s and then those of other.
 func (s Set) with(other Set) Set {
-	all := s.rows(nil)
-	all.X.Data = make([]float32, 0, (s.Len()+other.Len())*s.X.Cols)
-	for _, part := range []Set{s, other} {
-		for i := range part.Len() {
-			all.appendRow(part, i)
-		}
+	all := s.rows(upTo(s.Len()))
+	for i := range other.Len() {
+		all.appendRow(other, i)
 	}
 	return all
 }
@@ -163,9 +156,8 @@ func numbered(part string, n int) []string {
 	return names
 }
 
-// Validate reports the first thing that does not fit: lengths, labels out of
-// range, an image shape that is not the row length, features that are NaN or
-// infinite.
+// Validate reports the first field that does not fit: lengths, labels out of range, an image shape that is
+// not the row length, features that are NaN or infinite.
 func (s Set) Validate() error {
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("dataset: set %q: %s", s.Name, fmt.Sprintf(format, a...))
@@ -192,19 +184,8 @@ func (s Set) Validate() error {
 		}
 	}
 	if i := dense.NotFinite(s.X); i >= 0 {
-		return fail("feature %d of row %d is not finite", firstNotFinite(dense.Row(s.X, i)), i)
+		at := slices.IndexFunc(dense.Row(s.X, i), func(v float32) bool { return !mathx.IsFinite(v) })
+		return fail("feature %d of row %d is not finite", at, i)
 	}
 	return nil
-}
-
-// firstNotFinite returns the index of the first NaN or infinity, or -1. One exponent of
-// all ones marks both, and testing bits is several times faster than converting.
-func firstNotFinite(row []float32) int {
-	const exponent = 0x7f800000
-	for j, v := range row {
-		if math.Float32bits(v)&exponent == exponent {
-			return j
-		}
-	}
-	return -1
 }

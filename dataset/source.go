@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/pate-go/pate/fault"
@@ -24,37 +25,70 @@ type Source struct {
 	Units  string // likewise with the unit of privacy of each row
 }
 
-// Reading says how sources are read.
+// Reading controls how sources are read.
 type Reading struct {
 	CSV  CSVOptions // of tables: columns by name, header, separator; its Rule is not used
 	Rule ClassRule
 	Keep []string // columns of a table that become features though they look like ids or free text
 	Kind Kind     // of images: one of [Kinds]; default Pictures
-	// ImageSize is the size to which images of a folder are brought. By default the public
-	// ones say it, and must then have one size.
+	// ImageSize is the size to which images of a folder are brought. By default all public ones must have
+	// one size, which is taken.
 	ImageSize Shape
-	// Ranges, if not nil, declare the columns of a table: public rows, which may be drawn from
-	// them, are encoded by it, and not by what they show.
+	// Ranges, if not nil, declare the columns of a table: public rows, which may be drawn from them, are
+	// encoded by the declaration and not by their own values.
 	Ranges *Ranges
-	// Accept reads private rows that are unlike the public ones.
-	Accept bool
+	Accept bool // read private rows that are unlike the public ones, too
 }
 
-// Grouped reports whether a column or file names the units of the rows of a source, which may then
-// have several rows.
+// Grouped reports whether a column or file names the units of the rows of a source, which may then have
+// several rows.
 func (r Reading) Grouped(src Source) bool { return r.CSV.Unit != "" || src.Units != "" }
 
-// rows is what a source holds: a table or numbers.
+// rows is the content of a source: a table or numbers.
 type rows struct {
 	table   *Table
 	numbers *numbers
 }
 
-// open opens a source. Optional takes what the file has of label and unit, for public rows.
+// about returns labels, units and the rule of a source.
+func (r rows) about() *Table {
+	if r.table != nil {
+		return r.table
+	}
+	return &r.numbers.Table
+}
+
+// close closes the file that rows are read from, if one is open.
+func (r rows) close() {
+	if r.numbers != nil {
+		if file, ok := r.numbers.rows.(*npyRows); ok {
+			file.Close()
+		}
+	}
+}
+
+const (
+	magicIDX3 = "\x00\x00\x08\x03"
+	magicIDX1 = "\x00\x00\x08\x01"
+	magicZip  = "PK\x03\x04"
+)
+
+// magicOf returns the magic bytes of a file that is no table, "" for a table.
+func magicOf(head []byte) string {
+	for _, magic := range []string{npy.Magic, magicIDX3, magicZip} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return magic
+		}
+	}
+	return ""
+}
+
+// open opens a source. Optional takes label and unit as far as the file has them, for public rows.
 func (r Reading) open(src Source, optional bool) (rows, error) {
 	info, err := os.Stat(src.Path)
 	if err != nil {
-		return rows{}, &fault.Error{File: src.Path, What: "cannot be read", Err: err, Fix: "give a CSV, Parquet, NPY or idx file, or a folder of images"}
+		return rows{}, &fault.Error{File: src.Path, What: "cannot be read", Err: err,
+			Fix: "give a CSV, Parquet, NPY or idx file, or a folder of images"}
 	}
 	if info.IsDir() {
 		return r.openFolder(src, optional)
@@ -63,27 +97,28 @@ func (r Reading) open(src Source, optional bool) (rows, error) {
 	if err != nil {
 		return rows{}, err
 	}
-	switch {
-	case bytes.HasPrefix(head, []byte(npy.Magic)):
+	switch magicOf(head) {
+	case npy.Magic:
 		source, err := openRows(src.Path)
 		if err != nil {
 			return rows{}, err
 		}
 		return r.openNumbers(src, source, optional)
-	case bytes.HasPrefix(head, []byte{0, 0, 8, 3}):
-		source, err := openIDX(src.Path)
+	case magicIDX3:
+		a, err := readIDXFile(src.Path, 3, "images")
 		if err != nil {
 			return rows{}, err
 		}
 		if src.Labels == "" && !optional {
 			src.Labels = labelsBeside(src.Path)
 		}
-		return r.openNumbers(src, source, optional)
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		return rows{}, &fault.Error{File: src.Path, What: "is a zip archive, such as .npz or .xlsx", Fix: "save one array with numpy.save, or the table as CSV"}
+		return r.openNumbers(src, a, optional)
+	case magicZip:
+		return rows{}, wrong(src.Path, "is a zip archive, such as .npz or .xlsx", "", "save one array with numpy.save, or the table as CSV")
 	}
 	if src.Labels != "" || src.Units != "" {
-		return rows{}, &fault.Error{File: src.Path, What: "is a table, with files of labels or units beside it", Why: "in a table they are columns", Fix: "name the columns with --label and --unit"}
+		return rows{}, wrong(src.Path, "is a table, with files of labels or units beside it", "in a table they are columns",
+			"name the columns with --label and --unit")
 	}
 	opt := r.CSV
 	opt.Rule, opt.Optional = r.Rule, optional
@@ -94,36 +129,33 @@ func (r Reading) open(src Source, optional bool) (rows, error) {
 	return rows{table: t}, err
 }
 
-// readAsTable reports whether a file that begins so is read as a table.
-func readAsTable(head []byte) bool {
-	for _, magic := range []string{npy.Magic, "\x00\x00\x08\x03", "PK\x03\x04"} {
-		if bytes.HasPrefix(head, []byte(magic)) {
-			return false
-		}
-	}
-	return true
-}
-
-// firstBytes returns how a file begins when it is unpacked.
-func firstBytes(path string) ([]byte, error) {
+// withFile returns what read makes of a regular file.
+func withFile[T any](path string, read func(f *os.File) (T, error)) (out T, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
+		return out, failed(path, "cannot be opened", err)
 	}
 	defer f.Close()
-	plain, err := unpack.Reader(f)
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be unpacked", Err: err}
-	}
-	head, err := bufio.NewReader(plain).Peek(8)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
-	}
-	return head, nil
+	return read(f)
 }
 
-// labelsBeside returns the file of labels that belongs to an idx file of images by its
-// name, "" if there is none.
+// firstBytes returns the first bytes of a file when it is unpacked.
+func firstBytes(path string) ([]byte, error) {
+	return withFile(path, func(f *os.File) ([]byte, error) {
+		plain, err := unpack.Reader(f)
+		if err != nil {
+			return nil, failed(path, "cannot be unpacked", err)
+		}
+		head, err := bufio.NewReader(plain).Peek(8)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, failed(path, "cannot be read", err)
+		}
+		return head, nil
+	})
+}
+
+// labelsBeside returns the file of labels that belongs to an idx file of images by its name, "" if there is
+// none.
 func labelsBeside(path string) string {
 	beside := strings.Replace(path, "images-idx3", "labels-idx1", 1)
 	if beside != path {
@@ -136,60 +168,56 @@ func labelsBeside(path string) string {
 	return ""
 }
 
+// newNumbers returns rows without labels and units.
+func (r Reading) newNumbers(path string, source rowSource) *numbers {
+	count, _ := source.size()
+	return &numbers{rows: source, Table: Table{Name: tableName(path), Rule: r.Rule, Provenance: tableName(path), path: path,
+		Y: slices.Repeat([]int{-1}, count)}}
+}
+
 // openNumbers puts labels and units beside rows.
 func (r Reading) openNumbers(src Source, source rowSource, optional bool) (rows, error) {
-	count, _ := source.size()
-	n := &numbers{path: src.Path, rows: source, about: Table{Name: tableName(src.Path), Rule: r.Rule, Provenance: tableName(src.Path)}}
-	n.about.Y = make([]int, count)
-	for i := range n.about.Y {
-		n.about.Y[i] = -1
-	}
+	n := r.newNumbers(src.Path, source)
 	if src.Labels != "" {
-		labels, err := readLines(src.Labels, count)
+		labels, err := readLines(src.Labels, n.Len())
 		if err != nil {
 			return rows{}, err
 		}
-		if err := n.label(src.Labels, labels, optional); err != nil {
+		if err := n.setLabels(src.Labels, labels, optional); err != nil {
 			return rows{}, err
 		}
 	}
 	if src.Units == "" {
 		return rows{numbers: n}, nil
 	}
-	units, err := readLines(src.Units, count)
+	units, err := readLines(src.Units, n.Len())
 	if err != nil {
 		return rows{}, err
 	}
-	for i, u := range units {
-		if isMissing(u) && !optional {
-			return rows{}, &fault.Error{File: src.Units, Row: i + 1, What: "has no unit", Why: "every row belongs to a unit of privacy", Fix: "fill in the unit"}
-		}
+	if i := slices.IndexFunc(units, isMissing); i >= 0 && !optional {
+		return rows{}, &fault.Error{File: src.Units, Row: i + 1, What: "has no unit",
+			Why: "every row belongs to a unit of privacy", Fix: "fill in the unit"}
 	}
-	n.about.Units = units
+	n.Units = units
 	return rows{numbers: n}, nil
 }
 
-// label takes a label for every row, as a table takes those of its column.
-func (n *numbers) label(path string, labels []string, optional bool) error {
-	b := tableBuilder{path: path, names: []string{"label"}, rule: n.about.Rule, optional: optional, labels: map[string]int{}, out: &n.about}
-	if b.rule.Names != nil {
-		b.declared = make(map[string]bool, len(b.rule.Names))
-		for _, name := range b.rule.Names {
-			b.declared[name] = true
-		}
-	}
+// setLabels takes a label for every row, by the rules for the label column of a table.
+func (n *numbers) setLabels(path string, labels []string, optional bool) error {
+	b := tableBuilder{path: path, names: []string{"label"}, rule: n.Rule, declared: n.Rule.declared(), optional: optional,
+		labels: map[string]int{}, out: &n.Table}
 	for i, l := range labels {
 		y, err := b.labelOf(row{line: i + 1, cells: []string{l}})
 		if err != nil {
 			return err
 		}
-		n.about.Y[i] = y
+		n.Y[i] = y
 	}
 	return nil
 }
 
-// readLines reads a name for each of n rows: from an NPY array, an idx file of labels, a
-// Parquet file of one column, or a text with one a line, under a header or not.
+// readLines reads a name for each of n rows: from an NPY array, an idx file of labels, a Parquet file of
+// one column, or a text with one a line, under a header or not.
 func readLines(path string, n int) (names []string, err error) {
 	head, err := firstBytes(path)
 	if err != nil {
@@ -198,12 +226,12 @@ func readLines(path string, n int) (names []string, err error) {
 	switch {
 	case bytes.HasPrefix(head, []byte(npy.Magic)):
 		names, err = readNames(path)
-	case bytes.HasPrefix(head, []byte{0, 0, 8, 1}):
+	case bytes.HasPrefix(head, []byte(magicIDX1)):
 		names, err = idxNames(path)
 	case bytes.HasPrefix(head, []byte(parquet.Magic)):
-		names, err = parquetNames(path)
+		names, err = withFile(path, func(f *os.File) ([]string, error) { return parquetNames(f, path) })
 	default:
-		names, err = textNames(path)
+		names, err = withFile(path, func(f *os.File) ([]string, error) { return textNames(f, path) })
 		if len(names) == n+1 {
 			names = names[1:]
 		}
@@ -212,20 +240,16 @@ func readLines(path string, n int) (names []string, err error) {
 		return nil, err
 	}
 	if len(names) != n {
-		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d rows, the features have %d", len(names), n), Why: "there is one label, or one unit, for each row of features", Fix: "check that the files belong together"}
+		return nil, wrong(path, fmt.Sprintf("has %d rows, the features have %d", len(names), n),
+			"there is one label, or one unit, for each row of features", "check that the files belong together")
 	}
 	return names, nil
 }
 
-func textNames(path string) ([]string, error) {
-	f, err := unpack.Open(path)
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be opened", Err: err}
-	}
-	defer f.Close()
+func textNames(f *os.File, path string) ([]string, error) {
 	plain, err := unpack.Reader(f)
 	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be unpacked", Err: err}
+		return nil, failed(path, "cannot be unpacked", err)
 	}
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, maxRecord)
@@ -237,12 +261,12 @@ func textNames(path string) ([]string, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
+		return nil, failed(path, "cannot be read", err)
 	}
 	return names.names, nil
 }
 
-// nameList is names of a file, each kept once, within the memory of a table.
+// nameList holds the names of a file, each text once, within the memory of a table.
 type nameList struct {
 	path     string
 	names    []string
@@ -252,7 +276,7 @@ type nameList struct {
 func (l *nameList) add(name string) error {
 	l.names = append(l.names, l.repeated.intern(name))
 	if 16*len(l.names)+l.repeated.size > maxTable {
-		return &fault.Error{File: l.path, What: "is larger than fits in memory"}
+		return wrong(l.path, "is larger than fits in memory", "", "")
 	}
 	return nil
 }
@@ -261,30 +285,27 @@ func (l *nameList) add(name string) error {
 func (r Reading) openFolder(src Source, optional bool) (rows, error) {
 	if !isPictureFolder(src.Path) {
 		return rows{}, &fault.Error{File: src.Path, What: "is a folder without images",
-			Why: "a folder holds PNG, JPEG or GIF files, or a folder of them for each class", Fix: "of idx files name one: DIR/train-images-idx3-ubyte", Err: fs.ErrNotExist}
+			Why: "a folder holds PNG, JPEG or GIF files, or a folder of them for each class",
+			Fix: "of idx files name one: DIR/train-images-idx3-ubyte", Err: fs.ErrNotExist}
 	}
 	files, err := listPictures(src.Path)
 	if err != nil {
 		return rows{}, err
 	}
-	n := &numbers{path: src.Path, rows: &pictureRows{dir: src.Path, files: files, shape: r.ImageSize}, about: Table{Name: tableName(src.Path), Rule: r.Rule, Provenance: tableName(src.Path)}}
-	labels := make([]string, len(files))
-	units := make([]string, len(files))
-	n.about.Y = make([]int, len(files))
+	n := r.newNumbers(src.Path, &pictureRows{dir: src.Path, files: files, shape: r.ImageSize})
+	classes, labelled := make([]string, len(files)), false
 	for i, f := range files {
-		labels[i], units[i] = f.class, f.name
-		n.about.Y[i] = -1
+		classes[i], labelled = f.class, labelled || f.class != ""
+		n.ids = append(n.ids, f.name)
 	}
+	n.Units = n.ids
 	if src.Units != "" {
-		if units, err = readLines(src.Units, len(files)); err != nil {
+		if n.Units, err = readLines(src.Units, len(files)); err != nil {
 			return rows{}, err
 		}
 	}
-	n.about.Units = units
-	for _, f := range files {
-		if f.class != "" { // otherwise there are no labels at all
-			return rows{numbers: n}, n.label(src.Path, labels, optional)
-		}
+	if !labelled {
+		return rows{numbers: n}, nil
 	}
-	return rows{numbers: n}, nil
+	return rows{numbers: n}, n.setLabels(src.Path, classes, optional)
 }

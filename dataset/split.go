@@ -7,101 +7,121 @@ import (
 	"fmt"
 	"hash"
 	"slices"
-
-	"github.com/pate-go/pate/fault"
 )
 
-// SplitTable splits a table by unit: 70 % of the units are private, 20 % the
-// pool, 10 % score, all of them however many they are. A unit goes where a hash of
-// its name with a public constant falls, so that it is on one side only and the
-// split is the same on every run and for any order of rows. Rows that are units
-// of their own and equal are on one side, too. The features are encoded by an
-// [Encoder] fitted on the pool, which keeps the columns of these names even where they
-// look like ids or free text, and labels become classes as t.Rule states. IDs count the
-// rows of each part in the order of the table, "pool/0", "pool/1" and so on, so that those of
-// the pool, which are released with its labels, do not depend on private rows.
-func SplitTable(t *Table, p Protocol, keep ...string) (Task, error) {
-	private, pool, test, err := t.parts(p)
+// splitTable splits a table by unit: 70 % of the units are private, 20 % the pool, 10 % score, each with
+// all its rows. A unit goes where a hash of its name with a public constant falls, so the split is the same
+// on every run and for any order of rows. Equal rows that are units of their own are on one side, too. The
+// features are encoded by an [Encoder] fitted on the pool, which keeps the columns of these names even
+// where they look like ids or free text, and labels become classes as t.Rule states. IDs count the rows of
+// each part in the order of the table, "pool/0", "pool/1" and so on, so that the ids of the pool, which are
+// released with its labels, do not depend on private rows.
+func splitTable(t *Table, p Protocol, keep []string) (Task, error) {
+	parts, err := t.parts(p)
 	if err != nil {
 		return Task{}, err
 	}
-	classes, err := t.classesOf(slices.Concat(pool, test))
+	task, err := t.task(p, slices.Concat(parts[1], parts[2]))
 	if err != nil {
 		return Task{}, err
 	}
-	task := Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Grouped: t.groups == nil, Provenance: t.Provenance}
-	parts := []struct {
-		name string
-		set  *Set
-		rows []int
-		y    []int
-	}{{"private", &task.Private, private, nil}, {"pool", &task.Pool, pool, nil}, {"test", &task.Test, test, nil}}
-	for i, part := range parts {
-		if parts[i].rows, parts[i].y, err = t.classify(classes, part.rows); err != nil {
-			return Task{}, err
-		}
-		part.set.LeftOut = leftOut(t.Units, part.rows, parts[i].rows)
-	}
-	if err := t.enough(parts[0].rows, parts[1].rows, parts[2].rows); err != nil {
-		return Task{}, err
-	}
-	e, err := fitEncoder(t.Rows(parts[1].rows), encoderOptions{Keep: keep})
+	kept, err := t.fill(&task, parts)
 	if err != nil {
 		return Task{}, err
 	}
-	task.Encoder = e
-	for _, part := range parts {
-		rows := t.Rows(part.rows)
-		x, err := e.Encode(rows)
-		if err != nil {
-			return Task{}, err
-		}
-		*part.set = Set{Name: t.Name, X: x, Y: part.y, Units: rows.Units, LeftOut: part.set.LeftOut, IDs: numbered(part.name, len(part.rows)), Classes: classes, Provenance: t.Provenance}
+	if err := t.enough(kept); err != nil {
+		return Task{}, err
+	}
+	if task.Encoder, err = fitEncoder(t.Rows(kept[1]), keep); err != nil {
+		return Task{}, err
+	}
+	if err := task.encode(t, kept); err != nil {
+		return Task{}, err
 	}
 	return task, task.validate()
 }
 
-// parts returns the rows of each part under a protocol, and an error where one has none.
-func (t *Table) parts(p Protocol) (private, pool, test []int, err error) {
-	all := make([]int, t.Len())
-	for i := range all {
-		all[i] = i
+// parts returns the rows of each part, private, pool and test, and an error where one has none.
+func (t *Table) parts(p Protocol) (parts [3][]int, err error) {
+	keys := t.groups
+	if keys == nil {
+		keys = t.Units
 	}
-	private, pool, test = splitUnits(t.splitKeys(), all, Literature)
+	parts = splitUnits(keys, upTo(t.Len()), Literature)
 	switch p {
 	case Literature:
 	case Development:
-		private, pool, test = splitUnits(t.splitKeys(), private, Development)
+		parts = splitUnits(keys, parts[0], Development)
 	default:
-		return nil, nil, nil, fmt.Errorf("dataset: unknown protocol %q", p)
+		return parts, fmt.Errorf("dataset: unknown protocol %q", p)
 	}
-	return private, pool, test, t.enough(private, pool, test)
+	return parts, t.enough(parts)
+}
+
+// upTo returns 0, 1 and so on, n numbers.
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // enough reports parts that have no rows.
-func (t *Table) enough(private, pool, test []int) error {
-	if len(private) == 0 || len(pool) == 0 || len(test) == 0 {
-		return &fault.Error{File: t.Name, What: fmt.Sprintf("splits into %d private, %d pool and %d test rows", len(private), len(pool), len(test)),
-			Why: "each part must have rows", Fix: "give a table with more units"}
+func (t *Table) enough(parts [3][]int) error {
+	private, pool, test := len(parts[0]), len(parts[1]), len(parts[2])
+	if min(private, pool, test) > 0 {
+		return nil
+	}
+	return wrong(t.Name, fmt.Sprintf("splits into %d private, %d pool and %d test rows", private, pool, test),
+		"each part must have rows", "give a table with more units")
+}
+
+// task begins a task whose classes come from the public rows of t.
+func (t *Table) task(p Protocol, public []int) (Task, error) {
+	classes, err := t.classesOf(public)
+	return Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Grouped: t.groups == nil, Provenance: t.Provenance}, err
+}
+
+// fill sets all but the features of the three sets, and returns the rows that are not left out.
+func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
+	for i, set := range task.sets() {
+		*set = Set{Name: t.Name, Classes: task.Classes, Image: task.Image, Provenance: t.Provenance}
+		if kept[i], set.Y, err = t.classify(task.Classes, parts[i]); err != nil {
+			return kept, err
+		}
+		for _, row := range kept[i] {
+			set.Units = append(set.Units, t.Units[row])
+		}
+		set.LeftOut, set.IDs = leftOut(t.Units, parts[i], kept[i]), numbered(partNames[i], len(kept[i]))
+	}
+	return kept, nil
+}
+
+// encode sets the features of the three sets to those rows of t.
+func (t *Task) encode(table *Table, parts [3][]int) (err error) {
+	for i, set := range t.sets() {
+		if set.X, err = t.Encoder.Encode(table.Rows(parts[i])); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// splitUnits distributes rows by their keys. The constant depends on the
-// protocol, so that a second split of one part is independent of the first.
-func splitUnits(keys []string, rows []int, p Protocol) (private, pool, test []int) {
+// splitUnits distributes rows by their keys. The constant depends on the protocol, so that a second split
+// of one part is independent of the first.
+func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
 	place := newPlacer("pate dataset split 1 " + string(p))
 	for _, i := range rows {
-		switch u := place.of(keys[i]); {
-		case u < 0.7:
-			private = append(private, i)
-		case u < 0.9:
-			pool = append(pool, i)
-		default:
-			test = append(test, i)
+		part := 2
+		if u := place.of(keys[i]); u < 0.7 {
+			part = 0
+		} else if u < 0.9 {
+			part = 1
 		}
+		parts[part] = append(parts[part], i)
 	}
-	return private, pool, test
+	return parts
 }
 
 // placer sends names to [0, 1) by a hash with a public constant.

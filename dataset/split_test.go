@@ -2,17 +2,19 @@ package dataset
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // randomTable has a numeric, a categorical and a partly missing column.
@@ -39,69 +41,48 @@ func unitSet(s Set) map[string]bool {
 
 func TestSplitTableKeepsUnitsTogether(t *testing.T) {
 	table := randomTable(6000, 2000)
-	lit, err := SplitTable(table, Literature)
-	require.NoError(t, err)
-	dev, err := SplitTable(table, Development)
-	require.NoError(t, err)
-	assert.Equal(t, table.Len(), lit.Private.Len()+lit.Pool.Len()+lit.Test.Len())
-	assert.Equal(t, lit.Private.Len(), dev.Private.Len()+dev.Pool.Len()+dev.Test.Len())
-	for _, task := range []Task{lit, dev} {
+	lit := testkit.Must(splitTable(table, Literature, nil))
+	dev := testkit.Must(splitTable(table, Development, nil))
+	for rows, task := range map[int]Task{table.Len(): lit, lit.Private.Len(): dev} {
 		private, pool, test := unitSet(task.Private), unitSet(task.Pool), unitSet(task.Test)
-		for u := range private {
-			assert.False(t, pool[u] || test[u], u)
+		assert.Equal(t, rows, task.Private.Len()+task.Pool.Len()+task.Test.Len())
+		all := maps.Clone(private)
+		maps.Copy(all, pool)
+		maps.Copy(all, test)
+		assert.Len(t, all, len(private)+len(pool)+len(test), "no unit is on two sides")
+		// About 1900 (literature) and 1330 (development) units: 5 standard deviations of a binomial share
+		// are at most 0.063. The split is fixed, so there is no false alarm beyond the first run.
+		for want, part := range map[float64]Set{0.7: task.Private, 0.2: task.Pool, 0.1: task.Test} {
+			assert.InDelta(t, want, float64(len(unitSet(part)))/float64(len(all)), 0.063)
 		}
-		for u := range pool {
-			assert.False(t, test[u], u)
-		}
-		// About 1900 (literature) and 1330 (development) units: 5 standard
-		// deviations of a binomial share are at most 0.063. The split is fixed, so
-		// there is no false alarm beyond the first run.
-		n := float64(len(private) + len(pool) + len(test))
-		assert.InDelta(t, 0.7, float64(len(private))/n, 0.063)
-		assert.InDelta(t, 0.2, float64(len(pool))/n, 0.063)
-		assert.InDelta(t, 0.1, float64(len(test))/n, 0.063)
-	}
-	// Development never sees what scores.
-	private := unitSet(lit.Private)
-	for _, s := range []Set{dev.Private, dev.Pool, dev.Test} {
-		for u := range unitSet(s) {
-			assert.True(t, private[u], u)
+		if rows == lit.Private.Len() { // Development never uses rows that score
+			assert.Equal(t, unitSet(lit.Private), all)
 		}
 	}
 	// The order of rows moves no unit.
 	order := rand.New(rand.NewPCG(3, 4)).Perm(table.Len())
-	shuffled, err := SplitTable(table.Rows(order), Literature)
-	require.NoError(t, err)
+	shuffled := testkit.Must(splitTable(table.Rows(order), Literature, nil))
 	assert.Equal(t, unitSet(lit.Pool), unitSet(shuffled.Pool))
 	assert.Equal(t, unitSet(lit.Test), unitSet(shuffled.Test))
 }
 
-// TestReleasedIDsDoNotDependOnPrivateRows: those of the pool stand in the file
-// of released labels.
+// The ids of the pool stand in the file of released labels.
 func TestReleasedIDsDoNotDependOnPrivateRows(t *testing.T) {
 	table := randomTable(300, 300)
-	whole, err := SplitTable(table, Literature)
-	require.NoError(t, err)
+	whole := testkit.Must(splitTable(table, Literature, nil))
 	for part, set := range map[string]Set{"private": whole.Private, "pool": whole.Pool, "test": whole.Test} {
 		for i, id := range set.IDs {
 			require.Equal(t, fmt.Sprint(part, "/", i), id)
 		}
 	}
-	var rest []int
-	for i, u := range table.Units {
-		if u != whole.Private.Units[0] {
-			rest = append(rest, i)
-		}
-	}
-	less, err := SplitTable(table.Rows(rest), Literature)
-	require.NoError(t, err)
+	rest := slices.DeleteFunc(upTo(table.Len()), func(i int) bool { return table.Units[i] == whole.Private.Units[0] })
+	less := testkit.Must(splitTable(table.Rows(rest), Literature, nil))
 	require.Less(t, less.Private.Len(), whole.Private.Len())
 	assert.Equal(t, whole.Pool, less.Pool)
 	assert.Equal(t, whole.Test, less.Test)
 }
 
-// TestEqualRowsAreOnOneSide: were copies split one by one, removing a row would
-// change which of the others are private.
+// Were copies split one by one, removing a row would change which of the others are private.
 func TestEqualRowsAreOnOneSide(t *testing.T) {
 	var text strings.Builder
 	for i := range 60 {
@@ -109,11 +90,9 @@ func TestEqualRowsAreOnOneSide(t *testing.T) {
 			fmt.Fprintf(&text, "%d,%c\n", i, 'a'+rune(i%3))
 		}
 	}
-	table, err := readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo})
-	require.NoError(t, err)
+	table := testkit.Must(readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo}))
 	for _, p := range []Protocol{Literature, Development} {
-		task, err := SplitTable(table, p)
-		require.NoError(t, err)
+		task := testkit.Must(splitTable(table, p, nil))
 		side := map[string]string{}
 		for part, set := range map[string]Set{"private": task.Private, "pool": task.Pool, "test": task.Test} {
 			assert.Len(t, unitSet(set), set.Len(), "copies are units of their own")
@@ -129,20 +108,18 @@ func TestEqualRowsAreOnOneSide(t *testing.T) {
 }
 
 func TestSplitTableRefuses(t *testing.T) {
-	_, err := SplitTable(randomTable(50, 1), Literature)
+	_, err := splitTable(randomTable(50, 1), Literature, nil)
 	var input *fault.Error
 	assert.ErrorAs(t, err, &input)
-	_, err = SplitTable(randomTable(50, 50), "other")
+	_, err = splitTable(randomTable(50, 50), "other", nil)
 	assert.ErrorContains(t, err, `unknown protocol "other"`)
 }
 
 func TestImageSplits(t *testing.T) {
 	d := imageData(6000, 1000)
 	train, test := d.Train, d.Test
-	lit, err := d.Task(Literature)
-	require.NoError(t, err)
-	dev, err := d.Task(Development)
-	require.NoError(t, err)
+	lit := testkit.Must(d.Task(Literature))
+	dev := testkit.Must(d.Task(Development))
 	for _, c := range []struct {
 		set         Set
 		rows        int
@@ -156,8 +133,7 @@ func TestImageSplits(t *testing.T) {
 		assert.Equal(t, []string{c.first, c.last}, []string{c.set.Units[0], c.set.Units[c.rows-1]})
 	}
 	assert.Equal(t, test.X.Data[900*6:901*6], lit.Test.X.Data[:6])
-	full, err := d.Task(FullTest)
-	require.NoError(t, err)
+	full := testkit.Must(d.Task(FullTest))
 	assert.Equal(t, []int{5000, 1000, 1000}, []int{full.Private.Len(), full.Pool.Len(), full.Test.Len()})
 	assert.Equal(t, train.X.Data[4999*6:5000*6], full.Private.X.Data[4999*6:])
 	assert.Equal(t, train.X.Data[5000*6:], full.Pool.X.Data[:1000*6])
@@ -165,21 +141,18 @@ func TestImageSplits(t *testing.T) {
 	assert.Equal(t, test.Y, full.Test.Y)
 	assert.Equal(t, full.Test.X.Data[:6], full.WithoutPool().Test.X.Data[:6], "rows of the pool are training rows")
 	assert.Equal(t, 1000, full.WithoutPool().Test.Len())
-	_, err = Data{Name: "a table", Table: randomTable(100, 100)}.Task(FullTest)
+	_, err := Data{Name: "a table", Table: randomTable(100, 100)}.Task(FullTest)
 	assert.ErrorContains(t, err, "no test set of its own")
 	_, err = d.Task("other")
 	assert.Error(t, err)
-	tiny, err := train.Slice(0, 3)
-	require.NoError(t, err)
-	_, err = developmentSplit(tiny)
+	tiny := testkit.Must(train.Slice(0, 3))
+	_, err = splitImages(tiny, tiny, Development)
 	assert.ErrorContains(t, err, "too few")
 }
 
 func TestHashSeesEveryPart(t *testing.T) {
 	fresh := func() Set {
-		s, err := SplitTable(randomTable(100, 100), Literature)
-		require.NoError(t, err)
-		return s.Private
+		return testkit.Must(splitTable(randomTable(100, 100), Literature, nil)).Private
 	}
 	base := fresh()
 	seen := map[[32]byte]string{base.Hash(): "the original"}
@@ -218,8 +191,7 @@ func TestHashSeesEveryPart(t *testing.T) {
 }
 
 func TestValidateAndSliceRefuse(t *testing.T) {
-	task, err := SplitTable(randomTable(100, 100), Literature)
-	require.NoError(t, err)
+	task := testkit.Must(splitTable(randomTable(100, 100), Literature, nil))
 	for name, edit := range map[string]func(*Set){
 		"label":    func(s *Set) { s.Y = slices.Clone(s.Y); s.Y[0] = 3 },
 		"unit":     func(s *Set) { s.Units = s.Units[1:] },
@@ -240,36 +212,116 @@ func TestValidateAndSliceRefuse(t *testing.T) {
 	}
 }
 
-// The public tables are not part of the repository; PATE_DATA says where they are.
-func TestLocalTables(t *testing.T) {
-	root := os.Getenv("PATE_DATA")
-	for _, c := range []struct {
-		path    string
-		opt     Options
-		rows    int
-		classes int
-		dim     int
-	}{
-		{"adult", Options{}, 32561, 2, 105},
-		{"abalone", Options{}, 4177, 3, 10},
-		{"optdigits/optdigits.tra.gz", Options{CSV: CSVOptions{Label: "65", Header: HeaderNo}}, 3823, 10, 61},
-		{"letter/letter-recognition.data.gz", Options{CSV: CSVOptions{Label: "1", Header: HeaderNo}}, 20000, 26, 16},
-	} {
-		t.Run(c.path, func(t *testing.T) {
-			where := c.path
-			if filepath.Ext(where) != "" {
-				where = filepath.Join(root, where)
-			}
-			if _, err := os.Stat(filepath.Join(root, c.path)); root == "" || err != nil {
-				t.Skipf("%s is not in the folder named by PATE_DATA", c.path)
-			}
-			d, err := Open(where, c.opt)
-			require.NoError(t, err)
-			task, err := d.Task(Literature)
-			require.NoError(t, err)
-			assert.Equal(t, c.rows, task.Private.Len()+task.Pool.Len()+task.Test.Len())
-			assert.Len(t, task.Classes, c.classes)
-			assert.Equal(t, c.dim, task.Private.X.Cols)
-		})
+// The first tenth of the rows, the negative control, pulls in the row after it.
+func TestSampleOfANeighbourIsANeighbour(t *testing.T) {
+	whole := testkit.Must(splitTable(randomTable(400, 400), Literature, nil)).Private
+	sample := func(s Set) map[string]bool { return unitSet(testkit.Must(s.Sample(0.1))) }
+	tenth := func(s Set) map[string]bool { return unitSet(testkit.Must(s.Slice(0, whole.Len()/10))) }
+	all, first := sample(whole), tenth(whole)
+	pulledIn := false
+	for i := range whole.Len() {
+		less := whole.rows(slices.Delete(upTo(whole.Len()), i, i+1))
+		for u := range sample(less) {
+			assert.True(t, all[u], "%s came in without row %d", u, i)
+		}
+		for u := range tenth(less) {
+			pulledIn = pulledIn || !first[u]
+		}
+	}
+	assert.True(t, pulledIn, "the control must fail")
+}
+
+func TestSampleKeepsWholeUnitsAndAllFields(t *testing.T) {
+	s := testkit.Must(splitTable(randomTable(9000, 3000), Literature, nil)).Private
+	s.Image = Shape{Rows: 1, Cols: s.X.Cols}
+	before := s.Hash()
+	got := testkit.Must(s.Sample(0.1))
+	require.NoError(t, got.Validate())
+	assert.Equal(t, []any{s.Name, s.Classes, s.Image, s.Provenance}, []any{got.Name, got.Classes, got.Image, got.Provenance})
+
+	// About 2000 units: 5 standard deviations are 0.034.
+	kept := unitSet(got)
+	assert.InDelta(t, 0.1, float64(len(kept))/float64(len(unitSet(s))), 0.034)
+	want := s.rows(slices.DeleteFunc(upTo(s.Len()), func(i int) bool { return !kept[s.Units[i]] }))
+	assert.Equal(t, []any{want.IDs, want.Units, want.Y, want.X}, []any{got.IDs, got.Units, got.Y, got.X})
+
+	got.X.Data[0]++
+	got.Y[0]++
+	got.Units[0] += "x"
+	assert.Equal(t, before, s.Hash(), "rows are copied")
+
+	everything := testkit.Must(s.Sample(1))
+	assert.Equal(t, before, everything.Hash())
+	for _, fraction := range []float64{0, -1, 1.1, math.NaN(), math.Inf(1)} {
+		_, err := s.Sample(fraction)
+		assert.ErrorContains(t, err, "fraction")
+	}
+}
+
+// visits returns rows of units with one to nine rows each, in a random order, and without one of the units
+// if without names it.
+func visits(seed uint64, without string) Set {
+	s := Set{Name: "visits", X: blas32.General{Cols: 2, Stride: 2}, Classes: []string{"a", "b"}}
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for u := range 40 {
+		for v := range 1 + u%9 {
+			s.X.Data = append(s.X.Data, float32(u), float32(v/2)) // some rows are equal
+			s.Y = append(s.Y, v%4/3)
+			s.Units = append(s.Units, fmt.Sprint("unit ", u))
+			s.IDs = append(s.IDs, fmt.Sprint(u, "/", v))
+		}
+	}
+	s.X.Rows = len(s.Y)
+	var order []int
+	for _, i := range rnd.Perm(len(s.Y)) {
+		if s.Units[i] != without {
+			order = append(order, i)
+		}
+	}
+	return s.rows(order)
+}
+
+// byUnit returns the rows that each unit keeps, in their order.
+func byUnit(t *testing.T, s Set, ends []int) map[string]string {
+	kept, from := map[string]string{}, 0
+	for _, end := range ends {
+		require.Greater(t, end, from)
+		for i := from; i < end; i++ {
+			require.Equal(t, s.Units[from], s.Units[i], "rows of a unit stand together")
+			kept[s.Units[i]] += fmt.Sprint(s.X.Data[2*i:2*i+2], s.Y[i])
+		}
+		from = end
+	}
+	require.Equal(t, s.Len(), from)
+	return kept
+}
+
+// TestPerUnitDependsOnTheUnitAlone: the order of the file and other units change nothing about the rows
+// that a unit keeps, and another key does.
+func TestPerUnitDependsOnTheUnitAlone(t *testing.T) {
+	of := func(seed uint64, without, key string) map[string]string {
+		set, ends := visits(seed, without).PerUnit(3, []byte(key))
+		return byUnit(t, set, ends)
+	}
+	want := of(1, "", "key")
+	require.Len(t, want, 40)
+	require.Equal(t, want, of(2, "", "key"), "another order")
+	less := of(3, "unit 17", "key")
+	require.NotContains(t, less, "unit 17")
+	less["unit 17"] = want["unit 17"]
+	require.Equal(t, want, less, "a unit less")
+	require.NotEqual(t, want, of(1, "", "other key"))
+
+	all, ends := visits(1, "").PerUnit(256, []byte("key"))
+	require.Equal(t, visits(1, "").Len(), all.Len())
+	require.Len(t, ends, 40)
+	for most := 1; most <= 3; most++ {
+		_, ends := visits(1, "").PerUnit(most, []byte("key"))
+		from := 0
+		require.True(t, slices.IsSorted(ends))
+		for _, end := range ends {
+			require.LessOrEqual(t, end-from, most)
+			from = end
+		}
 	}
 }

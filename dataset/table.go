@@ -3,44 +3,37 @@ package dataset
 import (
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash/maphash"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/pate-go/pate/fault"
 )
 
-// Table is labelled data as it stands in a file, before any column is turned
-// into numbers: how to do that is learned from public rows alone, by [Encoder].
+// Table is labelled data as it stands in a file, before any column is turned into numbers: how to do so is
+// learned from public rows alone, by [Encoder].
 type Table struct {
 	Name    string
 	Columns []Column // the features
 	Y       []int    // label of each row, an index into Labels; -1 if the table has none
-	// Labels are the different labels of the file, of private rows too: they must not be
-	// released, and are not the classes of a [Task]. An empty one stands for a label that
-	// is missing, or not among the names of Rule.
+	// Labels are the different labels of the file, of private rows too: they must not be released, and are
+	// not the classes of a [Task]. An empty one stands for a label that is missing, or not among the names
+	// of Rule.
 	Labels     []string
 	Rule       ClassRule // how labels become classes when the table is split
 	Units      []string  // unit of privacy of each row
 	Provenance string
 
-	// groups is what each row is split by, nil if that is Units. Equal rows are
-	// units of their own but share a group: which of them are private must not
-	// depend on how many there are.
+	// groups are the keys that rows are split by, nil if these are Units. Equal rows are units of their own
+	// but share a group: which of them are private must not depend on how many there are.
 	groups []string
 	lines  []int    // of the file, where each label first stands
 	bare   bool     // the file has no header
 	header []string // the names of all columns of the file
 	path   string   // for messages; the name stands for it
-}
-
-// splitKeys returns what [SplitTable] splits rows by.
-func (t *Table) splitKeys() []string {
-	if t.groups != nil {
-		return t.groups
-	}
-	return t.Units
 }
 
 // Column is one feature of all rows.
@@ -57,30 +50,21 @@ func (t *Table) Len() int { return len(t.Y) }
 
 // Rows returns a new table of the rows with these indices, in this order.
 func (t *Table) Rows(indices []int) *Table {
-	out := &Table{
-		Name:       t.Name,
-		Columns:    make([]Column, len(t.Columns)),
-		Y:          make([]int, len(indices)),
-		Labels:     t.Labels,
-		Rule:       t.Rule,
-		Units:      make([]string, len(indices)),
-		Provenance: t.Provenance,
-		lines:      t.lines,
-	}
+	out := &Table{Name: t.Name, Columns: make([]Column, len(t.Columns)), Y: pickRows(t.Y, indices), Labels: t.Labels,
+		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, lines: t.lines}
 	for j, c := range t.Columns {
-		out.Columns[j] = Column{Name: c.Name, Values: make([]string, len(indices))}
-		for i, from := range indices {
-			out.Columns[j].Values[i] = c.Values[from]
-		}
-	}
-	for i, from := range indices {
-		out.Y[i], out.Units[i] = t.Y[from], t.Units[from]
+		out.Columns[j] = Column{Name: c.Name, Values: pickRows(c.Values, indices)}
 	}
 	if t.groups != nil {
-		out.groups = make([]string, len(indices))
-		for i, from := range indices {
-			out.groups[i] = t.groups[from]
-		}
+		out.groups = pickRows(t.groups, indices)
+	}
+	return out
+}
+
+func pickRows[T any](of []T, indices []int) []T {
+	out := make([]T, len(indices))
+	for i, from := range indices {
+		out[i] = of[from]
 	}
 	return out
 }
@@ -96,63 +80,55 @@ type tableBuilder struct {
 	declared    map[string]bool // names of the rule; nil if it has none
 	optional    bool            // a label may be missing
 	labels      map[string]int
-	copies      map[[16]byte]int
+	copies      contentNames
 	size        int // bytes that the table takes, about
 	repeated    interner
 }
 
 func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder, error) {
-	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, rule: opt.Rule, labels: map[string]int{}, copies: map[[16]byte]int{}, repeated: newInterner()}
-	err := opt.Rule.Validate()
-	if err != nil {
+	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, rule: opt.Rule, declared: opt.Rule.declared(),
+		labels: map[string]int{}, repeated: newInterner()}
+	if err := opt.Rule.Validate(); err != nil {
 		return nil, err
-	}
-	if opt.Rule.Names != nil {
-		b.declared = make(map[string]bool, len(opt.Rule.Names))
-		for _, name := range opt.Rule.Names {
-			b.declared[name] = true
-		}
 	}
 	if opt.Unlabelled {
 		if opt.Label != "" {
-			return nil, &fault.Error{File: path, What: fmt.Sprintf("would have column %q as label and no label", opt.Label), Fix: "leave one of the two out"}
+			return nil, wrong(path, fmt.Sprintf("would have column %q as label and no label", opt.Label), "", "leave one of the two out")
 		}
 		b.label = -1
-	}
-	there := func(column string) bool {
-		_, err := findColumn(path, names, opt.public, column, "")
-		return column != "" && (err == nil || !opt.Optional)
 	}
 	if opt.Optional {
 		b.label, b.optional = -1, true
 	}
 	if opt.AskLabel && opt.Label == "" && b.label >= 0 {
 		if b.label = obviousLabel(names); b.label < 0 {
-			return nil, &fault.Error{File: path, What: "has no column that is named to be the label", Why: columnsAre(names, opt.public),
-				Fix: "name the column of the class with --label: a name, or a number from 1"}
+			return nil, wrong(path, "has no column that is named to be the label", columnsAre(names, opt.public),
+				"name the column of the class with --label: a name, or a number from 1")
 		}
 	}
-	if there(opt.Label) {
-		if b.label, err = findColumn(path, names, opt.public, opt.Label, "label"); err != nil {
-			return nil, err
+	find := func(column, role string, at *int) error {
+		if column == "" {
+			return nil
 		}
+		found, err := findColumn(path, names, opt.public, column, role)
+		switch {
+		case err == nil:
+			*at = found
+		case !opt.Optional:
+			return err
+		}
+		return nil
 	}
-	skip := map[int]bool{b.label: true}
-	if there(opt.Unit) {
-		if b.unit, err = findColumn(path, names, opt.public, opt.Unit, "unit"); err != nil {
-			return nil, err
-		}
-		if b.unit == b.label {
-			return nil, &fault.Error{File: path, What: fmt.Sprintf("would have column %s as label and as unit", opt.Unit), Fix: "give two different columns"}
-		}
-		skip[b.unit] = true
+	if err := cmp.Or(find(opt.Label, "label", &b.label), find(opt.Unit, "unit", &b.unit)); err != nil {
+		return nil, err
 	}
+	if b.unit >= 0 && b.unit == b.label {
+		return nil, wrong(path, fmt.Sprintf("would have column %s as label and as unit", opt.Unit), "", "give two different columns")
+	}
+	skip := map[int]bool{b.label: true, b.unit: true}
 	for _, d := range opt.Drop {
-		if !there(d) {
-			continue
-		}
-		at, err := findColumn(path, names, opt.public, d, "dropped")
-		if err != nil {
+		at := -1
+		if err := find(d, "dropped", &at); err != nil {
 			return nil, err
 		}
 		skip[at] = true
@@ -168,8 +144,8 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		}
 	}
 	if len(b.features) == 0 {
-		return nil, &fault.Error{File: path, What: fmt.Sprintf("has %d columns and none is left as a feature", len(names)),
-			Why: "a table has a column for the label and at least one more", Fix: "check the separator and the columns that are dropped"}
+		return nil, wrong(path, fmt.Sprintf("has %d columns and none is left as a feature", len(names)),
+			"a table has a column for the label and at least one more", "check the separator and the columns that are dropped")
 	}
 	return b, nil
 }
@@ -185,8 +161,7 @@ func (b *tableBuilder) add(r row) error {
 	}
 	if b.unit < 0 {
 		unit, group := b.contentUnit(r.cells)
-		b.out.Units = append(b.out.Units, unit)
-		b.out.groups = append(b.out.groups, group)
+		b.out.Units, b.out.groups = append(b.out.Units, unit), append(b.out.groups, group)
 	} else {
 		unit := r.cells[b.unit]
 		if isMissing(unit) && !b.optional {
@@ -216,39 +191,34 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 		label = ""
 	case missing:
 		return 0, &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has no label in column %q", b.names[b.label]),
-			Why: "only features may be missing", Fix: "remove the row, fill in the label, or say with --other-labels what becomes of it"}
+			Why: "only features may be missing", Fix: "remove the row, " + fixMissing}
 	case other:
-		return 0, &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
+		return 0, &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has label %q, which is no class", label),
+			Why: whyRefused, Fix: fixRefused}
 	}
 	y, known := b.labels[label]
 	if !known {
 		y = len(b.out.Labels)
 		label = strings.Clone(label)
 		b.labels[label] = y
-		b.out.Labels = append(b.out.Labels, label)
-		b.out.lines = append(b.out.lines, r.line)
+		b.out.Labels, b.out.lines = append(b.out.Labels, label), append(b.out.lines, r.line)
 	}
 	return y, nil
 }
 
-// contentUnit names a row by what stands in it and by how many equal rows stand
-// above it, so that adding or removing a row renames no other (of equal rows any
-// may count as the last): a line number would, and all teachers would change.
-// The group is the same for equal rows.
+// contentUnit names a row by its cells and by the number of equal rows above, so that adding or removing a
+// row renames no other (of equal rows any may count as the last): a line number would, and all teachers
+// would change. The group is the same for equal rows.
 func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	h := sha256.New()
 	for _, c := range cells {
 		fmt.Fprintf(h, "%d:%s", len(c), c)
 	}
-	name := [16]byte(h.Sum(nil))
-	b.copies[name]++
-	unit = fmt.Sprintf("content/%x/%d", name, b.copies[name])
-	return unit, unit[:len("content/")+2*len(name)]
+	return b.copies.name([16]byte(h.Sum(nil)))
 }
 
-// interner gives equal strings one place in memory, most of the time: it
-// remembers the last string of each hash. A string it returns is a copy: a cell
-// as it was read would keep its whole row in memory.
+// interner gives equal strings one place in memory, most of the time: it remembers the last string of each
+// hash. A string it returns is a copy: a cell as it was read would keep its whole row in memory.
 type interner struct {
 	seed  maphash.Seed
 	known []string
@@ -268,10 +238,20 @@ func (n *interner) intern(s string) string {
 	return *known
 }
 
-// table ends the reading.
-func (b *tableBuilder) table() (*Table, error) {
-	if b.out.Len() == 0 {
-		return nil, &fault.Error{File: b.path, What: "has no rows below its header", Why: "a table has a row for each example"}
+// table adds all further rows and ends the reading.
+func (b *tableBuilder) table(next func() (row, error)) (*Table, error) {
+	for {
+		r, err := next()
+		switch {
+		case errors.Is(err, io.EOF) && b.out.Len() == 0:
+			return nil, wrong(b.path, "has no rows below its header", "a table has a row for each example", "")
+		case errors.Is(err, io.EOF):
+			return b.out, nil
+		case err == nil:
+			err = b.add(r)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return b.out, nil
 }
