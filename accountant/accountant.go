@@ -6,23 +6,21 @@ import (
 	"fmt"
 )
 
-// An Accountant keeps the events of one run and answers what they cost
-// together. Answers are pure functions of the events composed so far: asking
-// changes nothing. Implementations are not safe for concurrent use.
+// An Accountant keeps the events of one run and answers what they cost together. Answers are pure functions
+// of the events composed so far: asking changes nothing. Implementations are not safe for concurrent use.
 type Accountant interface {
-	// Compose adds count runs of e, adaptively composed with all before. The
-	// whole tree is checked first; on an error nothing has been added. An
-	// event it cannot hold gives an *UnsupportedEventError.
+	// Compose adds count runs of e, adaptively composed with all before. The whole tree is checked first;
+	// on an error nothing has been added. An event it cannot hold gives an *UnsupportedEventError.
 	Compose(e Event, count int64) error
-	// Epsilon bounds the epsilon of everything composed, at delta in [0, 1).
-	// Upper is +Inf, without an error, when no finite epsilon is known.
+	// Epsilon bounds the epsilon of everything composed, at delta in [0, 1). Upper is +Inf, without an
+	// error, when no finite epsilon is known.
 	Epsilon(ctx context.Context, delta float64) (Bound, error)
 	// Delta bounds the delta of everything composed, at a finite epsilon >= 0.
 	Delta(ctx context.Context, epsilon float64) (Bound, error)
 }
 
-// Bound is an answer with the side it errs on. Upper is the claim, rounded
-// outwards; the true value lies in [Lower, Upper].
+// Bound is an answer with the side it errs on. Upper is the claim, rounded outwards; the true value lies in
+// [Lower, Upper].
 type Bound struct {
 	Lower, Upper float64
 
@@ -31,8 +29,8 @@ type Bound struct {
 	FailureDelta float64    // the part of delta that failure events took
 	AtGridEdge   bool       // Order is the smallest or largest order tried: a wider grid may do better
 
-	// Floor, of privacy loss distributions alone, bounds from below what the dominating pairs
-	// cost, attained or not: Upper - Floor is the numerical error of Upper.
+	// Floor, of privacy loss distributions alone, bounds from below what the dominating pairs cost,
+	// attained or not: Upper - Floor is the numerical error of Upper.
 	Floor      float64
 	GapReached bool // Upper - Floor is within the gap asked for
 	Points     int  // of the longest window convolved, 0 for a closed form

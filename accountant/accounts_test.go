@@ -156,7 +156,7 @@ func TestEveryEventIsJSON(t *testing.T) {
 		again, err := MarshalEvent(back)
 		require.NoError(t, err)
 		assert.Equal(t, string(data), string(again))
-		assert.NoError(t, e.Validate())
+		assert.NoError(t, Validate(e))
 	}
 	for _, bad := range []Event{
 		KaryResponse{1, 1}, KaryResponse{-1, 3}, SampledWithoutReplacement{5, 4, PureDP{1}}, SampledWithoutReplacement{-1, 4, PureDP{1}},
@@ -164,7 +164,7 @@ func TestEveryEventIsJSON(t *testing.T) {
 		Selection{-1, 0.1, PureDP{1}}, Selection{1, 0, PureDP{1}}, Selection{1, 1, PureDP{1}}, Selection{1, 0.5, nil},
 		PoissonSelection{0, PureDP{1}}, PoissonSelection{math.Inf(1), PureDP{1}}, Group{0, PureDP{1}}, Group{2, PureDP{-1}},
 	} {
-		assert.ErrorIs(t, bad.Validate(), ErrInvalidEvent, "%#v", bad)
+		assert.ErrorIs(t, Validate(bad), ErrInvalidEvent, "%#v", bad)
 	}
 }
 

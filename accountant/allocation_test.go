@@ -143,7 +143,7 @@ func TestAllocationRefusals(t *testing.T) {
 		BallsInBins{0, 1, Gaussian{1}}, BallsInBins{1, 0, Gaussian{1}},
 		BandedMatrix{0, 5, 0.1, 1}, BandedMatrix{6, 5, 0.1, 1}, BandedMatrix{1, 0, 0.1, 1}, BandedMatrix{1, 5, math.NaN(), 1}, BandedMatrix{1, 5, 0.1, math.Inf(1)},
 	} {
-		require.ErrorIs(t, e.Validate(), ErrInvalidEvent, "%+v", e)
+		require.ErrorIs(t, Validate(e), ErrInvalidEvent, "%+v", e)
 	}
 	// Several releases from one batch are one; votes are bounded from above only.
 	several, _ := intervalOf(t, 1e-5, RandomAllocation{1, 50, Composed{[]Event{Gaussian{2}, Repeated{Gaussian{4}, 4}}}})

@@ -40,17 +40,16 @@ type AutoConfig struct {
 // NewAccount starts a tight account.
 func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 
-// Auto accounts for a run whose events are all fixed before its first answer, by
-// whichever accountant proves least. Both are bounds of the same run, and neither is
-// chosen by an answer, so the lesser is a bound.
+// Auto accounts for a run whose events are all fixed before its first answer, by whichever accountant
+// proves least. Both are bounds of the same run, and neither is chosen by an answer, so the lesser is a
+// bound.
 //
-// It is no filter. A run that goes on for as long as a total of loss distributions is
-// within a budget is not covered by that budget; see package ledger, mode Filter.
+// It is no filter. A run that goes on for as long as a total of loss distributions is within a budget is
+// not covered by that budget; see package ledger, mode Filter.
 //
-// Loss distributions are left out where they would be no help to wait for: of events
-// without a pair, of more than 64 different releases, and where an answer would take
-// more than a few seconds, counted in points and not by a clock. So the same events
-// have the same claim wherever it is computed.
+// Loss distributions are left out where they would be no help to wait for: of events without a pair, of
+// more than 64 different releases, and where an answer would take more than a few seconds, counted in
+// points and not by a clock. So the same events have the same claim wherever it is computed.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP
@@ -111,8 +110,7 @@ func (t *Auto) Compose(e Event, count int64) error {
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Lack says why loss distributions did not answer; nil if they did, or were not
-	// asked.
+	// Lack says why loss distributions did not answer; nil if they did, or were not asked.
 	Lack error
 }
 
@@ -176,9 +174,8 @@ func (t *Auto) Rough() Accountant {
 	return &RDP{cfg: t.rdp.cfg, orders: t.rdp.orders, refine: t.rdp.refine}
 }
 
-// Epsilon returns what events cost together, by the method that claims least of those
-// that hold them, or by the one that is named. The events must be fixed before any
-// answer: see [Auto].
+// Epsilon returns what events cost together, by the method that claims least of those that hold them, or by
+// the one that is named. The events must be fixed before any answer: see [Auto].
 func Epsilon(ctx context.Context, m Method, rel Relation, delta float64, events ...Event) (Claim, error) {
 	t, err := NewAuto(AutoConfig{Relation: rel, Method: m})
 	if err != nil {

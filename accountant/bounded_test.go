@@ -109,7 +109,7 @@ func TestPoissonSelectionOfFewRuns(t *testing.T) {
 			none := math.Exp(-mean)
 			return []float64{-math.Expm1(-mean * p), math.Exp(-mean*p) - none, none}
 		}
-		world := pairOf{best(p), best(1 - p)}
+		world := lawPair{best(p), best(1 - p)}
 		account := newRDP(t, RDPConfig{})
 		require.NoError(t, account.Compose(PoissonSelection{mean, PureDP{eps}}, 1))
 		for _, at := range []float64{0, 1, 2.5, 3} {

@@ -76,8 +76,8 @@ func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta f
 	return account.Epsilon(ctx, delta)
 }
 
-// A Rougher is an account that takes long and can start one that does not, whose
-// claims are never below its own. Calibrations begin where the rough one ends.
+// A Rougher is an account that takes long and can start one that does not, whose claims are never below its
+// own. Calibrations begin where the rough one ends.
 type Rougher interface {
 	// Rough starts the rough account; nil if there is none.
 	Rough() Accountant
@@ -92,9 +92,9 @@ type cheaperAccount struct {
 // roughTolerance is what a rough account is calibrated to: the next begins a percent or more away.
 const roughTolerance = 1e-3
 
-// cheaper returns accounts to be tried before that of a calibration, each from where the one before
-// has ended: its rough one, and loss distributions without lower ends, which mostly have the same
-// upper end at half of the work or less.
+// cheaper returns accounts to be tried before that of a calibration, each from where the one before has
+// ended: its rough one, and loss distributions without lower ends, which mostly have the same upper end at
+// half of the work or less.
 func cheaper(newAccount NewAccount) []cheaperAccount {
 	account, err := newAccount()
 	if err != nil {
@@ -150,8 +150,8 @@ func distributions(account Accountant) *PLD {
 	return nil
 }
 
-// tried returns the epsilon of the event of a parameter by an account of its own. Events that come
-// again, as those of rounded noise do, are not asked about twice.
+// tried returns the epsilon of the event of a parameter by an account of its own. Events that come again,
+// as those of rounded noise do, are not asked about twice.
 func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target Target, event func(T) (Event, error)) func(T) (Bound, error) {
 	type claim struct {
 		event Event
@@ -179,13 +179,12 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 	}
 }
 
-// CalibrateNoise returns the least noise, to 1e-8 relative or to what that is worth of
-// epsilon (1e-6 where the bound of an account jumps past the target), for which the event
-// meets the target, with what it achieves: always at most target.Epsilon. Noise is whatever
-// parameter the event takes that costs less as it grows, searched from 1e-6 to 1e15. (A
-// single release of small integer noise may cost a little more with a little more noise; the
-// answer is within the target all the same.) It returns a *NoBracketError if no noise meets
-// the target, or the least does. An error of event ends the search and is returned as it is.
+// CalibrateNoise returns the least noise, to 1e-8 relative or to what that is worth of epsilon (1e-6 where
+// the bound of an account jumps past the target), for which the event meets the target, with what it
+// achieves: always at most target.Epsilon. Noise is whatever parameter the event takes that costs less as
+// it grows, searched from 1e-6 to 1e15. (A single release of small integer noise may cost a little more
+// with a little more noise; the answer is within the target all the same.) It returns a *NoBracketError if
+// no noise meets the target, or the least does. An error of event ends the search and is returned as it is.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -196,9 +195,9 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 	return found.parameter, best, err
 }
 
-// CalibrateProbability returns the largest sampling probability in (0, 1], to
-// 1e-8 relative, for which the event meets the target, with what it achieves. It
-// returns a *NoBracketError if no probability above 1e-15 does.
+// CalibrateProbability returns the largest sampling probability in (0, 1], to 1e-8 relative, for which the
+// event meets the target, with what it achieves. It returns a *NoBracketError if no probability above 1e-15
+// does.
 func CalibrateProbability(ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -222,9 +221,8 @@ func CalibrateProbability(ctx context.Context, newAccount NewAccount, target Tar
 	return 1 / inverse, b, err
 }
 
-// CalibrateCount returns the largest count, steps or queries, for which the
-// event meets the target, with what it achieves. It returns a *NoBracketError
-// if one is too many, or 2^53 are not.
+// CalibrateCount returns the largest count, steps or queries, for which the event meets the target, with
+// what it achieves. It returns a *NoBracketError if one is too many, or 2^53 are not.
 func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -235,8 +233,8 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 	return int64(found.parameter), best, err
 }
 
-// Affordable returns the largest count for which the event meets the target: 0 if one is too
-// many, and a count that does where 2^53 do. Errors are those of [CalibrateCount] otherwise.
+// Affordable returns the largest count for which the event meets the target: 0 if one is too many, and a
+// count that does where 2^53 do. Errors are those of [CalibrateCount] otherwise.
 func Affordable(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, error) {
 	n, _, err := CalibrateCount(ctx, newAccount, target, event)
 	var bracket *NoBracketError
@@ -249,10 +247,9 @@ func Affordable(ctx context.Context, newAccount NewAccount, target Target, event
 	return int64(bracket.Last), nil
 }
 
-// CalibrateGaussian returns the least noise multiplier, to 1e-10 relative, of
-// one Gaussian release that meets the target, by the exact formula (Balle, Wang
-// 2018), with what it achieves: always at most target.Epsilon. Delta must be
-// above 0.
+// CalibrateGaussian returns the least noise multiplier, to 1e-10 relative, of one Gaussian release that
+// meets the target, by the exact formula (Balle, Wang 2018), with what it achieves: always at most
+// target.Epsilon. Delta must be above 0.
 func CalibrateGaussian(target Target) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -261,8 +258,8 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 	if err != nil {
 		return 0, Bound{}, err
 	}
-	// The formula is good to 1e-12; the claim is widened by more than that,
-	// and the noise raised until it is met again.
+	// The formula is good to 1e-12; the claim is widened by more than that, and the noise raised until it
+	// is met again.
 	for step := 1e-12; ; step *= 2 {
 		eps, err := GaussianEpsilon(noise, target.Delta)
 		if err != nil {

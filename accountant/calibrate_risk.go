@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// RiskTarget is protection in the words of an attack: of those who took part no test finds
-// more than the share Found, if it wrongly accuses at most the share FalseAlarms of those
-// who did not.
+// RiskTarget is protection in the words of an attack: of those who took part no test finds more than the
+// share Found, if it wrongly accuses at most the share FalseAlarms of those who did not.
 type RiskTarget struct {
 	Found       float64 // in (FalseAlarms, 1)
 	FalseAlarms float64 // in (0, 1)
@@ -27,10 +26,9 @@ func (t RiskTarget) validate() error {
 // riskTolerance is how much noise, relatively, a calibration by risk may waste.
 const riskTolerance = 1e-4
 
-// CalibrateRisk returns the least noise, to 1e-4 relative, at which the event meets the
-// target, with the share that a test finds: Upper is at most target.Found. Noise is as in
-// [CalibrateNoise], whose errors it has too; Epsilon of a *NoBracketError is the one of the
-// (epsilon, delta) pair that the search began at.
+// CalibrateRisk returns the least noise, to 1e-4 relative, at which the event meets the target, with the
+// share that a test finds: Upper is at most target.Found. Noise is as in [CalibrateNoise], whose errors it
+// has too; Epsilon of a *NoBracketError is the one of the (epsilon, delta) pair that the search began at.
 func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {
 	if err := target.validate(); err != nil {
 		return 0, Interval{}, err
@@ -56,8 +54,8 @@ func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event
 		}
 		return r.TPR(target.FalseAlarms)
 	}
-	// One pair (epsilon, delta) allows e^epsilon FalseAlarms + delta, so its noise is enough
-	// but for the curves' own error, and the search goes down from there.
+	// One pair (epsilon, delta) allows e^epsilon FalseAlarms + delta, so its noise is enough but for the
+	// curves' own error, and the search goes down from there.
 	start := Target{Delta: (target.Found - target.FalseAlarms) / 10}
 	start.Epsilon = math.Log((target.Found - start.Delta) / target.FalseAlarms)
 	hi, _, err := CalibrateNoise(ctx, RDPConfig{Relation: cfg.Relation, Orders: cfg.Orders}.NewAccount, start, event)

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// trial is a parameter that was tried: the logarithm of the noise, or of one over the count, so
-// that costs fall as it grows, and by how much the logarithm of its cost exceeds the target's.
+// trial is a parameter that was tried: the logarithm of the noise, or of one over the count, so that costs
+// fall as it grows, and by how much the logarithm of its cost exceeds the target's.
 type trial struct{ at, over float64 }
 
-// trials is what a search knows of costs. Log cost is nearly linear in log noise, so a curve
-// through the trials nearest the target soon meets it.
+// trials is what a search knows of costs. Log cost is nearly linear in log noise, so a curve through the
+// trials nearest the target soon meets it.
 type trials struct {
 	made  []trial
 	slope float64 // of over by at, known from elsewhere; 0 if it is not
@@ -93,12 +93,12 @@ func (t *trials) improves(last trial, aim float64) bool {
 // A start is where one search ended, for the next to begin: a parameter and the slope there.
 type start struct{ parameter, slope float64 }
 
-// jumpTolerance is how well a noise is told where the cost jumps past the target, as the upper end
-// of an interval does by a part of its width where its grids change.
+// jumpTolerance is how well a noise is told where the cost jumps past the target, as the upper end of an
+// interval does by a part of its width where its grids change.
 const jumpTolerance = 1e-6
 
-// leastNoise returns the least noise that meets the target, to a relative tolerance, and what
-// it achieves. Invariant: hi was tried and meets the target, with best; lo was, and does not.
+// leastNoise returns the least noise that meets the target, to a relative tolerance, and what it achieves.
+// Invariant: hi was tried and meets the target, with best; lo was, and does not.
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi float64 // 0 until there is one
@@ -129,8 +129,8 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 		case lo == 0 && hi == minNoise, hi == 0 && lo == maxNoise:
 			return start{}, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}
 		case lo == 0 || hi == 0:
-			// The curve may lead far away, so every step is bounded; and it may creep, so from the
-			// third on they grow.
+			// The curve may lead far away, so every step is bounded; and it may creep, so from the third on
+			// they grow.
 			far, sign := math.Log(factor), 1.0
 			if hi > 0 {
 				sign = -1
@@ -165,8 +165,8 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 	}
 }
 
-// mostCount returns the largest count that meets the target, and what it achieves. Invariant: lo
-// meets it, with best, or is 0; hi, once there is one, was tried and does not.
+// mostCount returns the largest count that meets the target, and what it achieves. Invariant: lo meets it,
+// with best, or is 0; hi, once there is one, was tried and does not.
 func mostCount(target Target, from start, try func(count int64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi int64

@@ -11,8 +11,8 @@ import (
 type Conversion int
 
 const (
-	// Improved is the tight rule of Canonne, Kamath, Steinke 2020,
-	// Proposition 12 (also Asoodeh et al. 2020). It is the default.
+	// Improved is the tight rule of Canonne, Kamath, Steinke 2020, Proposition 12 (also Asoodeh et al.
+	// 2020). It is the default.
 	Improved Conversion = iota
 	// Classic is Mironov 2017, Proposition 3, kept to match older papers.
 	Classic
@@ -50,9 +50,8 @@ func (c *Conversion) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at
-// delta in [0, 1); a claim about a run needs an account, which minimises over
-// orders.
+// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1); a claim
+// about a run needs an account, which minimises over orders.
 func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	switch {
 	case c != Improved && c != Classic:
@@ -67,10 +66,9 @@ func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	return c.epsilon(order, divergence, mathx.Log(delta)), nil
 }
 
-// epsilon converts divergence r at order a to an epsilon at e^logDelta. Both
-// rules hold for a divergence restricted to a good event, without
-// renormalising: the pointwise inequality behind them does not use that the
-// masses sum to one.
+// epsilon converts divergence r at order a to an epsilon at e^logDelta. Both rules hold for a divergence
+// restricted to a good event, without renormalising: the pointwise inequality behind them does not use that
+// the masses sum to one.
 func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	switch {
 	case math.IsInf(r, 1):

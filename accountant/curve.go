@@ -6,12 +6,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A curve is an upper bound of the Rényi divergence between the outputs on
-// neighbouring data, as a function of the order a in (1, +Inf].
+// A curve is an upper bound of the Rényi divergence between the outputs on neighbouring data, as a function
+// of the order a in (1, +Inf].
 type curve func(a float64) float64
 
-// gaussianCurve returns the curve of Gaussian noise at sensitivity/sigma = ratio > 0. A cost too
-// small for a float64 is rounded up, never to zero.
+// gaussianCurve returns the curve of Gaussian noise at sensitivity/sigma = ratio > 0. A cost too small for
+// a float64 is rounded up, never to zero.
 func gaussianCurve(ratio float64) curve {
 	return linearCurve(math.Max(ratio*ratio/2, math.SmallestNonzeroFloat64))
 }
@@ -26,12 +26,10 @@ func linearCurve(rho float64) curve {
 	}
 }
 
-// pureCurve returns the tight curve of an eps-DP mechanism, attained by randomised
-// response: log( (e^{a eps} + e^{eps - a eps}) / (1 + e^eps) ) / (a-1).
-// Written as log( 1 + [..] ) with the bracket
-// 4 sinh(a eps/2) sinh((a-1) eps/2) e^{eps/2} / (1+e^eps)
-// = 2 sinh(a eps/2) sinh((a-1) eps/2) / cosh(eps/2), it keeps its relative
-// accuracy for tiny eps and does not overflow for large.
+// pureCurve returns the tight curve of an eps-DP mechanism, attained by randomised response: log( (e^{a
+// eps} + e^{eps - a eps}) / (1 + e^eps) ) / (a-1). Written as log( 1 + [..] ) with the bracket 4 sinh(a
+// eps/2) sinh((a-1) eps/2) e^{eps/2} / (1+e^eps) = 2 sinh(a eps/2) sinh((a-1) eps/2) / cosh(eps/2), it
+// keeps its relative accuracy for tiny eps and does not overflow for large.
 func pureCurve(eps float64) curve {
 	if math.IsInf(eps, 1) {
 		return infiniteCurve
@@ -50,9 +48,9 @@ func pureCurve(eps float64) curve {
 	}
 }
 
-// laplaceCurve returns the curve of Laplace noise at sensitivity/scale = eps (Mironov 2017,
-// Proposition 6): log( a/(2a-1) e^{(a-1) eps} + (a-1)/(2a-1) e^{-a eps} )/(a-1).
-// The weights sum to one, so 1 is subtracted analytically.
+// laplaceCurve returns the curve of Laplace noise at sensitivity/scale = eps (Mironov 2017, Proposition 6):
+// log( a/(2a-1) e^{(a-1) eps} + (a-1)/(2a-1) e^{-a eps} )/(a-1). The weights sum to one, so 1 is subtracted
+// analytically.
 func laplaceCurve(eps float64) curve {
 	if math.IsInf(eps, 1) {
 		return infiniteCurve
@@ -67,8 +65,8 @@ func laplaceCurve(eps float64) curve {
 		}
 		var s float64
 		if a*eps < 0.01 {
-			// (a expm1(y) + (a-1) expm1(-a eps)) cancels to second order:
-			// a(a-1) eps [ h(y) - h(-a eps) ] with h(t) = (e^t-1-t)/t.
+			// (a expm1(y) + (a-1) expm1(-a eps)) cancels to second order: a(a-1) eps [ h(y) - h(-a eps) ]
+			// with h(t) = (e^t-1-t)/t.
 			s = a * (a - 1) * eps * (tail(y) - tail(-a*eps)) / (2*a - 1)
 		} else {
 			s = (a*math.Expm1(y) + (a-1)*math.Expm1(-a*eps)) / (2*a - 1)
@@ -83,12 +81,10 @@ func tail(t float64) float64 {
 }
 
 // sampledPureCurve returns the curve of an eps-DP mechanism on a Poisson sample under add/remove:
-// randomised response, whose outcomes have mass 1/(1+e^eps) and ratio 1+u with
-// u = q(e^eps - 1), and mass e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps).
-// The masses make the means of u and v cancel, so the moment of order a less
-// one is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both laws, so
-// the mixture over its base is the worse order (Mironov, Talwar, Zhang 2019,
-// Theorem 5).
+// randomised response, whose outcomes have mass 1/(1+e^eps) and ratio 1+u with u = q(e^eps - 1), and mass
+// e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps). The masses make the means of u and v cancel, so the
+// moment of order a less one is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both laws, so
+// the mixture over its base is the worse order (Mironov, Talwar, Zhang 2019, Theorem 5).
 func sampledPureCurve(q, eps float64) curve {
 	pure := pureCurve(math.Min(eps, mathx.LogMix(q, eps)*(1+1e-15)))
 	high, low := 1/(1+math.Exp(eps)), 1/(1+math.Exp(-eps))
@@ -103,13 +99,11 @@ func sampledPureCurve(q, eps float64) curve {
 	}
 }
 
-// boundedRangeCurve returns the worst divergence when all log-ratios lie in some
-// interval [t-eps, t] (Durfee, Rogers 2019), as the exponential mechanism's do.
-// The extreme law has two points; its moment, up to the factor 1/(1-e^-eps), is
-// (1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at}, whose maximum over t
-// is closed. With phi(x) = log((1-e^-x)/x) the divergence is
-// eps + phi(a eps) - phi((a-1) eps) + (phi(a eps) - phi(eps))/(a-1),
-// never above a eps^2/8 (Cesar, Rogers 2021) nor the pure curve.
+// boundedRangeCurve returns the worst divergence when all log-ratios lie in some interval [t-eps, t]
+// (Durfee, Rogers 2019), as the exponential mechanism's do. The extreme law has two points; its moment, up
+// to the factor 1/(1-e^-eps), is (1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at}, whose maximum
+// over t is closed. With phi(x) = log((1-e^-x)/x) the divergence is eps + phi(a eps) - phi((a-1) eps) +
+// (phi(a eps) - phi(eps))/(a-1), never above a eps^2/8 (Cesar, Rogers 2021) nor the pure curve.
 func boundedRangeCurve(eps float64) curve {
 	pure := pureCurve(eps)
 	if math.IsInf(eps*eps, 1) {
@@ -134,8 +128,8 @@ func boundedRangeCurve(eps float64) curve {
 	}
 }
 
-// boundedRangeSmall returns the divergence of boundedRangeCurve without cancellation.
-// With x = eps/2, y = (a-1) eps/2 and sinhc(x) = sinh(x)/x it is
+// boundedRangeSmall returns the divergence of boundedRangeCurve without cancellation. With x = eps/2, y =
+// (a-1) eps/2 and sinhc(x) = sinh(x)/x it is
 //
 //	log(sinhc(x+y)/sinhc(y)) + log(sinhc(x+y)/sinhc(x))/(a-1),
 //

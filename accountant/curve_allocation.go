@@ -7,14 +7,14 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// maxAllocationOrder is the largest order whose moments are computed; above, the cost of noise that
-// the record takes part in for certain is a valid bound, as the divergence is convex. So it is for
-// noise below a quarter, where a sum of many ratios is mostly one of them.
+// maxAllocationOrder is the largest order whose moments are computed; above, the cost of noise that the
+// record takes part in for certain is a valid bound, as the divergence is convex. So it is for noise below
+// a quarter, where a sum of many ratios is mostly one of them.
 const maxAllocationOrder = 256
 
-// allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) of the likelihood ratio R of one
-// random step of many, at whole orders. Both log moments are convex in the order, so a chord
-// bounds the orders between.
+// allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) of the likelihood ratio R of one random
+// step of many, at whole orders. Both log moments are convex in the order, so a chord bounds the orders
+// between.
 type allocationMoments struct {
 	steps, sigma float64
 	forward      []float64 // at orders 0, 1, ..
@@ -45,8 +45,8 @@ func allocationCurve(steps int64, sigma float64) curve {
 	}
 }
 
-// newAllocationMoments adds ratios up by doubling: with c(j) = E S^j / j! those of a sum of
-// independent S and T are sum_j c_S(j) c_T(a-j). One ratio has E r^j = e^{j(j-1)/(2 sigma^2)}.
+// newAllocationMoments adds ratios up by doubling: with c(j) = E S^j / j! those of a sum of independent S
+// and T are sum_j c_S(j) c_T(a-j). One ratio has E r^j = e^{j(j-1)/(2 sigma^2)}.
 func newAllocationMoments(steps, sigma float64) *allocationMoments {
 	m := &allocationMoments{steps: math.Min(steps, pld.MaxAllocated), sigma: sigma}
 	block := make([]float64, maxAllocationOrder+1)
@@ -129,8 +129,8 @@ func (m *allocationMoments) inverse(b float64) float64 {
 // which is good to e^-40.
 const laplaceStep = 0.04
 
-// transform tabulates log f at nodes z = log theta until it is nothing, by the trapezoid rule. A
-// ratio that theta does not reach yet counts as 0, one that it is far beyond not at all.
+// transform tabulates log f at nodes z = log theta until it is nothing, by the trapezoid rule. A ratio that
+// theta does not reach yet counts as 0, one that it is far beyond not at all.
 func (m *allocationMoments) transform() {
 	if m.laplace != nil {
 		return

@@ -2,17 +2,15 @@ package accountant
 
 import "math"
 
-// discreteLaplaceCurve returns the exact divergence between discrete Laplace
-// noise of ratio r = e^-t, t = 1/scale, and its shift by the sensitivity s. The
-// divergence is convex in the shift and 0 at 0, so one coordinate taking all of
-// an L1 sensitivity is the worst case. The loss is s t on the mass 1/(1+r), -s t
-// on the mass r^s/(1+r), and the s-1 points between are a geometric series. With
-// p = a t and m = (a-1) t the moment of order a is
+// discreteLaplaceCurve returns the exact divergence between discrete Laplace noise of ratio r = e^-t, t =
+// 1/scale, and its shift by the sensitivity s. The divergence is convex in the shift and 0 at 0, so one
+// coordinate taking all of an L1 sensitivity is the worst case. The loss is s t on the mass 1/(1+r), -s t
+// on the mass r^s/(1+r), and the s-1 points between are a geometric series. With p = a t and m = (a-1) t
+// the moment of order a is
 //
 //	(sinh(p) e^{ms} + sinh(m) e^{-ps}) / (sinh(p) + sinh(m)),
 //
-// and laplaceCurve where t is small. The weights sum to one, so 1 is subtracted
-// analytically.
+// and laplaceCurve where t is small. The weights sum to one, so 1 is subtracted analytically.
 func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 	t, s := 1/scale, float64(sensitivity)
 	pure := pureCurve(s * t)
@@ -31,9 +29,8 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 		}
 		var above float64 // the moment less one
 		if p*s < 0.01 {
-			// sinh(p) expm1(ms) + sinh(m) expm1(-ps) cancels to second order. With
-			// sinhc(x) = sinh(x)/x and tail(x) = (e^x-1-x)/x it is s m p times a sum
-			// of positive terms.
+			// sinh(p) expm1(ms) + sinh(m) expm1(-ps) cancels to second order. With sinhc(x) = sinh(x)/x and
+			// tail(x) = (e^x-1-x)/x it is s m p times a sum of positive terms.
 			sp, sm := sinhc(p), sinhc(m)
 			difference := t * (p + m) / 6 * (1 + (p*p+m*m)/20) // sinhc(p) - sinhc(m)
 			above = s * m * (difference + sp*tail(m*s) - sm*tail(-p*s)) / (sp + (a-1)/a*sm)
@@ -47,16 +44,15 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 // sinhc returns sinh(x)/x for |x| < 0.01 by its series.
 func sinhc(x float64) float64 { return 1 + x*x/6*(1+x*x/20*(1+x*x/42)) }
 
-// atLeastTiny raises a cost that is too small for a float64 to the least positive
-// one, so that repeating it many times is never free.
+// atLeastTiny raises a cost that is too small for a float64 to the least positive one, so that repeating it
+// many times is never free.
 func atLeastTiny(divergence float64) float64 {
 	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }
 
-// karyCurve returns the curve of k-ary randomised response when the answer is replaced:
-// log( (e^{a eps} + e^{(1-a) eps} + k - 2) / (e^eps + k - 1) ) / (a-1). The
-// numerator exceeds the denominator by
-// 4 sinh(a eps/2) sinh((a-1) eps/2) e^{eps/2}, as for two categories.
+// karyCurve returns the curve of k-ary randomised response when the answer is replaced: log( (e^{a eps} +
+// e^{(1-a) eps} + k - 2) / (e^eps + k - 1) ) / (a-1). The numerator exceeds the denominator by 4 sinh(a
+// eps/2) sinh((a-1) eps/2) e^{eps/2}, as for two categories.
 func karyCurve(eps float64, categories int64) curve {
 	others := float64(categories) - 1
 	pure := pureCurve(eps)
@@ -70,10 +66,9 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// aboveThresholdCurve returns the better of two valid curves: pure DP at the sum,
-// and, for one answer, the Laplace curve of the threshold plus the pure cost
-// of the query noise: insert the run on D with a shifted threshold between
-// the two laws (also Zhu, Wang 2020).
+// aboveThresholdCurve returns the better of two valid curves: pure DP at the sum, and, for one answer, the
+// Laplace curve of the threshold plus the pure cost of the query noise: insert the run on D with a shifted
+// threshold between the two laws (also Zhu, Wang 2020).
 func aboveThresholdCurve(e AboveThreshold) curve {
 	pure := pureCurve(e.Epsilon1 + e.Epsilon2)
 	if e.Answers > 1 {

@@ -6,14 +6,13 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// maxWithoutReplacement is the largest order whose sum of as many terms is
-// worth its time; above, the cost without sampling is a valid bound.
+// maxWithoutReplacement is the largest order whose sum of as many terms is worth its time; above, the cost
+// without sampling is a valid bound.
 const maxWithoutReplacement = 512
 
-// withoutReplacement bounds a mechanism on a random subset of fixed size under
-// replace-one (Wang, Balle, Kasiviswanathan 2019, Theorem 9): at an integer
-// order a, E <= 1 + sum_{j>=2} C(a,j) q^j t_j. The log moment is convex in the
-// order, so a chord bounds the orders between.
+// withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one (Wang, Balle,
+// Kasiviswanathan 2019, Theorem 9): at an integer order a, E <= 1 + sum_{j>=2} C(a,j) q^j t_j. The log
+// moment is convex in the order, so a chord bounds the orders between.
 type withoutReplacement struct {
 	logq    float64
 	inner   curve
@@ -45,8 +44,8 @@ func withoutReplacementCurve(q float64, e Event) curve {
 	}
 }
 
-// generalTerm returns the log of t_j for any mechanism: e^{(j-1) eps(j)} min(2,
-// (e^{eps(inf)}-1)^j), and for j = 2 also 4 (e^{eps(2)} - 1).
+// generalTerm returns the log of t_j for any mechanism: e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j), and
+// for j = 2 also 4 (e^{eps(2)} - 1).
 func generalTerm(inner curve, j int) float64 {
 	r := inner(float64(j))
 	if r == 0 {
@@ -81,8 +80,8 @@ func (w *withoutReplacement) term(j int) float64 {
 	return w.terms[j]
 }
 
-// ratioMoments are E |r-1|^l for the likelihood ratio r of Gaussian noise and
-// its shift by one sensitivity, at even l.
+// ratioMoments are E |r-1|^l for the likelihood ratio r of Gaussian noise and its shift by one sensitivity,
+// at even l.
 type ratioMoments struct {
 	sigma float64
 	even  []float64 // even[l/2] = log E (r-1)^l
@@ -92,8 +91,8 @@ func newRatioMoments(sigma float64) *ratioMoments {
 	return &ratioMoments{sigma: sigma, even: []float64{0}}
 }
 
-// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j) with B the even
-// moments on either side of j (Wang et al. 2019, Proposition 11 and Theorem 27).
+// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j) with B the even moments on either side
+// of j (Wang et al. 2019, Proposition 11 and Theorem 27).
 func (m *ratioMoments) logTerm(j int) float64 {
 	x := float64(j)
 	simple := math.Ln2 + x*(x-1)/(2*m.sigma*m.sigma)
@@ -110,11 +109,9 @@ func (m *ratioMoments) moment(half int) float64 {
 	return m.even[half]
 }
 
-// quadrature returns the trapezoid rule in z = x/sigma for E |e^u - 1|^l with
-// u = z/sigma - 1/(2 sigma^2). The integrand is entire, and on a line at
-// height y no larger than e^{y^2} times its size here, so the error at this
-// step is below 1e-60. It peaks at |z| near sqrt(l), at z near l/sigma, or
-// between.
+// quadrature returns the trapezoid rule in z = x/sigma for E |e^u - 1|^l with u = z/sigma - 1/(2 sigma^2).
+// The integrand is entire, and on a line at height y no larger than e^{y^2} times its size here, so the
+// error at this step is below 1e-60. It peaks at |z| near sqrt(l), at z near l/sigma, or between.
 func (m *ratioMoments) quadrature(l float64) float64 {
 	const step = 0.2
 	reach := math.Sqrt(l) + 10

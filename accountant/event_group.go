@@ -1,100 +1,72 @@
 package accountant
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Group is Event seen by neighbours that differ in up to Size records instead
-// of one: its cost protects groups of that size, such as all records of a
-// family. Mechanisms are rewritten to what they are at a distance of Size: the
-// sensitivity of additive noise and pure epsilons grow Size-fold, rho Size^2
-// fold (Bun, Steinke 2016, Proposition 1.9), and (epsilon, delta) becomes
-// (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
+// Group is Event seen by neighbours that differ in up to Size records instead of one: its cost protects
+// groups of that size, such as all records of a family. Mechanisms are rewritten for a distance of Size:
+// the sensitivity of additive noise and pure epsilons grow Size-fold, rho Size^2 fold (Bun, Steinke 2016,
+// Proposition 1.9), and (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
 type Group struct {
 	Size  int64 `json:"size"` // >= 1
 	Event Event `json:"event"`
 }
 
-// Validate implements Event.
-func (e Group) Validate() error { return validTree(e, 0) }
+func (Group) name() string        { return "group" }
+func (e Group) children() []Event { return []Event{e.Event} }
+func (e Group) check() error      { return atLeast("group", "size", e.Size, 1) }
 
-type groupRow struct {
-	unsupported
-	Group
+func (e Group) words(printer) (mechanism, parameters string) {
+	return "for groups", fmt.Sprintf("of %d", e.Size)
 }
 
-func (e Group) row() row { return groupRow{unsupported{e}, e} }
-
-func (groupRow) name() string        { return "group" }
-func (r groupRow) children() []Event { return []Event{r.Event} }
-func (r groupRow) check() error      { return atLeast("group", "size", r.Size, 1) }
-
-func (r groupRow) words(printer) (mechanism, parameters string) {
-	return "for groups", fmt.Sprintf("of %d", r.Size)
+// flatten adds the leaves as a group sees them. Noise of a scaled sensitivity is still attained; other
+// rules are bounds.
+func (e Group) flatten(t *terms, count int64, rel Relation) error {
+	inner, err := e.Expand()
+	if err != nil {
+		return err
+	}
+	var seen terms
+	if err := seen.flatten(inner, count, rel); err != nil {
+		return err
+	}
+	for i, leaf := range seen.curves.Keys {
+		switch leaf.(type) {
+		case Gaussian, Laplace, DiscreteLaplace, NonPrivate, dominated: // scaled, or bounded already
+		default:
+			leaf = dominated{by: leaf}
+		}
+		if err := t.curves.add(leaf, seen.curves.Counts[i]); err != nil {
+			return err
+		}
+	}
+	for i, d := range seen.failures.Keys {
+		if err := t.failures.add(d, seen.failures.Counts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (r groupRow) flatten(t *terms, count int64, rel Relation) error {
-	return t.group(r.Group, count, rel)
-}
-
-func (r groupRow) group(n int64) (Event, error) {
-	m, err := mul(n, r.Size)
+func (e Group) group(n int64) (Event, error) {
+	m, err := mul(n, e.Size)
 	if err != nil {
 		return nil, err
 	}
-	return grouped(r.Event, m)
+	return grouped(e.Event, m)
 }
 
-// groupedSample is a Poisson sampled Gaussian seen by a group. No exact law is
-// used: a group of 2^c records costs 3^c times the divergence at the 2^c-fold
-// order, for orders from 2 (Mironov 2017, Proposition 2).
-type groupedSample struct {
-	probability, noiseMultiplier float64
-	size                         int64
-}
-
-// Validate implements Event.
-func (groupedSample) Validate() error { return nil }
-
-type groupedSampleRow struct {
-	leaf
-	groupedSample
-}
-
-func (e groupedSample) row() row { return groupedSampleRow{leafOf(e), e} }
-
-func (groupedSampleRow) name() string                   { return "group of poisson_sampled" }
-func (groupedSampleRow) words(printer) (string, string) { return "", "" }
-func (r groupedSampleRow) curve() curve                 { return r.groupedSample.curve() }
-
-func (r groupedSampleRow) flatten(t *terms, count int64, rel Relation) error {
-	if rel == ReplaceOne {
-		return &UnsupportedEventError{PoissonSampled{r.probability, Gaussian{r.noiseMultiplier}}, poissonNeedsAddRemove}
-	}
-	return t.curves.add(r.event, count)
-}
-
-func (r groupedSampleRow) pair() (pld.Pair, error) {
-	return pld.Pair{}, &UnsupportedEventError{r.event, "a Poisson sample seen by a group has a divergence bound, but its pair is not known to be the worst"}
-}
-
-func (e groupedSample) curve() curve {
-	doublings := float64(bits.Len64(uint64(e.size - 1)))
-	base := sampledGaussianCurve(e.probability, e.noiseMultiplier)
-	all := gaussianCurve(float64(e.size) / e.noiseMultiplier) // all of the group in the batch
-	order, factor := math.Exp2(doublings), math.Pow(3, doublings)
-	return func(a float64) float64 {
-		return math.Min(all(a), factor*base(math.Max(a, 2)*order))
-	}
-}
-
-// Expand returns the event as it is seen by a group, without Group in it: mechanisms of
-// a larger sensitivity, or bounds that only an account knows.
+// Expand returns the event as a group sees it, without Group in it: mechanisms of a larger sensitivity, or
+// bounds that only an account interprets.
 func (e Group) Expand() (Event, error) { return grouped(e.Event, e.Size) }
 
 // grouped returns e as n records see it.
@@ -105,8 +77,10 @@ func grouped(e Event, n int64) (Event, error) {
 		}
 		return e, nil
 	}
-	if out, err := e.row().group(n); out != nil || err != nil {
-		return out, err
+	if rule, ok := e.(groupable); ok {
+		if out, err := rule.group(n); out != nil || err != nil {
+			return out, err
+		}
 	}
 	if one, ok := guaranteeAnywhere(e); ok {
 		return one.group(float64(n))
@@ -138,4 +112,83 @@ func (o guarantee) group(g float64) (Event, error) {
 		return NonPrivate{}, nil
 	}
 	return WithFailure{PureDP{eps}, delta}, nil
+}
+
+// holdsGroup reports whether a Group stands somewhere in an event. Inside a sample it would be drawn as
+// one.
+func holdsGroup(e Event) bool {
+	if _, ok := e.(Group); ok {
+		return true
+	}
+	return slices.ContainsFunc(children(e), holdsGroup)
+}
+
+const groupInSample = "a group inside a sample would be drawn as one: write the group around the sample"
+
+// groupedSample is a Poisson sampled Gaussian seen by a group. No exact law is used: a group of 2^c records
+// costs 3^c times the divergence at the 2^c-fold order, for orders from 2 (Mironov 2017, Proposition 2).
+type groupedSample struct {
+	probability, noiseMultiplier float64
+	size                         int64
+}
+
+func (groupedSample) name() string                   { return "group of poisson_sampled" }
+func (groupedSample) words(printer) (string, string) { return "", "" }
+
+func (e groupedSample) flatten(t *terms, count int64, rel Relation) error {
+	if rel == ReplaceOne {
+		return &UnsupportedEventError{PoissonSampled{e.probability, Gaussian{e.noiseMultiplier}}, poissonNeedsAddRemove}
+	}
+	return t.curves.add(e, count)
+}
+
+func (e groupedSample) pair() (pld.Pair, error) {
+	return pld.Pair{}, &UnsupportedEventError{e, "a Poisson sample seen by a group has a divergence bound, but its pair is not known to be the worst"}
+}
+
+func (e groupedSample) curve() curve {
+	doublings := float64(bits.Len64(uint64(e.size - 1)))
+	base := sampledGaussianCurve(e.probability, e.noiseMultiplier)
+	all := gaussianCurve(float64(e.size) / e.noiseMultiplier) // all of the group in the batch
+	order, factor := math.Exp2(doublings), math.Pow(3, doublings)
+	return func(a float64) float64 {
+		return math.Min(all(a), factor*base(math.Max(a, 2)*order))
+	}
+}
+
+// dominated is a leaf that was rewritten. The event by costs no less. The event alsoCurve, if not nil,
+// costs no less either, and only its Rényi curve is used. The rewritten event may cost less than both, so
+// no lower bound follows.
+type dominated struct{ by, alsoCurve Event }
+
+func (e dominated) name() string {
+	switch e.by.(type) {
+	case PoissonSampled, RandomAllocation:
+		return typeName(e.by)
+	}
+	return "group"
+}
+
+func (dominated) words(printer) (string, string) { return "", "" }
+func (e dominated) rho() float64                 { return PropertiesOf(e.by).Rho }
+
+func (e dominated) pairs(s *pld.Sum, n int64) error {
+	err := addPairs(s, e.by, n)
+	var unsupported *UnsupportedEventError
+	if errors.As(err, &unsupported) {
+		return &UnsupportedEventError{e, "its divergence is dominated, but no dominating pair is known"}
+	}
+	return err
+}
+
+func (e dominated) curve() curve {
+	if e.alsoCurve == nil {
+		return curveOf(e.by)
+	}
+	return leastCurve(curveOf(e.by), curveOf(e.alsoCurve))
+}
+
+// leastCurve returns the lesser of two curves.
+func leastCurve(c, d curve) curve {
+	return func(a float64) float64 { return math.Min(c(a), d(a)) }
 }

@@ -14,137 +14,96 @@ type Gaussian struct {
 	NoiseMultiplier float64 `json:"noise_multiplier"` // noise standard deviation / L2 sensitivity, > 0
 }
 
-// Validate implements Event.
-func (e Gaussian) Validate() error { return validTree(e, 0) }
+func (Gaussian) name() string { return "gaussian" }
 
-type gaussianRow struct {
-	leaf
-	Gaussian
+func (e Gaussian) words(p printer) (mechanism, parameters string) {
+	return "noisy sum", "Gaussian, " + p.number(e.NoiseMultiplier) + " × sensitivity"
 }
 
-func (e Gaussian) row() row { return gaussianRow{leafOf(e), e} }
+func (e Gaussian) check() error { return positive("gaussian", "noise_multiplier", e.NoiseMultiplier) }
 
-func (gaussianRow) name() string { return "gaussian" }
+func (e Gaussian) curve() curve                 { return gaussianCurve(1 / e.NoiseMultiplier) }
+func (e Gaussian) rho() float64                 { return gaussianRho(1 / e.NoiseMultiplier) }
+func (e Gaussian) sampledAs() (Event, bool)     { return e, true }
+func (e Gaussian) sampledCurve(q float64) curve { return sampledGaussianCurve(q, e.NoiseMultiplier) }
+func (e Gaussian) pair() (pld.Pair, error)      { return pld.Gaussian(e.NoiseMultiplier, 1), nil }
 
-func (r gaussianRow) words(p printer) (mechanism, parameters string) {
-	return "noisy sum", "Gaussian, " + p.number(r.NoiseMultiplier) + " × sensitivity"
+func (e Gaussian) group(n int64) (Event, error) {
+	return Gaussian{downBy(e.NoiseMultiplier, float64(n))}, nil
 }
-
-func (r gaussianRow) check() error {
-	return positive("gaussian", "noise_multiplier", r.NoiseMultiplier)
-}
-
-func (r gaussianRow) curve() curve             { return gaussianCurve(1 / r.NoiseMultiplier) }
-func (r gaussianRow) rho() float64             { return gaussianRho(1 / r.NoiseMultiplier) }
-func (r gaussianRow) sampledAs() (Event, bool) { return r.Gaussian, true }
-func (r gaussianRow) group(n int64) (Event, error) {
-	return Gaussian{downBy(r.NoiseMultiplier, float64(n))}, nil
-}
-
-func (r gaussianRow) sampledCurve(q float64) curve { return sampledGaussianCurve(q, r.NoiseMultiplier) }
-func (r gaussianRow) pair() (pld.Pair, error)      { return pld.Gaussian(r.NoiseMultiplier, 1), nil }
-
-func (gaussianRow) attained(*pld.Sum, int64) (dominating bool) { return true }
 
 // Laplace is one release of a function plus continuous Laplace noise.
 type Laplace struct {
 	NoiseMultiplier float64 `json:"noise_multiplier"` // noise scale / L1 sensitivity, > 0
 }
 
-// Validate implements Event.
-func (e Laplace) Validate() error { return validTree(e, 0) }
+func (Laplace) name() string { return "laplace" }
 
-type laplaceRow struct {
-	leaf
-	Laplace
+func (e Laplace) words(p printer) (mechanism, parameters string) {
+	return "noisy sum", "Laplace, " + p.number(e.NoiseMultiplier) + " × sensitivity"
 }
 
-func (e Laplace) row() row { return laplaceRow{leafOf(e), e} }
+func (e Laplace) check() error { return positive("laplace", "noise_multiplier", e.NoiseMultiplier) }
 
-func (laplaceRow) name() string { return "laplace" }
-
-func (r laplaceRow) words(p printer) (mechanism, parameters string) {
-	return "noisy sum", "Laplace, " + p.number(r.NoiseMultiplier) + " × sensitivity"
+func (e Laplace) curve() curve { return laplaceCurve(1 / e.NoiseMultiplier) }
+func (e Laplace) guarantee() (guarantee, bool) {
+	return guarantee{mathx.Up(1 / e.NoiseMultiplier), 0}, true
 }
-
-func (r laplaceRow) check() error {
-	return positive("laplace", "noise_multiplier", r.NoiseMultiplier)
-}
-
-func (r laplaceRow) curve() curve             { return laplaceCurve(1 / r.NoiseMultiplier) }
-func (r laplaceRow) sampledAs() (Event, bool) { return r.Laplace, true }
+func (e Laplace) sampledAs() (Event, bool) { return e, true }
+func (e Laplace) pair() (pld.Pair, error)  { return pld.Laplace(1 / e.NoiseMultiplier), nil }
 
 // sampledCurve: a sample costs no more than all records (the divergence is convex).
-func (r laplaceRow) sampledCurve(q float64) curve {
-	return leastCurve(sampledPureCurve(q, mathx.Up(1/r.NoiseMultiplier)), r.curve())
+func (e Laplace) sampledCurve(q float64) curve {
+	return leastCurve(sampledPureCurve(q, mathx.Up(1/e.NoiseMultiplier)), e.curve())
 }
 
-func (r laplaceRow) guarantee() (guarantee, bool) {
-	return guarantee{mathx.Up(1 / r.NoiseMultiplier), 0}, true
+func (e Laplace) group(n int64) (Event, error) {
+	return Laplace{downBy(e.NoiseMultiplier, float64(n))}, nil
 }
 
-func (r laplaceRow) group(n int64) (Event, error) {
-	return Laplace{downBy(r.NoiseMultiplier, float64(n))}, nil
-}
-
-func (r laplaceRow) pair() (pld.Pair, error) { return pld.Laplace(1 / r.NoiseMultiplier), nil }
-
-func (laplaceRow) attained(*pld.Sum, int64) (dominating bool) { return true }
-
-// DiscreteGaussian is one release of an integer-valued function plus discrete
-// Gaussian noise (Canonne, Kamath, Steinke 2020) on every coordinate.
+// DiscreteGaussian is one release of an integer-valued function plus discrete Gaussian noise (Canonne,
+// Kamath, Steinke 2020) on every coordinate.
 type DiscreteGaussian struct {
 	Sigma       float64 `json:"sigma"`       // parameter of the noise law, > 0
 	Sensitivity float64 `json:"sensitivity"` // L2 sensitivity of the function, > 0
 }
 
-// Validate implements Event.
-func (e DiscreteGaussian) Validate() error { return validTree(e, 0) }
+func (DiscreteGaussian) name() string { return "discrete_gaussian" }
 
-type discreteGaussianRow struct {
-	leaf
-	DiscreteGaussian
+func (e DiscreteGaussian) words(p printer) (mechanism, parameters string) {
+	return "noisy sum", fmt.Sprintf("discrete Gaussian, σ %s, sensitivity %s", p.number(e.Sigma), p.number(e.Sensitivity))
 }
 
-func (e DiscreteGaussian) row() row { return discreteGaussianRow{leafOf(e), e} }
-
-func (discreteGaussianRow) name() string { return "discrete_gaussian" }
-
-func (r discreteGaussianRow) words(p printer) (mechanism, parameters string) {
-	return "noisy sum", fmt.Sprintf("discrete Gaussian, σ %s, sensitivity %s", p.number(r.Sigma), p.number(r.Sensitivity))
+func (e DiscreteGaussian) check() error {
+	return errors.Join(positive("discrete_gaussian", "sigma", e.Sigma),
+		positive("discrete_gaussian", "sensitivity", e.Sensitivity))
 }
 
-func (r discreteGaussianRow) check() error {
-	return errors.Join(positive("discrete_gaussian", "sigma", r.Sigma),
-		positive("discrete_gaussian", "sensitivity", r.Sensitivity))
+// curve follows Canonne, Kamath, Steinke 2020, Theorem 4, with equality where order times shift is an
+// integer.
+func (e DiscreteGaussian) curve() curve             { return gaussianCurve(e.Sensitivity / e.Sigma) }
+func (e DiscreteGaussian) rho() float64             { return gaussianRho(e.Sensitivity / e.Sigma) }
+func (e DiscreteGaussian) sampledAs() (Event, bool) { return e, true }
+
+func (e DiscreteGaussian) sampledCurve(q float64) curve {
+	return sampledDiscreteGaussianCurve(q, e.Sigma/e.Sensitivity)
 }
 
-// curve returns that of Canonne, Kamath, Steinke 2020, Theorem 4, with equality where
-// order times shift is an integer.
-func (r discreteGaussianRow) curve() curve             { return gaussianCurve(r.Sensitivity / r.Sigma) }
-func (r discreteGaussianRow) rho() float64             { return gaussianRho(r.Sensitivity / r.Sigma) }
-func (r discreteGaussianRow) sampledAs() (Event, bool) { return r.DiscreteGaussian, true }
-
-func (r discreteGaussianRow) group(n int64) (Event, error) {
-	return DiscreteGaussian{r.Sigma, mathx.Up(r.Sensitivity * float64(n))}, nil
+func (e DiscreteGaussian) group(n int64) (Event, error) {
+	return DiscreteGaussian{e.Sigma, mathx.Up(e.Sensitivity * float64(n))}, nil
 }
 
-func (r discreteGaussianRow) sampledCurve(q float64) curve {
-	return sampledDiscreteGaussianCurve(q, r.Sigma/r.Sensitivity)
+func (e DiscreteGaussian) pair() (pld.Pair, error) {
+	moved, err := e.moved()
+	return pld.DiscreteGaussian(e.Sigma, moved), err
 }
 
-func (r discreteGaussianRow) pair() (pld.Pair, error) {
-	moved, err := r.moved()
-	return pld.DiscreteGaussian(r.Sigma, moved), err
-}
-
-// moved returns how many coordinates the worst neighbour moves, each by one. An integer
-// vector of L2 norm below 2 has entries 0 and +-1 only, at most norm^2 of them. From norm
-// 2 on, moving one coordinate by two competes with moving four by one, and neither is known
-// to dominate.
+// moved returns how many coordinates the worst neighbour moves, each by one. An integer vector of L2 norm
+// below 2 has entries 0 and +-1 only, at most norm^2 of them. From norm 2 on, moving one coordinate by two
+// competes with moving four by one, and neither is known to dominate.
 func (e DiscreteGaussian) moved() (int64, error) {
-	// A sensitivity typed to a few digits means the root it is near. An integer function
-	// that moves by less than 1 does not move.
+	// A sensitivity typed to a few digits means the root it is near. An integer function that moves by less
+	// than 1 does not move.
 	moved := int64(math.Floor(math.Min(e.Sensitivity*e.Sensitivity*(1+2e-3), 1<<40)))
 	switch {
 	case moved > 3:
@@ -155,58 +114,42 @@ func (e DiscreteGaussian) moved() (int64, error) {
 	return moved, nil
 }
 
-func (discreteGaussianRow) attained(*pld.Sum, int64) (dominating bool) { return true }
-
-// DiscreteLaplace is one release of an integer-valued function plus discrete
-// Laplace noise, mass proportional to exp(-|k|/Scale), on every coordinate.
+// DiscreteLaplace is one release of an integer-valued function plus discrete Laplace noise, mass
+// proportional to exp(-|k|/Scale), on every coordinate.
 type DiscreteLaplace struct {
 	Scale       float64 `json:"scale"`       // > 0
 	Sensitivity int64   `json:"sensitivity"` // L1 sensitivity of the function, >= 1
 }
 
-// Validate implements Event.
-func (e DiscreteLaplace) Validate() error { return validTree(e, 0) }
+func (DiscreteLaplace) name() string { return "discrete_laplace" }
 
-type discreteLaplaceRow struct {
-	leaf
-	DiscreteLaplace
+func (e DiscreteLaplace) words(p printer) (mechanism, parameters string) {
+	return "noisy sum", fmt.Sprintf("discrete Laplace, scale %s, sensitivity %d", p.number(e.Scale), e.Sensitivity)
 }
 
-func (e DiscreteLaplace) row() row { return discreteLaplaceRow{leafOf(e), e} }
-
-func (discreteLaplaceRow) name() string { return "discrete_laplace" }
-
-func (r discreteLaplaceRow) words(p printer) (mechanism, parameters string) {
-	return "noisy sum", fmt.Sprintf("discrete Laplace, scale %s, sensitivity %d", p.number(r.Scale), r.Sensitivity)
+func (e DiscreteLaplace) check() error {
+	return errors.Join(positive("discrete_laplace", "scale", e.Scale),
+		atLeast("discrete_laplace", "sensitivity", e.Sensitivity, 1))
 }
 
-func (r discreteLaplaceRow) check() error {
-	return errors.Join(positive("discrete_laplace", "scale", r.Scale),
-		atLeast("discrete_laplace", "sensitivity", r.Sensitivity, 1))
-}
-
-func (r discreteLaplaceRow) curve() curve             { return discreteLaplaceCurve(r.Scale, r.Sensitivity) }
-func (r discreteLaplaceRow) sampledAs() (Event, bool) { return r.DiscreteLaplace, true }
+func (e DiscreteLaplace) epsilon() float64             { return mathx.Up(float64(e.Sensitivity) / e.Scale) }
+func (e DiscreteLaplace) curve() curve                 { return discreteLaplaceCurve(e.Scale, e.Sensitivity) }
+func (e DiscreteLaplace) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
+func (e DiscreteLaplace) sampledAs() (Event, bool)     { return e, true }
 
 // sampledCurve: a sample costs no more than all records (the divergence is convex).
-func (r discreteLaplaceRow) sampledCurve(q float64) curve {
-	return leastCurve(sampledPureCurve(q, mathx.Up(float64(r.Sensitivity)/r.Scale)), r.curve())
+func (e DiscreteLaplace) sampledCurve(q float64) curve {
+	return leastCurve(sampledPureCurve(q, e.epsilon()), e.curve())
 }
 
-func (r discreteLaplaceRow) guarantee() (guarantee, bool) {
-	return guarantee{mathx.Up(float64(r.Sensitivity) / r.Scale), 0}, true
+func (e DiscreteLaplace) group(n int64) (Event, error) {
+	s, err := mul(e.Sensitivity, n)
+	return DiscreteLaplace{e.Scale, s}, err
 }
 
-func (r discreteLaplaceRow) group(n int64) (Event, error) {
-	s, err := mul(r.Sensitivity, n)
-	return DiscreteLaplace{r.Scale, s}, err
-}
-
-func (r discreteLaplaceRow) pair() (pld.Pair, error) {
-	if r.Sensitivity > pld.MaxAtoms {
-		return pld.Pair{}, &UnsupportedEventError{r.event, fmt.Sprintf("a sensitivity above %d is too fine for a loss distribution", pld.MaxAtoms)}
+func (e DiscreteLaplace) pair() (pld.Pair, error) {
+	if e.Sensitivity > pld.MaxAtoms {
+		return pld.Pair{}, &UnsupportedEventError{e, fmt.Sprintf("a sensitivity above %d is too fine for a loss distribution", pld.MaxAtoms)}
 	}
-	return pld.DiscreteLaplace(r.Scale, r.Sensitivity), nil
+	return pld.DiscreteLaplace(e.Scale, e.Sensitivity), nil
 }
-
-func (discreteLaplaceRow) attained(*pld.Sum, int64) (dominating bool) { return true }

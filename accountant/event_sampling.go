@@ -9,70 +9,230 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// PoissonSampled runs Event on a sample in which every record takes part
-// independently with the given probability. Only Poisson sampling is meant:
-// shuffled or fixed-size batches are other events.
+// PoissonSampled runs Event on a sample in which every record takes part independently with the given
+// probability. Only Poisson sampling is meant: shuffled or fixed-size batches are other events.
 type PoissonSampled struct {
 	Probability float64 `json:"probability"` // in [0, 1]
 	Event       Event   `json:"event"`
 }
 
-// Validate implements Event.
-func (e PoissonSampled) Validate() error { return validTree(e, 0) }
+func (PoissonSampled) name() string        { return "poisson_sampled" }
+func (e PoissonSampled) children() []Event { return []Event{e.Event} }
+func (e PoissonSampled) check() error      { return isProbability("poisson_sampled", e.Probability) }
 
-type poissonSampledRow struct {
-	unsupported
-	PoissonSampled
+func (e PoissonSampled) words(p printer) (mechanism, parameters string) {
+	return "on a Poisson sample", "q " + p.number(e.Probability)
 }
 
-func (e PoissonSampled) row() row { return poissonSampledRow{unsupported{e}, e} }
+const poissonNeedsAddRemove = "Poisson sampling is accounted under add_remove only; under replace_one the sensitivity doubles and the amplification differs"
 
-func (poissonSampledRow) name() string        { return "poisson_sampled" }
-func (r poissonSampledRow) children() []Event { return []Event{r.Event} }
-
-func (r poissonSampledRow) words(p printer) (mechanism, parameters string) {
-	return "on a Poisson sample", "q " + p.number(r.Probability)
+func (e PoissonSampled) flatten(t *terms, count int64, rel Relation) error {
+	if e.Probability == 0 { // nobody takes part; still refuse what could not be accounted
+		return new(terms).flatten(e.Event, count, rel)
+	}
+	if rel == ReplaceOne {
+		return &UnsupportedEventError{e, poissonNeedsAddRemove}
+	}
+	if e.Probability == 1 {
+		return t.flatten(e.Event, count, rel)
+	}
+	leaf, err := sampledForm(e)
+	if err != nil {
+		return err
+	}
+	return t.curves.add(leaf, count)
 }
 
-func (r poissonSampledRow) check() error { return isProbability("poisson_sampled", r.Probability) }
-
-func (r poissonSampledRow) flatten(t *terms, count int64, rel Relation) error {
-	return t.sampled(r.PoissonSampled, count, rel)
+// sampledForm returns a sampled Gaussian, DiscreteGaussian or PureDP that dominates one run of e, wrapped
+// in dominated when it is only an upper bound.
+//
+// If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its reverse dominate it on a Poisson
+// sample (Zhu, Dong, Wang 2022, Theorem 11).
+func sampledForm(e PoissonSampled) (Event, error) {
+	var inner terms
+	if err := inner.flatten(e.Event, 1, AddRemove); err != nil {
+		return nil, err
+	}
+	if holdsGroup(e.Event) {
+		return nil, &UnsupportedEventError{e, groupInSample}
+	}
+	refusal := &UnsupportedEventError{e, "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, and for a single release of integer noise or of pure epsilon"}
+	leaves := inner.curves.Keys
+	if len(inner.failures.Keys) > 0 || len(leaves) == 0 {
+		return nil, refusal
+	}
+	if len(leaves) > 1 || inner.curves.Counts[0] > 1 {
+		if noise, exact, ok := oneGaussian(&inner.curves); ok {
+			return boundUnless(exact, PoissonSampled{e.Probability, noise}), nil
+		}
+		return nil, refusal
+	}
+	pure, ok := guaranteeOf(leaves[0])
+	if math.IsInf(pure.epsilon, 1) {
+		return nil, refusal
+	}
+	if noise, same := sampledAs(leaves[0]); noise != nil {
+		return boundUnless(same, PoissonSampled{e.Probability, noise}), nil
+	}
+	if !ok {
+		return nil, refusal
+	}
+	// A sample costs no more than all records (the divergence is convex).
+	return dominated{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, alsoCurve: leaves[0]}, nil
 }
 
-// curve and pair are those of the leaves that sampledForm makes.
-func (r poissonSampledRow) curve() curve { return r.Event.row().sampledCurve(r.Probability) }
-
-func (r poissonSampledRow) pair() (pld.Pair, error) {
-	one, err := r.Event.row().pair()
-	return one.OnPoissonSample(r.Probability), err
+// oneGaussian returns the Gaussian release that costs as much as all the leaves on the same sample: squares
+// of sensitivity/sigma add up. Exact reports whether no leaf was replaced by an upper bound; ok is false if
+// one has no continuous Gaussian noise.
+func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
+	exact = true
+	squares := 0.0 // sum of (sensitivity/sigma)^2
+	for i, leaf := range leaves.Keys {
+		noise, same := sampledAs(leaf)
+		gaussian, ok := noise.(Gaussian)
+		if !ok {
+			return Gaussian{}, false, false
+		}
+		exact = exact && same
+		squares += float64(leaves.Counts[i]) / gaussian.NoiseMultiplier / gaussian.NoiseMultiplier
+	}
+	shrink := 1 - 1e-15*float64(len(leaves.Keys)+2) // rounding
+	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
 }
 
-func (poissonSampledRow) attained(*pld.Sum, int64) (dominating bool) { return true }
+// curve and pair are for the leaves that sampledForm makes.
+func (e PoissonSampled) curve() curve {
+	if noise, ok := e.Event.(sampledNoise); ok {
+		return noise.sampledCurve(e.Probability)
+	}
+	return infiniteCurve
+}
 
-func (r poissonSampledRow) group(n int64) (Event, error) {
-	if inner, ok := r.Event.(Gaussian); ok && r.Probability > 0 && r.Probability < 1 {
-		return groupedSample{r.Probability, inner.NoiseMultiplier, n}, nil
+func (e PoissonSampled) pair() (pld.Pair, error) {
+	one, err := pairOf(e.Event)
+	return one.OnPoissonSample(e.Probability), err
+}
+
+func (e PoissonSampled) group(n int64) (Event, error) {
+	if inner, ok := e.Event.(Gaussian); ok && e.Probability > 0 && e.Probability < 1 {
+		return groupedSample{e.Probability, inner.NoiseMultiplier, n}, nil
 	}
 	return nil, nil
 }
 
-// SampledWithoutReplacement runs Event on a uniformly random subset of exactly
-// Size of Population records. Noise multipliers are relative to the sensitivity under
-// the relation of the account: under replace_one, where the size of the data is public,
-// twice the clipping norm for a clipped sum; under add_remove the norm, and the event is
-// accounted as a group of two sees it, since a record that is drawn takes the place of
-// another. Population is then that of the larger data, or less.
+// SampledWithoutReplacement runs Event on a uniformly random subset of exactly Size of Population records.
+// Noise multipliers are relative to the sensitivity under the relation of the account: under replace_one,
+// where the size of the data is public, twice the clipping norm for a clipped sum; under add_remove the
+// norm, and the event is accounted as a group of two sees it, since a record that is drawn takes the place
+// of another. Population is then the size of the larger data, or less.
 type SampledWithoutReplacement struct {
 	Size       int64 `json:"size"`       // in [0, Population]
 	Population int64 `json:"population"` // >= 1
 	Event      Event `json:"event"`
 }
 
-// TruncatedPoisson is PoissonSampled with a cap: when more than MaxBatch
-// records were drawn, anything may be done with them, such as keeping MaxBatch
-// at random. Population is an upper bound of the number of records, whose size
-// decides how likely the cap is met.
+// Probability returns the share of the records that is drawn, rounded up.
+func (e SampledWithoutReplacement) Probability() float64 {
+	return float64(e.Size) / float64(e.Population) * (1 + 4e-16)
+}
+
+func (SampledWithoutReplacement) name() string        { return "sampled_without_replacement" }
+func (e SampledWithoutReplacement) children() []Event { return []Event{e.Event} }
+
+func (e SampledWithoutReplacement) words(printer) (mechanism, parameters string) {
+	return "on a sample without replacement", fmt.Sprintf("%d of %d", e.Size, e.Population)
+}
+
+func (e SampledWithoutReplacement) check() error {
+	return errors.Join(atLeast("sampled_without_replacement", "size", e.Size, 0),
+		atLeast("sampled_without_replacement", "population", e.Population, max(e.Size, 1)))
+}
+
+const withoutNeedsOneMechanism = "sampling without replacement is accounted for a single mechanism that cannot fail"
+
+func (e SampledWithoutReplacement) flatten(t *terms, count int64, rel Relation) error {
+	if holdsGroup(e.Event) {
+		return &UnsupportedEventError{e, groupInSample}
+	}
+	if rel == AddRemove {
+		return e.flattenOfOneMore(t, count)
+	}
+	var inner terms
+	if err := inner.flatten(e.Event, 1, rel); err != nil {
+		return err
+	}
+	switch {
+	case e.Size == 0:
+		return nil
+	case e.Size == e.Population:
+		return t.flatten(e.Event, count, rel)
+	case len(inner.failures.Keys) > 0 || len(inner.curves.Keys) > 1:
+		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
+	case len(inner.curves.Keys) == 0:
+		return nil
+	}
+	leaf := e
+	leaf.Event = inner.curves.Keys[0]
+	if _, nested := leaf.Event.(SampledWithoutReplacement); nested || inner.curves.Counts[0] != 1 {
+		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
+	}
+	return t.curves.add(leaf, count)
+}
+
+// flattenOfOneMore charges a record that is added or removed. Of the larger data, a subset without it is a
+// subset of the smaller, and one with it differs from such a subset in one record that is replaced. So the
+// outputs are U and (1-q)U + qV, with V and U as neighbours that replace a record, who see the event inside
+// as a group of two sees it.
+func (e SampledWithoutReplacement) flattenOfOneMore(t *terms, count int64) error {
+	if e.Size == e.Population {
+		return &UnsupportedEventError{e, "without one of its records the data are too few for the sample"}
+	}
+	inner, err := grouped(e.Event, 2)
+	if err != nil {
+		return err
+	}
+	return t.flatten(PoissonSampled{math.Min(1, e.Probability()), inner}, count, AddRemove)
+}
+
+func (e SampledWithoutReplacement) curve() curve {
+	return withoutReplacementCurve(e.Probability(), e.Event)
+}
+
+func (e SampledWithoutReplacement) pair() (pld.Pair, error) {
+	inner, _, err := e.inside()
+	if err != nil {
+		return pld.Pair{}, err
+	}
+	one, err := pairOf(inner)
+	return one.OnFixedSample(e.Probability()), err
+}
+
+// attained adds the pair of data in which all records but one are alike.
+func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating bool) {
+	inner, same, err := e.inside()
+	if err != nil || !same {
+		return false
+	}
+	if one, err := pairOf(inner); err == nil {
+		s.Add(one.OnPoissonSample(float64(e.Size)/float64(e.Population)*(1-4e-16)), n)
+	}
+	return false
+}
+
+// inside returns noise or a pure event that dominates the event inside, and whether it is the same event.
+func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) {
+	if inner, same = sampledAs(e.Event); inner != nil {
+		return inner, same, nil
+	}
+	if pure, ok := guaranteeOf(e.Event); ok && pure.delta == 0 && !math.IsInf(pure.epsilon, 1) {
+		return PureDP{pure.epsilon}, false, nil
+	}
+	return nil, false, &UnsupportedEventError{e, "no dominating pair is known for the event inside"}
+}
+
+// TruncatedPoisson is PoissonSampled with a cap: when more than MaxBatch records were drawn, anything may
+// be done with them, such as keeping MaxBatch at random. Population is an upper bound of the number of
+// records; from it follows how likely the cap is met.
 type TruncatedPoisson struct {
 	Probability float64 `json:"probability"` // in [0, 1]
 	MaxBatch    int64   `json:"max_batch"`   // >= 1
@@ -80,19 +240,7 @@ type TruncatedPoisson struct {
 	Event       Event   `json:"event"`
 }
 
-// Validate implements Event.
-func (e SampledWithoutReplacement) Validate() error { return validTree(e, 0) }
-
-// Validate implements Event.
-func (e TruncatedPoisson) Validate() error { return validTree(e, 0) }
-
-// Probability returns the share of the records that is drawn, rounded up.
-func (e SampledWithoutReplacement) Probability() float64 {
-	return float64(e.Size) / float64(e.Population) * (1 + 4e-16)
-}
-
-// Failure bounds the chance that the batch is full without the record that
-// differs.
+// Failure bounds the chance that the batch is full without the record that differs.
 func (e TruncatedPoisson) Failure() float64 {
 	log := mathx.LogBinomialTail(e.MaxBatch, e.Population-1, e.Probability)
 	if math.IsInf(log, -1) {
@@ -101,90 +249,31 @@ func (e TruncatedPoisson) Failure() float64 {
 	return math.Min(1, mathx.Up(math.Exp(log)))
 }
 
-type sampledWithoutReplacementRow struct {
-	unsupported
-	SampledWithoutReplacement
+func (TruncatedPoisson) name() string        { return "truncated_poisson" }
+func (e TruncatedPoisson) children() []Event { return []Event{e.Event} }
+
+func (e TruncatedPoisson) words(p printer) (mechanism, parameters string) {
+	return "on a Poisson sample with a largest size", fmt.Sprintf("q %s, at most %d", p.number(e.Probability), e.MaxBatch)
 }
 
-func (e SampledWithoutReplacement) row() row {
-	return sampledWithoutReplacementRow{unsupported{e}, e}
-}
-
-func (sampledWithoutReplacementRow) name() string        { return "sampled_without_replacement" }
-func (r sampledWithoutReplacementRow) children() []Event { return []Event{r.Event} }
-
-func (r sampledWithoutReplacementRow) words(printer) (mechanism, parameters string) {
-	return "on a sample without replacement", fmt.Sprintf("%d of %d", r.Size, r.Population)
-}
-
-func (r sampledWithoutReplacementRow) check() error {
-	return errors.Join(atLeast("sampled_without_replacement", "size", r.Size, 0),
-		atLeast("sampled_without_replacement", "population", r.Population, max(r.Size, 1)))
-}
-
-func (r sampledWithoutReplacementRow) flatten(t *terms, count int64, rel Relation) error {
-	return t.withoutReplacement(r.SampledWithoutReplacement, count, rel)
-}
-
-func (r sampledWithoutReplacementRow) curve() curve {
-	return withoutReplacementCurve(r.Probability(), r.Event)
-}
-
-func (r sampledWithoutReplacementRow) pair() (pld.Pair, error) {
-	inner, _, err := r.inside()
-	if err != nil {
-		return pld.Pair{}, err
-	}
-	one, err := inner.row().pair()
-	return one.OnFixedSample(r.Probability()), err
-}
-
-// attained adds the pair of data in which all records but one are alike.
-func (r sampledWithoutReplacementRow) attained(s *pld.Sum, n int64) (dominating bool) {
-	inner, same, err := r.inside()
-	if err != nil || !same {
-		return false
-	}
-	if one, err := inner.row().pair(); err == nil {
-		s.Add(one.OnPoissonSample(float64(r.Size)/float64(r.Population)*(1-4e-16)), n)
-	}
-	return false
-}
-
-// inside returns noise or a pure event that dominates the event inside, and whether it
-// is that event.
-func (r sampledWithoutReplacementRow) inside() (inner Event, same bool, err error) {
-	if inner, same = r.Event.row().sampledAs(); inner != nil {
-		return inner, same, nil
-	}
-	if pure, ok := guaranteeOf(r.Event); ok && pure.delta == 0 && !math.IsInf(pure.epsilon, 1) {
-		return PureDP{pure.epsilon}, false, nil
-	}
-	return nil, false, &UnsupportedEventError{r.event, "no dominating pair is known for the event inside"}
-}
-
-type truncatedPoissonRow struct {
-	unsupported
-	TruncatedPoisson
-}
-
-func (e TruncatedPoisson) row() row { return truncatedPoissonRow{unsupported{e}, e} }
-
-func (truncatedPoissonRow) name() string        { return "truncated_poisson" }
-func (r truncatedPoissonRow) children() []Event { return []Event{r.Event} }
-
-func (r truncatedPoissonRow) words(p printer) (mechanism, parameters string) {
-	return "on a Poisson sample with a largest size", fmt.Sprintf("q %s, at most %d", p.number(r.Probability), r.MaxBatch)
-}
-
-func (r truncatedPoissonRow) check() error {
-	if err := isProbability("truncated_poisson", r.Probability); err != nil {
+func (e TruncatedPoisson) check() error {
+	if err := isProbability("truncated_poisson", e.Probability); err != nil {
 		return err
 	}
-	return errors.Join(atLeast("truncated_poisson", "max_batch", r.MaxBatch, 1),
-		atLeast("truncated_poisson", "population", r.Population, 1))
+	return errors.Join(atLeast("truncated_poisson", "max_batch", e.MaxBatch, 1),
+		atLeast("truncated_poisson", "population", e.Population, 1))
 }
 
-func (r truncatedPoissonRow) flatten(t *terms, count int64, rel Relation) error {
-	return t.truncated(r.TruncatedPoisson, count, rel)
+// flatten charges the Poisson sampled event, and as failure the chance that the batch is full without the
+// record that differs. Otherwise the batches of both neighbours are untouched, whether they hold that
+// record or not, and on that event each law is the mixture of untruncated sampling (the divergence of the
+// parts is jointly convex).
+func (e TruncatedPoisson) flatten(t *terms, count int64, rel Relation) error {
+	if rel == ReplaceOne {
+		return &UnsupportedEventError{e, poissonNeedsAddRemove}
+	}
+	if err := t.fail(e.Failure(), count); err != nil {
+		return err
+	}
+	return t.flatten(PoissonSampled{e.Probability, e.Event}, count, rel)
 }

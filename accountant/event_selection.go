@@ -3,92 +3,71 @@ package accountant
 import (
 	"fmt"
 	"math"
+
+	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
-// Selection runs Event a random number of times, independently, and releases
-// the best run by a score that is part of its output: a private search over
-// hyper-parameters (Liu, Talwar 2019; Papernot, Steinke 2022). The number of
-// runs has the truncated negative binomial law; Eta = 1 is the geometric law of
-// mean 1/Gamma, Eta = 0 the logarithmic law. The law must be public and the
-// number of runs must not be looked at by anybody who sees the data.
+// Selection runs Event a random number of times, independently, and releases the best run by a score that
+// is part of its output: a private search over hyper-parameters (Liu, Talwar 2019; Papernot, Steinke 2022).
+// The number of runs has the truncated negative binomial law; Eta = 1 is the geometric law of mean 1/Gamma,
+// Eta = 0 the logarithmic law. The law must be public, and nobody who sees the data may look at the number
+// of runs.
 type Selection struct {
 	Eta   float64 `json:"eta"`   // shape, > -1
 	Gamma float64 `json:"gamma"` // in (0, 1); a small one means many runs
 	Event Event   `json:"event"`
 }
 
-// PoissonSelection is Selection with a Poisson number of runs, which may be
-// none.
+// PoissonSelection is Selection with a Poisson number of runs, which may be none.
 type PoissonSelection struct {
 	Mean  float64 `json:"mean"` // > 0
 	Event Event   `json:"event"`
 }
 
-// Validate implements Event.
-func (e Selection) Validate() error { return validTree(e, 0) }
+func (Selection) name() string        { return "selection" }
+func (e Selection) children() []Event { return []Event{e.Event} }
 
-// Validate implements Event.
-func (e PoissonSelection) Validate() error { return validTree(e, 0) }
-
-type selectionRow struct {
-	unsupported
-	Selection
+func (e Selection) words(p printer) (mechanism, parameters string) {
+	return "best of a random number of runs", fmt.Sprintf("η %s, γ %s", p.number(e.Eta), p.number(e.Gamma))
 }
 
-func (e Selection) row() row { return selectionRow{unsupported{e}, e} }
-
-func (selectionRow) name() string        { return "selection" }
-func (r selectionRow) children() []Event { return []Event{r.Event} }
-
-func (r selectionRow) words(p printer) (mechanism, parameters string) {
-	return "best of a random number of runs", fmt.Sprintf("η %s, γ %s", p.number(r.Eta), p.number(r.Gamma))
-}
-
-func (r selectionRow) check() error {
-	if !(r.Eta > -1) || math.IsInf(r.Eta, 1) {
-		return fmt.Errorf("%w: selection: eta must be a finite number above -1, got %v", ErrInvalidEvent, r.Eta)
+func (e Selection) check() error {
+	if !(e.Eta > -1) || math.IsInf(e.Eta, 1) {
+		return fmt.Errorf("%w: selection: eta must be a finite number above -1, got %v", ErrInvalidEvent, e.Eta)
 	}
-	if !(r.Gamma > 0 && r.Gamma < 1) {
-		return fmt.Errorf("%w: selection: gamma must be in (0, 1), got %v", ErrInvalidEvent, r.Gamma)
+	if !(e.Gamma > 0 && e.Gamma < 1) {
+		return fmt.Errorf("%w: selection: gamma must be in (0, 1), got %v", ErrInvalidEvent, e.Gamma)
 	}
 	return nil
 }
 
-func (r selectionRow) flatten(t *terms, count int64, rel Relation) error {
-	return t.selection(r.event, selected{eta: r.Eta, gamma: r.Gamma}, r.Event, count, rel)
+func (e Selection) flatten(t *terms, count int64, rel Relation) error {
+	return t.selection(e, selected{eta: e.Eta, gamma: e.Gamma}, e.Event, count, rel)
 }
 
 // group: the theorem compares runs, at whatever distance.
-func (r selectionRow) group(n int64) (Event, error) {
-	return Selection{r.Eta, r.Gamma, Group{n, r.Event}}, nil
+func (e Selection) group(n int64) (Event, error) {
+	return Selection{e.Eta, e.Gamma, Group{n, e.Event}}, nil
 }
 
-type poissonSelectionRow struct {
-	unsupported
-	PoissonSelection
+func (PoissonSelection) name() string        { return "poisson_selection" }
+func (e PoissonSelection) children() []Event { return []Event{e.Event} }
+func (e PoissonSelection) check() error      { return positive("poisson_selection", "mean", e.Mean) }
+
+func (e PoissonSelection) words(p printer) (mechanism, parameters string) {
+	return "best of a Poisson number of runs", "mean " + p.number(e.Mean)
 }
 
-func (e PoissonSelection) row() row { return poissonSelectionRow{unsupported{e}, e} }
-
-func (poissonSelectionRow) name() string        { return "poisson_selection" }
-func (r poissonSelectionRow) children() []Event { return []Event{r.Event} }
-
-func (r poissonSelectionRow) words(p printer) (mechanism, parameters string) {
-	return "best of a Poisson number of runs", "mean " + p.number(r.Mean)
+func (e PoissonSelection) flatten(t *terms, count int64, rel Relation) error {
+	return t.selection(e, selected{mean: e.Mean}, e.Event, count, rel)
 }
 
-func (r poissonSelectionRow) check() error { return positive("poisson_selection", "mean", r.Mean) }
-
-func (r poissonSelectionRow) flatten(t *terms, count int64, rel Relation) error {
-	return t.selection(r.event, selected{mean: r.Mean}, r.Event, count, rel)
+func (e PoissonSelection) group(n int64) (Event, error) {
+	return PoissonSelection{e.Mean, Group{n, e.Event}}, nil
 }
 
-func (r poissonSelectionRow) group(n int64) (Event, error) {
-	return PoissonSelection{r.Mean, Group{n, r.Event}}, nil
-}
-
-// logMean returns the log of the expected number of runs, rounded up:
-// eta (1-gamma) / (gamma (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma) at 0.
+// logMean returns the log of the expected number of runs, rounded up: eta (1-gamma) / (gamma
+// (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma) at 0.
 func (e Selection) logMean() float64 {
 	l := math.Log(e.Gamma)
 	shape := -l // the limit of (1-gamma^eta)/eta
@@ -98,4 +77,114 @@ func (e Selection) logMean() float64 {
 	log, logShape := math.Log1p(-e.Gamma), math.Log(shape)
 	// The terms cancel when there is hardly more than one run.
 	return log - l - logShape + 8e-16*(math.Abs(l)+math.Abs(log)+math.Abs(logShape))
+}
+
+// selected is the leaf of a selection: comparable, the inner event in its JSON form. One of gamma and mean
+// is set.
+type selected struct {
+	eta, gamma, mean float64
+	rel              Relation
+	inner            string
+}
+
+func (selected) name() string                   { return "selection" }
+func (selected) words(printer) (string, string) { return "", "" }
+
+func (e selected) pair() (pld.Pair, error) {
+	return pld.Pair{}, &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
+}
+
+// selection adds count selections. The rule needs a divergence without a failure probability: failures of
+// the inner runs would have to be charged for each of an unbounded number of runs.
+func (t *terms) selection(e Event, leaf selected, inner Event, count int64, rel Relation) error {
+	var base terms
+	if err := base.flatten(inner, 1, rel); err != nil {
+		return err
+	}
+	if len(base.failures.Keys) > 0 {
+		return &UnsupportedEventError{e, "a selection among runs that may fail has no divergence bound"}
+	}
+	data, err := MarshalEvent(inner)
+	if err != nil {
+		return err
+	}
+	leaf.rel, leaf.inner = rel, string(data)
+	return t.curves.add(leaf, count)
+}
+
+// base returns the curve of one inner run.
+func (e selected) base() curve {
+	inner, err := UnmarshalEvent([]byte(e.inner))
+	if err != nil {
+		return infiniteCurve
+	}
+	var t terms
+	if err := t.flatten(inner, 1, e.rel); err != nil {
+		return infiniteCurve
+	}
+	return t.total()
+}
+
+// curve returns the divergence of the released run. Both rules hold at every order by itself, and a
+// divergence is at most the divergence of any larger order, so the least over the larger orders is taken.
+func (e selected) curve() curve {
+	base := e.base()
+	orders := DefaultOrders()
+	values := make([]float64, len(orders))
+	for i, a := range orders {
+		values[i] = base(a)
+	}
+	at := e.negativeBinomial(base, orders, values)
+	if e.gamma == 0 {
+		at = e.poisson(base, orders, values)
+	}
+	least := make([]float64, len(orders)+1)
+	least[len(orders)] = math.Inf(1)
+	for i := len(orders) - 1; i >= 0; i-- {
+		least[i] = math.Min(least[i+1], at(orders[i]))
+	}
+	return func(a float64) float64 {
+		v := at(a)
+		for i := len(orders) - 1; i >= 0 && orders[i] >= a; i-- {
+			v = math.Min(v, least[i])
+		}
+		return v
+	}
+}
+
+// negativeBinomial follows Papernot, Steinke 2022, Theorem 2: for any second order b, eps(a) +
+// (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1). At both orders infinite it is (2+eta)
+// eps: 3 eps for the geometric law (Liu, Talwar 2019).
+func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
+	law := Selection{Eta: e.eta, Gamma: e.gamma}
+	logMean, logGamma := law.logMean(), math.Log(e.gamma)
+	second := -logGamma // b = 1
+	for i, b := range orders {
+		second = math.Min(second, (1-1/b)*values[i]-logGamma/b)
+	}
+	pure := pureCurve((2 + e.eta) * base(math.Inf(1)))
+	return func(a float64) float64 {
+		v := pure(a)
+		if r := base(a); !math.IsInf(r, 1) && !math.IsInf(a, 1) {
+			v = math.Min(v, r+(1+e.eta)*second+logMean/(a-1))
+		}
+		return math.Max(0, v)
+	}
+}
+
+// poisson follows Papernot, Steinke 2022, Theorem 6: eps(a) + mean delta + log(mean)/(a-1), where the inner
+// run is (log(1 + 1/(a-1)), delta)-DP. It is for means from 1: fewer runs are a mean of 1 of "with
+// probability mean the run, or else the worst output", a run that costs no more.
+func (e selected) poisson(base curve, orders, values []float64) curve {
+	mean := math.Max(1, e.mean)
+	return func(a float64) float64 {
+		if math.IsInf(a, 1) {
+			return math.Inf(1)
+		}
+		eps, logDelta := math.Log1p(1/(a-1)), 0.0
+		for i, b := range orders {
+			logDelta = math.Min(logDelta, Improved.logDelta(b, values[i], eps))
+		}
+		return base(a) + mean*math.Exp(logDelta) + math.Log(mean)/(a-1)
+	}
 }

@@ -20,14 +20,14 @@ import (
 	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
-// knowledge is an example of an event and what its row claims to know. An event
+// knowledge is an example of an event and what it claims to know. An event
 // that is added needs a line here.
 type knowledge struct {
 	event  Event
 	claims string // of curve, sampled, guarantee, rho, group, pair, attained; see holds
 }
 
-func everyRow() []knowledge {
+func knownEvents() []knowledge {
 	inner := Gaussian{2}
 	return []knowledge{
 		{Gaussian{2}, "curve sampled rho group pair attained"},
@@ -66,7 +66,7 @@ func everyRow() []knowledge {
 	}
 }
 
-// holds lists what a row in fact knows. Its answers are checked elsewhere.
+// holds lists what an event in fact knows. Its answers are checked elsewhere.
 func holds(t *testing.T, e Event) string {
 	var out []string
 	note := func(what string, known bool) {
@@ -74,24 +74,26 @@ func holds(t *testing.T, e Event) string {
 			out = append(out, what)
 		}
 	}
-	r := e.row()
-	note("curve", !math.IsInf(r.curve()(2), 1))
-	noise, _ := r.sampledAs()
+	note("curve", !math.IsInf(curveOf(e)(2), 1))
+	noise, _ := sampledAs(e)
 	note("sampled", noise != nil)
-	_, ok := r.guarantee()
+	_, ok := guaranteeOf(e)
 	note("guarantee", ok)
-	note("rho", !math.IsNaN(r.rho()))
-	group, err := r.group(2)
-	require.NoError(t, err)
-	note("group", group != nil)
+	_, ok = e.(concentrated)
+	note("rho", ok)
+	if rule, ok := e.(groupable); ok {
+		group, err := rule.group(2)
+		require.NoError(t, err)
+		note("group", group != nil)
+	}
 	var s, below pld.Sum
-	err = r.pairs(&s, 3)
+	err := addPairs(&s, e, 3)
 	note("pair", err == nil)
 	if err != nil {
 		require.ErrorIs(t, err, ErrUnsupportedEvent)
 		require.Equal(t, pld.Sum{}, s)
 	}
-	dominating := r.attained(&below, 3)
+	dominating := addAttained(&below, e, 3)
 	note("attained", dominating || !reflect.DeepEqual(below, pld.Sum{}))
 	if dominating {
 		require.NoError(t, err, "%T attains a pair it does not have", e)
@@ -100,12 +102,12 @@ func holds(t *testing.T, e Event) string {
 	return strings.Join(out, " ")
 }
 
-func TestRowsKnowWhatTheyClaim(t *testing.T) {
+func TestEventsKnowWhatTheyClaim(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, k := range everyRow() {
+	for _, k := range knownEvents() {
 		name := typeName(k.event)
 		seen[name] = true
-		require.NoError(t, k.event.Validate(), name)
+		require.NoError(t, Validate(k.event), name)
 		assert.Equal(t, k.claims, holds(t, k.event), "%#v", k.event)
 		// JSON and back
 		data, err := MarshalEvent(k.event)
@@ -121,7 +123,7 @@ func TestRowsKnowWhatTheyClaim(t *testing.T) {
 			assert.NotContains(t, p.Mechanism+p.Parameters, "%!", name)
 			assert.Zero(t, p.Count%3, name)
 		}
-		mechanism, _ := k.event.row().words(printer{show, show})
+		mechanism, _ := k.event.words(printer{show, show})
 		_, composed := k.event.(Composed)
 		_, repeated := k.event.(Repeated)
 		assert.Equal(t, composed || repeated, mechanism == "", "words of %s", name)
@@ -143,7 +145,7 @@ func TestRowsKnowWhatTheyClaim(t *testing.T) {
 		}
 	}
 	for _, e := range allEvents() {
-		assert.True(t, seen[typeName(e)], "%T is missing in everyRow", e)
+		assert.True(t, seen[typeName(e)], "%T is missing in knownEvents", e)
 	}
 	assert.Len(t, seen, len(allEvents()))
 }
@@ -165,12 +167,12 @@ func TestEveryEventIsRegistered(t *testing.T) {
 		require.NoError(t, err)
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Name.Name != "row" || f.Recv == nil {
+			if !ok || f.Name.Name != "name" || f.Recv == nil {
 				continue
 			}
 			if name := f.Recv.List[0].Type.(*ast.Ident).Name; ast.IsExported(name) {
 				found++
-				assert.True(t, known[name], "%s has a row, but allEvents does not list it", name)
+				assert.True(t, known[name], "%s is an event, but allEvents does not list it", name)
 			}
 		}
 	}
@@ -194,18 +196,12 @@ func TestEveryEventIsDocumented(t *testing.T) {
 // news is an event of which only a dominating pair is known.
 type news struct{}
 
-func (news) Validate() error { return nil }
-
-type newsRow struct{ leaf }
-
-func (e news) row() row { return newsRow{leafOf(e)} }
-
-func (newsRow) name() string                   { return "news" }
-func (newsRow) words(printer) (string, string) { return "news", "" }
-func (newsRow) pair() (pld.Pair, error)        { return pld.Response(1), nil }
+func (news) name() string                   { return "news" }
+func (news) words(printer) (string, string) { return "news", "" }
+func (news) pair() (pld.Pair, error)        { return pld.Response(1), nil }
 
 // Nobody said that the pair is attained, so its cost is an upper bound only; and what
-// the row does not say is refused.
+// the event does not know is refused.
 func TestUnsaidIsRefused(t *testing.T) {
 	p, err := NewPLD(PLDConfig{Relation: AddRemove})
 	require.NoError(t, err)

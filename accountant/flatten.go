@@ -1,66 +1,70 @@
 package accountant
 
 import (
+	"fmt"
 	"math"
+	"reflect"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// terms is an event tree taken apart into single mechanisms, each with how
-// often it runs, and failure probabilities, likewise.
+// terms is an event tree taken apart into single mechanisms, each with how often it runs, and failure
+// probabilities, likewise.
 type terms struct {
-	curves   tally[Event] // leaves that curveOf knows; all comparable
+	curves   tally[Event] // leaves, all comparable
 	failures tally[float64]
 	stated   tally[float64] // the failures of WithFailure, which some mechanism attains
 }
 
-// compose adds count runs of e to t, or nothing and an error: the whole tree is
-// checked first, each leaf by allow unless that is nil.
-func (t *terms) compose(e Event, count int64, rel Relation, allow func(leaf Event) error) error {
-	added, err := parse(e, count, rel, allow)
-	if err != nil {
-		return err
+// tally is a multiset of composed runs.
+type tally[K comparable] struct{ mathx.Multiset[K] }
+
+func (t *tally[K]) add(k K, n int64) error {
+	if e, ok := any(k).(Event); ok && n != 0 && !reflect.ValueOf(e).Comparable() {
+		// An event around a list reached an accountant that has no rule for it.
+		return &UnsupportedEventError{e, "this accountant has no rule for it"}
 	}
-	if !t.fits(&added) {
+	if !t.Add(k, n) {
 		return errTooMany
 	}
-	t.merge(&added)
 	return nil
 }
 
+var errTooMany = fmt.Errorf("%w: more than %d runs of one event", ErrInvalidEvent, int64(math.MaxInt64))
+
+// mul multiplies two counts, neither negative.
+func mul(a, b int64) (int64, error) {
+	n, ok := mathx.MulCounts(a, b)
+	if !ok {
+		return 0, errTooMany
+	}
+	return n, nil
+}
+
 // parse takes count runs of an event apart.
-func parse(e Event, count int64, rel Relation, allow func(leaf Event) error) (added terms, err error) {
+func parse(e Event, count int64, rel Relation) (added terms, err error) {
 	if err := validTree(e, 0); err != nil {
 		return added, err
 	}
 	if err := atLeast("compose", "count", count, 0); err != nil {
 		return added, err
 	}
-	if err := added.flatten(e, count, rel); err != nil {
-		return added, err
-	}
-	if allow != nil {
-		for _, leaf := range added.curves.Keys {
-			if err := allow(leaf); err != nil {
-				return added, err
-			}
-		}
-	}
-	return added, nil
+	err = added.flatten(e, count, rel)
+	return added, err
 }
 
 func (t *terms) fits(added *terms) bool {
-	return t.curves.fits(&added.curves) && t.failures.fits(&added.failures)
+	return t.curves.Fits(&added.curves.Multiset) && t.failures.Fits(&added.failures.Multiset)
 }
 
 func (t *terms) merge(added *terms) {
-	t.curves.merge(&added.curves)
-	t.failures.merge(&added.failures)
-	t.stated.merge(&added.stated)
+	t.curves.Merge(&added.curves.Multiset)
+	t.failures.Merge(&added.failures.Multiset)
+	t.stated.Merge(&added.stated.Multiset)
 }
 
-// slack covers the rounding of a curve (below 1e-12 relative on every
-// reference value), its multiplication and its sum.
+// slack covers the rounding of a curve (below 1e-12 relative on every reference value), its multiplication
+// and its sum.
 const slack = 2e-12
 
 // total returns the upper bound of the composed divergence, as a curve.
@@ -91,13 +95,14 @@ func (t *terms) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// flatten adds count runs of a valid event. A Rényi curve does not depend on
-// the order of composition, so equal leaves are merged wherever they stand.
+// flatten adds count runs of a valid event. A Rényi curve does not depend on the order of composition, so
+// equal leaves are merged wherever they stand.
 func (t *terms) flatten(e Event, count int64, rel Relation) error {
-	return e.row().flatten(t, count, rel)
+	if rule, ok := e.(flattened); ok {
+		return rule.flatten(t, count, rel)
+	}
+	return t.curves.add(e, count)
 }
-
-const poissonNeedsAddRemove = "Poisson sampling is accounted under add_remove only; under replace_one the sensitivity doubles and the amplification differs"
 
 func (t *terms) fail(delta float64, count int64) error {
 	if delta == 0 {
@@ -106,159 +111,23 @@ func (t *terms) fail(delta float64, count int64) error {
 	return t.failures.add(delta, count)
 }
 
-func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
-	if e.Probability == 0 { // nobody takes part; still refuse what could not be accounted
-		return new(terms).flatten(e.Event, count, rel)
-	}
-	if rel == ReplaceOne {
-		return &UnsupportedEventError{e, poissonNeedsAddRemove}
-	}
-	if e.Probability == 1 {
-		return t.flatten(e.Event, count, rel)
-	}
-	leaf, err := sampledForm(e)
-	if err != nil {
+// leafThatFails adds count runs of a leaf beside its failure probability.
+func (t *terms) leafThatFails(e Event, failure float64, count int64) error {
+	if err := t.fail(failure, count); err != nil {
 		return err
 	}
-	return t.curves.add(leaf, count)
+	return t.curves.add(e, count)
 }
 
-// sampledForm returns a sampled Gaussian, DiscreteGaussian or PureDP that dominates
-// one run of e. It is wrapped in dominated when it is only an upper bound.
-//
-// If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its reverse
-// dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
-func sampledForm(e PoissonSampled) (Event, error) {
-	var inner terms
-	if err := inner.flatten(e.Event, 1, AddRemove); err != nil {
-		return nil, err
-	}
-	if holdsGroup(e.Event) {
-		return nil, &UnsupportedEventError{e, groupInSample}
-	}
-	const one = "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, and for a single release of integer noise or of pure epsilon"
-	leaves := inner.curves.Keys
-	if len(inner.failures.Keys) > 0 || len(leaves) == 0 {
-		return nil, &UnsupportedEventError{e, one}
-	}
-	if len(leaves) > 1 || inner.curves.Counts[0] > 1 {
-		if noise, exact, ok := oneGaussian(&inner.curves); ok {
-			return sampledNoise(e.Probability, noise, exact), nil
-		}
-		return nil, &UnsupportedEventError{e, one}
-	}
-	leaf := leaves[0]
-	pure, ok := guaranteeOf(leaf)
-	finite := !math.IsInf(pure.epsilon, 1)
-	if noise, same := leaf.row().sampledAs(); noise != nil && finite {
-		return sampledNoise(e.Probability, noise, same), nil
-	}
-	if ok && finite {
-		// A sample costs no more than all records (the divergence is convex).
-		return dominated{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, alsoCurve: leaf}, nil
-	}
-	return nil, &UnsupportedEventError{e, one}
-}
-
-// sampledNoise returns a Poisson sample of noise, in dominated unless it is exact.
-func sampledNoise(probability float64, noise Event, exact bool) Event {
-	sampled := PoissonSampled{probability, noise}
+// boundUnless returns a leaf, in dominated unless it is exact.
+func boundUnless(exact bool, leaf Event) Event {
 	if exact {
-		return sampled
+		return leaf
 	}
-	return dominated{by: sampled}
+	return dominated{by: leaf}
 }
 
-// oneGaussian returns the Gaussian release that costs what all the leaves cost on
-// the same sample: squares of sensitivity/sigma add up. Exact reports whether no
-// leaf was replaced by an upper bound; ok is false if one has no continuous
-// Gaussian noise.
-func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
-	exact = true
-	squares := 0.0 // sum of (sensitivity/sigma)^2
-	for i, leaf := range leaves.Keys {
-		noise, same := leaf.row().sampledAs()
-		gaussian, ok := noise.(Gaussian)
-		if !ok {
-			return Gaussian{}, false, false
-		}
-		exact = exact && same
-		squares += float64(leaves.Counts[i]) / gaussian.NoiseMultiplier / gaussian.NoiseMultiplier
-	}
-	shrink := 1 - 1e-15*float64(len(leaves.Keys)+2) // rounding
-	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
-}
-
-const (
-	withoutNeedsOneMechanism = "sampling without replacement is accounted for a single mechanism that cannot fail"
-)
-
-func (t *terms) withoutReplacement(e SampledWithoutReplacement, count int64, rel Relation) error {
-	if holdsGroup(e.Event) {
-		return &UnsupportedEventError{e, groupInSample}
-	}
-	if rel == AddRemove {
-		return t.withoutReplacementOfOneMore(e, count)
-	}
-	var inner terms
-	if err := inner.flatten(e.Event, 1, rel); err != nil {
-		return err
-	}
-	if e.Size == 0 {
-		return nil
-	}
-	if e.Size == e.Population {
-		return t.flatten(e.Event, count, rel)
-	}
-	if len(inner.failures.Keys) > 0 || len(inner.curves.Keys) > 1 || (len(inner.curves.Keys) == 1 && inner.curves.Counts[0] != 1) {
-		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
-	}
-	if len(inner.curves.Keys) == 0 {
-		return nil
-	}
-	leaf := e
-	leaf.Event = inner.curves.Keys[0]
-	if _, nested := leaf.Event.(SampledWithoutReplacement); nested {
-		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
-	}
-	return t.curves.add(leaf, count)
-}
-
-// withoutReplacementOfOneMore charges a record that is added or removed. Of the larger data,
-// a subset without it is a subset of the smaller, and one with it differs from such a subset
-// in one record that is replaced. So the outputs are U and (1-q)U + qV, with V and U as
-// neighbours that replace a record, who see the event inside as a group of two sees it.
-func (t *terms) withoutReplacementOfOneMore(e SampledWithoutReplacement, count int64) error {
-	if e.Size == e.Population {
-		return &UnsupportedEventError{e, "without one of its records the data are too few for the sample"}
-	}
-	inner, err := grouped(e.Event, 2)
-	if err != nil {
-		return err
-	}
-	return t.sampled(PoissonSampled{math.Min(1, e.Probability()), inner}, count, AddRemove)
-}
-
-// truncated charges the Poisson sampled event, and as failure the chance that
-// the batch is full without the record that differs. As long as it is not, the
-// batches of both neighbours are untouched, whether they hold that record or
-// not, and on that event each law is the mixture that untruncated sampling has
-// (the divergence of the parts is jointly convex).
-func (t *terms) truncated(e TruncatedPoisson, count int64, rel Relation) error {
-	if rel == ReplaceOne {
-		return &UnsupportedEventError{e, poissonNeedsAddRemove}
-	}
-	if err := t.fail(e.Failure(), count); err != nil {
-		return err
-	}
-	return t.sampled(PoissonSampled{e.Probability, e.Event}, count, rel)
-}
-
-// curveOf returns the curve of a leaf that flatten let through.
-func curveOf(e Event) curve { return e.row().curve() }
-
-// sumUp adds two numbers, neither negative, never below their sum and exactly
-// where one is zero.
+// sumUp adds two numbers, neither negative, never below their sum and exactly where one is zero.
 func sumUp(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return a + b

@@ -7,10 +7,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// GaussianDelta returns the exact delta of one Gaussian release with the given
-// noise multiplier at epsilon >= 0 (Balle, Wang 2018, Theorem 8), without outward
-// rounding. Several releases are one release: their noise multipliers combine
-// as 1/sqrt(sum 1/sigma_i^2).
+// GaussianDelta returns the exact delta of one Gaussian release with the given noise multiplier at epsilon
+// >= 0 (Balle, Wang 2018, Theorem 8), without outward rounding. Several releases are one release: their
+// noise multipliers combine as 1/sqrt(sum 1/sigma_i^2).
 func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	if err := positive("gaussian", "noise_multiplier", noiseMultiplier); err != nil {
 		return 0, err
@@ -21,8 +20,8 @@ func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	return math.Exp(mathx.LogGaussianDelta(noiseMultiplier, epsilon)), nil
 }
 
-// GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at
-// delta in (0, 1), never below the exact value by more than rounding.
+// GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at delta in (0, 1), never below
+// the exact value by more than rounding.
 func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	if err := positive("gaussian", "noise_multiplier", noiseMultiplier); err != nil {
 		return 0, err
@@ -33,8 +32,8 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	return mathx.GaussianEpsilon(noiseMultiplier, delta), nil
 }
 
-// GaussianNoise returns the smallest noise multiplier whose single release is
-// (epsilon, delta)-private, epsilon >= 0 and delta in (0, 1).
+// GaussianNoise returns the smallest noise multiplier whose single release is (epsilon, delta)-private,
+// epsilon >= 0 and delta in (0, 1).
 func GaussianNoise(epsilon, delta float64) (float64, error) {
 	if err := nonNegative("gaussian", "epsilon", epsilon); err != nil {
 		return 0, err

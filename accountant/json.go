@@ -17,17 +17,15 @@ const SchemaEvents = "pate.events/1"
 // maxJSON bounds the size of a document, in bytes.
 const maxJSON = 16 << 20
 
-// ErrBadJSON is returned, wrapped, for a document that is not the JSON form of
-// an event or a schedule: unknown or missing or repeated fields, unknown types,
-// wrong kinds, too deep or too large.
+// ErrBadJSON is returned, wrapped, for a document that is not the JSON form of an event or a schedule:
+// unknown or missing or repeated fields, unknown types, wrong kinds, too deep or too large.
 var ErrBadJSON = errors.New("accountant: bad event JSON")
 
 // Schedule is a list of events under one relation, in its JSON form
 //
 //	{"schema":"pate.events/1","relation":"add_remove","events":[{"type":"gnmax","sigma":40}]}
 //
-// The schema may be left out when reading. Decoding is strict, and a decoded
-// schedule is valid.
+// The schema may be left out when reading. Decoding is strict, and a decoded schedule is valid.
 type Schedule struct {
 	Relation Relation
 	Events   []Event
@@ -99,8 +97,8 @@ func fieldKey(f reflect.StructField) (key string, optional bool) {
 	return strings.CutSuffix(f.Tag.Get("json"), ",omitempty")
 }
 
-// EventTypes lists the JSON types of events, each with the names of its fields in brackets.
-// Those in square brackets may be left out.
+// EventTypes lists the JSON types of events, each with the names of its fields in brackets. Those in square
+// brackets may be left out.
 func EventTypes() []string {
 	var types []string
 	for _, e := range allEvents() {
@@ -197,8 +195,7 @@ func readEvents(data []byte, depth int) ([]Event, error) {
 	return events, nil
 }
 
-// object is a JSON object whose keys are taken one by one; what is left over
-// is an error.
+// object is a JSON object whose keys are taken one by one; what is left over is an error.
 type object struct {
 	keys   []string
 	values map[string]json.RawMessage

@@ -117,7 +117,7 @@ func FuzzParseSchedule(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, s, again)
 		for _, e := range s.Events {
-			require.NoError(t, e.Validate())
+			require.NoError(t, Validate(e))
 		}
 	})
 }

@@ -64,7 +64,7 @@ func TestCompositionOfEverything(t *testing.T) {
 	events := []Event{
 		Repeated{PoissonSampled{q, Gaussian{sigma}}, 1}, GNMax{Sigma: votes}, Laplace{multiplier}, stable, sparse,
 	}
-	step := pairOf{
+	step := lawPair{
 		quantised(func(x float64) float64 { return (1-q)*normalCDF(x/sigma) + q*normalCDF((x-1)/sigma) }, -4*sigma, 1+5*sigma, 40),
 		quantised(func(x float64) float64 { return normalCDF(x / sigma) }, -4*sigma, 1+5*sigma, 40),
 	}
@@ -72,7 +72,7 @@ func TestCompositionOfEverything(t *testing.T) {
 		p := normalCDF(gap / math.Sqrt2 / votes)
 		return []float64{p, 1 - p}
 	}
-	laplace := pairOf{
+	laplace := lawPair{
 		quantised(func(x float64) float64 { return laplaceCDF(x / multiplier) }, 0, 1, 20),
 		quantised(func(x float64) float64 { return laplaceCDF((x - 1) / multiplier) }, 0, 1, 20),
 	}
@@ -82,11 +82,11 @@ func TestCompositionOfEverything(t *testing.T) {
 		law[outcome] = p
 		return law
 	}
-	stability := map[string]pairOf{
+	stability := map[string]lawPair{
 		"the answer stays":   {release(3, 0), release(2, 0)},
 		"the answer changes": {release(0, 0), release(0, 1)},
 	}
-	above := pairOf{firstAbove(sparse, []float64{-2, -1, 0}), firstAbove(sparse, []float64{-3, 0, 1})}
+	above := lawPair{firstAbove(sparse, []float64{-2, -1, 0}), firstAbove(sparse, []float64{-3, 0, 1})}
 
 	account := func(events ...Event) (*PLD, *RDP) {
 		p := newPLD(t, PLDConfig{})
@@ -101,7 +101,7 @@ func TestCompositionOfEverything(t *testing.T) {
 	forgetful, _ := account(events[0], events[1], events[2], PureDP{stable.Epsilon}, sparse)
 	caught := false
 	for name, release := range stability {
-		all := step.times(pairOf{winner(1), winner(-1)}).times(laplace).times(release).times(above)
+		all := step.times(lawPair{winner(1), winner(-1)}).times(laplace).times(release).times(above)
 		for _, eps := range []float64{0, 0.5, 1, 2, 3, 4} {
 			truth := all.delta(eps)
 			p, err := byPLD.Delta(t.Context(), eps)

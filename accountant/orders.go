@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// DefaultOrders returns a fresh copy of the default grid of Rényi orders:
-// 1.01 to 1.06, 1.1 to 10.9 by 0.1, 11 to 64, geometric to 2^20, and +Inf,
-// which stands for the pure bound (the sum of worst-case losses). Low orders
-// serve large epsilons, high ones little noise spent or tiny deltas.
+// DefaultOrders returns a fresh copy of the default grid of Rényi orders: 1.01 to 1.06, 1.1 to 10.9 by 0.1,
+// 11 to 64, geometric to 2^20, and +Inf, which stands for the pure bound (the sum of worst-case losses).
+// Low orders serve large epsilons, high ones little noise spent or tiny deltas.
 func DefaultOrders() []float64 {
 	orders := []float64{1.01, 1.03, 1.06}
 	for i := 11; i <= 109; i++ {

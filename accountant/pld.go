@@ -19,18 +19,15 @@ type PLDConfig struct {
 // NewAccount starts a PLD account.
 func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 
-// PLD accounts by privacy loss distributions: every step is a pair of laws
-// whose loss is discretised once so that the result dominates and once so
-// that it is dominated, and composed by exponentially tilted convolution. Both
-// ends of an answer are certified: discretisation errs outwards by
-// construction; truncated tails, the mass a window leaves outside, rounding of
-// masses, losses and transforms are bounded and added. What cannot be
-// certified is answered by a wider interval.
+// PLD accounts by privacy loss distributions: every step is a pair of laws whose loss is discretised once
+// so that the result dominates and once so that it is dominated, and composed by exponentially tilted
+// convolution. Both ends of an answer are certified: discretisation errs outwards by construction;
+// truncated tails, the mass a window leaves outside, rounding of masses, losses and transforms are bounded
+// and added. What cannot be certified is answered by a wider interval.
 //
-// Upper bounds every mechanism the events describe. Lower is what some of them
-// cost: for noisy argmax, thresholds and stability releases, whose published
-// pairs are not attained, it stays well below Upper whatever the gap; the
-// numerical error alone is Bound.Floor to Upper.
+// Upper bounds every mechanism the events describe. Lower is what some of them cost: for noisy argmax,
+// thresholds and stability releases, whose published pairs are not attained, it stays well below Upper
+// whatever the gap; the numerical error alone is Bound.Floor to Upper.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer
@@ -39,8 +36,8 @@ type PLD struct {
 	epsilons map[float64]Bound
 	deltas   map[float64]Bound
 	upper    bool // Lower is of no interest: 0 where it takes pairs of its own
-	// onlyUpper leaves all lower ends at 0, and so no gap is aimed at: the upper end of an epsilon
-	// is that of the first grids.
+	// onlyUpper leaves all lower ends at 0, and so no gap is aimed at: the upper end of an epsilon is that
+	// of the first grids.
 	onlyUpper bool
 	maxPairs  int // different ones that are taken; 0 for any number
 }
@@ -67,17 +64,16 @@ func NewPLD(cfg PLDConfig) (*PLD, error) {
 	return &PLD{cfg: cfg, composer: pld.Composer{Gap: cfg.Gap, MaxMemory: cfg.MaxMemory}}, nil
 }
 
-// Compose implements Accountant. It holds every event with a known dominating
-// pair: not ZCDP, selections, groups of Poisson samples, nor discrete Gaussians
-// from sensitivity 2 on.
+// Compose implements Accountant. It holds every event with a known dominating pair: not ZCDP, selections,
+// groups of Poisson samples, nor discrete Gaussians from sensitivity 2 on.
 func (p *PLD) Compose(e Event, count int64) error {
-	added, err := parse(e, count, p.cfg.Relation, nil)
+	added, err := parse(e, count, p.cfg.Relation)
 	if err != nil {
 		return err
 	}
 	var s pld.Sum
 	for i, leaf := range added.curves.Keys {
-		if err := leaf.row().pairs(&s, added.curves.Counts[i]); err != nil {
+		if err := addPairs(&s, leaf, added.curves.Counts[i]); err != nil {
 			return err
 		}
 	}
@@ -93,8 +89,8 @@ func (p *PLD) Compose(e Event, count int64) error {
 	return nil
 }
 
-// certainFailure returns the probability, rounded down, that one of the failures an
-// event allows happens when they are independent.
+// certainFailure returns the probability, rounded down, that one of the failures an event allows happens
+// when they are independent.
 func (p *PLD) certainFailure() float64 {
 	log := 0.0
 	for i, d := range p.terms.stated.Keys {
@@ -103,8 +99,8 @@ func (p *PLD) certainFailure() float64 {
 	return math.Max(0, -math.Expm1(log)*(1-0x1p-48))
 }
 
-// Epsilon bounds the least epsilon at delta in [0, 1). Upper is +Inf,
-// without an error, when no finite epsilon holds.
+// Epsilon bounds the least epsilon at delta in [0, 1). Upper is +Inf, without an error, when no finite
+// epsilon holds.
 func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
@@ -123,8 +119,8 @@ func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	return b, nil
 }
 
-// Delta bounds the least delta at a finite epsilon >= 0. The gap is not
-// a goal here: the interval is as wide as that of an epsilon of that gap.
+// Delta bounds the least delta at a finite epsilon >= 0. The gap is not a goal here: the interval is as
+// wide as that of an epsilon of that gap.
 func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
@@ -143,12 +139,12 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return b, nil
 }
 
-// sums returns the dominating pairs of everything composed, and sums of pairs that are attained,
-// one or two, of which the larger lower end counts; the same pointer if they are the same.
+// sums returns the dominating pairs of everything composed, and sums of pairs that are attained, one or
+// two, of which the larger lower end counts; the same pointer if they are the same.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {
-		_ = e.row().pairs(above, p.terms.curves.Counts[i]) // Compose asked whether all fits
+		_ = addPairs(above, e, p.terms.curves.Counts[i]) // Compose asked whether all fits
 	}
 	low, same := p.attained(false)
 	if same {
@@ -167,8 +163,8 @@ func (p *PLD) attained(plain bool) (below *pld.Sum, same bool) {
 	below, same = &pld.Sum{Plain: plain}, true
 	for i, e := range p.terms.curves.Keys {
 		n := p.terms.curves.Counts[i]
-		if e.row().attained(below, n) {
-			_ = e.row().pairs(below, n)
+		if addAttained(below, e, n) {
+			_ = addPairs(below, e, n)
 		} else {
 			same = false
 		}
@@ -232,8 +228,8 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 		}
 		b.Floor = math.Max(b.Floor, b.Lower) // the dominating pairs cost no less
 	}
-	// Rényi divergences bound it too, and win where nothing finer could be
-	// certified, or an event has a curve that its pair does not imply.
+	// Rényi divergences bound it too, and win where nothing finer could be certified, or an event has a
+	// curve that its pair does not imply.
 	if r, err := p.rdp(); err == nil {
 		if rb, err := r.Epsilon(ctx, delta); err == nil {
 			b.Upper = math.Min(b.Upper, rb.Upper)

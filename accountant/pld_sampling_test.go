@@ -204,7 +204,7 @@ func TestSampledNoiseExtremes(t *testing.T) {
 			}
 			q := float64(c.size) / float64(c.population)
 			for relation, e := range map[Relation]Event{AddRemove: PoissonSampled{q, inner}, ReplaceOne: SampledWithoutReplacement{c.size, c.population, inner}} {
-				if _, err := parse(e, c.steps, relation, nil); err != nil {
+				if _, err := parse(e, c.steps, relation); err != nil {
 					continue
 				}
 				p, err := NewAuto(AutoConfig{Relation: relation})

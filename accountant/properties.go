@@ -2,36 +2,38 @@ package accountant
 
 import "math"
 
-// Properties are what is known of one run of a mechanism beside its Rényi curve. The
-// composition theorems, package theorems, rest on them.
+// Properties are what is known of one run of a mechanism beside its Rényi curve. The composition theorems,
+// package theorems, rest on them.
 type Properties struct {
 	// Relation is the only one the event is defined for, 0 if any.
 	Relation Relation
 	// Guaranteed says that one run is (Epsilon, Delta)-private.
 	Guaranteed     bool
 	Epsilon, Delta float64
-	// NoiseMultiplier is that of a Gaussian event, of continuous noise, which
-	// dominates the mechanism; 0 if there is none.
+	// NoiseMultiplier is that of a Gaussian event, of continuous noise, which dominates the mechanism; 0 if
+	// there is none.
 	NoiseMultiplier float64
 	// Rho is the zCDP parameter, rounded up; NaN if there is none.
 	Rho float64
-	// Twice is an event of which two runs, adaptively, cost no less; nil if there is
-	// none.
+	// Twice is an event of which two runs, adaptively, cost no less; nil if there is none.
 	Twice Event
 }
 
 // PropertiesOf returns what is known of one run of a valid event.
 func PropertiesOf(e Event) Properties {
-	r := e.row()
-	p := Properties{Relation: r.relation(), Rho: r.rho(), Twice: r.twice()}
-	one, ok := r.guarantee()
-	p.Guaranteed, p.Epsilon, p.Delta = ok, one.epsilon, one.delta
-	if math.IsNaN(p.Rho) && ok { // the delta of a leaf is among the failures already
+	one, ok := guaranteeOf(e)
+	p := Properties{Relation: relationOf(e), Guaranteed: ok, Epsilon: one.epsilon, Delta: one.delta, Rho: math.NaN()}
+	if leaf, known := e.(concentrated); known {
+		p.Rho = leaf.rho()
+	} else if ok { // the delta of a leaf is among the failures already
 		p.Rho = pureRho(one.epsilon)
 	}
-	if noise, _ := r.sampledAs(); noise != nil {
-		if g, ok := noise.(Gaussian); ok {
-			p.NoiseMultiplier = g.NoiseMultiplier
+	if votes, ok := e.(LNMax); ok {
+		p.Twice = votes.twice()
+	}
+	if noise, _ := sampledAs(e); noise != nil {
+		if gaussian, ok := noise.(Gaussian); ok {
+			p.NoiseMultiplier = gaussian.NoiseMultiplier
 		}
 	}
 	return p
@@ -41,12 +43,25 @@ func PropertiesOf(e Event) Properties {
 type guarantee struct{ epsilon, delta float64 }
 
 // guaranteeOf returns the (epsilon, delta) of a single mechanism that has one.
-func guaranteeOf(e Event) (guarantee, bool) { return e.row().guarantee() }
+func guaranteeOf(e Event) (guarantee, bool) {
+	if leaf, ok := e.(guaranteed); ok {
+		return leaf.guarantee()
+	}
+	return guarantee{}, false
+}
 
-// guaranteeAnywhere does what guaranteeOf does for an event inside another, where nobody
-// asks about the relation any more.
+// relationOf returns the only relation that an event is defined for, 0 if any.
+func relationOf(e Event) Relation {
+	if _, ok := e.(KaryResponse); ok {
+		return ReplaceOne
+	}
+	return 0
+}
+
+// guaranteeAnywhere does what guaranteeOf does for an event inside another, where nobody asks about the
+// relation any more.
 func guaranteeAnywhere(e Event) (guarantee, bool) {
-	if e.row().relation() != 0 {
+	if relationOf(e) != 0 {
 		return guarantee{}, false
 	}
 	return guaranteeOf(e)

@@ -15,8 +15,8 @@ type RDPConfig struct {
 	Conversion Conversion // default Improved
 }
 
-// RDP accounts by Rényi divergence on a good event: one curve plus a failure
-// probability, both additive under adaptive composition. Its Lower is always 0.
+// RDP accounts by Rényi divergence on a good event: one curve plus a failure probability, both additive
+// under adaptive composition. Its Lower is always 0.
 type RDP struct {
 	cfg    RDPConfig
 	orders []float64
@@ -26,8 +26,8 @@ type RDP struct {
 
 var _ Accountant = (*RDP)(nil)
 
-// NewRDP starts an empty account. Orders given explicitly are used as they
-// are, without refinement, which reproduces published numbers.
+// NewRDP starts an empty account. Orders given explicitly are used as they are, without refinement, which
+// reproduces published numbers.
 func NewRDP(cfg RDPConfig) (*RDP, error) {
 	if _, err := cfg.Relation.MarshalText(); err != nil {
 		return nil, fmt.Errorf("accountant: RDPConfig.Relation must be AddRemove or ReplaceOne, got %v", cfg.Relation)
@@ -48,11 +48,19 @@ func NewRDP(cfg RDPConfig) (*RDP, error) {
 
 // Compose implements Accountant.
 func (r *RDP) Compose(e Event, count int64) error {
-	return r.terms.compose(e, count, r.cfg.Relation, nil)
+	added, err := parse(e, count, r.cfg.Relation)
+	if err != nil {
+		return err
+	}
+	if !r.terms.fits(&added) {
+		return errTooMany
+	}
+	r.terms.merge(&added)
+	return nil
 }
 
-// Divergence returns the divergence bound of an event at one order above 1, and the
-// failure probability beside it.
+// Divergence returns the divergence bound of an event at one order above 1, and the failure probability
+// beside it.
 func Divergence(rel Relation, order float64, e Event) (divergence, failure float64, err error) {
 	account, err := NewRDP(RDPConfig{Relation: rel})
 	if err != nil {
@@ -71,8 +79,8 @@ func Divergence(rel Relation, order float64, e Event) (divergence, failure float
 // failure returns the summed failure probability, rounded up.
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
-// Runs returns the single mechanisms that what was composed came down to, with how
-// often each runs. Some are events that only accountants know.
+// Runs returns the single mechanisms that what was composed came down to, with how often each runs. Some
+// are events that only accountants know.
 func (r *RDP) Runs() []Repeated {
 	runs := make([]Repeated, len(r.terms.curves.Keys))
 	for i, e := range r.terms.curves.Keys {
@@ -81,8 +89,7 @@ func (r *RDP) Runs() []Repeated {
 	return runs
 }
 
-// RDP returns the composed divergence bound at each order, and the failure
-// probability beside it.
+// RDP returns the composed divergence bound at each order, and the failure probability beside it.
 func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err error) {
 	for _, a := range orders {
 		if !(a > 1) {
@@ -115,9 +122,8 @@ func (r *RDP) Epsilon(_ context.Context, delta float64) (Bound, error) {
 		return b, nil // nothing ran; a few orders alone would not say so
 	}
 	logDelta, total := mathx.Log(left), r.terms.total()
-	// Zero epsilon is known whenever delta exceeds the total variation, which
-	// Bretagnolle-Huber bounds by sqrt(1 - e^-D) at any order; the argument
-	// needs laws that sum to one, so no failure.
+	// Zero epsilon is known whenever delta exceeds the total variation, which Bretagnolle-Huber bounds by
+	// sqrt(1 - e^-D) at any order; the argument needs laws that sum to one, so no failure.
 	trivial := math.Inf(-1)
 	if r.cfg.Conversion == Improved && b.FailureDelta == 0 && left > 0 {
 		trivial = -math.Log1p(-left*left) * (1 - 1e-15)
@@ -166,9 +172,9 @@ func (r *RDP) delta(total curve, epsilon float64) Bound {
 	return b
 }
 
-// best minimises f over the orders; with the default grid it then searches the
-// real orders between the neighbours of the best one. Any order gives a valid
-// bound, so a search that stops early costs tightness only.
+// best minimises f over the orders; with the default grid it then searches the real orders between the
+// neighbours of the best one. Any order gives a valid bound, so a search that stops early costs tightness
+// only.
 func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) {
 	value, at := math.Inf(1), -1
 	for i, a := range r.orders {

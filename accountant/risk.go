@@ -17,21 +17,19 @@ type Interval struct {
 	Upper float64 `json:"upper"`
 }
 
-// Risk is what a run leaves an attacker who knows everything but which of two neighbours
-// the data were, from the whole of delta as a function of epsilon and not from one point
-// of it. Of two laws P and Q, a test that accuses a share a of Q rightly finds at most
+// Risk is what a run leaves an attacker who knows everything but which of two neighbours the data were,
+// from the whole of delta as a function of epsilon and not from one point of it. Of two laws P and Q, a
+// test that accuses a share a of Q rightly finds at most
 //
 //	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon))
 //
-// of P, with d the delta of (P, Q) and r that of (Q, P) (Dong, Roth, Su 2022, Proposition
-// 2.12: the trade-off curve is the convex conjugate of the two). Every epsilon gives an
-// upper bound, wherever the search for the best one ends; that the function is convex
-// bounds its minimum from below.
+// of P, with d the delta of (P, Q) and r that of (Q, P) (Dong, Roth, Su 2022, Proposition 2.12: the
+// trade-off curve is the convex conjugate of the two). Every epsilon gives an upper bound, wherever the
+// search for the best one ends; that the function is convex bounds its minimum from below.
 //
-// Upper holds for every run of the events. Lower is what the dominating pairs give away,
-// so Upper - Lower is the numerical error; of mechanisms that do not attain their pair,
-// such as a noisy argmax, an attacker gets less. Lower is 0, or what guessing gives, where
-// only Rényi divergences hold.
+// Upper holds for every run of the events. Lower is what the dominating pairs give away, so Upper - Lower
+// is the numerical error; of mechanisms that do not attain their pair, such as a noisy argmax, an attacker
+// gets less. Lower is 0, or what guessing gives, where only Rényi divergences hold.
 type Risk struct {
 	// By made the bounds: ByPLD or ByRDP.
 	By   Method
@@ -107,10 +105,9 @@ func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 	return r, nil
 }
 
-// TPR bounds the largest share of those who took part that any test finds which wrongly
-// accuses a share fpr, in [0, 1], of those who did not. At the base rate of a value it
-// also bounds the chance to guess that value: of reconstruction, and of inferring an
-// attribute (Kulynych et al. 2025).
+// TPR bounds the largest share of those who took part that any test finds which wrongly accuses a share
+// fpr, in [0, 1], of those who did not. At the base rate of a value it also bounds the chance to guess that
+// value: of reconstruction, and of inferring an attribute (Kulynych et al. 2025).
 func (r *Risk) TPR(fpr float64) (Interval, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return Interval{}, fmt.Errorf("accountant: a false positive rate must be in [0, 1], got %v", fpr)
@@ -134,8 +131,8 @@ func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 // riskEdge is an epsilon beyond which nothing is left to tell.
 const riskEdge = 50
 
-// tpr bounds the best test of one order of the pairs: the minimum over g = e^epsilon > 0 of
-// g fpr + H_g(P, Q), a convex function of g. Below 1 it is 1 - g (1 - fpr - H_{1/g}(Q, P)).
+// tpr bounds the best test of one order of the pairs: the minimum over g = e^epsilon > 0 of g fpr + H_g(P,
+// Q), a convex function of g. Below 1 it is 1 - g (1 - fpr - H_{1/g}(Q, P)).
 func (r *Risk) tpr(fpr float64, order int) Interval {
 	d, back := r.d[order], r.d[1-order]
 	at := func(epsilon float64) riskPoint {
@@ -190,10 +187,10 @@ func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	return best
 }
 
-// convexBound returns what a function convex in g is nowhere below, close to its value at
-// best. Left of a point that is not below the best, and right of one, it is not below either,
-// by convexity. Between them, on an interval between two points, it is above the lines that
-// the points on either side of the interval draw through its ends.
+// convexBound returns what a function convex in g is nowhere below, close to its value at best. Left of a
+// point that is not below the best, and right of one, it is not below either, by convexity. Between them,
+// on an interval between two points, it is above the lines that the points on either side of the interval
+// draw through its ends.
 func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64) float64 {
 	const close, most = 3e-7, 2000
 	bound := best.Upper
@@ -234,8 +231,8 @@ func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64
 // chordBound bounds the function between the points i and i+1.
 func chordBound(p []riskPoint, i int) float64 {
 	a, b := p[i], p[i+1]
-	// From the left: through (previous, upper) and (a, lower), going on; from the right
-	// through (next, upper) and (b, lower). At the ends of the range there is one line.
+	// From the left: through (previous, upper) and (a, lower), going on; from the right through (next,
+	// upper) and (b, lower). At the ends of the range there is one line.
 	left, right := math.Inf(-1), math.Inf(1) // slopes
 	if i > 0 && a.g > p[i-1].g {
 		left = (a.Lower - p[i-1].Upper) / (a.g - p[i-1].g)
@@ -253,15 +250,15 @@ func chordBound(p []riskPoint, i int) float64 {
 	case math.IsInf(right, 1):
 		return a.Lower + left*(b.g-a.g)
 	}
-	// a.Lower + left (g - a.g) falls, b.Lower - right (b.g - g) rises: they meet between, or
-	// one is above the other throughout.
+	// a.Lower + left (g - a.g) falls, b.Lower - right (b.g - g) rises: they meet between, or one is above
+	// the other throughout.
 	g := (b.Lower - right*b.g - a.Lower + left*a.g) / (left - right)
 	g = math.Min(math.Max(g, a.g), b.g)
 	return math.Max(a.Lower+left*(g-a.g), b.Lower-right*(b.g-g))
 }
 
-// Advantage bounds the largest difference of the rates of right and of wrong accusations:
-// delta at epsilon 0, the total variation of the two laws.
+// Advantage bounds the largest difference of the rates of right and of wrong accusations: delta at epsilon
+// 0, the total variation of the two laws.
 func (r *Risk) Advantage() Interval { return r.worst(0) }
 
 // worst bounds delta at epsilon, in the worse order.
@@ -270,35 +267,35 @@ func (r *Risk) worst(epsilon float64) Interval {
 	return Interval{math.Max(a.Lower, b.Lower), math.Max(a.Upper, b.Upper)}
 }
 
-// Right bounds the chance of the best guess whether somebody took part, for one who gives it
-// a prior chance in (0, 1) before anything is seen. At 1/2 it is (1 + Advantage)/2.
+// Right bounds the chance of the best guess whether somebody took part, for one who gives it a prior chance
+// in (0, 1) before anything is seen. At 1/2 it is (1 + Advantage)/2.
 func (r *Risk) Right(prior float64) (Interval, error) {
 	if !(prior > 0 && prior < 1) {
 		return Interval{}, fmt.Errorf("accountant: a prior must be in (0, 1), got %v", prior)
 	}
-	// With g = (1-prior)/prior the best guess is right with 1-prior + prior H_g(P, Q), and
-	// below 1 H_g(P, Q) = 1 - g + g H_{1/g}(Q, P).
+	// With g = (1-prior)/prior the best guess is right with 1-prior + prior H_g(P, Q), and below 1 H_g(P,
+	// Q) = 1 - g + g H_{1/g}(Q, P).
 	likelier, rarer := math.Max(prior, 1-prior), math.Min(prior, 1-prior)
 	d := r.worst(math.Log(likelier / rarer))
 	const rounding = 1e-15
 	return Interval{likelier + rarer*d.Lower - rounding, math.Min(1, likelier+rarer*d.Upper+rounding)}, nil
 }
 
-// GDP is a parameter of Gaussian differential privacy: the run is no easier to tell apart
-// than two normal laws that are Mu standard deviations apart, except with a chance Delta.
+// GDP is a parameter of Gaussian differential privacy: the run is no easier to tell apart than two normal
+// laws that are Mu standard deviations apart, except with a chance Delta.
 type GDP struct {
 	Mu    float64 `json:"upper"`
 	Delta float64 `json:"delta"`
-	// Regret is by how much, at most, the curve of Mu overstates the share that a test
-	// finds: 0 where the run is as Gaussian as that (Gómez et al. 2025).
+	// Regret is by how much, at most, the curve of Mu overstates the share that a test finds: 0 where the
+	// run is as Gaussian as that (Gómez et al. 2025).
 	Regret float64 `json:"regret"`
 }
 
 // gdpTail is the chance beside a Mu that is not exact.
 const gdpTail = 1e-9
 
-// GDP returns a certified Mu: delta of the run is nowhere above that of the two normal
-// laws and Delta. It is +Inf if none holds.
+// GDP returns a certified Mu: delta of the run is nowhere above that of the two normal laws and Delta. It
+// is +Inf if none holds.
 func (r *Risk) GDP() GDP {
 	if r.mu > 0 {
 		return GDP{Mu: r.mu * (1 + 1e-12)}
@@ -317,8 +314,8 @@ func (r *Risk) GDP() GDP {
 			return out
 		}
 	}
-	// Between two points delta is at most that of the first, and the normal one at least
-	// that of the second.
+	// Between two points delta is at most that of the first, and the normal one at least that of the
+	// second.
 	holds := func(mu float64) bool {
 		for i, d := range upper {
 			if d <= out.Delta {

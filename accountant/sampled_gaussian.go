@@ -6,10 +6,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// sampledGaussianCurve returns the divergence of the Poisson-sampled Gaussian under
-// add/remove: log E[(1-q+q e^u)^a]/(a-1), u = (2x-1)/(2 sigma^2), x ~ N(0,
-// sigma^2) (Mironov, Talwar, Zhang 2019; the mixture over its base dominates
-// the other direction). The log moment is convex in a and 0 at a = 1.
+// sampledGaussianCurve returns the divergence of the Poisson-sampled Gaussian under add/remove: log
+// E[(1-q+q e^u)^a]/(a-1), u = (2x-1)/(2 sigma^2), x ~ N(0, sigma^2) (Mironov, Talwar, Zhang 2019; the
+// mixture over its base dominates the other direction). The log moment is convex in a and 0 at a = 1.
 func sampledGaussianCurve(q, sigma float64) curve {
 	g := newSampledGaussian(q, sigma)
 	plain := gaussianCurve(1 / sigma)
@@ -21,12 +20,11 @@ func sampledGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise of sigma, relative to
-// the length of an integer shift, on a Poisson sample. At an integer order the
-// moments that the binomial sum mixes are exactly those of continuous noise
-// (Canonne, Kamath, Steinke 2020), so the sum is; between integers the log
-// moment is convex. Reflection at half the shift swaps both laws, so the mixture
-// over its base dominates here too (Mironov, Talwar, Zhang 2019, Theorem 5).
+// sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise of sigma, relative to the
+// length of an integer shift, on a Poisson sample. At an integer order the moments that the binomial sum
+// mixes are exactly those of continuous noise (Canonne, Kamath, Steinke 2020), so the sum is; between
+// integers the log moment is convex. Reflection at half the shift swaps both laws, so the mixture over its
+// base dominates here too (Mironov, Talwar, Zhang 2019, Theorem 5).
 func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	g := newSampledGaussian(q, sigma)
 	plain := gaussianCurve(1 / sigma)
@@ -38,8 +36,8 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// Below smallSigma, where no one trains, the quadrature would need very many
-// nodes; interpolating the convex log moment between integers is a valid bound.
+// Below smallSigma, where no one trains, the quadrature would need very many nodes; interpolating the
+// convex log moment between integers is a valid bound.
 const smallSigma = 0.04
 
 // maxBinomial is the largest integer order whose moment is summed exactly.
@@ -65,15 +63,13 @@ func newSampledGaussian(q, sigma float64) *sampledGaussian {
 	return &sampledGaussian{
 		q: q, sigma: sigma,
 		logq: math.Log(q), log1mq: math.Log1p(-q),
-		// The integrand is analytic in the strip |Im z| < pi sigma and no
-		// larger there than on the line times e^{(Im z)^2/2}: the
-		// trapezoid rule's error is below 1e-17 relative at this step.
+		// The integrand is analytic in the strip |Im z| < pi sigma and no larger there than on the line
+		// times e^{(Im z)^2/2}: the trapezoid rule's error is below 1e-17 relative at this step.
 		step: math.Min(0.5, sigma/2.5),
 	}
 }
 
-// logMoment returns log E[(1+r)^a] for finite a > 1, an upper bound where it
-// is not exact to rounding.
+// logMoment returns log E[(1+r)^a] for finite a > 1, an upper bound where it is not exact to rounding.
 func (g *sampledGaussian) logMoment(a float64) float64 {
 	if a == math.Trunc(a) && a <= maxBinomial {
 		return g.binomial(int(a))
@@ -87,8 +83,7 @@ func (g *sampledGaussian) logMoment(a float64) float64 {
 	return g.betweenIntegers(a)
 }
 
-// betweenIntegers returns a bound of the moment at a real order in (1, maxBinomial],
-// exact at integers.
+// betweenIntegers returns a bound of the moment at a real order in (1, maxBinomial], exact at integers.
 func (g *sampledGaussian) betweenIntegers(a float64) float64 {
 	lo := math.Floor(a)
 	if a == lo {
@@ -102,9 +97,8 @@ func (g *sampledGaussian) betweenIntegers(a float64) float64 {
 	return (1-w)*below + w*g.binomial(int(lo)+1)
 }
 
-// binomial returns the moment at an integer order n >= 2. The binomial weights sum
-// to one and the exponent is zero for k = 0, 1, so
-// E - 1 = sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2 sigma^2)} - 1).
+// binomial returns the moment at an integer order n >= 2. The binomial weights sum to one and the exponent
+// is zero for k = 0, 1, so E - 1 = sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2 sigma^2)} - 1).
 func (g *sampledGaussian) binomial(n int) float64 {
 	logs, choose := g.binomials[:0], float64(n)
 	for k := 2; k <= n; k++ {
@@ -116,18 +110,16 @@ func (g *sampledGaussian) binomial(n int) float64 {
 	return mathx.LogAddExp(0, mathx.LogSumExp(logs))
 }
 
-// quadrature returns the moment at any real order, with full relative accuracy of
-// E - 1: E[r] = 0, so E - 1 = E[(1+r)^a - 1 - a r], whose integrand is never
-// negative.
+// quadrature returns the moment at any real order, with full relative accuracy of E - 1: E[r] = 0, so E - 1
+// = E[(1+r)^a - 1 - a r], whose integrand is never negative.
 func (g *sampledGaussian) quadrature(a float64) float64 {
 	const margin = 9.5 // e^{-margin^2/2} is below 1e-19
 	far := int(math.Ceil((math.Max(a, 2)/g.sigma + margin) / g.step))
 	near := min(far, int(math.Ceil((2/g.sigma+margin)/g.step)))
 	left := -int(math.Ceil(margin / g.step))
 
-	// Usually one window holds everything. When a/sigma is large there may be
-	// a second bump near a/sigma; its top is the largest solution of
-	// z = (a/sigma) p(z), reached from above by iteration.
+	// Usually one window holds everything. When a/sigma is large there may be a second bump near a/sigma;
+	// its top is the largest solution of z = (a/sigma) p(z), reached from above by iteration.
 	g.logs = g.logs[:0]
 	top := math.Inf(-1)
 	at := func(k int) float64 {

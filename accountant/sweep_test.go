@@ -51,7 +51,7 @@ func (s scales) event(zero Event, depth int) Event {
 				f.Set(reflect.ValueOf(s.any(depth + 1)))
 			}
 		}
-		if drawn := e.Interface().(Event); drawn.Validate() == nil {
+		if drawn := e.Interface().(Event); Validate(drawn) == nil {
 			return drawn
 		}
 	}

@@ -50,11 +50,11 @@ func argmaxLaw(counts []int, noise []float64) []float64 {
 	return law
 }
 
-// pairOf is two laws on one space.
-type pairOf struct{ p, q []float64 }
+// lawPair is two laws on one space.
+type lawPair struct{ p, q []float64 }
 
-func (w pairOf) times(v pairOf) pairOf {
-	var out pairOf
+func (w lawPair) times(v lawPair) lawPair {
+	var out lawPair
 	for i := range w.p {
 		for j := range v.p {
 			out.p = append(out.p, w.p[i]*v.p[j])
@@ -65,7 +65,7 @@ func (w pairOf) times(v pairOf) pairOf {
 }
 
 // delta is the hockey-stick divergence at epsilon, the worse of both orders.
-func (w pairOf) delta(eps float64) float64 {
+func (w lawPair) delta(eps float64) float64 {
 	forward, backward := 0.0, 0.0
 	for i := range w.p {
 		forward += math.Max(0, w.p[i]-math.Exp(eps)*w.q[i])
@@ -76,7 +76,7 @@ func (w pairOf) delta(eps float64) float64 {
 
 // votePairs are the laws of one query for every histogram of 4 teachers and 3
 // classes and every vote that moves.
-func votePairs(law func(counts []int) []float64) (pairs []pairOf) {
+func votePairs(law func(counts []int) []float64) (pairs []lawPair) {
 	for a := 0; a <= 4; a++ {
 		for b := 0; a+b <= 4; b++ {
 			counts := []int{a, b, 4 - a - b}
@@ -88,7 +88,7 @@ func votePairs(law func(counts []int) []float64) (pairs []pairOf) {
 					moved := append([]int(nil), counts...)
 					moved[from]--
 					moved[to]++
-					pairs = append(pairs, pairOf{law(counts), law(moved)})
+					pairs = append(pairs, lawPair{law(counts), law(moved)})
 				}
 			}
 		}
@@ -108,7 +108,7 @@ func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 	}
 	type world struct {
 		event Event
-		pairs []pairOf
+		pairs []lawPair
 	}
 	var worlds []world
 	for _, sigma := range []float64{0.4, 1, 3} {
@@ -124,9 +124,9 @@ func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 			}
 			return []float64{p, 1 - p}
 		}
-		var pairs []pairOf
+		var pairs []lawPair
 		for count := range 5 {
-			pairs = append(pairs, pairOf{above(count), above(count + 1)})
+			pairs = append(pairs, lawPair{above(count), above(count + 1)})
 		}
 		worlds = append(worlds, world{Threshold{Sigma: sigma, Discrete: true}, pairs})
 		noise = laplace(sigma)
@@ -189,7 +189,7 @@ func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 	for _, delta := range []float64{0.1, 0.5, 0.7} {
 		b, err := o.Epsilon(context.Background(), delta)
 		require.NoError(t, err)
-		bit := pairOf{[]float64{(1 + p0) / 2, (1 - p0) / 2}, []float64{(1 - p0) / 2, (1 + p0) / 2}}
+		bit := lawPair{[]float64{(1 + p0) / 2, (1 - p0) / 2}, []float64{(1 - p0) / 2, (1 + p0) / 2}}
 		assert.LessOrEqual(t, bit.delta(b.Upper), delta)
 	}
 }
@@ -200,7 +200,7 @@ func TestSampledPureAgainstEnumeration(t *testing.T) {
 	for _, c := range []struct{ q, eps float64 }{{0.01, 1}, {0.5, 0.1}, {0.3, 3}, {0.001, 8}, {0.9, 20}, {1e-9, 0.5}} {
 		hi, lo := 1/(1+math.Exp(-c.eps)), 1/(1+math.Exp(c.eps))
 		with, without := []float64{lo + c.q*(hi-lo), hi - c.q*(hi-lo)}, []float64{lo, hi}
-		one := pairOf{with, without}
+		one := lawPair{with, without}
 		event := PoissonSampled{c.q, RandomizedResponse{c.eps}}
 		curve := newRDP(t, RDPConfig{})
 		require.NoError(t, curve.Compose(event, 1))
@@ -208,7 +208,7 @@ func TestSampledPureAgainstEnumeration(t *testing.T) {
 			got, _, err := curve.RDP([]float64{a})
 			require.NoError(t, err)
 			largest := 0.0
-			for _, pair := range []pairOf{one, {without, with}} {
+			for _, pair := range []lawPair{one, {without, with}} {
 				sum := 0.0
 				for i := range pair.p {
 					sum += pair.p[i] * math.Pow(pair.p[i]/pair.q[i], a-1)

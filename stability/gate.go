@@ -49,7 +49,7 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 	if cfg.Cost == nil {
 		return nil, errors.New("stability: Cost of what is behind the gate is missing")
 	}
-	if err := cfg.Cost.Validate(); err != nil {
+	if err := accountant.Validate(cfg.Cost); err != nil {
 		return nil, fmt.Errorf("stability: Cost: %w", err)
 	}
 	test, err := NewMStab(MStabConfig{Noise: Laplace, Epsilon: cfg.Epsilon, Delta: cfg.Delta, Questions: 1})

@@ -13,19 +13,17 @@ type Theorem int
 const (
 	// BestTheorem is the smallest of the valid forms; it is the default.
 	BestTheorem Theorem = iota
-	// DworkRoth is Dwork, Roth 2014, Theorem 3.20: sqrt(2 log(1/d) sum eps^2)
-	// + sum eps (e^eps - 1).
+	// DworkRoth is Dwork, Roth 2014, Theorem 3.20: sqrt(2 log(1/d) sum eps^2) + sum eps (e^eps - 1).
 	DworkRoth
-	// KairouzOhViswanath is Kairouz, Oh, Viswanath 2015, Theorem 3.5, all
-	// three branches: the sum; and the drift sum eps (e^eps-1)/(e^eps+1) plus
-	// sqrt(2 sum eps^2 log(1/d)) or sqrt(2 sum eps^2 log(e + sqrt(sum eps^2)/d)).
+	// KairouzOhViswanath is Kairouz, Oh, Viswanath 2015, Theorem 3.5, all three branches: the sum; and the
+	// drift sum eps (e^eps-1)/(e^eps+1) plus sqrt(2 sum eps^2 log(1/d)) or sqrt(2 sum eps^2 log(e +
+	// sqrt(sum eps^2)/d)).
 	KairouzOhViswanath
 )
 
-// Advanced accounts by advanced composition, of mechanisms that differ as well
-// as of equal ones. Delta is divided in the best way between the theorem's slack
-// d, the deltas of the events and the shares of events with a trade-off. Its
-// Lower is always 0.
+// Advanced accounts by advanced composition, of mechanisms that differ as well as of equal ones. Delta is
+// divided in the best way between the theorem's slack d, the deltas of the events and the shares of events
+// with a trade-off. Its Lower is always 0.
 type Advanced struct{ composition }
 
 var _ accountant.Accountant = (*Advanced)(nil)

@@ -7,10 +7,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Basic accounts by basic composition: epsilons add up, deltas add up (Dwork,
-// Kenthapadi, McSherry, Mironov, Naor 2006). Events with a trade-off of epsilon
-// against delta share what delta is left equally, run by run. It holds whatever
-// the mechanisms are, also when they are chosen adaptively, and its Lower is
+// Basic accounts by basic composition: epsilons add up, deltas add up (Dwork, Kenthapadi, McSherry,
+// Mironov, Naor 2006). Events with a trade-off of epsilon against delta share what delta is left equally,
+// run by run. It holds whatever the mechanisms are, also when they are chosen adaptively, and its Lower is
 // always 0.
 type Basic struct{ composition }
 

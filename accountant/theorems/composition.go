@@ -11,25 +11,23 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// runs says that count mechanisms, each pure epsilon-DP once the deltas are set
-// aside, ran.
+// runs says that count mechanisms, each pure epsilon-DP once the deltas are set aside, ran.
 type runs struct {
 	epsilon float64
 	count   int64
 }
 
-// composition is what the accountants of composition theorems share: the
-// events, and how delta is divided between failures, the deltas of the runs,
-// and the slack a theorem may spend.
+// composition is what the accountants of composition theorems share: the events, and how delta is divided
+// between failures, the deltas of the runs, and the slack a theorem may spend.
 type composition struct {
 	relation accountant.Relation
 	events   guarantees
-	// bound returns an epsilon of the composition of pure runs with distinct
-	// epsilons, ascending, at delta = slack >= 0.
+	// bound returns an epsilon of the composition of pure runs with distinct epsilons, ascending, at delta
+	// = slack >= 0.
 	bound func(rs []runs, slack float64) float64
-	// split is bound or something like it that is fast, by which to search for
-	// the best division of delta between trade-offs and theorem. Nil says that
-	// the theorem has no use for slack: the trade-offs take it all.
+	// split is bound or something like it that is fast, by which to search for the best division of delta
+	// between trade-offs and theorem. Nil says that the theorem has no use for slack: the trade-offs take
+	// it all.
 	split func(rs []runs, slack float64) float64
 }
 
@@ -79,10 +77,9 @@ func (c *composition) Epsilon(_ context.Context, delta float64) (accountant.Boun
 	return b, nil
 }
 
-// search divides delta: a share f of budget, per run, to the trade-offs and
-// the rest to the theorem. Any f is valid, so what the search misses costs
-// tightness only: a scan of log(f/(1-f)) by the fast bound, its best valley,
-// and a few steps around it by the real one.
+// search divides delta: a share f of budget, per run, to the trade-offs and the rest to the theorem. Any f
+// is valid, so what the search misses costs tightness only: a scan of log(f/(1-f)) by the fast bound, its
+// best valley, and a few steps around it by the real one.
 func (c *composition) search(delta, budget float64) float64 {
 	at := func(bound func([]runs, float64) float64, t float64) float64 {
 		return c.at(bound, delta, budget/(1+math.Exp(-t)))
@@ -98,8 +95,7 @@ func (c *composition) search(delta, budget float64) float64 {
 	return best
 }
 
-// walk lowers f from x by steps to either side that are halved down to a
-// sixteenth.
+// walk lowers f from x by steps to either side that are halved down to a sixteenth.
 func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
 	for last := step / 16; step >= last; step /= 2 {
 		if v := f(x + step); v < fx {
@@ -111,8 +107,7 @@ func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
 	return x, fx
 }
 
-// Delta implements Accountant. It is the least delta at which Epsilon stays
-// within epsilon.
+// Delta implements Accountant. It is the least delta at which Epsilon stays within epsilon.
 func (c *composition) Delta(ctx context.Context, epsilon float64) (accountant.Bound, error) {
 	return deltaByEpsilon(ctx, epsilon, c.Epsilon)
 }
@@ -126,8 +121,7 @@ func (c *composition) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// spent returns 1 - product of (1 - delta_i) over all runs, rounded up, with
-// share for each trade-off.
+// spent returns 1 - product of (1 - delta_i) over all runs, rounded up, with share for each trade-off.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {
@@ -146,9 +140,8 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns epsilon when every trade-off takes share of delta. The deltas of
-// the runs leave slack = (delta - d)/(1 - d), d = 1 - product of (1 - delta_i)
-// (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
+// at returns epsilon when every trade-off takes share of delta. The deltas of the runs leave slack = (delta
+// - d)/(1 - d), d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	d := c.spent(share)
 	var slack float64
@@ -170,9 +163,8 @@ func (c *composition) at(bound func([]runs, float64) float64, delta, share float
 	return bound(mergeRuns(rs), slack)
 }
 
-// mergeRuns sorts by epsilon, joins equal ones and drops those that cost nothing.
-// Counts beyond an int64 would need as many composes; they saturate upwards in
-// the theorems, which use them as float64.
+// mergeRuns sorts by epsilon, joins equal ones and drops those that cost nothing. Counts beyond an int64
+// would need as many composes; they saturate upwards in the theorems, which use them as float64.
 func mergeRuns(rs []runs) []runs {
 	slices.SortFunc(rs, func(a, b runs) int { return cmp.Compare(a.epsilon, b.epsilon) })
 	out := rs[:0]
@@ -188,8 +180,8 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon inverts a non-increasing Epsilon: the least delta, to the last
-// bits, at which it is at most epsilon.
+// deltaByEpsilon inverts a non-increasing Epsilon: the least delta, to the last bits, at which it is at
+// most epsilon.
 func deltaByEpsilon(ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error)) (accountant.Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return accountant.Bound{}, fmt.Errorf("theorems: epsilon must be a finite number, at least 0, got %v", epsilon)

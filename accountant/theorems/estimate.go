@@ -8,15 +8,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Estimate is an epsilon that is not a guarantee. Its type keeps it out of
-// claims: nothing that charges, calibrates or states privacy takes one.
+// An Estimate is an epsilon that is not a guarantee. Its type keeps it out of claims: nothing that charges,
+// calibrates or states privacy takes one.
 type Estimate struct {
 	Epsilon float64
 	Flaw    string // why it is no bound, in a sentence
 }
 
-// An Estimator answers as some of the literature does, without proof. It
-// composes like an Accountant, and asking changes nothing.
+// An Estimator answers as some of the literature does, without proof. It composes like an Accountant, and
+// asking changes nothing.
 type Estimator interface {
 	// Compose adds count runs of e; see Accountant.
 	Compose(e accountant.Event, count int64) error
@@ -70,13 +70,12 @@ func checkOpenDelta(delta float64) error {
 	return nil
 }
 
-// StrongComposition is what the moments accountant was compared with when it
-// was published (Abadi et al. 2016, section 5.1): the classical Gaussian
-// mechanism with epsilon_0 = sqrt(2 log(1.25/delta_0))/sigma, the cost of a
-// sampled step taken as (q epsilon_0, q delta_0), advanced composition (Dwork,
-// Rothblum, Vadhan 2010), delta split in the best way. Two of its steps are not
-// valid: amplification is not linear (log(1 + q(e^epsilon - 1)) is larger), and
-// the classical Gaussian needs epsilon_0 below 1. Advanced is the valid form.
+// StrongComposition is what the moments accountant was compared with when it was published (Abadi et al.
+// 2016, section 5.1): the classical Gaussian mechanism with epsilon_0 = sqrt(2 log(1.25/delta_0))/sigma,
+// the cost of a sampled step taken as (q epsilon_0, q delta_0), advanced composition (Dwork, Rothblum,
+// Vadhan 2010), delta split in the best way. Two of its steps are not valid: amplification is not linear
+// (log(1 + q(e^epsilon - 1)) is larger), and the classical Gaussian needs epsilon_0 below 1. Advanced is
+// the valid form.
 type StrongComposition struct{ gaussianSteps }
 
 var _ Estimator = (*StrongComposition)(nil)
@@ -116,10 +115,9 @@ func (s *StrongComposition) Estimate(delta float64) (Estimate, error) {
 	return out, nil
 }
 
-// CentralLimit is the central limit theorem of Gaussian differential privacy
-// (Bu, Dong, Long, Su 2020): many sampled steps are taken for one Gaussian of
-// mu = q sqrt(T (e^{1/sigma^2} - 1)). It is a limit, with an error of unknown
-// sign that is large for few steps or small q; most often it is too small.
+// CentralLimit is the central limit theorem of Gaussian differential privacy (Bu, Dong, Long, Su 2020):
+// many sampled steps are taken for one Gaussian of mu = q sqrt(T (e^{1/sigma^2} - 1)). It is a limit, with
+// an error of unknown sign that is large for few steps or small q; most often it is too small.
 type CentralLimit struct{ gaussianSteps }
 
 var _ Estimator = (*CentralLimit)(nil)

@@ -11,9 +11,9 @@ import (
 // guarantee is the (epsilon, delta) of one run.
 type guarantee struct{ epsilon, delta float64 }
 
-// guarantees is an event tree taken apart for the composition theorems, which
-// see of a mechanism only its (epsilon, delta). Events with a whole trade-off
-// instead, such as Gaussian noise, wait for their share of delta.
+// guarantees is an event tree taken apart for the composition theorems, which see of a mechanism only its
+// (epsilon, delta). Events with a whole trade-off instead, such as Gaussian noise, wait for their share of
+// delta.
 type guarantees struct {
 	fixed     mathx.Multiset[guarantee]
 	tradeoffs mathx.Multiset[accountant.Event]
@@ -39,7 +39,7 @@ func (g *guarantees) compose(e accountant.Event, count int64, rel accountant.Rel
 
 // checkRuns checks an event, which may be nil, and how often it ran.
 func checkRuns(e accountant.Event, count int64) error {
-	return accountant.Repeated{Event: e, Count: count}.Validate()
+	return accountant.Validate(accountant.Repeated{Event: e, Count: count})
 }
 
 var errTooMany = fmt.Errorf("%w: more than %d runs of one event", accountant.ErrInvalidEvent, int64(math.MaxInt64))
@@ -141,9 +141,8 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 	return &accountant.UnsupportedEventError{Event: e, Reason: "its (epsilon, delta) is not known to the composition theorems"}
 }
 
-// sampled adds a sampled run of inner: (epsilon, delta) becomes
-// (log(1 + q(e^epsilon - 1)), q delta), under add/remove for Poisson sampling
-// and under replace-one for sampling without replacement (Balle, Barthe,
+// sampled adds a sampled run of inner: (epsilon, delta) becomes (log(1 + q(e^epsilon - 1)), q delta), under
+// add/remove for Poisson sampling and under replace-one for sampling without replacement (Balle, Barthe,
 // Gaboardi 2018, Theorems 8 and 9).
 func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Event, count int64) error {
 	p := accountant.PropertiesOf(inner)
@@ -156,8 +155,8 @@ func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Eve
 	return &accountant.UnsupportedEventError{Event: e, Reason: fmt.Sprintf("amplification by sampling is known here for a single mechanism only, not for %T", inner)}
 }
 
-// selection adds a selection of something pure: (2+eta) epsilon (Papernot,
-// Steinke 2022; 3 epsilon for the geometric law, Liu, Talwar 2019).
+// selection adds a selection of something pure: (2+eta) epsilon (Papernot, Steinke 2022; 3 epsilon for the
+// geometric law, Liu, Talwar 2019).
 func (g *guarantees) selection(e accountant.Selection, count int64, rel accountant.Relation) error {
 	var inner guarantees
 	if err := inner.flatten(e.Event, 1, rel); err != nil {
@@ -199,8 +198,7 @@ func amplify(eps, q float64) float64 {
 	return math.Min(eps, math.Log1p(q*math.Expm1(eps))*(1+1e-15))
 }
 
-// sumUp adds two numbers, neither negative, never below their sum and exactly
-// where one is zero.
+// sumUp adds two numbers, neither negative, never below their sum and exactly where one is zero.
 func sumUp(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return a + b
@@ -225,8 +223,8 @@ func hasTradeoff(p accountant.Properties) bool {
 	return p.NoiseMultiplier > 0 || !math.IsNaN(p.Rho)
 }
 
-// tradeoffEpsilon returns the epsilon of one run at delta > 0: exact for
-// continuous Gaussian noise (Balle, Wang 2018), by zCDP otherwise, amplified if sampled.
+// tradeoffEpsilon returns the epsilon of one run at delta > 0: exact for continuous Gaussian noise (Balle,
+// Wang 2018), by zCDP otherwise, amplified if sampled.
 func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)
@@ -250,8 +248,8 @@ func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	return math.Inf(1)
 }
 
-// gaussianEpsilonAbove returns GaussianEpsilon rounded up by at most 1e-9
-// relatively, by regula falsi (Illinois) in a few evaluations.
+// gaussianEpsilonAbove returns GaussianEpsilon rounded up by at most 1e-9 relatively, by regula falsi
+// (Illinois) in a few evaluations.
 func gaussianEpsilonAbove(sigma, delta float64) float64 {
 	target, mu := mathx.Log(delta), 1/sigma
 	f := func(eps float64) float64 { return mathx.LogGaussianDelta(sigma, eps) - target }

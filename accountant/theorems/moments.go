@@ -7,12 +7,10 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Moments is the moments accountant as published (Abadi et al. 2016): log
-// moments at the integers lambda = 1 ... 32, Theorem 2 to compose and the tail
-// bound delta = min exp(alpha(lambda) - lambda epsilon). It is kept to
-// reproduce published numbers; RDP is never worse and usually 20 % better. It
-// holds what the paper holds: Gaussian noise, alone or on Poisson samples. Its
-// Lower is always 0; Order is lambda + 1.
+// Moments is the moments accountant as published (Abadi et al. 2016): log moments at the integers lambda =
+// 1 ... 32, Theorem 2 to compose and the tail bound delta = min exp(alpha(lambda) - lambda epsilon). It is
+// kept to reproduce published numbers; RDP is never worse and usually 20 % better. It holds what the paper
+// holds: Gaussian noise, alone or on Poisson samples. Its Lower is always 0; Order is lambda + 1.
 type Moments struct{ account *accountant.RDP }
 
 var _ accountant.Accountant = (*Moments)(nil)
@@ -44,8 +42,8 @@ func (m *Moments) Compose(e accountant.Event, count int64) error {
 	return m.account.Compose(e, count)
 }
 
-// onlyGaussians refuses everything but compositions of Gaussian releases of
-// real-valued queries and their Poisson samples.
+// onlyGaussians refuses everything but compositions of Gaussian releases of real-valued queries and their
+// Poisson samples.
 func onlyGaussians(e accountant.Event, reason string) error {
 	switch e := e.(type) {
 	case accountant.Gaussian:

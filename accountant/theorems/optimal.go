@@ -7,16 +7,14 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Optimal accounts by optimal composition (Kairouz, Oh, Viswanath 2015): the
-// smallest epsilon that can be said of mechanisms of which nothing but their
-// (epsilon, delta) is known. Equal epsilons, and a few different ones, are
-// composed exactly, by the law of the total loss of randomised responses; many
-// different ones on a grid of 4096 losses, each mass split between its two
-// neighbours so that both laws keep their totals, which errs upwards by a
-// fraction of a cell (Murtagh, Vadhan 2016 show that no fast method is
-// exact). Beyond 512 different epsilons, delta below 1e-200 or about 10^9 equal runs
-// the answer is that of Advanced. Events with a trade-off take equal shares of
-// delta, in the best split. Its Lower is always 0.
+// Optimal accounts by optimal composition (Kairouz, Oh, Viswanath 2015): the smallest epsilon that can be
+// said of mechanisms of which nothing but their (epsilon, delta) is known. Equal epsilons, and a few
+// different ones, are composed exactly, by the law of the total loss of randomised responses; many
+// different ones on a grid of 4096 losses, each mass split between its two neighbours so that both laws
+// keep their totals, which errs upwards by a fraction of a cell (Murtagh, Vadhan 2016 show that no fast
+// method is exact). Beyond 512 different epsilons, delta below 1e-200 or about 10^9 equal runs the answer
+// is that of Advanced. Events with a trade-off take equal shares of delta, in the best split. Its Lower is
+// always 0.
 type Optimal struct{ composition }
 
 var _ accountant.Accountant = (*Optimal)(nil)
@@ -61,9 +59,8 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	return fallback
 }
 
-// lossWindow is the loss of equal randomised responses: with k of count answers
-// true it is (2k - count) epsilon, and k is binomial. All but e^logCut of the
-// mass on either side has first <= k <= last.
+// lossWindow is the loss of equal randomised responses: with k of count answers true it is (2k - count)
+// epsilon, and k is binomial. All but e^logCut of the mass on either side has first <= k <= last.
 type lossWindow struct {
 	runs
 	first, last int64

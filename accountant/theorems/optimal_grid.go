@@ -6,11 +6,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// gridLaw composes windows on a grid of losses whose cell is the total spread
-// over 4096. A mass m at loss l + x between the
-// grid points l and l + h leaves m (1 - e^-x)/(1 - e^-h) to the right and the
-// rest to the left: both laws keep their totals, and every hockey-stick
-// divergence can only grow. Rounding is relative, since nothing is subtracted.
+// gridLaw composes windows on a grid of losses whose cell is the total spread over 4096. A mass m at loss l
+// + x between the grid points l and l + h leaves m (1 - e^-x)/(1 - e^-h) to the right and the rest to the
+// left: both laws keep their totals, and every hockey-stick divergence can only grow. Rounding is relative,
+// since nothing is subtracted.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	spread := 0.0
 	for _, w := range ws {

@@ -9,12 +9,11 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Concentrated accounts by zero-concentrated differential privacy: a Rényi
-// divergence of at most a*rho at every order a (Bun, Steinke 2016), plus a
-// failure probability. Costs add up. It holds additive Gaussian noise exactly
-// and everything pure by rho = eps tanh(eps/2) (Steinke 2024), or eps^2/8 for
-// the exponential mechanism (Cesar, Rogers 2021); sampling does not lower a
-// rho, so sampled events are refused. Its Lower is always 0.
+// Concentrated accounts by zero-concentrated differential privacy: a Rényi divergence of at most a*rho at
+// every order a (Bun, Steinke 2016), plus a failure probability. Costs add up. It holds additive Gaussian
+// noise exactly and everything pure by rho = eps tanh(eps/2) (Steinke 2024), or eps^2/8 for the exponential
+// mechanism (Cesar, Rogers 2021); sampling does not lower a rho, so sampled events are refused. Its Lower
+// is always 0.
 type Concentrated struct {
 	relation   accountant.Relation
 	conversion accountant.Conversion
@@ -23,9 +22,9 @@ type Concentrated struct {
 
 var _ accountant.Accountant = (*Concentrated)(nil)
 
-// NewZCDP starts an empty account. Improved converts by Canonne, Kamath,
-// Steinke 2020, Corollary 13, optimised over all real orders; Classic is
-// rho + 2 sqrt(rho log(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
+// NewZCDP starts an empty account. Improved converts by Canonne, Kamath, Steinke 2020, Corollary 13,
+// optimised over all real orders; Classic is rho + 2 sqrt(rho log(1/delta)) (Bun, Steinke 2016, Proposition
+// 1.3).
 func NewZCDP(rel accountant.Relation, c accountant.Conversion) (*Concentrated, error) {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel, Conversion: c})
 	if err != nil {
@@ -122,9 +121,8 @@ func zcdpEpsilon(rho, delta float64) float64 {
 	return eps
 }
 
-// zcdpBest minimises a rho + log(1-1/a) - (log delta + log a)/(a-1) over real
-// a > 1; the derivative is zero where (a-1)^2 rho = log(1/(a delta)). Any a is
-// valid.
+// zcdpBest minimises a rho + log(1-1/a) - (log delta + log a)/(a-1) over real a > 1; the derivative is zero
+// where (a-1)^2 rho = log(1/(a delta)). Any a is valid.
 func zcdpBest(rho, delta float64) (eps, order float64) {
 	log := mathx.Log(delta)
 	t := mathx.Bisect(func(t float64) bool {
@@ -139,8 +137,8 @@ func zcdpBest(rho, delta float64) (eps, order float64) {
 	return roundUp(math.Max(0, eps)), 1 + a1
 }
 
-// zcdpLogDelta minimises (a-1)(a rho - eps) + (a-1) log(1-1/a) - log a, whose
-// derivative (2a-1) rho - eps + log(1-1/a) grows with a.
+// zcdpLogDelta minimises (a-1)(a rho - eps) + (a-1) log(1-1/a) - log a, whose derivative (2a-1) rho - eps +
+// log(1-1/a) grows with a.
 func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	t := mathx.Bisect(func(t float64) bool {
 		a1 := math.Exp(t)

@@ -131,7 +131,7 @@ func traceBayes(l *lesson) error {
 		scalar("delta", l.delta), scalar("share of records outside", share))
 	l.release()
 	event := accountant.Repeated{Event: accountant.PoissonSampled{Probability: r.q, Event: accountant.Gaussian{NoiseMultiplier: r.noise}}, Count: int64(r.steps)}
-	if err := event.Validate(); err != nil {
+	if err := accountant.Validate(event); err != nil {
 		return invalid("%w", err)
 	}
 	l.cost(scalar("delta", l.delta), claim("epsilon, Rényi accountant", l.epsilon(event)))

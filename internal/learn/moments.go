@@ -25,7 +25,7 @@ func traceMoments(l *lesson) error {
 		return invalid("steps: at most 2^20, not %d", steps)
 	}
 	step := accountant.PoissonSampled{Probability: q, Event: accountant.Gaussian{NoiseMultiplier: noise}}
-	if err := step.Validate(); err != nil {
+	if err := accountant.Validate(step); err != nil {
 		return invalid("%w", err)
 	}
 	unsampled, err := accountant.GaussianEpsilon(noise, l.delta)

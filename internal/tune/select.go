@@ -73,7 +73,7 @@ func (s Search) Validate() error {
 	case s.Every < 0:
 		return fmt.Errorf("%w: Every is negative", ErrSearch)
 	}
-	if err := s.Law.Event(s.Event).Validate(); err != nil {
+	if err := accountant.Validate(s.Law.Event(s.Event)); err != nil {
 		return fmt.Errorf("%w: %w", ErrSearch, err)
 	}
 	return nil

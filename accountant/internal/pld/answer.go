@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A Composer answers about sums of pairs. It keeps laws that take long for the next question, and
-// is not safe for concurrent use.
+// A Composer answers about sums of pairs. It keeps laws that take long for the next question, and is not
+// safe for concurrent use.
 type Composer struct {
 	Gap       float64 // wanted width of an epsilon interval
 	MaxMemory int64   // bytes one answer may take
@@ -83,9 +83,9 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 // maxRounds bounds how often grids are refined for one answer.
 const maxRounds = 8
 
-// firstBudget returns what share of the wanted width the first grids are meant to use up. What
-// they cost is foreseen to a tenth or so where the sum is nearly normal and tails and rounding do
-// not count as well, else to a factor of about 1.5.
+// firstBudget returns what share of the wanted width the first grids are meant to use up. What they cost is
+// foreseen to a tenth or so where the sum is nearly normal and tails and rounding do not count as well,
+// else to a factor of about 1.5.
 func (q *query) firstBudget() float64 {
 	switch {
 	case q.steep >= 0.5:
@@ -180,8 +180,8 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 	return best, nil
 }
 
-// width returns how wide an epsilon interval may be whose upper end is at most so large: the gap,
-// or a hundredth of the answer if that is less.
+// width returns how wide an epsilon interval may be whose upper end is at most so large: the gap, or a
+// hundredth of the answer if that is less.
 func (q *query) width(gap, upper float64) float64 {
 	aim := math.Min(gap, q.scale(upper)/100)
 	if q.splits() { // a finer grid costs next to nothing
@@ -199,8 +199,8 @@ func (q *query) scale(most float64) float64 {
 	return scale
 }
 
-// fit composes with the given budget, enlarging it until memory and rounding
-// allow. It returns nil when nothing can be certified.
+// fit composes with the given budget, enlarging it until memory and rounding allow. It returns nil when
+// nothing can be certified.
 func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	for range 60 {
 		t, err := q.compose(c, *budget, up)
@@ -257,9 +257,9 @@ func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval
 				continue
 			}
 			if up == nil || up.delta(epsilon) > 2*out.Lower {
-				// Next to no loss of this order may be as large as epsilon, and a tilt that aims
-				// there proves nothing. But one that aims at the delta of the other order may
-				// prove that this order reaches it at less.
+				// Next to no loss of this order may be as large as epsilon, and a tilt that aims there
+				// proves nothing. But one that aims at the delta of the other order may prove that this
+				// order reaches it at less.
 				to := Target{DeltaUp: out.Lower, DeltaLow: out.Lower, Gap: m.Gap, enough: epsilon}
 				switch found, err := m.oneOrder(ctx, s, reverse, to); {
 				case err != nil:
@@ -318,6 +318,6 @@ func (m *Composer) newConvolver(ctx context.Context) *convolver {
 // maxPoints returns how long a window may be.
 func (m *Composer) maxPoints() int { return int(m.MaxMemory / bytesPerPoint) }
 
-// bytesPerPoint is the memory of a convolution per point of its window, the
-// laws before and after and cached roots of unity included.
+// bytesPerPoint is the memory of a convolution per point of its window, the laws before and after and
+// cached roots of unity included.
 const bytesPerPoint = 160

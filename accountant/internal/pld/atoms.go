@@ -6,9 +6,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// atoms is a pair with finitely many losses off + h*i, composed exactly on its
-// own lattice. Mass beyond the last atom goes
-// to infinite loss above and is dropped below.
+// atoms is a pair with finitely many losses off + h*i, composed exactly on its own lattice. Mass beyond the
+// last atom goes to infinite loss above and is dropped below.
 type atoms struct {
 	h, off    float64
 	logp      []float64
@@ -16,25 +15,24 @@ type atoms struct {
 	logBefore float64 // mass below the first atom; moved to it above
 }
 
-// randomizedResponse has losses -epsilon and epsilon. It dominates every
-// epsilon-DP mechanism (Kairouz, Oh, Viswanath 2015).
+// randomizedResponse has losses -epsilon and epsilon. It dominates every epsilon-DP mechanism (Kairouz, Oh,
+// Viswanath 2015).
 func randomizedResponse(eps float64) *atoms {
 	hi := -math.Log1p(math.Exp(-eps))
 	return &atoms{h: 2 * eps, off: -eps, logp: []float64{hi - eps, hi},
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// karyResponse has losses +-epsilon and, when neither of two replaced answers is
-// given, 0.
+// karyResponse has losses +-epsilon and, when neither of two replaced answers is given, 0.
 func karyResponse(eps, categories float64) *atoms {
 	other := -mathx.LogAddExp(eps, math.Log(categories-1)) // log mass of one answer that is not the true one
 	return &atoms{h: eps, off: -eps, logp: []float64{other, math.Log(categories-2) + other, eps + other},
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// sampledResponse returns randomised response run with probability q on a record
-// that is there, always answered on the rest: outcomes of mass e^-l and 1-e^-l
-// under Q (see sampledPureCurve), or under P in reverse.
+// sampledResponse returns randomised response run with probability q on a record that is there, always
+// answered on the rest: outcomes of mass e^-l and 1-e^-l under Q (see sampledPureCurve), or under P in
+// reverse.
 func sampledResponse(q, eps float64, reverse bool) *atoms {
 	high, low := -mathx.LogAddExp(0, eps), -math.Log1p(math.Exp(-eps))
 	u, v := mathx.LogMix(q, eps), mathx.LogMix(q, -eps)
@@ -46,9 +44,9 @@ func sampledResponse(q, eps float64, reverse bool) *atoms {
 	return a
 }
 
-// discreteLaplace returns noise of ratio r = e^{-1/scale} shifted by s: losses
-// (s-2x)/scale for x = 0..s, with all mass at and below 0 on the first and at
-// and above s on the last (x is where the shifted law's own peak sits).
+// discreteLaplace returns noise of ratio r = e^{-1/scale} shifted by s: losses (s-2x)/scale for x = 0..s,
+// with all mass at and below 0 on the first and at and above s on the last (x is where the shifted law's
+// own peak sits).
 func discreteLaplace(scale float64, s int64) *atoms {
 	t := 1 / scale
 	a := &atoms{h: 2 * t, off: -float64(s) * t, logp: make([]float64, s+1),
@@ -64,14 +62,13 @@ func discreteLaplace(scale float64, s int64) *atoms {
 	return a
 }
 
-// discreteGaussian returns noise of weight e^{-k^2/(2 sigma^2)} on some coordinates,
-// each shifted by 1. The loss (coordinates - 2x)/(2 sigma^2) depends on their sum x
-// alone, and is kept for |x| up to 40 of its standard deviations; what is beyond has
-// probability below 1e-340, as the noise is sub-Gaussian (Canonne, Kamath, Steinke 2020).
+// discreteGaussian returns noise of weight e^{-k^2/(2 sigma^2)} on some coordinates, each shifted by 1. The
+// loss (coordinates - 2x)/(2 sigma^2) depends on their sum x alone, and is kept for |x| up to 40 of its
+// standard deviations; what is beyond has probability below 1e-340, as the noise is sub-Gaussian (Canonne,
+// Kamath, Steinke 2020).
 //
-// The sum has weight c(x mod m) e^{-x^2/(2 m sigma^2)} on m coordinates: completing
-// the square leaves a theta sum over the hyperplane of sum x, which moves by whole
-// steps with x up to a remainder.
+// The sum has weight c(x mod m) e^{-x^2/(2 m sigma^2)} on m coordinates: completing the square leaves a
+// theta sum over the hyperplane of sum x, which moves by whole steps with x up to a remainder.
 func discreteGaussian(sigma float64, coordinates int) *atoms {
 	v, m := sigma*sigma*float64(coordinates), float64(coordinates)
 	reach := int(math.Ceil(40*math.Sqrt(m)*sigma)) + coordinates
@@ -91,8 +88,8 @@ func discreteGaussian(sigma float64, coordinates int) *atoms {
 	return a
 }
 
-// thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates, from those for one
-// less: a last coordinate of x leaves the sum r - x to the others.
+// thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates, from those for one less: a last
+// coordinate of x leaves the sum r - x to the others.
 func thetas(sigma float64, m int) []float64 {
 	c := []float64{1}
 	for n := 2; n <= m; n++ {

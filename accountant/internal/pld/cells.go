@@ -4,10 +4,9 @@ import (
 	"math"
 )
 
-// The privacy loss of a pair of laws (P, Q) at an output y is log P(y)/Q(y),
-// y drawn from P. A pair with a density is cut into cells whose ends are
-// multiples of a grid step; all that discretisation needs of a half cell are
-// three integrals, each kept with its own relative accuracy:
+// The privacy loss of a pair of laws (P, Q) at an output y is log P(y)/Q(y), y drawn from P. A pair with a
+// density is cut into cells whose ends are multiples of a grid step; all that discretisation needs of a
+// half cell are three integrals, each kept with its own relative accuracy:
 //
 //	mass  = P[half cell]
 //	left  = P[half cell] - e^a Q[half cell]   >= 0,   a the loss at the left end of the cell
@@ -23,8 +22,8 @@ type halfCell struct {
 // empty reports whether no output is in the half cell.
 func (s *halfCell) empty() bool { return math.IsInf(s.scale, -1) || !(s.mass > 0) }
 
-// cells is a pair cut at grid losses off + h*grid[0] < off + h*grid[1] < ...;
-// half cells 2i and 2i+1 fill cell i, and meet in its middle.
+// cells is a pair cut at grid losses off + h*grid[0] < off + h*grid[1] < ...; half cells 2i and 2i+1 fill
+// cell i, and meet in its middle.
 type cells struct {
 	h, off float64
 	grid   []int
@@ -32,11 +31,11 @@ type cells struct {
 	atoms  []gridAtom // of symmetric pairs only
 	// Log masses left and right of the grid, under P and under Q.
 	leftP, leftQ, rightP, rightQ float64
-	// The point all losses below the next half way are merged at when there
-	// is nothing further below to mix with, and likewise above; -1 if none.
+	// The point all losses below the next half way are merged at when there is nothing further below to mix
+	// with, and likewise above; -1 if none.
 	lowest, highest int
-	// Grid points that losses left of the cells do not exceed and do not fall
-	// below, and likewise right of them; -1 where there is no bound.
+	// Grid points that losses left of the cells do not exceed and do not fall below, and likewise right of
+	// them; -1 where there is no bound.
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
 	pieces                                 int     // bounds those that the half cells were integrated in
@@ -80,16 +79,16 @@ func (c *cells) mirror() *cells {
 	}
 	for i, s := range c.halfs {
 		a, d := c.at(i/2), c.width(i/2)
-		// In units of e^-a: Q = P - left, and integrals against (Q, P) from
-		// those against (P, Q): Q - e^-c P = -e^-c (P - e^c Q).
+		// In units of e^-a: Q = P - left, and integrals against (Q, P) from those against (P, Q): Q - e^-c
+		// P = -e^-c (P - e^c Q).
 		m.halfs[len(c.halfs)-1-i] = halfCell{scale: s.scale - a, slack: s.slack,
 			mass: s.mass - s.left, left: -s.right * math.Exp(-d), right: -s.left}
 	}
 	return m
 }
 
-// gridWidths says how wide the cell that goes from a loss in the direction of
-// step may be, in steps: wide where the tilted law has little mass.
+// gridWidths says how wide the cell that goes from a loss in the direction of step may be, in steps: wide
+// where the tilted law has little mass.
 type gridWidths func(from, step float64) int
 
 // cut returns grid indices from at or below lo to at or above hi.

@@ -18,8 +18,7 @@ type component struct {
 	outcomes *outcomes   // nil if the loss has a density, or a lattice
 	spread   *allocation // of pairAllocation
 	aligned  bool        // law may take a finer grid than it is asked for, closer to some outcomes
-	// logTail is the log of the probability that all steps together may meet a
-	// loss left to infinity.
+	// logTail is the log of the probability that all steps together may meet a loss left to infinity.
 	logTail float64
 }
 
@@ -99,9 +98,8 @@ func (c *component) ownGrid() bool {
 	return c.key.kind == pairLaplace || c.key.kind == pairRange || c.key.kind == pairSampledLaplace
 }
 
-// law discretises one step: on the grid of step h, or somewhat less if aligned, or, for
-// atoms, as it is. It refuses more than most points. Losses above those of the rough law
-// are left to infinity.
+// law discretises one step: on the grid of step h, or somewhat less if aligned, or, for atoms, as it is. It
+// refuses more than most points. Losses above those of the rough law are left to infinity.
 func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {
@@ -122,8 +120,8 @@ func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool
 	return t.lower(lambda), nil
 }
 
-// smooth returns the rough law without single losses of much mass, beside which a density
-// looks thin everywhere.
+// smooth returns the rough law without single losses of much mass, beside which a density looks thin
+// everywhere.
 func (c *component) smooth() roughLaw {
 	s := c.roughLaw
 	switch c.key.kind {
@@ -234,8 +232,7 @@ func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge
 	return t, nil
 }
 
-// tellsApart reports whether neighbours on a grid of step h are some float64 apart at each of
-// the losses.
+// tellsApart reports whether neighbours on a grid of step h are some float64 apart at each of the losses.
 func tellsApart(h float64, losses ...float64) bool {
 	for _, l := range losses {
 		if !(math.Abs(l) < 0x1p50*h) {
@@ -245,8 +242,8 @@ func tellsApart(h float64, losses ...float64) bool {
 	return true
 }
 
-// turningPoint returns a point near where f turns from false to true, on a side that
-// only costs tightness either way.
+// turningPoint returns a point near where f turns from false to true, on a side that only costs tightness
+// either way.
 func turningPoint(lo, hi float64, f func(float64) bool) float64 {
 	for range 12 {
 		mid := lo + (hi-lo)/2

@@ -54,10 +54,9 @@ func (c *convolver) spend(points int) error {
 	return nil
 }
 
-// chernoffWindow returns lattice bounds outside which, on either side, there is
-// at most e^logOutside of the tilted law of a sum of factors (Chernoff's bound), as
-// indices on the common lattice. Any exponent gives a valid bound, so the best is
-// searched for with laws of fewer points.
+// chernoffWindow returns lattice bounds outside which, on either side, there is at most e^logOutside of the
+// tilted law of a sum of factors (Chernoff's bound), as indices on the common lattice. Any exponent gives a
+// valid bound, so the best is searched for with laws of fewer points.
 func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	mean, variance := 0.0, 0.0
 	minLoss, maxLoss, off := 0.0, 0.0, 0.0
@@ -112,10 +111,9 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	return lo, hi
 }
 
-// convolve returns the law of the sum of independent losses, on their common
-// lattice step, one of so many blocks of the whole. The transform of every
-// factor is raised to its power. On top of the errors of its factors the
-// result carries
+// convolve returns the law of the sum of independent losses, on their common lattice step, one of so many
+// blocks of the whole. The transform of every factor is raised to its power. On top of the errors of its
+// factors the result carries
 //
 //   - the tilted mass outside the window, which wraps around into it;
 //   - the rounding of the transforms, as noise: a spectral error e_k per
@@ -232,16 +230,15 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	return out, nil
 }
 
-// manySteps is how many steps are too many for the rounding of a transform of each: the
-// frequencies that matter are then computed from the definition, as long as that takes at
-// most lowWork multiplications.
+// manySteps is how many steps are too many for the rounding of a transform of each: the frequencies that
+// matter are then computed from the definition, as long as that takes at most lowWork multiplications.
 const (
 	manySteps = 1e8
 	lowWork   = 2e7
 )
 
-// lowFrequencies returns how many of the first frequencies still matter in the n-th power,
-// 0 if they are too many to be computed from the definition.
+// lowFrequencies returns how many of the first frequencies still matter in the n-th power, 0 if they are
+// too many to be computed from the definition.
 func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
 	const least = 1e-3 // of the power
 	limit := math.Pow(least, 1/float64(n))

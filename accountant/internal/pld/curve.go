@@ -10,9 +10,8 @@ const (
 	curveTail = 1e-10 // mass that windows and truncated losses may leave outside
 )
 
-// Curve returns delta of a sum, as a function of epsilon >= 0, for one order of its pairs. One
-// convolution that is not tilted holds all epsilons at once, to an absolute error far below that
-// of a share of people.
+// Curve returns delta of a sum, as a function of epsilon >= 0, for one order of its pairs. One convolution
+// that is not tilted holds all epsilons at once, to an absolute error far below that of a share of people.
 func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilon float64) Interval, error) {
 	switch {
 	case s.reveals:

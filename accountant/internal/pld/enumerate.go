@@ -13,8 +13,8 @@ const (
 	massError    = 1e-12   // relative, of an enumerated mass
 )
 
-// enumerate lists the total losses of the parts with the logs of their masses,
-// or returns nil if they are too many or not finitely many.
+// enumerate lists the total losses of the parts with the logs of their masses, or returns nil if they are
+// too many or not finitely many.
 func (q *query) enumerate() []mathx.LossAtom {
 	total := 1.0
 	for i := range q.parts {
@@ -72,8 +72,7 @@ func logConvolve(p, q []float64) []float64 {
 	return out
 }
 
-// enumeratedEpsilon bounds the epsilon of listed outcomes, above at deltaUp and below at
-// deltaLow.
+// enumeratedEpsilon bounds the epsilon of listed outcomes, above at deltaUp and below at deltaLow.
 func enumeratedEpsilon(law []mathx.LossAtom, deltaUp, deltaLow float64) Interval {
 	v := Interval{Reached: true, Points: len(law)}
 	shifted := func(by float64) []mathx.LossAtom {

@@ -6,17 +6,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// exponential is a pair whose loss has density weight e^{loss/2} on
-// [-epsilon, epsilon] under P, weight e^{-loss/2} under Q, and for the Laplace
-// pair an atom of mass 1/2 at epsilon and e^-epsilon/2 at -epsilon.
+// exponential is a pair whose loss has density weight e^{loss/2} on [-epsilon, epsilon] under P, weight
+// e^{-loss/2} under Q, and for the Laplace pair an atom of mass 1/2 at epsilon and e^-epsilon/2 at
+// -epsilon.
 //
-// Laplace noise at sensitivity/scale = epsilon has weight e^{-epsilon/2}/4 and
-// the atoms. Without atoms and with weight 1/(4 sinh(epsilon/2)) the pair
-// dominates every epsilon-bounded-range mechanism: the two-point laws with
-// losses t and t-epsilon have hockey-stick divergence
-// (e^eps - e^t)(1 - g e^-t)/(e^eps - 1) at ratio g, largest at e^t = sqrt(g e^eps),
-// and (e^{eps/2} - sqrt g)^2/(e^eps - 1), convex in g, is that of this pair. The
-// extreme laws are those of Dong, Durfee, Rogers 2020.
+// Laplace noise at sensitivity/scale = epsilon has weight e^{-epsilon/2}/4 and the atoms. Without atoms and
+// with weight 1/(4 sinh(epsilon/2)) the pair dominates every epsilon-bounded-range mechanism: the two-point
+// laws with losses t and t-epsilon have hockey-stick divergence (e^eps - e^t)(1 - g e^-t)/(e^eps - 1) at
+// ratio g, largest at e^t = sqrt(g e^eps), and (e^{eps/2} - sqrt g)^2/(e^eps - 1), convex in g, is that of
+// this pair. The extreme laws are those of Dong, Durfee, Rogers 2020.
 type exponential struct {
 	epsilon float64
 	atoms   bool

@@ -6,9 +6,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1): one
-// Poisson-sampled Gaussian step when a record is removed; q = 1 is the
-// Gaussian itself. Its loss log(1-q+q e^u), u = z/sigma - 1/(2 sigma^2),
+// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1): one Poisson-sampled Gaussian step when
+// a record is removed; q = 1 is the Gaussian itself. Its loss log(1-q+q e^u), u = z/sigma - 1/(2 sigma^2),
 // increases in z.
 type mixture struct{ q, sigma float64 }
 
@@ -49,8 +48,8 @@ func (m mixture) logHeadP(z float64) float64 { // P[< z]
 	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(z), math.Log(m.q)+full)
 }
 
-// anchor returns a loss at which all outputs of loss below anchor + h/2, merged
-// into one, would lie exactly.
+// anchor returns a loss at which all outputs of loss below anchor + h/2, merged into one, would lie
+// exactly.
 func (m mixture) anchor(h float64) float64 {
 	lo, hi := math.Log1p(-m.q), 0.0
 	for range 60 {
@@ -66,8 +65,8 @@ func (m mixture) anchor(h float64) float64 {
 	return lo
 }
 
-// origin returns where a grid had best have a point: at the least loss if there
-// is one, or, when cells are to be merged, at its anchor.
+// origin returns where a grid had best have a point: at the least loss if there is one, or, when cells are
+// to be merged, at its anchor.
 func (m mixture) origin(h float64, merge bool) float64 {
 	switch {
 	case m.q == 1:
@@ -78,8 +77,7 @@ func (m mixture) origin(h float64, merge bool) float64 {
 	return math.Log1p(-m.q)
 }
 
-// cells cuts the pair between zlo and zhi on a grid with a point at off; to be
-// merged, off is the anchor.
+// cells cuts the pair between zlo and zhi on a grid with a point at off; to be merged, off is the anchor.
 func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *cells {
 	lo, hi := m.loss(zlo), m.loss(zhi)
 	bottom := lo // extended to the least loss, if that is near, to bound what is left of zlo
@@ -109,8 +107,7 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 	return c
 }
 
-// fill integrates over the halves of all cells, from the output z0 of loss l0 to zhi of
-// loss hi.
+// fill integrates over the halves of all cells, from the output z0 of loss l0 to zhi of loss hi.
 func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) []halfCell {
 	halfs := make([]halfCell, 2*(len(c.grid)-1))
 	from, fresh := m.output(z0, l0), true
@@ -142,8 +139,8 @@ type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the pieces that one law is integrated in. So many are short: at the shifts that
-// need them one Rényi order is as good, and far beyond a piece is less than a float64 tells apart.
+// maxPieces bounds the pieces that one law is integrated in. So many are short: at the shifts that need
+// them one Rényi order is as good, and far beyond a piece is less than a float64 tells apart.
 const maxPieces = 1 << 18
 
 // pieces bounds how many half takes between two outputs.
@@ -151,10 +148,10 @@ func (m mixture) pieces(zlo, zhi float64) float64 {
 	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
 }
 
-// half integrates from one output to another, where the loss starts below above the left end of
-// a cell of width d, in pieces on which the integrand is a polynomial to rounding. With p the
-// slope at the start of a piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E),
-// so P - e^c Q = e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
+// half integrates from one output to another, where the loss starts below above the left end of a cell of
+// width d, in pieces on which the integrand is a polynomial to rounding. With p the slope at the start of a
+// piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E), so P - e^c Q = e^l0 times the
+// integral of phi (p E - (e^{c-l0} - 1)).
 func (m mixture) half(from, to output, below, d float64) halfCell {
 	z0, z1, l0 := from.z, to.z, from.loss
 	near := 0.0 // where the density of Q is largest
@@ -203,10 +200,10 @@ func (m mixture) half(from, to output, below, d float64) halfCell {
 	return out
 }
 
-// gaussLegendre returns a rule that is exact to rounding for a density whose logarithm
-// changes by turn or so, and for such a density times a loss that rises from 0. With n nodes
-// the relative error is at most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3), where c, below
-// 10 for 3 nodes and 60 for 4, is for densities near their peak: less than 2^-56.
+// gaussLegendre returns a rule that is exact to rounding for a density whose logarithm changes by turn or
+// so, and for such a density times a loss that rises from 0. With n nodes the relative error is at most
+// about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3), where c, below 10 for 3 nodes and 60 for 4, is for
+// densities near their peak: less than 2^-56.
 func gaussLegendre(turn float64) [][2]float64 {
 	switch {
 	case turn < 0.005:

@@ -7,9 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// outcomes is a pair with finitely many outcomes whose losses lie on no lattice, as
-// those of integer noise on a sample. They are cut into cells as a density is: the
-// three integrals of a half cell are sums.
+// outcomes is a pair with finitely many outcomes whose losses lie on no lattice, as those of integer noise
+// on a sample. They are cut into cells as a density is: the three integrals of a half cell are sums.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of what is left out on either side, under P and under Q
@@ -35,8 +34,8 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair of drawnMixture for a symmetric pair (P, Q): of the sampled
-// pair the losses above 0, below 0 their mirror image, and the rest of the mass at 0.
+// drawn returns the pair of drawnMixture for a symmetric pair (P, Q): of the sampled pair the losses above
+// 0, below 0 their mirror image, and the rest of the mass at 0.
 func (a *atoms) drawn(q float64) *outcomes {
 	o := a.sampled(q)
 	first := sort.Search(len(o.loss), func(i int) bool { return a.loss(i) > 0 })
@@ -62,8 +61,8 @@ func (a *atoms) drawn(q float64) *outcomes {
 	return d
 }
 
-// anchor returns a loss at which all outcomes of loss below anchor + h/2, merged into
-// one, would lie: see mixture.anchor.
+// anchor returns a loss at which all outcomes of loss below anchor + h/2, merged into one, would lie: see
+// mixture.anchor.
 func (o *outcomes) anchor(h float64) float64 {
 	n := len(o.loss)
 	q, rise := make([]float64, n+1), make([]float64, n+1) // sums of Q, and of P - Q
@@ -84,8 +83,8 @@ func (o *outcomes) anchor(h float64) float64 {
 	return lo
 }
 
-// few lists the outcomes that count in the law tilted by lambda and lie more than h from the
-// next one below, each with what moving it costs; nil if they are none, or many.
+// few lists the outcomes that count in the law tilted by lambda and lie more than h from the next one
+// below, each with what moving it costs; nil if they are none, or many.
 func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 	const most = 64
 	var out []weighted
@@ -115,10 +114,9 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 // weighted is a loss with its weight.
 type weighted struct{ loss, weight float64 }
 
-// lattice returns a step of h or somewhat less. Moving an outcome inwards to a grid point
-// costs variance in proportion to its distance from there and to that from the next
-// outcome. So among many steps the one is taken whose grid, which has a point at off,
-// passes closest by few outcomes.
+// lattice returns a step of h or somewhat less. Moving an outcome inwards to a grid point costs variance in
+// proportion to its distance from there and to that from the next outcome. So among many steps the one is
+// taken whose grid, which has a point at off, passes closest by few outcomes.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)
@@ -137,8 +135,8 @@ func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	return best
 }
 
-// window returns the first and the last outcome to keep: what is below the first has
-// at most e^below, what is above the last at most e^above, under P, or under Q.
+// window returns the first and the last outcome to keep: what is below the first has at most e^below, what
+// is above the last at most e^above, under P, or under Q.
 func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	log := func(i int) float64 {
 		if underQ {
@@ -169,8 +167,8 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells cuts the outcomes from first to last on a grid with a point at off; to be
-// merged, off is the anchor.
+// cells cuts the outcomes from first to last on a grid with a point at off; to be merged, off is the
+// anchor.
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

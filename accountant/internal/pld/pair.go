@@ -32,8 +32,8 @@ const (
 	pairDrawnDiscreteGaussian
 )
 
-// A Pair is a pair of laws of the outputs on two neighbouring data sets. Equal pairs are merged.
-// The zero Pair has no loss.
+// A Pair is a pair of laws of the outputs on two neighbouring data sets. Equal pairs are merged. The zero
+// Pair has no loss.
 type Pair struct {
 	kind    kind
 	a, b, c float64
@@ -78,9 +78,8 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 	return Pair{pairDiscreteGaussian, sigma, 0, float64(coordinates)}
 }
 
-// LeastAllocated is the least noise multiplier whose allocation is computed. With less noise the
-// pair is that of a record in the step for certain, whose losses are larger; its epsilon is in
-// the hundreds.
+// LeastAllocated is the least noise multiplier whose allocation is computed. With less noise the pair is
+// that of a record in the step for certain, whose losses are larger; its epsilon is in the hundreds.
 const LeastAllocated = 0.05
 
 // Allocation is Gaussian noise on steps, in one of which, a random one, the record is.
@@ -91,24 +90,23 @@ func Allocation(steps int64, sigma float64) Pair {
 	return Pair{pairAllocation, float64(steps), sigma, 0}
 }
 
-// Several is attained by a record in k of the steps, chosen at random: what a sum over the
-// steps shows.
+// Several is attained by a record in k of the steps, chosen at random: what a sum over the steps shows.
 func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
 
-// plain is what the sum of the outputs themselves shows of several steps, one Gaussian of k shifts
-// with the noise of all. Which sum shows more depends on the noise.
+// plain is what the sum of the outputs themselves shows of several steps, one Gaussian of k shifts with the
+// noise of all. Which sum shows more depends on the noise.
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
-// tooPlain reports whether several steps are shown by the plain sum only: the other one would be
-// rounded too much.
+// tooPlain reports whether several steps are shown by the plain sum only: the other one would be rounded
+// too much.
 func (p Pair) tooPlain() bool {
 	return p.b < LeastAllocated || p.b > maxSeveralNoise || p.a > maxSeveral
 }
 
-// OnPoissonSample returns ((1-q)Q + qP, Q) for the pair (P, Q) of one run without sampling, which
-// is noise or a response (Zhu, Dong, Wang 2022, Theorem 11).
+// OnPoissonSample returns ((1-q)Q + qP, Q) for the pair (P, Q) of one run without sampling, which is noise
+// or a response (Zhu, Dong, Wang 2022, Theorem 11).
 func (p Pair) OnPoissonSample(q float64) Pair {
 	switch p.kind {
 	case pairGaussian:
@@ -128,8 +126,8 @@ func (p Pair) OnPoissonSample(q float64) Pair {
 	return Pair{}
 }
 
-// OnFixedSample returns the pair of a sample without replacement of which a share q is drawn, for
-// the symmetric pair (P, Q) of one run: see drawn.go.
+// OnFixedSample returns the pair of a sample without replacement of which a share q is drawn, for the
+// symmetric pair (P, Q) of one run: see drawn.go.
 func (p Pair) OnFixedSample(q float64) Pair {
 	switch p.kind {
 	case pairGaussian:
@@ -152,8 +150,7 @@ func (p Pair) OnFixedSample(q float64) Pair {
 // drawn reports whether the pair is that of a sample without replacement.
 func (p Pair) drawn() bool { return p.kind >= pairDrawn }
 
-// unsampled returns the largest loss of all records of a pair on a sample, +Inf if there
-// is none.
+// unsampled returns the largest loss of all records of a pair on a sample, +Inf if there is none.
 func (p Pair) unsampled() float64 {
 	switch p.kind {
 	case pairSampledResponse, pairSampledLaplace, pairDrawnResponse:
@@ -173,8 +170,8 @@ func (p Pair) asymmetric() bool {
 	return false
 }
 
-// pure returns the largest loss of n in one order, +Inf if it is unbounded. In reverse a sampled
-// Gaussian's loss is at most -log(1-q).
+// pure returns the largest loss of n in one order, +Inf if it is unbounded. In reverse a sampled Gaussian's
+// loss is at most -log(1-q).
 func (p Pair) pure(n float64, reverse bool) float64 {
 	switch p.kind {
 	case pairLaplace, pairRange, pairResponse, pairKary:

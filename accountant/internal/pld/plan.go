@@ -2,8 +2,8 @@ package pld
 
 import "math"
 
-// stage is one level of a composition: blocks on a grid of step h, power of
-// them convolved into one block of the next stage.
+// stage is one level of a composition: blocks on a grid of step h, power of them convolved into one block
+// of the next stage.
 type stage struct {
 	h     float64
 	power int64
@@ -12,12 +12,11 @@ type stage struct {
 // ratioPerStage is how many blocks one convolution takes; the best is flat.
 const ratioPerStage = 32
 
-// plan chooses grids. Splitting the mass of a cell of width h between its ends
-// raises the variance of a loss by h^2/6 on average, merging lowers it by
-// h^2/12, so C steps on a grid of step h put upper and lower epsilon apart by
-// (lambda+1) C h^2/8, lambda the slope of -log delta there. Blocks of steps need only coarser grids, so a long
-// composition is built in stages: fine grids with narrow windows first
-// (evolving discretisation; Ghazi, Kamath, Kumar, Manurangsi 2022).
+// plan chooses grids. Splitting the mass of a cell of width h between its ends raises the variance of a
+// loss by h^2/6 on average, merging lowers it by h^2/12, so C steps on a grid of step h put upper and lower
+// epsilon apart by (lambda+1) C h^2/8, lambda the slope of -log delta there. Blocks of steps need only
+// coarser grids, so a long composition is built in stages: fine grids with narrow windows first (evolving
+// discretisation; Ghazi, Kamath, Kumar, Manurangsi 2022).
 func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	budget := 8 * gap / (math.Max(q.lambda, q.steep) + 1)
 	free := q.steep > 0
@@ -29,8 +28,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		topCount := math.Max(1, ratioPerStage/float64(len(q.parts)))
 		if c.atoms != nil {
 			_, _, v := c.roughLaw.moments(q.lambda)
-			// As long as the window on the own lattice is short, composing
-			// there is exact.
+			// As long as the window on the own lattice is short, composing there is exact.
 			most := math.Pow(16000*c.atoms.h/20, 2) / math.Max(v, 1e-300)
 			m := min(count, max(1, int64(math.Min(most, 1e18))))
 			stages[i] = append(stages[i], stage{c.atoms.h, m})
@@ -41,8 +39,8 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 			topCount = 1
 		}
 		if h := math.Sqrt(budget / 2 / float64(count)); c.outcomes != nil && c.outcomes.few(h, q.lambda, q.reverse) != nil {
-			// A coarser grid costs more of few outcomes than of many, so it waits until there
-			// are many, while the window is not long.
+			// A coarser grid costs more of few outcomes than of many, so it waits until there are many,
+			// while the window is not long.
 			_, _, v := c.roughLaw.moments(q.lambda)
 			m := min(count, max(1, int64(math.Min(math.Pow(300000*h/20, 2)/math.Max(v, 1e-300), 1e18))))
 			stages[i] = append(stages[i], stage{0, m})
@@ -129,8 +127,8 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	return top, stages
 }
 
-// stageShare weighs what a stage may use up: the window of the first, where the losses of one
-// step span far more than most of them are wide, is by far the longest.
+// stageShare weighs what a stage may use up: the window of the first, where the losses of one step span far
+// more than most of them are wide, is by far the longest.
 func (q *query) stageShare(stage int) float64 {
 	if stage == 0 && q.dense() {
 		return 3
@@ -138,9 +136,8 @@ func (q *query) stageShare(stage int) float64 {
 	return 1
 }
 
-// align shrinks a grid step until the atoms of the pair that runs least often,
-// hence has the heaviest atoms left, lie on grid points: off the grid they
-// cost accuracy of first order in the step.
+// align shrinks a grid step until the atoms of the pair that runs least often, hence has the heaviest atoms
+// left, lie on grid points: off the grid they cost accuracy of first order in the step.
 func (q *query) align(h float64) float64 {
 	unit, least := 0.0, int64(math.MaxInt64)
 	for i := range q.parts {
@@ -164,8 +161,8 @@ func (q *query) align(h float64) float64 {
 	return h
 }
 
-// niceDivisor returns a divisor of n within a factor 1.7 of m, if there is
-// one, the nearest such; else m rounded.
+// niceDivisor returns a divisor of n within a factor 1.7 of m, if there is one, the nearest such; else m
+// rounded.
 func niceDivisor(n int64, m float64) int64 {
 	if m >= float64(n) {
 		return n

@@ -11,8 +11,8 @@ type profile struct {
 	t      *tilted
 	lambda float64
 	up     bool
-	// With x the distance above point k: excess[k] is the tilted mean of
-	// e^{-lambda x} (1 - e^-x), rest[k] that of e^{-(lambda+1) x}, over x >= 0.
+	// With x the distance above point k: excess[k] is the tilted mean of e^{-lambda x} (1 - e^-x), rest[k]
+	// that of e^{-(lambda+1) x}, over x >= 0.
 	excess, rest []float64
 	weight       float64 // max over x > 0 of w(x) = e^{-lambda x} (1 - e^-x)
 	spread       float64 // bounds sqrt(h sum of w(x)^2) on the lattice and all finer ones
@@ -32,8 +32,8 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 	if lambda > 0 {
 		p.weight = math.Exp(-lambda*math.Log1p(1/lambda)) / (1 + lambda)
 	}
-	// The integral of w^2 is 1/(2 l (l+1) (2l+1)); a sum over a lattice of step h
-	// exceeds it over h by the maximum at most, as w has one peak.
+	// The integral of w^2 is 1/(2 l (l+1) (2l+1)); a sum over a lattice of step h exceeds it over h by the
+	// maximum at most, as w has one peak.
 	square := 2 * t.h * float64(n)
 	if lambda > 0 {
 		square = math.Min(square, 1/(2*lambda*(lambda+1)*(2*lambda+1)))
@@ -42,9 +42,9 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 	return p
 }
 
-// delta bounds delta at epsilon from the profile's side, all errors included:
-// those of the law's masses weigh at most weight each, or spread for noise,
-// those of its losses move epsilon, mass at infinity counts in full.
+// delta bounds delta at epsilon from the profile's side, all errors included: those of the law's masses
+// weigh at most weight each, or spread for noise, those of its losses move epsilon, mass at infinity counts
+// in full.
 func (p *profile) delta(eps float64) float64 {
 	t := p.t
 	if p.up {
@@ -84,15 +84,13 @@ func (p *profile) delta(eps float64) float64 {
 	return math.Min(1, d)
 }
 
-// epsilon bounds, from the profile's side, the least epsilon >= 0 whose delta
-// is at most the given one: above by an epsilon at which the upper delta is,
-// below by one at which the lower delta is not.
+// epsilon bounds, from the profile's side, the least epsilon >= 0 whose delta is at most the given one:
+// above by an epsilon at which the upper delta is, below by one at which the lower delta is not.
 func (p *profile) epsilon(delta float64) float64 {
 	if p.up && p.delta(0) <= delta {
 		return 0
 	}
-	// Away from the tilted mean the faults outgrow delta on the left, so the
-	// search starts on the right.
+	// Away from the tilted mean the faults outgrow delta on the left, so the search starts on the right.
 	hi := math.Max(1e-300, p.t.loss(len(p.t.p)-1)+2*p.t.lossError)
 	for try := 0; p.delta(hi) > delta; try++ {
 		if try == 60 {

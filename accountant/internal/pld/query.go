@@ -7,8 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// query is one composition to evaluate: pairs in one order, tilted towards
-// where the answer is expected.
+// query is one composition to evaluate: pairs in one order, tilted towards where the answer is expected.
 type query struct {
 	parts    []component
 	reverse  bool
@@ -32,8 +31,8 @@ func (q *query) moments(lambda float64) (k, k1, k2 float64) {
 	return k, k1, k2
 }
 
-// roughLogDelta returns delta at the tilted mean for a normal tilted law:
-// e^{K - lambda K'} (m(lambda s) - m((lambda+1) s))/sqrt(2 pi), m the Mills ratio.
+// roughLogDelta returns delta at the tilted mean for a normal tilted law: e^{K - lambda K'} (m(lambda s) -
+// m((lambda+1) s))/sqrt(2 pi), m the Mills ratio.
 func roughLogDelta(lambda, k, k1, k2 float64) float64 {
 	s := math.Sqrt(k2)
 	gap := mathx.Mills(lambda*s) - mathx.Mills((lambda+1)*s)
@@ -75,10 +74,9 @@ func solve(f func(lambda float64) float64) float64 {
 	return hi
 }
 
-// aimDelta tilts for the epsilon whose delta is e^logDelta. Where a few huge
-// losses make up much of delta the tilted law of the whole has a second mode and
-// misleads; the law without losses so rare that they take half of delta at
-// most gives a better guess there, and the smaller of the two is used.
+// aimDelta tilts for the epsilon whose delta is e^logDelta. Where a few huge losses make up much of delta
+// the tilted law of the whole has a second mode and misleads; the law without losses so rare that they take
+// half of delta at most gives a better guess there, and the smaller of the two is used.
 func (q *query) aimDelta(logDelta, gap float64) {
 	q.truncateFor(logDelta, gap)
 	guess := func(r *query, logDelta float64) float64 {
@@ -97,9 +95,8 @@ func (q *query) aimDelta(logDelta, gap float64) {
 	q.aim(math.Max(0, eps), logDelta, gap)
 }
 
-// aimEpsilon tilts for the delta at epsilon. One huge loss brings at least some
-// of it; how much the bulk brings is guessed without losses that are too rare
-// to matter beside the guess.
+// aimEpsilon tilts for the delta at epsilon. One huge loss brings at least some of it; how much the bulk
+// brings is guessed without losses that are too rare to matter beside the guess.
 func (q *query) aimEpsilon(eps, gap float64) {
 	jump := math.Inf(-1)
 	for i := range q.parts {
@@ -116,16 +113,15 @@ func (q *query) aimEpsilon(eps, gap float64) {
 		r.truncate(logDelta + math.Log(errorShare*gap))
 		lambda := r.chernoff(eps)
 		k, k1, k2 := r.moments(lambda)
-		// Away from the tilted mean (all losses, or none, are smaller) the
-		// exponent still says most.
+		// Away from the tilted mean (all losses, or none, are smaller) the exponent still says most.
 		next := roughLogDelta(lambda, k, k1, k2) + lambda*(k1-eps)
 		logDelta = math.Max(-720, math.Min(logDelta, math.Max(jump, next)))
 	}
 	q.aim(eps, logDelta, gap)
 }
 
-// truncateFor forgets losses too rare to matter to an answer at delta. Those of densities may
-// matter more, by the slope that is not known yet; a single outcome rarer than that turns the aim.
+// truncateFor forgets losses too rare to matter to an answer at delta. Those of densities may matter more,
+// by the slope that is not known yet; a single outcome rarer than that turns the aim.
 func (q *query) truncateFor(logDelta, gap float64) {
 	share := errorShare * gap
 	if q.dense() {
@@ -158,10 +154,9 @@ func (q *query) chernoff(eps float64) float64 {
 	})
 }
 
-// aim chooses the tilt for an answer near (epsilon, e^logDelta). Errors of the
-// tilted law weigh e^{K(lambda) - lambda epsilon}/delta, least at Chernoff's
-// point; a smaller tilt is taken where it leaves rounding harmless and needs
-// shorter windows, as it does for laws with heavy tails.
+// aim chooses the tilt for an answer near (epsilon, e^logDelta). Errors of the tilted law weigh
+// e^{K(lambda) - lambda epsilon}/delta, least at Chernoff's point; a smaller tilt is taken where it leaves
+// rounding harmless and needs shorter windows, as it does for laws with heavy tails.
 func (q *query) aim(eps, logDelta, gap float64) {
 	q.logDelta, q.aimed = logDelta, eps
 	want := errorShare * gap
@@ -199,9 +194,9 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
 }
 
-// foreseeable reports whether the sum is nearly normal where the answer is expected, so that the
-// slope there says what width grids bring: of many steps of Gaussian noise, no loss of which is
-// far above the spread of all, and at no extreme slope.
+// foreseeable reports whether the sum is nearly normal where the answer is expected, so that the slope
+// there says what width grids bring: of many steps of Gaussian noise, no loss of which is far above the
+// spread of all, and at no extreme slope.
 func (q *query) foreseeable(eps, slope float64) bool {
 	const leastSteps, mostSlope, mostSpreads = 1000, 100, 5
 	if q.tilted || eps <= 0 || slope <= leastSlope || slope >= mostSlope || !q.dense() || q.steps() < leastSteps {
@@ -222,8 +217,8 @@ func (q *query) steps() float64 {
 	return steps
 }
 
-// cheapest returns the tilt up to top that needs the shortest windows, of those that leave the
-// rounding of transforms below what is wanted, or about as low as top does.
+// cheapest returns the tilt up to top that needs the shortest windows, of those that leave the rounding of
+// transforms below what is wanted, or about as low as top does.
 func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	best, cost := top, math.Inf(1)
 	if top > 0 && len(q.parts) <= 4 {
@@ -252,10 +247,9 @@ func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	return best
 }
 
-// slope returns by how much, about, a relative error of delta exceeds the error of epsilon
-// that it makes: by the tilt, so that small tilts, those of large epsilons, need longer tails
-// and windows. What these leave out is added to the errors of a law whatever it is, and no
-// claim rests on this choice.
+// slope returns by how much, about, a relative error of delta exceeds the error of epsilon that it makes:
+// by the tilt, so that small tilts, those of large epsilons, need longer tails and windows. What these
+// leave out is added to the errors of a law whatever it is, and no claim rests on this choice.
 func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
 
 // dense reports whether all losses are those of Gaussian noise, on samples or not.
@@ -263,19 +257,17 @@ func (q *query) dense() bool {
 	return !slices.ContainsFunc(q.parts, func(c component) bool { return c.key.kind != pairSampled && c.key.kind != pairGaussian })
 }
 
-// sparse reports whether the answer is far above the tilted mean and within reach of a few
-// steps, whose rare losses make up all of it: then neither that mean nor the spread around it says
-// how large the answer is, and grids for them are a hundred times too fine.
+// sparse reports whether the answer is far above the tilted mean and within reach of a few steps, whose
+// rare losses make up all of it: then neither that mean nor the spread around it says how large the answer
+// is, and grids for them are a hundred times too fine.
 func (q *query) sparse() bool {
 	return !q.reverse && q.steps() < 1000 && q.center < q.aimed/10 && q.dense()
 }
 
-// leastSlope is the least that is cared for: windows for less would be longer than they are
-// worth.
+// leastSlope is the least that is cared for: windows for less would be longer than they are worth.
 const leastSlope = 0.03
 
-// errorShare is the part of the gap, as a relative error of delta, that tails
-// and windows may take.
+// errorShare is the part of the gap, as a relative error of delta, that tails and windows may take.
 const errorShare = 0.02
 
 // cost estimates the sum of window lengths of a plan at tails e^-depth.

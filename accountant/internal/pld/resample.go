@@ -6,23 +6,21 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mergedOutput is a set of outputs merged into one, whose loss is near h*k: masses
-// in units of e^{-lambda*h*k}.
+// mergedOutput is a set of outputs merged into one, whose loss is near h*k: masses in units of
+// e^{-lambda*h*k}.
 type mergedOutput struct {
 	k    int
 	mass float64 // P
 	dev  float64 // P - e^{h k} Q: positive if the loss is above h*k
 }
 
-// place puts merged outputs, in increasing k, on the lattice of t by mixing.
-// An output with a loss above its grid point is mixed with some of the output
-// below it, one with a loss below with some of the output above it, in the
-// proportion that gives exactly the grid loss; the remainder of an output keeps
-// its loss. Mixing is post-processing, so the result is dominated. Where a
-// neighbour has too little mass the loss is lowered to a grid point instead,
-// which drops P-mass. The mass a neighbour lends is a first-order small part
-// of its own, so variance is lost to second order only. A loss within close of a grid
-// point counts as there: the caller adds it to lossError.
+// place puts merged outputs, in increasing k, on the lattice of t by mixing. An output with a loss above
+// its grid point is mixed with some of the output below it, one with a loss below with some of the output
+// above it, in the proportion that gives exactly the grid loss; the remainder of an output keeps its loss.
+// Mixing is post-processing, so the result is dominated. Where a neighbour has too little mass the loss is
+// lowered to a grid point instead, which drops P-mass. The mass a neighbour lends is a first-order small
+// part of its own, so variance is lost to second order only. A loss within close of a grid point counts as
+// there: the caller adds it to lossError.
 func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 	n := len(points)
 	mixes := make([]mixing, n)
@@ -87,9 +85,8 @@ type mixing struct {
 //
 //	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1,
 //
-// where a rate only counts if its output takes from i. The two are 0.9 at most, so there is
-// one solution, all shares of it are in [0.1, 1], and elimination from one end to the other is
-// stable.
+// where a rate only counts if its output takes from i. The two are 0.9 at most, so there is one solution,
+// all shares of it are in [0.1, 1], and elimination from one end to the other is stable.
 func share(mixes []mixing, points []mergedOutput) {
 	taken := func(j int, fromBelow bool) float64 {
 		if j < 0 || j >= len(points) || points[j].dev > 0 != fromBelow {
@@ -140,8 +137,8 @@ func (p pull) of(m mergedOutput) (mass, dev float64) {
 	return p.unit * m.mass, p.unit * (m.dev - p.rise*q)
 }
 
-// onto moves a law to a lattice of step h. If h is a multiple of its own step the
-// lattices are aligned; otherwise the topmost point stays where it is.
+// onto moves a law to a lattice of step h. If h is a multiple of its own step the lattices are aligned;
+// otherwise the topmost point stays where it is.
 func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	last := len(t.p) - 1
 	out := &tilted{h: h, off: t.off, err: t.err, noise: t.noise, inf: t.inf, logM: t.logM,
@@ -207,10 +204,10 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	return out
 }
 
-// visit hands all masses to f, times what weigh says of their distance above the point of out
-// that is below them, or the nearest, and so summed up for each such point, in increasing order,
-// or several times in parts. Where the lattices are nested, with period points of t in a cell of
-// out, a distance is weighed once.
+// visit hands all masses to f, times what weigh says of their distance above the point of out that is below
+// them, or the nearest, and so summed up for each such point, in increasing order, or several times in
+// parts. Where the lattices are nested, with period points of t in a cell of out, a distance is weighed
+// once.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
 	if period == 0 {
 		for i, mass := range t.p {

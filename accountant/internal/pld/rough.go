@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// roughLaw is a rough law of one step's loss, a few hundred points: enough to
-// choose the tilt and the grid, on which no claim rests.
+// roughLaw is a rough law of one step's loss, a few hundred points: enough to choose the tilt and the grid,
+// on which no claim rests.
 type roughLaw struct{ loss, logw []float64 }
 
 // top returns the largest exponent of the law tilted by lambda.
@@ -22,8 +22,7 @@ func (s roughLaw) top(lambda float64) float64 {
 	return top
 }
 
-// cumulant returns the cumulant at lambda: the first result of moments, at a third of
-// the price.
+// cumulant returns the cumulant at lambda: the first result of moments, at a third of the price.
 func (s roughLaw) cumulant(lambda float64) float64 {
 	top, sum := s.top(lambda), 0.0
 	for i, l := range s.loss {
@@ -104,9 +103,8 @@ func (e exponential) roughLaw() roughLaw {
 	return s
 }
 
-// widths allows wide cells where the law tilted by lambda is thin: the error
-// of a cell is its tilted mass times its width squared, so the best width goes
-// with the density to the power -1/3.
+// widths allows wide cells where the law tilted by lambda is thin: the error of a cell is its tilted mass
+// times its width squared, so the best width goes with the density to the power -1/3.
 func (s roughLaw) widths(lambda, h float64) gridWidths {
 	n := len(s.loss)
 	dens := make([]float64, n)

@@ -6,10 +6,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// sampledLaplace is the pair ((1-q)Q + qP, Q) of Laplace noise (P, Q) at
-// sensitivity/scale = epsilon (see exponential): atoms at both ends of the losses, a
-// density between. At the unsampled loss l the loss is log(1-q + q e^l), and against a
-// grid loss c = log(1-q + q e^m) the integrals are q times the unsampled ones against m:
+// sampledLaplace is the pair ((1-q)Q + qP, Q) of Laplace noise (P, Q) at sensitivity/scale = epsilon (see
+// exponential): atoms at both ends of the losses, a density between. At the unsampled loss l the loss is
+// log(1-q + q e^l), and against a grid loss c = log(1-q + q e^m) the integrals are q times the unsampled
+// ones against m:
 //
 //	(1-q)Q + qP - e^c Q = q (P - e^m Q).
 type sampledLaplace struct{ q, epsilon float64 }
@@ -24,8 +24,7 @@ func (s sampledLaplace) at(loss float64) float64 {
 // span returns the least and the largest loss.
 func (s sampledLaplace) span() (lo, hi float64) { return s.loss(-s.epsilon), s.loss(s.epsilon) }
 
-// anchor returns a loss at which all outputs of loss below anchor + h/2, merged
-// into one, would lie.
+// anchor returns a loss at which all outputs of loss below anchor + h/2, merged into one, would lie.
 func (s sampledLaplace) anchor(h float64) float64 {
 	lo, hi := s.span()
 	hi = math.Min(hi, 0)
@@ -47,8 +46,8 @@ func (s sampledLaplace) anchor(h float64) float64 {
 	return lo
 }
 
-// lattice returns where a grid of about step h has points: the largest loss is one, and
-// the least or, if cells are to be merged, the anchor.
+// lattice returns where a grid of about step h has points: the largest loss is one, and the least or, if
+// cells are to be merged, the anchor.
 func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	off, hi := s.span()
 	step = (hi - off) / math.Max(1, math.Ceil((hi-off)/h-1e-9))
@@ -113,8 +112,7 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	return c
 }
 
-// half integrates over the unsampled losses between from and to, in a cell of losses from
-// a to b.
+// half integrates over the unsampled losses between from and to, in a cell of losses from a to b.
 func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	if to <= from {
 		return halfCell{scale: math.Inf(-1)}

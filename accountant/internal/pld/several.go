@@ -9,9 +9,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// several is what the answers of a random allocation show at least of a record that is in count
-// of steps steps: one number. With r the likelihood ratio of a step, of N(1/sigma, 1) to N(0, 1),
-// and c = count/steps, it is the sum over all steps of
+// several is what the answers of a random allocation show at least of a record that is in count of steps
+// steps: one number. With r the likelihood ratio of a step, of N(1/sigma, 1) to N(0, 1), and c =
+// count/steps, it is the sum over all steps of
 //
 //	f = log(1 - c + c r), rounded to a multiple of h.
 //
@@ -42,9 +42,9 @@ const (
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths returns logs of the tail probabilities at which laws are computed. Transforms err by a
-// share of the largest mass for each step, so they say nothing of rare outcomes; where delta is
-// as rare, laws tilted to outcomes of such probabilities do.
+// depths returns logs of the tail probabilities at which laws are computed. Transforms err by a share of
+// the largest mass for each step, so they say nothing of rare outcomes; where delta is as rare, laws tilted
+// to outcomes of such probabilities do.
 func (s several) depths(logDelta float64) []float64 {
 	const share = 3e-11
 	if logDelta > math.Log(share*float64(s.steps)) {
@@ -62,9 +62,9 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a pair below that of the sum, in the order that is asked for, from lattices of
-// at most so many points, for a delta of about e^logDelta. Where nothing can be certified it is one
-// that tells nothing.
+// outcomes returns a pair below that of the sum, in the order that is asked for, from lattices of at most
+// so many points, for a delta of about e^logDelta. Where nothing can be certified it is one that tells
+// nothing.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
@@ -115,10 +115,9 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 	return o
 }
 
-// term cuts the line of a step's answer at the ends of f's cells. Where these lie, f is rounded
-// there: cells whose ends are off are those of another rounding, and their masses are exact. What
-// is left of zlo belongs to the first cell and what is right of zhi to the last, rare as it is at
-// a delta of e^logDelta.
+// term cuts the line of a step's answer at the ends of f's cells. Where these lie, f is rounded there:
+// cells whose ends are off are those of another rounding, and their masses are exact. What is left of zlo
+// belongs to the first cell and what is right of zhi to the last, rare as it is at a delta of e^logDelta.
 func (s several) term(most int, logDelta float64) *term {
 	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)
@@ -169,8 +168,8 @@ func (s several) spread(m mixture) float64 {
 	return math.Sqrt(float64(s.steps-s.count)*variance(0) + float64(s.count)*variance(1/s.sigma))
 }
 
-// normalMass returns P[a < N(0,1) < b]. The relative error is below (64 + 8 z^2) 2^-52, z the
-// larger end: that of the exponents, whatever the width.
+// normalMass returns P[a < N(0,1) < b]. The relative error is below (64 + 8 z^2) 2^-52, z the larger end:
+// that of the exponents, whatever the width.
 func normalMass(a, b float64) float64 {
 	near := math.Min(math.Max(0, a), b) // where the density is largest
 	sum := 0.0
@@ -189,8 +188,8 @@ func normalMass(a, b float64) float64 {
 	return sum * math.Exp(mathx.LogNormalPDF(near))
 }
 
-// tilt returns the tilt of the law with the record that takes the first law of the pair to outcomes
-// of probability about e^-depth, on the side where its losses are large.
+// tilt returns the tilt of the law with the record that takes the first law of the pair to outcomes of
+// probability about e^-depth, on the side where its losses are large.
 func (s several) tilt(f *term, depth float64, reverse bool) float64 {
 	parts := []component{{count: s.steps - s.count, roughLaw: f.law(f.none, 0).thin()}, {count: s.count, roughLaw: f.law(f.one, 0).thin()}}
 	sign := 1.0

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// sides composes the upper and the lower law of one answer, with the given budget, which it
-// enlarges until memory and rounding allow, as [query.fit] does. Either is nil where nothing
-// can be certified. The two share nothing, so they are composed at the same time where both
-// fit in memory together; the answer is the same as one after the other.
+// sides composes the upper and the lower law of one answer, with the given budget, which it enlarges until
+// memory and rounding allow, as [query.fit] does. Either is nil where nothing can be certified. The two
+// share nothing, so they are composed at the same time where both fit in memory together; the answer is the
+// same as one after the other.
 func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
 	half := c.maxLength / 2
 	if q.foreseen(*budget) <= float64(half) && !q.allocates() {
@@ -53,8 +53,8 @@ func (q *query) allocates() bool {
 	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
 }
 
-// fork returns a convolver for another goroutine, with windows of at most so many points,
-// that counts its own work from zero and may do what is left.
+// fork returns a convolver for another goroutine, with windows of at most so many points, that counts its
+// own work from zero and may do what is left.
 func (c *convolver) fork(most int) *convolver {
 	f := *c
 	f.maxLength, f.work = most, 0

@@ -22,14 +22,13 @@ const (
 	leastSplitNoise = 0.45
 )
 
-// splitLaw is the law of the sum of a sumLaw, with few large ratios apart. The small ones lie on
-// a lattice off + d i of the sum itself, where two points add up to a third: masses are split once
-// and a power is a Fourier transform. Large ratios are so few that they are added up one by one, on
-// a geometric grid.
+// splitLaw is the law of the sum of a sumLaw, with few large ratios apart. The small ones lie on a lattice
+// off + d i of the sum itself, where two points add up to a third: masses are split once and a power is a
+// Fourier transform. Large ratios are so few that they are added up one by one, on a geometric grid.
 //
-// A ratio of one cell goes to either end with the probability that keeps the mean. Above, it is
-// moved there. Below, it stays where it is, and outcomes with the same sum of ends are merged into
-// one: its masses are q under Q, and under P, where the ratio of one step counts by its size, low.
+// A ratio of one cell goes to either end with the probability that keeps the mean. Above, it is moved
+// there. Below, it stays where it is, and outcomes with the same sum of ends are merged into one: its
+// masses are q under Q, and under P, where the ratio of one step counts by its size, low.
 //
 // Beside n large ratios there are t - n small ones. That is computed for n of 0 and 1, which nearly all
 // sums have. With mu the mean of a small one, the sum of m of them is below that of m' > m less (m'-m) mu
@@ -130,8 +129,9 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	}
 	l.one, l.biased = step(q), step(low)
 	l.mean = math.Exp(l.biased.logM - l.one.logM)
-	// The ends of a cell are rounded against its width, and the mean is a sum of n. The value of a merged sum is
-	// that of its ratios, of two masses each, weighed by masses of t ratios over the few cells it lies in.
+	// The ends of a cell are rounded against its width, and the mean is a sum of n. The value of a merged
+	// sum is that of its ratios, of two masses each, weighed by masses of t ratios over the few cells it
+	// lies in.
 	ratio := l.slack + 0x1p-44
 	l.slack = t*ratio + 0x1p-40
 	l.place = 2*ratio + float64(n)*0x1p-53 + 8*h*t*ratio
@@ -173,8 +173,8 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
-// jump returns the law of one large ratio, or that of several, less mean each. Mass and size are those
-// of one block, and each number of large ratios has its weight.
+// jump returns the law of one large ratio, or that of several, less mean each. Mass and size are those of
+// one block, and each number of large ratios has its weight.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {
@@ -257,11 +257,11 @@ func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	return l.sums[key], nil
 }
 
-// small returns the sum of so many small ratios, plus one of shift, on the geometric grid, with bounds
-// of the probabilities it leaves out. The masses are those of certain small ones, whose mean is
-// one. They may be off by the noise of transforms, which counts against them: above, what all may lack is
-// left out; below, what each may lack is taken from the law on the left of the order and added to
-// the one on the right, and again as often as a jump counts the mass beside it.
+// small returns the sum of so many small ratios, plus one of shift, on the geometric grid, with bounds of
+// the probabilities it leaves out. The masses are those of certain small ones, whose mean is one. They may
+// be off by the noise of transforms, which counts against them: above, what all may lack is left out;
+// below, what each may lack is taken from the law on the left of the order and added to the one on the
+// right, and again as often as a jump counts the mass beside it.
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
 	q, err := l.of(n, false)
 	if err != nil {
@@ -388,8 +388,8 @@ func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	return &out
 }
 
-// beside returns the law of the sum with a jump, a block of one, on the grid of l, from the given
-// point on. Above, it sets q alone.
+// beside returns the law of the sum with a jump, a block of one, on the grid of l, from the given point on.
+// Above, it sets q alone.
 func (l *sumLaw) beside(jump *sumLaw) *sumLaw {
 	h := l.h
 	r := int(math.Round(jump.h / h))

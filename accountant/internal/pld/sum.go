@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A Sum lists the pairs of a composition with how often each is composed. Pairs of one Gaussian
-// release are merged into one.
+// A Sum lists the pairs of a composition with how often each is composed. Pairs of one Gaussian release are
+// merged into one.
 type Sum struct {
 	// Plain says that of several steps only the sum of the outputs counts: see Several.
 	Plain bool
@@ -53,8 +53,8 @@ func (s *Sum) Add(p Pair, n int64) {
 	}
 }
 
-// AddOdds composes n randomised responses of some log odds, which a lower bound may
-// rest on: rounded down, and left out if they are too many, or odds beyond a float64.
+// AddOdds composes n randomised responses of some log odds, which a lower bound may rest on: rounded down,
+// and left out if they are too many, or odds beyond a float64.
 func (s *Sum) AddOdds(logOdds float64, n int64) {
 	if mathx.IsFinite(logOdds) {
 		s.Add(Response(math.Max(0, logOdds*(1-0x1p-40))), n)
@@ -84,8 +84,8 @@ func (s *Sum) HasSeveral() bool {
 	return slices.ContainsFunc(s.pairs.Keys, func(p Pair) bool { return p.kind == pairSeveral })
 }
 
-// Gaussian returns the sensitivity over sigma of the one Gaussian release that the sum is, 0 if
-// it is another.
+// Gaussian returns the sensitivity over sigma of the one Gaussian release that the sum is, 0 if it is
+// another.
 func (s *Sum) Gaussian() float64 {
 	if len(s.pairs.Keys) > 0 || s.reveals {
 		return 0

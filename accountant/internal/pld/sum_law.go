@@ -2,17 +2,16 @@ package pld
 
 import "math"
 
-// A sumLaw bounds the law of a sum of m independent likelihood ratios
-// r = e^{z/sigma - 1/(2 sigma^2)}, z ~ N(0,1), of Gaussian noise and its shift. A record that takes
-// part in one uniformly random step of t has the pair
+// A sumLaw bounds the law of a sum of m independent likelihood ratios r = e^{z/sigma - 1/(2 sigma^2)}, z ~
+// N(0,1), of Gaussian noise and its shift. A record that takes part in one uniformly random step of t has
+// the pair
 //
 //	Q = N(0, sigma^2 I),   P = mean over i of N(e_i, sigma^2 I),   P/Q = (r_1 + .. + r_t)/t
 //
-// on the t outputs. The hockey-stick divergences of both orders, E_Q (P/Q - g)_+ and
-// E_Q (1 - g P/Q)_+, are means of convex functions of the sum, and so are those of the
-// composition with any other pair. So a law above in the convex order (mass split between
-// two points with the same mean) dominates, and one below (points merged into their mean)
-// is dominated; and sums of independent terms keep the order.
+// on the t outputs. The hockey-stick divergences of both orders, E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+, are
+// means of convex functions of the sum, and so are those of the composition with any other pair. So a law
+// above in the convex order (mass split between two points with the same mean) dominates, and one below
+// (points merged into their mean) is dominated; and sums of independent terms keep the order.
 //
 // Point i is at e^{h (lo+i)}. Above, masses lie on the points; below, they lie near, at m p/q.
 type sumLaw struct {
@@ -24,8 +23,8 @@ type sumLaw struct {
 	zero float64   // q-mass at 0; above only
 	inf  float64   // p-mass at infinity; above only
 	up   bool
-	// slack bounds the relative error of a mass, of q and p alike; the sum at which it lies is
-	// good to place, relative.
+	// slack bounds the relative error of a mass, of q and p alike; the sum at which it lies is good to
+	// place, relative.
 	slack, place float64
 }
 
@@ -92,9 +91,9 @@ func (l *sumLaw) finer(r int) *sumLaw {
 	return &out
 }
 
-// plus returns the law of the sum of two independent ones, on a grid of step h, of which both of
-// their steps are multiples by powers of two. It cuts tails of probability tail on either side.
-// Work counts the products it takes.
+// plus returns the law of the sum of two independent ones, on a grid of step h, of which both of their
+// steps are multiples by powers of two. It cuts tails of probability tail on either side. Work counts the
+// products it takes.
 func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	same := l == b
 	step := math.Min(l.h, b.h)
@@ -112,8 +111,8 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 		out.add(b, l, 1, false, work)
 	}
 	if out.up {
-		// Where one of the two is 0 the sum is the other, or, with the same mean, the first point or 0;
-		// the infinite share of the mean is theirs.
+		// Where one of the two is 0 the sum is the other, or, with the same mean, the first point or 0; the
+		// infinite share of the mean is theirs.
 		for _, pair := range [2][2]*sumLaw{{l, b}, {b, l}} {
 			none, other := pair[0], pair[1]
 			for i := range other.q {
@@ -141,11 +140,11 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	return out
 }
 
-// add adds the sums of a point of big and one of small that is from or more steps below it; of
-// big and itself if same, where each pair is met once and counts twice. A sum of points d steps
-// apart is log1p(e^{-hd}) above the upper one, whatever that is, so its place on the grid and the weights of
-// the two points around it depend on d alone. Weights keep the mean: above, the mass moves to the
-// points; below, it stays where it is, and is only merged with what lies near the same point.
+// add adds the sums of a point of big and one of small that is from or more steps below it; of big and
+// itself if same, where each pair is met once and counts twice. A sum of points d steps apart is
+// log1p(e^{-hd}) above the upper one, whatever that is, so its place on the grid and the weights of the two
+// points around it depend on d alone. Weights keep the mean: above, the mass moves to the points; below, it
+// stays where it is, and is only merged with what lies near the same point.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	h, fine := big.h, l.h
 	r := int(math.Round(h / fine))
@@ -196,8 +195,8 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	l.addFar(big, small, far, same, work)
 }
 
-// addFar does what add does for points so far apart that their sum is less than half a step above
-// the upper one: the right weight is e^{-hd}/(e^fine - 1), a geometric series.
+// addFar does what add does for points so far apart that their sum is less than half a step above the upper
+// one: the right weight is e^{-hd}/(e^fine - 1), a geometric series.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	r := int(math.Round(big.h / l.h))
 	share, rest := big.m/l.m, small.m/l.m
@@ -236,9 +235,9 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	}
 }
 
-// cut shortens the grid where tails have probability tail at most, below under Q and above under
-// P. Above in the order, what was below the first point is split between it and 0, and what was
-// above the last one between it and infinity; below, it is merged.
+// cut shortens the grid where tails have probability tail at most, below under Q and above under P. Above
+// in the order, what was below the first point is split between it and 0, and what was above the last one
+// between it and infinity; below, it is merged.
 func (l *sumLaw) cut(tail float64) {
 	first, last := 0, len(l.q)-1
 	for sum := l.q[0]; first < last && sum <= tail; sum += l.q[first] {

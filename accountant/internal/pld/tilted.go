@@ -6,24 +6,23 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// tilted is a measure on the lattice off + h*k, k = lo, lo+1, ..., stored as the
-// probability law proportional to e^{lambda*loss} times it:
+// tilted is a measure on the lattice off + h*k, k = lo, lo+1, ..., stored as the probability law
+// proportional to e^{lambda*loss} times it:
 //
 //	mass of point k = p[k-lo] * e^{logM - lambda*loss(k)}
 //
-// All laws of one composition share lambda. Near its own mean the tilted law
-// is accurate to rounding however small the probabilities it stands for
-// (exponential tilting; Chernoff's change of measure).
+// All laws of one composition share lambda. Near its own mean the tilted law is accurate to rounding
+// however small the probabilities it stands for (exponential tilting; Chernoff's change of measure).
 type tilted struct {
 	h, off float64
 	lo     int
 	p      []float64 // not negative, sums to 1
 	logM   float64
-	// err bounds the sum of |p - truth| over the lattice; the truth is what
-	// exact arithmetic would have given.
+	// err bounds the sum of |p - truth| over the lattice; the truth is what exact arithmetic would have
+	// given.
 	err float64
-	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error,
-	// that of transforms, which is spread over the whole window.
+	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error, that of transforms, which is
+	// spread over the whole window.
 	noise float64
 	// most bounds one |p - truth| of that part, of what the last convolution did.
 	most   float64
@@ -37,8 +36,7 @@ type tilted struct {
 	mean, variance float64
 }
 
-// sound tells whether a law is one: parameters beyond the range of float64 can
-// leave nothing of it.
+// sound tells whether a law is one: parameters beyond the range of float64 can leave nothing of it.
 func (t *tilted) sound() bool {
 	return mathx.IsFinite(t.logM + t.mean + t.variance + t.err + t.noise + t.lossError + t.h)
 }
@@ -120,8 +118,8 @@ func (t *tilted) cumulant(s float64) float64 {
 	return math.Log(sum*(1+float64(len(t.p))*0x1p-52)) + s*(t.loss(at)-t.mean)
 }
 
-// thin returns the law of the distance from the mean, roughly: points are merged that lie
-// together as seen from there. No claim rests on it.
+// thin returns the law of the distance from the mean, roughly: points are merged that lie together as seen
+// from there. No claim rests on it.
 func (t *tilted) thin() roughLaw {
 	const fine = 16 // a run is as long as this part of its distance from the mean
 	var s roughLaw
@@ -146,11 +144,10 @@ func (t *tilted) thin() roughLaw {
 	return s
 }
 
-// upper returns the law on the grid that dominates the cells: the mass of a cell is
-// split between its two ends so that P and Q keep their masses (connect the
-// dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). What lies outside the
-// cells goes to a point no loss there exceeds, infinity if need be.
-// Every mass is rounded up, so the error of the arithmetic is on the safe side.
+// upper returns the law on the grid that dominates the cells: the mass of a cell is split between its two
+// ends so that P and Q keep their masses (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi
+// 2022). What lies outside the cells goes to a point no loss there exceeds, infinity if need be. Every mass
+// is rounded up, so the error of the arithmetic is on the safe side.
 func (c *cells) upper(lambda float64) *tilted {
 	t := c.empty()
 	base := c.unit(lambda)
@@ -206,8 +203,8 @@ func (c *cells) tiltError(lambda, base float64) float64 {
 	return 0x1p-51 * (math.Abs(base) + lambda*far)
 }
 
-// unit returns the largest of the units of all half cells, tilted, as a log: none of their
-// tilted masses is much larger.
+// unit returns the largest of the units of all half cells, tilted, as a log: none of their tilted masses is
+// much larger.
 func (c *cells) unit(lambda float64) float64 {
 	base := math.Inf(-1)
 	for j := range c.halfs {
@@ -218,10 +215,9 @@ func (c *cells) unit(lambda float64) float64 {
 	return base
 }
 
-// lower returns a law on the grid that the cells dominate: outputs whose loss is
-// nearest one grid point are merged, and the merged points are then mixed until
-// each has exactly a grid loss. Both are post-processing. What lies outside
-// the grid is dropped.
+// lower returns a law on the grid that the cells dominate: outputs whose loss is nearest one grid point are
+// merged, and the merged points are then mixed until each has exactly a grid loss. Both are
+// post-processing. What lies outside the grid is dropped.
 func (c *cells) lower(lambda float64) *tilted {
 	t := c.empty()
 	base := c.unit(lambda)
@@ -252,8 +248,8 @@ func (c *cells) lower(lambda float64) *tilted {
 		a, b := &c.halfs[2*i], &c.halfs[2*i+1]
 		d := lambda * c.width(i)
 		ratio := b.mass / a.mass * math.Exp(b.scale-a.scale+d/2) // tilted, of the halves
-		// Where the law is steep, a cell goes to its end away from the thin
-		// side, which will have something to mix with; so do the outermost.
+		// Where the law is steep, a cell goes to its end away from the thin side, which will have something
+		// to mix with; so do the outermost.
 		leftTo, rightTo := i, i+1
 		switch {
 		case c.lowest > i:

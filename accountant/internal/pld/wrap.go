@@ -6,8 +6,8 @@ func modulo(a, n int) int {
 	return r
 }
 
-// wrap adds p, from place at on, to a periodic sequence stored as a transform takes it, two
-// numbers in a complex one.
+// wrap adds p, from place at on, to a periodic sequence stored as a transform takes it, two numbers in a
+// complex one.
 func wrap(to []complex128, p []float64, at int) {
 	for len(p) > 0 {
 		run := p[:min(len(p), 2*len(to)-at)] // to the end of the period
@@ -27,8 +27,8 @@ func wrap(to []complex128, p []float64, at int) {
 	}
 }
 
-// unwrap reads to p what wrap would have written, no longer than the period, but zeros for
-// what is negative.
+// unwrap reads to p what wrap would have written, no longer than the period, but zeros for what is
+// negative.
 func unwrap(p []float64, from []complex128, at int) {
 	for len(p) > 0 {
 		run := p[:min(len(p), 2*len(from)-at)]

@@ -41,7 +41,7 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 		return accountant.Schedule{}, err
 	}
 	for i, e := range events {
-		if err := e.Validate(); err != nil {
+		if err := accountant.Validate(e); err != nil {
 			return accountant.Schedule{}, fmt.Errorf("imports: events[%d]: %w", i, err)
 		}
 	}

@@ -51,7 +51,7 @@ func phase(v value) (accountant.Event, error) {
 		Event: accountant.PoissonSampled{Probability: numbers[1].x, Event: gaussian(numbers[0].x)},
 		Count: numbers[2].n,
 	}
-	if err := e.Validate(); err != nil {
+	if err := accountant.Validate(e); err != nil {
 		return nil, fmt.Errorf("imports: %w", err)
 	}
 	return e, nil

@@ -3,6 +3,7 @@ package stable
 import (
 	"fmt"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/stability"
 )
@@ -123,7 +124,7 @@ func mstabPage() aggregate.NamedLaw {
 		},
 		Law: func(s aggregate.Setting, h aggregate.Histogram) (aggregate.Law, error) {
 			m := stability.ContinuousLaplace{Epsilon: s.Values["epsilon"], Threshold: s.Values["threshold"]}
-			if err := m.Event().Validate(); err != nil {
+			if err := accountant.Validate(m.Event()); err != nil {
 				return aggregate.Law{}, fmt.Errorf("stable: %w", err)
 			}
 			return lawOf(h, func(distance int64) (released, refused float64) { return m.Law(float64(distance)) })

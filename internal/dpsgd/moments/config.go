@@ -20,21 +20,19 @@ type Config struct {
 	ClipNorm float64
 	// NoiseMultiplier is the standard deviation of the noise over ClipNorm.
 	NoiseMultiplier float64
-	// Records is the public number of records that the sum is divided by. It is not read
-	// from the data, because neighbouring data differ in it.
+	// Records is the public number of records that the sum is divided by. It is not read from the data,
+	// because neighbouring data differ in it.
 	Records int
-	// Workers is the number of goroutines. The default is GOMAXPROCS. It does not change
-	// the result.
+	// Workers is the number of goroutines. The default is GOMAXPROCS. It does not change the result.
 	Workers int
-	// Ends says that a record is several rows, as in [dpsgd.Data]. It contributes the mean of
-	// what they would, clipped as a whole. By default every row is a record.
+	// Ends says that a record is several rows, as in [dpsgd.Data]. It contributes the mean of what they
+	// would, clipped as a whole. By default every row is a record.
 	Ends []int
 	// Packed, if not nil, holds the rows in place of x, which must then be the zero matrix.
 	Packed dpsgd.Packed
 }
 
-// Event returns the event of one moment's release, for the relation "add or remove one
-// record".
+// Event returns the event of one moment's release, for the relation "add or remove one record".
 func (c Config) Event() accountant.Event { return c.sum().Event() }
 
 func (c Config) sum() dpsgd.SumConfig {
@@ -74,8 +72,8 @@ func (c Config) columns(x blas32.General) int {
 	return cols
 }
 
-// release sums what the rows of x contribute to the model and divides by the public number
-// of records. It also reports whether the result is releasable.
+// release sums what the rows of x contribute to the model and divides by the public number of records. It
+// also reports whether the result is releasable.
 func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, reservation *ledger.Reservation, key rng.Key) ([]float64, bool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, false, err
@@ -93,8 +91,7 @@ func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, r
 	return result.Sum, result.Releasable, nil
 }
 
-// matrixError returns an error for a matrix that is malformed or has another number of
-// columns.
+// matrixError returns an error for a matrix that is malformed or has another number of columns.
 func matrixError(x blas32.General, cols int) error {
 	if err := dense.Check(x); err != nil {
 		return fmt.Errorf("moments: %w", err)

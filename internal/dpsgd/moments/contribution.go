@@ -30,8 +30,8 @@ func (m *model) Worker() dpsgd.Worker {
 	return &worker{contribute: m.contributor(), run: make([]float32, runRows*n)}
 }
 
-// runRows is how many contributions are summed before they are added to the sum. With at
-// most 256 rows in a call no term passes through more than 32 + 8 additions.
+// runRows is how many contributions are summed before they are added to the sum. With at most 256 rows in a
+// call no term passes through more than 32 + 8 additions.
 const runRows = 32
 
 type worker struct {
@@ -41,9 +41,9 @@ type worker struct {
 
 func (w *worker) Start() {}
 
-// AddClipped implements [dpsgd.Worker]. A contribution is a function of its row, computed
-// by itself. Its norm is taken in double precision and its scaled entries are rounded once.
-// So its norm is at most C (1 + 2^-23).
+// AddClipped implements [dpsgd.Worker]. A contribution is a function of its row, computed by itself. Its
+// norm is taken in double precision and its scaled entries are rounded once. So its norm is at most C (1 +
+// 2^-23).
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

@@ -17,8 +17,8 @@ type Mean struct {
 	Source Source
 }
 
-// EstimateMean releases the mean of the rows of x, each clipped to cfg.ClipNorm. A row that
-// is not finite counts as zero.
+// EstimateMean releases the mean of the rows of x, each clipped to cfg.ClipNorm. A row that is not finite
+// counts as zero.
 func EstimateMean(ctx context.Context, x blas32.General, cfg Config, reservation *ledger.Reservation, key rng.Key) (Mean, error) {
 	cols := cfg.columns(x)
 	vector, releasable, err := release(ctx, meanModel(cols), x, cfg, reservation, key)

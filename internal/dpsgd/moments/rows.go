@@ -13,9 +13,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// eachRow calls a function for every row of x, from the given number of goroutines
-// (0: GOMAXPROCS). Each goroutine gets a function of its own from start. It returns one of
-// their errors, if any.
+// eachRow calls a function for every row of x, from the given number of goroutines (0: GOMAXPROCS). Each
+// goroutine gets a function of its own from start. It returns one of their errors, if any.
 func eachRow(x blas32.General, workers int, start func() func([]float32) error) error {
 	if workers < 0 {
 		return fmt.Errorf("moments: %d workers", workers)
@@ -51,8 +50,8 @@ func eachRow(x blas32.General, workers int, start func() func([]float32) error) 
 	return nil
 }
 
-// ScaleRows scales every row of x to the Euclidean norm length, in place. Rows of norm 0
-// stay. A row that is not finite is an error.
+// ScaleRows scales every row of x to the Euclidean norm length, in place. Rows of norm 0 stay. A row that
+// is not finite is an error.
 func ScaleRows(x blas32.General, length float64, workers int) error {
 	if !(length > 0) || math.IsInf(length, 0) {
 		return fmt.Errorf("moments: rows of norm %g", length)

@@ -22,11 +22,10 @@ type SecondMoment struct {
 // maxChannels keeps a contribution, of channels (channels+1)/2 entries, small.
 const maxChannels = 1024
 
-// EstimateSecondMoment releases the second moments of channels. A row of x holds the
-// channels one behind the other, each with the same number of positions. A row contributes
-// the mean, over its positions, of the outer products of the channels' values. This
-// symmetric matrix is clipped to the Frobenius norm cfg.ClipNorm. A row that is not finite
-// counts as zero.
+// EstimateSecondMoment releases the second moments of channels. A row of x holds the channels one behind
+// the other, each with the same number of positions. A row contributes the mean, over its positions, of the
+// outer products of the channels' values. This symmetric matrix is clipped to the Frobenius norm
+// cfg.ClipNorm. A row that is not finite counts as zero.
 func EstimateSecondMoment(ctx context.Context, x blas32.General, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key) (SecondMoment, error) {
 	cols := cfg.columns(x)
 	if channels < 1 || channels > maxChannels || cols < channels || cols%channels != 0 {
@@ -57,8 +56,8 @@ func secondModel(channels, positions int) *model {
 	}
 }
 
-// toTriangle sets dst to the upper triangle of a symmetric matrix, row by row, times
-// factor. An entry off the diagonal stands for two entries and is multiplied by the root of
+// toTriangle sets dst to the upper triangle of a symmetric matrix, row by row, times factor. An entry off
+// the diagonal stands for two entries and is multiplied by the root of
 // 2. So the norm of the triangle is the Frobenius norm of the matrix.
 func toTriangle(dst, matrix []float32, n int, factor float64) {
 	at := 0

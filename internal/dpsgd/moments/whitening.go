@@ -19,9 +19,8 @@ type Whitening struct {
 	Source Source // of the second moment
 }
 
-// Whitening returns the map (S + ridge lambda I)^(-1/2). Here S is the matrix without its
-// negative eigenvalues, which are noise, and lambda is the largest eigenvalue. It costs
-// nothing.
+// Whitening returns the map (S + ridge lambda I)^(-1/2). Here S is the matrix without its negative
+// eigenvalues, which are noise, and lambda is the largest eigenvalue. It costs nothing.
 func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	if !(ridge > 0) || math.IsInf(ridge, 0) {
 		return Whitening{}, fmt.Errorf("moments: ridge %g, must be positive and finite", ridge)
@@ -55,8 +54,7 @@ func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	return Whitening{Matrix: w, Ridge: ridge, Source: s.Source}, nil
 }
 
-// squareError returns an error for a matrix that does not have its source's number of
-// channels.
+// squareError returns an error for a matrix that does not have its source's number of channels.
 func squareError(m *mat.SymDense, s Source) error {
 	if m == nil || m.SymmetricDim() != s.Channels {
 		return fmt.Errorf("moments: the matrix is missing or not of %d channels", s.Channels)
@@ -64,8 +62,8 @@ func squareError(m *mat.SymDense, s Source) error {
 	return nil
 }
 
-// Apply maps the channels of every row of x at each of its positions, in place. It returns
-// an error if a row is not finite afterwards.
+// Apply maps the channels of every row of x at each of its positions, in place. It returns an error if a
+// row is not finite afterwards.
 func (w Whitening) Apply(x blas32.General, workers int) error {
 	channels, positions := w.Source.Channels, w.Source.Positions
 	if err := squareError(w.Matrix, w.Source); err != nil {

@@ -192,7 +192,7 @@ func (j *job) event(noise float64) (accountant.Event, error) {
 	if j.Private != nil {
 		e = accountant.Composed{Events: []accountant.Event{e, accountant.DiscreteGaussian{Sigma: j.Private.Sigma, Sensitivity: 1}}}
 	}
-	return e, e.Validate()
+	return e, accountant.Validate(e)
 }
 
 // Quote returns what the search costs, by the budget of the Config. It reads public
