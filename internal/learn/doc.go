@@ -16,9 +16,8 @@
 //
 // # The words
 //
-// Every sentence stands in a file of the folder text, one for each mechanism, and can be
-// changed there without reading Go. A text begins with the title of the trace, a line for
-// the list of commands and a paragraph for their help:
+// Every sentence stands in a file of the folder text, one for each mechanism, and can be changed there without reading Go. A
+// text begins with the title of the trace, a line for the list of commands and a paragraph for their help:
 //
 //	# Noisy argmax: one label from many votes
 //
@@ -26,9 +25,8 @@
 //
 //	One label from the votes of teachers: noise is added to the counts ...
 //
-// Then come its sections. A section is a heading, one paragraph, and a formula or none.
-// The formula has two forms, plain lines that are indented by four spaces and one line of
-// TeX:
+// Then come its sections: a heading, one paragraph, and optionally a formula in two forms, plain lines indented by four spaces
+// and one line of TeX:
 //
 //	## Draw the noise {#noise}
 //
@@ -39,25 +37,22 @@
 //
 //	$$P[Z = k] \propto e^{-k^2 / (2\sigma^2)}$$
 //
-// Lines are joined and wrapped anew, so a sentence may be broken anywhere. The name
-// between {# and } is how Go asks for the section, which then adds the table of numbers;
-// "What is released" and "What it cost" are found by their headings. The heading of a
-// mistake begins with If, and a mistake has no formula. Values are named between braces:
-// every input that is one number, by its name, and what the code of the mechanism adds
-// with let. The language is a small part of text/template: {{if .passed}} ... {{else}} ...
-// {{end}} chooses between sentences, {{template "verdict" .}} puts in the paragraph of
-// another section. Sections that several mechanisms tell stand in text/shared.md; a text
-// that has a section of the same name tells its own.
+// Lines are joined and wrapped anew. Go asks for a section by the name between {# and } and adds the table of numbers; "What is
+// released" and "What it cost" are found by their headings. The heading of a mistake begins with If, and a mistake has no
+// formula. Values are named between braces: every input that is one number, and what the code of the mechanism adds with let.
+// The language is a small part of text/template: {{if .passed}} ... {{else}} ... {{end}}, and {{template "verdict" .}} for the
+// paragraph of another section. Sections of several mechanisms stand in text/shared.md; a text overrides them by name.
 //
-// After a change run UPDATE_GOLDEN=1 go test ./internal/learn and read the difference in testdata.
-// Pages of docs/lecture that quote a changed line are found by go test ./cmd/pate -run Docs.
-// Tests fail where a value is misspelt, also in a sentence that few runs show, and where
-// a section is told by no run.
+// The sections Chapter, Claim, Look, Wrong, Right, Exercise NAME and Solution NAME are the words of the course (package page).
+//
+// After a change run UPDATE_GOLDEN=1 go test ./internal/learn, read the difference in testdata, and run go test ./cmd/pate -run
+// Docs, which finds quotations in docs/lecture. Tests fail where a value is misspelt, also in a branch that few runs reach, and
+// where no run uses a section.
 //
 // # Adding a mechanism
 //
-// Write text/NAME.md, a file with a function that calls mechanism and one that tells the
-// sections in order with step, release, cost and mistake, and a line in [Mechanisms].
+// Write text/NAME.md, a file with a function that calls mechanism and one that adds the sections in order with step, release,
+// cost and mistake, and a line in [Mechanisms].
 //
 // # Caveats
 //

@@ -4,20 +4,35 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 //go:embed text/*.md
 var texts embed.FS
 
-// text is what a lecturer wrote about one mechanism: see the package comment.
+// text is the file of one mechanism or chapter: see the package comment.
 type text struct {
 	title, short, long string
 	sections           []section
+	course             map[string]string // parts for package page, by heading
 }
 
-// section is one part of a text, a template whose values Go fills in.
+// section is one part of a trace, a template whose values Go fills in.
 type section struct{ id, heading, body string }
+
+// isCourse reports whether a part of that heading belongs to the course and not to the trace.
+func isCourse(heading string) bool {
+	return slices.Contains([]string{"Chapter", "Claim", "Look", "Wrong", "Right"}, heading) ||
+		strings.HasPrefix(heading, "Exercise ") || strings.HasPrefix(heading, "Solution ")
+}
+
+// Course returns the title of a chapter and the words of its parts, by heading. A line may be broken anywhere.
+func Course(name string) (title string, parts map[string]string, err error) {
+	t, err := readText(name)
+	title, _, _ = strings.Cut(t.title, ":")
+	return title, t.course, err
+}
 
 // readText reads the text of that name.
 func readText(name string) (text, error) {
@@ -27,13 +42,17 @@ func readText(name string) (text, error) {
 	}
 	parts := strings.Split(strings.ReplaceAll(string(raw), "\r\n", "\n"), "\n## ")
 	title, about, _ := strings.Cut(parts[0], "\n")
-	t := text{title: strings.TrimPrefix(title, "# ")}
+	t := text{title: strings.TrimPrefix(title, "# "), course: make(map[string]string)}
 	if rest, found := strings.CutPrefix(strings.TrimSpace(about), "> "); found {
 		t.short, t.long, _ = strings.Cut(rest, "\n")
 	}
 	t.long = strings.TrimSuffix(wrap(t.long, "", ""), "\n")
 	for _, part := range parts[1:] {
 		heading, body, _ := strings.Cut(part, "\n")
+		if isCourse(heading) {
+			t.course[heading] = strings.Join(strings.Fields(body), " ")
+			continue
+		}
 		s := section{id: heading, heading: heading, body: strings.TrimSpace(body)}
 		if words, id, found := strings.Cut(strings.TrimSuffix(heading, "}"), " {#"); found {
 			s.heading, s.id = words, id

@@ -14,13 +14,12 @@
 //
 // # The words
 //
-// Each chapter has a file in folder text: title, claim, misconception, exercises with hints
-// and solutions. Claims are those of docs/lecture, word for word, which a test checks. What a
-// mechanism does step by step is told by package learn.
+// The words of a chapter - claim, misconception, exercises with solutions - stand beside those of its trace, in folder text of
+// package learn.
 //
 // # Adding a chapter
 //
-// Write text/NAME.md, a file with a function that returns a Chapter, and a line in [Chapters].
+// Write text/NAME.md in package learn, a file with a function that returns a Chapter, and a line in [Chapters].
 //
 // # Caveats
 //

@@ -1,47 +1,26 @@
 package page
 
 import (
-	"embed"
 	"fmt"
-	"strings"
+
+	"github.com/pate-go/pate/internal/learn"
 )
 
-//go:embed text/*.md
-var texts embed.FS
-
-// Text is the words of a chapter.
+// Text is the words of a chapter. A part that the text lacks is empty; a test finds it.
 type Text struct {
-	Title string
-	Short string // for the list of chapters
-	Page  string // of docs/lecture
-	Claim string
-	Look  string // what to try
-	Wrong string // the misconception
-	Right string // what ends it
-	parts map[string]string
+	Title, Short, Claim string
+	Look                string // what to try
+	Wrong, Right        string // the misconception, and its correction
+	parts               map[string]string
 }
 
-// readText reads the text of a chapter. Words are paragraphs, so a line may be broken
-// anywhere. A part that is missing is empty; a test finds it.
 func readText(name string) Text {
-	raw, err := texts.ReadFile("text/" + name + ".md")
+	title, parts, err := learn.Course(name)
 	if err != nil {
 		return Text{}
 	}
-	parts := strings.Split(strings.ReplaceAll(string(raw), "\r\n", "\n"), "\n## ")
-	title, short, _ := strings.Cut(parts[0], "\n")
-	t := Text{Title: strings.TrimPrefix(title, "# "), Short: flow(strings.TrimPrefix(strings.TrimSpace(short), "> ")), parts: make(map[string]string)}
-	for _, part := range parts[1:] {
-		heading, body, _ := strings.Cut(part, "\n")
-		t.parts[heading] = flow(body)
-	}
-	t.Page, t.Claim, t.Look = t.parts["Page"], t.parts["Claim"], t.parts["Look"]
-	t.Wrong, t.Right = t.parts["Wrong"], t.parts["Right"]
-	return t
+	return Text{Title: title, Short: parts["Chapter"], Claim: parts["Claim"], Look: parts["Look"], Wrong: parts["Wrong"], Right: parts["Right"], parts: parts}
 }
-
-// flow joins lines.
-func flow(body string) string { return strings.Join(strings.Fields(body), " ") }
 
 // exercise returns an exercise with the words of its parts: NAME, and NAME, solved.
 func (t Text) exercise(name string, answer func() (float64, error), tolerance float64) Exercise {

@@ -28,7 +28,7 @@ account.
 
 The same --seed gives the same trace; without it the seed is 0. A trace shows
 private data and noise and is never releasable. --format md and latex give lecture
-notes; a course of nine short pages is in docs/lecture.`,
+notes; a lecture for them is in docs/lecture.`,
 		Example: `  pate learn explain noisy-argmax --seed 7
   pate learn explain stability --counts 45,12,3 --format md`,
 		Args: shell.SuggestCommand,
