@@ -1,11 +1,13 @@
 package dpsgd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -14,32 +16,29 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Transform draws random views of a record: an image moved or mirrored, say.
+// Transform draws random views of a record, such as an image moved or mirrored.
 type Transform interface {
-	// Draw picks a transformation from public randomness. The function it returns sets dst
-	// to the view of src. Both have the columns of the data. The view depends on what was
-	// drawn and on the contents of src, and on nothing else.
+	// Draw picks a transformation from public randomness. The function that it returns sets dst to the view
+	// of src, which depends on the draw and on the contents of src, and on nothing else. Both have the
+	// columns of the data.
 	Draw(rnd *rand.Rand) func(dst, src []float32)
-	// Check returns an error that says what makes data unusable.
+	// Check returns an error for unusable data.
 	Check(data Data) error
 	// Fingerprint returns bytes that name every setting.
 	Fingerprint() []byte
 }
 
-// Augment returns a model that is trained on several views of every record (augmentation
-// multiplicity; De et al. 2022). The gradient of a record is the mean of the gradients of
-// its views, and this mean is clipped. So a record's share of the sum is bounded as without
-// views, and the charge is the same. Clipping each view and adding them up would cost views
-// times the sensitivity.
+// Augment returns a model that is trained on several views of every record (augmentation multiplicity; De
+// et al. 2022). The mean of the gradients of its views is the gradient of a record, and is clipped. So a
+// record's share of the sum is bounded as without views, and the charge is the same. Clipping each view
+// and adding them up would cost views times the sensitivity.
 //
-// The transformations of a step are the same for all records. They come from public
-// randomness: a function of the seed and of the parameters, which were released. So what a
-// record contributes stays a function of public state and of that record alone, and an
-// interrupted run meets the same views. Time grows with views. Memory does not grow with
-// the batch.
+// The transformations of a step are the same for all records. They come from public randomness: a function
+// of the seed and of the parameters, which were released. So the contribution of a record stays a function
+// of public state and of that record alone, and a resumed run meets the same views. Time grows with views,
+// and memory does not grow with the batch.
 //
-// The losses in a Tally are means over the views. The groups are those of model, if it has
-// any. Prediction is that of model.
+// The losses in a Tally are means over the views. Groups and predictions come from model.
 func Augment(model Model, views int, transform Transform, seed uint64) (Model, error) {
 	if model == nil || transform == nil {
 		return nil, errors.New("dpsgd: augmentation needs a model and a transform")
@@ -57,19 +56,17 @@ type augmented struct {
 	seed      uint64
 }
 
-// Check implements [Model].
 func (a *augmented) Check(data Data) error {
-	return firstError(a.transform.Check(data), a.Model.Check(data))
+	return cmp.Or(a.transform.Check(data), a.Model.Check(data))
 }
 
-// Fingerprint implements [Model].
 func (a *augmented) Fingerprint() []byte {
 	own, way := a.Model.Fingerprint(), a.transform.Fingerprint()
 	b := fmt.Appendf(nil, "augment %d %d %T %d %T %d ", a.views, a.seed, a.Model, len(own), a.transform, len(way))
 	return append(append(b, own...), way...)
 }
 
-// Groups implements [Grouped]. A model without groups is one group.
+// Groups implements [Grouped].
 func (a *augmented) Groups() []int { return groupsOf(a.Model) }
 
 // Predict implements [Predictor].
@@ -81,7 +78,6 @@ func (a *augmented) Predict(ctx context.Context, dst []int, x blas32.General) er
 	return p.Predict(ctx, dst, x)
 }
 
-// Worker implements [Model].
 func (a *augmented) Worker() Worker {
 	w := &augmentedWorker{model: a, meanWorker: newMeanWorker(a.Model)}
 	for i := range a.views {
@@ -98,7 +94,6 @@ type augmentedWorker struct {
 	views Data                       // of one record
 }
 
-// Start implements [Worker].
 func (w *augmentedWorker) Start() {
 	w.inner.Start()
 	h := sha256.Sum256(sealed.Append(nil, w.model.Parameters()))
@@ -110,7 +105,6 @@ func (w *augmentedWorker) Start() {
 	}
 }
 
-// AddClipped implements [Worker]; see meanWorker.
 func (w *augmentedWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
 	return w.addMeans(sum, rows, clip, func(r int) (Data, []int) {
 		w.load(data, r)
@@ -120,15 +114,14 @@ func (w *augmentedWorker) AddClipped(sum []float32, data Data, rows []int, clip 
 
 // load fills in the views of record r.
 func (w *augmentedWorker) load(data Data, r int) {
-	n := len(w.rows)
-	v := &w.views
+	n, v := len(w.rows), &w.views
 	if v.X.Cols != data.X.Cols {
-		v.X = blas32.General{Rows: n, Cols: data.X.Cols, Stride: data.X.Cols, Data: make([]float32, n*data.X.Cols)}
+		v.X = dense.New(n, data.X.Cols)
 	}
-	if c := data.Targets.Cols; data.Targets.Rows == 0 {
+	if data.Targets.Rows == 0 {
 		v.Targets = blas32.General{}
-	} else if v.Targets.Cols != c {
-		v.Targets = blas32.General{Rows: n, Cols: c, Stride: c, Data: make([]float32, n*c)}
+	} else if v.Targets.Cols != data.Targets.Cols {
+		v.Targets = dense.New(n, data.Targets.Cols)
 	}
 	v.Y = v.Y[:0]
 	for i, draw := range w.draws {
@@ -138,6 +131,58 @@ func (w *augmentedWorker) load(data Data, r int) {
 		}
 		if len(data.Y) > 0 {
 			v.Y = append(v.Y, data.Y[r])
+		}
+	}
+}
+
+// Shift moves images by a random number of pixels up or down and left or right, and mirrors half of the
+// images if Flip is set. Pixels that enter at a border are zero. A row of the data holds Planes images of
+// Rows by Cols pixels, row-major, one after the other, which move together.
+type Shift struct {
+	Planes, Rows, Cols int
+	// By is the largest number of pixels to move, in either direction, at least 0.
+	By int
+	// Flip mirrors left and right with probability one half.
+	Flip bool
+}
+
+// Check implements [Transform].
+func (s Shift) Check(data Data) error {
+	switch {
+	case s.Planes < 1 || s.Rows < 1 || s.Cols < 1:
+		return errors.New("dpsgd: Shift needs positive Planes, Rows and Cols")
+	case s.By < 0 || s.By >= min(s.Rows, s.Cols):
+		return fmt.Errorf("dpsgd: Shift.By is %d, must be at least 0 and less than the image is wide and high", s.By)
+	case s.Planes*s.Rows*s.Cols != data.X.Cols:
+		return fmt.Errorf("dpsgd: Shift is for %d x %d x %d pixels, the data has %d columns", s.Planes, s.Rows, s.Cols, data.X.Cols)
+	}
+	return nil
+}
+
+// Fingerprint implements [Transform].
+func (s Shift) Fingerprint() []byte { return fmt.Appendf(nil, "%+v", s) }
+
+// Draw implements [Transform].
+func (s Shift) Draw(rnd *rand.Rand) func(dst, src []float32) {
+	down, right := rnd.IntN(2*s.By+1)-s.By, rnd.IntN(2*s.By+1)-s.By
+	flip := s.Flip && rnd.IntN(2) == 1
+	return func(dst, src []float32) { s.move(dst, src, down, right, flip) }
+}
+
+func (s Shift) move(dst, src []float32, down, right int, flip bool) {
+	clear(dst)
+	for y := max(0, down); y < min(s.Rows, s.Rows+down); y++ {
+		for p := range s.Planes {
+			to := dst[(p*s.Rows+y)*s.Cols:][:s.Cols]
+			from := src[(p*s.Rows+y-down)*s.Cols:][:s.Cols]
+			if right >= 0 {
+				copy(to[right:], from)
+			} else {
+				copy(to, from[-right:])
+			}
+			if flip {
+				slices.Reverse(to)
+			}
 		}
 	}
 }

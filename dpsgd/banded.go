@@ -6,17 +6,15 @@ import (
 	"slices"
 )
 
-// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise,
-// from the diagonal down: a number for each of so many bands, at least one, of Euclidean norm
-// one. Noise C^-1 z, for z of independent steps, then costs what the column norm one costs:
-// see [accountant.BandedMatrix].
+// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise, from the diagonal
+// down: a number for each band, of Euclidean norm one. Noise C^-1 z, for z of independent steps, then costs
+// as much as the column norm one: see [accountant.BandedMatrix].
 //
-// The coefficients are those of (1-x)^(-1/2), 1, 1/2, 3/8, ..., cut off after the bands and
-// scaled. Uncut they are the square root of the matrix of prefix sums, which gradient descent
-// without momentum takes of its gradients, and all but optimal for these (Fichtenberger,
-// Henzinger, Upadhyay 2023); cut they are the banded square root of Kalinin and Lampert 2024.
-// They shape learning, not privacy. They are positive and fall, so all roots of their
-// polynomial lie outside of the unit circle (Eneström, Kakeya), and C^-1 z stays bounded.
+// The coefficients belong to (1-x)^(-1/2): 1, 1/2, 3/8, ..., cut off after the bands and scaled. Uncut they
+// are the square root of the matrix of prefix sums, which gradient descent without momentum takes of its
+// gradients, and all but optimal for these (Fichtenberger, Henzinger, Upadhyay 2023); cut they are the banded
+// square root of Kalinin and Lampert 2024. They shape learning, not privacy. They are positive and fall, so
+// all roots of their polynomial lie outside of the unit circle (Eneström, Kakeya), and C^-1 z stays bounded.
 func bandedCoefficients(bands int) []float64 {
 	c := make([]float64, bands)
 	c[0] = 1
@@ -31,7 +29,7 @@ func bandedCoefficients(bands int) []float64 {
 	return c
 }
 
-// bandBits is the number of binary digits of the coefficients that are used.
+// bandBits is the number of binary digits used of the coefficients.
 const bandBits = 31
 
 // wholeCoefficients returns the coefficients times 2^bandBits as integers, with a sum of
@@ -55,25 +53,24 @@ func wholeCoefficients(bands int) []uint64 {
 	}
 }
 
-// banded makes noise that is correlated over steps, in integers of the grid. With s the sums
-// of the steps and c the coefficients over 2^31, step t releases
+// banded makes noise that is correlated over steps, in integers of the grid. With s the sums of the steps and
+// c the coefficients over 2^31, step t releases
 //
 //	y_t = floor(c_0 s_t - c_1 w_(t-1) - c_2 w_(t-2) - ...) + z_t,   x_t = y_t / c_0, cut to an integer
 //
-// where z is the independent noise, x_t is what takes the place of the sum, and w_t = x_t - s_t
-// is the noise in it: C w is z, but for the cuts. Since w = x - s, the argument of floor is
-// c_0 s_t + c_1 s_(t-1) + ... less a number that was released. So a record moves y as it moves
-// C s, rounded down, and x is computed from y alone. All of it is exact: no rounding depends on
-// the sums.
+// where z is the independent noise, x_t takes the place of the sum, and w_t = x_t - s_t is the noise in x_t:
+// C w is z, but for the cuts. Since w = x - s, the argument of floor is c_0 s_t + c_1 s_(t-1) + ... less a
+// number that was released. So a record moves y as it moves C s, rounded down, and x is computed from y
+// alone. The computation is exact: no rounding depends on the sums.
 //
-// The memory is eight bytes for every band and parameter. It is private: what was released
-// less the noise is the sum.
+// The memory is eight bytes for every band and parameter. It is private: the release less the noise is the
+// sum.
 type banded struct {
 	coefficients []uint64
 	noise        [][]int64 // w of a step, at the step modulo the bands; of the step at work s
 }
 
-// newBanded returns nil for one band, which is independent noise.
+// newBanded returns nil for one band: independent noise.
 func newBanded(bands, parameters int) *banded {
 	if bands <= 1 {
 		return nil
@@ -87,7 +84,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before sets sums, those of parameters from low on, to what the noise of the step is added to.
+// before sets sums, of the parameters from low on, to the integers that receive the noise of the step.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))
@@ -106,8 +103,8 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// after sets what was released of the parameters from low on to what stands for their sums,
-// and keeps the noise in it.
+// after replaces the released integers of the parameters from low on by the estimates of their sums, and
+// keeps the noise in these.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {
@@ -130,7 +127,7 @@ func times(v int64, c uint64) (high, low uint64) {
 	return high, low
 }
 
-// state returns what a checkpoint keeps: nil without correlated noise.
+// state returns the part of a checkpoint: nil without correlated noise.
 func (b *banded) state() []int64 {
 	if b == nil {
 		return nil
@@ -138,7 +135,7 @@ func (b *banded) state() []int64 {
 	return slices.Concat(b.noise...)
 }
 
-// restore takes back what state returned.
+// restore is the inverse of state.
 func (b *banded) restore(state []int64) {
 	if b == nil {
 		return

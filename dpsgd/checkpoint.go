@@ -15,24 +15,21 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// checkpointMagic opens a checkpoint file. After it come eight bytes each for the steps
-// done, the counts of Diagnostics, the clip norm, the optimiser's steps and the number of
-// the reservation in its ledger. Then come the parameters as float32, and the optimiser's
-// state and the average of iterates as float64, and the correlated noise of the last steps,
-// if noise is correlated, as int64. All are little-endian. A seal under the run's key ends
-// the file. Sampling and other noise need no state: they are functions of the key and the
-// step.
+// checkpointMagic opens a checkpoint file. After it come eight bytes each for the steps done, the counts of
+// Diagnostics, the clip norm, the optimiser's steps and the number of the reservation in its ledger; then the
+// parameters as float32, the optimiser's state and the average of iterates as float64, and the correlated
+// noise of the last steps, if any, as int64, all little-endian; then a seal under the run's key. Sampling and
+// other noise need no state: they are functions of the key and the step.
 const (
 	checkpointMagic = "pate dpsgd checkpoint 2\n"
 	checkpointWords = 8
 )
 
-// ErrCheckpoint is returned for a checkpoint that is damaged or belongs to another run:
-// other data, configuration, initial parameters or key.
+// ErrCheckpoint is returned for a checkpoint that is damaged or belongs to another run: other data,
+// configuration, initial parameters or key.
 var ErrCheckpoint = errors.New("dpsgd: not a checkpoint of this run")
 
-// seal returns a code that binds a checkpoint to the run. The key was derived from
-// everything that the run is a function of.
+// seal returns a code that binds a checkpoint to the run: the key was derived from all inputs of the run.
 func (t *trainer) seal(body []byte) ([]byte, error) {
 	text, err := t.release.key.DeriveBytes("checkpoint", body).MarshalText()
 	if err != nil {
@@ -41,14 +38,13 @@ func (t *trainer) seal(body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// save writes the state to the checkpoint file, if this step is due. The file holds
-// Diagnostics, and nothing protects those: its mode is 0600.
+// save writes the checkpoint file after a step that is due. The file holds Diagnostics unprotected: its mode
+// is 0600.
 func (t *trainer) save() error {
 	if t.cfg.Checkpoint == "" || t.done%t.cfg.every(t.cfg.CheckpointEvery) != 0 && t.done != t.cfg.TotalSteps() {
 		return nil
 	}
-	b := []byte(checkpointMagic)
-	state := t.optimizer.State()
+	b, state := []byte(checkpointMagic), t.optimizer.State()
 	for _, v := range [checkpointWords]uint64{
 		uint64(t.done),
 		uint64(t.counts.Sampled), uint64(t.counts.Clipped), uint64(t.counts.NonFinite), math.Float64bits(t.counts.Loss),
@@ -73,8 +69,7 @@ func (t *trainer) save() error {
 	return nil
 }
 
-// resume restores the state of an interrupted run, if there is one. On an error it changes
-// nothing.
+// resume restores the state of an interrupted run, if there is one. On an error it changes nothing.
 func (t *trainer) resume() error {
 	if t.cfg.Checkpoint == "" {
 		return nil
@@ -93,11 +88,11 @@ func (t *trainer) resume() error {
 	return nil
 }
 
-// read restores the state from a checkpoint. It accepts only the size that this run's
-// checkpoints have.
+// read restores the state from a checkpoint of exactly the size of this run's checkpoints.
 func (t *trainer) read(r io.Reader) error {
 	state, correlated := t.optimizer.State(), t.release.banded.state()
-	size := len(checkpointMagic) + 8*checkpointWords + 4*len(t.model.Parameters()) + 8*(len(state.First)+len(state.Second)+len(t.average)+len(correlated))
+	doubles := len(state.First) + len(state.Second) + len(t.average) + len(correlated)
+	size := len(checkpointMagic) + 8*checkpointWords + 4*len(t.model.Parameters()) + 8*doubles
 	empty, err := t.seal(nil)
 	if err != nil {
 		return err
@@ -122,22 +117,26 @@ func (t *trainer) read(r io.Reader) error {
 	}
 	done := int(f.Uint(8))
 	counts := Diagnostics{
-		Sampled: int64(f.Uint(8)), Clipped: int64(f.Uint(8)), NonFinite: int64(f.Uint(8)), Loss: math.Float64frombits(f.Uint(8)),
+		Sampled: int64(f.Uint(8)), Clipped: int64(f.Uint(8)), NonFinite: int64(f.Uint(8)),
+		Loss: math.Float64frombits(f.Uint(8)),
 	}
 	clip, steps, entry := math.Float64frombits(f.Uint(8)), int64(f.Uint(8)), int64(f.Uint(8))
 	if entry != t.entry {
 		return fmt.Errorf("%w: it belongs to entry %d of the ledger, the reservation is entry %d", ErrCheckpoint, entry, t.entry)
 	}
 	parameters := sealed.Numbers[float32](f, len(t.model.Parameters()))
-	state = optim.State{Steps: steps, First: sealed.Numbers[float64](f, len(state.First)), Second: sealed.Numbers[float64](f, len(state.Second))}
+	state = optim.State{
+		Steps: steps, First: sealed.Numbers[float64](f, len(state.First)), Second: sealed.Numbers[float64](f, len(state.Second)),
+	}
 	average := sealed.Numbers[float64](f, len(t.average))
 	for i := range correlated {
 		correlated[i] = int64(f.Uint(8))
 	}
-	if err := f.End(); err != nil {
-		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	err = f.End()
+	if err == nil {
+		err = t.optimizer.Restore(state)
 	}
-	if err := t.optimizer.Restore(state); err != nil {
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
 	copy(t.model.Parameters(), parameters)

@@ -1,54 +1,50 @@
 package dpsgd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
-// Clipping refines how gradients are clipped. Its zero value scales the gradient as a whole
-// by min(1, C/|g|), where C is Config.ClipNorm.
+// Clipping refines how gradients are clipped. Its zero value scales the gradient as a whole by min(1, C/|g|),
+// where C is Config.ClipNorm.
 type Clipping struct {
-	// PerGroup clips each group of a [Grouped] model by itself. All groups have the same
-	// norm: ClipNorm over the root of the number of groups. So ClipNorm bounds them
-	// together.
+	// PerGroup clips each group of a [Grouped] model by itself, to ClipNorm over the root of the number of
+	// groups. So ClipNorm bounds the groups together.
 	PerGroup bool `json:"per_group,omitzero"`
-	// GroupNorms, if not empty, clips each group of a [Grouped] model by itself, to the
-	// norm listed for it. ClipNorm must then be zero. The root of the sum of squares takes
-	// its place.
+	// GroupNorms, if not empty, clips each group of a [Grouped] model by itself, to the norm listed for it.
+	// ClipNorm must then be zero. The root of the sum of squares takes its place.
 	GroupNorms []float64 `json:"group_norms,omitempty"`
-	// Stabilizer, if positive, scales every gradient by C/(|g| + Stabilizer), whatever its
-	// norm: automatic clipping (Bu et al. 2023). It must be in [2^-40, 2^40].
+	// Stabilizer, if positive, scales every gradient by C/(|g| + Stabilizer), whatever its norm: automatic
+	// clipping (Bu et al. 2023). It must be in [2^-40, 2^40].
 	Stabilizer float64 `json:"stabilizer,omitzero"`
 	// Adaptive moves the clip norm from step to step. By default the norm is fixed.
 	Adaptive Adaptive `json:"adaptive,omitzero"`
 }
 
-// Adaptive moves the clip norm C towards a quantile of the norms of gradients (Andrew et
-// al. 2021). After every step the share of records that were not clipped is released, with
-// noise, and C moves:
+// Adaptive moves the clip norm C towards a quantile of the norms of gradients (Andrew et al. 2021). After
+// every step the share of records that were not clipped is released, with noise, and C moves:
 //
 //	C = C exp(-LearningRate (share - Quantile))
 //
 // The share is the noisy count of records with |g| <= C over the expected size of a batch.
 // The count is charged: see Config.Event. C starts at Config.ClipNorm.
 type Adaptive struct {
-	// Quantile is the share of records to leave unclipped, in (0, 1). Zero turns adaptive
-	// clipping off.
+	// Quantile is the share of records to leave unclipped, in (0, 1). Zero turns adaptive clipping off.
 	Quantile float64 `json:"quantile,omitzero"`
 	// LearningRate sets how fast C moves, in (0, 10].
 	LearningRate float64 `json:"learning_rate,omitzero"`
-	// CountNoise is the standard deviation of the noise of the count, in records, in
-	// [2^-10, 2^20]. A step is charged as one Gaussian release with the noise multiplier
-	// (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. If CountNoise is a twentieth of the
-	// expected batch, that costs next to nothing.
+	// CountNoise is the standard deviation of the noise of the count, in records, in [2^-10, 2^20]. A step is
+	// charged as one Gaussian release with the noise multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. If
+	// CountNoise is a twentieth of the expected batch, that costs next to nothing.
 	CountNoise float64 `json:"count_noise,omitzero"`
 }
 
 func (a Adaptive) on() bool { return a.Quantile != 0 }
 
-// next returns the clip norm after a step that released share. The norm stays in the range
-// of Config.ClipNorm.
+// next returns the clip norm after a step that released share, in the range of Config.ClipNorm.
 func (a Adaptive) next(clip, share float64) float64 {
 	return min(max(clip*math.Exp(-a.LearningRate*(share-a.Quantile)), minClip), maxClip)
 }
@@ -64,7 +60,8 @@ func (c Config) validateClipping() error {
 				return err
 			}
 		}
-		if err := within("Config.Clipping.GroupNorms together", (Clip{Norms: clipping.GroupNorms}).Norm(), minClip, maxClip); err != nil {
+		norm := (Clip{Norms: clipping.GroupNorms}).Norm()
+		if err := within("Config.Clipping.GroupNorms together", norm, minClip, maxClip); err != nil {
 			return err
 		}
 	} else if !c.NonPrivate || !math.IsInf(c.ClipNorm, 1) {
@@ -80,7 +77,7 @@ func (c Config) validateClipping() error {
 	if adaptive == (Adaptive{}) {
 		return nil
 	}
-	err := firstError(
+	err := cmp.Or(
 		within("Config.Clipping.Adaptive.Quantile", adaptive.Quantile, 0x1p-20, 1-0x1p-20),
 		within("Config.Clipping.Adaptive.LearningRate", adaptive.LearningRate, 0x1p-20, 10),
 		within("Config.Clipping.Adaptive.CountNoise", adaptive.CountNoise, minNoise, maxNoise),
@@ -116,10 +113,7 @@ func (c Config) clip(model Model) (Clip, error) {
 	}
 	norms := clipping.GroupNorms
 	if clipping.PerGroup {
-		norms = make([]float64, len(sizes))
-		for i := range norms {
-			norms[i] = c.ClipNorm / math.Sqrt(float64(len(sizes)))
-		}
+		norms = slices.Repeat([]float64{c.ClipNorm / math.Sqrt(float64(len(sizes)))}, len(sizes))
 	}
 	if len(norms) != len(sizes) {
 		return Clip{}, fmt.Errorf("dpsgd: Config.Clipping.GroupNorms has %d norms, the model %d groups", len(norms), len(sizes))

@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,35 +11,29 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// Config says how to train. Every field that shapes the result is fixed before the data is
-// touched. A feature whose field is left out is off: the smallest Config is plain DP-SGD
-// with a constant learning rate.
+// Config sets how to train. Every field that shapes the result is fixed before the data is touched. A feature
+// whose field is left out is off: the smallest Config is plain DP-SGD with a constant learning rate.
 type Config struct {
-	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1]. It
-	// is taken as exactly the binary fraction that the float64 is. At 1 every step uses
-	// every record: private gradient descent. It is for Poisson sampling; otherwise it is
-	// zero, and the probability follows from Sampling.
+	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1], taken as exactly the
+	// binary fraction that the float64 is. At 1 every step uses every record: private gradient descent. In
+	// schemes with epochs it is zero, and the probability follows from Sampling.
 	SamplingProbability float64 `json:"sampling_probability,omitzero"`
 	// Sampling is how batches are drawn. The default is Poisson sampling.
 	Sampling Sampling `json:"sampling,omitzero"`
-	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10,
-	// 2^20].
+	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10, 2^20].
 	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
 	// Steps is the number of updates.
 	Steps int `json:"steps,omitzero"`
-	// Phases, if not empty, replaces the three fields above, which must then be zero. A
-	// noise schedule is a list of phases.
+	// Phases, if not empty, replaces SamplingProbability, NoiseMultiplier and Steps, which must then be zero.
+	// A noise schedule is a list of phases.
 	Phases []Phase `json:"phases,omitempty"`
 
-	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It shapes
-	// learning, not privacy.
+	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It shapes learning, not privacy.
 	ClipNorm float64 `json:"clip_norm,omitzero"`
-	// Clipping refines how gradients are clipped. By default they are clipped by their norm
-	// as a whole.
+	// Clipping refines how gradients are clipped. By default they are clipped by their norm as a whole.
 	Clipping Clipping `json:"clipping,omitzero"`
-	// Laplace draws noise from the discrete Laplace law of scale NoiseMultiplier times the
-	// clip norm, for pure differential privacy. It needs a model of one parameter and
-	// SamplingProbability 1.
+	// Laplace draws noise from the discrete Laplace law of scale NoiseMultiplier times the clip norm, for
+	// pure differential privacy. It needs a model of one parameter and SamplingProbability 1.
 	Laplace bool `json:"laplace,omitzero"`
 
 	// LearningRate multiplies an update. It must be positive.
@@ -47,37 +42,33 @@ type Config struct {
 	Schedule Schedule `json:"schedule,omitzero"`
 	// Optimizer is the update rule. The default is plain gradient descent.
 	Optimizer optim.Config `json:"optimizer,omitzero"`
-	// AverageDecay, if not zero, asks for the exponential moving average of the iterates:
-	// see Result.Average. It is in (0, 1). It costs no privacy.
+	// AverageDecay, if not zero, asks for the exponential moving average of the iterates: see Result.Average.
+	// It is in (0, 1). It costs no privacy.
 	AverageDecay float64 `json:"average_decay,omitzero"`
 
-	// Records is the public number of records. Sums are divided by SamplingProbability
-	// times Records, and the number of blocks of a batch follows from it. The default is
-	// the number of rows of the data, which is then taken to be public.
+	// Records is the public number of records. Sums are divided by SamplingProbability times Records, and the
+	// number of blocks of a batch follows from it. The default is the number of rows of the data, which is
+	// then taken to be public.
 	Records int `json:"records,omitzero"`
-	// Workers is the number of goroutines. The default is GOMAXPROCS. The result does not
-	// depend on it, to the last bit.
+	// Workers is the number of goroutines. The default is GOMAXPROCS. The result does not depend on it, to
+	// the last bit.
 	Workers int `json:"-"`
-	// Checkpoint names a file for the state of the run, with mode 0600. An interrupted
-	// Train with the same arguments, on a reservation of a resumed ledger, goes on from it.
-	// The result is the same to the last bit as without the interruption, and costs nothing
-	// more. The file is as secret as the data. By default there is none.
+	// Checkpoint names a file, of mode 0600, for the state of the run. Train with the same arguments, on a
+	// reservation of a resumed ledger, resumes an interrupted run from it, for no further charge. The result
+	// is the same to the last bit. The file is as secret as the data. By default there is none.
 	Checkpoint string `json:"-"`
-	// CheckpointEvery is the number of steps between two checkpoints. The default is a
-	// twentieth of Steps.
+	// CheckpointEvery is the number of steps between two checkpoints. The default is a twentieth of Steps.
 	CheckpointEvery int `json:"-"`
-	// NonPrivate trains without noise, for a baseline. NoiseMultiplier must then be zero.
-	// With a ClipNorm gradients are still clipped. With +Inf this is plain gradient
-	// descent. The event is accountant.NonPrivate. No budget admits it, so Train then takes
-	// no reservation.
+	// NonPrivate trains without noise, for a baseline. NoiseMultiplier must then be zero. With a ClipNorm
+	// gradients are still clipped; +Inf makes this plain gradient descent. The event is
+	// accountant.NonPrivate, which no budget admits, so Train then takes no reservation.
 	NonPrivate bool `json:"non_private,omitzero"`
 	// Public, if it has rows, is public data on which the model is scored: see Metrics.
 	Public Data `json:"-"`
-	// PublicEvery is the number of steps between two scores. The default is a twentieth of
-	// Steps.
+	// PublicEvery is the number of steps between two scores. The default is a twentieth of Steps.
 	PublicEvery int `json:"-"`
-	// Observe, if set, is called after every step, from Train's goroutine. The model holds
-	// that step's iterate. The caller may read it and must not change it.
+	// Observe, if set, is called after every step, from Train's goroutine. The model holds that step's
+	// iterate. The caller may read it and must not change it.
 	Observe func(Metrics) `json:"-"`
 	// Distances, if its Observe is set, are measured at every step. They are private.
 	Distances Distances `json:"-"`
@@ -120,8 +111,8 @@ func (c Config) phaseAt(step int) (p Phase, start int) {
 // Event returns the worst case of a run, for the relation "add or remove one record".
 func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
 
-// EventAfter returns the worst case of the first steps of a run. It serves to show what was
-// spent so far. What is charged is Event.
+// EventAfter returns the worst case of the first steps of a run, to show the cost so far. The charge is
+// Event.
 func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
 		return accountant.NonPrivate{}
@@ -139,8 +130,8 @@ func (c Config) EventAfter(steps int) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
-// GaussianDraws returns how many numbers a run draws from the discrete Gaussian law, for a
-// model with the given number of parameters: see [LatticeDelta].
+// GaussianDraws returns how many numbers a run draws from the discrete Gaussian law, for a model with the
+// given number of parameters: see [LatticeDelta].
 func (c Config) GaussianDraws(parameters int) int {
 	if c.NonPrivate || c.Laplace {
 		return 0
@@ -165,22 +156,21 @@ func (c Config) eventOf(p Phase, steps int) accountant.Event {
 
 // Validate returns an error for the first field that is missing or out of range.
 func (c Config) Validate() error {
-	if err := firstError(c.validateSampling(), c.validatePhases()); err != nil {
-		return err
+	err := cmp.Or(c.validateSampling(), c.validatePhases())
+	if err == nil {
+		err = cmp.Or(c.validateClipping(), c.validateDistances())
 	}
-	if err := firstError(c.validateClipping(), c.validateDistances()); err != nil {
-		return err
+	if err == nil {
+		err = cmp.Or(
+			within("Config.LearningRate", c.LearningRate, 0x1p-60, 0x1p60),
+			c.Schedule.validate(c.TotalSteps()),
+			within("Config.AverageDecay", c.AverageDecay, 0, 1-0x1p-30),
+			within("Config.Records", float64(c.Records), 0, math.MaxInt32),
+			within("Config.Workers", float64(c.Workers), 0, maxWorkers),
+			within("Config.CheckpointEvery", float64(c.CheckpointEvery), 0, math.MaxInt32),
+			within("Config.PublicEvery", float64(c.PublicEvery), 0, math.MaxInt32),
+		)
 	}
-	steps := c.TotalSteps()
-	err := firstError(
-		within("Config.LearningRate", c.LearningRate, 0x1p-60, 0x1p60),
-		c.Schedule.validate(steps),
-		within("Config.AverageDecay", c.AverageDecay, 0, 1-0x1p-30),
-		within("Config.Records", float64(c.Records), 0, math.MaxInt32),
-		within("Config.Workers", float64(c.Workers), 0, maxWorkers),
-		within("Config.CheckpointEvery", float64(c.CheckpointEvery), 0, math.MaxInt32),
-		within("Config.PublicEvery", float64(c.PublicEvery), 0, math.MaxInt32),
-	)
 	if err != nil {
 		return err
 	}
@@ -194,31 +184,29 @@ func (c Config) validatePhases() error {
 	if len(c.Phases) > 0 && (c.Steps != 0 || c.SamplingProbability != 0 || c.NoiseMultiplier != 0) {
 		return errors.New("dpsgd: Config.Phases stand in for Steps, SamplingProbability and NoiseMultiplier, which must be zero")
 	}
+	low, high := minNoise, maxNoise
+	if c.NonPrivate {
+		low, high = 0, 0
+	}
+	least, most := 0x1p-64, 1.0
+	if c.Sampling.EpochSteps > 0 {
+		least, most = 0, 0
+	}
 	for i, p := range c.phases() {
 		name := "Config."
 		if len(c.Phases) > 0 {
 			name = fmt.Sprintf("Config.Phases[%d].", i)
 		}
-		low, high := minNoise, maxNoise
-		if c.NonPrivate {
-			low, high = 0, 0
-		}
-		least, most := 0x1p-64, 1.0
-		if c.Sampling.EpochSteps > 0 {
-			least, most = 0, 0
-		}
-		err := firstError(
+		err := cmp.Or(
 			within(name+"SamplingProbability", p.SamplingProbability, least, most),
 			within(name+"NoiseMultiplier", p.NoiseMultiplier, low, high),
 			within(name+"Steps", float64(p.Steps), 1, math.MaxInt32),
 		)
+		if err == nil && c.Sampling.EpochSteps > 0 {
+			err = c.Sampling.epochs().checkWhole(name+"Steps", p.Steps)
+		}
 		if err != nil {
 			return err
-		}
-		if c.Sampling.EpochSteps > 0 {
-			if err := c.Sampling.epochs().checkWhole(name+"Steps", p.Steps); err != nil {
-				return err
-			}
 		}
 		if c.Laplace && p.SamplingProbability != 1 {
 			return fmt.Errorf("dpsgd: Config.Laplace needs %sSamplingProbability 1, not %g", name, p.SamplingProbability)
@@ -241,18 +229,9 @@ func within(field string, v, low, high float64) error {
 	return fmt.Errorf("dpsgd: %s is %g, must be in [%g, %g]", field, v, low, high)
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// MarshalJSON writes everything in the Config that shapes the result, and nothing else: what a
-// run is a function of, beside its key, data and model. A field that is renamed keeps its name
-// here, and one that is off is left out, so that a field that is added changes no other run.
+// MarshalJSON writes everything in the Config that shapes the result, and nothing else: the inputs of a run
+// beside its key, data and model. A field that is renamed keeps its name here, and one that is off is left
+// out, so that an added field changes no other run.
 func (c Config) MarshalJSON() ([]byte, error) {
 	type fields Config
 	if math.IsInf(c.ClipNorm, 1) {
@@ -273,8 +252,7 @@ func (c Config) identity() string {
 	return "dpsgd 6 " + string(text)
 }
 
-// every returns n, or a twentieth of all steps if n is not positive: the number of steps
-// between two occasions.
+// every returns n, or a twentieth of all steps if n is not positive.
 func (c Config) every(n int) int {
 	if n > 0 {
 		return n

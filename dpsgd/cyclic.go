@@ -8,11 +8,10 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// cyclic lets records take turns, as many as there are bands of the noise.
+// cyclic lets records take as many turns as the noise has bands.
 type cyclic struct{ bands int }
 
-// validate refuses what the event does not cover: one matrix and one clip norm are for all
-// steps.
+// validate refuses more than one matrix or clip norm, which the event does not cover.
 func (y cyclic) validate(c Config) error {
 	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
 		return err
@@ -23,15 +22,16 @@ func (y cyclic) validate(c Config) error {
 	case len(c.Phases) > 1:
 		return fmt.Errorf("dpsgd: Config.Phases: %q is accounted for one phase, since noise is correlated over the steps", Cyclic)
 	case most > slack:
-		return fmt.Errorf("dpsgd: Config.Sampling.Bands times SamplingProbability is %g, must be at most 1: a batch comes from one of the parts", most)
+		return fmt.Errorf("dpsgd: Config.Sampling.Bands times SamplingProbability is %g, must be at most 1: "+
+			"a batch comes from one of the parts", most)
 	case c.Clipping.Adaptive.on():
 		return fmt.Errorf("dpsgd: Config.Clipping.Adaptive: the noise of %q is for one clip norm in all steps", Cyclic)
 	}
 	return nil
 }
 
-// inTurn returns the probability that a record joins a batch when it is its turn, for
-// batches that it joins with probability q. It is what is drawn and what is charged.
+// inTurn returns the probability, drawn and charged, that a record joins a batch when it is its turn, for
+// batches that it joins with probability q.
 func (y cyclic) inTurn(q float64) float64 { return math.Min(1, float64(y.bands)*q) }
 
 func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
@@ -51,10 +51,9 @@ func (y cyclic) sampler(probability float64, _, parts, blocks int) sampler {
 	return &cyclicSampler{include: rng.NewBernoulli(y.inTurn(probability)), bands: y.bands, blocks: blocks, parts: make([]turns, parts)}
 }
 
-// cyclicSampler draws Poisson batches from one part of the records at a time. Every record has a
-// turn, drawn for it alone and once for all steps, and joins the batches of its turn by a coin
-// each time. The turn is a function of the key and the record's place in the data, so a run
-// that goes on meets the same turns.
+// cyclicSampler draws Poisson batches from one part of the records at a time. Every record has a turn,
+// drawn for it alone and once for all steps, and joins the batches of its turn by a coin each time. The
+// turn is a function of the key and the record's place in the data, so a resumed run meets the same turns.
 type cyclicSampler struct {
 	include rng.Bernoulli
 	bands   int
@@ -62,13 +61,12 @@ type cyclicSampler struct {
 	parts   []turns
 }
 
-// turns are those of the records that one goroutine looks after.
+// turns holds the turns of the records of one part.
 type turns struct {
 	key     rng.Key // they were drawn from; zero before
 	records [][]int // of every turn, ascending
 }
 
-// draw implements sampler.
 func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step int) []pick {
 	own := &c.parts[part]
 	if own.key != key {

@@ -12,20 +12,20 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Data is the private training set. Row i of X, of class Y[i], is record i, unless Ends says
-// that a record is several rows.
+// Data is the private training set. Row i of X, of class Y[i], is record i, or part of a record of several
+// rows: see Ends.
 type Data struct {
 	X blas32.General
 	// Packed, if not nil, holds the rows in place of X, which must then have none.
 	Packed Packed
 	Y      []int
-	// Targets, if it has rows, holds what a model with squared loss is to predict, one row
-	// a record. Y may then be empty, and is not read.
+	// Targets, if it has rows, holds the numbers that a model with squared loss is to predict, one row a
+	// record. Y is then not read, and may be empty.
 	Targets blas32.General
-	// Ends, if not nil, says that a record is all rows of one unit of privacy: record u is
-	// the rows from Ends[u-1], or 0, up to Ends[u], at least one and at most MaxRows. It
-	// contributes the gradient of the mean loss of its rows, clipped as a whole. Whether Ends
-	// is nil must be public, as it decides how sums round.
+	// Ends, if not nil, makes a record of all rows of one unit of privacy: record u is the rows from
+	// Ends[u-1], or 0, up to Ends[u], at least one and at most MaxRows. It contributes the gradient of the
+	// mean loss of its rows, clipped as a whole. Whether Ends is nil must be public, as it decides how sums
+	// round.
 	Ends []int
 }
 
@@ -68,7 +68,8 @@ func (d Data) validateEnds() error {
 	last := 0
 	for u, end := range d.Ends {
 		if n := end - last; n < 1 || n > MaxRows {
-			return fmt.Errorf("dpsgd: record %d ends at row %d, the one before at %d; it must have 1 to %d rows", u, end, last, MaxRows)
+			return fmt.Errorf("dpsgd: record %d ends at row %d, the one before at %d; it must have 1 to %d rows",
+				u, end, last, MaxRows)
 		}
 		last = end
 	}

@@ -1,26 +1,26 @@
 package dpsgd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/rng"
 )
 
-// Between says what a distance is between.
+// Between selects the two ends of a distance.
 type Between int
 
 const (
-	// Batches is between the sum of a batch with one record and the sum without it: the norm
-	// of what the record contributes. It is at most the clip norm. It follows the sampling
-	// law of a step, in which a record comes or stays away by itself.
+	// Batches is between the sum of a batch with one record and the sum without it: the norm of the record's
+	// contribution, at most the clip norm. It follows the sampling law of a step, in which a record comes or
+	// stays away by itself.
 	Batches Between = iota
-	// Records is between what two records contribute, as in the published Bayesian
-	// accountant, where one record takes the place of another. It is at most twice the clip
-	// norm.
+	// Records is between the contributions of two records, as in the published Bayesian accountant, where one
+	// record takes the place of another. It is at most twice the clip norm.
 	Records
 )
 
@@ -35,52 +35,36 @@ func (b Between) String() string {
 	return fmt.Sprintf("Between(%d)", int(b))
 }
 
-// Distances asks Train to measure distances at every step, for package internal/accountant/bayes.
-// They change nothing about the training. They are exact functions of the private data,
-// protected by nothing and charged nowhere.
+// Distances asks Train to measure distances at every step, for package internal/accountant/bayes. They change
+// nothing about the training. They are exact functions of the private data, protected by nothing and charged
+// nowhere.
 type Distances struct {
-	// Observe is called with the distances of each step, before the parameters move. It is
-	// not called for the steps before a checkpoint from which a run goes on. Nil measures
-	// nothing.
+	// Observe is called with the distances of each step, before the parameters move, but not for the steps
+	// before a checkpoint that a run resumes. Nil measures nothing.
 	Observe func(StepDistances)
 	Between Between
-	// Most bounds the number of distances of a step. The default keeps their time below a
-	// tenth of a usual step: a 16th of the expected batch between batches, at most 128, and a
-	// 256th of it between records, at most 16. It is at least 2.
+	// Most bounds the number of distances of a step, and is at least 2. The default keeps their time below a
+	// tenth of a usual step: between batches a 16th of the expected batch, at most 128; between records a
+	// 256th, at most 16.
 	Most int
 }
 
 // StepDistances are the distances of one step. They are private, and print redacted.
 type StepDistances struct {
+	private
 	Step        int     // from 1
 	Probability float64 // of a record to be in the batch
 	Noise       float64 // standard deviation, in the unit of the distances
 	Bound       float64 // no distance is above it, but by the rounding of single precision
-	// Values are the distances. No record of the batch is in two of them. The receiver may
-	// keep the slice.
+	// Values are the distances, no two with a record in common. The receiver may keep the slice.
 	Values []float64
-}
-
-// String returns a redacted word.
-func (StepDistances) String() string { return "dpsgd.StepDistances(redacted)" }
-
-// GoString returns a redacted word.
-func (d StepDistances) GoString() string { return d.String() }
-
-// LogValue returns a redacted word.
-func (d StepDistances) LogValue() slog.Value { return slog.StringValue(d.String()) }
-
-// MarshalJSON always fails.
-func (StepDistances) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("dpsgd: StepDistances are private and have no JSON form; read the fields on purpose")
 }
 
 // Normer is a [Worker] that computes norms without adding gradients up.
 type Normer interface {
 	Worker
-	// AppendNorms appends, for every row, the norm of what AddClipped would add for it. A
-	// gradient that is not finite has norm 0. There are at most [MaxRows] rows, and the clip
-	// norm is finite.
+	// AppendNorms appends, for each of at most [MaxRows] rows, the norm of its contribution in AddClipped. A
+	// gradient that is not finite has norm 0. The clip norm is finite.
 	AppendNorms(dst []float64, data Data, rows []int, clip Clip) []float64
 }
 
@@ -93,7 +77,8 @@ func (c Config) validateDistances() error {
 		return fmt.Errorf("dpsgd: Config.Distances.Between is %v", d.Between)
 	}
 	if c.NonPrivate || c.Laplace || c.Clipping.Adaptive.on() {
-		return errors.New("dpsgd: Config.Distances needs Gaussian noise and a fixed clip norm: not with NonPrivate, Laplace or Clipping.Adaptive")
+		return errors.New("dpsgd: Config.Distances needs Gaussian noise and a fixed clip norm: " +
+			"not with NonPrivate, Laplace or Clipping.Adaptive")
 	}
 	return within("Config.Distances.Most", float64(d.Most), 0, math.MaxInt32)
 }
@@ -121,8 +106,8 @@ func newMeter(model Model) *meter {
 	return &meter{worker: model.Worker(), one: make([]float32, n), another: make([]float32, n)}
 }
 
-// measure returns the distances of rows, in their order: one for each, or one for every
-// two. A row that is left over has none.
+// measure returns the distances of rows, in their order: one for each, or one for every two. A single row
+// that is left has none.
 func (m *meter) measure(data Data, rows []int, clip Clip, between Between) []float64 {
 	m.worker.Start()
 	var values []float64
@@ -157,12 +142,11 @@ func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
 	m.worker.AddClipped(sum, data, rows, clip)
 }
 
-// MeasureDistances returns distances of rows of data at the model's parameters, as a step
-// that has them in its batch would: one for each row between batches, one for every two
-// consecutive rows between records. Clip norms must be finite. The distances are as private
-// as the rows.
+// MeasureDistances returns distances of rows of data at the model's parameters, as a step with these rows in
+// its batch would: one for each row between batches, one for every two consecutive rows between records. Clip
+// norms must be finite. The distances are as private as the rows.
 func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
-	if err := firstError(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
+	if err := cmp.Or(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
 		return nil, err
 	}
 	for _, r := range rows {
@@ -176,8 +160,8 @@ func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Bet
 	return newMeter(forRecords(model, data)).measure(data, rows, clip, between), nil
 }
 
-// observeDistances measures a sample of the batch that was just summed up. It is drawn from a
-// key of its own, so that no row's place in the data decides.
+// observeDistances measures a sample of the batch that was just summed up, drawn from a key of its own, so
+// that no row's place in the data decides.
 func (t *trainer) observeDistances(phase Phase) {
 	d := t.cfg.Distances
 	if d.Observe == nil {
@@ -201,7 +185,7 @@ func (t *trainer) observeDistances(phase Phase) {
 
 // chosen returns n of the rows, or all, in random order.
 func chosen(rows []int, n int, s *rng.Stream) []int {
-	out := append([]int(nil), rows...)
+	out := slices.Clone(rows)
 	n = min(n, len(out))
 	for i := range n {
 		j := i + int(s.Uint64N(uint64(len(out)-i)))

@@ -1,17 +1,15 @@
-// Package dpsgd trains a model by differentially private stochastic gradient descent. It
-// clips the gradient of every record to a fixed norm and adds noise scaled to that norm to
-// the sum. This bounds what the trained model, and every model on the way to it, reveals
-// about whether one record was used.
+// Package dpsgd trains a model by differentially private stochastic gradient descent. It clips the gradient
+// of every record to a fixed norm and adds noise scaled to that norm to the sum. This bounds what the trained
+// model, and every model on the way to it, reveals about whether one record was used.
 //
 // One step, on data of n records:
 //
-//  1. Every record joins the batch independently with probability q, or by another law of
-//     [Sampling].
+//  1. Every record joins the batch independently with probability q, or by another law of [Sampling].
 //  2. The gradient g of each is scaled by min(1, C/|g|), where C is the clip norm.
-//  3. The sum is put on an integer grid, and exact discrete Gaussian noise is added. Its
-//     standard deviation is just above NoiseMultiplier times C.
-//  4. The result is divided by q n: the expected and never the actual batch size. It takes
-//     the place of the gradient in a step of gradient descent.
+//  3. The sum is put on an integer grid, and exact discrete Gaussian noise is added. Its standard deviation
+//     is just above NoiseMultiplier times C.
+//  4. The result is divided by q n, the expected and never the actual batch size, and takes the place of the
+//     gradient.
 //
 // A batch may be empty: its step is noise alone. A gradient that is not finite counts as
 // zero. Per-example norms, scaling and the sum take one backward pass: see [Model].
@@ -20,20 +18,18 @@
 //
 //   - update rules with a memory ([github.com/pate-go/pate/dpsgd/optim]),
 //   - learning rates and noise that move on a schedule fixed in advance,
-//   - clipping by group, automatic clipping, and a clip norm that follows a quantile of the
-//     norms,
+//   - clipping by group, automatic clipping, and a clip norm that follows a quantile of the norms,
 //   - averages of iterates,
 //   - every record in every step,
 //   - Laplace noise for one parameter.
 //
-// [Augment] trains on several views of every record. [Sum] is a single release of the sum
-// of all contributions, for private means and the like.
+// [Augment] trains on several views of every record. [Sum] is a single release of the sum of all
+// contributions, for private means and the like.
 //
 // # Cost
 //
-// Batches are streamed, at most 256 records at a time, so a logical batch may have any
-// size. The caller need not think about physical micro-batches. Beside the model, the
-// memory is
+// Batches are streamed, at most 256 records at a time, so a logical batch may have any size. Beside the
+// model, the memory is
 //
 //   - for each parameter, twelve bytes for every goroutine,
 //   - eight bytes for each number that the update rule remembers of a parameter,
@@ -45,7 +41,7 @@
 // Poisson-sampled Gaussian mechanism with the stated noise multiplier (Abadi et al. 2016,
 // Algorithm 1). The relation is "one record added or removed" and the unit is "one row of
 // the data". With adaptive clipping the multiplier is the one of sum and count together.
-// Learning rates, update rules and averages are computed from what was released.
+// Learning rates, update rules and averages are computed from the releases.
 //
 // Replacing a record is another relation and costs more. No event here stands for it.
 //
@@ -55,11 +51,10 @@
 //
 // # Sampling
 //
-// [Sampling] is how batches are drawn and what is charged, in one place. Beside Poisson
-// batches there are random allocation, where every record is in k of the t steps of each
-// epoch, and balls in bins, where every record is in the same one of t batches of all
-// epochs. Every record's steps are drawn for it alone, so sizes of batches are random; sums
-// are divided by the expected size, and an empty batch is a step of noise. Their
+// [Sampling] sets how batches are drawn and charged, in one place. Beside Poisson batches there are random
+// allocation, where every record is in k of the t steps of each epoch, and balls in bins, where every record
+// is in the same one of t batches of all epochs. Every record's steps are drawn for it alone, so sizes of
+// batches are random; sums are divided by the expected size, and an empty batch is a step of noise. Their
 // events are accounted for a record added or removed only.
 //
 // With the scheme [Cyclic] the noise of steps is correlated: a step takes off part of what
@@ -75,48 +70,42 @@
 // a row more or fewer does above, and the event is the same. There is no cheaper one: a unit
 // whose rows are alike reaches the worst case of a single row.
 //
-// The alternatives cost more. Rows sampled and clipped one by one give a unit of k rows the
-// privacy of a group of k: it comes to a batch with probability 1-(1-q)^k, and may move the
-// sum by k C. Rows clipped to C/k would have the same event, but shorter sums: a unit of one
-// row would use a k-th of what it pays for. The price of the mean is that gradients of a
-// unit are added up before they are clipped, one by one and not in one pass, at two more
-// passes over the parameters for a unit.
+// The alternatives cost more. Rows sampled and clipped one by one give a unit of k rows the privacy of a
+// group of k: it comes to a batch with probability 1-(1-q)^k, and may move the sum by k C. Rows clipped to
+// C/k would have the same event, but shorter sums: a unit of one row would use a k-th of its share. The price
+// of the mean is that gradients of a unit are added up before they are clipped, one by one and not in one
+// pass, at two more passes over the parameters for a unit.
 //
-// If Data.Ends is nil and a unit has k rows all the same, its privacy is that of a group of
-// k, and no ledger can see that.
+// If Data.Ends is nil and a unit has k rows all the same, its privacy is the privacy of a group of k, and no
+// ledger can see that.
 //
-// The claim holds for the numbers that the machine computes, not only for the real numbers
-// of the paper. The comment on the type grid bounds what floating point does to the sum.
-// The noise is inflated to cover it, by at most two parts in a thousand, or three above
-// 65,536 parameters. The sampling probability is the exact binary fraction of the float64
-// and is compared with random integers. The noise comes from an exact sampler. Its Renyi
-// divergences at integer orders, sampled or not, are those of the continuous Gaussian. At
-// other orders they differ by less than 2^-1000. For accountants of the privacy loss
-// distribution, see Caveats.
+// The claim holds for the numbers that the machine computes, not only for the real numbers of the paper. The
+// comment on the type grid bounds what floating point does to the sum. The noise is inflated to cover it, by
+// at most two parts in a thousand, or three above 65,536 parameters. The sampling probability is the exact
+// binary fraction of the float64 and is compared with random integers. The noise comes from an exact sampler.
+// Its Renyi divergences at integer orders, sampled or not, equal the continuous Gaussian's. At other orders
+// they differ by less than 2^-1000. For accountants of the privacy loss distribution, see Caveats.
 //
 // # Caveats
 //
-//   - The number of records n is public: the divisor q n and the number of summation blocks
-//     come from it. It is [Config.Records], or the number of rows of the data, which is
-//     then made public. In the proof neighbouring data sets have the same n.
-//   - The key must be secret and, for a release, come from [NewKey]. All randomness is a
-//     function of the key and of a hash of configuration, data and initial parameters.
-//     Noise is also a function of the sum that it is added to. So a repeated run repeats
-//     its answer, and two different sums never meet the same noise, but for a chance of
-//     2^-128, not even if two machines round differently. A run with a [SeedKey] is
+//   - The number of records n is public: the divisor q n and the number of summation blocks come from it. It
+//     is [Config.Records], or the number of rows of the data, which is then made public. In the proof
+//     neighbouring data sets have the same n.
+//   - The key must be secret and, for a release, come from [NewKey]. All randomness is a function of the key
+//     and of a hash of configuration, data and initial parameters. Noise is also a function of the sum that
+//     it is added to. So a repeated run repeats its answer, and two different sums never meet the same noise,
+//     but for a chance of 2^-128, not even if two machines round differently. A run with a [SeedKey] is
 //     marked not releasable.
-//   - [Diagnostics] are private and unprotected, and so is the running time. The rest of
-//     [Metrics] may be shown.
-//   - The event is charged as a whole. A run that ends early has spent it. What [Metrics]
-//     says of the steps so far is for information only.
-//   - Features must be public functions of their own row. Statistics fitted on the data,
-//     and hyper-parameters and stopping points chosen on it, cost privacy that nothing here
-//     charges.
-//   - The discrete law differs from the continuous Gaussian rounded to the grid by at most
-//     1/(24 s^2) in total variation per parameter and step, where s >= 2^32 is the standard
-//     deviation in grid units. A bound by hockey-stick divergence (PLD) derived for the
-//     continuous law therefore holds with delta larger by [LatticeDelta]: 1e-10 for 62,740
-//     parameters, 200 steps and epsilon 8.
+//   - [Diagnostics] are private and unprotected, and so is the running time. The rest of [Metrics] may be
+//     shown.
+//   - The event is charged as a whole. A run that ends early has spent it. The event in [Metrics], of the
+//     steps so far, is for information only.
+//   - Features must be public functions of their own row. Statistics fitted on the data, and hyper-parameters
+//     and stopping points chosen on it, cost privacy that nothing here charges.
+//   - The discrete law differs from the continuous Gaussian rounded to the grid by at most 1/(24 s^2) in
+//     total variation per parameter and step, where s >= 2^32 is the standard deviation in grid units. A
+//     bound by hockey-stick divergence (PLD) derived for the continuous law therefore holds with delta larger
+//     by [LatticeDelta]: 1e-10 for 62,740 parameters, 200 steps and epsilon 8.
 //
 // # Use
 //

@@ -1,22 +1,23 @@
 package dpsgd
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/rng"
 )
 
-// epochs is what the schemes have in common that draw the steps of an epoch together.
+// epochs is common to the schemes that draw the steps of an epoch together.
 type epochs struct{ steps, per int }
 
-// epochs returns those of the sampling; every record is in at least one step of each.
+// epochs returns the epochs of a Sampling. Every record is in at least one step of each.
 func (s Sampling) epochs() epochs { return epochs{s.EpochSteps, max(1, s.PerEpoch)} }
 
-// validate returns an error for numbers that no epoch has.
 func (e epochs) validate(c Config) error {
-	return firstError(
+	return cmp.Or(
 		within("Config.Sampling.EpochSteps", float64(e.steps), 1, math.MaxInt32),
 		within("Config.Sampling.PerEpoch", float64(c.Sampling.PerEpoch), 0, float64(e.steps)),
 	)
@@ -24,14 +25,13 @@ func (e epochs) validate(c Config) error {
 
 func (e epochs) probability(Phase) float64 { return float64(e.per) / float64(e.steps) }
 
-// count returns the number of epochs of so many steps. An epoch that has begun is charged as a
-// whole.
+// count returns the number of epochs in so many steps. An epoch that has begun is charged as a whole.
 func (e epochs) count(steps int) int64 {
 	t := int64(e.steps)
 	return (int64(steps) + t - 1) / max(1, t)
 }
 
-// checkWhole refuses a part of an epoch, for which no event stands.
+// checkWhole refuses a part of an epoch, which no event covers.
 func (e epochs) checkWhole(field string, steps int) error {
 	if steps%e.steps == 0 {
 		return nil
@@ -44,10 +44,48 @@ func (e epochs) checkWhole(field string, steps int) error {
 	return fmt.Errorf("dpsgd: %s is %d, not a whole number of epochs of %d steps: %s would be", field, steps, e.steps, near)
 }
 
-// epochSampler draws the batches of an epoch at once: for every record the steps it is in,
-// and for each of them a block. What it draws for a record is a function of the key, the
-// epoch and the record's place in the data. So a run that goes on draws the same batches
-// again, and no record's draw moves with another's.
+// allocation draws the steps of a record afresh in each epoch.
+type allocation struct{ epochs }
+
+func (a allocation) event(_ Phase, steps int, noise accountant.Gaussian) accountant.Event {
+	e := accountant.RandomAllocation{K: int64(a.per), Steps: int64(a.steps), Event: noise}
+	return accountant.Repeated{Event: e, Count: a.count(steps)}
+}
+
+func (a allocation) sampler(_ float64, start, parts, blocks int) sampler {
+	return &epochSampler{epochs: a.epochs, start: start, blocks: blocks, parts: make([]epochPart, parts)}
+}
+
+// ballsInBins draws the one step of a record in an epoch once for all epochs.
+type ballsInBins struct{ epochs }
+
+func (b ballsInBins) validate(c Config) error {
+	switch err := b.epochs.validate(c); {
+	case err != nil:
+		return err
+	case b.per > 1:
+		return fmt.Errorf("dpsgd: Config.Sampling.PerEpoch is for %q", Allocation)
+	case len(c.Phases) > 1:
+		return fmt.Errorf("dpsgd: Config.Phases: %q is accounted for one phase, since all epochs have the same batches", BallsInBins)
+	}
+	return nil
+}
+
+func (b ballsInBins) event(_ Phase, steps int, noise accountant.Gaussian) accountant.Event {
+	e := accountant.BallsInBins{Bins: int64(b.steps), Epochs: max(1, b.count(steps)), Event: noise}
+	if b.count(steps) == 0 {
+		return accountant.Repeated{Event: e}
+	}
+	return e
+}
+
+func (b ballsInBins) sampler(_ float64, start, parts, blocks int) sampler {
+	return &epochSampler{epochs: b.epochs, same: true, start: start, blocks: blocks, parts: make([]epochPart, parts)}
+}
+
+// epochSampler draws the batches of an epoch at once: the steps of every record, and a block for each of
+// these steps. The draw of a record is a function of the key, the epoch and the record's place in the
+// data. So a resumed run draws the same batches again, and no record's draw moves with another's.
 type epochSampler struct {
 	epochs
 	same   bool // batches in all epochs
@@ -56,7 +94,7 @@ type epochSampler struct {
 	parts  []epochPart
 }
 
-// epochPart is the plan of an epoch for the records that one goroutine looks after.
+// epochPart is the plan of an epoch for the records of one part.
 type epochPart struct {
 	key   rng.Key // of the plan; zero before the first
 	first int     // step of the epoch
@@ -69,7 +107,6 @@ type stepPick struct {
 	pick
 }
 
-// draw implements sampler.
 func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step int) []pick {
 	own := &e.parts[part]
 	within := (step - e.start) % e.steps
@@ -85,9 +122,9 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws the epoch of a part. Batches that are the same in all epochs are drawn from a key
-// that these share. A random subset is drawn as by Floyd: for j from steps - per on take a
-// uniform number up to j, or j itself if that one is taken.
+// plan draws the epoch of a part. Batches that are the same in all epochs are drawn from a key that these
+// share. A random subset is drawn as by Floyd: for j from steps - per on take a uniform number up to j, or
+// j itself if that number is taken.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {
@@ -115,8 +152,8 @@ func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	}
 }
 
-// words makes uniform integers of the words of a stream, one of each: so the place of a draw
-// in the stream does not depend on earlier draws.
+// words makes uniform integers, each of one word of a stream: so the place of a draw in the stream does
+// not depend on earlier draws.
 type words struct {
 	key    rng.Key
 	stream *rng.Stream
@@ -134,8 +171,8 @@ func (w *words) below(n uint64) uint64 {
 	return w.key.Derive("again", w.used).Stream().Uint64N(n)
 }
 
-// scaled maps a uniform word to a uniform integer below n, without bias, but for 2^64 mod n
-// of the words (Lemire 2019).
+// scaled maps a uniform word to a uniform integer below n, without bias. It refuses 2^64 mod n of the
+// words (Lemire 2019).
 func scaled(word, n uint64) (v uint64, ok bool) {
 	hi, lo := bits.Mul64(word, n)
 	return hi, lo >= n || lo >= -n%n

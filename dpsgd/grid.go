@@ -7,70 +7,62 @@ import (
 
 // grid is the integer lattice on which the clipped sum of a step is noised.
 //
-// The claim of a step: its release is a Gaussian mechanism with noise multiplier at least
-// the configured one. That takes two facts. Integer vectors computed from neighbouring data
-// differ by at most sensitivity in Euclidean norm. And the noise is discrete Gaussian with
-// sigma >= NoiseMultiplier sensitivity on every coordinate. Here is the bound, with C the
-// norm of [Clip], P the number of parameters, c = C (1 + 2^-20), u = 2^-24 and
-// gamma = 64 u/(1 - 64 u).
+// The claim of a step: its release is a Gaussian mechanism with noise multiplier at least the configured one.
+// That takes two facts. Integer vectors computed from neighbouring data differ by at most sensitivity in
+// Euclidean norm, and the noise is discrete Gaussian with sigma >= NoiseMultiplier sensitivity on every
+// coordinate. Here is the bound, with C the norm of [Clip], P the number of parameters, c = C (1 + 2^-20), u
+// = 2^-24 and gamma = 64 u/(1 - 64 u).
 //
-// Coupling. Every record of the batch is dealt to one of B blocks by a uniform draw of its
-// own. Couple the runs on D and on D plus record r so that all other records have the same
-// fate and the same block. This is possible because B comes from the public number of
-// records. Then all blocks but the block of r hold the same records in the same order. They
-// give the same integers, because what a call adds does not depend on where its records lie
-// (obligation 1 of Worker). Blocks by position in the data would not do: removing a record
-// moves every record behind it to another block or place, and with it the rounding of every
-// block. The release is then a mixture over the coupled draws of a pair: "sum" and, with
-// probability q, "sum shifted by a vector of bounded norm". This is as in the real-number
-// proof.
+// Coupling. Every record of the batch is dealt to one of B blocks by a uniform draw of its own. Couple the
+// runs on D and on D plus record r so that all other records have the same fate and the same block. This is
+// possible because B comes from the public number of records. Then all blocks but the block of r hold the
+// same records in the same order. They give the same integers, because what a call adds does not depend on
+// where its records lie (obligation 1 of Worker). Blocks by position in the data would not do: removing a
+// record moves every record behind it to another block or place, and with it the rounding of every block. The
+// release is then a mixture over the coupled draws of a pair: "sum" and, with probability q, "sum shifted by
+// a vector of bounded norm". This is as in the real-number proof.
 //
-// One block. A block is small if it has at most L = limit records. In a small block every
-// piece of at most rows records is summed in single precision, with an error of norm at
-// most gamma c for each record (obligation 3). The sum is rounded to the grid, each
-// coordinate by at most 1/2. There are at most s = ceil(L/rows) pieces. Larger blocks are
-// rare, because the mean is 3/4 of rows. Their records are rounded to the grid one by one,
-// and integers add without error. So the integers of the block of r differ, in units, by at
-// most
+// One block. A block is small if it has at most L = limit records. In a small block every piece of at most
+// rows records is summed in single precision, with an error of norm at most gamma c for each record
+// (obligation 3). The sum is rounded to the grid, each coordinate by at most 1/2. There are at most s =
+// ceil(L/rows) pieces. Larger blocks are rare, because the mean is 3/4 of rows. Their records are rounded to
+// the grid one by one, and integers add without error. So the integers of the block of r differ, in units, by
+// at most
 //
 //	both within L:     c/unit (1 + 2 gamma L) + s sqrt(P)
 //	one above L:       c/unit (1 + gamma L) + (s+L+1)/2 sqrt(P)
 //	both above L:      c/unit + sqrt(P)/2
 //
-// In the first case, two sums of at most L records stand in for exact ones. In the second,
-// one run summed the L records in common, with error gamma L c and rounding s sqrt(P)/2.
-// The other run rounded L+1 records, by sqrt(P)/2 each. Sums of blocks are integers below
-// 2^62 and exact.
+// In the first case, two sums of at most L records stand in for exact ones. In the second, one run summed the
+// L records in common, with error gamma L c and rounding s sqrt(P)/2. The other run rounded L+1 records, by
+// sqrt(P)/2 each. Sums of blocks are integers below 2^62 and exact.
 //
-// Noise. For integer vectors that differ by v, D_a = a |v|^2/(2 sigma^2) at integer orders
-// a, as for the continuous Gaussian. The reason: P_v/P_0 to the power k has expectation
-// exp(k(k-1)|v|^2/(2 sigma^2)) times a quotient of theta sums that differ by an integer
-// shift and cancel (Canonne, Kamath, Steinke 2020). For the sampled mixture the binomial
-// expansion has only such terms. So the moments of integer order are those of the
-// continuous sampled Gaussian. At other orders, and in the reverse direction, compare the
-// sum over the lattice with the integral of the same function. By Poisson summation, with
-// the contour moved as far as the nearest zero of the mixture, they differ by a relative
-// amount below P exp(-min(1, NoiseMultiplier) sigma), and sigma is at least 2^32.
+// Noise. For integer vectors that differ by v, D_a = a |v|^2/(2 sigma^2) at integer orders a, as for the
+// continuous Gaussian. The reason: P_v/P_0 to the power k has expectation exp(k(k-1)|v|^2/(2 sigma^2)) times
+// a quotient of theta sums that differ by an integer shift and cancel (Canonne, Kamath, Steinke 2020). For
+// the sampled mixture the binomial expansion has only such terms. So the moments of integer order equal the
+// ones of the continuous sampled Gaussian. At other orders, and in the reverse direction, compare the sum
+// over the lattice with the integral of the same function. By Poisson summation, with the contour moved as
+// far as the nearest zero of the mixture, they differ by a relative amount below P exp(-min(1,
+// NoiseMultiplier) sigma), and sigma is at least 2^32.
 //
-// Sampling by epochs. The steps of a record are drawn for it alone, so the coupling above holds
-// with "steps" in place of "fate". The likelihood ratio of a run with record r to the run
-// without is then an average over the choices of r of products of ratios L_i, one for each
-// step i that r is in, and it is linear in each L_i. At integer orders it expands into the
-// same terms as before, a factor for each step. At others, and in the reverse direction, the
-// sum over the lattice of a step is compared with the integral while all other steps are
-// held: in that step the ratio is A + B L_i with A, B >= 0, which is the ratio of a sampled
-// step but for a factor. Shifts may depend on earlier outputs: the last step is replaced
-// first, and by the largest shift, which by the continuous case is the worst for any A and B.
+// Sampling by epochs. The steps of a record are drawn for it alone, so the coupling above holds with "steps"
+// in place of "fate". The likelihood ratio of a run with record r to the run without is then an average over
+// the choices of r of products of ratios L_i, one for each step i that r is in, and it is linear in each L_i.
+// At integer orders it expands into the same terms as before, a factor for each step. At others, and in the
+// reverse direction, the sum over the lattice of a step is compared with the integral while all other steps
+// are held: in that step the ratio is A + B L_i with A, B >= 0, which is the ratio of a sampled step but for
+// a factor. Shifts may depend on earlier outputs: the last step is replaced first, and by the largest shift,
+// which by the continuous case is the worst for any A and B.
 //
-// Correlated noise. A record that is drawn in a step moves the integers y of that step and of
-// the bands - 1 behind it: by the column of C times the vector by which it moves the sum, of
-// norm at most that of the vector as the column's norm is at most one, and by less than one
-// in every coordinate of these steps, as they are rounded down, a norm below sqrt(bands P).
-// Its next step is a whole turn later, so the blocks of steps that it may move have none in
-// common, and each is a sampled release of bands P coordinates that come one after another.
-// Others' contributions, and so the rounding, may depend on the coordinates before; the bound
-// on the norm holds along every path, and a shift that depends on the coordinates before is
-// a bijection of the lattice. So the last coordinate is replaced first, as above.
+// Correlated noise. A record that is drawn in a step moves the integers y of that step and of the bands - 1
+// behind it: by the column of C, of norm at most one, times the vector by which it moves the sum, so of no
+// larger norm than that vector, and by less than one in every coordinate of these steps, as they are rounded
+// down, a norm below sqrt(bands P). Its next step is a whole turn later, so the blocks of steps that it may
+// move have none in common, and each is a sampled release of bands P coordinates that come one after another.
+// Others' contributions, and so the rounding, may depend on the coordinates before; the bound on the norm
+// holds along every path, and a shift that depends on the coordinates before is a bijection of the lattice.
+// So the last coordinate is replaced first, as above.
 //
 // Sigma has the same size for all clip norms, because the unit follows the norm. So one
 // sampler serves a run whose clip norm moves.
@@ -80,8 +72,7 @@ type grid struct {
 	sigma       float64 // of the noise, in units; a power of two
 }
 
-// grouping says how the records of a block are summed. It depends on the number of
-// parameters alone.
+// grouping is how the records of a block are summed, a function of the number of parameters alone.
 type grouping struct {
 	rows  int // at most this many at a time in single precision
 	limit int // above this many one at a time
@@ -118,8 +109,7 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	group := groupingOf(parameters)
 	limit, pieces := float64(group.limit), math.Ceil(float64(group.limit)/float64(group.rows))
 	root := math.Sqrt(float64(parameters))
-	// These are the two larger cases: a contribution of norm 1 with its float error, and
-	// roundings in units.
+	// These are the two larger cases: a contribution of norm 1 with its float error, and roundings in units.
 	const one = 1 + 0x1p-20
 	norms := [2]float64{one * (1 + 2*gamma*limit), one * (1 + gamma*limit)}
 	roundings := [2]float64{pieces * root, (pieces + limit + 1) / 2 * root}
@@ -147,22 +137,37 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	return g, nil
 }
 
-// LatticeDelta returns the allowance for discrete noise that an accountant of the privacy
-// loss distribution needs. Its bounds are for continuous Gaussian noise, and the noise
-// drawn here is discrete. Subtract the allowance from delta before the accountant answers
-// for that delta. Here draws is how many numbers are drawn, and epsilon is approximately
-// that answer.
+// LatticeDelta returns the allowance for discrete noise that an accountant of the privacy loss distribution
+// needs, whose bounds are for continuous Gaussian noise. Subtract it from delta before the accountant answers
+// for that delta. Here draws is the number of numbers drawn, and epsilon is approximately that answer.
 //
-// The allowance is (1 + e^epsilon) times the total variation of all draws from the
-// continuous law rounded to the grid. That is at most 1/(24 s^2) for each draw, for a
-// standard deviation of s units. Rényi accounting needs no such allowance.
+// The allowance is (1 + e^epsilon) times the total variation of all draws from the continuous law rounded to
+// the grid: at most 1/(24 s^2) for each draw, for a standard deviation of s units. Rényi accounting needs no
+// such allowance.
 func LatticeDelta(draws int, epsilon float64) float64 {
 	const each = 1.0 / 24 / (1 << minGridBits) / (1 << minGridBits)
 	return (1 + math.Exp(epsilon)) * float64(draws) * each * (1 + 0x1p-40)
 }
 
-// roundDown24 returns the 24 leading bits of v, so that its products with float32 numbers
-// are exact doubles.
+// roundDown24 returns the 24 leading bits of v, so that its products with float32 numbers are exact doubles.
 func roundDown24(v float64) float64 {
 	return math.Float64frombits(math.Float64bits(v) &^ (1<<29 - 1))
+}
+
+// laplaceScale returns the scale of discrete Laplace noise, in units, for which the release of one parameter
+// is a Laplace mechanism of the given noise multiplier. The claim: integers that differ by d <= sensitivity,
+// under discrete Laplace noise of scale b >= noiseMultiplier (sensitivity + 2), reveal no more than reals
+// that differ by d + 2 under continuous Laplace noise of scale b.
+//
+// The proof compares hockey-stick divergences. Let x = e^(-1/b). The privacy loss of the discrete pair takes
+// the values (d-2k)/b, k = 0..d. At epsilon = (d-2k)/b its divergence is 1 - x^k. The continuous pair has the
+// same for the same d, 1 - exp((epsilon - d/b)/2).
+//
+// Between two such values of epsilon the discrete divergence is a straight line in e^epsilon, hence at most
+// its value 1 - x^(k+1) at the left end. The continuous divergence for d + 2 is at least its value at the
+// right end, 1 - exp(((d-2k)/b - (d+2)/b)/2) = 1 - x^(k+1). Above d/b the discrete divergence is 0. Below
+// -d/b it is 1 - e^epsilon, and no divergence is smaller. The reverse pair is the same by symmetry. Smaller d
+// follow, because both sides are monotone.
+func laplaceScale(noiseMultiplier float64, g grid) float64 {
+	return math.Ceil(noiseMultiplier * (g.sensitivity + 2) * (1 + 0x1p-40))
 }

@@ -10,21 +10,20 @@ import (
 // hashSize is the length of a hash in bytes.
 const hashSize = 32
 
-// hasher tells the integer sums of a step from one another: sums that differ have different
-// hashes, but for a chance of 2^-128 over the hasher's secret words.
+// hasher distinguishes the integer sums of a step: sums that differ have different hashes, but for a chance
+// of 2^-128 over the hasher's secret words.
 //
 // It is NH (Black, Halevi, Krawczyk, Krovetz, Rogaway 1999), twice:
 //
 //	sum over i of (m[2i] + k[2i]) (m[2i+1] + k[2i+1]) modulo 2^128
 //
-// where the inner additions are modulo 2^64. For uniform k and two sequences m of one length
-// that differ, the values are equal with a chance of at most 2^-64. With k moved by two words
-// they are so once more, independently. A hash function without a key would tell sums apart
-// that somebody chose so as to collide, at four times the price: but nobody who could choose a
-// sum has seen the words, which no output depends on but through this comparison.
+// where the inner additions are modulo 2^64. For uniform k and two sequences m of one length that differ, the
+// values are equal with a chance of at most 2^-64. With k moved by two words they are so once more,
+// independently. A hash function without a key would also distinguish sums that somebody chose so as to
+// collide, at four times the price: but nobody who could choose a sum has seen the words, which no output
+// depends on but through this comparison.
 type hasher struct{ words [spanLength + 2]uint64 }
 
-// newHasher draws the words.
 func newHasher(s *rng.Stream) *hasher {
 	h := new(hasher)
 	for i := range h.words {
@@ -33,8 +32,7 @@ func newHasher(s *rng.Stream) *hasher {
 	return h
 }
 
-// sum returns the hash of at most spanLength integers. Hashes are of use among sequences of
-// one length.
+// sum returns the hash of at most spanLength integers, to be compared among sequences of one length.
 func (h *hasher) sum(m []int64) (out [hashSize]byte) {
 	even := len(m) &^ 1
 	var sums [2]uint128

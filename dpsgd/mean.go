@@ -15,18 +15,17 @@ func groupsOf(m Model) []int {
 	return []int{len(m.Parameters())}
 }
 
-// meanWorker adds records that have several gradients each: those of the views of an image,
-// or of the rows of a unit. A record contributes the mean of its gradients, clipped as a
-// whole. So its norm is bounded however many there are.
+// meanWorker adds records that have several gradients each, of the views of an image or of the rows of a
+// unit. A record contributes the mean of its gradients, clipped as a whole. So its norm is bounded however
+// many there are.
 //
 // The obligations of [Worker], for records:
 //
-//   - Obligation 1: the sum over a record's gradients is what the model makes of them in a
-//     call of their own. By the model's own obligation 1 it is a function of parameters and
-//     record. From there on it is the gradient, whatever its rounding.
-//   - Obligation 2: the norm of the gradient is computed in double precision, with a
-//     relative error below 2^-30. An element of the contribution is rounded once, by at
-//     most 2^-24.
+//   - Obligation 1: the sum over a record's gradients is the result of one call of the model's worker, by the
+//     model's own obligation 1 a function of parameters and record. It is the gradient, whatever its
+//     rounding.
+//   - Obligation 2: the norm of the gradient is computed in double precision, with a relative error below
+//     2^-30. An element of the contribution is rounded once, by at most 2^-24.
 //   - Obligation 3: a record passes through 32 additions in its run and at most 8 more.
 type meanWorker struct {
 	inner    Worker
@@ -40,8 +39,7 @@ func newMeanWorker(m Model) meanWorker {
 	return meanWorker{inner: m.Worker(), groups: groupsOf(m), gradient: make([]float32, n), run: make([]float32, n)}
 }
 
-// addMeans adds the contributions of records to sum. The function of returns the data and
-// rows whose gradients a record has.
+// addMeans adds the contributions of records to sum. The function of returns the data and rows of a record.
 func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(record int) (Data, []int)) (tally Tally) {
 	const runRecords = 32
 	for i, r := range records {

@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,16 +15,14 @@ import (
 	"github.com/pate-go/pate/internal/scores"
 )
 
-// Metrics describes the progress of a run. All fields but Private may be shown to anybody.
-// They are public, or part of the release that was charged, or computed from it and from
-// public data.
+// Metrics describes the progress of a run. All fields but Private may be shown to anybody: they are public,
+// part of the release that was charged, or computed from these.
 type Metrics struct {
 	Step, Steps  int // done, of
 	LearningRate float64
-	// ClipNorm is the clip norm of this step.
-	ClipNorm float64
-	// Unclipped is the noisy number of records that were not clipped, as a share of the
-	// expected batch, if clipping is adaptive. Otherwise it is NaN.
+	ClipNorm     float64 // of this step
+	// Unclipped is the noisy number of records that were not clipped, as a share of the expected batch, if
+	// clipping is adaptive. Otherwise it is NaN.
 	Unclipped float64
 	// Event is the worst case of the steps so far: see Config.EventAfter.
 	Event accountant.Event
@@ -34,7 +33,7 @@ type Metrics struct {
 	Private Diagnostics
 }
 
-// Score says how well a model does on public data.
+// Score is the quality of a model on public data.
 type Score struct {
 	Loss float64 // mean over the rows, those whose gradient is not finite left out
 	// Accuracy is the share of rows whose class is predicted. It is NaN for a model that is
@@ -48,22 +47,21 @@ type Predictor interface {
 	Predict(ctx context.Context, dst []int, x blas32.General) error
 }
 
-// Diagnostics counts what happened to records, summed over steps. It is an exact function
-// of the private data, protected by nothing and charged nowhere. It is for the owner of the
-// data, not for release. It prints redacted and has no JSON form.
+// Diagnostics counts what happened to records, summed over steps. It is an exact function of the private
+// data, protected by nothing and charged nowhere: for the owner of the data, not for release. It prints
+// redacted and has no JSON form.
 type Diagnostics struct {
+	private
 	Sampled   int64   // records in batches
-	Clipped   int64   // of them, those whose gradient was scaled down
-	NonFinite int64   // of them, those whose gradient was not finite and counted as zero
+	Clipped   int64   // records whose gradient was scaled down
+	NonFinite int64   // records whose gradient was not finite and counted as zero
 	Loss      float64 // sum of the losses of the others
 }
 
-// ClipFraction returns the share of sampled records that were clipped, or NaN if no record
-// was sampled.
+// ClipFraction returns the share of sampled records that were clipped, or NaN if no record was sampled.
 func (d Diagnostics) ClipFraction() float64 { return float64(d.Clipped) / float64(d.Sampled) }
 
-// MeanLoss returns the mean loss of the sampled records with a finite gradient, or NaN if
-// there were none.
+// MeanLoss returns the mean loss of the sampled records with a finite gradient, or NaN if there were none.
 func (d Diagnostics) MeanLoss() float64 { return d.Loss / float64(d.Sampled-d.NonFinite) }
 
 func (d *Diagnostics) add(e Diagnostics) {
@@ -77,18 +75,21 @@ func diagnosticsOf(sampled int, tally Tally) Diagnostics {
 	return Diagnostics{Sampled: int64(sampled), Clipped: tally.Clipped, NonFinite: tally.NonFinite, Loss: tally.Loss}
 }
 
+// private redacts the values that embed it.
+type private struct{}
+
 // String returns a redacted word.
-func (Diagnostics) String() string { return "dpsgd.Diagnostics(redacted)" }
+func (private) String() string { return "dpsgd: private(redacted)" }
 
 // GoString returns a redacted word.
-func (d Diagnostics) GoString() string { return d.String() }
+func (p private) GoString() string { return p.String() }
 
 // LogValue returns a redacted word.
-func (d Diagnostics) LogValue() slog.Value { return slog.StringValue(d.String()) }
+func (p private) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
 // MarshalJSON always fails.
-func (Diagnostics) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("dpsgd: Diagnostics are private and have no JSON form; read the fields on purpose")
+func (private) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("dpsgd: private counts and distances have no JSON form; read the fields on purpose")
 }
 
 func (d Data) allFinite() error {
@@ -129,7 +130,7 @@ func newObserver(model Model, cfg Config) (*observer, error) {
 	if cfg.Observe == nil || cfg.Public.X.Rows == 0 {
 		return o, nil
 	}
-	if err := firstError(cfg.Public.validate(), model.Check(cfg.Public), cfg.Public.allFinite()); err != nil {
+	if err := cmp.Or(cfg.Public.validate(), model.Check(cfg.Public), cfg.Public.allFinite()); err != nil {
 		return nil, errors.Join(errors.New("dpsgd: Config.Public does not fit"), err)
 	}
 	o.worker = model.Worker()
@@ -140,8 +141,8 @@ func newObserver(model Model, cfg Config) (*observer, error) {
 	return o, nil
 }
 
-// tell completes the metrics of a step and passes them to Config.Observe.
-func (o *observer) tell(ctx context.Context, m Metrics) error {
+// report completes the metrics of a step and passes them to Config.Observe.
+func (o *observer) report(ctx context.Context, m Metrics) error {
 	if o.cfg.Observe == nil {
 		return nil
 	}

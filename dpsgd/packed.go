@@ -10,41 +10,37 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// Packed is rows in a form that takes less memory than float32: package features has one of 16
-// bits a number. The data are what Unpack returns. Clip norms, clipping and sums are computed
-// from those float32 numbers as from any others, by the same code: how they were kept changes
-// nothing in the guarantee. What a row is kept as must depend on that row alone, as everything
-// that is made of a record.
+// Packed is rows in a form that takes less memory than float32: package features has one of 16 bits a number.
+// The data are the numbers that Unpack returns: clip norms, clipping and sums are computed from these as from
+// any others, by the same code. The packed form of a row must depend on that row alone.
 type Packed interface {
 	// Dims returns the numbers of rows and columns.
 	Dims() (rows, cols int)
 	// Unpack sets dst, as long as there are columns, to row i. Many goroutines call it at once.
 	Unpack(dst []float32, i int)
-	// Hash returns a hash that tells the rows from all others: of the rows, or of all that they
-	// are a function of, with what names each function and its version. It may use so many
-	// goroutines.
+	// Hash returns a hash that identifies the rows: of the rows, or of all their inputs, with the name and
+	// version of each function. It may use so many goroutines.
 	Hash(workers int) [sha256.Size]byte
 }
 
-// Fetcher is a [Packed] that can ask memory for rows ahead of their use. The rows of a batch lie
-// far apart, and waiting for them takes about as long as what is computed from them.
+// Fetcher is a [Packed] that can ask memory for rows ahead of their use. The rows of a batch lie far apart,
+// and waiting for them takes about as long as the computation.
 type Fetcher interface {
 	Packed
-	// Fetch says that columns from <= j < to of row i will be unpacked soon. It returns at once.
+	// Fetch announces that columns from <= j < to of row i will be unpacked soon. It returns at once.
 	Fetch(i, from, to int)
 }
 
-// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, some at a time, so that
-// caches hold them while it computes. Other workers are given rows that were unpacked before.
+// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, some at a time, so that caches hold
+// them while it computes. Other workers are given rows that were unpacked before.
 type PackedWorker interface {
 	Worker
-	// Expect is called before AddClipped. It says for which rows the call after that is likely
-	// to be, or at least with which it begins. A worker may ask memory for these rows. It
-	// changes nothing in what is added.
+	// Expect is called before AddClipped with the rows that the call after that is likely to begin with. A
+	// worker may ask memory for these rows. Nothing changes in the sums.
 	Expect(rows []int)
 }
 
-// Dims returns the numbers of rows and columns, of X or of what is packed.
+// Dims returns the numbers of rows and columns, of X or of Packed.
 func (d Data) Dims() (rows, cols int) {
 	if d.Packed != nil {
 		return d.Packed.Dims()
@@ -62,8 +58,8 @@ func (d Data) validatePacked() error {
 	return nil
 }
 
-// checkModel returns what the model finds wrong with data. Of packed rows it sees how many
-// columns they have, and their labels and targets; the rows themselves are zeros.
+// checkModel returns the model's objection to data. Of packed rows it passes on zeros, with their number of
+// columns, labels and targets.
 func checkModel(model Model, data Data) error {
 	if data.Packed == nil {
 		return model.Check(data)
@@ -86,19 +82,16 @@ func checkModel(model Model, data Data) error {
 	return nil
 }
 
-// unpackedModel trains a model on packed rows: a worker unpacks those of a call to memory of its
-// own.
+// unpackedModel trains a model on packed rows: a worker unpacks the rows of a call to memory of its own.
 type unpackedModel struct{ Model }
 
-// Fingerprint implements [Model].
 func (m unpackedModel) Fingerprint() []byte {
 	return append(fmt.Appendf(nil, "unpacked %T ", m.Model), m.Model.Fingerprint()...)
 }
 
-// Groups implements [Grouped]. A model without groups is one group.
+// Groups implements [Grouped].
 func (m unpackedModel) Groups() []int { return groupsOf(m.Model) }
 
-// Worker implements [Model].
 func (m unpackedModel) Worker() Worker {
 	inner := m.Model.Worker()
 	if _, ok := inner.(PackedWorker); ok {
@@ -113,17 +106,15 @@ type unpackingWorker struct {
 	rows  []int
 }
 
-// Start implements [Worker].
 func (w *unpackingWorker) Start() { w.inner.Start() }
 
-// AddClipped implements [Worker]. What the inner worker adds depends on the contents of the
-// rows, in their order, and not on where they lie.
+// AddClipped implements [Worker]. The result depends on the contents of the rows, in their order, and not on
+// where they lie.
 func (w *unpackingWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
 	w.unpack(data, rows)
 	return w.inner.AddClipped(sum, w.view, w.rows[:len(rows)], clip)
 }
 
-// unpack fills in the view.
 func (w *unpackingWorker) unpack(data Data, rows []int) {
 	_, cols := data.Packed.Dims()
 	if need := len(rows) * cols; len(w.view.X.Data) < need {

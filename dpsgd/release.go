@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -13,8 +14,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// release computes the private part of a step, and of [Sum]: the clipped sum of a random
-// batch on the grid, under exact discrete noise.
+// release computes the private part of a step, and of [Sum]: the clipped sum of a random batch on the grid,
+// under exact discrete noise.
 type release struct {
 	key        rng.Key
 	workers    int
@@ -37,7 +38,7 @@ type release struct {
 	scratch []*scratch // of goroutines
 }
 
-// setting holds the parameters of a step. All of them are public.
+// setting holds the parameters of a step, all public.
 type setting struct {
 	probability     float64 // of a record to be in the batch
 	sampling        Sampling
@@ -48,20 +49,18 @@ type setting struct {
 	// countMultiplier, if positive, asks for the number of sampled records that were not
 	// clipped, under noise of that standard deviation.
 	//
-	// The count is one more coordinate of the same discrete Gaussian mechanism. A record
-	// counts as a whole number of units. That number is the largest for which the noise,
-	// which has the grid's sigma S as everywhere, has a standard deviation of at least
-	// countMultiplier records. So neighbours differ by at most S/noiseMultiplier in the sum
-	// and S/countMultiplier in the count. Both are of the same sample, so together they
-	// differ by at most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm.
-	// Hence the release of both is a Gaussian mechanism with the multiplier of
-	// jointMultiplier, by the proof beside grid with one coordinate more. Unlike a sum of
-	// floats the count is exact and adds no rounding.
+	// The count is one more coordinate of the same discrete Gaussian mechanism. A record counts as a whole
+	// number of units. That number is the largest for which the noise, which has the grid's sigma S as
+	// everywhere, has a standard deviation of at least countMultiplier records. So neighbours differ by at
+	// most S/noiseMultiplier in the sum and S/countMultiplier in the count. Both are of the same sample, so
+	// together they differ by at most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm.
+	// Hence the release of both is a Gaussian mechanism with the multiplier of jointMultiplier, by the proof
+	// beside grid with one coordinate more. Unlike a sum of floats the count is exact and adds no rounding.
 	countMultiplier float64
 }
 
-// jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down. This is the noise multiplier of
-// two Gaussian releases of one sample taken together (Andrew et al. 2021, Theorem 1).
+// jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down: the noise multiplier of two Gaussian releases of
+// one sample taken together (Andrew et al. 2021, Theorem 1).
 func jointMultiplier(a, b float64) float64 {
 	low, high := min(a, b), max(a, b)
 	ratio := low / high
@@ -82,13 +81,10 @@ func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
 	}
 }
 
-// newRelease prepares releases that start with the given setting. If records is 0, it uses
-// the number of records of the data.
+// newRelease prepares releases that start with the given setting. The default of records is the number in the
+// data.
 func newRelease(model Model, data Data, s setting, records, workers int) (*release, error) {
-	r := &release{workers: workers, records: records, parameters: len(model.Parameters())}
-	if records == 0 {
-		r.records = data.Records()
-	}
+	r := &release{workers: workers, records: cmp.Or(records, data.Records()), parameters: len(model.Parameters())}
 	integers := 0
 	if s.noiseMultiplier > 0 {
 		integers = r.parameters
@@ -104,8 +100,10 @@ func newRelease(model Model, data Data, s setting, records, workers int) (*relea
 
 // set prepares for steps of another setting.
 func (r *release) set(s setting) error {
-	if was := r.setting; r.batch == nil || was.probability != s.probability || was.sampling != s.sampling || was.start != s.start {
-		r.batch = newBatcher(s.sampling, s.probability, s.start, r.sum.data.Records(), r.sum.group.blocks(s.probability*float64(r.records)))
+	was := r.setting
+	if r.batch == nil || was.probability != s.probability || was.sampling != s.sampling || was.start != s.start {
+		blocks := r.sum.group.blocks(s.probability * float64(r.records))
+		r.batch = newBatcher(s.sampling, s.probability, s.start, r.sum.data.Records(), blocks)
 	}
 	r.setting = s
 	if s.noiseMultiplier == 0 {
@@ -189,12 +187,11 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	return tally, nil
 }
 
-// noiseKey returns the key of the step's noise. The noise is a pseudo-random function of the
-// run's key, the step and all integers of the sum. So a sum that is computed again meets
-// its own noise. A sum that differs by a single unit meets other noise, whatever made it
-// differ: a processor that rounds in another way, another version, a Worker that does not
-// match its Fingerprint. If the noise depended on the step alone, the difference of two
-// such sums would be bare.
+// noiseKey returns the key of the step's noise, a pseudo-random function of the run's key, the step and all
+// integers of the sum. So a sum that is computed again meets its own noise, and a sum that differs by a
+// single unit meets other noise, whatever made it differ: a processor that rounds in another way, another
+// version, a Worker that does not match its Fingerprint. If the noise depended on the step alone, the
+// difference of two such sums would be bare.
 func (r *release) noiseKey(step uint64) rng.Key {
 	hasher := newHasher(r.key.Derive("hash of sum", step).Stream())
 	hashes := make([]byte, hashSize*spansOf(len(r.total)))
@@ -224,11 +221,11 @@ func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 	}
 }
 
-// pieceLength is how many parameters the memory next to the processor holds with all that is
-// computed for them.
+// pieceLength is how many parameters the memory next to the processor holds with all their intermediate
+// results.
 const pieceLength = 1024
 
-// scratchOf returns that of a goroutine.
+// scratchOf returns the scratch of a goroutine.
 func (r *release) scratchOf(worker int) *scratch {
 	if r.scratch[worker] == nil {
 		r.scratch[worker] = new(scratch)
@@ -236,10 +233,10 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read calls use for parts of the noisy sum divided by divisor, each once: parts of span i, one
-// after the other, from parameter low on. Noise is drawn and added on the way, while the caches hold
-// the part. Each span has a stream of its own. Goroutines share the work, so use is called by several
-// at a time, for other spans. It must not keep the part.
+// read calls use for parts of the noisy sum divided by divisor, each once: parts of span i, one after the
+// other, from parameter low on. Noise is drawn and added on the way, while the caches hold the part. Each
+// span has a stream of its own. Goroutines share the work, so use is called by several at a time, for other
+// spans. It must not keep the part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {
@@ -291,16 +288,14 @@ func (r *release) unclipped() float64 {
 	return float64(r.total[r.parameters]) / float64(r.units)
 }
 
-// Fingerprint returns a hash of everything but the key that a run by [Train] is a function
-// of. It is a fingerprint of secrets: under a key it tells one run from another, and without
-// a key it confirms guesses of the data.
+// Fingerprint returns a hash of all inputs of a run by [Train] but the key. It is a fingerprint of secrets:
+// under a key it identifies a run, and without a key it confirms guesses of the data.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }
 
-// fingerprint returns a hash of everything that a run is a function of. So different runs
-// under one key take different samples and meet different noise. The caller passes the
-// configuration as text.
+// fingerprint returns a hash of all inputs of a run, the configuration as text. So different runs under one
+// key take different samples and meet different noise.
 func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
 	own := model.Fingerprint()

@@ -20,12 +20,11 @@ type batcher struct {
 
 type pick struct{ row, block int }
 
-// drawLength is how many records share a stream of random numbers, so that goroutines share
-// the work.
+// drawLength is how many records share a stream of random numbers, so that goroutines share the work.
 const drawLength = 1 << 13
 
-// newBatcher returns a batcher for the phase that begins at step start, with a probability if
-// sampling is Poisson. The number of blocks must come from public numbers.
+// newBatcher returns a batcher for the phase that begins at step start, with a probability if sampling is
+// Poisson. The number of blocks must come from public numbers.
 func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
 	parts := (records + drawLength - 1) / drawLength
 	return &batcher{

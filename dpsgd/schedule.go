@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -16,24 +17,22 @@ const (
 	Stepwise Shape = "stepwise" // times Factor, once in Every steps
 )
 
-// Schedule moves the learning rate from step to step. It is data, fixed before the run. Its
-// zero value keeps the rate constant.
+// Schedule moves the learning rate from step to step. Its zero value keeps the rate constant.
 type Schedule struct {
 	Shape Shape `json:"shape,omitzero"`
-	// Final is the rate of the last step, as a share of Config.LearningRate. It is for
-	// Linear and Cosine.
+	// Final is the rate of the last step, as a share of Config.LearningRate, for Linear and Cosine.
 	Final float64 `json:"final,omitzero"`
-	// Every is the number of steps between two drops. At each drop the rate is multiplied
-	// by Factor, in (0, 1]. Both are for Stepwise.
+	// Every is the number of steps between two drops. At each the rate is multiplied by Factor, in (0, 1].
+	// Both are for Stepwise.
 	Every  int     `json:"every,omitzero"`
 	Factor float64 `json:"factor,omitzero"`
-	// Warmup is a number of steps at the start in which the rate rises in a straight line
-	// to Config.LearningRate. The shape follows after that.
+	// Warmup is a number of steps at the start in which the rate rises in a straight line to
+	// Config.LearningRate, before the shape.
 	Warmup int `json:"warmup,omitzero"`
 }
 
 func (s Schedule) validate(steps int) error {
-	err := firstError(
+	err := cmp.Or(
 		within("Config.Schedule.Final", s.Final, 0, 0x1p20),
 		within("Config.Schedule.Every", float64(s.Every), 0, math.MaxInt32),
 		within("Config.Schedule.Factor", s.Factor, 0, 1),
@@ -45,7 +44,8 @@ func (s Schedule) validate(steps int) error {
 	final, stepwise := s.Shape == Linear || s.Shape == Cosine, s.Shape == Stepwise
 	switch {
 	case !final && !stepwise && s.Shape != "" && s.Shape != Constant:
-		return fmt.Errorf("dpsgd: Config.Schedule.Shape %q is unknown, must be %q, %q, %q or %q", s.Shape, Constant, Linear, Cosine, Stepwise)
+		return fmt.Errorf("dpsgd: Config.Schedule.Shape %q is unknown, must be %q, %q, %q or %q",
+			s.Shape, Constant, Linear, Cosine, Stepwise)
 	case stepwise != (s.Every > 0):
 		return fmt.Errorf("dpsgd: Config.Schedule.Every is for the shape %q, which needs it", Stepwise)
 	case stepwise != (s.Factor > 0):

@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,19 +13,13 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SumConfig says how to release the sum of the contributions of all records.
+// SumConfig sets how to release the sum of the contributions of all records.
 type SumConfig struct {
 	// ClipNorm bounds the norm of a record's contribution, in [2^-40, 2^40].
 	ClipNorm float64
-	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10,
-	// 2^20].
-	NoiseMultiplier float64
-	// Records is the public number of records. The number of blocks follows from it. The
-	// default is the number of rows of the data, which is then taken to be public.
-	Records int
-	// Workers is the number of goroutines. The default is GOMAXPROCS. The result does not
-	// depend on it, to the last bit.
-	Workers int
+	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10, 2^20].
+	NoiseMultiplier  float64
+	Records, Workers int // as in Config
 }
 
 // Event returns the event of one sum, for the relation "add or remove one record".
@@ -34,7 +29,7 @@ func (c SumConfig) Event() accountant.Event {
 
 // Validate returns an error for the first field that is missing or out of range.
 func (c SumConfig) Validate() error {
-	return firstError(
+	return cmp.Or(
 		within("SumConfig.ClipNorm", c.ClipNorm, minClip, maxClip),
 		within("SumConfig.NoiseMultiplier", c.NoiseMultiplier, minNoise, maxNoise),
 		within("SumConfig.Records", float64(c.Records), 0, math.MaxInt32),
@@ -44,9 +39,8 @@ func (c SumConfig) Validate() error {
 
 // SumResult is the release of a sum.
 type SumResult struct {
-	// Sum estimates the clipped sum, with one element for each of the model's parameters.
-	// The noise of each element has a standard deviation just above NoiseMultiplier times
-	// ClipNorm.
+	// Sum estimates the clipped sum, with one element for each of the model's parameters. The noise of each
+	// element has a standard deviation just above NoiseMultiplier times ClipNorm.
 	Sum []float64
 	// Event is what the reservation was charged for.
 	Event accountant.Event
@@ -55,13 +49,12 @@ type SumResult struct {
 	Diagnostics Diagnostics
 }
 
-// Sum releases the clipped sum of what every record contributes, under Gaussian noise. It
-// is one step of [Train] with every record in the batch, and nothing is trained. A private
-// mean, a matrix of second moments and a histogram are the sums of models whose workers add
-// a row, its outer product or a cell: see [Model].
+// Sum releases the clipped sum of all records' contributions, under Gaussian noise. It is one step of [Train]
+// with every record in the batch, and nothing is trained. A private mean, a matrix of second moments and a
+// histogram are the sums of models whose workers add a row, its outer product or a cell: see [Model].
 //
-// The reservation must be for cfg.Event() and unused. It is used up when Sum starts, even
-// if Sum then fails. The same key, data, configuration and model give the same sum.
+// The reservation must be for cfg.Event() and unused. It is used up when Sum starts, even if Sum then fails.
+// The same key, data, configuration and model give the same sum.
 func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key rng.Key) (SumResult, error) {
 	if err := cfg.Validate(); err != nil {
 		return SumResult{}, err
@@ -70,9 +63,8 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 		return SumResult{}, err
 	}
 	model = forRecords(model, data)
-	r, err := newRelease(model, data, setting{
-		probability: 1, noiseMultiplier: cfg.NoiseMultiplier, clip: FlatClip(cfg.ClipNorm),
-	}, cfg.Records, cfg.Workers)
+	all := setting{probability: 1, noiseMultiplier: cfg.NoiseMultiplier, clip: FlatClip(cfg.ClipNorm)}
+	r, err := newRelease(model, data, all, cfg.Records, cfg.Workers)
 	if err != nil {
 		return SumResult{}, err
 	}
@@ -85,13 +77,15 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 	if err != nil {
 		return SumResult{}, err
 	}
-	result := SumResult{Sum: make([]float64, r.parameters), Event: cfg.Event(), Releasable: key.Releasable()}
-	result.Diagnostics = diagnosticsOf(len(r.batch.rows), tally)
+	result := SumResult{
+		Sum: make([]float64, r.parameters), Event: cfg.Event(), Releasable: key.Releasable(),
+		Diagnostics: diagnosticsOf(len(r.batch.rows), tally),
+	}
 	r.read(1, func(_, low int, part []float64) { copy(result.Sum[low:], part) })
 	return result, nil
 }
 
-// checkRun returns an error for what is missing, before anything is charged.
+// checkRun returns an error for a missing or unusable input, before anything is charged.
 func checkRun(model Model, data Data, key rng.Key) error {
 	if key.IsZero() {
 		return errors.New("dpsgd: the key is missing: make one with NewKey")
@@ -110,11 +104,11 @@ func checkRun(model Model, data Data, key rng.Key) error {
 	return checkModel(model, data)
 }
 
-// begin uses the reservation. The event is of continuous noise, and what is drawn is integer
-// noise: its Rényi divergences are no larger, but it has a loss distribution of its own. It
-// returns an error if the reservation is not for the event.
+// begin uses the reservation, which must be for the event. The event is of continuous noise, and the noise
+// drawn is of integers: its Rényi divergences are no larger, but it has a loss distribution of its own.
 func begin(event accountant.Event, reservation *ledger.Reservation, key rng.Key) error {
-	if err := reservation.Begin(event, ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}); err != nil {
+	use := ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}
+	if err := reservation.Begin(event, use); err != nil {
 		return fmt.Errorf("dpsgd: %w", err)
 	}
 	return nil

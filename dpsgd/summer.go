@@ -23,10 +23,9 @@ func spans(workers, n int, f func(worker, i, low, high int)) {
 	})
 }
 
-// summer computes the clipped sum of a batch. With a grid it sums integers, in any order,
-// with one sum for each goroutine, and then adds these up in one of them. Without noise it
-// sums doubles, with a fixed number of sums (lanes), so that the order of additions does not
-// depend on goroutines. Its memory does not depend on the batch.
+// summer computes the clipped sum of a batch. With a grid it sums integers, in any order, with one sum for
+// each goroutine, and then adds these up. Without noise it sums doubles, with a fixed number of sums (lanes),
+// so that the order of additions does not depend on goroutines. Its memory does not depend on the batch.
 type summer struct {
 	data    Data
 	group   grouping
@@ -50,8 +49,8 @@ type summingWorker struct {
 // lanesFor returns the number of lanes. It keeps their memory to about 32 MB.
 func lanesFor(parameters int) int { return max(4, min(16, 1<<22/parameters)) }
 
-// newSummer returns a summer for so many integers, at least one for each parameter, or for
-// doubles if integers is 0. Integers behind those of the parameters stay 0.
+// newSummer returns a summer for so many integers, at least one for each parameter, or for doubles if
+// integers is 0. Integers after the parameters stay 0.
 func newSummer(model Model, data Data, integers, workers int) *summer {
 	parameters := len(model.Parameters())
 	s := &summer{data: data, group: groupingOf(parameters)}
@@ -78,8 +77,8 @@ func newSummer(model Model, data Data, integers, workers int) *summer {
 	return s
 }
 
-// add sums the clipped gradients of the batch, in units of 1/perUnit if there is a grid. It
-// returns the error of ctx if ctx ends.
+// add sums the clipped gradients of the batch, in units of 1/perUnit if there is a grid. It returns the error
+// of ctx.
 func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit float64) (Tally, error) {
 	for _, w := range s.workers {
 		w.busy, w.full = false, false
@@ -127,8 +126,8 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 	return total, ctx.Err()
 }
 
-// after returns the rows of the block that a goroutine is likely to take after block b. While it
-// is at work each of the others takes one.
+// after returns the rows of the block that a goroutine is likely to take after block b. While it is at work
+// each of the others takes one.
 func (s *summer) after(batch *batcher, b int) []int {
 	next, end := b+len(s.workers), batch.blocks
 	if lanes := len(s.floats); lanes > 0 {
@@ -142,8 +141,8 @@ func (s *summer) after(batch *batcher, b int) []int {
 	return batch.block(next)
 }
 
-// addBlock sums a block piece by piece. It sums a piece in single precision in w.sum. Then
-// fold takes over w.sum, the sum of the given number of records, and clears it.
+// addBlock sums a block piece by piece, in single precision in w.sum. Then fold takes over w.sum, the sum of
+// the given number of records, and clears it.
 func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
 	rows := batch.block(block)
@@ -166,8 +165,8 @@ func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip
 	return tally
 }
 
-// fold takes w.sum over to the integers, and returns its squared norm. What an earlier step
-// left in them is cleared piece by piece, while the caches hold the piece.
+// fold takes w.sum over to the integers, and returns its squared norm. The integers of an earlier step are
+// cleared piece by piece, while the caches hold the piece.
 func (w *summingWorker) fold(perUnit float64) (square float64) {
 	n := len(w.sum)
 	if w.full {
@@ -183,7 +182,7 @@ func (w *summingWorker) fold(perUnit float64) (square float64) {
 	return square
 }
 
-// total returns the sum of all goroutines, in the memory of one of them.
+// total returns the sum of all goroutines, in the memory of the first.
 func (s *summer) total() []int64 {
 	var parts [][]int64
 	for _, w := range s.workers {
@@ -209,8 +208,7 @@ func (s *summer) total() []int64 {
 	return all
 }
 
-// foldFloats adds the sum of a piece to a lane, and clears it. What an earlier step left in the
-// lane, if it is fresh, is cleared on the way.
+// foldFloats adds the sum of a piece to a lane, and clears it. A fresh lane is cleared on the way.
 func foldFloats(lane []float64, sum []float32, fresh bool) {
 	for low := 0; low < len(sum); low += spanLength {
 		high := min(low+spanLength, len(sum))

@@ -18,24 +18,18 @@ type Result struct {
 	// Event is what the reservation was charged for.
 	Event accountant.Event
 	Steps int
-	// Average is the moving average of the iterates, if Config.AverageDecay is a > 0, and
-	// nil otherwise. It starts at the initial parameters. After every step it becomes a
-	// times itself plus (1 - a) times the parameters. To use it, copy it over the model's
-	// Parameters.
-	Average []float32
-	// ClipNorm is the clip norm after the last step. Adaptive clipping moves it.
-	ClipNorm float64
+	// Average is the moving average of the iterates, if Config.AverageDecay is a > 0, and nil otherwise. It
+	// starts at the initial parameters. After every step it becomes a times itself plus (1 - a) times the
+	// parameters. To use it, copy it over the model's Parameters.
+	Average  []float32
+	ClipNorm float64 // after the last step; adaptive clipping moves it
 	// Releasable is false for a seeded key and for non-private training.
 	Releasable  bool
 	Diagnostics Diagnostics
 }
 
-// Train trains model on data in place, from the parameters it has. The reservation must be
-// for cfg.Event() and unused. It is used up when Train starts, even if Train then fails.
-// For cfg.NonPrivate it must be nil.
-//
-// Batches of any size are streamed, at most [MaxRows] records at a time. So memory does not
-// grow with the batch, but for a few words a record.
+// Train trains model on data in place, from the parameters it has. The reservation must be for cfg.Event()
+// and unused. It is used up when Train starts, even if Train then fails. For cfg.NonPrivate it must be nil.
 //
 // The same key, data, configuration and initial parameters give the same model, bit for bit
 // on machines of one kind. When ctx ends, Train returns its error. The model then holds the
@@ -63,13 +57,13 @@ func Train(ctx context.Context, model Model, data Data, cfg Config, reservation 
 	}
 	for t.done < cfg.TotalSteps() {
 		m, err := t.step(ctx)
+		if err == nil {
+			err = t.save()
+		}
+		if err == nil {
+			err = o.report(ctx, m)
+		}
 		if err != nil {
-			return Result{}, err
-		}
-		if err := t.save(); err != nil {
-			return Result{}, err
-		}
-		if err := o.tell(ctx, m); err != nil {
 			return Result{}, err
 		}
 	}
@@ -113,7 +107,7 @@ func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
 		return nil, err
 	}
 	start := 0
-	for _, p := range cfg.Phases { // what does not fit is refused before the charge
+	for _, p := range cfg.Phases { // refused before the charge
 		if err := t.release.set(t.setting(start)); err != nil {
 			return nil, err
 		}
@@ -138,7 +132,7 @@ func (t *trainer) start(reservation *ledger.Reservation, key rng.Key) error {
 	return nil
 }
 
-// setting returns that of a step.
+// setting returns the setting of a step.
 func (t *trainer) setting(step int) setting {
 	p, start := t.cfg.phaseAt(step)
 	if t.cfg.Sampling.EpochSteps == 0 {

@@ -1,6 +1,9 @@
 package optim
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Method names an update rule.
 type Method string
@@ -13,8 +16,7 @@ const (
 	AdaGrad Method = "adagrad"
 	// Adam divides a mean of gradients by the root of a mean of squares (Kingma, Ba 2015).
 	Adam Method = "adam"
-	// AdamW is Adam with the decay of the weights separate from the gradient (Loshchilov,
-	// Hutter 2019).
+	// AdamW is Adam with the decay of the weights separate from the gradient (Loshchilov, Hutter 2019).
 	AdamW Method = "adamw"
 )
 
@@ -44,25 +46,14 @@ func (c Config) withDefaults() Config {
 	case "":
 		c.Method = SGD
 	case AdaGrad:
-		if c.Epsilon == 0 {
-			c.Epsilon = 1e-10
-		}
+		c.Epsilon = cmp.Or(c.Epsilon, 1e-10)
 	case Adam, AdamW:
-		if c.Beta1 == 0 {
-			c.Beta1 = 0.9
-		}
-		if c.Beta2 == 0 {
-			c.Beta2 = 0.999
-		}
-		if c.Epsilon == 0 {
-			c.Epsilon = 1e-8
-		}
+		c.Beta1, c.Beta2, c.Epsilon = cmp.Or(c.Beta1, 0.9), cmp.Or(c.Beta2, 0.999), cmp.Or(c.Epsilon, 1e-8)
 	}
 	return c
 }
 
-// Validate returns an error for the first field that is out of range, or that the method
-// does not read.
+// Validate returns an error for the first field that is out of range, or that the method does not read.
 func (c Config) Validate() error {
 	within := func(field string, v, low, high float64) error {
 		if v >= low && v <= high {
@@ -94,15 +85,11 @@ func (c Config) Validate() error {
 	case AdaGrad, Adam, AdamW:
 		checks = append(checks, unread("Momentum", c.Momentum != 0), unread("Nesterov", c.Nesterov))
 	default:
-		checks = append(checks, fmt.Errorf("optim: Config.Method %q is unknown, must be one of %q", c.Method, []Method{SGD, AdaGrad, Adam, AdamW}))
+		checks = append(checks, fmt.Errorf("optim: Config.Method %q is unknown, must be one of %q",
+			c.Method, []Method{SGD, AdaGrad, Adam, AdamW}))
 	}
 	if !adam {
 		checks = append(checks, unread("Beta1", c.Beta1 != 0), unread("Beta2", c.Beta2 != 0))
 	}
-	for _, err := range checks {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(checks...)
 }

@@ -18,17 +18,16 @@ type Optimizer struct {
 	rate, correction1, correction2 float64
 }
 
-// State is everything that an Optimizer remembers.
+// State is the memory of an Optimizer.
 type State struct {
 	// Steps is the number of steps made.
 	Steps int64
-	// First is the velocity of SGD with momentum, or Adam's mean of gradients. Second is
-	// AdaGrad's sum, or Adam's mean of squares. Each has one number a parameter, or is nil
-	// if the method has none.
+	// First is the velocity of SGD with momentum, or Adam's mean of gradients. Second is AdaGrad's sum, or
+	// Adam's mean of squares. Each has one number a parameter, or is nil if the method has none.
 	First, Second []float64
 }
 
-// New returns an Optimizer for the given number of parameters. It remembers nothing yet.
+// New returns an Optimizer for the given number of parameters, with an empty memory.
 func New(cfg Config, parameters int) (*Optimizer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -51,8 +50,7 @@ func (o *Optimizer) adam() bool { return o.cfg.Method == Adam || o.cfg.Method ==
 // State returns the memory itself, not a copy: it changes with the next step.
 func (o *Optimizer) State() State { return o.state }
 
-// Restore puts back a State of an Optimizer of the same Config and size. On an error it
-// changes nothing.
+// Restore puts back a State of an Optimizer of the same Config and size. On an error it changes nothing.
 func (o *Optimizer) Restore(s State) error {
 	if s.Steps < 0 || len(s.First) != len(o.state.First) || len(s.Second) != len(o.state.Second) {
 		return errors.New("optim: the state is of another optimizer")
@@ -130,9 +128,8 @@ func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient 
 	})
 }
 
-// apply shrinks the parameters, adds decay times each parameter to its gradient, and
-// subtracts the move computed from that gradient. It reports whether all results are
-// finite.
+// apply shrinks the parameters, adds decay times each parameter to its gradient, and subtracts the move
+// computed from that gradient. It reports whether all results are finite.
 func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient []float64, move func(j int, g float64) float64) (finite bool) {
 	finite = true
 	for j, g := range gradient {

@@ -1,14 +1,14 @@
 package optim
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 type weights struct {
@@ -39,10 +39,14 @@ type trajectory struct {
 }
 
 func readTrajectory(t *testing.T) (g trajectory) {
-	b, err := os.ReadFile("../testdata/trajectory.json")
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &g))
+	testkit.ReadJSON(t, "../testdata/trajectory.json", &g)
 	return g
+}
+
+func newOptimizer(t require.TestingT, cfg Config, parameters int) *Optimizer {
+	o, err := New(cfg, parameters)
+	require.NoError(t, err)
+	return o
 }
 
 var goldenRuns = map[string]struct {
@@ -64,8 +68,7 @@ func follow(t *testing.T, name string, cfg Config, rate float64) (parameters, av
 	g := readTrajectory(t)
 	p := g.Start.flat()
 	mean := append([]float64(nil), p...)
-	o, err := New(cfg, len(p))
-	require.NoError(t, err)
+	o := newOptimizer(t, cfg, len(p))
 	distance := func(a, b []float64) (d float64) {
 		for i := range a {
 			d = math.Max(d, math.Abs(a[i]-b[i]))
@@ -103,8 +106,7 @@ func TestGoldenTrajectories(t *testing.T) {
 
 // TestAdaGrad checks AdaGrad by hand: after gradients 3 and 4 the root of the sum is 5.
 func TestAdaGrad(t *testing.T) {
-	o, err := New(Config{Method: AdaGrad}, 1)
-	require.NoError(t, err)
+	o := newOptimizer(t, Config{Method: AdaGrad}, 1)
 	p := []float32{1}
 	require.True(t, Step(o, p, []float64{3}, 0.1))
 	require.InDelta(t, 0.9, p[0], 1e-6)
@@ -126,10 +128,8 @@ func TestPartsAndRestoredStates(t *testing.T) {
 	for _, cfg := range everyConfig() {
 		rnd := rand.New(rand.NewPCG(3, 1))
 		const n = 37
-		whole, err := New(cfg, n)
-		require.NoError(t, err)
-		parts, err := New(cfg, n)
-		require.NoError(t, err)
+		whole := newOptimizer(t, cfg, n)
+		parts := newOptimizer(t, cfg, n)
 		p, q := make([]float32, n), make([]float32, n)
 		for range 5 {
 			gradient := make([]float64, n)
@@ -137,8 +137,7 @@ func TestPartsAndRestoredStates(t *testing.T) {
 				gradient[j] = rnd.NormFloat64()
 			}
 			require.True(t, Step(whole, p, gradient, 0.1))
-			again, err := New(cfg, n)
-			require.NoError(t, err)
+			again := newOptimizer(t, cfg, n)
 			require.NoError(t, again.Restore(parts.State()))
 			parts = again
 			parts.Begin(0.1)
@@ -147,28 +146,24 @@ func TestPartsAndRestoredStates(t *testing.T) {
 			require.Equal(t, p, q, "%+v", cfg)
 		}
 		require.Equal(t, whole.State(), parts.State())
-		other, err := New(cfg, n+1)
-		require.NoError(t, err)
+		other := newOptimizer(t, cfg, n+1)
 		if whole.State().First != nil || whole.State().Second != nil {
 			require.ErrorContains(t, other.Restore(whole.State()), "another")
 		}
 		require.Error(t, other.Restore(State{Steps: -1}))
 	}
-	o, err := New(Config{Method: AdaGrad}, 1)
-	require.NoError(t, err)
+	o := newOptimizer(t, Config{Method: AdaGrad}, 1)
 	require.Error(t, o.Restore(State{Second: []float64{math.NaN()}}))
 }
 
 func TestStepReportsWhatIsNotFinite(t *testing.T) {
 	for _, cfg := range everyConfig() {
 		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-			o, err := New(cfg, 3)
-			require.NoError(t, err)
+			o := newOptimizer(t, cfg, 3)
 			require.False(t, Step(o, make([]float32, 3), []float64{0, bad, 0}, 1), "%+v", cfg)
 		}
 	}
-	o, err := New(Config{}, 1)
-	require.NoError(t, err)
+	o := newOptimizer(t, Config{}, 1)
 	require.False(t, Step(o, []float32{math.MaxFloat32}, []float64{-math.MaxFloat32}, 1), "finite as a double only")
 }
 
@@ -178,8 +173,7 @@ func TestNothingMovesWithoutGradient(t *testing.T) {
 		start := rapid.Float64Range(-10, 10).Draw(t, "parameter")
 		for _, cfg := range everyConfig() {
 			cfg.WeightDecay = 0
-			o, err := New(cfg, 1)
-			require.NoError(t, err)
+			o := newOptimizer(t, cfg, 1)
 			p := []float64{start}
 			require.True(t, Step(o, p, []float64{0}, 1))
 			require.Equal(t, start, p[0])
