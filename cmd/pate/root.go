@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -58,7 +57,6 @@ func newRootCommand(g *shell.Globals) *cobra.Command {
 			return nil
 		},
 	}
-	shell.UseOwnHelp(root)
 	shell.UseOwnHelpCommand(root)
 	root.SetFlagErrorFunc(shell.SuggestFlag)
 	root.Version = buildinfo.Read().String()
@@ -70,7 +68,7 @@ func newRootCommand(g *shell.Globals) *cobra.Command {
 		{"Release", []*cobra.Command{publish.New(g), label.New(g), train.New(g), student.New(g), dpsgd.New(g), predict.New(g)}},
 		{"Decide", []*cobra.Command{compare.New(g), plan.New(g), tune.New(g)}},
 		{"Account", []*cobra.Command{account.New(g), calibrate.New(g), ledgers.New(g), audit.New(g)}},
-		{"Votes", []*cobra.Command{newVotesCommand(g)}},
+		{"Votes", []*cobra.Command{shell.Parent("votes", "votes", check.New(g), counts.New(g), train.NewMerge(g), sql.New(g), analyze.New(g))}},
 		{"Teach", []*cobra.Command{learn.New(g, explain.New(g), law.New(g))}},
 		{"Data", []*cobra.Command{data.New(g)}},
 	} {
@@ -81,36 +79,7 @@ func newRootCommand(g *shell.Globals) *cobra.Command {
 		}
 	}
 	root.AddCommand(newVersionCommand(g), man.New(g))
-	addTopics(root)
+	shell.Describe(root)
 	g.AddTo(root)
 	return root
-}
-
-// newVotesCommand returns `pate votes`.
-func newVotesCommand(g *shell.Globals) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "votes",
-		Short: "Votes files: check, count, merge, SQL, the private report",
-		Long:  "Votes files: whether they make sense, their counts, parts from many machines, votes in\na database, and what they cost.",
-		Example: `  pate votes check votes.npy --classes 10
-  pate votes counts 'silo-*.npy' --classes 10 --out counts.npy`,
-		Args: shell.SuggestCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(check.New(g), counts.New(g), train.NewMerge(g), sql.New(g), analyze.New(g))
-	return cmd
-}
-
-// addTopics adds the help topics. One that has the name of a command becomes a part of its
-// help: of two with one name, which is found would be a matter of chance.
-func addTopics(root *cobra.Command) {
-	topics := helpTopics()
-	for _, topic := range append(topics, topicList(topics)) {
-		i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == topic.Name() })
-		if i < 0 {
-			root.AddCommand(topic)
-			continue
-		}
-		root.Commands()[i].Long += "\n\n" + topic.Long
-	}
 }

@@ -12,12 +12,7 @@ import (
 
 func newVersionCommand(g *shell.Globals) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "The version, commit and Go version of this program",
-		Long: `The version of this program, the commit it was built from where the build recorded
-it, and the version of Go. Ledgers and statements carry the same version.`,
-		Example: `  pate version
-  pate version --format json`,
+		Use:  "version",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			info := buildinfo.Read()

@@ -60,66 +60,22 @@ type accountResult struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f accountFlags
 	cmd := &cobra.Command{
-		Use:   "account FILE|-",
-		Short: "What a list of private releases costs together",
-		Long: `What a list of private releases costs together.
-
-FILE, or - for standard input, lists events in JSON:
-
-  {"relation":"add_remove","events":[
-    {"type":"repeated","count":500,"event":{"type":"gnmax","sigma":40}},
-    {"type":"repeated","count":1000,"event":{"type":"threshold","sigma":150}}]}
-
-Types: ` + strings.Join(accountant.EventTypes(), "; ") + `.
-Selection and poisson_selection are the best of a random number of runs.
-"discrete": true says that the noise is integer noise, as all of this program's is.
-
-Accountants: rdp holds everything; pld is the tightest, and gives a lower bound
-too (epsilon_lower in JSON); moments, zcdp, basic, advanced and optimal
-are what else the literature would answer, each an upper bound. strong (the
-"strong composition" of 2016) and clt (the Gaussian central limit) are no
-bounds: they are shown as estimates, and only when asked for by name.
-
-With --from, FILE is what another library printed: dp_accounting, the repr of a
-DpEvent; opacus, an accountant's history, [(noise_multiplier, sample_rate,
-steps), ...]. What has no exact counterpart here is refused. Both are accounted
-under add_remove, but for dp_accounting's randomized response and sampling
-without replacement, which are accounted under replace_one.
-
-With --risk it also says what an attacker can do who knows everything but whether one
-unit took part: how many a test finds at a rate of false alarms, the best guess at a
-prior, the chance to rebuild a value of a base rate, and the mu of Gaussian
-differential privacy. "at most" holds for the run; "at least" is what the dominating
-pairs give away, of which a noisy argmax gives less. With --plot it draws the
-trade-off curve: what an attacker misses at least, by the whole curve and by
-epsilon and delta alone.
-
-With --explain a table has every accountant's epsilon, by how much it is above the
-least and why; another has the ways to say the result (a trade-off curve, one epsilon
-and delta, rho, a pure epsilon, mu), with the epsilon and the share found at 1 % false
-alarms that follow from each alone.
-
-Epsilon is an upper bound at --delta; with --epsilon the answer is a delta. No
-finite bound is "inf" in tables and null in JSON.`,
-		Example: `  pate account events.json --delta 1e-5
-  pate account events.json --accountant moments,strong --plot figure.svg
-  echo '[(1.1, 0.004, 14062)]' | pate account - --from opacus
-  pate account run/public/accounts/pate-gnmax.json --epsilon 2 --format json`,
+		Use:  "account FILE|-",
 		Args: shell.Wants(cobra.ExactArgs(1), nil),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runAccount(cmd, g, f, args[0])
 		},
 	}
 	flags := cmd.Flags()
-	flags.Float64Var(&f.epsilon, "epsilon", 0, "answer with the delta at this epsilon, instead of an epsilon at --delta")
-	flags.StringVar(&f.accountant, "accountant", "all", "a list of "+strings.Join(append(shell.AccountantNames(), "strong", "clt"), ", ")+"; or all")
-	flags.StringVar(&f.orders, "orders", "", "Rényi orders to use and no others: a list with ranges, as 1.5,2:64 or 1.1:10.9:0.1 (default: a wide grid, refined)")
+	flags.Float64Var(&f.epsilon, "epsilon", 0, "print the delta at this epsilon; instead of an epsilon at --delta")
+	flags.StringVar(&f.accountant, "accountant", "all", "accountants, with commas; "+strings.Join(append(shell.AccountantNames(), "strong", "clt"), ", ")+", or all")
+	flags.StringVar(&f.orders, "orders", "", "Rényi orders to use, as 1.5,2:64 or 1.1:10.9:0.1 (default: a wide grid, refined)")
 	flags.StringVar(&f.conversion, "conversion", "improved", "improved|classic")
 	flags.BoolVar(&f.rdp, "rdp", false, "also print the Rényi divergence at each of --orders")
-	flags.BoolVar(&f.explain, "explain", false, "say by how much every accountant is above the tightest and why, what each way to say the result leaves out, and why other tools differ")
-	flags.BoolVar(&f.risk, "risk", false, "also say what an attacker can do, from the whole trade-off curve: pld and rdp")
+	flags.BoolVar(&f.explain, "explain", false, "explain how and why the accountants differ; what each way to state the result leaves out, and why other tools differ")
+	flags.BoolVar(&f.risk, "risk", false, "also what an attacker can do; from the whole trade-off curve, of pld and rdp")
 	flags.StringVar(&f.from, "from", "pate", "what wrote FILE: "+strings.Join(scheduleFormats(), "|"))
-	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps, or with --risk the trade-off curve, into this .svg")
+	flags.StringVar(&f.plot, "plot", "", "draw the curve into this .svg; epsilon against steps, or with --risk the trade-off")
 	shell.Complete(cmd, map[string]shell.Values{
 		"accountant": shell.WordList(append(shell.AccountantNames(), "strong", "clt", "all")...), "orders": shell.Anything(),
 		"conversion": shell.Words("improved", "classic"), "from": shell.Words(scheduleFormats()...), "plot": shell.Files("svg", "png"),

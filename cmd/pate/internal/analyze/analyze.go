@@ -24,39 +24,7 @@ type analyzeFlags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f analyzeFlags
 	cmd := &cobra.Command{
-		Use:   "analyze VOTES...",
-		Short: "The private report: what these votes cost, never a claim",
-		Long: `The private report: what these votes cost, never a claim.
-
-Where teachers agree, one vote more or less changes hardly anything, and a query
-costs far less than the worst case that a ledger charges. The report shows, at
---delta and the best Rényi order:
-
-  claim by pld      what a ledger of mode reserved charges, on any votes, by the
-                    accountant that proves least: pld or rdp
-  data-independent  the same as published, by Rényi divergences
-  data-dependent    the published bound on these votes (Theorem 6 of Papernot
-                    et al. 2018; LNMax: Theorem 3 of 2017); it is one-sided
-  exact             the divergence itself, forward (the side the published
-                    bound is about) and in both directions
-  sanitized         what the data-dependent epsilon would be if it were
-                    published with noise from smooth sensitivity
-
-All numbers are computed from the votes and are as private as they are. They hold
-for these votes only, so they are no (epsilon, delta) guarantee; telling one,
-stopping at one or choosing noise by one leaks. For what may be claimed see
-pate account; pate label charges that. The one number that may leave is that of
-pate votes analyze release.
-
-With --mechanism confident the first two are expected costs: that of the
-threshold tests plus that of each answer times its probability. It is the number
-that papers print, and no bound of anything; "all answered" is one. --answers FILE
-(query,label lines, an empty label where the mechanism declined) adds the cost of
-what was answered, which is no bound either.`,
-		Example: `  pate votes analyze votes.npy --classes 10 --mechanism gnmax --sigma 40 --delta 1e-5
-  pate votes analyze votes.npy --classes 10 --mechanism confident --threshold 200 \
-      --sigma1 150 --sigma2 40 --queries 0:640
-  pate votes analyze counts.csv --counts --mechanism lnmax --scale 20 --format json`,
+		Use: "analyze VOTES...",
 		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 			return append(f.Missing(cmd), shell.Unset(cmd, "mechanism")...)
 		}),
@@ -66,8 +34,8 @@ what was answered, which is no bound either.`,
 	flags := cmd.Flags()
 	f.addMechanism(cmd)
 	flags.StringVar(&f.orders, "orders", "", "Rényi orders to choose from, as 1.5,2:64 (default: those of the published analysis)")
-	flags.StringVar(&f.noise, "noise", "continuous", "noise of the exact divergences: continuous, as in the papers, or discrete, as pate label draws it")
-	flags.StringVar(&f.answers, "answers", "", "confident: what was answered, a CSV file of query,label as pate label writes it")
+	flags.StringVar(&f.noise, "noise", "continuous", "noise of the exact divergences; continuous, as in the papers, or discrete, as pate label draws it")
+	flags.StringVar(&f.answers, "answers", "", "confident: the answers, as pate label writes them")
 	shell.Complete(cmd, map[string]shell.Values{
 		"orders": shell.Anything(), "noise": shell.Words("continuous", "discrete"), "answers": shell.Files("csv"),
 	})

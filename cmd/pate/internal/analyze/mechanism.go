@@ -14,7 +14,7 @@ type analyzedFlags struct{ shell.ParameterFlags }
 // addMechanism adds the mechanisms that can be analysed, and their noise.
 func (f *analyzedFlags) addMechanism(cmd *cobra.Command) {
 	f.Uncapped = true // caps change no cost of a query
-	f.AddParameters(cmd, "which one (required)", func(d aggregate.Description) bool { return analysis.Published(d.Name) })
+	f.AddParameters(cmd, "what answered the queries (required)", func(d aggregate.Description) bool { return analysis.Published(d.Name) })
 }
 
 // analysed returns the mechanism that the flags describe.

@@ -27,36 +27,7 @@ type releaseFlags struct {
 func newAnalyzeReleaseCommand(g *shell.Globals) *cobra.Command {
 	var f releaseFlags
 	cmd := &cobra.Command{
-		Use:   "release VOTES...",
-		Short: "One number of the report that may leave: noised and charged",
-		Long: `One number of the report that may leave: noised and charged.
-
-What pate votes analyze prints is as private as the votes. This command releases one
-number instead, once: the data-dependent cost of all queries (as if all were
-answered) at one Rényi order, with noise in proportion to its smooth sensitivity
-and a margin that makes it seldom too low. The release has a price of its own,
-which is charged to the ledger before the votes are counted. The answers must have
-been charged already, in full: the number replaces nothing on the ledger.
-
---order, --beta, --sigma-ss and --margin must be fixed before anybody looks at the
-votes. Left out, they are chosen from the mechanism, --delta and the numbers of
-queries, teachers and classes. Taken from a report on these votes they would be a
-second release that nobody pays for: do not.
-
-The number says how well these votes hid a record from whoever saw the answers, in
-one direction. It is no guarantee: that is the ledger's, see pate ledger statement. With
-few queries it is hardly below the worst case.
-
-Interrupted, run the same command again: the same number comes out, bit for bit,
-at no further cost. The key of the noise lies beside the ledger until then,
-LEDGER.*.key, and is destroyed at the end; then the same command checks that --out
-is what was released. Another release on the same ledger needs another --name, and
-is charged like the first.`,
-		Example: `  pate votes analyze release votes.npy --classes 10 --mechanism gnmax --sigma 40 \
-      --ledger run.jsonl --out released.json
-  pate votes analyze release votes.npy --classes 10 --mechanism gnmax --sigma 40 \
-      --order 13 --beta 0.026 --sigma-ss 8.4 --margin 2 \
-      --ledger run.jsonl --out released.json`,
+		Use: "release VOTES...",
 		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 			missing := append(f.Missing(cmd), shell.Unset(cmd, "mechanism", "ledger", "out")...)
 			return append(missing, shell.UnsetBudget(cmd, f.ledger)...)
@@ -70,11 +41,11 @@ is charged like the first.`,
 	flags.Float64Var(&f.beta, "beta", 0, "smoothness of the sensitivity (default 1/(3 order))")
 	flags.Float64Var(&f.sigmaSS, "sigma-ss", 0, "standard deviation of the noise, in smooth sensitivities (default: the release costs a tenth of the worst case of the queries)")
 	flags.Float64Var(&f.margin, "margin", 2, "added so that the number is seldom too low, in standard deviations of the noise")
-	flags.StringVar(&f.ledger, "ledger", "", "the file that is charged: the one that charged the answers (required)")
+	flags.StringVar(&f.ledger, "ledger", "", "ledger that charged the answers (required)")
 	flags.StringVar(&f.out, "out", "", "JSON file for what is released (required)")
 	flags.StringVar(&f.name, "name", "release", "names this release on the ledger")
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
-	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
+	flags.StringVar(&f.unit, "unit", "record", "what one teacher alone has seen; record, user, ...: of a new ledger")
 	shell.Complete(cmd, map[string]shell.Values{
 		"ledger": shell.Files("jsonl"), "out": shell.Files("json"), "name": shell.Anything(), "unit": shell.Suggested("record", "patient", "user"),
 	})

@@ -26,41 +26,7 @@ type auditFlags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "Try to refute what the mechanisms claim",
-		Long: `Try to refute what the mechanisms claim: a lower bound on the epsilon of each, from
-what it does on two inputs that differ in one vote or record. A claim is refuted if
-the bound exceeds it. Then the exit code is 5.
-
-  runs       the mechanism is run many times on both inputs; half of the runs
-             teach which outputs are telling, the other half are the test
-  law        the worst event of the exact output laws, over all neighbours in
-             a small world
-  canaries   one run of DP-SGD, with records in or out by fair coins, which are
-             guessed from the model (Steinke, Nasr, Jagielski 2023)
-
-If every claim is true, the chance that any of them is refuted is at most --alpha;
-laws do not err. Not refuted is not proved: an audit sees the inputs it is given,
-and runs do not see what is rare. Claims about Gaussian noise hold at every delta
-and are audited where the method sees most, unless --delta says where.
-
-Mistakes that were really made are the positive controls: --broken all audits
-what must be refuted, and if one of them is not, the audit was blind.
-
-Audited by --suite default:
-` + indented(controls.Names(controls.Default())) + `
-and by --suite trained, which trains on MNIST, a minute each:
-` + indented(controls.Names(controls.Trained())) + `
-
-Known to --broken:
-` + indented(controls.Names(controls.Broken())) + `
-and by --broken trained:
-` + indented(controls.Names(controls.BrokenTrained())),
-		Example: `  pate audit                                    # everything, in a minute or two
-  pate audit --suite gnmax,dpsgd --samples 1000000
-  pate audit --broken svt-no-cutoff             # exits with 5
-  pate audit --suite trained --broken trained   # MNIST, with canaries
-  pate audit --broken all --list                # which mistakes are known`,
+		Use:  "audit",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			targets, err := auditTargets(f, cmd.Flags().Changed("suite"))
@@ -97,10 +63,10 @@ and by --broken trained:
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.suite, "suite", []string{"default"}, "what is audited: default, trained, or names from the lists above")
-	flags.StringSliceVar(&f.broken, "broken", nil, "audit mistakes made on purpose instead: all, trained, or names from the lists above")
+	flags.StringSliceVar(&f.suite, "suite", []string{"default"}, "what is audited; default, trained, or names that --list prints")
+	flags.StringSliceVar(&f.broken, "broken", nil, "mistakes made on purpose instead; all, trained, or names that --list prints")
 	flags.IntVar(&f.samples, "samples", 0, "runs on each of two inputs; 0: as many as each target needs")
-	flags.Float64Var(&f.alpha, "alpha", 1e-4, "chance that any claim is refuted although all are true")
+	flags.Float64Var(&f.alpha, "alpha", 1e-4, "chance of a false alarm; any claim is refuted although all are true")
 	flags.BoolVar(&f.list, "list", false, "list what would be audited, and audit nothing")
 	shell.Complete(cmd, map[string]shell.Values{
 		"suite":  shell.WordList(append([]string{"default", "trained"}, controls.Names(slices.Concat(controls.Default(), controls.Trained()))...)...),
@@ -188,22 +154,4 @@ func auditVerdict(g *shell.Globals, results []controls.Result) error {
 		what = fmt.Sprintf("the claims of %s and %d more are refuted", strings.Join(refuted[:3], ", "), len(refuted)-3)
 	}
 	return &shell.CommandError{Code: shell.ExitCheckFailed, What: errors.New(what), Why: why, Fix: fix}
-}
-
-// indented lists names on lines that fit a terminal.
-func indented(names []string) string {
-	const indent = "  "
-	var lines []string
-	line := indent
-	for i, name := range names {
-		if i < len(names)-1 {
-			name += ","
-		}
-		if len(line)+len(name)+1 > shell.Columns {
-			lines = append(lines, strings.TrimRight(line, " "))
-			line = indent
-		}
-		line += name + " "
-	}
-	return strings.Join(append(lines, strings.TrimRight(line, " ")), "\n")
 }

@@ -38,42 +38,13 @@ type calibrateReport struct {
 	Warning     string   `json:"warning,omitempty"` // of a budget that protects next to nothing
 }
 
+// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
-	var names []string
+	children := []*cobra.Command{newCalibrateGaussian(g)}
 	for _, m := range calibrations() {
-		names = append(names, m.name)
+		children = append(children, m.command(g))
 	}
-	cmd := &cobra.Command{
-		Use:   "calibrate",
-		Short: "What a budget allows: the noise, or the number of releases",
-		Long: `What a budget allows. Leave one parameter out, and it is searched for: the least
-noise, the most steps or queries, the largest sampling probability. Epsilon is
-recomputed from what is returned and is at most --epsilon at --delta, for
-records added or removed.
-
-All of it is fixed before the first release, so the claim is that of the
-accountant that proves least, pld or rdp, named beside it. A ledger in mode
-filter, and pate dpsgd, whose noise is integer noise, are charged by Rényi
-divergences: --accountant rdp says what those need.
-
-With --found 0.03 --false-alarms 0.01 instead of --epsilon it is the least noise
-at which no attacker finds more than 3 in 100 of those who took part while
-wrongly accusing 1 in 100 of those who did not, whatever else the attacker
-knows. Epsilon is then what that noise costs at --delta.`,
-		Example: `  pate calibrate gnmax --queries 500 --epsilon 2 --delta 1e-5
-  pate calibrate gnmax --noise 40 --epsilon 2 --delta 1e-5
-  pate calibrate gnmax --queries 500 --found 0.03 --false-alarms 0.01
-  pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2`,
-		Args: shell.SuggestCommand,
-		RunE: func(*cobra.Command, []string) error {
-			return shell.UsageError("calibrate", fmt.Errorf("calibrate what? gaussian, %s", strings.Join(names, ", ")))
-		},
-	}
-	cmd.AddCommand(newCalibrateGaussian(g))
-	for _, m := range calibrations() {
-		cmd.AddCommand(m.command(g))
-	}
-	return cmd
+	return shell.Parent("calibrate", "calibrate", children...)
 }
 
 // calibration is a mechanism of which one parameter is searched for.

@@ -22,7 +22,7 @@ type found struct {
 // riskFlags adds the target that stands for --epsilon.
 func (f *budgetFlags) riskFlags(cmd *cobra.Command) {
 	cmd.Flags().Float64Var(&f.found, "found", 0, "share that an attacker may find: noise for it")
-	cmd.Flags().Float64Var(&f.falseAlarms, "false-alarms", 0.01, "share the attacker may wrongly accuse, with --found")
+	cmd.Flags().Float64Var(&f.falseAlarms, "false-alarms", 0.01, "share that is wrongly accused; with --found")
 }
 
 // byRisk says whether the target is a share that is found.

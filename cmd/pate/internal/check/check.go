@@ -32,32 +32,14 @@ type checkFlags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
-		Use:   "check VOTES...",
-		Short: "Votes and manifests: shape, odd teachers, disjointness",
-		Long: `Read votes as every other command would, and report what is odd about them: votes
-outside the classes, NaN, teachers who never vote, always vote alike or vote just
-as another does. With manifests, test that no unit of privacy stands in two silos.
-The report is as private as the votes. The exit code is 5 if a check fails.
-
-Manifests are made where the records are, and hold no ids, only hashes of them
-under a salt that the silos share:
-
-  pate votes check hash-ids --salt salt.key --new-salt  # once; hand it round
-  pate votes check hash-ids ids.txt --salt salt.key --silo a --unit id \
-      --out a.json
-
---join binds the manifests to the votes by numbers of teachers and classes and, with
---salt, by a hash of the votes under the salt. A hash without a salt is written
-nowhere, the report included: from one a small file of votes can be guessed.`,
-		Example: `  pate votes check votes.npy --classes 10
-  pate votes check votes.csv --classes 2 --manifest a.json --manifest b.json`,
+		Use:  "check VOTES...",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, g, f, args) },
 	}
 	f.AddShape(cmd)
 	cmd.Flags().StringArrayVar(&f.manifests, "manifest", nil, "manifest of record-id hashes, a file or a pattern; may be given more than once")
-	cmd.Flags().StringVar(&f.join, "join", "", "if nothing fails, write the manifests as one, bound to these votes")
-	cmd.Flags().StringVar(&f.salt, "salt", "", "the salt of the manifests, to bind them to votes by hash, or to see that they are")
+	cmd.Flags().StringVar(&f.join, "join", "", "write the manifests as one; bound to these votes, if nothing fails")
+	cmd.Flags().StringVar(&f.salt, "salt", "", "salt of the manifests; to bind them to votes by hash, or to see that they are")
 	shell.Complete(cmd, map[string]shell.Values{"manifest": shell.Files("json"), "join": shell.Files("json"), "salt": shell.Files()})
 	shell.Without(cmd, "seed", "delta")
 	cmd.AddCommand(newHashIDsCommand(g))

@@ -24,24 +24,13 @@ type hashIDsFlags struct {
 func newHashIDsCommand(g *shell.Globals) *cobra.Command {
 	var f hashIDsFlags
 	cmd := &cobra.Command{
-		Use:   "hash-ids [IDS]",
-		Short: "A silo's manifest: keyed hashes of its record ids",
-		Long: `Write the manifest of one silo, which is one teacher: HMAC-SHA256 of each id under
-the salt, sorted. IDS has one id a line (- for stdin); white space around it is not
-part of it, and an id that stands there twice counts once.
-
-Without the salt nobody learns more than how many units there are, and which silos
-share how many. With the salt anyone can test ids they guess: keep it among the
-silos, away from whoever collects the manifests, and destroy it afterwards. All
-silos must write an id the same way.`,
-		Example: `  pate votes check hash-ids --salt salt.key --new-salt
-  pate votes check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json`,
+		Use:  "hash-ids [IDS]",
 		Args: shell.Wants(cobra.MaximumNArgs(1), f.missing),
 		RunE: func(cmd *cobra.Command, args []string) error { return runHashIDs(cmd, g, f, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.salt, "salt", "", "file of the salt that all silos share (required)")
-	flags.BoolVar(&f.newSalt, "new-salt", false, "draw a salt and write it to --salt, which must not exist")
+	flags.BoolVar(&f.newSalt, "new-salt", false, "draw a salt and write it to --salt; which must not exist")
 	flags.StringVar(&f.silo, "silo", "", "name of the silo (required with IDS)")
 	flags.StringVar(&f.unit, "unit", "record", "what one id is: record, patient, user, ...")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of all teachers, if the manifest is to state it")

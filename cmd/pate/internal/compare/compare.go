@@ -41,60 +41,21 @@ type compareFlags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
-		Use:   "compare",
-		Short: "PATE and DP-SGD on one task, at one epsilon or several",
-		Long: `Train teachers on disjoint parts of the private data, let them vote on public
-examples, release noisy labels, train a student on them; beside it train a model
-by DP-SGD, as pate dpsgd does, on the same private data. Both at the same epsilon and
-delta, scored on the same test rows. Teachers and student are those of pate publish.
-pknn/sampled and pknn/reverse label without teachers: by the private rows nearest to a
-question, in a Poisson sample drawn for it, or by a vote of every private row at the
-questions nearest to it.
-Rows that protect nothing show where accuracy is lost: the model without privacy (of
-a table also boosted trees), the teachers' vote without noise, a student on true labels
-of the same queries, and the most frequent class.
-
-With several epsilons each is a run and a budget of its own, not a part of a larger
-one. Features and teachers are made once for all of them. --plan says beforehand what
-will be done, its time and its memory.
-
-Stability methods, which release the plurality where many votes would have to move
-and refuse elsewhere, are run when they are named and are not part of "all": for the
-few hundred queries of a comparison they lose (pate plan table says when they win).
-
-Without arguments: the embedded MNIST at epsilon 2. An interrupted run goes on
-where it stopped when the same command is given again.
-
-Without public rows, --pool none asks about points of the ranges that you declare
-for every column, and --pool marginals about points drawn from noisy counts of each
-column by itself. A tenth of each method's budget pays for these counts, in the same
-ledger, before anything is drawn. Private and test rows are the same as with a pool of
-rows; that fifth of the table is left out.
-
-Every run is a budget of its own: three runs on the same records cost what three
-budgets compose to. With --out the ledgers stay, and nothing is spent twice on
-the same command; without it nothing is kept, the ledgers included.
-
-` + shell.TypicalHelp,
-		Example: `  pate compare                                  # MNIST, about two minutes
-  pate compare --epsilon 1 --seeds 3 --out run  # mean of three, with a report
-  pate compare --epsilon 0.25,0.5,1,2,4,8 --seeds 3 --out sweep
-  pate compare --data fashion-mnist             # Debian: dataset-fashion-mnist
-  pate compare --data patients.csv --label outcome --unit patient_id`,
+		Use:  "compare",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd, g, f) },
 	}
 	flags := cmd.Flags()
 	f.DataFlags.Add(flags)
-	flags.StringVar(&f.epsilon, "epsilon", "2", "target of every private method, or several with commas: a run each")
+	flags.StringVar(&f.epsilon, "epsilon", "2", "target of every private method; several with commas are a run each")
 	flags.IntVar(&f.seeds, "seeds", 1, "independent runs; more than one gives mean and sd")
-	flags.StringVar(&f.methods, "methods", "all", "comma-separated: "+strings.Join(experiments.Methods(), ", ")+"; not part of all: "+strings.Join(experiments.OnRequest(), ", "))
+	flags.StringVar(&f.methods, "methods", "all", "with commas; "+strings.Join(experiments.Methods(), ", ")+"; not part of all: "+strings.Join(experiments.OnRequest(), ", "))
 	flags.StringVar(&f.out, "out", "", "folder of results, plots and report.html; what may be published lies in its folder public, all else in private")
-	flags.StringVar(&f.learner, "learner", "", "what the teachers are: "+strings.Join(experiments.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
+	flags.StringVar(&f.learner, "learner", "", "kind of the teachers; "+strings.Join(experiments.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
-	flags.StringVar(&f.features, "features", "", strings.Join(features.Names(), ", ")+" (default: by the data)")
+	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(features.Names(), ", ")+" (default: by the data)")
 	flags.StringVar(&f.pool, "pool", poolRows, "what questions are about: rows (a fifth of the table), or without public rows none (declared ranges) or marginals (drawn from noisy marginals, charged)")
-	flags.StringVar(&f.ranges, "ranges", "", "with --pool none or marginals: the ranges and categories of all columns, FILE.csv (pate help data)")
+	flags.StringVar(&f.ranges, "ranges", "", "ranges of all columns, without public rows; ranges and categories, FILE.csv, with --pool none or marginals (pate help data)")
 	f.typical.Add(cmd)
 	f.DataFlags.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
@@ -102,7 +63,7 @@ the same command; without it nothing is kept, the ledgers included.
 		"pool": shell.Words(pools()...), "ranges": shell.Files("csv"),
 		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...), "epsilon": shell.Anything(),
 	})
-	flags.BoolVar(&f.plan, "plan", false, "say what would be done, about how long it takes and how much memory; nothing is trained or charged")
+	flags.BoolVar(&f.plan, "plan", false, "print what would be done, its time and memory; nothing is trained or charged")
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else those of DP-SGD, about 1.9 GB for MNIST, in pate/features of the user's cache")
 	return cmd
 }

@@ -38,29 +38,7 @@ const schema = "pate.counts/1"
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "counts VOTES... --out counts.csv",
-		Short: "Votes files of any size or number to counts",
-		Long: `Count the votes on each query. VOTES is whatever pate label reads: one matrix of
-queries x teachers, or several files or a pattern, each the votes of one teacher;
-CSV, NPY or Parquet, plain or compressed by gzip or Zstandard. The counts, a row for
-each query in order and a column for each class, are what pate label --counts reads
-and what the SQL of pate votes sql exports, byte for byte.
-
-Several files of counts (--counts) need --join: append puts parts of the queries one
-after the other, in the order of their names; add adds what other teachers say on
-the same queries, as silos count them, which must be disjoint as teachers are.
-
-Memory does not grow with the number of queries. The votes are checked as pate votes check
-does, because counts no longer show who voted: a vote for no class, a file named
-twice, and teachers who vote alike everywhere are refused, and nothing is written.
-
-Counts are as secret as the votes: the file has mode 0600. By its name it is CSV
-without a header, or NPY of int32. It is wholly there or not there, and a file that
-is something else is not overwritten.`,
-		Example: `  pate votes counts 'silo-*.npy' --classes 10 --out counts.npy
-  pate votes counts votes.parquet --class-names flu,gout,cold --out counts.csv
-  pate label counts.csv --counts --teachers 250 --classes 3 --epsilon 2 \
-      --ledger run.jsonl --out labels.csv`,
+		Use: "counts VOTES... --out counts.csv",
 		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 			return append(f.Missing(cmd), shell.Unset(cmd, "out")...)
 		}),

@@ -35,25 +35,12 @@ type file struct {
 }
 
 // New returns the command.
+// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "data",
-		Short: "Which data commands read; sets by name, where they are",
-		Long:  long,
-		Example: `  pate data ls
-  pate data ls --format json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	ls := &cobra.Command{
-		Use: "ls", Short: "Where each set is, its hash, and how to get it", Example: "  pate data ls\n  pate data ls --format json", Args: cobra.NoArgs,
-		Long: `Where each data set is on this machine, its licence, and how to get it. The unpacked
-bytes of its files are compared with the SHA-256 that was recorded: exit code 5 if one
-differs.`,
+	return shell.Parent("data", "data", &cobra.Command{
+		Use: "ls", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return list(g) },
-	}
-	cmd.AddCommand(ls)
-	return cmd
+	})
 }
 
 // list looks for all sets and hashes their files.

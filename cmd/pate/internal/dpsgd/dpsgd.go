@@ -39,68 +39,7 @@ type dpsgdFlags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f dpsgdFlags
 	cmd := &cobra.Command{
-		Use:   "dpsgd [PRIVATE --public PUBLIC]",
-		Short: "One model trained with differential privacy (DP-SGD)",
-		Long: `One model trained with differential privacy, by DP-SGD: Poisson batches, every
-record's gradient clipped, discrete Gaussian noise on the sum. Everything about the
-training is fixed before the data are read; the noise is the least that meets
-epsilon, or give it and epsilon follows. The training, and all that features learn
-from private rows, is charged in one composition and reserved in a ledger before a
-private row is looked at.
-
-Without flags for it, model, features, rates and steps are those of a recipe for
-the kind of data and epsilon. With several epsilons or seeds every model is a budget
-of its own; what publishing all of them costs is said below the table.
-
-With --data one file or known set is cut in two. DP-SGD asks nothing of public data,
-so all public rows score: of MNIST 60,000 rows are private and 10,000 score, of a
-table 70 % of the units are private. Hyper-parameters are chosen by pate tune, which
-charges the choice, or on a known data set with --split development, which never touches
-a row that scores. Of your own data nothing of that split is releasable: its rows are
-private in the run that follows.
-
-PRIVATE with --public is your own data, read as pate train reads it: all rows of
-PRIVATE are trained on, and columns, scales and classes come from PUBLIC, of which
-labelled rows score.
-
-With --unit or --units a person may have several rows. Units are sampled then, and
-the mean gradient of a unit's rows is clipped as one, so epsilon is for all of them;
---rows-per-unit bounds the work, not the cost. The number of units is taken to be
-public, or what --size says in its place.
-
-With --sampling allocation every record is in one random step of each epoch, with
-balls-in-bins in the same one of all epochs, each by a draw of its own. Noise is the
-least for that event; the steps of an epoch follow from --batch. Batches of equal
-size from a shuffle are not offered: no such claim holds for them.
-
-With --sampling cyclic --bands B records take B turns: batches are drawn at random from
-those whose turn it is, and each step takes off part of the noise of the B - 1 before
-(banded matrix factorisation, BandMF). More bands leave less noise in sums of steps, and
-hide less of who is in a batch; they take 8 bytes a parameter each. A unit of several
-rows has one turn, and epsilon is for all its rows here too.
-
-With --out the model, results, curve and ledger are kept, and pate predict asks
-the model about other rows. An interrupted run goes on at its checkpoint when the
-same command is given again, and ends with the same model to the last bit.
-
-Features of images are kept for the next run, in the folder pate/features of the
-user's cache ($XDG_CACHE_HOME or ~/.cache; on other systems elsewhere), about 1.9 GB
-for all of MNIST: they are as private as the images, and for you alone to read.
-Beyond 8 GB those used longest ago are removed; --no-cache keeps none, and the folder
-may be deleted any time.
-
-With --ledger the model is charged to a ledger that pate label and others charge
-too. --epsilon is then the budget of a new ledger, and noise that is left out is the
-least that fits what is left of it, or what --spend allows. Such a ledger is for
-relation add_remove: DP-SGD is accounted for that alone.
-
-` + shell.TypicalHelp,
-		Example: `  pate dpsgd --data mnist --epsilon 2
-  pate dpsgd --data mnist --epsilon 0.5,1,2,8 --seeds 3 --format md
-  pate dpsgd patients.csv --public survey.csv --label outcome --unit patient \
-      --size 60000 --epsilon 1 --out run
-  pate dpsgd --data mnist --noise-multiplier 1.1 --steps 1000 --batch 512
-  pate dpsgd --data patients.csv --label outcome --ledger shared.jsonl --out run`,
+		Use:  "dpsgd [PRIVATE --public PUBLIC]",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -113,18 +52,18 @@ relation add_remove: DP-SGD is accounted for that alone.
 	f.data.Add(flags)
 	f.own.add(flags)
 	flags.StringVar(&f.unitName, "unit-name", "", "what a unit is called, in ledgers too (default: the name of that column, or record)")
-	flags.StringVar(&f.epsilon, "epsilon", "", "target of the model, or several with commas: a model each (default 2); with --ledger, the budget of a new one")
+	flags.StringVar(&f.epsilon, "epsilon", "", "target of the model; several with commas are a model each (default 2); with --ledger, the budget of a new one")
 	flags.Float64Var(&f.noise, "noise-multiplier", 0, "noise over clip norm, instead of --epsilon")
 	flags.BoolVar(&f.without, "no-privacy", false, "train without noise, and without clipping unless --clip is given")
-	flags.StringVar(&f.features, "features", "", strings.Join(recipe.FeatureSets(), ", ")+"; centred and scattering ones learn a little from private rows, which is charged (default: by the data)")
+	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(recipe.FeatureSets(), ", ")+"; centred and scattering ones learn a little from private rows, which is charged (default: by the data)")
 	flags.StringVar(&f.model, "model", "", strings.Join(recipe.Models(), ", ")+" (default: linear)")
 	f.training.add(cmd)
 	flags.IntVar(&f.seeds, "seeds", 1, "independent models of each kind; more than one gives mean and sd")
 	flags.IntVar(&f.workers, "workers", 0, "goroutines (default: as many as processors); the model does not depend on it")
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else about 1.9 GB for MNIST, in pate/features of the user's cache")
 	flags.StringVar(&f.out, "out", "", "folder of model, results, curve and ledger; what may be published lies in its folder public, all else in private")
-	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger, made if it is not there, instead of one of the run's own")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter, others may charge it later; reserved, this model is all")
+	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger; made if it is not there, instead of one of the run's own")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter or reserved; others may charge a filter later, reserved is for this model alone")
 	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: target of the model by itself, instead of all that is left")
 	f.typical.Add(cmd)
 	f.data.Complete(cmd)

@@ -25,7 +25,7 @@ type ownFlags struct {
 }
 
 func (f *ownFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.public, "public", "", "with PRIVATE: public rows, which say what columns, scales and classes are; labelled ones score")
+	flags.StringVar(&f.public, "public", "", "public rows, with PRIVATE; they define columns, scales and classes, and labelled ones score")
 	flags.StringVar(&f.publicLabels, "public-labels", "", "with PRIVATE: labels of public NPY or idx rows, if there are any")
 	flags.BoolVar(&f.accept, "accept-differences", false, "with PRIVATE: train though the private rows are unlike the public ones in some column")
 	shell.UnitFlags(flags, &f.size, &f.rows)

@@ -3,7 +3,6 @@ package explain
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,35 +10,13 @@ import (
 	lesson "github.com/pate-go/pate/internal/learn" // Explain is what errors do here
 )
 
+// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
-	mechanisms := lesson.Mechanisms()
-	var names []string
-	for _, m := range mechanisms {
-		names = append(names, m.Name)
+	var children []*cobra.Command
+	for _, m := range lesson.Mechanisms() {
+		children = append(children, newExplainOf(g, m))
 	}
-	cmd := &cobra.Command{
-		Use:   "explain",
-		Short: "A mechanism step by step, with every number",
-		Long: `A mechanism step by step: the data, the noise, the exact probability of what came
-out with and without one record, what is released, what it cost, and what would go
-wrong if a common misconception were followed: the wrong formula, and what it leads
-to in numbers. Every number can be checked by hand or with pate learn law and pate
-account.
-
-The same --seed gives the same trace; without it the seed is 0. A trace shows
-private data and noise and is never releasable. --format md and latex give lecture
-notes; a lecture for them is in docs/lecture.`,
-		Example: `  pate learn explain noisy-argmax --seed 7
-  pate learn explain stability --counts 45,12,3 --format md`,
-		Args: shell.SuggestCommand,
-		RunE: func(*cobra.Command, []string) error {
-			return shell.UsageError("mechanisms", fmt.Errorf("explain what? one of %s", strings.Join(names, ", ")))
-		},
-	}
-	for _, m := range mechanisms {
-		cmd.AddCommand(newExplainOf(g, m))
-	}
-	return cmd
+	return shell.Parent("explain", "mechanisms", children...)
 }
 
 func newExplainOf(g *shell.Globals, m lesson.Mechanism) *cobra.Command {

@@ -44,84 +44,7 @@ type labelFlags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f labelFlags
 	cmd := &cobra.Command{
-		Use:   "label VOTES...",
-		Short: "Votes in, released labels out, under a budget and a ledger",
-		Long: `Votes in, released labels out, under a budget and a ledger.
-
-The teachers' votes on each query are counted, noise is added, and the winner
-is the label. What that costs at most, for all queries and answers, is charged
-to the ledger first; if it does not fit, nothing is charged and nothing
-written. The labels get their name only when the ledger has committed them:
-
-  query,label      a line for each query that was asked, numbered from 0; the
-                   label is a number, or a name of --class-names
-  17,              the mechanism declined: the teachers did not agree
-                   no line: not asked, as --answers were given before
-
-The name of --out says the form: .csv as above; .jsonl, {"query":17,"label":null} a
-line; .parquet with these two columns; .npy, two columns of int64 with -1 where the
-mechanism declined and, for names of classes, their places in --class-names from 0.
-
-Without --mechanism it plans: mechanism, noise and how many queries to ask, from
-public numbers alone: teachers, classes, queries, the budget, and how good the
-teachers are. That is --teacher-accuracy, how often one of them is right;
---correlation, whether they err on the same queries, 0 to 1; and --confusion, whether
-they then name the same wrong class. Declare what holds of such teachers on public data;
-measured on private teachers these numbers are private, and the plan would show them.
-The plan is shown before it is charged, with --yes or a terminal's answer. With
---mechanism, noise that is left out is the least for which this run fits what is left
-of the budget. Neither looks at votes. A budget is refused where labels would rarely be
-right (--min-accuracy) or fewer than three for each class; nothing is charged then, and
-what would work is told.
-
-Votes are checked first, as pate votes check does: what fails there stops here. Where
-FILE.manifest.json lies beside the votes, unit, relation and number of teachers are those
-that it has.
-
---force waives a refusal of noise, and --force=few one of too few labels. --force=checks
-and --force=duplicates waive checks without which epsilon may not be true, and
---force=calibration a plan by --calibrate-on, which follows from private votes. Nothing
-of a run with these three may be released: its ledger, which must be new or made with
-the same ones, its labels and all that is made of them have a mark.
-
-Interrupted, run the same command again: it goes on at no further cost, and
-what was drawn comes out again bit for bit. The key of the noise lies beside
-the ledger until then, LEDGER.*.key, and is destroyed at the end. After that
-the same command checks that the labels are those that were released, and draws
-nothing.
-
-A query is answered once. On one ledger, a run that shares a query with an
-earlier one, or the votes on it, is refused unless it repeats that run: with
-other votes, noise, caps or seed, another --out, or without the key. Numbers
-name queries within a --pool: give votes on other public records another name.
-LEDGER.id, a secret too, is how votes are recognised; keep it. A second ledger
-for the same people cannot be recognised by any file: use one ledger for all
-that is released about them.
-
-Stability mechanisms release the plurality as it is where many votes would have to
-move before another class won, and decline elsewhere. m-stab pays for each query;
-stable-svt and m-svec only for those declined, --failures of them, after which they
-stop, in the order of the file. Their noise and threshold are in votes that move,
-given together or left out. They may release what they should not, with a small
-probability, for which a new ledger keeps half of its delta (--failure-delta). All of
-them lose to gnmax where teachers are few, queries few or many contested: see pate
-plan table and pate plan regime. stable-svt wants --mode reserved: at the one
-order that a filter fixes in advance it costs more.
-
-"epsilon" is that of these labels by themselves. Other runs may charge the same
-ledger, each by what the earlier ones left; then the whole budget is what holds
-for all of them together (--mode filter). With --mode reserved nothing can be
-charged later, and what this run costs is what holds. That is 10 to 20 % less, or
-13 to 19 % more labels for the same epsilon: where all is charged before the first
-answer, loss distributions may claim (--accountant auto takes the least claim that
-is proved). They are no filter; one goes by Rényi divergences.`,
-		Example: `  pate label votes.npy --classes 10 --epsilon 2 --ledger run.jsonl \
-      --out labels.csv
-  pate label votes.npy --classes 10 --mechanism confident --threshold 200 \
-      --sigma1 150 --sigma2 40 --answers 60 --queries 0:640 --epsilon 2 \
-      --ledger run.jsonl --out labels.csv
-  pate label votes.npy --classes 10 --mechanism stable-svt --failures 20 \
-      --mode reserved --epsilon 4 --ledger run.jsonl --out labels.csv`,
+		Use: "label VOTES...",
 		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 			missing := append(f.Missing(cmd), shell.Unset(cmd, "ledger", "out")...)
 			return append(missing, shell.UnsetBudget(cmd, f.ledger)...)
@@ -130,16 +53,16 @@ is proved). They are no filter; one goes by Rényi divergences.`,
 	}
 	f.Add(cmd)
 	flags := cmd.Flags()
-	f.AddParameters(cmd, "which one (default: planned from public numbers)", nil)
+	f.AddParameters(cmd, "how labels are drawn (default: planned from public numbers)", nil)
 	f.addPlanning(cmd)
 	flags.StringVar(&f.predictions, "predictions", "", "interactive: CSV file with a line for each query and the student's probability of each class, from public data")
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
-	flags.StringVar(&f.ledger, "ledger", "", "the file that is charged, made if it is not there (required)")
+	flags.StringVar(&f.ledger, "ledger", "", "file that is charged (required); made if it is not there")
 	flags.StringVar(&f.out, "out", "", "the labels (required): .csv, .jsonl, .npy or .parquet")
 	flags.StringVar(&f.pool, "pool", "pool", "name of the public data set the queries come from")
-	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ... (default that of a manifest beside the votes)")
+	flags.StringVar(&f.unit, "unit", "record", "what one teacher alone has seen; record, user, ...: of a new ledger (default that of a manifest beside the votes)")
 	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all, and has 13 to 19 % more labels (a plan spends all: reserved unless given)")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter or reserved; others may charge a filter later, reserved is for this run alone and has 13 to 19 % more labels (a plan spends all: reserved unless given)")
 	flags.StringVar(&f.accountant, "accountant", "auto", "of a new ledger, --mode reserved: auto|pld|rdp, who makes the claim; a filter is always rdp")
 	flags.Float64Var(&f.failure, "failure-delta", 0, "of a new ledger, --mode filter: part of delta for m-stab, m-svec and stable-svt, which may fail (default half with one of them, else 0)")
 	shell.Complete(cmd, map[string]shell.Values{

@@ -32,7 +32,7 @@ type planningFlags struct {
 
 func (f *planningFlags) addPlanning(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0.9, "how often labels must be what the plurality says: those of a plan; with --mechanism a clear vote's, 80 % for one class")
+	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0.9, "how often labels must be the plurality; of a plan; with --mechanism of a clear vote, 80 % for one class")
 	f.AddAgreement(cmd)
 	flags.BoolVar(&f.yes, "yes", false, "without --mechanism: charge the plan without asking")
 	f.force.addTo(flags)

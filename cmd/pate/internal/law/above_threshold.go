@@ -27,21 +27,7 @@ func newAboveThresholdLaw(g *shell.Globals) *cobra.Command {
 	var queries []float64
 	var threshold, epsilon1, epsilon2 float64
 	cmd := &cobra.Command{
-		Use:   "above-threshold",
-		Short: "Which of many queries is the first above a noisy threshold",
-		Long: `AboveThreshold (Dwork, Roth 2014, Algorithm 1): the threshold gets Laplace noise of
-scale 1/epsilon1, once, and each query, of sensitivity 1, fresh Laplace noise of scale
-2/epsilon2. The first query that reaches the threshold is reported and ends the run,
-which costs epsilon1 + epsilon2 however many queries were below.
-
-  P[first above at k] = integral p(z) prod_{i<k} F(T+z-q_i) (1 - F(T+z-q_k)) dz
-
---queries are the values of the queries, in order; probabilities are that each is the
-first above, and that none is. By quadrature, to 1e-9 of itself unless it is tiny.`,
-		Example: `  pate learn law above-threshold --queries 1,5,2 --threshold 4 --epsilon1 0.5 \
-      --epsilon2 0.5
-  pate learn law above-threshold --queries 0,0,0,9 --threshold 6 --epsilon1 1 \
-      --epsilon2 2 --format json`,
+		Use: "above-threshold",
 		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string {
 			return shell.Unset(cmd, "queries", "threshold", "epsilon1", "epsilon2")
 		}),

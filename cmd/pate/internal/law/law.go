@@ -30,34 +30,13 @@ type lawReport struct {
 	Released         *float64           `json:"released,omitempty"` // of stability mechanisms: Answered
 }
 
+// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
-	var names []string
+	var children []*cobra.Command
 	for _, m := range lawPages() {
-		names = append(names, m.Name)
+		children = append(children, newLawOf(g, m))
 	}
-	names = append(names, "above-threshold")
-	cmd := &cobra.Command{
-		Use:   "law",
-		Short: "The exact output law of a mechanism on given vote counts",
-		Long: `The exact output law of a mechanism on given vote counts: how likely each answer
-is, to 1e-9 of itself, by quadrature or in closed form and never by simulation.
-Compare the laws of neighbours, one vote moved, to see what privacy means: no
-probability may change by more than a factor.
-
-A law is a function of the private votes. It is for teaching, planning and tests,
-and is not a private release.`,
-		Example: `  pate learn law gnmax --counts 60,40,3 --sigma 20
-  pate learn law confident --counts 180,30,10 --threshold 150 --sigma1 50 --sigma2 20`,
-		Args: shell.SuggestCommand,
-		RunE: func(*cobra.Command, []string) error {
-			return shell.UsageError("mechanisms", fmt.Errorf("law of what? one of %s", strings.Join(names, ", ")))
-		},
-	}
-	for _, m := range lawPages() {
-		cmd.AddCommand(newLawOf(g, m))
-	}
-	cmd.AddCommand(newAboveThresholdLaw(g))
-	return cmd
+	return shell.Parent("law", "mechanisms", append(children, newAboveThresholdLaw(g))...)
 }
 
 func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {

@@ -31,24 +31,7 @@ type flags struct {
 func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "learn",
-		Short: "A course on one page; explain NAME, law NAME: one mechanism",
-		Long: `A course on private answers as a page: move one vote, and see both exact laws, what
-anybody can learn from the answer, and what the ledger is charged. Eight chapters,
-each with one claim, a picture that moves, a misconception that it ends, and
-exercises that are checked.
-
-Without flags it is served to this machine alone, at an address of the loopback
-interface, and a browser is opened; Ctrl-C ends it. --export FILE.html writes the whole
-course as one file that needs no network and no server. --export DIR writes a
-site of one page for each chapter, whose pictures are there without JavaScript too.
-A release of pate holds the program that draws them in a browser; another build
-compiles it, and needs Go and a clone of the repository.
-
-Every number comes from the packages that run in production. Pictures show votes and
-noise: nothing in them may be released.`,
-		Example: `  pate learn
-  pate learn --export course.html`,
+		Use:  "learn",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.export != "" {
@@ -58,7 +41,7 @@ noise: nothing in them may be released.`,
 		},
 	}
 	shell.EpsilonIsNoBudget(cmd)
-	cmd.Flags().StringVar(&f.export, "export", "", "write the course to FILE.html, or a site into this folder")
+	cmd.Flags().StringVar(&f.export, "export", "", "write the course; to FILE.html, or a site into this folder")
 	cmd.Flags().BoolVar(&f.noBrowser, "no-browser", false, "print the address and open nothing")
 	cmd.Flags().IntVar(&f.port, "port", 0, "of the loopback interface; 0 for any that is free")
 	shell.Complete(cmd, map[string]shell.Values{"export": shell.Files("html")})

@@ -2,8 +2,6 @@
 package ledgers
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
@@ -17,24 +15,9 @@ const (
 	schemaLedgerVerify = "pate.ledger-verify/1"
 )
 
+// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "ledger",
-		Short: "What was spent: show, verify, sign, state on a page",
-		Long: `What was spent, and whether the file still says so.
-
-A ledger is a file of JSON lines. Every charge is written before anything is
-released under it, and every outcome before it leaves. Each line holds the hash
-of the one before.`,
-		Example: `  pate ledger show run.jsonl
-  pate ledger verify run.jsonl --format json`,
-		Args: shell.SuggestCommand,
-		RunE: func(*cobra.Command, []string) error {
-			return shell.UsageError("ledger", errors.New("ledger what? show, verify, statement or sign"))
-		},
-	}
-	cmd.AddCommand(newLedgerShow(g), newLedgerVerify(g), newLedgerSign(g), newStatement(g))
-	return cmd
+	return shell.Parent("ledger", "ledger", newLedgerShow(g), newLedgerVerify(g), newStatement(g), newLedgerSign(g))
 }
 
 // ledgerReport is what both commands say of a whole ledger.

@@ -18,16 +18,7 @@ import (
 
 func newLedgerShow(g *shell.Globals) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "show LEDGER",
-		Short: "Every reservation: what was charged, the cost so far, what is left",
-		Long: `Every reservation: what was charged, the cost so far, what is left.
-
-"epsilon" is that of everything up to the line, recomputed, by Rényi divergences where
-those are within the budget; the last line says what holds of the whole. "left" is what
-composition leaves: the epsilon that one Gaussian release may still have, which is
-more than the difference of two epsilons. The file is verified first.`,
-		Example: `  pate ledger show run.jsonl
-  pate ledger show run.jsonl --format csv`,
+		Use:  "show LEDGER",
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return showLedger(g, args[0]) },
 	}

@@ -21,21 +21,7 @@ import (
 func newLedgerSign(g *shell.Globals) *cobra.Command {
 	var key, out string
 	cmd := &cobra.Command{
-		Use:   "sign LEDGER",
-		Short: "Sign a ledger as it is now, with a key of your own",
-		Long: `Sign a ledger as it is now, with a key of your own.
-
-The chain of hashes has no key: it does not show who wrote the ledger. A signature
-shows to those who have your public key that you vouch for the ledger up to its last
-line now. Lines that are appended later are not covered; sign again then. The ledger
-is verified first.
-
-The key is an Ed25519 key in a PEM file (PKCS#8, not encrypted) that nobody else may
-read. The signature is a file of JSON; nothing that is there is overwritten.`,
-		Example: `  (umask 077; openssl genpkey -algorithm ed25519 -out private.pem)
-  openssl pkey -in private.pem -pubout -out public.pem
-  pate ledger sign run.jsonl --key private.pem
-  pate ledger verify run.jsonl --signature run.jsonl.sig --public-key public.pem`,
+		Use:  "sign LEDGER",
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {

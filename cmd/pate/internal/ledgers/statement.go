@@ -28,30 +28,7 @@ type statementFlags struct {
 func newStatement(g *shell.Globals) *cobra.Command {
 	var f statementFlags
 	cmd := &cobra.Command{
-		Use:   "statement LEDGER...",
-		Short: "The one-page privacy statement of a run",
-		Long: `The one-page privacy statement of a run, from its ledger alone: what is protected,
-how strongly, what that means, by which mechanisms, what was charged and what was
-not, what has to be trusted, how to verify it. The ledger is verified first, and
-compared with the head that is kept beside it; see pate ledger verify.
-
-All runs of a ledger are on its page, with the hashes of what they released; --labels
-and --model name the files. Several ledgers for the same unit and relation have one
-page together, with the total that composition gives.
-
-What a ledger cannot know, --about says: whose data, what for. All fields are optional:
-
-  {"data_set": "admissions 2019-2024", "controller": "St. Mary's Hospital",
-   "purpose": "triage of referrals", "contact": "privacy@example.org",
-   "date": "2026-03-01"}
-
-On the terminal it is Markdown, or JSON with --format json. With --out the ending of
-the file decides: .md, .html or .json. A page carries the head of its ledger and a
-digest of itself; pate ledger verify --statement says whether it still holds.`,
-		Example: `  pate ledger statement run.jsonl
-  pate ledger statement run.jsonl --out statement.html --labels labels.csv \
-      --about about.json
-  pate ledger statement a.jsonl b.jsonl --out both.html`,
+		Use:  "statement LEDGER...",
 		Args: shell.Wants(cobra.MinimumNArgs(1), nil),
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(g, args) },
 	}

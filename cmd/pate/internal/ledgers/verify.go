@@ -18,32 +18,7 @@ func newLedgerVerify(g *shell.Globals) *cobra.Command {
 	var head, signature, publicKey string
 	var files fileFlags
 	cmd := &cobra.Command{
-		Use:   "verify LEDGER",
-		Short: "Check the chain of lines and recompute every epsilon",
-		Long: `Check the chain of lines and recompute every epsilon, and say which entry files are.
-
-A difference ends with exit code 5 and names the line. That finds accidents. The
-chain has no key: who can write the file can rewrite it whole, hashes and all. And a
-file whose last lines were cut off, or an older copy, is a whole, shorter ledger.
-
-A head shows both. The file is compared with the one beside it, LEDGER.head, and with
-the one in the user's state folder, if they are there; what was compared is said. Who
-can write the file can write these too: keep the head that this command and the
-statement print where they cannot, and give it with --head.
-
-What a ledger commits for a release is the SHA-256 of the file that leaves, as
-sha256sum prints it. --labels and --model say which entry a file is, byte for byte, or
-that it is none; --statement says whether a page is unchanged and says what the ledger
-says. If one does not match, the exit code is 5.
-
-A signature shows who vouches for the ledger (pate ledger sign). With --signature and
---public-key the command says whether the holder of that key signed this ledger when
-it had so many lines, and that it still holds them; if not, it ends with exit code 5.
-Get the public key from the signer: one that came with the ledger proves nothing.`,
-		Example: `  pate ledger verify run.jsonl
-  pate ledger verify run.jsonl --labels labels.csv --statement page.html
-  pate ledger verify run.jsonl --head "$(cat kept-elsewhere)"
-  pate ledger verify run.jsonl --signature run.jsonl.sig --public-key public.pem`,
+		Use:  "verify LEDGER",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kept, err := parseHead(head)

@@ -22,12 +22,7 @@ import (
 func New(*shell.Globals) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
-		Use:   "man",
-		Short: "The help of all commands as manual pages",
-		Long: `Write a manual page for each command, pate-label.1, and for each topic of pate help,
-pate-votes.7, into a folder. They say what --help says. man DIR/pate-label.1 shows one.`,
-		Example: `  pate man --out man
-  pate man --out /usr/local/share/man/man1`,
+		Use:    "man",
 		Args:   shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "out") }),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,7 +73,7 @@ func writeAll(cmd *cobra.Command, dir string) error {
 // escaped, and a paragraph with an indented line is a table or code and keeps its lines.
 func toMarkdown(cmd *cobra.Command) {
 	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`").Replace
-	paragraphs := strings.Split(strings.Trim(cmd.Long, "\n"), "\n\n")
+	paragraphs := strings.Split(strings.Trim(cmd.Long+"\n\n"+shell.Details(cmd), "\n"), "\n\n")
 	for i, p := range paragraphs {
 		if strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") {
 			paragraphs[i] = "    " + strings.ReplaceAll(p, "\n", "\n    ")

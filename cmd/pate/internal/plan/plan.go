@@ -78,41 +78,7 @@ type planAlternative struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
-		Use:   "plan [VOTES...]",
-		Short: "A budget in, mechanism, noise and threshold out; and the reverse",
-		Long: `A budget in, mechanism, threshold, noise and number of queries out: the settings
-that give the most correct labels for --epsilon, best first, each with its epsilon
-recomputed by the accountant and never above the budget. With --mechanism and its
-noise instead of --epsilon, the reverse: what that costs and how many labels come
-out right. Expectations are sums over exact laws, not simulations.
-
-A plan is for a ledger of its own, in mode reserved, and its epsilon is what that
-ledger will claim, to the digit: by the accountant that proves least, pld or rdp,
-named beside it (--accountant). A ledger in mode filter can be charged again later, by
-what the answers were; loss distributions are no filter, so it goes by Rényi
-divergences and takes fewer queries: how many is said below the plans.
-
---teacher-accuracy (or --simulate-accuracy) plans on synthetic votes, which costs no
-privacy; --calibrate-on finds what they are made with by the teachers' votes on labelled
-public rows, which are as private as the teachers, and so is the output. Each query
-has its own difficulty: the share of teachers that are right follows a Beta law, under
-which two teachers are right together with --correlation; of the wrong votes
-a share --confusion goes to one class. The defaults fit 250 teachers on MNIST. At
-least 1000 queries are simulated; what is expected of fewer --queries is scaled.
-
-With VOTES it plans on real votes, and right means what the plurality says. That is
-itself a use of the private data: no epsilon covers parameters chosen so, and the
-output is private. Use it on votes that are public or already spent.
-
-The most correct labels are not the most useful ones: --min-accuracy asks that
-labels be right that often, and plans fewer. Columns of the table: threshold; noise
-of the test, sigma1; noise of the answer (sigma, sigma2 or scale), all in votes and
-rounded up; questions asked; cap on answers; answers expected, and of them right.`,
-		Example: `  pate plan --epsilon 2 --simulate-accuracy 0.83 --teachers 250 --classes 10 \
-      --queries 1000
-  pate plan --simulate-accuracy 0.83 --teachers 250 --classes 10 --queries 640 \
-      --mechanism confident --threshold 200 --sigma1 150 --sigma2 40
-  pate plan regime --teachers 250 --classes 10 --queries 1000 --epsilon 2`,
+		Use:  "plan [VOTES...]",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPlan(cmd, g, f, args) },
 	}
@@ -121,9 +87,9 @@ rounded up; questions asked; cap on answers; answers expected, and of them right
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget")
 	flags.IntVar(&f.queries, "queries", 0, "queries that can be asked at most (default 1000 simulated, or all of VOTES)")
 	f.addSimulation(cmd)
-	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "only settings whose labels are expected right this often")
+	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "how often labels must be right")
 	addAccountant(cmd, &f.accountant)
-	f.AddParameters(cmd, "the reverse", plan.Plannable)
+	f.AddParameters(cmd, "print what this mechanism costs (the reverse)", plan.Plannable)
 	cmd.AddCommand(newRegimeCommand(g), newPlanTableCommand(g))
 	return cmd
 }

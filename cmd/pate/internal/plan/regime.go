@@ -46,26 +46,7 @@ type regimeMethod struct {
 func newRegimeCommand(g *shell.Globals) *cobra.Command {
 	var r regime.Regime
 	cmd := &cobra.Command{
-		Use:   "regime",
-		Short: "Which mechanism wins for so many teachers, classes and queries",
-		Long: `Which mechanism wins, from public numbers alone: the gap between the two largest
-counts that each needs so that a query is answered right with probability --success,
-when all queries share --epsilon, and how likely it is right at the gap you expect.
-All classes but the winner are taken to be tied, the worst case of a gap.
-
-Noisy argmax always answers; the gap it needs grows like the square root of the
-number of queries. Stability methods release an answer only if moving several votes
-would not change it, and fail otherwise. They need a gap of the order of
-log(queries/delta)/epsilon whatever the number of queries, twice over since a vote
-that moves closes two votes of gap, and --unstable failures end the run. So they
-lose for few queries, for contested ones, and for few teachers.
-
-m-svec is the sparse vector with its noise as printed in lecture notes, and as
-accounting allows; stable-svt is the one with one-sided noise.`,
-		Example: `  pate plan regime --teachers 250 --classes 10 --queries 1000 --epsilon 2 \
-      --gap 190
-  pate plan regime --teachers 1000 --classes 2 --queries 100000 --epsilon 4 \
-      --unstable 20 --gap 900`,
+		Use: "regime",
 		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string {
 			return shell.Unset(cmd, "teachers", "classes", "queries", "epsilon")
 		}),

@@ -50,31 +50,7 @@ type planTableFlags struct {
 func newPlanTableCommand(g *shell.Globals) *cobra.Command {
 	var f planTableFlags
 	cmd := &cobra.Command{
-		Use:   "table [VOTES...]",
-		Short: "Labels released and how right they are, mechanism by mechanism",
-		Long: `Labels released and how right they are, mechanism by mechanism, on the same queries
-at the same budgets: noisy argmax (gnmax, exponential, confident) and stability
-methods (m-stab, m-svec with its noise as printed in lecture notes and as accounting
-allows, stable-svt with one-sided noise). Votes are simulated with
---simulate-accuracy, as pate plan does, or real ones: then right is what --labels
-says, or the plurality, and the output is private.
-
-gnmax and exponential answer every query, or with --min-accuracy as many as they
-can so rightly. confident and the sparse vectors have the caps, of a ladder, that
-give most right labels; a sparse vector stops after so many "failures". All numbers
-are expectations over exact laws for queries in random order, no simulation; those of
-m-svec are summed in steps of a 32nd of its noise.
-
-When stability methods lose: with few queries, since what they save grows with the
-number; with contested ones, each of which uses up a failure, and the run is over
-when they are; with few teachers, since the gap must be more than twice the
-threshold, of the order of log(1/delta)/epsilon votes and more. They win with many
-queries, thousands, on which hundreds of teachers nearly all agree: then noisy argmax
-pays for each and they for none. pate plan regime says the same without votes.`,
-		Example: `  pate plan table --simulate-accuracy 0.83 --teachers 250 --classes 10 \
-      --queries 1000 --epsilon 1,2,4 --delta 1e-6
-  pate plan table votes.npy --transpose --classes 10 --labels true.npy \
-      --epsilon 1,2,4 --delta 1e-6`,
+		Use:  "table [VOTES...]",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPlanTable(cmd, g, f, args) },
 	}
@@ -83,9 +59,9 @@ pays for each and they for none. pate plan regime says the same without votes.`,
 	flags.Float64SliceVar(&f.epsilons, "epsilon", []float64{1, 2, 4}, "the budgets, separated by commas")
 	flags.IntVar(&f.queries, "queries", 0, "queries (default 1000 simulated, or all of VOTES)")
 	f.addSimulation(cmd)
-	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "noisy argmax asks as few as it must for labels that are right this often")
+	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "how often labels must be right; noisy argmax asks as few as it must")
 	addAccountant(cmd, &f.accountant)
-	flags.StringVar(&f.labels, "labels", "", "with VOTES: the right class of each query, CSV or NPY with one column")
+	flags.StringVar(&f.labels, "labels", "", "right class of each query; with VOTES, CSV or NPY with one column")
 	shell.Complete(cmd, map[string]shell.Values{"labels": shell.Files("csv", "npy")})
 	return cmd
 }

@@ -36,18 +36,7 @@ type flags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "predict MODEL ROWS",
-		Short: "Ask a model that was made here about new rows",
-		Long: `Ask a model about new rows. MODEL is a file that pate student, publish, dpsgd,
-compare or tune wrote. ROWS is a table, a matrix or a folder of images like the rows
-that the model learned from. Columns are found by their names. Asking costs no
-privacy, however often.
-
-Each row gets the most probable class. Where ROWS has labels, the accuracy is printed.
-Answers are releasable only if the model is and the rows are public: rows that scored
-in the training, or rows that --public-rows declares to be public.`,
-		Example: `  pate predict student.model new.csv --out predictions.csv
-  pate predict run/public/models/epsilon-2-run-0.model mnist`,
+		Use:  "predict MODEL ROWS",
 		Args: shell.Wants(cobra.ExactArgs(2), nil),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.data.Data = args[1]
@@ -56,12 +45,12 @@ in the training, or rows that --public-rows declares to be public.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.out, "out", "", "write the predictions into this CSV file")
-	fs.StringVar(&f.data.Labels, "labels", "", "of matrices: a file with the true label of each row, for the accuracy")
+	fs.StringVar(&f.data.Labels, "labels", "", "true labels of matrices; for the accuracy")
 	fs.BoolVar(&f.probability, "probability", false, "also the probability: of each class, or of the label (DP-SGD)")
-	fs.BoolVar(&f.public, "public-rows", false, "ROWS are public, and no private row of the training is among them")
-	fs.BoolVar(&f.scored, "scored", false, "DP-SGD: only the rows that scored when the model was trained, found by that run's flags about data")
-	fs.StringVar(&f.data.Label, "label", "", "DP-SGD: label column of a table, if it has one: a name, or a number from 1")
-	fs.StringVar(&f.data.Unit, "unit", "", "DP-SGD, with --scored: the column that named whose record a row is")
+	fs.BoolVar(&f.public, "public-rows", false, "ROWS are public; no private row of the training is among them")
+	fs.BoolVar(&f.scored, "scored", false, "DP-SGD: only the rows that scored in the training; found by that run's flags about data")
+	fs.StringVar(&f.data.Label, "label", "", "DP-SGD: label column of a table; a name, or a number from 1")
+	fs.StringVar(&f.data.Unit, "unit", "", "DP-SGD, with --scored: column of the unit")
 	fs.StringVar(&f.data.Units, "units", "", "DP-SGD: units of NPY or idx rows, if the model was trained with them")
 	f.data.Columns.Add(fs)
 	f.data.AddReading(fs)

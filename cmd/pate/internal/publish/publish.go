@@ -45,53 +45,7 @@ func (f *publishFlags) drawn() bool { return f.pool != publish.PoolRows }
 func New(g *shell.Globals) *cobra.Command {
 	var f publishFlags
 	cmd := &cobra.Command{
-		Use:   "publish PRIVATE --public PUBLIC --epsilon E --out DIR",
-		Short: "The whole job on your own data, in one command",
-		Long: `The whole job on your own data, under one ledger: teachers are trained on
-disjoint parts of PRIVATE and vote on the rows of PUBLIC; as many labels as
-the budget pays for are released; a student learns from them; a statement says
-what it cost.
-
-What may be published lies in DIR/public, everything else in DIR/private. With
---seed nothing may be published, and these files lie in DIR/private/results:
-
-  labels.csv      the released labels, as committed: query,label
-  queries.csv     which row of PUBLIC each query was, counted from 0
-  labelled.csv    the two together, with names of classes: row,label
-  student.model   the model; see pate predict
-  statement.html  what is protected and how strongly, for people
-  report.html     what was done, with the hashes of all files
-  ledger.jsonl    what was charged; see pate ledger verify
-
-Queries are rows of PUBLIC that are spread over it, as public rows alone decide.
-Their number follows from public numbers alone: what the budget pays for at
-a noise of a fifth of the teachers, as in pate compare. Where so few would be
-right too seldom, or teachers are declared to be better than usual, mechanism
-and noise are planned as pate label does. A budget that carries no labels that
-are right often enough is refused before anything is charged.
-
-Without public rows, --pool none asks about points of the ranges that you declare for
-every column in --ranges, and --pool marginals about points drawn from noisy counts
-of each column by itself, which are released too and take a tenth of the budget.
-Counts and labels are charged together, before anything is drawn. PUBLIC is then
-
-  pool.csv        the rows that were drawn
-  marginals.csv   the noisy counts
-
-With --method dpsgd one logistic regression is trained on PRIVATE itself, by
-DP-SGD, and is student.model; labels.csv is what it says of PUBLIC, and there
-are no queries. It needs --size, since sampling and noise follow from it, and
-PUBLIC for columns, scales and classes alone: a few hundred rows will do.
-
-Interrupted, even killed, run the same command again: it goes on where it
-stopped, ends with the same labels and charges nothing more. DIR/private has
-what that needs: votes, keys, the ledger that is charged. --destroy-private
-removes the votes and the teachers' keys at the end; the ledger stays.`,
-		Example: `  pate publish patients.csv --public survey.csv --label outcome \
-      --unit patient --class-names no,yes --size 20000 --epsilon 2 --out release
-  pate publish patients.csv --public survey.csv --label outcome --unit patient \
-      --method dpsgd --class-names no,yes --size 20000 --epsilon 2 --out model
-  pate predict release/public/student.model new.csv --out answers.csv`,
+		Use: "publish PRIVATE --public PUBLIC --epsilon E --out DIR",
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string {
 			if f.drawn() {
 				return shell.Unset(cmd, "epsilon", "out")
@@ -104,15 +58,15 @@ removes the votes and the teachers' keys at the end; the ledger stays.`,
 	f.Add(flags)
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of all that is released (required)")
 	flags.StringVar(&f.out, "out", "", "folder of results; what may be published lies in its folder public, all else in private (required)")
-	shell.ChoiceVar(flags, &f.method, "method", publish.PATE, []string{publish.PATE, publish.DPSGD}, "how the private rows are learned from, by teachers or by one private model")
+	shell.ChoiceVar(flags, &f.method, "method", publish.PATE, []string{publish.PATE, publish.DPSGD}, "teachers or one private model")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
-	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers, or sampling and noise of dpsgd, follow from it")
-	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: how many rows of a unit are trained on at most; their gradients count as one, at the same epsilon. More than 1 pays where they are views of one thing")
-	shell.ChoiceVar(flags, &f.learner, "learner", "", training.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
+	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has; as you may say in public; the number of teachers, or sampling and noise of dpsgd, follow from it")
+	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: most rows of a unit that are used; their gradients count as one, at the same epsilon. More than 1 pays where they are views of one thing")
+	shell.ChoiceVar(flags, &f.learner, "learner", "", training.Learners(), "kind of the teachers (default: forest for tables, kernel-ridge otherwise)")
 	shell.ChoiceVar(flags, &f.pool, "pool", publish.PoolRows, []string{publish.PoolRows, publish.PoolNone, publish.PoolMarginals}, "what queries are about: rows of --public, or without any none (declared ranges) or marginals (drawn from noisy counts, charged)")
-	flags.StringVar(&f.ranges, "ranges", "", "with --pool none or marginals: the ranges and categories of all columns, FILE.csv (pate help data)")
+	flags.StringVar(&f.ranges, "ranges", "", "ranges of all columns, without public rows; ranges and categories, FILE.csv, with --pool none or marginals (pate help data)")
 	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data; above 0.88 more is asked")
-	flags.Float64Var(&f.least, "min-accuracy", publish.DefaultAccuracy, "how often labels must be what the teachers' plurality says")
+	flags.Float64Var(&f.least, "min-accuracy", publish.DefaultAccuracy, "how often labels must be the plurality")
 	flags.BoolVar(&f.destroy, "destroy-private", false, "remove votes and keys when all is done")
 	f.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{"out": shell.Folder(), "ranges": shell.Files("csv")})

@@ -40,10 +40,10 @@ type DataFlags struct {
 
 // Add registers the flags of commands that learn from the data.
 func (f *DataFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Data, "data", "mnist", strings.Join(namedsets.Names(), ", ")+", DIR, FILE.csv, FILE.parquet or FILE.npy (pate help data)")
+	flags.StringVar(&f.Data, "data", "mnist", strings.Join(namedsets.Names(), ", ")+", or a path (DIR, FILE.csv, FILE.parquet, FILE.npy: pate help data)")
 	flags.StringVar(&f.Label, "label", "", "label column of a table: a name, or a number from 1")
-	flags.StringVar(&f.Unit, "unit", "", "column of a table that says whose record a row is (default: every row is its own)")
-	flags.StringVar(&f.Labels, "labels", "", "labels of NPY or idx rows: NPY, idx, or a text with one a line")
+	flags.StringVar(&f.Unit, "unit", "", "column that names whose record a row is (default: every row is its own)")
+	flags.StringVar(&f.Labels, "labels", "", "labels of NPY or idx rows; NPY, idx, or a text with one a line")
 	flags.StringVar(&f.Units, "units", "", "units of NPY or idx rows, likewise (default: every row is its own)")
 	f.Columns.Add(flags)
 	f.AddReading(flags)
@@ -54,11 +54,11 @@ func (f *DataFlags) Add(flags *pflag.FlagSet) {
 
 // AddReading registers the flags about the text of a file and its classes.
 func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Header, "header", "auto", "whether FILE.csv has a header line: yes|no|auto, which needs a column given by name")
-	flags.StringVar(&f.Separator, "separator", "", "what separates cells of FILE.csv: one character, or tab (default: a comma, or what the header shows)")
+	flags.StringVar(&f.Header, "header", "auto", "CSV has a header line: yes|no|auto; auto needs a column given by name")
+	flags.StringVar(&f.Separator, "separator", "", "separator of CSV cells; one character, or tab (default: a comma, or what the header shows)")
 	flags.IntVar(&f.Classes, "classes", 0, "of a table or DIR: there are N classes, 0 to N-1")
 	flags.StringVar(&f.ClassNames, "class-names", "", "of a table or DIR: all classes, with commas (default: the labels of public rows)")
-	flags.StringVar(&f.OtherLabels, "other-labels", "", "what becomes of rows whose label is no class: drop, or NAME of a class (default: they are refused)")
+	flags.StringVar(&f.OtherLabels, "other-labels", "", "rows whose label is no class: drop, or a NAME (default: they are refused)")
 }
 
 // Complete says what the flags of Add, or of AddReading, take.

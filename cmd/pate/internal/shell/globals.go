@@ -44,10 +44,7 @@ const without = "pate_without"
 
 // Without says that a command does not use these flags of Globals: it refuses them.
 func Without(cmd *cobra.Command, names ...string) {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[without] = strings.Join(names, " ")
+	annotate(cmd, without, strings.Join(names, " "))
 }
 
 // AddTo gives --format, --seed and --delta to every command below root that does not
@@ -65,13 +62,13 @@ func (g *Globals) AddTo(root *cobra.Command) {
 		unused := strings.Fields(cmd.Annotations[without])
 		own := func(name string) bool { return slices.Contains(unused, name) || cmd.Flags().Lookup(name) != nil }
 		if !own("format") {
-			ChoiceVar(cmd.Flags(), &g.Format, "format", "table", table.Formats(), "how results are printed")
+			ChoiceVar(cmd.Flags(), &g.Format, "format", "table", table.Formats(), "form of results")
 		}
 		if !own("seed") {
-			cmd.Flags().Uint64Var(&g.Seed, "seed", 0, "a seeded, reproducible experiment: its outputs are not releasable; without it noise is cryptographic")
+			cmd.Flags().Uint64Var(&g.Seed, "seed", 0, "seeded noise: reproducible, not releasable; without it noise is cryptographic")
 		}
 		if !own("delta") {
-			cmd.Flags().Float64Var(&g.Delta, "delta", 1e-5, "the delta of every (epsilon, delta) statement; refused if >= 1/n where n is known")
+			cmd.Flags().Float64Var(&g.Delta, "delta", 1e-5, "the delta of every statement; refused if >= 1/n where n is known")
 		}
 	}
 	g.Format, g.Delta = "table", 1e-5
@@ -111,10 +108,7 @@ const parameter = "pate_epsilon"
 // EpsilonIsNoBudget says that --epsilon of a command is a parameter of what it computes,
 // and promises nobody anything.
 func EpsilonIsNoBudget(cmd *cobra.Command) {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[parameter] = "parameter"
+	annotate(cmd, parameter, "parameter")
 }
 
 // WarnOfBudgets warns of the budgets that a command was given with --epsilon.

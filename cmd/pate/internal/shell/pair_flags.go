@@ -24,16 +24,16 @@ type PairFlags struct {
 
 // Add registers the flags.
 func (f *PairFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Public, "public", "", "public rows: a CSV, Parquet, NPY or idx file, or a folder of images (required)")
+	flags.StringVar(&f.Public, "public", "", "public rows (required); a CSV, Parquet, NPY or idx file, or a folder of images")
 	f.AddPrivate(flags)
 }
 
 // AddPrivate registers the flags apart from --public.
 func (f *PairFlags) AddPrivate(flags *pflag.FlagSet) {
 	flags.StringVar(&f.data.Label, "label", "", "label column of a table: a name, or a number from 1")
-	flags.StringVar(&f.data.Unit, "unit", "", "column of a table that says whose record a row is (default: every row is its own)")
+	flags.StringVar(&f.data.Unit, "unit", "", "column that names whose record a row is (default: every row is its own)")
 	flags.StringVar(&f.UnitName, "unit-name", "", "what a unit is called (default: the unit column, or record)")
-	flags.StringVar(&f.data.Labels, "labels", "", "labels of private NPY or idx rows: NPY, idx, Parquet of one column, or a text with one a line")
+	flags.StringVar(&f.data.Labels, "labels", "", "labels of private NPY or idx rows; NPY, idx, Parquet of one column, or a text with one a line")
 	flags.StringVar(&f.data.Units, "units", "", "units of private NPY or idx rows, likewise (default: every row is its own)")
 	flags.StringVar(&f.PublicLabels, "public-labels", "", "labels of public NPY or idx rows, if there are any")
 	f.data.Columns.Add(flags)
@@ -134,8 +134,8 @@ type ColumnFlags struct{ drop, keep, size string }
 
 // Add registers the flags.
 func (f *ColumnFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.drop, "drop", "", "columns of a table that are no features, with commas")
-	flags.StringVar(&f.keep, "keep", "", "columns of a table that become features though they look like ids or free text")
+	flags.StringVar(&f.drop, "drop", "", "columns that are no features, with commas")
+	flags.StringVar(&f.keep, "keep", "", "columns that are features; though they look like ids or free text")
 	flags.StringVar(&f.size, "image-size", "", "size to which images of a folder are brought, as ROWSxCOLUMNS (default: that of the public ones)")
 }
 

@@ -58,7 +58,7 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 			f.known, names = append(f.known, d), append(names, d.Name)
 		}
 	}
-	cmd.Flags().StringVar(&f.Mechanism, "mechanism", "", usage+": "+strings.Join(names, ", "))
+	cmd.Flags().StringVar(&f.Mechanism, "mechanism", "", usage+"; "+strings.Join(names, ", "))
 	Complete(cmd, map[string]Values{"mechanism": Words(names...)})
 	for _, d := range f.known {
 		for _, p := range d.Parameters {

@@ -98,6 +98,17 @@ func SuggestCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], commandNames(cmd)))
 }
 
+// Parent returns a command that only has commands below it; topic is where its errors point to.
+func Parent(use, topic string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Args: SuggestCommand}
+	cmd.AddCommand(children...)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return UsageError(topic, fmt.Errorf("%s what? one of %s", use, strings.Join(commandNames(cmd), ", ")))
+	}
+	Without(cmd, "format", "seed", "delta")
+	return cmd
+}
+
 // commandNames lists the commands and help topics below cmd.
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
@@ -128,8 +139,7 @@ func ArgumentError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("usage: %s; %s given", strings.TrimSuffix(cmd.UseLine(), " [flags]"), given)
 }
 
-// UseOwnHelpCommand gives root a help command that knows its topics and refuses what
-// is none.
+// UseOwnHelpCommand gives root a help command for commands and topics.
 func UseOwnHelpCommand(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND or TOPIC]",
@@ -149,7 +159,8 @@ func UseOwnHelpCommand(root *cobra.Command) {
 			if err != nil {
 				return &CommandError{Code: ExitUsage, What: err, Fix: "pate --help lists all commands and topics"}
 			}
-			return at.Help()
+			at.Print(Help(at, true))
+			return nil
 		},
 	})
 }

@@ -18,32 +18,6 @@ import (
 // Columns is the width of the terminal that help is written for.
 const Columns = 80
 
-// helpTemplate is a description, the usage, examples, commands by group, flags.
-const helpTemplate = `{{or .Long .Short | wrapped}}
-{{if .Groups}}{{$cmd := .}}{{range $group := .Groups}}{{.Title}}
-{{range $cmd.Commands}}{{if eq .GroupID $group.ID}}  {{rpad .Name .NamePadding}} {{.Short}}
-{{end}}{{end}}{{end}}Flags: pate COMMAND --help. Topics: pate help topics. Also: version, completion.
-{{else if .Runnable}}
-Usage:
-  {{.UseLine}}
-{{with .Example}}
-Examples:
-{{folded .}}
-{{end}}{{if .HasAvailableSubCommands}}
-Commands:
-{{range .Commands}}{{if .IsAvailableCommand}}  {{rpad .Name .NamePadding}} {{.Short}}
-{{end}}{{end}}{{end}}
-Flags:
-{{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}
-{{end}}`
-
-// UseOwnHelp sets the help of a command and of all below it.
-func UseOwnHelp(root *cobra.Command) {
-	cobra.AddTemplateFunc("wrapped", Wrapped)
-	cobra.AddTemplateFunc("folded", foldedCommands)
-	root.SetHelpTemplate(helpTemplate)
-}
-
 // foldedCommands breaks command lines that are wider than the terminal before a flag.
 func foldedCommands(text string) string {
 	lines := strings.Split(text, "\n")

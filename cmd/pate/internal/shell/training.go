@@ -20,8 +20,8 @@ import (
 
 // UnitFlags adds the flags of a private model about its units.
 func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
-	flags.IntVar(size, "size", 0, "about how many units are private, as you may say in public: sampling and noise follow from it (default: their number, which is then public)")
-	flags.IntVar(rows, "rows-per-unit", 1, fmt.Sprintf("how many rows of a unit are trained on at most, 1 to %d: their gradients are averaged and count as one, at the same epsilon", dpsgd.MaxRows))
+	flags.IntVar(size, "size", 0, "about how many units are private; as you may say in public: sampling and noise follow from it (default: their number, which is then public)")
+	flags.IntVar(rows, "rows-per-unit", 1, fmt.Sprintf("most rows of a unit that are used; 1 to %d, their gradients are averaged and count as one, at the same epsilon", dpsgd.MaxRows))
 }
 
 // CheckTeachers checks how many teachers were asked for, and the declared number of units
@@ -81,7 +81,7 @@ type TypicalFlags struct {
 // Add adds the flags to a command.
 func (f *TypicalFlags) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.on, "bayes", false, "also bound what is learned of a typical record: private, and no differential privacy")
+	flags.BoolVar(&f.on, "bayes", false, "the Bayesian accountant too; private, no differential privacy")
 	flags.Float64Var(&f.delta, "bayes-delta", typical.DefaultDelta, "with --bayes, the delta of that bound")
 	flags.StringVar(&f.between, "bayes-distances", dpsgd.Batches.String(), "with --bayes: batches, with and without a record; or records, one in place of another, as published")
 	flags.IntVar(&f.most, "bayes-samples", 0, "with --bayes, distances measured at a step (default: what takes less than a tenth of its time)")
@@ -145,13 +145,6 @@ func (f *TypicalFlags) read(given func(string) bool) (*typical.Config, error) {
 	}
 	return c, nil
 }
-
-// TypicalHelp is the paragraph about --bayes in the help of commands.
-const TypicalHelp = `With --bayes the same run is also accounted by Bayesian differential privacy (Triastcyn
-and Faltings 2020). That is not differential privacy. It bounds what is learned of a
-typical record, drawn like the others, and says nothing of outliers, whom attacks aim at.
-The figure is computed from private gradients, so it is private: it is printed, kept in
-the folder private of --out, and in no file that may be released. pate learn explain bayes.`
 
 // FeatureCache returns the cache of features in this user's cache folder. The first thing that
 // is wrong with it is told and no other: features are then computed, and a line for each time

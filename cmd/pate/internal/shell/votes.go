@@ -42,7 +42,7 @@ const maxStdin = 4 << 30
 
 func (f *VotesFlags) Add(cmd *cobra.Command) {
 	f.AddShape(cmd)
-	cmd.Flags().StringVar(&f.Queries, "queries", "", "the queries to use, as FROM:TO, counted from 0, without TO; default all")
+	cmd.Flags().StringVar(&f.Queries, "queries", "", "queries to use, as FROM:TO; counted from 0, without TO; default all")
 	Complete(cmd, map[string]Values{"queries": Anything()})
 }
 
@@ -50,15 +50,15 @@ func (f *VotesFlags) Add(cmd *cobra.Command) {
 func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	f.stdin = &votesStdin{in: lazyStdin{cmd}}
 	flags := cmd.Flags()
-	flags.IntVar(&f.Classes, "classes", 0, "number of classes: public, never guessed from votes (required; with --counts the number of columns)")
-	flags.StringVar(&f.names, "class-names", "", "in place of --classes: the public names of all classes, with commas, in their order; votes may be these words, and labels are")
-	flags.IntVar(&f.first, "first-class", 0, "the number of the first class in the file: 1 if it counts classes from 1")
-	flags.BoolVar(&f.counts, "counts", false, "the file holds vote counts, queries x classes, not labels, queries x teachers")
-	flags.BoolVar(&f.shares, "probabilities", false, "the files hold class probabilities, queries x teachers x classes or a file for each teacher; a teacher votes for the largest, the first of equals")
+	flags.IntVar(&f.Classes, "classes", 0, "number of classes, which is public (required; with --counts the number of columns); it is never guessed from votes")
+	flags.StringVar(&f.names, "class-names", "", "public names of all classes; with commas, in their order, in place of --classes; votes may be these words, and labels are")
+	flags.IntVar(&f.first, "first-class", 0, "number of the first class in the file; 1 if it counts classes from 1")
+	flags.BoolVar(&f.counts, "counts", false, "files hold counts; queries x classes, not labels, queries x teachers")
+	flags.BoolVar(&f.shares, "probabilities", false, "files hold class probabilities; queries x teachers x classes or a file for each teacher; a teacher votes for the largest, the first of equals")
 	flags.IntVar(&f.Teachers, "teachers", 0, "number of teachers, where the file does not show it (with --counts)")
 	flags.BoolVar(&f.transpose, "transpose", false, "the file is teachers x queries (with --counts classes x queries)")
-	flags.StringVar(&f.header, "header", "auto", "does the first line of a CSV file name the columns: auto|yes|no")
-	flags.BoolVar(&f.index, "index-column", false, "column 1 of a CSV file names the rows, as pandas writes it, and is no teacher")
+	flags.StringVar(&f.header, "header", "auto", "CSV has a header line: auto|yes|no")
+	flags.BoolVar(&f.index, "index-column", false, "column 1 of a CSV file names the rows; as pandas writes it, and is no teacher")
 	Complete(cmd, map[string]Values{"header": Words("auto", "yes", "no"), "class-names": Anything()})
 	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }

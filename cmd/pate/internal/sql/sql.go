@@ -24,28 +24,7 @@ type flags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "sql",
-		Short: "The SQL that counts votes in a database or lake, with its checks",
-		Long: `The SQL that counts votes where they lie, in a table with a row for each vote that
-a teacher cast: query, teacher, vote. Only counts leave, a row for each query and a
-column for each class, which pate label --counts reads; noise, key and charge stay
-with pate label.
-
-The claim rests on one sentence: a teacher moves one vote on a query. What must not
-be is therefore looked for first, and the counts fail where it is: a teacher who
-voted twice on a query, more teachers than were named, a vote for no class, on no
-query of the pool, or of nobody. A missing vote is null, or -1 among numbers.
-
---pool-table is the public table of all queries. Without it a query on which nobody
-voted is missing from the counts, and a vote can change that.
-
---part is all, or one of checks, counts, numbers (which row is which query) and
-export. Names are written as you give them, or quoted where they need it; a table
-may be schema.table.`,
-		Example: `  pate votes sql --dialect duckdb --table votes --query-column q --teacher-column t \
-      --vote-column vote --classes 10 --teachers 250 --pool-table pool
-  pate votes sql --dialect postgres --table votes --class-names flu,gout \
-      --teachers 60 > count.sql`,
+		Use:  "sql",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := f.text()
@@ -60,15 +39,15 @@ may be schema.table.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.dialect, "dialect", "", strings.Join(names, "|")+" (required)")
 	fs.StringVar(&f.Table, "table", "", "the votes, a row for each (required)")
-	fs.StringVar(&f.Query, "query-column", "query", "column that says which public row was asked about")
-	fs.StringVar(&f.Teacher, "teacher-column", "teacher", "column that says who voted")
-	fs.StringVar(&f.Vote, "vote-column", "vote", "column of the class that was voted for")
+	fs.StringVar(&f.Query, "query-column", "query", "column of the public row")
+	fs.StringVar(&f.Teacher, "teacher-column", "teacher", "column of the teacher")
+	fs.StringVar(&f.Vote, "vote-column", "vote", "column of the class")
 	fs.StringVar(&f.Pool, "pool-table", "", "the public queries, a row for each")
 	fs.StringVar(&f.PoolQuery, "pool-column", "", "its column (default that of --query-column)")
 	fs.IntVar(&f.Teachers, "teachers", 0, "number of teachers: public (required)")
-	fs.IntVar(&f.classes, "classes", 0, "number of classes: public, never guessed from votes")
-	fs.IntVar(&f.first, "first-class", 0, "the number of the first class: 1 if votes count classes from 1")
-	fs.StringVar(&f.names, "class-names", "", "in place of --classes: the public names of all classes, with commas")
+	fs.IntVar(&f.classes, "classes", 0, "number of classes; public, never guessed from votes")
+	fs.IntVar(&f.first, "first-class", 0, "number of the first class; 1 if votes count classes from 1")
+	fs.StringVar(&f.names, "class-names", "", "public names of all classes; with commas, in place of --classes")
 	fs.StringVar(&f.part, "part", "all", strings.Join(parts, "|"))
 	fs.StringVar(&f.File, "file", "counts.csv", "name of the file that the export writes")
 	text := shell.Anything()

@@ -33,36 +33,7 @@ type studentFlags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f studentFlags
 	cmd := &cobra.Command{
-		Use:   "student PUBLIC",
-		Short: "A model from released labels and the public rows",
-		Long: `A model from released labels and the public rows: the part of PATE that is
-published.
-
-PUBLIC is the file whose rows the teachers voted on: a table as CSV or Parquet, a matrix
-of features as NPY, images. --labels is what pate label wrote for them. The
-student learns from the rows that got a label, and from how all rows lie to
-each other. Several kinds are compared by cross-validation on the released
-labels alone: logistic regression, two forests, a kernel ridge, and labels
-spread over the neighbours in the pool. It is the mean of those that are not
-clearly worse than the best. All of it is a function of what was released and
-of public rows, and costs no privacy.
-
-Classes have the numbers of the votes, from 0. --class-names names them, or
-the labels that PUBLIC itself has. A column of PUBLIC that holds a label of
-its own, such as a truth that is known for public rows, is named with
---label-column: no student may learn from it.
-
-With --ledger the labels are looked up in the ledger that paid for them, and
-the model says which entry that was and what it cost; labels that the ledger
-did not commit are refused. Without it nothing says that the labels may leave,
-and the model is not marked as releasable.
-
-The file has all that is needed to ask it: pate predict. --export
-writes the same as JSON, from which a few lines of Python predict; see
-docs/own-data.md.`,
-		Example: `  pate student public.csv --labels labels.csv --ledger run.jsonl \
-      --class-names no,yes --out student.model
-  pate predict student.model new.csv --out predictions.csv`,
+		Use:  "student PUBLIC",
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "labels", "out") }),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
@@ -71,8 +42,8 @@ docs/own-data.md.`,
 	flags.StringVar(&f.out, "out", "", "the model (required)")
 	flags.StringVar(&f.ledger, "ledger", "", "the ledger that paid for the labels")
 	flags.StringVar(&f.export, "export", "", "write the model as JSON, too")
-	flags.StringVar(&f.data.Label, "label-column", "", "column of PUBLIC that holds a label, and is no feature")
-	flags.StringVar(&f.data.Unit, "unit", "", "column of PUBLIC that names a person, and is no feature")
+	flags.StringVar(&f.data.Label, "label-column", "", "column of PUBLIC that holds a label; no feature")
+	flags.StringVar(&f.data.Unit, "unit", "", "column of PUBLIC that names a unit; no feature")
 	flags.StringSliceVar(&f.drop, "drop", nil, "columns of PUBLIC that are no features")
 	f.data.AddReading(flags)
 	flags.StringVar(&f.data.Kind, "kind", "", "what images are: handwriting or pictures")

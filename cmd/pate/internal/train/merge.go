@@ -13,23 +13,7 @@ import (
 func NewMerge(g *shell.Globals) *cobra.Command {
 	var f trainFlags
 	cmd := &cobra.Command{
-		Use:   "merge PARTS... --out votes.npy",
-		Short: "Put the votes of all parts of the teachers together",
-		Long: `Put the votes of all parts together: the file of votes and the manifest that pate
-train writes on one machine, byte for byte. PARTS are folders, files or patterns.
-
-A part that is missing, a part that is there twice, and parts of other settings, other
-public or private rows, another key, salt or version of the program are refused by
-name, and nothing is written. Merging once more does nothing.
-
-Of silos, which have rows of their own, the hashes of their units are compared: a unit
-in two silos is refused (exit code 5). OUT.silos.json keeps the proof; pate votes check
---manifest OUT.silos.json reads it.
-
-With the folder of secrets at hand the manifest is bound to the votes by a keyed hash.
-Votes are as secret as the private rows.`,
-		Example: `  pate votes merge votes.npy.parts --out votes.npy
-  pate votes merge 'from-*/part-*.part' --out votes.npy --private-dir secrets`,
+		Use:  "merge PARTS... --out votes.npy",
 		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "out") }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.out == "" {

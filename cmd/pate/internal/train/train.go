@@ -38,39 +38,7 @@ type trainFlags struct {
 func New(g *shell.Globals) *cobra.Command {
 	f := &trainFlags{}
 	cmd := &cobra.Command{
-		Use:   "train PRIVATE --public PUBLIC --label COLUMN --out votes.npy",
-		Short: "Train teachers on disjoint parts of private data; keep their votes",
-		Long: `Give every unit of the private data (a row, or a person with --unit) to one of
-many teachers by a keyed hash, train the teachers, let each vote on every public
-row, and keep the votes alone. What the program does with public rows, it says.
-
-PRIVATE and PUBLIC are tables as CSV or Parquet, NPY matrices of features (with
---labels and --units beside the private one), idx files or folders of images.
-Columns, scales and categories come from the public rows; class names from labelled public rows
-or from --class-names, because they are released with every label. Both files are
-compared before anything is trained.
-
-The votes are as secret as the private data, and so is the folder OUT.private
-beside them. OUT.manifest.json says what pate label needs to know and is public.
-A training that was interrupted goes on when the same command is given again.
-
---shard I/N trains the I-th of N parts of the teachers, as on many machines, and writes
-their votes to OUT.parts, under a name made of their content by a keyed hash. auto/N
-takes I from JOB_COMPLETION_INDEX (an Indexed Job of Kubernetes) or SLURM_ARRAY_TASK_ID
-(a job array of Slurm), both counted from 0. No part waits for another; pate votes merge
-puts the parts together, into the file that one machine would write, byte for byte. All
-parts need one folder of secrets, OUT.private or --private-dir: shared, or a copy of its
-files run.key and salt on each machine, mode 0600. The first part makes them.
-
-With --silo NAME every part has private rows of its own, and a key of its own: the
-part's teachers learn from these alone. --unit names whose a row is. The silos share
-the salt alone (pate votes check hash-ids --new-salt makes one; it belongs in the folder
-of secrets as salt), and pate votes merge proves by hashes that no unit is in two.`,
-		Example: `  pate train patients.csv --public survey.csv --label outcome --unit patient \
-      --class-names no,yes --size 20000 --out votes.npy
-  pate train x.npy --labels y.npy --public pool.npy --classes 10 --out votes.npy
-  pate train patients.csv --public survey.csv --label outcome \
-      --class-names no,yes --teachers 200 --shard auto/40 --out votes.npy`,
+		Use:  "train PRIVATE --public PUBLIC --label COLUMN --out votes.npy",
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "public", "out") }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, g, args[0])
@@ -85,10 +53,10 @@ func (f *trainFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.Add(flags)
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
-	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers follows from it")
-	flags.StringVar(&f.learner, "learner", "", "what the teachers are: "+strings.Join(training.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
-	flags.StringVar(&f.features, "features", "", "what teachers see of images: "+strings.Join(features.Names(), ", ")+" (default: by --kind)")
-	flags.StringVar(&f.shard, "shard", "", "train the I-th of N parts of the teachers, as I/N, or auto/N in a job array")
+	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has; as you may say in public; the number of teachers follows from it")
+	flags.StringVar(&f.learner, "learner", "", "kind of the teachers; "+strings.Join(training.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
+	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(features.Names(), ", ")+" (default: by --kind)")
+	flags.StringVar(&f.shard, "shard", "", "train part I of N alone, as I/N; or auto/N in a job array")
 	flags.StringVar(&f.silo, "silo", "", "with --shard: PRIVATE holds the rows of this silo alone, such as hospital-a, and the part's teachers learn from them")
 	flags.StringVar(&f.parts, "parts", "", "with --shard: folder of the parts (default: OUT.parts)")
 	flags.IntVar(&f.workers, "workers", 0, "how many teachers train at once (default: one for each processor)")

@@ -37,7 +37,7 @@ func (f *settingFlags) add(flags *pflag.FlagSet) {
 		{flag: "weight-decay", help: "pulls of parameters to zero that are tried, with commas"},
 		{flag: "ema", help: "decays of a moving average of the model that are tried, with commas"},
 	}
-	flags.StringVar(&f.file, "settings", "", "file of the settings that are tried: a JSON list of objects, or CSV with a header")
+	flags.StringVar(&f.file, "settings", "", "file of settings; a JSON list of objects, or CSV with a header")
 	for i := range f.lists {
 		flags.StringVar(&f.lists[i].values, f.lists[i].flag, "", f.lists[i].help)
 	}

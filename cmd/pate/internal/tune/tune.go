@@ -48,65 +48,18 @@ type flags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "tune",
-		Short: "One DP-SGD model, and the choice of its settings charged",
-		Long: `One model trained by DP-SGD, with hyper-parameters that are chosen on the same data,
-and a choice that is charged. Training with 20 settings and publishing the best costs more
-than one training, although only one model leaves: which one it is tells something about
-the data. Here a number of runs is drawn by chance (Poisson, or truncated negative
-binomial such as geometric and logarithmic), each takes one of the settings by chance, and
-only the best run is released; neither the others nor their number. Then the theorems of
-Papernot and Steinke (2022) bound the whole, and --epsilon is for all of it.
-
---plan spends nothing: it shows what the choice costs in noise under each law, beside one
-run without a choice. Often pate dpsgd with its own recipe is better at the same epsilon;
-a choice pays where a good setting is much better than that one. Fewer --runs cost less.
-
-Settings are a grid of the lists given, such as --learning-rate 0.5,1,2 --clip 0.5,1, or a
-file: a JSON list of objects, or CSV with a header, with the names features, model,
-optimizer, learning_rate, clip, momentum, weight_decay, ema. Without any, 20 settings
-around the recipe's rate and clip norm. All must cost the same in one run, so steps and
-batch are one number each.
-
-The rows of the pool choose; they are public and nothing is charged for that. Rows that
-choose nothing give the accuracy that is reported: of images the last tenth of the test
-set, of a table a tenth of the units. With --score private a part of the private units
-chooses instead, by a count of right answers with noise that is charged in every run. The
-number of private units is taken to be public, as sampling and noise tell it, or what
---size says in its place.
-
-Students are not tuned here. pate student compares kinds of students by cross-validation
-on released labels: the choice is a function of what was released and of public rows, and
-whatever is computed from the output of a private mechanism has its guarantee, so nothing
-is due. A score on private rows would be one more release of them, and charged.
-
-How long the search takes tells something of the number of runs. Do not publish when it
-began and ended, or let it end at multiples of --constant-time. Nothing is shown while it
-works, for the same reason. An interrupted search goes on when the same command is given
-again, to the same answer, and pays nothing more. Under the Poisson law there may be no
-run at all, with a chance that --plan shows; then nothing is chosen, and the exit code
-is 6.
-
-With --ledger the search is charged to a ledger that others charge too; --epsilon is then
-the budget of a new one, and --spend what the search may cost, or it takes all that is
-left.`,
-		Example: `  pate tune --data adult --epsilon 2 --plan
-  pate tune --data adult --epsilon 2 --out run
-  pate tune --data patients.csv --label outcome --epsilon 1 \
-      --learning-rate 0.5,1,2,4 --clip 0.1,1 --law geometric --runs 10 --out run
-  pate tune --data patients.csv --label outcome --epsilon 1 \
-      --settings settings.json --score private --constant-time 30m --out run`,
+		Use:  "tune",
 		Args: noStudents,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, g) },
 	}
 	flags := cmd.Flags()
 	f.data.Add(flags)
 	flags.StringVar(&f.unitName, "unit-name", "", "what a unit is called, in ledgers too (default: the name of that column, or record)")
-	flags.IntVar(&f.size, "size", 0, "about how many units are private, as you may say in public: sampling and noise follow from it (default: their number, which is then public)")
+	flags.IntVar(&f.size, "size", 0, "about how many units are private; as you may say in public: sampling and noise follow from it (default: their number, which is then public)")
 	flags.Float64Var(&f.epsilon, "epsilon", usualEpsilon, "what the model and its choice may cost together; with --ledger, the budget of a new one")
-	flags.StringVar(&f.law, "law", "logarithmic", "of the number of runs: logarithmic, geometric, poisson, or negative-binomial:ETA with ETA above -1 and at most 1")
+	flags.StringVar(&f.law, "law", "logarithmic", "law of the number of runs; logarithmic, geometric, poisson, or negative-binomial:ETA with ETA above -1 and at most 1")
 	flags.Float64Var(&f.runs, "runs", 0, "how many runs are expected (default: as many as settings)")
-	flags.StringVar(&f.features, "features", "", strings.Join(recipe.FeatureSets(), ", ")+" (default: by the data)")
+	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(recipe.FeatureSets(), ", ")+" (default: by the data)")
 	flags.StringVar(&f.model, "model", "", strings.Join(recipe.Models(), ", ")+" (default: linear)")
 	flags.IntVar(&f.steps, "steps", 0, "number of updates of every run")
 	flags.Float64Var(&f.batch, "batch", 0, "expected number of records in a batch of every run")
@@ -119,8 +72,8 @@ left.`,
 	flags.IntVar(&f.workers, "workers", 0, "goroutines (default: as many as processors); the model does not depend on it")
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none")
 	flags.StringVar(&f.out, "out", "", "folder of model, results and ledger; what may be published lies in its folder public, all else in private")
-	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger, made if it is not there, instead of one of the run's own")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter, others may charge it later; reserved, this model is all")
+	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger; made if it is not there, instead of one of the run's own")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter or reserved; others may charge a filter later, reserved is for this model alone")
 	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: what the search may cost, instead of all that is left")
 	f.data.Complete(cmd)
 	f.settings.complete(cmd)

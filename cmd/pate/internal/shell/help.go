@@ -1,0 +1,310 @@
+package shell
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+)
+
+// helpTexts has a file for each command, named after its path, and for each topic: a title, a description,
+// examples, and what `pate help COMMAND` prints beside them.
+//
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// details is the annotation of a command with the text that `pate help COMMAND` prints and --help does not.
+const details = "pate_details"
+
+// Describe gives the commands below root their texts and their help, and adds the topics.
+func Describe(root *cobra.Command) {
+	files, _ := helpTexts.ReadDir("help") // embedded
+	texts := map[string]string{}
+	for _, f := range files {
+		text, _ := helpTexts.ReadFile("help/" + f.Name())
+		texts[strings.TrimSuffix(f.Name(), ".txt")] = strings.TrimRight(string(text), "\n")
+	}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		name := strings.ReplaceAll(strings.TrimPrefix(cmd.CommandPath(), "pate "), " ", "-")
+		if text, found := texts[name]; found {
+			cmd.Short, text, _ = strings.Cut(text, "\n\n")
+			cmd.Long, text, _ = strings.Cut(text, "\n\nExamples:\n")
+			cmd.Example, text, _ = strings.Cut(text, "\n\n")
+			annotate(cmd, details, strings.Replace(text, "{{events}}", strings.Join(accountant.EventTypes(), "; "), 1))
+			delete(texts, name)
+		}
+		for _, child := range cmd.Commands() {
+			walk(child)
+		}
+	}
+	walk(root)
+	list := "Topics of pate help TOPIC; pate help COMMAND has everything about a command:\n\n  votes         what a votes file looks like\n  data          what a data file looks like\n"
+	for _, f := range files {
+		name := strings.TrimSuffix(f.Name(), ".txt")
+		text, left := texts[name]
+		if !left {
+			continue
+		}
+		title, text, _ := strings.Cut(text, "\n\n")
+		list += fmt.Sprintf("  %-13s %s\n", name, title)
+		root.AddCommand(&cobra.Command{Use: name, Short: title, Long: strings.Replace(text, "{{mechanisms}}\n", mechanismTable(), 1)})
+	}
+	root.AddCommand(&cobra.Command{Use: "topics", Short: "the list of topics", Long: list})
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { cmd.Print(Help(cmd, false)) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { cmd.Print(Help(cmd, false)); return nil })
+}
+
+func annotate(cmd *cobra.Command, name, value string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[name] = value
+}
+
+// Details returns the text that `pate help COMMAND` prints and --help does not.
+func Details(cmd *cobra.Command) string { return cmd.Annotations[details] }
+
+// mechanismTable lists every mechanism, what it does and what a query costs.
+func mechanismTable() string {
+	const does, costs = 33, 26 // columns
+	var b strings.Builder
+	for _, d := range mechanisms.All() {
+		left, right, name := Folded(d.Short, does), Folded(d.Cost, costs), d.Name
+		for len(left) > 0 || len(right) > 0 {
+			var short, cost string
+			if len(left) > 0 {
+				short, left = left[0], left[1:]
+			}
+			if len(right) > 0 {
+				cost, right = right[0], right[1:]
+			}
+			b.WriteString(strings.TrimRight(fmt.Sprintf("  %-17s %-*s %s", name, does, short, cost), " ") + "\n")
+			name = ""
+		}
+	}
+	return b.String()
+}
+
+// Help returns the help of a command. --help fits a screen or two: two examples, a line for each flag that is often
+// needed and the names of the others. full, which is `pate help COMMAND`, has everything.
+func Help(cmd *cobra.Command, full bool) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, Wrapped(cmp.Or(cmd.Long, cmd.Short)))
+	if cmd.IsAdditionalHelpTopicCommand() {
+		return b.String()
+	}
+	if groups := cmd.Groups(); len(groups) > 0 {
+		for _, group := range groups {
+			fmt.Fprintln(&b, group.Title)
+			listCommands(&b, cmd, group.ID)
+		}
+		b.WriteString("pate COMMAND --help; pate help COMMAND; pate help topics; version, completion\n")
+		return b.String()
+	}
+	examples, more := cmd.Example, Details(cmd)
+	if full && more != "" {
+		fmt.Fprintf(&b, "\n%s\n", Wrapped(more))
+	}
+	if !full {
+		examples = firstExamples(examples, 2)
+	}
+	if cmd.Runnable() {
+		fmt.Fprintf(&b, "\nUsage:\n  %s\n", cmd.UseLine())
+	}
+	if examples != "" {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", foldedCommands(examples))
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\nCommands:\n")
+		listCommands(&b, cmd, "")
+	}
+	if cmd.Runnable() && !full {
+		b.WriteString(shortFlags(cmd))
+	} else if cmd.Runnable() {
+		for _, s := range sections(cmd) {
+			fmt.Fprintf(&b, "\n%s:\n%s", s.title, s.flags.FlagUsagesWrapped(Columns))
+		}
+	}
+	if !full && more != "" {
+		fmt.Fprintf(&b, "\nMore: pate help %s\n", strings.TrimPrefix(cmd.CommandPath(), "pate "))
+	}
+	return b.String()
+}
+
+// listCommands lists the commands of a group below cmd.
+func listCommands(b *strings.Builder, cmd *cobra.Command, group string) {
+	for _, child := range cmd.Commands() {
+		if child.GroupID == group && child.IsAvailableCommand() {
+			fmt.Fprintf(b, "  %-*s %s\n", child.NamePadding(), child.Name(), child.Short)
+		}
+	}
+}
+
+// firstExamples returns the first n commands of examples.
+func firstExamples(examples string, n int) string {
+	var lines []string
+	continued := false
+	for line := range strings.Lines(examples) {
+		line = strings.TrimRight(line, "\n")
+		if !continued {
+			if n--; n < 0 {
+				break
+			}
+		}
+		lines, continued = append(lines, line), strings.HasSuffix(line, "\\")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// section is a part of the flags of a command.
+type section struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// sectionsOf are the titles of sections and the flags in them; a flag that is in none is of the method.
+var sectionsOf = []struct{ title, flags string }{
+	{"What you have", `data public label labels public-labels label-column units header separator classes class-names first-class other-labels
+		kind split quick drop keep image-size counts transpose probabilities index-column queries teachers size calibrate-on teacher-accuracy
+		simulate-accuracy correlation confusion predictions prediction pool ranges manifest salt silo accept-differences answers settings
+		events from signature public-key head statement model-file about table query-column teacher-column vote-column pool-table pool-column values records`},
+	{"What is protected", "unit unit-name relation rows-per-unit"},
+	{"The budget", "epsilon delta ledger mode accountant failure-delta spend min-accuracy found false-alarms bayes bayes-delta bayes-distances bayes-samples constant-time"},
+	{"The method", ""},
+	{"Output", "out format seed yes force plan plot export name join private-dir parts destroy-private no-cache workers probability public-rows scored explain risk rdp quiet help list file part dialect"},
+}
+
+// rareFlags are left to `pate help COMMAND`; --help names them.
+var rareFlags = strings.Fields(`header separator first-class index-column drop keep image-size other-labels units public-labels kind split quick
+	accept-differences probabilities transpose correlation confusion calibrate-on simulate-accuracy failure-delta relation accountant
+	b1 b2 lambda failures confidence scale sigma1 sigma2 threshold beta margin order sigma-ss name
+	bayes-delta bayes-distances bayes-samples no-cache workers augment bands clipping ema sampling schedule statistics-noise warmup weight-decay
+	momentum optimizer no-privacy constant-time score-share score-noise spend parts private-dir silo first-class pool predictions`)
+
+// sections returns the flags of a command in their order.
+func sections(cmd *cobra.Command) []section {
+	var found []section
+	placed := map[string]bool{}
+	for _, of := range sectionsOf {
+		for _, name := range strings.Fields(of.flags) {
+			placed[name] = true
+		}
+	}
+	for _, of := range sectionsOf {
+		s := section{of.title, pflag.NewFlagSet(of.title, pflag.ContinueOnError)}
+		s.flags.SortFlags = false
+		add := func(f *pflag.Flag) {
+			if !f.Hidden && s.flags.Lookup(f.Name) == nil {
+				s.flags.AddFlag(f)
+			}
+		}
+		for _, name := range strings.Fields(of.flags) {
+			if f := cmd.Flag(name); f != nil {
+				add(f)
+			}
+		}
+		if of.flags == "" {
+			cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+				if !placed[f.Name] {
+					add(f)
+				}
+			})
+		}
+		if s.flags.HasFlags() {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// fewFlags is up to how many flags a command has all of them in --help.
+const fewFlags = 19
+
+// shortFlags lists the flags of a command, each on a line.
+func shortFlags(cmd *cobra.Command) string {
+	var b strings.Builder
+	rare := []string{}
+	parts, number := sections(cmd), 0
+	for _, s := range parts {
+		s.flags.VisitAll(func(*pflag.Flag) { number++ })
+	}
+	for _, s := range parts {
+		lines := ""
+		s.flags.VisitAll(func(f *pflag.Flag) {
+			switch {
+			case f.Name == "help" || f.Name == "quiet":
+			case number > fewFlags && slices.Contains(rareFlags, f.Name):
+				rare = append(rare, "--"+f.Name)
+			default:
+				lines += flagLine(f)
+			}
+		})
+		if lines != "" {
+			fmt.Fprintf(&b, "\n%s:\n%s", s.title, lines)
+		}
+	}
+	if len(rare) > 0 {
+		fmt.Fprintf(&b, "\nMore flags:\n")
+		for _, line := range Folded(strings.Join(rare, " "), Columns-2) {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+	}
+	return b.String()
+}
+
+// flagLine returns a line with the first clause of the usage of a flag.
+func flagLine(f *pflag.Flag) string {
+	const column = 26
+	name := fmt.Sprintf("  --%s %s", f.Name, valueWord(f))
+	usage, tag := shortUsage(f.Usage), ""
+	if strings.Contains(f.Usage, "(required") {
+		tag = " (required)"
+	} else if f.DefValue != "" && f.DefValue != "0" && !strings.HasPrefix(f.DefValue, "[") && f.Value.Type() != "bool" {
+		tag = " [" + f.DefValue + "]"
+	}
+	if lines := Folded(usage, Columns-column); len(lines) > 1 {
+		if end := strings.LastIndex(lines[0], ", "); end > 0 {
+			usage = lines[0][:end]
+		} else {
+			usage = Folded(usage, Columns-column-4)[0] + " ..."
+		}
+	}
+	if utf8.RuneCountInString(usage+tag) <= Columns-column {
+		usage += tag
+	}
+	return fmt.Sprintf("%-*s %s\n", column-1, strings.TrimRight(name, " "), usage)
+}
+
+// valueWord returns a word for the value of a flag.
+func valueWord(f *pflag.Flag) string {
+	takes, _ := told(f)
+	kind := f.Value.Type()
+	switch {
+	case kind == "bool":
+		return ""
+	case f.NoOptDefVal != "":
+		return "[=WHAT]"
+	case takes.Folder:
+		return "DIR"
+	case takes.Files && len(takes.Words) == 0:
+		return "FILE"
+	case strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "uint"):
+		return "N"
+	case strings.HasPrefix(kind, "float"):
+		return "X"
+	case takes.List || strings.Contains(kind, "ice") || strings.HasSuffix(kind, "s"):
+		return "LIST"
+	case kind == "duration":
+		return "TIME"
+	}
+	return "WORD"
+}
