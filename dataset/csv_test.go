@@ -82,8 +82,7 @@ func TestCSVOptions(t *testing.T) {
 // every teacher.
 func TestAddingARowRenamesNobody(t *testing.T) {
 	read := func(text string) *Table {
-		got := testkit.Must(readCSV(strings.NewReader(text), "f.csv", CSVOptions{Header: HeaderNo}))
-		return got
+		return testkit.Must(readCSV(strings.NewReader(text), "f.csv", CSVOptions{Header: HeaderNo}))
 	}
 	few := read("1,2,a\n3,4,b\n3,4,b\n")
 	more := read("1,2,a\n5,6,a\n3,4,b\n3,4,b\n")

@@ -178,8 +178,7 @@ func TestOtherSplitsOfOwnDataAreWithheld(t *testing.T) {
 		{images, Literature, false}, {images, Development, true}, {images, FullTest, true},
 		{rows, Literature, false}, {rows, Development, true},
 	} {
-		task := testkit.Must(c.data.Task(c.split))
-		require.Equal(t, c.withheld, task.Withheld() != "", "%s: %s", c.data.Name, c.split)
+		require.Equal(t, c.withheld, testkit.Must(c.data.Task(c.split)).Withheld() != "", "%s: %s", c.data.Name, c.split)
 	}
 	require.Empty(t, Task{}.Withheld(), "private rows beside public ones")
 }

@@ -37,8 +37,7 @@ func TestParquetIsTheTableOfTheCSV(t *testing.T) {
 	hash := func(public, private string) [2][32]byte {
 		s, pool, err := ReadPublic(Source{Path: "testdata/parquet/" + public}, reading)
 		require.NoError(t, err)
-		set := testkit.Must(s.ReadPrivate(Source{Path: "testdata/parquet/" + private}))
-		return [2][32]byte{pool.Hash(), set.Hash()}
+		return [2][32]byte{pool.Hash(), testkit.Must(s.ReadPrivate(Source{Path: "testdata/parquet/" + private})).Hash()}
 	}
 	want := hash("people.csv", "people.csv")
 	for _, public := range []string{"people.csv", "people.parquet"} {
@@ -48,8 +47,7 @@ func TestParquetIsTheTableOfTheCSV(t *testing.T) {
 	}
 	opened := testkit.Must(Open("testdata/parquet/people.parquet", Options{CSV: CSVOptions{Label: "outcome"}}))
 	require.Equal(t, Columns, opened.Kind)
-	task := testkit.Must(opened.Task(Literature))
-	require.Equal(t, []string{"ill", "well"}, task.Classes)
+	require.Equal(t, []string{"ill", "well"}, testkit.Must(opened.Task(Literature)).Classes)
 }
 
 // TestARowThatChangesTheTypeOfAColumnMovesNoOther: with one row more, in which an integer is missing,
@@ -69,8 +67,7 @@ func TestRowNumbersOfPandasAreLeftOut(t *testing.T) {
 	shuffled := people(t, "index.parquet", CSVOptions{})
 	require.Equal(t, "__index_level_0__", shuffled.Columns[len(shuffled.Columns)-1].Name)
 	e := testkit.Must(fitEncoder(shuffled, nil))
-	plain := testkit.Must(fitEncoder(want, nil))
-	require.Equal(t, plain.Dim(), e.Dim())
+	require.Equal(t, testkit.Must(fitEncoder(want, nil)).Dim(), e.Dim())
 	require.Contains(t, e.Notes()[len(e.Notes())-1].Becomes, "left out")
 }
 
@@ -94,11 +91,9 @@ func TestNewRowsWithAColumnThatIsNotRead(t *testing.T) {
 	without, _, err := ReadPublic(Source{Path: "testdata/parquet/people.csv"}, reading)
 	require.NoError(t, err)
 	pool := testkit.Must(without.ReadNew(Source{Path: "testdata/parquet/dates.parquet"}))
-	want := testkit.Must(without.ReadNew(Source{Path: "testdata/parquet/people.csv"}))
-	require.Equal(t, want.X, pool.X)
+	require.Equal(t, testkit.Must(without.ReadNew(Source{Path: "testdata/parquet/people.csv"})).X, pool.X)
 
-	csv := testkit.Must(os.ReadFile("testdata/parquet/people.csv"))
-	lines := strings.Split(strings.TrimSpace(string(csv)), "\n")
+	lines := strings.Split(strings.TrimSpace(string(testkit.Must(os.ReadFile("testdata/parquet/people.csv")))), "\n")
 	for i := range lines {
 		lines[i] = strconv.Itoa(i%7) + "," + lines[i]
 	}

@@ -99,8 +99,7 @@ func surveyTask(t *testing.T, ranges string, opt Options, further ...string) (Ta
 		return Task{}, err
 	}
 	opt.CSV.Label, opt.CSV.Unit = "y", "who"
-	d := testkit.Must(Open(path, opt))
-	return d.Task(Literature)
+	return testkit.Must(Open(path, opt)).Task(Literature)
 }
 
 // Bins of encoded rows are those of the cells, in the order of the table's columns, whatever was declared

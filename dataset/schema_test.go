@@ -185,8 +185,7 @@ func TestFeaturesFromNPY(t *testing.T) {
 	require.Equal(t, 15, set.UnitCount())
 	require.Equal(t, "18374686479671623680", set.Units[0])
 
-	plain := testkit.Must(s.ReadPrivate(Source{Path: private, Labels: y}))
-	require.Equal(t, 30, plain.UnitCount())
+	require.Equal(t, 30, testkit.Must(s.ReadPrivate(Source{Path: private, Labels: y})).UnitCount())
 	columns := testkit.Must(s.ReadPrivate(Source{Path: private, Labels: "testdata/parquet/labels.parquet", Units: "testdata/parquet/units.parquet"}))
 	require.Equal(t, set.Y, columns.Y)
 	require.Equal(t, 15, columns.UnitCount())
@@ -326,8 +325,7 @@ func TestSplitOfNumbersLooksAtThePoolAlone(t *testing.T) {
 			return float64((i*7 + j*3) % 11)
 		}))
 		d := testkit.Must(Open(x, Options{Labels: put(t, dir, "y.txt", []byte(labels.String())), Units: put(t, dir, "u.txt", []byte(units.String()))}))
-		task := testkit.Must(d.Task(Literature))
-		return task
+		return testkit.Must(d.Task(Literature))
 	}
 	want := split(func(int) float64 { return 0 })
 	require.Equal(t, 20, want.Private.Len())

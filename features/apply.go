@@ -2,30 +2,31 @@ package features
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"math"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/parallel"
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Apply extracts the features of every row of set with the given number of
-// workers (at least 1). The result is set.X.Rows x e.Dim(shape), the same for any
-// number of workers; it shares no memory with set. Rows of a set without an image
-// shape count as images of one line. When ctx ends, Apply returns its error and no
-// matrix.
-// Pixels or features that are NaN or infinite are an error.
+// Apply extracts the features of every row of set with the given number of workers (at least 1). The result
+// is set.X.Rows x e.Dim(shape), the same for any number of workers; it shares no memory with set. Rows of a
+// set without an image shape count as images of one line. When ctx ends, Apply returns its error and no
+// matrix. Pixels or features that are NaN or infinite are an error.
 func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	return toMatrix(ctx, set, e, workers, (*extraction).run)
 }
 
-// Pack does what [Apply] does and keeps the result packed. The hash of the result is of the pixels,
-// the extractor's name and what the extractor makes of test images: of all that features are a
-// function of.
+// Pack is [Apply] with a packed result. The hash of the result is of the pixels, the extractor's name and
+// its features of test images: of everything that features are a function of.
 func Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, (*extraction).run)
 }
@@ -64,18 +65,16 @@ func toPacked(ctx context.Context, set dataset.Set, e Extractor, workers int, fi
 	return out, nil
 }
 
-// rows is where features go: a matrix, or a packed one.
+// rows is the destination of features: a matrix, or a packed one.
 type rows interface {
-	// count returns the number of rows, size that of the bytes of a row in a file.
 	count() int
-	size() int
-	// kind names what a file of them holds.
-	kind() string
-	// place returns the matrix of rows from <= i < to, or one without data if what is made must
-	// be handed to take.
+	size() int    // bytes of a row in a file
+	kind() string // in the key of a file
+	// place returns the matrix of rows from <= i < to, or one without data if features must be handed to
+	// take.
 	place(from, to int) blas32.General
-	// take takes rows from the given one on, which may be those of place. It returns the first
-	// that is not finite, -1 if there is none.
+	// take takes rows from the given one on, possibly the rows of place. It returns the first one that is
+	// not finite, -1 if there is none.
 	take(from int, x blas32.General) int
 	// append appends row i as it is in a file, and set takes it from there.
 	append(b []byte, i int) []byte
@@ -86,9 +85,7 @@ type rows interface {
 type floatRows struct{ blas32.General }
 
 func (x floatRows) count() int { return x.Rows }
-
-func (x floatRows) size() int { return 4 * x.Cols }
-
+func (x floatRows) size() int  { return 4 * x.Cols }
 func (floatRows) kind() string { return "float32" }
 
 func (x floatRows) place(from, to int) blas32.General { return dense.Rows(x.General, from, to) }
@@ -108,9 +105,7 @@ func (x floatRows) set(i int, b []byte) {
 type packedRows struct{ *Packed }
 
 func (p packedRows) count() int { return p.rows }
-
-func (p packedRows) size() int { return 1 + 2*p.cols }
-
+func (p packedRows) size() int  { return 1 + 2*p.cols }
 func (packedRows) kind() string { return "packed" }
 
 func (packedRows) place(int, int) blas32.General { return blas32.General{} }
@@ -128,4 +123,120 @@ func (p packedRows) set(i int, b []byte) {
 	p.exponents[i] = int8(b[0])
 	kernel.LoadInt16(p.row(i), b[1:])
 	p.hash.Store(nil)
+}
+
+// extraction is the features of a set by an extractor, to be computed or read.
+type extraction struct {
+	set     dataset.Set
+	by      Extractor
+	shape   dataset.Shape
+	dim     int
+	workers int
+	keys    map[string][sha256.Size]byte // by kind, those that were computed
+}
+
+// newExtraction checks what extraction is called with.
+func newExtraction(ctx context.Context, set dataset.Set, e Extractor, workers int) (*extraction, error) {
+	x := &extraction{set: set, by: e, shape: set.Image, workers: workers, keys: map[string][sha256.Size]byte{}}
+	if x.shape == (dataset.Shape{}) {
+		x.shape = dataset.Shape{Rows: 1, Cols: set.X.Cols}
+	}
+	if workers < 1 {
+		return nil, fmt.Errorf("features: %d workers, at least 1 needed", workers)
+	}
+	if x.shape.Pixels() != set.X.Cols {
+		return nil, fmt.Errorf("features: set %q has rows of %d for images of %dx%d", set.Name, set.X.Cols, x.shape.Rows, x.shape.Cols)
+	}
+	if x.dim = e.Dim(x.shape); x.dim < 1 {
+		return nil, fmt.Errorf("features: %s cannot be computed on images of %dx%d", e.Name(), x.shape.Rows, x.shape.Cols)
+	}
+	return x, x.ended(ctx)
+}
+
+// ended returns the error of a context that has ended.
+func (x *extraction) ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("features: %s: %w", x.by.Name(), err)
+	}
+	return nil
+}
+
+// chunk is how many images a worker takes at a time.
+const chunk = 64
+
+// run sets all rows of out to features.
+func (x *extraction) run(ctx context.Context, out rows) error {
+	var bad atomic.Int64
+	bad.Store(-1)
+	images, scratch := x.set.X, make([]blas32.General, x.workers)
+	parallel.Each(x.workers, (images.Rows+chunk-1)/chunk, func(worker, i int) {
+		if ctx.Err() != nil || bad.Load() >= 0 {
+			return
+		}
+		from, to := i*chunk, min((i+1)*chunk, images.Rows)
+		pixels, features := dense.Rows(images, from, to), out.place(from, to)
+		if features.Data == nil {
+			if scratch[worker].Data == nil {
+				scratch[worker] = dense.New(chunk, x.dim)
+			}
+			features = dense.Rows(scratch[worker], 0, to-from)
+		}
+		at := dense.NotFinite(pixels)
+		if at < 0 {
+			extractBatch(x.by, features, pixels, x.shape)
+			at = out.take(from, features)
+		}
+		if at >= 0 {
+			bad.Store(int64(from + at))
+		}
+	})
+	if err := x.ended(ctx); err != nil {
+		return err
+	}
+	if i := bad.Load(); i >= 0 {
+		return fmt.Errorf("features: row %[2]d of set %[3]q: pixels or %[1]s are not finite", x.by.Name(), i, x.set.Name)
+	}
+	return nil
+}
+
+// key identifies features of a kind: it is a SHA-256 of everything that they are a function of, pixels, the
+// extractor's name and its features of test images. The last separate versions, and kinds of machines, that
+// give other last bits under one name. The only error is the end of ctx.
+func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, error) {
+	if key, ok := x.keys[kind]; ok {
+		return key, nil
+	}
+	images, name := x.set.X, x.by.Name()
+	h := sha256.New()
+	fmt.Fprintf(h, "pate features 5 %s %d %s %d %d %d %d\n", kind, len(name), name, x.shape.Rows, x.shape.Cols, images.Rows, x.dim)
+	h.Write(sealed.Append(nil, x.probe()))
+	hashAll(h, images.Rows, x.workers, func(b []byte, row int) []byte {
+		if ctx.Err() != nil {
+			return b
+		}
+		return sealed.Append(b, dense.Row(images, row))
+	})
+	if err := x.ended(ctx); err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	key := [sha256.Size]byte(h.Sum(nil))
+	x.keys[kind] = key
+	return key, nil
+}
+
+// probes is how many test images there are.
+const probes = 3
+
+// probe returns the features of the test images: one that is empty, one that is flat and negative, and one
+// in which neighbouring pixels differ, since extractors have cases for images without mass, variance or
+// gradients.
+func (x *extraction) probe() []float32 {
+	img, dst := make([]float32, x.shape.Pixels()), make([]float32, probes*x.dim)
+	for k := range probes {
+		for i := range img {
+			img[i] = [probes]float32{0, -0.5, float32(uint64(i)*uint64(i)*7919%1009) / 1009}[k]
+		}
+		x.by.Extract(dst[k*x.dim:(k+1)*x.dim], img, x.shape)
+	}
+	return dst
 }

@@ -7,32 +7,30 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// bank applies the Fourier transforms of the eight filters of one scale to
-// signals in the real basis. What comes out of each are the coefficients of the real
-// and of the imaginary part of a complex signal, in the fine basis or, after
-// dropping every other point in both directions, in the coarse one, and with
-// the weights of the way back.
+// bank applies the Fourier transforms of the eight filters of one scale to signals in the real basis. Each
+// result is the coefficients of the real and of the imaginary part of a complex signal, in the fine basis
+// or, after dropping every other point in both directions, in the coarse one, and with the weights of the
+// way back.
 //
-// With P the four parts of a real filter that are even or odd in each frequency
-// (ee, oo, eo, oe; rows first) and X the coefficients of a real signal (cc, ss,
-// cs, sc), the real and the imaginary part of the filtered signal have
+// With P the four parts of a real filter that are even or odd in each frequency (ee, oo, eo, oe; rows
+// first) and X the coefficients of a real signal (cc, ss, cs, sc), the real and the imaginary part of the
+// filtered signal have
 //
 //	R.cc =  Pee Xcc - Poo Xss    I.cc = -Peo Xcs - Poe Xsc
 //	R.ss = -Poo Xcc + Pee Xss    I.ss =  Poe Xcs + Peo Xsc
 //	R.cs =  Pee Xcs + Poo Xsc    I.cs =  Peo Xcc - Poe Xss
 //	R.sc =  Poo Xcs + Pee Xsc    I.sc =  Poe Xcc - Peo Xss
 //
-// so a coefficient depends on the two of one class, cc and ss or cs and sc, of
-// its frequency and of those that fall on it.
+// so a coefficient depends on the two of one class, cc and ss or cs and sc, of its frequency and of the
+// frequencies that fall on it.
 //
-// A filter at an angle theta is that at -theta with columns the other way round, where Poo and
-// Peo have the other sign. So a coefficient is a sum of what cosines along columns and what
-// sines along columns contribute, and their difference is a coefficient of the mirror image of
-// the signal filtered at -theta.
+// A filter at an angle theta is the filter at -theta with columns the other way round, where Poo and Peo
+// have the other sign. So a coefficient is a sum of the contributions of cosines and of sines along
+// columns, and their difference is a coefficient of the mirror image of the signal filtered at -theta.
 //
-// A bank has one such pair of filters for each pair of angles, but two for the last pair, whose
-// filters are their own mirror images. Of those the sum alone is wanted: the inputs of sines are
-// negated, so that it is the difference, which stays where both go to one place.
+// A bank has one such pair of filters for each pair of angles, but two for the last pair, whose filters are
+// their own mirror images. Of these the sum alone is wanted: the inputs of sines are negated, so that it is
+// the difference, which stays where both go to one place.
 type bank [len(turns)][]*kernel.Groups
 
 // turns lists the angles in pairs, theta and -theta but for the last.
@@ -61,10 +59,9 @@ func (s spectrum) parts(angle, k, l int) (ee, oo, eo, oe float64) {
 	return (pp + pm + mp + mm) / 4, (pp - pm - mp + mm) / 4, (pp - pm + mp - mm) / 4, (pp + pm - mp - mm) / 4
 }
 
-// coefficient returns the weight of input coefficient (a, b) in output coefficient
-// (sineRow, sineCol, part) of the same frequency: the table of [bank]. The part
-// of the filter is odd where the kinds of input and output differ, in the
-// imaginary part where they agree.
+// coefficient returns the weight of input coefficient (a, b) in output coefficient (sineRow, sineCol, part)
+// of the same frequency: the table of [bank]. The part of the filter is odd where the kinds of input and
+// output differ, in the imaginary part where they agree.
 func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part int) float64 {
 	ee, oo, eo, oe := s.parts(angle, a.k, b.k)
 	sameRow := a.sine == sineRow
@@ -87,56 +84,42 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 	return w
 }
 
-// newBank makes the bank of a scale that keeps all points, for spectra in one grid and results
-// in another of as many points.
-func newBank(s spectrum, to, from grid) bank { return makeBank(s, to, from, 1, basis.byFrequency) }
-
-// newCoarseBank makes the bank of a scale that drops every other point.
-func newCoarseBank(s spectrum, to, from grid) bank {
-	return makeBank(s, to, from, 2, basis.folds)
-}
-
-// byFrequency lists, for every frequency, the functions of that frequency.
-func (b basis) byFrequency() [][]wave {
-	all := make([][]wave, b.n/2+1)
+// meeting lists, for every frequency of a bank that keeps one of so many points, the functions that have
+// this frequency on the points kept. With every other point a cosine of frequency n/2-k is one of k there,
+// and a sine minus one.
+func (b basis) meeting(step int) [][]wave {
+	all := make([][]wave, b.n/2/step+1)
 	for _, w := range b.waves() {
-		all[w.k] = append(all[w.k], w)
-	}
-	return all
-}
-
-// folds lists, for every frequency k up to n/4, the functions that are of frequency k on every
-// other point: a cosine of frequency n/2-k is one of k there, and a sine minus one.
-func (b basis) folds() [][]wave {
-	all := make([][]wave, b.n/4+1)
-	for _, w := range b.waves() {
-		k := min(w.k, b.n/2-w.k)
+		k := w.k
+		if step == 2 {
+			k = min(k, b.n/2-k)
+		}
 		all[k] = append(all[k], w)
 	}
 	return all
 }
 
-// makeBank makes a bank that keeps one of so many points in either direction.
-func makeBank(s spectrum, to, from grid, step int, meeting func(basis) [][]wave) bank {
+// newBank makes the bank of a scale that keeps one of so many points in either direction, 1 or 2, for
+// spectra in one grid and results in another with room for the points kept.
+func newBank(s spectrum, to, from grid, step int) bank {
 	var all bank
 	for i, turn := range turns {
-		angles := turn[:1]
-		if i == len(turns)-1 {
-			angles = turn[:]
-		}
-		for _, angle := range angles {
-			all[i] = append(all[i], makeGroups(s, angle, len(angles) > 1, to, from, step, meeting))
+		last := i == len(turns)-1
+		for _, angle := range turn {
+			if len(all[i]) == 0 || last {
+				all[i] = append(all[i], makeGroups(s, angle, last, to, from, step))
+			}
 		}
 	}
 	return all
 }
 
 // makeGroups makes a filter, which is its own mirror image or is not.
-func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int, meeting func(basis) [][]wave) *kernel.Groups {
+func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}
-	for k, down := range meeting(basis{s.rows}) {
-		for l, across := range meeting(basis{s.cols}) {
+	for k, down := range (basis{s.rows}).meeting(step) {
+		for l, across := range (basis{s.cols}).meeting(step) {
 			for class := range 2 {
 				var out [kernel.GroupOutputs]outcome
 				var places [kernel.GroupOutputs]int
@@ -153,7 +136,9 @@ func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int, mee
 					}
 					out[i] = o
 				}
-				g := group{places, s.inputs(angle, from, down, across, class, false, out), s.inputs(angle, from, down, across, class, true, out)}
+				g := group{out: places}
+				g.first = s.inputs(angle, from, down, across, class, false, out)
+				g.second = s.inputs(angle, from, down, across, class, true, out)
 				for i := range g.second.Weights {
 					if itself {
 						g.second.Weights[i] *= -1
@@ -163,7 +148,7 @@ func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int, mee
 			}
 		}
 	}
-	// Of as many inputs one behind the other: processors then guess when a sum ends.
+	// Groups with as many inputs stand together: processors then guess when a sum ends.
 	slices.SortStableFunc(groups, func(a, b group) int {
 		return cmp.Or(cmp.Compare(len(a.first.In), len(b.first.In)), cmp.Compare(len(a.second.In), len(b.second.In)))
 	})
@@ -174,7 +159,7 @@ func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int, mee
 	return all
 }
 
-// group is what is added to [kernel.Groups].
+// group is one group of [kernel.Groups].
 type group struct {
 	out           [kernel.GroupOutputs]int
 	first, second kernel.GroupInputs
@@ -187,12 +172,12 @@ type outcome struct {
 	exists   bool
 }
 
-// negligible is a weight as a share of the largest of a filter below which an input is left out:
-// float32 would not notice.
+// negligible is a weight as a share of the largest of a filter below which an input is left out: it is lost
+// in float32.
 const negligible = 1e-8
 
-// inputs returns the coefficients of a class that are cosines, or sines, along columns, and
-// their weights in the results.
+// inputs returns the coefficients of a class that are cosines, or sines, along columns, and their weights
+// in the results.
 func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
 	rows, cols := basis{s.rows}, basis{s.cols}
 	least := negligible * float32(slices.Max(s.hat[angle])/float64(s.rows*s.cols))
@@ -219,8 +204,7 @@ func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, s
 	return in
 }
 
-// meets returns the weight of input (a, b) in a result of the frequency that the input has or
-// falls on.
+// meets returns the weight of input (a, b) in a result of the frequency that the input has or falls on.
 func (s spectrum) meets(angle int, a, b wave, o outcome) float32 {
 	w := s.coefficient(angle, a, b, o.row.sine, o.col.sine, o.part) * a.weight(s.rows) * b.weight(s.cols)
 	if (o.row.sine && a.k != o.row.k) != (o.col.sine && b.k != o.col.k) {

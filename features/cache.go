@@ -1,6 +1,7 @@
 package features
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -12,36 +13,35 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+
+	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/parallel"
-	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Cache keeps features in files, so that they are computed once. A file's name
-// is a hash of the pixels, the extractor's name and what the extractor makes of
-// test images, so other pixels, another extractor, or one that computes
-// differently since - by a new version or on another kind of machine - never find
-// it. Every piece of a file carries its own check sums; a damaged or truncated file is
-// reported, computed again and replaced.
+// Cache keeps features in files, so that they are computed once. A file's name is a hash of the pixels, the
+// extractor's name and its features of test images, so other pixels, another extractor, or one that
+// computes differently since - by a new version or on another kind of machine - never find it. Every piece
+// of a file carries its own check sums; a damaged or truncated file is reported, computed again and
+// replaced.
 //
-// Features are as private as the images they come from: files have mode 0600
-// and folders 0700. They may be deleted at any time. What has not been used for
-// longest is deleted when a new file would make the folder larger than Limit, and what
-// a killed process left half written when it is an hour old. On Unix a folder
-// is not used, and a file in it not read, if it belongs to another user or its
-// mode lets others write: the sums of a file tell what is damaged, not who
-// wrote it.
+// Features are as private as the images they come from: files have mode 0600 and folders 0700. They may be
+// deleted at any time. The files used longest ago are deleted when a new one would make the folder larger
+// than Limit, and the unfinished files of killed processes when they are an hour old. On Unix a folder is
+// not used, and a file in it not read, if it belongs to another user or its mode lets others write: the
+// sums of a file detect damage, not another writer.
 type Cache struct {
-	// Dir is the folder; empty is pate/features in [os.UserCacheDir].
-	Dir string
-	// Warn, if not nil, is told of files that were damaged, could not be read or
-	// written, or might be by others. The features are right all the same.
+	Dir string // the folder; empty is pate/features in [os.UserCacheDir]
+	// Warn, if not nil, is called for files that were damaged, could not be read or written, or might be by
+	// others. The features are right all the same.
 	Warn func(error)
-	// Limit is how many bytes of features the folder may hold; 0 is [defaultLimit].
-	// Features that are larger by themselves are not kept.
+	// Limit is how many bytes of features the folder may hold; 0 is [defaultLimit]. Features that are
+	// larger by themselves are not kept.
 	Limit int64
 }
 
@@ -51,16 +51,15 @@ const defaultLimit int64 = 8e9
 // extension of the names of files.
 const extension = ".features"
 
-// errDamaged is what [Cache.Warn] is told of a file that is not what was
-// written.
+// errDamaged is the error for [Cache.Warn] about a file whose bytes have changed.
 var errDamaged = errors.New("features: damaged file in the cache")
 
-// Apply does what [Apply] does through the cache.
+// Apply is [Apply] through the cache.
 func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	return toMatrix(ctx, set, e, workers, c.fill)
 }
 
-// Pack does what [Pack] does through the cache, in a file of half the size.
+// Pack is [Pack] through the cache, in a file of half the size.
 func (c Cache) Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, c.fill)
 }
@@ -130,11 +129,14 @@ func (c Cache) dir() (string, error) {
 	return dir, nil
 }
 
-// cacheFile is a file of features: pieces of 256 rows, each followed by two check sums of the
-// key, the piece's number and its bytes.
+// cacheFile is a file of features: pieces of 256 rows, each followed by two check sums of the key, the
+// piece's number and its bytes.
 type cacheFile struct{ key [sha256.Size]byte }
 
-const pieceRows = 256
+const (
+	pieceRows = 256
+	sealSize  = 8 // bytes of the sums of a piece
+)
 
 func (f cacheFile) name() string { return hex.EncodeToString(f.key[:]) + extension }
 
@@ -145,11 +147,8 @@ func fileSize(x rows) int64 {
 	return int64(x.count())*int64(x.size()) + int64(pieces(x.count()))*sealSize
 }
 
-// sealSize is the number of bytes of the sums of a piece.
-const sealSize = 8
-
-// seal returns the sums of a piece, CRC-32 by Castagnoli's polynomial and by that of IEEE 802.3:
-// what is damaged by chance has both with probability 2^-64.
+// seal returns the sums of a piece, CRC-32 by the polynomials of Castagnoli and of IEEE 802.3: a piece
+// damaged by chance has both with probability 2^-64.
 func (f cacheFile) seal(piece int, data []byte) (seal [sealSize]byte) {
 	head := binary.LittleEndian.AppendUint64(append([]byte(nil), f.key[:]...), uint64(piece))
 	for i, polynomial := range []*crc32.Table{crc32.MakeTable(crc32.Castagnoli), crc32.IEEETable} {
@@ -219,4 +218,80 @@ func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte)
 		buffer = buffer[x.size():]
 	}
 	return nil
+}
+
+// used marks a file as the one used last. Without that mark, which a file system may refuse, it is only
+// deleted sooner.
+func (c Cache) used(path string) {
+	now := time.Now()
+	if err := os.Chtimes(path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.warn(fmt.Errorf("features: in the cache: %w", err))
+	}
+}
+
+// makeRoom deletes features, and no other files, that were used longest ago until a file of this size fits,
+// and reports whether one may be written. Another process may write or delete at the same time: a file that
+// is gone when it is wanted is computed anew, one that is open stays readable or cannot be deleted, and two
+// files written at once are over the limit until the next one is written.
+func (c Cache) makeRoom(dir string, size int64) bool {
+	limit := c.Limit
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	if size > limit {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		c.warn(fmt.Errorf("features: the cache was not looked through: %w", err))
+		return true
+	}
+	var files []fs.FileInfo
+	total := size
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != extension || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil { // it is gone
+			continue
+		}
+		files, total = append(files, info), total+info.Size()
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, f := range files {
+		if total <= limit {
+			break
+		}
+		if err := os.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			c.warn(fmt.Errorf("features: in the cache: %w", err))
+			continue
+		}
+		total -= f.Size()
+	}
+	return total <= limit
+}
+
+// abandonedAfter is the age of a temporary file that nobody is writing any more. Writing takes seconds; a
+// process that was halted in between for longer fails to write the cache, and no more.
+const abandonedAfter = time.Hour
+
+// sweep removes the temporary files of processes that were killed, as far as it can.
+func sweep(dir string, now time.Time) {
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return // reading there fails, too
+	}
+	pattern := "." + strings.Repeat("[0-9a-f]", hex.EncodedLen(sha256.Size)) + extension + ".*.tmp" // of package durable
+	for _, entry := range found {
+		if ours, err := filepath.Match(pattern, entry.Name()); err != nil || !ours {
+			continue
+		}
+		info, err := entry.Info()
+		if err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > abandonedAfter {
+			os.Remove(filepath.Join(dir, entry.Name()))
+		}
+	}
 }

@@ -13,23 +13,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
-// Whoever knows the pixels can make a file that passes for right; it has to come
-// from its user.
+// Whoever knows the pixels can make a file that passes for right; it has to come from its user.
 func TestCacheOfOthers(t *testing.T) {
 	ctx := context.Background()
 	set := randomSet(4, dataset.Shape{Rows: 2, Cols: 3})
 	var calls atomic.Int64
 	e := counting{calls: &calls}
-	want, err := Apply(ctx, set, e, 1)
-	require.NoError(t, err)
+	want := testkit.Must(Apply(ctx, set, e, 1))
 	planted := matrixOf(want.Rows, want.Cols, want.Stride)
 	for i := range planted.Data {
 		planted.Data[i] = 42
 	}
 	key := keyOf(t, set, e)
-	require.NoError(t, err)
 
 	for _, c := range []struct {
 		name         string
@@ -49,19 +47,16 @@ func TestCacheOfOthers(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "c")
 			require.NoError(t, os.Mkdir(dir, 0o700))
 			path := filepath.Join(dir, cacheFile{key: key}.name())
-			f, err := os.Create(path)
-			require.NoError(t, err)
+			f := testkit.Must(os.Create(path))
 			require.NoError(t, cacheFile{key: key}.write(f, floatRows{planted}))
 			require.NoError(t, f.Close())
 			require.NoError(t, os.Chmod(path, c.file))
 			require.NoError(t, os.Chmod(dir, c.folder))
-			was, err := os.ReadFile(path)
-			require.NoError(t, err)
+			was := testkit.Must(os.ReadFile(path))
 
 			var warned []error
 			cache := Cache{Dir: dir, Warn: func(err error) { warned = append(warned, err) }}
-			got, err := cache.Apply(ctx, set, e, 1)
-			require.NoError(t, err)
+			got := testkit.Must(cache.Apply(ctx, set, e, 1))
 			if c.warning == "" {
 				require.Equal(t, planted, got)
 				require.Empty(t, warned)
@@ -71,16 +66,10 @@ func TestCacheOfOthers(t *testing.T) {
 				require.ErrorContains(t, warned[0], c.warning)
 				require.ErrorContains(t, warned[0], "others may write to it")
 			}
-			now, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.Equal(t, !c.replaced, string(was) == string(now))
-			entries, err := os.ReadDir(dir)
-			require.NoError(t, err)
-			require.Len(t, entries, 1)
+			require.Equal(t, !c.replaced, string(was) == string(testkit.Must(os.ReadFile(path))))
+			require.Len(t, testkit.Must(os.ReadDir(dir)), 1)
 			if c.replaced {
-				info, err := os.Stat(path)
-				require.NoError(t, err)
-				require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+				require.Equal(t, fs.FileMode(0o600), testkit.Must(os.Stat(path)).Mode().Perm())
 			}
 		})
 	}

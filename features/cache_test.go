@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,10 +19,10 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
-// counting tells how many images were computed, and can change what it
-// computes under the same name.
+// counting tells how many images were computed, and can change what it computes under the same name.
 type counting struct {
 	calls *atomic.Int64
 	plus  float32
@@ -56,42 +57,30 @@ func TestCacheComputesOnce(t *testing.T) {
 	e := counting{calls: &calls}
 	var warned []error
 	c := Cache{Dir: filepath.Join(t.TempDir(), "a", "b"), Warn: func(err error) { warned = append(warned, err) }}
-	want, err := Apply(ctx, set, e, 1)
-	require.NoError(t, err)
+	want := testkit.Must(Apply(ctx, set, e, 1))
 
 	calls.Store(0)
-	first, err := c.Apply(ctx, set, e, 1)
-	require.NoError(t, err)
-	require.Equal(t, want, first)
+	require.Equal(t, want, testkit.Must(c.Apply(ctx, set, e, 1)))
 	require.EqualValues(t, set.X.Rows+probes, calls.Load())
 	calls.Store(0)
-	second, err := c.Apply(ctx, set, e, 3)
-	require.NoError(t, err)
-	require.Equal(t, want, second)
+	require.Equal(t, want, testkit.Must(c.Apply(ctx, set, e, 3)))
 	require.EqualValues(t, probes, calls.Load(), "only the test images")
 	require.Empty(t, warned)
 
-	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
-	require.NoError(t, err)
+	files := testkit.Must(filepath.Glob(filepath.Join(c.Dir, "*")))
 	require.Len(t, files, 1)
 	for path, mode := range map[string]os.FileMode{files[0]: 0o600, c.Dir: 0o700} {
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		require.Equal(t, mode, info.Mode().Perm())
+		require.Equal(t, mode, testkit.Must(os.Stat(path)).Mode().Perm())
 	}
 }
 
 // keyOf returns the key of the file of a set's features.
 func keyOf(t *testing.T, set dataset.Set, e Extractor) [32]byte {
-	x, err := newExtraction(t.Context(), set, e, 2)
-	require.NoError(t, err)
-	key, err := x.key(t.Context(), floatRows{}.kind())
-	require.NoError(t, err)
-	return key
+	return testkit.Must(testkit.Must(newExtraction(t.Context(), set, e, 2)).key(t.Context(), floatRows{}.kind()))
 }
 
-// Whatever features depend on leads to another file: pixels, one of them, their
-// order, the number of rows, the shape, the extractor by name and by deed.
+// Whatever features depend on leads to another file: pixels, one of them, their order, the number of rows,
+// the shape, the extractor by name and by deed.
 func TestCacheKeysDiffer(t *testing.T) {
 	var calls atomic.Int64
 	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
@@ -124,8 +113,8 @@ func TestCacheKeysDiffer(t *testing.T) {
 	require.Len(t, seen, 10)
 }
 
-// A file that is not as written is never believed: any byte changed, anything
-// cut off or added, pieces exchanged, or the file of other features.
+// A file that is not as written is never believed: any byte changed, anything cut off or added, pieces
+// exchanged, or the file of other features.
 func TestCacheOfDamagedFiles(t *testing.T) {
 	ctx, shape := context.Background(), dataset.Shape{Rows: 1, Cols: 2}
 	set := randomSet(2*pieceRows, shape)
@@ -133,13 +122,9 @@ func TestCacheOfDamagedFiles(t *testing.T) {
 	e := counting{calls: &calls}
 	var warned []error
 	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { warned = append(warned, err) }}
-	want, err := c.Apply(ctx, set, e, 1)
-	require.NoError(t, err)
-	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
-	require.NoError(t, err)
-	path := files[0]
-	good, err := os.ReadFile(path)
-	require.NoError(t, err)
+	want := testkit.Must(c.Apply(ctx, set, e, 1))
+	path := testkit.Must(filepath.Glob(filepath.Join(c.Dir, "*")))[0]
+	good := testkit.Must(os.ReadFile(path))
 	half := len(good) / 2
 	damaged := map[string][]byte{
 		"empty": {}, "short": good[:len(good)-1], "half": good[:half], "long": append(append([]byte(nil), good...), 0),
@@ -155,15 +140,11 @@ func TestCacheOfDamagedFiles(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, contents, 0o600))
 			warned = nil
 			calls.Store(0)
-			got, err := c.Apply(ctx, set, e, 2)
-			require.NoError(t, err)
-			require.Equal(t, want, got)
+			require.Equal(t, want, testkit.Must(c.Apply(ctx, set, e, 2)))
 			require.EqualValues(t, set.X.Rows+probes, calls.Load())
 			require.Len(t, warned, 1)
 			require.ErrorIs(t, warned[0], errDamaged)
-			after, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.Equal(t, good, after, "replaced")
+			require.Equal(t, good, testkit.Must(os.ReadFile(path)), "replaced")
 		})
 	}
 }
@@ -175,36 +156,23 @@ func TestCacheWithoutAFolder(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	warned := 0
 	c := Cache{Dir: file, Warn: func(error) { warned++ }}
-	x, err := c.Apply(ctx, set, Raw{}, 1)
-	require.NoError(t, err)
-	require.Equal(t, 3, x.Rows)
+	require.Equal(t, 3, testkit.Must(c.Apply(ctx, set, Raw{}, 1)).Rows)
 	require.Equal(t, 1, warned)
 	c.Warn = nil
-	_, err = c.Apply(ctx, set, Raw{}, 1)
+	_, err := c.Apply(ctx, set, Raw{}, 1)
 	require.NoError(t, err)
 
 	// Errors of the features are errors, and nothing is kept.
 	c.Dir = filepath.Join(t.TempDir(), "c")
 	_, err = c.Apply(ctx, set, StandardHOG(), 1)
 	require.ErrorContains(t, err, "cannot be computed")
+	_, err = c.Apply(ctx, set, Raw{}, 0)
+	require.ErrorContains(t, err, "0 workers")
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = c.Apply(ended, set, Raw{}, 1)
 	require.True(t, errors.Is(err, context.Canceled))
-	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
-	require.NoError(t, err)
-	require.Empty(t, files)
-}
-
-// What is cached is refused like what is not.
-func TestCacheChecksArguments(t *testing.T) {
-	ctx := context.Background()
-	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
-	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
-	_, err := c.Apply(ctx, set, Raw{}, 1)
-	require.NoError(t, err)
-	_, err = c.Apply(ctx, set, Raw{}, 0)
-	require.ErrorContains(t, err, "0 workers")
+	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(c.Dir, "*"))))
 }
 
 // ending ends after so many looks at it.
@@ -226,15 +194,13 @@ func TestCacheHearsTheContext(t *testing.T) {
 	var calls, looks atomic.Int64
 	e := counting{calls: &calls}
 	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
-	want, err := c.Apply(context.Background(), set, e, 1)
-	require.NoError(t, err)
+	want := testkit.Must(c.Apply(context.Background(), set, e, 1))
 	apply := func(n int64) (blas32.General, error) {
 		looks.Store(n)
 		return c.Apply(ending{context.Background(), &looks}, set, e, 1)
 	}
 	const plenty = 1 << 40
-	got, err := apply(plenty)
-	require.NoError(t, err)
+	got := testkit.Must(apply(plenty))
 	require.Equal(t, want, got)
 	needed := plenty - looks.Load()
 	require.Greater(t, needed, int64(2+pieces(set.X.Rows)), "a look for every piece that is hashed or read")
@@ -245,25 +211,21 @@ func TestCacheHearsTheContext(t *testing.T) {
 		require.Zero(t, got)
 	}
 	require.LessOrEqual(t, calls.Load(), probes*needed, "nothing was computed anew")
-	_, err = apply(needed)
+	_, err := apply(needed)
 	require.NoError(t, err)
 }
 
-// Of what was being written only files go that nobody has written to for an hour,
-// and only our own.
+// Of what was being written only files go that nobody has written to for an hour, and only our own.
 func TestCacheSweepsWhatWasAbandoned(t *testing.T) {
 	c := Cache{Dir: filepath.Join(t.TempDir(), "a[b]*c", "c"), Warn: func(err error) { require.NoError(t, err) }}
 	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
 	_, err := c.Apply(context.Background(), set, Raw{}, 1)
 	require.NoError(t, err)
-	files, err := os.ReadDir(c.Dir)
-	require.NoError(t, err)
-	name := files[0].Name()
+	name := testkit.Must(os.ReadDir(c.Dir))[0].Name()
 	gone := errors.New("gone")
 	write := func(during func(temporary string)) {
 		require.ErrorIs(t, durable.WriteFile(filepath.Join(c.Dir, name), 0o600, func(io.Writer) error {
-			now, err := os.ReadDir(c.Dir)
-			require.NoError(t, err)
+			now := testkit.Must(os.ReadDir(c.Dir))
 			for _, f := range now {
 				if f.Name() != name {
 					during(filepath.Join(c.Dir, f.Name()))
@@ -299,55 +261,98 @@ func TestCacheSweepsWhatWasAbandoned(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(c.Dir, "."+name+".2.tmp"), 0o700))
 	age(filepath.Join(c.Dir, "."+name+".2.tmp"), 100*time.Hour)
 	apply()
-	left, err := os.ReadDir(c.Dir)
-	require.NoError(t, err)
-	require.Len(t, left, len(others)+2)
+	require.Len(t, testkit.Must(os.ReadDir(c.Dir)), len(others)+2)
 }
 
-// FuzzCacheFile: bytes that nobody wrote are never taken for features.
-func FuzzCacheFile(f *testing.F) {
+// Bytes that nobody wrote are never taken for features, packed or not.
+func fuzzCacheFile(f *testing.F, want rows, empty func() rows) {
 	file := cacheFile{key: [32]byte{1, 2, 3}}
-	x := matrixOf(3, 2, 2)
-	for i := range x.Data {
-		x.Data[i] = float32(i)
-	}
 	path := filepath.Join(f.TempDir(), "file")
 	var good bytes.Buffer
-	require.NoError(f, file.write(&good, floatRows{x}))
-	f.Add(good.Bytes())
-	f.Add(good.Bytes()[:good.Len()-4])
-	f.Add(make([]byte, good.Len()))
-	f.Fuzz(func(t *testing.T, contents []byte) {
-		require.NoError(t, os.WriteFile(path, contents, 0o600))
-		got := matrixOf(3, 2, 2)
-		err := file.read(context.Background(), path, floatRows{got}, 1)
-		require.Equal(t, bytes.Equal(contents, good.Bytes()), err == nil)
-		if err == nil {
-			require.Equal(t, x, got)
-		}
-	})
-}
-
-// FuzzPackedCacheFile does the same for packed features.
-func FuzzPackedCacheFile(f *testing.F) {
-	file := cacheFile{key: [32]byte{1, 2, 3}}
-	x := newPacked(3, 5)
-	for i := range 3 {
-		require.NoError(f, x.Pack(i, []float32{1, 2, 3, 4, float32(i)}))
-	}
-	path := filepath.Join(f.TempDir(), "file")
-	var good bytes.Buffer
-	require.NoError(f, file.write(&good, packedRows{x}))
+	require.NoError(f, file.write(&good, want))
 	f.Add(good.Bytes())
 	f.Add(good.Bytes()[:good.Len()-1])
 	f.Add(make([]byte, good.Len()))
 	f.Fuzz(func(t *testing.T, contents []byte) {
 		require.NoError(t, os.WriteFile(path, contents, 0o600))
-		got := newPacked(3, 5)
-		err := file.read(context.Background(), path, packedRows{got}, 1)
+		got := empty()
+		err := file.read(context.Background(), path, got, 1)
 		require.Equal(t, bytes.Equal(contents, good.Bytes()), err == nil)
-		if err == nil {
-			require.Equal(t, SideBySide{x}.Float32(1), SideBySide{got}.Float32(1))
+		for i := range want.count() {
+			if err == nil {
+				require.Equal(t, want.append(nil, i), got.append(nil, i))
+			}
 		}
 	})
+}
+
+func FuzzCacheFile(f *testing.F) {
+	x := matrixOf(3, 2, 2)
+	for i := range x.Data {
+		x.Data[i] = float32(i)
+	}
+	fuzzCacheFile(f, floatRows{x}, func() rows { return floatRows{matrixOf(3, 2, 2)} })
+}
+
+func FuzzPackedCacheFile(f *testing.F) {
+	x := newPacked(3, 5)
+	for i := range 3 {
+		require.NoError(f, x.Pack(i, []float32{1, 2, 3, 4, float32(i)}))
+	}
+	fuzzCacheFile(f, packedRows{x}, func() rows { return packedRows{newPacked(3, 5)} })
+}
+
+// What was used longest ago makes room, and nothing else in the folder is touched.
+func TestCacheKeepsWithinItsLimit(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	set := randomSet(10, dataset.Shape{Rows: 3, Cols: 4})
+	var calls atomic.Int64
+	size := fileSize(floatRows{matrixOf(10, 12, 12)})
+	c := Cache{Dir: dir, Limit: 2*size + 1, Warn: func(err error) { require.NoError(t, err) }}
+	other := filepath.Join(dir, "other.txt")
+	require.NoError(t, os.WriteFile(other, make([]byte, 5*size), 0o600))
+	use := func(plus float32) (computed bool) {
+		calls.Store(0)
+		_, err := c.Apply(ctx, set, counting{calls: &calls, plus: plus}, 1)
+		require.NoError(t, err)
+		return calls.Load() > probes
+	}
+	age := func() { // all files were used some hours ago, in the order in which they were
+		files := testkit.Must(filepath.Glob(filepath.Join(dir, "*"+extension)))
+		for _, f := range files {
+			before := testkit.Must(os.Stat(f)).ModTime().Add(-time.Hour)
+			require.NoError(t, os.Chtimes(f, before, before))
+		}
+	}
+	for _, step := range []struct {
+		plus     float32
+		computed bool
+	}{{1, true}, {2, true}, {1, false}, {3, true}, {1, false}, {3, false}, {2, true}, {3, false}, {1, true}} {
+		require.Equal(t, step.computed, use(step.plus), step)
+		age()
+	}
+	require.FileExists(t, other)
+	c.Limit = size - 1
+	require.True(t, use(4))
+	require.True(t, use(4), "too large to be kept")
+}
+
+func TestCachesThatMakeRoomAtOnce(t *testing.T) {
+	set := randomSet(300, dataset.Shape{Rows: 3, Cols: 4})
+	var calls atomic.Int64
+	dir, size := t.TempDir(), fileSize(floatRows{matrixOf(300, 12, 12)})
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			for i := range 20 {
+				e := counting{calls: &calls, plus: float32((g + i) % 5)}
+				c := Cache{Dir: dir, Limit: 2 * size, Warn: func(err error) { t.Error(err) }}
+				x, err := c.Apply(context.Background(), set, e, 1)
+				if err != nil || x.Data[5] != 2*set.X.Data[5]+e.plus {
+					t.Error("other features", err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }

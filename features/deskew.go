@@ -9,14 +9,13 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Deskew shears an image so that its strokes stand upright, moves its centre of
-// mass to pixel (Rows/2, Cols/2) and hands it to Of. The shear follows from the
-// second moments of the image about its centre of mass, mu11/mu02, so it is found
-// from the image alone. Outside the image pixels count as 0.
+// Deskew shears an image so that its strokes stand upright, moves its centre of mass to pixel (Rows/2,
+// Cols/2) and hands it to Of. The shear follows from the second moments of the image about its centre of
+// mass, mu11/mu02, so it is found from the image alone. Outside the image pixels count as 0.
 //
 // It helps where slant carries no meaning (handwriting) and hurts where it does.
 type Deskew struct {
-	Of Extractor // what is computed on the straightened image; nil: its pixels
+	Of Extractor // of the straightened image; nil: its pixels
 }
 
 func (d Deskew) of() Extractor {
@@ -35,23 +34,14 @@ func (d Deskew) Dim(shape dataset.Shape) int {
 	return d.of().Dim(shape)
 }
 
-func (d Deskew) Extract(dst, img []float32, shape dataset.Shape) {
-	checkLengths(d, dst, img, shape)
-	if d.Of == nil {
-		newStraightener(shape).deskew(dst, img)
-		return
-	}
-	upright := make([]float32, len(img))
-	newStraightener(shape).deskew(upright, img)
-	d.Of.Extract(dst, upright, shape)
-}
+func (d Deskew) Extract(dst, img []float32, shape dataset.Shape) { extractOne(d, dst, img, shape) }
 
 // ExtractBatch implements [batcher].
 func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(d, dst, x, shape)
 	upright := dst
 	if d.Of != nil {
-		upright = blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
+		upright = dense.New(x.Rows, x.Cols)
 	}
 	s := newStraightener(shape)
 	for i := range x.Rows {
@@ -62,14 +52,14 @@ func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// moments are those of the pixel values as a mass: total, centre, and the second
-// central moments per unit of mass (mu11 mixed, mu02 along y).
+// moments of the pixel values as a mass: total, centre, and the second central moments per unit of mass
+// (mu11 mixed, mu02 along y).
 type moments struct{ mass, cx, cy, mu11, mu02 float64 }
 
 func measure(img []float32, shape dataset.Shape) moments {
 	var m, sx, sy, sxy, syy float64
 	for y := range shape.Rows {
-		// Of two pixels at a time: one sum would wait for itself.
+		// Two pixels at a time: one sum would wait for itself.
 		var row, rowX [2]float64
 		line := img[y*shape.Cols : (y+1)*shape.Cols]
 		fx := 0.0
@@ -99,8 +89,8 @@ func measure(img []float32, shape dataset.Shape) moments {
 // straightener is the working memory for images of one shape.
 type straightener struct {
 	shape dataset.Shape
-	// padded is the lines of the image, each between as many zeros as a line can be moved by,
-	// and behind them a line of zeros.
+	// padded is the lines of the image, each between as many zeros as a line can be moved by, then a line
+	// of zeros.
 	padded []float32
 }
 
@@ -114,9 +104,8 @@ func newStraightener(shape dataset.Shape) *straightener {
 func (s *straightener) left() int   { return s.shape.Cols + 1 }
 func (s *straightener) stride() int { return s.left() + 2*s.shape.Cols + 1 }
 
-// deskew samples out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) bilinearly,
-// with a = mu11/mu02 and (X, Y) the middle pixel. An image without mass or
-// without height (mu02 about 0) is copied.
+// deskew samples out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) bilinearly, with a = mu11/mu02 and (X,
+// Y) the middle pixel. An image without mass or without height (mu02 about 0) is copied.
 func (s *straightener) deskew(dst, img []float32) {
 	m := measure(img, s.shape)
 	if !(m.mass > 0) || !(m.mu02 > 1e-6) {
@@ -130,8 +119,8 @@ func (s *straightener) deskew(dst, img []float32) {
 	}
 	for y := range rows {
 		fromMiddle := float64(y - rows/2)
-		// The row and its fraction are the same for the whole line, and so is the
-		// fraction of the column, because x enters with slope 1.
+		// The row and its fraction are the same for the whole line, and so is the fraction of the column,
+		// because x enters with slope 1.
 		y0, fy := split(m.cy + fromMiddle)
 		x0, fx := split(m.cx - float64(cols/2) + shear*fromMiddle)
 		weights := [4]float32{float32((1 - fy) * (1 - fx)), float32((1 - fy) * fx), float32(fy * (1 - fx)), float32(fy * fx)}

@@ -1,25 +1,107 @@
 package features
 
 import (
+	"fmt"
+	"math"
+
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Extractor computes the features of one image. Implementations keep no state
-// between images and may be used from many goroutines at once.
+// Extractor computes the features of one image. Implementations keep no state between images and may be
+// used from many goroutines at once.
 type Extractor interface {
-	// Name identifies the extractor and all its parameters, for reports and for
-	// the names of files that hold features.
+	// Name identifies the extractor and all its parameters, for reports and for the names of feature files.
 	Name() string
-	// Dim is the number of features for images of this shape, or 0 if such images
-	// cannot be used.
+	// Dim is the number of features for images of this shape, or 0 if such images cannot be used.
 	Dim(shape dataset.Shape) int
-	// Extract fills dst, of length Dim(shape), from img, of length shape.Pixels(),
-	// row-major. It does not change img. It panics if a length is wrong, and at no
-	// pixels: of those that are not finite, features need not be either.
+	// Extract fills dst, of length Dim(shape), from img, of length shape.Pixels(), row-major. It does not
+	// change img. It panics if a length is wrong, and at no pixels: of those that are not finite, features
+	// need not be either.
 	Extract(dst, img []float32, shape dataset.Shape)
+}
+
+// Names of the extractors that [Named] makes.
+const (
+	NamePixels = "raw" // pixels, or the encoded columns of a table
+	NameHOG    = "hog" // histograms of oriented gradients, standardised per image
+	// NameDeskewed and NameDeskewedHOG straighten each image by its own moments first: right for
+	// handwriting, wrong for images with a natural slant, such as shoes.
+	NameDeskewed    = "deskewed"
+	NameDeskewedHOG = "deskewed-hog"
+)
+
+// Names lists the names of [Named].
+func Names() []string { return []string{NameDeskewedHOG, NameHOG, NameDeskewed, NamePixels} }
+
+// Named returns the extractor of this name for rows of this shape. All named extractors are functions of
+// one row alone, so they cost no privacy. It returns an error where the name asks for images and shape is
+// zero.
+func Named(name string, shape dataset.Shape) (Extractor, error) {
+	var e Extractor = StandardHOG()
+	switch {
+	case name == NamePixels:
+		return Raw{}, nil
+	case shape == dataset.Shape{}:
+		return nil, fmt.Errorf("features %q are for images, and these rows are not images; use %q", name, NamePixels)
+	case name == NameDeskewed:
+		e = Deskew{}
+	case name == NameDeskewedHOG:
+		e = Deskew{Of: e}
+	}
+	if shape.Planes() > 1 {
+		e = colour{Of: e}
+	}
+	return Standardize{Of: e}, nil
+}
+
+// batcher is an [Extractor] that is faster on several images at once.
+type batcher interface {
+	Extractor
+	// ExtractBatch does the same as Extract for every row of x, to the last bit.
+	ExtractBatch(dst, x blas32.General, shape dataset.Shape)
+}
+
+// extractBatch extracts the rows of x, together if e can.
+func extractBatch(e Extractor, dst, x blas32.General, shape dataset.Shape) {
+	if b, ok := e.(batcher); ok {
+		b.ExtractBatch(dst, x, shape)
+		return
+	}
+	for i := range x.Rows {
+		e.Extract(dense.Row(dst, i), dense.Row(x, i), shape)
+	}
+}
+
+// extractOne extracts one image as a batch.
+func extractOne(e batcher, dst, img []float32, shape dataset.Shape) {
+	row := func(v []float32) blas32.General {
+		return blas32.General{Rows: 1, Cols: len(v), Stride: len(v), Data: v}
+	}
+	e.ExtractBatch(row(dst), row(img), shape)
+}
+
+// extractThen extracts a batch and changes each vector.
+func extractThen(of Extractor, dst, x blas32.General, shape dataset.Shape, change func(v []float32)) {
+	extractBatch(of, dst, x, shape)
+	for i := range dst.Rows {
+		change(dense.Row(dst, i))
+	}
+}
+
+func checkBatch(e Extractor, dst, x blas32.General, shape dataset.Shape) {
+	if x.Rows != dst.Rows || x.Cols != shape.Pixels() || dst.Cols != e.Dim(shape) {
+		panic("features: " + e.Name() + ": wrong size of images or destination")
+	}
+}
+
+func checkLengths(e Extractor, dst, img []float32, shape dataset.Shape) {
+	if len(img) != shape.Pixels() || len(dst) != e.Dim(shape) {
+		panic("features: " + e.Name() + ": wrong length of image or destination")
+	}
 }
 
 // Raw is the pixels themselves.
@@ -34,37 +116,140 @@ func (r Raw) Extract(dst, img []float32, shape dataset.Shape) {
 	copy(dst, img)
 }
 
-func checkLengths(e Extractor, dst, img []float32, shape dataset.Shape) {
-	if len(img) != shape.Pixels() || len(dst) != e.Dim(shape) {
-		panic("features: " + e.Name() + ": wrong length of image or destination")
-	}
+// Standardize gives every vector mean 0 and standard deviation 1 over its own entries, hence the norm of
+// the root of its length. A constant vector becomes 0.
+type Standardize struct{ Of Extractor }
+
+func (s Standardize) Name() string { return "standardize(" + s.Of.Name() + ")" }
+
+func (s Standardize) Dim(shape dataset.Shape) int { return s.Of.Dim(shape) }
+
+func (s Standardize) Extract(dst, img []float32, shape dataset.Shape) { extractOne(s, dst, img, shape) }
+
+// ExtractBatch implements [batcher].
+func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
+	extractThen(s.Of, dst, x, shape, func(v []float32) {
+		mean := float32(kernel.Sum(v) / float64(len(v)))
+		// Affine has double precision, in which a difference of two float32 rounds as it does in one step.
+		kernel.Affine(v, v, float64(mean), 1)
+		toNorm(v, math.Sqrt(float64(len(v))))
+	})
 }
 
-// batcher is an [Extractor] that is faster on several images at once.
-type batcher interface {
-	Extractor
-	// ExtractBatch does what Extract does for every row of x, to the last bit.
-	ExtractBatch(dst, x blas32.General, shape dataset.Shape)
+// UnitNorm divides every vector by its own Euclidean norm. A zero vector stays. With rows of norm 1 the
+// gradient of a linear model is bounded by the size of its residual, so one clipping norm fits all rows.
+type UnitNorm struct{ Of Extractor }
+
+func (u UnitNorm) Name() string { return "unit(" + u.Of.Name() + ")" }
+
+func (u UnitNorm) Dim(shape dataset.Shape) int { return u.Of.Dim(shape) }
+
+func (u UnitNorm) Extract(dst, img []float32, shape dataset.Shape) { extractOne(u, dst, img, shape) }
+
+// ExtractBatch implements [batcher].
+func (u UnitNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
+	extractThen(u.Of, dst, x, shape, func(v []float32) { toNorm(v, 1) })
 }
 
-// extractBatch extracts the rows of x with whatever e offers.
-func extractBatch(e Extractor, dst, x blas32.General, shape dataset.Shape) {
-	if b, ok := e.(batcher); ok {
-		b.ExtractBatch(dst, x, shape)
+// toNorm scales in float64, so that neither the largest nor the smallest float32 overflows or vanishes on
+// the way. A vector below 1e-12 counts as zero: the rest of a constant one after its mean is subtracted.
+func toNorm(v []float32, length float64) {
+	norm := math.Sqrt(kernel.SquaredNorm(v))
+	if norm < 1e-12 {
+		clear(v)
 		return
 	}
-	for i := range x.Rows {
-		e.Extract(dense.Row(dst, i), dense.Row(x, i), shape)
+	kernel.Affine(v, v, 0, length/norm)
+}
+
+// GroupNorm splits every vector into Groups runs of equal length and gives each mean 0 and variance 1 over
+// its own entries (Wu and He 2018). Over a [Scattering], whose channels lie one behind the other, 27 groups
+// are three channels each.
+type GroupNorm struct {
+	Of     Extractor
+	Groups int
+}
+
+// groupFloor is added to the variance, as is usual: a group without contrast stays small instead of showing
+// noise.
+const groupFloor = 1e-5
+
+func (g GroupNorm) Name() string { return fmt.Sprintf("groupnorm%d(%s)", g.Groups, g.Of.Name()) }
+
+// Dim returns the Dim of Of, if Groups divides it.
+func (g GroupNorm) Dim(shape dataset.Shape) int {
+	dim := g.Of.Dim(shape)
+	if g.Groups < 1 || dim%g.Groups != 0 {
+		return 0
+	}
+	return dim
+}
+
+func (g GroupNorm) Extract(dst, img []float32, shape dataset.Shape) { extractOne(g, dst, img, shape) }
+
+// ExtractBatch implements [batcher].
+func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
+	checkBatch(g, dst, x, shape)
+	n := dst.Cols / g.Groups
+	extractThen(g.Of, dst, x, shape, func(v []float32) {
+		for ; len(v) > 0; v = v[n:] {
+			group := v[:n]
+			mean := kernel.Sum(group) / float64(n)
+			kernel.Affine(group, group, mean, 1/math.Sqrt(kernel.SquaresAbout(group, mean)/float64(n)+groupFloor))
+		}
+	})
+}
+
+// colour is the features of another extractor on the luminance of a colour image, and behind them the mean
+// of each plane in a grid of cells. On a grey image it is the other alone.
+type colour struct{ Of Extractor }
+
+// colourCells is the number of cells of a side.
+const colourCells = 4
+
+func (c colour) Name() string { return "colour(" + c.Of.Name() + ")" }
+
+// Dim returns the Dim of Of on grey images, and for colour the cells of three planes more.
+func (c colour) Dim(shape dataset.Shape) int {
+	dim := c.Of.Dim(dataset.Shape{Rows: shape.Rows, Cols: shape.Cols})
+	switch {
+	case dim == 0 || shape.Planes() == 1:
+		return dim
+	case shape.Planes() != 3 || min(shape.Rows, shape.Cols) < colourCells:
+		return 0
+	}
+	return dim + 3*colourCells*colourCells
+}
+
+func (c colour) Extract(dst, img []float32, shape dataset.Shape) {
+	checkLengths(c, dst, img, shape)
+	if shape.Planes() == 1 {
+		c.Of.Extract(dst, img, shape)
+		return
+	}
+	grey := dataset.Shape{Rows: shape.Rows, Cols: shape.Cols}
+	n := grey.Pixels()
+	luminance := make([]float32, n)
+	for i := range luminance {
+		luminance[i] = 0.299*img[i] + 0.587*img[n+i] + 0.114*img[2*n+i]
+	}
+	dim := c.Of.Dim(grey)
+	c.Of.Extract(dst[:dim:dim], luminance, grey)
+	for i := range dst[dim:] {
+		plane, a, b := i/(colourCells*colourCells), i/colourCells%colourCells, i%colourCells
+		dst[dim+i] = cellMean(img[plane*n:(plane+1)*n], grey, a, b)
 	}
 }
 
-// colsOf returns the columns from <= j < to; it shares memory with x.
-func colsOf(x blas32.General, from, to int) blas32.General {
-	return blas32.General{Rows: x.Rows, Cols: to - from, Stride: x.Stride, Data: x.Data[from:]}
-}
-
-func checkBatch(e Extractor, dst, x blas32.General, shape dataset.Shape) {
-	if x.Rows != dst.Rows || x.Cols != shape.Pixels() || dst.Cols != e.Dim(shape) {
-		panic("features: " + e.Name() + ": wrong size of images or destination")
+// cellMean returns the mean of one cell of a plane.
+func cellMean(plane []float32, shape dataset.Shape, a, b int) float32 {
+	var sum float32
+	count := 0
+	for i := a * shape.Rows / colourCells; i < (a+1)*shape.Rows/colourCells; i++ {
+		for j := b * shape.Cols / colourCells; j < (b+1)*shape.Cols/colourCells; j++ {
+			sum += plane[i*shape.Cols+j]
+			count++
+		}
 	}
+	return sum / float32(count)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
-	"github.com/pate-go/pate/internal/namedsets"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // randomImage has pixels in [0, 1], about half of them 0.
@@ -80,13 +80,12 @@ func TestExtractPanicsOnWrongLengths(t *testing.T) {
 	}
 }
 
-// Any pixels at all, by themselves or in neighbourhoods: no panic, neither alone
-// nor in a batch; and [Apply] refuses them before it computes anything.
+// Any pixels at all, by themselves or in neighbourhoods: no panic, neither alone nor in a batch; and
+// [Apply] refuses them before it computes anything.
 func TestPixelsThatAreNotFinite(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	shape := dataset.Shape{Rows: 12, Cols: 12}
-	scattering, err := NewScattering(shape)
-	require.NoError(t, err)
+	scattering := testkit.Must(NewScattering(shape))
 	for _, e := range append(everyExtractor(), scattering, GroupNorm{Of: scattering, Groups: 27}) {
 		rnd := rand.New(rand.NewPCG(11, 12))
 		for range 40 {
@@ -108,7 +107,7 @@ func TestPixelsThatAreNotFinite(t *testing.T) {
 	var calls atomic.Int64
 	set := randomSet(3, shape)
 	set.X.Data[2*set.X.Stride+7] = nan
-	_, err = Apply(context.Background(), set, counting{calls: &calls}, 1)
+	_, err := Apply(context.Background(), set, counting{calls: &calls}, 1)
 	require.ErrorContains(t, err, "row 2")
 	require.Zero(t, calls.Load(), "computed on what is refused")
 }
@@ -139,30 +138,15 @@ func TestNormsAreBounded(t *testing.T) {
 func TestApplyIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 	set := randomSet(201, dataset.Shape{Rows: 9, Cols: 12})
 	e := Deskew{Of: StandardHOG()}
-	one, err := Apply(context.Background(), set, e, 1)
-	require.NoError(t, err)
+	one := testkit.Must(Apply(context.Background(), set, e, 1))
 	assert.Equal(t, set.X.Rows, one.Rows)
 	assert.Equal(t, e.Dim(set.Image), one.Cols)
 	for _, workers := range []int{2, 5} {
-		many, err := Apply(context.Background(), set, e, workers)
-		require.NoError(t, err)
-		assert.Equal(t, one, many)
+		assert.Equal(t, one, testkit.Must(Apply(context.Background(), set, e, workers)))
 	}
 	row := make([]float32, one.Cols)
 	e.Extract(row, set.X.Data[200*set.X.Stride:200*set.X.Stride+set.X.Cols], set.Image)
 	assert.Equal(t, row, one.Data[200*one.Stride:], "last row")
-}
-
-func TestApplyTakesTables(t *testing.T) {
-	set := randomSet(3, dataset.Shape{Rows: 1, Cols: 5})
-	set.Image = dataset.Shape{}
-	x, err := Apply(context.Background(), set, UnitNorm{Of: Raw{}}, 1)
-	require.NoError(t, err)
-	assert.Equal(t, 5, x.Cols)
-	for _, e := range []Extractor{StandardHOG(), Deskew{}} {
-		_, err = Apply(context.Background(), set, e, 1)
-		assert.ErrorContains(t, err, "cannot be computed on images of 1x5")
-	}
 }
 
 func TestApplyRefuses(t *testing.T) {
@@ -188,21 +172,141 @@ func TestApplyRefuses(t *testing.T) {
 	set.Image.Rows = 9
 	_, err = Apply(ctx, set, Raw{}, 1)
 	assert.ErrorContains(t, err, "rows of 64 for images of 9x8")
+	table := randomSet(3, dataset.Shape{Rows: 1, Cols: 5})
+	table.Image = dataset.Shape{}
+	require.Equal(t, 5, testkit.Must(Apply(ctx, table, UnitNorm{Of: Raw{}}, 1)).Cols)
+	for _, e := range []Extractor{StandardHOG(), Deskew{}} {
+		_, err = Apply(ctx, table, e, 1)
+		assert.ErrorContains(t, err, "cannot be computed on images of 1x5")
+	}
 }
 
-func BenchmarkExtract(b *testing.B) {
-	shape := dataset.Shape{Rows: 28, Cols: 28}
-	train, _, err := namedsets.MNIST()
-	require.NoError(b, err)
-	for _, e := range []Extractor{Raw{}, Deskew{}, StandardHOG(), Deskew{Of: StandardHOG()}, UnitNorm{Of: Deskew{Of: StandardHOG()}}} {
-		b.Run(e.Name(), func(b *testing.B) {
-			dst := make([]float32, e.Dim(shape))
-			i := 0
-			for b.Loop() {
-				e.Extract(dst, train.X.Data[i*784:(i+1)*784], shape)
-				i = (i + 1) % 1000
+func matrixOf(rows, cols, stride int) blas32.General {
+	return blas32.General{Rows: rows, Cols: cols, Stride: stride, Data: make([]float32, rows*stride)}
+}
+
+// TestBatchesAreExact: the features of an image do not change by a bit with the images beside it, their
+// number or its place; nothing is written between rows.
+func TestBatchesAreExact(t *testing.T) {
+	shape := dataset.Shape{Rows: 17, Cols: 12}
+	s := testkit.Must(NewScattering(shape))
+	set := randomSet(2*lanes+3, shape)
+	for _, e := range []batcher{s, GroupNorm{Of: s, Groups: 27}, Deskew{}, Deskew{Of: s}, Standardize{Of: s}, UnitNorm{Of: GroupNorm{Of: s, Groups: 27}}} {
+		dim := e.Dim(shape)
+		alone := make([]float32, dim)
+		for _, rows := range []int{0, 1, lanes - 1, lanes, 2*lanes + 2} {
+			dst := matrixOf(rows+1, dim, dim+3)
+			for i := range dst.Data {
+				dst.Data[i] = -7
 			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "ms/image")
-		})
+			e.ExtractBatch(dst, dense.Rows(set.X, 0, rows+1), shape)
+			e.Extract(alone, dense.Row(set.X, rows), shape)
+			require.Equal(t, alone, dense.Row(dst, rows), "%s, %d rows", e.Name(), rows+1)
+			for i := range dst.Rows {
+				require.Equal(t, []float32{-7, -7, -7}, dst.Data[i*dst.Stride+dim:(i+1)*dst.Stride])
+			}
+		}
+	}
+	require.Panics(t, func() { s.ExtractBatch(matrixOf(2, s.Dim(shape), s.Dim(shape)), matrixOf(1, 204, 204), shape) })
+	require.Panics(t, func() {
+		s.Extract(make([]float32, s.Dim(shape)), make([]float32, 144), dataset.Shape{Rows: 12, Cols: 12})
+	})
+}
+
+func TestGroupNorm(t *testing.T) {
+	shape := dataset.Shape{Rows: 6, Cols: 9}
+	g := GroupNorm{Of: Raw{}, Groups: 3}
+	require.Equal(t, 54, g.Dim(shape))
+	require.Zero(t, GroupNorm{Of: Raw{}, Groups: 4}.Dim(shape))
+	require.Zero(t, GroupNorm{Of: Raw{}}.Dim(shape))
+	rnd := rand.New(rand.NewPCG(1, 7))
+	img, out := make([]float32, 54), make([]float32, 54)
+	for i := range img {
+		img[i] = float32(1+i/18) * rnd.Float32()
+		if i >= 36 {
+			img[i] = 0.3
+		}
+	}
+	g.Extract(out, img, shape)
+	for group := range 2 {
+		var sum, squares float64
+		for _, v := range out[group*18 : (group+1)*18] {
+			sum += float64(v)
+			squares += float64(v) * float64(v)
+		}
+		require.InDelta(t, 0, sum, 1e-5)
+		require.InDelta(t, 1, math.Sqrt(squares/18), 1e-3)
+	}
+	for _, v := range out[36:] {
+		require.InDelta(t, 0, v, 1e-4, "a group without contrast")
+	}
+}
+
+func TestColour(t *testing.T) {
+	e := colour{Of: Raw{}}
+	grey, colour := dataset.Shape{Rows: 8, Cols: 8}, dataset.Shape{Rows: 8, Cols: 8, Channels: 3}
+	require.Equal(t, 64, e.Dim(grey))
+	require.Equal(t, 64+48, e.Dim(colour))
+	require.Zero(t, e.Dim(dataset.Shape{Rows: 3, Cols: 8, Channels: 3}))
+	img := make([]float32, 3*64)
+	for i := range 64 {
+		img[i] = 1 // red
+	}
+	img[64] = 0.8 // green in a corner
+	out := make([]float32, e.Dim(colour))
+	e.Extract(out, img, colour)
+	require.InDelta(t, 0.299+0.587*0.8, out[0], 1e-6)
+	require.InDelta(t, 0.299, out[1], 1e-6)
+	for i, v := range out[64:80] {
+		require.InDelta(t, 1, v, 1e-6, "red, cell %d", i)
+	}
+	require.InDelta(t, 0.2, out[80], 1e-6, "a quarter of the first cell")
+	require.Zero(t, out[96])
+	for _, name := range []string{NameHOG, NameDeskewedHOG, NameDeskewed, NamePixels} {
+		require.NotZero(t, testkit.Must(Named(name, colour)).Dim(colour), name)
+	}
+}
+
+// slantedBar is a blurred upright bar in the middle, sheared by slant columns per row and shifted.
+func slantedBar(shape dataset.Shape, slant, dx, dy float64) []float32 {
+	img := make([]float32, shape.Pixels())
+	for y := range shape.Rows {
+		fy := float64(y) - float64(shape.Rows/2) - dy
+		for x := range shape.Cols {
+			fx := float64(x) - float64(shape.Cols/2) - dx - slant*fy
+			img[y*shape.Cols+x] = float32(math.Exp(-fx*fx/4 - math.Pow(fy/6, 4)))
+		}
+	}
+	return img
+}
+
+func TestDeskewStraightensAndCentres(t *testing.T) {
+	for _, shape := range []dataset.Shape{{Rows: 28, Cols: 28}, {Rows: 33, Cols: 40}} {
+		for _, slant := range []float64{-0.6, -0.2, 0, 0.3, 0.7} {
+			img := slantedBar(shape, slant, 1.3, -0.8)
+			before := measure(img, shape)
+			assert.InDelta(t, slant, before.mu11/before.mu02, 0.02, "the test image is slanted as it should be")
+			out := make([]float32, len(img))
+			Deskew{}.Extract(out, img, shape)
+			after := measure(out, shape)
+			assert.InDelta(t, 0, after.mu11/after.mu02, 0.01, "slant %g", slant)
+			assert.InDelta(t, float64(shape.Cols/2), after.cx, 0.05)
+			assert.InDelta(t, float64(shape.Rows/2), after.cy, 0.05)
+			assert.InDelta(t, before.mass, after.mass, 0.01*before.mass)
+		}
+	}
+}
+
+// An upright centred image stays, and so does one without slant: empty, or a line without height.
+func TestDeskewKeepsUprightImages(t *testing.T) {
+	for shape, images := range map[dataset.Shape][][]int{{Rows: 5, Cols: 5}: {{7, 12, 17}}, {Rows: 4, Cols: 4}: {{}, {4, 5}}} {
+		for _, ones := range images {
+			img, out := make([]float32, shape.Pixels()), make([]float32, shape.Pixels())
+			for _, i := range ones {
+				img[i] = 1
+			}
+			Deskew{}.Extract(out, img, shape)
+			assert.Equal(t, img, out)
+		}
 	}
 }

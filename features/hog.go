@@ -10,15 +10,13 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// HOG is the histogram of oriented gradients of Dalal and Triggs (2005): square
-// cells of pixels, each with a histogram of gradient directions weighted by
-// gradient length; square blocks of cells, overlapping by all but one cell, each
-// normalised by itself.
+// HOG is the histogram of oriented gradients of Dalal and Triggs (2005): square cells of pixels, each with
+// a histogram of gradient directions weighted by gradient length; square blocks of cells, overlapping by
+// all but one cell, each normalised by itself.
 //
-// Directions are signed (a full turn), since light on dark and dark on light are
-// different strokes. Gradients are those of the square root of the pixel values.
-// A gradient is shared linearly between the two nearest directions and the four
-// nearest cells. Pixels right and below the last whole cell are not used.
+// Directions are signed (a full turn), since light on dark and dark on light are different strokes.
+// Gradients are taken of the square root of the pixel values. A gradient is shared linearly between the two
+// nearest directions and the four nearest cells. Pixels right and below the last whole cell are not used.
 type HOG struct {
 	Bins  int     // directions in a full turn, >= 2
 	Cell  int     // side of a cell in pixels, >= 1
@@ -26,13 +24,13 @@ type HOG struct {
 	Clip  float64 // no entry of a normalised block is larger before it is normalised again, in (0, 1]
 }
 
-// StandardHOG has 16 directions, cells of 4x4 pixels, blocks of 2x2 cells and
-// clip 0.2: for a 28x28 image 6x6 blocks of 64, 2304 features in [0, 1]. The norm
-// of a block is at most 1, so that of the vector is at most 6.
+// StandardHOG has 16 directions, cells of 4x4 pixels, blocks of 2x2 cells and clip 0.2: for a 28x28 image
+// 6x6 blocks of 64, 2304 features in [0, 1]. The norm of a block is at most 1, so the norm of the vector is
+// at most 6.
 func StandardHOG() HOG { return HOG{Bins: 16, Cell: 4, Block: 2, Clip: 0.2} }
 
-// normFloor is added (squared) to the squared norm of a block, so that an empty
-// block stays empty instead of showing noise.
+// normFloor is added (squared) to the squared norm of a block, so that an empty block stays empty instead
+// of showing noise.
 const normFloor = 0.1
 
 func (h HOG) Name() string {
@@ -55,10 +53,7 @@ func (h HOG) Dim(shape dataset.Shape) int {
 	return (down - h.Block + 1) * (across - h.Block + 1) * h.Block * h.Block * h.Bins
 }
 
-func (h HOG) Extract(dst, img []float32, shape dataset.Shape) {
-	checkLengths(h, dst, img, shape)
-	h.newGrid(shape).extract(dst, img)
-}
+func (h HOG) Extract(dst, img []float32, shape dataset.Shape) { extractOne(h, dst, img, shape) }
 
 // ExtractBatch implements [batcher].
 func (h HOG) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
@@ -75,16 +70,16 @@ type hogGrid struct {
 	shape        dataset.Shape
 	down, across int // whole cells
 	ys, xs       []nearCells
-	// The square roots of the pixels, as they are and with every line between its border pixels
-	// once more; lengths and turns, in bins, of the gradients likewise.
+	// The square roots of the pixels, as they are and with every line between its border pixels once more;
+	// lengths and turns, in bins, of the gradients likewise.
 	plain, root, length, turn []float32
-	// hist is the histograms of the cells, with one cell of margin on every side: what falls
-	// to a cell outside the image goes there, which no block reads.
+	// hist is the histograms of the cells, with one cell of margin on every side for gradients outside of
+	// all cells, which no block reads.
 	hist []float32
 }
 
-// nearCells says between the centres of which two cells a pixel lies, along one dimension:
-// the lower one, in coordinates with one cell of margin, and the weight of the upper one.
+// nearCells are the two cells between whose centres a pixel lies, along one dimension: the lower one, in
+// coordinates with one cell of margin, and the weight of the upper one.
 type nearCells struct {
 	lower  int
 	weight float32
@@ -100,7 +95,7 @@ func (h HOG) newGrid(shape dataset.Shape) *hogGrid {
 	return g
 }
 
-// nearCells returns those of the first pixels of a line.
+// nearCells returns the near cells of the first pixels of a line.
 func (h HOG) nearCells(pixels int) []nearCells {
 	near := make([]nearCells, pixels)
 	for p := range near {
@@ -131,8 +126,8 @@ func (g *hogGrid) extract(dst, img []float32) {
 // slack is the room in front of and behind padded lines: so many numbers are computed together.
 const slack = 8
 
-// gradients fills lengths and turns. On the border a pixel stands for its neighbour outside. Those
-// of the padding mean nothing.
+// gradients fills lengths and turns. On the border a pixel stands for its neighbour outside. Gradients in
+// the padding mean nothing.
 func (g *hogGrid) gradients(img []float32) {
 	kernel.SquareRoots(g.plain, img)
 	rows, cols := g.shape.Rows, g.shape.Cols
@@ -143,7 +138,7 @@ func (g *hogGrid) gradients(img []float32) {
 		copy(padded[1:], line)
 	}
 	perBin := float32(float64(g.Bins) / (2 * math.Pi))
-	// What is computed too much behind lines is computed anew with the next ones.
+	// Excess numbers behind lines are computed anew with the next ones.
 	set := func(y, lines, up, down int) {
 		from, n := y*stride, (lines*stride+slack-1)/slack*slack
 		at := func(shift int) []float32 { return g.root[slack+from+shift:][:n] }
@@ -174,7 +169,7 @@ func (g *hogGrid) accumulate(img []float32) {
 				continue
 			}
 			turn := turns[x]
-			bin := 0 // also between infinite pixels, where turn is NaN and tells
+			bin := 0 // also between infinite pixels, where turn is NaN and remains in the features
 			if turn >= 1 {
 				bin = int(turn)
 			}
@@ -205,8 +200,7 @@ func (g *hogGrid) accumulate(img []float32) {
 	}
 }
 
-// normalizeBlock divides by the norm, clips, and divides by the norm again
-// ("L2-Hys").
+// normalizeBlock divides by the norm, clips, and divides by the norm again ("L2-Hys").
 func normalizeBlock(block []float32, clip float32) {
 	squares := kernel.SquaredNorm(block)
 	if squares == 0 {

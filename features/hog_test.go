@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// plainHOG is HOG written from its definition in float64: every cell looks at
-// every pixel and every direction, and weights it by triangles. Slow on purpose.
+// plainHOG is HOG written from its definition in float64: every cell looks at every pixel and every
+// direction, and weights it by triangles. Slow on purpose.
 func plainHOG(h HOG, img []float32, shape dataset.Shape) []float64 {
 	at := func(y, x int) float64 {
 		y, x = min(max(y, 0), shape.Rows-1), min(max(x, 0), shape.Cols-1)
@@ -82,8 +82,7 @@ func TestHOGEqualsItsDefinition(t *testing.T) {
 }
 
 func TestHOGOfAnEdge(t *testing.T) {
-	// Dark left half, bright right half: every gradient points along +x, which is
-	// direction 0 of each cell.
+	// Dark left half, bright right half: every gradient points along +x, which is direction 0 of each cell.
 	shape := dataset.Shape{Rows: 8, Cols: 8}
 	img := make([]float32, 64)
 	for i := range img {

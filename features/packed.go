@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"math"
 	"sync/atomic"
 
@@ -13,14 +14,13 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Packed is a matrix of features in half of the memory: 16 bits for each, and an exponent for
-// each row. A number is a whole number of units of its row, from -32767 to 32767, and the unit
-// is the least power of two that fits. So rounding moves a number by at most about 2^-15 of the
-// largest of its row, and packing what was unpacked changes nothing. How a row is rounded
-// depends on that row alone.
+// Packed is a matrix of features in half of the memory: 16 bits for each, and an exponent for each row. A
+// number is a whole number of units of its row, from -32767 to 32767, and the unit is the least power of
+// two that fits. So rounding moves a number by at most about 2^-15 of the largest of its row, and packing
+// an unpacked row changes nothing. The rounding of a row depends on that row alone.
 //
-// Many goroutines may read a Packed at once. While one row is set no other goroutine may touch
-// that row, or take the hash.
+// Many goroutines may read a Packed at once. While one row is set no other goroutine may touch that row, or
+// take the hash.
 type Packed struct {
 	rows, cols int
 	data       []int16
@@ -28,7 +28,6 @@ type Packed struct {
 	hash       atomic.Pointer[[sha256.Size]byte] // nil: not known
 }
 
-// newPacked returns a matrix of zeros.
 func newPacked(rows, cols int) *Packed {
 	return &Packed{rows: rows, cols: cols, data: make([]int16, rows*cols), exponents: make([]int8, rows)}
 }
@@ -50,8 +49,8 @@ func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to be packed is not finite, or would not be when rounded")
 
-// Pack sets row i to src, rounded. A row with a number that is not finite, or would be rounded to
-// 2^128, is an error and sets nothing.
+// Pack sets row i to src, rounded. A row with a number that is not finite, or would be rounded to 2^128, is
+// an error and sets nothing.
 func (p *Packed) Pack(i int, src []float32) error {
 	most := kernel.Largest(src)
 	e := exponent(most)
@@ -64,8 +63,8 @@ func (p *Packed) Pack(i int, src []float32) error {
 	return nil
 }
 
-// The largest integer, the bits of it, and the exponents of the smallest unit whose inverse is a
-// float32 and of the largest of which so many are one.
+// The largest integer, its bits, and the exponents of the smallest unit whose inverse is a float32
+// and of the largest of which so many are one.
 const (
 	mostUnits     = math.MaxInt16
 	unitBits      = 15
@@ -73,7 +72,7 @@ const (
 	mostExponent  = 128 - unitBits
 )
 
-// exponent returns that of the unit of a row whose largest number is most.
+// exponent returns the exponent of the unit of a row whose largest number is most.
 func exponent(most float32) int {
 	fraction, e := math.Frexp(float64(most))
 	e -= unitBits
@@ -89,10 +88,9 @@ func exponent(most float32) int {
 // blockRows is how many rows are unpacked together.
 const blockRows = 64
 
-// Update sets all rows to what f makes of them, some rows at a time, with the given number of
-// goroutines. What f makes of a row must not depend on what lies beside it. What how says must
-// tell f from all other functions: the new hash is of the old one and of how. After an error
-// the rows are undefined.
+// Update replaces all rows by the results of f, some rows at a time, with the given number of goroutines.
+// The result of a row must not depend on the rows beside it. How must identify f among all functions: the
+// new hash is of the old one and of how. After an error the rows are undefined.
 func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
 	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows
@@ -126,30 +124,38 @@ func (p *Packed) CopyTo(dst blas32.General, workers int) {
 	parallel.Each(max(workers, 1), p.rows, func(_, i int) { p.Unpack(dense.Row(dst, i), i) })
 }
 
-// Hash returns a SHA-256 that tells the rows from all others. Of rows that are features of images
-// it is of all that they are a function of: see [Pack]. Of others, which [Packed.Pack] has set,
-// it is of dimensions and rows. It is computed once, as long as no row is set anew.
+// Hash returns a SHA-256 that identifies the rows. For features of images it covers everything that they
+// are a function of: see [Pack]. For others, which [Packed.Pack] has set, it covers dimensions and rows. It
+// is computed once, as long as no row is set anew.
 func (p *Packed) Hash(workers int) [sha256.Size]byte {
 	if known := p.hash.Load(); known != nil {
 		return *known
 	}
-	sums := make([][sha256.Size]byte, (p.rows+hashRows-1)/hashRows)
-	parallel.Each(max(workers, 1), len(sums), func(_, i int) {
+	h := sha256.New()
+	fmt.Fprintf(h, "pate packed features 1 %d %d\n", p.rows, p.cols)
+	hashAll(h, p.rows, max(workers, 1), p.append)
+	all := [sha256.Size]byte(h.Sum(nil))
+	p.hash.Store(&all)
+	return all
+}
+
+// hashRows is how many rows are hashed together.
+const hashRows = 1024
+
+// hashAll writes the hashes of all rows to h. Encode appends a row to b.
+func hashAll(h hash.Hash, rows, workers int, encode func(b []byte, row int) []byte) {
+	sums := make([][sha256.Size]byte, (rows+hashRows-1)/hashRows)
+	parallel.Each(workers, len(sums), func(_, i int) {
 		h, b := sha256.New(), []byte(nil)
-		for r := i * hashRows; r < min((i+1)*hashRows, p.rows); r++ {
-			b = p.append(b[:0], r)
+		for r := i * hashRows; r < min((i+1)*hashRows, rows); r++ {
+			b = encode(b[:0], r)
 			h.Write(b)
 		}
 		h.Sum(sums[i][:0])
 	})
-	h := sha256.New()
-	fmt.Fprintf(h, "pate packed features 1 %d %d\n", p.rows, p.cols)
 	for _, sum := range sums {
 		h.Write(sum[:])
 	}
-	all := [sha256.Size]byte(h.Sum(nil))
-	p.hash.Store(&all)
-	return all
 }
 
 // append appends a row to b: the exponent, then little-endian integers.
@@ -191,13 +197,13 @@ func (b SideBySide) Float32(workers int) blas32.General {
 	out := dense.New(b.Dims())
 	at := 0
 	for _, p := range b {
-		p.CopyTo(colsOf(out, at, at+p.cols), workers)
+		p.CopyTo(blas32.General{Rows: out.Rows, Cols: p.cols, Stride: out.Stride, Data: out.Data[at:]}, workers)
 		at += p.cols
 	}
 	return out
 }
 
-// Hash returns a SHA-256 of all of them.
+// Hash returns a SHA-256 of all parts.
 func (b SideBySide) Hash(workers int) [sha256.Size]byte {
 	h := sha256.New()
 	for _, p := range b {

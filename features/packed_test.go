@@ -14,10 +14,11 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
-// Rounding moves a number by at most 2^-15 of the largest, never makes it larger than that can
-// be, and is done once: packing what was unpacked changes nothing.
+// Rounding moves a number by at most 2^-15 of the largest, never makes it larger than that can be, and is
+// done once: packing what was unpacked changes nothing.
 func TestPackRounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.OneOf(rapid.Float32Range(-100, 100), rapid.Float32(),
@@ -60,8 +61,8 @@ func TestPackRefusesWhatIsNotFinite(t *testing.T) {
 	require.Equal(t, was, p.Hash(1))
 }
 
-// The hash knows every number, every unit, every place and the dimensions, and is that of the
-// rows as they are now.
+// The hash knows every number, every unit, every place and the dimensions, and is that of the rows as they
+// are now.
 func TestPackedHash(t *testing.T) {
 	filled := func(rows, cols int, at func(i, j int) float32) *Packed {
 		p := newPacked(rows, cols)
@@ -98,35 +99,28 @@ func TestPackedHash(t *testing.T) {
 	require.Equal(t, []float32{0, 1, 2, 0, 1, 7, 8, 9, 7, 8}, SideBySide{a, b}.Float32(2).Data)
 }
 
-// Features are packed the same with any number of workers, from the file and without, and are
-// the features of Apply but for rounding. Files of packed and of other features do not meet.
+// Features are packed the same with any number of workers, from the file and without, and are the features
+// of Apply but for rounding. Files of packed and of other features do not meet.
 func TestPackIsApplyRounded(t *testing.T) {
 	ctx := context.Background()
 	set := randomSet(300, dataset.Shape{Rows: 6, Cols: 5})
 	e := Standardize{Of: Raw{}}
-	exact, err := Apply(ctx, set, e, 2)
-	require.NoError(t, err)
-	want, err := Pack(ctx, set, e, 1)
-	require.NoError(t, err)
+	exact := testkit.Must(Apply(ctx, set, e, 2))
+	want := testkit.Must(Pack(ctx, set, e, 1))
 	rounded := SideBySide{want}.Float32(1)
 	for i, v := range exact.Data {
 		require.InDelta(t, v, rounded.Data[i], 2e-4)
 	}
 	c := Cache{Dir: t.TempDir() + "/c", Warn: func(err error) { require.NoError(t, err) }}
 	for workers := 1; workers < 4; workers++ {
-		got, err := c.Pack(ctx, set, e, workers)
-		require.NoError(t, err)
+		got := testkit.Must(c.Pack(ctx, set, e, workers))
 		require.Equal(t, rounded, SideBySide{got}.Float32(workers))
 		require.Equal(t, want.Hash(1), got.Hash(1))
-		floats, err := c.Apply(ctx, set, e, workers)
-		require.NoError(t, err)
-		require.Equal(t, exact, floats)
+		require.Equal(t, exact, testkit.Must(c.Apply(ctx, set, e, workers)))
 	}
-	files, err := os.ReadDir(c.Dir)
-	require.NoError(t, err)
-	require.Len(t, files, 2)
+	require.Len(t, testkit.Must(os.ReadDir(c.Dir)), 2)
 	set.X.Data[17] = float32(math.NaN())
-	_, err = Pack(ctx, set, e, 2)
+	_, err := Pack(ctx, set, e, 2)
 	require.ErrorContains(t, err, "row 0")
 }
 
@@ -134,8 +128,7 @@ func TestPackIsApplyRounded(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	set := randomSet(200, dataset.Shape{Rows: 2, Cols: 3})
 	of := func(workers int) blas32.General {
-		p, err := Pack(t.Context(), set, Raw{}, 1)
-		require.NoError(t, err)
+		p := testkit.Must(Pack(t.Context(), set, Raw{}, 1))
 		require.NoError(t, p.Update(workers, []byte("3v+1"), func(x blas32.General) error {
 			for i := range x.Rows {
 				for j, v := range dense.Row(x, i) {
@@ -158,16 +151,15 @@ func TestUpdate(t *testing.T) {
 	require.ErrorIs(t, p.Update(2, nil, func(blas32.General) error { return os.ErrInvalid }), os.ErrInvalid)
 }
 
-// The hash of features knows pixels, extractor and all updates in their order, and not the number
-// of workers or a cache. It goes when a row is set otherwise.
+// The hash of features knows pixels, extractor and all updates in their order, and not the number of
+// workers or a cache. It goes when a row is set otherwise.
 func TestHashOfFeatures(t *testing.T) {
 	set, other := randomSet(9, dataset.Shape{Rows: 2, Cols: 3}), randomSet(9, dataset.Shape{Rows: 2, Cols: 3})
 	other.X.Data = append([]float32(nil), set.X.Data...)
 	dense.Row(other.X, 8)[5]++
 	same := func(blas32.General) error { return nil }
 	of := func(set dataset.Set, e Extractor, workers int, updates ...string) [32]byte {
-		p, err := Pack(t.Context(), set, e, workers)
-		require.NoError(t, err)
+		p := testkit.Must(Pack(t.Context(), set, e, workers))
 		for _, how := range updates {
 			require.NoError(t, p.Update(workers, []byte(how), same))
 		}
@@ -184,8 +176,7 @@ func TestHashOfFeatures(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, 11)
-	p, err := Pack(t.Context(), set, Raw{}, 1)
-	require.NoError(t, err)
+	p := testkit.Must(Pack(t.Context(), set, Raw{}, 1))
 	was := p.Hash(1)
 	require.Error(t, p.Update(1, nil, func(blas32.General) error { return os.ErrInvalid }))
 	row := make([]float32, 6)

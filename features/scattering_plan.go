@@ -14,9 +14,9 @@ type axis struct {
 	coarse           folded // at half resolution
 }
 
-// folded is the transforms along a dimension of n points, in the real basis and from sums and
-// differences of the points on either side of the centre. Point 0, and n/2, which meet
-// themselves, count twice there and have half the weight.
+// folded is the transforms along a dimension of n points, in the real basis and from sums and differences
+// of the points on either side of the centre. Point 0, and n/2, which meet themselves, count twice there
+// and have half the weight.
 type folded struct {
 	n            int
 	inverse      kernel.Quarters // synthesis
@@ -26,16 +26,16 @@ type folded struct {
 	lowPass      matrix          // the same of points that are not folded: out x n
 }
 
-// pointsOf returns to how many points those of an image are padded, in Kymatio's way to the next
-// multiple of four and four more, and how many come out.
+// pointsOf returns to how many points those of an image are padded, in Kymatio's way to the next multiple
+// of four and four more, and how many come out.
 func pointsOf(image int) (padded, out int) {
 	const step = 1 << scales
 	padded = ((image+step)/step + 1) * step
 	return padded, padded/step - 2
 }
 
-// newAxis pads by reflection that does not repeat the border, the smaller half in front. The
-// centre is that of the points which come out.
+// newAxis pads by reflection that does not repeat the border, the smaller half in front. The centre is the
+// centre of the points which come out.
 func newAxis(points int) axis {
 	n, out := pointsOf(points)
 	a := axis{in: points, n: n, half: n / 2, out: out}
@@ -82,8 +82,8 @@ func newFolded(n, out, level int) folded {
 		return 1
 	}
 	f := folded{n: n}
-	// Point h - i has the cosines of even frequencies and the sines of odd ones that point i has,
-	// and minus the others.
+	// Point h - i has the cosines of even frequencies and the sines of odd ones that point i has, and minus
+	// the others.
 	f.inverse = kernel.Quarters{Last: h, Mirror: newMirror(h/2+1, h+1, h-1,
 		func(i, k int) float64 { return waves[k].at(i, n) },
 		func(i, k int) float64 { return waves[h+1+k].at(i, n) })}
@@ -104,8 +104,8 @@ func newMirror(m, ke, ko int, even, odd func(i, j int) float64) kernel.Mirror {
 	return kernel.Mirror{Even: newMatrix(m, ke, even).v, Odd: newMatrix(m, ko, odd).v, M: m, KE: ke, KO: ko}
 }
 
-// newHalves returns the product of n inputs and as many results, of which even ones are even
-// about the middle of the inputs, and odd ones odd.
+// newHalves returns the product of n inputs and as many results, of which even ones are even about the
+// middle of the inputs, and odd ones odd.
 func newHalves(n int, at func(k, i int) float64) kernel.Halves {
 	last := n - 1
 	rows := func(m, first int) []float32 {
@@ -119,7 +119,7 @@ func newHalves(n int, at func(k, i int) float64) kernel.Halves {
 	return kernel.Halves{M: n, Last: last, Even: rows((n+1)/2, 0), Odd: rows(n/2, 1)}
 }
 
-// scatteringPlan is what is computed once for a shape.
+// scatteringPlan holds everything that is computed once for a shape.
 type scatteringPlan struct {
 	row, col         axis
 	outRows, outCols int
@@ -130,9 +130,9 @@ type scatteringPlan struct {
 func newScatteringPlan(shape dataset.Shape) *scatteringPlan {
 	p := &scatteringPlan{row: newAxis(shape.Rows), col: newAxis(shape.Cols)}
 	p.outRows, p.outCols = p.row.out, p.col.out
-	// Places are those in the memory of a goroutine.
+	// Places are offsets in the memory of a goroutine.
 	m := newScatteringMemory(p)
-	p.fine = newBank(newSpectrum(p.row.n, p.col.n, 0), m.fine.band[0], m.spectrum)
-	p.coarse = newCoarseBank(newSpectrum(p.row.n, p.col.n, 1), m.coarse.band[0], m.spectrum)
+	p.fine = newBank(newSpectrum(p.row.n, p.col.n, 0), m.fine.band[0], m.spectrum, 1)
+	p.coarse = newBank(newSpectrum(p.row.n, p.col.n, 1), m.coarse.band[0], m.spectrum, 2)
 	return p
 }

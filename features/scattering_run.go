@@ -1,9 +1,10 @@
 package features
 
 import (
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
-	"gonum.org/v1/gonum/blas/blas32"
 )
 
 // together is the number of images that are loaded together: two signals of a point.
@@ -30,8 +31,8 @@ type scratch struct {
 	out     grid   // and along rows
 }
 
-// newScratch makes room for signals of so many points. The rows of half in front of the centre
-// row come from the end; the centre row, which is its own mirror image, is there twice.
+// newScratch makes room for signals of so many points. The rows of half in front of the centre row come
+// from the end; the centre row, which is its own mirror image, is there twice.
 func newScratch(rows, cols, outRows, outCols int) scratch {
 	band, apart := newGrids(4, rows, cols)
 	return scratch{
@@ -54,10 +55,10 @@ func newScatteringMemory(p *scatteringPlan) *scatteringMemory {
 // run computes the features of at most together images.
 func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	p.load(s.image, s.pixels, x)
-	p.row.average.alongRows(s.imageRows, 0, s.image, 0)
-	p.col.average.alongCols(s.order0, 0, s.imageRows, 0, p.outRows)
-	p.row.analyse.alongRows(s.imageRows, 0, s.image, 0)
-	p.col.analyse.alongCols(s.spectrum, 0, s.imageRows, 0, p.row.n)
+	p.row.average.alongRows(s.imageRows, s.image)
+	p.col.average.alongCols(s.order0, s.imageRows, p.outRows)
+	p.row.analyse.alongRows(s.imageRows, s.image)
+	p.col.analyse.alongCols(s.spectrum, s.imageRows, p.row.n)
 
 	var signals []signal // of as many images each as there are in lanes
 	for from := 0; from < x.Rows; from += lanes {
@@ -82,8 +83,8 @@ func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	}
 }
 
-// signal is a signal of images with these features, of which those at the coarse scale begin with
-// a channel.
+// signal is a signal of images with these features, of which those at the coarse scale begin with a
+// channel.
 type signal struct {
 	dst     blas32.General
 	channel int
@@ -129,8 +130,8 @@ func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []
 	}
 }
 
-// moduli makes moduli, folded along columns, of a signal that was filtered. The filters are mirror
-// images of each other or are not.
+// moduli makes moduli, folded along columns, of a signal that was filtered. The filters are mirror images
+// of each other or are not.
 func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col folded) {
 	inverse := [sides]kernel.Quarters{col.inverse, col.inverse}
 	if mirrored {
@@ -139,19 +140,20 @@ func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col f
 	h, w := row.n/2+1, col.n/2+1
 	for side := range sides {
 		band := s.band[sides*signal+side]
-		row.inverse.MulStrips(s.half.data, s.half.down(0, 1), s.half.down(row.n, -1), band.data, band.down(0, 1), band.down(h, 1), col.n)
+		row.inverse.MulStrips(s.half.data, s.half.down(0, 1), s.half.down(row.n, -1),
+			band.data, band.down(0, 1), band.down(h, 1), col.n)
 		sums, differences := s.moduli.across(0, 1), s.moduli.across(w, 1)
 		sums.At, differences.At = sums.At+side*lanes, differences.At+side*lanes
 		inverse[side].Moduli(s.moduli.data, sums, differences, s.half.data, s.half.across(0, 1), s.half.across(w, 1), row.n)
 	}
 }
 
-// averages makes averages of what moduli left.
+// averages makes averages of the moduli.
 func (p *scatteringPlan) averages(s scratch, row, col folded) {
 	out := p.outCols
 	col.average.MulStrips(s.average.data, s.average.across(out/2, 1), s.average.across((out-1)/2, -1),
 		s.moduli.data, s.moduli.across(0, 1), s.moduli.across(col.n/2+1, 1), row.n)
-	row.lowPass.alongRows(s.out, 0, s.average, 0)
+	row.lowPass.alongRows(s.out, s.average)
 }
 
 // analyse makes the spectrum of the two fine moduli.
@@ -177,8 +179,8 @@ func (p *scatteringPlan) collectTurn(dst blas32.General, channel, turn int, from
 	}
 }
 
-// collect writes the signal in some lanes as a channel of every image: all of its points at once
-// if rows follow each other in the grid.
+// collect writes the signal in some lanes as a channel of every image: all of its points at once if rows
+// follow each other in the grid.
 func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lane int) {
 	rows, points := p.outRows, p.outCols
 	if from.row == points*point {
@@ -187,5 +189,85 @@ func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lan
 	for r := range rows {
 		at := channel*p.outRows*p.outCols + r*points
 		kernel.Transpose(dst.Data[at:], dst.Stride, from.at(r, 0)[lane:], point, points, dst.Rows)
+	}
+}
+
+// lanes is the number of images that lie side by side in a vector.
+const lanes = 8
+
+// point is the numbers of a point: a complex signal of the images, real parts first, or two real ones.
+const point = 2 * lanes
+
+// grid holds signals at points, row by row.
+type grid struct {
+	data       []float32
+	rows, cols int
+	row        int // from a row to the next
+}
+
+// newGrid returns a grid with a spare place. An odd number of points in a row keeps the points of a column
+// apart in the caches.
+func newGrid(rows, cols int) grid {
+	g := grid{rows: rows, cols: cols, row: (cols | 1) * point}
+	g.data = make([]float32, rows*g.row+point)
+	return g
+}
+
+// newGrids returns grids that lie one behind the other in memory, in which apart is how far.
+func newGrids(n, rows, cols int) (all []grid, apart int) {
+	g := newGrid(rows, cols)
+	apart = len(g.data)
+	data := make([]float32, n*apart)
+	for i := range n {
+		g.data = data[i*apart:]
+		all = append(all, g)
+	}
+	return all, apart
+}
+
+// point returns the place of a point.
+func (g grid) point(row, col int) int { return row*g.row + col*point }
+
+// spare returns the place of results that nobody reads.
+func (g grid) spare() int { return g.rows * g.row }
+
+// at returns what begins with the given point.
+func (g grid) at(row, col int) []float32 { return g.data[g.point(row, col):] }
+
+// across returns the points along columns from the given one on, every row of the grid a strip; down the
+// points along rows, every column a strip.
+func (g grid) across(col, step int) kernel.Strips {
+	return kernel.Strips{At: g.point(0, col), Row: step * point, Step: g.row}
+}
+
+func (g grid) down(row, step int) kernel.Strips {
+	return kernel.Strips{At: g.point(row, 0), Row: step * g.row, Step: point}
+}
+
+// matrix is a small dense matrix by which a dimension is transformed.
+type matrix struct {
+	m, n int
+	v    []float32
+}
+
+func newMatrix(m, n int, at func(i, j int) float64) matrix {
+	out := matrix{m: m, n: n, v: make([]float32, m*n)}
+	for i := range m {
+		for j := range n {
+			out.v[i*n+j] = float32(at(i, j))
+		}
+	}
+	return out
+}
+
+// alongRows transforms the first dimension of src.
+func (m matrix) alongRows(dst, src grid) {
+	kernel.MulAB(dst.data, dst.row, m.v, m.n, src.data, src.row, m.m, src.cols*point, m.n)
+}
+
+// alongCols transforms the second dimension of the first rows of src.
+func (m matrix) alongCols(dst, src grid, rows int) {
+	for r := range rows {
+		kernel.MulAB(dst.at(r, 0), point, m.v, m.n, src.at(r, 0), point, m.m, point, m.n)
 	}
 }

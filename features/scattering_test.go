@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 type kymatioImage struct {
@@ -22,11 +23,9 @@ type kymatioImage struct {
 }
 
 func kymatioImages(t testing.TB) []kymatioImage {
-	f, err := os.Open("testdata/kymatio.json.gz")
-	require.NoError(t, err)
+	f := testkit.Must(os.Open("testdata/kymatio.json.gz"))
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	require.NoError(t, err)
+	z := testkit.Must(gzip.NewReader(f))
 	var images []kymatioImage
 	require.NoError(t, json.NewDecoder(z).Decode(&images))
 	return images
@@ -36,8 +35,7 @@ func TestScatteringIsKymatio(t *testing.T) {
 	for _, g := range kymatioImages(t) {
 		t.Run(g.Name, func(t *testing.T) {
 			shape := dataset.Shape{Rows: g.Rows, Cols: g.Cols}
-			s, err := NewScattering(shape)
-			require.NoError(t, err)
+			s := testkit.Must(NewScattering(shape))
 			img := make([]float32, len(g.Pixels))
 			for i, v := range g.Pixels {
 				img[i] = float32(v) / 255
@@ -58,8 +56,7 @@ func TestScatteringIsKymatio(t *testing.T) {
 
 func BenchmarkScattering(b *testing.B) {
 	shape := dataset.Shape{Rows: 28, Cols: 28}
-	s, err := NewScattering(shape)
-	require.NoError(b, err)
+	s := testkit.Must(NewScattering(shape))
 	const images = 64
 	rnd := rand.New(rand.NewPCG(1, 1))
 	x := blas32.General{Rows: images, Cols: 784, Stride: 784, Data: make([]float32, images*784)}
