@@ -90,8 +90,7 @@ func agreeing(classes ...string) string {
 	return text.String()
 }
 
-// says reports whether the statement of a ledger says that what was committed may be
-// released.
+// says reports whether the statement of a ledger says that what was committed may be released.
 func says(ledger string) bool {
 	file, err := os.Open(ledger)
 	if err != nil {

@@ -35,24 +35,24 @@ type Asked struct {
 type LabelOptions struct {
 	Budget
 	Out string // path of the labels, as CSV
-	// TeacherAccuracy is how often one teacher is right; 0 if that is not known. The plan, which
-	// is released, follows from it, so it must come from public data: from teachers of the same
-	// kind and size that were trained on public rows, and never from votes of the private ones.
+	// TeacherAccuracy is how often one teacher is right; 0 if that is not known. The plan, which is
+	// released, follows from it, so it must come from public data: from teachers of the same kind and size
+	// that were trained on public rows, and never from votes of the private ones.
 	TeacherAccuracy float64
 	// MinAccuracy is how often labels must be what the plurality says; default 0.9.
 	MinAccuracy float64
-	// Teachers is their number. It is needed for counts, and confirms that a file with more
-	// teachers than queries is not transposed.
+	// Teachers is their number. It is needed for counts, and confirms that a file with more teachers than
+	// queries is not transposed.
 	Teachers int
 	// Pool names the public records that the queries are; default "pool".
 	Pool string
 }
 
-// Label releases votes as labels, in the file LabelOptions.Out too. It first checks the votes:
-// what would make epsilon untrue, such as one teacher voting twice, is an [*fault.Error]. Then it
-// plans from public numbers alone; where the budget carries no labels that are right often
-// enough, the error is an [*fault.Error] that says what would do, around a [*plan.NoPlanError],
-// and nothing is charged. See package label for what is charged and when.
+// Label releases votes as labels, in the file LabelOptions.Out too. It first checks the votes: what would
+// make epsilon untrue, such as one teacher voting twice, is an [*fault.Error]. Then it plans from public
+// numbers alone; where the budget carries no labels that are right often enough, the error is an
+// [*fault.Error] that says what would do, around a [*plan.NoPlanError], and nothing is charged. See package
+// label for what is charged and when.
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
 	if err != nil {

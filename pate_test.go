@@ -83,8 +83,8 @@ func TestLabel(t *testing.T) {
 			right++
 		}
 	}
-	// The noise is fresh. Votes like these are right nine times in ten at least, and 120 are
-	// answered: fewer than two thirds are right in less than one of 10^10 runs.
+	// The noise is fresh. Votes like these are right nine times in ten at least, and 120 are answered:
+	// fewer than two thirds are right in less than one of 10^10 runs.
 	require.GreaterOrEqual(t, right, first.Answered*2/3)
 	require.EqualValues(t, 1, summary(t, o.Ledger).Commits)
 	require.True(t, says(o.Ledger))

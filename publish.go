@@ -9,19 +9,19 @@ import (
 	"github.com/pate-go/pate/internal/results"
 )
 
-// PublishOptions say what is published, and what it may cost. Epsilon, Delta, Private and Out are
-// required, and Public or Ranges.
+// PublishOptions say what is published, and what it may cost. Epsilon, Delta, Private and Out are required,
+// and Public or Ranges.
 type PublishOptions struct {
 	Budget // of all that is released. Ledger and Shared are left out: the ledger is a file of Out
 
-	// Out is a folder: what may leave is in its folder public, once all is complete. Its folder
-	// private has the ledger, keys and votes, and is as secret as the private rows.
+	// Out is a folder: what may leave is in its folder public, once all is complete. Its folder private has
+	// the ledger, keys and votes, and is as secret as the private rows.
 	Out string
 
 	Private, Public dataset.Source
 	Reading         dataset.Reading
-	// Size is about how many units are private, as may be said in public; 0 if nothing may. The
-	// number of teachers follows from it, or sampling and noise of DPSGD, which needs it.
+	// Size is about how many units are private, as may be said in public; 0 if nothing may. The number of
+	// teachers follows from it, or sampling and noise of DPSGD, which needs it.
 	Size int
 
 	Teachers        int     // default: by Size, or 100
@@ -29,9 +29,9 @@ type PublishOptions struct {
 	TeacherAccuracy float64 // how often one teacher is right, from public data; 0 if that is not known
 	MinAccuracy     float64 // how often labels must be the teachers' plurality; default 0.9
 
-	// Ranges is the file of the declared ranges of all columns, in place of Public: teachers vote on
-	// rows drawn from these, or with Marginals from noisy counts of the private rows, which a tenth
-	// of the budget pays for.
+	// Ranges is the file of the declared ranges of all columns, in place of Public: teachers vote on rows
+	// drawn from these, or with Marginals from noisy counts of the private rows, which a tenth of the
+	// budget pays for.
 	Ranges    string
 	Marginals bool
 
@@ -58,15 +58,14 @@ type Published struct {
 	Files      []string // paths of what was made
 }
 
-// Publish carries out a publication under one ledger: teachers are trained on disjoint parts of the
-// private rows and vote on the public ones, as many labels as the budget pays for are released, a
-// student learns from them, and a statement says what it cost. Everything is planned from public
-// numbers and checked before the ledger is charged; where the budget carries no labels that are
-// right often enough the error is a [*fault.Error] around a [*plan.NoPlanError].
+// Publish carries out a publication under one ledger: teachers are trained on disjoint parts of the private
+// rows and vote on the public ones, as many labels as the budget pays for are released, a student learns
+// from them, and a statement says what it cost. Everything is planned from public numbers and checked
+// before the ledger is charged; where the budget carries no labels that are right often enough the error is
+// a [*fault.Error] around a [*plan.NoPlanError].
 //
-// With the same options a run that was stopped goes on, with the same noise and at no further cost, and
-// a complete one is compared with its ledger. A folder of another run is refused with
-// [run.ErrOtherRun].
+// With the same options a run that was stopped goes on, with the same noise and at no further cost, and a
+// complete one is compared with its ledger. A folder of another run is refused with [run.ErrOtherRun].
 func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	c := publish.Config{Private: o.Private, Public: o.Public, Reading: o.Reading, Out: o.Out, Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed,
 		Size: o.Size, RowsPerUnit: o.RowsPerUnit, Teachers: o.Teachers, Learner: o.Learner, TeacherAccuracy: o.TeacherAccuracy, MinAccuracy: o.MinAccuracy,

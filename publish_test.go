@@ -42,8 +42,8 @@ func publishing(t *testing.T) pate.PublishOptions {
 	return o
 }
 
-// One call publishes labels and a student under one budget; the same call repeats it, and another one
-// for the same folder is refused.
+// One call publishes labels and a student under one budget; the same call repeats it, and another one for
+// the same folder is refused.
 func TestPublish(t *testing.T) {
 	o := publishing(t)
 	p, err := pate.Publish(t.Context(), o)

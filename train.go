@@ -34,24 +34,21 @@ type TrainOptions struct {
 	Out string // path of the model
 }
 
-// leastLeft is the epsilon below which what is left of a ledger is no budget: a model would
-// be all noise.
+// leastLeft is the epsilon below which what is left of a ledger is no budget: a model would be all noise.
 const leastLeft = 1e-3
 
-// noise is what the ledger has of a training, beside its data, configuration and initial
-// parameters.
+// noise is what the ledger has of a training, beside its data, configuration and initial parameters.
 type noise struct {
 	Multiplier float64 `json:"noise_multiplier"`
 }
 
-// Train trains model in place on data, by [dpsgd.Train] with the least noise for which the
-// whole of it fits what is left of the budget, and saves it as TrainOptions.Out (see
-// [nn.Model.Load]). cfg.NoiseMultiplier must be left out. Each unit that the ledger names
-// has at most one row. Everything is charged before the first step; the file has its name
-// when its hash is committed. On an error the model is as it was.
+// Train trains model in place on data, by [dpsgd.Train] with the least noise for which the whole of it fits
+// what is left of the budget, and saves it as TrainOptions.Out (see [nn.Model.Load]). cfg.NoiseMultiplier
+// must be left out. Each unit that the ledger names has at most one row. Everything is charged before the
+// first step; the file has its name when its hash is committed. On an error the model is as it was.
 //
-// A run is recognised by its data, configuration and initial parameters: with the same ones
-// an interrupted run goes on, with the same noise, and a complete one loads its file.
+// A run is recognised by its data, configuration and initial parameters: with the same ones an interrupted
+// run goes on, with the same noise, and a complete one loads its file.
 func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Config, o TrainOptions) (trained Trained, err error) {
 	file, err := o.file(o.Out)
 	if err != nil {
@@ -101,8 +98,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	return trained, nil
 }
 
-// leastNoise returns the least noise, rounded up to six digits, for which the training fits what
-// is left.
+// leastNoise returns the least noise, rounded up to six digits, for which the training fits what is left.
 func (o TrainOptions) leastNoise(ctx context.Context, before *run.Before, cfg dpsgd.Config) (float64, error) {
 	least, err := before.LeastNoise(ctx, func(noise float64) (accountant.Event, error) {
 		cfg.NoiseMultiplier = noise

@@ -65,10 +65,9 @@ func (c *checkpoint) head(t int) []byte {
 	return b
 }
 
-// bind returns the keyed hash of everything that teacher t's votes were made from and that
-// is seen here. Because it is keyed, it tells nothing about the share. It does not cover
-// the shares of other teachers: a record that came or went elsewhere leaves these votes as
-// they are.
+// bind returns the keyed hash of everything that teacher t's votes were made from and that is seen here.
+// Because it is keyed, it tells nothing about the share. It does not cover the shares of other teachers: a
+// record that came or went elsewhere leaves these votes as they are.
 func (c *checkpoint) bind(t int, share Dataset) []byte {
 	h := sha256.New()
 	h.Write(c.head(t))
@@ -83,8 +82,8 @@ func (c *checkpoint) bind(t int, share Dataset) []byte {
 	return binding
 }
 
-// load fills column with the votes that an earlier run left for teacher t. It reports
-// whether there were any that are still valid.
+// load fills column with the votes that an earlier run left for teacher t. It reports whether there were
+// any that are still valid.
 func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	f, err := os.Open(c.path(t))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,8 +117,8 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged returns an error for a whole file of another run, which Train must refuse.
-// It returns nil for a file that was damaged, so that its teacher is trained again.
+// foreignOrDamaged returns an error for a whole file of another run, which Train must refuse. It returns
+// nil for a file that was damaged, so that its teacher is trained again.
 func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -12,21 +12,19 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// DPSGD is softmax regression trained by DP-SGD. It is for teachers that are themselves
-// noised, such as silos that trust nobody with a model. Every teacher runs its own ledger,
-// in memory, with the budget given here, because its share is no other teacher's.
+// DPSGD is softmax regression trained by DP-SGD. It is for teachers that are themselves noised, such as
+// silos that trust nobody with a model. Every teacher runs its own ledger, in memory, with the budget given
+// here, because its share is no other teacher's.
 //
-// The votes of such an ensemble are charged like those of any other. The noise gives no
-// discount on the aggregation. It makes no claim about one teacher's model, because that
-// model is dropped. A share that is empty or has one class is answered without training.
-// Keys come from the teacher's stream, so the learner is Reproducible.
+// The votes of such an ensemble are charged like those of any other. The noise gives no discount on the
+// aggregation. It makes no claim about one teacher's model, because that model is dropped. A share that is
+// empty or has one class is answered without training. Keys come from the teacher's stream, so the learner
+// is Reproducible.
 type DPSGD struct {
-	// Config configures the training. Workers 0 means 1 here, because teachers train beside
-	// each other.
+	// Config configures the training. Workers 0 means 1 here, because teachers train beside each other.
 	Config dpsgd.Config
-	// Epsilon and Delta are the budget of one teacher, for adding or removing a record.
-	// Training whose event does not fit is refused. They are not used if Config.NonPrivate
-	// is set.
+	// Epsilon and Delta are the budget of one teacher, for adding or removing a record. Training whose
+	// event does not fit is refused. They are not used if Config.NonPrivate is set.
 	Epsilon, Delta float64
 }
 

@@ -15,18 +15,18 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// MaxKernelRows is the largest share that KernelRidge takes. Its float64 Gram matrix needs
-// 8·rows² bytes, 1.2 GB for that share.
+// MaxKernelRows is the largest share that KernelRidge takes. Its float64 Gram matrix needs 8·rows² bytes,
+// 1.2 GB for that share.
 const MaxKernelRows = 12_000
 
-// KernelRidge is ridge regression on the Gaussian kernel exp(-Gamma |x-z|²), one class
-// against all others. For each class it solves (K + Lambda·1) a = y in closed form, with
-// targets y of +1 and -1. It answers the class with the largest sum over the share of aᵢ
-// K(x, xᵢ). It never answers classes that the share does not have.
+// KernelRidge is ridge regression on the Gaussian kernel exp(-Gamma |x-z|²), one class against all others.
+// For each class it solves (K + Lambda·1) a = y in closed form, with targets y of +1 and -1. It answers the
+// class with the largest sum over the share of aᵢ K(x, xᵢ). It never answers classes that the share does
+// not have.
 //
-// It suits small shares. A fit takes rows³/3 + rows²·(features + 2·classes)
-// multiplications. It needs no iterations and no random numbers, so it is Reproducible. The
-// training data stay in the model, so the model is as secret as they are.
+// It suits small shares. A fit takes rows³/3 + rows²·(features + 2·classes) multiplications. It needs no
+// iterations and no random numbers, so it is Reproducible. The training data stay in the model, so the
+// model is as secret as they are.
 type KernelRidge struct {
 	Gamma  float64 // inverse squared width of the kernel, 1/(squared feature unit); positive, no default
 	Lambda float64 // ridge, in units of the kernel, whose diagonal is 1; positive, no default
@@ -109,8 +109,8 @@ type kernelModel struct {
 // gramRows is how many rows of the Gram matrix are computed at a time.
 const gramRows = 64
 
-// gram returns K + lambda·1 in float64. It sets the diagonal to its true value, 1 + lambda,
-// and not to what rounding made of |x-x|².
+// gram returns K + lambda·1 in float64. It sets the diagonal to its true value, 1 + lambda, and not to what
+// rounding made of |x-x|².
 func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetric, error) {
 	n := m.x.Rows
 	out := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}

@@ -5,16 +5,15 @@ import (
 	"math"
 )
 
-// lbfgsMemory is the number of past steps kept. Usual numbers are 5 to 20 (Nocedal and
-// Wright 2006, section 7.2).
+// lbfgsMemory is the number of past steps kept. Usual numbers are 5 to 20 (Nocedal and Wright 2006, section
+// 7.2).
 const lbfgsMemory = 10
 
-// minimise descends from x, in place, on a convex function. It uses limited-memory BFGS
-// with backtracking to sufficient decrease (Nocedal and Wright 2006, algorithm 7.5 and
-// condition 3.6a). The function f returns the value at x and writes the gradient. The
-// descent ends when the gradient has shrunk by the factor tolerance, when no step decreases
-// f any more (float32 products have no more digits), or after the given number of steps.
-// Only ctx causes an error.
+// minimise descends from x, in place, on a convex function. It uses limited-memory BFGS with backtracking
+// to sufficient decrease (Nocedal and Wright 2006, algorithm 7.5 and condition 3.6a). The function f
+// returns the value at x and writes the gradient. The descent ends when the gradient has shrunk by the
+// factor tolerance, when no step decreases f any more (float32 products have no more digits), or after the
+// given number of steps. Only ctx causes an error.
 func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float64, steps int, tolerance float64) error {
 	const (
 		decrease   = 1e-4 // c1 of the sufficient decrease condition
@@ -84,8 +83,8 @@ type correction struct {
 	sy   float64
 }
 
-// newton sets d = -H g, where H is the inverse Hessian that past implies. It uses the
-// two-loop recursion, algorithm 7.4.
+// newton sets d = -H g, where H is the inverse Hessian that past implies. It uses the two-loop recursion,
+// algorithm 7.4.
 func newton(d, g []float64, past []correction) {
 	for i, v := range g {
 		d[i] = -v

@@ -28,8 +28,8 @@ func blobs(n, features, classes int, spread float64, seed uint64) Dataset {
 	return d
 }
 
-// TestKernelRidgeSolvesItsSystem puts the coefficients back into the equations that they
-// solve, with the kernel computed from its definition.
+// TestKernelRidgeSolvesItsSystem puts the coefficients back into the equations that they solve, with the
+// kernel computed from its definition.
 func TestKernelRidgeSolvesItsSystem(t *testing.T) {
 	const gamma, lambda = 0.3, 0.2
 	d := blobs(150, 7, 3, 0.5, 1)

@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// TestPartitionMovesNobodyElse checks that every record keeps its teacher when other
-// records come or go, in any order of the records. Records of one unit share a teacher.
+// TestPartitionMovesNobodyElse checks that every record keeps its teacher when other records come or go, in
+// any order of the records. Records of one unit share a teacher.
 func TestPartitionMovesNobodyElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units := rapid.SliceOfN(rapid.StringN(1, 6, -1), 1, 40).Draw(t, "units")
@@ -38,8 +38,8 @@ func TestPartitionMovesNobodyElse(t *testing.T) {
 	})
 }
 
-// TestPartitionIsBalanced runs a chi-square test of uniform shares, on ids that resemble
-// each other as real ids do. The false-alarm rate is 1e-6.
+// TestPartitionIsBalanced runs a chi-square test of uniform shares, on ids that resemble each other as real
+// ids do. The false-alarm rate is 1e-6.
 func TestPartitionIsBalanced(t *testing.T) {
 	const n, count = 50_000, 250
 	units := make([]string, n)
@@ -54,8 +54,8 @@ func TestPartitionIsBalanced(t *testing.T) {
 	}
 	require.Less(t, chiSquare(sizes, n), distuv.ChiSquared{K: count - 1}.Quantile(1-1e-6))
 
-	// The test can fail: shares dealt out by position are too even, and a key that is not
-	// used gives two runs the same shares.
+	// The test can fail: shares dealt out by position are too even, and a key that is not used gives two
+	// runs the same shares.
 	require.Less(t, chiSquare(slices.Repeat([]float64{n / count}, count), n), distuv.ChiSquared{K: count - 1}.Quantile(1e-6))
 	require.Greater(t, chiSquare(sizes, n), distuv.ChiSquared{K: count - 1}.Quantile(1e-6))
 	other, err := teachers.Partition(units, count, rng.SeedKey(8))

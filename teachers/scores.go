@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// scorer is the shared part of models that score the classes of their share and answer the
-// best class. It checks the queries, goes block by block and picks the class.
+// scorer is the shared part of models that score the classes of their share and answer the best class. It
+// checks the queries, goes block by block and picks the class.
 type scorer struct {
 	features int
 	classes  int
@@ -19,8 +19,8 @@ type scorer struct {
 // predictRows is how many rows are scored at a time. This bounds the working memory.
 const predictRows = 256
 
-// predict calls score on blocks of x. The function score fills a row per query, with one
-// score for each class present. Ties go to the lowest class.
+// predict calls score on blocks of x. The function score fills a row per query, with one score for each
+// class present. Ties go to the lowest class.
 func (s scorer) predict(dst []int, x Matrix, score func(dst, x Matrix)) error {
 	if err := ValidateQueries(dst, x, s.features); err != nil {
 		return err

@@ -13,16 +13,16 @@ import (
 //
 //	(1/n) Σ -log p(yᵢ | xᵢ) + L2/2 (|W|² + |b|²),  p(c | x) ∝ exp(W_c x + b_c)
 //
-// over the whole share by L-BFGS from zero. The problem is strictly convex, so the data
-// determine the model. There are no random numbers, and the learner is Reproducible. It
-// never answers classes that the share does not have.
+// over the whole share by L-BFGS from zero. The problem is strictly convex, so the data determine the
+// model. There are no random numbers, and the learner is Reproducible. It never answers classes that the
+// share does not have.
 type Softmax struct {
 	L2         float64 // weight of the penalty per example; positive, 0 means 1e-3
 	Iterations int     // at most this many steps, 0 means 100
 }
 
-// gradientTolerance, relative to the gradient at zero, ends the descent. Beyond it answers
-// no longer change, and float32 products are exact to about 1e-6.
+// gradientTolerance, relative to the gradient at zero, ends the descent. Beyond it answers no longer
+// change, and float32 products are exact to about 1e-6.
 const gradientTolerance = 1e-4
 
 // Reproducible returns true: fits repeat themselves.
@@ -64,8 +64,8 @@ func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifie
 	}, nil
 }
 
-// softmaxLoss evaluates the loss and its gradient. Products are float32, and sums over
-// parameters and examples are float64. Parameters are the rows of W, then b.
+// softmaxLoss evaluates the loss and its gradient. Products are float32, and sums over parameters and
+// examples are float64. Parameters are the rows of W, then b.
 type softmaxLoss struct {
 	x     Matrix
 	y     []int
@@ -108,8 +108,7 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 		top := d[dense.Argmax(d)]
 		own := float64(d[y] - top)
 		softmaxRow(d)
-		// The loss is log Σ exp(d - top) - own = -log p_y. When p_y underflows, -own is
-		// safe.
+		// The loss is log Σ exp(d - top) - own = -log p_y. When p_y underflows, -own is safe.
 		if d[y] > 0 {
 			loss -= math.Log(float64(d[y]))
 		} else {

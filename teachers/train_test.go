@@ -103,8 +103,8 @@ func TestTrainDoesNotDependOnWorkers(t *testing.T) {
 	require.NotEqual(t, want, w.mustTrain(t).Hash())
 }
 
-// TestOneRecordMovesOneColumn checks the promise that every bound rests on. With one record
-// gone, the votes of all teachers but its own stay as they are.
+// TestOneRecordMovesOneColumn checks the promise that every bound rests on. With one record gone, the votes
+// of all teachers but its own stay as they are.
 func TestOneRecordMovesOneColumn(t *testing.T) {
 	w := newWorld(t)
 	before := w.mustTrain(t)
@@ -246,8 +246,8 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 	}
 }
 
-// TestDamagedCheckpointIsTrainedAgain flips every byte and cuts at every length. The
-// answers stay right and nothing panics.
+// TestDamagedCheckpointIsTrainedAgain flips every byte and cuts at every length. The answers stay right and
+// nothing panics.
 func TestDamagedCheckpointIsTrainedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.Checkpoint = t.TempDir()

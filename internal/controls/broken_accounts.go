@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/accountant/audit"
 )
 
-// brokenAccounts returns right mechanisms with a wrong price: answers of accountants that
-// were in use, and rules that look plausible. All are refuted by exact laws.
+// brokenAccounts returns right mechanisms with a wrong price: answers of accountants that were in use, and
+// rules that look plausible. All are refuted by exact laws.
 func brokenAccounts() []Target {
 	return []Target{
 		priced("account-count-ignored", "10 randomised responses charged as one (dp_accounting 0.6.0, PLD)",
@@ -49,14 +49,12 @@ func binomial(n int, logOdds float64) []float64 {
 	return law
 }
 
-// responses returns n randomised responses about one secret: their number of ones is all
-// there is to know.
+// responses returns n randomised responses about one secret: their number of ones is all there is to know.
 func responses(n int, logOdds float64) func() (p, q []float64) {
 	return selections(n, logOdds, -logOdds)
 }
 
-// anyOf returns whether the best of n runs is good, where a run is of the log odds given on
-// two inputs.
+// anyOf returns whether the best of n runs is good, where a run is of the log odds given on two inputs.
 func anyOf(n int, one, two float64) func() (p, q []float64) {
 	law := func(logOdds float64) []float64 {
 		none := -float64(n) * math.Log1p(math.Exp(logOdds))
@@ -86,8 +84,7 @@ func halfLines(one, two func(float64) float64) func() (p, q []float64) {
 }
 
 // flipped returns many queries of permute-and-flip charged as that number of queries of the exponential
-// mechanism: both are 2/Scale-private, but only the latter has log-ratios in an interval
-// of that length.
+// mechanism: both are 2/Scale-private, but only the latter has log-ratios in an interval of that length.
 func flipped() Target {
 	const scale, queries = 10.0, 500
 	return Target{Name: "account-permute-and-flip", Method: ByLaw, Mistake: "permute-and-flip charged as the exponential mechanism",
@@ -103,9 +100,9 @@ func flipped() Target {
 		}}
 }
 
-// anyOrder returns a mechanism of two steps that goes on while some Rényi order, of 6 and
-// 32, is still in a budget of (2, 0.01): every path stays within it, and its delta is 1.37
-// times that (Whitehouse et al. 2023 have filters that are valid).
+// anyOrder returns a mechanism of two steps that goes on while some Rényi order, of 6 and 32, is still in a
+// budget of (2, 0.01): every path stays within it, and its delta is 1.37 times that (Whitehouse et al. 2023
+// have filters that are valid).
 func anyOrder() Target {
 	return priced("account-any-order", "go on while some Rényi order is in budget", "a mechanism of two steps",
 		stated(2, 0.01), func() (p, q []float64) {

@@ -22,8 +22,8 @@ func brokenSGD() []Target {
 	return append([]Target{quarter, clipping}, fixedBatches()...)
 }
 
-// batchClipped clips what lecture notes print: the mean gradient of a batch, in place of
-// each record's own. The sum of n gradients may then have norm n clip.
+// batchClipped clips what lecture notes print: the mean gradient of a batch, in place of each record's own.
+// The sum of n gradients may then have norm n clip.
 type batchClipped struct{ dpsgd.Model }
 
 func (m batchClipped) Worker() dpsgd.Worker { return batchClippedWorker{m.Model.Worker()} }
@@ -44,11 +44,10 @@ func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []in
 	return tally
 }
 
-// fixedBatches deals the records to batches of one size and accounts for Poisson samples
-// (Chua et al. 2024; Lebeda et al. 2024). The gradients of all other records are -1 and
-// the one in question has +1 or is missing, so that its batch stands out by 2 or by 1
-// from the others, which are known: of what sampling hides, nothing is left. What
-// an auditor looks at is the largest sum.
+// fixedBatches deals the records to batches of one size and accounts for Poisson samples (Chua et al. 2024;
+// Lebeda et al. 2024). The gradients of all other records are -1 and the one in question has +1 or is
+// missing, so that its batch stands out by 2 or by 1 from the others, which are known: of what sampling
+// hides, nothing is left. What an auditor looks at is the largest sum.
 func fixedBatches() []Target {
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
@@ -83,8 +82,8 @@ func fixedBatches() []Target {
 	return []Target{byRuns, byLaw}
 }
 
-// largestBatch returns the law, in buckets, of the largest of a number of sums of batches, one of
-// which has mean shift and the others 0:
+// largestBatch returns the law, in buckets, of the largest of a number of sums of batches, one of which has
+// mean shift and the others 0:
 //
 //	P[largest <= x] = Phi(x/sigma)^(steps-1) Phi((x-shift)/sigma)
 func largestBatch(steps int, sigma, shift float64) []float64 {

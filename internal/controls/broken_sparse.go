@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// brokenLaw is a sparse vector that was published and is not private (Lyu, Su, Li 2017),
-// and the pair of inputs that shows it.
+// brokenLaw is a sparse vector that was published and is not private (Lyu, Su, Li 2017), and the pair of
+// inputs that shows it.
 type brokenLaw struct {
 	name, mistake string
 	epsilon       float64 // claimed
@@ -75,8 +75,7 @@ func exactPair(e effort, claim claimer, p, q []float64) (audit.Finding, error) {
 	return audit.Exact(c, lawAccuracy, func(yield func(p, q []float64) bool) { yield(p, q) })
 }
 
-// comparisons draws from a law with continuous Laplace noise as textbooks do, in floating
-// point.
+// comparisons draws from a law with continuous Laplace noise as textbooks do, in floating point.
 func comparisons(law svt.Law, values []float64) side[string] {
 	return func(key rng.Key, _ int) (audit.Run[string], error) {
 		rnd := rand.New(key.Stream())
@@ -106,10 +105,9 @@ func laplaceNoise(rnd *rand.Rand, scale float64) float64 {
 	return x
 }
 
-// noisyValue releases the noisy value of the query that was found above, with the noise
-// of the comparison (as lecture notes of 2011 did). After m that are below, a small value
-// says that the threshold was low. The event has probability 1e-5 and less, so no
-// affordable number of runs shows it; its law does.
+// noisyValue releases the noisy value of the query that was found above, with the noise of the comparison
+// (as lecture notes of 2011 did). After m that are below, a small value says that the threshold was low.
+// The event has probability 1e-5 and less, so no affordable number of runs shows it; its law does.
 func noisyValue() Target {
 	const below, b1, b2, low = 16, 2, 4, -4.0
 	t := Target{Name: "svt-noisy-value", Method: ByLaw, Mistake: "the noisy value is released with the noise of the comparison",

@@ -14,8 +14,8 @@ func brokenVotes() []Target {
 	return []Target{halfNoise(), gapMinusOne(), floatingPoint()}
 }
 
-// halfNoise returns noisy argmax with Laplace noise of scale 1/epsilon sold as
-// epsilon-private, as printed in lecture notes: a moved vote changes two counts.
+// halfNoise returns noisy argmax with Laplace noise of scale 1/epsilon sold as epsilon-private, as printed
+// in lecture notes: a moved vote changes two counts.
 func halfNoise() Target {
 	one, two := []int{8, 2}, []int{9, 1}
 	t := runs("lnmax-half-noise", fmt.Sprintf("%v and %v", one, two), 100_000, stated(halfEpsilon, 0), halfNoiseOf(one), halfNoiseOf(two))
@@ -31,8 +31,8 @@ func halfNoiseOf(counts []int) side[aggregate.Answer] {
 	}, counts)
 }
 
-// gapMinusOne takes the lead minus one for the distance to instability: it has
-// sensitivity 2, and is not 0 where the winner is about to change.
+// gapMinusOne takes the lead minus one for the distance to instability: it has sensitivity 2, and is not 0
+// where the winner is about to change.
 func gapMinusOne() Target {
 	t := runs("m-stab-gap", "votes with leads 3 and 1", 100_000, stated(gapEpsilon, gapDelta), gapRelease(2), gapRelease(0)) // leads 3 and 1, less 1
 	t.Mistake = "the lead minus 1 is taken for the distance to instability"
@@ -51,10 +51,9 @@ func gapRelease(distance float64) side[bool] {
 	}
 }
 
-// floatingPoint returns textbook Laplace noise: b log u for a uniform u of 53 bits, added in
-// doubles (Mironov 2012). The sums that can occur have gaps, and the gaps around one true
-// value are not those around another. What the auditor asks of a released number is which of the
-// two can have led to it.
+// floatingPoint returns textbook Laplace noise: b log u for a uniform u of 53 bits, added in doubles
+// (Mironov 2012). The sums that can occur have gaps, and the gaps around one true value are not those
+// around another. What the auditor asks of a released number is which of the two can have led to it.
 func floatingPoint() Target {
 	noise := func(u float64, sign float64) float64 { return sign * math.Log(u) }
 	reachable := func(from, x float64) bool {

@@ -100,8 +100,8 @@ func TestLossesOfBrokenVariants(t *testing.T) {
 	require.Equal(t, len(variantOf), found)
 }
 
-// TestListedSampleSizesRefute: with the best event known, each variant is refuted at the
-// number of runs listed for it, at alpha 1e-4. The seed is fixed.
+// TestListedSampleSizesRefute: with the best event known, each variant is refuted at the number of runs
+// listed for it, at alpha 1e-4. The seed is fixed.
 func TestListedSampleSizesRefute(t *testing.T) {
 	listed := map[string]int{
 		"svt-no-query-noise": 1_000, "svt-no-cutoff": 10_000, "svt-noise-not-scaled": 10_000,
@@ -188,8 +188,8 @@ func TestVotesAtListedSampleSizes(t *testing.T) {
 	require.True(t, f.Refuted(), "%+v", f)
 }
 
-// TestKnownDefects: the claims of the controls are what those accountants answered, and the
-// truth that laws show is no more than the right answer, and not much less.
+// TestKnownDefects: the claims of the controls are what those accountants answered, and the truth that laws
+// show is no more than the right answer, and not much less.
 func TestKnownDefects(t *testing.T) {
 	var file struct {
 		Records []struct {
@@ -223,8 +223,7 @@ func TestKnownDefects(t *testing.T) {
 	}
 }
 
-// TestShuffledBatches: the law of the largest batch shows at least what one event of it
-// does.
+// TestShuffledBatches: the law of the largest batch shows at least what one event of it does.
 func TestShuffledBatches(t *testing.T) {
 	var file struct {
 		Records []struct {

@@ -56,8 +56,7 @@ func aroundMedian(middle float64) []float64 {
 	return []float64{0.46, 0.47, 0.48, 0.49, middle, 0.56, 0.57, 0.58, 0.59}
 }
 
-// proposed returns the median of values close together, for a local sensitivity that holds
-// around them.
+// proposed returns the median of values close together, for a local sensitivity that holds around them.
 func proposed() Target {
 	cfg := stability.PTRConfig{Bound: 0.1, Epsilon: 0.5, TestEpsilon: 1, Delta: 0.05}
 	release := func(data []float64) side[string] {
@@ -86,8 +85,8 @@ func proposed() Target {
 		release(aroundMedian(0.49)), release(aroundMedian(0.56)))
 }
 
-// smoothMedian has the least agreement there can be: the median is at either end, and
-// one value decides. It is slow, because every release has noise of a scale of its own.
+// smoothMedian has the least agreement there can be: the median is at either end, and one value decides. It
+// is slow, because every release has noise of a scale of its own.
 func smoothMedian() Target {
 	cfg := stability.SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 0.01}
 	release := func(middle float64) side[int] {

@@ -16,18 +16,18 @@ import (
 // Options say with what effort targets are audited.
 type Options struct {
 	Key rng.Key // of all randomness: rng.NewKey for an audit, rng.SeedKey for one to repeat
-	// Alpha is the chance that any of the claims is refuted if all are true. Those
-	// that are audited by chance share it equally.
+	// Alpha is the chance that any of the claims is refuted if all are true. Those that are audited by
+	// chance share it equally.
 	Alpha float64
-	// Delta, if not 0, is where claims that have a privacy profile are audited.
-	// Default: 0.01 by runs, 1e-5 by law, 1e-8 by canaries.
+	// Delta, if not 0, is where claims that have a privacy profile are audited. Default: 0.01 by runs, 1e-5
+	// by law, 1e-8 by canaries.
 	Delta float64
 	// Runs, if not 0, is the number of runs on each input, for targets that have one.
 	Runs int
 	// Workers is the number of targets at work at a time; default GOMAXPROCS.
 	Workers int
-	// Progress, if set, is called now and then, from several goroutines, with the share
-	// of the work that is done.
+	// Progress, if set, is called now and then, from several goroutines, with the share of the work that is
+	// done.
 	Progress func(done, total int)
 }
 
@@ -116,8 +116,8 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
 }
 
-// delta returns where a method sees most of a privacy profile: runs do not see what is rare, and
-// canaries give away twice their number times delta.
+// delta returns where a method sees most of a privacy profile: runs do not see what is rare, and canaries
+// give away twice their number times delta.
 func (m Method) delta() float64 {
 	switch m {
 	case ByRuns:

@@ -20,9 +20,9 @@ func sgdTargets() []Target {
 
 func unchanged(m dpsgd.Model) dpsgd.Model { return m }
 
-// canaryConfig returns a short run with an epsilon of 2.3 at delta 1e-8, small enough for
-// four times as much to be seen: a quarter of the noise is refuted in 9999 of 10,000
-// audits, going by the spread of their bounds.
+// canaryConfig returns a short run with an epsilon of 2.3 at delta 1e-8, small enough for four times as
+// much to be seen: a quarter of the noise is refuted in 9999 of 10,000 audits, going by the spread of their
+// bounds.
 func canaryConfig() dpsgd.Config {
 	return dpsgd.Config{SamplingProbability: 0.5, NoiseMultiplier: 5.5, ClipNorm: 1, Steps: 20, Workers: 1}
 }
@@ -33,15 +33,14 @@ const (
 	canaryRate   = 1e-4 // how far one clipped gradient moves a weight: the model stays what it was
 )
 
-// canaries returns one run of DP-SGD on softmax regression with two classes. A canary is a
-// record with one feature that no other record has, so that all its weights tell is
-// whether it was there; a fair coin puts it into the data, which hold nothing else.
-// The auditor sees every iterate, as the claim allows. cfg is what is claimed, noise the
-// noise multiplier of the run; model wraps what is trained.
+// canaries returns one run of DP-SGD on softmax regression with two classes. A canary is a record with one
+// feature that no other record has, so that all its weights tell is whether it was there; a fair coin puts
+// it into the data, which hold nothing else. The auditor sees every iterate, as the claim allows. cfg is
+// what is claimed, noise the noise multiplier of the run; model wraps what is trained.
 //
-// A tenth of the canaries is guessed about, those with the highest and the lowest scores. The
-// score of a canary is the log-likelihood ratio of what its weights showed: each
-// step has seen noise, or with the sampling probability noise about one clipped gradient.
+// A tenth of the canaries is guessed about, those with the highest and the lowest scores. The score of a
+// canary is the log-likelihood ratio of what its weights showed: each step has seen noise, or with the
+// sampling probability noise about one clipped gradient.
 func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model, noise float64) Target {
 	return Target{Name: name, Method: ByCanaries, On: fmt.Sprintf("%d canaries, each in or out", canaryCount),
 		audit: func(ctx context.Context, e effort) (audit.Finding, error) {

@@ -34,8 +34,8 @@ func runs[O comparable](name, on string, n int, claim claimer, one, two side[O])
 		}}
 }
 
-// reservations hands out reservations for one event: a run needs one, as any run does.
-// An audit has no budget of its own, since its inputs are made up.
+// reservations hands out reservations for one event: a run needs one, as any run does. An audit has no
+// budget of its own, since its inputs are made up.
 type reservations struct {
 	event accountant.Event
 	size  int // how many are reserved at a time; their failures must fit one ledger

@@ -44,8 +44,8 @@ func pureEvent(event func() (accountant.Event, error)) claimer {
 	}
 }
 
-// mirrored turns queries of a few values 0 and 1 around: all that can change does, the
-// threshold against the query that is above.
+// mirrored turns queries of a few values 0 and 1 around: all that can change does, the threshold against
+// the query that is above.
 func mirrored(values []int64) []int64 {
 	out := make([]int64, len(values))
 	for i, v := range values {
@@ -54,8 +54,8 @@ func mirrored(values []int64) []int64 {
 	return out
 }
 
-// sparseByLaw looks at all sequences of four queries with values 0 and 1 against all
-// those, any two of which are neighbours, and at one long worst case.
+// sparseByLaw looks at all sequences of four queries with values 0 and 1 against all those, any two of
+// which are neighbours, and at one long worst case.
 func sparseByLaw(name string, cfg svt.SparseVectorConfig) Target {
 	const queries, long = 4, 20
 	on := fmt.Sprintf("any %d queries of 0 and 1; %d of 0, then 1s", queries, long)
@@ -160,15 +160,15 @@ func bit(b bool) byte {
 	return '0'
 }
 
-// stableQuery is a query at distance d on one input and e on the other; differ: the
-// answers differ, and so both distances are 0.
+// stableQuery is a query at distance d on one input and e on the other; differ: the answers differ, and so
+// both distances are 0.
 type stableQuery struct {
 	d, e   int64
 	differ bool
 }
 
-// stableSparseByLaw looks at all runs of three queries around the threshold, and at long
-// ones in which every distance changes the same way but those of two queries.
+// stableSparseByLaw looks at all runs of three queries around the threshold, and at long ones in which
+// every distance changes the same way but those of two queries.
 func stableSparseByLaw(name string, mechanism func() (svt.StableMechanism, error), threshold int64) Target {
 	kinds := []stableQuery{
 		{0, 0, true}, {0, 1, false},
@@ -217,8 +217,8 @@ func stableSparseByLaw(name string, mechanism func() (svt.StableMechanism, error
 		}}
 }
 
-// stableLaws returns the laws of a run on two inputs. A release where the answers differ is
-// possible on one of them only.
+// stableLaws returns the laws of a run on two inputs. A release where the answers differ is possible on one
+// of them only.
 func stableLaws(law svt.Law, queries []stableQuery) (p, q []float64, err error) {
 	var one, two []float64
 	for _, s := range queries {
@@ -247,8 +247,8 @@ func stableLaws(law svt.Law, queries []stableQuery) (p, q []float64, err error) 
 	return p, q, nil
 }
 
-// stableSparseByRuns asks about stable answers near the threshold, which is where
-// refusals are neither certain nor rare.
+// stableSparseByRuns asks about stable answers near the threshold, which is where refusals are neither
+// certain nor rare.
 func stableSparseByRuns(name string, mechanism func() (svt.StableMechanism, error), threshold int64) Target {
 	one := []int64{threshold + 5, threshold + 5, threshold + 4, threshold + 4}
 	two := []int64{threshold + 4, threshold + 4, threshold + 5, threshold + 5}

@@ -24,8 +24,8 @@ func stableTargets() []Target {
 	}
 }
 
-// stableClaim returns (epsilon, probability of failure), or for Gaussian noise a point of
-// its profile beyond that.
+// stableClaim returns (epsilon, probability of failure), or for Gaussian noise a point of its profile
+// beyond that.
 func stableClaim(cfg stability.MStabConfig) claimer {
 	return func(delta float64) (audit.Claim, error) {
 		m, err := stability.NewMStab(cfg)
@@ -36,8 +36,7 @@ func stableClaim(cfg stability.MStabConfig) claimer {
 	}
 }
 
-// stableByLaw looks at every way few teachers can vote. Released answers differ where
-// winners do.
+// stableByLaw looks at every way few teachers can vote. Released answers differ where winners do.
 func stableByLaw(name string, cfg stability.MStabConfig) Target {
 	const teachers, classes = 14, 2
 	return Target{Name: name, Method: ByLaw, On: fmt.Sprintf("all votes of %d teachers, %d classes", teachers, classes),

@@ -19,8 +19,7 @@ const (
 	ByCanaries Method = "canaries" // audit.OneRun
 )
 
-// Target is a claim to audit. Several targets may have one name: a mechanism by its law
-// and by its runs.
+// Target is a claim to audit. Several targets may have one name: a mechanism by its law and by its runs.
 type Target struct {
 	Name    string
 	Method  Method

@@ -31,9 +31,9 @@ func quick(t Target) int {
 	return 4000
 }
 
-// TestNothingShippedIsRefuted: by law, by few runs and by canaries. The false-alarm rate
-// is 1e-4 per target; the seed is fixed. The laws of small worlds come close
-// to the claims, so that a little more would be noticed.
+// TestNothingShippedIsRefuted: by law, by few runs and by canaries. The false-alarm rate is 1e-4 per
+// target; the seed is fixed. The laws of small worlds come close to the claims, so that a little more would
+// be noticed.
 func TestNothingShippedIsRefuted(t *testing.T) {
 	byLaw := map[string]float64{}
 	for _, target := range Default() {
@@ -72,8 +72,8 @@ func TestEveryMechanismIsAudited(t *testing.T) {
 	}
 }
 
-// TestEveryMistakeIsRefuted: the positive controls. Each is refuted with the number of
-// runs it has by default; the seed is fixed.
+// TestEveryMistakeIsRefuted: the positive controls. Each is refuted with the number of runs it has by
+// default; the seed is fixed.
 func TestEveryMistakeIsRefuted(t *testing.T) {
 	var targets []Target
 	for _, target := range Broken() {
@@ -89,8 +89,8 @@ func TestEveryMistakeIsRefuted(t *testing.T) {
 	}
 }
 
-// TestRightlyDoneTheControlsPass: what the controls do is refuted for their mistake and
-// not for something else in how they are run.
+// TestRightlyDoneTheControlsPass: what the controls do is refuted for their mistake and not for something
+// else in how they are run.
 func TestRightlyDoneTheControlsPass(t *testing.T) {
 	if testkit.Race {
 		t.Skip("long")

@@ -22,8 +22,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Trained returns models as users train them, with canaries among the real records. They
-// take a minute each and stand beside Default.
+// Trained returns models as users train them, with canaries among the real records. They take a minute each
+// and stand beside Default.
 func Trained() []Target { return []Target{mnist().target()} }
 
 // BrokenTrained returns the positive controls of Trained.
@@ -60,10 +60,10 @@ func (t trained) target() Target {
 	return Target{Name: t.name, Method: ByCanaries, On: fmt.Sprintf("MNIST and %d canaries, each in or out", t.canaries), audit: t.audit}
 }
 
-// audit trains once, with a canary among the images for each coin that says so. A
-// canary has one feature, of the size of a whole image, that nothing else has, and so has a
-// column of weights to itself: other records, and what the model learns from
-// them, move it through the predictions alone, which the auditor sees.
+// audit trains once, with a canary among the images for each coin that says so. A canary has one feature,
+// of the size of a whole image, that nothing else has, and so has a column of weights to itself: other
+// records, and what the model learns from them, move it through the predictions alone, which the auditor
+// sees.
 func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	images, err := t.images(ctx)
 	if err != nil {
@@ -152,8 +152,7 @@ func (t trained) images(ctx context.Context) (labelled, error) {
 	return images, err
 }
 
-// withCanaries adds a column for every canary, and a row of class 0 for those that are
-// in.
+// withCanaries adds a column for every canary, and a row of class 0 for those that are in.
 func withCanaries(images labelled, in []bool) dpsgd.Data {
 	present := 0
 	for _, v := range in {

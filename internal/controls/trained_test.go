@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// small is a short training on a twentieth of MNIST, with momentum and a falling rate as
-// the recipe has, and an epsilon of 2.3 at the delta of canaries.
+// small is a short training on a twentieth of MNIST, with momentum and a falling rate as the recipe has,
+// and an epsilon of 2.3 at the delta of canaries.
 func small() trained {
 	t := mnist()
 	t.share, t.canaries, t.guesses, t.epsilon, t.delta = 0.05, 3000, 300, 1.6, 1e-5
@@ -25,8 +25,8 @@ func small() trained {
 	return t
 }
 
-// TestCanariesAmongImages: the model as shipped is not refuted, with a quarter of the
-// noise it is. The false-alarm rate is 1e-4; the seed is fixed.
+// TestCanariesAmongImages: the model as shipped is not refuted, with a quarter of the noise it is. The
+// false-alarm rate is 1e-4; the seed is fixed.
 func TestCanariesAmongImages(t *testing.T) {
 	if testkit.Race {
 		t.Skip("one computation of a minute under the race detector; the trainer's own tests run there")

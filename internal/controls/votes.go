@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// mechanismTargets audits the mechanisms that have an example of two neighbours in
-// their description, by law and by runs.
+// mechanismTargets audits the mechanisms that have an example of two neighbours in their description, by
+// law and by runs.
 func mechanismTargets() []Target {
 	var all []Target
 	for _, d := range mechanisms.All() {

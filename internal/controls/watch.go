@@ -9,10 +9,9 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 )
 
-// weightWatch scores the canaries of a linear model while it is trained, by the
-// log-likelihood ratio of what the weights showed: a step's gradient, taken back
-// from the iterates and the momentum, has in a canary's direction noise, or with the
-// sampling probability noise about its clipped gradient.
+// weightWatch scores the canaries of a linear model while it is trained, by the log-likelihood ratio of
+// what the weights showed: a step's gradient, taken back from the iterates and the momentum, has in a
+// canary's direction noise, or with the sampling probability noise about its clipped gradient.
 type weightWatch struct {
 	cfg      dpsgd.Config
 	clip     dpsgd.Clip

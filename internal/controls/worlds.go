@@ -11,8 +11,8 @@ import (
 // lawAccuracy is that of the laws, relative.
 const lawAccuracy = 1e-9
 
-// overVotes audits a law over all ways in which a number of teachers can vote or abstain, one of
-// whom votes otherwise, stops or starts voting.
+// overVotes audits a law over all ways in which a number of teachers can vote or abstain, one of whom votes
+// otherwise, stops or starts voting.
 func overVotes(ctx context.Context, claim audit.Claim, teachers, classes int, law func(counts []int) ([]float64, error)) (audit.Finding, error) {
 	laws := map[string][]float64{}
 	var all [][]int

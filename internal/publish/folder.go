@@ -78,8 +78,8 @@ func (j *job) kept() (r *Report, err error) {
 	return r, err
 }
 
-// publish checks that the ledger paid for what a complete run released, and copies to the public
-// half what is not there. What is there and is something else is refused.
+// publish checks that the ledger paid for what a complete run released, and copies to the public half what
+// is not there. What is there and is something else is refused.
 func (j *job) publish(r *Report) error {
 	paid := labelsFile
 	if r.Method == DPSGD {
@@ -122,8 +122,8 @@ func (j *job) publish(r *Report) error {
 	return nil
 }
 
-// destroySecrets overwrites and removes what only a run that is not complete would need. The ledger
-// stays, since what was charged stays spent, and so does what is published.
+// destroySecrets overwrites and removes what only a run that is not complete would need. The ledger stays,
+// since what was charged stays spent, and so does what is published.
 func (j *job) destroySecrets() error {
 	stay := []string{"lock", "config.json", "finished", keptReport, "published", "results"}
 	entries, err := os.ReadDir(j.dir.Private())
@@ -153,8 +153,7 @@ func (j *job) destroySecrets() error {
 // releasable reports whether what is made may be published.
 func (j *job) releasable() bool { return j.Seed == nil }
 
-// made returns where a result is made. What may be published is copied from there when all is
-// complete.
+// made returns where a result is made. What may be published is copied from there when all is complete.
 func (j *job) made(name string) string {
 	if j.releasable() {
 		return j.dir.Private("published", name)

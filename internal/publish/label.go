@@ -19,10 +19,10 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// label plans how many rows of the pool are asked, chooses them, and releases their labels.
-// It returns the rows. The votes are those of disjoint shares, since they were made here:
-// teachers that vote alike everywhere have learned the same, and that is not looked at. A
-// check of them would tell of private rows by what it says.
+// label plans how many rows of the pool are asked, chooses them, and releases their labels. It returns the
+// rows. The votes are those of disjoint shares, since they were made here: teachers that vote alike
+// everywhere have learned the same, and that is not looked at. A check of them would tell of private rows
+// by what it says.
 func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
@@ -87,9 +87,8 @@ func (j *job) questions(ctx context.Context, t *training.Result, n int) ([]int, 
 	return rows, source, err
 }
 
-// choose returns n rows of the pool: those that public rows alone say a student learns most
-// from. They are written down before they are asked, since another kind of machine could choose
-// others when it carries on.
+// choose returns n rows of the pool: those that public rows alone say a student learns most from. They are
+// written down before they are asked, since another kind of machine could choose others when it carries on.
 func (j *job) choose(ctx context.Context, t *training.Result, n int) ([]int, error) {
 	path := j.dir.Private(askedRows)
 	durable.Sweep(path, "")
@@ -117,8 +116,8 @@ func queriesOf(rows []int) []byte {
 	return text
 }
 
-// readRows reads n rows of a pool that queriesOf wrote. It is false for anything else: rows
-// that were chosen for another plan, which nothing was charged for.
+// readRows reads n rows of a pool that queriesOf wrote. It is false for anything else: rows that were
+// chosen for another plan, which nothing was charged for.
 func readRows(text string, n, pool int) ([]int, bool) {
 	rows := make([]int, 0, n)
 	for line := range strings.Lines(text) {

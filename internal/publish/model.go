@@ -18,8 +18,8 @@ const modelKind = "logistic regression, trained by DP-SGD"
 // modelName is what package recipe calls the only model of a shared ledger.
 const modelName = "left-run-0"
 
-// model trains one private model and releases it. Once it is whole everything else is a function
-// of the model and of public rows.
+// model trains one private model and releases it. Once it is whole everything else is a function of the
+// model and of public rows.
 type model struct {
 	*job
 	cfg  recipe.Config

@@ -20,8 +20,8 @@ import (
 	"github.com/pate-go/pate/teachers/label"
 )
 
-// How many rows a pool has that is drawn: so many for each query that is planned, within
-// bounds. More take a student longer and teach it little.
+// How many rows a pool has that is drawn: so many for each query that is planned, within bounds. More take
+// a student longer and teach it little.
 const (
 	drawnForQuery = 4
 	fewestDrawn   = 500
@@ -78,8 +78,8 @@ func (v *voting) drawPool(ctx context.Context) error {
 	return err
 }
 
-// countColumns charges what marginals and labels cost, in one batch, and releases the marginals. The
-// run is named by its key, the private rows and all that was chosen.
+// countColumns charges what marginals and labels cost, in one batch, and releases the marginals. The run is
+// named by its key, the private rows and all that was chosen.
 func (v *voting) countColumns(ctx context.Context) (err error) {
 	d, file := v.pool, v.ledger()
 	d.labels = label.Config{Ledger: file.Path, Account: file.New, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
@@ -124,8 +124,8 @@ func (v *voting) countColumns(ctx context.Context) (err error) {
 	return nil
 }
 
-// keptPlan plans labels for what marginals leave of a budget. The plan is on disk before it is
-// charged, since another version could plan otherwise.
+// keptPlan plans labels for what marginals leave of a budget. The plan is on disk before it is charged,
+// since another version could plan otherwise.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
 	var kept struct {
 		Mechanism string             `json:"mechanism"`

@@ -1,21 +1,21 @@
-// Package publish carries out a publication from private rows to a student: in one folder, under
-// one budget and one ledger.
+// Package publish carries out a publication from private rows to a student: in one folder, under one budget
+// and one ledger.
 //
 //	rows      private and public rows are read and checked, and the labels are planned
 //	votes     teachers are trained on disjoint parts of the private rows; see package training
 //	labels    the ledger is charged, and labels are released; see package label
 //	student   a student learns from labels and public rows; a statement and a page describe it
 //
-// Without public rows the pool is drawn from declared ranges or from noisy counts of the private
-// rows, which the same ledger pays for. With [DPSGD] one private model takes the place of teachers,
-// labels and student.
+// Without public rows the pool is drawn from declared ranges or from noisy counts of the private rows,
+// which the same ledger pays for. With [DPSGD] one private model takes the place of teachers, labels and
+// student.
 //
 // # Guarantee
 //
-// What is in the public half of the folder is (Epsilon, Delta)-differentially private in the private
-// rows, of one unit more or fewer. It leaves when the run is complete. A run that was stopped goes on
-// with the same noise, at no further cost; a complete one is compared with its ledger. Nothing in
-// private rows stops a run after the charge: what may be wrong with them is refused before.
+// What is in the public half of the folder is (Epsilon, Delta)-differentially private in the private rows,
+// of one unit more or fewer. It leaves when the run is complete. A run that was stopped goes on with the
+// same noise, at no further cost; a complete one is compared with its ledger. Nothing in private rows stops
+// a run after the charge: what may be wrong with them is refused before.
 package publish
 
 import (
@@ -80,8 +80,8 @@ type Config struct {
 	Progress func(stage string, done, total int)
 	Say      func(text string) // is called with sentences for people, all of them public
 	Warn     func(text string)
-	// Columns is called with what public rows show of their columns, and with those that may name
-	// whose record a row is, where every row counts as a unit of its own.
+	// Columns is called with what public rows show of their columns, and with those that may name whose
+	// record a row is, where every row counts as a unit of its own.
 	Columns func(notes []dataset.ColumnNote, repeated []string)
 	// Spare is called with all rows in memory before DPSGD trains on them, and what it returns after.
 	Spare func(dataset.Task) (restore func())
@@ -163,8 +163,8 @@ type method interface {
 
 // Run carries out a publication, goes on with one that was stopped, or compares a complete one with its
 // ledger and puts back what is missing of its public half. A run is recognised by its configuration, and a
-// complete one by a hash of its data too: others are refused with run.ErrOtherRun. Where no labels
-// would be right often enough the error is a [*plan.NoPlanError] and nothing is charged.
+// complete one by a hash of its data too: others are refused with run.ErrOtherRun. Where no labels would be
+// right often enough the error is a [*plan.NoPlanError] and nothing is charged.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	c, err := c.complete()
 	if err == nil {
@@ -212,9 +212,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r, err
 }
 
-// make carries out a run, or what is left of it. It finds what an earlier process left: the
-// teachers their votes, the labels their charge and key, and everything after the labels is a
-// function of these and of public rows. What is published leaves when all of it is there.
+// make carries out a run, or what is left of it. It finds what an earlier process left: the teachers their
+// votes, the labels their charge and key, and everything after the labels is a function of these and of
+// public rows. What is published leaves when all of it is there.
 func (j *job) make(ctx context.Context, folder *run.Folder, m method, data [32]byte) (*Report, error) {
 	if left, err := os.ReadDir(j.dir.Public()); err == nil && len(left) > 0 {
 		return nil, results.Released(j.dir.Public(left[0].Name()), "the run in "+j.dir.Private()+" has not released it")

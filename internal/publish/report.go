@@ -74,8 +74,8 @@ func (r *Report) names() []string {
 	return names
 }
 
-// student writes which rows the labels are of, both together, and the student that learned from
-// them, if there are any.
+// student writes which rows the labels are of, both together, and the student that learned from them, if
+// there are any.
 func (j *job) student(ctx context.Context, t *training.Result, rows []int, r *Report) error {
 	f, err := durable.OpenRegular(j.made(labelsFile))
 	if err != nil {
@@ -109,8 +109,8 @@ func (j *job) student(ctx context.Context, t *training.Result, rows []int, r *Re
 	return m.Save(j.made(studentFile), 0o600)
 }
 
-// statement writes the statement, and a copy of the ledger that it is about. The ledger
-// committed to files of these names.
+// statement writes the statement, and a copy of the ledger that it is about. The ledger committed to files
+// of these names.
 func (j *job) statement(released ...string) error {
 	text, err := os.ReadFile(j.dir.Private(ledgerFile))
 	if err != nil {

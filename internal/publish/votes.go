@@ -90,8 +90,7 @@ func (v *voting) goal() plan.Goal {
 // lesserAccuracy is that of teachers for which a plan without a declared accuracy is tried.
 const lesserAccuracy = 0.8
 
-// sayPlan says what is asked of so many queries, and what that takes for granted where nothing is
-// declared.
+// sayPlan says what is asked of so many queries, and what that takes for granted where nothing is declared.
 func (v *voting) sayPlan(ctx context.Context, a plan.Alternative, queries int) error {
 	labels := strconv.FormatFloat(a.ExpectedAnswers, 'f', 1, 64)
 	if a.ExpectedAnswers >= 999.95 {

@@ -49,9 +49,8 @@ func inMemory(matrix *votes.Matrix) iter.Seq2[votes.Ballot, error] {
 	}
 }
 
-// BenchmarkLabel is votes in, lines of labels out, with noise from the system's
-// randomness: of a matrix in memory, and of an NPY file by Run as a whole, with
-// ledger, key, syncs and hash.
+// BenchmarkLabel is votes in, lines of labels out, with noise from the system's randomness: of a matrix in
+// memory, and of an NPY file by Run as a whole, with ledger, key, syncs and hash.
 func BenchmarkLabel(b *testing.B) {
 	const queries = 200_000
 	matrix := agreeing(b, queries)

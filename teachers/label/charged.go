@@ -13,9 +13,9 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Stage returns the labels of c as a stage of a run that is charged for more than them, on a ledger
-// made for this run alone, and what gives their result when it is done. Setting needs all its noise;
-// c.Votes may be set until the stage is carried out. Ledger and Expect are not taken.
+// Stage returns the labels of c as a stage of a run that is charged for more than them, on a ledger made
+// for this run alone, and what gives their result when it is done. Setting needs all its noise; c.Votes may
+// be set until the stage is carried out. Ledger and Expect are not taken.
 func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
 	j := &job{}
 	ready := func() (err error) {

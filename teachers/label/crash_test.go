@@ -70,8 +70,8 @@ func (w *witness) learn(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// look checks the files after a crash: labels are there only if they were charged
-// and committed, and they are those of the key that was first on disk.
+// look checks the files after a crash: labels are there only if they were charged and committed, and they
+// are those of the key that was first on disk.
 func (w *witness) look(t *testing.T) {
 	w.learn(t)
 	c := w.config
@@ -88,8 +88,8 @@ func (w *witness) look(t *testing.T) {
 	}
 }
 
-// After a crash at any step, and at any step of what follows it, the run ends
-// with the labels of its first key, charged once.
+// After a crash at any step, and at any step of what follows it, the run ends with the labels of its first
+// key, charged once.
 func TestCrashAtEveryStep(t *testing.T) {
 	all := stages(t, standard(t))
 	require.Equal(t, []string{"opened", "key", "reserved", "drawn", "committed", "kept", "named", "done"}, all)
@@ -206,8 +206,8 @@ func inFolder(dir string) (Config, error) {
 	}, err
 }
 
-// Processes that are killed, at any time, leave nothing half-released, and the
-// run ends with the labels of its key.
+// Processes that are killed, at any time, leave nothing half-released, and the run ends with the labels of
+// its key.
 func TestKilledProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes for some seconds")

@@ -6,54 +6,46 @@
 //		Out: "labels.csv", Pool: "test images", Votes: source, Setting: aggregate.Setting{Mechanism: "gnmax"},
 //	})
 //
-// One [Run] answers a range of queries by one mechanism. Its worst case, for all
-// questions and answers that its caps allow, is reserved in the ledger before the
-// first draw; then queries are answered in order, in bounded memory, into a file
-// that does not yet have its name; the file's hash is committed; and only then the
-// file gets its name. So labels.csv is wholly there, committed and paid, or it is
-// not there.
+// One [Run] answers a range of queries by one mechanism. Its worst case, for all questions and answers that
+// its caps allow, is reserved in the ledger before the first draw; then queries are answered in order, in
+// bounded memory, into a file that does not yet have its name; the file's hash is committed; and only then
+// the file gets its name. So labels.csv is wholly there, committed and paid, or it is not there.
 //
-// The noise comes from a key of the run that lies beside the ledger, in a file
-// that its owner alone can read, until the run is complete; then it is destroyed.
-// Repeating a run that was interrupted, at any point, gives the same labels bit for
-// bit and is charged nothing more. Repeating one that is complete draws nothing: it
-// checks that the labels are those that were committed.
+// The noise comes from a key of the run that lies beside the ledger, in a file that its owner alone can
+// read, until the run is complete; then it is destroyed. Repeating a run that was interrupted, at any
+// point, gives the same labels bit for bit and is charged nothing more. Repeating one that is complete
+// draws nothing: it checks that the labels are those that were committed.
 //
 // # Once
 //
-// A query is named by its pool, the set of public records that was voted on, and
-// its number. On one ledger a query is answered in one run: a run that shares a
-// query, or the votes on it, with an earlier one is refused unless it is that run,
-// with the same votes, queries, mechanism, noise, caps and key. This holds when
-// the labels, the key or the names of the output differ or are gone, and for votes
-// of other teachers on the same pool.
+// A query is named by its pool, the set of public records that was voted on, and its number. On one ledger
+// a query is answered in one run: a run that shares a query, or the votes on it, with an earlier one is
+// refused unless it is that run, with the same votes, queries, mechanism, noise, caps and key. This holds
+// when the labels, the key or the names of the output differ or are gone, and for votes of other teachers
+// on the same pool.
 //
-// Votes are compared by their hash under a secret that lies beside the ledger
-// ([release.IDFile]). The bare hash of a matrix of votes confirms a guess of any one vote,
-// and a ledger is made to be shown.
+// Votes are compared by their hash under a secret that lies beside the ledger ([release.IDFile]). The bare
+// hash of a matrix of votes confirms a guess of any one vote, and a ledger is made to be shown.
 //
 // # Guarantee
 //
-// The labels are (Epsilon, Delta)-differentially private by themselves, for unit
-// and relation of the ledger, under the conditions of package aggregate; together
-// with everything else that the ledger charged they have the guarantee of package
-// ledger. Noise that was not given is chosen from the budget that is left, the number
-// of queries and the caps, which are public, and never from votes. How good the teachers are
-// [Plan] takes from its caller, who must have it from public data: measured by the votes of
-// private teachers, on any rows, it is private, and the plan shows it. A caller who plans so, or
-// labels votes that fail a check ([votes.Source.Check]), must put that into Account.Waived,
-// and nothing of the run may be released.
+// The labels are (Epsilon, Delta)-differentially private by themselves, for unit and relation of the
+// ledger, under the conditions of package aggregate; together with everything else that the ledger charged
+// they have the guarantee of package ledger. Noise that was not given is chosen from the budget that is
+// left, the number of queries and the caps, which are public, and never from votes. How good the teachers
+// are [Plan] takes from its caller, who must have it from public data: measured by the votes of private
+// teachers, on any rows, it is private, and the plan shows it. A caller who plans so, or labels votes that
+// fail a check ([votes.Source.Check]), must put that into Account.Waived, and nothing of the run may be
+// released.
 //
 // # Caveats
 //
-// No file can tell what other files hold: a second ledger for the same people charges
-// and draws anew, and so does an older copy of this one put back together with the
-// files beside it. A ledger that is gone, cut off or put back alone is refused, by what
-// [IDFile] and [HeadFile] say of it. Who must be sure keeps the ledger's head
-// elsewhere; see package ledger. A pool
-// that is given another name, with votes of other teachers or another number of
-// classes, is charged in full and not recognised.
+// No file can tell what other files hold: a second ledger for the same people charges and draws anew, and
+// so does an older copy of this one put back together with the files beside it. A ledger that is gone, cut
+// off or put back alone is refused, by what [IDFile] and [HeadFile] say of it. Who must be sure keeps the
+// ledger's head elsewhere; see package ledger. A pool that is given another name, with votes of other
+// teachers or another number of classes, is charged in full and not recognised.
 //
-// Destroying a key overwrites and removes its file. What a disk, a snapshot or a
-// backup remembers is beyond that.
+// Destroying a key overwrites and removes its file. What a disk, a snapshot or a backup remembers is beyond
+// that.
 package label

@@ -6,8 +6,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// BudgetError says that a run does not fit the budget, and how many queries would
-// at its noise, all of them answered: 0 where asking less costs the same.
+// BudgetError says that a run does not fit the budget, and how many queries would at its noise, all of them
+// answered: 0 where asking less costs the same.
 type BudgetError struct {
 	*ledger.BudgetError
 	Queries int64

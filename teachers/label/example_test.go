@@ -14,9 +14,9 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Label my own votes: five teachers, three records, a budget. The mechanism's noise is chosen
-// for what the ledger has left. The seed makes an experiment of it; without one the noise is
-// secret and the labels are releasable.
+// Label my own votes: five teachers, three records, a budget. The mechanism's noise is chosen for what the
+// ledger has left. The seed makes an experiment of it; without one the noise is secret and the labels are
+// releasable.
 func Example() {
 	dir, err := os.MkdirTemp("", "")
 	check(err)

@@ -27,8 +27,7 @@ const (
 	Parquet Form = "parquet" // columns query and label
 )
 
-// FormOf returns the form of labels that are written to a path; CSV if its extension is
-// none of the others.
+// FormOf returns the form of labels that are written to a path; CSV if its extension is none of the others.
 func FormOf(path string) Form {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".jsonl", ".ndjson":
@@ -92,8 +91,8 @@ func (c *collected) writeParquet(w io.Writer, column string, names []string) err
 	return parquet.Write(w, []parquet.Values{{Name: "query", Ints: c.queries}, label})
 }
 
-// numbersOf returns the whole numbers from 0 up that all classes are called by, nil if
-// they are not: an array has then their places.
+// numbersOf returns the whole numbers from 0 up that all classes are called by, nil if they are not: an
+// array has then their places.
 func numbersOf(names []string) []int {
 	var numbers []int
 	for _, name := range names {
@@ -109,8 +108,8 @@ func numbersOf(names []string) []int {
 // errForm says that a file is no file of labels.
 var errForm = errors.New("it is no file of labels")
 
-// ReadCSV returns a reader of labels, in whatever form they are, as CSV. CSV, and anything
-// that is not recognised, is passed on as it is; of other forms at most 256 MiB are read.
+// ReadCSV returns a reader of labels, in whatever form they are, as CSV. CSV, and anything that is not
+// recognised, is passed on as it is; of other forms at most 256 MiB are read.
 func ReadCSV(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head, err := b.Peek(6)

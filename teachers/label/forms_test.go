@@ -39,8 +39,8 @@ func sample(t *testing.T, opt votes.Options, cells ...string) *votes.Source {
 	return source
 }
 
-// TestLabelsInEveryForm: the file says the same in each form; a run that crashed before it was
-// committed makes the same bytes; one that is complete is found so by them, and by its counts.
+// TestLabelsInEveryForm: the file says the same in each form; a run that crashed before it was committed
+// makes the same bytes; one that is complete is found so by them, and by its counts.
 func TestLabelsInEveryForm(t *testing.T) {
 	for name, c := range map[string]struct {
 		opt   votes.Options

@@ -13,8 +13,8 @@ import (
 // kind is that of runs of labels on a ledger.
 const kind = "label"
 
-// identity is what a run is a function of but its votes and its key, as the ledger has it.
-// Everything in it is public.
+// identity is what a run is a function of but its votes and its key, as the ledger has it. Everything in it
+// is public.
 type identity struct {
 	Pool        string             `json:"pool"`
 	Queries     [2]int             `json:"queries"` // from <= q < to
@@ -51,8 +51,8 @@ func (id identity) setting() setting {
 	return setting{d, aggregate.Setting{Mechanism: id.Mechanism, Values: id.Parameters, Teachers: id.Teachers, Queries: id.Queries[1] - id.Queries[0]}}
 }
 
-// Describe says in words which labels a run in a ledger released, and "" of a run that is none
-// of labels or that this version cannot read.
+// Describe says in words which labels a run in a ledger released, and "" of a run that is none of labels or
+// that this version cannot read.
 func Describe(name string) string {
 	var id identity
 	if is, settings := run.Kind(name); is != kind || json.Unmarshal(settings, &id) != nil {
@@ -94,8 +94,8 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run that is asked for, nil if it is new. A run that
-// has a query in common with another one is refused.
+// find returns the recorded run that is asked for, nil if it is new. A run that has a query in common with
+// another one is refused.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)
@@ -122,8 +122,8 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	return nil, nil
 }
 
-// differences says in what a run that is asked for is not the recorded one. What is
-// chosen and was not given agrees with any.
+// differences says in what a run that is asked for is not the recorded one. What is chosen and was not
+// given agrees with any.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {

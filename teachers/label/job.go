@@ -39,8 +39,8 @@ func (j *job) run(ctx context.Context) run.Run {
 	}
 }
 
-// planner returns the plan of the run: what is asked for, with noise that fits what is left, or
-// the run that was recorded.
+// planner returns the plan of the run: what is asked for, with noise that fits what is left, or the run
+// that was recorded.
 func (j *job) planner() func(context.Context, *run.Before) (run.Plan, error) {
 	asked := j.Config
 	return func(ctx context.Context, before *run.Before) (run.Plan, error) {

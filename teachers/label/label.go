@@ -20,31 +20,31 @@ import (
 // Config says what is to be labelled, how, and on whose budget.
 type Config struct {
 	Ledger string // path; made if it is not there; required
-	// Account is how the ledger is made if it is new. Run, Data and Noise are not
-	// taken. Waived must be that of a ledger that is there. In mode Reserved the tightest
-	// accountant claims unless one is named. In mode Filter half of Delta becomes FailureDelta if
-	// that is 0 and the mechanism is one of package stable.
+	// Account is how the ledger is made if it is new. Run, Data and Noise are not taken. Waived must be
+	// that of a ledger that is there. In mode Reserved the tightest accountant claims unless one is named.
+	// In mode Filter half of Delta becomes FailureDelta if that is 0 and the mechanism is one of package
+	// stable.
 	Account ledger.Config
 	Expect  Expect // what a ledger that exists must say
 	Out     string // path of the labels, whose extension says their [Form]; required
 	Pool    string // names the public records that the queries are; required
 	Votes   *votes.Source
-	// Setting is a mechanism of package mechanisms. Noise that it does not have is
-	// chosen to use what is left of the budget. Queries, Teachers and Predict are
-	// not taken: they are those of Votes and Predictions.
+	// Setting is a mechanism of package mechanisms. Noise that it does not have is chosen to use what is
+	// left of the budget. Queries, Teachers and Predict are not taken: they are those of Votes and
+	// Predictions.
 	Setting aggregate.Setting
 	// Plan, if set, chooses mechanism, noise and queries; Setting is not taken then.
 	Plan *Planning
-	// Accept, if not nil, refuses a setting before anything is charged for it. It is
-	// asked about new runs alone.
+	// Accept, if not nil, refuses a setting before anything is charged for it. It is asked about new runs
+	// alone.
 	Accept func(aggregate.Setting) error
-	// Predictions is, for mechanism interactive, a CSV file with a line for each query of the
-	// votes' file and a probability for each class, from public data alone.
+	// Predictions is, for mechanism interactive, a CSV file with a line for each query of the votes' file
+	// and a probability for each class, from public data alone.
 	Predictions string
 	// Seed, if not nil, makes a repeatable experiment; nothing of it is releasable.
 	Seed *uint64
-	// Each, if set, receives every answer that is drawn: the class, or -1 where the mechanism
-	// declined. Of a run that is complete nothing is drawn.
+	// Each, if set, receives every answer that is drawn: the class, or -1 where the mechanism declined. Of
+	// a run that is complete nothing is drawn.
 	Each func(query uint64, class int)
 	// Progress, if set, receives how many of the queries are done.
 	Progress func(done, total int)
@@ -77,10 +77,10 @@ type Result struct {
 	Left    ledger.Left
 }
 
-// Run labels the votes, goes on with a run that was interrupted, or checks one
-// that is complete; see the package comment. A refusal is an *[fault.Error]; over budget it
-// is a *[BudgetError], and nothing is charged or written. When ctx ends, or
-// anything fails, there are no labels and repeating the run costs nothing more.
+// Run labels the votes, goes on with a run that was interrupted, or checks one that is complete; see the
+// package comment. A refusal is an *[fault.Error]; over budget it is a *[BudgetError], and nothing is
+// charged or written. When ctx ends, or anything fails, there are no labels and repeating the run costs
+// nothing more.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	j := job{Config: c}
 	if err := j.check(); err != nil {

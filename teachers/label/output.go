@@ -12,9 +12,9 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// The labels are CSV, unless the name of the file asks for another [Form]: a line for each query that was asked, in order, with the number
-// or the name of a class, and an empty label where the mechanism declined. Queries that were not asked, since a cap
-// on answers was reached before, have no line.
+// The labels are CSV, unless the name of the file asks for another [Form]: a line for each query that was
+// asked, in order, with the number or the name of a class, and an empty label where the mechanism declined.
+// Queries that were not asked, since a cap on answers was reached before, have no line.
 const heading = "query,label\n"
 
 // withheldHeading is that of labels that must not be released.

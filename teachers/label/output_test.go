@@ -14,9 +14,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Two runs on two ledgers write labels of one name at the same time: neither takes the
-// other's file away, while it is written or after. Until they are committed, labels
-// are their owner's alone.
+// Two runs on two ledgers write labels of one name at the same time: neither takes the other's file away,
+// while it is written or after. Until they are committed, labels are their owner's alone.
 func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 	first := standard(t)
 	dir := filepath.Dir(first.Out)

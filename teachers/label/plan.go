@@ -11,18 +11,17 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Planning chooses mechanism, noise and queries of a new run: those that get the most right labels
-// out of what is left of the budget, from public numbers alone. A run that the ledger recorded for
-// the first query of the pool is repeated as it was. Where no labels are right often enough, or too
-// few, the error is a *[plan.NoPlanError], which says what would do if the ledger is new: the
-// budget of another is not raised.
+// Planning chooses mechanism, noise and queries of a new run: those that get the most right labels out of
+// what is left of the budget, from public numbers alone. A run that the ledger recorded for the first query
+// of the pool is repeated as it was. Where no labels are right often enough, or too few, the error is a
+// *[plan.NoPlanError], which says what would do if the ledger is new: the budget of another is not raised.
 type Planning struct {
 	Public plan.Public // Queries is not taken
 	Goal   plan.Goal   // Epsilon, Delta and Accountant are not taken
 	// Accept, if set, is shown the plan and may refuse it. Nothing is charged yet.
 	Accept func(context.Context, plan.Alternative) error
-	// Ask, if set, returns the votes on the queries that are asked, of which there are so many.
-	// By default they are the first ones of Config.Votes.
+	// Ask, if set, returns the votes on the queries that are asked, of which there are so many. By default
+	// they are the first ones of Config.Votes.
 	Ask func(ctx context.Context, queries int) (*votes.Source, error)
 }
 

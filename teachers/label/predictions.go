@@ -17,9 +17,8 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// predictionReader reads what the student predicts: a CSV file with a line for
-// each query of the votes, from query 0 on, and a probability for each class. A
-// first line without a number is a heading.
+// predictionReader reads what the student predicts: a CSV file with a line for each query of the votes,
+// from query 0 on, and a probability for each class. A first line without a number is a heading.
 type predictionReader struct {
 	path    string
 	file    *os.File
@@ -33,9 +32,8 @@ type predictionReader struct {
 // maxPredictionLine holds 60 bytes for each of the most classes there can be.
 const maxPredictionLine = 1 << 21
 
-// checkPredictions reads a whole file of predictions, which are public, and
-// identifies it. What could not be used to its last line is refused here, before
-// anything is charged for it.
+// checkPredictions reads a whole file of predictions, which are public, and identifies it. What could not
+// be used to its last line is refused here, before anything is charged for it.
 func checkPredictions(path string, classes, queries int) (string, error) {
 	r, err := openPredictions(path, classes)
 	if err != nil {
@@ -120,8 +118,8 @@ func isNumber(cell string) bool {
 	return err == nil
 }
 
-// rest reads to the end: how many lines there are that nobody asked for, but for
-// blank ones, and what identifies the file.
+// rest reads to the end: how many lines there are that nobody asked for, but for blank ones, and what
+// identifies the file.
 func (r *predictionReader) rest() (more int, sum string, err error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')

@@ -29,8 +29,8 @@ func predicted(t *testing.T) (c Config, lines []string) {
 	return c, lines
 }
 
-// Predictions that cannot be used, on their last line even, cost nothing and leave
-// nothing: the queries can still be answered.
+// Predictions that cannot be used, on their last line even, cost nothing and leave nothing: the queries can
+// still be answered.
 func TestBadPredictionsAreFoundBeforeTheCharge(t *testing.T) {
 	c, lines := predicted(t)
 	last := strings.Join(lines[:testQueries-1], "\n") + "\n"
@@ -87,8 +87,8 @@ func TestPredictionsFromAPipe(t *testing.T) {
 	require.NoFileExists(t, c.Ledger)
 }
 
-// Predictions that change between the check and the draws are not committed, and
-// the run can be repeated with those it was charged for.
+// Predictions that change between the check and the draws are not committed, and the run can be repeated
+// with those it was charged for.
 func TestPredictionsThatChangeAreNotCommitted(t *testing.T) {
 	c, lines := predicted(t)
 	seed := uint64(2) // secret noise would change an answer now and then

@@ -20,8 +20,8 @@ type batch struct {
 	predictions [][]float64 // of mechanisms that compare with them
 }
 
-// batches reads votes, and predictions if there are any, ahead of their use.
-// The error of reading comes last.
+// batches reads votes, and predictions if there are any, ahead of their use. The error of reading comes
+// last.
 func batches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -85,9 +85,8 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 	return send()
 }
 
-// askAll asks all queries in order, until a cap is met, and writes the labels.
-// Votes are read to the end whatever is asked: only then it is known that no file
-// was changed meanwhile.
+// askAll asks all queries in order, until a cap is met, and writes the labels. Votes are read to the end
+// whatever is asked: only then it is known that no file was changed meanwhile.
 func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader, ask answerFunc, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false
 	for b, err := range batches(ctx, votes, predictions) {

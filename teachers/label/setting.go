@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// setting is a mechanism with its parameters. Noise that it does not have yet is
-// chosen to use what is left of the budget.
+// setting is a mechanism with its parameters. Noise that it does not have yet is chosen to use what is left
+// of the budget.
 type setting struct {
 	d aggregate.Description
 	s aggregate.Setting
@@ -92,9 +92,8 @@ func (s setting) try(ctx context.Context, before *run.Before) error {
 	return &BudgetError{BudgetError: over, Queries: fits}
 }
 
-// chooseNoise chooses noise that was not given: the least, rounded up to six digits,
-// for which the whole run fits what is left. If none does, the error is a
-// *ledger.BudgetError.
+// chooseNoise chooses noise that was not given: the least, rounded up to six digits, for which the whole
+// run fits what is left. If none does, the error is a *ledger.BudgetError.
 func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
 	if s.hasNoise() {
 		return s, nil
@@ -118,9 +117,9 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 	return s, nil
 }
 
-// fit chooses the noise and threshold that need the least agreement. Half of what the
-// ledger has for releases that should not be is for this run, its delta or what it
-// keeps of it, or half of that and so on where earlier runs have left less.
+// fit chooses the noise and threshold that need the least agreement. Half of what the ledger has for
+// releases that should not be is for this run, its delta or what it keeps of it, or half of that and so on
+// where earlier runs have left less.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
 	account := book.Config()
 	delta := account.Delta / 2
@@ -139,8 +138,7 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		s.s = fitted
 		return s, nil
 	}
-	// What costs next to nothing: if it does not fit, its reservation will say what is
-	// left.
+	// What costs next to nothing: if it does not fit, its reservation will say what is left.
 	const wide = 1 << 20
 	wideSetting := setting{s.d, s.s.With("threshold", 30*wide)}
 	for _, p := range s.d.Noise() {
@@ -159,8 +157,8 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		Fix: "ask fewer queries, allow fewer failures, or take a noisy argmax"}
 }
 
-// chooseNoise returns the setting with all noise. Noise that was chosen and that no agreement
-// of the teachers, whose number is public, gets over is not worth a charge.
+// chooseNoise returns the setting with all noise. Noise that was chosen and that no agreement of the
+// teachers, whose number is public, gets over is not worth a charge.
 func (c Config) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
 	asked, err := c.setting()
 	if err != nil {

@@ -22,8 +22,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// stably is a run of 60 queries and 250 teachers, who agree more on some queries than on
-// others.
+// stably is a run of 60 queries and 250 teachers, who agree more on some queries than on others.
 func stably(t *testing.T, mechanism string) Config {
 	c := standard(t)
 	path := write(t, filepath.Join(filepath.Dir(c.Ledger), "many.csv"), voteRows(3, testQueries, 250))

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLabelsOfAWaivedRefusalAreMarked: what a ledger has waived marks every form of its labels, and
-// none but runs that waive the same are charged to it.
+// TestLabelsOfAWaivedRefusalAreMarked: what a ledger has waived marks every form of its labels, and none
+// but runs that waive the same are charged to it.
 func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 	for _, form := range []string{".csv", ".jsonl", ".parquet"} {
 		c := standard(t)

@@ -22,12 +22,11 @@ type Options struct {
 	Features int // of the synthetic examples; 0 means 24
 	Classes  int // 0 means 3; Features should be a multiple
 	Examples int // of a share; 0 means 120
-	// Accuracy is what the learner must reach on the easy set. 0 means 0.8. The commonest
-	// class makes 2/(Classes+1) of the set, and the best possible rule is nearly always
-	// right.
+	// Accuracy is what the learner must reach on the easy set. 0 means 0.8. The commonest class makes
+	// 2/(Classes+1) of the set, and the best possible rule is nearly always right.
 	Accuracy float64
-	// Prompt is how long Fit may go on after its context is cancelled. 0 means two seconds.
-	// Slow machines and the race detector need more.
+	// Prompt is how long Fit may go on after its context is cancelled. 0 means two seconds. Slow machines
+	// and the race detector need more.
 	Prompt time.Duration
 }
 
@@ -50,8 +49,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// TestLearner runs every check as a subtest. The function newLearner returns the learner,
-// configured to train in well under a second. It is called once per check.
+// TestLearner runs every check as a subtest. The function newLearner returns the learner, configured to
+// train in well under a second. It is called once per check.
 func TestLearner(t *testing.T, newLearner func() teachers.Learner, o Options) {
 	o = o.withDefaults()
 	k := kit{
@@ -125,8 +124,7 @@ func (k kit) leavesInputsAlone(t *testing.T, l teachers.Learner) {
 	assert.Equal(t, k.queries, queries, "Predict changed the queries")
 }
 
-// doesNotRetain spoils the inputs after each call. A model that looks at them again answers
-// differently.
+// doesNotRetain spoils the inputs after each call. A model that looks at them again answers differently.
 func (k kit) doesNotRetain(t *testing.T, l teachers.Learner) {
 	data := clone(k.share)
 	model := k.fit(t, l, data)
@@ -168,8 +166,8 @@ func (k kit) refusesData(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// refused checks that a call returns an error. A panic is a failure that names what was given,
-// as a learner that indexes before it looks is the commonest one.
+// refused checks that a call returns an error. A panic is a failure that names what was given, as a learner
+// that indexes before it looks is the commonest one.
 func refused(t *testing.T, given string, call func() error) {
 	t.Helper()
 	defer func() {
@@ -267,8 +265,7 @@ func (k kit) repeats(t *testing.T, l teachers.Learner) {
 	for range 3 {
 		assert.Equal(t, first, k.predict(t, k.fit(t, l, clone(k.share)), k.queries.X))
 	}
-	// An answer depends on its own row alone. It does not depend on how many rows are asked
-	// at once.
+	// An answer depends on its own row alone. It does not depend on how many rows are asked at once.
 	model := k.fit(t, l, clone(k.share))
 	for i := range 20 {
 		one := k.queries.X
@@ -277,8 +274,8 @@ func (k kit) repeats(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// concurrent fits different shares at once, through one Learner value, and asks one model
-// from several goroutines.
+// concurrent fits different shares at once, through one Learner value, and asks one model from several
+// goroutines.
 func (k kit) concurrent(t *testing.T, l teachers.Learner) {
 	const many = 4
 	shares := make([]teachers.Dataset, many)

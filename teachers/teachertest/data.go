@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// stripes returns n examples in [0, 1]. In class c of k the c-th stretch of features is
-// mostly bright, and the others are mostly dark. Class 0 is twice as likely as every other.
+// stripes returns n examples in [0, 1]. In class c of k the c-th stretch of features is mostly bright, and
+// the others are mostly dark. Class 0 is twice as likely as every other.
 func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	rnd := rand.New(rand.NewPCG(seed, 0x7465737473))
 	data := teachers.Dataset{
@@ -35,8 +35,8 @@ func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	return data
 }
 
-// withStride returns the same data in a matrix whose rows are followed by padding. The
-// padding must not be read as features.
+// withStride returns the same data in a matrix whose rows are followed by padding. The padding must not be
+// read as features.
 func withStride(data teachers.Dataset, padding int) teachers.Dataset {
 	x := data.X
 	wide := teachers.Matrix{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols + padding, Data: make([]float32, x.Rows*(x.Cols+padding))}

@@ -1,8 +1,7 @@
-// Package teachertest checks that a teachers.Learner keeps the promises of its interface,
-// as testing/slogtest does for handlers.
+// Package teachertest checks that a teachers.Learner keeps the promises of its interface, as
+// testing/slogtest does for handlers.
 //
-// The promises are in the comments of teachers.Learner, teachers.Classifier and
-// teachers.Reproducible:
+// The promises are in the comments of teachers.Learner, teachers.Classifier and teachers.Reproducible:
 //
 //   - The learner learns at all and refuses malformed data.
 //   - It leaves its inputs alone.
@@ -15,8 +14,8 @@
 // # Caveats
 //
 //   - All data are synthetic and small: a learner that passes is well-behaved, not good.
-//   - The kit can see whether a learner draws randomness from elsewhere only if the learner
-//     says that it is reproducible.
+//   - The kit can see whether a learner draws randomness from elsewhere only if the learner says that it is
+//     reproducible.
 //
 // # Use
 //

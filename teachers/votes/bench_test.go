@@ -11,8 +11,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// agreeingVotes are labels of teachers who mostly agree, as good ones do, in
-// cells of one byte.
+// agreeingVotes are labels of teachers who mostly agree, as good ones do, in cells of one byte.
 func agreeingVotes(queries, count, classes int) []byte {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	cells := make([]byte, 0, queries*count)
@@ -29,8 +28,8 @@ func agreeingVotes(queries, count, classes int) []byte {
 	return cells
 }
 
-// BenchmarkVotes reads 250 teachers, 10 classes, from memory on one goroutine:
-// open is checking and hashing all, histograms is what follows.
+// BenchmarkVotes reads 250 teachers, 10 classes, from memory on one goroutine: open is checking and hashing
+// all, histograms is what follows.
 func BenchmarkVotes(b *testing.B) {
 	const queries, count, classes = 100_000, 250, 10
 	cells := agreeingVotes(queries, count, classes)

@@ -6,8 +6,7 @@ import (
 	"hash"
 )
 
-// newHash starts the hash of a matrix, whose cells are then written row by
-// row as appendCells has them.
+// newHash starts the hash of a matrix, whose cells are then written row by row as appendCells has them.
 func newHash(kind string, shape ...int) hash.Hash {
 	head := []byte(kind)
 	for _, n := range shape {
@@ -43,8 +42,7 @@ func signed[C cell](v C) int {
 	return int(v)
 }
 
-// countWide adds up votes of two bytes into dst, one place for each class.
-// Abstentions count for nobody.
+// countWide adds up votes of two bytes into dst, one place for each class. Abstentions count for nobody.
 func countWide(dst []int, votes []int16) {
 	clear(dst)
 	for _, vote := range votes {
@@ -54,12 +52,10 @@ func countWide(dst []int, votes []int16) {
 	}
 }
 
-// tally is room to count votes of one byte. It is empty before and after a count but for the
-// abstentions.
+// tally is room to count votes of one byte. It is empty before and after a count but for the abstentions.
 type tally [4][256]uint32
 
-// A sum of lanes counts the votes for fewLanes classes, of laneBits each. It holds laneMost
-// votes.
+// A sum of lanes counts the votes for fewLanes classes, of laneBits each. It holds laneMost votes.
 const (
 	fewLanes = 10
 	laneBits = 6
@@ -88,8 +84,8 @@ func (t *tally) count(dst []int, votes []byte) {
 	}
 }
 
-// countFew adds up at most 4 laneMost votes. Teachers agree, so one sum would wait for itself
-// at each vote; four take turns.
+// countFew adds up at most 4 laneMost votes. Teachers agree, so one sum would wait for itself at each vote;
+// four take turns.
 func countFew(dst []int, votes []byte) {
 	var a, b, c, d uint64
 	for ; len(votes) >= 8; votes = votes[8:] {

@@ -25,8 +25,7 @@ func TestAllWithinOnEveryByte(t *testing.T) {
 	}
 }
 
-// TestOneBadVoteIsFound writes one bad byte among good ones, for a signed and an
-// unsigned type.
+// TestOneBadVoteIsFound writes one bad byte among good ones, for a signed and an unsigned type.
 func TestOneBadVoteIsFound(t *testing.T) {
 	for v := range 256 {
 		raw := []byte{0, 1, 2, 0, 1, 2, 0, byte(v), 0, 1, 2}
@@ -40,8 +39,8 @@ func TestOneBadVoteIsFound(t *testing.T) {
 	}
 }
 
-// Votes of a byte are counted as those of two are, for numbers of votes about all limits of the
-// sums, and again by the same tally.
+// Votes of a byte are counted as those of two are, for numbers of votes about all limits of the sums, and
+// again by the same tally.
 func TestTally(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var tally tally

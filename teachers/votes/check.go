@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// Report is what [Check] found. It tells of votes, so it is as private
-// as they are.
+// Report is what [Check] found. It tells of votes, so it is as private as they are.
 type Report struct {
 	Queries, Teachers, Classes int      // Teachers is 0 for counts that do not state it
 	Counts                     bool     // the file holds counts
@@ -32,18 +31,16 @@ type Report struct {
 	Silent     []int   // teachers who never vote
 	Constant   []int   // teachers who vote, on two queries or more, for one class only
 	Duplicates [][]int // groups of teachers with equal votes who are neither silent nor constant
-	// ChanceDuplicates is how many pairs of equal teachers to expect if teachers
-	// answered independently, each query as the ensemble did: above a few
-	// thousandths, equal teachers prove nothing.
+	// ChanceDuplicates is how many pairs of equal teachers to expect if teachers answered independently,
+	// each query as the ensemble did: above a few thousandths, equal teachers prove nothing.
 	ChanceDuplicates float64
 }
 
 // MaxChance is the largest ChanceDuplicates at which duplicates are a fault.
 const MaxChance = 1e-3
 
-// Check reads all of the files, as [Open] would, and reports what it
-// finds, invalid votes among it. An error says that they cannot be read at all.
-// Memory grows by some 50 bytes for each teacher.
+// Check reads all of the files, as [Open] would, and reports what it finds, invalid votes among it. An
+// error says that they cannot be read at all. Memory grows by some 50 bytes for each teacher.
 func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
@@ -68,8 +65,8 @@ func (s *Source) Check(ctx context.Context) (*Report, error) {
 	return s.check(ctx, len(s.files) > 1)
 }
 
-// OpenChecked opens votes as [Open] does, and checks them as [Check] does, in one pass: all
-// queries, whatever part is chosen. A report that comes without an error has no FirstInvalid.
+// OpenChecked opens votes as [Open] does, and checks them as [Check] does, in one pass: all queries,
+// whatever part is chosen. A report that comes without an error has no FirstInvalid.
 func OpenChecked(ctx context.Context, paths []string, opt Options) (*Source, *Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {

@@ -25,8 +25,7 @@ func find(t require.TestingT, r *votes.Report, check string) votes.Finding {
 	return votes.Finding{}
 }
 
-// oddVotes are 6 teachers on 400 queries who agree mostly; two of them are made
-// odd by the change.
+// oddVotes are 6 teachers on 400 queries who agree mostly; two of them are made odd by the change.
 func oddVotes(change func(q, teacher, vote int) string) []byte {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	return encodeCSV(",", "\n", false, 400, 6, func(q, c int) string {
@@ -77,8 +76,8 @@ func TestCheckFindsOddTeachers(t *testing.T) {
 	require.Contains(t, find(t, r, "duplicates").Detail, "1, 5")
 }
 
-// TestFewQueriesProveNoDuplicates: equal teachers on three queries that nearly
-// all answer alike are no fault.
+// TestFewQueriesProveNoDuplicates: equal teachers on three queries that nearly all answer alike are no
+// fault.
 func TestFewQueriesProveNoDuplicates(t *testing.T) {
 	r, err := votes.CheckIn(votes.Options{Classes: 3}, []byte("1,1,1,1,0\n2,2,2,2,2\n0,0,0,1,1\n"))
 	require.NoError(t, err)

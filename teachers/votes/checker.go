@@ -18,8 +18,8 @@ type checker struct {
 	sum       int64   // of all counts
 }
 
-// teacherVotes summarizes the votes of one teacher: a hash of them, the first, how many
-// there were and whether they differ.
+// teacherVotes summarizes the votes of one teacher: a hash of them, the first, how many there were and
+// whether they differ.
 type teacherVotes struct {
 	hash   uint64
 	first  int16
@@ -27,8 +27,7 @@ type teacherVotes struct {
 	votes  int64
 }
 
-// mix takes one more vote into a hash of 64 bits, or the votes on a group of queries, a byte
-// each.
+// mix takes one more vote into a hash of 64 bits, or the votes on a group of queries, a byte each.
 func mix(hash, votes uint64) uint64 {
 	hash = (hash ^ (votes + 8)) * 0x9e3779b97f4a7c15
 	return hash ^ hash>>29
@@ -67,12 +66,11 @@ func labelBlock[C cell](c *checker, first int, cells []C) {
 	}
 }
 
-// groupRows is how many queries validBlock takes at a time: as many votes of a byte as a word
-// has.
+// groupRows is how many queries validBlock takes at a time: as many votes of a byte as a word has.
 const groupRows = 8
 
-// validBlock does what labelBlock does for votes of a byte that are all valid, but for how
-// votes are hashed.
+// validBlock does what labelBlock does for votes of a byte that are all valid, but for how votes are
+// hashed.
 func (c *checker) validBlock(cells []byte) {
 	n := c.Teachers
 	for rows := cells; len(rows) > 0; rows = rows[n:] {
@@ -110,8 +108,8 @@ func (c *checker) validBlock(cells []byte) {
 	}
 }
 
-// takeGroup takes in votes on some queries, the first in the lowest byte; missing ones have
-// their top bit set.
+// takeGroup takes in votes on some queries, the first in the lowest byte; missing ones have their top bit
+// set.
 func (v *teacherVotes) takeGroup(votes uint64, queries int) {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	v.hash = mix(v.hash, votes)
@@ -160,8 +158,7 @@ func (c *checker) labels(missing int) {
 	c.logChance += logAgree(c.counts, missing)
 }
 
-// logAgree returns the logarithm of the chance that two of the teachers of one query
-// answered alike.
+// logAgree returns the logarithm of the chance that two of the teachers of one query answered alike.
 func logAgree(counts []int, missing int) float64 {
 	n, alike := float64(missing), float64(missing)*float64(missing-1)
 	for _, k := range counts {

@@ -23,11 +23,11 @@ type CountsFiles struct {
 	add     bool
 }
 
-// OpenCounts opens files of counts, or those that patterns match, in the order of their
-// names, sorted bytewise; opt is that of each file, and its Teachers their number in all.
-// Each file is read once. Files are counts of other queries by the same teachers, one after
-// the other; or, with add, of the same queries by other teachers, such as those of silos. Of
-// files that are added no two may be equal: one silo twice would have two votes.
+// OpenCounts opens files of counts, or those that patterns match, in the order of their names, sorted
+// bytewise; opt is that of each file, and its Teachers their number in all. Each file is read once. Files
+// are counts of other queries by the same teachers, one after the other; or, with add, of the same queries
+// by other teachers, such as those of silos. Of files that are added no two may be equal: one silo twice
+// would have two votes.
 func OpenCounts(ctx context.Context, paths []string, opt Options, add bool) (*CountsFiles, error) {
 	if !opt.Counts || opt.Teachers == 0 || opt.From != 0 || opt.To != 0 {
 		return nil, errors.New("votes: several files of counts need Counts, Teachers and all queries")
@@ -158,11 +158,10 @@ func (c *CountsFiles) eachSum(ctx context.Context, visit func(query int, counts 
 	return nil
 }
 
-// WriteCounts writes the counts of the chosen queries, queries x classes in ascending order:
-// what [Open] reads with Options.Counts, and what databases export. They are as secret as
-// the votes. They are written as CSV, a line for each query without a header, or as NPY of
-// int32. It reads the votes once, in bounded memory; after an error, what was written must
-// not be used.
+// WriteCounts writes the counts of the chosen queries, queries x classes in ascending order: what [Open]
+// reads with Options.Counts, and what databases export. They are as secret as the votes. They are written
+// as CSV, a line for each query without a header, or as NPY of int32. It reads the votes once, in bounded
+// memory; after an error, what was written must not be used.
 func (s *Source) WriteCounts(ctx context.Context, w io.Writer, asNPY bool) error {
 	out := bufio.NewWriterSize(w, bufferBytes)
 	add, err := countsWriter(out, asNPY, s.Queries(), s.classes)

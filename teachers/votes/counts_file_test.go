@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// What is written is read as the counts of the same queries, and by the same hash in both
-// forms; the text is that of a database's export.
+// What is written is read as the counts of the same queries, and by the same hash in both forms; the text
+// is that of a database's export.
 func TestCountsComeBack(t *testing.T) {
 	ctx := context.Background()
 	var file strings.Builder

@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// TestCountsOfManyFiles: sums and rows are right over many blocks; a file that changes after
-// it was checked is told, and so are too many.
+// TestCountsOfManyFiles: sums and rows are right over many blocks; a file that changes after it was checked
+// is told, and so are too many.
 func TestCountsOfManyFiles(t *testing.T) {
 	const queries = 50_000
 	dir, ctx := t.TempDir(), context.Background()

@@ -37,8 +37,8 @@ type csvPosition struct {
 	col  int
 }
 
-// numberedCells is from how many cells on a first line of 0, 1, 2, ... is taken
-// for column numbers: fewer may well be votes.
+// numberedCells is from how many cells on a first line of 0, 1, 2, ... is taken for column numbers: fewer
+// may well be votes.
 const numberedCells = 5
 
 // maxCSVCell bounds the bytes of one cell, a name in the header included.
@@ -52,8 +52,8 @@ func (t csvText) cursor(in *input, line int) cursor {
 	return cur
 }
 
-// csvLayout finds separator, header, width and number of lines. Blank lines at the
-// end are none, unless a line has one cell: there they are abstentions.
+// csvLayout finds separator, header, width and number of lines. Blank lines at the end are none, unless a
+// line has one cell: there they are abstentions.
 func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (csvText, error) {
 	t := csvText{form: &csvForm{counts: opt.Counts, shares: opt.Probabilities, lines: opt.Transpose}}
 	head, err := r.at(in, 0, 1<<16)
@@ -125,8 +125,8 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	return t, nil
 }
 
-// indexed refuses a header that begins as that of numbered rows does, such as
-// pandas writes: the numbers would be read as the votes of one more teacher.
+// indexed refuses a header that begins as that of numbered rows does, such as pandas writes: the numbers
+// would be read as the votes of one more teacher.
 func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
@@ -134,8 +134,7 @@ func (l csvLine) indexed(in *input, sep byte) error {
 	return &fault.Error{File: in.name, What: fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name), Why: "every column is a column of votes", Fix: "say --index-column, which leaves it out; or write the file without row numbers, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False)", in.name, separator(sep), beside(in.name, ".csv"))) + "; or name the column otherwise"}
 }
 
-// oddFirst refuses a first row that differs from the two after it: it would
-// else be they who are blamed.
+// oddFirst refuses a first row that differs from the two after it: it would else be they who are blamed.
 func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	second, err := readLine(r, in, t.form.sep, first.next, nil)
 	if err != nil || second.cells == first.cells {
@@ -152,8 +151,8 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	return odd.ragged(in, 1+t.form.headers, first.cells)
 }
 
-// foreignText refuses text that would be misread: with line ends of old Macintoshes, or
-// with blanks between numbers. head is the beginning of the file.
+// foreignText refuses text that would be misread: with line ends of old Macintoshes, or with blanks between
+// numbers. head is the beginning of the file.
 func foreignText(in *input, head []byte) error {
 	name := in.name
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
@@ -210,8 +209,7 @@ type csvLine struct {
 	next     int64
 }
 
-// readLine reads the line at an offset. What names stand for classes, if any do, is a
-// number to it.
+// readLine reads the line at an offset. What names stand for classes, if any do, is a number to it.
 func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvLine, error) {
 	line := csvLine{numbered: true, framed: true}
 	for {

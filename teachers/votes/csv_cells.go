@@ -26,8 +26,8 @@ func fillCSV[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// parseCells reads whole cells from w, which begins where a cell begins, until
-// dst is full or w holds no whole cell more.
+// parseCells reads whole cells from w, which begins where a cell begins, until dst is full or w holds no
+// whole cell more.
 func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, bad int, err error) {
 	last := cur.offset+int64(len(w)) == cur.in.size
 	form, at := cur.csv.form, &cur.csv
@@ -137,8 +137,8 @@ func longCell(in *input) error {
 	return &fault.Error{File: in.name, What: fmt.Sprintf("has a cell of more than %d bytes", maxCSVCell), Why: "a cell is a number", Fix: "check that the right file is given (a quote that is never closed?)"}
 }
 
-// cellEnd finds the separator or line break that ends the cell at p. In quotes a
-// separator is part of the cell; a line break always ends it.
+// cellEnd finds the separator or line break that ends the cell at p. In quotes a separator is part of the
+// cell; a line break always ends it.
 func cellEnd(w []byte, p int, sep byte) (end int, found bool) {
 	quoted := false
 	for end = p; end < len(w); end++ {

@@ -1,33 +1,28 @@
-// Package votes reads, checks and holds the votes of teachers on public
-// queries.
+// Package votes reads, checks and holds the votes of teachers on public queries.
 //
-//   - [Open] reads the votes of models that were trained elsewhere, from CSV or
-//     NPY, as a stream of histograms in bounded memory; what is saved otherwise is
-//     refused with what mends it;
-//   - [Check] reports what is odd about them: votes outside the classes,
-//     teachers that are silent, constant or equal;
+//   - [Open] reads the votes of models that were trained elsewhere, from CSV or NPY, as a stream of
+//     histograms in bounded memory; what is saved otherwise is refused with what mends it;
+//   - [Check] reports what is odd about them: votes outside the classes, teachers that are silent, constant
+//     or equal;
 //   - [Matrix] holds the votes that package teachers gathers in memory.
 //
-// A row of votes becomes an aggregate.Histogram. Noise, accounting and release
-// begin there: nothing in this package adds noise.
+// A row of votes becomes an aggregate.Histogram. Noise, accounting and release begin there: nothing in this
+// package adds noise.
 //
 // # Guarantee
 //
-// A source that was opened holds valid votes only: whole numbers that name a
-// class, or abstentions. A file that changes between two reads is refused. Each
-// teacher has one vote a query, so one silo moves one vote in every histogram,
-// if one silo trained one teacher; package manifest checks that silos share
-// nobody.
+// A source that was opened holds valid votes only: whole numbers that name a class, or abstentions. A file
+// that changes between two reads is refused. Each teacher has one vote a query, so one silo moves one vote
+// in every histogram, if one silo trained one teacher; package manifest checks that silos share nobody.
 //
 // # Caveats
 //
-// What classes are called, and how many there are, is stated and never taken from votes:
-// released labels show it.
+// What classes are called, and how many there are, is stated and never taken from votes: released labels
+// show it.
 //
-// Votes are as secret as the data: what fmt and slog print of a [Matrix] or a
-// [Source] is its shape, files are written with mode 0600, and errors quote no
-// vote. A [Report] is private too. Hashes are fingerprints without a key: a
-// small matrix can be guessed from one.
+// Votes are as secret as the data: what fmt and slog print of a [Matrix] or a [Source] is its shape, files
+// are written with mode 0600, and errors quote no vote. A [Report] is private too. Hashes are fingerprints
+// without a key: a small matrix can be guessed from one.
 //
 // # Use
 //

@@ -19,8 +19,7 @@ func inMemory(files [][]byte) (in []*input, perTeacher bool) {
 	return in, len(files) > 1
 }
 
-// OpenIn opens files that are in memory: one is a matrix, several are one
-// for each teacher.
+// OpenIn opens files that are in memory: one is a matrix, several are one for each teacher.
 func OpenIn(opt Options, files ...[]byte) (*Source, error) {
 	in, perTeacher := inMemory(files)
 	return open(context.Background(), in, perTeacher, opt)

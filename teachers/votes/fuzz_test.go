@@ -28,8 +28,8 @@ func fuzzOptions(classes int, flags byte) votes.Options {
 	return opt
 }
 
-// requireSound reads a file, however foul, and demands that what is accepted is
-// as large as the file at most, adds up, and is what a check finds sound.
+// requireSound reads a file, however foul, and demands that what is accepted is as large as the file at
+// most, adds up, and is what a check finds sound.
 func requireSound(t *testing.T, file []byte, classes int, flags byte) {
 	opt := fuzzOptions(classes, flags)
 	files := [][]byte{file}

@@ -10,8 +10,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// requireSameHistograms opens labels, teachers x queries, and counts, and
-// demands that they agree.
+// requireSameHistograms opens labels, teachers x queries, and counts, and demands that they agree.
 func requireSameHistograms(t *testing.T, labels, counts string, classes int) {
 	one, err := votes.Open(context.Background(), []string{labels}, votes.Options{Classes: classes, Transpose: true})
 	require.NoError(t, err)

@@ -28,8 +28,8 @@ func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options
 	return unpackInput(ctx, in, packedIndexed, into, opt)
 }
 
-// cutFirstColumn copies lines without their first cell. Blank lines stay as they are, so that
-// lines keep their numbers.
+// cutFirstColumn copies lines without their first cell. Blank lines stay as they are, so that lines keep
+// their numbers.
 func cutFirstColumn(w *bufio.Writer, r *bufio.Reader, in *input) error {
 	head, err := r.Peek(1 << 16)
 	if err != nil && !errors.Is(err, io.EOF) {

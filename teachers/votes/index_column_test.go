@@ -8,8 +8,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// What pandas writes with its index is read as the same votes without, and what is no such
-// file is refused.
+// What pandas writes with its index is read as the same votes without, and what is no such file is refused.
 func TestIndexColumn(t *testing.T) {
 	plain, err := votes.OpenIn(votes.Options{Classes: 3}, []byte("0,1,2\n1,,0\n2,2,2\n"))
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// input is a file of votes. It is opened for each use: there may be more
-// files than the system lets a process hold open.
+// input is a file of votes. It is opened for each use: there may be more files than the system lets a
+// process hold open.
 type input struct {
 	name     string
 	size     int64
@@ -116,8 +116,7 @@ func changed(path string, err error) error {
 	return &fault.Error{File: path, What: "changed while it was in use", Why: "what is released must come from one set of votes", Fix: "run the command again on a file that nobody writes", Err: err}
 }
 
-// reader reads parts of one input at a time. It keeps that input open, and the
-// buffer into which it reads.
+// reader reads parts of one input at a time. It keeps that input open, and the buffer into which it reads.
 type reader struct {
 	input *input
 	file  openInput
@@ -126,8 +125,8 @@ type reader struct {
 
 const bufferBytes = 1 << 20
 
-// at reads up to want bytes, at most bufferBytes, from an offset of an input. It
-// returns fewer at the end of the file only.
+// at reads up to want bytes, at most bufferBytes, from an offset of an input. It returns fewer at the end
+// of the file only.
 func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	if r.input != in {
 		r.close()

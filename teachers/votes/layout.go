@@ -11,8 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// findLayout finds where the cells are, and reads headers and the ends of lines
-// only.
+// findLayout finds where the cells are, and reads headers and the ends of lines only.
 func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Options) (layout, error) {
 	var r reader
 	defer r.close()

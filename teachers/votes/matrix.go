@@ -23,10 +23,9 @@ const (
 // Abstention is the vote of a teacher that declines to answer.
 const Abstention = aggregate.Abstain
 
-// Matrix is the matrix of votes, queries x teachers: one class in [0, classes)
-// or [Abstention] for every teacher on every query. It takes one byte a vote up
-// to 127 classes, two beyond. Whatever fmt or slog is asked to print, only the
-// shape shows.
+// Matrix is the matrix of votes, queries x teachers: one class in [0, classes) or [Abstention] for every
+// teacher on every query. It takes one byte a vote up to 127 classes, two beyond. Whatever fmt or slog is
+// asked to print, only the shape shows.
 type Matrix struct {
 	queries, teachers, classes int
 	narrow                     []byte  // row-major, as int8, if classes <= 127
@@ -84,8 +83,8 @@ func (v Matrix) At(query, teacher int) int {
 	return int(v.wide[i])
 }
 
-// Set changes one vote; it refuses what is neither a class nor [Abstention].
-// Like a slice it panics outside its range.
+// Set changes one vote; it refuses what is neither a class nor [Abstention]. Like a slice it panics outside
+// its range.
 func (v Matrix) Set(query, teacher, vote int) error {
 	i := v.index(query, teacher)
 	if vote < Abstention || vote >= v.classes {
@@ -106,8 +105,8 @@ func (v Matrix) index(query, teacher int) int {
 	return query*v.teachers + teacher
 }
 
-// counts adds up the votes of one query into dst, one place per class, and
-// returns it. Abstentions count for nobody.
+// counts adds up the votes of one query into dst, one place per class, and returns it. Abstentions count
+// for nobody.
 func (v Matrix) counts(dst []int, query int) []int {
 	start := v.index(query, 0)
 	if v.narrow != nil {
@@ -119,8 +118,8 @@ func (v Matrix) counts(dst []int, query int) []int {
 	return dst
 }
 
-// Histogram returns the votes of one query as what package aggregate asks for.
-// An error says that the query is out of range.
+// Histogram returns the votes of one query as what package aggregate asks for. An error says that the query
+// is out of range.
 func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	if query < 0 || query >= v.queries {
 		return aggregate.Histogram{}, fmt.Errorf("votes: query %d of %d", query, v.queries)
@@ -128,16 +127,15 @@ func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	return aggregate.NewHistogram(v.counts(make([]int, v.classes), query))
 }
 
-// Plurality returns the class with the most votes on one query, the lowest of
-// equals. Secret; like a slice it panics outside its range.
+// Plurality returns the class with the most votes on one query, the lowest of equals. Secret; like a slice
+// it panics outside its range.
 func (v Matrix) Plurality(query int) int {
 	best, _ := topTwo(v.counts(make([]int, v.classes), query))
 	return best
 }
 
-// Pluralities returns for every query the class with the most votes, the
-// lowest of equals: what the ensemble answers without noise. Secret, and for
-// measuring only.
+// Pluralities returns for every query the class with the most votes, the lowest of equals: what the
+// ensemble answers without noise. Secret, and for measuring only.
 func (v Matrix) Pluralities() []int {
 	out := make([]int, v.queries)
 	counts := make([]int, v.classes)
@@ -147,8 +145,7 @@ func (v Matrix) Pluralities() []int {
 	return out
 }
 
-// Gaps returns for every query the lead of the plurality over the runner-up,
-// in votes. Secret.
+// Gaps returns for every query the lead of the plurality over the runner-up, in votes. Secret.
 func (v Matrix) Gaps() []int {
 	out := make([]int, v.queries)
 	counts := make([]int, v.classes)
@@ -158,8 +155,8 @@ func (v Matrix) Gaps() []int {
 	return out
 }
 
-// topTwo returns the index of the largest count, the lowest of equals, and its
-// lead over the second largest.
+// topTwo returns the index of the largest count, the lowest of equals, and its lead over the second
+// largest.
 func topTwo(counts []int) (best, gap int) {
 	second := -1
 	for i := 1; i < len(counts); i++ {
@@ -173,9 +170,8 @@ func topTwo(counts []int) (best, gap int) {
 	return best, counts[best] - counts[second]
 }
 
-// Hash identifies the matrix: SHA-256 of shape, classes and votes. It is a
-// fingerprint of secrets without a key: keep it beside the votes and do not
-// publish it, since a small matrix can be guessed.
+// Hash identifies the matrix: SHA-256 of shape, classes and votes. It is a fingerprint of secrets without a
+// key: keep it beside the votes and do not publish it, since a small matrix can be guessed.
 func (v Matrix) Hash() [32]byte {
 	h := newHash("pate votes 1\x00", v.queries, v.teachers, v.classes)
 	buf := make([]byte, 0, 2*v.teachers)
@@ -208,10 +204,9 @@ func (v Matrix) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, v.String(
 // LogValue tells the shape only.
 func (v Matrix) LogValue() slog.Value { return slog.StringValue(v.String()) }
 
-// Save writes the votes to path as an NPY file, version 1.0: int8 up to 127
-// classes, little-endian int16 beyond, C order, shape (queries, teachers), -1
-// for an abstention. The file is wholly there or not there, and has mode 0600:
-// votes are as secret as the data they were learned from.
+// Save writes the votes to path as an NPY file, version 1.0: int8 up to 127 classes, little-endian int16
+// beyond, C order, shape (queries, teachers), -1 for an abstention. The file is wholly there or not there,
+// and has mode 0600: votes are as secret as the data they were learned from.
 func (v Matrix) Save(path string) error {
 	err := durable.WriteFile(path, 0o600, func(w io.Writer) error {
 		typ := "|i1"
@@ -236,8 +231,7 @@ func (v Matrix) Save(path string) error {
 	return nil
 }
 
-// Load reads a matrix of labels, queries x teachers, into memory; see
-// [Open] for the formats.
+// Load reads a matrix of labels, queries x teachers, into memory; see [Open] for the formats.
 func Load(path string, classes int) (*Matrix, error) {
 	s, err := Open(context.Background(), []string{path}, Options{Classes: classes})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // maxClassName bounds the name of a class, in bytes.
 const maxClassName = 256
 
-// CheckClassNames refuses names that cannot stand for classes: fewer than two, equal ones,
-// empty ones, and those that a line of a file could not hold.
+// CheckClassNames refuses names that cannot stand for classes: fewer than two, equal ones, empty ones, and
+// those that a line of a file could not hold.
 func CheckClassNames(names []string) error {
 	if len(names) < 2 || len(names) > MaxClasses {
 		return fmt.Errorf("votes: %d class names, want 2 to %d", len(names), MaxClasses)
@@ -33,8 +33,8 @@ func CheckClassNames(names []string) error {
 	return nil
 }
 
-// domain is what a cell may hold: the whole numbers low <= v < limit or, of a file that
-// says classes otherwise, what stands for them.
+// domain is what a cell may hold: the whole numbers low <= v < limit or, of a file that says classes
+// otherwise, what stands for them.
 type domain struct {
 	low, limit int
 	// first is the number that stands for class 0 in the file.
@@ -90,8 +90,7 @@ func (d domain) whole(v int64) int {
 	return int(v - d.first)
 }
 
-// text returns the cell for a trimmed text: a name, a number, or nothing for an
-// abstention.
+// text returns the cell for a trimmed text: a name, a number, or nothing for an abstention.
 func (d domain) text(cell []byte) int {
 	if d.names != nil {
 		if class, ok := d.names[string(cell)]; ok {

@@ -30,8 +30,7 @@ func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// decode turns elements into cells and counts those that are no votes. It may
-// change raw.
+// decode turns elements into cells and counts those that are no votes. It may change raw.
 func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	if bytes, ok := any(dst).([]byte); ok && t.Size == 1 && t.Kind != 'b' && dom.plain() {
 		copy(bytes, raw)
@@ -95,9 +94,8 @@ func decodeText[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	return bad
 }
 
-// allWithin says whether every byte b has b+add, modulo 256, in [0, limit];
-// limit is below 128. It takes eight bytes at a time: the sum of bytes side by
-// side does not carry when the top bits are kept apart.
+// allWithin says whether every byte b has b+add, modulo 256, in [0, limit]; limit is below 128. It takes
+// eight bytes at a time: the sum of bytes side by side does not carry when the top bits are kept apart.
 func allWithin(raw []byte, add, limit int) bool {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	plus, slack := ones*uint64(add), ones*uint64(127-limit)
@@ -116,8 +114,8 @@ func allWithin(raw []byte, add, limit int) bool {
 	return out&tops == 0
 }
 
-// readWhole reads booleans and integers, little-endian. Numbers beyond int64
-// become the largest, and bytes that are no boolean too.
+// readWhole reads booleans and integers, little-endian. Numbers beyond int64 become the largest, and bytes
+// that are no boolean too.
 func readWhole(dst []int64, raw []byte, t npy.Type) {
 	le := binary.LittleEndian
 	switch {

@@ -12,12 +12,12 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxOff bounds how far from 1 the probabilities of the classes may add up to: rounded to
-// two digits, those of ten classes may be as far off.
+// maxOff bounds how far from 1 the probabilities of the classes may add up to: rounded to two digits, those
+// of ten classes may be as far off.
 const maxOff = 0.05
 
-// shareDomain is what a cell of probabilities may hold: a number that is not negative, as
-// its 64 bits, which are in the order of the numbers.
+// shareDomain is what a cell of probabilities may hold: a number that is not negative, as its 64 bits,
+// which are in the order of the numbers.
 var shareDomain = domain{shares: true}
 
 // share returns the cell for a probability.
@@ -42,10 +42,10 @@ type shares struct {
 	teacher int     // of a file of one teacher
 }
 
-// voteByShares replaces class probabilities by votes: each teacher's is for the class with
-// the largest, the lowest of equals. A vote is a function of what that teacher says about
-// that query, so one unit still moves one vote. Votes by chance would need a key that is
-// kept as long as the votes: with another each reading would be another set of votes.
+// voteByShares replaces class probabilities by votes: each teacher's is for the class with the largest, the
+// lowest of equals. A vote is a function of what that teacher says about that query, so one unit still
+// moves one vote. Votes by chance would need a key that is kept as long as the votes: with another each
+// reading would be another set of votes.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
 	if strconv.IntSize < 64 {
 		return nil, &fault.Error{File: in.name, What: "holds probabilities", Why: "they are read on 64-bit processors only", Fix: "save votes"}
@@ -105,8 +105,8 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 	return p, p.checkClasses(p.source.shape.cols)
 }
 
-// cube finds the cells of an array of queries x teachers x classes, or with Transpose of
-// teachers x queries x classes.
+// cube finds the cells of an array of queries x teachers x classes, or with Transpose of teachers x queries
+// x classes.
 func (p *shares) cube(head npy.Header, cur cursor) error {
 	a, b, classes := head.Shape[0], head.Shape[1], head.Shape[2]
 	if err := p.checkClasses(classes); err != nil {
@@ -202,8 +202,7 @@ func (p *shares) write(ctx context.Context, w *bufio.Writer) error {
 	})
 }
 
-// largest returns the class with the largest probability, the lowest of equals, or what is
-// wrong with them.
+// largest returns the class with the largest probability, the lowest of equals, or what is wrong with them.
 func largest(cells []int64) (class int, wrong string) {
 	sum := 0.0
 	for k, v := range cells {

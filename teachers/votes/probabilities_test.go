@@ -176,8 +176,8 @@ func loaded(t require.TestingT, opt votes.Options, files ...[]byte) *votes.Matri
 	return m
 }
 
-// TestProbabilitiesOfOneTeacher: what one teacher says moves no vote of another, and its
-// own are those of the largest, in files of more classes than a byte has room for too.
+// TestProbabilitiesOfOneTeacher: what one teacher says moves no vote of another, and its own are those of
+// the largest, in files of more classes than a byte has room for too.
 func TestProbabilitiesOfOneTeacher(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.SampledFrom([]int{2, 3, 127, 128, 300}).Draw(t, "classes")

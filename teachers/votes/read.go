@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// cell is how a vote or a count is held: labels in one byte, as int8, or in two,
-// counts in four, probabilities in eight.
+// cell is how a vote or a count is held: labels in one byte, as int8, or in two, counts in four,
+// probabilities in eight.
 type cell interface{ byte | int16 | int32 | int64 }
 
 // What a cell that holds no vote becomes.
@@ -37,12 +37,11 @@ type cursor struct {
 	csv    csvPosition
 }
 
-// tileCells is how many cells of columns are held at a time, at most four bytes
-// each.
+// tileCells is how many cells of columns are held at a time, at most four bytes each.
 const tileCells = 1 << 24
 
-// eachRow visits the rows from <= row < to in order and fails at a cell that is
-// no vote. The row is overwritten by the next.
+// eachRow visits the rows from <= row < to in order and fails at a cell that is no vote. The row is
+// overwritten by the next.
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
 	dom := s.dom
 	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error {
@@ -64,9 +63,8 @@ func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(ro
 	})
 }
 
-// eachBlock visits blocks of rows in order, row by row, with the number of
-// cells that are no votes; those hold a code below the domain. To stop
-// before the end, visit returns an error.
+// eachBlock visits blocks of rows in order, row by row, with the number of cells that are no votes; those
+// hold a code below the domain. To stop before the end, visit returns an error.
 func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil
@@ -93,8 +91,7 @@ func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(
 // runCells is how many cells of rows are read at a time.
 const runCells = 1 << 18
 
-// wholeGroups returns a number of rows to read at a time, some multiple of groupRows if they
-// are not fewer.
+// wholeGroups returns a number of rows to read at a time, some multiple of groupRows if they are not fewer.
 func wholeGroups(rows int) int {
 	if rows < groupRows {
 		return max(1, rows)

@@ -160,8 +160,8 @@ func TestReadingStopsWhenAsked(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v %d", s, s, s, s), "hash")
 }
 
-// TestHeadersAreNotBelieved: a file of 1 KB that claims 10^12 queries, in each of
-// the ways, costs next to no memory.
+// TestHeadersAreNotBelieved: a file of 1 KB that claims 10^12 queries, in each of the ways, costs next to
+// no memory.
 func TestHeadersAreNotBelieved(t *testing.T) {
 	for _, typ := range []string{"|i1", "<f8"} {
 		for _, fortran := range []string{"True", "False"} {
@@ -180,8 +180,8 @@ func TestHeadersAreNotBelieved(t *testing.T) {
 	}
 }
 
-// A first row of words and numbers is what somebody says it is: a header, which is no
-// query, or votes, one of which is none.
+// A first row of words and numbers is what somebody says it is: a header, which is no query, or votes, one
+// of which is none.
 func TestMixedFirstRowIsWhatIsSaid(t *testing.T) {
 	file := []byte("0,NA,2,1\n2,1,0,0\n")
 	s, err := votes.OpenIn(votes.Options{Classes: 3, Header: votes.HeaderYes}, file)

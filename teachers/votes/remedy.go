@@ -16,8 +16,8 @@ type cellError struct{ told *fault.Error }
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds to the error for a cell what would mend the file, which it reads once more, and
-// for whom the error is.
+// explained adds to the error for a cell what would mend the file, which it reads once more, and for whom
+// the error is.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {
@@ -115,8 +115,8 @@ func separator(sep byte) string {
 	return fmt.Sprintf(", sep=%q", string(sep))
 }
 
-// inPython introduces a line of Python, in which np is numpy and pd is pandas. What came
-// from standard input has no name there.
+// inPython introduces a line of Python, in which np is numpy and pd is pandas. What came from standard
+// input has no name there.
 func inPython(line string) string {
 	return "in Python: " + strings.ReplaceAll(line, stdinName, "votes")
 }

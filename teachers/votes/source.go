@@ -20,9 +20,8 @@ import (
 type Header string
 
 const (
-	// headerAuto: the first line is a header if its cells are words, of which some
-	// may be empty. One with both words and numbers is refused, as is a long one of
-	// 0, 1, 2, ...
+	// headerAuto: the first line is a header if its cells are words, of which some may be empty. One with
+	// both words and numbers is refused, as is a long one of 0, 1, 2, ...
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -30,27 +29,24 @@ const (
 
 // Options say what a votes file holds. Nothing of it is guessed from votes.
 type Options struct {
-	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts it
-	// may be 0: then it is the number of columns.
+	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts it may be 0: then it is the
+	// number of columns.
 	Classes int
-	// ClassNames, if not nil, are the public names of the classes, in their order. Votes
-	// are then these words; the number of a class too, unless one of the names is a
-	// number itself. Classes must be 0 or agree. Nothing takes them from votes: what a
-	// file names and they do not is no vote.
+	// ClassNames, if not nil, are the public names of the classes, in their order. Votes are then these
+	// words; the number of a class too, unless one of the names is a number itself. Classes must be 0 or
+	// agree. Nothing takes them from votes: what a file names and they do not is no vote.
 	ClassNames []string
-	// FirstClass is the number by which the file calls class 0: 1 if it counts classes
-	// from 1. -1 is a missing vote nevertheless.
+	// FirstClass is the number by which the file calls class 0: 1 if it counts classes from 1. -1 is a
+	// missing vote nevertheless.
 	FirstClass int
-	// Counts: the file holds vote counts, queries x classes, in place of labels,
-	// queries x teachers.
+	// Counts: the file holds vote counts, queries x classes, in place of labels, queries x teachers.
 	Counts bool
-	// Probabilities: the file holds class probabilities in place of votes, an array of
-	// queries x teachers x classes, or one file per teacher, queries x classes. A teacher
-	// votes for the class with the largest, the lowest of equals.
+	// Probabilities: the file holds class probabilities in place of votes, an array of queries x teachers x
+	// classes, or one file per teacher, queries x classes. A teacher votes for the class with the largest,
+	// the lowest of equals.
 	Probabilities bool
-	// Teachers is their public number where the file does not show it, with
-	// Counts: no row may add up to more. 0: not stated, at most [MaxTeachers].
-	// With labels it must be 0 or agree with the file.
+	// Teachers is their public number where the file does not show it, with Counts: no row may add up to
+	// more. 0: not stated, at most [MaxTeachers]. With labels it must be 0 or agree with the file.
 	Teachers int
 	// Transpose: the file is teachers x queries (with Counts classes x queries).
 	Transpose bool
@@ -98,10 +94,9 @@ func (s *Source) Kind() string {
 	return text
 }
 
-// Source is votes in files, read as often as asked in bounded memory. Make
-// one with [Open]. It keeps no file open between calls, so that there is
-// nothing to close, does not change and is safe for concurrent use. Whatever fmt or slog is asked to print, only the
-// shape shows.
+// Source is votes in files, read as often as asked in bounded memory. Make one with [Open]. It keeps no
+// file open between calls, so that there is nothing to close, does not change and is safe for concurrent
+// use. Whatever fmt or slog is asked to print, only the shape shows.
 type Source struct {
 	opt      Options
 	files    []*input
@@ -114,8 +109,8 @@ type Source struct {
 	hash     [32]byte
 }
 
-// Ballot is the votes on one query. Query counts from the start of the file,
-// whatever part of it was chosen, and so names the query for good.
+// Ballot is the votes on one query. Query counts from the start of the file, whatever part of it was
+// chosen, and so names the query for good.
 type Ballot struct {
 	Query     int
 	Histogram aggregate.Histogram
@@ -123,22 +118,19 @@ type Ballot struct {
 
 // Open opens a matrix of votes, CSV, NPY or Parquet, or one file per teacher.
 //
-// One path is a matrix. Several paths, or a glob pattern that names no existing
-// file, are one file per teacher: vectors of equal length, in the order of their
-// names, sorted bytewise.
+// One path is a matrix. Several paths, or a glob pattern that names no existing file, are one file per
+// teacher: vectors of equal length, in the order of their names, sorted bytewise.
 //
-// CSV is numbers or class names separated by commas, semicolons or tabs, a line each
-// query; an empty cell or -1 is an abstention. NPY is of version 1 to 3 and holds
-// booleans, integers, floats (whole ones) or strings of either byte order, in C or
-// Fortran order; NaN is refused. Parquet has a column for each teacher; Parquet and files that are compressed,
-// by gzip or Zstandard, are unpacked into a temporary file without a name,
-// up to 4 GiB, which goes with the source. What is wrong with a file is a [*fault.Error], with a line
-// of Python that mends it if there is one.
+// CSV is numbers or class names separated by commas, semicolons or tabs, a line each query; an empty cell
+// or -1 is an abstention. NPY is of version 1 to 3 and holds booleans, integers, floats (whole ones) or
+// strings of either byte order, in C or Fortran order; NaN is refused. Parquet has a column for each
+// teacher; Parquet and files that are compressed, by gzip or Zstandard, are unpacked into a temporary file
+// without a name, up to 4 GiB, which goes with the source. What is wrong with a file is a [*fault.Error],
+// with a line of Python that mends it if there is one.
 //
-// All of the files is read once, whatever range is chosen: a source that was
-// opened holds valid votes only, and its Hash is known. Memory is bounded, whatever
-// the number of queries and whatever headers claim: below 100 MB, and some 100
-// bytes for each teacher. Pages of Parquet may take another 512 MiB.
+// All of the files is read once, whatever range is chosen: a source that was opened holds valid votes only,
+// and its Hash is known. Memory is bounded, whatever the number of queries and whatever headers claim:
+// below 100 MB, and some 100 bytes for each teacher. Pages of Parquet may take another 512 MiB.
 func Open(ctx context.Context, paths []string, opt Options) (*Source, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
@@ -236,8 +228,7 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	return s, nil
 }
 
-// Part returns the source of the queries from <= q < to alone, counted from the start of
-// the file.
+// Part returns the source of the queries from <= q < to alone, counted from the start of the file.
 func (s *Source) Part(from, to int) (*Source, error) {
 	if from < 0 || from >= to || to > s.shape.rows {
 		return nil, fmt.Errorf("votes: queries %d:%d of %d", from, to, s.shape.rows)
@@ -262,9 +253,8 @@ func (s *Source) Teachers() int { return s.teachers }
 // Classes returns the number of classes that votes may name.
 func (s *Source) Classes() int { return s.classes }
 
-// ClassNames returns what classes are called in what is released: Options.ClassNames, the
-// numbers that the file has for them if it does not count from 0, and else nil. They are
-// public.
+// ClassNames returns what classes are called in what is released: Options.ClassNames, the numbers that the
+// file has for them if it does not count from 0, and else nil. They are public.
 func (s *Source) ClassNames() []string {
 	switch {
 	case s.opt.ClassNames != nil:
@@ -282,9 +272,8 @@ func (s *Source) ClassNames() []string {
 // Counts says whether the file holds counts. Then there is no vote of a teacher.
 func (s *Source) Counts() bool { return s.opt.Counts }
 
-// Hash identifies all the votes of the file, whatever part was chosen and
-// whatever their format: for labels it is [Matrix.Hash]. It is a fingerprint of
-// secrets without a key, see there.
+// Hash identifies all the votes of the file, whatever part was chosen and whatever their format: for labels
+// it is [Matrix.Hash]. It is a fingerprint of secrets without a key, see there.
 func (s *Source) Hash() [32]byte { return s.hash }
 
 // String tells the shape only.
@@ -298,10 +287,9 @@ func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String
 // LogValue tells the shape only.
 func (s *Source) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Histograms reads the chosen queries in ascending order. After an error, which
-// is yielded with a zero Ballot, it ends. An error says that ctx is done, that
-// reading failed, or that a file changed since it was opened; what was yielded
-// before must then not be used.
+// Histograms reads the chosen queries in ascending order. After an error, which is yielded with a zero
+// Ballot, it ends. An error says that ctx is done, that reading failed, or that a file changed since it was
+// opened; what was yielded before must then not be used.
 func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	return func(yield func(Ballot, error) bool) {
 		err := s.eachCount(ctx, func(query int, counts []int) error {
@@ -317,8 +305,7 @@ func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	}
 }
 
-// eachCount visits the counts of the chosen queries in ascending order. The next visit
-// overwrites them.
+// eachCount visits the counts of the chosen queries in ascending order. The next visit overwrites them.
 func (s *Source) eachCount(ctx context.Context, visit func(query int, counts []int) error) error {
 	counts := make([]int, s.classes)
 	switch {
@@ -344,8 +331,7 @@ func (s *Source) eachCount(ctx context.Context, visit func(query int, counts []i
 
 var errStopped = errors.New("stopped")
 
-// Load reads the chosen queries of labels into memory, one byte a vote, two
-// beyond 127 classes.
+// Load reads the chosen queries of labels into memory, one byte a vote, two beyond 127 classes.
 func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	if s.opt.Counts {
 		return nil, errors.New("votes: counts do not tell the votes of teachers")

@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// TestVotesAreTheSameFromEveryFormat writes one matrix in a drawn format and
-// demands the hash and the histograms of the matrix itself.
+// TestVotesAreTheSameFromEveryFormat writes one matrix in a drawn format and demands the hash and the
+// histograms of the matrix itself.
 func TestVotesAreTheSameFromEveryFormat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.SampledFrom([]int{2, 10, 127, 128, 300, 2000}).Draw(t, "classes")
@@ -143,8 +143,7 @@ func TestCountsAreTheSameFromEveryFormat(t *testing.T) {
 	})
 }
 
-// TestTilesJoin reads columns that do not fit into one tile, of all widths of
-// cells and from text too.
+// TestTilesJoin reads columns that do not fit into one tile, of all widths of cells and from text too.
 func TestTilesJoin(t *testing.T) {
 	const queries, count = 301, 7
 	cells := agreeingVotes(queries, count, 10)

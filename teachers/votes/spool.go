@@ -17,17 +17,17 @@ const Stdin = "-"
 // stdinName is what a spool is called in errors.
 const stdinName = "standard input"
 
-// Spool holds votes that can be read once only, such as those of a pipe: votes are read
-// more than once. They lie in a temporary file that its owner alone can read. Where the
-// system allows it the file has no name, so that nothing stays of it whatever happens.
+// Spool holds votes that can be read once only, such as those of a pipe: votes are read more than once.
+// They lie in a temporary file that its owner alone can read. Where the system allows it the file has no
+// name, so that nothing stays of it whatever happens.
 type Spool struct {
 	file  *os.File
 	info  os.FileInfo
 	named bool
 }
 
-// NewSpool reads in to its end, at most limit bytes. It returns as soon as ctx is done; in
-// may then still be read from. The folder is that of temporary files ($TMPDIR).
+// NewSpool reads in to its end, at most limit bytes. It returns as soon as ctx is done; in may then still
+// be read from. The folder is that of temporary files ($TMPDIR).
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	f, named, err := temporary()
 	if err != nil {

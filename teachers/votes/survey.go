@@ -2,9 +2,8 @@ package votes
 
 import "context"
 
-// survey is what a file holds if its classes are not the ones that were stated. It is
-// made when a cell is no vote, to say what would mend the file, and is as private as the
-// votes.
+// survey is what a file holds if its classes are not the ones that were stated. It is made when a cell is
+// no vote, to say what would mend the file, and is as private as the votes.
 type survey struct {
 	whole, missing, shares, nan, text, other int64 // cells
 	least, most                              int   // of the whole numbers

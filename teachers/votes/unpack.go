@@ -44,9 +44,9 @@ func packingOf(head []byte) packing {
 	return ""
 }
 
-// store is a temporary file for all that is unpacked, one part after the other, as a
-// [Spool] is one: nobody else can read it, and it has no name where the system allows that.
-// It goes when nothing refers to it any more.
+// store is a temporary file for all that is unpacked, one part after the other, as a [Spool] is one: nobody
+// else can read it, and it has no name where the system allows that. It goes when nothing refers to it any
+// more.
 type store struct {
 	file *os.File
 	size int64
@@ -77,8 +77,8 @@ func (s *store) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// unpackInputs replaces files that are compressed, or Parquet, by what is in them, and class
-// probabilities by votes.
+// unpackInputs replaces files that are compressed, or Parquet, by what is in them, and class probabilities
+// by votes.
 func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Options) ([]*input, error) {
 	var into *store
 	out := slices.Clone(files)

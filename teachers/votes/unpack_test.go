@@ -64,8 +64,8 @@ func TestFeatherIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `pd.read_feather("votes0").to_parquet("votes0-fixed.parquet", index=False)`)
 }
 
-// TestParquetVotesThatAreRefused: with what mends them, and with places that count from the
-// first row of votes.
+// TestParquetVotesThatAreRefused: with what mends them, and with places that count from the first row of
+// votes.
 func TestParquetVotesThatAreRefused(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"long.parquet": {"has a row for each vote", `pd.read_parquet("votes0").pivot(index="query", columns="teacher", values="vote")`},
@@ -97,8 +97,8 @@ func packed(t testing.TB, raw []byte) (gz, zst []byte) {
 	return b.Bytes(), enc.EncodeAll(raw, nil)
 }
 
-// TestCompressedVotes: gzip and Zstandard, as a matrix or as files of one teacher, and what
-// is too large when it is unpacked.
+// TestCompressedVotes: gzip and Zstandard, as a matrix or as files of one teacher, and what is too large
+// when it is unpacked.
 func TestCompressedVotes(t *testing.T) {
 	for _, raw := range [][]byte{[]byte(text(";", "\n", number)), encodeNPY(1, "<i8", true, 5, 4, meantAt)} {
 		gz, zst := packed(t, raw)

@@ -16,8 +16,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// The votes that every file of TestWaysToWriteVotes means: 5 queries, 4 teachers, 3
-// classes.
+// The votes that every file of TestWaysToWriteVotes means: 5 queries, 4 teachers, 3 classes.
 var meant = [5][4]int{{0, 1, 2, 2}, {1, 1, 1, 0}, {2, 2, 0, 2}, {0, 0, 0, 1}, {2, 1, 2, 2}}
 
 func meantAt(r, c int) int { return meant[r][c] }
@@ -67,8 +66,7 @@ func npyFloats(shape string, values ...float64) []byte {
 	return npy(1, fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }\n", shape), data)
 }
 
-// TestWaysToWriteVotes: each way in which people save votes is read, or refused with what
-// mends it.
+// TestWaysToWriteVotes: each way in which people save votes is read, or refused with what mends it.
 func TestWaysToWriteVotes(t *testing.T) {
 	plain := votes.Options{Classes: 3}
 	named := votes.Options{ClassNames: diseases}
@@ -236,8 +234,8 @@ func TestUnknownNamesAreCounted(t *testing.T) {
 	}
 }
 
-// TestClassNamesThatFilesWouldObey: labels are written with the names of classes, into files
-// that spreadsheets open.
+// TestClassNamesThatFilesWouldObey: labels are written with the names of classes, into files that
+// spreadsheets open.
 func TestClassNamesThatFilesWouldObey(t *testing.T) {
 	for _, name := range []string{"=HYPERLINK(1)", "@a", "-x", "+1+2", "a\u202eb", "a\x1bb"} {
 		require.ErrorContains(t, votes.CheckClassNames([]string{"a", name}), "class name 2", name)

@@ -24,8 +24,8 @@ type Report struct {
 	Units int64
 	// Shared is how many units are in more than one silo.
 	Shared int64
-	// Overlaps are the pairs of silos that share units, at most [MaxOverlaps]. Pairs with
-	// most units come first, then the order is that of Silos.
+	// Overlaps are the pairs of silos that share units, at most [MaxOverlaps]. Pairs with most units come
+	// first, then the order is that of Silos.
 	Overlaps []Overlap
 }
 
@@ -38,14 +38,14 @@ type Overlap struct {
 // MaxOverlaps bounds how many pairs of silos a report names.
 const MaxOverlaps = 1000
 
-// passUnits is how many units are held at a time, 24 bytes each. Check reads the files as
-// often as that makes necessary.
+// passUnits is how many units are held at a time, 24 bytes each. Check reads the files as often as that
+// makes necessary.
 const passUnits = 1 << 22
 
-// Check reads one manifest, or several that together are one, for instance one of each
-// silo. It finds which silos share units. It refuses manifests of different units or salts,
-// which cannot be compared, and a silo named twice. Memory is bounded below 150 MB, apart
-// from the names of silos. The error is a [*fault.Error], or says that ctx is done.
+// Check reads one manifest, or several that together are one, for instance one of each silo. It finds which
+// silos share units. It refuses manifests of different units or salts, which cannot be compared, and a silo
+// named twice. Memory is bounded below 150 MB, apart from the names of silos. The error is a
+// [*fault.Error], or says that ctx is done.
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits, openFile)
 }
@@ -88,8 +88,7 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 	return r, r.compare(ctx, paths, room, open)
 }
 
-// join adds what another manifest says of the whole. It returns an error if the two do not
-// agree.
+// join adds what another manifest says of the whole. It returns an error if the two do not agree.
 func (h *Head) join(other Head) error {
 	switch {
 	case other.SaltID != h.SaltID:
@@ -131,8 +130,8 @@ func compareEntries(a, b entry) int {
 	return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.silo, b.silo))
 }
 
-// compare finds units that are in more than one silo. Hashes are evenly spread, so the k-th
-// of p passes takes those in the k-th of p equal ranges.
+// compare finds units that are in more than one silo. Hashes are evenly spread, so the k-th of p passes
+// takes those in the k-th of p equal ranges.
 func (r *Report) compare(ctx context.Context, paths []string, room int, open opener) error {
 	passes := (uint64(r.Units) + uint64(room)/4*3) / (uint64(room) / 4 * 3)
 	place := make(map[string]int32, len(r.Silos))
@@ -226,10 +225,10 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// Join writes manifests in which [Check] found no fault as one manifest. It binds that
-// manifest to the votes of the report checked: to their number of teachers and classes and,
-// under the salt of the manifests, to their hash. If salt is the zero Salt, no hash is
-// stated, because a bare hash would reveal small votes.
+// Join writes manifests in which [Check] found no fault as one manifest. It binds that manifest to the
+// votes of the report checked: to their number of teachers and classes and, under the salt of the
+// manifests, to their hash. If salt is the zero Salt, no hash is stated, because a bare hash would reveal
+// small votes.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
@@ -261,9 +260,9 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 
 var errOtherSalt = errors.New("manifest: the salt is not that of the manifests")
 
-// Findings reports in words whether the silos are disjoint, and whether the manifest belongs
-// to the votes of the report checked, which may be nil. Only the salt can tell whether the
-// manifest was bound to these votes. Without it, pass the zero Salt.
+// Findings reports in words whether the silos are disjoint, and whether the manifest belongs to the votes
+// of the report checked, which may be nil. Only the salt can tell whether the manifest was bound to these
+// votes. Without it, pass the zero Salt.
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}
 	if checked == nil {

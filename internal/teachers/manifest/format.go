@@ -19,8 +19,8 @@ const Schema = "pate.manifest/1"
 //	 "teachers":4,"classes":10,"votes":"64 hexadecimal digits",
 //	 "silos":[{"name":"hospital-a","units":["32 hexadecimal digits",...]},...]}
 //
-// Each silo is one teacher. Its units are in ascending order, each once. What `pate train`
-// writes has no silos, because the size of a share is private, and
+// Each silo is one teacher. Its units are in ascending order, each once. What `pate train` writes has no
+// silos, because the size of a share is private, and
 //
 //	"class_names":["no","yes"],"queries":1000,"relation":"add_remove","training":{...}
 type Head struct {
@@ -152,9 +152,9 @@ type SiloInfo struct {
 	Units int
 }
 
-// Read reads a manifest and visits the units of its silos in order. Memory is bounded,
-// apart from the names of silos. Read refuses everything that does not match [Head]: an
-// unknown, repeated or missing key, anything after the end, hashes that do not ascend.
+// Read reads a manifest and visits the units of its silos in order. Memory is bounded, apart from the names
+// of silos. Read refuses everything that does not match [Head]: an unknown, repeated or missing key,
+// anything after the end, hashes that do not ascend.
 func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []SiloInfo, error) {
 	p := newParser(r)
 	var head Head

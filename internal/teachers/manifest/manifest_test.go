@@ -72,8 +72,8 @@ func TestSaltKeepsItsSecret(t *testing.T) {
 	}
 }
 
-// TestCheckFindsWhatIsShared compares with a count by hand. It leaves so little room that
-// Check takes several passes.
+// TestCheckFindsWhatIsShared compares with a count by hand. It leaves so little room that Check takes
+// several passes.
 func TestCheckFindsWhatIsShared(t *testing.T) {
 	dir := t.TempDir()
 	salt := newSalt(t)

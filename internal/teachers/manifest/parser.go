@@ -10,10 +10,9 @@ import (
 	"strconv"
 )
 
-// parser reads the JSON of manifests token by token: objects, arrays, strings and whole
-// numbers. A token has at most maxToken bytes. The first error stays, and after it all
-// calls return at once. On millions of short strings it takes a fraction of the time of a
-// json.Decoder, and it never holds more than a token.
+// parser reads the JSON of manifests token by token: objects, arrays, strings and whole numbers. A token
+// has at most maxToken bytes. The first error stays, and after it all calls return at once. On millions of
+// short strings it takes a fraction of the time of a json.Decoder, and it never holds more than a token.
 type parser struct {
 	r   *bufio.Reader
 	buf []byte
@@ -100,8 +99,8 @@ func (p *parser) object(value func(key string)) (seen map[string]bool) {
 // array reads an array. The function element must read each element.
 func (p *parser) array(element func()) { p.list('[', ']', element) }
 
-// raw reads a string and returns it unchanged, with its quotes. The result is valid until
-// the next call. The bytes between the quotes need not be valid JSON.
+// raw reads a string and returns it unchanged, with its quotes. The result is valid until the next call.
+// The bytes between the quotes need not be valid JSON.
 func (p *parser) raw() (quoted []byte) {
 	p.expect('"')
 	b := append(p.buf[:0], '"')

@@ -44,8 +44,8 @@ func (s Salt) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(saltText), s.sealed.bytes[:]), nil
 }
 
-// UnmarshalText decodes what MarshalText wrote. It allows white space around the text. Its
-// errors never quote the input.
+// UnmarshalText decodes what MarshalText wrote. It allows white space around the text. Its errors never
+// quote the input.
 func (s *Salt) UnmarshalText(text []byte) error {
 	body, ok := strings.CutPrefix(string(bytes.TrimSpace(text)), saltText)
 	if !ok {
@@ -60,8 +60,7 @@ func (s *Salt) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON always fails: a salt in a log or results file would otherwise be written out
-// by accident.
+// MarshalJSON always fails: a salt in a log or results file would otherwise be written out by accident.
 func (s Salt) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("manifest: a Salt is secret and has no JSON form; use MarshalText on purpose")
 }
@@ -72,8 +71,8 @@ func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 // LogValue returns a redacted word.
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// Every MAC input starts with one of these numbers, so that the inputs of ID, Hash,
-// Votes, Data and Part are never equal.
+// Every MAC input starts with one of these numbers, so that the inputs of ID, Hash, Votes, Data and Part
+// are never equal.
 const (
 	domainID     = 0
 	domainRecord = 1
@@ -82,8 +81,8 @@ const (
 	domainPart   = 4
 )
 
-// ID returns 16 hexadecimal digits that name the salt without revealing it. Hashes can be
-// compared only under one salt.
+// ID returns 16 hexadecimal digits that name the salt without revealing it. Hashes can be compared only
+// under one salt.
 func (s Salt) ID() string {
 	return hex.EncodeToString(s.mac(domainID, "")[:8])
 }
@@ -93,9 +92,8 @@ func (s Salt) Hash(id string) Hash {
 	return Hash(s.mac(domainRecord, id)[:len(Hash{})])
 }
 
-// Votes returns, in hexadecimal, the keyed hash of the votes that have the given hash. The
-// bare hash would reveal small votes: there are few small matrices, and anyone who sees the
-// hash could try them all.
+// Votes returns, in hexadecimal, the keyed hash of the votes that have the given hash. The bare hash would
+// reveal small votes: there are few small matrices, and anyone who sees the hash could try them all.
 func (s Salt) Votes(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainVotes, string(hash[:])))
 }
@@ -139,8 +137,8 @@ const (
 	maxName  = 200 // bytes
 )
 
-// HashIDs reads ids, one a line, and hashes them. It strips white space around an id and
-// skips empty lines. An id that occurs twice counts once: a unit may have many records.
+// HashIDs reads ids, one a line, and hashes them. It strips white space around an id and skips empty lines.
+// An id that occurs twice counts once: a unit may have many records.
 func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
 	if err := checkName("silo", name); err != nil {
 		return Silo{}, err

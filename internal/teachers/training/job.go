@@ -27,15 +27,15 @@ type Job struct {
 	Features        string // one of features.Names(); "": by the kind of data
 	Unit            string // what a unit is, in a word; "": the unit column, or "record"
 	Part, Parts     int    // with Parts > 1 only teachers t with t mod Parts = Part are trained
-	// Silo, with Parts > 1, names whose rows Private are: the part's teachers learn from them
-	// alone, and every other part has rows of its own. Each row must name its unit. "": Private
-	// holds the rows of all teachers.
+	// Silo, with Parts > 1, names whose rows Private are: the part's teachers learn from them alone, and
+	// every other part has rows of its own. Each row must name its unit. "": Private holds the rows of all
+	// teachers.
 	Silo string
 	Out  string // file of the votes
 	// PartsFolder is where the votes of a part go, mode 0700. "": Out with ".parts" at its end.
 	PartsFolder string
-	// Secrets is the folder of key, salt and what an interrupted run has done, mode 0700.
-	// "": Out with ".private" at its end.
+	// Secrets is the folder of key, salt and what an interrupted run has done, mode 0700. "": Out with
+	// ".private" at its end.
 	Secrets string
 	// Key makes a seeded run, whose outputs are not releasable; the zero key: a random one.
 	Key     rng.Key

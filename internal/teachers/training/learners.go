@@ -44,9 +44,9 @@ func OnTrees(learner string) bool {
 	return slices.Contains([]string{Forest, ExtraTrees, RandomTrees, Booster}, learner)
 }
 
-// Kernel width and ridge of the teachers, for columns of standard deviation 1:
-// gamma is per column, so that it fits any number of them. Chosen on the
-// development split of MNIST; accuracy is flat between half and twice of both.
+// Kernel width and ridge of the teachers, for columns of standard deviation 1: gamma is per column, so that
+// it fits any number of them. Chosen on the development split of MNIST; accuracy is flat between half and
+// twice of both.
 const (
 	kernelGammaPerColumn = 0.5
 	kernelLambda         = 0.05
@@ -58,8 +58,8 @@ const (
 	teacherDelta   = 1e-5
 )
 
-// NewLearner makes a learner for rows of this many columns. Image is the shape of rows that
-// are images, otherwise zero.
+// NewLearner makes a learner for rows of this many columns. Image is the shape of rows that are images,
+// otherwise zero.
 func NewLearner(ctx context.Context, name string, columns int, image dataset.Shape) (teachers.Learner, error) {
 	pool := golearn.Pooling{}
 	if image.Rows%2 == 0 && image.Cols%2 == 0 && image.Pixels() == columns && columns > 0 && image.Planes() == 1 {

@@ -23,19 +23,18 @@ import (
 type Merging struct {
 	Parts []string // files, patterns, or folders with the files of parts
 	Out   string   // file of the votes
-	// Secrets is the folder with the salt of the job, if it is here. It keeps what recognises the
-	// votes. "": Out with ".private" at its end.
+	// Secrets is the folder with the salt of the job, if it is here. It keeps what recognises the votes.
+	// "": Out with ".private" at its end.
 	Secrets string
 }
 
 // SilosBeside returns where the hashes of the units of all silos stand.
 func SilosBeside(votes string) string { return votes + ".silos.json" }
 
-// Merge puts the votes of all parts together: those, and the manifest, that [Run] writes on
-// one machine. It refuses a part that is missing, one that is there twice, and parts of other
-// settings, rows, keys or versions. Of silos it proves by their hashes that no unit is in two
-// of them, and keeps the proof beside the votes. Nothing is written where it refuses. Merging
-// once more does nothing.
+// Merge puts the votes of all parts together: those, and the manifest, that [Run] writes on one machine. It
+// refuses a part that is missing, one that is there twice, and parts of other settings, rows, keys or
+// versions. Of silos it proves by their hashes that no unit is in two of them, and keeps the proof beside
+// the votes. Nothing is written where it refuses. Merging once more does nothing.
 func Merge(ctx context.Context, m Merging) (*Result, error) {
 	paths, err := findParts(m.Parts)
 	if err != nil {
@@ -95,8 +94,7 @@ func findParts(names []string) ([]string, error) {
 	return paths, nil
 }
 
-// partsOf returns the file of that name, those in a folder, or those that match a pattern;
-// at least one.
+// partsOf returns the file of that name, those in a folder, or those that match a pattern; at least one.
 func partsOf(name string) (paths []string, err error) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// mixedForest is half a random forest and half one of random thresholds. The first is far
-// better on columns with long tails, the second on even ones: by 9 points of accuracy on a
-// table of log-normal columns, and by 3 on letter. Both together lose 1.5 at most there, and
-// win on Adult.
+// mixedForest is half a random forest and half one of random thresholds. The first is far better on columns
+// with long tails, the second on even ones: by 9 points of accuracy on a table of log-normal columns, and
+// by 3 on letter. Both together lose 1.5 at most there, and win on Adult.
 type mixedForest struct{ Best, Random trees.Forest }
 
 func newMixedForest() mixedForest {

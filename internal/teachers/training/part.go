@@ -239,9 +239,9 @@ func decodePart(b []byte) (*partFile, error) {
 	return p, r.End()
 }
 
-// differs says in a word where two parts are of different jobs, "" if they are of one. Where
-// silos have their own rows, keys and programs, what these are is not compared; nor are
-// rows, keys and programs without merging.
+// differs says in a word where two parts are of different jobs, "" if they are of one. Where silos have
+// their own rows, keys and programs, what these are is not compared; nor are rows, keys and programs
+// without merging.
 func (h partHead) differs(from partHead, merging bool) string {
 	same := h.Silo == "" && merging
 	for _, s := range []struct {

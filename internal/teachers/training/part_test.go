@@ -46,8 +46,7 @@ func TestPartsThatLieAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever a file says of itself, decoding it neither panics nor asks for more memory than it
-// has bytes.
+// Whatever a file says of itself, decoding it neither panics nor asks for more memory than it has bytes.
 func FuzzPart(f *testing.F) {
 	f.Add(somePart(func(*partHead) {}))
 	f.Add(somePart(func(h *partHead) { h.Silo, h.Units = "", 0 }))

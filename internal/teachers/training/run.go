@@ -43,8 +43,7 @@ type Result struct {
 	Part string `json:"part,omitempty"`
 	// PartFile holds the votes of that part.
 	PartFile string `json:"part_file,omitempty"`
-	// Repeated are columns that may say whose record a row is, where every row counts as a
-	// unit of its own.
+	// Repeated are columns that may say whose record a row is, where every row counts as a unit of its own.
 	Repeated []string `json:"-"`
 	// Public is the schema by which rows were read, and Pool the public rows.
 	Public *dataset.Schema `json:"-"`
@@ -69,9 +68,9 @@ type task struct {
 	secrets *secrets
 }
 
-// Run trains the teachers and keeps their votes and a manifest. A job that was stopped goes
-// on, and one that is complete is recognised. Errors about what a user gave are an [*fault.Error]
-// or a fault.Error. An error that wraps ctx.Err() leaves what is done.
+// Run trains the teachers and keeps their votes and a manifest. A job that was stopped goes on, and one
+// that is complete is recognised. Errors about what a user gave are an [*fault.Error] or a fault.Error. An
+// error that wraps ctx.Err() leaves what is done.
 func Run(ctx context.Context, j Job) (*Result, error) {
 	j, err := j.withDefaults()
 	if err != nil {
@@ -194,8 +193,8 @@ func (t *task) readPrivate(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// vacant refuses a file where the votes belong that no job with this folder of secrets wrote, as there
-// is no folder yet, and makes none.
+// vacant refuses a file where the votes belong that no job with this folder of secrets wrote, as there is
+// no folder yet, and makes none.
 func (t *task) vacant() error {
 	if there, err := durable.Exists(t.Secrets); err != nil || there {
 		return err

@@ -19,9 +19,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// secrets is the folder beside the votes: the key from which the shares derive, the salt of
-// the manifest, and until the votes are complete the votes of each teacher. It is as secret
-// as the private rows.
+// secrets is the folder beside the votes: the key from which the shares derive, the salt of the manifest,
+// and until the votes are complete the votes of each teacher. It is as secret as the private rows.
 type secrets struct {
 	dir    string
 	key    rng.Key
@@ -104,8 +103,8 @@ func (s *secrets) readSalt() error {
 }
 
 // made is what a folder of secrets keeps of votes that stand elsewhere. It recognises the rows that they
-// were made of, and whether they were changed. In the manifest, which is public, it would show whether
-// the rows had changed from one to the next.
+// were made of, and whether they were changed. In the manifest, which is public, it would show whether the
+// rows had changed from one to the next.
 type made struct {
 	Data  string `json:"data"`  // keyed hash of the private rows, or of those of all parts
 	Votes string `json:"votes"` // SHA-256
