@@ -3,11 +3,12 @@ package votes
 import (
 	"context"
 	"errors"
+	"hash"
 	"math"
 	"slices"
 )
 
-// Report is what [Check] found. It tells of votes, so it is as private as they are.
+// Report is the result of [Check]. It is as private as the votes.
 type Report struct {
 	Queries, Teachers, Classes int      // Teachers is 0 for counts that do not state it
 	Counts                     bool     // the file holds counts
@@ -39,8 +40,27 @@ type Report struct {
 // MaxChance is the largest ChanceDuplicates at which duplicates are a fault.
 const MaxChance = 1e-3
 
-// Check reads all of the files, as [Open] would, and reports what it finds, invalid votes among it. An
-// error says that they cannot be read at all. Memory grows by some 50 bytes for each teacher.
+// checker gathers a report.
+type checker struct {
+	Report
+	source    *Source
+	voters    []teacherVotes
+	counts    []int
+	logChance float64 // that two teachers agree on all queries
+	sum       int64   // of all counts
+}
+
+// teacherVotes summarizes the votes of one teacher: their hash, the first, whether they differ, their
+// number.
+type teacherVotes struct {
+	hash   uint64
+	first  int16
+	differ bool
+	votes  int64
+}
+
+// Check reads all queries of the files, as [Open] would, and reports invalid votes and odd teachers. It
+// returns an error if the files cannot be read at all. Memory grows by some 50 bytes for each teacher.
 func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
@@ -60,10 +80,8 @@ func check(ctx context.Context, files []*input, perTeacher bool, opt Options) (*
 	return s.check(ctx, perTeacher)
 }
 
-// Check checks votes that were opened, as the function [Check] does. It covers all queries of the file.
-func (s *Source) Check(ctx context.Context) (*Report, error) {
-	return s.check(ctx, len(s.files) > 1)
-}
+// Check checks all queries of the file, as the function [Check] does.
+func (s *Source) Check(ctx context.Context) (*Report, error) { return s.check(ctx, len(s.files) > 1) }
 
 // OpenChecked opens votes as [Open] does, and checks them as [Check] does, in one pass: all queries,
 // whatever part is chosen. A report that comes without an error has no FirstInvalid.
@@ -88,62 +106,94 @@ func OpenChecked(ctx context.Context, paths []string, opt Options) (*Source, *Re
 }
 
 func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
-	opt := s.opt
-	c := &checker{source: s, Report: Report{
-		Queries: s.Total(), Teachers: s.teachers, Classes: s.classes, Counts: opt.Counts, Kind: s.Kind(), ClassNames: s.ClassNames(),
-		ClassVotes: make([]int64, s.classes), Pluralities: make([]int64, s.classes), LeastVotes: math.MaxInt,
+	c := &checker{source: s, counts: make([]int, s.classes), voters: make([]teacherVotes, s.teachers), Report: Report{
+		Queries: s.Total(), Teachers: s.teachers, Classes: s.classes, Counts: s.opt.Counts, Kind: s.Kind(),
+		ClassNames: s.ClassNames(), ClassVotes: make([]int64, s.classes), Pluralities: make([]int64, s.classes),
+		LeastVotes: math.MaxInt,
 	}}
 	if perTeacher {
 		for _, in := range s.files {
 			c.Names = append(c.Names, in.name)
 		}
 	}
-	c.voters = make([]teacherVotes, s.teachers)
-	c.counts = make([]int, s.classes)
-	h := hashBeside(s.newHash())
-	defer h.close()
-	var buf []byte
+	h := s.newHash()
 	var err error
 	switch {
-	case opt.Counts:
-		c.voters = nil
-		err = eachBlock(ctx, s, 0, c.Queries, func(first int, cells []int32, _ int) error {
-			buf = appendCells(buf[:0], cells)
-			h.begin(buf)
-			c.countBlock(first, cells)
-			h.finish()
-			return nil
-		})
+	case s.opt.Counts:
+		err = eachHashed(ctx, s, h, c.countBlock)
 	case s.narrow():
-		err = eachBlock(ctx, s, 0, c.Queries, func(first int, cells []byte, bad int) error {
-			h.begin(cells)
-			if bad > 0 {
-				labelBlock(c, first, cells)
-			} else {
-				c.validBlock(cells)
-			}
-			h.finish()
-			return nil
-		})
+		err = eachHashed(ctx, s, h, func(first int, cells []byte) { labelBlock(c, first, cells) })
 	default:
-		err = eachBlock(ctx, s, 0, c.Queries, func(first int, cells []int16, _ int) error {
-			buf = appendCells(buf[:0], cells)
-			h.begin(buf)
-			labelBlock(c, first, cells)
-			h.finish()
-			return nil
-		})
+		err = eachHashed(ctx, s, h, func(first int, cells []int16) { labelBlock(c, first, cells) })
 	}
 	if err != nil {
 		return nil, err
 	}
 	if c.FirstInvalid == nil {
-		h.hash.Sum(c.Hash[:0])
+		h.Sum(c.Hash[:0])
 	} else if c.FirstInvalid = s.explained(ctx, c.FirstInvalid); ctx.Err() != nil {
 		return nil, c.FirstInvalid
 	}
 	c.finish()
 	return &c.Report, nil
+}
+
+// eachHashed visits and hashes all blocks of rows.
+func eachHashed[C cell](ctx context.Context, s *Source, h hash.Hash, visit func(first int, cells []C)) error {
+	var buf []byte
+	return eachBlock(ctx, s, 0, s.shape.rows, func(first int, cells []C, _ int) error {
+		buf = appendCells(buf[:0], cells)
+		h.Write(buf)
+		visit(first, cells)
+		return nil
+	})
+}
+
+// labelBlock takes in rows of votes, of which some may be invalid.
+func labelBlock[C cell](c *checker, first int, cells []C) {
+	_, narrow := any(cells).([]byte)
+	for i := 0; i*c.Teachers < len(cells); i++ {
+		clear(c.counts)
+		votes, missing := 0, 0
+		for t, v := range cells[i*c.Teachers : (i+1)*c.Teachers] {
+			vote, seen := int(v), &c.voters[t]
+			if narrow {
+				vote = int(int8(v))
+			}
+			seen.hash = (seen.hash ^ uint64(vote+8)) * 0x9e3779b97f4a7c15
+			seen.hash ^= seen.hash >> 29
+			switch {
+			case vote >= 0:
+				if seen.votes == 0 {
+					seen.first = int16(vote)
+				}
+				seen.differ = seen.differ || seen.first != int16(vote)
+				seen.votes++
+				c.counts[vote]++
+				votes++
+			case vote == Abstention:
+				missing++
+			default:
+				c.invalid(first+i, t, vote)
+			}
+		}
+		c.Abstentions += int64(missing)
+		c.row(votes)
+		c.logChance += logAgree(c.counts, missing)
+	}
+}
+
+// logAgree returns the logarithm of the chance that two of the teachers of one query answered alike.
+func logAgree(counts []int, missing int) float64 {
+	n, alike := float64(missing), float64(missing)*float64(missing-1)
+	for _, k := range counts {
+		n += float64(k)
+		alike += float64(k) * float64(k-1)
+	}
+	if n < 2 {
+		return 0
+	}
+	return math.Log(alike / (n * (n - 1)))
 }
 
 func (c *checker) countBlock(first int, cells []int32) {
@@ -153,14 +203,15 @@ func (c *checker) countBlock(first int, cells []int32) {
 		for class, n := range row {
 			if n < 0 {
 				c.invalid(first+i, class, int(n))
-				n = 0
 			}
-			c.counts[class] = int(n)
-			votes += int(n)
+			c.counts[class] = int(max(n, 0))
+			votes += c.counts[class]
 		}
-		if err := c.source.checkSum(first+i, row); err != nil && !slices.ContainsFunc(row, func(n int32) bool { return n < 0 }) {
+		if err := c.source.checkSum(first+i, row); err != nil && slices.Min(row) >= 0 {
 			c.TooMany++
-			c.blame(err)
+			if c.FirstInvalid == nil {
+				c.FirstInvalid = err
+			}
 		}
 		c.Abstentions += int64(max(0, c.Teachers-votes))
 		c.sum += int64(votes)
@@ -190,15 +241,38 @@ func (c *checker) invalid(row, col, code int) {
 		c.OutOfRange++
 	}
 	if c.FirstInvalid == nil {
-		c.blame(cellError{c.source.badCell(row, col, code)})
+		c.FirstInvalid = cellError{c.source.badCell(row, col, code)}
 	}
 }
 
-func (c *checker) blame(err error) {
-	if c.FirstInvalid == nil {
-		c.FirstInvalid = err
+// finish draws the conclusions about teachers.
+func (c *checker) finish() {
+	if c.Queries == 0 {
+		c.LeastVotes = 0
 	}
+	if c.Counts {
+		if c.Teachers == 0 {
+			c.Abstentions = int64(c.Queries)*int64(c.MostVotes) - c.sum
+		}
+		return
+	}
+	equal := make(map[teacherVotes][]int)
+	for t, seen := range c.voters {
+		switch {
+		case seen.votes == 0:
+			c.Silent = append(c.Silent, t)
+		case !seen.differ && seen.votes > 1:
+			c.Constant = append(c.Constant, t)
+		default:
+			equal[seen] = append(equal[seen], t)
+		}
+	}
+	for _, group := range equal {
+		if len(group) > 1 {
+			c.Duplicates = append(c.Duplicates, group)
+		}
+	}
+	slices.SortFunc(c.Duplicates, func(a, b []int) int { return a[0] - b[0] })
+	n := float64(c.Teachers)
+	c.ChanceDuplicates = n * (n - 1) / 2 * math.Exp(c.logChance)
 }
-
-// ownerNotice ends what is said of single votes: where one is, and what it is not.
-const ownerNotice = "; this message tells of private votes and is for their owner alone"

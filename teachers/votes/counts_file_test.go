@@ -28,14 +28,12 @@ func TestCountsComeBack(t *testing.T) {
 		file.WriteByte('\n')
 	}
 	for _, classes := range []int{101, 300} { // bytes and words of votes
-		s, err := votes.OpenIn(votes.Options{Classes: classes}, []byte(file.String()))
-		require.NoError(t, err)
+		s := opened(t, votes.Options{Classes: classes}, []byte(file.String()))
 		var hashes [][32]byte
 		for _, form := range []bool{false, true} {
 			var b bytes.Buffer
 			require.NoError(t, s.WriteCounts(ctx, &b, form))
-			back, err := votes.OpenIn(votes.Options{Counts: true, Teachers: 40}, b.Bytes())
-			require.NoError(t, err)
+			back := opened(t, votes.Options{Counts: true, Teachers: 40}, b.Bytes())
 			require.Equal(t, classes, back.Classes())
 			hashes = append(hashes, back.Hash())
 			want := votesOf(t, s)

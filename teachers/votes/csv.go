@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/pate-go/pate/fault"
 )
 
 // csvText is where the lines of a CSV file are.
@@ -41,6 +39,8 @@ type csvPosition struct {
 // may well be votes.
 const numberedCells = 5
 
+const byteOrderMark = "\xef\xbb\xbf"
+
 // maxCSVCell bounds the bytes of one cell, a name in the header included.
 const maxCSVCell = 4096
 
@@ -52,7 +52,7 @@ func (t csvText) cursor(in *input, line int) cursor {
 	return cur
 }
 
-// csvLayout finds separator, header, width and number of lines. Blank lines at the end are none, unless a
+// csvLayout finds separator, header, width and number of lines. It ignores blank lines at the end, unless a
 // line has one cell: there they are abstentions.
 func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (csvText, error) {
 	t := csvText{form: &csvForm{counts: opt.Counts, shares: opt.Probabilities, lines: opt.Transpose}}
@@ -60,15 +60,18 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	if err != nil {
 		return t, err
 	}
-	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
-		t.start, head = 3, head[3:]
+	if text := bytes.TrimPrefix(head, []byte(byteOrderMark)); len(text) < len(head) {
+		t.start, head = int64(len(byteOrderMark)), text
 	}
 	if err := foreignText(in, head); err != nil {
 		return t, err
 	}
 	t.form.sep = csvSeparator(head)
-	if line, _, _ := bytes.Cut(head, []byte("\n")); !in.table() && isLong(strings.Split(strings.NewReplacer(`"`, "", "\r", "", " ", "").Replace(string(line)), string(t.form.sep))) {
-		return t, longTable(in, fmt.Sprintf("pd.read_csv(%q%s)", in.name, separator(t.form.sep)), fmt.Sprintf("to_csv(%q, index=False)", beside(in.name, ".csv")))
+	if line, _, _ := bytes.Cut(head, []byte("\n")); !in.table() &&
+		isLong(strings.Split(strings.NewReplacer(`"`, "", "\r", "", " ", "").Replace(string(line)),
+			string(t.form.sep))) {
+		return t, longTable(in, fmt.Sprintf("pd.read_csv(%q%s)", in.name, separator(t.form.sep)),
+			fmt.Sprintf("to_csv(%q, index=False)", beside(in.name, ".csv")))
 	}
 	var names *domain
 	if opt.ClassNames != nil {
@@ -84,17 +87,24 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	}
 	header := opt.Header == HeaderYes || opt.Header == headerAuto && first.words
 	if opt.Header == headerAuto && first.words && first.numbers {
-		e := &fault.Error{File: in.name, What: "row 1 has numbers and words: a header or votes", Why: "taken for a header, the first query would be lost; a missing vote is -1 or an empty cell", Fix: "say --header yes or --header no"}
+		e := in.refuse("row 1 has numbers and words: a header or votes",
+			"taken for a header, the first query would be lost; a missing vote is -1 or an empty cell",
+			"say --header yes or --header no")
 		if names != nil {
 			e.What, e.Fix = "row 1 has class names and other words: a header or votes", "name every public class, or say --header yes or --header no"
 		}
 		return t, e
 	}
 	if opt.Header == headerAuto && first.numbered && (first.cells >= numberedCells || opt.Probabilities && first.cells > 1) {
-		return t, &fault.Error{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
+		return t, in.refuse("row 1 is 0, 1, 2, ...: column numbers or votes",
+			"a header of numbers cannot be told from votes", "say --header yes or --header no")
 	}
 	if opt.Header == headerAuto && first.framed && first.cells > numberedCells {
-		return t, &fault.Error{File: in.name, What: "row 1 is empty, 0, 1, 2, ...: row numbers and column numbers, as pandas writes them", Why: "both would be taken for votes", Fix: "say --header yes --index-column; or write the file without them, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False, header=False)", in.name, separator(t.form.sep), beside(in.name, ".csv")))}
+		return t, in.refuse("row 1 is empty, 0, 1, 2, ...: row numbers and column numbers, as pandas writes them",
+			"both would be taken for votes",
+			"say --header yes --index-column; or write the file without them, "+
+				inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False, header=False)", in.name,
+					separator(t.form.sep), beside(in.name, ".csv"))))
 	}
 	if header {
 		t.form.headers, t.start = 1, first.next
@@ -109,7 +119,8 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 			if first.blank {
 				return t, blankLine(in, 2)
 			}
-			return t, &fault.Error{File: in.name, What: fmt.Sprintf("has %d names in its header and %d cells in row 2", columns, first.cells), Why: "every column is a column of votes", Fix: "remove the column that is none, or fix the header"}
+			return t, in.refuse(fmt.Sprintf("has %d names in its header and %d cells in row 2", columns,
+				first.cells), "every column is a column of votes", "remove the column that is none, or fix the header")
 		}
 	}
 	t.width, t.form.width = first.cells, first.cells
@@ -120,21 +131,25 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 		return t, err
 	}
 	if t.rows == 0 {
-		return t, &fault.Error{File: in.name, What: "has no votes", Why: "a header alone is no matrix", Fix: "check that the right file is given"}
+		return t, in.refuse("has no votes", "a header alone is no matrix", "check that the right file is given")
 	}
 	return t, nil
 }
 
-// indexed refuses a header that begins as that of numbered rows does, such as pandas writes: the numbers
-// would be read as the votes of one more teacher.
+// indexed refuses a header that begins as pandas begins one for numbered rows: the numbers would be read as
+// the votes of one more teacher.
 func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
 	}
-	return &fault.Error{File: in.name, What: fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name), Why: "every column is a column of votes", Fix: "say --index-column, which leaves it out; or write the file without row numbers, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False)", in.name, separator(sep), beside(in.name, ".csv"))) + "; or name the column otherwise"}
+	return in.refuse(fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name),
+		"every column is a column of votes",
+		"say --index-column, which leaves it out; or write the file without row numbers, "+
+			inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False)", in.name, separator(sep),
+				beside(in.name, ".csv")))+"; or name the column otherwise")
 }
 
-// oddFirst refuses a first row that differs from the two after it: it would else be they who are blamed.
+// oddFirst refuses a first row that differs from the two after it, which would be blamed otherwise.
 func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	second, err := readLine(r, in, t.form.sep, first.next, nil)
 	if err != nil || second.cells == first.cells {
@@ -154,20 +169,21 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 // foreignText refuses text that would be misread: with line ends of old Macintoshes, or with blanks between
 // numbers. head is the beginning of the file.
 func foreignText(in *input, head []byte) error {
-	name := in.name
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
-		return &fault.Error{File: name, What: "ends its lines with CR alone", Why: "lines end with LF, or CR LF",
-			Fix: "write it anew, " + inPython(fmt.Sprintf(`open(%q, "w").write(open(%q).read())`, beside(name, ".csv"), name))}
+		return in.refuse("ends its lines with CR alone", "lines end with LF, or CR LF", "write it anew, "+
+			inPython(fmt.Sprintf(`open(%q, "w").write(open(%q).read())`, beside(in.name, ".csv"), in.name)))
 	}
 	line, rest, _ := bytes.Cut(head, []byte("\n"))
 	second, _, _ := bytes.Cut(rest, []byte("\n"))
 	if blanksApart(line) || blanksApart(second) {
-		return &fault.Error{File: name, What: "has blanks between its numbers", Why: "how many blanks part two numbers is not told, and an empty cell is a missing vote",
-			Fix: "save it with numpy.save, or numpy.savetxt(..., delimiter=\",\"); " + inPython(saveLine(name, fmt.Sprintf("np.loadtxt(%q)", name)))}
+		return in.refuse("has blanks between its numbers",
+			"how many blanks part two numbers is not told, and an empty cell is a missing vote",
+			"save it with numpy.save, or numpy.savetxt(..., delimiter=\",\"); "+saved(in.name, "", "np.loadtxt(%q)"))
 	}
-	if first := bytes.TrimSpace(line); len(first) > 1 && (first[0] == '{' || first[0] == '[' && bytes.IndexByte([]byte("[-\"0123456789 "), first[1]) >= 0) {
-		return &fault.Error{File: name, What: "is JSON, or Python's print of an array", Why: "votes are CSV or NPY",
-			Fix: "of a list of lists, " + inPython("import json; "+saveLine(name, fmt.Sprintf("np.array(json.load(open(%q)))", name)))}
+	first := bytes.TrimSpace(line)
+	if len(first) > 1 && (first[0] == '{' || first[0] == '[' && bytes.IndexByte([]byte("[-\"0123456789 "), first[1]) >= 0) {
+		return in.refuse("is JSON, or Python's print of an array", "votes are CSV or NPY",
+			"of a list of lists, "+saved(in.name, "import json; ", "np.array(json.load(open(%q)))"))
 	}
 	return nil
 }
@@ -209,7 +225,7 @@ type csvLine struct {
 	next     int64
 }
 
-// readLine reads the line at an offset. What names stand for classes, if any do, is a number to it.
+// readLine reads the line at an offset. It takes names of classes for numbers.
 func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvLine, error) {
 	line := csvLine{numbered: true, framed: true}
 	for {
@@ -261,7 +277,8 @@ func (t *csvText) countLines(ctx context.Context, r *reader, in *input, offsets 
 	end := func() error {
 		if offsets {
 			if lines == MaxTeachers {
-				return &fault.Error{File: in.name, What: fmt.Sprintf("has more than %d rows", MaxTeachers), Why: "transposed, each row is a teacher", Fix: "do not say that the file is transposed"}
+				return in.refuse(fmt.Sprintf("has more than %d rows", MaxTeachers),
+					"transposed, each row is a teacher", "do not say that the file is transposed")
 			}
 			t.offsets = append(t.offsets, begin)
 		}

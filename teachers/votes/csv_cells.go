@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-
-	"github.com/pate-go/pate/fault"
 )
 
 // fillCSV reads the next len(dst) cells of a cursor.
@@ -63,7 +61,8 @@ func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, ba
 			cells := at.col + 1
 			if !ends {
 				if cells, err = restOfLine(w[end:], cells, sep, last); err != nil {
-					return p, n, bad, &fault.Error{File: cur.in.name, What: fmt.Sprintf("row %d has %d %s, %v", at.line, width, form.noun(width), err), Fix: "fix the row"}
+					return p, n, bad, cur.in.refuse(fmt.Sprintf("row %d has %d %s, %v", at.line, width,
+						form.noun(width), err), "", "fix the row")
 				}
 			} else if cells == 1 && isBlank(w[p:end]) {
 				return p, n, bad, blankLine(cur.in, at.line)
@@ -112,8 +111,8 @@ func (f csvForm) noun(n int) string {
 
 // ragged returns the error for a line with another number of cells.
 func (f csvForm) ragged(in *input, line, cells int) error {
-	e := &fault.Error{File: in.name, What: fmt.Sprintf("row %d has %d %s, the other rows have %d", line, cells, f.noun(cells), f.width),
-		Why: "each row is a query, each column a teacher; a missing vote is an empty cell", Fix: "fix the row"}
+	e := in.refuse(fmt.Sprintf("row %d has %d %s, the other rows have %d", line, cells, f.noun(cells), f.width),
+		"each row is a query, each column a teacher; a missing vote is an empty cell", "fix the row")
 	switch {
 	case f.shares:
 		e.Why = "each row is a query, each column the probability of a class"
@@ -129,12 +128,16 @@ func (f csvForm) ragged(in *input, line, cells int) error {
 
 // blankLine returns the error for a blank line between lines of several cells.
 func blankLine(in *input, line int) error {
-	return &fault.Error{File: in.name, What: fmt.Sprintf("row %d is blank", line), Why: "a query on which all votes are missing has its separators, or -1 for each teacher",
-		Fix: "take blank lines out, in Python: " + fmt.Sprintf(`open(%q, "w").writelines(line for line in open(%q) if line.strip())`, beside(in.name, ".csv"), in.name)}
+	return in.refuse(fmt.Sprintf("row %d is blank", line),
+		"a query on which all votes are missing has its separators, or -1 for each teacher",
+		"take blank lines out, in Python: "+
+			fmt.Sprintf(`open(%q, "w").writelines(line for line in open(%q) if line.strip())`, beside(in.name, ".csv"),
+				in.name))
 }
 
 func longCell(in *input) error {
-	return &fault.Error{File: in.name, What: fmt.Sprintf("has a cell of more than %d bytes", maxCSVCell), Why: "a cell is a number", Fix: "check that the right file is given (a quote that is never closed?)"}
+	return in.refuse(fmt.Sprintf("has a cell of more than %d bytes", maxCSVCell), "a cell is a number",
+		"check that the right file is given (a quote that is never closed?)")
 }
 
 // cellEnd finds the separator or line break that ends the cell at p. In quotes a separator is part of the

@@ -1,9 +1,8 @@
 // Package votes reads, checks and holds the votes of teachers on public queries.
 //
 //   - [Open] reads the votes of models that were trained elsewhere, from CSV or NPY, as a stream of
-//     histograms in bounded memory; what is saved otherwise is refused with what mends it;
-//   - [Check] reports what is odd about them: votes outside the classes, teachers that are silent, constant
-//     or equal;
+//     histograms in bounded memory; it refuses other formats with a remedy;
+//   - [Check] reports odd votes: outside the classes, or of teachers that are silent, constant or equal;
 //   - [Matrix] holds the votes that package teachers gathers in memory.
 //
 // A row of votes becomes an aggregate.Histogram. Noise, accounting and release begin there: nothing in this

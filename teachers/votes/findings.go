@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Level says how a finding is to be taken.
+// Level is the severity of a finding.
 type Level string
 
 const (
@@ -25,7 +25,7 @@ type Finding struct {
 	Detail string `json:"detail"`
 }
 
-// Findings says the report in words, one finding for each check.
+// Findings returns the report in words, one finding for each check.
 func (r *Report) Findings() []Finding {
 	out := []Finding{
 		r.shape(),
@@ -54,12 +54,15 @@ func (r *Report) shape() Finding {
 	case r.Counts:
 		return Finding{"shape", LevelOK, fmt.Sprintf("counts, %d queries, %d classes; read as %s", r.Queries, r.Classes, r.Kind)}
 	case r.Teachers > r.Queries:
-		return Finding{"shape", LevelNote, fmt.Sprintf("%d queries, %d teachers, %d classes: more teachers than queries; is the file transposed?", r.Queries, r.Teachers, r.Classes)}
+		return Finding{"shape", LevelNote,
+			fmt.Sprintf("%d queries, %d teachers, %d classes: more teachers than queries; is the file transposed?",
+				r.Queries, r.Teachers, r.Classes)}
 	}
-	return Finding{"shape", LevelOK, fmt.Sprintf("%d queries, %d teachers, %d classes; read as %s", r.Queries, r.Teachers, r.Classes, r.Kind)}
+	return Finding{"shape", LevelOK, fmt.Sprintf("%d queries, %d teachers, %d classes; read as %s", r.Queries,
+		r.Teachers, r.Classes, r.Kind)}
 }
 
-// balance says how the votes divide among the classes.
+// balance reports how the votes divide among the classes.
 func (r *Report) balance() Finding {
 	var all int64
 	for _, n := range r.ClassVotes {
@@ -96,12 +99,13 @@ func (r *Report) balance() Finding {
 		f.Level = LevelFail
 		f.Detail += "; all votes are 1 or missing: if the classes are -1 and 1, say --class-names=-1,1"
 	case never == 1 && r.ClassVotes[0] == 0 && r.Classes > 2:
-		f.Detail += fmt.Sprintf("; nobody votes for class 0: if the classes are numbered from 1, say --classes %d --first-class 1", r.Classes-1)
+		f.Detail += fmt.Sprintf("; nobody votes for class 0: if the classes are numbered from 1, say --classes %d --first-class 1",
+			r.Classes-1)
 	}
 	return f
 }
 
-// Failed says whether any finding is a failure.
+// Failed reports whether any finding is a failure.
 func Failed(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == LevelFail })
 }
@@ -127,7 +131,8 @@ func (r *Report) named(check string, teachers []int, what string) Finding {
 
 func (r *Report) duplicates() Finding {
 	if left := r.Teachers - len(r.Silent) - len(r.Constant); left < 2 {
-		return Finding{"duplicates", LevelNote, fmt.Sprintf("nothing was compared: %d of %d teachers vote for more than one class", left, r.Teachers)}
+		return Finding{"duplicates", LevelNote,
+			fmt.Sprintf("nothing was compared: %d of %d teachers vote for more than one class", left, r.Teachers)}
 	}
 	if len(r.Duplicates) == 0 {
 		return Finding{"duplicates", LevelOK, "no two teachers vote alike everywhere"}
@@ -142,7 +147,9 @@ func (r *Report) duplicates() Finding {
 	}
 	detail := "equal votes everywhere: " + strings.Join(groups, "; ")
 	if r.ChanceDuplicates > MaxChance {
-		return Finding{"duplicates", LevelNote, detail + fmt.Sprintf(" (so few queries divide the teachers that chance makes %.2g such pairs)", r.ChanceDuplicates)}
+		return Finding{"duplicates", LevelNote,
+			detail + fmt.Sprintf(" (so few queries divide the teachers that chance makes %.2g such pairs)",
+				r.ChanceDuplicates)}
 	}
 	return Finding{"duplicates", LevelFail, detail + " (one model voting twice moves two votes)"}
 }

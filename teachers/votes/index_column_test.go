@@ -10,8 +10,7 @@ import (
 
 // What pandas writes with its index is read as the same votes without, and what is no such file is refused.
 func TestIndexColumn(t *testing.T) {
-	plain, err := votes.OpenIn(votes.Options{Classes: 3}, []byte("0,1,2\n1,,0\n2,2,2\n"))
-	require.NoError(t, err)
+	plain := opened(t, votes.Options{Classes: 3}, []byte("0,1,2\n1,,0\n2,2,2\n"))
 	for name, text := range map[string]string{
 		"pandas":        ",ann,bob,eve\n0,0,1,2\n1,1,,0\n2,2,2,2\n",
 		"named":         "index,ann,bob,eve\n17,0,1,2\n3,1,,0\nx,2,2,2\n",
@@ -20,8 +19,7 @@ func TestIndexColumn(t *testing.T) {
 		"open end":      "0,0,1,2\n1,1,,0\n2,2,2,2",
 		"missing":       "0,0.0,1.0,2\n1,1.0,,0\n2,2.0,2,2\n",
 	} {
-		s, err := votes.OpenIn(votes.Options{Classes: 3, IndexColumn: true}, []byte(text))
-		require.NoError(t, err, name)
+		s := opened(t, votes.Options{Classes: 3, IndexColumn: true}, []byte(text))
 		require.Equal(t, plain.Hash(), s.Hash(), name)
 		require.Contains(t, s.Kind(), "its column 1 left out")
 	}
@@ -29,6 +27,6 @@ func TestIndexColumn(t *testing.T) {
 		_, err := votes.OpenIn(votes.Options{Classes: 3, IndexColumn: true}, []byte(text))
 		require.Error(t, err, name)
 	}
-	_, err = votes.OpenIn(votes.Options{Classes: 3}, []byte(",ann,bob\n0,1,2\n1,2,0\n"))
+	_, err := votes.OpenIn(votes.Options{Classes: 3}, []byte(",ann,bob\n0,1,2\n1,2,0\n"))
 	require.ErrorContains(t, err, `column 1 is named "": row numbers`)
 }

@@ -25,12 +25,12 @@ type input struct {
 	packed   []packing // how what is read lay in the file, from the outside in
 }
 
-// table reports whether what is read was Parquet.
+// table reports whether the votes were in Parquet.
 func (in *input) table() bool {
 	return slices.Contains(in.packed, packedParquet)
 }
 
-// openInput is what is read, wherever it comes from.
+// openInput is an open file, or a part of one.
 type openInput interface {
 	io.ReaderAt
 	io.Closer
@@ -40,7 +40,8 @@ type openInput interface {
 func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, err error) {
 	if slices.Contains(paths, Stdin) && spool != nil {
 		if len(paths) > 1 {
-			return nil, false, &fault.Error{File: Stdin, What: "stands beside other files", Why: "standard input is one matrix of votes", Fix: "name it alone"}
+			return nil, false, &fault.Error{File: Stdin, What: "stands beside other files",
+				Why: "standard input is one matrix of votes", Fix: "name it alone"}
 		}
 		return []*input{spool.input()}, false, nil
 	}
@@ -57,7 +58,8 @@ func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, 
 			return nil, false, &fault.Error{File: path, What: "is no file and no pattern", Err: err}
 		}
 		if len(found) == 0 {
-			return nil, false, &fault.Error{File: path, What: "cannot be read", Why: "there is no such file, and no file that matches it as a pattern", Err: statErr}
+			return nil, false, &fault.Error{File: path, What: "cannot be read",
+				Why: "there is no such file, and no file that matches it as a pattern", Err: statErr}
 		}
 		perTeacher = true
 		names = append(names, found...)
@@ -88,9 +90,11 @@ func fileInput(path string) (*input, error) {
 		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fault.Error{File: path, What: "is not a regular file", Why: "votes are read more than once", Fix: "give - as the name, and the votes on standard input"}
+		return nil, &fault.Error{File: path, What: "is not a regular file", Why: "votes are read more than once",
+			Fix: "give - as the name, and the votes on standard input"}
 	}
-	return &input{name: path, size: info.Size(), modified: info.ModTime(), open: func() (openInput, error) { return openUnchanged(path, info) }}, nil
+	return &input{name: path, size: info.Size(), modified: info.ModTime(),
+		open: func() (openInput, error) { return openUnchanged(path, info) }}, nil
 }
 
 // openUnchanged refuses another file than it was, and one that was written since.
@@ -113,7 +117,9 @@ func openUnchanged(path string, was fs.FileInfo) (openInput, error) {
 var errChanged = errors.New("it is another file, or its size or times differ")
 
 func changed(path string, err error) error {
-	return &fault.Error{File: path, What: "changed while it was in use", Why: "what is released must come from one set of votes", Fix: "run the command again on a file that nobody writes", Err: err}
+	return &fault.Error{File: path, What: "changed while it was in use",
+		Why: "what is released must come from one set of votes",
+		Fix: "run the command again on a file that nobody writes", Err: err}
 }
 
 // reader reads parts of one input at a time. It keeps that input open, and the buffer into which it reads.
@@ -153,7 +159,7 @@ func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	return r.buf[:want], nil
 }
 
-// close ends the use of a file, when all inputs are checked once more by recheck.
+// close closes the file.
 func (r *reader) close() {
 	if r.file != nil {
 		r.file.Close() // was only read
@@ -166,4 +172,9 @@ func (r *reader) recheck(in *input) error {
 	r.close()
 	_, err := r.at(in, 0, 0)
 	return err
+}
+
+// refuse returns the error for a file of votes.
+func (in *input) refuse(what, why, fix string) *fault.Error {
+	return &fault.Error{File: in.name, What: what, Why: why, Fix: fix}
 }

@@ -28,8 +28,9 @@ func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Option
 			whole.rows = rows
 		}
 		if rows != whole.rows {
-			return whole, &fault.Error{File: in.name, What: fmt.Sprintf("has %d labels, %s has %d", rows, files[0].name, whole.rows),
-				Why: "each file is the votes of one teacher on the same queries; a missing vote is -1 or an empty line", Fix: "fix the file, or narrow the pattern"}
+			return whole, in.refuse(fmt.Sprintf("has %d labels, %s has %d", rows, files[0].name, whole.rows),
+				"each file is the votes of one teacher on the same queries; a missing vote is -1 or an empty line",
+				"fix the file, or narrow the pattern")
 		}
 		whole.cursors = append(whole.cursors, cur)
 	}
@@ -48,8 +49,9 @@ func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layou
 			return layout{}, err
 		}
 		if len(head.Shape) != 2 {
-			return layout{}, &fault.Error{File: in.name, What: fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)),
-				Why: "votes are a matrix, queries x teachers; vectors are one file for each teacher, several paths or a pattern", Fix: matrixLine(in.name, head.Shape, opt.Classes)}
+			return layout{}, in.refuse(fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)),
+				"votes are a matrix, queries x teachers; vectors are one file for each teacher, several paths or a pattern",
+				matrixLine(in.name, head.Shape, opt.Classes))
 		}
 		lines, width := head.Shape[0], head.Shape[1]
 		if head.Fortran {
@@ -75,8 +77,8 @@ func linesLayout(lines, width int, columns bool, first cursor, line func(i int) 
 		return layout{rows: lines, cols: width, cursors: []cursor{first}}, nil
 	}
 	if lines > MaxTeachers {
-		return layout{}, &fault.Error{File: in.name, What: fmt.Sprintf("has %d teachers", lines), Why: fmt.Sprintf("1 to %d are possible", MaxTeachers),
-			Fix: "do not say that the file is transposed"}
+		return layout{}, in.refuse(fmt.Sprintf("has %d teachers", lines),
+			fmt.Sprintf("1 to %d are possible", MaxTeachers), "do not say that the file is transposed")
 	}
 	out := layout{rows: width, cols: lines, columns: true, cursors: make([]cursor, lines)}
 	for i := range out.cursors {
@@ -120,14 +122,14 @@ func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows 
 			e.Fix = "if these are one teacher's probabilities of the classes, say --probabilities"
 		}
 		if width == opt.Classes && isNPY {
-			e.Fix += "; or, in each of the files, " + inPython(saveLine(in.name, fmt.Sprintf("np.load(%q).argmax(axis=1)", in.name)))
+			e.Fix += "; or, in each of the files, " + saved(in.name, "", "np.load(%q).argmax(axis=1)")
 		}
 		return 0, cursor{}, e
 	}
 	return lines, cur, nil
 }
 
-// matrixLine says how an array of other dimensions becomes a matrix of votes.
+// matrixLine describes how an array of other dimensions becomes a matrix of votes.
 func matrixLine(name string, shape []int, classes int) string {
 	axis := -1
 	if len(shape) == 3 {
@@ -147,13 +149,12 @@ func matrixLine(name string, shape []int, classes int) string {
 	if axis == 1 {
 		a, b = b, a
 	}
-	line, turned := fmt.Sprintf("np.load(%q).argmax(axis=%d)", name, axis), ""
+	line, text := fmt.Sprintf("np.load(%q).argmax(axis=%d)", name, axis), "of %d queries by %d teachers"
 	if a <= b { // the first axis that stays is the teachers
-		line, turned = line+".T", fmt.Sprintf("for probabilities by %d teachers of %d queries, ", a, b)
-	} else {
-		turned = fmt.Sprintf("for probabilities of %d queries by %d teachers, ", a, b)
+		line, text = line+".T", "by %d teachers of %d queries"
 	}
-	text := turned + inPython(saveLine(name, line)) + "; if it is the other way round, --transpose reads that"
+	text = "for probabilities " + fmt.Sprintf(text, a, b) + ", " + saved(name, "", line) +
+		"; if it is the other way round, --transpose reads that"
 	if axis == 2 {
 		return "say --probabilities, and --transpose if teachers come before queries; or " + text
 	}
@@ -161,7 +162,8 @@ func matrixLine(name string, shape []int, classes int) string {
 }
 
 func notVector(in *input, what string) *fault.Error {
-	return &fault.Error{File: in.name, What: what, Why: "of several files each is the votes of one teacher, one column", Fix: "give one matrix alone, or say that it is transposed"}
+	return in.refuse(what, "of several files each is the votes of one teacher, one column",
+		"give one matrix alone, or say that it is transposed")
 }
 
 // npyLayout reads the header and checks it against the size of the file.
@@ -173,21 +175,25 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 	head, used, err := npy.ReadHeader(raw)
 	if err != nil {
 		if bytes.Contains(raw, []byte("'descr': [")) {
-			return head, cursor{}, &fault.Error{File: in.name, What: "holds records of named columns", Why: "votes are a matrix of numbers or names",
-				Fix: inPython(saveLine(in.name, fmt.Sprintf("np.array(np.load(%q).tolist())", in.name)))}
+			return head, cursor{}, in.refuse("holds records of named columns",
+				"votes are a matrix of numbers or names", saved(in.name, "", "np.array(np.load(%q).tolist())"))
 		}
-		return head, cursor{}, &fault.Error{File: in.name, What: "has a damaged or foreign NPY header", Why: err.Error(), Fix: "save the array with numpy.save"}
+		return head, cursor{}, in.refuse("has a damaged or foreign NPY header", err.Error(), "save the array with numpy.save")
 	}
 	t, ok := npy.TypeOf(head.Type)
 	if !ok {
 		t, ok = npy.TextOf(head.Type)
 	}
 	if !ok && strings.HasPrefix(head.Type, "|O") {
-		return head, cursor{}, &fault.Error{File: in.name, What: "holds Python objects", Why: "they are read by running what the file says, so they are read by nobody but whoever wrote it; votes are numbers or strings",
-			Fix: "of a file of your own, " + inPython(fmt.Sprintf("v = np.load(%q, allow_pickle=True); ", in.name)+saveLine(in.name, `np.where(v == None, "", v).astype(str)`))}
+		return head, cursor{}, in.refuse("holds Python objects",
+			"they are read by running what the file says, so they are read by nobody but whoever wrote it; "+
+				"votes are numbers or strings", "of a file of your own, "+
+				saved(in.name, "v = np.load(%q, allow_pickle=True); ", `np.where(v == None, "", v).astype(str)`))
 	}
 	if !ok {
-		return head, cursor{}, &fault.Error{File: in.name, What: fmt.Sprintf("holds NPY type %.20q", head.Type), Why: fmt.Sprintf("votes are booleans, integers of 1 to 8 bytes, floats of 2 to 8 or strings of up to %d characters", npy.MaxText), Fix: "save numbers or the names of classes, " + stackLine(in.name)}
+		return head, cursor{}, in.refuse(fmt.Sprintf("holds NPY type %.20q", head.Type),
+			fmt.Sprintf("votes are booleans, integers of 1 to 8 bytes, floats of 2 to 8 or strings of up to %d characters", npy.MaxText),
+			"save numbers or the names of classes, "+stackLine(in.name))
 	}
 	cells, fits := 1, true
 	for _, n := range head.Shape {
@@ -198,12 +204,13 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 		cells *= n
 	}
 	if want := int64(used) + int64(cells)*int64(t.Size); !fits || want != in.size {
-		return head, cursor{}, &fault.Error{File: in.name, What: fmt.Sprintf("is not as long as its header says: %d bytes for shape %v", in.size, head.Shape), Why: "the file was cut off or overwritten", Fix: "save it again"}
+		return head, cursor{}, in.refuse(fmt.Sprintf("is not as long as its header says: %d bytes for shape %v",
+			in.size, head.Shape), "the file was cut off or overwritten", "save it again")
 	}
 	return head, cursor{in: in, offset: int64(used), npy: &t}, nil
 }
 
-// sniff tells NPY from text, by content alone, and refuses what is neither.
+// sniff reports whether a file is NPY or text, by content alone, and refuses others.
 func sniff(r *reader, in *input) (isNPY bool, err error) {
 	head, err := r.at(in, 0, 4096)
 	if err != nil {
@@ -212,16 +219,19 @@ func sniff(r *reader, in *input) (isNPY bool, err error) {
 	if bytes.HasPrefix(head, []byte(npy.Magic)) {
 		return true, nil
 	}
-	e := &fault.Error{File: in.name, Why: "votes are CSV, NPY or Parquet"}
+	e := in.refuse("", "votes are CSV, NPY or Parquet", "")
 	switch {
 	case len(head) == 0:
 		e.What, e.Fix = "is empty", "check that the right file is given"
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		e.What, e.Fix = "is a zip archive, as numpy.savez and Excel write them", "save one array with numpy.save; of numpy.savez, "+inPython(saveLine(in.name, fmt.Sprintf("next(iter(np.load(%q).values()))", in.name)))
+		e.What = "is a zip archive, as numpy.savez and Excel write them"
+		e.Fix = "save one array with numpy.save; of numpy.savez, " + saved(in.name, "", "next(iter(np.load(%q).values()))")
 	case bytes.HasPrefix(head, []byte("ARROW1")), bytes.HasPrefix(head, []byte("FEA1")):
-		e.What, e.Fix = "is an Arrow or Feather file", inPython(fmt.Sprintf("pd.read_feather(%q).to_parquet(%q, index=False)", in.name, beside(in.name, ".parquet")))
+		e.What = "is an Arrow or Feather file"
+		e.Fix = inPython(fmt.Sprintf("pd.read_feather(%q).to_parquet(%q, index=False)", in.name, beside(in.name, ".parquet")))
 	case bytes.HasPrefix(head, []byte("\x80")) && bytes.IndexByte(head, 0) >= 0:
-		e.What, e.Fix = "is a Python pickle", "of a file of your own, "+inPython("import pickle; "+saveLine(in.name, fmt.Sprintf(`np.array(pickle.load(open(%q, "rb")))`, in.name)))
+		e.What = "is a Python pickle"
+		e.Fix = "of a file of your own, " + saved(in.name, "import pickle; ", `np.array(pickle.load(open(%q, "rb")))`)
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
 		e.What, e.Fix = "is UTF-16", "save it as UTF-8"
 	case bytes.IndexByte(head, 0) >= 0:

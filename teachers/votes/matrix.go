@@ -24,8 +24,8 @@ const (
 const Abstention = aggregate.Abstain
 
 // Matrix is the matrix of votes, queries x teachers: one class in [0, classes) or [Abstention] for every
-// teacher on every query. It takes one byte a vote up to 127 classes, two beyond. Whatever fmt or slog is
-// asked to print, only the shape shows.
+// teacher on every query. It takes one byte a vote up to 127 classes, two beyond. fmt and slog print the
+// shape alone.
 type Matrix struct {
 	queries, teachers, classes int
 	narrow                     []byte  // row-major, as int8, if classes <= 127
@@ -83,8 +83,8 @@ func (v Matrix) At(query, teacher int) int {
 	return int(v.wide[i])
 }
 
-// Set changes one vote; it refuses what is neither a class nor [Abstention]. Like a slice it panics outside
-// its range.
+// Set changes one vote; it refuses a vote that is neither a class nor [Abstention]. Like a slice it panics
+// outside its range.
 func (v Matrix) Set(query, teacher, vote int) error {
 	i := v.index(query, teacher)
 	if vote < Abstention || vote >= v.classes {
@@ -105,8 +105,7 @@ func (v Matrix) index(query, teacher int) int {
 	return query*v.teachers + teacher
 }
 
-// counts adds up the votes of one query into dst, one place per class, and returns it. Abstentions count
-// for nobody.
+// counts adds up the votes of one query into dst, one place per class, without abstentions.
 func (v Matrix) counts(dst []int, query int) []int {
 	start := v.index(query, 0)
 	if v.narrow != nil {
@@ -118,8 +117,8 @@ func (v Matrix) counts(dst []int, query int) []int {
 	return dst
 }
 
-// Histogram returns the votes of one query as what package aggregate asks for. An error says that the query
-// is out of range.
+// Histogram returns the votes of one query for package aggregate. It returns an error for a query out of
+// range.
 func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	if query < 0 || query >= v.queries {
 		return aggregate.Histogram{}, fmt.Errorf("votes: query %d of %d", query, v.queries)
@@ -127,15 +126,8 @@ func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	return aggregate.NewHistogram(v.counts(make([]int, v.classes), query))
 }
 
-// Plurality returns the class with the most votes on one query, the lowest of equals. Secret; like a slice
-// it panics outside its range.
-func (v Matrix) Plurality(query int) int {
-	best, _ := topTwo(v.counts(make([]int, v.classes), query))
-	return best
-}
-
-// Pluralities returns for every query the class with the most votes, the lowest of equals: what the
-// ensemble answers without noise. Secret, and for measuring only.
+// Pluralities returns for every query the class with the most votes, the lowest of equals. Secret, and for
+// measuring only.
 func (v Matrix) Pluralities() []int {
 	out := make([]int, v.queries)
 	counts := make([]int, v.classes)
@@ -193,15 +185,15 @@ func (v Matrix) appendRow(buf []byte, query int) []byte {
 	return appendCells(buf, v.wide[start:start+v.teachers])
 }
 
-// String tells the shape only.
+// String returns the shape only.
 func (v Matrix) String() string {
 	return fmt.Sprintf("votes of %d teachers on %d queries, %d classes (redacted)", v.teachers, v.queries, v.classes)
 }
 
-// Format tells the shape only, whatever the verb.
+// Format prints the shape only, whatever the verb.
 func (v Matrix) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, v.String()) }
 
-// LogValue tells the shape only.
+// LogValue returns the shape only.
 func (v Matrix) LogValue() slog.Value { return slog.StringValue(v.String()) }
 
 // Save writes the votes to path as an NPY file, version 1.0: int8 up to 127 classes, little-endian int16

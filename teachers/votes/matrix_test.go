@@ -62,57 +62,6 @@ func npy(version byte, dict string, data []byte) []byte {
 	return append(append(head, dict...), data...)
 }
 
-func TestReadVotesReadsNumPysFiles(t *testing.T) {
-	want := []int{0, 1, -1, 2, 1, 0}
-	for name, file := range map[string][]byte{
-		"int8":          npy(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 3), }          \n", []byte{0, 1, 255, 2, 1, 0}),
-		"little int16":  npy(1, "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n", []byte{0, 0, 1, 0, 255, 255, 2, 0, 1, 0, 0, 0}),
-		"big int16":     npy(2, "{'descr': '>i2', 'fortran_order': False, 'shape': (2, 3), }\n", []byte{0, 0, 0, 1, 255, 255, 0, 2, 0, 1, 0, 0}),
-		"another order": npy(3, `{"shape": (2,3), "fortran_order": False, "descr": "|i1"}`, []byte{0, 1, 255, 2, 1, 0}),
-	} {
-		v, err := votes.ReadMatrix(file, 3)
-		require.NoError(t, err, name)
-		require.Equal(t, 2, v.Queries())
-		require.Equal(t, 3, v.Teachers())
-		for i, vote := range want {
-			require.Equal(t, vote, v.At(i/3, i%3), name)
-		}
-	}
-}
-
-func TestReadVotesRefuses(t *testing.T) {
-	const dict = "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 3), }\n"
-	six := []byte{0, 1, 255, 2, 1, 0}
-	for name, file := range map[string][]byte{
-		"nothing":            {},
-		"words":              []byte("query,label\n0,cat\n"),
-		"version 4":          npy(4, dict, six),
-		"half a header":      npy(1, dict, six)[:30],
-		"too few votes":      npy(1, dict, six[:5]),
-		"too many votes":     npy(1, dict, append(six, 0)),
-		"a vote too large":   npy(1, dict, []byte{0, 1, 3, 2, 1, 0}),
-		"a vote below -1":    npy(1, dict, []byte{0, 1, 254, 2, 1, 0}),
-		"complex":            npy(1, strings.Replace(dict, "|i1", "<c8", 1), make([]byte, 48)),
-		"objects":            npy(1, strings.Replace(dict, "|i1", "|O8", 1), make([]byte, 48)),
-		"a record":           npy(1, strings.Replace(dict, "'|i1'", "[('a', '|i1')]", 1), six),
-		"a vector":           npy(1, strings.Replace(dict, "(2, 3)", "(6,)", 1), six),
-		"a cube":             npy(1, strings.Replace(dict, "(2, 3)", "(1, 2, 3)", 1), six),
-		"no teachers":        npy(1, strings.Replace(dict, "(2, 3)", "(2, 0)", 1), nil),
-		"negative":           npy(1, strings.Replace(dict, "(2, 3)", "(-2, 3)", 1), six),
-		"overflowing":        npy(1, strings.Replace(dict, "(2, 3)", "(99999999999999999999, 3)", 1), six),
-		"key twice":          npy(1, strings.Replace(dict, "'shape'", "'descr'", 1), six),
-		"key missing":        npy(1, "{'descr': '|i1', 'shape': (2, 3)}", six),
-		"text after":         npy(1, dict+"}", six),
-		"a very long header": npy(2, dict+strings.Repeat(" ", 20_000), six),
-	} {
-		v, err := votes.ReadMatrix(file, 3)
-		require.Error(t, err, name)
-		require.Nil(t, v, name)
-	}
-	_, err := votes.Load(filepath.Join(t.TempDir(), "missing.npy"), 3)
-	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
 func TestVotesCount(t *testing.T) {
 	v, err := votes.New(4, 5, 4)
 	require.NoError(t, err)
@@ -131,9 +80,6 @@ func TestVotesCount(t *testing.T) {
 	h, err := v.Histogram(0)
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 1, 3, 0}, h.Reveal())
-	for q, class := range v.Pluralities() {
-		require.Equal(t, class, v.Plurality(q))
-	}
 	for _, q := range []int{-1, 4} {
 		_, err := v.Histogram(q)
 		require.Error(t, err)

@@ -24,7 +24,9 @@ func CheckClassNames(names []string) error {
 		case name == "" || strings.TrimSpace(name) != name:
 			return fmt.Errorf("votes: class name %d, %q, is empty or has blanks around it", i+1, name)
 		case len(name) > maxClassName || !shown.Harmless(name) || strings.ContainsAny(name, "\"\ufffd"):
-			return fmt.Errorf("votes: class name %d is longer than %d bytes, no UTF-8, holds quotes or control characters, or begins with = + - @ as a formula does", i+1, maxClassName)
+			return fmt.Errorf("votes: class name %d is longer than %d bytes, no UTF-8, holds quotes or control characters, "+
+				"or begins with = + - @ as a formula does",
+				i+1, maxClassName)
 		case seen[name]:
 			return fmt.Errorf("votes: class name %q stands there twice", name)
 		}
@@ -33,8 +35,8 @@ func CheckClassNames(names []string) error {
 	return nil
 }
 
-// domain is what a cell may hold: the whole numbers low <= v < limit or, of a file that says classes
-// otherwise, what stands for them.
+// domain is what a cell may hold: the whole numbers low <= v < limit or, in a file with other words or
+// numbers for classes, these.
 type domain struct {
 	low, limit int
 	// first is the number that stands for class 0 in the file.
@@ -68,7 +70,7 @@ func (o Options) labelDomain(classes int) domain {
 	return d
 }
 
-// plain reports whether a file says class k as the number k.
+// plain reports whether the number k stands for class k.
 func (d domain) plain() bool { return d.first == 0 && d.names == nil && !d.shares }
 
 // whole returns the cell for a whole number.

@@ -48,32 +48,20 @@ func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 		n := min(len(dst), chunk)
 		if t.Kind == 'f' {
 			npy.Floats(floats[:n], raw, t.Size)
-			for i, v := range floats[:n] {
-				c := dom.float(v)
-				if c < dom.low {
-					bad++
-				}
-				dst[i] = C(c)
-			}
 		} else {
 			readWhole(whole[:n], raw, t)
-			if dom.plain() {
-				for i, v := range whole[:n] {
-					if v < int64(dom.low) || v >= int64(dom.limit) {
-						v = badRange
-						bad++
-					}
-					dst[i] = C(v)
-				}
+		}
+		for i := range n {
+			var c int
+			if t.Kind == 'f' {
+				c = dom.float(floats[i])
 			} else {
-				for i, v := range whole[:n] {
-					c := dom.whole(v)
-					if c < dom.low {
-						bad++
-					}
-					dst[i] = C(c)
-				}
+				c = dom.whole(whole[i])
 			}
+			if c < dom.low {
+				bad++
+			}
+			dst[i] = C(c)
 		}
 		dst, raw = dst[n:], raw[n*t.Size:]
 	}
@@ -94,68 +82,39 @@ func decodeText[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	return bad
 }
 
-// allWithin says whether every byte b has b+add, modulo 256, in [0, limit]; limit is below 128. It takes
-// eight bytes at a time: the sum of bytes side by side does not carry when the top bits are kept apart.
+// allWithin reports whether every byte b has b+add, modulo 256, in [0, limit].
 func allWithin(raw []byte, add, limit int) bool {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	plus, slack := ones*uint64(add), ones*uint64(127-limit)
-	var out uint64
-	for len(raw) >= 8 {
-		x := binary.LittleEndian.Uint64(raw)
-		y := (x&^tops + plus) ^ x&tops
-		// Where the top bit of y is clear, y+slack has it set if y > limit.
-		out |= y | (y&^tops + slack)
-		raw = raw[8:]
-	}
 	for _, b := range raw {
-		y := b + byte(add)
-		out |= uint64(y | (y&0x7f + byte(127-limit)))
+		if b+byte(add) > byte(limit) {
+			return false
+		}
 	}
-	return out&tops == 0
+	return true
 }
 
 // readWhole reads booleans and integers, little-endian. Numbers beyond int64 become the largest, and bytes
 // that are no boolean too.
 func readWhole(dst []int64, raw []byte, t npy.Type) {
-	le := binary.LittleEndian
-	switch {
-	case t.Kind == 'b':
-		for i := range dst {
-			if dst[i] = int64(raw[i]); raw[i] > 1 {
-				dst[i] = math.MaxInt64
-			}
+	le, unused := binary.LittleEndian, 64-8*t.Size
+	for i := range dst {
+		var v uint64
+		switch t.Size {
+		case 1:
+			v = uint64(raw[i])
+		case 2:
+			v = uint64(le.Uint16(raw[2*i:]))
+		case 4:
+			v = uint64(le.Uint32(raw[4*i:]))
+		default:
+			v = le.Uint64(raw[8*i:])
 		}
-	case t.Size == 1 && t.Kind == 'i':
-		for i := range dst {
-			dst[i] = int64(int8(raw[i]))
-		}
-	case t.Size == 1:
-		for i := range dst {
-			dst[i] = int64(raw[i])
-		}
-	case t.Size == 2 && t.Kind == 'i':
-		for i := range dst {
-			dst[i] = int64(int16(le.Uint16(raw[2*i:])))
-		}
-	case t.Size == 2:
-		for i := range dst {
-			dst[i] = int64(le.Uint16(raw[2*i:]))
-		}
-	case t.Size == 4 && t.Kind == 'i':
-		for i := range dst {
-			dst[i] = int64(int32(le.Uint32(raw[4*i:])))
-		}
-	case t.Size == 4:
-		for i := range dst {
-			dst[i] = int64(le.Uint32(raw[4*i:]))
-		}
-	case t.Kind == 'i':
-		for i := range dst {
-			dst[i] = int64(le.Uint64(raw[8*i:]))
-		}
-	default:
-		for i := range dst {
-			dst[i] = int64(min(le.Uint64(raw[8*i:]), math.MaxInt64))
+		switch {
+		case t.Kind == 'i':
+			dst[i] = int64(v<<unused) >> unused
+		case t.Kind == 'b' && v > 1:
+			dst[i] = math.MaxInt64
+		default:
+			dst[i] = int64(min(v, math.MaxInt64))
 		}
 	}
 }

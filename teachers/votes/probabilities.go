@@ -43,12 +43,12 @@ type shares struct {
 }
 
 // voteByShares replaces class probabilities by votes: each teacher's is for the class with the largest, the
-// lowest of equals. A vote is a function of what that teacher says about that query, so one unit still
-// moves one vote. Votes by chance would need a key that is kept as long as the votes: with another each
-// reading would be another set of votes.
+// lowest of equals. A vote is a function of one teacher's answer to one query, so one unit still moves one
+// vote. Votes by chance would need a key that is kept as long as the votes: another key would make another
+// set of votes.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
 	if strconv.IntSize < 64 {
-		return nil, &fault.Error{File: in.name, What: "holds probabilities", Why: "they are read on 64-bit processors only", Fix: "save votes"}
+		return nil, in.refuse("holds probabilities", "they are read on 64-bit processors only", "save votes")
 	}
 	p, err := findShares(ctx, in, teacher, perTeacher, opt)
 	if err != nil {
@@ -65,7 +65,7 @@ func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, 
 	return into.input(in, from, p.source.Kind()+", class probabilities"), nil
 }
 
-// findShares finds the cells, and refuses what has another shape.
+// findShares finds the cells, and refuses other shapes.
 func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, opt Options) (*shares, error) {
 	var r reader
 	defer r.close()
@@ -73,7 +73,8 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 	if err != nil {
 		return nil, err
 	}
-	p := &shares{in: in, teacher: teacher, source: &Source{opt: opt, files: []*input{in}, classes: opt.Classes, tile: tileCells / 8, dom: shareDomain}}
+	p := &shares{in: in, teacher: teacher,
+		source: &Source{opt: opt, files: []*input{in}, classes: opt.Classes, tile: tileCells / 8, dom: shareDomain}}
 	var head npy.Header
 	var cur cursor
 	if isNPY {
@@ -83,11 +84,15 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 	}
 	switch {
 	case !perTeacher && len(head.Shape) != 3:
-		return nil, &fault.Error{File: in.name, What: "holds the probabilities of one teacher, or none", Why: "one file has them all as an array of 3 dimensions: queries, teachers, classes",
-			Fix: "name a file for each teacher, or save one array, " + inPython(saveLine(in.name, "np.stack([t.predict_proba(rows) for t in teachers], axis=1)"))}
+		return nil, in.refuse("holds the probabilities of one teacher, or none",
+			"one file has them all as an array of 3 dimensions: queries, teachers, classes",
+			"name a file for each teacher, or save one array, "+
+				saved(in.name, "", "np.stack([t.predict_proba(rows) for t in teachers], axis=1)"))
 	case len(head.Shape) == 3:
 		if perTeacher {
-			return nil, &fault.Error{File: in.name, What: "holds an array of 3 dimensions", Why: "of several files each is the probabilities of one teacher, a column for each class", Fix: "give that array alone"}
+			return nil, in.refuse("holds an array of 3 dimensions",
+				"of several files each is the probabilities of one teacher, a column for each class",
+				"give that array alone")
 		}
 		return p, p.cube(head, cur)
 	}
@@ -130,8 +135,9 @@ func (p *shares) checkClasses(n int) error {
 	if n == p.source.classes {
 		return nil
 	}
-	return &fault.Error{File: p.in.name, What: fmt.Sprintf("has probabilities of %d classes, there are %d", n, p.source.classes), Why: "each column, and of an array the last dimension, is a class",
-		Fix: "state the right number of classes; say --index-column if column 1 names the rows, --transpose if each row is a class"}
+	return p.in.refuse(fmt.Sprintf("has probabilities of %d classes, there are %d", n, p.source.classes),
+		"each column, and of an array the last dimension, is a class",
+		"state the right number of classes; say --index-column if column 1 names the rows, --transpose if each row is a class")
 }
 
 // headerOrder refuses a header that names the classes in another order.
@@ -143,7 +149,7 @@ func headerOrder(r *reader, in *input, first cursor, opt Options) error {
 	if err != nil {
 		return err
 	}
-	line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 	var columns []string
 	for p := 0; p < len(line); {
 		end, _ := cellEnd(line, p, first.csv.form.sep)
@@ -165,8 +171,9 @@ func (o Options) checkOrder(in *input, columns []string) error {
 	}
 	for i, name := range columns {
 		if k, named := class[name]; named && k != i {
-			return &fault.Error{File: in.name, What: fmt.Sprintf("names column %d %q, which is class %d of %d", i+1, name, k+1, o.Classes), Why: "the columns of probabilities are the classes in their order",
-				Fix: "order the columns, or the names of --class-names; say --first-class 1 if the classes are numbered from 1"}
+			return in.refuse(fmt.Sprintf("names column %d %q, which is class %d of %d", i+1, name, k+1, o.Classes),
+				"the columns of probabilities are the classes in their order",
+				"order the columns, or the names of --class-names; say --first-class 1 if the classes are numbered from 1")
 		}
 	}
 	return nil
@@ -202,7 +209,7 @@ func (p *shares) write(ctx context.Context, w *bufio.Writer) error {
 	})
 }
 
-// largest returns the class with the largest probability, the lowest of equals, or what is wrong with them.
+// largest returns the class with the largest probability, the lowest of equals, or why they are invalid.
 func largest(cells []int64) (class int, wrong string) {
 	sum := 0.0
 	for k, v := range cells {
@@ -224,7 +231,7 @@ func largest(cells []int64) (class int, wrong string) {
 	return class, ""
 }
 
-// error says where probabilities are wrong. It quotes none.
+// error returns the error for wrong probabilities. It quotes none.
 func (p *shares) error(row int, wrong string) *fault.Error {
 	query, teacher := row, p.teacher
 	if len(p.shape) == 2 {
@@ -237,6 +244,7 @@ func (p *shares) error(row int, wrong string) *fault.Error {
 			query, teacher = teacher, query
 		}
 	}
-	return &fault.Error{File: p.in.name, What: fmt.Sprintf("the probabilities of teacher %d on query %d (both from 0): %s", teacher, query, wrong),
-		Why: "a teacher gives each class a probability from 0 to 1, and together they are 1" + ownerNotice, Fix: "save what predict_proba or softmax returns; where votes are missing, save votes, -1 for a missing one"}
+	return p.in.refuse(fmt.Sprintf("the probabilities of teacher %d on query %d (both from 0): %s", teacher, query,
+		wrong), "a teacher gives each class a probability from 0 to 1, and together they are 1"+ownerNotice,
+		"save what predict_proba or softmax returns; where votes are missing, save votes, -1 for a missing one")
 }

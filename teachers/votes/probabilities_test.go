@@ -71,12 +71,10 @@ func TestProbabilities(t *testing.T) {
 	opt := votes.Options{Classes: 3, Probabilities: true}
 	turned := opt
 	turned.Transpose = true
-	want, err := votes.OpenIn(votes.Options{Classes: 3}, []byte(text(",", "\n", number)))
-	require.NoError(t, err)
+	want := opened(t, votes.Options{Classes: 3}, []byte(text(",", "\n", number)))
 	same := func(kind string, opt votes.Options, files ...[]byte) {
 		t.Helper()
-		s, err := votes.OpenIn(opt, files...)
-		require.NoError(t, err)
+		s := opened(t, opt, files...)
 		requireMeant(t, s)
 		require.Equal(t, want.Hash(), s.Hash())
 		require.Equal(t, kind+", class probabilities", s.Kind())
@@ -150,10 +148,9 @@ func TestProbabilities(t *testing.T) {
 	}
 	// 0,1 adds up to 1, and is what pandas writes above the columns of two classes.
 	two := []byte("0,1\n0.5,0.5\n")
-	_, err = votes.OpenIn(votes.Options{Classes: 2, Probabilities: true}, two, two)
+	_, err := votes.OpenIn(votes.Options{Classes: 2, Probabilities: true}, two, two)
 	require.ErrorContains(t, err, "row 1 is 0, 1, 2, ...")
-	s, err := votes.OpenIn(votes.Options{Classes: 2, Probabilities: true, Header: votes.HeaderYes}, two, two)
-	require.NoError(t, err)
+	s := opened(t, votes.Options{Classes: 2, Probabilities: true, Header: votes.HeaderYes}, two, two)
 	require.Equal(t, 1, s.Queries())
 }
 
@@ -168,10 +165,14 @@ func TestEqualProbabilities(t *testing.T) {
 	}
 }
 
-func loaded(t require.TestingT, opt votes.Options, files ...[]byte) *votes.Matrix {
+func opened(t require.TestingT, opt votes.Options, files ...[]byte) *votes.Source {
 	s, err := votes.OpenIn(opt, files...)
 	require.NoError(t, err)
-	m, err := s.Load(context.Background())
+	return s
+}
+
+func loaded(t require.TestingT, opt votes.Options, files ...[]byte) *votes.Matrix {
+	m, err := opened(t, opt, files...).Load(context.Background())
 	require.NoError(t, err)
 	return m
 }

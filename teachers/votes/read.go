@@ -21,7 +21,7 @@ const (
 	badShare              // a fraction between 0 and 1
 )
 
-// layout says where the cells of a matrix are.
+// layout is where the cells of a matrix are.
 type layout struct {
 	rows, cols int
 	// One cursor for all rows, which follow one another; or one for each column.
@@ -40,8 +40,8 @@ type cursor struct {
 // tileCells is how many cells of columns are held at a time, at most four bytes each.
 const tileCells = 1 << 24
 
-// eachRow visits the rows from <= row < to in order and fails at a cell that is no vote. The row is
-// overwritten by the next.
+// eachRow visits the rows from <= row < to in order and fails at a cell that is no vote. The next row
+// overwrites the row.
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
 	dom := s.dom
 	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error {
@@ -63,8 +63,8 @@ func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(ro
 	})
 }
 
-// eachBlock visits blocks of rows in order, row by row, with the number of cells that are no votes; those
-// hold a code below the domain. To stop before the end, visit returns an error.
+// eachBlock visits blocks of rows in order, with the number of cells that are no votes; those hold a code
+// below the domain. To stop before the end, visit returns an error.
 func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil
@@ -91,14 +91,6 @@ func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(
 // runCells is how many cells of rows are read at a time.
 const runCells = 1 << 18
 
-// wholeGroups returns a number of rows to read at a time, some multiple of groupRows if they are not fewer.
-func wholeGroups(rows int) int {
-	if rows < groupRows {
-		return max(1, rows)
-	}
-	return rows - rows%groupRows
-}
-
 // run is rows that were read, or why they were not.
 type run[C cell] struct {
 	first int
@@ -107,10 +99,10 @@ type run[C cell] struct {
 	err   error
 }
 
-// eachRun reads rows that stand one after the other, some of them while others are visited.
+// eachRun reads rows that stand one after the other, and reads ahead while a block is visited.
 func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom, cur := s.shape.cols, s.dom, s.shape.cursors[0]
-	rows := min(to-from, wholeGroups(runCells/cols))
+	rows := min(to-from, max(1, runCells/cols))
 	ctx, stop := context.WithCancel(ctx)
 	ahead, room := make(chan run[C], 1), make(chan []C, 2)
 	room <- make([]C, rows*cols)
@@ -160,7 +152,7 @@ func eachTile[C cell](ctx context.Context, r *reader, s *Source, from, to int, v
 	cursors := append([]cursor(nil), s.shape.cursors...)
 	high := min(to-from, max(1, s.tile/cols))
 	tile := make([]C, high*cols)
-	rows := min(high, wholeGroups((1<<14)/cols)) // small enough for the nearest cache
+	rows := min(high, max(1, (1<<14)/cols)) // small enough for the nearest cache
 	cells := make([]C, rows*cols)
 	for top := from; top < to; top += high {
 		high := min(high, to-top)
@@ -234,7 +226,7 @@ func (s *Source) badCell(row, col, code int) *fault.Error {
 	return e
 }
 
-// vocabulary says what a vote may be.
+// vocabulary describes the valid votes.
 func (s *Source) vocabulary() string {
 	if s.opt.ClassNames != nil {
 		return fmt.Sprintf("votes are the %d class names, and -1 or nothing is a missing vote", s.classes)
@@ -260,7 +252,7 @@ func (s *Source) badWord(code int) string {
 	return "a vote outside the classes"
 }
 
-// place says where in its file a cell stands, in the words of the format.
+// place describes where in its file a cell stands, in the words of the format.
 func (s *Source) place(row, col int) string {
 	cur := s.shape.cursors[0]
 	x, y := row, col // of the file: line and column

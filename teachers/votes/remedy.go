@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/fault"
@@ -16,8 +17,8 @@ type cellError struct{ told *fault.Error }
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds to the error for a cell what would mend the file, which it reads once more, and for whom
-// the error is.
+// explained adds a remedy, which it finds by reading the file once more, and the owner's notice to the
+// error for a cell.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {
@@ -42,10 +43,11 @@ func (s *Source) explained(ctx context.Context, err error) error {
 	return &told
 }
 
-// remedy says what would mend a file of labels, "" if that cannot be told.
+// remedy describes how to mend a file of labels.
 func (s *Source) remedy(f survey) string {
 	switch {
-	case f.numbered && len(s.files) == 1 && s.shape.cursors[0].npy == nil && !s.shape.cursors[0].in.table() && !s.opt.Transpose && f.most >= s.classes:
+	case f.numbered && len(s.files) == 1 && s.shape.cursors[0].npy == nil && !s.shape.cursors[0].in.table() &&
+		!s.opt.Transpose && f.most >= s.classes:
 		return "column 1 counts the rows and is no teacher: say --index-column, or take it out, " + s.withoutIndex()
 	case f.numbered && len(s.files) == 1 && !s.opt.Transpose && f.most >= s.classes:
 		return "column 1 counts the rows and is no teacher: take it out, " + s.withoutIndex()
@@ -54,7 +56,8 @@ func (s *Source) remedy(f survey) string {
 	case f.text > 0:
 		return "write a missing vote as -1 or as an empty cell, and no other word"
 	case f.shares > 0 && s.shape.cols == s.classes:
-		return "these are probabilities of classes: each teacher votes for one. Name the files of all teachers and say --probabilities; or put all side by side, " + stackLine(s.files[0].name)
+		return "these are probabilities of classes: each teacher votes for one. " +
+			"Name the files of all teachers and say --probabilities; or put all side by side, " + stackLine(s.files[0].name)
 	case f.shares > 0 && s.classes == 2:
 		return "of probabilities of class 1 make votes, " + s.python("(%s > 0.5).astype(\"int8\")")
 	case f.shares > 0:
@@ -87,10 +90,11 @@ func (s *Source) withoutIndex() string {
 	if form.csv.form.headers > 0 {
 		header, written = "", ""
 	}
-	return inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False%s)", name, header+separator(form.csv.form.sep), beside(name, ".csv"), written))
+	return inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False%s)", name,
+		header+separator(form.csv.form.sep), beside(name, ".csv"), written))
 }
 
-// python returns the line of Python that saves what is made of the file anew.
+// python returns the line of Python that saves the array that made computes from the file.
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)
@@ -100,14 +104,14 @@ func (s *Source) python(made string) string {
 	case cur.npy == nil:
 		load = fmt.Sprintf("np.genfromtxt(%q, delimiter=%q, skip_header=%d)", name, string(cur.csv.form.sep), cur.csv.form.headers)
 	}
-	line := inPython(saveLine(name, fmt.Sprintf(made, load)))
+	line := saved(name, "", fmt.Sprintf(made, load))
 	if len(s.files) > 1 {
 		return "in each of the files, " + line
 	}
 	return line
 }
 
-// separator returns how pandas is told a separator.
+// separator returns pandas' argument for a separator.
 func separator(sep byte) string {
 	if sep == ',' {
 		return ""
@@ -115,22 +119,74 @@ func separator(sep byte) string {
 	return fmt.Sprintf(", sep=%q", string(sep))
 }
 
-// inPython introduces a line of Python, in which np is numpy and pd is pandas. What came from standard
-// input has no name there.
+// inPython introduces a line of Python, in which np is numpy and pd is pandas. Standard input has no name
+// there.
 func inPython(line string) string {
 	return "in Python: " + strings.ReplaceAll(line, stdinName, "votes")
 }
 
-func saveLine(name, made string) string {
-	return fmt.Sprintf("np.save(%q, %s)", beside(name, ".npy"), made)
+// saved returns the line of Python that, after setup, saves the array expr; %q stands for the name of the file.
+func saved(name, setup, expr string) string {
+	line := fmt.Sprintf("%snp.save(%q, %s)", setup, beside(name, ".npy"), expr)
+	return inPython(strings.ReplaceAll(line, "%q", strconv.Quote(name)))
 }
 
 // stackLine returns the line of Python that saves the votes of trained models.
 func stackLine(name string) string {
-	return inPython(saveLine(name, "np.stack([t.predict(rows) for t in teachers], axis=1)"))
+	return saved(name, "", "np.stack([t.predict(rows) for t in teachers], axis=1)")
 }
 
 // beside names the mended file beside the file it is made of.
 func beside(name, ext string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name)) + "-fixed" + ext
+}
+
+// ownerNotice ends the error for a single vote.
+const ownerNotice = "; this message tells of private votes and is for their owner alone"
+
+// survey counts the cells of a file by kind, if a cell is no vote, to find a remedy. It is as private as
+// the votes.
+type survey struct {
+	whole, missing, shares, nan, text, other int64 // cells
+	least, most                              int   // of the whole numbers
+	numbered                                 bool  // column 1 counts the rows
+}
+
+// surveyLimit bounds the whole numbers of a survey.
+const surveyLimit = 1 << 30
+
+// survey reads all cells once more.
+func (s *Source) survey(ctx context.Context) (survey, error) {
+	wide := *s
+	wide.dom = domain{low: Abstention, limit: surveyLimit}
+	out := survey{least: surveyLimit, most: Abstention, numbered: s.shape.rows > 2 && s.shape.cols > 1}
+	begin := 0
+	err := eachBlock(ctx, &wide, 0, s.shape.rows, func(first int, cells []int32, _ int) error {
+		if first == 0 {
+			begin = int(cells[0])
+			out.numbered = out.numbered && (begin == 0 || begin == 1)
+		}
+		for i := 0; i < len(cells) && out.numbered; i += s.shape.cols {
+			out.numbered = int(cells[i]) == begin+first+i/s.shape.cols
+		}
+		for _, v := range cells {
+			switch v := int(v); {
+			case v >= 0:
+				out.whole++
+				out.least, out.most = min(out.least, v), max(out.most, v)
+			case v == Abstention:
+				out.missing++
+			case v == badShare:
+				out.shares++
+			case v == badNaN:
+				out.nan++
+			case v == badText:
+				out.text++
+			default:
+				out.other++
+			}
+		}
+		return nil
+	})
+	return out, err
 }

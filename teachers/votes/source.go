@@ -1,6 +1,7 @@
 package votes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,28 +17,27 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Header says whether the first line of a CSV file names its columns.
+// Header states whether the first line of a CSV file names its columns.
 type Header string
 
 const (
-	// headerAuto: the first line is a header if its cells are words, of which some may be empty. One with
-	// both words and numbers is refused, as is a long one of 0, 1, 2, ...
+	// headerAuto takes the first line for a header if its cells are words, of which some may be empty. It
+	// refuses a line with both words and numbers, and a long one of 0, 1, 2, ...
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
 
-// Options say what a votes file holds. Nothing of it is guessed from votes.
+// Options describe a file of votes. Nothing here is guessed from votes.
 type Options struct {
 	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts it may be 0: then it is the
 	// number of columns.
 	Classes int
 	// ClassNames, if not nil, are the public names of the classes, in their order. Votes are then these
-	// words; the number of a class too, unless one of the names is a number itself. Classes must be 0 or
-	// agree. Nothing takes them from votes: what a file names and they do not is no vote.
+	// words, or numbers of classes unless one of the names is a number itself. Classes must be 0 or agree.
 	ClassNames []string
-	// FirstClass is the number by which the file calls class 0: 1 if it counts classes from 1. -1 is a
-	// missing vote nevertheless.
+	// FirstClass is the number of class 0 in the file: 1 if it counts classes from 1. -1 is a missing vote
+	// nevertheless.
 	FirstClass int
 	// Counts: the file holds vote counts, queries x classes, in place of labels, queries x teachers.
 	Counts bool
@@ -54,49 +54,14 @@ type Options struct {
 	Header Header
 	// IndexColumn: column 1 of a CSV file names the rows, as pandas writes it, and is left out.
 	IndexColumn bool
-	// Spool is what the path [Stdin] stands for. Without one that is a file like others.
+	// Spool is what the path [Stdin] stands for; without it Stdin is the name of a file.
 	Spool *Spool
 	// From, To choose the queries From <= q < To. To 0: up to the last.
 	From, To int
 }
 
-// Kind says what the votes were read from: "Parquet", or "gzip of CSV with a header".
-func (s *Source) Kind() string {
-	cur := s.shape.cursors[0]
-	if cur.in.kind != "" {
-		return cur.in.kind
-	}
-	text := ""
-	for _, how := range cur.in.packed {
-		if how == packedParquet {
-			return text + string(how)
-		}
-		if how != packedIndexed {
-			text += string(how) + " of "
-		}
-	}
-	if cur.npy != nil {
-		return fmt.Sprintf("%sNPY of type %c%d", text, cur.npy.Kind, cur.npy.Size)
-	}
-	text += "CSV"
-	switch cur.csv.form.sep {
-	case ';':
-		text += " with semicolons"
-	case '\t':
-		text += " with tabs"
-	}
-	if cur.csv.form.headers > 0 {
-		text += " with a header"
-	}
-	if s.opt.IndexColumn {
-		text += ", its column 1 left out"
-	}
-	return text
-}
-
-// Source is votes in files, read as often as asked in bounded memory. Make one with [Open]. It keeps no
-// file open between calls, so that there is nothing to close, does not change and is safe for concurrent
-// use. Whatever fmt or slog is asked to print, only the shape shows.
+// Source reads votes in files, as often as asked, in bounded memory. [Open] makes one. It keeps no file
+// open between calls, does not change and is safe for concurrent use. fmt and slog print the shape alone.
 type Source struct {
 	opt      Options
 	files    []*input
@@ -109,8 +74,7 @@ type Source struct {
 	hash     [32]byte
 }
 
-// Ballot is the votes on one query. Query counts from the start of the file, whatever part of it was
-// chosen, and so names the query for good.
+// Ballot is the votes on one query. Query counts from the start of the file, whichever part was chosen.
 type Ballot struct {
 	Query     int
 	Histogram aggregate.Histogram
@@ -125,12 +89,12 @@ type Ballot struct {
 // or -1 is an abstention. NPY is of version 1 to 3 and holds booleans, integers, floats (whole ones) or
 // strings of either byte order, in C or Fortran order; NaN is refused. Parquet has a column for each
 // teacher; Parquet and files that are compressed, by gzip or Zstandard, are unpacked into a temporary file
-// without a name, up to 4 GiB, which goes with the source. What is wrong with a file is a [*fault.Error],
-// with a line of Python that mends it if there is one.
+// without a name, up to 4 GiB, which goes with the source. A refused file is a [*fault.Error], with a line
+// of Python that mends the file if there is one.
 //
-// All of the files is read once, whatever range is chosen: a source that was opened holds valid votes only,
-// and its Hash is known. Memory is bounded, whatever the number of queries and whatever headers claim:
-// below 100 MB, and some 100 bytes for each teacher. Pages of Parquet may take another 512 MiB.
+// Open reads all of the files once, whichever range is chosen: an opened source holds valid votes only, and
+// its Hash is known. Memory is bounded, whatever the number of queries and whatever headers claim: below
+// 100 MB, and some 100 bytes for each teacher. Pages of Parquet may take another 512 MiB.
 func Open(ctx context.Context, paths []string, opt Options) (*Source, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
@@ -181,51 +145,70 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{opt: opt, files: files, classes: opt.Classes, tile: tileCells}
+	s := &Source{opt: opt, files: files, classes: opt.Classes, tile: tileCells, from: opt.From, to: opt.To}
 	if s.shape, err = findLayout(ctx, files, perTeacher, opt); err != nil {
 		return nil, err
 	}
-	name := files[0].name
-	if opt.Counts {
-		s.teachers = opt.Teachers
-		if s.classes == 0 {
-			s.classes = s.shape.cols
-		}
-		if s.classes != s.shape.cols {
-			return nil, &fault.Error{File: name, What: fmt.Sprintf("has %d counts for each query, there are %d classes", s.shape.cols, s.classes),
-				Why: "each row is a query, each column a class", Fix: "give the right number of classes, or say that the file is transposed"}
-		}
-		if s.classes < 2 || s.classes > MaxClasses {
-			return nil, &fault.Error{File: name, What: fmt.Sprintf("has %d classes", s.classes), Why: fmt.Sprintf("2 to %d are possible", MaxClasses)}
-		}
-	} else {
-		s.teachers = s.shape.cols
-		if s.teachers < 1 || s.teachers > MaxTeachers {
-			return nil, &fault.Error{File: name, What: fmt.Sprintf("has %d teachers", s.teachers), Why: fmt.Sprintf("1 to %d are possible", MaxTeachers), Fix: "say that the file is transposed, if it is"}
-		}
-		if opt.Teachers != 0 && opt.Teachers != s.teachers {
-			return nil, &fault.Error{File: name, What: fmt.Sprintf("has %d teachers, %d were expected", s.teachers, opt.Teachers)}
-		}
-	}
-	s.dom = opt.labelDomain(s.classes)
+	rows, cols := s.shape.rows, s.shape.cols
 	switch {
 	case opt.Counts:
-		s.dom = domain{low: 0, limit: MaxTeachers + 1}
-	case opt.Probabilities: // votes were made of them
-		s.dom = domain{low: Abstention, limit: s.classes}
+		s.teachers, s.dom = opt.Teachers, domain{low: 0, limit: MaxTeachers + 1}
+		s.classes = cmp.Or(s.classes, cols)
+	case opt.Probabilities: // votes were made from them
+		s.teachers, s.dom = cols, domain{low: Abstention, limit: s.classes}
+	default:
+		s.teachers, s.dom = cols, opt.labelDomain(s.classes)
 	}
-	if s.shape.rows > math.MaxInt/(2*max(s.shape.cols, 1)) {
-		return nil, &fault.Error{File: name, What: fmt.Sprintf("claims %d queries", s.shape.rows)}
+	s.to = cmp.Or(s.to, rows)
+	refuse := func(what, why, fix string) (*Source, error) {
+		return nil, &fault.Error{File: files[0].name, What: what, Why: why, Fix: fix}
 	}
-	s.from, s.to = opt.From, opt.To
-	if s.to == 0 {
-		s.to = s.shape.rows
-	}
-	if s.to > s.shape.rows || s.from > s.to {
-		return nil, &fault.Error{File: name, What: fmt.Sprintf("has %d queries, %d:%d were asked for", s.shape.rows, s.from, s.to),
-			Why: "queries count from 0, and the end is not included", Fix: fmt.Sprintf("choose from 0:%d", s.shape.rows)}
+	switch {
+	case opt.Counts && s.classes != cols:
+		return refuse(fmt.Sprintf("has %d counts for each query, there are %d classes", cols, s.classes),
+			"each row is a query, each column a class", "give the right number of classes, or say that the file is transposed")
+	case opt.Counts && (s.classes < 2 || s.classes > MaxClasses):
+		return refuse(fmt.Sprintf("has %d classes", s.classes), fmt.Sprintf("2 to %d are possible", MaxClasses), "")
+	case !opt.Counts && (cols < 1 || cols > MaxTeachers):
+		return refuse(fmt.Sprintf("has %d teachers", cols), fmt.Sprintf("1 to %d are possible", MaxTeachers),
+			"say that the file is transposed, if it is")
+	case !opt.Counts && opt.Teachers != 0 && opt.Teachers != cols:
+		return refuse(fmt.Sprintf("has %d teachers, %d were expected", cols, opt.Teachers), "", "")
+	case rows > math.MaxInt/(2*max(cols, 1)):
+		return refuse(fmt.Sprintf("claims %d queries", rows), "", "")
+	case s.to > rows || s.from > s.to:
+		return refuse(fmt.Sprintf("has %d queries, %d:%d were asked for", rows, s.from, s.to),
+			"queries count from 0, and the end is not included", fmt.Sprintf("choose from 0:%d", rows))
 	}
 	return s, nil
+}
+
+// Kind describes the format that votes were read from: "Parquet", or "gzip of CSV with a header".
+func (s *Source) Kind() string {
+	cur := s.shape.cursors[0]
+	if cur.in.kind != "" {
+		return cur.in.kind
+	}
+	text := ""
+	for _, how := range cur.in.packed {
+		if how == packedParquet {
+			return text + string(how)
+		}
+		if how != packedIndexed {
+			text += string(how) + " of "
+		}
+	}
+	if cur.npy != nil {
+		return fmt.Sprintf("%sNPY of type %c%d", text, cur.npy.Kind, cur.npy.Size)
+	}
+	text += "CSV" + map[byte]string{';': " with semicolons", '\t': " with tabs"}[cur.csv.form.sep]
+	if cur.csv.form.headers > 0 {
+		text += " with a header"
+	}
+	if s.opt.IndexColumn {
+		text += ", its column 1 left out"
+	}
+	return text
 }
 
 // Part returns the source of the queries from <= q < to alone, counted from the start of the file.
@@ -253,8 +236,8 @@ func (s *Source) Teachers() int { return s.teachers }
 // Classes returns the number of classes that votes may name.
 func (s *Source) Classes() int { return s.classes }
 
-// ClassNames returns what classes are called in what is released: Options.ClassNames, the numbers that the
-// file has for them if it does not count from 0, and else nil. They are public.
+// ClassNames returns the public names under which classes are released: Options.ClassNames, the numbers
+// that the file has for them if it does not count from 0, and else nil.
 func (s *Source) ClassNames() []string {
 	switch {
 	case s.opt.ClassNames != nil:
@@ -269,67 +252,84 @@ func (s *Source) ClassNames() []string {
 	return names
 }
 
-// Counts says whether the file holds counts. Then there is no vote of a teacher.
+// Counts reports whether the file holds counts, which show no vote of a single teacher.
 func (s *Source) Counts() bool { return s.opt.Counts }
 
-// Hash identifies all the votes of the file, whatever part was chosen and whatever their format: for labels
-// it is [Matrix.Hash]. It is a fingerprint of secrets without a key, see there.
+// Hash identifies all the votes of the file, whichever part was chosen and whatever the format: for labels
+// it is [Matrix.Hash], a fingerprint of secrets without a key.
 func (s *Source) Hash() [32]byte { return s.hash }
 
-// String tells the shape only.
+// String returns the shape only.
 func (s *Source) String() string {
 	return fmt.Sprintf("votes on %d of %d queries, %d classes (redacted)", s.Queries(), s.Total(), s.classes)
 }
 
-// Format tells the shape only, whatever the verb.
+// Format prints the shape only, whatever the verb.
 func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// LogValue tells the shape only.
+// LogValue returns the shape only.
 func (s *Source) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Histograms reads the chosen queries in ascending order. After an error, which is yielded with a zero
-// Ballot, it ends. An error says that ctx is done, that reading failed, or that a file changed since it was
-// opened; what was yielded before must then not be used.
+// Histograms reads the chosen queries in ascending order. It ends after an error, which it yields with a
+// zero Ballot: ctx is done, reading failed, or a file changed since it was opened. Ballots yielded before
+// an error must not be used.
 func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	return func(yield func(Ballot, error) bool) {
-		err := s.eachCount(ctx, func(query int, counts []int) error {
-			h, err := aggregate.NewHistogram(counts)
-			if err == nil && !yield(Ballot{query, h}, nil) {
-				err = errStopped
+		ballot := Ballot{Query: s.from}
+		for counts, err := range s.eachCount(ctx) {
+			if err == nil {
+				ballot.Histogram, err = aggregate.NewHistogram(counts)
 			}
-			return err
-		})
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(Ballot{}, err)
+			if err != nil {
+				yield(Ballot{}, err)
+				return
+			}
+			if !yield(ballot, nil) {
+				return
+			}
+			ballot.Query++
 		}
 	}
 }
 
-// eachCount visits the counts of the chosen queries in ascending order. The next visit overwrites them.
-func (s *Source) eachCount(ctx context.Context, visit func(query int, counts []int) error) error {
-	counts := make([]int, s.classes)
-	switch {
-	case s.opt.Counts:
-		return eachRow(ctx, s, s.from, s.to, func(query int, row []int32) error {
-			for class, n := range row {
-				counts[class] = int(n)
-			}
-			return visit(query, counts)
-		})
-	case s.narrow():
-		var t tally
-		return eachRow(ctx, s, s.from, s.to, func(query int, row []byte) error {
-			t.count(counts, row)
-			return visit(query, counts)
-		})
-	}
-	return eachRow(ctx, s, s.from, s.to, func(query int, row []int16) error {
-		countWide(counts, row)
-		return visit(query, counts)
-	})
-}
-
 var errStopped = errors.New("stopped")
+
+// eachCount reads the counts of the chosen queries in ascending order. The next overwrites them.
+func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
+	return func(yield func([]int, error) bool) {
+		counts := make([]int, s.classes)
+		next := func() error {
+			if !yield(counts, nil) {
+				return errStopped
+			}
+			return nil
+		}
+		var t tally
+		var err error
+		switch {
+		case s.opt.Counts:
+			err = eachRow(ctx, s, s.from, s.to, func(_ int, row []int32) error {
+				for class, n := range row {
+					counts[class] = int(n)
+				}
+				return next()
+			})
+		case s.narrow():
+			err = eachRow(ctx, s, s.from, s.to, func(_ int, row []byte) error {
+				t.count(counts, row)
+				return next()
+			})
+		default:
+			err = eachRow(ctx, s, s.from, s.to, func(_ int, row []int16) error {
+				countWide(counts, row)
+				return next()
+			})
+		}
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}
+}
 
 // Load reads the chosen queries of labels into memory, one byte a vote, two beyond 127 classes.
 func (s *Source) Load(ctx context.Context) (*Matrix, error) {
@@ -349,7 +349,6 @@ func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	return v, nil
 }
 
-// copyRows copies the votes on the chosen queries.
 func copyRows[C cell](ctx context.Context, s *Source, to []C) error {
 	return eachRow(ctx, s, s.from, s.to, func(query int, row []C) error {
 		copy(to[(query-s.from)*s.teachers:], row)
@@ -357,16 +356,21 @@ func copyRows[C cell](ctx context.Context, s *Source, to []C) error {
 	})
 }
 
-// narrow says whether a label takes one byte.
+// narrow reports whether a label takes one byte.
 func (s *Source) narrow() bool { return !s.opt.Counts && s.classes <= math.MaxInt8 }
 
-// read goes through all the votes, refuses what is wrong and sets the hash.
+// read reads all the votes, refuses invalid ones and sets the hash.
 func (s *Source) read(ctx context.Context) error {
 	h := s.newHash()
 	var err error
 	switch {
 	case s.opt.Counts:
-		err = hashRows(ctx, s, h, s.checkSum)
+		err = hashRows(ctx, s, h, func(query int, row []int32) error {
+			if err := s.checkSum(query, row); err != nil {
+				return err
+			}
+			return nil
+		})
 	case s.narrow():
 		err = hashRows(ctx, s, h, func(int, []byte) error { return nil })
 	default:
@@ -376,7 +380,7 @@ func (s *Source) read(ctx context.Context) error {
 	return err
 }
 
-// hashRows hashes all rows, of which each is checked.
+// hashRows hashes and checks all rows.
 func hashRows[C cell](ctx context.Context, s *Source, h hash.Hash, check func(query int, row []C) error) error {
 	var buf []byte
 	return eachRow(ctx, s, 0, s.shape.rows, func(query int, row []C) error {
@@ -395,17 +399,15 @@ func (s *Source) newHash() hash.Hash {
 }
 
 // checkSum refuses more votes than there are teachers.
-func (s *Source) checkSum(query int, row []int32) error {
-	limit, sum := s.teachers, 0
-	if limit == 0 {
-		limit = MaxTeachers
-	}
+func (s *Source) checkSum(query int, row []int32) *fault.Error {
+	limit, sum := cmp.Or(s.teachers, MaxTeachers), 0
 	for _, n := range row {
 		sum += int(n)
 	}
 	if sum > limit {
-		return &fault.Error{File: s.files[0].name, What: fmt.Sprintf("the counts of query %d (from 0) add up to more than the %d teachers", query, limit),
-			Why: "each teacher votes once on each query", Fix: "state the right number of teachers"}
+		return &fault.Error{File: s.files[0].name,
+			What: fmt.Sprintf("the counts of query %d (from 0) add up to more than the %d teachers", query, limit),
+			Why:  "each teacher votes once on each query", Fix: "state the right number of teachers"}
 	}
 	return nil
 }

@@ -76,15 +76,13 @@ func TestVotesAreTheSameFromEveryFormat(t *testing.T) {
 		} else {
 			file = encodeNPY(byte(rapid.IntRange(1, 3).Draw(t, "version")), typ, rapid.Bool().Draw(t, "fortran"), rows, cols, at)
 		}
-		s, err := votes.OpenIn(opt, file)
-		require.NoError(t, err, "%s %q", typ, file)
+		s := opened(t, opt, file)
 		require.Equal(t, []int{queries, count, classes}, []int{s.Queries(), s.Teachers(), s.Classes()})
 		require.Equal(t, want.Hash(), s.Hash())
 		requireHistograms(t, want, s)
 		from := rapid.IntRange(0, queries-1).Draw(t, "from")
 		opt.From, opt.To = from, rapid.IntRange(from+1, queries).Draw(t, "to")
-		part, err := votes.OpenIn(opt, file)
-		require.NoError(t, err)
+		part := opened(t, opt, file)
 		require.Equal(t, want.Hash(), part.Hash(), "the hash is of the whole")
 		requireHistograms(t, want, part)
 		back, err := s.Load(context.Background())
@@ -123,10 +121,8 @@ func TestCountsAreTheSameFromEveryFormat(t *testing.T) {
 			rows, cols, at = classes, queries, func(r, c int) int { return counts[c*classes+r] }
 		}
 		opt.Header = votes.HeaderNo
-		one, err := votes.OpenIn(opt, encodeCSV(",", "\n", false, rows, cols, func(r, c int) string { return fmt.Sprint(at(r, c)) }))
-		require.NoError(t, err)
-		other, err := votes.OpenIn(opt, encodeNPY(1, rapid.SampledFrom(slices.DeleteFunc(slices.Clone(npyTypes), func(s string) bool { return s == "|b1" })).Draw(t, "type"), rapid.Bool().Draw(t, "fortran"), rows, cols, at))
-		require.NoError(t, err)
+		one := opened(t, opt, encodeCSV(",", "\n", false, rows, cols, func(r, c int) string { return fmt.Sprint(at(r, c)) }))
+		other := opened(t, opt, encodeNPY(1, rapid.SampledFrom(slices.DeleteFunc(slices.Clone(npyTypes), func(s string) bool { return s == "|b1" })).Draw(t, "type"), rapid.Bool().Draw(t, "fortran"), rows, cols, at))
 		require.Equal(t, one.Hash(), other.Hash())
 		for _, s := range []*votes.Source{one, other} {
 			require.True(t, s.Counts())
@@ -149,8 +145,7 @@ func TestTilesJoin(t *testing.T) {
 	cells := agreeingVotes(queries, count, 10)
 	at := func(q, c int) int { return int(cells[q*count+c]) }
 	for _, classes := range []int{10, 200} {
-		want, err := votes.OpenIn(votes.Options{Classes: classes}, encodeNPY(1, "|i1", false, queries, count, at))
-		require.NoError(t, err)
+		want := opened(t, votes.Options{Classes: classes}, encodeNPY(1, "|i1", false, queries, count, at))
 		all, err := want.Load(context.Background())
 		require.NoError(t, err)
 		for _, tile := range []int{1, 7, 100, 64 * 7, 1000, 1 << 20} {

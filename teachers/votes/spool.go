@@ -17,9 +17,8 @@ const Stdin = "-"
 // stdinName is what a spool is called in errors.
 const stdinName = "standard input"
 
-// Spool holds votes that can be read once only, such as those of a pipe: votes are read more than once.
-// They lie in a temporary file that its owner alone can read. Where the system allows it the file has no
-// name, so that nothing stays of it whatever happens.
+// Spool holds votes that can be read once only, from a pipe for instance: votes are read more than once.
+// They lie in a temporary file that its owner alone can read, without a name where the system allows that.
 type Spool struct {
 	file  *os.File
 	info  os.FileInfo
@@ -27,7 +26,7 @@ type Spool struct {
 }
 
 // NewSpool reads in to its end, at most limit bytes. It returns as soon as ctx is done; in may then still
-// be read from. The folder is that of temporary files ($TMPDIR).
+// be read from. The folder is the one for temporary files ($TMPDIR).
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	f, named, err := temporary()
 	if err != nil {
@@ -49,9 +48,11 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	case d := <-copied:
 		switch {
 		case d.err != nil:
-			err = &fault.Error{File: stdinName, What: "cannot be kept", Why: "votes are read more than once", Fix: "set TMPDIR to a folder with room, or give a file", Err: d.err}
+			err = &fault.Error{File: stdinName, What: "cannot be kept", Why: "votes are read more than once",
+				Fix: "set TMPDIR to a folder with room, or give a file", Err: d.err}
 		case d.n > limit:
-			err = &fault.Error{File: stdinName, What: fmt.Sprintf("has more than %d bytes", limit), Why: "it is kept in a temporary file", Fix: "give a file"}
+			err = &fault.Error{File: stdinName, What: fmt.Sprintf("has more than %d bytes", limit),
+				Why: "it is kept in a temporary file", Fix: "give a file"}
 		}
 	}
 	if err == nil {
@@ -66,7 +67,8 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 // temporary makes a file that only its owner can read, and takes its name away if it can.
 func temporary() (f *os.File, named bool, err error) {
 	if f, named, err = durable.Unnamed("pate-votes-*"); err != nil {
-		return nil, false, &fault.Error{What: "votes cannot be kept in a temporary file", Why: "they are read more than once", Fix: "set TMPDIR to a folder that can be written", Err: err}
+		return nil, false, &fault.Error{What: "votes cannot be kept in a temporary file",
+			Why: "they are read more than once", Fix: "set TMPDIR to a folder that can be written", Err: err}
 	}
 	return f, named, nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -44,9 +45,8 @@ func packingOf(head []byte) packing {
 	return ""
 }
 
-// store is a temporary file for all that is unpacked, one part after the other, as a [Spool] is one: nobody
-// else can read it, and it has no name where the system allows that. It goes when nothing refers to it any
-// more.
+// store is a temporary file for all that is unpacked, one part after the other. Like a [Spool] it is
+// readable by its owner alone, has no name where the system allows that, and goes with the last reference.
 type store struct {
 	file *os.File
 	size int64
@@ -77,49 +77,45 @@ func (s *store) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// unpackInputs replaces files that are compressed, or Parquet, by what is in them, and class probabilities
-// by votes.
+// unpackInputs replaces compressed files and Parquet by their contents, and class probabilities by votes.
 func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Options) ([]*input, error) {
-	var into *store
+	room := sync.OnceValues(newStore)
 	out := slices.Clone(files)
-	for i := range out {
+	for i, in := range out {
 		for range 2 { // a table in gzip
-			head, err := firstBytes(out[i])
+			head, err := firstBytes(in)
 			if err != nil {
 				return nil, err
 			}
 			how := packingOf(head)
-			if how == "" {
+			if how == "" || in.table() {
 				break
 			}
-			if into == nil {
-				if into, err = newStore(); err != nil {
+			into, err := room()
+			if err != nil {
+				return nil, err
+			}
+			if in, err = unpackInput(ctx, in, how, into, opt); err != nil {
+				return nil, err
+			}
+		}
+		if opt.IndexColumn || opt.Probabilities {
+			into, err := room()
+			if err != nil {
+				return nil, err
+			}
+			if opt.IndexColumn {
+				if in, err = withoutIndexColumn(ctx, in, into, opt); err != nil {
 					return nil, err
 				}
 			}
-			if out[i], err = unpackInput(ctx, out[i], how, into, opt); err != nil {
-				return nil, err
-			}
-			if out[i].table() {
-				break
-			}
-		}
-		var err error
-		if into == nil && (opt.IndexColumn || opt.Probabilities) {
-			if into, err = newStore(); err != nil {
-				return nil, err
+			if opt.Probabilities {
+				if in, err = voteByShares(ctx, in, i, perTeacher, into, opt); err != nil {
+					return nil, err
+				}
 			}
 		}
-		if opt.IndexColumn {
-			if out[i], err = withoutIndexColumn(ctx, out[i], into, opt); err != nil {
-				return nil, err
-			}
-		}
-		if opt.Probabilities {
-			if out[i], err = voteByShares(ctx, out[i], i, perTeacher, into, opt); err != nil {
-				return nil, err
-			}
-		}
+		out[i] = in
 	}
 	return out, nil
 }
@@ -137,7 +133,7 @@ func firstBytes(in *input) ([]byte, error) {
 	return head, nil
 }
 
-// unpackInput appends what is in a file to the store, and makes an input of that.
+// unpackInput appends the contents of a file to the store, and makes an input from it.
 func unpackInput(ctx context.Context, in *input, how packing, into *store, opt Options) (*input, error) {
 	f, err := in.open()
 	if err != nil {
@@ -148,7 +144,7 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	w := bufio.NewWriterSize(watched{ctx, into}, bufferBytes)
 	switch how {
 	case packedParquet:
-		err = writeTable(w, f, in, opt)
+		err = writeParquet(w, f, in, opt)
 	case packedIndexed:
 		err = cutFirstColumn(w, bufio.NewReaderSize(io.NewSectionReader(f, 0, in.size), bufferBytes), in)
 	default:
@@ -180,18 +176,20 @@ func (s *store) input(of *input, from int64, kind string) *input {
 	}}
 }
 
-// unpackError says why a file is not unpacked.
+// unpackError returns the error for a file that is not unpacked.
 func unpackError(ctx context.Context, in *input, how packing, into *store, err error) error {
 	var told *fault.Error
 	switch {
 	case errors.Is(err, errFull):
-		return &fault.Error{File: in.name, What: fmt.Sprintf("unpacks to more than %d GiB", into.full>>30), Why: "it is unpacked into a temporary file", Fix: "save the votes as NPY, of int8 where that is enough"}
+		return in.refuse(fmt.Sprintf("unpacks to more than %d GiB", into.full>>30),
+			"it is unpacked into a temporary file", "save the votes as NPY, of int8 where that is enough")
 	case ctx.Err() != nil:
 		return fmt.Errorf("votes: unpacking: %w", ctx.Err())
 	case errors.As(err, &told):
 		return told
 	}
-	return &fault.Error{File: in.name, What: fmt.Sprintf("cannot be unpacked (%s)", how), Fix: "make the file again; or set TMPDIR to a folder with room", Err: err}
+	return &fault.Error{File: in.name, What: fmt.Sprintf("cannot be unpacked (%s)", how),
+		Fix: "make the file again; or set TMPDIR to a folder with room", Err: err}
 }
 
 // watched stops to write when ctx is done.

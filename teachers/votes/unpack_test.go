@@ -11,7 +11,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -26,57 +25,27 @@ func ofPandas(t testing.TB, name string) []byte {
 // TestParquetVotes: votes and counts as pandas writes them mean what the same matrix means.
 func TestParquetVotes(t *testing.T) {
 	plain, named := votes.Options{Classes: 3}, votes.Options{ClassNames: diseases}
-	want, err := votes.OpenIn(plain, []byte(text(",", "\n", number)))
-	require.NoError(t, err)
+	want := opened(t, plain, []byte(text(",", "\n", number)))
 	for name, opt := range map[string]votes.Options{
 		"int64.parquet": plain, "int8.parquet": plain, "float32.parquet": plain, "int64.parquet.gz": plain,
 		"words.parquet": named, "index.parquet": named, "counts.parquet": {Counts: true, Teachers: 4},
 	} {
-		s, err := votes.OpenIn(opt, ofPandas(t, name))
-		require.NoError(t, err, name)
+		s := opened(t, opt, ofPandas(t, name))
 		requireMeant(t, s)
 		if !opt.Counts {
 			require.Equal(t, want.Hash(), s.Hash(), name)
 		}
 		require.Contains(t, []string{"Parquet", "gzip of Parquet"}, s.Kind())
 	}
-	s, err := votes.OpenIn(plain, ofPandas(t, "missing.parquet"))
-	require.NoError(t, err)
-	m, err := s.Load(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, -1, m.At(1, 2))
-	require.Equal(t, 1, m.At(1, 1))
-	two, err := votes.OpenIn(votes.Options{Classes: 2}, ofPandas(t, "twoclass.parquet"))
-	require.NoError(t, err)
-	m, err = two.Load(context.Background())
-	require.NoError(t, err)
+	m := loaded(t, plain, ofPandas(t, "missing.parquet"))
+	require.Equal(t, []int{-1, 1}, []int{m.At(1, 2), m.At(1, 1)})
+	m = loaded(t, votes.Options{Classes: 2}, ofPandas(t, "twoclass.parquet"))
 	require.Equal(t, []int{0, 1}, []int{m.At(0, 0), m.At(0, 1)})
-	truth, err := votes.OpenIn(votes.Options{ClassNames: []string{"True", "False"}}, ofPandas(t, "twoclass.parquet"))
-	require.NoError(t, err)
-	m, err = truth.Load(context.Background())
-	require.NoError(t, err)
+	m = loaded(t, votes.Options{ClassNames: []string{"True", "False"}}, ofPandas(t, "twoclass.parquet"))
 	require.Equal(t, []int{1, 0}, []int{m.At(0, 0), m.At(0, 1)})
 }
 
-// TestFeatherIsRefused: with the line that makes a Parquet file of it.
-func TestFeatherIsRefused(t *testing.T) {
-	_, err := votes.OpenIn(votes.Options{Classes: 3}, ofPandas(t, "table.feather"))
-	require.ErrorContains(t, err, `pd.read_feather("votes0").to_parquet("votes0-fixed.parquet", index=False)`)
-}
-
-// TestParquetVotesThatAreRefused: with what mends them, and with places that count from the first row of
-// votes.
-func TestParquetVotesThatAreRefused(t *testing.T) {
-	for name, want := range map[string][2]string{
-		"long.parquet": {"has a row for each vote", `pd.read_parquet("votes0").pivot(index="query", columns="teacher", values="vote")`},
-		"odd.parquet":  {"row 1, column 1 holds a number that is not whole", `np.save("votes0-fixed.npy", (pd.read_parquet("votes0").values > 0.5)`},
-	} {
-		_, err := votes.OpenIn(votes.Options{Classes: 2}, ofPandas(t, name))
-		var told *fault.Error
-		require.ErrorAs(t, err, &told, name)
-		require.Contains(t, told.What, want[0])
-		require.Contains(t, told.Fix, want[1])
-	}
+func TestDamagedParquetIsRefused(t *testing.T) {
 	raw := ofPandas(t, "int64.parquet")
 	_, err := votes.OpenIn(votes.Options{Classes: 3}, raw[:len(raw)-3])
 	require.ErrorContains(t, err, "votes0: begins as Parquet")
@@ -103,10 +72,9 @@ func TestCompressedVotes(t *testing.T) {
 	for _, raw := range [][]byte{[]byte(text(";", "\n", number)), encodeNPY(1, "<i8", true, 5, 4, meantAt)} {
 		gz, zst := packed(t, raw)
 		for _, file := range [][]byte{gz, zst} {
-			s, err := votes.OpenIn(votes.Options{Classes: 3}, file)
-			require.NoError(t, err)
+			s := opened(t, votes.Options{Classes: 3}, file)
 			requireMeant(t, s)
-			_, err = votes.OpenIn(votes.Options{Classes: 3}, file[:len(file)-2])
+			_, err := votes.OpenIn(votes.Options{Classes: 3}, file[:len(file)-2])
 			require.ErrorContains(t, err, "votes0: cannot be unpacked")
 			_, err = votes.OpenFull(votes.Options{Classes: 3}, int64(len(raw)), file)
 			require.NoError(t, err)
@@ -119,8 +87,7 @@ func TestCompressedVotes(t *testing.T) {
 		gz, zst := packed(t, encodeNPY(1, "|i1", false, 5, 1, func(r, _ int) int { return meant[r][teacher] }))
 		files = append(files, [][]byte{gz, zst}[teacher%2])
 	}
-	s, err := votes.OpenIn(votes.Options{Classes: 3}, files...)
-	require.NoError(t, err)
+	s := opened(t, votes.Options{Classes: 3}, files...)
 	requireMeant(t, s)
 	require.Equal(t, "gzip of NPY of type i1", s.Kind())
 }

@@ -153,6 +153,9 @@ func TestWaysToWriteVotes(t *testing.T) {
 		"Parquet, a column of dates": {plain, dates, `df["seen"] = df["seen"].astype(str)`},
 		"pickle":                     {plain, []byte("\x80\x04\x95\x00\x00"), `pickle.load(open("votes0", "rb"))`},
 		"UTF-16":                     {plain, []byte("\xff\xfe0\x00"), "UTF-8"},
+		"Feather":                    {plain, ofPandas(t, "table.feather"), `pd.read_feather("votes0").to_parquet("votes0-fixed.parquet", index=False)`},
+		"Parquet, a row for a vote":  {plain, ofPandas(t, "long.parquet"), `pd.read_parquet("votes0").pivot(index="query", columns="teacher", values="vote")`},
+		"Parquet, not whole":         {votes.Options{Classes: 2}, ofPandas(t, "odd.parquet"), `np.save("votes0-fixed.npy", (pd.read_parquet("votes0").values > 0.5)`},
 		"a vector":                   {plain, npyFloats("3", 0, 1, 2), "np.stack("},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,8 +189,7 @@ func requireMeant(t *testing.T, s *votes.Source) {
 // However classes are called, the votes are the same: they have one hash.
 func TestNamesAreNoVotes(t *testing.T) {
 	hash := func(opt votes.Options, file []byte) [32]byte {
-		s, err := votes.OpenIn(opt, file)
-		require.NoError(t, err)
+		s := opened(t, opt, file)
 		return s.Hash()
 	}
 	want := hash(votes.Options{Classes: 3}, encodeNPY(1, "|i1", false, 5, 4, meantAt))
@@ -207,8 +209,7 @@ func TestMissingVotesBesideNames(t *testing.T) {
 		"-1 is a class":   {votes.Options{ClassNames: []string{"-1", "0", "1"}}, "-1,,-1,1\n", [3]int{2, 0, 1}},
 		"one name, twice": {votes.Options{ClassNames: []string{"01", "1", "2"}}, "01,1,1,\n", [3]int{1, 2, 0}},
 	} {
-		s, err := votes.OpenIn(c.opt, []byte(c.file))
-		require.NoError(t, err, name)
+		s := opened(t, c.opt, []byte(c.file))
 		for b, err := range s.Histograms(context.Background()) {
 			require.NoError(t, err, name)
 			require.Equal(t, c.want[:], b.Histogram.Reveal(), name)
