@@ -1,7 +1,6 @@
 package controls
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,11 +14,12 @@ import (
 
 func brokenSGD() []Target {
 	cfg := canaryConfig()
-	quarter := canaries("dpsgd-quarter-noise", cfg, unchanged, cfg.NoiseMultiplier/4)
-	quarter.Mistake = "noise a quarter of what is accounted"
-	clipping := canaries("dpsgd-batch-clipping", cfg, func(m dpsgd.Model) dpsgd.Model { return batchClipped{m} }, cfg.NoiseMultiplier)
-	clipping.Mistake = "the mean gradient of a batch is clipped, not each record's"
-	return append([]Target{quarter, clipping}, fixedBatches()...)
+	wrap := func(m dpsgd.Model) dpsgd.Model { return batchClipped{m} }
+	return append([]Target{
+		canaries("dpsgd-quarter-noise", cfg, unchanged, cfg.NoiseMultiplier/4).mistaken("noise a quarter of what is accounted"),
+		canaries("dpsgd-batch-clipping", cfg, wrap, cfg.NoiseMultiplier).
+			mistaken("the mean gradient of a batch is clipped, not each record's"),
+	}, fixedBatches()...)
 }
 
 // batchClipped clips what lecture notes print: the mean gradient of a batch, in place of each record's own.
@@ -46,8 +46,8 @@ func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []in
 
 // fixedBatches deals the records to batches of one size and accounts for Poisson samples (Chua et al. 2024;
 // Lebeda et al. 2024). The gradients of all other records are -1 and the one in question has +1 or is
-// missing, so that its batch stands out by 2 or by 1 from the others, which are known: of what sampling
-// hides, nothing is left. What an auditor looks at is the largest sum.
+// missing, so that its batch stands out by 2 or by 1 from the others, which are known: sampling hides
+// nothing. The auditor looks at the largest sum.
 func fixedBatches() []Target {
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
@@ -66,20 +66,17 @@ func fixedBatches() []Target {
 			}, nil
 		}
 	}
-	claim := func(delta float64) (audit.Claim, error) {
-		return claimAt(accountant.Repeated{
-			Event: accountant.PoissonSampled{Probability: 1.0 / steps, Event: accountant.Gaussian{NoiseMultiplier: sigma}},
-			Count: steps,
-		}, accountant.AddRemove, delta)
+	claim := profile(accountant.Repeated{
+		Event: accountant.PoissonSampled{Probability: 1.0 / steps, Event: accountant.Gaussian{NoiseMultiplier: sigma}},
+		Count: steps,
+	}, accountant.AddRemove)
+	const name, mistake = "dpsgd-fixed-batches", "shuffled batches of fixed size, accounted as Poisson samples"
+	on := fmt.Sprintf("one epoch of %d batches, a record there or not", steps)
+	pair := onePair(largestBatch(steps, sigma, 2), largestBatch(steps, sigma, 1))
+	return []Target{
+		runs(name, on, 20_000, claim, release(2), release(1)).mistaken(mistake),
+		byLaw(name, on, claim, pair).mistaken(mistake),
 	}
-	byRuns := runs("dpsgd-fixed-batches", fmt.Sprintf("one epoch of %d batches, a record there or not", steps), 20_000, claim, release(2), release(1))
-	byLaw := Target{Name: byRuns.Name, Method: ByLaw, On: byRuns.On,
-		audit: func(_ context.Context, e effort) (audit.Finding, error) {
-			return exactPair(e, claim, largestBatch(steps, sigma, 2), largestBatch(steps, sigma, 1))
-		}}
-	byRuns.Mistake = "shuffled batches of fixed size, accounted as Poisson samples"
-	byLaw.Mistake = byRuns.Mistake
-	return []Target{byRuns, byLaw}
 }
 
 // largestBatch returns the law, in buckets, of the largest of a number of sums of batches, one of which has

@@ -1,7 +1,6 @@
 package controls
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -48,31 +47,13 @@ func brokenSparse() []Target {
 	var all []Target
 	for _, v := range brokenLaws() {
 		on, claim := fmt.Sprintf("%v and %v", v.one, v.two), stated(v.epsilon, 0)
-		byRuns := runs(v.name, on, v.runs, claim, comparisons(v.law, v.one), comparisons(v.law, v.two))
-		byRuns.Mistake = v.mistake
-		all = append(all, byRuns, Target{Name: v.name, Method: ByLaw, On: on, Mistake: v.mistake,
-			audit: func(_ context.Context, e effort) (audit.Finding, error) {
-				p, err := transcripts(v.law, v.one)
-				if err != nil {
-					return audit.Finding{}, err
-				}
-				q, err := transcripts(v.law, v.two)
-				if err != nil {
-					return audit.Finding{}, err
-				}
-				return exactPair(e, claim, p, q)
-			}})
+		all = append(all,
+			runs(v.name, on, v.runs, claim, comparisons(v.law, v.one), comparisons(v.law, v.two)).mistaken(v.mistake),
+			byLaw(v.name, on, claim, func(yield func(p, q []float64) bool) {
+				yield(transcripts(v.law, v.one), transcripts(v.law, v.two))
+			}).mistaken(v.mistake))
 	}
 	return append(all, noisyValue())
-}
-
-// exactPair returns the finding about one pair of laws.
-func exactPair(e effort, claim claimer, p, q []float64) (audit.Finding, error) {
-	c, err := claim(e.delta)
-	if err != nil {
-		return audit.Finding{}, err
-	}
-	return audit.Exact(c, lawAccuracy, func(yield func(p, q []float64) bool) { yield(p, q) })
 }
 
 // comparisons draws from a law with continuous Laplace noise as textbooks do, in floating point.
@@ -106,31 +87,28 @@ func laplaceNoise(rnd *rand.Rand, scale float64) float64 {
 }
 
 // noisyValue releases the noisy value of the query that was found above, with the noise of the comparison
-// (as lecture notes of 2011 did). After m that are below, a small value says that the threshold was low.
+// (as lecture notes of 2011 did). After m queries below, a small value shows that the threshold was low.
 // The event has probability 1e-5 and less, so no affordable number of runs shows it; its law does.
 func noisyValue() Target {
 	const below, b1, b2, low = 16, 2, 4, -4.0
-	t := Target{Name: "svt-noisy-value", Method: ByLaw, Mistake: "the noisy value is released with the noise of the comparison",
-		On: fmt.Sprintf("%d of 0, then 1, and %d of 1, then 0", below, below)}
-	t.audit = func(_ context.Context, e effort) (audit.Finding, error) {
-		// "below" so often, then a value in [low, 0]
-		law := func(first, last float64) []float64 {
-			cdf := func(x float64) float64 {
-				if x < 0 {
-					return math.Exp(x/b2) / 2
-				}
-				return 1 - math.Exp(-x/b2)/2
-			}
-			p := 0.0
-			for _, part := range [][2]float64{{-60 * b1, -40}, {-40, -20}, {-20, -8}, {-8, low}, {low, -2}, {-2, -1}, {-1, 0}} {
-				p += quad.Fixed(func(rho float64) float64 {
-					window := cdf(0-last) - cdf(max(rho, low)-last)
-					return math.Exp(-math.Abs(rho)/b1) / (2 * b1) * math.Pow(cdf(rho-first), below) * window
-				}, part[0], part[1], 200, quad.Legendre{}, 0)
-			}
-			return []float64{math.Log(p), math.Log1p(-p)}
+	cdf := func(x float64) float64 {
+		if x < 0 {
+			return math.Exp(x/b2) / 2
 		}
-		return exactPair(e, stated(1, 0), law(0, 1), law(1, 0))
+		return 1 - math.Exp(-x/b2)/2
 	}
-	return t
+	// law is the law of the event: below, 16 times, then a value in [low, 0].
+	law := func(first, last float64) []float64 {
+		p, ends := 0.0, []float64{-60 * b1, -40, -20, -8, low, -2, -1, 0}
+		for i := range len(ends) - 1 {
+			p += quad.Fixed(func(rho float64) float64 {
+				window := cdf(0-last) - cdf(max(rho, low)-last)
+				return math.Exp(-math.Abs(rho)/b1) / (2 * b1) * math.Pow(cdf(rho-first), below) * window
+			}, ends[i], ends[i+1], 200, quad.Legendre{}, 0)
+		}
+		return []float64{math.Log(p), math.Log1p(-p)}
+	}
+	return byLaw("svt-noisy-value", fmt.Sprintf("%d of 0, then 1, and %d of 1, then 0", below, below), stated(1, 0),
+		func(yield func(p, q []float64) bool) { yield(law(0, 1), law(1, 0)) }).
+		mistaken("the noisy value is released with the noise of the comparison")
 }

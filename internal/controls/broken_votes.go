@@ -10,36 +10,31 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
+const (
+	halfEpsilon = 0.5
+	gapEpsilon  = 1
+	gapDelta    = 0.01
+)
+
+// brokenVotes returns mistakes around single votes. Noisy argmax with Laplace noise of scale 1/epsilon,
+// sold as epsilon-private, was printed in lecture notes: a moved vote changes two counts. The lead minus
+// one has sensitivity 2 as a distance to instability, and is not 0 where the winner is about to change.
 func brokenVotes() []Target {
-	return []Target{halfNoise(), gapMinusOne(), floatingPoint()}
-}
-
-// halfNoise returns noisy argmax with Laplace noise of scale 1/epsilon sold as epsilon-private, as printed
-// in lecture notes: a moved vote changes two counts.
-func halfNoise() Target {
 	one, two := []int{8, 2}, []int{9, 1}
-	t := runs("lnmax-half-noise", fmt.Sprintf("%v and %v", one, two), 100_000, stated(halfEpsilon, 0), halfNoiseOf(one), halfNoiseOf(two))
-	t.Mistake = "noise of scale 1/epsilon, as if a moved vote changed one count"
-	return t
+	return []Target{
+		runs("lnmax-half-noise", fmt.Sprintf("%v and %v", one, two), 100_000, stated(halfEpsilon, 0), halfNoiseOf(one), halfNoiseOf(two)).
+			mistaken("noise of scale 1/epsilon, as if a moved vote changed one count"),
+		runs("m-stab-gap", "votes with leads 3 and 1", 100_000, stated(gapEpsilon, gapDelta), gapRelease(2), gapRelease(0)).
+			mistaken("the lead minus 1 is taken for the distance to instability"),
+		floatingPoint(),
+	}
 }
-
-const halfEpsilon = 0.5
 
 func halfNoiseOf(counts []int) side[aggregate.Answer] {
 	return asked(func(n int) (aggregate.Mechanism, error) {
 		return aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: 1 / halfEpsilon, Queries: n})
 	}, counts)
 }
-
-// gapMinusOne takes the lead minus one for the distance to instability: it has sensitivity 2, and is not 0
-// where the winner is about to change.
-func gapMinusOne() Target {
-	t := runs("m-stab-gap", "votes with leads 3 and 1", 100_000, stated(gapEpsilon, gapDelta), gapRelease(2), gapRelease(0)) // leads 3 and 1, less 1
-	t.Mistake = "the lead minus 1 is taken for the distance to instability"
-	return t
-}
-
-const gapEpsilon, gapDelta = 1, 0.01
 
 // gapRelease reports whether an answer at this distance is released, by the printed test.
 func gapRelease(distance float64) side[bool] {
@@ -52,8 +47,8 @@ func gapRelease(distance float64) side[bool] {
 }
 
 // floatingPoint returns textbook Laplace noise: b log u for a uniform u of 53 bits, added in doubles
-// (Mironov 2012). The sums that can occur have gaps, and the gaps around one true value are not those
-// around another. What the auditor asks of a released number is which of the two can have led to it.
+// (Mironov 2012). The sums that can occur have gaps, and the gaps around one true value are not the gaps
+// around another. The auditor asks of a released number which of the two values can have led to it.
 func floatingPoint() Target {
 	noise := func(u float64, sign float64) float64 { return sign * math.Log(u) }
 	reachable := func(from, x float64) bool {
@@ -84,7 +79,6 @@ func floatingPoint() Target {
 			}, nil
 		}
 	}
-	t := runs("laplace-floating-point", "the numbers 0 and 1", 20_000, stated(1, 0), release(one), release(two))
-	t.Mistake = "Laplace noise in floating point, by inversion of a 53-bit uniform number"
-	return t
+	return runs("laplace-floating-point", "the numbers 0 and 1", 20_000, stated(1, 0), release(one), release(two)).
+		mistaken("Laplace noise in floating point, by inversion of a 53-bit uniform number")
 }

@@ -10,10 +10,10 @@
 //
 // A claim is what the mechanism's own event costs by the accountants, at a delta where the method sees
 // something. Noise without a delta is audited at delta 0; of Gaussian noise the whole privacy profile is
-// claimed, and any point of it can be refuted: Options.Delta says which.
+// claimed, and any point can be refuted: Options.Delta selects it.
 //
 // # Caveats
 //
-// As audit's: what is not refuted is not proved. Each target has one pair of neighbours, or one small
+// As audit's: a claim that stands is not proved. Each target has one pair of neighbours, or one small
 // world; the tests of the mechanisms' own packages enumerate more.
 package controls

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/stability"
 )
@@ -27,80 +25,46 @@ func bucket(x, width, reach float64) int {
 	return int(math.Round(min(reach, max(-reach, x)) / width))
 }
 
-func meanByRuns(name string, cfg stability.MeanConfig, pure bool) Target {
+func meanByRuns(name string, cfg stability.MeanConfig, isPure bool) Target {
+	m := must(stability.NewMean(cfg))
 	release := func(first float64) side[int] {
-		return func(key rng.Key, n int) (audit.Run[int], error) {
-			m, err := stability.NewMean(cfg)
-			if err != nil {
-				return nil, err
-			}
-			data := []float64{first, 0.5, -0.5, 0}
-			return each(m.Event(), func(r *ledger.Reservation, key rng.Key) (int, error) {
-				x, err := m.Release(r, key, data)
-				return bucket(x, 0.1, 3), err
-			})(key, n)
-		}
+		data := []float64{first, 0.5, -0.5, 0}
+		return each(m.Event(), func(r *ledger.Reservation, key rng.Key) (int, error) {
+			x, err := m.Release(r, key, data)
+			return bucket(x, 0.1, 3), err
+		})
 	}
-	claim := func(delta float64) (audit.Claim, error) {
-		m, err := stability.NewMean(cfg)
-		if err != nil {
-			return audit.Claim{}, err
-		}
-		return eventClaim(m.Event(), pure, delta)
-	}
-	return runs(name, "[9 .5 -.5 0] and [-9 .5 -.5 0]", 50_000, claim, release(9), release(-9))
+	return runs(name, "[9 .5 -.5 0] and [-9 .5 -.5 0]", 50_000, pureOrProfile(m.Event(), isPure), release(9), release(-9))
 }
 
-// aroundMedian returns nine values close together, the middle one of which moves.
-func aroundMedian(middle float64) []float64 {
-	return []float64{0.46, 0.47, 0.48, 0.49, middle, 0.56, 0.57, 0.58, 0.59}
-}
-
-// proposed returns the median of values close together, for a local sensitivity that holds around them.
+// proposed returns the median of nine values close together, for a local sensitivity that holds around
+// them. The middle value moves.
 func proposed() Target {
-	cfg := stability.PTRConfig{Bound: 0.1, Epsilon: 0.5, TestEpsilon: 1, Delta: 0.05}
-	release := func(data []float64) side[string] {
-		return func(key rng.Key, n int) (audit.Run[string], error) {
-			p, err := stability.NewPTR(cfg)
-			if err != nil {
-				return nil, err
+	p := must(stability.NewPTR(stability.PTRConfig{Bound: 0.1, Epsilon: 0.5, TestEpsilon: 1, Delta: 0.05}))
+	release := func(middle float64) side[string] {
+		data := []float64{0.46, 0.47, 0.48, 0.49, middle, 0.56, 0.57, 0.58, 0.59}
+		return each(p.Event(), func(r *ledger.Reservation, key rng.Key) (string, error) {
+			a, err := stability.Propose(p, r, key, data, stability.Median(0, 1))
+			if err != nil || !a.Released {
+				return "refused", err
 			}
-			return each(p.Event(), func(r *ledger.Reservation, key rng.Key) (string, error) {
-				a, err := stability.Propose(p, r, key, data, stability.Median(0, 1))
-				if err != nil || !a.Released {
-					return "refused", err
-				}
-				return fmt.Sprint(bucket(a.Value, 0.05, 2)), nil
-			})(key, n)
-		}
+			return fmt.Sprint(bucket(a.Value, 0.05, 2)), nil
+		})
 	}
-	claim := func(float64) (audit.Claim, error) {
-		p, err := stability.NewPTR(cfg)
-		if err != nil {
-			return audit.Claim{}, err
-		}
-		return pureClaim(p.Event(), accountant.ReplaceOne)
-	}
-	return runs("propose-test-release", "medians 0.49 and 0.56 of 9 values", 10_000, claim,
-		release(aroundMedian(0.49)), release(aroundMedian(0.56)))
+	return runs("propose-test-release", "medians 0.49 and 0.56 of 9 values", 10_000, pure(p.Event()), release(0.49), release(0.56))
 }
 
 // smoothMedian has the least agreement there can be: the median is at either end, and one value decides. It
 // is slow, because every release has noise of a scale of its own.
 func smoothMedian() Target {
 	cfg := stability.SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 0.01}
+	m := must(stability.NewSmoothMedian(cfg))
 	release := func(middle float64) side[int] {
-		return func(key rng.Key, n int) (audit.Run[int], error) {
-			m, err := stability.NewSmoothMedian(cfg)
-			if err != nil {
-				return nil, err
-			}
-			data := []float64{0, 0, 0, 0, middle, 1, 1, 1, 1}
-			return each(m.Event(), func(r *ledger.Reservation, key rng.Key) (int, error) {
-				x, err := m.Release(r, key, data)
-				return bucket(x, 0.5, 10), err
-			})(key, n)
-		}
+		data := []float64{0, 0, 0, 0, middle, 1, 1, 1, 1}
+		return each(m.Event(), func(r *ledger.Reservation, key rng.Key) (int, error) {
+			x, err := m.Release(r, key, data)
+			return bucket(x, 0.5, 10), err
+		})
 	}
 	return runs("smooth-median", "medians 0 and 1 of 9 values", 2_000, stated(cfg.Epsilon, cfg.Delta), release(0), release(1))
 }

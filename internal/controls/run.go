@@ -13,11 +13,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Options say with what effort targets are audited.
+// Options set the effort of audits.
 type Options struct {
 	Key rng.Key // of all randomness: rng.NewKey for an audit, rng.SeedKey for one to repeat
-	// Alpha is the chance that any of the claims is refuted if all are true. Those that are audited by
-	// chance share it equally.
+	// Alpha is the chance that any of the claims is refuted if all are true. Audits by chance share it
+	// equally.
 	Alpha float64
 	// Delta, if not 0, is where claims that have a privacy profile are audited. Default: 0.01 by runs, 1e-5
 	// by law, 1e-8 by canaries.
@@ -31,7 +31,7 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-// Result is what came of one target.
+// Result is the finding about one target.
 type Result struct {
 	Target  Target
 	Finding audit.Finding
@@ -116,7 +116,7 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
 }
 
-// delta returns where a method sees most of a privacy profile: runs do not see what is rare, and canaries
+// delta returns where a method sees most of a privacy profile: runs do not see rare events, and canaries
 // give away twice their number times delta.
 func (m Method) delta() float64 {
 	switch m {

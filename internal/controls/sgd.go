@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/accountant/audit"
@@ -20,9 +21,8 @@ func sgdTargets() []Target {
 
 func unchanged(m dpsgd.Model) dpsgd.Model { return m }
 
-// canaryConfig returns a short run with an epsilon of 2.3 at delta 1e-8, small enough for four times as
-// much to be seen: a quarter of the noise is refuted in 9999 of 10,000 audits, going by the spread of their
-// bounds.
+// canaryConfig returns a short run with an epsilon of 2.3 at delta 1e-8, small enough to show four times as
+// much: a quarter of the noise is refuted in 9999 of 10,000 audits, going by the spread of their bounds.
 func canaryConfig() dpsgd.Config {
 	return dpsgd.Config{SamplingProbability: 0.5, NoiseMultiplier: 5.5, ClipNorm: 1, Steps: 20, Workers: 1}
 }
@@ -34,55 +34,79 @@ const (
 )
 
 // canaries returns one run of DP-SGD on softmax regression with two classes. A canary is a record with one
-// feature that no other record has, so that all its weights tell is whether it was there; a fair coin puts
-// it into the data, which hold nothing else. The auditor sees every iterate, as the claim allows. cfg is
-// what is claimed, noise the noise multiplier of the run; model wraps what is trained.
+// feature that no other record has, so that its weights show whether it was there and nothing else; a fair
+// coin puts it into the data, which hold nothing else. The auditor sees every iterate, as the claim allows.
+// cfg is claimed, noise is the noise multiplier of the run; model wraps the trained model.
 //
-// A tenth of the canaries is guessed about, those with the highest and the lowest scores. The score of a
-// canary is the log-likelihood ratio of what its weights showed: each step has seen noise, or with the
-// sampling probability noise about one clipped gradient.
+// A tenth of the canaries is guessed about, the highest and the lowest scores. The score of a canary is the
+// log-likelihood ratio of its weights: each step has seen noise, or with the sampling probability noise
+// about one clipped gradient.
 func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model, noise float64) Target {
 	return Target{Name: name, Method: ByCanaries, On: fmt.Sprintf("%d canaries, each in or out", canaryCount),
 		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
-			claim, err := claimAt(cfg.Event(), accountant.AddRemove, e.delta)
-			if err != nil {
-				return audit.Finding{}, err
+			coins, in := e.coins(canaryCount)
+			data := dpsgd.Data{
+				X: blas32.General{Rows: coins, Cols: canaryCount, Stride: canaryCount, Data: make([]float32, coins*canaryCount)},
+				Y: make([]int, coins),
 			}
-			coins, in := e.key.Derive("coins").Stream(), make([]bool, canaryCount)
-			var present []int
-			for i := range in {
-				if in[i] = coins.Uint64N(2) == 1; in[i] {
-					present = append(present, i)
+			row := 0
+			for i, present := range in {
+				if present {
+					data.X.Data[row*canaryCount+i] = canaryWeight
+					row++
 				}
 			}
-			data := dpsgd.Data{
-				X: blas32.General{Rows: len(present), Cols: canaryCount, Stride: canaryCount, Data: make([]float32, len(present)*canaryCount)},
-				Y: make([]int, len(present)),
-			}
-			for row, i := range present {
-				data.X.Data[row*canaryCount+i] = canaryWeight
-			}
-			softmax, err := nn.NewSoftmax(canaryCount, 2)
-			if err != nil {
-				return audit.Finding{}, err
-			}
+			softmax := must(nn.NewSoftmax(canaryCount, 2))
 			run := cfg
 			run.NoiseMultiplier = noise
-			run.LearningRate = canaryRate * run.SamplingProbability * float64(len(present))
+			run.LearningRate = canaryRate * run.SamplingProbability * float64(coins)
 			w := watch{cfg: run, weights: softmax.Parameters(), before: make([]float64, canaryCount), scores: make([]float64, canaryCount)}
-			run.Observe = func(m dpsgd.Metrics) {
-				w.look()
-				e.progress(weightOfOthers * m.Step / m.Steps)
-			}
-			if err := trainInMemory(ctx, model(softmax), data, run, e.key.Derive("run")); err != nil {
-				return audit.Finding{}, err
-			}
-			g, err := audit.Guess(w.scores, in, canaryCount/10)
-			if err != nil {
-				return audit.Finding{}, err
-			}
-			return audit.OneRun(g, claim, e.alpha)
+			claim := profile(cfg.Event(), accountant.AddRemove)
+			return e.guess(ctx, claim, model(softmax), data, run, func(float64) []float64 { return w.look() }, in, canaryCount/10)
 		}}
+}
+
+// coins flips a fair coin for each of n canaries.
+func (e effort) coins(n int) (heads int, in []bool) {
+	coins := e.key.Derive("coins").Stream()
+	for range n {
+		in = append(in, coins.Uint64N(2) == 1)
+		if in[len(in)-1] {
+			heads++
+		}
+	}
+	return heads, in
+}
+
+// guess trains a model on a ledger of its own, with no budget to speak of, and guesses from the scores that
+// look returns after each step which canaries were in.
+func (e effort) guess(ctx context.Context, claim claimer, model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config,
+	look func(rate float64) []float64, in []bool, guesses int) (audit.Finding, error) {
+	claimed, err := claim(e.delta)
+	if err != nil {
+		return audit.Finding{}, err
+	}
+	var scores []float64
+	cfg.Observe = func(m dpsgd.Metrics) {
+		scores = look(m.LearningRate)
+		e.progress(weightOfOthers * m.Step / m.Steps)
+	}
+	l, err := ledger.New(ledger.Config{Unit: "canary", Relation: accountant.AddRemove, Epsilon: 1e15, Delta: 0.5})
+	if err != nil {
+		return audit.Finding{}, err
+	}
+	r, err := l.Reserve(cfg.Event())
+	if err != nil {
+		return audit.Finding{}, err
+	}
+	if _, err = dpsgd.Train(ctx, model, data, cfg, r, e.key.Derive("run")); err != nil {
+		return audit.Finding{}, err
+	}
+	g, err := audit.Guess(scores, in, guesses)
+	if err != nil {
+		return audit.Finding{}, err
+	}
+	return audit.OneRun(g, claimed, e.alpha)
 }
 
 // watch keeps score of the canaries while a model is trained.
@@ -93,7 +117,7 @@ type watch struct {
 	scores  []float64
 }
 
-func (w *watch) look() {
+func (w *watch) look() []float64 {
 	q, sigma := w.cfg.SamplingProbability, w.cfg.NoiseMultiplier
 	for i := range w.scores {
 		now := (float64(w.weights[i]) - float64(w.weights[canaryCount+i])) / math.Sqrt2
@@ -101,4 +125,5 @@ func (w *watch) look() {
 		w.before[i] = now
 		w.scores[i] += math.Log1p(q * math.Expm1((2*x-1)/(2*sigma*sigma)))
 	}
+	return w.scores
 }

@@ -3,7 +3,7 @@ package controls
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -48,11 +48,7 @@ func (p *reservations) take() (*ledger.Reservation, error) {
 		if err != nil {
 			return nil, err
 		}
-		events := make([]accountant.Event, p.size)
-		for i := range events {
-			events[i] = p.event
-		}
-		if p.ready, err = l.ReserveBatch(events); err != nil {
+		if p.ready, err = l.ReserveBatch(slices.Repeat([]accountant.Event{p.event}, p.size)); err != nil {
 			return nil, fmt.Errorf("controls: reserving: %w", err)
 		}
 	}
@@ -64,13 +60,9 @@ func (p *reservations) take() (*ledger.Reservation, error) {
 // each makes a side of a mechanism that is charged anew for every run.
 func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
 	return func(key rng.Key, _ int) (audit.Run[O], error) {
-		claim, err := pureClaim(event, accountant.ReplaceOne)
-		if err != nil {
-			return nil, err
-		}
 		p := &reservations{event: event, size: 1000}
-		if claim.Delta > 0 {
-			p.size = max(1, int(math.Min(1000, 0.5/claim.Delta)))
+		if failure := must(pure(event)(0)).Delta; failure > 0 {
+			p.size = max(1, int(min(1000, 0.5/failure)))
 		}
 		return func(i uint64) (none O, err error) {
 			r, err := p.take()

@@ -24,10 +24,15 @@ type Target struct {
 	Name    string
 	Method  Method
 	On      string // the neighbours, or the data
-	Mistake string // what was done wrong on purpose; "" of what is shipped
+	Mistake string // what was done wrong on purpose; "" as shipped
 	Runs    int    // by default, on each input; 0 where their number is fixed
 
 	audit func(ctx context.Context, e effort) (audit.Finding, error)
+}
+
+func (t Target) mistaken(how string) Target {
+	t.Mistake = how
+	return t
 }
 
 // effort is what one audit may use.

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
@@ -19,7 +18,6 @@ import (
 	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/namedsets"
-	"github.com/pate-go/pate/rng"
 )
 
 // Trained returns models as users train them, with canaries among the real records. They take a minute each
@@ -30,9 +28,7 @@ func Trained() []Target { return []Target{mnist().target()} }
 func BrokenTrained() []Target {
 	t := mnist()
 	t.name, t.noise = "dpsgd-mnist-quarter-noise", 0.25
-	target := t.target()
-	target.Mistake = "noise a quarter of what is accounted"
-	return []Target{target}
+	return []Target{t.target().mistaken("noise a quarter of what is accounted")}
 }
 
 // trained is a linear model on the images of MNIST, by the recipe of `pate dpsgd`.
@@ -60,29 +56,24 @@ func (t trained) target() Target {
 	return Target{Name: t.name, Method: ByCanaries, On: fmt.Sprintf("MNIST and %d canaries, each in or out", t.canaries), audit: t.audit}
 }
 
-// audit trains once, with a canary among the images for each coin that says so. A canary has one feature,
-// of the size of a whole image, that nothing else has, and so has a column of weights to itself: other
-// records, and what the model learns from them, move it through the predictions alone, which the auditor
-// sees.
+// audit trains once, with a canary among the images for each coin that shows heads. A canary has one
+// feature, of the size of a whole image, that nothing else has, and so has a column of weights to itself:
+// other records move it through the predictions alone, which the auditor sees.
 func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	images, err := t.images(ctx)
 	if err != nil {
 		return audit.Finding{}, err
 	}
-	coins, in := e.key.Derive("coins").Stream(), make([]bool, t.canaries)
-	for i := range in {
-		in[i] = coins.Uint64N(2) == 1
-	}
-	data := withCanaries(images, in)
+	present, in := e.coins(t.canaries)
+	data := withCanaries(images, present, in)
 	cfg, err := t.config(ctx, images)
 	if err != nil {
 		return audit.Finding{}, err
 	}
-	claim, err := claimAt(cfg.Event(), accountant.AddRemove, e.delta)
-	if err != nil {
-		return audit.Finding{}, err
-	}
-	if m := cfg.Optimizer; (m.Method != "" && m.Method != optim.SGD) || m.Nesterov || m.WeightDecay != 0 || cfg.Clipping.PerGroup || cfg.Clipping.Adaptive.Quantile != 0 {
+	claim := profile(cfg.Event(), accountant.AddRemove)
+	m := cfg.Optimizer
+	if (m.Method != "" && m.Method != optim.SGD) || m.Nesterov || m.WeightDecay != 0 || cfg.Clipping.PerGroup ||
+		cfg.Clipping.Adaptive.Quantile != 0 {
 		return audit.Finding{}, errors.New("the auditor cannot take the steps of this recipe back")
 	}
 	cfg.NoiseMultiplier *= t.noise
@@ -92,23 +83,13 @@ func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 		return audit.Finding{}, err
 	}
 	w := newWeightWatch(cfg, model.Parameters(), images, data.X)
-	cfg.Observe = func(m dpsgd.Metrics) {
-		w.look(m.LearningRate)
-		e.progress(weightOfOthers * m.Step / m.Steps)
-	}
-	if err := trainInMemory(ctx, model, data, cfg, e.key.Derive("run")); err != nil {
-		return audit.Finding{}, err
-	}
-	g, err := audit.Guess(w.scores, in, t.guesses)
-	if err != nil {
-		return audit.Finding{}, err
-	}
-	return audit.OneRun(g, claim, e.alpha)
+	return e.guess(ctx, claim, model, data, cfg, w.look, in, t.guesses)
 }
 
 // config returns the recipe with the noise that its epsilon asks for.
 func (t trained) config(ctx context.Context, images labelled) (dpsgd.Config, error) {
-	cfg := t.train(recipe.Shape{Kind: dataset.Handwriting, Records: images.x.Rows, Columns: images.x.Cols, Classes: images.classes, Image: images.shape})
+	cfg := t.train(recipe.Shape{Kind: dataset.Handwriting, Records: images.x.Rows, Columns: images.x.Cols,
+		Classes: images.classes, Image: images.shape})
 	target := accountant.Target{Epsilon: t.epsilon, Delta: t.delta}
 	var err error
 	cfg.NoiseMultiplier, _, err = accountant.CalibrateNoise(ctx, accountant.PLDConfig{Relation: accountant.AddRemove}.NewAccount, target,
@@ -153,13 +134,7 @@ func (t trained) images(ctx context.Context) (labelled, error) {
 }
 
 // withCanaries adds a column for every canary, and a row of class 0 for those that are in.
-func withCanaries(images labelled, in []bool) dpsgd.Data {
-	present := 0
-	for _, v := range in {
-		if v {
-			present++
-		}
-	}
+func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
 	n, d := images.x.Rows, images.x.Cols
 	cols := d + len(in)
 	data := dpsgd.Data{
@@ -182,17 +157,3 @@ func withCanaries(images labelled, in []bool) dpsgd.Data {
 
 // canarySize returns the norm of a standardised image.
 func canarySize(images labelled) float32 { return float32(math.Sqrt(float64(images.x.Cols))) }
-
-// trainInMemory trains on a ledger of its own, without a budget to speak of.
-func trainInMemory(ctx context.Context, model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config, key rng.Key) error {
-	l, err := ledger.New(ledger.Config{Unit: "canary", Relation: accountant.AddRemove, Epsilon: 1e15, Delta: 0.5})
-	if err != nil {
-		return err
-	}
-	r, err := l.Reserve(cfg.Event())
-	if err != nil {
-		return err
-	}
-	_, err = dpsgd.Train(ctx, model, data, cfg, r, key)
-	return err
-}

@@ -9,9 +9,9 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 )
 
-// weightWatch scores the canaries of a linear model while it is trained, by the log-likelihood ratio of
-// what the weights showed: a step's gradient, taken back from the iterates and the momentum, has in a
-// canary's direction noise, or with the sampling probability noise about its clipped gradient.
+// weightWatch scores the canaries of a linear model while it is trained, by the log-likelihood ratio of the
+// weights: a step's gradient, taken back from the iterates and the momentum, has in a canary's direction
+// noise, or with the sampling probability noise about its clipped gradient.
 type weightWatch struct {
 	cfg      dpsgd.Config
 	clip     dpsgd.Clip
@@ -37,9 +37,9 @@ func newWeightWatch(cfg dpsgd.Config, live []float32, images labelled, x blas32.
 }
 
 // look takes a step of the given learning rate into account.
-func (w *weightWatch) look(rate float64) {
+func (w *weightWatch) look(rate float64) []float64 {
 	if rate == 0 {
-		return // the weights show nothing
+		return w.scores // the weights show nothing
 	}
 	probability, sigma := make([]float64, w.classes), w.cfg.NoiseMultiplier*w.clip.Norm()
 	for i := range w.scores {
@@ -61,6 +61,7 @@ func (w *weightWatch) look(rate float64) {
 	for i, v := range w.live {
 		w.before[i] = float64(v)
 	}
+	return w.scores
 }
 
 // gradient returns the gradient of canary i's loss by the logits, of class 0, before the step.
