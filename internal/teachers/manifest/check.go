@@ -17,15 +17,15 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Report holds what [Check] found.
+// Report is the result of [Check].
 type Report struct {
-	Head  Head // what the manifests say together
+	Head  Head // of all manifests together
 	Silos []SiloInfo
 	Units int64
 	// Shared is how many units are in more than one silo.
 	Shared int64
 	// Overlaps are the pairs of silos that share units, at most [MaxOverlaps]. Pairs with most units come
-	// first, then the order is that of Silos.
+	// first, then in the order of Silos.
 	Overlaps []Overlap
 }
 
@@ -42,17 +42,18 @@ const MaxOverlaps = 1000
 // makes necessary.
 const passUnits = 1 << 22
 
-// Check reads one manifest, or several that together are one, for instance one of each silo. It finds which
-// silos share units. It refuses manifests of different units or salts, which cannot be compared, and a silo
-// named twice. Memory is bounded below 150 MB, apart from the names of silos. The error is a
-// [*fault.Error], or says that ctx is done.
+// Check reads one manifest, or several that together are one, for instance one of each silo, and finds
+// silos that share units. It refuses manifests of different units or salts, which cannot be compared, and a
+// silo named twice. Memory is bounded below 150 MB, apart from the names of silos. The error is a
+// [*fault.Error], or ctx is done.
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits, openFile)
 }
 
 // CheckText checks a manifest that lies in no file; name is for messages.
 func CheckText(ctx context.Context, name string, text []byte) (*Report, error) {
-	return check(ctx, []string{name}, passUnits, func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil })
+	open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	return check(ctx, []string{name}, passUnits, open)
 }
 
 // opener opens a manifest by its name.
@@ -74,11 +75,13 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 		if i == 0 {
 			r.Head = head
 		} else if err := r.Head.join(head); err != nil {
-			return nil, &fault.Error{File: path, What: err.Error(), Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "make them again under one salt"}
+			return nil, &fault.Error{File: path, What: err.Error(),
+				Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "make them again under one salt"}
 		}
 		for _, s := range silos {
 			if first, twice := names[s.Name]; twice {
-				return nil, &fault.Error{File: path, What: fmt.Sprintf("names silo %q, and so does %s", s.Name, first), Why: "each silo is one teacher", Fix: "give each its own name"}
+				return nil, &fault.Error{File: path, What: fmt.Sprintf("names silo %q, and so does %s", s.Name, first),
+					Why: "each silo is one teacher", Fix: "give each its own name"}
 			}
 			names[s.Name] = path
 			r.Silos = append(r.Silos, s)
@@ -88,7 +91,7 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 	return r, r.compare(ctx, paths, room, open)
 }
 
-// join adds what another manifest says of the whole. It returns an error if the two do not agree.
+// join adds the head of another manifest. It returns an error if the two do not agree.
 func (h *Head) join(other Head) error {
 	switch {
 	case other.SaltID != h.SaltID:
@@ -96,16 +99,11 @@ func (h *Head) join(other Head) error {
 	case other.Unit != h.Unit:
 		return fmt.Errorf("has units %q, not %q", other.Unit, h.Unit)
 	}
-	if err := agree("teachers", &h.Teachers, other.Teachers); err != nil {
-		return err
-	}
-	if err := agree("classes", &h.Classes, other.Classes); err != nil {
-		return err
-	}
-	return agree("votes", &h.Votes, other.Votes)
+	return cmp.Or(agree("teachers", &h.Teachers, other.Teachers), agree("classes", &h.Classes, other.Classes),
+		agree("votes", &h.Votes, other.Votes))
 }
 
-// agree sets what was not stated yet. It returns an error if both state different values.
+// agree sets an unstated value. It returns an error if both state different values.
 func agree[T comparable](what string, have *T, other T) error {
 	var unstated T
 	if *have == unstated {
@@ -119,19 +117,12 @@ func agree[T comparable](what string, have *T, other T) error {
 
 // entry is a unit of a silo.
 type entry struct {
-	high, low uint64
-	silo      int32
-}
-
-func compareEntries(a, b entry) int {
-	if c := cmp.Compare(a.high, b.high); c != 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.silo, b.silo))
+	unit Hash
+	silo int32
 }
 
 // compare finds units that are in more than one silo. Hashes are evenly spread, so the k-th of p passes
-// takes those in the k-th of p equal ranges.
+// takes the hashes in the k-th of p equal ranges.
 func (r *Report) compare(ctx context.Context, paths []string, room int, open opener) error {
 	passes := (uint64(r.Units) + uint64(room)/4*3) / (uint64(room) / 4 * 3)
 	place := make(map[string]int32, len(r.Silos))
@@ -144,21 +135,22 @@ func (r *Report) compare(ctx context.Context, paths []string, room int, open ope
 		entries = entries[:0]
 		for _, path := range paths {
 			_, _, err := open.read(ctx, path, func(s SiloInfo, unit Hash) error {
-				e := entry{binary.BigEndian.Uint64(unit[:8]), binary.BigEndian.Uint64(unit[8:]), place[s.Name]}
-				if part, _ := bits.Mul64(e.high, passes); part != pass {
+				if part, _ := bits.Mul64(binary.BigEndian.Uint64(unit[:8]), passes); part != pass {
 					return nil
 				}
 				if len(entries) == room {
 					return errors.New("the hashes are not spread as hashes are")
 				}
-				entries = append(entries, e)
+				entries = append(entries, entry{unit, place[s.Name]})
 				return nil
 			})
 			if err != nil {
 				return err
 			}
 		}
-		slices.SortFunc(entries, compareEntries)
+		slices.SortFunc(entries, func(a, b entry) int {
+			return cmp.Or(bytes.Compare(a.unit[:], b.unit[:]), cmp.Compare(a.silo, b.silo))
+		})
 		r.count(entries, pairs)
 	}
 	for pair, n := range pairs {
@@ -174,23 +166,21 @@ func (r *Report) compare(ctx context.Context, paths []string, room int, open ope
 func (r *Report) count(entries []entry, pairs map[[2]int32]int64) {
 	for len(entries) > 0 {
 		n := 1
-		for n < len(entries) && entries[n].high == entries[0].high && entries[n].low == entries[0].low {
+		for n < len(entries) && entries[n].unit == entries[0].unit {
 			n++
 		}
 		run := entries[:n]
 		entries = entries[n:]
-		if n == 1 {
-			continue
+		if n > 1 {
+			r.Shared++
 		}
-		r.Shared++
 		for i, a := range run {
 			for _, b := range run[i+1:] {
 				pair := [2]int32{a.silo, b.silo}
-				if _, known := pairs[pair]; known || len(pairs) < MaxOverlaps {
-					pairs[pair]++
-				} else {
+				if _, known := pairs[pair]; !known && len(pairs) == MaxOverlaps {
 					break
 				}
+				pairs[pair]++
 			}
 		}
 	}
@@ -207,7 +197,8 @@ func (open opener) read(ctx context.Context, path string, visit func(SiloInfo, H
 	case ctx.Err() != nil:
 		return head, nil, fmt.Errorf("manifest: reading: %w", ctx.Err())
 	case err != nil:
-		return head, nil, &fault.Error{File: path, What: "is not a valid manifest", Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate votes check hash-ids"}
+		return head, nil, &fault.Error{File: path, What: "is not a valid manifest",
+			Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate votes check hash-ids"}
 	}
 	return head, silos, nil
 }
@@ -227,8 +218,8 @@ func (s stoppable) Read(p []byte) (int, error) {
 
 // Join writes manifests in which [Check] found no fault as one manifest. It binds that manifest to the
 // votes of the report checked: to their number of teachers and classes and, under the salt of the
-// manifests, to their hash. If salt is the zero Salt, no hash is stated, because a bare hash would reveal
-// small votes.
+// manifests, to their hash. For the zero Salt it states no hash, because a bare hash would reveal small
+// votes.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
@@ -244,14 +235,15 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 	}
 	for _, path := range paths {
 		last := ""
-		if _, _, err := opener(openFile).read(ctx, path, func(s SiloInfo, unit Hash) error {
+		_, _, err := opener(openFile).read(ctx, path, func(s SiloInfo, unit Hash) error {
 			if s.Name != last {
 				out.silo(s.Name)
 				last = s.Name
 			}
 			out.unit(unit)
 			return nil
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -261,20 +253,31 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 var errOtherSalt = errors.New("manifest: the salt is not that of the manifests")
 
 // Findings reports in words whether the silos are disjoint, and whether the manifest belongs to the votes
-// of the report checked, which may be nil. Only the salt can tell whether the manifest was bound to these
-// votes. Without it, pass the zero Salt.
+// of the report checked, which may be nil. Only the salt shows whether the manifest was bound to these
+// votes; without it, pass the zero Salt.
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}
 	if checked == nil {
 		return out
 	}
+	match := func(check, what string, manifest, actual int, stated bool) {
+		switch {
+		case !stated:
+			out = append(out, votes.Finding{Check: check, Level: votes.LevelNote, Detail: "the manifest does not state it"})
+		case manifest != actual:
+			detail := fmt.Sprintf("%s: %v and %v", what, manifest, actual)
+			out = append(out, votes.Finding{Check: check, Level: votes.LevelFail, Detail: detail})
+		default:
+			out = append(out, votes.Finding{Check: check, Level: votes.LevelOK, Detail: fmt.Sprint(manifest)})
+		}
+	}
 	if n := checked.Teachers; n > 0 {
 		if r.Head.Training == nil || len(r.Silos) > 0 {
-			out = append(out, match("silos", "silos in the manifest and teachers in the votes", len(r.Silos), n, true))
+			match("silos", "silos in the manifest and teachers in the votes", len(r.Silos), n, true)
 		}
-		out = append(out, match("manifest teachers", "teachers in the manifest and in the votes", r.Head.Teachers, n, r.Head.Teachers > 0))
+		match("manifest teachers", "teachers in the manifest and in the votes", r.Head.Teachers, n, r.Head.Teachers > 0)
 	}
-	out = append(out, match("manifest classes", "classes in the manifest and in the votes", r.Head.Classes, checked.Classes, r.Head.Classes > 0))
+	match("manifest classes", "classes in the manifest and in the votes", r.Head.Classes, checked.Classes, r.Head.Classes > 0)
 	return append(out, r.sameVotes(checked, salt))
 }
 
@@ -296,24 +299,15 @@ func (r *Report) sameVotes(checked *votes.Report, salt Salt) votes.Finding {
 	return f
 }
 
-func match[T comparable](check, what string, manifest, actual T, stated bool) votes.Finding {
-	switch {
-	case !stated:
-		return votes.Finding{Check: check, Level: votes.LevelNote, Detail: "the manifest does not state it"}
-	case manifest != actual:
-		return votes.Finding{Check: check, Level: votes.LevelFail, Detail: fmt.Sprintf("%s: %v and %v", what, manifest, actual)}
-	}
-	return votes.Finding{Check: check, Level: votes.LevelOK, Detail: fmt.Sprint(manifest)}
-}
-
 func (r *Report) disjoint() votes.Finding {
-	if r.Head.Training != nil && len(r.Silos) == 0 {
-		return votes.Finding{Check: "disjoint", Level: votes.LevelOK,
-			Detail: fmt.Sprintf("one program gave each unit (%s) to one teacher, by a keyed hash", r.Head.Unit)}
-	}
-	if r.Shared == 0 {
-		return votes.Finding{Check: "disjoint", Level: votes.LevelOK,
-			Detail: fmt.Sprintf("%d silos share none of their %d units (%s)", len(r.Silos), r.Units, r.Head.Unit)}
+	f := votes.Finding{Check: "disjoint", Level: votes.LevelOK}
+	switch {
+	case r.Head.Training != nil && len(r.Silos) == 0:
+		f.Detail = fmt.Sprintf("one program gave each unit (%s) to one teacher, by a keyed hash", r.Head.Unit)
+		return f
+	case r.Shared == 0:
+		f.Detail = fmt.Sprintf("%d silos share none of their %d units (%s)", len(r.Silos), r.Units, r.Head.Unit)
+		return f
 	}
 	var pairs []string
 	for i, o := range r.Overlaps {
@@ -323,6 +317,7 @@ func (r *Report) disjoint() votes.Finding {
 		}
 		pairs = append(pairs, fmt.Sprintf("%s and %s %d", o.A, o.B, o.Units))
 	}
-	return votes.Finding{Check: "disjoint", Level: votes.LevelFail,
-		Detail: fmt.Sprintf("%d units (%s) stand in more than one silo: %s", r.Shared, r.Head.Unit, strings.Join(pairs, "; "))}
+	f.Level = votes.LevelFail
+	f.Detail = fmt.Sprintf("%d units (%s) stand in more than one silo: %s", r.Shared, r.Head.Unit, strings.Join(pairs, "; "))
+	return f
 }

@@ -19,8 +19,8 @@
 // # Caveats
 //
 //   - A party with the salt can test any id that it can guess. For names, or numbers that are counted up,
-//     that is all of them. Keep the salt among the silos and from the party that collects the manifests,
-//     and destroy it when they are written.
+//     every id can be guessed. Keep the salt among the silos and from the party that collects the
+//     manifests, and destroy it when they are written.
 //   - Binding a manifest to votes, and testing that, is for a silo to do.
 //   - The test is as good as the ids: one person under two spellings is two units.
 //   - Disjointness is no proof that a silo trained on the records that it lists.

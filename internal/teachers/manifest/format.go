@@ -3,28 +3,32 @@ package manifest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
+
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Schema is the version of the format.
 const Schema = "pate.manifest/1"
 
-// Head is what a manifest says of the whole. A manifest is one JSON object:
+// Head describes the whole ensemble. A manifest is one JSON object:
 //
 //	{"schema":"pate.manifest/1","unit":"patient","salt_id":"0123456789abcdef",
 //	 "teachers":4,"classes":10,"votes":"64 hexadecimal digits",
 //	 "silos":[{"name":"hospital-a","units":["32 hexadecimal digits",...]},...]}
 //
-// Each silo is one teacher. Its units are in ascending order, each once. What `pate train` writes has no
-// silos, because the size of a share is private, and
+// Each silo is one teacher. Its units are in ascending order, each once. `pate train` writes no silos,
+// because the size of a share is private, and
 //
 //	"class_names":["no","yes"],"queries":1000,"relation":"add_remove","training":{...}
 type Head struct {
-	Unit     string // what one id is: "patient", "record"
+	Unit     string // the name of one unit: "patient", "record"
 	SaltID   string // [Salt.ID]
 	Teachers int    // of the whole ensemble, 0: not stated
 	Classes  int    // 0: not stated
@@ -36,21 +40,54 @@ type Head struct {
 	Training   *Training // nil: the teachers were trained elsewhere
 }
 
-// Check refuses what no manifest says.
+// Training describes how `pate train` made the votes. Nothing in it depends on private rows.
+type Training struct {
+	Program  string `json:"program"`  // version and commit
+	Learner  string `json:"learner"`  // with all its parameters
+	Features string `json:"features"` // of rows
+	Command  string `json:"command"`  // repeats the training
+	Public   string `json:"public"`   // SHA-256 of the public rows as they were read
+}
+
+const maxSilos = 1 << 20
+
+// Check refuses an invalid head.
 func (h Head) Check() error {
 	if err := checkName("unit", h.Unit); err != nil {
 		return err
 	}
-	if !isHex(h.SaltID, 8) {
+	switch {
+	case !isHex(h.SaltID, 8):
 		return errors.New(`manifest: "salt_id" must be 16 hexadecimal digits`)
-	}
-	if h.Votes != "" && !isHex(h.Votes, 32) {
+	case h.Votes != "" && !isHex(h.Votes, 32):
 		return errors.New(`manifest: "votes" must be 64 hexadecimal digits`)
-	}
-	if h.Teachers < 0 || h.Classes < 0 || h.Teachers > maxSilos || h.Classes > maxSilos {
+	case h.Teachers < 0 || h.Classes < 0 || h.Teachers > maxSilos || h.Classes > maxSilos:
 		return fmt.Errorf("manifest: %d teachers and %d classes", h.Teachers, h.Classes)
+	case h.Queries < 0:
+		return fmt.Errorf("manifest: %d queries", h.Queries)
+	case h.ClassNames != nil && (len(h.ClassNames) > votes.MaxClasses || h.Classes != 0 && h.Classes != len(h.ClassNames)):
+		return fmt.Errorf("manifest: %d class names of %d classes", len(h.ClassNames), h.Classes)
+	case h.Relation != "" && h.Relation != "add_remove" && h.Relation != "replace_one":
+		return fmt.Errorf("manifest: relation %q", h.Relation)
 	}
-	return h.checkTraining()
+	for _, name := range h.ClassNames {
+		if name == "" || len(name) > maxToken/8 || !utf8.ValidString(name) {
+			return errors.New("manifest: a class name is empty, too long or not UTF-8")
+		}
+	}
+	t := h.Training
+	if t == nil {
+		return nil
+	}
+	for _, text := range []string{t.Program, t.Learner, t.Features, t.Command} {
+		if len(quote(text)) > maxToken {
+			return fmt.Errorf("manifest: a text of the training has more than %d bytes", maxToken)
+		}
+	}
+	if !isHex(t.Public, 32) {
+		return errors.New(`manifest: "public" must be 64 hexadecimal digits`)
+	}
+	return nil
 }
 
 // isHex reports whether text is size bytes in lower-case hexadecimal.
@@ -59,10 +96,16 @@ func isHex(text string, size int) bool {
 	return err == nil && len(raw) == size && hex.EncodeToString(raw) == text
 }
 
-const maxSilos = 1 << 20
-
-// CheckSilo refuses what is no name of a silo.
+// CheckSilo refuses an invalid name of a silo.
 func CheckSilo(name string) error { return checkName("silo", name) }
+
+// Beside returns where the manifest of a votes file stands.
+func Beside(votes string) string { return votes + ".manifest.json" }
+
+// Load reads the manifest in a file, without its units.
+func Load(path string) (Head, []SiloInfo, error) {
+	return opener(openFile).read(context.Background(), path, func(SiloInfo, Hash) error { return nil })
+}
 
 // Write writes a manifest of silos.
 func Write(w io.Writer, head Head, silos ...Silo) error {
@@ -94,18 +137,25 @@ func newWriter(w io.Writer, head Head) (*writer, error) {
 		return nil, err
 	}
 	out := &writer{w: bufio.NewWriter(w)}
-	fmt.Fprintf(out.w, "{\"schema\":%q,\"unit\":%s,\"salt_id\":%q", Schema, quote(head.Unit), head.SaltID)
-	if head.Teachers > 0 {
-		fmt.Fprintf(out.w, ",\"teachers\":%d", head.Teachers)
-	}
-	if head.Classes > 0 {
-		fmt.Fprintf(out.w, ",\"classes\":%d", head.Classes)
-	}
-	if head.Votes != "" {
-		fmt.Fprintf(out.w, ",\"votes\":%q", head.Votes)
-	}
-	if err := out.training(head); err != nil {
-		return nil, err
+	for _, part := range []struct {
+		before, key string
+		stated      bool
+		value       any
+	}{
+		{"{", "schema", true, Schema}, {",", "unit", true, head.Unit}, {",", "salt_id", true, head.SaltID},
+		{",", "teachers", head.Teachers > 0, head.Teachers}, {",", "classes", head.Classes > 0, head.Classes},
+		{",", "votes", head.Votes != "", head.Votes}, {",\n", "class_names", head.ClassNames != nil, head.ClassNames},
+		{",\n", "queries", head.Queries > 0, head.Queries}, {",\n", "relation", head.Relation != "", head.Relation},
+		{",\n", "training", head.Training != nil, head.Training},
+	} {
+		if !part.stated {
+			continue
+		}
+		text, err := json.Marshal(part.value)
+		if err != nil {
+			return nil, fmt.Errorf("manifest: %w", err)
+		}
+		fmt.Fprintf(out.w, "%s%q:%s", part.before, part.key, text)
 	}
 	out.w.WriteString(",\"silos\":[")
 	return out, nil
@@ -146,7 +196,7 @@ func quote(text string) string {
 	return string(b)
 }
 
-// SiloInfo is what a manifest says of one silo, except for its units.
+// SiloInfo describes one silo without its units.
 type SiloInfo struct {
 	Name  string
 	Units int
@@ -160,29 +210,11 @@ func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []Silo
 	var head Head
 	var silos []SiloInfo
 	schema := ""
-	seen := p.object(func(key string) {
-		switch key {
-		case "schema":
-			schema = p.text()
-		case "unit":
-			head.Unit = p.text()
-		case "salt_id":
-			head.SaltID = p.text()
-		case "teachers":
-			head.Teachers = p.number()
-		case "classes":
-			head.Classes = p.number()
-		case "votes":
-			head.Votes = p.text()
-		case "class_names":
-			head.ClassNames = p.names()
-		case "queries":
-			head.Queries = p.number()
-		case "relation":
-			head.Relation = p.text()
-		case "training":
-			head.Training = p.training()
-		case "silos":
+	seen := p.object("", map[string]any{
+		"schema": &schema, "unit": &head.Unit, "salt_id": &head.SaltID, "teachers": &head.Teachers, "classes": &head.Classes,
+		"votes": &head.Votes, "class_names": &head.ClassNames, "queries": &head.Queries, "relation": &head.Relation,
+		"training": func() { head.Training = p.training() },
+		"silos": func() {
 			names := map[string]bool{}
 			p.array(func() {
 				s := p.silo(visit)
@@ -194,9 +226,7 @@ func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []Silo
 					p.fail(fmt.Errorf("more than %d silos", maxSilos))
 				}
 			})
-		default:
-			p.fail(fmt.Errorf("unknown key %q", key))
-		}
+		},
 	})
 	p.finish()
 	for _, key := range []string{"schema", "unit", "salt_id", "silos"} {
@@ -216,16 +246,16 @@ func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []Silo
 	return head, silos, nil
 }
 
-// silo reads one silo. The name of a silo must come before its units.
+// silo reads one silo. Its name must come before its units.
 func (p *parser) silo(visit func(SiloInfo, Hash) error) (s SiloInfo) {
-	seen := p.object(func(key string) {
-		switch key {
-		case "name":
+	seen := p.object(" in a silo", map[string]any{
+		"name": func() {
 			s.Name = p.text()
 			if p.err == nil {
 				p.fail(CheckSilo(s.Name))
 			}
-		case "units":
+		},
+		"units": func() {
 			if s.Name == "" {
 				p.fail(errors.New("a silo must give its name before its units"))
 			}
@@ -241,11 +271,9 @@ func (p *parser) silo(visit func(SiloInfo, Hash) error) (s SiloInfo) {
 					p.fail(visit(s, unit))
 				}
 			})
-		default:
-			p.fail(fmt.Errorf("unknown key %q in a silo", key))
-		}
+		},
 	})
-	if !seen["name"] || !seen["units"] {
+	if len(seen) != 2 {
 		p.fail(errors.New("a silo has a name and units"))
 	}
 	return s
@@ -267,4 +295,14 @@ func (p *parser) unit() (h Hash) {
 		p.fail(errors.New("a unit is not written in lower-case hexadecimal digits"))
 	}
 	return h
+}
+
+// training reads an object of strings, which must all be there.
+func (p *parser) training() *Training {
+	var t Training
+	fields := map[string]any{"program": &t.Program, "learner": &t.Learner, "features": &t.Features, "command": &t.Command, "public": &t.Public}
+	if seen := p.object(" in the training", fields); p.err == nil && len(seen) != len(fields) {
+		p.fail(errors.New("a key of the training is missing"))
+	}
+	return &t
 }

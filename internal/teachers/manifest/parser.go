@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // parser reads the JSON of manifests token by token: objects, arrays, strings and whole numbers. A token
@@ -79,8 +81,9 @@ func (p *parser) list(open, end byte, element func()) {
 	}
 }
 
-// object reads an object. The function value must read the value of each key.
-func (p *parser) object(value func(key string)) (seen map[string]bool) {
+// object reads an object and returns its keys. The value of a key is read into a *string, an *int, a
+// *[]string or by a func(); where ends the error for an unknown key.
+func (p *parser) object(where string, fields map[string]any) (seen map[string]bool) {
 	seen = map[string]bool{}
 	p.list('{', '}', func() {
 		key := p.text()
@@ -89,14 +92,37 @@ func (p *parser) object(value func(key string)) (seen map[string]bool) {
 			p.fail(fmt.Errorf("key %q twice", key))
 		}
 		seen[key] = true
-		if p.err == nil {
-			value(key)
+		if p.err != nil {
+			return
+		}
+		switch field := fields[key].(type) {
+		case *string:
+			*field = p.text()
+		case *int:
+			*field = p.number()
+		case *[]string:
+			*field = p.names()
+		case func():
+			field()
+		default:
+			p.fail(fmt.Errorf("unknown key %q%s", key, where))
 		}
 	})
 	return seen
 }
 
-// array reads an array. The function element must read each element.
+// names reads an array of strings.
+func (p *parser) names() []string {
+	names := []string{}
+	p.array(func() {
+		if names = append(names, p.text()); len(names) > votes.MaxClasses {
+			p.fail(fmt.Errorf("more than %d class names", votes.MaxClasses))
+		}
+	})
+	return names
+}
+
+// array reads an array, each element by the function.
 func (p *parser) array(element func()) { p.list('[', ']', element) }
 
 // raw reads a string and returns it unchanged, with its quotes. The result is valid until the next call.

@@ -44,7 +44,7 @@ func (s Salt) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(saltText), s.sealed.bytes[:]), nil
 }
 
-// UnmarshalText decodes what MarshalText wrote. It allows white space around the text. Its errors never
+// UnmarshalText decodes the output of MarshalText. It allows white space around the text. Its errors never
 // quote the input.
 func (s *Salt) UnmarshalText(text []byte) error {
 	body, ok := strings.CutPrefix(string(bytes.TrimSpace(text)), saltText)

@@ -1,6 +1,6 @@
 // Package training makes votes from two data sets: private labelled rows and public ones.
 //
-// [Run] reads the public rows and makes a schema of them, reads the private rows by that schema, gives
+// [Run] reads the public rows and makes a schema, reads the private rows by that schema, gives
 // every unit of privacy to one teacher by a keyed hash, trains the teachers in parallel, and keeps their
 // votes on the public rows and a manifest. It can be stopped at any time: the same job goes on and ends
 // with the same votes.
@@ -8,7 +8,7 @@
 // # Guarantee
 //
 // One unit more, one fewer or another one in the private file changes the votes of one teacher, always the
-// same one, and nothing else that Run returns, writes beside the votes or says: features, classes, the
+// same one, and nothing else that Run returns, prints or writes beside the votes: features, classes, the
 // number of teachers, the learner and the manifest come from public rows, from the job and from constants.
 // What recognises the private rows and the votes stays in the folder of secrets: two manifests do not show
 // whether the rows changed between them.

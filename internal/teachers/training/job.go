@@ -1,6 +1,7 @@
 package training
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Job says which teachers are to be trained. Private, Public, Reading and Out are required.
+// Job describes the teachers to train. Private, Public, Reading and Out are required.
 type Job struct {
 	Private, Public dataset.Source
 	Reading         dataset.Reading
@@ -27,15 +28,15 @@ type Job struct {
 	Features        string // one of features.Names(); "": by the kind of data
 	Unit            string // what a unit is, in a word; "": the unit column, or "record"
 	Part, Parts     int    // with Parts > 1 only teachers t with t mod Parts = Part are trained
-	// Silo, with Parts > 1, names whose rows Private are: the part's teachers learn from them alone, and
-	// every other part has rows of its own. Each row must name its unit. "": Private holds the rows of all
-	// teachers.
+	// Silo, with Parts > 1, names the owner of Private: the part's teachers learn from these rows alone,
+	// and every other part has rows of its own. Each row must name its unit. "": Private holds the rows of
+	// all teachers.
 	Silo string
 	Out  string // file of the votes
 	// PartsFolder is where the votes of a part go, mode 0700. "": Out with ".parts" at its end.
 	PartsFolder string
-	// Secrets is the folder of key, salt and what an interrupted run has done, mode 0700. "": Out with
-	// ".private" at its end.
+	// Secrets is the folder of key, salt and interrupted work, mode 0700. "": Out with ".private" at its
+	// end.
 	Secrets string
 	// Key makes a seeded run, whose outputs are not releasable; the zero key: a random one.
 	Key     rng.Key
@@ -43,7 +44,7 @@ type Job struct {
 	Workers int    // 0: GOMAXPROCS
 
 	Progress func(stage string, done, total int)
-	// Say is called with sentences for people. All of them are public.
+	// Say is called with sentences for people, which are public.
 	Say func(text string)
 	// Decided is called when the public rows have been read, before a private row is.
 	Decided func(*Result)
@@ -55,7 +56,7 @@ func (j Job) Count() int {
 	return n
 }
 
-// withDefaults fills in what was left out and checks the rest.
+// withDefaults sets defaults and checks the rest.
 func (j Job) withDefaults() (Job, error) {
 	switch {
 	case j.Private.Path == "" || j.Public.Path == "" || j.Out == "":
@@ -73,8 +74,9 @@ func (j Job) withDefaults() (Job, error) {
 	case j.Silo != "" && j.Parts < 2:
 		return j, errors.New("training: a silo is a part of the teachers: say which of how many")
 	case j.Silo != "" && j.Reading.CSV.Unit == "" && j.Private.Units == "":
-		return j, &fault.Error{File: j.Private.Path, What: "is a silo, and nothing says whose its rows are", Why: "that no unit is in two silos is proved by hashes of their names",
-			Fix: "name the column with --unit, or the file with --units"}
+		return j, refuse(j.Private.Path, "is a silo, and nothing says whose its rows are",
+			"that no unit is in two silos is proved by hashes of their names",
+			"name the column with --unit, or the file with --units")
 	}
 	if j.Silo != "" {
 		if err := manifest.CheckSilo(j.Silo); err != nil {
@@ -92,21 +94,11 @@ func (j Job) withDefaults() (Job, error) {
 		}
 	}
 	if info, err := os.Stat(filepath.Dir(j.Out)); err != nil || !info.IsDir() {
-		return j, &fault.Error{File: j.Out, What: "cannot be made: its folder is not there", Fix: "make the folder, or choose another --out", Err: err}
+		return j, &fault.Error{File: j.Out, What: "cannot be made: its folder is not there",
+			Fix: "make the folder, or choose another --out", Err: err}
 	}
-	if j.Secrets == "" {
-		j.Secrets = j.Out + ".private"
-	}
-	if j.Unit == "" {
-		j.Unit = "record"
-		if c := j.Reading.CSV.Unit; c != "" {
-			j.Unit = c
-		}
-	}
-	if j.PartsFolder == "" {
-		j.PartsFolder = j.Out + ".parts"
-	}
-	j.Parts = max(1, j.Parts)
+	j.Secrets, j.PartsFolder = cmp.Or(j.Secrets, j.Out+".private"), cmp.Or(j.PartsFolder, j.Out+".parts")
+	j.Unit, j.Parts = cmp.Or(j.Unit, j.Reading.CSV.Unit, "record"), max(1, j.Parts)
 	if j.Progress == nil {
 		j.Progress = func(string, int, int) {}
 	}
@@ -117,4 +109,14 @@ func (j Job) withDefaults() (Job, error) {
 		j.Decided = func(*Result) {}
 	}
 	return j, nil
+}
+
+// refuse returns the error about a file.
+func refuse(path, what, why, fix string) error {
+	return &fault.Error{File: path, What: what, Why: why, Fix: fix}
+}
+
+// broken returns the error about a file that a check refuses.
+func broken(path, what, why, fix string) error {
+	return &fault.Error{File: path, What: what, Why: why, Fix: fix, Check: true}
 }

@@ -45,7 +45,7 @@ func OnTrees(learner string) bool {
 }
 
 // Kernel width and ridge of the teachers, for columns of standard deviation 1: gamma is per column, so that
-// it fits any number of them. Chosen on the development split of MNIST; accuracy is flat between half and
+// it fits any number. Chosen on the development split of MNIST; accuracy is flat between half and
 // twice of both.
 const (
 	kernelGammaPerColumn = 0.5

@@ -19,7 +19,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Merging says which parts of the teachers become one file of votes.
+// Merging names the parts of the teachers that become one file of votes.
 type Merging struct {
 	Parts []string // files, patterns, or folders with the files of parts
 	Out   string   // file of the votes
@@ -31,10 +31,10 @@ type Merging struct {
 // SilosBeside returns where the hashes of the units of all silos stand.
 func SilosBeside(votes string) string { return votes + ".silos.json" }
 
-// Merge puts the votes of all parts together: those, and the manifest, that [Run] writes on one machine. It
-// refuses a part that is missing, one that is there twice, and parts of other settings, rows, keys or
-// versions. Of silos it proves by their hashes that no unit is in two of them, and keeps the proof beside
-// the votes. Nothing is written where it refuses. Merging once more does nothing.
+// Merge puts the votes of all parts together, and writes the votes and the manifest that [Run] writes on
+// one machine. It refuses a part that is missing, one that is there twice, and parts of other settings,
+// rows, keys or versions. It proves by hashes of units that no two silos share one, and keeps the
+// proof beside the votes. A refusal writes nothing. Merging once more does nothing.
 func Merge(ctx context.Context, m Merging) (*Result, error) {
 	paths, err := findParts(m.Parts)
 	if err != nil {
@@ -52,7 +52,8 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := manifest.Head{Unit: first.Unit, SaltID: first.Salt, Teachers: first.Teachers, Classes: len(first.ClassNames), ClassNames: first.ClassNames,
+	head := manifest.Head{Unit: first.Unit, SaltID: first.Salt, Teachers: first.Teachers,
+		Classes: len(first.ClassNames), ClassNames: first.ClassNames,
 		Queries: first.Queries, Relation: relation, Training: &first.Training}
 	data := first.Data
 	var silos []byte
@@ -60,26 +61,28 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 		if silos, err = disjointSilos(ctx, parts); err != nil {
 			return nil, err
 		}
-		head.Training, data = trainingOfSilos(first), ""
+		own := first.Training // each part had rows of its own
+		own.Command = "pate votes merge"
+		head.Training, data = &own, ""
 	}
 	if err := keepMerged(m.Out, head, matrix, silos); err != nil {
 		return nil, err
 	}
-	r := &Result{Schema: Schema, Teachers: first.Teachers, Reason: fmt.Sprintf("those of %d parts", first.Parts), Queries: first.Queries, Classes: first.ClassNames,
+	r := &Result{Schema: Schema, Teachers: first.Teachers, Reason: fmt.Sprintf("those of %d parts", first.Parts),
+		Queries: first.Queries, Classes: first.ClassNames,
 		Unit: first.Unit, Relation: relation, Learner: first.Training.Learner, Features: first.Training.Features, Votes: m.Out, Manifest: manifest.Beside(m.Out), Seeded: first.Seeded}
-	if !salt.IsZero() {
-		s := secrets{dir: m.Secrets}
-		if err := s.keepMade(m.Out, made{Data: data, Votes: votesHash(matrix)}); err != nil {
-			return nil, err
-		}
-		return r, s.finish()
+	if salt.IsZero() {
+		return r, nil
 	}
-	return r, nil
+	s := secrets{dir: m.Secrets}
+	if err := s.keepMade(m.Out, made{Data: data, Votes: votesHash(matrix)}); err != nil {
+		return nil, err
+	}
+	return r, s.finish()
 }
 
 // findParts returns the files that paths, patterns and folders name.
-func findParts(names []string) ([]string, error) {
-	var paths []string
+func findParts(names []string) (paths []string, err error) {
 	for _, name := range names {
 		found, err := partsOf(name)
 		if err != nil {
@@ -94,13 +97,15 @@ func findParts(names []string) ([]string, error) {
 	return paths, nil
 }
 
-// partsOf returns the file of that name, those in a folder, or those that match a pattern; at least one.
+// partsOf returns the file of that name, the parts in a folder, or the files that match a pattern; at least
+// one.
 func partsOf(name string) (paths []string, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		paths, globErr := filepath.Glob(name)
 		if globErr != nil || len(paths) == 0 {
-			return nil, &fault.Error{File: name, What: "cannot be read", Why: "there is no such file or folder, and no file that matches it as a pattern", Err: err}
+			return nil, &fault.Error{File: name, What: "cannot be read",
+				Why: "there is no such file or folder, and no file that matches it as a pattern", Err: err}
 		}
 		return paths, nil
 	}
@@ -117,7 +122,8 @@ func partsOf(name string) (paths []string, err error) {
 		}
 	}
 	if len(paths) == 0 {
-		return nil, &fault.Error{File: name, What: "holds no part of the teachers", Why: "their names end in " + partEnd, Fix: "name the folder that pate train wrote to"}
+		return nil, refuse(name, "holds no part of the teachers", "their names end in "+partEnd,
+			"name the folder that pate train wrote to")
 	}
 	return paths, nil
 }
@@ -142,10 +148,13 @@ func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix,
 			}
 		}
 		if what := first.differs(p.partHead, true); what != "" {
-			return nil, nil, &fault.Error{File: path, What: fmt.Sprintf("is of %s than %s", what, first.path), Why: "teachers of two jobs are not mixed", Fix: "train that part again by the command of the others", Check: true}
+			return nil, nil, broken(path, fmt.Sprintf("is of %s than %s", what, first.path),
+				"teachers of two jobs are not mixed", "train that part again by the command of the others")
 		}
 		if twin := byPart[p.Part]; twin != nil {
-			return nil, nil, &fault.Error{File: path, What: fmt.Sprintf("is part %d of %d, and so is %s", p.Part+1, p.Parts, twin.path), Why: "one teacher would vote twice, or by which file is left to chance", Fix: "remove one of them", Check: true}
+			return nil, nil, broken(path,
+				fmt.Sprintf("is part %d of %d, and so is %s", p.Part+1, p.Parts, twin.path),
+				"one teacher would vote twice, or by which file is left to chance", "remove one of them")
 		}
 		byPart[p.Part] = p
 		if err := p.fill(matrix); err != nil {
@@ -164,8 +173,9 @@ func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix,
 		if more := len(missing) - shown; more > 0 {
 			list += fmt.Sprintf(" and %d more", more)
 		}
-		return nil, nil, &fault.Error{File: first.path, What: fmt.Sprintf("is of %d parts, of which %d are missing: %s", first.Parts, len(missing), list),
-			Why: "an ensemble with fewer teachers is another one", Fix: "train them, with --shard " + missing[0], Check: true}
+		return nil, nil, broken(first.path,
+			fmt.Sprintf("is of %d parts, of which %d are missing: %s", first.Parts, len(missing), list),
+			"an ensemble with fewer teachers is another one", "train them, with --shard "+missing[0])
 	}
 	return byPart, matrix, nil
 }
@@ -195,7 +205,9 @@ func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
 		err = salt.UnmarshalText(text)
 	}
 	if err == nil && salt.ID() != p.Salt {
-		err = &fault.Error{File: path, What: "is not the salt of " + p.path, Why: "the folder would take the votes of another job for its own", Fix: "give the folder of secrets of that job with --private-dir, or another --out"}
+		err = refuse(path, "is not the salt of "+p.path,
+			"the folder would take the votes of another job for its own",
+			"give the folder of secrets of that job with --private-dir, or another --out")
 	}
 	return salt, err
 }
@@ -206,7 +218,8 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	var silos []manifest.Silo
 	for _, p := range parts {
 		if other, twice := named[p.Silo]; twice {
-			return nil, &fault.Error{File: p.path, What: fmt.Sprintf("is of the silo %q, and so is %s", p.Silo, other), Why: "each silo is a part of its own", Fix: "name the silos apart, with --silo", Check: true}
+			return nil, broken(p.path, fmt.Sprintf("is of the silo %q, and so is %s", p.Silo, other),
+				"each silo is a part of its own", "name the silos apart, with --silo")
 		}
 		named[p.Silo] = p.path
 		silos = append(silos, manifest.Silo{Name: p.Silo, Hashes: p.units})
@@ -221,20 +234,15 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	}
 	if report.Shared > 0 {
 		o := report.Overlaps[0]
-		return nil, &fault.Error{File: named[o.A], What: fmt.Sprintf("shares %d units (%s) with %s; %d are in more than one silo", o.Units, parts[0].Unit, named[o.B], report.Shared),
-			Why: "a unit in two silos moves the votes of two teachers, and epsilon would not be true", Fix: "leave these units out of all silos but one, and train those parts again", Check: true}
+		return nil, broken(named[o.A], fmt.Sprintf("shares %d units (%s) with %s; %d are in more than one silo",
+			o.Units, parts[0].Unit, named[o.B], report.Shared),
+			"a unit in two silos moves the votes of two teachers, and epsilon would not be true",
+			"leave these units out of all silos but one, and train those parts again")
 	}
 	return b.Bytes(), nil
 }
 
-// trainingOfSilos returns what the manifest says of parts that each had rows of their own.
-func trainingOfSilos(first *partFile) *manifest.Training {
-	t := first.Training
-	t.Command = "pate votes merge"
-	return &t
-}
-
-// keepMerged writes votes, silos and manifest. What is there already must be the same.
+// keepMerged writes votes, silos and manifest. Files that exist must be the same.
 func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []byte) error {
 	type file struct {
 		path  string
@@ -246,7 +254,8 @@ func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []by
 		files = append(files, file{SilosBeside(out), 0o600, func(w io.Writer) error { _, err := w.Write(silos); return err }})
 	}
 	exists := func(path string) error {
-		return &fault.Error{File: path, What: "is there already, and is not what these parts make", Why: "votes are not overwritten", Fix: "choose another --out, or remove it with what stands beside it"}
+		return refuse(path, "is there already, and is not what these parts make", "votes are not overwritten",
+			"choose another --out, or remove it with what stands beside it")
 	}
 	var missing []file
 	durable.Sweep(out, "") // what a killed process left
@@ -268,16 +277,7 @@ func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []by
 			return exists(f.path)
 		}
 	}
-	there, err := durable.Exists(out)
-	if err != nil {
-		return err
-	}
-	if there {
-		written, err := votes.Load(out, len(head.ClassNames))
-		if err != nil || written.Hash() != matrix.Hash() {
-			return exists(out)
-		}
-	} else if err := matrix.Save(out); err != nil {
+	if err := keepVotes(out, len(head.ClassNames), matrix, exists(out)); err != nil {
 		return err
 	}
 	for _, f := range missing {

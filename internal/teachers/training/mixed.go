@@ -19,7 +19,7 @@ func newMixedForest() mixedForest {
 	return mixedForest{Best: trees.Forest{Trees: 50}, Random: trees.Forest{Trees: 50, Thresholds: trees.RandomThresholds}}
 }
 
-// Reproducible says that fits repeat themselves.
+// Reproducible reports that fits repeat themselves.
 func (mixedForest) Reproducible() bool { return true }
 
 // Fit grows both forests. See [teachers.Learner].

@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// partHead says what a part is a part of. A file of a part is, integers little-endian:
+// partHead describes a part of the teachers. A file of a part is, integers little-endian:
 //
 //	magic "pate part 1\n"                                        12 bytes
 //	length of the head                                            4 bytes
@@ -73,20 +73,20 @@ func teachersOf(part, parts, teachers int) (mine []int) {
 	return mine
 }
 
-// keyID names a key without telling it.
+// keyID names a key without revealing it.
 func keyID(key rng.Key) string { return fmt.Sprintf("%016x", key.Derive("id").Stream().Uint64()) }
 
 // partHead returns the head of the part that this task makes.
 func (t *task) partHead() partHead {
 	r := t.result
-	return partHead{Part: t.Part, Parts: t.Parts, Teachers: r.Teachers, Queries: r.Queries, ClassNames: r.Classes, Unit: t.Unit, Seeded: r.Seeded,
+	return partHead{Part: t.Part, Parts: t.Parts, Teachers: r.Teachers, Queries: r.Queries, ClassNames: r.Classes,
+		Unit: t.Unit, Seeded: r.Seeded,
 		Salt: t.secrets.salt.ID(), Key: keyID(t.secrets.key), Silo: t.Silo, Data: t.data, Training: t.hashes}
 }
 
-// partName returns what a file is called that holds a part, up to the name of its content.
+// partName returns the name of a file that holds a part, without the hash of its content.
 func (h partHead) partName() string {
-	digits := len(fmt.Sprint(h.Parts))
-	return fmt.Sprintf("part-%0*d-of-%d-", digits, h.Part+1, h.Parts)
+	return fmt.Sprintf("part-%0*d-of-%d-", len(fmt.Sprint(h.Parts)), h.Part+1, h.Parts)
 }
 
 // partThere reports whether the part of this task is there.
@@ -111,7 +111,8 @@ func (t *task) partThere() (bool, error) {
 			return false, err
 		}
 		if what := want.differs(p.partHead, false); what != "" || p.Silo != want.Silo || p.Data != want.Data || p.Key != want.Key {
-			return false, &fault.Error{File: path, What: "is this part of another job, or of other rows", Why: "parts are not overwritten", Fix: "remove it, or choose another --parts"}
+			return false, refuse(path, "is this part of another job, or of other rows", "parts are not overwritten",
+				"remove it, or choose another --parts")
 		}
 		found = path
 	}
@@ -126,10 +127,10 @@ func (t *task) partThere() (bool, error) {
 // keepPart writes the votes of the teachers of this part, under a name made of its content.
 func (t *task) keepPart(matrix *votes.Matrix) error {
 	head := t.partHead()
-	var silo manifest.Silo
+	var units []manifest.Hash
 	if t.Silo != "" {
-		silo.Hashes = t.unitHashes()
-		head.Units = len(silo.Hashes)
+		units = t.unitHashes()
+		head.Units = len(units)
 	}
 	text, err := json.Marshal(head)
 	if err != nil || len(text) > maxPartHead {
@@ -142,7 +143,7 @@ func (t *task) keepPart(matrix *votes.Matrix) error {
 			b = binary.LittleEndian.AppendUint16(b, uint16(int16(matrix.At(q, teacher))))
 		}
 	}
-	for _, unit := range silo.Hashes {
+	for _, unit := range units {
 		b = append(b, unit[:]...)
 	}
 	b = sealed.Seal(b)
@@ -183,7 +184,9 @@ func readPart(path string) (*partFile, error) {
 		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	damaged := func(err error) error {
-		return &fault.Error{File: path, What: "is no whole part of the teachers", Why: "it was changed, cut off, or is another file", Fix: "remove it and train that part again", Err: err, Check: true}
+		return &fault.Error{File: path, What: "is no whole part of the teachers",
+			Why: "it was changed, cut off, or is another file", Fix: "remove it and train that part again",
+			Err: err, Check: true}
 	}
 	if info.Size() > maxPart {
 		return nil, damaged(errors.New("too large"))
@@ -200,7 +203,7 @@ func readPart(path string) (*partFile, error) {
 	return p, nil
 }
 
-// decodePart decodes a file of a part. All that it says of itself is checked.
+// decodePart decodes a file of a part, and checks all claims of its head.
 func decodePart(b []byte) (*partFile, error) {
 	r, err := sealed.Open(b, partMagic)
 	if err != nil {
@@ -216,11 +219,13 @@ func decodePart(b []byte) (*partFile, error) {
 	if err := errors.Join(r.Err(), d.Decode(&p.partHead)); err != nil {
 		return nil, err
 	}
-	head := manifest.Head{Unit: p.Unit, SaltID: p.Salt, Teachers: p.Teachers, Classes: len(p.ClassNames), ClassNames: p.ClassNames, Queries: p.Queries, Training: &p.Training}
+	head := manifest.Head{Unit: p.Unit, SaltID: p.Salt, Teachers: p.Teachers, Classes: len(p.ClassNames),
+		ClassNames: p.ClassNames, Queries: p.Queries, Training: &p.Training}
 	if err := head.Check(); err != nil {
 		return nil, err
 	}
-	if p.Teachers < 1 || p.Teachers > votes.MaxTeachers || len(p.ClassNames) < 2 || p.Part < 0 || p.Part >= p.Parts || p.Parts > p.Teachers || p.Units < 0 || p.Units > manifest.MaxUnits ||
+	if p.Teachers < 1 || p.Teachers > votes.MaxTeachers || len(p.ClassNames) < 2 || p.Part < 0 ||
+		p.Part >= p.Parts || p.Parts > p.Teachers || p.Units < 0 || p.Units > manifest.MaxUnits ||
 		(p.Silo == "") != (p.Units == 0) { // the units of a silo prove that no other silo has one of them
 		return nil, errors.New("its head contradicts itself")
 	}
@@ -239,9 +244,8 @@ func decodePart(b []byte) (*partFile, error) {
 	return p, r.End()
 }
 
-// differs says in a word where two parts are of different jobs, "" if they are of one. Where silos have
-// their own rows, keys and programs, what these are is not compared; nor are rows, keys and programs
-// without merging.
+// differs returns in which way two parts are of different jobs, "" if they are of one. It compares no rows,
+// keys and programs of silos that have their own, and none without merging.
 func (h partHead) differs(from partHead, merging bool) string {
 	same := h.Silo == "" && merging
 	for _, s := range []struct {

@@ -1,17 +1,18 @@
 package training
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/durable"
@@ -24,7 +25,7 @@ import (
 // Schema is the version of the JSON of a [Result].
 const Schema = "pate.train/1"
 
-// Result says what was trained. All of it is public.
+// Result describes the trained teachers. It is public.
 type Result struct {
 	Schema   string               `json:"schema"`
 	Teachers int                  `json:"teachers"`
@@ -43,14 +44,14 @@ type Result struct {
 	Part string `json:"part,omitempty"`
 	// PartFile holds the votes of that part.
 	PartFile string `json:"part_file,omitempty"`
-	// Repeated are columns that may say whose record a row is, where every row counts as a unit of its own.
+	// Repeated are columns that may name the owner of a row, where every row counts as a unit of its own.
 	Repeated []string `json:"-"`
 	// Public is the schema by which rows were read, and Pool the public rows.
 	Public *dataset.Schema `json:"-"`
 	Pool   dataset.Pool    `json:"-"`
 }
 
-// relation is that of one unit more or fewer. One teacher's votes change.
+// relation is one unit more or fewer, which changes one teacher's votes.
 const relation = "add_remove"
 
 // task is a job with its data.
@@ -68,9 +69,9 @@ type task struct {
 	secrets *secrets
 }
 
-// Run trains the teachers and keeps their votes and a manifest. A job that was stopped goes on, and one
-// that is complete is recognised. Errors about what a user gave are an [*fault.Error] or a fault.Error. An
-// error that wraps ctx.Err() leaves what is done.
+// Run trains the teachers and keeps their votes and a manifest. A job that was stopped goes on, and a
+// complete one is recognised. Errors about input are a [*fault.Error]. An error that wraps ctx.Err() leaves
+// the work that is done.
 func Run(ctx context.Context, j Job) (*Result, error) {
 	j, err := j.withDefaults()
 	if err != nil {
@@ -89,7 +90,7 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	if t.secrets, err = openSecrets(ctx, j); err != nil {
 		return nil, err
 	}
-	defer t.secrets.close()
+	defer t.secrets.unlock()
 	t.data = t.secrets.salt.Data(t.hash)
 	if j.Parts == 1 { // the folder of secrets is ours, and with it what a killed run left
 		durable.Sweep(j.Out, "")
@@ -107,7 +108,7 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	return t.result, t.train(ctx)
 }
 
-// readPublic reads the public rows and decides by them all that is to be decided.
+// readPublic reads the public rows and makes all decisions by them.
 func (t *task) readPublic(ctx context.Context) error {
 	t.Progress("public rows", 0, 1)
 	schema, pool, err := dataset.ReadPublic(t.Public, t.Reading)
@@ -116,7 +117,8 @@ func (t *task) readPublic(ctx context.Context) error {
 	}
 	t.Progress("public rows", 1, 1)
 	n, reason := t.teachers()
-	r := &Result{Schema: Schema, Teachers: n, Reason: reason, Queries: pool.Len(), Classes: schema.Classes, Unit: t.Unit, Relation: relation,
+	r := &Result{Schema: Schema, Teachers: n, Reason: reason, Queries: pool.Len(), Classes: schema.Classes,
+		Unit: t.Unit, Relation: relation,
 		Votes: t.Out, Manifest: manifest.Beside(t.Out), Seeded: !t.Key.IsZero(), Public: schema}
 	if schema.Encoder != nil {
 		r.Columns = schema.Encoder.Notes()
@@ -128,10 +130,7 @@ func (t *task) readPublic(ctx context.Context) error {
 	if name == "" {
 		name, why = DefaultLearner(schema.Encoder != nil, schema.Image)
 	}
-	feature := t.Features
-	if feature == "" {
-		feature = DefaultFeatures(schema.Kind, schema.Image, name)
-	}
+	feature := cmp.Or(t.Features, DefaultFeatures(schema.Kind, schema.Image, name))
 	if t.extract, err = features.Named(feature, schema.Image); err != nil {
 		return fmt.Errorf("training: %w", err)
 	}
@@ -148,12 +147,13 @@ func (t *task) readPublic(ctx context.Context) error {
 	t.Say(fmt.Sprintf("teachers: %d, %s", n, reason))
 	t.Say(fmt.Sprintf("learner: %s, %s", name, why))
 	hash := pool.Hash()
-	t.hashes = manifest.Training{Program: buildinfo.Read().String(), Learner: fmt.Sprintf("%s %T %+v", name, t.learner, t.learner), Features: t.extract.Name(),
+	t.hashes = manifest.Training{Program: buildinfo.Read().String(),
+		Learner: fmt.Sprintf("%s %T %+v", name, t.learner, t.learner), Features: t.extract.Name(),
 		Command: short(t.Command), Public: hex.EncodeToString(hash[:])}
 	return nil
 }
 
-// short cuts a text to what a manifest holds.
+// short cuts a text to the length that a manifest holds.
 func short(text string) string {
 	const most = 1000
 	if text = strings.ToValidUTF8(text, "?"); len(text) <= most {
@@ -162,17 +162,13 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
-// features computes what teachers learn from. Rows that stay as they are are not copied.
+// features computes the features of rows, without a copy if they are the rows.
 func (t *task) features(ctx context.Context, stage string, set dataset.Set) (teachers.Matrix, error) {
 	if _, raw := t.extract.(features.Raw); raw {
 		return set.X, nil
 	}
 	t.Progress(stage, 0, 1)
-	workers := t.Workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	x, err := features.Apply(ctx, set, t.extract, workers)
+	x, err := features.Apply(ctx, set, t.extract, cmp.Or(t.Workers, runtime.GOMAXPROCS(0)))
 	t.Progress(stage, 1, 1)
 	return x, err
 }
@@ -193,8 +189,7 @@ func (t *task) readPrivate(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// vacant refuses a file where the votes belong that no job with this folder of secrets wrote, as there is
-// no folder yet, and makes none.
+// vacant refuses a file in the votes' place if there is no folder of secrets: no such job wrote the file.
 func (t *task) vacant() error {
 	if there, err := durable.Exists(t.Secrets); err != nil || there {
 		return err
@@ -233,31 +228,31 @@ func (t *task) complete() (bool, error) {
 	}
 	matrix, err := votes.Load(t.Out, len(t.result.Classes))
 	if err != nil || votesHash(matrix) != record.Votes {
-		return false, &fault.Error{File: t.Out, What: "is not what its manifest was written for", Why: "it was changed, or cut off", Fix: "remove it and train again", Check: true}
+		return false, broken(t.Out, "is not what its manifest was written for", "it was changed, or cut off", "remove it and train again")
 	}
 	t.Say("these votes are complete; nothing was trained")
 	return true, t.secrets.finish() // unless a run was stopped just before
 }
 
-// fingerprint names everything that shapes a teacher and is not seen by package teachers.
+// fingerprint names everything that shapes a teacher and that package teachers does not see.
 func (t *task) fingerprint() [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate training 1: %q %q %q", t.hashes.Learner, t.hashes.Features, t.result.Classes))
 }
 
-// keep writes the votes. Other votes of that name are left alone.
-func (t *task) keep(matrix *votes.Matrix) error {
-	there, err := durable.Exists(t.Out)
+// keepVotes writes votes, unless they are there. It leaves other votes of that name alone and returns
+// exists.
+func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) error {
+	there, err := durable.Exists(out)
 	if err != nil {
 		return err
 	}
-	if there { // stopped between the votes and their manifest
-		written, err := votes.Load(t.Out, len(t.result.Classes))
-		if err != nil || written.Hash() != matrix.Hash() {
-			return t.errExists()
-		}
-		return nil
+	if !there {
+		return matrix.Save(out)
 	}
-	return matrix.Save(t.Out)
+	if written, err := votes.Load(out, classes); err != nil || written.Hash() != matrix.Hash() {
+		return exists
+	}
+	return nil // stopped between the votes and their manifest
 }
 
 // share returns the teacher of every private row.
@@ -275,19 +270,20 @@ func (t *task) share() ([]int, error) {
 
 // errExists returns the error about a file where the votes belong.
 func (t *task) errExists() error {
-	return &fault.Error{File: t.Out, What: "is there already, and was not made by this job from these rows", Why: "votes are not overwritten",
-		Fix: "choose another --out, or remove it with its manifest and " + t.Secrets}
+	return refuse(t.Out, "is there already, and was not made by this job from these rows",
+		"votes are not overwritten", "choose another --out, or remove it with its manifest and "+t.Secrets)
 }
 
 // otherJob names the folder in an error about teachers of another job.
 func (t *task) otherJob(err error) error {
 	if errors.Is(err, run.ErrOtherRun) {
-		return run.OtherRun(t.Secrets+": holds teachers of another job", nil, "teachers are not mixed", "choose another --out, repeat that command, or remove the folder")
+		return run.OtherRun(t.Secrets+": holds teachers of another job", nil, "teachers are not mixed",
+			"choose another --out, repeat that command, or remove the folder")
 	}
 	return err
 }
 
-// train trains what is left, and writes votes and manifest.
+// train trains the missing teachers, and writes votes and manifest.
 func (t *task) train(ctx context.Context) error {
 	r := t.result
 	key := t.secrets.key
@@ -296,7 +292,8 @@ func (t *task) train(ctx context.Context) error {
 		return err
 	}
 	data := teachers.Dataset{X: t.private.X, Y: t.private.Y, Classes: len(r.Classes)}
-	cfg := teachers.Config{Learner: t.learner, Teachers: r.Teachers, Key: key, Workers: t.Workers, Checkpoint: t.secrets.single(), Fingerprint: t.fingerprint(),
+	cfg := teachers.Config{Learner: t.learner, Teachers: r.Teachers, Key: key, Workers: t.Workers,
+		Checkpoint: t.secrets.single(), Fingerprint: t.fingerprint(),
 		Progress: func(done, total int) { t.Progress("teachers", done, total) }}
 	if t.Parts > 1 {
 		matrix, err := teachers.TrainPart(ctx, cfg, t.Part, t.Parts, data, share, t.queries)
@@ -309,7 +306,7 @@ func (t *task) train(ctx context.Context) error {
 	if err != nil {
 		return t.otherJob(err)
 	}
-	if err := t.keep(matrix); err != nil {
+	if err := keepVotes(t.Out, len(r.Classes), matrix, t.errExists()); err != nil {
 		return err
 	}
 	if err := t.secrets.keepMade(t.Out, made{Data: t.data, Votes: votesHash(matrix)}); err != nil {
@@ -317,7 +314,7 @@ func (t *task) train(ctx context.Context) error {
 	}
 	head := manifest.Head{Unit: t.Unit, SaltID: t.secrets.salt.ID(), Teachers: r.Teachers, Classes: len(r.Classes), ClassNames: r.Classes,
 		Queries: r.Queries, Relation: relation, Training: &t.hashes}
-	if err := writeManifest(r.Manifest, head); err != nil {
+	if err := durable.WriteFile(r.Manifest, 0o644, func(w io.Writer) error { return manifest.Write(w, head) }); err != nil {
 		return err
 	}
 	return t.secrets.finish()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,7 +43,7 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 	}
 	defer func() {
 		if err != nil {
-			s.close()
+			s.unlock()
 		}
 	}()
 	// Parts on several machines begin with one key: the first one makes it.
@@ -61,8 +60,6 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 	}
 	return s, s.readSalt()
 }
-
-func (s *secrets) close() { s.unlock() }
 
 // single returns the folder of the votes of each teacher.
 func (s *secrets) single() string { return filepath.Join(s.dir, "teachers") }
@@ -102,11 +99,11 @@ func (s *secrets) readSalt() error {
 	return durable.WriteBytes(path, 0o600, text)
 }
 
-// made is what a folder of secrets keeps of votes that stand elsewhere. It recognises the rows that they
-// were made of, and whether they were changed. In the manifest, which is public, it would show whether the
-// rows had changed from one to the next.
+// made is kept in a folder of secrets about votes that stand elsewhere. It recognises their private rows
+// and changed votes. In the manifest, which is public, it would show whether the rows had changed from one
+// manifest to the next.
 type made struct {
-	Data  string `json:"data"`  // keyed hash of the private rows, or of those of all parts
+	Data  string `json:"data"`  // keyed hash of the private rows, or of the rows of all parts
 	Votes string `json:"votes"` // SHA-256
 }
 
@@ -119,7 +116,7 @@ func (s *secrets) madePath(out string) string {
 	return filepath.Join(s.dir, filepath.Base(out)+".made")
 }
 
-// made returns what is kept of votes; nothing if these were not made with this folder.
+// made returns the record of votes, which is empty if these were not made with this folder.
 func (s *secrets) made(out string) (m made, err error) {
 	text, err := durable.ReadSecret(s.madePath(out))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,9 +126,9 @@ func (s *secrets) made(out string) (m made, err error) {
 		err = json.Unmarshal(text, &m)
 	}
 	if err != nil {
-		return m, fmt.Errorf("training: %w", err)
+		err = fmt.Errorf("training: %w", err)
 	}
-	return m, nil
+	return m, err
 }
 
 func (s *secrets) keepMade(out string, m made) error {
@@ -148,8 +145,4 @@ func (s *secrets) finish() error {
 		return fmt.Errorf("training: %w", err)
 	}
 	return durable.SyncDir(s.dir)
-}
-
-func writeManifest(path string, head manifest.Head) error {
-	return durable.WriteFile(path, 0o644, func(w io.Writer) error { return manifest.Write(w, head) })
 }
