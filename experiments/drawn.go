@@ -32,18 +32,18 @@ type drawn struct {
 	several bool // targets
 
 	mu    sync.Mutex // guards books
-	books map[string]paidBook
+	books map[string]paidRun
 }
 
-// paidBook is a ledger that is held open, and what was reserved on it for releases to come: nil where each
-// reserves its own.
-type paidBook struct {
-	*run.Book
-	reserved []*ledger.Reservation
+// paidRun is an open ledger that is charged with the marginals and the labels of a method. Its labels are known
+// when they leave.
+type paidRun struct {
+	*run.Session
+	labels *release
 }
 
 // take returns the ledger of a method once, if there is one.
-func (d *drawn) take(method string) (book paidBook, found bool) {
+func (d *drawn) take(method string) (book paidRun, found bool) {
 	if d == nil {
 		return book, false
 	}
@@ -122,7 +122,7 @@ func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *D
 }
 
 func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnostics *Diagnostics, err error) {
-	paid := &drawn{epsilon: c.epsilon, several: len(c.Epsilons) > 1, books: map[string]paidBook{}}
+	paid := &drawn{epsilon: c.epsilon, several: len(c.Epsilons) > 1, books: map[string]paidRun{}}
 	defer func() { err = errors.Join(err, paid.close()) }()
 	task, err := c.drawPool(ctx, seed, paid)
 	if err != nil {
@@ -137,23 +137,25 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	return compareOnce(ctx, cfg, p, seed)
 }
 
-// openCharged returns the ledger of a method that is charged with all of it: the marginals, and then the
-// method itself, whose cost follows from public numbers. Nothing is drawn before both are on disk.
-func (c point) openCharged(ctx context.Context, method string, seed int) (paidBook, error) {
+// openCharged opens the ledger of a method, to be charged with all of its cost before anything is drawn: the
+// marginals, and then the method itself, whose cost follows from public numbers.
+func (c point) openCharged(ctx context.Context, method string, seed int, counts *release) (paid paidRun, err error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
-		return paidBook{}, err
+		return paid, err
 	}
 	all := []accountant.Event{c.marginals.Event(), e}
 	bound := fmt.Appendf(nil, "%s on marginals %v, %+v, epsilon %v", method, c.Task.Ranges.Bins(), all, c.epsilon)
-	book, err := c.openLedger(ctx, method, seed, bound)
+	first, err := c.stage("marginals", method, seed, counts)
 	if err != nil {
-		return book, err
+		return paid, err
 	}
-	if book.reserved, err = book.Ledger.ReserveBatch(all); err != nil {
-		return book, fmt.Errorf("experiments: %s: %w", method, errors.Join(err, book.Close()))
+	paid.labels = &release{}
+	second, err := c.stage("labels", method, seed, paid.labels)
+	if err == nil {
+		paid.Session, err = c.open(ctx, method, seed, bound, all, first, second)
 	}
-	return book, nil
+	return paid, err
 }
 
 // methodEvent returns what a method costs beside its pool.
@@ -175,37 +177,26 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 // ranges.
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
 	hash := c.hash()
-	event := c.marginals.Event()
+	key := c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])
 	cells := c.Task.Ranges.Cells(c.Task.Private.OnePerUnit().X)
 	var counts [][]int64
 	for _, method := range append(voteMethods(), neighbourMethods()...) {
 		if !c.wants(method) {
 			continue
 		}
-		book, err := c.openCharged(ctx, method, seed)
+		var released [][]int64
+		draw := func(r *ledger.Reservation, key rng.Key, out io.Writer) (err error) {
+			if released, err = c.marginals.Release(r, key, cells); err != nil {
+				return err
+			}
+			return marginals.Write(out, released, c.Task.Ranges.Describe)
+		}
+		book, err := c.openCharged(ctx, method, seed, &release{key, draw})
 		if err != nil {
 			return dataset.Task{}, err
 		}
-		reserved := book.reserved[:1]
-		book.reserved = book.reserved[1:]
 		paid.books[method] = book
-		out, err := c.out("marginals", method, seed)
-		if err != nil {
-			return dataset.Task{}, fmt.Errorf("experiments: %w", err)
-		}
-		var released [][]int64
-		_, err = book.Release(ctx, run.Release{
-			Events: []accountant.Event{event}, Charged: reserved, Out: out,
-			Key:    run.Key{Given: c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])},
-			Redraw: true, // for the pool
-			Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
-				if released, err = c.marginals.Release(reservations[0], key, cells); err != nil {
-					return err
-				}
-				return marginals.Write(out, released, c.Task.Ranges.Describe)
-			},
-		})
-		if err != nil {
+		if _, err := book.Next(ctx); err != nil {
 			return dataset.Task{}, fmt.Errorf("experiments: %s: marginals: %w", method, err)
 		}
 		if counts != nil && !reflect.DeepEqual(counts, released) {

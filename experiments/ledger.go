@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/pate-go/pate/accountant"
@@ -15,50 +16,89 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// openLedger opens the ledger of one method in one run. The run's name covers its key, its data and, as
-// bound, everything else that the answers depend on: a run that repeats itself pays nothing twice, and one
-// that would answer differently is refused. Where the pool is drawn it is the ledger that paid for that.
-func (c point) openLedger(ctx context.Context, method string, seed int, bound []byte) (paidBook, error) {
-	if book, found := c.drawn.take(method); found {
-		return book, nil
-	}
-	id, err := c.runID(bound)
-	if err != nil {
-		return paidBook{}, err
-	}
-	noise := ledger.SeededNoise
-	if c.Key.Releasable() {
-		noise = ledger.SecretNoise
-	}
-	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Run: id, Noise: noise, Waived: c.Task.Waived(), Accountant: accountant.ByAuto}
-	book, err := run.File{Path: results.Folder(c.Dir).Private("ledger", c.file(method, seed)+".jsonl")}.Open(ctx, made)
-	if err != nil {
-		return paidBook{}, fmt.Errorf("experiments: %w", err)
-	}
-	return paidBook{Book: book}, nil
+// release is a file that leaves: the noise of its mechanism comes from key.
+type release struct {
+	key  rng.Key
+	draw func(r *ledger.Reservation, key rng.Key, out io.Writer) error
 }
 
-// file returns the name of files of a method in one run. Where there are several targets, it has the
-// target.
-func (c point) file(method string, seed int) string {
-	return fmt.Sprintf("%s-%d", FileName(method, c.epsilon, len(c.Epsilons) > 1), seed)
-}
-
-// out returns the file of what a method releases, such as labels. What a seeded run releases is marked by
-// its name.
-func (c point) out(what, method string, seed int) (run.Out, error) {
+// stage returns the stage of a file of a method, such as labels. Releases are repeated for the student that
+// learns from them. The name of the file of a seeded run marks it.
+func (c point) stage(what, method string, seed int, r *release) (run.Stage, error) {
 	name := what + "-" + c.file(method, seed) + ".csv"
 	if !c.Key.Releasable() {
 		name = "seeded-" + name
 	}
 	path, mode, err := results.Folder(c.Dir).Place(c.releasable(), name)
-	return run.Out{Path: path, Mode: mode}, err
+	if err != nil {
+		return run.Stage{}, fmt.Errorf("experiments: %w", err)
+	}
+	return run.Stage{
+		Name: what, Out: path, Mode: mode, Redraw: true,
+		Key:  func(rng.Key) rng.Key { return r.key },
+		Draw: func(of []*ledger.Reservation, key rng.Key, out io.Writer) error { return r.draw(of[0], key, out) },
+	}, nil
 }
 
-// releasable reports whether what was charged may leave.
+// open opens the ledger of one method in one run, to release a stage for each event. The run's name covers its
+// key, its data and, as bound, everything else that the answers depend on: a run that repeats itself pays
+// nothing twice, and one that would answer differently is refused.
+func (c point) open(ctx context.Context, method string, seed int, bound []byte, events []accountant.Event, stages ...run.Stage) (*run.Session, error) {
+	id, err := RunID(c.Key, c.hash(), bound)
+	if err != nil {
+		return nil, err
+	}
+	var plan run.Plan
+	for _, e := range events {
+		plan.Events = append(plan.Events, []accountant.Event{e})
+	}
+	s, err := run.Run{
+		File: run.File{
+			Path: results.Folder(c.Dir).Private("ledger", c.file(method, seed)+".jsonl"),
+			New: ledger.Config{
+				Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Run: id, Waived: c.Task.Waived(),
+				Accountant: accountant.ByAuto,
+			},
+		},
+		Key: c.Key, Stages: stages,
+		Plan: func(context.Context, *run.Before) (run.Plan, error) { return plan, nil },
+	}.Open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	return s, nil
+}
+
+// leave charges a method and releases its labels. Where the pool is drawn, its ledger is charged already.
+func (c point) leave(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, labels release) error {
+	paid, found := c.drawn.take(method)
+	if !found {
+		stage, err := c.stage("labels", method, seed, &labels)
+		if err != nil {
+			return err
+		}
+		if paid.Session, err = c.open(ctx, method, seed, bound, []accountant.Event{e}, stage); err != nil {
+			return err
+		}
+	} else {
+		*paid.labels = labels
+	}
+	defer paid.Close()
+	if _, err := paid.Next(ctx); err != nil {
+		return fmt.Errorf("experiments: %s: %w", method, err)
+	}
+	return nil
+}
+
+// file returns the name of files of a method in one run, with the target if there are several.
+func (c point) file(method string, seed int) string {
+	return fmt.Sprintf("%s-%d", FileName(method, c.epsilon, len(c.Epsilons) > 1), seed)
+}
+
+// releasable reports whether charged outcomes may leave.
 func (c Config) releasable() bool { return c.Key.Releasable() && c.Task.Withheld() == "" }
 
-// FileName returns how files about a method at a target begin.
+// FileName returns the beginning of the names of files about a method at a target.
 func FileName(method string, epsilon float64, several bool) string {
 	name := strings.ReplaceAll(method, "/", "-")
 	if several {
@@ -67,10 +107,8 @@ func FileName(method string, epsilon float64, several bool) string {
 	return name
 }
 
-func (c Config) runID(bound []byte) (string, error) { return RunID(c.Key, c.hash(), bound) }
-
-// RunID names, in a ledger, the run whose answers repeat themselves: those of a key, of data by their hash,
-// and of all that bound says. It is a pseudorandom function of the data under the run's secret key and says
+// RunID names, in a ledger, the run whose answers repeat themselves: by its key, the hash of its data and,
+// as bound, all other choices. It is a pseudorandom function of the data under the secret key and reveals
 // nothing about them.
 func RunID(key rng.Key, data [32]byte, bound []byte) (string, error) {
 	id, err := key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
@@ -80,7 +118,7 @@ func RunID(key rng.Key, data [32]byte, bound []byte) (string, error) {
 	return hex.EncodeToString(id[len(id)-16:]), nil
 }
 
-// subfolder makes and returns a private folder of one seed's run.
+// subfolder makes and returns a private folder for one seed's run.
 func (c Config) subfolder(seed int) (string, error) {
 	path := results.Folder(c.Dir).Private(fmt.Sprintf("run-%d", seed) + c.drawn.suffix())
 	if err := durable.PrivateFolder(path); err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/rng"
-	"github.com/pate-go/pate/run"
 )
 
 // neighbourMethods lists the methods that label by private rows near a question, without teachers.
@@ -228,32 +227,17 @@ func (c point) neighbourQueries(ctx context.Context, plan neighbourPlan, p prepa
 // releaseNeighbours charges a plan, releases its labels and writes the file that leaves.
 func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prepared, queries []int, method string, seed int) (labels []int, err error) {
 	bound := fmt.Appendf(nil, "%s %v %+v, features %s, epsilon %v", method, queries, plan.event, c.voted(), c.epsilon)
-	book, err := c.openLedger(ctx, method, seed, append(bound, plan.note...))
-	if err != nil {
-		return nil, err
-	}
-	defer book.Close()
-	to, err := c.out("labels", method, seed)
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
 	private := neighbours.Rows{X: p.private, Y: c.Task.Private.Y, Units: c.Task.Private.Units, Classes: p.classes}
-	_, err = book.Release(ctx, run.Release{
-		Events: []accountant.Event{plan.event}, Charged: book.reserved, Out: to,
-		Key:    run.Key{Given: c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", p.hash[:]).DeriveBytes("asked", bound)},
-		Redraw: true, // for the student
-		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
-			var counts neighbours.Counts
-			if labels, counts, err = plan.release(ctx, reservations[0], key, private, dense.Pick(p.asked, queries)); err != nil {
-				return err
-			}
-			return c.writeLabels(out, queries, labels, counts)
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %s: %w", method, err)
+	key := c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", p.hash[:]).DeriveBytes("asked", bound)
+	draw := func(r *ledger.Reservation, key rng.Key, out io.Writer) (err error) {
+		var counts neighbours.Counts
+		if labels, counts, err = plan.release(ctx, r, key, private, dense.Pick(p.asked, queries)); err != nil {
+			return err
+		}
+		return c.writeLabels(out, queries, labels, counts)
 	}
-	return labels, nil
+	err = c.leave(ctx, method, seed, append(bound, plan.note...), plan.event, release{key, draw})
+	return labels, err
 }
 
 // writeLabels writes the label of every question, and the noisy votes that were released with them.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/dense"
@@ -18,7 +17,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
-	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -160,37 +158,22 @@ func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+word
 // per vote matrix and target, two runs on different votes, or of different budgets, would share noise.
 func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
-	book, err := c.openLedger(ctx, method, seed, fmt.Appendf(nil, "%x %v %+v, epsilon %v", hash, v.queries, m.Event(), c.epsilon))
-	if err != nil {
-		return nil, err
-	}
-	defer book.Close()
-	to, err := c.out("labels", method, seed)
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
 	var answers []aggregate.Answer
-	_, err = book.Release(ctx, run.Release{
-		Events: []accountant.Event{m.Event()}, Charged: book.reserved, Out: to,
-		Key:    run.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]).Derive("epsilon", math.Float64bits(c.epsilon))},
-		Redraw: true, // for the student
-		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
-			session, err := m.Start(reservations[0], key)
-			if err != nil {
-				return err
-			}
-			var file []byte
-			if answers, file, err = c.ask(session, v); err != nil {
-				return err
-			}
-			_, err = out.Write(file)
+	bound := fmt.Appendf(nil, "%x %v %+v, epsilon %v", hash, v.queries, m.Event(), c.epsilon)
+	key := c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]).Derive("epsilon", math.Float64bits(c.epsilon))
+	err := c.leave(ctx, method, seed, bound, m.Event(), release{key, func(r *ledger.Reservation, key rng.Key, out io.Writer) error {
+		session, err := m.Start(r, key)
+		if err != nil {
 			return err
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %s: %w", method, err)
-	}
-	return answers, nil
+		}
+		var file []byte
+		if answers, file, err = c.ask(session, v); err != nil {
+			return err
+		}
+		_, err = out.Write(file)
+		return err
+	}})
+	return answers, err
 }
 
 // ask asks all queries in order, and returns the answers and the file that leaves.

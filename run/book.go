@@ -21,24 +21,23 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// File is a ledger that something is to be charged to.
+// File is a ledger to charge.
 type File struct {
 	Path   string        // required
-	New    ledger.Config // how the ledger is made if it is not there
-	Expect Expect        // what a ledger that is there must say
-	// Warn, if not nil, is told what a person should know and nothing fails of.
+	New    ledger.Config // of a ledger that does not exist yet
+	Expect Expect        // of a ledger that exists
+	// Warn, if not nil, receives warnings.
 	Warn func(string)
 }
 
-// Expect is what somebody takes a ledger to be. What is zero may be anything.
+// Expect is an expectation about a ledger. Zero fields allow anything.
 type Expect struct {
-	Unit     string
-	Relation accountant.Relation
-	Epsilon  float64
-	Delta    float64
-	Mode     *ledger.Mode
-	// Accountant is who claims on it.
-	Accountant accountant.Method
+	Unit       string
+	Relation   accountant.Relation
+	Epsilon    float64
+	Delta      float64
+	Mode       *ledger.Mode
+	Accountant accountant.Method // that makes its claim
 }
 
 func (f File) warn(format string, args ...any) {
@@ -47,13 +46,14 @@ func (f File) warn(format string, args ...any) {
 	}
 }
 
-// Look returns how the ledger is to be opened, and whether it is new. A ledger that was lost, and one that
-// is not as expected, are refused with an [*fault.Error]. Nothing is written.
+// Look returns the configuration to open the ledger with, and whether the ledger is new. A lost ledger and
+// an unexpected one are refused with an [*fault.Error]. Nothing is written.
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if is := target(f.Path); is != f.Path {
-		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is, Why: "the head, the secret and the keys of a ledger lie beside the file itself", Fix: "name " + is}
+		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is,
+			Why: "the head, the secret and the keys of a ledger lie beside the file itself", Fix: "name " + is}
 	}
-	// Before the ledger is looked for: it was there, whole, before any of them.
+	// First: each of these was made after the whole ledger.
 	traces, err := f.traces()
 	if err != nil {
 		return f.New, false, err
@@ -67,7 +67,7 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	}
 	defer file.Close()
 	first, err := bufio.NewReader(io.LimitReader(file, 1<<21)).ReadBytes('\n')
-	if err == io.EOF { // it never became one, or opening it says what it is
+	if err == io.EOF { // no ledger, or opening it explains
 		return f.New, true, f.lost(traces)
 	}
 	if err != nil {
@@ -76,7 +76,8 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	account, err = ledger.ReadConfig(bytes.NewReader(first))
 	if err != nil {
 		if is := filekind.OfBytes(first); is != filekind.Unknown && is != filekind.Ledger && is != filekind.Binary {
-			return account, false, &fault.Error{What: fmt.Sprintf("%s is %s, not a ledger", f.Path, is), Why: "nothing was written or charged", Fix: "name the ledger, or a file that is not there yet to make one"}
+			return account, false, &fault.Error{What: fmt.Sprintf("%s is %s, not a ledger", f.Path, is),
+				Why: "nothing was written or charged", Fix: "name the ledger, or a file that is not there yet to make one"}
 		}
 		return account, false, fmt.Errorf("%w (%s)", err, f.Path)
 	}
@@ -87,7 +88,7 @@ func (f File) unreadable(err error) error {
 	return &fault.Error{What: "the ledger cannot be read", Why: "it is charged before anything is released", Fix: "check its name", Err: err}
 }
 
-// agrees compares a ledger that is there with what is expected.
+// agrees compares a ledger with the expectation.
 func (f File) agrees(is ledger.Config) error {
 	var differ []string
 	field := func(name string, is, want any, given bool) {
@@ -119,7 +120,7 @@ func (f File) agrees(is ledger.Config) error {
 		Why: "a ledger has one budget, one unit, and one answer to whether its outcomes may be released", Fix: fix}
 }
 
-// traces returns the files that show that the ledger was there.
+// traces returns the files that prove that the ledger existed.
 func (f File) traces() ([]string, error) {
 	keys, err := Keys(f.Path)
 	if err != nil {
@@ -138,7 +139,7 @@ func (f File) traces() ([]string, error) {
 	return there, nil
 }
 
-// lost returns the error for a ledger that is not there, or holds nothing, and of which there are traces.
+// lost refuses a ledger that is missing or empty although there are traces.
 func (f File) lost(traces []string) error {
 	if len(traces) == 0 {
 		return nil
@@ -148,16 +149,16 @@ func (f File) lost(traces []string) error {
 		Fix: "restore the newest copy of the ledger; if it never charged anything, remove the other file too", Check: true}
 }
 
-// Book is a ledger that is held open to release something.
+// Book is a ledger held open for releases.
 type Book struct {
-	Ledger *ledger.Ledger // to be asked; what is released goes through Release
+	Ledger *ledger.Ledger // for queries
 	file   File
-	shared bool // by several runs: not made for one
-	lacks  bool // there was no IDFile although something may have been recognised by it
+	shared bool // not made for one run
+	lacks  bool // no IDFile, although inputs may have been recognised by it
 }
 
-// Open opens the ledger as account says, which comes from Look, waiting for another holder until ctx ends.
-// It refuses a ledger that is not what was kept of it: see the package comment.
+// Open opens the ledger with an account from Look, waiting for another holder until ctx ends. It refuses a
+// ledger that contradicts its kept heads: see the package comment.
 func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	b := &Book{file: f, shared: account.Run == ""}
 	known := &Heads{path: f.Path}
@@ -185,7 +186,7 @@ func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	return b, nil
 }
 
-// Trial returns a ledger in memory, made like account: what a new one would refuse.
+// Trial returns a ledger in memory with this configuration, to see what a new one would refuse.
 func Trial(account ledger.Config) (*ledger.Ledger, error) {
 	l, err := ledger.New(account)
 	if err != nil {
@@ -194,7 +195,7 @@ func Trial(account ledger.Config) (*ledger.Ledger, error) {
 	return l, nil
 }
 
-// accept refuses a ledger, all of which was read, before anything is written to it.
+// accept may refuse a ledger after everything was read and before anything is written.
 func (b *Book) accept(s ledger.State) error {
 	f := b.file
 	if s.Lines == 0 {
@@ -203,7 +204,8 @@ func (b *Book) accept(s ledger.State) error {
 			return err
 		}
 		if b.shared && replaces(f.Path) {
-			f.warn("another ledger was charged under this name, %s, and is gone: what was released under it stays released, and this one begins with a whole budget", f.Path)
+			f.warn("another ledger was charged under this name, %s, and is gone: "+
+				"what was released under it stays released, and this one begins with a whole budget", f.Path)
 		}
 		return f.lost(traces)
 	}
@@ -218,7 +220,8 @@ func (b *Book) accept(s ledger.State) error {
 	b.lacks = s.Entries > 0 && !hasID
 	switch {
 	case b.shared && s.ID == "":
-		return &fault.Error{What: f.Path + " has no id", Why: "its head is kept by it a second time", Fix: "name a ledger that was made here", Check: true}
+		return &fault.Error{What: f.Path + " has no id", Why: "its head is kept by it a second time",
+			Fix: "name a ledger that was made here", Check: true}
 	case s.Commits == 0:
 		return nil
 	case !hasHead:
@@ -233,10 +236,10 @@ func (b *Book) accept(s ledger.State) error {
 	return nil
 }
 
-// begin makes what belongs to a ledger that was accepted: its id, its secret, its head.
+// begin makes the id, the secret and the head of an accepted ledger.
 func (b *Book) begin(known Heads) error {
 	f := b.file
-	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // of processes that were killed: the ledger is ours
+	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // of killed processes: the ledger is ours
 		durable.Sweep(path, "")
 	}
 	f.warnOfMode()
@@ -255,7 +258,9 @@ func (b *Book) begin(known Heads) error {
 		return b.keep()
 	case b.shared && known.Mark == none:
 		if b.Ledger.State().Commits > 0 {
-			f.warn("%s was last used from another machine, or with another state folder, or that folder was emptied: nothing here shows that this is not an older copy, put back with all that lies beside it, under which outcomes would be released twice", f.Path)
+			f.warn("%s was last used from another machine, or with another state folder, or that folder was emptied: "+
+				"nothing here shows that this is not an older copy, put back with all that lies beside it, "+
+				"under which outcomes would be released twice", f.Path)
 		}
 		b.mark(b.Ledger.Head())
 	}
@@ -265,7 +270,7 @@ func (b *Book) begin(known Heads) error {
 func (f File) warnOfMode() {
 	info, err := os.Stat(f.Path)
 	if err != nil {
-		return // opening it said so
+		return // opening it has failed
 	}
 	if err := errors.Join(durable.Exposed(f.Path, info), durable.Readable(f.Path, info)); err != nil {
 		f.warn("%s %v: it is as secret as its outcomes are until they leave (chmod 600)", f.Path, err)
@@ -285,9 +290,9 @@ func (b *Book) makeSecret() error {
 	return keyfile.Write(path, secret)
 }
 
-// Secret returns the secret under which the inputs of the ledger are recognised. Used says that one was
-// recognised by it before: then it must be there.
-func (b *Book) Secret(used bool) (rng.Key, error) {
+// secret returns the secret under which the inputs of the ledger are recognised. used: inputs were
+// recognised by it before, so it must exist.
+func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	secret, ok, err := keyfile.Read(path)
 	if err != nil || ok {
@@ -304,5 +309,5 @@ func (b *Book) Secret(used bool) (rng.Key, error) {
 	return secret, err
 }
 
-// Close gives the ledger back.
+// Close releases the ledger.
 func (b *Book) Close() error { return b.Ledger.Close() }

@@ -51,7 +51,7 @@ func newSample(t *testing.T, stages ...string) *sample {
 				if err := r[0].Begin(r[0].Event(), ledger.Use{Secret: key.Releasable()}); err != nil {
 					return err
 				}
-				text, err := run.KeyName(key)
+				text, err := textOf(key)
 				if err != nil {
 					return err
 				}
@@ -284,6 +284,12 @@ func TestALedgerThatWasChargedMeanwhile(t *testing.T) {
 	}
 	require.NoError(t, s.Do(t.Context(), nil))
 	require.Equal(t, 2, s.plans)
+}
+
+// textOf is a text that names a key.
+func textOf(key rng.Key) (string, error) {
+	text, err := key.Derive("text").MarshalText()
+	return string(text), err
 }
 
 // hashOf is the hash that a ledger commits for a file.

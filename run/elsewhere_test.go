@@ -20,12 +20,12 @@ func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
 	b := testkit.Must(f.Open(t.Context(), f.New))
 	require.NoError(t, b.Close())
 	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME")))
-	testkit.Must(do(t.Context(), f, one(f, "a")))
+	testkit.Must(do(t.Context(), one(f, "a")))
 	require.Empty(t, *warned, "nothing had left")
 
 	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME"))) // as on another machine
 	for _, name := range []string{"a", "b", "c"} {
-		testkit.Must(do(t.Context(), f, one(f, name)))
+		testkit.Must(do(t.Context(), one(f, name)))
 		require.Len(t, *warned, 1)
 	}
 	require.Contains(t, (*warned)[0], "used from another machine")
@@ -35,14 +35,14 @@ func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
 // What a killed process left in the state folder goes when the ledger is opened next.
 func TestTheStateFolderIsSwept(t *testing.T) {
 	f, _ := book(t)
-	testkit.Must(do(t.Context(), f, one(f, "a")))
+	testkit.Must(do(t.Context(), one(f, "a")))
 	state := filepath.Join(os.Getenv("XDG_STATE_HOME"), "pate", "ledgers")
 	kept := testkit.Must(os.ReadDir(state))
 	require.Len(t, kept, 2, "a head and an index")
 	for _, file := range kept {
 		require.NoError(t, os.WriteFile(filepath.Join(state, "."+file.Name()+".17.tmp"), nil, 0o600))
 	}
-	testkit.Must(do(t.Context(), f, one(f, "b")))
+	testkit.Must(do(t.Context(), one(f, "b")))
 	left := testkit.Must(os.ReadDir(state))
 	require.Len(t, left, 2)
 }
@@ -50,20 +50,20 @@ func TestTheStateFolderIsSwept(t *testing.T) {
 // A link to a ledger is not charged: nothing comes to lie beside the link.
 func TestALinkToALedger(t *testing.T) {
 	f, _ := book(t)
-	testkit.Must(do(t.Context(), f, one(f, "a")))
+	testkit.Must(do(t.Context(), one(f, "a")))
 	link := f
 	link.Path = filepath.Join(filepath.Dir(f.Path), "link.jsonl")
 	require.NoError(t, os.Symlink(filepath.Base(f.Path), link.Path))
 	known := testkit.Must(run.ReadHeads(link.Path))
 	require.Positive(t, known.Beside.Lines)
-	require.ErrorContains(t, testkit.Err(do(t.Context(), link, one(link, "b"))), "is a link to ")
+	require.ErrorContains(t, testkit.Err(do(t.Context(), one(link, "b"))), "is a link to ")
 	require.NoFileExists(t, run.HeadFile(link.Path))
 }
 
 // An error about a ledger that is not whole names its file once.
 func TestACorruptLedgerIsNamedOnce(t *testing.T) {
 	f, _ := book(t)
-	testkit.Must(do(t.Context(), f, one(f, "a")))
+	testkit.Must(do(t.Context(), one(f, "a")))
 	text := testkit.Must(os.ReadFile(f.Path))
 	require.NoError(t, os.WriteFile(f.Path, append(text, "x\n"...), 0o600))
 	_, err := f.Open(t.Context(), f.New)

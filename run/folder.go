@@ -19,12 +19,12 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Identity says what a run in a folder is a function of, apart from its key and its data: runs with equal
-// identities repeat each other and may share the folder.
+// Identity is everything a run in a folder is a function of, apart from its key and its data: runs with
+// equal identities repeat each other and may share the folder.
 type Identity struct {
 	Kind     string // such as "compare"
-	Settings any    // all that was chosen; written as JSON
-	Command  string // repeats the run; it tells no two runs apart
+	Settings any    // written as JSON
+	Command  string // repeats the run; not part of the identity
 }
 
 func (id Identity) encode() (identity, error) {
@@ -34,7 +34,7 @@ func (id Identity) encode() (identity, error) {
 }
 
 // Name returns a short name for the identity, usable as a file name. It is empty if the settings are no
-// JSON, of which no folder is made.
+// JSON; then no folder is made.
 func (id Identity) Name() string {
 	is, err := id.encode()
 	if err != nil {
@@ -44,9 +44,8 @@ func (id Identity) Name() string {
 	return name
 }
 
-// Folder is where a run keeps its results and, under private/, what it needs to go on after an
-// interruption: its configuration, its key and the teachers' votes, which are secrets as the data are. One
-// process at a time may hold it.
+// Folder holds the results of a run and, under private/, its secrets for resuming: configuration, key and
+// the teachers' votes. One process at a time may hold it.
 type Folder struct {
 	Path     string
 	Key      rng.Key
@@ -54,10 +53,9 @@ type Folder struct {
 	unlock   func()
 }
 
-// Finish destroys the key of a complete run, after everything that it made is on disk: a person who finds
-// the key later could take the noise off what was released. The key of a seeded run is no secret and stays,
-// so that it can be repeated. The hash of the data is kept under a salt of its own, to recognise them
-// later.
+// Finish destroys the key of a complete run, after all results are on disk: a person who finds the key
+// later could take the noise off. The key of a seeded run is no secret and stays, so that the run can be
+// repeated. The hash of the data is kept under its own salt, to recognise them later.
 func (f *Folder) Finish(data [32]byte) error {
 	if f.Finished || !f.Key.Releasable() {
 		return nil
@@ -90,15 +88,13 @@ func (f *Folder) MadeOf(data [32]byte) (bool, error) {
 	return sum == salted(salt, data), nil
 }
 
-// CheckMadeOf refuses a finished run that had other data. The error says what is complete.
+// CheckMadeOf refuses a finished run that had other data; what names the complete part.
 func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
-	switch same, err := f.MadeOf(data); {
-	case err != nil:
-		return err
-	case !same:
-		return OtherRun(another+what+" is complete, and the data have changed since", nil, mixes, "choose another --out")
+	same, err := f.MadeOf(data)
+	if err == nil && !same {
+		err = OtherRun(another+what+" is complete, and the data have changed since", nil, mixes, "choose another --out")
 	}
-	return nil
+	return err
 }
 
 func salted(salt []byte, data [32]byte) string {
@@ -115,9 +111,9 @@ const (
 // Close lets other processes use the folder.
 func (f Folder) Close() { f.unlock() }
 
-// OpenFolder makes path, or continues the run that it holds, and locks it: it waits while another process
-// has it, until ctx ends. newKey is called for a new run. A folder with another identity gives
-// [ErrOtherRun], and nothing is written. Close it in the end.
+// OpenFolder makes path, or resumes its run, and locks it: it waits while another process has the folder,
+// until ctx ends. newKey is called for a new run. A folder with another identity gives [ErrOtherRun], and
+// nothing is written. Close it in the end.
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rng.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
 	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {
@@ -194,15 +190,16 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	return key, nil
 }
 
-// another refuses the folder of another run, and mixes is why it has one run.
+// another refuses the folder of another run; mixes is the reason why a folder has one run.
 const another = "the folder holds another run: "
 const mixes = "its key, ledger and checkpoints belong to that run; mixing the two would spend unseen"
 
-// isRun refuses a folder whose configuration is not that of the run that is asked for.
+// isRun refuses a folder with the configuration of another run.
 func isRun(path string, config []byte, asked identity) error {
 	var held identity
 	if err := strictly(config, &held); err != nil {
-		return OtherRun(another+path+" has what this version cannot read: "+err.Error(), nil, mixes, "choose another --out")
+		return OtherRun(another+path+" has what this version cannot read: "+err.Error(), nil, mixes,
+			"choose another --out")
 	}
 	is, err := held.tag()
 	if err != nil {
@@ -210,7 +207,8 @@ func isRun(path string, config []byte, asked identity) error {
 	}
 	want, err := asked.tag()
 	if err == nil && is != want {
-		err = OtherRun(fmt.Sprintf("%s%s was made by `%s`", another, path, held.Command), nil, mixes, "choose another --out, or repeat that command")
+		err = OtherRun(fmt.Sprintf("%s%s was made by `%s`", another, path, held.Command), nil, mixes,
+			"choose another --out, or repeat that command")
 	}
 	return err
 }

@@ -16,15 +16,14 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// HeadFile returns the name of the file that says how far the ledger at a path had come when something last
-// left under it.
+// HeadFile returns the name of the file with the head that the ledger at a path had at its last release.
 func HeadFile(path string) string { return path + ".head" }
 
-// IDFile returns the name of the secret under which inputs of the ledger at a path are recognised. It stays
-// for good.
+// IDFile returns the name of the secret under which inputs of the ledger at a path are recognised. It is
+// never removed.
 func IDFile(path string) string { return path + ".id" }
 
-// target returns the file that a link is to; path where it is none.
+// target returns the file that a link points to; path where it is no link.
 func target(path string) string {
 	if _, err := os.Readlink(path); err != nil {
 		return path
@@ -32,10 +31,10 @@ func target(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to
 	}
-	return path // to nothing: opening it says so
+	return path // to nothing: opening it fails
 }
 
-// Keys returns the keys of releases under the ledger at a path that are not complete.
+// Keys returns the keys of unfinished runs on the ledger at a path.
 func Keys(path string) ([]string, error) {
 	beside, err := os.ReadDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,11 +52,11 @@ func Keys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// StateDir returns the folder in which heads are kept a second time, by the ids of ledgers: pate/ledgers in
+// stateDir returns the folder in which heads are kept a second time, by the ids of ledgers: pate/ledgers in
 // $XDG_STATE_HOME, or in ~/.local/state.
-func StateDir() (string, error) {
+func stateDir() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(base) { // as the specification of that variable says
+	if !filepath.IsAbs(base) { // as its specification demands
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", fmt.Errorf("run: %w", err)
@@ -67,15 +66,15 @@ func StateDir() (string, error) {
 	return filepath.Join(base, "pate", "ledgers"), nil
 }
 
-// markFile returns the file of the head that is kept under the id of a ledger.
+// markFile returns the file of the head kept under the id of a ledger.
 func markFile(id string) (string, error) {
-	dir, err := StateDir()
+	dir, err := stateDir()
 	return filepath.Join(dir, id+".head"), err
 }
 
-// indexFile returns the file that says which ledger was charged under a name last.
+// indexFile returns the file with the id of the ledger last charged under a path.
 func indexFile(path string) (string, error) {
-	dir, err := StateDir()
+	dir, err := stateDir()
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +85,7 @@ func indexFile(path string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(name[:16])+".at"), nil
 }
 
-// replaces reports whether another ledger was charged under this name before.
+// replaces reports whether another ledger was charged under this path before.
 func replaces(path string) bool {
 	index, err := indexFile(path)
 	if err != nil {
@@ -111,7 +110,8 @@ func readHead(path string) (ledger.Head, error) {
 	line, _, _ := strings.Cut(string(text[:n]), "\n")
 	head, err := ParseHead(line)
 	if err != nil {
-		return head, &fault.Error{What: path + " is not the head of a ledger", Why: "it tells whether lines were cut off the ledger", Fix: "restore it", Check: true}
+		return head, &fault.Error{What: path + " is not the head of a ledger",
+			Why: "it tells whether lines were cut off the ledger", Fix: "restore it", Check: true}
 	}
 	return head, nil
 }
@@ -128,16 +128,16 @@ func ParseHead(text string) (ledger.Head, error) {
 
 func formatHead(head ledger.Head) []byte { return fmt.Appendf(nil, "%d:%s\n", head.Lines, head.Hash) }
 
-// Heads are the heads that are known of the ledger at a path.
+// Heads are the known heads of the ledger at a path.
 type Heads struct {
 	path   string
 	Beside ledger.Head // of HeadFile; zero if there is none
 	Mark   ledger.Head // kept under the ledger's id in the user's state folder; zero if there is none
-	Given  ledger.Head // that was kept elsewhere, or zero
+	Given  ledger.Head // kept elsewhere, or zero
 }
 
-// ReadHeads reads the heads of the ledger at a path, before the ledger itself is read: somebody may be
-// appending to it. Its method Of is for [ledger.VerifyOptions].
+// ReadHeads reads the heads of the ledger at a path, before the ledger itself is read, to which somebody
+// may be appending. Its method Of is for [ledger.VerifyOptions].
 func ReadHeads(path string) (*Heads, error) {
 	path = target(path)
 	beside, err := readHead(HeadFile(path))
@@ -156,8 +156,8 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
-// keep writes the head of a ledger beside it and, if it has an id, into the user's state folder. The first
-// must succeed; of the second there is a warning.
+// keep writes the head of a ledger beside it and, if the ledger has an id, into the user's state folder.
+// The first must succeed; for the second there is a warning.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {
@@ -186,6 +186,7 @@ func (b *Book) mark(head ledger.Head) {
 		}
 	}
 	if err != nil {
-		b.file.warn("the head of %s is kept beside it only, where a copy of the whole folder puts it back too: %v", b.file.Path, err)
+		b.file.warn("the head of %s is kept beside it only, where a copy of the whole folder puts it back too: %v",
+			b.file.Path, err)
 	}
 }

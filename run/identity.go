@@ -14,11 +14,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ErrOtherRun is in the chain of every error that refuses a ledger, a folder or a file because it belongs
-// to another run. [OtherRun] makes one.
+// ErrOtherRun is in the chain of every error that refuses a ledger, a folder or a file of another run.
+// [OtherRun] makes one.
 var ErrOtherRun = errors.New("run: it belongs to another run")
 
-// OtherRun refuses what belongs to another run, which differs from the one that is asked for.
+// OtherRun refuses something that belongs to another run, with the differences.
 func OtherRun(what string, differ []string, why, fix string) error {
 	if len(differ) > 0 {
 		what += ": " + strings.Join(differ, "; ")
@@ -26,8 +26,8 @@ func OtherRun(what string, differ []string, why, fix string) error {
 	return &fault.Error{What: what, Why: why, Fix: fix, Err: ErrOtherRun}
 }
 
-// identity says what a run is a function of. As JSON, in one form, it is the name of the run on a ledger,
-// and what a folder holds. Everything in it is public.
+// identity is everything public that a run is a function of. Its one form as JSON is the name of the run on
+// a ledger, and lies in its folder.
 type identity struct {
 	Version  int             `json:"run"` // of this form
 	Kind     string          `json:"kind"`
@@ -35,12 +35,11 @@ type identity struct {
 	Inputs   string          `json:"inputs,omitempty"`  // a hash of them, under a secret
 	Seeded   bool            `json:"seeded,omitempty"`  // the noise comes from a seed
 	Key      string          `json:"key,omitempty"`     // public name of the key
-	Command  string          `json:"command,omitempty"` // repeats the run; it tells no two runs apart
+	Command  string          `json:"command,omitempty"` // repeats the run; not part of the identity
 }
 
 const identityVersion = 1
 
-// newIdentity returns the identity of a run with these settings, which are written as JSON.
 func newIdentity(kind string, settings any) (identity, error) {
 	id := identity{Version: identityVersion, Kind: kind}
 	if settings != nil {
@@ -52,7 +51,6 @@ func newIdentity(kind string, settings any) (identity, error) {
 	return id, nil
 }
 
-// encode returns the identity in its one form.
 func (id identity) encode() (string, error) {
 	text, err := json.Marshal(id)
 	if err != nil {
@@ -69,7 +67,7 @@ func (id identity) tag() (string, error) {
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// parseIdentity reads the name of a run; ok is false for a name that has another form.
+// parseIdentity reads the name of a run; ok is false for a name of another form.
 func parseIdentity(name string) (id identity, ok bool, err error) {
 	if !strings.HasPrefix(name, `{"run":`) {
 		return id, false, nil
@@ -90,7 +88,7 @@ func strictly(text []byte, into any) error {
 	return d.Decode(into)
 }
 
-// Kind returns what kind of run a name on a ledger is of, and its settings as JSON; "" for a name that has
+// Kind returns the kind and the settings, as JSON, of the run with a name on a ledger; "" for a name of
 // another form.
 func Kind(name string) (kind string, settings json.RawMessage) {
 	id, ok, err := parseIdentity(name)
@@ -100,9 +98,9 @@ func Kind(name string) (kind string, settings json.RawMessage) {
 	return id.Kind, id.Settings
 }
 
-// ID names a run on a ledger that is made for it alone, or on one whose runs lie in folders: by all that
-// its outcome depends on, which is its key, its private inputs by their hash, and the rest as JSON. It is a
-// pseudorandom function of the inputs under the key and says nothing about them.
+// ID names a run on a ledger made for it alone, or on one whose runs lie in folders, by everything that its
+// outcome depends on: its key, the hash of its private inputs, and the rest as JSON. It is a pseudorandom
+// function of the inputs under the key and reveals nothing about them.
 func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	id, err := newIdentity(kind, settings)
 	if err != nil {
@@ -115,7 +113,7 @@ func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	return publicName(key.DeriveBytes("run inputs", inputs).DeriveBytes("run", []byte(text)))
 }
 
-// publicName returns a name for a key that tells nothing about it.
+// publicName returns a name for a key that reveals nothing about it.
 func publicName(key rng.Key) (string, error) {
 	text, err := key.MarshalText()
 	if err != nil {
@@ -127,9 +125,10 @@ func publicName(key rng.Key) (string, error) {
 
 // Recorded is a run that a shared ledger has charged.
 type Recorded struct {
-	Settings  json.RawMessage // what was chosen for it
-	Committed bool            // something of it may have left
-	// Differs says in what its noise comes from elsewhere than that of the run that is asked for.
+	Settings  json.RawMessage
+	Committed bool // an outcome may have left
+	// Differs lists the differences between the sources of its noise and of the noise of the run that is
+	// asked for.
 	Differs []string
 
 	id     identity
@@ -137,7 +136,7 @@ type Recorded struct {
 	secret rng.Key
 }
 
-// Of reports whether the run had the private inputs that have this hash.
+// Of reports whether the run had the private inputs with this hash.
 func (r *Recorded) Of(inputs []byte) (bool, error) {
 	name, err := inputsName(r.secret, r.id.Kind, inputs)
 	return name == r.id.Inputs, err
@@ -154,7 +153,7 @@ func (r *Recorded) Read(settings any) error {
 // inputsName names private inputs under the secret of a ledger. Their bare hash would confirm a guess, and
 // a ledger is made to be shown.
 func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
-	return KeyName(secret.DeriveBytes(kind, inputs))
+	return nameOfKey(secret.DeriveBytes(kind, inputs))
 }
 
 // recordedRuns returns the runs of a kind that a ledger has charged.
@@ -172,8 +171,7 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers says in what the noise of a recorded run comes from elsewhere. The name of a key is "" where
-// the key is not given.
+// noiseDiffers lists the differences between the sources of noise. key is "" where the key is not given.
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

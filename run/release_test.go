@@ -34,41 +34,58 @@ func book(t *testing.T) (run.File, *[]string) {
 	}, warned
 }
 
-// one is a release that writes a function of its key.
-func one(f run.File, name string) run.Release {
-	return run.Release{
-		Run: name, Events: []accountant.Event{accountant.GNMax{Sigma: 100}},
-		Key: run.Key{File: f.Path + "." + name + ".key"}, Out: run.Out{Path: f.Path + "-" + name, Tag: name, Mode: 0o644},
-		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
-			if err := r[0].Begin(r[0].Event(), ledger.Use{Secret: true}); err != nil {
-				return err
-			}
-			text, err := run.KeyName(key)
-			if err == nil {
-				_, err = io.WriteString(out, text)
-			}
-			return err
+// one is a run that writes a function of its key.
+func one(f run.File, name string) run.Run {
+	inputs := []byte(name)
+	return run.Run{
+		File: f, Kind: "one",
+		Plan: func(_ context.Context, before *run.Before) (run.Plan, error) {
+			same, err := before.Find(inputs, &struct{}{})
+			events := [][]accountant.Event{{accountant.GNMax{Sigma: 100}}}
+			return run.Plan{Events: events, Settings: struct{}{}, Inputs: inputs, Same: same}, err
 		},
+		Stages: []run.Stage{{
+			Out: f.Path + "-" + name, Mode: 0o644,
+			Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
+				if err := r[0].Begin(r[0].Event(), ledger.Use{Secret: true}); err != nil {
+					return err
+				}
+				text, err := textOf(key)
+				if err == nil {
+					_, err = io.WriteString(out, text)
+				}
+				return err
+			},
+		}},
 	}
 }
 
-func do(ctx context.Context, f run.File, r run.Release) (run.Done, error) {
-	account, _, err := f.Look()
+func do(ctx context.Context, r run.Run) (run.Done, error) {
+	s, err := r.Open(ctx)
 	if err != nil {
 		return run.Done{}, err
 	}
-	b, err := f.Open(ctx, account)
-	if err != nil {
-		return run.Done{}, err
-	}
-	defer b.Close()
-	return b.Release(ctx, r)
+	defer s.Close()
+	return s.Next(ctx)
+}
+
+// stopAt ends a run at a place.
+func stopAt(t *testing.T, r run.Run, place string) {
+	t.Helper()
+	stop := errors.New("stop")
+	require.ErrorIs(t, testkit.Err(do(crash.With(t.Context(), func(at string) error {
+		if at == place {
+			return stop
+		}
+		return nil
+	}), r)), stop)
 }
 
 // Every step is on disk before the next: seen from outside at each place.
 func TestTheOrder(t *testing.T) {
 	f, warned := book(t)
 	r := one(f, "a")
+	out := r.Stages[0].Out
 	on := func(path string) bool { _, err := os.Lstat(path); return err == nil }
 	has := func(what string) bool {
 		text := testkit.Must(os.ReadFile(f.Path))
@@ -80,19 +97,19 @@ func TestTheOrder(t *testing.T) {
 		at := len(seen)
 		require.True(t, on(run.HeadFile(f.Path)), "since the ledger was made")
 		require.True(t, on(run.IDFile(f.Path)))
-		require.Equal(t, place != "done", on(r.Key.File), place)
-		require.Equal(t, at >= 2, has(`"reserve":1`), place)
-		require.Equal(t, at >= 4, has(`"commit":1`), place)
+		require.Equal(t, place != "opened" && place != "done", len(testkit.Must(run.Keys(f.Path))) == 1, place)
+		require.Equal(t, at >= 3, has(`"reserve":1`), place)
+		require.Equal(t, at >= 5, has(`"commit":1`), place)
 		head := testkit.Must(run.ReadHeads(f.Path))
-		require.Equal(t, at >= 5, head.Beside.Lines == 4, place)
-		require.Equal(t, at >= 6, on(r.Out.Path), place)
+		require.Equal(t, at >= 6, head.Beside.Lines == 4, place)
+		require.Equal(t, at >= 7, on(out), place)
 		return nil
 	})
-	done := testkit.Must(do(ctx, f, r))
-	file := testkit.Must(os.ReadFile(r.Out.Path))
+	done := testkit.Must(do(ctx, r))
+	file := testkit.Must(os.ReadFile(out))
 	require.Equal(t, run.Done{Entry: 1, SHA256: sha256.Sum256(file)}, done)
-	require.Equal(t, []string{"key", "reserved", "drawn", "committed", "kept", "named", "done"}, seen)
-	done = testkit.Must(do(t.Context(), f, r))
+	require.Equal(t, []string{"opened", "key", "reserved", "drawn", "committed", "kept", "named", "done"}, seen)
+	done = testkit.Must(do(t.Context(), r))
 	require.Equal(t, run.Done{Recorded: true, Complete: true, Entry: 1, SHA256: sha256.Sum256(file)}, done)
 	require.Empty(t, *warned)
 }
@@ -110,37 +127,31 @@ func TestFilesOfOthers(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o644, 0o660, 0o606} {
 		f, _ := book(t)
 		r := one(f, "a")
-		stop := errors.New("stop")
-		_, err := do(crash.With(t.Context(), func(place string) error {
-			if place == "reserved" {
-				return stop
-			}
-			return nil
-		}), f, r)
-		require.ErrorIs(t, err, stop)
-		require.NoError(t, os.Chmod(r.Key.File, mode))
-		require.ErrorContains(t, testkit.Err(do(t.Context(), f, r)), "not this user's alone")
-		require.NoFileExists(t, r.Out.Path)
-		require.NoError(t, os.Rename(r.Key.File, r.Key.File+".there"))
-		require.NoError(t, os.Chmod(r.Key.File+".there", 0o600))
-		require.NoError(t, os.Symlink(r.Key.File+".there", r.Key.File))
-		require.ErrorContains(t, testkit.Err(do(t.Context(), f, r)), "no regular file")
-		require.NoError(t, os.Rename(r.Key.File+".there", r.Key.File))
-		testkit.Must(do(t.Context(), f, r))
+		stopAt(t, r, "reserved")
+		key := testkit.Must(run.Keys(f.Path))[0]
+		require.NoError(t, os.Chmod(key, mode))
+		require.ErrorContains(t, testkit.Err(do(t.Context(), r)), "not this user's alone")
+		require.NoFileExists(t, r.Stages[0].Out)
+		require.NoError(t, os.Rename(key, key+".there"))
+		require.NoError(t, os.Chmod(key+".there", 0o600))
+		require.NoError(t, os.Symlink(key+".there", key))
+		require.ErrorContains(t, testkit.Err(do(t.Context(), r)), "no regular file")
+		require.NoError(t, os.Rename(key+".there", key))
+		testkit.Must(do(t.Context(), r))
 	}
 }
 
 func TestWarnings(t *testing.T) {
 	f, warned := book(t)
-	testkit.Must(do(t.Context(), f, one(f, "a")))
+	testkit.Must(do(t.Context(), one(f, "a")))
 	require.NoError(t, os.Chmod(f.Path, 0o644))
-	testkit.Must(do(t.Context(), f, one(f, "b")))
+	testkit.Must(do(t.Context(), one(f, "b")))
 	require.Len(t, *warned, 1)
 	require.Contains(t, (*warned)[0], "others may read it")
 
 	f, warned = book(t)
 	require.NoError(t, os.WriteFile(os.Getenv("XDG_STATE_HOME"), nil, 0o600)) // no folder can be made there
-	testkit.Must(do(t.Context(), f, one(f, "a")))
+	testkit.Must(do(t.Context(), one(f, "a")))
 	require.NotEmpty(t, *warned)
 	require.Contains(t, (*warned)[0], "is kept beside it only")
 }
@@ -156,7 +167,7 @@ func TestNoRegularFile(t *testing.T) {
 func TestLost(t *testing.T) {
 	for _, cut := range []string{"removed", "emptied", "in its header"} {
 		f, _ := book(t)
-		_, err := do(t.Context(), f, one(f, "a"))
+		_, err := do(t.Context(), one(f, "a"))
 		require.NoError(t, err)
 		text := testkit.Must(os.ReadFile(f.Path))
 		switch cut {
@@ -181,62 +192,58 @@ func TestLost(t *testing.T) {
 func TestOverBudget(t *testing.T) {
 	f, _ := book(t)
 	r := one(f, "a")
-	r.Events = []accountant.Event{accountant.GNMax{Sigma: 0.1}}
-	require.ErrorIs(t, testkit.Err(do(t.Context(), f, r)), ledger.ErrBudgetExceeded)
-	require.NoFileExists(t, r.Key.File)
-	require.NoFileExists(t, r.Out.Path)
+	r.Plan = func(context.Context, *run.Before) (run.Plan, error) {
+		return run.Plan{Events: [][]accountant.Event{{accountant.GNMax{Sigma: 0.1}}}}, nil
+	}
+	require.ErrorIs(t, testkit.Err(do(t.Context(), r)), ledger.ErrBudgetExceeded)
+	require.Empty(t, testkit.Must(run.Keys(f.Path)))
+	require.NoFileExists(t, r.Stages[0].Out)
 }
 
 // Another outcome for the same charge does not leave.
 func TestASecondOutcomeDoesNotLeave(t *testing.T) {
 	f, _ := book(t)
 	r := one(f, "a")
-	stop := errors.New("stop")
-	_, err := do(crash.With(t.Context(), func(place string) error {
-		if place == "committed" {
-			return stop
-		}
-		return nil
-	}), f, r)
-	require.ErrorIs(t, err, stop)
-	require.NoFileExists(t, r.Out.Path)
-	key := testkit.Must(rng.NewKey())
-	r.Key = run.Key{Given: key}
-	require.ErrorContains(t, testkit.Err(do(t.Context(), f, r)), "a second answer")
-	require.NoFileExists(t, r.Out.Path)
+	stopAt(t, r, "committed")
+	r.Stages[0].Draw = func(r []*ledger.Reservation, _ rng.Key, out io.Writer) error {
+		_, err := io.WriteString(out, "something else")
+		return errors.Join(err, r[0].Begin(r[0].Event(), ledger.Use{Secret: true}))
+	}
+	require.ErrorContains(t, testkit.Err(do(t.Context(), r)), "a second answer")
+	require.NoFileExists(t, r.Stages[0].Out)
 }
 
 // The head of one ledger is not that of another which was made alike.
 func TestLedgersMadeAlike(t *testing.T) {
 	f, _ := book(t)
-	testkit.Must(do(t.Context(), f, one(f, "a")))
+	testkit.Must(do(t.Context(), one(f, "a")))
 	other := f
 	other.Path += "2"
-	testkit.Must(do(t.Context(), other, one(other, "a")))
+	testkit.Must(do(t.Context(), one(other, "a")))
 	text := testkit.Must(os.ReadFile(other.Path))
 	require.NoError(t, os.WriteFile(f.Path, text, 0o600))
-	require.ErrorIs(t, testkit.Err(do(t.Context(), f, one(f, "b"))), ledger.ErrCorrupt)
+	require.ErrorIs(t, testkit.Err(do(t.Context(), one(f, "b"))), ledger.ErrCorrupt)
 }
 
 // Without its head or its secret a ledger under which something was released is refused; an older copy is
 // too, by the head beside it or by that in the state folder.
 func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 	f, _ := book(t)
-	_, err := do(t.Context(), f, one(f, "a"))
+	_, err := do(t.Context(), one(f, "a"))
 	require.NoError(t, err)
 	older := testkit.Must(os.ReadFile(f.Path))
 	olderHead := testkit.Must(os.ReadFile(run.HeadFile(f.Path)))
-	testkit.Must(do(t.Context(), f, one(f, "b")))
+	testkit.Must(do(t.Context(), one(f, "b")))
 	for _, path := range []string{run.HeadFile(f.Path), run.IDFile(f.Path)} {
 		require.NoError(t, os.Rename(path, path+".away"))
-		_, err = do(t.Context(), f, one(f, "c"))
+		_, err = do(t.Context(), one(f, "c"))
 		isError(t, err, path+" is gone")
 		require.NoError(t, os.Rename(path+".away", path))
 	}
 	require.NoError(t, os.WriteFile(f.Path, older, 0o600))
-	require.ErrorIs(t, testkit.Err(do(t.Context(), f, one(f, "c"))), ledger.ErrCorrupt)
+	require.ErrorIs(t, testkit.Err(do(t.Context(), one(f, "c"))), ledger.ErrCorrupt)
 	require.NoError(t, os.WriteFile(run.HeadFile(f.Path), olderHead, 0o600))
-	require.ErrorIs(t, testkit.Err(do(t.Context(), f, one(f, "c"))), ledger.ErrCorrupt, "by the state folder")
+	require.ErrorIs(t, testkit.Err(do(t.Context(), one(f, "c"))), ledger.ErrCorrupt, "by the state folder")
 	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME")))
-	testkit.Must(do(t.Context(), f, one(f, "c"))) // no file tells: the package comment says so
+	testkit.Must(do(t.Context(), one(f, "c"))) // no file tells: the package comment says so
 }

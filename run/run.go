@@ -14,34 +14,34 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Run is something that leaves once, in one stage or in several, under one ledger.
+// Run releases files once, in one stage or in several, under one ledger.
 //
 // A ledger is shared by runs, unless New.Run names it: then it is made for this run alone, and [ID] gives
-// the name. New.Noise is not taken.
+// the name. New.Noise is ignored.
 type Run struct {
 	File
-	Kind  string // of the run, such as "label"; not taken on a ledger made for it alone
+	Kind  string // such as "label"; ignored on a ledger made for the run alone
 	Units Units  // whose data are protected
-	// Seed, if not nil, makes a repeatable experiment; nothing of it may be released.
+	// Seed, if not nil, makes a repeatable experiment; nothing may be released.
 	Seed *uint64
-	// Key is that of the folder of a run, from which the noise comes, and which the folder keeps and
+	// Key is the key of a run's folder, from which the noise comes, and which the folder keeps and
 	// destroys. If it is zero and there is no seed, a secret one lies beside the ledger until the run is
 	// complete.
 	Key rng.Key
-	// Plan returns what the run costs. It is called once, on the ledger that is then charged; a ledger that
-	// is new is in memory until the plan is found to fit.
+	// Plan returns the cost of the run. It is called once, on the ledger that is then charged; a new ledger
+	// is in memory until the plan fits.
 	Plan func(ctx context.Context, before *Before) (Plan, error)
-	// Stages follow each other. Nothing is drawn before all of them are charged.
+	// Stages follow each other. All are charged before the first is drawn.
 	Stages []Stage
 }
 
-// Units is a public number of those whose data are protected, or a bound of it: 0 if none is known.
+// Units is a public number of those whose data are protected, or a bound; 0 if unknown.
 type Units struct {
 	N    int
 	Noun string // "teachers"
 }
 
-// Check refuses a delta that allows giving one of the units away: one that is not below 1/N.
+// Check refuses a delta of 1/N or more, which allows giving one of the units away.
 func (u Units) Check(delta float64) error {
 	if u.N <= 0 || delta > 0 && delta < 1/float64(u.N) {
 		return nil
@@ -52,27 +52,27 @@ func (u Units) Check(delta float64) error {
 
 // Stage is one file that leaves.
 type Stage struct {
-	// Name tells the stages of a run apart. It may be empty if there is one.
+	// Name separates the stages of a run. It may be empty if there is one.
 	Name string
-	Out  string // path of the file; "" if what is released leaves by other means
-	// Mode of the file. It is 0644 if it is zero and the run may be released, else 0600.
+	Out  string // path of the file; "" if the outcome leaves by other means
+	// Mode of the file; if zero, 0644 if the run may be released, else 0600.
 	Mode os.FileMode
-	// Key derives the key of the stage from that of the run, which it is if Key is nil.
+	// Key derives the key of the stage from the key of the run; nil takes that one.
 	Key func(rng.Key) rng.Key
-	// Redraw draws again what is complete already, for what else follows from it. It needs the key.
+	// Redraw draws a complete stage again, for later work that needs the outcome. It needs the key.
 	Redraw bool
-	// Draw uses the reservations, one for each event of the stage, and writes the file: the hash of all
-	// that it writes is committed. The same arguments give the same bytes.
+	// Draw uses the reservations, one for each event of the stage, and writes the file, whose hash is
+	// committed. The same arguments give the same bytes.
 	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
-	// Read reads the file of a stage that is complete. It may be nil.
+	// Read reads the file of a complete stage. It may be nil.
 	Read func(file io.Reader) error
 }
 
 // Before is a ledger before a run is charged to it.
 type Before struct {
 	*ledger.Ledger
-	// Recorded are the runs of the same kind that the ledger has charged; none of one that is made for this
-	// run alone.
+	// Recorded are the runs of the same kind that the ledger has charged; none if it is made for this run
+	// alone.
 	Recorded []Recorded
 	Fresh    bool // the ledger is new, and in memory
 
@@ -100,19 +100,19 @@ func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 	return nil, nil
 }
 
-// Plan is what a run costs, and what it is a function of.
+// Plan is the cost and the identity of a run.
 type Plan struct {
-	// Events are all that the stages cost in the worst case, by stage.
+	// Events are the worst-case costs, by stage.
 	Events [][]accountant.Event
-	// Settings are all that the run is a function of but its private inputs and its key, written as JSON
-	// into the ledger. Everything in them is public.
+	// Settings are everything the run is a function of besides its private inputs and its key, written as
+	// JSON into the ledger. All of it is public.
 	Settings any
 	Inputs   []byte // a hash of the private inputs
-	// Same is the recorded run that this one is; nil if it is new. It has its settings and inputs.
+	// Same is the recorded run that this one repeats; nil if it is new. It has its settings and inputs.
 	Same *Recorded
 }
 
-// Session is a run whose ledger is held open and whose plan is made.
+// Session is a run with its ledger held open and its plan made.
 type Session struct {
 	Account  ledger.Config // of the ledger
 	Recorded bool          // the run was charged before
@@ -127,7 +127,7 @@ type Session struct {
 	next  int      // stage
 }
 
-// look returns how the ledger is to be opened, and whether it is new.
+// look returns the configuration to open the ledger with, and whether the ledger is new.
 func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 	r.New.Noise = ledger.SecretNoise
 	if r.seeded() {
@@ -148,7 +148,7 @@ func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 func (r Run) own() bool    { return r.New.Run != "" }
 func (r Run) seeded() bool { return r.Seed != nil || !r.Key.IsZero() && !r.Key.Releasable() }
 
-// given returns the key that others keep; zero if there is none.
+// given returns a key that others keep; zero if there is none.
 func (r Run) given() rng.Key {
 	if r.Seed != nil {
 		return rng.SeedKey(*r.Seed)
@@ -156,8 +156,8 @@ func (r Run) given() rng.Key {
 	return r.Key
 }
 
-// Open plans the run and holds its ledger open. Nothing is charged. Of a new run nothing is written either
-// before its plan is found to fit a ledger that is new.
+// Open plans the run and holds its ledger open. Nothing is charged, and a new ledger is not written before
+// the plan fits.
 func (r Run) Open(ctx context.Context) (*Session, error) {
 	account, fresh, err := r.look()
 	if err != nil {
@@ -166,7 +166,12 @@ func (r Run) Open(ctx context.Context) (*Session, error) {
 	s := &Session{Account: account, run: r}
 	planned := false
 	if fresh && !r.own() {
-		if err := r.clear(); err != nil {
+		for _, stage := range r.Stages {
+			if err := stage.clear(); err != nil {
+				return nil, err
+			}
+		}
+		if err := writable(r.Path); err != nil {
 			return nil, err
 		}
 		if err := s.tryNew(ctx); err != nil {
@@ -193,7 +198,7 @@ func (r Run) Open(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// Try checks that the plan of a new run fits the ledger; of one that is new nothing is written.
+// Try checks that the plan of a new run fits the ledger. A new ledger is not written.
 func (r Run) Try(ctx context.Context) error {
 	account, fresh, err := r.look()
 	if err != nil {
@@ -213,17 +218,7 @@ func (r Run) Try(ctx context.Context) error {
 	return s.Ledger.Try(s.events()...)
 }
 
-// clear refuses files that are there, and those that could not be made.
-func (r Run) clear() error {
-	for _, stage := range r.Stages {
-		if err := (Out{Path: stage.Out}).clear(); err != nil {
-			return err
-		}
-	}
-	return writable(r.Path)
-}
-
-// tryNew plans on a ledger in memory, made like the one that is not there yet.
+// tryNew plans on a ledger in memory, made like the future one.
 func (s *Session) tryNew(ctx context.Context) error {
 	trial, err := Trial(s.Account)
 	if err != nil {
@@ -233,7 +228,7 @@ func (s *Session) tryNew(ctx context.Context) error {
 	return s.planOn(ctx, &Before{Ledger: trial, Fresh: true})
 }
 
-// planOn makes the plan, and finds out whether it fits.
+// planOn makes the plan, and checks that it fits a new ledger.
 func (s *Session) planOn(ctx context.Context, before *Before) (err error) {
 	if s.plan, err = s.run.Plan(ctx, before); err != nil {
 		return err
@@ -267,13 +262,13 @@ func (s *Session) settle(ctx context.Context, planned bool) error {
 	if err != nil {
 		return err
 	}
-	secret, err := s.Secret(len(recorded) > 0)
+	secret, err := s.secret(len(recorded) > 0)
 	if err != nil {
 		return err
 	}
 	key := ""
 	if given := s.run.given(); !given.IsZero() {
-		if key, err = KeyName(given); err != nil {
+		if key, err = nameOfKey(given); err != nil {
 			return err
 		}
 	}
@@ -292,7 +287,8 @@ func (s *Session) settle(ctx context.Context, planned bool) error {
 func (s *Session) identify(secret rng.Key, key string) (err error) {
 	if same := s.plan.Same; same != nil {
 		if len(same.Differs) > 0 {
-			return OtherRun("a run on "+s.run.Path+" was another one", same.Differs, "what was released is never drawn again with fresh noise", "repeat that run as it was")
+			return OtherRun("a run on "+s.run.Path+" was another one", same.Differs,
+				"what was released is never drawn again with fresh noise", "repeat that run as it was")
 		}
 		s.id, s.Recorded = same.id, true
 	} else {
@@ -310,62 +306,13 @@ func (s *Session) identify(secret rng.Key, key string) (err error) {
 	return err
 }
 
-// withheld reports whether nothing of the run may be released.
-func (s *Session) withheld() bool { return s.run.seeded() || s.Account.Withheld() != "" }
-
-// release returns a stage as the protocol takes it.
-func (s *Session) release(stage Stage) Release {
-	r := Release{Key: s.key(), Redraw: stage.Redraw, Draw: stage.Draw, Read: stage.Read, tried: s.tried,
-		Out: Out{Path: stage.Out, Tag: s.tag + stage.Name, Mode: stage.Mode}}
-	if r.Out.Mode == 0 {
-		r.Out.Mode = 0o644
-		if s.withheld() {
-			r.Out.Mode = 0o600
-		}
-	}
-	return r
-}
-
-// key says where the noise of the run comes from.
-func (s *Session) key() Key {
-	k := Key{Given: s.run.given()}
-	if k.Given.IsZero() {
-		k.File, k.Name = s.run.Path+"."+s.tag+".key", s.id.Key
-	}
-	return k
-}
-
-// chargeAll reserves all that the stages cost, in one batch.
-func (s *Session) chargeAll(ctx context.Context) error {
-	all := Release{Events: s.events(), Key: s.key(), tried: s.tried}
-	switch {
-	case s.run.own():
-	case s.Recorded:
-		all.Run = s.plan.Same.name
-	default:
-		all.NameOf = func(key string) (string, error) {
-			s.id.Key = key
-			return s.id.encode()
-		}
-	}
-	var outs []Out
-	for _, stage := range s.run.Stages {
-		outs = append(outs, Out{Path: stage.Out})
-	}
-	c, err := s.charge(ctx, all, outs...)
-	if err == nil {
-		s.paid = &c
-	}
-	return err
-}
-
-// Next carries out the next stage, goes on with it, or checks that it is complete; the package comment says
-// in which order and why. On an error nothing has left that was not committed, and nothing is charged that
-// was not before, unless the error came after the charge: then repeating the run costs nothing more.
+// Next carries out the next stage, resumes it, or checks that it is complete, in the order of the package
+// comment. On an error nothing has left uncommitted, and nothing more is charged, unless the error came
+// after the charge: then repeating the run costs nothing more.
 func (s *Session) Next(ctx context.Context) (Done, error) {
 	done := Done{Recorded: s.Recorded}
 	if s.paid == nil {
-		if err := s.chargeAll(ctx); err != nil {
+		if err := s.charge(ctx); err != nil {
 			return done, err
 		}
 	}
@@ -378,17 +325,17 @@ func (s *Session) Next(ctx context.Context) (Done, error) {
 	if stage.Key != nil && c.hasKey {
 		c.key = stage.Key(c.key)
 	}
-	if err := s.leave(ctx, s.release(stage), c, &done); err != nil {
+	if err := s.leave(ctx, stage, c, &done); err != nil {
 		return done, err
 	}
 	if s.next++; s.next < len(s.run.Stages) {
 		return done, nil
 	}
-	return done, s.key().end(ctx)
+	return done, s.end(ctx)
 }
 
-// Do carries out all stages of the run and closes its ledger. After is called before that, with what was
-// done; it may be nil.
+// Do carries out all stages of the run and closes its ledger. Before that it calls after with the results;
+// after may be nil.
 func (r Run) Do(ctx context.Context, after func(*Session, []Done) error) error {
 	s, err := r.Open(ctx)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ReadState reads the file in which a run keeps how far it is, if it is there. The file is an object with
-// the [ID] of its run, under the name id: that of another run is refused.
+// ReadState reads the file with the progress of a run, if it exists. The file is an object with the [ID] of
+// its run as id; the file of another run is refused.
 func ReadState(path, id string, state any) error {
-	durable.Sweep(path, "") // of processes that were killed: the folder is the caller's
+	durable.Sweep(path, "") // of killed processes: the folder is the caller's
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -25,7 +25,8 @@ func ReadState(path, id string, state any) error {
 		err = json.Unmarshal(text, &of)
 	}
 	if err == nil && of.ID != id {
-		return OtherRun(path+" holds another run, on other data or with other settings", nil, mixes, "choose another folder, or repeat that command")
+		return OtherRun(path+" holds another run, on other data or with other settings", nil, mixes,
+			"choose another folder, or repeat that command")
 	}
 	if err == nil {
 		err = json.Unmarshal(text, state)
@@ -36,7 +37,7 @@ func ReadState(path, id string, state any) error {
 	return nil
 }
 
-// WriteState writes what [ReadState] reads. It is as secret as the data.
+// WriteState writes the file for [ReadState]. It is as secret as the data.
 func WriteState(path string, state any) error {
 	text, err := json.Marshal(state)
 	if err == nil {

@@ -11,16 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// aboutSchema names the JSON form of About.
-const aboutSchema = "pate.about/1"
-
-// maxAbout bounds the file of an About, in bytes, and maxField one of its fields, in letters.
 const (
-	maxAbout = 1 << 16
-	maxField = 500
+	aboutSchema = "pate.about/1" // the JSON form of About
+	maxAbout    = 1 << 16        // bytes of the file of an About
+	maxField    = 500            // letters of one field
 )
 
-// About is what a ledger cannot know: whose data they are, and what for. It is printed as it is given, and
+// About is what the ledger does not hold: whose data they are, and what for. It is printed as given, and
 // nobody checks it. Every field may be empty.
 type About struct {
 	DataSet    string `json:"data_set,omitempty"`
@@ -36,8 +33,8 @@ type About struct {
 //	 "purpose": "triage of referrals", "contact": "privacy@example.org", "date": "2026-03-01"}
 //
 // The schema may be left out. Unknown fields, fields beyond 500 letters and a date that is none are
-// refused. What steers a terminal or the order of letters, line ends among it, becomes a replacement
-// character.
+// refused. Characters that steer a terminal or the order of letters, such as line ends, become replacement
+// characters.
 func ParseAbout(text []byte) (About, error) {
 	var in struct {
 		Schema *string `json:"schema"`

@@ -5,21 +5,21 @@
 //	s, err := statement.FromReader("run.jsonl", file)
 //	err = s.WriteMarkdown(os.Stdout)
 //
-// It says, in the order in which NIST SP 800-226 (2025) asks for it: what is protected, how strongly, what
-// that means for somebody who attacks it, by which mechanisms, what was charged and what was not, what one
-// has to trust, and how to verify it. Every number is recomputed from the ledger by package accountant;
-// PATE and DP-SGD, and whatever else was charged, take the same way.
+// The sections follow NIST SP 800-226 (2025): what is protected, how strongly, what that means for an
+// attacker, by which mechanisms, what was charged and what was not, what one has to trust, and how to
+// verify it. Every number is recomputed from the ledger by package accountant, alike for PATE, DP-SGD and
+// everything else.
 //
-// [New] states several ledgers on one page, with what all of them cost the same people. What a ledger
-// cannot know, whose data and what for, is an [About].
+// [New] states several ledgers on one page, with their total cost to the same people. Whose data, and what
+// for, is an [About].
 //
 // # Checking a page
 //
-// A page carries, in its last line, the heads of its ledgers, its claim, the program that wrote it and a
-// digest of itself: the SHA-256 of the page in which the digest is 64 zeros. [Check] finds the ledger's
-// lines that the page was written from and writes it again. A page of the same build must come out byte for
-// byte; of one by another version, whose words may differ, the digest, the head and the claim are compared.
-// A digest has no key: that a page of another version was rewritten whole is found by its ε alone.
+// The last line of a page holds the heads of its ledgers, its claim, the program that wrote it and a
+// digest: the SHA-256 of the page in which the digest is 64 zeros. [Check] finds the ledger's lines that
+// the page was written from and writes it again. A page of the same build must come out byte for byte; of
+// one by another version, whose words may differ, the digest, the head and the claim are compared. A digest
+// has no key: that a page of another version was rewritten whole is found by its ε alone.
 //
 // # Guarantee
 //
@@ -28,6 +28,6 @@
 //
 // # Caveats
 //
-// A ledger knows what was charged, not what was done. That mechanisms ran as charged, that what was
-// released went through them, and that nothing else was, is outside it; the statement says so.
+// A ledger holds charges, not actions. That mechanisms ran as charged, that every release went through
+// them, and that nothing else left, is outside; the statement mentions it.
 package statement

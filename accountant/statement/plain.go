@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// exact shows a number whole: a delta or a budget, with which a claim is about nothing else.
+// exact shows a number whole: a delta or a budget, without which a claim means nothing.
 func exact(x float64) string { return number.Exact(x) }
 
 // digits shows a parameter with five digits; the ledger has all of them.
@@ -31,8 +31,8 @@ func up(x float64) string {
 	return number.TrimZeros(number.DecimalsUp(x, decimals))
 }
 
-// Plain makes text that comes from a ledger fit to be printed on one line: what steers a terminal or the
-// order of letters becomes a replacement character.
+// Plain makes text from a ledger fit to be printed on one line: characters that steer a terminal or the
+// order of letters become replacement characters.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != ' ' && (unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || !unicode.IsGraphic(r)) {
@@ -42,7 +42,7 @@ func Plain(text string) string {
 	}, text)
 }
 
-// printed returns the statement with the words of others made plain. JSON has them as they are.
+// printed returns the statement with text from outside made plain. JSON has it as it is.
 func (s *Statement) printed() *Statement {
 	p := *s
 	p.Ledger, p.Unit, p.Library, p.Data, p.Torn = Plain(s.Ledger), Plain(s.Unit), Plain(s.Library), Plain(s.Data), Plain(s.Torn)

@@ -15,21 +15,17 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// A page says in its last line, for programs, what it was made from: the heads of its ledgers, the claim,
-// and a digest of the page. The digest is the SHA-256 of the whole page in which the digest itself is 64
-// zeros. Anybody can compute one, so it finds accidents alone; that a page says what its ledger says is
-// found by writing it a second time.
-
-// recordSchema names the JSON form of record.
 const recordSchema = "pate.statement-record/1"
 
-// record is what a page was made from.
+// record is the last line of a page, for programs: the sources of the page and its digest. Anybody can
+// compute a digest, so it finds accidents alone; writing the page a second time shows that it agrees with
+// its ledger.
 type record struct {
 	Schema  string         `json:"schema"`
 	Program Program        `json:"program"`
 	About   *About         `json:"about,omitempty"`
 	Ledgers []recordLedger `json:"ledgers"`
-	Epsilon *Bound         `json:"epsilon"` // the first claim
+	Epsilon *bound         `json:"epsilon"` // the first claim
 	Delta   float64        `json:"delta"`
 	Digest  string         `json:"digest"` // last: see seal
 }
@@ -48,7 +44,10 @@ type recordFile struct {
 }
 
 func (s *Statement) record() record {
-	r := record{Schema: recordSchema, Program: s.Program, About: s.About, Epsilon: s.Claims[0].Epsilon, Delta: s.Claims[0].Delta, Digest: strings.Repeat("0", 64)}
+	r := record{
+		Schema: recordSchema, Program: s.Program, About: s.About,
+		Epsilon: s.Claims[0].Epsilon, Delta: s.Claims[0].Delta, Digest: strings.Repeat("0", 64),
+	}
 	for _, l := range s.each() {
 		one := recordLedger{Name: l.Ledger, ID: l.ID, Head: l.Head, Compared: l.Compared}
 		for _, f := range l.Released {
@@ -61,8 +60,8 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as a line of Markdown or HTML that nobody sees. JSON writes < and > as
-// escapes, so nothing ends it early.
+// comment returns the record as an invisible line of Markdown or HTML. JSON escapes < and >, so nothing
+// ends the line early.
 func (s *Statement) comment() (string, error) {
 	text, err := json.Marshal(s.record())
 	if err != nil {
@@ -71,7 +70,7 @@ func (s *Statement) comment() (string, error) {
 	return "<!-- " + string(text) + " -->\n", nil
 }
 
-// digestAt returns where the digest of a page stands, or -1: in a string of JSON there is no such quote.
+// digestAt returns the position of the digest of a page, or -1: a string of JSON has no such quote.
 func digestAt(page []byte) int {
 	const field = `"digest":`
 	at := bytes.LastIndex(page, []byte(field))
@@ -89,7 +88,7 @@ func digestAt(page []byte) int {
 	return at
 }
 
-// digest returns the digest of a page whose own stands at.
+// digest returns the digest of a page whose digest field is at.
 func digest(page []byte, at int) []byte {
 	blank := slices.Clone(page)
 	copy(blank[at:at+64], strings.Repeat("0", 64))
@@ -97,7 +96,6 @@ func digest(page []byte, at int) []byte {
 	return hex.AppendEncode(nil, sum[:])
 }
 
-// seal writes the digest of a page into it.
 func seal(page []byte) []byte {
 	if at := digestAt(page); at >= 0 {
 		copy(page[at:at+64], digest(page, at))
@@ -105,31 +103,29 @@ func seal(page []byte) []byte {
 	return page
 }
 
-// ErrPage is matched by every error of Check about a page: it is no statement, was changed, or is of
+// ErrPage is matched by every error of Check about a page that is no statement, was changed, or belongs to
 // another run.
 var ErrPage = errors.New("statement: the page does not hold")
 
-// Checked says what Check found of a page that holds.
+// Checked describes a page that holds.
 type Checked struct {
-	// Lines is how many lines the ledger had when the page was written.
-	Lines int64
-	// Rewritten says that this program wrote the page a second time, to the same bytes. Otherwise its
-	// digest, its head and its first claim were compared: the page is of another version, or of several
-	// ledgers, of which this is one.
+	Lines int64 // of the ledger when the page was written
+	// Rewritten: this program wrote the page a second time, to the same bytes. Otherwise its digest, its
+	// head and its first claim were compared: the page is of another version, or of several ledgers, of
+	// which this is one.
 	Rewritten bool
 	Program   Program // that wrote the page
 	Ledgers   int
 }
 
-// maxPage bounds a page, in bytes, and maxLedgers what it is about.
 const (
-	maxPage    = 16 << 20
-	maxLedgers = 1000
+	maxPage    = 16 << 20 // bytes
+	maxLedgers = 1000     // of one page
 )
 
-// Check says whether a page is a statement of a ledger, unchanged. The ledger is handed out by open, as
-// often as needed, from its first line; of what was written to it after the page nothing is asked. An error
-// about the page matches [ErrPage].
+// Check reports whether a page is an unchanged statement of a ledger. open returns the ledger, as often as
+// needed, from its first line; lines after the page do not matter. An error about the page matches
+// [ErrPage].
 func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) {
 	text, err := io.ReadAll(io.LimitReader(page, maxPage+1))
 	if err != nil {
@@ -183,7 +179,7 @@ func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Stat
 	return New(opt, source)
 }
 
-// compare compares a page with what its ledger says.
+// compare compares a page with a new statement of its ledger.
 func (r record) compare(text []byte, l recordLedger, again *Statement) (Checked, error) {
 	out := Checked{Lines: l.Head.Lines, Program: r.Program, Ledgers: len(r.Ledgers)}
 	if len(r.Ledgers) > 1 {
@@ -205,9 +201,11 @@ func (r record) compare(text []byte, l recordLedger, again *Statement) (Checked,
 	}
 	switch {
 	case r.Program == thisProgram():
-		return out, fmt.Errorf("%w: it does not say what the ledger says: written again it has other words or numbers (or another build called %s wrote it)", ErrPage, Plain(r.Program.String()))
+		return out, fmt.Errorf("%w: it does not say what the ledger says: written again it has other words or numbers "+
+			"(or another build called %s wrote it)", ErrPage, Plain(r.Program.String()))
 	case r.Delta != again.Claims[0].Delta || !(claimed == is || math.Abs(claimed-is) <= 1e-9*is):
-		return out, fmt.Errorf("%w: it claims epsilon %v at delta %v, and the ledger says %v at %v", ErrPage, claimed, r.Delta, is, again.Claims[0].Delta)
+		return out, fmt.Errorf("%w: it claims epsilon %v at delta %v, and the ledger says %v at %v",
+			ErrPage, claimed, r.Delta, is, again.Claims[0].Delta)
 	}
 	return out, nil
 }
@@ -218,7 +216,6 @@ type firstLines struct {
 	left int64
 }
 
-// Read implements io.Reader.
 func (f *firstLines) Read(p []byte) (int, error) {
 	if f.left <= 0 {
 		return 0, io.EOF
@@ -234,7 +231,7 @@ func (f *firstLines) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readRecord reads what a page was made from, and where its digest stands.
+// readRecord reads the record of a page, and the position of its digest.
 func readRecord(page []byte) (record, int, error) {
 	var r record
 	if len(page) > maxPage {
@@ -244,23 +241,19 @@ func readRecord(page []byte) (record, int, error) {
 	if at < 0 {
 		return r, 0, errors.New("it is no statement, or one of an earlier version, which carried no digest")
 	}
-	text := page
+	text, whole := page, struct{ Record *record }{&r}
+	into := any(&whole)
 	if start := bytes.LastIndex(page, []byte("<!-- {")); start >= 0 && !bytes.HasPrefix(page, []byte("{")) {
-		text = bytes.TrimSuffix(bytes.TrimSpace(page[start+len("<!-- "):]), []byte("-->"))
-		if err := json.Unmarshal(text, &r); err != nil {
-			return r, 0, errors.New("its last line cannot be read")
-		}
-	} else {
-		var whole struct{ Record record }
-		if err := json.Unmarshal(text, &whole); err != nil {
-			return r, 0, errors.New("its last line cannot be read")
-		}
-		r = whole.Record
+		text, into = bytes.TrimSuffix(bytes.TrimSpace(page[start+len("<!-- "):]), []byte("-->")), &r
 	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return r, 0, errors.New("its last line cannot be read")
+	}
+	noHead := func(l recordLedger) bool { return l.Head.Lines < 1 }
 	switch {
 	case r.Schema != recordSchema:
 		return r, 0, fmt.Errorf("its record is %q, this version reads %q", r.Schema, recordSchema)
-	case len(r.Ledgers) == 0 || len(r.Ledgers) > maxLedgers || slices.ContainsFunc(r.Ledgers, func(l recordLedger) bool { return l.Head.Lines < 1 }):
+	case len(r.Ledgers) == 0 || len(r.Ledgers) > maxLedgers || slices.ContainsFunc(r.Ledgers, noHead):
 		return r, 0, errors.New("it does not say of which ledger it is")
 	}
 	return r, at, nil

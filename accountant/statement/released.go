@@ -11,16 +11,16 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// errNotReleased is matched by the error about a file that no ledger has committed.
+// errNotReleased: no ledger has committed this file.
 var errNotReleased = errors.New("not released")
 
-// File is a file that was released.
+// File is a released file.
 type File struct {
 	Name   string // as it is printed; it is not opened
 	SHA256 [sha256.Size]byte
 }
 
-// Released is one outcome that a ledger has committed.
+// Released is a committed outcome.
 type Released struct {
 	SHA256  string `json:"sha256"`         // of the file, as sha256sum prints it
 	Name    string `json:"name,omitempty"` // empty unless the file was shown
@@ -29,11 +29,11 @@ type Released struct {
 	entries []int64
 }
 
-// mostReleased is how many outcomes a page lists.
+// mostReleased bounds the outcomes that a page lists.
 const mostReleased = 100
 
-// outcomes gathers what a ledger has committed, while it is verified. Its memory is bounded: beyond
-// mostReleased only the files that were asked for are listed.
+// outcomes gathers the committed outcomes of a ledger while it is verified. Its memory is bounded: beyond
+// mostReleased only the named files are listed.
 type outcomes struct {
 	list   []Released
 	at     map[[sha256.Size]byte]int
@@ -44,14 +44,15 @@ type outcomes struct {
 }
 
 func newOutcomes(files []File) *outcomes {
-	o := &outcomes{at: map[[sha256.Size]byte]int{}, wanted: map[[sha256.Size]byte]File{}, found: map[[sha256.Size]byte]bool{}, runs: map[int64]string{}}
+	o := &outcomes{at: map[[sha256.Size]byte]int{}, wanted: map[[sha256.Size]byte]File{},
+		found: map[[sha256.Size]byte]bool{}, runs: map[int64]string{}}
 	for _, f := range files {
 		o.wanted[f.SHA256] = f
 	}
 	return o
 }
 
-// entry notes whose an entry is.
+// entry notes the run of an entry.
 func (o *outcomes) entry(e ledger.Entry) error {
 	if e.Run != "" && len(o.runs) < 10*mostReleased {
 		o.runs[e.Number] = e.Run
@@ -59,7 +60,6 @@ func (o *outcomes) entry(e ledger.Entry) error {
 	return nil
 }
 
-// commit notes an outcome.
 func (o *outcomes) commit(entry int64, hash [sha256.Size]byte) {
 	i, listed := o.at[hash]
 	if !listed {
@@ -79,7 +79,6 @@ func (o *outcomes) commit(entry int64, hash [sha256.Size]byte) {
 	o.list[i].entries = append(o.list[i].entries, entry)
 }
 
-// released returns the outcomes.
 func (o *outcomes) released() []Released {
 	for i := range o.list {
 		o.list[i].Entries = spanOf(o.list[i].entries)

@@ -17,18 +17,17 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// schema names the JSON form of a Statement.
 const schema = "pate.statement/1"
 
-// Statement is what can be said about everything charged to one ledger.
+// Statement describes everything charged to one ledger, or to several together.
 type Statement struct {
 	Schema   string              `json:"schema"`
-	Ledger   string              `json:"ledger"` // what the file is called
+	Ledger   string              `json:"ledger"` // name of the file
 	Unit     string              `json:"unit"`
 	Relation accountant.Relation `json:"relation"`
 	Mode     ledger.Mode         `json:"mode"`
 	Budget   Claim               `json:"budget"`
-	Claims   []Claim             `json:"claims"` // at three deltas, that of the budget first
+	Claims   []Claim             `json:"claims"` // at three deltas, the budget's first
 	Attacker Attacker            `json:"attacker"`
 
 	Accountant string    `json:"accountant"`
@@ -38,28 +37,27 @@ type Statement struct {
 	Library    string    `json:"library"`
 	Seal       string    `json:"seal,omitempty"` // words, where another version sealed another epsilon
 
-	Charged   []accountant.Part `json:"charged"` // equal parts together
-	Entries   int64             `json:"entries"`
-	Committed int64             `json:"committed"`
-	Complete  bool              `json:"complete"` // nothing more can be charged
-	Torn      string            `json:"torn,omitempty"`
-	Schedule  *schedule         `json:"events"`
-	NotShown  []string          `json:"not_charged"`
-	Noise     string            `json:"noise"` // secret, seeded or unknown
-	Release   *bool             `json:"releasable"`
-	Waived    []string          `json:"waived,omitempty"` // refusals that were overridden
-	Data      string            `json:"data,omitempty"`
-	Head      ledger.Head       `json:"head"`
-	ID        string            `json:"id,omitempty"`            // random, of the ledger
-	Released  []Released        `json:"released"`                // what was committed, equal outcomes together
-	More      int64             `json:"released_more,omitempty"` // outcomes that are not listed
-	Program   Program           `json:"program"`                 // that wrote the statement
-	About     *About            `json:"about,omitempty"`
-	Warning   string            `json:"warning,omitempty"` // of a guarantee that says next to nothing
-	// Of are the ledgers that the statement is about together, if there are several.
+	Charged   []accountant.Part    `json:"charged"` // equal parts together
+	Entries   int64                `json:"entries"`
+	Committed int64                `json:"committed"`
+	Complete  bool                 `json:"complete"` // closed to further charges
+	Torn      string               `json:"torn,omitempty"`
+	Schedule  *accountant.Schedule `json:"events"`
+	NotShown  []string             `json:"not_charged"`
+	Noise     string               `json:"noise"` // secret, seeded or unknown
+	Release   *bool                `json:"releasable"`
+	Waived    []string             `json:"waived,omitempty"` // refusals that were overridden
+	Data      string               `json:"data,omitempty"`
+	Head      ledger.Head          `json:"head"`
+	ID        string               `json:"id,omitempty"`            // random, of the ledger
+	Released  []Released           `json:"released"`                // committed, equal outcomes together
+	More      int64                `json:"released_more,omitempty"` // outcomes that are not listed
+	Program   Program              `json:"program"`                 // that wrote the statement
+	About     *About               `json:"about,omitempty"`
+	Warning   string               `json:"warning,omitempty"` // of a guarantee that protects next to nothing
+	// Of are the ledgers of a statement about several.
 	Of []*Statement `json:"ledgers,omitempty"`
-	// Compared says whether the ledger was compared with a head that was kept, which it holds; nil if
-	// nobody says.
+	// Compared: the ledger was compared with a kept head, which it holds; nil if that is not known.
 	Compared *bool `json:"head_compared,omitempty"`
 
 	sum ledger.Summary
@@ -89,7 +87,7 @@ func thisProgram() Program {
 	return p
 }
 
-// Options are what a statement says besides what its ledger holds.
+// Options are the contents of a statement that its ledger does not hold.
 type Options struct {
 	About *About // nil if nothing is known
 	Files []File // files that were released, to be named; another is refused
@@ -97,38 +95,33 @@ type Options struct {
 	Program Program
 }
 
-// Source is a ledger that a statement is about.
+// Source is a ledger to state.
 type Source struct {
 	Name   string // is printed, and not opened
 	Ledger io.Reader
 	Heads  func(id string) ([]ledger.Head, error) // see ledger.VerifyOptions
-	// Compared says, once the ledger was read, whether it was compared with a head that was kept; nil if
-	// nobody says.
+	// Compared reports, once the ledger was read, whether it was compared with a kept head; nil if that is
+	// not known.
 	Compared func() bool
 }
 
-// schedule is an accountant.Schedule, which `pate account` reads.
-type schedule = accountant.Schedule
-
 // Claim is one (epsilon, delta) guarantee.
 type Claim struct {
-	Epsilon *Bound  `json:"epsilon"`
+	Epsilon *bound  `json:"epsilon"`
 	Delta   float64 `json:"delta"`
 }
 
-// Bound is an upper bound of an epsilon; infinite is null in JSON.
-type Bound float64
+// bound is an upper bound of an epsilon; infinite is null in JSON.
+type bound float64
 
-// MarshalJSON implements json.Marshaler.
-func (b Bound) MarshalJSON() ([]byte, error) {
+func (b bound) MarshalJSON() ([]byte, error) {
 	if math.IsInf(float64(b), 1) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(b))
 }
 
-// Attacker is what the claim leaves somebody who knows everything but whether one unit took part, at the
-// delta of the budget.
+// Attacker bounds somebody who has all data but whether one unit took part, at the delta of the budget.
 type Attacker struct {
 	Right float64 `json:"right"` // chance of a right guess at most, from even odds
 	Curve bool    `json:"curve"` // from the whole trade-off curve, not from one (epsilon, delta)
@@ -141,8 +134,8 @@ type Rate struct {
 	TPR float64 `json:"tpr"`
 }
 
-// Right returns the largest chance to guess right which of two neighbours the data were, when either is as
-// likely: (e^epsilon + delta)/(1 + e^epsilon).
+// Right returns the largest chance to guess right which of two equally likely neighbours the data were:
+// (e^epsilon + delta)/(1 + e^epsilon).
 func Right(epsilon, delta float64) float64 {
 	if math.IsInf(epsilon, 1) {
 		return 1
@@ -165,14 +158,14 @@ func TPR(epsilon, delta, fpr float64) float64 {
 	return math.Max(0, math.Min(1, tpr*(1+1e-15)))
 }
 
-// FromReader verifies a ledger and says what holds of it. The name is printed, and not opened. A ledger
-// that does not verify gives a *ledger.CorruptError.
+// FromReader verifies a ledger and states it. The name is printed, and not opened. A ledger that does not
+// verify gives a *ledger.CorruptError.
 func FromReader(name string, r io.Reader) (*Statement, error) {
 	return New(Options{}, Source{Name: name, Ledger: r})
 }
 
-// New verifies ledgers and says what holds of each, and of all together. Several must be for the same unit
-// and relation, and different ones. What a person can mend is a [*fault.Error].
+// New verifies ledgers and states each, and all together. Several must be for the same unit and relation,
+// and different. An error that a person can mend is a [*fault.Error].
 func New(opt Options, sources ...Source) (*Statement, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("statement: no ledger")
@@ -207,7 +200,7 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	return s, nil
 }
 
-// one states one ledger, and notes in found which of the files it released.
+// one states one ledger, and notes in found the files that it released.
 func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Statement, error) {
 	out := newOutcomes(opt.Files)
 	sum, err := ledger.Verify(source.Ledger, ledger.VerifyOptions{Heads: source.Heads, Entry: out.entry, Outcome: out.commit})
@@ -229,15 +222,15 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 		compared := source.Compared()
 		s.Compared = &compared
 	}
-	budget := Bound(cfg.Epsilon)
+	budget := bound(cfg.Epsilon)
 	s.Budget = Claim{&budget, cfg.Delta}
 	for _, delta := range []float64{cfg.Delta, short(cfg.Delta / 10), short(cfg.Delta / 1000)} {
 		epsilon, err := sum.Claim(delta)
 		if err != nil {
 			return nil, fmt.Errorf("statement: %w", err)
 		}
-		bound := Bound(epsilon)
-		s.Claims = append(s.Claims, Claim{&bound, delta})
+		upper := bound(epsilon)
+		s.Claims = append(s.Claims, Claim{&upper, delta})
 	}
 	s.Warning = Warning(s.epsilon())
 	s.attack()
@@ -256,8 +249,8 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// attack fills what is left to an attacker: what the first claim allows or, where the events are fixed,
-// what their whole trade-off curve does, which is less.
+// attack fills Attacker by the first claim or, where the events are fixed, by their whole trade-off curve,
+// which is tighter.
 func (s *Statement) attack() {
 	epsilon, delta := s.epsilon(), s.Claims[0].Delta
 	s.Attacker.Right = Right(epsilon, delta)
@@ -279,8 +272,8 @@ func (s *Statement) attack() {
 	}
 }
 
-// risk returns the curve of everything that one ledger of mode reserved charged, by the accountant that may
-// claim there; nil where the budget is all that is known.
+// risk returns the trade-off curve of one ledger of mode reserved, by the accountant that may claim there;
+// nil where only the budget is known.
 func (s *Statement) risk() *accountant.Risk {
 	if s.Mode != ledger.Reserved || s.sum.Exhausted || s.Entries == 0 || len(s.Of) > 0 {
 		return nil
@@ -301,7 +294,7 @@ func (s *Statement) risk() *accountant.Risk {
 	return risk
 }
 
-// short returns a number near x that has few digits, where x only lacks them by rounding.
+// short returns a number near x with few digits, where x has more only by rounding.
 func short(x float64) float64 {
 	near, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64)
 	if err != nil || !(near > 0) {
@@ -326,21 +319,17 @@ func charged(events []accountant.Event) []accountant.Part {
 				parts = append(parts, p)
 				continue
 			}
-			if parts[i].Count > math.MaxInt64-p.Count {
-				parts[i].Count = math.MaxInt64
-				continue
-			}
-			parts[i].Count += p.Count
+			parts[i].Count += min(p.Count, math.MaxInt64-parts[i].Count)
 		}
 	}
 	return parts
 }
 
-// absurd is the epsilon above which a guarantee is true and says next to nothing: at 20, odds of 1 to 1 may
+// absurd is the epsilon above which a guarantee is true and nearly worthless: at 20, odds of 1 to 1 may
 // become 485 million to 1.
 const absurd = 20
 
-// Warning returns what to say of a claim that protects next to nothing, and "" of others.
+// Warning returns a warning about a claim that protects next to nothing, and "" for others.
 func Warning(epsilon float64) string {
 	if !(epsilon > absurd) {
 		return ""
@@ -348,6 +337,7 @@ func Warning(epsilon float64) string {
 	if math.IsInf(epsilon, 1) {
 		return "no epsilon is known: nothing is promised"
 	}
-	return fmt.Sprintf("epsilon %s is above %d and protects next to nothing: odds of 1 to 1 may become 10^%.6g to 1; a usual budget is at most 10",
+	return fmt.Sprintf("epsilon %s is above %d and protects next to nothing: "+
+		"odds of 1 to 1 may become 10^%.6g to 1; a usual budget is at most 10",
 		most(epsilon), absurd, math.Floor(epsilon/math.Ln10))
 }

@@ -11,15 +11,13 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// together states several ledgers: what each claims, and what all of them cost the same people.
+// together states several ledgers: the claim of each, and their total cost to the same people.
 //
-// # The total
-//
-// Each ledger's claim is an (ε, δ) bound that was fixed before the ledger released anything: the budget of
-// a filter, or charges that were all made before the first use. By basic composition all of them together
-// are (Σ ε, Σ δ)-DP, also where they ran side by side. Where several ledgers have fixed charges, these are
-// composed as Rényi divergences at the sum of their δ, which is less; both hold, and the smaller one is the
-// total. It holds if the budget of no ledger was chosen by what another one released, and the page says so.
+// Each claim is an (ε, δ) bound that was fixed before its ledger released anything: the budget of a filter,
+// or charges that were all made before the first use. By basic composition all together are (Σ ε, Σ δ)-DP,
+// also side by side. Where several ledgers have fixed charges, these are also composed as Rényi divergences
+// at the sum of their δ; both hold, and the smaller one is the total. It holds if the budget of no ledger
+// was chosen by the releases of another, and the page mentions that.
 func together(all []*Statement) (*Statement, error) {
 	first := all[0]
 	for i, b := range all {
@@ -37,8 +35,10 @@ func together(all []*Statement) (*Statement, error) {
 	var events []accountant.Event
 	compared, known, withheld := true, true, false
 	for _, s := range all {
-		t.Entries, t.Committed, t.Complete = t.Entries+s.Entries, t.Committed+s.Committed, t.Complete && (s.Complete || s.Mode == ledger.Filter)
+		t.Entries += s.Entries
+		t.Committed += s.Committed
 		t.More += s.More
+		t.Complete = t.Complete && (s.Complete || s.Mode == ledger.Filter)
 		events = append(events, s.Schedule.Events...)
 		t.Released = append(t.Released, s.Released...)
 		compared = compared && s.Compared != nil && *s.Compared
@@ -51,7 +51,7 @@ func together(all []*Statement) (*Statement, error) {
 			t.Mode = ledger.Filter
 		}
 	}
-	t.Schedule = &schedule{Relation: first.Relation, Events: events}
+	t.Schedule = &accountant.Schedule{Relation: first.Relation, Events: events}
 	t.Charged = charged(events)
 	t.Compared = &compared
 	if releasable := !withheld; known || withheld {
@@ -82,18 +82,18 @@ func (s *Statement) claim() error {
 	}
 	total := sumUp(epsilons)
 	if delta := sumUp(fixed); composed && len(fixed) > 1 && delta < 1 {
-		if bound, err := account.Epsilon(context.Background(), delta); err == nil && !math.IsNaN(bound.Upper) {
-			total = math.Min(total, sumUp(append(filters, bound.Upper)))
+		if claim, err := account.Epsilon(context.Background(), delta); err == nil && !math.IsNaN(claim.Upper) {
+			total = math.Min(total, sumUp(append(filters, claim.Upper)))
 		}
 	}
-	epsilon, budget, delta := Bound(total), Bound(sumUp(budgets)), math.Min(1, short(sumUp(deltas)))
+	epsilon, budget, delta := bound(total), bound(sumUp(budgets)), math.Min(1, short(sumUp(deltas)))
 	s.Budget, s.Claims = Claim{&budget, delta}, []Claim{{&epsilon, delta}}
 	s.Warning = Warning(total)
 	s.attack()
 	return nil
 }
 
-// sumUp adds up numbers that are not negative, rounded up to a float64. A sum that is a float64 is exact.
+// sumUp adds numbers that are not negative, rounded up to a float64. A sum that is a float64 is exact.
 func sumUp(xs []float64) float64 {
 	total := new(big.Float).SetPrec(2200) // holds any sum of float64 without rounding
 	for _, x := range xs {
@@ -109,7 +109,7 @@ func sumUp(xs []float64) float64 {
 	return sum
 }
 
-// differ says why two ledgers do not go together, if they do not.
+// differ returns why two ledgers do not go together, if they do not.
 func differ(a, b *Statement) error {
 	mix := func(format string, args ...any) error {
 		return &fault.Error{What: fmt.Sprintf("%s and %s: ", a.Ledger, b.Ledger) + fmt.Sprintf(format, args...),

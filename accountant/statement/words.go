@@ -31,7 +31,7 @@ func (s *Statement) title() string {
 
 func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
 
-// verdict returns the first thing to know.
+// verdict returns the first thing a reader has to see.
 func (s *Statement) verdict() (text string, alarm bool) {
 	switch {
 	case s.Release == nil:
@@ -85,7 +85,6 @@ func (s *Statement) about() [][2]string {
 	return append(rows, [2]string{"Written by", "pate " + Plain(s.Program.String()) + " (" + buildinfo.Module + ")"})
 }
 
-// each lists the ledgers that the statement is about.
 func (s *Statement) each() []*Statement {
 	if len(s.Of) > 0 {
 		return s.Of
@@ -141,7 +140,7 @@ func (s *Statement) strength() section {
 	return out
 }
 
-// strengthTogether has a row for each ledger, whose numbers add up, and the total.
+// strengthTogether has a row for each ledger, and the total.
 func (s *Statement) strengthTogether() section {
 	out := section{Title: "How strongly", Header: []string{"ledger", "budget ε", "ε at most", "δ"}}
 	out.Text = []string{fmt.Sprintf("What each ledger costs one %s, and what all of them together cost somebody whose data stand behind each:", s.Unit)}
@@ -169,7 +168,7 @@ func (s *Statement) meaning() section {
 		doubt, test = "which of two values one "+s.Unit+" has", "have the value in question"
 	}
 	out.Text = []string{fmt.Sprintf("Of a thousand guesses %s, made from even odds by somebody who knows everything else, at most %s are right, a chance of at most %s; a coin is right in 500. Any test for those who %s that wrongly accuses a share of the others finds at most this share of them:",
-		doubt, thousandth(s.Attacker.Right), percent(s.Attacker.Right), test)}
+		doubt, strconv.Itoa(int(math.Min(1000, math.Ceil(1000*s.Attacker.Right)))), percent(s.Attacker.Right), test)}
 	for _, r := range s.Attacker.Rates {
 		out.Rows = append(out.Rows, []string{digits(100*r.FPR) + " %", percent(r.TPR)})
 	}
@@ -178,11 +177,6 @@ func (s *Statement) meaning() section {
 		out.After[0] += " They come from the whole trade-off curve of what was charged, which one pair of ε and δ does not tell."
 	}
 	return out
-}
-
-// thousandth returns how many of a thousand a chance is, rounded up.
-func thousandth(chance float64) string {
-	return strconv.Itoa(int(math.Min(1000, math.Ceil(1000*chance))))
 }
 
 func (s *Statement) mechanisms() section {
@@ -220,8 +214,8 @@ func (s *Statement) mechanisms() section {
 	return out
 }
 
-// OfSeal returns which of two epsilons the claim of a ledger is, where its seal, by another version,
-// differs from what this version finds; otherwise nothing.
+// OfSeal explains the claim of a ledger that was sealed by another version at another epsilon; "" for other
+// ledgers.
 func OfSeal(s ledger.Summary) string {
 	c := s.Claimed
 	if c.Again == nil {
@@ -251,7 +245,6 @@ func (s *Statement) charges() section {
 	return out
 }
 
-// releasedRows lists what was committed.
 func (s *Statement) releasedRows() [][]string {
 	var rows [][]string
 	for _, l := range s.each() {
@@ -269,7 +262,7 @@ func (s *Statement) releasedRows() [][]string {
 	return rows
 }
 
-// notCharged returns what a ledger cannot know about.
+// notCharged lists what no ledger covers.
 func notCharged(c ledger.Config) []string {
 	return []string{
 		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were tuned or planned on these data without a charge above",

@@ -74,8 +74,7 @@ type page struct {
 	Sections       []section
 }
 
-// WriteHTML writes the statement as one self-contained HTML page that prints on
-// one sheet.
+// WriteHTML writes the statement as one self-contained HTML page that prints on one sheet.
 func (s *Statement) WriteHTML(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{"next": func(i int) int { return i + 1 }}).Parse(pageSource)
 	if err != nil {

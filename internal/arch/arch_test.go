@@ -3,7 +3,6 @@ package arch_test
 
 import (
 	"os/exec"
-	"path"
 	"strings"
 	"testing"
 
@@ -94,16 +93,5 @@ func TestOpaqueNumbersAreOpenedToBeDrawn(t *testing.T) {
 				require.Contains(t, []string{"internal/accountant/bayes", "internal/learn"}, strings.TrimPrefix(importer, module))
 			}
 		}
-	}
-}
-
-// TestWhoReleases: what leaves, leaves by a run. Three packages hand package run a single release
-// themselves; nobody joins them.
-func TestWhoReleases(t *testing.T) {
-	left := []string{"experiments", "internal/dpsgd/recipe", "internal/dpsgd/tuned"}
-	out, err := exec.Command("git", "-C", "../..", "grep", "-l", "run.Release{", "--", "*.go", ":!*_test.go").Output()
-	require.NoError(t, err)
-	for _, file := range strings.Fields(string(out)) {
-		require.Contains(t, left, path.Dir(file), "release by run.Run")
 	}
 }

@@ -2,6 +2,7 @@ package published_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -320,20 +321,21 @@ func theLedgerKnowsItsLabels(t *testing.T, waived []string) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	file := run.File{Path: filepath.Join(dir, "run.jsonl"), New: ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise, Waived: waived}}
-	account, _, err := file.Look()
-	require.NoError(t, err)
-	book, err := file.Open(t.Context(), account)
-	require.NoError(t, err)
 	text := "query,label\n0,1\n"
-	_, err = book.Release(t.Context(), run.Release{
-		Run: "labels", Events: []accountant.Event{accountant.GNMax{Sigma: 100}}, Key: run.Key{File: file.Path + ".labels.key"}, Out: run.Out{Path: filepath.Join(dir, "labels.csv"), Mode: 0o644},
-		Draw: func(r []*ledger.Reservation, _ rng.Key, out io.Writer) error {
-			_, err := io.WriteString(out, text)
-			return errors.Join(err, r[0].Begin(r[0].Event(), ledger.Use{Secret: true}))
+	err := run.Run{
+		File: file, Kind: "labels",
+		Plan: func(context.Context, *run.Before) (run.Plan, error) {
+			return run.Plan{Events: [][]accountant.Event{{accountant.GNMax{Sigma: 100}}}}, nil
 		},
-	})
+		Stages: []run.Stage{{
+			Out: filepath.Join(dir, "labels.csv"), Mode: 0o644,
+			Draw: func(r []*ledger.Reservation, _ rng.Key, out io.Writer) error {
+				_, err := io.WriteString(out, text)
+				return errors.Join(err, r[0].Begin(r[0].Event(), ledger.Use{Secret: true}))
+			},
+		}},
+	}.Do(t.Context(), nil)
 	require.NoError(t, err)
-	require.NoError(t, book.Close())
 	l, err := published.ReadLabels(strings.NewReader(text), 1, nil, nil)
 	require.NoError(t, err)
 	p, err := published.Charged(file.Path, l.SHA256)
