@@ -1,9 +1,9 @@
 // Package svt answers many questions and pays for few of them, by sparse vector techniques.
 //
-// A [SparseVector] says of any number of queries whether they reach a threshold. It is charged only for
-// those that do. Turned round, the same idea releases any number of stable answers and is charged for
-// refusals. A stable answer is far from changing (package stability measures how far), and it is free. A
-// contested answer is refused. Use [StableSVT] for this. [MSvec] is the mechanism of the literature.
+// A [SparseVector] reports of any number of queries whether they reach a threshold, and is charged only for those that do.
+// Turned round, the same idea releases any number of stable answers and is charged for refusals ([StableSVT]): an answer
+// that is far from changing (package stability measures how far) is free, and a contested one is refused. [MSvec] is the
+// mechanism of the literature.
 //
 //	// epsilon, delta, refusals, chance to refuse
 //	cfg, err := svt.CalibrateStableSVT(1, 1e-6, 20, 0.01)
@@ -12,24 +12,21 @@
 //	session, err := svt.Start[int](m, reservation, key)
 //	answer, err := session.Ask(query, winner, distance) // of stability.Plurality
 //
-// All of them compare "value + noise" with "threshold + noise". So they share one [Law]. It
-// is computed exactly, by summation or quadrature.
+// All of them compare "value + noise" with "threshold + noise", and share one exact [Law].
 //
 // # Guarantee
 //
-// A run is charged for its worst case before its threshold noise is drawn. That is before
-// it sees anything. Neighbours are data sets whose values differ by at most the
-// sensitivity, or whose distances differ by at most 1 and are 0 where answers differ. Then
-// the following holds between neighbours, for any number of adaptively chosen queries:
+// A run is charged for its worst case before its threshold noise is drawn. Neighbours are data sets whose values differ by
+// at most the sensitivity, or whose distances differ by at most 1 and are 0 where answers differ. Between neighbours, for
+// any number of adaptively chosen queries, a run costs
 //
 //	SparseVector  pure Epsilon
 //	StableSVT     pure 1/B1 + 2 Failures/B2, except with probability e^(-(Threshold+1)/B1)
 //	MSvec         Failures times pure 2/Lambda, except with probability Failures p
 //
-// Proofs stand beside the types. They say what is cited and what is derived here. The file
-// docs/claims.md says who checked them, and how. Noise is exact integer noise. Tests
-// enumerate all transcripts of small worlds and compare exact hockey-stick divergences with
-// the claims. The same tests refute the broken variants of the literature.
+// Proofs stand beside the types; docs/claims.md lists who checked them, and how. Noise is exact integer noise. Tests
+// enumerate all transcripts of small worlds and compare exact hockey-stick divergences with the claims, and refute the
+// broken variants of the literature.
 //
 // # Caveats
 //
@@ -37,8 +34,7 @@
 //     that has not stopped.
 //   - Refusals are part of what is released.
 //   - Stable queries are refused too, now and then, and use up the run. For n queries
-//     choose a chance to refuse of at most Failures/(2n). This is where the number of
-//     queries comes in.
+//     choose a chance to refuse of at most Failures/(2n).
 //   - With few queries, or many contested ones, noisy argmax is better (package aggregate).
 //     At epsilon 1, delta 1e-6 and 1000 queries of two classes it needs a gap of 471 votes,
 //     StableSVT with 20 refusals 591, and M_svec as printed 9247. At epsilon 2 and 10000

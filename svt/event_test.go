@@ -14,8 +14,7 @@ func TestEventsAreTheConfigurations(t *testing.T) {
 	for _, cfg := range []StableSVTConfig{
 		{B1: 4, B2: 8, Threshold: 40, Failures: 1}, {B1: 1, B2: 2, Threshold: 0, Failures: 7}, {B1: 100, B2: 3, Threshold: 999, Failures: 50},
 	} {
-		m, err := NewStableSVT(cfg)
-		require.NoError(t, err)
+		m := newStable(t, cfg)
 		require.Equal(t, accountant.StableSVT{B1: cfg.B1, B2: cfg.B2, Threshold: cfg.Threshold, Failures: int64(cfg.Failures)}, m.Event())
 		require.Equal(t, Law{
 			Threshold: -float64(cfg.Threshold), ThresholdNoise: Noise{Geometric, cfg.B1}, QueryNoise: Noise{Geometric, cfg.B2}, Stop: cfg.Failures,
@@ -24,8 +23,7 @@ func TestEventsAreTheConfigurations(t *testing.T) {
 	for _, cfg := range []SparseVectorConfig{
 		{Noise: Geometric, Epsilon: 0.5, Answers: 3, Sensitivity: 2}, {Noise: DiscreteLaplace, Epsilon: 8, Answers: 1, Sensitivity: 1, Monotone: true},
 	} {
-		m, err := NewSparseVector(cfg)
-		require.NoError(t, err)
+		m := newSparse(t, cfg)
 		require.Equal(t, accountant.PureDP{Epsilon: cfg.Epsilon}, m.Event())
 	}
 }
@@ -42,8 +40,7 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 		{B1: 4, B2: 8, Threshold: 40, Failures: 1}, {B1: 5, B2: 8, Threshold: 40, Failures: 1}, {B1: 4, B2: 9, Threshold: 40, Failures: 1},
 		{B1: 4, B2: 8, Threshold: 41, Failures: 1}, {B1: 4, B2: 8, Threshold: 40, Failures: 2},
 	} {
-		m, err := NewStableSVT(cfg)
-		require.NoError(t, err)
+		m := newStable(t, cfg)
 		s, err := Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		add(cfg, s.run.key)
@@ -51,8 +48,7 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 	for _, cfg := range []MSvecConfig{
 		{Lambda: 4, Threshold: 100, Failures: 1}, {Lambda: 5, Threshold: 100, Failures: 1}, {Lambda: 4, Threshold: 101, Failures: 1}, {Lambda: 4, Threshold: 100, Failures: 2},
 	} {
-		m, err := NewMSvec(cfg)
-		require.NoError(t, err)
+		m := newMSvec(t, cfg)
 		s, err := Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		add(cfg, s.run.key)
@@ -62,8 +58,7 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 		{Noise: Geometric, Epsilon: 2, Answers: 1, Sensitivity: 1}, {Noise: Geometric, Epsilon: 1, Answers: 2, Sensitivity: 1},
 		{Noise: Geometric, Epsilon: 1, Answers: 1, Sensitivity: 2}, {Noise: Geometric, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 5},
 	} {
-		m, err := NewSparseVector(cfg)
-		require.NoError(t, err)
+		m := newSparse(t, cfg)
 		s, err := m.Start(reserve(t, m.Event()), rng.SeedKey(1))
 		require.NoError(t, err)
 		add(cfg, s.run.key)

@@ -13,11 +13,10 @@ import (
 //
 //	value_i + query noise_i >= Threshold + threshold noise,
 //
-// and the run stops after Stop queries that are above. All mechanisms of this package, and
-// the broken variants of the literature, have such a law. A mechanism of stable answers is
-// read with value = -distance, Threshold = -(its threshold) and above = refused. Both
-// noises are of continuous kinds, or both are discrete, or there is no query noise. A law
-// is a function of private numbers. It is for tests, planning and teaching.
+// and the run stops after Stop queries that are above. All mechanisms of this package, and the broken variants of the
+// literature, have such a law. A mechanism of stable answers is read with value = -distance, Threshold = -(its threshold)
+// and above = refused. Both noises are continuous, or both are discrete, or there is no query noise. A law is a function
+// of private numbers, for tests, planning and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise
@@ -64,8 +63,8 @@ func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 // maxOutcomes bounds the number of transcripts that are listed.
 const maxOutcomes = 1 << 20
 
-// outcomes returns how many transcripts the given number of values has. Some transcripts
-// stop at a place, counted by where the other queries above are. The others do not stop.
+// outcomes returns the number of transcripts of so many values: those that stop, by the places of the queries above,
+// and those that do not.
 func (l Law) outcomes(values int) (total float64) {
 	stop := l.Stop
 	if stop == 0 {
@@ -137,7 +136,6 @@ func (l Law) states(values []float64) (*states, error) {
 		return nil, fmt.Errorf("svt: the law needs more than %d points", maxPoints)
 	}
 	s := &states{weights: weights}
-	tails := newGaussianTails(l.QueryNoise)
 	for i, v := range values {
 		if j := slices.Index(values, v); j < i { // seen before
 			s.below, s.above = append(s.below, s.below[j]), append(s.above, s.above[j])
@@ -145,7 +143,7 @@ func (l Law) states(values []float64) (*states, error) {
 		}
 		below, above := make([]float64, len(points)), make([]float64, len(points))
 		for k, z := range points {
-			below[k], above[k] = l.QueryNoise.split(l.Threshold+z-v, tails)
+			below[k], above[k] = l.QueryNoise.split(l.Threshold + z - v)
 		}
 		s.below, s.above = append(s.below, below), append(s.above, above)
 	}
@@ -154,10 +152,7 @@ func (l Law) states(values []float64) (*states, error) {
 
 // lattice returns every integer that matters, with its weight.
 func (l Law) lattice(span float64) (points, weights []float64) {
-	reach := l.ThresholdNoise.reach()
-	if l.ThresholdNoise.Kind != DiscreteGaussian {
-		reach += span
-	}
+	reach := l.ThresholdNoise.reach() + span
 	if 2*reach > maxPoints {
 		return nil, nil
 	}
@@ -166,15 +161,13 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 		low = 0
 	}
 	for z := low; z <= math.Ceil(reach); z++ {
-		points = append(points, z)
-		weights = append(weights, l.ThresholdNoise.density(z))
+		points, weights = append(points, z), append(weights, l.ThresholdNoise.density(z))
 	}
 	return points, weights
 }
 
-// quadrature returns Gauss-Legendre points and weights on panels between the kinks. The
-// threshold noise has a kink at 0. The query noise has one where a value meets the
-// threshold. In between everything is analytic on the scale of the noise.
+// quadrature returns Gauss-Legendre points and weights on panels between the kinks: the threshold noise has one at 0, the
+// query noise where a value meets the threshold. In between everything is analytic on the scale of the noise.
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
 	const order = 16
 	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()
@@ -206,8 +199,7 @@ func (l Law) quadrature(values []float64, span float64) (points, weights []float
 			from, to := a+(b-a)*float64(p)/panels, a+(b-a)*float64(p+1)/panels
 			quad.Legendre{}.FixedLocations(x, w, from, to)
 			for k := range x {
-				points = append(points, x[k])
-				weights = append(weights, w[k]*l.ThresholdNoise.density(x[k]))
+				points, weights = append(points, x[k]), append(weights, w[k]*l.ThresholdNoise.density(x[k]))
 			}
 		}
 	}

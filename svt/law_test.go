@@ -116,11 +116,11 @@ func TestAboveThresholdReference(t *testing.T) {
 func TestLawsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scale := rapid.Float64Range(0.3, 20)
-		kind := rapid.SampledFrom([]Kind{Laplace, Exponential, Gaussian, DiscreteLaplace, Geometric, DiscreteGaussian})
+		kind := rapid.SampledFrom([]Kind{Laplace, Exponential, Gaussian, DiscreteLaplace, Geometric})
 		l := Law{ThresholdNoise: Noise{kind.Draw(t, "kind"), scale.Draw(t, "b1")}, Stop: rapid.IntRange(0, 3).Draw(t, "stop"), Refresh: rapid.Bool().Draw(t, "refresh")}
 		query := kind
 		if l.ThresholdNoise.discrete() {
-			query = rapid.SampledFrom([]Kind{DiscreteLaplace, Geometric, DiscreteGaussian})
+			query = rapid.SampledFrom([]Kind{DiscreteLaplace, Geometric})
 		} else {
 			query = rapid.SampledFrom([]Kind{Laplace, Exponential, Gaussian})
 		}
@@ -142,7 +142,7 @@ func TestLawsAddUp(t *testing.T) {
 	noise := Noise{Laplace, 1}
 	for _, l := range []Law{
 		{}, {ThresholdNoise: noise, QueryNoise: Noise{Geometric, 1}}, {ThresholdNoise: Noise{Laplace, math.NaN()}, QueryNoise: noise},
-		{ThresholdNoise: Noise{7, 1}, QueryNoise: noise}, {ThresholdNoise: Noise{Laplace, 1e11}, QueryNoise: Noise{Laplace, 0.1}},
+		{ThresholdNoise: Noise{6, 1}, QueryNoise: noise}, {ThresholdNoise: Noise{Laplace, 1e11}, QueryNoise: Noise{Laplace, 0.1}},
 	} {
 		_, err := l.Outcomes([]float64{1})
 		require.Error(t, err, "%+v", l)
@@ -288,12 +288,12 @@ func valueReleased(b1, b2, low, top float64, bottoms int, window [2]float64) (p 
 		if z > window[1] {
 			continue
 		}
-		below, _ := l.QueryNoise.split(z-low, nil)
+		below, _ := l.QueryNoise.split(z - low)
 		// Compute P[max(z, a) <= top + nu <= b].
 		from := max(z, window[0]) - top
 		to := window[1] - top
-		_, tail := l.QueryNoise.split(from, nil)
-		_, beyond := l.QueryNoise.split(to, nil)
+		_, tail := l.QueryNoise.split(from)
+		_, beyond := l.QueryNoise.split(to)
 		p += weights[k] * math.Pow(below, float64(bottoms)) * (tail - beyond)
 	}
 	return p

@@ -33,58 +33,44 @@ type MSvecConfig struct {
 //
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
-// So Q p is charged, for any number of queries. The literature has m p for m queries, by a
-// union over them, each with the unconditional p. But in a stretch that has lasted, rho is
-// likely low and a release likelier than p. So that union needs the argument above too, and
-// then it is over stretches. This step is derived here and was checked like that of
+// So Q p is charged, for any number of queries. The literature has m p for m queries, by a union over them, each with
+// the unconditional p. But in a stretch that has lasted, rho is likely low and a release likelier than p: that union needs
+// the argument above too, and then it is over stretches. This step is derived here and was checked like that of
 // [StableSVT]: see docs/claims.md. The least delta at this epsilon is 1-(1-p)^Q.
 //
-// Lecture notes misprint more:
-//
-//   - Lambda is multiplied by epsilon in place of divided. At epsilon 1/4 that loses 3.0
-//     instead of 1/4.
-//   - They write log(1/delta), though half of delta is used elsewhere.
-//   - Their loop goes on while the count is at most Q, and that is Q + 1 stretches.
-//   - Their noise on queries has scale Lambda, unlike the noise of AboveThreshold.
-//   - The threshold is computed again inside M_stab.
-//   - Only the last answer is returned.
-//
-// [StableSVT] needs a distance several times smaller at the same price. MSvec is here for comparison.
+// Lecture notes misprint more: Lambda is multiplied by epsilon in place of divided, which at epsilon 1/4 loses 3.0; they
+// write log(1/delta), though half of delta is used elsewhere; their loop runs Q + 1 stretches; their noise on queries has
+// scale Lambda, unlike the noise of AboveThreshold; the threshold is computed again inside M_stab; only the last answer
+// is returned. [StableSVT] needs a distance several times smaller at the same price. MSvec is here for comparison.
 type MSvec struct {
-	cfg            MSvecConfig
-	law            Law
-	threshold, nus sampler
+	drawn
+	cfg MSvecConfig
 }
 
 // NewMSvec returns the mechanism for cfg.
 func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
-	if err := checkStop("Failures", cfg.Failures); err != nil {
+	if err := checkStable(cfg.Threshold, cfg.Failures); err != nil {
 		return nil, err
-	}
-	if cfg.Threshold < 0 || cfg.Threshold > 1<<50 {
-		return nil, fmt.Errorf("svt: Threshold must be in [0, 2^50] records, not %d", cfg.Threshold)
 	}
 	if !(cfg.Lambda >= 0x1p-8 && cfg.Lambda <= 0x1p39) {
 		return nil, fmt.Errorf("svt: Lambda must be in [2^-8, 2^39] records, not %g", cfg.Lambda)
 	}
-	m := &MSvec{cfg: cfg, law: Law{
+	d, err := newDrawn(Law{
 		Threshold:      -float64(cfg.Threshold),
 		ThresholdNoise: Noise{DiscreteLaplace, cfg.Lambda},
 		QueryNoise:     Noise{DiscreteLaplace, 2 * cfg.Lambda},
 		Stop:           cfg.Failures,
 		Refresh:        true,
-	}}
-	var err error
-	if m.threshold, m.nus, err = m.law.samplers(); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("svt: Lambda: %w", err)
 	}
-	return m, nil
+	return &MSvec{d, cfg}, nil
 }
 
-// PrintedMSvec returns the calibration as printed, with epsilon where it belongs: Lambda = sqrt(32 Q
-// log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta) for m queries. It is for comparison.
-// Below Q = 8 log(2/delta), namely 116 at delta = 1e-6, its noise exceeds the 2 Q/epsilon of plain
-// composition. At epsilon 1 and Q = 5 it spends a fifth of the epsilon it was given.
+// PrintedMSvec returns the calibration as printed, for comparison, with epsilon where it belongs: Lambda = sqrt(32 Q
+// log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta) for m queries. Below Q = 8 log(2/delta), namely 116 at
+// delta = 1e-6, its noise exceeds the 2 Q/epsilon of plain composition.
 func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -109,21 +95,8 @@ func CalibrateMSvec(ctx context.Context, epsilon, delta float64, failures int) (
 	if err != nil {
 		return MSvecConfig{}, fmt.Errorf("svt: calibrating Lambda: %w", err)
 	}
-	cfg := MSvecConfig{Lambda: lambda, Failures: failures}
 	within := func(t int64) bool { return float64(failures)*falseRelease(lambda, t) <= delta/2 }
-	high := int64(1)
-	for !within(high) {
-		high *= 2
-	}
-	for low := int64(-1); high-low > 1; {
-		if mid := low + (high-low)/2; within(mid) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	cfg.Threshold = high
-	return cfg, nil
+	return MSvecConfig{Lambda: lambda, Threshold: mathx.Least(within), Failures: failures}, nil
 }
 
 func checkMSvec(epsilon, delta float64, failures int) error {
@@ -150,9 +123,6 @@ func (m *MSvec) Event() accountant.Event {
 		Delta: min(float64(m.cfg.Failures)*falseRelease(m.cfg.Lambda, m.cfg.Threshold), 1-0x1p-53),
 	}
 }
-
-// Law implements [StableMechanism].
-func (m *MSvec) Law() Law { return m.law }
 
 // LawAt implements [StableMechanism].
 func (m *MSvec) LawAt(distance int64) (released, refused float64) {
@@ -181,7 +151,6 @@ func sumTail(b1, b2 float64, m int64) float64 {
 	return -float64(m)*t2 + math.Log(math.Tanh(t1/2)) + math.Log(math.Tanh(t2/2)) + math.Log((wide-narrow)/u)
 }
 
-func (m *MSvec) samplers() (threshold, query sampler) { return m.threshold, m.nus }
 func (m *MSvec) identity() (string, []uint64) {
 	return "m_svec", []uint64{math.Float64bits(m.cfg.Lambda), uint64(m.cfg.Threshold), uint64(m.cfg.Failures)}
 }

@@ -4,21 +4,18 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/rng"
 )
 
-// Kind names a law of noise. Mechanisms draw the discrete ones. The continuous ones are
-// those of the literature, for laws and bounds.
+// Kind is a law of noise. Mechanisms draw the discrete kinds. The continuous ones are for laws of the literature.
 type Kind int
 
 const (
-	Laplace          Kind = iota + 1 // density exp(-|x|/b)/(2b)
-	Exponential                      // density exp(-x/b)/b, x >= 0
-	Gaussian                         // standard deviation b
-	DiscreteLaplace                  // mass proportional to exp(-|k|/b)
-	Geometric                        // mass proportional to exp(-k/b), k >= 0: one-sided
-	DiscreteGaussian                 // mass proportional to exp(-k^2/(2 b^2))
+	Laplace         Kind = iota + 1 // density exp(-|x|/b)/(2b)
+	Exponential                     // density exp(-x/b)/b, x >= 0
+	Gaussian                        // standard deviation b
+	DiscreteLaplace                 // mass proportional to exp(-|k|/b)
+	Geometric                       // mass proportional to exp(-k/b), k >= 0: one-sided
 )
 
 // Noise is a law and its scale b. The zero Noise means no noise at all. Only broken variants have it.
@@ -27,15 +24,13 @@ type Noise struct {
 	Scale float64
 }
 
-func (n Noise) discrete() bool {
-	return n.Kind == DiscreteLaplace || n.Kind == Geometric || n.Kind == DiscreteGaussian
-}
+func (n Noise) discrete() bool { return n.Kind == DiscreteLaplace || n.Kind == Geometric }
 
 func (n Noise) check() error {
 	if n == (Noise{}) {
 		return nil
 	}
-	if n.Kind < Laplace || n.Kind > DiscreteGaussian || !(n.Scale >= 0x1p-10 && n.Scale <= 0x1p40) {
+	if n.Kind < Laplace || n.Kind > Geometric || !(n.Scale >= 0x1p-10 && n.Scale <= 0x1p40) {
 		return fmt.Errorf("svt: %+v is not a Noise with a scale in [2^-10, 2^40]", n)
 	}
 	return nil
@@ -51,8 +46,6 @@ func (n Noise) density(x float64) float64 {
 		return math.Exp(-z*z/2) * t / math.Sqrt(2*math.Pi)
 	case n.Kind == DiscreteLaplace:
 		return math.Tanh(t/2) * math.Exp(-math.Abs(z))
-	case n.Kind == DiscreteGaussian:
-		return math.Exp(-z*z/2 - mathx.LogTheta(n.Scale))
 	case x < 0: // the one-sided laws
 		return 0
 	case n.Kind == Exponential:
@@ -61,9 +54,8 @@ func (n Noise) density(x float64) float64 {
 	return -math.Expm1(-t) * math.Exp(-z)
 }
 
-// split returns P[noise < x] and P[noise >= x], each to its own relative accuracy. The
-// argument tails is a table for discrete Gaussian noise.
-func (n Noise) split(x float64, tails gaussianTails) (below, above float64) {
+// split returns P[noise < x] and P[noise >= x], each to its own relative accuracy.
+func (n Noise) split(x float64) (below, above float64) {
 	if n.discrete() {
 		x = math.Ceil(x)
 	}
@@ -83,8 +75,6 @@ func (n Noise) split(x float64, tails gaussianTails) (below, above float64) {
 		}
 		tail := math.Exp(z) * r / (1 + r) // P[noise <= x-1]
 		return tail, 1 - tail
-	case DiscreteGaussian:
-		return tails.split(int64(max(-0x1p60, min(0x1p60, x))))
 	case Exponential, Geometric:
 		if x <= 0 {
 			return 0, 1
@@ -99,55 +89,25 @@ func (n Noise) split(x float64, tails gaussianTails) (below, above float64) {
 
 // reach returns how far from 0 the noise has any probability that matters.
 func (n Noise) reach() float64 {
-	if n.Kind == Gaussian || n.Kind == DiscreteGaussian {
+	if n.Kind == Gaussian {
 		return 14*n.Scale + 2
 	}
 	return 45*n.Scale + 2
-}
-
-// gaussianTails holds P[noise >= m] for m = 0, 1, ...
-type gaussianTails []float64
-
-func newGaussianTails(n Noise) gaussianTails {
-	if n.Kind != DiscreteGaussian {
-		return nil
-	}
-	tails := make(gaussianTails, int(n.reach())+2)
-	sum := 0.0
-	for m := len(tails) - 1; m >= 0; m-- {
-		sum += n.density(float64(m))
-		tails[m] = sum
-	}
-	return tails
-}
-
-func (t gaussianTails) split(m int64) (below, above float64) {
-	tail := func(m int64) float64 { // m >= 1
-		if m >= int64(len(t)) {
-			return 0
-		}
-		return t[m]
-	}
-	if m >= 1 {
-		return 1 - tail(m), tail(m)
-	}
-	return tail(1 - m), 1 - tail(1-m)
 }
 
 // sampler draws from a discrete law.
 type sampler func(*rng.Stream) int64
 
 func (n Noise) sampler() (sampler, error) {
-	switch n.Kind {
-	case DiscreteLaplace, Geometric:
-		d, err := rng.NewDiscreteLaplace(n.Scale)
-		if err != nil {
-			return nil, fmt.Errorf("svt: %w", err)
-		}
-		if n.Kind == Geometric {
-			return d.Geometric, nil
-		}
-		return d.Sample, nil
+	if !n.discrete() {
+		return nil, fmt.Errorf("svt: noise of kind %d is not drawn, only DiscreteLaplace and Geometric are", n.Kind)
 	}
-	return nil, fmt.Errorf("svt: noise of kind %d is not drawn, only DiscreteLaplace and Geometric are", n.Kind)
+	d, err := rng.NewDiscreteLaplace(n.Scale)
+	if err != nil {
+		return nil, fmt.Errorf("svt: %w", err)
+	}
+	if n.Kind == Geometric {
+		return d.Geometric, nil
+	}
+	return d.Sample, nil
 }

@@ -13,15 +13,14 @@ import (
 // ErrExhausted is returned when a run has stopped.
 var ErrExhausted = errors.New("svt: exhausted")
 
-// run draws from a Law. The sessions of this package share it. It keeps answers of type A,
-// so that a query asked again gets the same answer.
+// run draws from a Law, for the sessions of this package. It keeps answers of type A, so that a query asked again gets
+// the same answer.
 type run[A any] struct {
-	key            rng.Key
-	threshold      int64
-	thresholdNoise sampler
-	queryNoise     sampler
-	stop           int
-	refresh        bool
+	drawn
+	key       rng.Key
+	threshold int64
+	stop      int
+	refresh   bool
 
 	mu      sync.Mutex
 	above   int   // so far
@@ -29,8 +28,7 @@ type run[A any] struct {
 	answers map[uint64]A
 }
 
-// start checks the key and the charge, and only then draws the threshold noise. The first
-// comparison already uses that noise, whatever comes out.
+// start checks the key and the charge, and only then draws the threshold noise, whatever will be asked.
 func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key rng.Key, name string, params ...uint64) error {
 	if key.IsZero() {
 		return errors.New("svt: zero Key: make one with NewKey or SeedKey")
@@ -85,3 +83,22 @@ func (u *run[A]) left() int {
 	defer u.mu.Unlock()
 	return u.stop - u.above
 }
+
+// drawn is a law whose noise can be drawn.
+type drawn struct {
+	law                        Law
+	thresholdNoise, queryNoise sampler
+}
+
+func newDrawn(l Law) (d drawn, err error) {
+	d.law = l
+	if d.thresholdNoise, err = l.ThresholdNoise.sampler(); err == nil {
+		d.queryNoise, err = l.QueryNoise.sampler()
+	}
+	return d, err
+}
+
+// Law returns the law of a run, of stable answers with value = -distance and above = refused.
+func (d drawn) Law() Law { return d.law }
+
+func (d drawn) sampled() drawn { return d }

@@ -64,7 +64,7 @@ func TestSparseVectorFollowsItsLaw(t *testing.T) {
 		m := newSparse(t, cfg)
 		observed := map[string]float64{}
 		for seed := range uint64(runs) {
-			s := &Session{run[bool]{threshold: cfg.Threshold, thresholdNoise: m.thresholdNoise, queryNoise: m.queryNoise, stop: cfg.Answers}}
+			s := &Session{run[bool]{drawn: m.drawn, threshold: cfg.Threshold, stop: cfg.Answers}}
 			s.run.charged(rng.SeedKey(seed))
 			var above []bool
 			for i, v := range values {
@@ -98,8 +98,7 @@ func TestStableRunsFollowTheirLaws(t *testing.T) {
 		l := m.Law()
 		observed := map[string]float64{}
 		for seed := range uint64(runs) {
-			s := &StableSession[int]{run[Answer[int]]{threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
-			s.run.thresholdNoise, s.run.queryNoise = m.samplers()
+			s := &StableSession[int]{run[Answer[int]]{drawn: m.sampled(), threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
 			s.run.charged(rng.SeedKey(seed))
 			var refused []bool
 			for i, d := range distances {

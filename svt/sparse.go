@@ -20,30 +20,26 @@ type SparseVectorConfig struct {
 	Monotone    bool    // one record changes all queries in the same direction, as counts do under add and remove
 }
 
-// SparseVector says of any number of integer queries whether they reach a public threshold.
-// It pays only for those found above. For one answer it is AboveThreshold of Dwork, Roth
-// 2014, Algorithm 1. For c answers it is Algorithm 7 of Lyu, Su, Li 2017:
+// SparseVector reports of any number of integer queries whether they reach a public threshold, and pays only for those
+// found above. For one answer it is AboveThreshold of Dwork, Roth 2014, Algorithm 1; for c answers it is Algorithm 7 of
+// Lyu, Su, Li 2017:
 //
 //	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, each
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above
 //
-// It is e1 + e2 = Epsilon private. Proof: couple rho with rho + Sensitivity. Then each comparison moves by 0
-// to 2 Sensitivity against being above. So all "below" get likelier together, however many there are. Only
-// the c above and rho itself pay. Monotone queries move by Sensitivity at most, and c Sensitivity/e2 is
-// enough: where they rise by up to Sensitivity, rho moves with them, and where they fall, rho stays. All
-// shifts go up. This is why noise that is never negative does as well. The split of Epsilon is the one of
-// least variance, e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) (Lyu, Su, Li 2017, section 4.2).
+// It is e1 + e2 = Epsilon private. Proof: couple rho with rho + Sensitivity. Then each comparison moves by 0 to
+// 2 Sensitivity against being above, so all "below" get likelier together, however many there are. Only the c above and
+// rho itself pay. Monotone queries move by Sensitivity at most, and c Sensitivity/e2 is enough: where they rise by up to
+// Sensitivity, rho moves with them, and where they fall, rho stays. All shifts go up, so noise that is never negative
+// does as well. The split of Epsilon is the one of least variance, e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) (Lyu, Su, Li
+// 2017, section 4.2).
 //
-// The tests refute what the literature got wrong: no noise on the queries, no stop, noise
-// that does not grow with c, noise scaled by epsilon in place of 1/epsilon, the noisy value
-// released after the comparison. A distance to instability is not a monotone query.
-//
-// To ask a real query, round it to a multiple of some unit u. The rounded query has
-// sensitivity floor(s/u) + 1.
+// The tests refute the errors of the literature: no noise on the queries, no stop, noise that does not grow with c, noise
+// scaled by epsilon in place of 1/epsilon, the noisy value released after the comparison. A distance to instability is
+// not a monotone query. Round a real query to a multiple of some unit u: it then has sensitivity floor(s/u) + 1.
 type SparseVector struct {
-	cfg                        SparseVectorConfig
-	law                        Law
-	thresholdNoise, queryNoise sampler
+	drawn
+	cfg SparseVectorConfig
 }
 
 // ThresholdShare returns the part of epsilon that the threshold should get.
@@ -57,19 +53,16 @@ func ThresholdShare(answers int, monotone bool) float64 {
 
 // NewSparseVector returns the mechanism for cfg.
 func NewSparseVector(cfg SparseVectorConfig) (*SparseVector, error) {
-	if cfg.Noise != DiscreteLaplace && cfg.Noise != Geometric {
+	switch {
+	case cfg.Noise != DiscreteLaplace && cfg.Noise != Geometric:
 		return nil, fmt.Errorf("svt: Noise must be DiscreteLaplace or Geometric, not %d", cfg.Noise)
-	}
-	if !(cfg.Epsilon >= 0x1p-20 && cfg.Epsilon <= 0x1p9) {
+	case !(cfg.Epsilon >= 0x1p-20 && cfg.Epsilon <= 0x1p9):
 		return nil, fmt.Errorf("svt: Epsilon must be in [2^-20, 2^9], not %g", cfg.Epsilon)
-	}
-	if err := checkStop("Answers", cfg.Answers); err != nil {
-		return nil, err
-	}
-	if cfg.Sensitivity < 1 || cfg.Sensitivity > 1<<20 {
+	case checkStop("Answers", cfg.Answers) != nil:
+		return nil, checkStop("Answers", cfg.Answers)
+	case cfg.Sensitivity < 1 || cfg.Sensitivity > 1<<20:
 		return nil, fmt.Errorf("svt: Sensitivity must be in [1, 2^20], not %d", cfg.Sensitivity)
-	}
-	if cfg.Threshold < -1<<50 || cfg.Threshold > 1<<50 {
+	case cfg.Threshold < -1<<50 || cfg.Threshold > 1<<50:
 		return nil, fmt.Errorf("svt: Threshold must be between -2^50 and 2^50, not %d", cfg.Threshold)
 	}
 	share, moves := ThresholdShare(cfg.Answers, cfg.Monotone), 2*float64(cfg.Answers)
@@ -77,18 +70,16 @@ func NewSparseVector(cfg SparseVectorConfig) (*SparseVector, error) {
 		moves = float64(cfg.Answers)
 	}
 	s := float64(cfg.Sensitivity) * (1 + 0x1p-48) // beyond the rounding of what follows
-	m := &SparseVector{cfg: cfg, law: Law{
+	d, err := newDrawn(Law{
 		Threshold:      float64(cfg.Threshold),
 		ThresholdNoise: Noise{cfg.Noise, s / (cfg.Epsilon * share)},
 		QueryNoise:     Noise{cfg.Noise, moves * s / (cfg.Epsilon * (1 - share))},
 		Stop:           cfg.Answers,
-	}}
-	var err error
-	m.thresholdNoise, m.queryNoise, err = m.law.samplers()
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: choose another Epsilon", err)
 	}
-	return m, nil
+	return &SparseVector{d, cfg}, nil
 }
 
 func checkStop(field string, n int) error {
@@ -98,36 +89,22 @@ func checkStop(field string, n int) error {
 	return nil
 }
 
-func (l Law) samplers() (threshold, query sampler, err error) {
-	if threshold, err = l.ThresholdNoise.sampler(); err != nil {
-		return nil, nil, err
-	}
-	query, err = l.QueryNoise.sampler()
-	return threshold, query, err
-}
-
 // Event returns the cost of a run.
 func (m *SparseVector) Event() accountant.Event { return accountant.PureDP{Epsilon: m.cfg.Epsilon} }
-
-// Law returns the law of a run.
-func (m *SparseVector) Law() Law { return m.law }
 
 // Session is a run of a [SparseVector]. It is safe for concurrent use.
 type Session struct{ run run[bool] }
 
 // Start begins a run. It fails unless r charges exactly m.Event() and was not used before.
 func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, error) {
-	s := &Session{run[bool]{
-		threshold: m.cfg.Threshold, thresholdNoise: m.thresholdNoise, queryNoise: m.queryNoise, stop: m.cfg.Answers,
-	}}
+	s := &Session{run[bool]{drawn: m.drawn, threshold: m.cfg.Threshold, stop: m.cfg.Answers}}
 	return s, s.run.start(m.Event(), r, key, "sparse vector", uint64(m.cfg.Noise), uint64(m.cfg.Answers), uint64(m.cfg.Threshold),
 		math.Float64bits(m.law.ThresholdNoise.Scale), math.Float64bits(m.law.QueryNoise.Scale))
 }
 
-// Ask reports whether the query's value reaches the threshold. Query numbers are public and
-// unique in the run. A query that was asked before gets the stored answer. When the run has
-// stopped, the error is [ErrExhausted]. The noisy value of a query found above is another
-// query, with noise and a price of its own.
+// Ask reports whether the query's value reaches the threshold. Query numbers are public and unique in the run. A query
+// that was asked before gets the stored answer. When the run has stopped, the error is [ErrExhausted]. The noisy value of
+// a query found above is another query, with noise and a price of its own.
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.run.ask(query, value, func(above bool) bool { return above })
 }

@@ -22,11 +22,10 @@ type StableMechanism interface {
 	Event() accountant.Event
 	// Law returns the law of a run with value = -distance and above = refused.
 	Law() Law
-	// LawAt returns the exact probability that an answer at this distance is released, and
-	// refused, as natural logarithms.
+	// LawAt returns the exact log probabilities that an answer at this distance is released, and refused.
 	LawAt(distance int64) (released, refused float64)
 
-	samplers() (threshold, query sampler)
+	sampled() drawn
 	identity() (name string, params []uint64)
 }
 
@@ -37,17 +36,15 @@ type StableSession[T any] struct{ run run[Answer[T]] }
 // Start begins a run of m. It fails unless r charges exactly m.Event() and was not used before.
 func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*StableSession[T], error) {
 	l := m.Law()
-	s := &StableSession[T]{run[Answer[T]]{threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
-	s.run.thresholdNoise, s.run.queryNoise = m.samplers()
+	s := &StableSession[T]{run[Answer[T]]{drawn: m.sampled(), threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
 	name, params := m.identity()
 	return s, s.run.start(m.Event(), r, key, name, params...)
 }
 
-// Ask releases value if its distance to instability passes the noisy test. The distance
-// must change by at most 1 between neighbours. It must be at most 0 for both if their
-// values differ. The distance of stability.Plurality has both properties. Query numbers are
-// public and unique in the run. A query that was asked before gets the stored answer,
-// whatever value is. When the run has stopped, the error is [ErrExhausted].
+// Ask releases value if its distance to instability passes the noisy test. The distance must change by at most 1 between
+// neighbours, and must be at most 0 for both if their values differ, as that of stability.Plurality does. Query numbers
+// are public and unique in the run. A query that was asked before gets the stored answer, whatever value is. When the run
+// has stopped, the error is [ErrExhausted].
 func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T], error) {
 	return s.run.ask(query, -max(distance, -1<<60), func(refused bool) Answer[T] {
 		if refused {

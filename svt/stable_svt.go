@@ -34,46 +34,50 @@ type StableSVTConfig struct {
 // refusals. With P[rho = z] = e^(1/B1) P[rho = z + 1] this gives P_D(S and G) <= e^epsilon P_D'(S and G)
 // for every S. All of it is per transcript, so adaptivity is harmless.
 //
-// At most Q queries with d_i = 0 are ever tried before one is released, since each try that
-// fails is a refusal. So delta is in fact P[rho > Threshold + min(nu_1..nu_Q)],
+// At most Q queries with d_i = 0 are ever tried before one is released, since each try that fails is a refusal. So delta
+// is in fact P[rho > Threshold + min(nu_1..nu_Q)],
 //
 //	r1^(Threshold+1) (1 - r2^Q)/(1 - r1 r2^Q),   r = e^(-1/B),
 //
-// and runs in which all queries are unstable attain it. What is charged, accountant.StableSVT, is the
-// simpler bound. Sparse vector with exponential noise is known (Liu et al. 2024). That no union over
-// queries is needed for releases is derived here. It is checked by enumeration, and by an adversarial
-// review that did not write it: see docs/claims.md.
+// and runs in which all queries are unstable attain it. What is charged, accountant.StableSVT, is the simpler bound.
+// Sparse vector with exponential noise is known (Liu et al. 2024). That no union over queries is needed for releases is
+// derived here, and checked by enumeration and by an adversarial review: see docs/claims.md.
 type StableSVT struct {
-	cfg            StableSVTConfig
-	law            Law
-	threshold, nus sampler
+	drawn
+	cfg StableSVTConfig
 }
 
 // NewStableSVT returns the mechanism for cfg.
 func NewStableSVT(cfg StableSVTConfig) (*StableSVT, error) {
-	if err := checkStop("Failures", cfg.Failures); err != nil {
+	if err := checkStable(cfg.Threshold, cfg.Failures); err != nil {
 		return nil, err
 	}
-	if cfg.Threshold < 0 || cfg.Threshold > 1<<50 {
-		return nil, fmt.Errorf("svt: Threshold must be in [0, 2^50] records, not %d", cfg.Threshold)
-	}
-	m := &StableSVT{cfg: cfg, law: Law{
+	d, err := newDrawn(Law{
 		Threshold:      -float64(cfg.Threshold),
 		ThresholdNoise: Noise{Geometric, cfg.B1},
 		QueryNoise:     Noise{Geometric, cfg.B2},
 		Stop:           cfg.Failures,
-	}}
-	var err error
-	if m.threshold, m.nus, err = m.law.samplers(); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("%w: B1 %g, B2 %g", err, cfg.B1, cfg.B2)
 	}
-	return m, nil
+	return &StableSVT{d, cfg}, nil
 }
 
-// CalibrateStableSVT returns the config for a whole run at (epsilon, delta) that releases
-// answers at the least distance with probability 1 - refusal. It balances the threshold B1
-// log(1/delta) against the noise B2 log(1/refusal) of a query. The distance is about
-// (sqrt(log 1/delta) + sqrt(2 failures log 1/refusal))^2/epsilon.
+// checkStable returns the error of a config whose threshold or number of refusals is out of range.
+func checkStable(threshold int64, failures int) error {
+	if err := checkStop("Failures", failures); err != nil {
+		return err
+	}
+	if threshold < 0 || threshold > 1<<50 {
+		return fmt.Errorf("svt: Threshold must be in [0, 2^50] records, not %d", threshold)
+	}
+	return nil
+}
+
+// CalibrateStableSVT returns the config for a whole run at (epsilon, delta) that releases answers at the least distance
+// with probability 1 - refusal. It balances the threshold B1 log(1/delta) against the noise B2 log(1/refusal) of a query.
+// The distance is about (sqrt(log 1/delta) + sqrt(2 failures log 1/refusal))^2/epsilon.
 func CalibrateStableSVT(epsilon, delta float64, failures int, refusal float64) (StableSVTConfig, error) {
 	if !(epsilon >= 0x1p-20 && epsilon <= 0x1p9 && delta >= 1e-300 && delta < 1 && refusal >= 1e-12 && refusal < 1) {
 		return StableSVTConfig{}, fmt.Errorf("svt: no stable sparse vector at epsilon %g, delta %g and refusal %g", epsilon, delta, refusal)
@@ -94,9 +98,6 @@ func (m *StableSVT) Event() accountant.Event {
 	return accountant.StableSVT{B1: m.cfg.B1, B2: m.cfg.B2, Threshold: m.cfg.Threshold, Failures: int64(m.cfg.Failures)}
 }
 
-// Law implements [StableMechanism].
-func (m *StableSVT) Law() Law { return m.law }
-
 // LawAt implements [StableMechanism], in closed form. Below the threshold w the release has
 // P[rho - nu > w - d] = r1^(w-d+1) (1-r2)/(1-r1 r2). From the threshold on the refusal has
 // P[nu - rho >= d - w] = r2^(d-w) (1-r1)/(1-r1 r2).
@@ -112,7 +113,6 @@ func (m *StableSVT) LawAt(distance int64) (released, refused float64) {
 	return math.Log1p(-math.Exp(refused)), refused
 }
 
-func (m *StableSVT) samplers() (threshold, query sampler) { return m.threshold, m.nus }
 func (m *StableSVT) identity() (string, []uint64) {
 	return "stable svt", []uint64{math.Float64bits(m.cfg.B1), math.Float64bits(m.cfg.B2), uint64(m.cfg.Threshold), uint64(m.cfg.Failures)}
 }

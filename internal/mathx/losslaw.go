@@ -1,6 +1,7 @@
 package mathx
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -13,15 +14,7 @@ type LossAtom struct{ Loss, LogMass float64 }
 // expectation is at least A - e^epsilon B, with equality for the right value: epsilon is the largest
 // log((A - delta)/B). Masses are kept in units of delta.
 func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
-	slices.SortFunc(atoms, func(a, b LossAtom) int {
-		switch {
-		case a.Loss > b.Loss:
-			return -1
-		case a.Loss < b.Loss:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(atoms, func(a, b LossAtom) int { return cmp.Compare(b.Loss, a.Loss) })
 	logDelta := Log(delta)
 	// The masses are good to a few units in the last place of their logs.
 	u := 4e-15 - 1e-15*logDelta
