@@ -3,6 +3,8 @@ package rng
 import (
 	"fmt"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func reportDraws(b *testing.B) {
@@ -14,9 +16,7 @@ func reportDraws(b *testing.B) {
 func benchmarkDraws[S interface{ Sample(*Stream) int64 }](b *testing.B, name string, sampler func(float64) (S, error), scales ...float64) {
 	for _, scale := range scales {
 		d, err := sampler(scale)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		b.Run(fmt.Sprintf("%s=%g", name, scale), func(b *testing.B) {
 			s := SeedKey(1).Stream()
 			for b.Loop() {
@@ -39,10 +39,7 @@ func BenchmarkDiscreteLaplace(b *testing.B) {
 func BenchmarkFill(b *testing.B) {
 	dst := make([]int64, 4096)
 	for _, sigma := range []float64{40, 1e3, 1 << 28, 1e9, maxScale} {
-		d, err := NewDiscreteGaussian(sigma)
-		if err != nil {
-			b.Fatal(err)
-		}
+		d := gaussian(b, sigma)
 		b.Run(fmt.Sprintf("sigma=%g", sigma), func(b *testing.B) {
 			s := SeedKey(1).Stream()
 			for b.Loop() {
@@ -67,7 +64,7 @@ func BenchmarkBernoulliExp(b *testing.B) {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			s := SeedKey(1).Stream()
 			for b.Loop() {
-				BernoulliExp(s, n, 10)
+				bernoulliRatio(s, n, 10)
 			}
 			reportDraws(b)
 		})
@@ -77,14 +74,7 @@ func BenchmarkBernoulliExp(b *testing.B) {
 // BenchmarkQuery draws the randomness of one Confident-GNMax query on ten classes: its
 // stream, and eleven draws.
 func BenchmarkQuery(b *testing.B) {
-	threshold, err := NewDiscreteGaussian(150)
-	if err != nil {
-		b.Fatal(err)
-	}
-	counts, err := NewDiscreteGaussian(40)
-	if err != nil {
-		b.Fatal(err)
-	}
+	threshold, counts := gaussian(b, 150), gaussian(b, 40)
 	streams, query := SeedKey(1).Streams("query"), uint64(0)
 	b.ReportAllocs()
 	for b.Loop() {

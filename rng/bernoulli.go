@@ -5,32 +5,27 @@ import (
 	"math/bits"
 )
 
-// BernoulliExp returns true with probability exactly exp(-p/q). It panics if q is 0. The
-// algorithm is Algorithm 1 of Canonne, Kamath, Steinke (2020):
+// bernoulliRatio returns true with probability exactly exp(-p/q), by Algorithm 1 of Canonne, Kamath, Steinke (2020):
 //
 //	while p >= q: if not Bernoulli(exp(-1)): false;  p = p - q
 //	k = 1;  while Bernoulli(p/(q k)): k = k + 1;  return k odd
 //
 // For x = p/q <= 1 the loop reaches k = j+1 with probability x^j/j!, so it ends at k = j+1 with probability
 // x^j/j! - x^(j+1)/(j+1)!, and the sum over even j is the series 1 - x + x^2/2! - ... of exp(-x).
-func BernoulliExp(s *Stream, p, q uint64) bool {
-	if q == 0 {
-		panic("rng: BernoulliExp: q is 0")
-	}
+func bernoulliRatio(s *Stream, p, q uint64) bool {
 	frac, _ := bits.Div64(p%q, 0, q)
 	return bernoulliExp(s, exponent{p / q, frac, 1}, func() (*big.Int, *big.Int) {
 		return new(big.Int).SetUint64(p), new(big.Int).SetUint64(q)
 	})
 }
 
-// exponent encloses a number x >= 0. Its integer part is whole. Its fractional part, times
-// 2^64, lies in [frac, frac+slack].
+// exponent encloses a number x >= 0: its integer part is whole, and its fractional part, times 2^64, lies in
+// [frac, frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
-// bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 in machine words
-// on the enclosure of x. Whenever the enclosure cannot decide, it hands over to exact
-// integers, p/q = x. It does so in the middle of the loop and without losing a word. So it
-// always reads the same words and gives the same answers as bernoulliExpBig.
+// bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 in machine words on the enclosure of x. Where
+// the enclosure cannot decide, it hands over to exact integers, p/q = x, in the middle of the loop and without losing a
+// word. So it always reads the same words and gives the same answers as bernoulliExpBig.
 //
 // Trial k succeeds if and only if k U < x. The word u says that 2^64 k U is in [k u, k u + k).
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
@@ -88,8 +83,8 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 // inverseE equals floor(2^64 exp(-1)).
 const inverseE = 6786177901268885274
 
-// bernoulliExp1 returns true with probability exp(-1). Every word but inverseE itself tells
-// on which side of exp(-1) the uniform real lies.
+// bernoulliExp1 returns true with probability exp(-1). Every word but inverseE itself decides on which side of exp(-1)
+// the uniform real lies.
 func bernoulliExp1(s *Stream) bool {
 	u := s.Uint64()
 	if u == inverseE {

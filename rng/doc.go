@@ -7,7 +7,7 @@
 // which they run does not matter. An interrupted run that resumes repeats the same noise.
 // It never draws fresh noise for a question that it has already answered.
 //
-// A [Stream] is ChaCha8 keyed by a Key. The samplers [BernoulliExp], [DiscreteLaplace] (with its
+// A [Stream] is ChaCha8 keyed by a Key. The samplers [DiscreteLaplace] (with its
 // geometric half) and [DiscreteGaussian] read a stream of uniform bits and return integers. If the bits
 // are uniform, their laws are exact. They touch no floating-point number while sampling, so the attacks
 // on floating-point noise (Mironov 2012; Jin et al. 2022) do not apply. They compare machine words with

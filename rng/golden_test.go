@@ -1,13 +1,13 @@
 package rng
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 type noiseReference struct {
@@ -19,13 +19,11 @@ type noiseReference struct {
 }
 
 func TestLogProbReference(t *testing.T) {
-	data, err := os.ReadFile("testdata/discrete_noise.json")
-	require.NoError(t, err)
 	var ref struct {
 		Gaussian []noiseReference `json:"discrete_gaussian"`
 		Laplace  []noiseReference `json:"discrete_laplace"`
 	}
-	require.NoError(t, json.Unmarshal(data, &ref))
+	testkit.ReadJSON(t, "testdata/discrete_noise.json", &ref)
 	require.NotEmpty(t, ref.Gaussian)
 	require.NotEmpty(t, ref.Laplace)
 
@@ -57,8 +55,6 @@ func TestLogProbReference(t *testing.T) {
 		check(r, expOf(d.LogProb), int64(40*d.Sigma()))
 	}
 	for _, r := range ref.Laplace {
-		d, err := NewDiscreteLaplace(r.T)
-		require.NoError(t, err)
-		check(r, expOf(d.LogProb), int64(60*r.T))
+		check(r, expOf(laplace(t, r.T).LogProb), int64(60*r.T))
 	}
 }

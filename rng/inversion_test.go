@@ -24,6 +24,14 @@ func coarse(l law, slack uint64) *inversion {
 	return v
 }
 
+// places is how many entries of a table are tried.
+func places() int {
+	if *long {
+		return 20
+	}
+	return 10
+}
+
 // TestTableAgreesWithExact forces the first bits of U to the places where the table must be
 // right: around every entry, at both ends, in the far tail.
 func TestTableAgreesWithExact(t *testing.T) {
@@ -31,7 +39,7 @@ func TestTableAgreesWithExact(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			exact := newTable(l)
 			forced := []uint64{0, 1, 2, 3, 1 << 10, 1 << 30, 1<<62 - 1, 1 << 62, 1<<63 - 1}
-			step := 1 + len(exact.tails)/few(20)
+			step := 1 + len(exact.tails)/few(places())
 			for i := 0; i < len(exact.tails); i += step {
 				e := exact.tails[i]
 				forced = append(forced, e-min(e, 2), e-min(e, 1), e, e+1, e+2, e+3)
@@ -62,7 +70,7 @@ func TestExtendFromNothing(t *testing.T) {
 		v := inversion{law: l}
 		key := SeedKey(3)
 		a, b := key.Stream(), key.Stream()
-		for range few(200) {
+		for range few(10 * places()) {
 			require.Equal(t, extend(b, l, 0, 0), v.find(a, a.Uint64()>>1), name)
 		}
 	}

@@ -98,6 +98,7 @@ func TestZeroKeyIsRefused(t *testing.T) {
 	require.True(t, k.IsZero())
 	require.Panics(t, func() { k.Stream() })
 	require.Panics(t, func() { k.Derive("a") })
+	require.Panics(t, func() { k.Streams("a") })
 	_, err := k.MarshalText()
 	require.Error(t, err)
 }

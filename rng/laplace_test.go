@@ -10,12 +10,17 @@ import (
 	"pgregory.net/rapid"
 )
 
+func laplace(t require.TestingT, scale float64) *DiscreteLaplace {
+	d, err := NewDiscreteLaplace(scale)
+	require.NoError(t, err)
+	require.Equal(t, scale, d.Scale())
+	return d
+}
+
 func TestDiscreteLaplaceLaw(t *testing.T) {
 	for _, scale := range []float64{0.1, 2.3, 20, 40, 1000.5} {
 		t.Run(fmt.Sprint(scale), func(t *testing.T) {
-			d, err := NewDiscreteLaplace(scale)
-			require.NoError(t, err)
-			require.Equal(t, scale, d.Scale())
+			d := laplace(t, scale)
 			s := SeedKey(2).Derive("laplace", math.Float64bits(scale)).Stream()
 			requireFits(t, func() int64 { return d.Sample(s) }, expOf(d.LogProb))
 			requireFits(t, func() int64 { return d.Geometric(s) }, func(k int64) float64 {
@@ -29,8 +34,7 @@ func TestDiscreteLaplaceLaw(t *testing.T) {
 }
 
 func TestDiscreteLaplaceControls(t *testing.T) {
-	d, err := NewDiscreteLaplace(2)
-	require.NoError(t, err)
+	d := laplace(t, 2)
 	t.Run("zero counted for both signs", func(t *testing.T) {
 		s := SeedKey(3).Stream()
 		requireCaught(t, func() int64 {
@@ -42,9 +46,7 @@ func TestDiscreteLaplaceControls(t *testing.T) {
 		}, expOf(d.LogProb))
 	})
 	t.Run("scale 1 percent short", func(t *testing.T) {
-		short, err := NewDiscreteLaplace(1.98)
-		require.NoError(t, err)
-		s := SeedKey(4).Stream()
+		short, s := laplace(t, 1.98), SeedKey(4).Stream()
 		requireCaught(t, func() int64 { return short.Sample(s) }, expOf(d.LogProb))
 	})
 }
@@ -52,8 +54,7 @@ func TestDiscreteLaplaceControls(t *testing.T) {
 // TestLaplaceWordsAgreeWithBig compares the words with big integers alone, as for the discrete Gaussian.
 func TestLaplaceWordsAgreeWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, err := NewDiscreteLaplace(math.Exp2(rapid.Float64Range(-10, 40).Draw(t, "log2 scale")))
-		require.NoError(t, err)
+		d := laplace(t, math.Exp2(rapid.Float64Range(-10, 40).Draw(t, "log2 scale")))
 		if d.fine > 0 {
 			j := rapid.Uint64Max(1<<d.fine-1).Draw(t, "j")
 			p, q := d.exactExponent(j)
@@ -90,8 +91,7 @@ func TestScaleRange(t *testing.T) {
 		require.Error(t, err, bad)
 	}
 	for _, good := range []float64{minScale, 0.01, maxScale} {
-		_, err := NewDiscreteLaplace(good)
-		require.NoError(t, err, good)
+		laplace(t, good)
 	}
 }
 

@@ -71,10 +71,10 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 func (n *RoundedNormal) Sample(s *Stream) int64 {
 	for {
 		var k uint64
-		for BernoulliExp(s, 1, 2) {
+		for bernoulliRatio(s, 1, 2) {
 			k++
 		}
-		if k > 1 && !BernoulliExp(s, k*(k-1), 2) {
+		if k > 1 && !bernoulliRatio(s, k*(k-1), 2) {
 			continue
 		}
 		x := &lazy{src: s, digit: n.digit}
@@ -107,7 +107,7 @@ func (x *lazy) extend() {
 //
 //	j = 1;  while U_j < y/j: j = j + 1;  return j odd
 //
-// as in [BernoulliExp], with uniform reals U_1, U_2, ...
+// as in [bernoulliRatio], with uniform reals U_1, U_2, ...
 func acceptNormal(k uint64, x *lazy) bool {
 	for range k + 1 {
 		j := uint64(1)

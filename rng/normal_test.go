@@ -30,44 +30,6 @@ func roundedLaw(mean, sd, grid float64) func(int64) float64 {
 	}
 }
 
-// normalPValue does what pValue does for a given number of draws, because these draws take
-// longer. It keeps what is beyond the cells apart from what is within.
-func normalPValue(n int, sample func() int64, prob func(int64) float64, center int64) float64 {
-	lo, hi := center, center
-	for prob(lo-1)*float64(n) >= 20 {
-		lo--
-	}
-	for prob(hi+1)*float64(n) >= 20 {
-		hi++
-	}
-	observed := make([]float64, hi-lo+3)
-	for range n {
-		observed[min(max(sample(), lo-1), hi+1)-lo+1]++
-	}
-	expected := make([]float64, len(observed))
-	inside := 0.0
-	for k := lo; k <= hi; k++ {
-		expected[k-lo+1] = prob(k) * float64(n)
-		inside += prob(k)
-	}
-	for k := int64(1); k <= 10_000 && prob(lo-k) > 0; k++ {
-		expected[0] += prob(lo-k) * float64(n)
-	}
-	expected[len(expected)-1] = math.Max(0, (1-inside)*float64(n)-expected[0])
-	chi2, cells := 0.0, 0
-	for i := range observed {
-		if expected[i] < 5 {
-			if observed[i] > expected[i]+45 { // Poisson(5): probability below 1e-22
-				return 0
-			}
-			continue
-		}
-		cells++
-		chi2 += (observed[i] - expected[i]) * (observed[i] - expected[i]) / expected[i]
-	}
-	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(chi2)
-}
-
 // TestRoundedNormalLaw runs Pearson's chi-square test against the exact law, with a
 // false-alarm rate of 1e-9 each. With one bit at a time every decision goes on and on.
 func TestRoundedNormalLaw(t *testing.T) {
@@ -82,7 +44,7 @@ func TestRoundedNormalLaw(t *testing.T) {
 			n := roundedNormal(t, c.mean, c.sd, c.grid)
 			n.digit = c.digit
 			s := SeedKey(21).Derive("rounded normal", math.Float64bits(c.mean), uint64(c.digit)).Stream()
-			p := normalPValue(few(40_000), func() int64 { return n.Sample(s) }, roundedLaw(c.mean, c.sd, c.grid), int64(math.Round(c.mean/c.grid)))
+			p := pValue(draws(false)/10, func() int64 { return n.Sample(s) }, roundedLaw(c.mean, c.sd, c.grid), int64(math.Round(c.mean/c.grid)))
 			require.Greater(t, p, falseAlarm)
 		})
 	}
@@ -93,22 +55,27 @@ func TestRoundedNormalControls(t *testing.T) {
 		t.Skip("too few draws")
 	}
 	law := roundedLaw(0.3, 0.4, 1)
-	caught := func(t *testing.T, sample func() int64, law func(int64) float64) {
-		require.Less(t, normalPValue(100_000, sample, law, 0), falseAlarm)
+	caught := func(t *testing.T, n int, sample func() int64, law func(int64) float64) {
+		require.Less(t, pValue(n, sample, law, 0), falseAlarm)
 	}
-	t.Run("discrete Gaussian", func(t *testing.T) {
-		s, d := SeedKey(22).Stream(), gaussian(t, 0.4)
-		caught(t, func() int64 { return d.Sample(s) }, roundedLaw(0, 0.4, 1))
-	})
-	t.Run("mean rounded first", func(t *testing.T) {
-		s, n := SeedKey(23).Stream(), roundedNormal(t, 0, 0.4, 1)
-		caught(t, func() int64 { return n.Sample(s) }, law)
-	})
+	for name, c := range map[string]struct {
+		d   interface{ Sample(*Stream) int64 }
+		law func(int64) float64
+	}{
+		"discrete Gaussian":     {gaussian(t, 0.4), roundedLaw(0, 0.4, 1)},
+		"mean rounded first":    {roundedNormal(t, 0, 0.4, 1), law},
+		"sd short by 2 percent": {roundedNormal(t, 0, 0.98, 0.125), roundedLaw(0, 1, 0.125)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := SeedKey(26).Stream()
+			caught(t, 100_000, func() int64 { return c.d.Sample(s) }, c.law)
+		})
+	}
 	t.Run("any k", func(t *testing.T) {
 		s, n := SeedKey(24).Stream(), roundedNormal(t, 0.3, 0.4, 1)
-		caught(t, func() int64 {
+		caught(t, 30_000, func() int64 {
 			k := uint64(0)
-			for BernoulliExp(s, 1, 2) {
+			for bernoulliRatio(s, 1, 2) {
 				k++
 			}
 			x := &lazy{src: s, digit: 64}
@@ -120,13 +87,13 @@ func TestRoundedNormalControls(t *testing.T) {
 	})
 	t.Run("any x", func(t *testing.T) {
 		s, n := SeedKey(25).Stream(), roundedNormal(t, 0, 1, 0.125)
-		caught(t, func() int64 {
+		caught(t, 30_000, func() int64 {
 			for {
 				k := uint64(0)
-				for BernoulliExp(s, 1, 2) {
+				for bernoulliRatio(s, 1, 2) {
 					k++
 				}
-				if !BernoulliExp(s, k*max(k, 1)-k, 2) {
+				if !bernoulliRatio(s, k*max(k, 1)-k, 2) {
 					continue
 				}
 				x := &lazy{src: s, digit: 64}
@@ -134,10 +101,6 @@ func TestRoundedNormalControls(t *testing.T) {
 				return n.round(k, x, s.Uint64()&1 == 1)
 			}
 		}, roundedLaw(0, 1, 0.125))
-	})
-	t.Run("sd short by 2 percent", func(t *testing.T) {
-		s, n := SeedKey(26).Stream(), roundedNormal(t, 0, 0.98, 0.125)
-		caught(t, func() int64 { return n.Sample(s) }, roundedLaw(0, 1, 0.125))
 	})
 }
 
@@ -182,37 +145,26 @@ func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 		require.Equal(t, c.below, below(&lazy{src: s, digit: 64}, 1, 0, &lazy{src: s, digit: 64}), "%x", c.words)
 		require.Equal(t, c.read, s.read, "%x", c.words)
 	}
-	// With k = 1 and x = 1/2 less or more a bit, mean + sd (k+x) is on the border of two
-	// values: 1.5 rounds to 1 or 2, -1.5 to -2 or -1.
-	n := roundedNormal(t, 0, 1, 1)
+	// With k = 1 and x = 1/2 less or more a bit, mean + sd (k+x) is on the border of two values: 1.5 rounds to 1 or 2,
+	// -1.5 to -2 or -1. In the other rows the last bit of a word is a third of the grid: no word ends on a border, and
+	// one word is half of it.
 	for _, c := range []struct {
+		grid     float64
+		k        uint64
 		words    []uint64
 		negative bool
 		want     int64
 		read     int
 	}{
-		{[]uint64{half}, false, 2, 1}, {[]uint64{half - 1}, false, 1, 1},
-		{[]uint64{half}, true, -2, 1}, {[]uint64{half - 1}, true, -1, 1},
+		{1, 1, []uint64{half}, false, 2, 1}, {1, 1, []uint64{half - 1}, false, 1, 1},
+		{1, 1, []uint64{half}, true, -2, 1}, {1, 1, []uint64{half - 1}, true, -1, 1},
+		{3 * 0x1p-64, 0, []uint64{1, 1 << 63}, false, 1, 2}, {3 * 0x1p-64, 0, []uint64{1, 1<<63 - 1}, false, 0, 2},
+		{3 * 0x1p-64, 0, []uint64{0}, false, 0, 1}, {3 * 0x1p-64, 0, []uint64{2}, false, 1, 1},
 	} {
 		s := &script{words: c.words}
 		x := &lazy{src: s, digit: 64}
 		x.extend()
-		require.Equal(t, c.want, n.round(1, x, c.negative))
-		require.Equal(t, c.read, s.read)
-	}
-	// The last bit of a word is a third of the grid: no word ends on a border, and one word is half of it.
-	n = roundedNormal(t, 0, 1, 3*0x1p-64)
-	for _, c := range []struct {
-		words []uint64
-		want  int64
-		read  int
-	}{
-		{[]uint64{1, 1 << 63}, 1, 2}, {[]uint64{1, 1<<63 - 1}, 0, 2}, {[]uint64{0}, 0, 1}, {[]uint64{2}, 1, 1},
-	} {
-		s := &script{words: c.words}
-		x := &lazy{src: s, digit: 64}
-		x.extend()
-		require.Equal(t, c.want, n.round(0, x, false), "%x", c.words)
+		require.Equal(t, c.want, roundedNormal(t, 0, 1, c.grid).round(c.k, x, c.negative), "%x", c.words)
 		require.Equal(t, c.read, s.read, "%x", c.words)
 	}
 }
@@ -270,11 +222,6 @@ func TestRoundedNormalFarApart(t *testing.T) {
 	for range 100 { // on a border: either side
 		require.Contains(t, []int64{1, 2}, roundedNormal(t, 1.5, 5e-324, 1).Sample(s))
 	}
-}
-
-func TestRoundedNormalRepeats(t *testing.T) {
-	n, key := roundedNormal(t, 0.3, 40, 1.0/1024), SeedKey(28)
-	require.Equal(t, n.Sample(key.Stream()), n.Sample(key.Stream()))
 }
 
 func TestRoundedNormalRefusesBadParameters(t *testing.T) {

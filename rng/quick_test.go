@@ -265,9 +265,9 @@ func TestQuickControl(t *testing.T) {
 
 // placePValue returns the p-value of a chi-square test of where in their cells the draws
 // lie, in sixteen parts of a cell.
-func placePValue(d *DiscreteGaussian, fill func([]int64)) float64 {
-	var observed, expected [16]float64
-	total := 8 * draws
+func placePValue(d *DiscreteGaussian, control bool, fill func([]int64)) float64 {
+	observed, expected := make([]float64, 16), make([]float64, 16)
+	total := 8 * float64(draws(control))
 	dst := make([]int64, 1000)
 	for range int(total) / len(dst) {
 		fill(dst)
@@ -287,18 +287,14 @@ func placePValue(d *DiscreteGaussian, fill func([]int64)) float64 {
 		}
 		expected[i&15] += p * total
 	}
-	var chi2 float64
-	for i, e := range expected {
-		chi2 += (observed[i] - e) * (observed[i] - e) / e
-	}
-	return distuv.ChiSquared{K: 15}.Survival(chi2)
+	return testkit.ChiSquare(observed, expected)
 }
 
 func TestPlaceInCell(t *testing.T) {
 	for _, sigma := range []float64{512, 1000, 1 << 28, 1<<29 - 1, maxScale} {
 		d := gaussian(t, sigma)
 		s := SeedKey(21).Derive("place", math.Float64bits(sigma)).Stream()
-		require.Greater(t, placePValue(d, func(dst []int64) { d.Fill(dst, s) }), falseAlarm, sigma)
+		require.Greater(t, placePValue(d, false, func(dst []int64) { d.Fill(dst, s) }), falseAlarm, sigma)
 	}
 }
 
@@ -311,17 +307,9 @@ func TestPlaceInCellControls(t *testing.T) {
 		s := SeedKey(22).Stream()
 		change(d)
 		made := d.cells.table()
-		return placePValue(d, func(dst []int64) {
+		return placePValue(d, true, func(dst []int64) {
 			for i := 0; i < len(dst); {
-				w := word(d, s.Uint64())
-				m, ok := d.quick(made, w)
-				if !ok {
-					m, ok = d.settle(s, made, w, s.Uint64(), s.Uint64())
-				}
-				if !ok {
-					continue
-				}
-				if y, ok := signed(m, w&1); ok {
+				if y, ok := d.decide(s, made, word(d, s.Uint64())); ok {
 					dst[i] = y
 					i++
 				}

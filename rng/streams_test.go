@@ -28,10 +28,6 @@ func TestStreamsAreThoseOfDerivedKeys(t *testing.T) {
 	})
 }
 
-func TestStreamsOfZeroKeyAreRefused(t *testing.T) {
-	require.Panics(t, func() { Key{}.Streams("a") })
-}
-
 func TestStreamsPrintNoSecret(t *testing.T) {
 	s := SeedKey(5).Streams("a")
 	s.Of(1)
