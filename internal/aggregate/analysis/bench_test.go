@@ -16,9 +16,9 @@ func BenchmarkAnalyze(b *testing.B) {
 		m       Mechanism
 		integer bool
 	}{
-		{"gnmax", GNMax{40}, false}, {"gnmax-integer", GNMax{40}, true},
-		{"confident", ConfidentGNMax{200, 150, 40}, false}, {"confident-integer", ConfidentGNMax{200, 150, 40}, true},
-		{"lnmax", LNMax{20}, false}, {"lnmax-integer", LNMax{20}, true},
+		{"gnmax", gnmax(40), false}, {"gnmax-integer", gnmax(40), true},
+		{"confident", confident(200, 150, 40), false}, {"confident-integer", confident(200, 150, 40), true},
+		{"lnmax", lnmax(20), false}, {"lnmax-integer", lnmax(20), true},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {

@@ -34,7 +34,7 @@ func TestFlipBoundGrowsWithTheProbability(t *testing.T) {
 // sensitivity, of the threshold test too.
 func TestSensitivityCountsEveryQuery(t *testing.T) {
 	argmax := 0.0
-	for _, m := range []Mechanism{GNMax{Sigma: 4}, ConfidentGNMax{Threshold: 8, Sigma1: 2, Sigma2: 4}} {
+	for _, m := range []Mechanism{gnmax(4), confident(8, 2, 4)} {
 		l, err := newSensitivity(m, 3, 3)
 		require.NoError(t, err)
 		profile := func(times int) []float64 {
@@ -54,7 +54,7 @@ func TestSensitivityCountsEveryQuery(t *testing.T) {
 			require.InDelta(t, 3*once[d], thrice[d], 1e-12*(1+once[d]), "%T at distance %d", m, d)
 		}
 		require.Positive(t, once[0])
-		if _, tested := m.(ConfidentGNMax); tested {
+		if m.Tested {
 			require.Greater(t, once[0], argmax, "the test is sensitive too")
 		}
 		argmax = once[0]
@@ -66,7 +66,7 @@ func TestSensitivityCountsEveryQuery(t *testing.T) {
 func TestReleaseIsRoundedUp(t *testing.T) {
 	const seeds = 400
 	s, err := NewSanitizer(SanitizerConfig{
-		Mechanism: GNMax{Sigma: 2}, Queries: 60, Teachers: 20, Classes: 3, Delta: 1e-5,
+		Mechanism: gnmax(2), Queries: 60, Teachers: 20, Classes: 3, Delta: 1e-5,
 		Order: 4, Beta: 0.05, Sigma: 0.05, Grid: 0.5,
 	})
 	require.NoError(t, err)

@@ -139,7 +139,7 @@ func TestBoundsHoldForwards(t *testing.T) {
 		noise := math.Exp(rapid.Float64Range(-1, 4).Draw(t, "log noise"))
 		a := 1 + math.Exp(rapid.Float64Range(-2, 4).Draw(t, "log order"))
 		h := newTally(counts)
-		gauss, err := argmaxDivergences(newInstance(gaussianNoise{noise}), counts, []float64{a})
+		gauss, err := Mechanism{}.exact(newInstance(gaussianNoise{noise}), counts, []float64{a})
 		require.NoError(t, err)
 		bound := gnmaxRDP(h.logFlipGaussian(noise), noise, a)
 		require.LessOrEqual(t, gauss.forward[0], bound*(1+1e-7)+1e-300)
@@ -150,7 +150,7 @@ func TestBoundsHoldForwards(t *testing.T) {
 				exceeded++
 			}
 		}
-		laplace, err := argmaxDivergences(newInstance(laplaceNoise{noise}), counts, []float64{a})
+		laplace, err := Mechanism{}.exact(newInstance(laplaceNoise{noise}), counts, []float64{a})
 		require.NoError(t, err)
 		require.LessOrEqual(t, laplace.forward[0], lnmaxRDP(h.logFlipLaplace(noise), noise, a)*(1+1e-9)+1e-300)
 		require.LessOrEqual(t, laplace.both()[0], lnmaxWorst(noise, a)*(1+1e-9))
@@ -167,7 +167,7 @@ func TestTheDomainTestOfLNMaxMatters(t *testing.T) {
 	_, ok := lnmaxFlipBound(math.Log(q), scale, a)
 	require.False(t, ok)
 	broken := math.Log((1-q)*math.Pow((1-q)/(1-math.Exp(eps)*q), a-1)+q*math.Exp(eps*(a-1))) / (a - 1)
-	d, err := argmaxDivergences(newInstance(laplaceNoise{scale}), counts, []float64{a})
+	d, err := Mechanism{}.exact(newInstance(laplaceNoise{scale}), counts, []float64{a})
 	require.NoError(t, err)
 	t.Logf("with the guard q < 1/2 %.3f, divergence %.3f", broken, d.forward[0])
 	require.Negative(t, broken)

@@ -6,7 +6,8 @@
 // [Analyze] sums, query by query, the published bounds of that divergence, the divergence itself, and
 // what it would take to publish the sum:
 //
-//	r, err := analysis.Analyze(ctx, analysis.ConfidentGNMax{Threshold: 200, Sigma1: 150, Sigma2: 40}, votes, analysis.Options{Delta: 1e-5})
+//	m, err := analysis.Of("confident", map[string]float64{"threshold": 200, "sigma1": 150, "sigma2": 40})
+//	r, err := analysis.Analyze(ctx, m, votes, analysis.Options{Delta: 1e-5})
 //
 // The report explains a run to those who may see the votes. It is never a claim: its
 // numbers are of types that no accountant, ledger or statement takes.
@@ -47,11 +48,10 @@
 //
 // # Caveats
 //
-// An epsilon made of data-dependent costs protects nobody but by chance: it says how well these votes
-// hide a record, and neighbouring votes may hide it less. The number is a function of the votes, so
-// telling it, stopping at it or choosing sigma by it leaks ([Number]). Where the rule to stop is a
-// data-dependent cost, two neighbours stop after different numbers of answers, and counting the answers
-// separates them with certainty (a test shows it).
+// An epsilon made of data-dependent costs protects nobody but by chance: it measures how well these votes hide a record,
+// and neighbouring votes may hide it less. The number is a function of the votes, so publishing it, stopping at it or
+// choosing sigma by it leaks ([Number]). Where the rule to stop is a data-dependent cost, two neighbours stop after
+// different numbers of answers, and counting the answers separates them with certainty (a test shows it).
 //
 // The expected cost of Confident-GNMax, the number most papers print, is not a bound
 // of anything ([Expected]); neither is the data-dependent cost of the answers that
@@ -62,11 +62,10 @@
 // bounded in another way, checked like the theorem against enumeration. The published cost of releasing with
 // it is too small near the end of its range, so it is shown as published and accountant.GNSS is what counts.
 //
-// What is released is still one-sided, and protects nobody: it tells how the votes turned out. With few
-// queries it is hardly ever below the worst case; 640 queries of 250 teachers at sigma 40, with the
-// defaults, come to epsilon 3.8 at delta 1e-5 where the worst case is 4.2 and the private number 2.0. How
-// long a release takes depends on the votes.
+// A release is still one-sided, and protects nobody: it shows how the votes turned out. With few queries it is hardly ever
+// below the worst case; 640 queries of 250 teachers at sigma 40, with the defaults, come to epsilon 3.8 at delta 1e-5
+// where the worst case is 4.2 and the private number 2.0.
 //
-// The data-independent numbers are those of the papers, to stand beside their data-dependent ones. For
-// LNMax that is a curve which is above what a ledger charges: accountant.LNMax has the tight one.
+// The data-independent numbers are the published ones. For LNMax that is a curve above what a ledger charges:
+// accountant.LNMax has the tight one.
 package analysis

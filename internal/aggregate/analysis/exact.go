@@ -82,13 +82,12 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 
 // laws computes the law of a noisy argmax on a histogram and on its neighbours.
 type laws interface {
-	// cover says that a histogram will be visited. What is computed of one may differ in its
-	// last bits with the tables, which are for all that were covered or visited before: cover
-	// all of them first, and the order of visits does not matter.
+	// cover announces a histogram that will be visited. What is computed of one may differ in its last bits with the
+	// tables, which are for all histograms covered or visited before: when all are covered first, the order of visits
+	// does not matter.
 	cover(t tally)
-	// visit calls f with the law on counts, as logarithms by class, and then on
-	// every neighbour, one vote moved; some equal up to the names of classes may be
-	// left out. f may change law and must not keep either.
+	// visit calls f with the law on counts, as logarithms by class, and then on every neighbour, one vote moved; some equal
+	// up to the names of classes may be left out. f may change law and must not keep either.
 	visit(counts []int, f func(law []float64, counts []int)) error
 	// threshold is the law of the test of the largest count.
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
@@ -256,23 +255,7 @@ func (*instance) threshold(largest int, threshold, sigma float64) (logPass, logF
 	return thresholdLaw(float64(largest), threshold, sigma)
 }
 
-// argmaxDivergences returns those of one noisy argmax.
-func argmaxDivergences(e laws, counts []int, orders []float64) (divergences, error) {
-	return compare(e, counts, orders, func(law []float64, _ []int) []float64 { return law })
-}
-
-// gatedDivergences returns those of an argmax behind a test of the largest count
-// against the threshold: the pair (answered?, label) is released.
-func gatedDivergences(e laws, counts []int, threshold, sigma float64, orders []float64) (divergences, error) {
-	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
-		pass, fail := e.threshold(slices.Max(counts), threshold, sigma)
-		for i := range law {
-			law[i] += pass
-		}
-		return append(law, fail)
-	})
-}
-
+// compare returns the divergences between what is released of the law on counts and on every neighbour.
 func compare(e laws, counts []int, orders []float64, release func(law []float64, counts []int) []float64) (divergences, error) {
 	forward, reverse := newWorst(orders), newWorst(orders)
 	var own []float64

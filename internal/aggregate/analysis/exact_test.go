@@ -16,7 +16,7 @@ import (
 func newInstance(n noise) *instance { return &instance{noise: n} }
 
 func continuous(t *testing.T, e *instance, counts []int, orders []float64) divergences {
-	d, err := argmaxDivergences(e, counts, orders)
+	d, err := Mechanism{}.exact(e, counts, orders)
 	require.NoError(t, err)
 	return d
 }
@@ -68,7 +68,7 @@ func TestExactDivergences(t *testing.T) {
 				}
 			case "confident_joint":
 				var err error
-				got, err = gatedDivergences(newInstance(gaussianNoise{c.Sigma2}), h, c.T, c.Sigma1, file.Orders)
+				got, err = confident(c.T, c.Sigma1, c.Sigma2).exact(newInstance(gaussianNoise{c.Sigma2}), h, file.Orders)
 				require.NoError(t, err)
 				pass, fail := thresholdLaw(float64(h[0]), c.T, c.Sigma1)
 				for i, a := range file.Orders {
@@ -220,7 +220,7 @@ func TestLatticeAgreesWithTheLaw(t *testing.T) {
 	require.NoError(t, err)
 	laplace, err := newLaplaceLattice(3)
 	require.NoError(t, err)
-	confident, err := ConfidentGNMax{Threshold: 30.5, Sigma1: 7, Sigma2: 5}.laws(true)
+	confident, err := confident(30.5, 7, 5).laws(true)
 	require.NoError(t, err)
 	gnmax, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 5, Queries: 1})
 	require.NoError(t, err)
@@ -271,7 +271,7 @@ func TestLatticeAgreesWithTheLaw(t *testing.T) {
 // closely, and the integer one stays below the worst case too.
 func TestIntegerNoiseApproachesContinuous(t *testing.T) {
 	rows := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))[:20]
-	for _, m := range []Mechanism{GNMax{40}, ConfidentGNMax{200, 150, 40}, LNMax{20}} {
+	for _, m := range []Mechanism{gnmax(40), confident(200, 150, 40), lnmax(20)} {
 		o := Options{Delta: 1e-5, Orders: []float64{2, 8, 20}}
 		smooth, err := Analyze(context.Background(), m, histograms(rows), o)
 		require.NoError(t, err)
@@ -290,7 +290,7 @@ func TestContinuousBoundsAreNotForIntegerNoise(t *testing.T) {
 	counts, sigma, a := []int{8, 14}, 0.9228515625, 1.837
 	e, err := newGaussianLattice(sigma)
 	require.NoError(t, err)
-	whole, err := argmaxDivergences(e, counts, []float64{a})
+	whole, err := Mechanism{}.exact(e, counts, []float64{a})
 	require.NoError(t, err)
 	bound, ok := flipBound(newTally(counts).logFlipGaussian(sigma), sigma, a)
 	require.True(t, ok)

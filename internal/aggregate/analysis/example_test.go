@@ -16,7 +16,7 @@ func ExampleAnalyze() {
 			}
 		}
 	}
-	r, err := analysis.Analyze(context.Background(), analysis.GNMax{Sigma: 20}, votes, analysis.Options{Delta: 1e-5})
+	r, err := analysis.Analyze(context.Background(), analysis.Mechanism{Noise: 20}, votes, analysis.Options{Delta: 1e-5})
 	if err != nil {
 		fmt.Println(err)
 		return

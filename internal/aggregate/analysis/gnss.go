@@ -23,7 +23,7 @@ func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 //	a e^{2 beta}/sigma^2 + (beta a - log(1-2 a beta)/2)/(a-1),   1 < a < 1/(2 beta)
 //
 // It is not a bound for a above about 1/(4 beta): it lacks the growth of the first
-// part as a nears its limit. At a = 17, beta = 0.48/17, sigma = 7.7 it says 0.434
+// part as a nears its limit. At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434
 // where two normal laws that the smooth sensitivity allows have a divergence of 2.09.
 func printedGNSS(beta, sigma, a float64) float64 {
 	return a*math.Exp(2*beta)/(sigma*sigma) + (beta*a-math.Log1p(-2*a*beta)/2)/(a-1)

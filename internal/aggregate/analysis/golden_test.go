@@ -2,15 +2,20 @@ package analysis
 
 import (
 	"encoding/json"
+	"flag"
 	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/pate-go/pate/internal/testkit"
 )
+
+func gnmax(sigma float64) Mechanism { return Mechanism{Noise: sigma} }
+func lnmax(scale float64) Mechanism { return Mechanism{Laplace: true, Noise: scale} }
+func confident(threshold, sigma1, sigma2 float64) Mechanism {
+	return Mechanism{Tested: true, Threshold: threshold, Sigma1: sigma1, Noise: sigma2}
+}
 
 // number is a float that may be written as "-Inf", "+Inf" or null.
 type number float64
@@ -29,6 +34,8 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+var long = flag.Bool("long", false, "play all of what tests take a sample of")
+
 // eachGolden runs f on the sample in testdata, and on the whole reference file
 // where a folder with all of them lies beside the module.
 func eachGolden(t *testing.T, name string, f func(t *testing.T, data []byte)) {
@@ -38,8 +45,8 @@ func eachGolden(t *testing.T, name string, f func(t *testing.T, data []byte)) {
 		f(t, data)
 	})
 	t.Run("whole", func(t *testing.T) {
-		if testkit.Race {
-			t.Skip("one goroutine: nothing to learn under the race detector")
+		if !*long {
+			t.Skip("without -long")
 		}
 		data, err := os.ReadFile(reference(name))
 		if err != nil {

@@ -34,14 +34,14 @@ func TestReportsDoNotDependOnTheNumberOfCores(t *testing.T) {
 		m       Mechanism
 		integer bool
 	}{
-		"gnmax": {GNMax{12}, false}, "gnmax, integer": {GNMax{12}, true},
-		"confident": {ConfidentGNMax{40, 15, 12}, false}, "lnmax": {LNMax{9}, false},
+		"gnmax": {gnmax(12), false}, "gnmax, integer": {gnmax(12), true},
+		"confident": {confident(40, 15, 12), false}, "lnmax": {lnmax(9), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want *Report
 			for _, cores := range []int{1, 5} {
 				onCores(cores, func() {
-					got, err := Analyze(context.Background(), c.m, histograms(rows), Options{Delta: 1e-5, IntegerNoise: c.integer})
+					got, err := Analyze(context.Background(), c.m, histograms(rows), Options{Delta: 1e-5, Orders: []float64{1.5, 2, 2.5, 20}, IntegerNoise: c.integer})
 					require.NoError(t, err)
 					if want == nil {
 						want = got

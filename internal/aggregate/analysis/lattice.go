@@ -41,8 +41,7 @@ func newLaplaceLattice(scale float64) (*lattice, error) {
 	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
 }
 
-// IntegerNoiseError says that an exact law of integer noise is beyond what is
-// computed. It tells about the votes and is as private as they are.
+// IntegerNoiseError reports that an exact law of integer noise is beyond the tables. It is as private as the votes.
 type IntegerNoiseError struct {
 	Scale  float64 // of the noise, in votes
 	Spread float64 // of the counts of a query, in votes
@@ -120,7 +119,7 @@ func (e *lattice) prepare(reach int) {
 	}
 }
 
-// move is a vote that goes from one class to another, and what comes of it.
+// move is a vote that goes from one class to another, and the law after it.
 type move struct {
 	from, to int
 	law      []float64

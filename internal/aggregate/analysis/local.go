@@ -8,9 +8,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ConditionError says that a condition of the published theorem on the smooth sensitivity of the GNMax
-// cost fails for this noise, order and number of classes. None of these depends on the votes, so the
-// error is not private. Another order or sigma may do.
+// ConditionError reports that a condition of the published theorem on the smooth sensitivity of the GNMax cost fails for
+// this noise, order and number of classes. None of these depends on the votes, so the error is not private.
 type ConditionError struct {
 	Condition string // what fails, named as in Papernot et al. 2018, appendix B.4
 	Sigma     float64
@@ -127,7 +126,7 @@ func (l *localCost) refuse(condition string) error {
 	return &ConditionError{condition, l.sigma, l.order, int(l.others) + 1}
 }
 
-// published says whether the conditions of the published theorem hold.
+// published returns an error unless the conditions of the published theorem hold.
 func (l *localCost) published() error {
 	if l.unknown == "" {
 		return nil

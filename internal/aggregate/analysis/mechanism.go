@@ -1,27 +1,102 @@
 package analysis
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism is what answered the queries: one of [GNMax], [ConfidentGNMax] and
-// [LNMax]. Unlike the mechanisms of package aggregate these only describe noise.
-type Mechanism interface {
-	// Validate reports the first parameter that is out of range.
-	Validate() error
-	// bounds returns the published bounds of what one query costs.
-	bounds(t tally, orders []float64) query
-	// exact returns what one query with these counts costs, exactly.
-	exact(e laws, counts []int, orders []float64) (divergences, error)
-	// laws are the exact laws of the argmax, of integer or continuous noise.
-	laws(integer bool) (laws, error)
-	// run is the mechanism of package aggregate with these caps.
-	run(queries, answers int) (aggregate.Mechanism, error)
+// Mechanism is what answered the queries: GNMax (Papernot et al. 2018, section 4.1), Confident-GNMax (Algorithm 1) or
+// LNMax (Papernot et al. 2017). Unlike the mechanisms of package aggregate it only describes noise.
+type Mechanism struct {
+	Laplace           bool    // LNMax: the noise on every count is Laplace, otherwise Gaussian
+	Noise             float64 // its scale or standard deviation, in votes
+	Tested            bool    // Confident-GNMax: an answer needs the largest count plus noise to reach a threshold
+	Threshold, Sigma1 float64 // of that test, in votes: Sigma1 is the standard deviation of its noise
+}
+
+// published lists the mechanisms that have a published data-dependent cost.
+var published = []string{"gnmax", "confident", "lnmax"}
+
+// Published reports whether the mechanism with a name, as package mechanisms has it, has a published data-dependent
+// cost.
+func Published(name string) bool { return slices.Contains(published, name) }
+
+// Of returns the analysis of a mechanism with its parameters.
+func Of(name string, values map[string]float64) (Mechanism, error) {
+	var m Mechanism
+	switch name {
+	case "gnmax":
+		m = Mechanism{Noise: values["sigma"]}
+	case "confident":
+		m = Mechanism{Noise: values["sigma2"], Tested: true, Threshold: values["threshold"], Sigma1: values["sigma1"]}
+	case "lnmax":
+		m = Mechanism{Laplace: true, Noise: values["scale"]}
+	default:
+		return m, fmt.Errorf("analysis: no data-dependent cost of %q is published", name)
+	}
+	return m, m.validate()
+}
+
+// validate reports the first parameter that is out of range.
+func (m Mechanism) validate() error {
+	if !mathx.IsFinite(m.Threshold) {
+		return fmt.Errorf("analysis: Threshold must be finite, not %v", m.Threshold)
+	}
+	positive := func(name string, x float64) error {
+		if !(x > 0) || math.IsInf(x, 1) {
+			return fmt.Errorf("analysis: %s must be a finite number above 0, not %v", name, x)
+		}
+		return nil
+	}
+	switch {
+	case m.Laplace:
+		return positive("Scale", m.Noise)
+	case !m.Tested:
+		return positive("Sigma", m.Noise)
+	}
+	if err := positive("Sigma1", m.Sigma1); err != nil {
+		return err
+	}
+	return positive("Sigma2", m.Noise)
+}
+
+// MarshalJSON writes the parameters by their names: the identity of a release holds them.
+func (m Mechanism) MarshalJSON() ([]byte, error) {
+	switch {
+	case m.Laplace:
+		return json.Marshal(struct{ Scale float64 }{m.Noise})
+	case m.Tested:
+		return json.Marshal(struct{ Threshold, Sigma1, Sigma2 float64 }{m.Threshold, m.Sigma1, m.Noise})
+	}
+	return json.Marshal(struct{ Sigma float64 }{m.Noise})
+}
+
+// laws returns the exact laws of the argmax, of integer or continuous noise.
+func (m Mechanism) laws(integer bool) (laws, error) {
+	switch {
+	case !integer && m.Laplace:
+		return &instance{noise: laplaceNoise{m.Noise}}, nil
+	case !integer:
+		return &instance{noise: gaussianNoise{m.Noise}}, nil
+	case m.Laplace:
+		return newLaplaceLattice(m.Noise)
+	}
+	e, err := newGaussianLattice(m.Noise)
+	if err != nil || !m.Tested {
+		return e, err
+	}
+	if e.test, err = rng.NewDiscreteGaussian(m.Sigma1); err != nil {
+		return nil, &IntegerNoiseError{Scale: m.Sigma1, Err: err}
+	}
+	return e, nil
 }
 
 // query is the cost of one query at each order, in two steps.
@@ -31,116 +106,26 @@ type query struct {
 	argmax, argmaxWorst spent   // the noisy argmax, if it is answered
 }
 
-// GNMax adds normal noise to every count (Papernot et al. 2018, section 4.1).
-type GNMax struct {
-	Sigma float64 // standard deviation, in votes
-}
-
-// ConfidentGNMax answers by GNMax with Sigma2 if the largest count plus noise
-// reaches a threshold (Papernot et al. 2018, Algorithm 1).
-type ConfidentGNMax struct {
-	Threshold float64 // in votes
-	Sigma1    float64 // standard deviation of the noise on the largest count, in votes
-	Sigma2    float64 // standard deviation of the noise on every count of an answer, in votes
-}
-
-// LNMax adds Laplace noise to every count (Papernot et al. 2017).
-type LNMax struct {
-	Scale float64 // in votes
-}
-
-func positive(name string, x float64) error {
-	if !(x > 0) || math.IsInf(x, 1) {
-		return fmt.Errorf("analysis: %s must be a finite number above 0, not %v", name, x)
+// bounds returns the published bounds of the cost of one query.
+func (m Mechanism) bounds(t tally, orders []float64) query {
+	costs := func(cost func(a float64) float64) spent { return costs(orders, cost) }
+	q := query{answer: 1}
+	if m.Laplace {
+		logQ := t.logFlipLaplace(m.Noise)
+		q.argmax = costs(func(a float64) float64 { return lnmaxRDP(logQ, m.Noise, a) })
+		q.argmaxWorst = costs(func(a float64) float64 { return lnmaxWorst(m.Noise, a) })
+		return q
 	}
-	return nil
-}
-
-// Validate implements [Mechanism].
-func (m GNMax) Validate() error { return positive("Sigma", m.Sigma) }
-
-// Validate implements [Mechanism].
-func (m ConfidentGNMax) Validate() error {
-	if !mathx.IsFinite(m.Threshold) {
-		return fmt.Errorf("analysis: Threshold must be finite, not %v", m.Threshold)
+	if m.Tested {
+		pass, fail := thresholdLaw(float64(t[0]), m.Threshold, m.Sigma1)
+		q.answer = math.Exp(pass)
+		q.test = costs(func(a float64) float64 { return thresholdRDP(pass, fail, m.Sigma1, a) })
+		q.testWorst = costs(func(a float64) float64 { return thresholdWorst(m.Sigma1, a) })
 	}
-	if err := positive("Sigma1", m.Sigma1); err != nil {
-		return err
-	}
-	return positive("Sigma2", m.Sigma2)
-}
-
-// Validate implements [Mechanism].
-func (m LNMax) Validate() error { return positive("Scale", m.Scale) }
-
-func (m GNMax) laws(integer bool) (laws, error) {
-	if !integer {
-		return &instance{noise: gaussianNoise{m.Sigma}}, nil
-	}
-	return newGaussianLattice(m.Sigma)
-}
-
-func (m ConfidentGNMax) laws(integer bool) (laws, error) {
-	if !integer {
-		return &instance{noise: gaussianNoise{m.Sigma2}}, nil
-	}
-	e, err := newGaussianLattice(m.Sigma2)
-	if err != nil {
-		return nil, err
-	}
-	if e.test, err = rng.NewDiscreteGaussian(m.Sigma1); err != nil {
-		return nil, &IntegerNoiseError{Scale: m.Sigma1, Err: err}
-	}
-	return e, nil
-}
-
-func (m LNMax) laws(integer bool) (laws, error) {
-	if !integer {
-		return &instance{noise: laplaceNoise{m.Scale}}, nil
-	}
-	return newLaplaceLattice(m.Scale)
-}
-
-func (m GNMax) bounds(t tally, orders []float64) query {
-	logQ := t.logFlipGaussian(m.Sigma)
-	return query{
-		answer:      1,
-		argmax:      costs(orders, func(a float64) float64 { return gnmaxRDP(logQ, m.Sigma, a) }),
-		argmaxWorst: costs(orders, func(a float64) float64 { return gnmaxWorst(m.Sigma, a) }),
-	}
-}
-
-func (m ConfidentGNMax) bounds(t tally, orders []float64) query {
-	pass, fail := thresholdLaw(float64(t[0]), m.Threshold, m.Sigma1)
-	logQ := t.logFlipGaussian(m.Sigma2)
-	return query{
-		answer:      math.Exp(pass),
-		test:        costs(orders, func(a float64) float64 { return thresholdRDP(pass, fail, m.Sigma1, a) }),
-		testWorst:   costs(orders, func(a float64) float64 { return thresholdWorst(m.Sigma1, a) }),
-		argmax:      costs(orders, func(a float64) float64 { return gnmaxRDP(logQ, m.Sigma2, a) }),
-		argmaxWorst: costs(orders, func(a float64) float64 { return gnmaxWorst(m.Sigma2, a) }),
-	}
-}
-
-func (m LNMax) bounds(t tally, orders []float64) query {
-	logQ := t.logFlipLaplace(m.Scale)
-	return query{
-		answer:      1,
-		argmax:      costs(orders, func(a float64) float64 { return lnmaxRDP(logQ, m.Scale, a) }),
-		argmaxWorst: costs(orders, func(a float64) float64 { return lnmaxWorst(m.Scale, a) }),
-	}
-}
-
-func (m GNMax) exact(e laws, counts []int, orders []float64) (divergences, error) {
-	return argmaxDivergences(e, counts, orders)
-}
-
-func (m ConfidentGNMax) exact(e laws, counts []int, orders []float64) (divergences, error) {
-	return gatedDivergences(e, counts, m.Threshold, m.Sigma1, orders)
-}
-
-func (m LNMax) exact(e laws, counts []int, orders []float64) (divergences, error) {
-	return argmaxDivergences(e, counts, orders)
+	logQ := t.logFlipGaussian(m.Noise)
+	q.argmax = costs(func(a float64) float64 { return gnmaxRDP(logQ, m.Noise, a) })
+	q.argmaxWorst = costs(func(a float64) float64 { return gnmaxWorst(m.Noise, a) })
+	return q
 }
 
 func costs(orders []float64, cost func(a float64) float64) spent {
@@ -151,27 +136,43 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	return s
 }
 
-// published lists the mechanisms that have a published data-dependent cost.
-func published() map[string]func(values map[string]float64) Mechanism {
-	return map[string]func(map[string]float64) Mechanism{
-		"gnmax": func(v map[string]float64) Mechanism { return GNMax{Sigma: v["sigma"]} },
-		"confident": func(v map[string]float64) Mechanism {
-			return ConfidentGNMax{Threshold: v["threshold"], Sigma1: v["sigma1"], Sigma2: v["sigma2"]}
-		},
-		"lnmax": func(v map[string]float64) Mechanism { return LNMax{Scale: v["scale"]} },
-	}
+// exact returns the exact divergences of one query with these counts. Of a test and an argmax the pair (answered?,
+// label) is released.
+func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, error) {
+	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
+		if !m.Tested {
+			return law
+		}
+		pass, fail := e.threshold(slices.Max(counts), m.Threshold, m.Sigma1)
+		for i := range law {
+			law[i] += pass
+		}
+		return append(law, fail)
+	})
 }
 
-// Published reports whether the mechanism with a name, as package mechanisms has it, has
-// a published data-dependent cost.
-func Published(name string) bool { return published()[name] != nil }
-
-// Of returns the analysis of a mechanism with its parameters.
-func Of(name string, values map[string]float64) (Mechanism, error) {
-	describe := published()[name]
-	if describe == nil {
-		return nil, fmt.Errorf("analysis: no data-dependent cost of %q is published", name)
+// run returns the mechanism of package aggregate with these caps.
+func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
+	switch {
+	case m.Laplace:
+		return aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: m.Noise, Queries: queries})
+	case m.Tested:
+		return aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{
+			Threshold: m.Threshold, Sigma1: m.Sigma1, Sigma2: m.Noise, Queries: queries, Answers: max(1, answers)})
 	}
-	m := describe(values)
-	return m, m.Validate()
+	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
+}
+
+// claim returns what a ledger of mode reserved claims for a run with these caps, whatever the votes are: by the
+// accountant that proves least, for the integer noise that is drawn. Nil where package aggregate draws no such noise.
+func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
+	run, err := m.run(queries, answers)
+	if err != nil {
+		return nil, nil
+	}
+	c, err := accountant.Epsilon(ctx, accountant.ByAuto, accountant.AddRemove, delta, run.Event())
+	if err != nil {
+		return nil, fmt.Errorf("analysis: %w", err)
+	}
+	return &c, nil
 }

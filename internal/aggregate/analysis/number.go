@@ -8,28 +8,25 @@ import (
 	"strconv"
 )
 
-// Number is a number computed from private votes: as private as they are. It
-// says so wherever it is printed, logged or encoded, and no accountant, ledger or
-// statement takes one. Reveal gives the bare number to those who may see the votes.
+// Number is a number computed from private votes: as private as they are, and marked so wherever it is printed, logged or
+// encoded. No accountant, ledger or statement takes one.
 type Number struct{ value float64 }
 
 // Reveal returns the number. Nothing may be decided by it that others can see.
 func (n Number) Reveal() float64 { return n.value }
 
-// String says that the number is private.
-func (n Number) String() string {
-	return strconv.FormatFloat(n.value, 'g', 6, 64) + " (private)"
-}
+// String marks the number as private.
+func (n Number) String() string { return strconv.FormatFloat(n.value, 'g', 6, 64) + " (private)" }
 
 // Format writes String, whatever the verb.
 func (n Number) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, n.String()) }
 
-// LogValue says that the number is private.
+// LogValue marks the number as private.
 func (n Number) LogValue() slog.Value {
 	return slog.GroupValue(slog.Bool("private", true), slog.Float64("value", n.value))
 }
 
-// MarshalJSON says that the number is private. An infinite one is null.
+// MarshalJSON marks the number as private. An infinite one is null.
 func (n Number) MarshalJSON() ([]byte, error) {
 	mark := struct {
 		Private bool     `json:"private"`

@@ -17,12 +17,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SanitizerConfig is all that a release depends on besides the votes. All of it is
-// public, and it must be fixed before anybody looks at the votes: a number taken
-// from a [Report] on them, or from its preview of a release, would be a second
+// SanitizerConfig is all that a release depends on besides the votes. All of it is public, and it must be fixed before
+// anybody looks at the votes: a number taken from a [Report] on them, or from its preview of a release, would be a second
 // release that nobody charges. Defaults look at the other fields and nothing else.
 type SanitizerConfig struct {
-	Mechanism Mechanism // what answered: GNMax or ConfidentGNMax; required
+	Mechanism Mechanism // what answered: GNMax or Confident-GNMax; required
 	Queries   int       // number of queries, in [1, 2^22]; required
 	Teachers  int       // number of teachers, whether they vote or abstain, in [1, 2^20]; required
 	Classes   int       // at least 2; required
@@ -38,10 +37,10 @@ type SanitizerConfig struct {
 	// sensitivity. 0 means that with which the release costs, at Order, a tenth of
 	// the worst case of the queries, or twice the least that Beta allows.
 	Sigma float64
-	// Margin is what is added, in standard deviations of the noise, so that the release is seldom too
-	// low: with probability P[N(0,1) < -Margin]. At least 0; 2 is one time in 44.
+	// Margin is added, in standard deviations of the noise, so that the release is too low with probability
+	// P[N(0,1) < -Margin] only. At least 0; 2 is one time in 44.
 	Margin float64
-	// Grid is what the release is a multiple of, rounded up: a power of two, 2^-40 to 1. 0 means 2^-20.
+	// Grid: the release is a multiple of it, rounded up. A power of two, 2^-40 to 1. 0 means 2^-20.
 	Grid float64
 }
 
@@ -72,28 +71,18 @@ type Sanitizer struct {
 // NewSanitizer checks the configuration and fills in defaults. It returns a
 // [*ConditionError] where no sensitivity is known.
 func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
-	if cfg.Mechanism == nil {
-		return nil, errors.New("analysis: SanitizerConfig.Mechanism is missing")
-	}
-	if err := cfg.Mechanism.Validate(); err != nil {
+	m := cfg.Mechanism
+	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	var sigmas []float64
-	switch m := cfg.Mechanism.(type) {
-	case GNMax:
-		sigmas = []float64{m.Sigma}
-	case ConfidentGNMax:
-		sigmas = []float64{m.Sigma1, m.Sigma2}
-	}
-	for _, sigma := range sigmas {
-		if !(sigma >= 0x1p-10 && sigma <= 0x1p40) {
+	for _, sigma := range []float64{m.Sigma1, m.Noise} {
+		if sigma != 0 && !m.Laplace && !(sigma >= 0x1p-10 && sigma <= 0x1p40) {
 			return nil, fmt.Errorf("analysis: noise of %g votes: package aggregate draws 2^-10 to 2^40", sigma)
 		}
 	}
 	for _, f := range []struct {
-		name         string
-		value, least int
-		most         int
+		name               string
+		value, least, most int
 	}{{"Queries", cfg.Queries, 1, maxTallies}, {"Teachers", cfg.Teachers, 1, maxTeachers}, {"Classes", cfg.Classes, 2, math.MaxInt32}} {
 		if f.value < f.least || f.value > f.most {
 			return nil, fmt.Errorf("analysis: SanitizerConfig.%s must be in [%d, %d], not %d", f.name, f.least, f.most, f.value)
@@ -141,7 +130,7 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 // beta has a finite cost: 1/(1-e^{-2 beta}).
 func OrderLimit(beta float64) float64 { return -1 / math.Expm1(-2*beta) }
 
-// choose fills in what was left out.
+// choose fills in defaults.
 func (s *Sanitizer) choose() error {
 	c := &s.cfg
 	unit, err := s.worstCase(1) // the worst case is proportional to the order
@@ -186,14 +175,13 @@ func (s *Sanitizer) choose() error {
 
 // worstCase returns the cost of all queries on any votes.
 func (s *Sanitizer) worstCase(order float64) (float64, error) {
-	var each float64
-	switch m := s.cfg.Mechanism.(type) {
-	case GNMax:
-		each = gnmaxWorst(m.Sigma, order)
-	case ConfidentGNMax:
-		each = thresholdWorst(m.Sigma1, order) + gnmaxWorst(m.Sigma2, order)
-	default:
+	m := s.cfg.Mechanism
+	if m.Laplace {
 		return 0, errNoSmoothLNMax
+	}
+	each := gnmaxWorst(m.Noise, order)
+	if m.Tested {
+		each += thresholdWorst(m.Sigma1, order)
 	}
 	return float64(s.cfg.Queries) * each, nil
 }
@@ -211,30 +199,27 @@ func (s *Sanitizer) Event() accountant.Event { return s.event() }
 // Released is a sanitised cost: the one number of this package that is not private, if it is releasable.
 type Released struct {
 	Order float64 // of the divergences
-	// Cost is what is released, a multiple of the grid in [0, worst case]. Unless
-	// the noise was below -Margin, it is a bound of the cost of the queries on the
-	// votes that were cast: one-sided, see the package's Guarantee.
+	// Cost is a multiple of the grid in [0, worst case]. Unless the noise was below -Margin, it bounds the cost of the
+	// queries on the votes that were cast: one-sided, see the package's Guarantee.
 	Cost        float64
 	ReleaseCost float64 // of having released it, at Order
 	Delta       float64
-	// Epsilon at Delta is Cost and ReleaseCost together. It is a function of what
-	// was released; it is no claim, which the ledger alone makes.
+	// Epsilon at Delta is Cost and ReleaseCost together: a function of what was released, and no claim.
 	Epsilon float64
-	// TooLow is the probability that Cost is below what it bounds.
+	// TooLow is the probability that Cost is below the cost that it bounds.
 	TooLow float64
-	// Releasable says that the noise is secret, so that the rest may leave.
+	// Releasable: the noise is secret, so that the rest may leave.
 	Releasable bool
 }
 
-// Release computes the cost of the votes and adds noise. It fails unless r charges exactly Event and was not
-// used before, and reads votes after that. What it returns must be committed to the ledger before it leaves.
+// Release computes the cost of the votes and adds noise. It fails unless r charges exactly Event and was not used before,
+// and reads votes after that. The caller must commit the result to the ledger before it leaves.
 //
-// The noise is a function of the key, the configuration and the votes: a run that is repeated on the same
-// reservation releases the same number, bit for bit. The noise on votes that differ anywhere is independent.
+// The noise is a function of the key, the configuration and the votes: a run that is repeated on the same reservation
+// releases the same number, bit for bit. The noise on votes that differ anywhere is independent.
 //
-// On an error nothing may leave but that there was one; which votes cause one is
-// public in the sense that they are not of the shape that was announced. How long
-// Release takes depends on the votes, and on the noise: run it where nobody measures.
+// After an error nothing may leave but the fact; the errors are about the announced shape of the votes, which is public.
+// How long Release takes depends on the votes, and on the noise: run it where nobody measures.
 func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, votes iter.Seq2[aggregate.Histogram, error]) (Released, error) {
 	if key.IsZero() {
 		return Released{}, errors.New("analysis: zero Key: make one with rng.NewKey or rng.SeedKey")
@@ -298,12 +283,10 @@ func (s *Sanitizer) key(key rng.Key, groups []group) rng.Key {
 	c := s.cfg
 	ids := []uint64{uint64(c.Queries), uint64(c.Teachers), uint64(c.Classes)}
 	numbers := []float64{c.Order, c.Beta, c.Sigma, c.Margin, c.Grid}
-	switch m := c.Mechanism.(type) {
-	case GNMax:
-		numbers = append(numbers, m.Sigma)
-	case ConfidentGNMax:
-		numbers = append(numbers, m.Threshold, m.Sigma1, m.Sigma2)
+	if c.Mechanism.Tested {
+		numbers = append(numbers, c.Mechanism.Threshold, c.Mechanism.Sigma1)
 	}
+	numbers = append(numbers, c.Mechanism.Noise)
 	for _, x := range numbers {
 		ids = append(ids, math.Float64bits(x))
 	}

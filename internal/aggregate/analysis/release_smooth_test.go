@@ -13,7 +13,7 @@ import (
 // divergence of the two laws is at most the charge. Without the discount for distance it is not smooth.
 func TestSmoothSensitivityOfAReleaseIsSmooth(t *testing.T) {
 	most := 0.0
-	for _, m := range []Mechanism{GNMax{Sigma: 0.8}, GNMax{Sigma: 1.5}, GNMax{Sigma: 4}, ConfidentGNMax{Threshold: 5, Sigma1: 3, Sigma2: 1.5}} {
+	for _, m := range []Mechanism{gnmax(0.8), gnmax(1.5), gnmax(4), confident(5, 3, 1.5)} {
 		s, err := NewSanitizer(SanitizerConfig{Mechanism: m, Queries: 1, Teachers: 7, Classes: 3, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1})
 		require.NoError(t, err)
 		type law struct{ mean, sd, smooth float64 }
@@ -76,7 +76,7 @@ func gaussianDivergence(m, s, n, r, a float64) float64 {
 // TestSmoothSensitivityOfTwoQueriesIsSmooth: a teacher moves in both at once.
 func TestSmoothSensitivityOfTwoQueriesIsSmooth(t *testing.T) {
 	const teachers = 5
-	s, err := NewSanitizer(SanitizerConfig{Mechanism: GNMax{Sigma: 0.9}, Queries: 2, Teachers: teachers, Classes: 2, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1})
+	s, err := NewSanitizer(SanitizerConfig{Mechanism: gnmax(0.9), Queries: 2, Teachers: teachers, Classes: 2, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1})
 	require.NoError(t, err)
 	charge, err := releaseCost(s.event(), 3)
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func publish(t testing.TB, s *Sanitizer, key rng.Key, rows [][]int) (Released, e
 
 func smallSanitizer(t testing.TB) *Sanitizer {
 	s, err := NewSanitizer(SanitizerConfig{
-		Mechanism: ConfidentGNMax{Threshold: 12, Sigma1: 8, Sigma2: 4}, Queries: 3, Teachers: 20, Classes: 3, Delta: 1e-5,
+		Mechanism: confident(12, 8, 4), Queries: 3, Teachers: 20, Classes: 3, Delta: 1e-5,
 		Order: 4, Beta: 0.05, Sigma: 5, Margin: 2,
 	})
 	require.NoError(t, err)
@@ -58,9 +58,9 @@ func TestReleasesOfOtherSettingsMeetOtherNoise(t *testing.T) {
 		"sigma":     func(c *SanitizerConfig) { c.Sigma = 6 },
 		"margin":    func(c *SanitizerConfig) { c.Margin = 1 },
 		"grid":      func(c *SanitizerConfig) { c.Grid = 0x1p-10 },
-		"threshold": func(c *SanitizerConfig) { c.Mechanism = ConfidentGNMax{Threshold: 13, Sigma1: 8, Sigma2: 4} },
-		"sigma1":    func(c *SanitizerConfig) { c.Mechanism = ConfidentGNMax{Threshold: 12, Sigma1: 9, Sigma2: 4} },
-		"mechanism": func(c *SanitizerConfig) { c.Mechanism = GNMax{Sigma: 8} },
+		"threshold": func(c *SanitizerConfig) { c.Mechanism = confident(13, 8, 4) },
+		"sigma1":    func(c *SanitizerConfig) { c.Mechanism = confident(12, 9, 4) },
+		"mechanism": func(c *SanitizerConfig) { c.Mechanism = gnmax(8) },
 	} {
 		cfg := base
 		change(&cfg)
@@ -213,7 +213,7 @@ func TestSanitizerDefaultsLookAtPublicNumbersOnly(t *testing.T) {
 	for _, c := range []struct {
 		m       Mechanism
 		queries int
-	}{{ConfidentGNMax{200, 150, 40}, 640}, {GNMax{40}, 640}, {GNMax{40}, 10}, {GNMax{20}, 1000}, {GNMax{400}, 100}} {
+	}{{confident(200, 150, 40), 640}, {gnmax(40), 640}, {gnmax(40), 10}, {gnmax(20), 1000}, {gnmax(400), 100}} {
 		s, err := NewSanitizer(SanitizerConfig{Mechanism: c.m, Queries: c.queries, Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2})
 		require.NoError(t, err)
 		got := s.Config()
@@ -230,7 +230,7 @@ func TestSanitizerDefaultsLookAtPublicNumbersOnly(t *testing.T) {
 // without a look, on the votes of 250 teachers on MNIST.
 func TestReleaseOfAPublishedRun(t *testing.T) {
 	rows := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))[:100]
-	m := ConfidentGNMax{200, 150, 40}
+	m := confident(200, 150, 40)
 	s, err := NewSanitizer(SanitizerConfig{Mechanism: m, Queries: len(rows), Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2})
 	require.NoError(t, err)
 	r, err := Analyze(context.Background(), m, histograms(rows), Options{Delta: 1e-5, Orders: []float64{s.cfg.Order}, Teachers: 250})
@@ -255,9 +255,8 @@ func TestReleaseOfAPublishedRun(t *testing.T) {
 func TestSanitizerRefusesBadInput(t *testing.T) {
 	good := smallSanitizer(t).Config()
 	for name, change := range map[string]func(c *SanitizerConfig){
-		"Mechanism":    func(c *SanitizerConfig) { c.Mechanism = nil },
-		"Sigma":        func(c *SanitizerConfig) { c.Mechanism = GNMax{} },
-		"LNMax":        func(c *SanitizerConfig) { c.Mechanism = LNMax{20} },
+		"Sigma":        func(c *SanitizerConfig) { c.Mechanism = gnmax(0) },
+		"LNMax":        func(c *SanitizerConfig) { c.Mechanism = lnmax(20) },
 		"Queries":      func(c *SanitizerConfig) { c.Queries = 0 },
 		"Queries must": func(c *SanitizerConfig) { c.Queries = maxTallies + 1 },
 		"Teachers":     func(c *SanitizerConfig) { c.Teachers = 0 },
@@ -272,7 +271,7 @@ func TestSanitizerRefusesBadInput(t *testing.T) {
 		"Margin":       func(c *SanitizerConfig) { c.Margin = -1 },
 		"Grid":         func(c *SanitizerConfig) { c.Grid = 0.3 },
 		"Grid 2":       func(c *SanitizerConfig) { c.Grid = 2 },
-		"noise of":     func(c *SanitizerConfig) { c.Mechanism = GNMax{1e100} },
+		"noise of":     func(c *SanitizerConfig) { c.Mechanism = gnmax(1e100) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := good
@@ -309,7 +308,7 @@ func ExampleSanitizer() {
 	votes := func() iter.Seq2[aggregate.Histogram, error] {
 		return histograms([][]int{{100, 0, 0}, {3, 95, 2}, {40, 35, 25}})
 	}
-	s, err := NewSanitizer(SanitizerConfig{Mechanism: GNMax{Sigma: 20}, Queries: 3, Teachers: 100, Classes: 3, Delta: 1e-5, Margin: 2})
+	s, err := NewSanitizer(SanitizerConfig{Mechanism: gnmax(20), Queries: 3, Teachers: 100, Classes: 3, Delta: 1e-5, Margin: 2})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -23,20 +23,18 @@ type Options struct {
 	IntegerNoise bool
 }
 
-// Report is what a mechanism costs on the votes it was asked on. All numbers are
-// private, no epsilon here is a claim, and none is an (epsilon, delta) guarantee
-// of anybody who was not among the votes: see the package's Guarantee.
+// Report is the cost of a mechanism on the votes it was asked on. All numbers are private, no epsilon here is a claim, and
+// none is an (epsilon, delta) guarantee of anybody who was not among the votes: see the package's Guarantee.
 type Report struct {
-	Mechanism Mechanism
-	Delta     float64
-	Queries   int
-	All       Costs      // every query charged as if it was answered
-	Exact     Exact      // the divergences themselves instead of bounds of them
-	Expected  *Expected  // Confident-GNMax only
-	Realised  *Realised  // Confident-GNMax only, if Options.Answered was given
-	Sanitized *Sanitized // nil if no smooth sensitivity is known; see Unsanitized
-	// Unsanitized says why nothing is sanitised.
-	Unsanitized error
+	Mechanism   Mechanism
+	Delta       float64
+	Queries     int
+	All         Costs      // every query charged as if it was answered
+	Exact       Exact      // the divergences themselves instead of bounds of them
+	Expected    *Expected  // Confident-GNMax only
+	Realised    *Realised  // Confident-GNMax only, if Options.Answered was given
+	Sanitized   *Sanitized // nil if no smooth sensitivity is known; see Unsanitized
+	Unsanitized error      // why nothing is sanitised
 }
 
 // Epsilon is a sum of divergences at the order that is best for each conversion.
@@ -50,10 +48,9 @@ type Epsilon struct {
 // only. Independent holds on any votes.
 type Costs struct {
 	Independent, DataDependent Epsilon
-	// Claim is what a ledger of mode reserved charges for as much on any votes: at most
-	// Independent, since loss distributions may claim, and less for LNMax, whose published
-	// cost is loose. It depends on no vote, but for how many were answered. Nil of Expected,
-	// which no run is, and of noise that package aggregate does not draw.
+	// Claim is the charge of a ledger of mode reserved for as much on any votes: at most Independent, since loss
+	// distributions may claim, and less for LNMax, whose published cost is loose. It depends on no vote, but for how many
+	// were answered. Nil of Expected, which no run is, and of noise that package aggregate does not draw.
 	Claim *accountant.Claim
 }
 
@@ -61,9 +58,8 @@ type Costs struct {
 // Forward is the direction the published bounds are about; Both is the larger of the two directions.
 type Exact struct{ Forward, Both Epsilon }
 
-// Expected is the cost of the threshold tests plus that of each answer times its
-// probability. It is what papers report for Confident-GNMax, and it is NOT a
-// bound: a run that answers more than expected costs more, and the divergence of a
+// Expected is the cost of the threshold tests plus the cost of each answer times its probability. It is what papers report
+// for Confident-GNMax, and it is NOT a bound: a run that answers more than expected costs more, and the divergence of a
 // single query can be several times the expected cost. [Report].All is a bound.
 type Expected struct {
 	Answered Number // expected number of answers
@@ -92,10 +88,7 @@ type group struct {
 // Analyze computes the report on votes. It reads votes once, keeps each distinct
 // sorted histogram once (at most 2^22 of them), and analyses it once.
 func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogram, error], o Options) (*Report, error) {
-	if m == nil {
-		return nil, errors.New("analysis: no mechanism")
-	}
-	if err := m.Validate(); err != nil {
+	if err := m.validate(); err != nil {
 		return nil, err
 	}
 	if !(o.Delta > 0 && o.Delta < 1) {
@@ -139,14 +132,14 @@ func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogr
 	costs := func(c pair) Costs { return Costs{Independent: convert(c.worst), DataDependent: convert(c.data)} }
 	capped := func(c pair, answers int) Costs {
 		out := costs(c)
-		claimed, failed := claim(ctx, m, queries, answers, o.Delta)
+		claimed, failed := m.claim(ctx, queries, answers, o.Delta)
 		err = errors.Join(err, failed)
 		out.Claim = claimed
 		return out
 	}
 	r.All = capped(sums.all, queries)
 	r.Exact = Exact{convert(sums.forward), convert(sums.both)}
-	if _, ok := m.(ConfidentGNMax); ok {
+	if m.Tested {
 		r.Expected = &Expected{Number{sums.expectedAnswers}, costs(sums.expected)}
 		if o.Answered != nil {
 			r.Realised = &Realised{sums.answered, capped(sums.realised, sums.answered)}

@@ -141,11 +141,11 @@ func TestEndToEnd(t *testing.T) {
 				var m Mechanism
 				switch c.Mechanism {
 				case "gnmax":
-					m = GNMax{c.Sigma}
+					m = gnmax(c.Sigma)
 				case "confident_gnmax":
-					m = ConfidentGNMax{c.T, c.Sigma1, c.Sigma2}
+					m = confident(c.T, c.Sigma1, c.Sigma2)
 				case "lnmax_rdp_2018":
-					m = LNMax{c.Lam}
+					m = lnmax(c.Lam)
 				case "lnmax_moments_2017":
 					moments(t, c, rows)
 					return
@@ -266,6 +266,11 @@ func TestNumbersSayThatTheyArePrivate(t *testing.T) {
 	text, err := json.Marshal(n)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"private":true,"value":1.25}`, string(text))
+	for want, m := range map[string]Mechanism{`{"Sigma":4}`: gnmax(4), `{"Threshold":3,"Sigma1":2,"Sigma2":4}`: confident(3, 2, 4), `{"Scale":4}`: lnmax(4)} {
+		text, err := json.Marshal(m)
+		require.NoError(t, err)
+		require.Equal(t, want, string(text), "releases of before")
+	}
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "epsilon", n)
 	require.Contains(t, log.String(), "epsilon.private=true")
@@ -283,23 +288,22 @@ func TestAnalyzeRefusesBadInput(t *testing.T) {
 		rows [][]int
 		o    Options
 	}{
-		"no mechanism":    {nil, good, valid},
-		"no sigma":        {GNMax{}, good, valid},
-		"NaN sigma":       {GNMax{math.NaN()}, good, valid},
-		"infinite scale":  {LNMax{math.Inf(1)}, good, valid},
-		"NaN threshold":   {ConfidentGNMax{math.NaN(), 1, 1}, good, valid},
-		"no delta":        {GNMax{1}, good, Options{}},
-		"NaN delta":       {GNMax{1}, good, Options{Delta: math.NaN()}},
-		"delta of 1":      {GNMax{1}, good, Options{Delta: 1}},
-		"order of 1":      {GNMax{1}, good, Options{Delta: 1e-5, Orders: []float64{2, 1}}},
-		"infinite order":  {GNMax{1}, good, Options{Delta: 1e-5, Orders: []float64{math.Inf(1)}}},
-		"no queries":      {GNMax{1}, nil, valid},
-		"one class":       {GNMax{1}, [][]int{{1}}, valid},
-		"ragged":          {GNMax{1}, [][]int{{1, 2}, {1, 2, 3}}, valid},
-		"few answers":     {ConfidentGNMax{1, 1, 1}, good, Options{Delta: 1e-5, Answered: []bool{true}}},
-		"many answers":    {ConfidentGNMax{1, 1, 1}, good, Options{Delta: 1e-5, Answered: make([]bool, 3)}},
-		"fewer teachers":  {GNMax{1}, good, Options{Delta: 1e-5, Teachers: 3}},
-		"too many voters": {GNMax{1}, good, Options{Delta: 1e-5, Teachers: -1}},
+		"no sigma":        {gnmax(0), good, valid},
+		"NaN sigma":       {gnmax(math.NaN()), good, valid},
+		"infinite scale":  {lnmax(math.Inf(1)), good, valid},
+		"NaN threshold":   {confident(math.NaN(), 1, 1), good, valid},
+		"no delta":        {gnmax(1), good, Options{}},
+		"NaN delta":       {gnmax(1), good, Options{Delta: math.NaN()}},
+		"delta of 1":      {gnmax(1), good, Options{Delta: 1}},
+		"order of 1":      {gnmax(1), good, Options{Delta: 1e-5, Orders: []float64{2, 1}}},
+		"infinite order":  {gnmax(1), good, Options{Delta: 1e-5, Orders: []float64{math.Inf(1)}}},
+		"no queries":      {gnmax(1), nil, valid},
+		"one class":       {gnmax(1), [][]int{{1}}, valid},
+		"ragged":          {gnmax(1), [][]int{{1, 2}, {1, 2, 3}}, valid},
+		"few answers":     {confident(1, 1, 1), good, Options{Delta: 1e-5, Answered: []bool{true}}},
+		"many answers":    {confident(1, 1, 1), good, Options{Delta: 1e-5, Answered: make([]bool, 3)}},
+		"fewer teachers":  {gnmax(1), good, Options{Delta: 1e-5, Teachers: 3}},
+		"too many voters": {gnmax(1), good, Options{Delta: 1e-5, Teachers: -1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := Analyze(context.Background(), c.m, histograms(c.rows), c.o)
@@ -309,7 +313,7 @@ func TestAnalyzeRefusesBadInput(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	r, err := Analyze(cancelled, GNMax{1}, histograms(good), valid)
+	r, err := Analyze(cancelled, gnmax(1), histograms(good), valid)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Nil(t, r)
 }
@@ -318,7 +322,7 @@ func TestAnalyzeRefusesBadInput(t *testing.T) {
 // answering nothing and everything, and do not change the other numbers.
 func TestRealisedCostIsKeptApart(t *testing.T) {
 	rows := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))[:40]
-	m, o := ConfidentGNMax{200, 150, 40}, Options{Delta: 1e-5}
+	m, o := confident(200, 150, 40), Options{Delta: 1e-5}
 	answered := make([]bool, len(rows))
 	for i := range answered {
 		answered[i] = i%2 == 0

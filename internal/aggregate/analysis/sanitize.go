@@ -12,15 +12,14 @@ import (
 // scaled by its smooth sensitivity. Nothing is released: the order, beta and the noise are chosen here by
 // looking at the votes, so they are private too, and may not be handed to a [Sanitizer], which releases.
 type Sanitized struct {
-	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the
-	// expected cost as if the probabilities of answers were public. Its release cost is Theorem 23 of
-	// Papernot et al. 2018, which is no bound at the betas the procedure chooses; the accountant charges
-	// what its GNSS event costs instead. It is nil, and Unpublished says why, where a condition of the
-	// published smooth sensitivity fails.
+	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the expected cost as if
+	// the probabilities of answers were public. Its release cost is Theorem 23 of Papernot et al. 2018, which is no bound
+	// at the betas the procedure chooses; the accountant charges the cost of its GNSS event instead. Nil, with the reason
+	// in Unpublished, where a condition of the published smooth sensitivity fails.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost of all queries as if they were answered, by a release that costs what it
-	// says. Its smooth sensitivity is that of a Sanitizer, which needs none of those conditions.
+	// Valid sanitises the cost of all queries as if they were answered, by a release whose cost is a bound. Its smooth
+	// sensitivity is that of a Sanitizer, which needs none of those conditions.
 	Valid Preview
 }
 
@@ -77,16 +76,10 @@ type sensitivity struct {
 }
 
 func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, error) {
-	var sigma float64
-	switch m := m.(type) {
-	case GNMax:
-		sigma = m.Sigma
-	case ConfidentGNMax:
-		sigma = m.Sigma2
-	default:
+	if m.Laplace {
 		return nil, errNoSmoothLNMax
 	}
-	l, err := newLocalCost(sigma, order, classes)
+	l, err := newLocalCost(m.Noise, order, classes)
 	return &sensitivity{m, l}, err
 }
 
@@ -99,7 +92,7 @@ func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int,
 		return func(i int, g group) (parts, error) {
 			of := parts{argmax: make([]float64, teachers+1)}
 			argmax(of.argmax, i, g)
-			if m, ok := l.mechanism.(ConfidentGNMax); ok {
+			if m := l.mechanism; m.Tested {
 				of.test = make([]float64, teachers+1)
 				thresholdProfile(of.test, g.tally[0], teachers, m.Threshold, m.Sigma1, l.argmax.order)
 			}

@@ -21,11 +21,11 @@ func (f *analyzedFlags) addMechanism(cmd *cobra.Command) {
 func (f *analyzedFlags) analysed(cmd *cobra.Command) (analysis.Mechanism, error) {
 	d, s, err := f.Setting(cmd, true)
 	if err != nil {
-		return nil, err
+		return analysis.Mechanism{}, err
 	}
 	m, err := analysis.Of(d.Name, s.Values)
 	if err != nil {
-		return nil, shell.UsageError("mechanisms", err)
+		return m, shell.UsageError("mechanisms", err)
 	}
 	return m, nil
 }
