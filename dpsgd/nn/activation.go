@@ -10,10 +10,8 @@ import (
 // plain is embedded by layers without parameters.
 type plain struct{}
 
-// Tensors implements [Layer]. It returns none.
 func (plain) Tensors(Shape) []int { return nil }
 
-// Init implements [Layer]. It does nothing.
 func (plain) Init([]float64, Shape, *rand.Rand) {}
 
 // plainPass is embedded by passes without parameters.
@@ -26,25 +24,19 @@ func (plainPass[T]) AddScaled([]T, int, [][]T) {}
 // elementwise is embedded by activations.
 type elementwise struct{ plain }
 
-// Output implements [Layer]. It returns the shape of the input.
 func (elementwise) Output(in Shape) (Shape, error) { return in, nil }
 
-// Workspace implements [Layer]. It needs none.
 func (elementwise) Workspace(Shape) int { return 0 }
 
-// InPlace implements [InPlace].
 func (elementwise) InPlace() {}
 
 // ReLU is the layer max(x, 0), element by element.
 type ReLU struct{ elementwise }
 
-// String implements [Layer].
 func (ReLU) String() string { return "relu" }
 
-// Float32 implements [Layer].
 func (ReLU) Float32(in Shape, _ int) Pass[float32] { return &reluPass[float32]{size: in.Size()} }
 
-// Float64 implements [Layer].
 func (ReLU) Float64(in Shape, _ int) Pass[float64] { return &reluPass[float64]{size: in.Size()} }
 
 type reluPass[T Float] struct {
@@ -65,13 +57,10 @@ func (p *reluPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 // Tanh is the layer of hyperbolic tangents, element by element.
 type Tanh struct{ elementwise }
 
-// String implements [Layer].
 func (Tanh) String() string { return "tanh" }
 
-// Float32 implements [Layer].
 func (Tanh) Float32(in Shape, _ int) Pass[float32] { return &tanhPass[float32]{size: in.Size()} }
 
-// Float64 implements [Layer].
 func (Tanh) Float64(in Shape, _ int) Pass[float64] { return &tanhPass[float64]{size: in.Size()} }
 
 type tanhPass[T Float] struct {

@@ -2,8 +2,8 @@ package nn
 
 import "github.com/pate-go/pate/internal/kernel"
 
-// ahead asks memory for the packed rows of the next group while a product of this one is
-// computed. Rows of a batch come from all over the data, and either takes about as long.
+// ahead asks memory for the packed rows of the next group while a product of this one is computed. Rows of a
+// batch come from all over the data, and either takes about as long.
 type ahead struct {
 	fetch func(i, from, to int) // columns of row i; nil if rows are not packed
 	rows  []int                 // of the next group
@@ -11,10 +11,8 @@ type ahead struct {
 	asked int // how many of their numbers memory was asked for
 }
 
-// expect sets the rows of the next group.
 func (a *ahead) expect(rows []int) { a.rows, a.asked = rows, 0 }
 
-// ask asks for some more numbers.
 func (a *ahead) ask(numbers int) {
 	for numbers > 0 && a.asked < len(a.rows)*a.cols {
 		row, from := a.asked/a.cols, a.asked%a.cols
@@ -25,13 +23,13 @@ func (a *ahead) ask(numbers int) {
 	}
 }
 
-// aheadCols is how many columns of a product are computed between requests for as many numbers
-// of every row. Requests for more lines than a processor keeps track of would wait.
+// aheadCols is how many columns of a product are computed between requests for as many numbers of every row.
+// Requests for more lines than a processor keeps track of would wait.
 const aheadCols = 64
 
-// addATB does for dense matrices what [kernel.AddATB] does, and has its bits: those of an element
-// do not depend on which columns are computed together. Products of many rows of dst take long
-// enough without, and would be laid out again for every call.
+// addATB is [kernel.AddATB] for dense matrices, to the bit: the bits of an element do not depend on which
+// columns are computed together. Products of many rows of dst take long enough without, and would be laid out
+// again for every call.
 func addATB[T Float](ahead *ahead, dst, a, b []T, m, n, k int) {
 	if ahead == nil || ahead.fetch == nil || len(ahead.rows) == 0 || m > skinny {
 		kernel.AddATB(dst, n, a, m, b, n, m, n, k)

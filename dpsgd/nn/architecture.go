@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
-// Architecture is a sequence of layers with a loss at its end, checked to fit together. It
-// holds no parameters and does not change.
-type Architecture struct {
+// architecture is a sequence of layers with a loss at its end, checked to fit together. It holds no
+// parameters and does not change.
+type architecture struct {
 	shapes  []Shape // of the input, then of the output of every layer
 	layers  []Layer
 	loss    Loss
@@ -22,17 +23,16 @@ type Architecture struct {
 // span is a layer's part of all parameters and of all tensors.
 type span struct{ parameters, size, tensors, count int }
 
-// NewArchitecture checks that every layer accepts what the one before gives. At least one
-// layer must have parameters. The output must be a vector, of two values or more for
-// [CrossEntropy].
-func NewArchitecture(in Shape, loss Loss, layers ...Layer) (*Architecture, error) {
+// newArchitecture checks that every layer accepts the output of the one before. At least one layer must have
+// parameters. The output must be a vector, of two values or more for [CrossEntropy].
+func newArchitecture(in Shape, loss Loss, layers ...Layer) (*architecture, error) {
 	if !in.valid() {
 		return nil, fmt.Errorf("nn: the input is %+v; all of it must be positive and the product at most 2^30", in)
 	}
 	if loss != CrossEntropy && loss != SquaredError {
 		return nil, fmt.Errorf("nn: the loss is %d; must be CrossEntropy or SquaredError", int(loss))
 	}
-	a := &Architecture{shapes: []Shape{in}, layers: append([]Layer(nil), layers...), loss: loss, first: -1, perRow: in.Size()}
+	a := &architecture{shapes: []Shape{in}, layers: slices.Clone(layers), loss: loss, first: -1, perRow: in.Size()}
 	total := 0
 	for l, layer := range a.layers {
 		if v := reflect.ValueOf(layer); layer == nil || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -63,7 +63,7 @@ func NewArchitecture(in Shape, loss Loss, layers ...Layer) (*Architecture, error
 		a.shapes = append(a.shapes, out)
 		a.perRow += 2*out.Size() + layer.Workspace(in)
 	}
-	out := a.Output()
+	out := a.output()
 	switch {
 	case a.first < 0:
 		return nil, errors.New("nn: no layer has parameters")
@@ -75,26 +75,21 @@ func NewArchitecture(in Shape, loss Loss, layers ...Layer) (*Architecture, error
 	return a, nil
 }
 
-// Input returns the shape of an example.
-func (a *Architecture) Input() Shape { return a.shapes[0] }
+func (a *architecture) input() Shape { return a.shapes[0] }
 
-// Output returns the shape of the model's outputs for one example, a vector.
-func (a *Architecture) Output() Shape { return a.shapes[len(a.shapes)-1] }
+// output returns the shape of the model's outputs for one example, a vector.
+func (a *architecture) output() Shape { return a.shapes[len(a.shapes)-1] }
 
-// Parameters returns the number of parameters.
-func (a *Architecture) Parameters() int {
+func (a *architecture) parameters() int {
 	last := a.spans[len(a.spans)-1]
 	return last.parameters + last.size
 }
 
-// Tensors returns the number of values of each tensor of parameters, in order.
-func (a *Architecture) Tensors() []int { return append([]int(nil), a.tensors...) }
-
-// String names input, layers with their settings, and loss. Two architectures with the same
-// name compute the same function of parameters and data.
-func (a *Architecture) String() string {
+// String names input, layers with their settings, and loss. Two architectures of the same name compute the
+// same function of parameters and data.
+func (a *architecture) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v", a.Input())
+	fmt.Fprintf(&b, "%v", a.input())
 	for _, l := range a.layers {
 		fmt.Fprintf(&b, " | %v", l)
 	}
@@ -102,13 +97,12 @@ func (a *Architecture) String() string {
 	return b.String()
 }
 
-// rows returns how many rows are computed together. It is enough to make products
-// efficient, and few enough for the values of the rows to stay in the cache, or to be small
-// beside the parameters. It is a power of two from 8 to MaxRows, a function of the
-// architecture alone.
-func (a *Architecture) rows() int {
+// rows returns how many rows are computed together: enough to make products efficient, and few enough for the
+// values of the rows to stay in the cache, or to be small beside the parameters. It is a power of two from 8
+// to MaxRows, a function of the architecture alone.
+func (a *architecture) rows() int {
 	const cache = 1 << 17 // values
-	limit := max(cache, 2*a.Parameters())
+	limit := max(cache, 2*a.parameters())
 	rows := 8
 	for rows < maxRows && 2*rows*a.perRow <= limit {
 		rows *= 2

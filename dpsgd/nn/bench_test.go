@@ -1,7 +1,6 @@
 package nn_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,12 +9,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -34,10 +34,7 @@ var benchModels = []struct {
 
 func benchData(records, cols int) dpsgd.Data {
 	rnd := rand.New(rand.NewPCG(1, 4))
-	data := dpsgd.Data{
-		X: blas32.General{Rows: records, Cols: cols, Stride: cols, Data: make([]float32, records*cols)},
-		Y: make([]int, records),
-	}
+	data := dpsgd.Data{X: dense.New(records, cols), Y: make([]int, records)}
 	for i := range data.X.Data {
 		data.X.Data[i] = rnd.Float32()
 	}
@@ -47,10 +44,9 @@ func benchData(records, cols int) dpsgd.Data {
 	return data
 }
 
-// BenchmarkThroughput trains with batches of the given mean size, privately and not, on all
-// processors. The unit samples/s counts records of batches per second of steps. It leaves
-// out the hashing of the data before the first step. What matters is the ratio of the two
-// within one run.
+// BenchmarkThroughput trains with batches of the given mean size, privately and not, on all processors. The
+// unit samples/s counts records of batches per second of steps. It leaves out the hashing of the data before
+// the first step. What matters is the ratio of the two within one run.
 func BenchmarkThroughput(b *testing.B) {
 	for _, m := range benchModels {
 		for _, batch := range []int{1024, 4096} {
@@ -76,17 +72,13 @@ func BenchmarkThroughput(b *testing.B) {
 	}
 }
 
-// timeSteps trains and returns the time from the end of the first step to the end of the
-// last.
+// timeSteps trains and returns the time from the end of the first step to the end of the last.
 func timeSteps(b *testing.B, build func(*rand.Rand) (*nn.Model, error), data dpsgd.Data, cfg dpsgd.Config) time.Duration {
 	model, err := build(rand.New(rand.NewPCG(1, 5)))
 	require.NoError(b, err)
 	var reservation *ledger.Reservation
 	if !cfg.NonPrivate {
-		l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SeededNoise})
-		require.NoError(b, err)
-		reservation, err = l.Reserve(cfg.Event())
-		require.NoError(b, err)
+		reservation = testledger.Reserve(b, accountant.AddRemove, cfg.Event())
 	}
 	var first, last time.Time
 	cfg.Observe = func(m dpsgd.Metrics) {
@@ -95,14 +87,13 @@ func timeSteps(b *testing.B, build func(*rand.Rand) (*nn.Model, error), data dps
 			first = last
 		}
 	}
-	_, err = dpsgd.Train(context.Background(), model, data, cfg, reservation, rng.SeedKey(1))
+	_, err = dpsgd.Train(b.Context(), model, data, cfg, reservation, rng.SeedKey(1))
 	require.NoError(b, err)
 	return last.Sub(first)
 }
 
-// BenchmarkDistances compares steps that measure distances with steps that do not, one by
-// one within one run. The unit %more is the median of extra processor time. Batches have 1,024
-// records on average.
+// BenchmarkDistances compares steps that measure distances with steps that do not, one by one within one run.
+// The unit %more is the median of extra processor time. Batches have 1,024 records on average.
 func BenchmarkDistances(b *testing.B) {
 	for _, m := range benchModels {
 		data := benchData(8192, m.cols)
@@ -113,9 +104,7 @@ func BenchmarkDistances(b *testing.B) {
 					var times [2]time.Duration
 					for i := range times {
 						model, err := m.build(rand.New(rand.NewPCG(1, 1)))
-						if err != nil {
-							b.Fatal(err)
-						}
+						require.NoError(b, err)
 						cfg := dpsgd.Config{SamplingProbability: 0.125, NoiseMultiplier: 1, ClipNorm: 1, Steps: 30, LearningRate: 1e-3, Workers: 1}
 						if i == 1 {
 							cfg.Distances = dpsgd.Distances{Observe: func(dpsgd.StepDistances) {}, Between: between}
@@ -129,18 +118,9 @@ func BenchmarkDistances(b *testing.B) {
 								times[i] = processorTime() - start
 							}
 						}
-						book, err := ledger.Open(b.Context(), fmt.Sprintf("%s/%d.jsonl", b.TempDir(), i), ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 100, Delta: 1e-5}, ledger.VerifyOptions{})
-						if err != nil {
-							b.Fatal(err)
-						}
-						r, err := book.Reserve(cfg.Event())
-						if err != nil {
-							b.Fatal(err)
-						}
-						if _, err := dpsgd.Train(context.Background(), model, data, cfg, r, rng.SeedKey(1)); err != nil {
-							b.Fatal(err)
-						}
-						book.Close()
+						r := testledger.Reserve(b, accountant.AddRemove, cfg.Event())
+						_, err = dpsgd.Train(b.Context(), model, data, cfg, r, rng.SeedKey(1))
+						require.NoError(b, err)
 					}
 					extra = append(extra, 100*(times[1].Seconds()/times[0].Seconds()-1))
 				}

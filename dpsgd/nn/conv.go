@@ -7,9 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Conv2D is a two-dimensional convolution with square kernels. It is a cross-correlation:
-// kernels are not flipped. Its tensors are the kernels, laid out by filter, row, column,
-// input channel, and the intercepts.
+// Conv2D is a two-dimensional convolution with square kernels, a cross-correlation: kernels are not flipped.
+// Its tensors are the kernels, laid out by filter, row, column, input channel, and the intercepts.
 type Conv2D struct {
 	Filters int
 	Kernel  int // positions on a side
@@ -18,16 +17,12 @@ type Conv2D struct {
 	Weights Weights
 }
 
-// String implements [Layer].
 func (c Conv2D) String() string {
 	return fmt.Sprintf("conv %d kernel %d stride %d padding %d", c.Filters, c.Kernel, c.Stride, c.Padding)
 }
 
-func (c Conv2D) window() window {
-	return window{kernel: c.Kernel, stride: c.Stride, padding: c.Padding}
-}
+func (c Conv2D) window() window { return window{c.Kernel, c.Stride, c.Padding} }
 
-// Output implements [Layer].
 func (c Conv2D) Output(in Shape) (Shape, error) {
 	if c.Filters < 1 {
 		return Shape{}, fmt.Errorf("field Filters is %d, must be positive", c.Filters)
@@ -41,10 +36,8 @@ func (c Conv2D) Output(in Shape) (Shape, error) {
 // taps returns the number of weights of one filter.
 func (c Conv2D) taps(in Shape) int { return c.Kernel * c.Kernel * in.Channels }
 
-// Tensors implements [Layer].
 func (c Conv2D) Tensors(in Shape) []int { return []int{c.Filters * c.taps(in), c.Filters} }
 
-// Init implements [Layer].
 func (c Conv2D) Init(parameters []float64, in Shape, rnd *rand.Rand) {
 	weights := c.Filters * c.taps(in)
 	c.Weights.draw(parameters[:weights], c.taps(in), c.Filters*c.Kernel*c.Kernel, rnd)
@@ -57,16 +50,13 @@ func (c Conv2D) Workspace(in Shape) int {
 	return out.Rows*out.Cols*c.taps(in) + c.Filters*(c.taps(in)+1)
 }
 
-// Float32 implements [Layer].
 func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[float32](c, in, rows) }
 
-// Float64 implements [Layer].
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
-// convPass lays out the windows of an image as rows of a matrix, so that the convolution is
-// a product with the kernels. The gradient of a row is a sum over positions. It is computed
-// once, in a buffer. The buffer gives the norm of the gradient exactly, and its scaled sum
-// without another product.
+// convPass lays out the windows of an image as rows of a matrix, so that the convolution is a product with
+// the kernels. The gradient of a row is a sum over positions, computed once, in a buffer, which gives its
+// norm exactly, and its scaled sum without another product.
 type convPass[T Float] struct {
 	in, padded Shape
 	window     window
@@ -88,16 +78,12 @@ type convPass[T Float] struct {
 }
 
 func newConvPass[T Float](c Conv2D, in Shape, rows int) *convPass[T] {
-	p := &convPass[T]{
-		in:     in,
-		padded: Image(in.Rows+2*c.Padding, in.Cols+2*c.Padding, in.Channels),
-		window: c.window(), out: c.Filters, taps: c.taps(in),
+	padded := Image(in.Rows+2*c.Padding, in.Cols+2*c.Padding, in.Channels)
+	origins := window{kernel: c.Kernel, stride: c.Stride}.origins(padded)
+	return &convPass[T]{
+		in: in, padded: padded, window: c.window(), out: c.Filters, taps: c.taps(in), origins: origins,
+		image: make([]T, padded.Size()), windows: make([]T, rows*len(origins)*c.taps(in)), square: make([]float64, rows),
 	}
-	p.origins = window{kernel: c.Kernel, stride: c.Stride}.origins(p.padded)
-	p.image = make([]T, p.padded.Size())
-	p.windows = make([]T, rows*len(p.origins)*p.taps)
-	p.square = make([]float64, rows)
-	return p
 }
 
 func (p *convPass[T]) Start(parameters []T) {
@@ -135,7 +121,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 	}
 }
 
-// gather sets dx to the sums over windows. It is the transpose of spread.
+// gather, the transpose of spread, sets dx to the sums over windows.
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {

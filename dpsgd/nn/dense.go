@@ -8,17 +8,15 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Dense is a fully connected layer, W x + b, on vectors. Its tensors are W, row-major with
-// a row for each unit, and b.
+// Dense is a fully connected layer, W x + b, on vectors. Its tensors are W, row-major with a row for each
+// unit, and b.
 type Dense struct {
 	Units   int
 	Weights Weights // where W starts
 }
 
-// String implements [Layer].
 func (d Dense) String() string { return fmt.Sprintf("dense %d", d.Units) }
 
-// Output implements [Layer].
 func (d Dense) Output(in Shape) (Shape, error) {
 	switch {
 	case d.Units < 1:
@@ -29,28 +27,22 @@ func (d Dense) Output(in Shape) (Shape, error) {
 	return Vector(d.Units), d.Weights.check()
 }
 
-// Tensors implements [Layer].
 func (d Dense) Tensors(in Shape) []int { return []int{d.Units * in.Channels, d.Units} }
 
-// Init implements [Layer].
 func (d Dense) Init(parameters []float64, in Shape, rnd *rand.Rand) {
 	weights := d.Units * in.Channels
 	d.Weights.draw(parameters[:weights], in.Channels, d.Units, rnd)
 	clear(parameters[weights:])
 }
 
-// Workspace implements [Layer].
 func (d Dense) Workspace(Shape) int { return d.Units }
 
-// Float32 implements [Layer].
 func (d Dense) Float32(in Shape, rows int) Pass[float32] { return newDensePass[float32](d, in, rows) }
 
-// Float64 implements [Layer].
 func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[float64](d, in, rows) }
 
-// densePass needs no gradient per row (Goodfellow 2015). The gradient by W is the outer
-// product of dy and x, with squared norm |dy|^2 |x|^2. The gradient by b is dy. The scaled
-// sum is one product of matrices.
+// densePass needs no gradient per row (Goodfellow 2015). The gradient by W is the outer product of dy and x,
+// with squared norm |dy|^2 |x|^2, the gradient by b is dy, and the scaled sum is one product of matrices.
 type densePass[T Float] struct {
 	in, out int
 	w, b    []T
@@ -60,7 +52,7 @@ type densePass[T Float] struct {
 	x, dy   []T              // of the rows at work
 	scaled  []T              // rows of dy
 	xx, gg  []float64
-	ahead   *ahead // nil where x is not of rows of the data
+	ahead   *ahead // nil where x is not rows of the data
 }
 
 // skinny is the number of outputs up to which a product needs no packing.
@@ -68,9 +60,7 @@ const skinny = 16
 
 func newDensePass[T Float](d Dense, in Shape, rows int) *densePass[T] {
 	return &densePass[T]{
-		in: in.Channels, out: d.Units,
-		scaled: make([]T, rows*d.Units),
-		xx:     make([]float64, rows), gg: make([]float64, rows),
+		in: in.Channels, out: d.Units, scaled: make([]T, rows*d.Units), xx: make([]float64, rows), gg: make([]float64, rows),
 	}
 }
 
@@ -92,12 +82,11 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 	kernel.AddToRows(y, p.out, p.b, rows, p.out)
 }
 
-// steep is the largest squared norm of inputs, and of deltas, at which a gradient is scaled
-// without loss. Clipped to C, a row of deltas has size C/|x|. Where that is below the
-// normal float32 numbers, it rounds by 2^-150 an element. For |x| <= 2^64, C >= 2^-40 and
-// 2^46 units that is less than 2^-21 C of the product. Where x is short or zero, the
-// gradient by W may be scaled up. A row of deltas no longer than 2^64 stays finite under
-// scales up to 2^60.
+// steep is the largest squared norm of inputs, and of deltas, at which a gradient is scaled without loss.
+// Clipped to C, a row of deltas has size C/|x|. Where that is below the normal float32 numbers, it rounds by
+// 2^-150 an element. For |x| <= 2^64, C >= 2^-40 and 2^46 units that is less than 2^-21 C of the product.
+// Where x is short or zero, the gradient by W may be scaled up. A row of deltas no longer than 2^64 stays
+// finite under scales up to 2^60.
 const steep = 0x1p128
 
 func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {

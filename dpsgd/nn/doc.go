@@ -2,11 +2,10 @@
 // activations, group normalisation. A [Model] is a [dpsgd.Model]. One backward pass gives
 // every example's gradient norm and the clipped sum.
 //
-// A batch of n examples and p parameters costs nearly as little as in plain SGD, and no
-// layer keeps n x p values. A dense layer needs no gradient per example: the squared norm
-// is |g|^2 (|x|^2 + 1), and the sum is one product of matrices with scaled rows. A
-// convolution computes each gradient in a buffer of the worker, a few examples at a time,
-// and uses it for the norm and for the sum.
+// A batch costs nearly as little as in plain SGD, and no layer keeps as many values as it has examples times
+// parameters. A dense layer needs no gradient per example: the squared norm is |g|^2 (|x|^2 + 1), and the sum
+// is one product of matrices with scaled rows. A convolution computes each gradient in a buffer of the
+// worker, a few examples at a time, and uses it for the norm and for the sum.
 //
 // # Guarantee
 //
@@ -15,15 +14,15 @@
 //
 // # Caveats
 //
-//   - Pictures are laid out by row, column, channel. For data by channel, row, column, put
-//     [FromChannels] first.
-//   - Init, or the caller, decides where training starts. Parameters of a new model are
-//     zero, and from zero only models that are linear in their parameters learn. Parameters
-//     learned from private data are private.
-//   - An example may count as not finite if its values exceed 2^64 in norm, at the input or
-//     between layers, or if its gradients by these values do.
-//   - Clipping by group bounds every layer by itself, weights and intercepts together:
-//     Groups of [Model] has one group for each layer with parameters.
+//   - Pictures are laid out by row, column, channel. For data by channel, row, column, put [FromChannels]
+//     first.
+//   - Init, or the caller, decides where training starts. Parameters of a new model are zero, and from zero
+//     only models that are linear in their parameters learn. Parameters learned from private data are
+//     private.
+//   - An example may count as not finite if its values exceed 2^64 in norm, at the input or between layers,
+//     or if its gradients by these values do.
+//   - Clipping by group bounds every layer by itself, weights and intercepts together: Groups of [Model] has
+//     one group for each layer with parameters.
 //   - Predictions, and losses outside training, are exact: evaluate on public data.
 //
 // # Use

@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Train your own convolutional network privately: build it from layers, say how it is
-// trained, charge for all steps, train. What is released needs NewKey instead of SeedKey.
+// Train your own convolutional network privately: build it from layers, set how it is trained, charge for all steps, train.
+// A release needs NewKey instead of SeedKey.
 func Example() {
 	data := strokes(2000)
 	model, err := nn.New(nn.Image(8, 8, 1), nn.CrossEntropy,

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,7 +13,7 @@ import (
 )
 
 // randomArchitecture draws layers until they fit together.
-func randomArchitecture(rnd *rand.Rand) *Architecture {
+func randomArchitecture(rnd *rand.Rand) *architecture {
 	for {
 		in := Image(1+rnd.IntN(8), 1+rnd.IntN(8), 1+rnd.IntN(4))
 		var layers []Layer
@@ -29,7 +30,7 @@ func randomArchitecture(rnd *rand.Rand) *Architecture {
 			layers = append(layers, Dense{Units: 1 + rnd.IntN(40)}, []Layer{ReLU{}, Tanh{}, GroupNorm{Groups: 1}}[rnd.IntN(3)])
 		}
 		loss := []Loss{CrossEntropy, SquaredError}[rnd.IntN(2)]
-		if a, err := NewArchitecture(in, loss, append(layers, Dense{Units: 2 + rnd.IntN(20)})...); err == nil {
+		if a, err := newArchitecture(in, loss, append(layers, Dense{Units: 2 + rnd.IntN(20)})...); err == nil {
 			return a
 		}
 	}
@@ -37,9 +38,9 @@ func randomArchitecture(rnd *rand.Rand) *Architecture {
 
 // extremeBatch returns rows of sizes from denormal to overflowing, zeros, and elements that
 // are not finite, among inputs and targets.
-func extremeBatch(a *Architecture, rows int, rnd *rand.Rand) Batch[float32] {
-	size, out := a.Input().Size(), a.Output().Size()
-	b := Batch[float32]{Stride: size, TargetStride: out}
+func extremeBatch(a *architecture, rows int, rnd *rand.Rand) examples[float32] {
+	size, out := a.input().Size(), a.output().Size()
+	b := examples[float32]{Stride: size, TargetStride: out}
 	value := func(kind int, spread float64) float32 {
 		v := rnd.NormFloat64() * spread
 		switch kind {
@@ -72,14 +73,19 @@ func extremeBatch(a *Architecture, rows int, rnd *rand.Rand) Batch[float32] {
 	return b
 }
 
-// TestObligationsAtExtremes checks the obligations of dpsgd.Worker for random networks, on
-// data of every size, clipped as a whole, by layer and by tensor.
+var long = flag.Bool("long", false, "play all of what tests take a sample of")
+
+// TestObligationsAtExtremes checks the obligations of dpsgd.Worker for random networks, on data of every
+// size, clipped as a whole, by layer and by tensor.
 func TestObligationsAtExtremes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(78, 3))
-	finite := 0
-	for trial := range 300 {
+	finite, trials := 0, 60
+	if *long {
+		trials = 300
+	}
+	for trial := range trials {
 		a := randomArchitecture(rnd)
-		p := make([]float32, a.Parameters())
+		p := make([]float32, a.parameters())
 		size := math.Exp([]float64{-1, 20 * rnd.NormFloat64()}[rnd.IntN(2)])
 		for i := range p {
 			p[i] = float32(rnd.NormFloat64() * size)
@@ -91,8 +97,8 @@ func TestObligationsAtExtremes(t *testing.T) {
 		for range sizes {
 			clip.Norms = append(clip.Norms, []float64{0x1p-40, 1e-3, 1, 0x1p40}[rnd.IntN(4)])
 		}
-		start := func() *Worker[float32] {
-			w := NewWorker[float32](a)
+		start := func() *worker[float32] {
+			w := newWorker[float32](a, a.rows())
 			if trial%3 == 2 {
 				w.layers = byTensor[float32](len(a.tensors), w.rows)
 			}
@@ -112,12 +118,10 @@ func TestObligationsAtExtremes(t *testing.T) {
 			alone = append(alone, g)
 			at := 0
 			for k, n := range sizes {
-				square := 0.0
 				for j := at; j < at+n; j++ {
-					square += float64(g[j]) * float64(g[j])
 					exact[j] += float64(g[j])
 				}
-				norm := math.Sqrt(square)
+				norm := normOf(g[at : at+n])
 				require.True(t, norm <= clip.Norms[k]*(1+0x1p-20), "trial %d, row %d, group %d: norm %g, %v, %v", trial, i, k, norm, clip, a)
 				norms[k] += norm
 				at += n
@@ -127,13 +131,12 @@ func TestObligationsAtExtremes(t *testing.T) {
 		all := w.AddClipped(sum, batch, upTo(rows), clip)
 		require.Equal(t, tally.Clipped, all.Clipped, "trial %d: %v", trial, a)
 		require.Equal(t, tally.NonFinite, all.NonFinite, "trial %d: %v", trial, a)
+		for j, v := range sum {
+			exact[j] -= float64(v)
+		}
 		at := 0
 		for k, n := range sizes {
-			square := 0.0
-			for j := at; j < at+n; j++ {
-				square += (float64(sum[j]) - exact[j]) * (float64(sum[j]) - exact[j])
-			}
-			require.LessOrEqual(t, math.Sqrt(square), 64*0x1p-24*norms[k], "trial %d, group %d: %v", trial, k, a)
+			require.LessOrEqual(t, normOf(exact[at:at+n]), 64*0x1p-24*norms[k], "trial %d, group %d: %v", trial, k, a)
 			at += n
 		}
 		// What other rows left in the worker must not show.
@@ -144,5 +147,16 @@ func TestObligationsAtExtremes(t *testing.T) {
 			require.True(t, slices.Equal(alone[i], g), "trial %d, row %d: %v", trial, i, a)
 		}
 	}
-	require.Greater(t, finite, 4000)
+	require.Greater(t, finite, 13*trials)
+}
+
+func TestTowardsZeroNeverGrows(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 3))
+	for range 10000 {
+		v := rnd.NormFloat64() * math.Exp2(rnd.Float64()*280-160)
+		f := float64(towardsZero[float32](v))
+		require.LessOrEqual(t, math.Abs(f), math.Abs(v))
+		require.InDelta(t, v, f, math.Abs(v)*0x1p-23+0x1p-149)
+	}
+	require.Equal(t, 0.1, towardsZero[float64](0.1))
 }

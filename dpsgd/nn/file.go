@@ -11,15 +11,14 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// A model's file holds, in this order: a line of magic; the length of the architecture's
-// name, 4 bytes; the name; the number of parameters, 8 bytes; the parameters in single
-// precision; SHA-256 of all before.
+// A model's file holds, in this order: a line of magic; the length of the architecture's name, 4 bytes; the
+// name; the number of parameters, 8 bytes; the parameters in single precision; SHA-256 of all before.
 const fileMagic = "pate dpsgd/nn 1\n"
 
 // maxName bounds the name of an architecture in a file.
 const maxName = 1 << 16
 
-// head returns what stands before the parameters in the model's file.
+// head returns the bytes before the parameters in the model's file.
 func (m *Model) head() []byte {
 	name := m.arch.String()
 	b := binary.LittleEndian.AppendUint32([]byte(fileMagic), uint32(len(name)))
@@ -37,10 +36,9 @@ func (m *Model) Save(w io.Writer) error {
 	return nil
 }
 
-// Load reads parameters that Save wrote for a model of the same architecture. Another
-// architecture, a parameter that is not finite, or a damaged file is an error, and the
-// model stays as it was. Load reads no more than the file of this model takes, so r may
-// hold more.
+// Load reads parameters that Save wrote for a model of the same architecture. Another architecture, a
+// parameter that is not finite, or a damaged file is an error, and the model stays as it was. Load reads no
+// more than this model's file, so r may hold more.
 func (m *Model) Load(r io.Reader) error {
 	head := m.head()
 	b := make([]byte, len(head)+4*len(m.parameters)+sha256.Size)
@@ -73,7 +71,7 @@ func (m *Model) parse(b, head []byte, size int) error {
 	return nil
 }
 
-// foreign returns an error that says for which other model the file is, if it is one.
+// foreign returns an error that names the model of the file, if it has one.
 func (m *Model) foreign(b []byte) error {
 	f, err := sealed.Fields(b, fileMagic)
 	if err != nil {

@@ -3,13 +3,13 @@ package nn
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // numbers is a tensor of any rank, flattened in row-major order.
@@ -140,10 +140,8 @@ func byTensor[T Float](tensors, rows int) grouping[T] {
 
 func checkGolden[T Float](t *testing.T, n int, tolerance float64) {
 	net := goldenNets[n]
-	raw, err := os.ReadFile("testdata/" + net.name + ".json")
-	require.NoError(t, err)
 	var g golden
-	require.NoError(t, json.Unmarshal(raw, &g))
+	testkit.ReadJSON(t, "testdata/"+net.name+".json", &g)
 	flat := func(x tensors) (f []float64) {
 		for _, name := range net.order {
 			v := x[name]
@@ -154,27 +152,23 @@ func checkGolden[T Float](t *testing.T, n int, tolerance float64) {
 		}
 		return f
 	}
-	near := func(want []float64, got []T) {
-		t.Helper()
-		require.InDeltaSlice(t, want, wide(got), tolerance)
-	}
-	arch, err := NewArchitecture(net.in, CrossEntropy, net.layers...)
+	near := func(want []float64, got []T) { require.InDeltaSlice(t, want, wide(got), tolerance) }
+	arch, err := newArchitecture(net.in, CrossEntropy, net.layers...)
 	require.NoError(t, err)
-	batch := Batch[T]{Stride: net.in.Size() + 3, Y: g.Labels}
-	var all []int
-	for i, x := range g.Inputs {
-		all = append(all, i)
+	batch := examples[T]{Stride: net.in.Size() + 3, Y: g.Labels}
+	all := upTo(len(g.Inputs))
+	for _, x := range g.Inputs {
 		batch.X = append(append(batch.X, to[T](x)...), 7, 7, 7)
 	}
 	parameters := to[T](flat(g.Params))
 	for _, rows := range []int{1, 2, len(all)} { // micro-batches and one batch
 		w := newWorker[T](arch, rows)
 		w.Start(parameters)
-		outputs := make([]T, len(all)*arch.Output().Size())
+		outputs := make([]T, len(all)*arch.output().Size())
 		w.Outputs(outputs, batch, all)
 		near(slices.Concat(g.Logits...), outputs)
 		add := func(rows []int, clip dpsgd.Clip) ([]T, dpsgd.Tally) {
-			sum := make([]T, arch.Parameters())
+			sum := make([]T, arch.parameters())
 			return sum, w.AddClipped(sum, batch, rows, clip)
 		}
 		inf := math.Inf(1)

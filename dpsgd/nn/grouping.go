@@ -6,10 +6,10 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 )
 
-// grouping says which tensors are clipped together, and holds their scales.
+// grouping is which tensors are clipped together, with their scales.
 type grouping[T Float] struct {
 	ends   []int // of every group, consecutive tensors: the first after it
-	scales [][]T // of every tensor; those of a group share a slice, one value a row
+	scales [][]T // of every tensor, one value a row; a group shares a slice
 }
 
 func newGrouping[T Float](ends []int, rows int) grouping[T] {

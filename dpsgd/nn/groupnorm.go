@@ -8,11 +8,10 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// GroupNorm normalises the values of every group of consecutive channels, over all
-// positions of one example, to mean zero and variance one. Then it scales and shifts every
-// channel (Wu and He 2018). It does not look at other examples, as DP-SGD requires. Batch
-// normalisation has no gradient for a single example. The tensors of GroupNorm are the
-// scales and the shifts, a value for each channel.
+// GroupNorm normalises the values of every group of consecutive channels, over all positions of one example,
+// to mean zero and variance one. Then it scales and shifts every channel (Wu and He 2018). It does not look
+// at other examples, as DP-SGD requires: batch normalisation has no gradient for a single example. Its
+// tensors are the scales and the shifts, a value for each channel.
 type GroupNorm struct {
 	Groups int // divides the number of channels
 }
@@ -20,10 +19,8 @@ type GroupNorm struct {
 // groupEpsilon is added to variances.
 const groupEpsilon = 1e-5
 
-// String implements [Layer].
 func (g GroupNorm) String() string { return fmt.Sprintf("groupnorm %d", g.Groups) }
 
-// Output implements [Layer].
 func (g GroupNorm) Output(in Shape) (Shape, error) {
 	switch {
 	case g.Groups < 1 || in.Channels%g.Groups != 0:
@@ -34,28 +31,22 @@ func (g GroupNorm) Output(in Shape) (Shape, error) {
 	return in, nil
 }
 
-// Tensors implements [Layer].
 func (g GroupNorm) Tensors(in Shape) []int { return []int{in.Channels, in.Channels} }
 
 // Init implements [Layer]. It sets scales to one and shifts to zero.
 func (g GroupNorm) Init(parameters []float64, in Shape, _ *rand.Rand) {
-	for i := range parameters {
-		parameters[i] = 0
-		if i < in.Channels {
-			parameters[i] = 1
-		}
+	clear(parameters)
+	for i := range in.Channels {
+		parameters[i] = 1
 	}
 }
 
-// Workspace implements [Layer].
 func (g GroupNorm) Workspace(in Shape) int { return in.Size() + 2*in.Channels + g.Groups }
 
-// Float32 implements [Layer].
 func (g GroupNorm) Float32(in Shape, rows int) Pass[float32] {
 	return newGroupPass[float32](g, in, rows)
 }
 
-// Float64 implements [Layer].
 func (g GroupNorm) Float64(in Shape, rows int) Pass[float64] {
 	return newGroupPass[float64](g, in, rows)
 }
@@ -73,11 +64,9 @@ type groupPass[T Float] struct {
 func newGroupPass[T Float](g GroupNorm, in Shape, rows int) *groupPass[T] {
 	return &groupPass[T]{
 		positions: in.Rows * in.Cols, channels: in.Channels, groups: g.Groups,
-		normal:  make([]T, rows*in.Size()),
-		inverse: make([]float64, rows*g.Groups),
-		scale:   make([]T, rows*in.Channels), shift: make([]T, rows*in.Channels),
-		sums:   make([]float64, 2*in.Channels),
-		square: make([]float64, rows),
+		normal: make([]T, rows*in.Size()), inverse: make([]float64, rows*g.Groups),
+		scale: make([]T, rows*in.Channels), shift: make([]T, rows*in.Channels),
+		sums: make([]float64, 2*in.Channels), square: make([]float64, rows),
 	}
 }
 
@@ -131,8 +120,7 @@ func (p *groupPass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
 		clear(p.sums)
 		dscale, dshift := p.sums[:p.channels], p.sums[p.channels:]
 		for g := range p.groups {
-			// With h the normal values and d = dy scale, dx = (d - mean d - h
-			// mean(d h))/deviation.
+			// With h the normal values and d = dy scale, dx = (d - mean d - h mean(d h))/deviation.
 			mean, slope := 0.0, 0.0
 			p.each(i, g, func(at, first, n int) {
 				for k, h := range p.normal[at : at+n] {

@@ -9,11 +9,10 @@ import (
 type Loss int
 
 const (
-	// CrossEntropy is log sum exp of the outputs minus the output of the label. The outputs
-	// are logits.
+	// CrossEntropy is log sum exp of the outputs minus the output of the label. The outputs are logits.
 	CrossEntropy Loss = iota + 1
-	// SquaredError is half the squared distance of the outputs from the targets. If the
-	// data has no targets, it is the distance from the one-hot code of the label.
+	// SquaredError is half the squared distance of the outputs from the targets, or from the one-hot code of
+	// the label if the data has no targets.
 	SquaredError
 )
 
@@ -37,7 +36,7 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 			top = v
 		}
 	}
-	// Exponentials of the first classes are kept in full; those of others are found twice.
+	// Exponentials of the first classes are kept in full; the others are computed twice.
 	var kept [64]float64
 	total := 0.0
 	for k, v := range logits {
@@ -77,22 +76,13 @@ func squaredError[T Float](delta, outputs, target []T, label int) (loss float64)
 	return loss / 2
 }
 
-// target returns row i of the batch's targets, or nil if it has none.
-func (b Batch[T]) target(i, outputs int) []T {
-	if len(b.Targets) == 0 {
-		return nil
-	}
-	return b.Targets[i*b.TargetStride:][:outputs]
-}
-
-// lossAt sets delta to the gradient of the loss by the outputs of row i of the batch, and
-// returns the loss.
-func lossAt[T Float](l Loss, delta, outputs []T, batch Batch[T], i int) float64 {
-	if l == CrossEntropy {
+// lossAt sets delta to the gradient of the loss by the outputs of row i of the batch, and returns the loss.
+func lossAt[T Float](l Loss, delta, outputs []T, batch examples[T], i int) float64 {
+	switch {
+	case l == CrossEntropy:
 		return crossEntropy(delta, outputs, batch.Y[i])
+	case len(batch.Targets) == 0:
+		return squaredError(delta, outputs, nil, batch.Y[i])
 	}
-	if target := batch.target(i, len(outputs)); target != nil {
-		return squaredError(delta, outputs, target, 0)
-	}
-	return squaredError(delta, outputs, nil, batch.Y[i])
+	return squaredError(delta, outputs, batch.Targets[i*batch.TargetStride:][:len(outputs)], 0)
 }

@@ -12,27 +12,28 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Model is an architecture with parameters, in single precision. It implements
+// Model is a sequence of layers with a loss and parameters, in single precision. It implements
 // [dpsgd.Grouped]. The parameters of a layer, weights and intercepts together, are a group.
 type Model struct {
-	arch       *Architecture
+	arch       *architecture
 	parameters []float32
 }
 
 var _ dpsgd.Grouped = (*Model)(nil)
 
-// New returns a model with all parameters zero. See [NewArchitecture] for what fits
-// together, and Init for where to start.
+// New returns a model with all parameters zero: see Init for where to start. Every layer must accept the
+// output of the one before, and at least one layer must have parameters. The output must be a vector, of two
+// values or more for [CrossEntropy].
 func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
-	a, err := NewArchitecture(in, loss, layers...)
+	a, err := newArchitecture(in, loss, layers...)
 	if err != nil {
 		return nil, err
 	}
-	return &Model{arch: a, parameters: kernel.Make[float32](a.Parameters())}, nil
+	return &Model{arch: a, parameters: kernel.Make[float32](a.parameters())}, nil
 }
 
-// Init sets the parameters to where training starts, as the layers say. The result is a
-// function of the random numbers alone.
+// Init sets the parameters to where training starts, as the layers define. The result is a function of the
+// random numbers alone.
 func (m *Model) Init(rnd *rand.Rand) {
 	for l, s := range m.arch.spans {
 		initial := make([]float64, s.size)
@@ -42,9 +43,6 @@ func (m *Model) Init(rnd *rand.Rand) {
 		}
 	}
 }
-
-// Architecture returns the architecture of the model.
-func (m *Model) Architecture() *Architecture { return m.arch }
 
 // Parameters implements [dpsgd.Model]. It returns the tensors of all layers, in order.
 func (m *Model) Parameters() []float32 { return m.parameters }
@@ -77,12 +75,11 @@ func (m *Model) Fingerprint() []byte {
 	return b
 }
 
-// Check implements [dpsgd.Model].
 func (m *Model) Check(data dpsgd.Data) error {
 	if err := m.checkInput(data.X); err != nil {
 		return err
 	}
-	outputs := m.arch.Output().Size()
+	outputs := m.arch.output().Size()
 	if t := data.Targets; t.Rows > 0 && m.arch.loss == SquaredError {
 		if t.Rows != data.X.Rows || t.Cols != outputs || dense.Check(t) != nil {
 			return fmt.Errorf("nn: targets are %d x %d, stride %d, %d values; must be %d x %d",
@@ -102,7 +99,7 @@ func (m *Model) Check(data dpsgd.Data) error {
 }
 
 func (m *Model) checkInput(x blas32.General) error {
-	if want := m.arch.Input(); x.Cols != want.Size() {
+	if want := m.arch.input(); x.Cols != want.Size() {
 		return fmt.Errorf("nn: the data has %d columns, the model takes %d (%v)", x.Cols, want.Size(), want)
 	}
 	if err := dense.Check(x); err != nil {
@@ -111,14 +108,13 @@ func (m *Model) checkInput(x blas32.General) error {
 	return nil
 }
 
-// Worker implements [dpsgd.Model].
 func (m *Model) Worker() dpsgd.Worker {
-	return &modelWorker{model: m, worker: NewWorker[float32](m.arch)}
+	return &modelWorker{model: m, worker: newWorker[float32](m.arch, m.arch.rows())}
 }
 
 type modelWorker struct {
 	model  *Model
-	worker *Worker[float32]
+	worker *worker[float32]
 }
 
 func (w *modelWorker) Start() { w.worker.Start(w.model.parameters) }
@@ -127,16 +123,14 @@ func (w *modelWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, cli
 	return w.worker.AddClipped(sum, batchOf(data), rows, clip)
 }
 
-// Expect implements [dpsgd.PackedWorker].
 func (w *modelWorker) Expect(rows []int) { w.worker.next = rows }
 
-// AppendNorms implements [dpsgd.Normer].
 func (w *modelWorker) AppendNorms(dst []float64, data dpsgd.Data, rows []int, clip dpsgd.Clip) []float64 {
 	return w.worker.AppendNorms(dst, batchOf(data), rows, clip)
 }
 
-func batchOf(data dpsgd.Data) Batch[float32] {
-	b := Batch[float32]{
+func batchOf(data dpsgd.Data) examples[float32] {
+	b := examples[float32]{
 		X: data.X.Data, Stride: data.X.Stride, Y: data.Y,
 		Targets: data.Targets.Data, TargetStride: data.Targets.Stride,
 	}
@@ -149,8 +143,7 @@ func batchOf(data dpsgd.Data) Batch[float32] {
 	return b
 }
 
-// NewSoftmax returns softmax regression: logits W x + b with cross-entropy, and all
-// parameters zero.
+// NewSoftmax returns softmax regression: logits W x + b with cross-entropy, and all parameters zero.
 func NewSoftmax(cols, classes int) (*Model, error) {
 	return New(Vector(cols), CrossEntropy, Dense{Units: classes, Weights: Zero})
 }
@@ -162,7 +155,11 @@ func NewMLP(cols int, hidden []int, classes int, rnd *rand.Rand) (*Model, error)
 	for _, units := range hidden {
 		layers = append(layers, Dense{Units: units}, ReLU{})
 	}
-	m, err := New(Vector(cols), CrossEntropy, append(layers, Dense{Units: classes, Weights: Glorot})...)
+	return started(rnd, Vector(cols), append(layers, Dense{Units: classes, Weights: Glorot})...)
+}
+
+func started(rnd *rand.Rand, in Shape, layers ...Layer) (*Model, error) {
+	m, err := New(in, CrossEntropy, layers...)
 	if err != nil {
 		return nil, err
 	}
@@ -170,17 +167,12 @@ func NewMLP(cols int, hidden []int, classes int, rnd *rand.Rand) (*Model, error)
 	return m, nil
 }
 
-// NewTutorialCNN returns the small network for MNIST of the DP-SGD tutorials of TensorFlow
-// Privacy and Opacus. It has 26,010 parameters for pictures of 28 x 28 with one channel. It
-// draws the initial parameters from rnd.
+// NewTutorialCNN returns the small network for MNIST of the DP-SGD tutorials of TensorFlow Privacy and
+// Opacus. It has 26,010 parameters for pictures of 28 x 28 with one channel. It draws the initial parameters
+// from rnd.
 func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
-	m, err := New(in, CrossEntropy,
+	return started(rnd, in,
 		Conv2D{Filters: 16, Kernel: 8, Stride: 2, Padding: 3}, ReLU{}, MaxPool{Kernel: 2, Stride: 1},
 		Conv2D{Filters: 32, Kernel: 4, Stride: 2}, ReLU{}, MaxPool{Kernel: 2, Stride: 1},
 		Flatten{}, Dense{Units: 32}, ReLU{}, Dense{Units: classes, Weights: Glorot})
-	if err != nil {
-		return nil, err
-	}
-	m.Init(rnd)
-	return m, nil
 }

@@ -4,21 +4,22 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // nets returns small networks. Among them every kind of layer follows every other kind that
 // shares memory with it.
-func nets(t testing.TB) map[string]*Architecture {
-	nets := map[string]*Architecture{}
+func nets(t testing.TB) map[string]*architecture {
+	nets := map[string]*architecture{}
 	add := func(name string, in Shape, loss Loss, layers ...Layer) {
-		a, err := NewArchitecture(in, loss, layers...)
+		a, err := newArchitecture(in, loss, layers...)
 		require.NoError(t, err)
 		nets[name] = a
 	}
@@ -31,10 +32,10 @@ func nets(t testing.TB) map[string]*Architecture {
 	return nets
 }
 
-func randomBatch[T Float](a *Architecture, rows int, seed uint64) Batch[T] {
+func randomBatch[T Float](a *architecture, rows int, seed uint64) examples[T] {
 	rnd := rand.New(rand.NewPCG(seed, 3))
-	out := a.Output().Size()
-	b := Batch[T]{X: make([]T, rows*a.Input().Size()), Stride: a.Input().Size(), Y: make([]int, rows)}
+	out := a.output().Size()
+	b := examples[T]{X: make([]T, rows*a.input().Size()), Stride: a.input().Size(), Y: make([]int, rows)}
 	for i := range b.X {
 		b.X[i] = T(rnd.NormFloat64())
 	}
@@ -50,21 +51,20 @@ func randomBatch[T Float](a *Architecture, rows int, seed uint64) Batch[T] {
 	return b
 }
 
-func randomParameters[T Float](a *Architecture, seed uint64) []T {
+func randomParameters[T Float](a *architecture, seed uint64) []T {
 	rnd := rand.New(rand.NewPCG(seed, 4))
-	p := make([]T, a.Parameters())
+	p := make([]T, a.parameters())
 	for i := range p {
 		p[i] = T(0.5 * rnd.NormFloat64())
 	}
 	return p
 }
 
-func groups(a *Architecture) []int { return (&Model{arch: a}).Groups() }
+func groups(a *architecture) []int { return (&Model{arch: a}).Groups() }
 
-func upTo(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
+func upTo(n int) (rows []int) {
+	for i := range n {
+		rows = append(rows, i)
 	}
 	return rows
 }
@@ -76,7 +76,7 @@ func TestGradientIsThatOfTheLoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(4) {
 				batch, p := randomBatch[float64](a, 1, seed), randomParameters[float64](a, seed)
-				w := NewWorker[float64](a)
+				w := newWorker[float64](a, a.rows())
 				value := func() float64 {
 					w.Start(p)
 					sum := make([]float64, len(p))
@@ -123,11 +123,7 @@ func TestOnePassIsExplicitIsMicroBatched(t *testing.T) {
 					}
 					at := 0
 					for k, size := range sizes {
-						square := 0.0
-						for _, v := range g[at : at+size] {
-							square += v * v
-						}
-						scale, _ := clip.Scale(k, math.Sqrt(square))
+						scale, _ := clip.Scale(k, normOf(g[at:at+size]))
 						for j := at; j < at+size; j++ {
 							explicit[j] += scale * g[j]
 						}
@@ -147,11 +143,15 @@ func TestOnePassIsExplicitIsMicroBatched(t *testing.T) {
 }
 
 func splitNorm(norm float64, parts int) []float64 {
-	norms := make([]float64, parts)
-	for i := range norms {
-		norms[i] = norm / math.Sqrt(float64(parts))
+	return slices.Repeat([]float64{norm / math.Sqrt(float64(parts))}, parts)
+}
+
+func normOf[T Float](v []T) float64 {
+	square := 0.0
+	for _, x := range v {
+		square += float64(x) * float64(x)
 	}
-	return norms
+	return math.Sqrt(square)
 }
 
 // TestObligationsOfAWorker checks the three obligations of dpsgd.Worker in single
@@ -164,7 +164,7 @@ func TestObligationsOfAWorker(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(5, 5))
 			for i := range rows {
 				size := float32(math.Exp2(float64(rnd.IntN(90) - 30)))
-				for j := range a.Input().Size() {
+				for j := range a.input().Size() {
 					batch.X[i*batch.Stride+j] *= size
 				}
 			}
@@ -173,36 +173,33 @@ func TestObligationsOfAWorker(t *testing.T) {
 			} {
 				alone := make([][]float32, rows)
 				exact, total := make([]float64, len(p)), 0.0
-				w := NewWorker[float32](a)
+				w := newWorker[float32](a, a.rows())
 				w.Start(p)
 				for i := range rows {
 					alone[i] = make([]float32, len(p))
 					w.AddClipped(alone[i], batch, []int{i}, clip)
-					square := 0.0
 					for j, v := range alone[i] {
 						exact[j] += float64(v)
-						square += float64(v) * float64(v)
 					}
-					require.LessOrEqual(t, math.Sqrt(square), clip.Norm()*(1+0x1p-20), "row %d", i)
-					total += math.Sqrt(square)
+					require.LessOrEqual(t, normOf(alone[i]), clip.Norm()*(1+0x1p-20), "row %d", i)
+					total += normOf(alone[i])
 				}
 				for i, norm := range w.AppendNorms(nil, batch, upTo(rows), clip) {
-					want := math.Sqrt(kernel.SquaredNorm(alone[i]))
+					want := normOf(alone[i])
 					require.InDelta(t, want, norm, 1e-5*want+1e-30, "norm of row %d", i)
 					require.LessOrEqual(t, norm, clip.Norm()*(1+0x1p-20))
 				}
 				sum := make([]float32, len(p))
 				w.AddClipped(sum, batch, upTo(rows), clip)
-				square := 0.0
 				for j, v := range sum {
-					square += (float64(v) - exact[j]) * (float64(v) - exact[j])
+					exact[j] -= float64(v)
 				}
-				require.LessOrEqual(t, math.Sqrt(square), 64*0x1p-24*total)
+				require.LessOrEqual(t, normOf(exact), 64*0x1p-24*total)
 				require.Positive(t, total)
 				// Use a copy of the data elsewhere, in another order, with another worker.
 				for range 20 {
 					i := rnd.IntN(rows)
-					moved := Batch[float32]{X: make([]float32, 5*batch.Stride+1), Stride: batch.Stride, Y: []int{0, 0, 0, batch.Y[i]}}
+					moved := examples[float32]{X: make([]float32, 5*batch.Stride+1), Stride: batch.Stride, Y: []int{0, 0, 0, batch.Y[i]}}
 					moved.X = moved.X[1:]
 					copy(moved.X[3*batch.Stride:], batch.X[i*batch.Stride:(i+1)*batch.Stride])
 					other := newWorker[float32](a, 1+rnd.IntN(64))
@@ -223,7 +220,7 @@ func TestRowsThatAreNotFinite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const rows = 20
 			batch, p := randomBatch[float32](a, rows, 6), randomParameters[float32](a, 6)
-			w := NewWorker[float32](a)
+			w := newWorker[float32](a, a.rows())
 			w.Start(p)
 			var good []int
 			for i := range rows {
@@ -290,12 +287,6 @@ func TestShapesAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "the loss is 7")
 }
 
-func TestGroupsAreLayers(t *testing.T) {
-	m, err := NewTutorialCNN(Image(28, 28, 1), 10, rand.New(rand.NewPCG(1, 1)))
-	require.NoError(t, err)
-	require.Equal(t, []int{16*64 + 16, 32*256 + 32, 512*32 + 32, 32*10 + 10}, m.Groups())
-}
-
 func TestDataIsChecked(t *testing.T) {
 	m, err := NewSoftmax(2, 3)
 	require.NoError(t, err)
@@ -310,7 +301,7 @@ func TestDataIsChecked(t *testing.T) {
 	require.Error(t, m.Logits(ctx, blas32.General{Rows: 2, Cols: 2}, x))
 	squared, err := New(Vector(2), SquaredError, Dense{Units: 3})
 	require.NoError(t, err)
-	y := blas32.General{Rows: 2, Cols: 3, Stride: 3, Data: make([]float32, 6)}
+	y := dense.New(2, 3)
 	require.NoError(t, squared.Check(dpsgd.Data{X: x, Targets: y}))
 	y.Cols = 2
 	require.ErrorContains(t, squared.Check(dpsgd.Data{X: x, Targets: y}), "targets")
@@ -345,20 +336,19 @@ func TestPredict(t *testing.T) {
 	require.NoError(t, m.Predict(stopped, nil, blas32.General{Cols: 2, Stride: 2}))
 }
 
-// TestPredictionsAreRowExact checks that a row's outputs do not depend on how many rows are
-// computed.
+// TestPredictionsAreRowExact checks that a row's outputs do not depend on how many rows are computed.
 func TestPredictionsAreRowExact(t *testing.T) {
 	m, err := NewTutorialCNN(Image(28, 28, 1), 10, rand.New(rand.NewPCG(1, 1)))
 	require.NoError(t, err)
 	require.Len(t, m.Parameters(), 26010)
+	require.Equal(t, []int{16*64 + 16, 32*256 + 32, 512*32 + 32, 32*10 + 10}, m.Groups())
 	batch := randomBatch[float32](m.arch, 40, 1)
 	x := blas32.General{Rows: 40, Cols: 784, Stride: 784, Data: batch.X}
-	all := blas32.General{Rows: 40, Cols: 10, Stride: 10, Data: make([]float32, 400)}
+	all, one := dense.New(40, 10), dense.New(1, 10)
 	require.NoError(t, m.Logits(context.Background(), all, x))
-	one := blas32.General{Rows: 1, Cols: 10, Stride: 10, Data: make([]float32, 10)}
 	for i := range 40 {
-		require.NoError(t, m.Logits(context.Background(), one, blas32.General{Rows: 1, Cols: 784, Stride: 784, Data: x.Data[i*784:]}))
-		require.Equal(t, all.Data[10*i:10*i+10], one.Data)
+		require.NoError(t, m.Logits(context.Background(), one, dense.Rows(x, i, i+1)))
+		require.Equal(t, dense.Row(all, i), one.Data)
 	}
 }
 
@@ -368,13 +358,7 @@ func TestInit(t *testing.T) {
 	require.NotEqual(t, a.Parameters(), small(t, 2).Parameters())
 	m, err := NewMLP(400, []int{300}, 10, rand.New(rand.NewPCG(2, 2)))
 	require.NoError(t, err)
-	deviation := func(p []float32) float64 {
-		s := 0.0
-		for _, v := range p {
-			s += float64(v) * float64(v)
-		}
-		return math.Sqrt(s / float64(len(p)))
-	}
+	deviation := func(p []float32) float64 { return normOf(p) / math.Sqrt(float64(len(p))) }
 	require.InEpsilon(t, math.Sqrt(2.0/400), deviation(m.Parameters()[:120000]), 0.02)
 	require.Zero(t, deviation(m.Parameters()[120000:120300]))
 	require.InEpsilon(t, math.Sqrt(2.0/310), deviation(m.Parameters()[120300:123300]), 0.06)

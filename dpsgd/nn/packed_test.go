@@ -85,7 +85,7 @@ func TestRowsAreAskedForAhead(t *testing.T) {
 	const cols, group = 5000, 16
 	m, err := NewSoftmax(cols, 10)
 	require.NoError(t, err)
-	require.Equal(t, group, m.Architecture().rows())
+	require.Equal(t, group, m.arch.rows())
 	_, packed, a := packedRows(100, cols)
 	w := m.Worker().(dpsgd.PackedWorker)
 	w.Start()

@@ -6,17 +6,15 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// MaxPool takes the largest value of each channel in a square window. If several values are
-// equal, it takes the first of them by row, then column.
+// MaxPool takes the largest value of each channel in a square window, the first of equal ones by row, then
+// column.
 type MaxPool struct {
 	plain
 	Kernel, Stride int // positions; Kernel at most 16
 }
 
-// String implements [Layer].
 func (m MaxPool) String() string { return fmt.Sprintf("maxpool %d stride %d", m.Kernel, m.Stride) }
 
-// Output implements [Layer].
 func (m MaxPool) Output(in Shape) (Shape, error) {
 	if m.Kernel > 16 {
 		return Shape{}, fmt.Errorf("field Kernel is %d, must be at most 16", m.Kernel)
@@ -24,16 +22,13 @@ func (m MaxPool) Output(in Shape) (Shape, error) {
 	return window{kernel: m.Kernel, stride: m.Stride}.output(in, in.Channels)
 }
 
-// Workspace implements [Layer].
 func (m MaxPool) Workspace(in Shape) int {
 	out, _ := m.Output(in)
 	return out.Size()/4 + 1
 }
 
-// Float32 implements [Layer].
 func (m MaxPool) Float32(in Shape, rows int) Pass[float32] { return newMaxPass[float32](m, in, rows) }
 
-// Float64 implements [Layer].
 func (m MaxPool) Float64(in Shape, rows int) Pass[float64] { return newMaxPass[float64](m, in, rows) }
 
 type maxPass[T Float] struct {
@@ -78,23 +73,18 @@ type AveragePool struct {
 	Kernel, Stride int // positions
 }
 
-// String implements [Layer].
 func (a AveragePool) String() string {
 	return fmt.Sprintf("averagepool %d stride %d", a.Kernel, a.Stride)
 }
 
-// Output implements [Layer].
 func (a AveragePool) Output(in Shape) (Shape, error) {
 	return window{kernel: a.Kernel, stride: a.Stride}.output(in, in.Channels)
 }
 
-// Workspace implements [Layer]. It needs none.
 func (AveragePool) Workspace(Shape) int { return 0 }
 
-// Float32 implements [Layer].
 func (a AveragePool) Float32(in Shape, _ int) Pass[float32] { return newAveragePass[float32](a, in) }
 
-// Float64 implements [Layer].
 func (a AveragePool) Float64(in Shape, _ int) Pass[float64] { return newAveragePass[float64](a, in) }
 
 type averagePass[T Float] struct {

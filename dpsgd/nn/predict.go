@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -19,13 +20,11 @@ func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
 	}
-	if outputs := m.arch.Output().Size(); dst.Rows != x.Rows || dst.Cols != outputs || dense.Check(dst) != nil {
+	if outputs := m.arch.output().Size(); dst.Rows != x.Rows || dst.Cols != outputs || dense.Check(dst) != nil {
 		return fmt.Errorf("nn: outputs of %d rows go into %d x %d, not %d x %d", x.Rows, x.Rows, outputs, dst.Rows, dst.Cols)
 	}
-	return m.each(ctx, x, func(first int, outputs []float32, n int) error {
-		for i := 0; i*n < len(outputs); i++ {
-			copy(dst.Data[(first+i)*dst.Stride:], outputs[i*n:(i+1)*n])
-		}
+	return m.each(ctx, x, func(row int, outputs []float32) error {
+		copy(dst.Data[row*dst.Stride:], outputs)
 		return nil
 	})
 }
@@ -40,21 +39,17 @@ func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error 
 	if len(dst) != x.Rows {
 		return fmt.Errorf("nn: classes of %d rows go into %d", x.Rows, len(dst))
 	}
-	return m.each(ctx, x, func(first int, outputs []float32, n int) error {
-		for i := 0; i*n < len(outputs); i++ {
-			class, err := dense.Largest(outputs[i*n : (i+1)*n])
-			if err != nil {
-				return fmt.Errorf("nn: row %d: %w", first+i, err)
-			}
-			dst[first+i] = class
+	return m.each(ctx, x, func(row int, outputs []float32) (err error) {
+		if dst[row], err = dense.Largest(outputs); err != nil {
+			return fmt.Errorf("nn: row %d: %w", row, err)
 		}
 		return nil
 	})
 }
 
-// Evaluation says how well a model does on data.
+// Evaluation is the quality of a model on data.
 type Evaluation struct {
-	Accuracy float64 // share of rows whose largest output is that of the label
+	Accuracy float64 // share of rows whose largest output is the label's
 	Loss     float64 // mean
 }
 
@@ -69,17 +64,13 @@ func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, erro
 	}
 	batch := batchOf(data)
 	losses, right := make([]float64, data.X.Rows), make([]bool, data.X.Rows)
-	err := m.each(ctx, data.X, func(first int, outputs []float32, n int) error {
-		delta := make([]float32, n)
-		for i := 0; i*n < len(outputs); i++ {
-			r, row := first+i, outputs[i*n:(i+1)*n]
-			class, err := dense.Largest(row)
-			if err != nil {
-				return fmt.Errorf("nn: row %d: %w", r, err)
-			}
-			right[r] = class == data.Y[r]
-			losses[r] = lossAt(m.arch.loss, delta, row, batch, r)
+	err := m.each(ctx, data.X, func(row int, outputs []float32) error {
+		class, err := dense.Largest(outputs)
+		if err != nil {
+			return fmt.Errorf("nn: row %d: %w", row, err)
 		}
+		right[row] = class == data.Y[row]
+		losses[row] = lossAt(m.arch.loss, make([]float32, len(outputs)), outputs, batch, row)
 		return nil
 	})
 	if err != nil {
@@ -95,9 +86,8 @@ func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, erro
 	return e, nil
 }
 
-// each computes the outputs of all rows of x. It calls f, from several goroutines, with the
-// outputs of consecutive rows: dense, n values for each.
-func (m *Model) each(ctx context.Context, x blas32.General, f func(first int, outputs []float32, n int) error) error {
+// each computes the outputs of all rows of x. It calls f for each, from several goroutines.
+func (m *Model) each(ctx context.Context, x blas32.General, f func(row int, outputs []float32) error) error {
 	per := m.arch.rows()
 	groups := (x.Rows + per - 1) / per
 	var next atomic.Int64
@@ -107,27 +97,25 @@ func (m *Model) each(ctx context.Context, x blas32.General, f func(first int, ou
 		wait.Go(func() {
 			w := newWorker[float32](m.arch, per)
 			w.Start(m.parameters)
-			n := m.arch.Output().Size()
-			rows := make([]int, 0, per)
-			for i := next.Add(1) - 1; i < int64(groups) && errs[g] == nil; i = next.Add(1) - 1 {
+			n := m.arch.output().Size()
+			for i := next.Add(1) - 1; i < int64(groups); i = next.Add(1) - 1 {
 				if errs[g] = ctx.Err(); errs[g] != nil {
 					return
 				}
-				first := int(i) * per
-				rows = rows[:0]
-				for r := first; r < min(first+per, x.Rows); r++ {
+				var rows []int
+				for r := int(i) * per; r < min((int(i)+1)*per, x.Rows); r++ {
 					rows = append(rows, r)
 				}
-				w.forward(Batch[float32]{X: x.Data, Stride: x.Stride}, rows)
-				errs[g] = f(first, w.values[len(w.values)-1][:len(rows)*n], n)
+				w.forward(examples[float32]{X: x.Data, Stride: x.Stride}, rows)
+				outputs := w.values[len(w.values)-1]
+				for k, r := range rows {
+					if errs[g] = f(r, outputs[k*n:(k+1)*n]); errs[g] != nil {
+						return
+					}
+				}
 			}
 		})
 	}
 	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }

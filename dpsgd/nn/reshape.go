@@ -5,19 +5,14 @@ import "fmt"
 // Flatten turns any input into a vector: by row, then column, then channel.
 type Flatten struct{ plain }
 
-// String implements [Layer].
 func (Flatten) String() string { return "flatten" }
 
-// Output implements [Layer].
 func (Flatten) Output(in Shape) (Shape, error) { return Vector(in.Size()), nil }
 
-// Workspace implements [Layer]. It needs none.
 func (Flatten) Workspace(Shape) int { return 0 }
 
-// Float32 implements [Layer].
 func (Flatten) Float32(in Shape, _ int) Pass[float32] { return flattenPass[float32]{size: in.Size()} }
 
-// Float64 implements [Layer].
 func (Flatten) Float64(in Shape, _ int) Pass[float64] { return flattenPass[float64]{size: in.Size()} }
 
 // flattenPass copies. A model shares the memory instead, and calls nothing.
@@ -30,17 +25,15 @@ func (p flattenPass[T]) Forward(y, x []T, rows int) { copy(y[:rows*p.size], x) }
 
 func (p flattenPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) { copy(dx[:rows*p.size], dy) }
 
-// FromChannels accepts data laid out by channel, then row, then column. Its input is a
-// vector, its output an image. It is the first layer, if it is used.
+// FromChannels accepts data laid out by channel, then row, then column. Its input is a vector, its output an
+// image. If used it is the first layer.
 type FromChannels struct {
 	plain
 	Shape Shape // of the image
 }
 
-// String implements [Layer].
 func (c FromChannels) String() string { return fmt.Sprintf("from channels %v", c.Shape) }
 
-// Output implements [Layer].
 func (c FromChannels) Output(in Shape) (Shape, error) {
 	if !c.Shape.valid() || in != Vector(c.Shape.Size()) {
 		return Shape{}, fmt.Errorf("input is %v, must be a vector of the size of %+v", in, c.Shape)
@@ -48,15 +41,12 @@ func (c FromChannels) Output(in Shape) (Shape, error) {
 	return c.Shape, nil
 }
 
-// Workspace implements [Layer]. It needs none.
 func (FromChannels) Workspace(Shape) int { return 0 }
 
-// Float32 implements [Layer].
 func (c FromChannels) Float32(Shape, int) Pass[float32] {
 	return channelsPass[float32]{channels: c.Shape.Channels, positions: c.Shape.Rows * c.Shape.Cols}
 }
 
-// Float64 implements [Layer].
 func (c FromChannels) Float64(Shape, int) Pass[float64] {
 	return channelsPass[float64]{channels: c.Shape.Channels, positions: c.Shape.Rows * c.Shape.Cols}
 }

@@ -5,9 +5,8 @@ import "fmt"
 // Float is the type of a value. Training uses float32, and tests repeat it in float64.
 type Float interface{ float32 | float64 }
 
-// Shape describes one example between two layers: Rows x Cols positions with Channels
-// values each, laid out by row, then column, then channel. A vector is one position whose
-// channels are its elements.
+// Shape describes one example between two layers: Rows x Cols positions with Channels values each, laid out
+// by row, then column, then channel. A vector is one position whose channels are its elements.
 type Shape struct{ Rows, Cols, Channels int }
 
 // Vector returns the shape of n plain values.

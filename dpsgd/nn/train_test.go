@@ -1,16 +1,15 @@
 package nn_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -30,11 +29,8 @@ func TestTrainingDoesNotDependOnTheNumberOfWorkers(t *testing.T) {
 				SamplingProbability: 0.5, NoiseMultiplier: 2, ClipNorm: 1, Steps: 4, LearningRate: 0.1,
 				Workers: workers, Clipping: clipping,
 			}
-			l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SeededNoise})
-			require.NoError(t, err)
-			reservation, err := l.Reserve(cfg.Event())
-			require.NoError(t, err)
-			_, err = dpsgd.Train(context.Background(), model, data, cfg, reservation, rng.SeedKey(3))
+			r := testledger.Reserve(t, accountant.AddRemove, cfg.Event())
+			_, err = dpsgd.Train(t.Context(), model, data, cfg, r, rng.SeedKey(3))
 			require.NoError(t, err)
 			if want == nil {
 				want = model.Parameters()

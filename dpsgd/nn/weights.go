@@ -6,12 +6,11 @@ import (
 	"math/rand/v2"
 )
 
-// Weights says where the weights of a layer start. Intercepts start at zero.
+// Weights is where the weights of a layer start. Intercepts start at zero.
 type Weights int
 
 const (
-	// He draws normal weights of variance 2/fan-in, for layers before a ReLU
-	// (He et al. 2015).
+	// He draws normal weights of variance 2/fan-in, for layers before a ReLU (He et al. 2015).
 	He Weights = iota
 	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for tanh or no
 	// activation (Glorot and Bengio 2010).

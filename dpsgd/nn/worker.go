@@ -11,21 +11,21 @@ import (
 
 const maxRows = dpsgd.MaxRows
 
-// Batch is data in either precision: [dpsgd.Data] with another element type.
-type Batch[T Float] struct {
+// examples is data in either precision: [dpsgd.Data] with another element type.
+type examples[T Float] struct {
 	X            []T // row i starts at i*Stride
 	Stride       int
 	Unpack       func(dst []T, i int)  // in place of X, if not nil: sets dst to row i
-	Fetch        func(i, from, to int) // if not nil, says that columns of row i are unpacked soon
+	Fetch        func(i, from, to int) // if not nil, announces that columns of row i are unpacked soon
 	Y            []int
 	Targets      []T // none, or row i at i*TargetStride
 	TargetStride int
 }
 
-// Worker computes an architecture forwards and backwards, for one goroutine. A [Model]
-// trains with float32. Tests check the same code with float64.
-type Worker[T Float] struct {
-	arch    *Architecture
+// worker computes an architecture forwards and backwards, for one goroutine. A [Model] trains with float32,
+// and tests check the same code with float64.
+type worker[T Float] struct {
+	arch    *architecture
 	passes  []Pass[T]
 	values  [][]T // of the input, then of every layer: rows x size, some shared
 	input   []T   // of the rows at work: values[0], or where they lie in the data
@@ -33,23 +33,21 @@ type Worker[T Float] struct {
 	losses  []float64
 	squares [][]float64 // of every tensor
 	whole   grouping[T] // all tensors together
-	layers  grouping[T] // those of every layer together
+	layers  grouping[T] // the tensors of every layer together
 	kept    []int       // rows at work
 	rows    int         // at most, at a time
-	next    []int       // what the call of AddClipped after the next is likely to begin with
+	next    []int       // likely to be the first rows of the call of AddClipped after the next
 	ahead   ahead
 }
 
-// NewWorker returns the working memory of one goroutine.
-func NewWorker[T Float](a *Architecture) *Worker[T] { return newWorker[T](a, a.rows()) }
-
-func newWorker[T Float](a *Architecture, rows int) *Worker[T] {
-	w := &Worker[T]{
+// newWorker returns the working memory of one goroutine, for so many rows at a time.
+func newWorker[T Float](a *architecture, rows int) *worker[T] {
+	w := &worker[T]{
 		arch: a, rows: rows,
 		values: make([][]T, len(a.shapes)), deltas: make([][]T, len(a.shapes)),
 		losses: make([]float64, rows), kept: make([]int, 0, rows),
 	}
-	w.values[0] = make([]T, rows*a.Input().Size())
+	w.values[0] = make([]T, rows*a.input().Size())
 	previous := false // in place
 	for l, layer := range a.layers {
 		w.passes = append(w.passes, pass[T](layer, a.shapes[l], rows))
@@ -75,7 +73,7 @@ func newWorker[T Float](a *Architecture, rows int) *Worker[T] {
 	for range a.tensors {
 		w.squares = append(w.squares, make([]float64, rows))
 	}
-	w.ahead.cols = a.Input().Size()
+	w.ahead.cols = a.input().Size()
 	if first, ok := w.passes[0].(*densePass[T]); ok {
 		first.ahead = &w.ahead
 	}
@@ -102,11 +100,10 @@ func pass[T Float](layer Layer, in Shape, rows int) Pass[T] {
 	return p.(Pass[T])
 }
 
-// Start sets the parameters, which have changed. They stay fixed and valid until the next
-// Start.
-func (w *Worker[T]) Start(parameters []T) {
-	if len(parameters) != w.arch.Parameters() {
-		panic(fmt.Sprintf("nn: %d parameters for %d", len(parameters), w.arch.Parameters()))
+// Start sets the parameters. They stay fixed and valid until the next Start.
+func (w *worker[T]) Start(parameters []T) {
+	if len(parameters) != w.arch.parameters() {
+		panic(fmt.Sprintf("nn: %d parameters for %d", len(parameters), w.arch.parameters()))
 	}
 	for l, s := range w.arch.spans {
 		w.passes[l].Start(parameters[s.parameters : s.parameters+s.size])
@@ -114,8 +111,8 @@ func (w *Worker[T]) Start(parameters []T) {
 }
 
 // Outputs sets dst, len(rows) x outputs, to the model's values at those rows of the batch.
-func (w *Worker[T]) Outputs(dst []T, batch Batch[T], rows []int) {
-	size := w.arch.Output().Size()
+func (w *worker[T]) Outputs(dst []T, batch examples[T], rows []int) {
+	size := w.arch.output().Size()
 	for len(rows) > 0 {
 		n := min(w.rows, len(rows))
 		w.forward(batch, rows[:n])
@@ -124,19 +121,17 @@ func (w *Worker[T]) Outputs(dst []T, batch Batch[T], rows []int) {
 	}
 }
 
-// AddClipped adds the clipped gradients of rows to sum, which is zero. It meets the
-// obligations of [dpsgd.Worker] in the precision T. The argument clip has one norm, or one
-// for every layer with parameters.
+// AddClipped adds the clipped gradients of rows to sum, which is zero. It meets the obligations of
+// [dpsgd.Worker] in the precision T. The argument clip has one norm, or one for every layer with parameters.
 //
-// Rows are taken in groups of a size that depends on the architecture. A row's contribution
-// does not depend on its group, because layers are row exact. A term passes through at most
-// 56 additions: those of its run, and one for each run of all groups. Groups have 8 to 256
-// rows, a power of two, and runs at most 48. The most are 48 + 8, in groups of 64.
+// Rows are taken in groups of a size that depends on the architecture. A row's contribution does not depend
+// on its group, because layers are row exact. A term passes through at most 56 additions: in its run, and one
+// for each run of all groups. Groups have 8 to 256 rows, a power of two, and runs at most 48. The most are 48
+// + 8, in groups of 64.
 //
-// Norms are those of the gradients that layers hold, or bounds above them. Scales are
-// rounded towards zero, and a scaled gradient rounds up by at most two parts in 2^24.
-// Together that is less than 2^-20.
-func (w *Worker[T]) AddClipped(sum []T, batch Batch[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
+// Norms belong to the gradients that layers hold, or are bounds above. Scales are rounded towards zero, and a
+// scaled gradient rounds up by at most two parts in 2^24. Together that is less than 2^-20.
+func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	if n := len(clip.Norms); n != 1 && n != len(w.layers.ends) {
 		panic(fmt.Sprintf("nn: %d clip norms for %d layers", n, len(w.layers.ends)))
 	}
@@ -158,7 +153,7 @@ func (w *Worker[T]) AddClipped(sum []T, batch Batch[T], rows []int, clip dpsgd.C
 
 // addGroup does the work of AddClipped for at most w.rows rows. If some have gradients that
 // are not finite, it starts again without them.
-func (w *Worker[T]) addGroup(sum []T, batch Batch[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
+func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
 	private := false
 	for _, norm := range clip.Norms {
@@ -205,10 +200,9 @@ func (w *Worker[T]) addGroup(sum []T, batch Batch[T], rows []int, clip dpsgd.Cli
 	}
 }
 
-// AppendNorms appends the norms of what AddClipped would add for each row. It leaves out the
-// last product of AddClipped, and the rows' sum. A row whose gradient is not finite has
-// norm 0.
-func (w *Worker[T]) AppendNorms(dst []float64, batch Batch[T], rows []int, clip dpsgd.Clip) []float64 {
+// AppendNorms appends the norm of each row's contribution in AddClipped, without its last product and sum. A
+// row whose gradient is not finite has norm 0.
+func (w *worker[T]) AppendNorms(dst []float64, batch examples[T], rows []int, clip dpsgd.Clip) []float64 {
 	group := w.whole
 	if len(clip.Norms) > 1 {
 		group = w.layers
@@ -236,7 +230,7 @@ func (w *Worker[T]) AppendNorms(dst []float64, batch Batch[T], rows []int, clip 
 }
 
 // forward computes the outputs of rows.
-func (w *Worker[T]) forward(batch Batch[T], rows []int) {
+func (w *worker[T]) forward(batch examples[T], rows []int) {
 	w.gather(batch, rows)
 	for l, p := range w.passes {
 		x := w.values[l]
@@ -249,11 +243,10 @@ func (w *Worker[T]) forward(batch Batch[T], rows []int) {
 	}
 }
 
-// gather sets input. Rows that follow each other in memory are not copied, unless a later
-// layer works in the memory of the input. Packed rows are unpacked here, a group at a time, which
-// the caches hold.
-func (w *Worker[T]) gather(batch Batch[T], rows []int) {
-	size := w.arch.Input().Size()
+// gather sets input. Rows that follow each other in memory are not copied, unless a later layer works in the
+// memory of the input. Packed rows are unpacked here, a group at a time, which the caches hold.
+func (w *worker[T]) gather(batch examples[T], rows []int) {
+	size := w.arch.input().Size()
 	w.input = w.values[0]
 	together := batch.Unpack == nil && batch.Stride == size && len(rows) > 0 && &w.values[1][0] != &w.values[0][0]
 	for i, r := range rows {
@@ -276,8 +269,8 @@ func (w *Worker[T]) gather(batch Batch[T], rows []int) {
 }
 
 // lossOf sets the losses of rows and their gradients by the outputs.
-func (w *Worker[T]) lossOf(batch Batch[T], rows []int) {
-	last, n := len(w.values)-1, w.arch.Output().Size()
+func (w *worker[T]) lossOf(batch examples[T], rows []int) {
+	last, n := len(w.values)-1, w.arch.output().Size()
 	for i, r := range rows {
 		w.losses[i] = lossAt(w.arch.loss, w.deltas[last][i*n:(i+1)*n], w.values[last][i*n:(i+1)*n], batch, r)
 	}
@@ -285,7 +278,7 @@ func (w *Worker[T]) lossOf(batch Batch[T], rows []int) {
 
 // backward takes the gradients by the outputs to all layers with parameters. The loss of a
 // row becomes NaN if a gradient of the row is not finite.
-func (w *Worker[T]) backward(rows int, squares [][]float64) {
+func (w *worker[T]) backward(rows int, squares [][]float64) {
 	for _, s := range squares {
 		clear(s)
 	}
@@ -312,18 +305,17 @@ func (w *Worker[T]) backward(rows int, squares [][]float64) {
 	}
 }
 
-// screen replaces backward where nothing is clipped. It sets the loss of a row to NaN if
-// the row's input is not finite. With clipping, such a row passes if the first layer
-// forgets the value, as a ReLU forgets -Inf.
-func (w *Worker[T]) screen(rows int) {
-	size := w.arch.Input().Size()
+// screen replaces backward where nothing is clipped. It sets the loss of a row to NaN if the row's input is
+// not finite. With clipping, such a row passes if the first layer forgets the value, as a ReLU forgets -Inf.
+func (w *worker[T]) screen(rows int) {
+	size := w.arch.input().Size()
 	for i := range w.losses[:rows] {
 		w.losses[i] += 0 * kernel.SquaredNorm(w.input[i*size:(i+1)*size])
 	}
 }
 
 // drop removes rows whose loss is not finite from kept, and returns how many.
-func (w *Worker[T]) drop() int {
+func (w *worker[T]) drop() int {
 	kept := w.kept[:0]
 	for i, r := range w.kept {
 		if mathx.IsFinite(w.losses[i]) {

@@ -2,7 +2,6 @@ package nn
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -28,30 +27,23 @@ func TestRowsWhereTheyLie(t *testing.T) {
 		}
 		m, err := New(in, CrossEntropy, layers...)
 		require.NoError(t, err, name)
-		rnd := rand.New(rand.NewPCG(1, 2))
-		for i := range m.parameters {
-			m.parameters[i] = float32(rnd.NormFloat64())
-		}
+		copy(m.parameters, randomParameters[float32](m.arch, 1))
 		for _, bad := range []int{-1, 4} {
-			together := Batch[float32]{X: make([]float32, n*cols), Stride: cols, Y: make([]int, n)}
-			for i := range together.X {
-				together.X[i] = float32(rnd.NormFloat64())
-			}
+			together := randomBatch[float32](m.arch, n, 1)
 			if bad >= 0 {
 				together.X[bad*cols] = float32(math.NaN())
 			}
-			apart := Batch[float32]{X: make([]float32, n*(cols+1)), Stride: cols + 1, Y: together.Y}
-			rows := make([]int, n)
+			apart := examples[float32]{X: make([]float32, n*(cols+1)), Stride: cols + 1, Y: together.Y}
+			rows := upTo(n)
 			for i := range rows {
-				rows[i] = i
 				copy(apart.X[i*(cols+1):], together.X[i*cols:(i+1)*cols])
 			}
 			before := slices.Clone(together.X)
 			for _, clip := range []float64{0.3, math.Inf(1)} {
 				var sums [2][]float32
 				var tallies [2]dpsgd.Tally
-				for k, b := range []Batch[float32]{together, apart} {
-					w := NewWorker[float32](m.arch)
+				for k, b := range []examples[float32]{together, apart} {
+					w := newWorker[float32](m.arch, m.arch.rows())
 					w.Start(m.parameters)
 					sums[k] = make([]float32, len(m.parameters))
 					tallies[k] = w.AddClipped(sums[k], b, rows, dpsgd.FlatClip(clip))

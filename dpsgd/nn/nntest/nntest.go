@@ -1,17 +1,15 @@
-// Package nntest checks that a layer keeps what [nn.Layer] and [nn.Pass] promise. The
-// guarantee of DP-SGD rests on these promises. Call it from the test of your own layer:
+// Package nntest checks that a layer keeps the promises of [nn.Layer] and [nn.Pass], on which the guarantee
+// of DP-SGD rests. Call it from the test of your own layer:
 //
 //	func TestMyLayer(t *testing.T) { nntest.TestLayer(t, MyLayer{Units: 3}, nn.Vector(5)) }
 //
-// It checks the following, on random inputs with a fixed seed, so that a run repeats
-// itself:
+// It checks the following, on random inputs with a fixed seed:
 //
 //   - Gradients agree with finite differences in double precision.
 //   - Norms and sums agree with explicit gradients for each example.
 //   - A layer that is [nn.InPlace] computes the same where its output overwrites its input.
 //   - No example depends on the others in its batch, to the last bit.
-//   - The rounding of sums stays within its bound on the input that is worst for a long
-//     chain of additions.
+//   - The rounding of sums stays within its bound on the input that is worst for a long chain of additions.
 //   - Gradients of inputs from 2^-100 to 2^100 are clipped correctly.
 //
 // Memory that the layer may not read again is overwritten, as it is in a model.
@@ -83,7 +81,7 @@ type bench[T nn.Float] struct {
 	nn.Pass[T]
 	in, out, parameters int
 	x, y, dx, dy        []T
-	lentY, lentDX       []T // what the layer may write to, but not keep
+	lentY, lentDX       []T // which the layer may write to, but not keep
 	keeps, inPlace      bool
 	squares             [][]float64
 }
@@ -103,6 +101,12 @@ func newBench[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, rows 
 	}
 	b.Start(parameters[T](layer, in))
 	return b
+}
+
+// fill draws x and dy.
+func (b *bench[T]) fill(rnd *rand.Rand) {
+	copy(b.x, normal[T](rnd, len(b.x)))
+	copy(b.dy, normal[T](rnd, len(b.dy)))
 }
 
 // run computes forwards and backwards with squares. It overwrites the layer's y and dx at
@@ -167,8 +171,7 @@ func differences(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	b := newBench(t, layer, in, 1, layer.Float64)
 	rnd := random(4)
 	for range 3 {
-		copy(b.x, normal[float64](rnd, len(b.x)))
-		copy(b.dy, normal[float64](rnd, len(b.dy)))
+		b.fill(rnd)
 		p := parameters[float64](layer, in)
 		b.Start(p)
 		b.run(1)
@@ -223,8 +226,7 @@ func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build fun
 	for _, rows := range []int{1, 5, 33, 70} {
 		b := newBench(t, layer, in, rows, build)
 		rnd := random(uint64(rows))
-		copy(b.x, normal[T](rnd, len(b.x)))
-		copy(b.dy, normal[T](rnd, len(b.dy)))
+		b.fill(rnd)
 		x, dy := slices.Clone(b.x), slices.Clone(b.dy)
 		b.run(rows)
 		scales := make([][]T, len(sizes))
@@ -283,9 +285,7 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 	single := newBench(t, layer, in, 1, build)
 	for _, rows := range []int{2, 7, 19, 64} {
 		b := newBench(t, layer, in, rows+3, build)
-		rnd := random(uint64(100 + rows))
-		copy(b.x, normal[T](rnd, len(b.x)))
-		copy(b.dy, normal[T](rnd, len(b.dy)))
+		b.fill(random(uint64(100 + rows)))
 		b.run(rows)
 		for i := range rows {
 			copy(single.x, b.x[i*b.in:(i+1)*b.in])
@@ -311,8 +311,7 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 	}
 }
 
-// inPlace compares what an [nn.InPlace] computes in place with what it computes beside its
-// inputs, to the last bit.
+// inPlace compares the results of an [nn.InPlace] in place and beside its inputs, to the last bit.
 func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	if _, ok := layer.(nn.InPlace); !ok {
 		return
@@ -320,9 +319,7 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const rows = 5
 	b := newBench(t, layer, in, rows, layer.Float32)
 	require.Equal(t, b.in, b.out, "a layer with the method InPlace has as many outputs as inputs")
-	rnd := random(11)
-	copy(b.x, normal[float32](rnd, len(b.x)))
-	copy(b.dy, normal[float32](rnd, len(b.dy)))
+	b.fill(random(11))
 	b.run(rows)
 	y, dx := slices.Clone(b.y), slices.Clone(b.dx)
 	b.inPlace = true
@@ -333,8 +330,8 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 }
 
 // depth sums 256 equal rows. The first has scale one. The others have a scale so small that
-// a single one of them changes nothing where the gradient is a power of two. So the sum
-// loses as many of them as one chain of additions holds.
+// a single other row changes nothing where the gradient is a power of two. So the sum
+// loses as many rows as one chain of additions holds.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	tensors := len(layer.Tensors(in))
 	if tensors == 0 {
@@ -366,5 +363,6 @@ func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		lost[j] = weight*float64(v) - float64(got[j])
 	}
 	const n = (rows/48 + 51) * 0x1p-24
-	require.LessOrEqual(t, norm(lost), n/(1-n)*weight*norm(g), "terms pass through too many additions: AddScaled of nn.Pass says how rows are summed")
+	require.LessOrEqual(t, norm(lost), n/(1-n)*weight*norm(g),
+		"terms pass through too many additions: AddScaled of nn.Pass says how rows are summed")
 }
