@@ -36,31 +36,19 @@ func (l *lesson) tested(counts []int) *tested {
 		lesson: l, threshold: l.number("threshold"), sigma1: l.number("sigma1"), sigma2: l.number("sigma2"),
 		queries: l.whole("queries"), answers: l.whole("answers"), counts: counts,
 	}
-	if l.err == nil {
-		t.noise = l.noise("counts", t.sigma2, len(counts))
-		t.test = l.noise("threshold", t.sigma1, 1)[0]
-		_, t.winner = added(counts, t.noise)
-		l.let("sigma", t.sigma2)
-		l.let("winner", t.winner)
-	}
+	t.noise, t.test = l.noise("counts", t.sigma2, len(counts)), l.noise("threshold", t.sigma1, 1)[0]
+	_, t.winner = added(counts, t.noise)
+	l.let("sigma", t.sigma2)
+	l.let("winner", t.winner)
 	return t
 }
 
-func traceConfident(l *lesson) error {
+func traceConfident(l *lesson) {
 	h, counts := l.histogram("counts")
 	t := l.tested(counts)
-	if l.err != nil {
-		return l.err
-	}
-	m, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{
-		Threshold: t.threshold, Sigma1: t.sigma1, Sigma2: t.sigma2, Queries: t.queries, Answers: t.answers})
-	if err != nil {
-		return invalid("%w", err)
-	}
-	likely, err := compareLaws(h, counts, m.Law)
-	if err != nil {
-		return err
-	}
+	m := valid(aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{
+		Threshold: t.threshold, Sigma1: t.sigma1, Sigma2: t.sigma2, Queries: t.queries, Answers: t.answers}))
+	likely := compareLaws(h, counts, m.Law)
 	largest := slices.Max(counts)
 	l.votes(counts, t.noise)
 	t.answer(t.ask("largest count", largest))
@@ -69,10 +57,9 @@ func traceConfident(l *lesson) error {
 	t.price(m.Event())
 	t.unpaid("declined", m.Event())
 	l.mistake("expected")
-	return nil
 }
 
-// ask tells the test of a number of votes, and reports whether it passes.
+// ask adds the test of a number of votes, and reports whether it passes.
 func (t *tested) ask(name string, votes int) (passed bool) {
 	sum := int64(votes) + t.test
 	passed = float64(sum) >= math.Ceil(t.threshold)
@@ -82,7 +69,7 @@ func (t *tested) ask(name string, votes int) (passed bool) {
 	return passed
 }
 
-// answer tells the noisy argmax behind the test, or its absence.
+// answer adds the noisy argmax behind the test, or its absence.
 func (t *tested) answer(passed bool) {
 	if !passed {
 		t.step("unused")
@@ -92,7 +79,7 @@ func (t *tested) answer(passed bool) {
 	t.step("answer", vector("votes", t.counts), vector("noise", t.noise), vector("noisy", noisy), scalar("answer", winner))
 }
 
-// price tells what questions and answers cost.
+// price adds the cost of questions and answers.
 func (t *tested) price(all accountant.Event) {
 	question, answer := 1/(2*t.sigma1*t.sigma1), 1/(t.sigma2*t.sigma2)
 	priced := t.priced("", float64(t.queries)*question+float64(t.answers)*answer, all)
@@ -100,7 +87,7 @@ func (t *tested) price(all accountant.Event) {
 	t.cost(append([]Number{scalar("rho of a question", question), scalar("rho of an answer", answer)}, priced...)...)
 }
 
-// unpaid tells the mistake of paying for answers alone.
+// unpaid adds the mistake of paying for answers alone.
 func (t *tested) unpaid(id string, all accountant.Event) {
 	answers := t.epsilon(accountant.Repeated{Event: accountant.GNMax{Sigma: t.sigma2, Discrete: true}, Count: int64(t.answers)})
 	t.mistake(id, claim("epsilon claimed, answers alone", answers), claim("epsilon spent", t.epsilon(all)))

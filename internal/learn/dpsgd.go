@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"context"
 	"math"
 	"slices"
 
@@ -24,64 +23,44 @@ func gradient() Mechanism {
 }
 
 type gradientInputs struct {
-	records, steps          int
-	probability, clip, rate float64
-	noise                   float64
+	records, steps                 int
+	probability, clip, rate, noise float64
 }
 
-func (l *lesson) gradientInputs() (in gradientInputs, err error) {
-	in = gradientInputs{
+func traceGradient(l *lesson) {
+	in := gradientInputs{
 		records: l.whole("records"), steps: l.whole("steps"), probability: l.positive("probability"),
 		clip: l.positive("clip"), rate: l.positive("rate"), noise: l.positive("noise"),
 	}
 	if in.rate < 0.01 || in.rate > 100 {
-		l.fail(invalid("rate: from 0.01 to 100, not %v", in.rate))
+		refuse("rate: from 0.01 to 100, not %v", in.rate)
 	}
 	if in.records > 32 || in.steps > 10 {
-		l.fail(invalid("a trace holds 32 records and 10 steps at most, not %d and %d", in.records, in.steps))
-	}
-	return in, l.err
-}
-
-func traceGradient(l *lesson) error {
-	in, err := l.gradientInputs()
-	if err != nil {
-		return err
+		refuse("a trace holds 32 records and 10 steps at most, not %d and %d", in.records, in.steps)
 	}
 	cfg := dpsgd.Config{
 		SamplingProbability: in.probability, NoiseMultiplier: in.noise, ClipNorm: in.clip,
 		Steps: in.steps, LearningRate: in.rate, Workers: 1,
 	}
-	if err := cfg.Validate(); err != nil {
-		return invalid("%w", err)
-	}
+	valid(0, cfg.Validate())
 	data := in.draw(l)
-	softmax, err := nn.NewSoftmax(data.X.Cols, 2)
-	if err != nil {
-		return err
+	steps := Must(Watch(Must(nn.NewSoftmax(data.X.Cols, 2)), data, cfg, l.key))
+	x := make([][]float64, 2)
+	for i, v := range data.X.Data {
+		x[i%2] = append(x[i%2], float64(v))
 	}
-	watched := &watchedModel{Model: softmax}
-	cfg.Observe = func(dpsgd.Metrics) { watched.finish() }
-	paid, err := Paid(cfg.Event(), accountant.AddRemove)
-	if err != nil {
-		return err
-	}
-	if _, err := dpsgd.Train(context.Background(), watched, data, cfg, paid, l.key); err != nil {
-		return invalid("%w", err)
-	}
-	in.tellData(l, data)
+	l.stepOver("record", "data", vector("x1", rounded(x[0])), vector("x2", rounded(x[1])), vector("class", data.Y))
 	l.let("deviation", in.noise*in.clip)
 	l.let("expected", in.expected())
-	for i, s := range watched.steps {
+	for i, s := range steps {
 		l.let("step", i+1)
 		in.tell(l, s)
 	}
-	l.release(vector("value", rounded(watched.steps[len(watched.steps)-1].after)))
+	l.release(vector("value", rounded(steps[len(steps)-1].After)))
 	l.Released.Index = "parameter"
 	l.cost(scalar("steps", in.steps), scalar("noise over clip", in.noise), scalar("probability", in.probability),
 		scalar("delta", l.delta), claim("epsilon", l.epsilon(cfg.Event())))
-	in.mistakes(l, cfg.Event(), watched.steps)
-	return nil
+	in.mistakes(l, cfg.Event(), steps)
 }
 
 // draw makes two clouds of points, and one record far out.
@@ -101,86 +80,7 @@ func (in gradientInputs) draw(l *lesson) dpsgd.Data {
 	return d
 }
 
-func (in gradientInputs) tellData(l *lesson, d dpsgd.Data) {
-	a, b := make([]float64, in.records), make([]float64, in.records)
-	for i := range in.records {
-		a[i], b[i] = float64(d.X.Data[2*i]), float64(d.X.Data[2*i+1])
-	}
-	l.stepOver("record", "data", vector("x1", rounded(a)), vector("x2", rounded(b)), vector("class", d.Y))
-}
-
-// watchedModel is a model whose training is written down: what a worker is asked, and
-// the parameters before and after.
-type watchedModel struct {
-	dpsgd.Model
-	steps []watchedStep
-	open  bool
-}
-
-type watchedStep struct {
-	before, after []float64
-	rows          []int
-	gradients     [][]float64 // of rows, not clipped
-	clipped       [][]float64
-}
-
-func (m *watchedModel) parameters() []float64 {
-	var out []float64
-	for _, p := range m.Parameters() {
-		out = append(out, float64(p))
-	}
-	return out
-}
-
-// begin opens a step if none is open: a step without records asks no worker.
-func (m *watchedModel) begin() *watchedStep {
-	if !m.open {
-		before := make([]float64, len(m.Parameters())) // 0 before the first step
-		if n := len(m.steps); n > 0 {
-			before = m.steps[n-1].after
-		}
-		m.steps, m.open = append(m.steps, watchedStep{before: before}), true
-	}
-	return &m.steps[len(m.steps)-1]
-}
-
-func (m *watchedModel) finish() {
-	m.begin().after = m.parameters()
-	m.open = false
-}
-
-// Worker implements dpsgd.Model.
-func (m *watchedModel) Worker() dpsgd.Worker {
-	return &watchedWorker{Worker: m.Model.Worker(), model: m}
-}
-
-type watchedWorker struct {
-	dpsgd.Worker
-	model *watchedModel
-}
-
-// AddClipped implements dpsgd.Worker. The contribution of a row is the same alone as
-// in company.
-func (w *watchedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
-	s := w.model.begin()
-	for _, row := range rows {
-		alone := func(clip dpsgd.Clip) []float64 {
-			g := make([]float32, len(sum))
-			w.Worker.AddClipped(g, data, []int{row}, clip)
-			out := make([]float64, len(g))
-			for i, x := range g {
-				out[i] = float64(x)
-			}
-			return out
-		}
-		s.rows = append(s.rows, row)
-		s.gradients, s.clipped = append(s.gradients, alone(dpsgd.FlatClip(math.Inf(1)))), append(s.clipped, alone(clip))
-	}
-	return w.Worker.AddClipped(sum, data, rows, clip)
-}
-
-// rounded returns xs to four decimals, which single precision and the grid of the noise
-// leave intact.
+// rounded returns xs to four decimals, which single precision and the grid of the noise leave intact.
 func rounded(xs []float64) []float64 {
 	out := make([]float64, len(xs))
 	for i, x := range xs {
@@ -204,63 +104,61 @@ func norms(gs [][]float64) []float64 {
 // expected returns the expected size of a sample.
 func (in gradientInputs) expected() float64 { return in.probability * float64(in.records) }
 
-// tell tells one step of training in two steps of the trace.
-func (in gradientInputs) tell(l *lesson, s watchedStep) {
-	sum, noise, noisy := make([]float64, len(s.before)), make([]float64, len(s.before)), make([]float64, len(s.before))
-	for _, g := range s.clipped {
+// tell adds one step of training as two steps of the trace.
+func (in gradientInputs) tell(l *lesson, s TrainingStep) {
+	sum, noise, noisy := make([]float64, len(s.Before)), make([]float64, len(s.Before)), make([]float64, len(s.Before))
+	for _, g := range s.Clipped {
 		for i, x := range g {
 			sum[i] += x
 		}
 	}
 	for i := range sum {
-		noisy[i] = (s.before[i] - s.after[i]) / in.rate * in.expected()
+		noisy[i] = (s.Before[i] - s.After[i]) / in.rate * in.expected()
 		noise[i] = noisy[i] - sum[i]
 	}
-	l.let("sampled", len(s.rows))
+	l.let("sampled", len(s.Rows))
 	l.stepOver("row", "clip", in.clipping(s)...)
-	l.stepOver("parameter", "move", vector("before", rounded(s.before)), vector("sum", rounded(sum)), vector("noise", rounded(noise)),
-		vector("noisy sum", rounded(noisy)), vector("after", rounded(s.after)))
+	l.stepOver("parameter", "move", vector("before", rounded(s.Before)), vector("sum", rounded(sum)), vector("noise", rounded(noise)),
+		vector("noisy sum", rounded(noisy)), vector("after", rounded(s.After)))
 }
 
-// clipping returns what clipping does to the gradients of a sample, by record.
-func (in gradientInputs) clipping(s watchedStep) []Number {
-	if len(s.rows) == 0 {
+// clipping returns the effect of clipping on the gradients of a sample, by record.
+func (in gradientInputs) clipping(s TrainingStep) []Number {
+	if len(s.Rows) == 0 {
 		return nil
 	}
-	order := make([]int, len(s.rows))
+	order := make([]int, len(s.Rows))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return s.rows[a] - s.rows[b] })
-	before, after := norms(s.gradients), norms(s.clipped)
+	slices.SortFunc(order, func(a, b int) int { return s.Rows[a] - s.Rows[b] })
+	before, after := norms(s.Gradients), norms(s.Clipped)
 	columns := []Number{{Name: "record"}, {Name: "norm"}, {Name: "factor"}, {Name: "norm clipped"}}
 	for _, i := range order {
-		addRow(columns, rounded([]float64{float64(s.rows[i]), before[i], min(1, in.clip/before[i]), after[i]})...)
+		addRow(columns, rounded([]float64{float64(s.Rows[i]), before[i], min(1, in.clip/before[i]), after[i]})...)
 	}
 	return columns
 }
 
-func (in gradientInputs) mistakes(l *lesson, all accountant.Event, steps []watchedStep) {
+func (in gradientInputs) mistakes(l *lesson, all accountant.Event, steps []TrainingStep) {
 	truth := l.epsilon(all)
 	with := func(noise float64) float64 {
 		return l.epsilon(accountant.Repeated{Count: int64(in.steps),
 			Event: accountant.PoissonSampled{Probability: in.probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}})
 	}
 	unscaled, batch := in.noise/in.clip, in.noise/(2*in.expected())
-	shortest := math.Inf(1)
+	var lengths []float64
 	for _, s := range steps {
-		for _, n := range norms(s.gradients) {
-			shortest = min(shortest, n)
-		}
+		lengths = append(lengths, norms(s.Gradients)...)
 	}
-	if math.IsInf(shortest, 1) {
-		shortest = 0 // no record in any sample
+	if lengths == nil {
+		lengths = []float64{0} // no record in any sample
 	}
 	l.mistake("unscaled", scalar("noise over clip, claimed", in.noise), scalar("noise over clip, spent", unscaled),
 		claim("epsilon claimed", truth), claim("epsilon spent", with(unscaled)))
 	l.mistake("batch", scalar("noise over sensitivity, claimed", in.noise), scalar("noise over sensitivity, spent", batch),
 		claim("epsilon claimed", truth), claim("epsilon spent", with(batch)))
-	l.mistake("factor", scalar("shortest gradient of this run", rounded([]float64{shortest})[0]), scalar("as printed", 1))
+	l.mistake("factor", scalar("shortest gradient of this run", rounded([]float64{slices.Min(lengths)})[0]), scalar("as printed", 1))
 	l.mistake("rate", scalar("rate x noise x clip / (q n)", in.rate*in.noise*in.clip/in.expected()), scalar("as printed", in.noise))
 	l.mistake("divide")
 }

@@ -20,25 +20,15 @@ func interactive() Mechanism {
 	)
 }
 
-func traceInteractive(l *lesson) error {
+func traceInteractive(l *lesson) {
 	h, counts := l.histogram("counts")
 	prediction, confidence := l.numbers("prediction"), l.number("confidence")
 	t := l.tested(counts)
-	if l.err != nil {
-		return l.err
-	}
 	teachers := total(counts)
-	m, err := aggregate.NewInteractiveGNMax(aggregate.InteractiveGNMaxConfig{
+	m := valid(aggregate.NewInteractiveGNMax(aggregate.InteractiveGNMaxConfig{
 		Threshold: t.threshold, Sigma1: t.sigma1, Sigma2: t.sigma2, Teachers: teachers, Confidence: confidence,
-		Queries: t.queries, Answers: t.answers,
-		Predict: func(uint64) ([]float64, error) { return prediction, nil }})
-	if err != nil {
-		return invalid("%w", err)
-	}
-	likely, err := compareLaws(h, counts, m.Law)
-	if err != nil {
-		return err
-	}
+		Queries: t.queries, Answers: t.answers, Predict: func(uint64) ([]float64, error) { return prediction, nil }}))
+	likely := compareLaws(h, counts, m.Law)
 	predicted, beyond := make([]int, len(counts)), make([]int, len(counts))
 	for i, p := range prediction {
 		predicted[i] = int(math.Round(float64(teachers) * p))
@@ -70,5 +60,4 @@ func traceInteractive(l *lesson) error {
 	t.price(m.Event())
 	t.unpaid("agreement", m.Event())
 	l.mistake("private")
-	return nil
 }

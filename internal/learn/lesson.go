@@ -13,9 +13,45 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// lesson is a Trace in the making. It reads inputs, takes the values that the text
-// names, and tells the text section by section. Its first error is kept: methods after
-// it do nothing that matters, and no trace comes out.
+// failure carries an error from [Must] to [Catch].
+type failure struct{ err error }
+
+// Must returns v. An error ends the trace or the picture: the caller that made it must defer [Catch].
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(failure{err})
+	}
+	return v
+}
+
+// Catch, deferred, stores the error of a [Must] in *err.
+func Catch(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case failure:
+		*err = p.err
+	default:
+		panic(p)
+	}
+}
+
+// invalid returns an error about inputs.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
+}
+
+// valid is Must for a value that follows from inputs.
+func valid[T any](v T, err error) T {
+	if err != nil {
+		err = invalid("%w", err)
+	}
+	return Must(v, err)
+}
+
+// refuse ends the trace for an input.
+func refuse(format string, args ...any) { Must(0, invalid(format, args...)) }
+
+// lesson is a Trace in the making: it reads inputs, takes the values that the text names, and adds section by section.
 type lesson struct {
 	Trace
 	inputs map[string]string
@@ -24,27 +60,15 @@ type lesson struct {
 	text   phrases
 	values map[string]any
 	told   map[string]bool // sections
-	err    error
 }
 
-func newLesson(name string, inputs map[string]string, o Options) (*lesson, error) {
-	own, err := readText(name)
-	if err != nil {
-		return nil, err
-	}
-	shared, err := readText("shared")
-	if err != nil {
-		return nil, err
-	}
-	t, err := parseTexts(shared, own)
-	if err != nil {
-		return nil, err
-	}
+func newLesson(name string, inputs map[string]string, o Options) *lesson {
+	own, shared := Must(readText(name)), Must(readText("shared"))
 	return &lesson{
 		Trace:  Trace{Schema: Schema, Mechanism: name, Seed: o.Seed, Title: own.title},
 		inputs: inputs, key: rng.SeedKey(o.Seed).Derive("explain " + name), delta: o.Delta,
-		text: t, values: make(map[string]any), told: make(map[string]bool),
-	}, nil
+		text: Must(parseTexts(shared, own)), values: make(map[string]any), told: make(map[string]bool),
+	}
 }
 
 // let gives the text a value by name. A number is written there as in the tables.
@@ -55,18 +79,11 @@ func (l *lesson) let(name string, value any) {
 	l.values[name] = value
 }
 
-// fail keeps the first error.
-func (l *lesson) fail(err error) {
-	if l.err == nil {
-		l.err = err
-	}
-}
-
 // execute fills in a phrase.
 func (l *lesson) execute(name string) string {
 	var b strings.Builder
 	if err := l.text.fill(&b, name, l.values); err != nil {
-		l.fail(fmt.Errorf("learn: %s: %w", l.Mechanism, err))
+		Must(0, fmt.Errorf("learn: %s: %w", l.Mechanism, err))
 	}
 	return b.String()
 }
@@ -75,69 +92,64 @@ func (l *lesson) execute(name string) string {
 func (l *lesson) section(id string) (heading, words string, f *Formula) {
 	l.told[id] = true
 	words, f, err := setOut(l.execute(id))
-	if err != nil {
-		l.fail(err)
-	}
-	return l.execute(headingOf(id)), words, f
+	return l.execute(headingOf(id)), Must(words, err), f
 }
 
-// step tells a section as the next step, with vectors that have a value for each class.
+// step adds a section as the next step, with vectors that have a value for each class.
 func (l *lesson) step(id string, numbers ...Number) { l.stepOver("", id, numbers...) }
 
-// stepOver tells a step with vectors that run over something else.
+// stepOver adds a step with vectors over another index.
 func (l *lesson) stepOver(index, id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	l.Steps = append(l.Steps, Step{Name: heading, Words: words, Formula: f, Numbers: numbers, Index: index})
 }
 
-// The headings of what is released and what it cost.
+// The headings of the closing sections.
 const (
 	releasedHeading = "What is released"
 	costHeading     = "What it cost"
 )
 
-// release tells what is released.
 func (l *lesson) release(numbers ...Number) {
 	_, words, f := l.section(releasedHeading)
 	l.Released = Section{Words: words, Formula: f, Numbers: numbers}
 }
 
-// cost tells what the run cost.
 func (l *lesson) cost(numbers ...Number) {
 	_, words, f := l.section(costHeading)
 	l.Cost = Section{Words: words, Formula: f, Numbers: numbers}
 }
 
-// mistake tells a section whose heading begins with If.
+// mistake adds a section whose heading begins with If.
 func (l *lesson) mistake(id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	condition, found := strings.CutPrefix(heading, "If ")
 	if !found || f != nil {
-		l.fail(fmt.Errorf("learn: %s: %q must begin with If and have no formula", l.Mechanism, heading))
+		Must(0, fmt.Errorf("learn: %s: %q must begin with If and have no formula", l.Mechanism, heading))
 	}
 	l.Mistakes = append(l.Mistakes, Mistake{If: condition, Words: words, Numbers: numbers})
 }
 
-// invalid returns an error about inputs.
-func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
-}
-
-// number reads an input that is a finite number, and lets the text name it.
+// number reads an input that is a finite number, which the text may name.
 func (l *lesson) number(name string) float64 {
-	x, err := finite(l.inputs[name])
-	if err != nil {
-		l.fail(invalid("%s: %w", name, err))
-	}
+	x := l.finite(name, l.inputs[name])
 	l.let(name, x)
 	return x
 }
 
-// positive reads a number that is above 0.
+func (l *lesson) finite(name, text string) float64 {
+	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !mathx.IsFinite(x) {
+		refuse("%s: %q is not a number", name, text)
+	}
+	return x
+}
+
+// positive reads a number above 0.
 func (l *lesson) positive(name string) float64 {
 	x := l.number(name)
 	if !(x > 0) {
-		l.fail(invalid("%s: %v is not above 0", name, x))
+		refuse("%s: %v is not above 0", name, x)
 	}
 	return x
 }
@@ -149,67 +161,47 @@ const maxRepeats = 1 << 40
 func (l *lesson) whole(name string) int {
 	x := l.number(name)
 	if x != math.Trunc(x) || x < 1 || x > maxRepeats {
-		l.fail(invalid("%s: %v is not a whole number from 1 to 2^40", name, x))
-		return 0
+		refuse("%s: %v is not a whole number from 1 to 2^40", name, x)
 	}
 	l.let(name, int(x))
 	return int(x)
 }
 
-// numbers reads an input that is a list of finite numbers.
-func (l *lesson) numbers(name string) []float64 {
-	var xs []float64
+// numbers reads a list of finite numbers.
+func (l *lesson) numbers(name string) (xs []float64) {
 	for part := range strings.SplitSeq(l.inputs[name], ",") {
-		x, err := finite(part)
-		if err != nil {
-			l.fail(invalid("%s: %w", name, err))
-		}
-		xs = append(xs, x)
+		xs = append(xs, l.finite(name, part))
 	}
 	return xs
-}
-
-func finite(text string) (float64, error) {
-	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || !mathx.IsFinite(x) {
-		return 0, fmt.Errorf("%q is not a number", text)
-	}
-	return x, nil
 }
 
 // maxClasses keeps a trace readable.
 const maxClasses = 100
 
-// histogram reads an input that is a list of vote counts.
+// histogram reads a list of vote counts.
 func (l *lesson) histogram(name string) (aggregate.Histogram, []int) {
 	xs := l.numbers(name)
 	if len(xs) > maxClasses {
-		l.fail(invalid("%s: at most %d classes, not %d", name, maxClasses, len(xs)))
+		refuse("%s: at most %d classes, not %d", name, maxClasses, len(xs))
 	}
 	counts := make([]int, len(xs))
 	for i, x := range xs {
 		if counts[i] = int(x); x != math.Trunc(x) || x < 0 || x > 1<<30 {
-			l.fail(invalid("%s: %v is not a number of votes", name, x))
-			counts[i] = 0
+			refuse("%s: %v is not a number of votes", name, x)
 		}
 	}
 	h, err := aggregate.NewHistogram(counts)
 	if err != nil {
-		l.fail(invalid("%s: %w", name, err))
+		refuse("%s: %w", name, err)
 	}
 	l.let("teachers", total(counts))
 	return h, counts
 }
 
-// noise draws integer Gaussian noise, n values from a stream of their own.
+// noise draws n values of integer Gaussian noise from a stream of their own.
 func (l *lesson) noise(label string, sigma float64, n int) []int64 {
 	out := make([]int64, n)
-	d, err := rng.NewDiscreteGaussian(sigma)
-	if err != nil {
-		l.fail(invalid("%w", err))
-		return out
-	}
-	s := l.key.Derive(label).Stream()
+	d, s := valid(rng.NewDiscreteGaussian(sigma)), l.key.Derive(label).Stream()
 	for i := range out {
 		out[i] = d.Sample(s)
 	}
@@ -219,24 +211,12 @@ func (l *lesson) noise(label string, sigma float64, n int) []int64 {
 // uniform draws a number from 0 to 1, below 1.
 func uniform(s *rng.Stream) float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
 
-// epsilon returns what events cost together by the Rényi accountant.
+// epsilon returns the joint cost of events by the Rényi accountant.
 func (l *lesson) epsilon(events ...accountant.Event) float64 {
-	epsilon, err := renyiEpsilon(l.delta, events...)
-	if err != nil {
-		l.fail(err)
-	}
-	return epsilon
+	return Must(renyiEpsilon(l.delta, events...))
 }
 
-// pure returns what events cost together without any delta.
+// pure returns the joint cost of events without any delta.
 func (l *lesson) pure(events ...accountant.Event) float64 {
-	account, err := theorems.NewBasic(accountant.AddRemove)
-	if err == nil {
-		var epsilon float64
-		if epsilon, err = epsilonBy(account, 0, events...); err == nil {
-			return epsilon
-		}
-	}
-	l.fail(err)
-	return 0
+	return epsilonBy(Must(theorems.NewBasic(accountant.AddRemove)), 0, events...)
 }

@@ -17,49 +17,31 @@ func mean() Mechanism {
 	)
 }
 
-func traceMean(l *lesson) error {
+func traceMean(l *lesson) {
 	values := l.numbers("values")
 	moment, epsilon := l.positive("moment"), l.positive("epsilon")
-	if l.err != nil {
-		return l.err
-	}
 	if len(values) > maxClasses {
-		return invalid("values: at most %d records, not %d", maxClasses, len(values))
+		refuse("values: at most %d records, not %d", maxClasses, len(values))
 	}
 	n := float64(len(values))
 	clip, bound, err := laplaceClip(moment, len(values), epsilon)
-	if err != nil {
-		return invalid("%w", err)
-	}
-	m, err := stability.NewMean(stability.MeanConfig{Records: len(values), Dimension: 1, Clip: clip, Noise: stability.Laplace, Epsilon: epsilon})
-	if err != nil {
-		return invalid("%w", err)
-	}
-	paid, err := Paid(m.Event(), accountant.ReplaceOne)
-	if err != nil {
-		return err
-	}
-	released, err := m.Release(paid, l.key, values)
-	if err != nil {
-		return err
-	}
+	m := valid(stability.NewMean(stability.MeanConfig{
+		Records: len(values), Dimension: 1, Clip: valid(clip, err), Noise: stability.Laplace, Epsilon: epsilon}))
+	released := Must(m.Release(Must(Paid(m.Event(), accountant.ReplaceOne)), l.key, values))
 	clipped := make([]float64, len(values))
-	sum, clippedSum, beyond := 0.0, 0.0, 0
+	sum, clippedSum, beyond, largest := 0.0, 0.0, 0, values[0]
 	for i, x := range values {
 		clipped[i] = min(clip, max(-clip, x))
 		sum, clippedSum = sum+x, clippedSum+clipped[i]
 		if clipped[i] != x {
 			beyond++
 		}
-	}
-	scale := 2 * clip / epsilon
-	noise := released*n - clippedSum
-	largest := values[0]
-	for _, x := range values {
 		if math.Abs(x) > math.Abs(largest) {
 			largest = x
 		}
 	}
+	scale := 2 * clip / epsilon
+	noise := released*n - clippedSum
 	influence := math.Abs(clipped[slices.Index(values, largest)])
 	l.let("records", len(values))
 	l.let("beyond", beyond)
@@ -78,30 +60,18 @@ func traceMean(l *lesson) error {
 	l.release()
 	l.cost(claim("epsilon", l.pure(m.Event())), scalar("delta of ten means", l.delta),
 		claim("epsilon, ten means", l.epsilon(accountant.Repeated{Event: m.Event(), Count: 10})))
-	return meanMistakes(l, m.Event(), moment, n, epsilon, scale)
-}
 
-func meanMistakes(l *lesson, e accountant.Event, moment, n, epsilon, scale float64) error {
-	half := e.(accountant.DiscreteLaplace)
+	half := m.Event().(accountant.DiscreteLaplace)
 	half.Scale /= 2
 	const large = 10 // an epsilon at which the textbook formula fails
 	textbook := math.Sqrt(2*math.Log(1.25/l.delta)) / large
-	spent, err := accountant.GaussianDelta(textbook, large)
-	if err != nil {
-		return err
-	}
-	needed, err := accountant.GaussianNoise(large, l.delta)
-	if err != nil {
-		return err
-	}
 	s2 := moment * moment
 	l.mistake("one-clip", claim("epsilon claimed", epsilon), claim("epsilon spent", l.pure(half)))
 	l.mistake("no-clip", scalar("shift", 1e6), scalar("scale b", scale), scalar("loss", 1e6/scale))
 	l.mistake("variance", scalar("variance of noise / n", 2*(scale/n)*(scale/n)), scalar("error printed", s2/n+4*s2/(n*epsilon)),
 		scalar("error bound", s2/n+6*s2/(n*epsilon)))
-	l.mistake("textbook", scalar("noise by the textbook", textbook), scalar("noise needed", needed),
-		scalar("delta claimed", l.delta), scalar("delta spent", spent))
-	return nil
+	l.mistake("textbook", scalar("noise by the textbook", textbook), scalar("noise needed", Must(accountant.GaussianNoise(large, l.delta))),
+		scalar("delta claimed", l.delta), scalar("delta spent", Must(accountant.GaussianDelta(textbook, large))))
 }
 
 // laplaceClip returns a clip for a private mean of numbers with E[x^2] <= rootMoment^2, and a bound on the mean

@@ -16,7 +16,7 @@ type Mechanism struct {
 	Short  string
 	Long   string // what the trace teaches
 	Inputs []Input
-	trace  func(*lesson) error
+	trace  func(*lesson)
 }
 
 // Input is a parameter of a mechanism, as text.
@@ -43,13 +43,9 @@ func Mechanisms() []Mechanism {
 	}
 }
 
-// mechanism describes a mechanism in the words of its text. Where the text cannot be
-// read, the words are empty and Run returns the error.
-func mechanism(name string, trace func(*lesson) error, inputs ...Input) Mechanism {
-	t, err := readText(name)
-	if err != nil {
-		t = text{}
-	}
+// mechanism describes a mechanism in the words of its text. Run returns the error of a text that cannot be read.
+func mechanism(name string, trace func(*lesson), inputs ...Input) Mechanism {
+	t, _ := readText(name)
 	return Mechanism{Name: name, Short: t.short, Long: t.long, Inputs: inputs, trace: trace}
 }
 
@@ -74,35 +70,31 @@ func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 		return Trace{}, fmt.Errorf("%w: Delta must lie strictly between 0 and 1, not %v", ErrInput, o.Delta)
 	}
 	l, err := m.tell(values, o)
-	if err != nil {
-		return Trace{}, err
+	if err == nil {
+		err = l.Trace.finite()
 	}
-	if err := l.Trace.finite(); err != nil {
+	if err != nil {
 		return Trace{}, err
 	}
 	return l.Trace, nil
 }
 
 // tell makes the lesson of one run.
-func (m Mechanism) tell(values map[string]string, o Options) (*lesson, error) {
+func (m Mechanism) tell(values map[string]string, o Options) (l *lesson, err error) {
+	defer Catch(&err)
 	inputs := make(map[string]string)
 	for _, in := range m.Inputs {
 		inputs[in.Name] = in.Default
 	}
 	for name, v := range values {
 		if _, known := inputs[name]; !known {
-			return nil, invalid("%s has no input %q", m.Name, name)
+			refuse("%s has no input %q", m.Name, name)
 		}
 		inputs[name] = v
 	}
-	l, err := newLesson(m.Name, inputs, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.trace(l); err != nil {
-		l.fail(err) // the first error stays
-	}
-	return l, l.err
+	l = newLesson(m.Name, inputs, o)
+	m.trace(l)
+	return l, nil
 }
 
 // finite leaves out numbers that are infinite, which some formulas of the literature

@@ -16,40 +16,26 @@ func moments() Mechanism {
 	)
 }
 
-func traceMoments(l *lesson) error {
+func traceMoments(l *lesson) {
 	q, noise, steps := l.positive("probability"), l.positive("noise"), l.whole("steps")
-	if l.err != nil {
-		return l.err
-	}
 	if steps > maxTosses {
-		return invalid("steps: at most 2^20, not %d", steps)
+		refuse("steps: at most 2^20, not %d", steps)
 	}
 	step := accountant.PoissonSampled{Probability: q, Event: accountant.Gaussian{NoiseMultiplier: noise}}
-	if err := accountant.Validate(step); err != nil {
-		return invalid("%w", err)
-	}
-	unsampled, err := accountant.GaussianEpsilon(noise, l.delta)
-	if err != nil {
-		return invalid("%w", err)
-	}
+	valid(0, accountant.Validate(step))
+	unsampled := valid(accountant.GaussianEpsilon(noise, l.delta))
 	lambdas := []float64{1, 2, 4, 8, 16, 32}
-	one, err := divergences(step, lambdas)
-	if err != nil {
-		return err
-	}
+	one := divergences(step, lambdas)
 	moment, total, answer := make([]float64, len(lambdas)), make([]float64, len(lambdas)), make([]float64, len(lambdas))
 	for i, lambda := range lambdas {
 		moment[i] = lambda * one[i]
 		total[i] = float64(steps) * moment[i]
 		answer[i] = (total[i] + math.Log(1/l.delta)) / lambda
 		if math.IsInf(total[i], 0) {
-			return invalid("so little noise on so many steps has no finite moments")
+			refuse("so little noise on so many steps has no finite moments")
 		}
 	}
-	all, err := momentsOf(step, steps, l.delta)
-	if err != nil {
-		return err
-	}
+	all := momentsOf(step, steps, l.delta)
 	s := l.key.Derive("samples").Stream()
 	samples := 0
 	for range steps {
@@ -68,103 +54,53 @@ func traceMoments(l *lesson) error {
 		claim("moments accountant", all.moments), claim("Rényi accountant", all.renyi), claim("loss distribution", all.pld))
 	longer := []Number{{Name: "steps"}, {Name: "moments", claim: true}, {Name: "Rényi", claim: true}}
 	for _, n := range []int{steps, 4 * steps, 16 * steps} {
-		a, err := renyiAndMoments(step, n, l.delta)
-		if err != nil {
-			return err
-		}
+		a := renyiAndMoments(step, n, l.delta)
 		addRow(longer, float64(n), a.moments, a.renyi)
 	}
 	l.stepOver("row", "longer", longer...)
 	l.release()
 	l.cost(scalar("steps", steps), scalar("delta", l.delta), claim("epsilon, moments accountant", all.moments),
 		claim("epsilon, Rényi accountant", all.renyi))
-	return momentsMistakes(l, step, steps, all)
-}
 
-// divergences returns those of one step at the orders lambda + 1.
-func divergences(step accountant.Event, lambdas []float64) ([]float64, error) {
-	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-	if err != nil {
-		return nil, err
-	}
-	if err := account.Compose(step, 1); err != nil {
-		return nil, err
-	}
-	orders := make([]float64, len(lambdas))
-	for i, lambda := range lambdas {
-		orders[i] = lambda + 1
-	}
-	divergence, _, err := account.RDP(orders)
-	return divergence, err
-}
-
-// accounts are what the accountants make of the same steps.
-type accounts struct{ lambda, moments, renyi, strong, basic, pld float64 }
-
-func renyiAndMoments(step accountant.Event, steps int, delta float64) (a accounts, err error) {
-	all := accountant.Repeated{Event: step, Count: int64(steps)}
-	if a.renyi, err = renyiEpsilon(delta, all); err != nil {
-		return a, err
-	}
-	published, err := theorems.NewMoments(accountant.AddRemove)
-	if err != nil {
-		return a, err
-	}
-	if err = published.Compose(all, 1); err != nil {
-		return a, err
-	}
-	b, err := published.Epsilon(context.Background(), delta)
-	a.moments, a.lambda = b.Upper, b.Order-1
-	return a, err
-}
-
-func momentsOf(step accountant.Event, steps int, delta float64) (accounts, error) {
-	a, err := renyiAndMoments(step, steps, delta)
-	if err != nil {
-		return a, err
-	}
-	all := accountant.Repeated{Event: step, Count: int64(steps)}
-	strong, err := theorems.NewStrongComposition(accountant.AddRemove)
-	if err != nil {
-		return a, err
-	}
-	if err = strong.Compose(all, 1); err != nil {
-		return a, err
-	}
-	estimate, err := strong.Estimate(delta)
-	if err != nil {
-		return a, err
-	}
-	a.strong = estimate.Epsilon
-	basic, err := theorems.NewBasic(accountant.AddRemove)
-	if err != nil {
-		return a, err
-	}
-	if a.basic, err = epsilonBy(basic, delta, all); err != nil {
-		return a, err
-	}
-	pld, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
-	if err != nil {
-		return a, err
-	}
-	a.pld, err = epsilonBy(pld, delta, all)
-	return a, err
-}
-
-func momentsMistakes(l *lesson, step accountant.PoissonSampled, steps int, all accounts) error {
-	four, err := renyiAndMoments(step, 4*steps, l.delta)
-	if err != nil {
-		return err
-	}
-	near, err := divergences(step, []float64{1e-3})
-	if err != nil {
-		return err
-	}
+	four, near := renyiAndMoments(step, 4*steps, l.delta), divergences(step, []float64{1e-3})
 	amplified := l.pure(accountant.PoissonSampled{Probability: 0.01, Event: accountant.PureDP{Epsilon: 1}})
 	l.mistake("mean-loss", claim("mean of the total loss, at most", float64(steps)*near[0]), claim("epsilon spent", all.renyi))
 	l.mistake("linear", claim("epsilon of four times the steps, added up", 4*all.renyi), claim("epsilon of four times the steps", four.renyi))
 	l.mistake("clipping", scalar("strong composition, an estimate", all.strong), claim("moments accountant", all.moments))
 	l.mistake("recipe", claim("epsilon, published recipe", all.moments), claim("epsilon, Rényi accountant", all.renyi))
 	l.mistake("sampling", claim("q epsilon", 0.01), claim("epsilon spent", amplified), claim("as printed", 0.02*2*math.Sinh(1)))
-	return nil
+}
+
+// divergences returns the Rényi divergences of one step at the orders lambda + 1.
+func divergences(step accountant.Event, lambdas []float64) []float64 {
+	account := Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
+	Must(0, account.Compose(step, 1))
+	orders := make([]float64, len(lambdas))
+	for i, lambda := range lambdas {
+		orders[i] = lambda + 1
+	}
+	divergence, _, err := account.RDP(orders)
+	return Must(divergence, err)
+}
+
+// accounts holds the claims of the accountants for the same steps.
+type accounts struct{ lambda, moments, renyi, strong, basic, pld float64 }
+
+func renyiAndMoments(step accountant.Event, steps int, delta float64) accounts {
+	all := accountant.Repeated{Event: step, Count: int64(steps)}
+	published := Must(theorems.NewMoments(accountant.AddRemove))
+	Must(0, published.Compose(all, 1))
+	b := Must(published.Epsilon(context.Background(), delta))
+	return accounts{renyi: Must(renyiEpsilon(delta, all)), moments: b.Upper, lambda: b.Order - 1}
+}
+
+func momentsOf(step accountant.Event, steps int, delta float64) accounts {
+	a := renyiAndMoments(step, steps, delta)
+	all := accountant.Repeated{Event: step, Count: int64(steps)}
+	strong := Must(theorems.NewStrongComposition(accountant.AddRemove))
+	Must(0, strong.Compose(all, 1))
+	a.strong = Must(strong.Estimate(delta)).Epsilon
+	a.basic = epsilonBy(Must(theorems.NewBasic(accountant.AddRemove)), delta, all)
+	a.pld = epsilonBy(Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})), delta, all)
+	return a
 }

@@ -16,22 +16,13 @@ func noisyArgmax() Mechanism {
 	)
 }
 
-func traceNoisyArgmax(l *lesson) error {
+func traceNoisyArgmax(l *lesson) {
 	h, counts := l.histogram("counts")
 	sigma, queries := l.number("sigma"), l.whole("queries")
-	if l.err != nil {
-		return l.err
-	}
-	m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: queries})
-	if err != nil {
-		return invalid("%w", err)
-	}
+	m := valid(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: queries}))
 	noise := l.noise("counts", sigma, len(counts))
 	noisy, winner := added(counts, noise)
-	likely, err := compareLaws(h, counts, m.Law)
-	if err != nil {
-		return err
-	}
+	likely := compareLaws(h, counts, m.Law)
 	l.let("winner", winner)
 	l.let("largest", noisy[winner])
 	l.let("two", len(counts) == 2)
@@ -44,31 +35,24 @@ func traceNoisyArgmax(l *lesson) error {
 	one := l.priced("", 1/(sigma*sigma), accountant.GNMax{Sigma: sigma, Discrete: true})
 	many := l.priced(fmt.Sprintf(", %d queries", queries), float64(queries)/(sigma*sigma), m.Event())
 	l.cost(append(one, many[0], many[2], many[3])...)
-	return argmaxMistakes(l, sigma, queries, m.Event())
+
+	claimed := l.epsilon(accountant.Repeated{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Count: int64(queries)})
+	l.mistake("one-count", scalar("rho claimed", 1/(2*sigma*sigma)), scalar("rho spent", 1/(sigma*sigma)),
+		claim(fmt.Sprintf("epsilon claimed, %d queries", queries), claimed), claim(fmt.Sprintf("epsilon spent, %d queries", queries), l.epsilon(m.Event())))
+	l.mistake("laplace", claim("epsilon claimed", 0.5), claim("loss found", laplaceLoss(2, 60)), claim("epsilon, proved", 1))
+	l.mistake("no-noise")
 }
 
-// votes tells the beginning that all traces of noisy argmax share.
+// votes adds the first steps of all traces of noisy argmax.
 func (l *lesson) votes(counts []int, noise []int64) {
 	l.step("votes", vector("votes", counts))
 	l.step("noise", vector("noise", noise))
 }
 
-// compareLaws returns a law on the votes, on a neighbour, and the logarithm of the
-// ratio.
-func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogram) (aggregate.Law, error)) ([]Number, error) {
-	here, err := law(h)
-	if err != nil {
-		return nil, invalid("%w", err)
-	}
+// compareLaws returns a law on the votes and on a neighbour, and the logarithm of the ratio.
+func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogram) (aggregate.Law, error)) []Number {
 	moved := neighbour(counts)
-	other, err := aggregate.NewHistogram(moved)
-	if err != nil {
-		return nil, fmt.Errorf("learn: %w", err)
-	}
-	there, err := law(other)
-	if err != nil {
-		return nil, fmt.Errorf("learn: %w", err)
-	}
+	here, there := valid(law(h)), Must(law(Must(aggregate.NewHistogram(moved))))
 	loss := make([]float64, len(counts))
 	for i := range loss {
 		loss[i] = here.LogLabels[i] - there.LogLabels[i]
@@ -81,40 +65,15 @@ func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogr
 		numbers = append(numbers, scalar("P[declined]", math.Exp(here.LogDeclined)),
 			scalar("P'[declined]", math.Exp(there.LogDeclined)), scalar("loss of declining", here.LogDeclined-there.LogDeclined))
 	}
-	return numbers, nil
+	return numbers
 }
 
-func argmaxMistakes(l *lesson, sigma float64, queries int, all accountant.Event) error {
-	claimed := l.epsilon(accountant.Repeated{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Count: int64(queries)})
-	loss, err := laplaceLoss(2, 60)
-	if err != nil {
-		return err
+// laplaceLoss returns the loss of the loser's winning, with Laplace noise of that scale, when one of so many votes for the other
+// class moves to it.
+func laplaceLoss(scale float64, votes int) float64 {
+	m := Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1}))
+	log := func(moved int) float64 {
+		return Must(m.ContinuousLaw(Must(aggregate.NewHistogram([]int{votes - moved, moved})))).LogLabels[1]
 	}
-	l.mistake("one-count", scalar("rho claimed", 1/(2*sigma*sigma)), scalar("rho spent", 1/(sigma*sigma)),
-		claim(fmt.Sprintf("epsilon claimed, %d queries", queries), claimed), claim(fmt.Sprintf("epsilon spent, %d queries", queries), l.epsilon(all)))
-	l.mistake("laplace", claim("epsilon claimed", 0.5), claim("loss found", loss), claim("epsilon, proved", 1))
-	l.mistake("no-noise")
-	return nil
-}
-
-// laplaceLoss returns the loss of the loser's winning, with Laplace noise of that scale,
-// when one of so many votes for the other class moves to it.
-func laplaceLoss(scale float64, votes int) (float64, error) {
-	m, err := aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1})
-	if err != nil {
-		return 0, err
-	}
-	var logs [2]float64
-	for moved := range logs {
-		h, err := aggregate.NewHistogram([]int{votes - moved, moved})
-		if err != nil {
-			return 0, err
-		}
-		law, err := m.ContinuousLaw(h)
-		if err != nil {
-			return 0, err
-		}
-		logs[moved] = law.LogLabels[1]
-	}
-	return logs[1] - logs[0], nil
+	return log(1) - log(0)
 }

@@ -19,28 +19,28 @@ func sparseVector() Mechanism {
 	)
 }
 
-// Traces that are readable have laws that are small.
+// Traces that are readable have small laws.
 const (
 	maxQuestions = 10
 	maxValue     = 1e4
 )
 
-// integers reads an input that is a list of whole numbers.
+// integers reads a list of whole numbers.
 func (l *lesson) integers(name string) []int64 {
 	xs := l.numbers(name)
 	if len(xs) > maxQuestions {
-		l.fail(invalid("%s: at most %d questions, not %d", name, maxQuestions, len(xs)))
+		refuse("%s: at most %d questions, not %d", name, maxQuestions, len(xs))
 	}
 	out := make([]int64, len(xs))
 	for i, x := range xs {
 		if out[i] = int64(x); x != math.Trunc(x) || math.Abs(x) > maxValue {
-			l.fail(invalid("%s: %v is not a whole number up to 10,000", name, x))
+			refuse("%s: %v is not a whole number up to 10,000", name, x)
 		}
 	}
 	return out
 }
 
-// compared is a run of a sparse vector, told from outside.
+// compared is a run of a sparse vector with its noise.
 type compared struct {
 	law   svt.Law
 	rho   int64   // noise of the threshold
@@ -48,30 +48,19 @@ type compared struct {
 	above []bool
 }
 
-// compare draws the noises of a law by the samplers that mechanisms use, and makes
-// its comparisons.
-func compare(key rng.Key, law svt.Law, values []int64) (c compared, err error) {
-	draw := func(n svt.Noise, label string) (int64, error) {
-		d, err := rng.NewDiscreteLaplace(n.Scale)
-		if err != nil {
-			return 0, invalid("%w", err)
-		}
-		s := key.Derive(label).Stream()
+// compare draws the noise of a law by the samplers that mechanisms use, and makes its comparisons.
+func compare(key rng.Key, law svt.Law, values []int64) compared {
+	draw := func(n svt.Noise, label string) int64 {
+		d, s := valid(rng.NewDiscreteLaplace(n.Scale)), key.Derive(label).Stream()
 		if n.Kind == svt.Geometric {
-			return d.Geometric(s), nil
+			return d.Geometric(s)
 		}
-		return d.Sample(s), nil
+		return d.Sample(s)
 	}
-	c.law = law
-	if c.rho, err = draw(law.ThresholdNoise, "threshold"); err != nil {
-		return c, err
-	}
+	c := compared{law: law, rho: draw(law.ThresholdNoise, "threshold")}
 	count := 0
 	for i, v := range values {
-		nu, err := draw(law.QueryNoise, fmt.Sprint("question ", i))
-		if err != nil {
-			return c, err
-		}
+		nu := draw(law.QueryNoise, fmt.Sprint("question ", i))
 		above := v+nu >= int64(law.Threshold)+c.rho
 		c.nu, c.above = append(c.nu, nu), append(c.above, above)
 		if above {
@@ -80,32 +69,24 @@ func compare(key rng.Key, law svt.Law, values []int64) (c compared, err error) {
 			}
 		}
 	}
-	return c, nil
+	return c
 }
 
-// likely returns the exact probability of the transcript on values, on those of a
-// neighbour, and the logarithm of the ratio, beside epsilon.
-func (c compared) likely(outcome string, values, moved []int64, epsilon float64) ([]Number, error) {
-	p, err := probability(c.law, floats(values[:len(c.above)]), c.above)
-	if err != nil {
-		return nil, invalid("%w", err)
-	}
-	q, err := probability(c.law, floats(moved[:len(c.above)]), c.above)
-	if err != nil {
-		return nil, invalid("%w", err)
-	}
-	return []Number{scalar("P["+outcome+"]", p), scalar("P'["+outcome+"]", q), scalar("loss", math.Log(p/q)), scalar("epsilon", epsilon)}, nil
+// likely returns the exact probability of the transcript on the values and on a neighbour's, and the logarithm of the ratio,
+// beside epsilon.
+func (c compared) likely(outcome string, values, moved []int64, epsilon float64) []Number {
+	p, q := probability(c.law, floats(values[:len(c.above)]), c.above), probability(c.law, floats(moved[:len(c.above)]), c.above)
+	return []Number{scalar("P["+outcome+"]", p), scalar("P'["+outcome+"]", q), scalar("loss", math.Log(p/q)), scalar("epsilon", epsilon)}
 }
 
-// probability returns that of a transcript.
-func probability(law svt.Law, values []float64, above []bool) (float64, error) {
-	outcomes, err := law.Outcomes(values)
-	for _, o := range outcomes {
+// probability returns the probability of a transcript.
+func probability(law svt.Law, values []float64, above []bool) float64 {
+	for _, o := range valid(law.Outcomes(values)) {
 		if slices.Equal(o.Above, above) {
-			return o.Prob, err
+			return o.Prob
 		}
 	}
-	return 0, err
+	return 0
 }
 
 func floats(xs []int64) []float64 {
@@ -117,40 +98,23 @@ func floats(xs []int64) []float64 {
 }
 
 // largestLoss returns the largest logarithm of a ratio of probabilities of transcripts.
-func largestLoss(law svt.Law, a, b []float64) (float64, error) {
-	p, err := law.Outcomes(a)
-	if err != nil {
-		return 0, err
-	}
-	q, err := law.Outcomes(b)
-	if err != nil {
-		return 0, err
-	}
-	loss := 0.0
+func largestLoss(law svt.Law, a, b []float64) (loss float64) {
+	p, q := Must(law.Outcomes(a)), Must(law.Outcomes(b))
 	for i := range p { // the same transcripts in the same order
 		loss = max(loss, math.Abs(math.Log(p[i].Prob/q[i].Prob)))
 	}
-	return loss, nil
+	return loss
 }
 
-func traceSparse(l *lesson) error {
+func traceSparse(l *lesson) {
 	values, threshold := l.integers("values"), l.number("threshold")
 	epsilon, answers := l.positive("epsilon"), l.whole("answers")
-	if l.err != nil {
-		return l.err
-	}
 	if threshold != math.Trunc(threshold) || math.Abs(threshold) > maxValue {
-		return invalid("threshold: %v is not a whole number up to 10,000", threshold)
+		refuse("threshold: %v is not a whole number up to 10,000", threshold)
 	}
-	m, err := svt.NewSparseVector(svt.SparseVectorConfig{
-		Noise: svt.DiscreteLaplace, Epsilon: epsilon, Answers: answers, Sensitivity: 1, Threshold: int64(threshold)})
-	if err != nil {
-		return invalid("%w", err)
-	}
-	c, err := compare(l.key, m.Law(), values)
-	if err != nil {
-		return err
-	}
+	m := valid(svt.NewSparseVector(svt.SparseVectorConfig{
+		Noise: svt.DiscreteLaplace, Epsilon: epsilon, Answers: answers, Sensitivity: 1, Threshold: int64(threshold)}))
+	c := compare(l.key, m.Law(), values)
 	asked := values[:len(c.above)]
 	moved, sums, above := make([]int64, len(asked)), make([]int64, len(asked)), make([]int, len(asked))
 	for i, v := range asked {
@@ -159,10 +123,7 @@ func traceSparse(l *lesson) error {
 			above[i], moved[i] = 1, v-1
 		}
 	}
-	likely, err := c.likely("answers", asked, moved, epsilon)
-	if err != nil {
-		return err
-	}
+	likely := c.likely("answers", asked, moved, epsilon)
 	share := svt.ThresholdShare(answers, false)
 	l.let("asked", len(asked))
 	l.let("questions", len(values))
@@ -174,58 +135,57 @@ func traceSparse(l *lesson) error {
 	l.step("threshold", scalar("threshold", threshold), scalar("noise", c.rho), scalar("noisy threshold", int64(threshold)+c.rho))
 	l.stepOver("question", "compare", vector("value", asked), vector("noise", c.nu), vector("sum", sums), vector("above", above))
 	l.step("likely", likely...)
-	free, err := freeAnswers(c.law)
-	if err != nil {
-		return err
-	}
-	l.stepOver("row", "free", free...)
+	l.stepOver("row", "free", freeAnswers(c.law)...)
 	l.release()
 	l.cost(claim("epsilon", l.pure(m.Event())), scalar("questions that could be asked", len(values)),
 		claim("epsilon if each were paid", l.pure(accountant.Repeated{Event: m.Event(), Count: int64(len(values))})))
-	return sparseMistakes(l, epsilon, share)
+	sparseMistakes(l, epsilon, share)
 }
 
-// freeAnswers returns what many answers below cost: no more than one.
-func freeAnswers(law svt.Law) ([]Number, error) {
+// freeAnswers returns the cost of many answers below: no more than one.
+func freeAnswers(law svt.Law) []Number {
 	law.Threshold = 0
 	columns := []Number{{Name: "questions"}, {Name: "P[all below]"}, {Name: "P'[all below]"}, {Name: "loss"}}
 	for _, k := range []int{1, 3, 10, 30, 100} {
-		_, p, err := law.FirstAbove(slices.Repeat([]float64{-10}, k))
-		if err != nil {
-			return nil, invalid("%w", err)
-		}
-		_, q, err := law.FirstAbove(slices.Repeat([]float64{-9}, k))
-		if err != nil {
-			return nil, invalid("%w", err)
-		}
+		p, q := allBelow(law, -10, k), allBelow(law, -9, k)
 		addRow(columns, float64(k), p, q, math.Log(p/q))
 	}
-	return columns, nil
+	return columns
 }
 
-func sparseMistakes(l *lesson, epsilon, share float64) error {
+// allBelow returns the probability that k questions of the same value are all below.
+func allBelow(law svt.Law, value float64, k int) float64 {
+	_, p, err := law.FirstAbove(slices.Repeat([]float64{value}, k))
+	return valid(p, err)
+}
+
+// Broken is a variant of a sparse vector that claims an epsilon, and two neighbouring streams that refute it.
+type Broken struct {
+	Law         svt.Law
+	Here, There []float64
+	Claimed     float64
+}
+
+// BrokenVariants returns the variants of Lyu, Su, Li 2017, section 3, and of package svt's tests, by the names of their mistakes.
+// The first has a threshold noise of the given scale.
+func BrokenVariants(scale float64) map[string]Broken {
 	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
-	bare, err := probability(svt.Law{ThresholdNoise: laplace(1 / (epsilon * share))}, []float64{0, 1}, []bool{false, true})
-	if err != nil {
-		return invalid("%w", err)
+	return map[string]Broken{
+		"threshold-only": {svt.Law{ThresholdNoise: laplace(scale)}, []float64{0, 1}, []float64{1, 0}, 1},
+		"fixed-scale": {svt.Law{ThresholdNoise: laplace(4), QueryNoise: laplace(4.0 / 3), Stop: 4},
+			[]float64{0, 0, 0, 0, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 0, 0, 0, 0}, 1},
+		"endless": {svt.Law{ThresholdNoise: laplace(2), QueryNoise: laplace(2)},
+			[]float64{0, 0, 0, 0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, -1, -1, -1, -1}, 1},
+		"inverted": {svt.Law{ThresholdNoise: laplace(0.5), QueryNoise: laplace(1), Stop: 1}, []float64{0, 0, 0, 1}, []float64{1, 1, 1, 0}, 0.25},
 	}
-	unscaled, err := largestLoss(svt.Law{ThresholdNoise: laplace(4), QueryNoise: laplace(4.0 / 3), Stop: 4},
-		[]float64{0, 0, 0, 0, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 0, 0, 0, 0})
-	if err != nil {
-		return err
-	}
-	endless, err := largestLoss(svt.Law{ThresholdNoise: laplace(2), QueryNoise: laplace(2)},
-		[]float64{0, 0, 0, 0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, -1, -1, -1, -1})
-	if err != nil {
-		return err
-	}
-	inverted, err := largestLoss(svt.Law{ThresholdNoise: laplace(0.5), QueryNoise: laplace(1), Stop: 1}, []float64{0, 0, 0, 1}, []float64{1, 1, 1, 0})
-	if err != nil {
-		return err
-	}
-	l.mistake("threshold-only", scalar("P[below, above]", bare), scalar("P'[below, above]", 0))
-	l.mistake("fixed-scale", claim("epsilon claimed", 1), claim("loss found", unscaled), claim("epsilon, proved", (1+6*4)/4.0))
-	l.mistake("endless", claim("epsilon claimed", 1), claim("loss found, eight questions", endless))
-	l.mistake("inverted", claim("epsilon claimed", 0.25), claim("loss found, four questions", inverted))
-	return nil
+}
+
+func sparseMistakes(l *lesson, epsilon, share float64) {
+	broken := BrokenVariants(1 / (epsilon * share))
+	loss := func(name string) float64 { return largestLoss(broken[name].Law, broken[name].Here, broken[name].There) }
+	bare := broken["threshold-only"]
+	l.mistake("threshold-only", scalar("P[below, above]", probability(bare.Law, bare.Here, []bool{false, true})), scalar("P'[below, above]", 0))
+	l.mistake("fixed-scale", claim("epsilon claimed", 1), claim("loss found", loss("fixed-scale")), claim("epsilon, proved", (1+6*4)/4.0))
+	l.mistake("endless", claim("epsilon claimed", 1), claim("loss found, eight questions", loss("endless")))
+	l.mistake("inverted", claim("epsilon claimed", 0.25), claim("loss found, four questions", loss("inverted")))
 }

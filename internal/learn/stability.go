@@ -17,21 +17,12 @@ func stable() Mechanism {
 	)
 }
 
-func traceStable(l *lesson) error {
+func traceStable(l *lesson) {
 	_, counts := l.histogram("counts")
 	epsilon, questions := l.positive("epsilon"), l.whole("questions")
-	if l.err != nil {
-		return l.err
-	}
 	delta := l.delta / float64(2*questions)
-	m, err := stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: epsilon, Delta: delta, Questions: questions})
-	if err != nil {
-		return invalid("%w", err)
-	}
-	winner, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
-	if err != nil {
-		return invalid("%w", err)
-	}
+	m := valid(stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: epsilon, Delta: delta, Questions: questions}))
+	winner, distance := plurality(counts)
 	leads, distances := make([]int, len(counts)), make([]int64, len(counts))
 	for j, n := range counts {
 		if j == winner {
@@ -42,100 +33,69 @@ func traceStable(l *lesson) error {
 		if j < winner {
 			two = []int{n, counts[winner]}
 		}
-		if _, distances[j], err = stability.Plurality(two, stability.VoteMoves, stability.LowestIndex); err != nil {
-			return err
-		}
+		_, distances[j] = plurality(two)
 	}
 	l.let("winner", winner)
 	l.step("votes", vector("votes", counts), scalar("winner", winner))
 	l.step("distance", vector("votes", counts), vector("winner leads by", leads), vector("moves", distances), scalar("distance", distance))
 	l.step("threshold", scalar("delta of one question", delta), scalar("threshold T", m.Threshold()), scalar("P[noise > T]", released(m, 0)))
-	answer, noise, err := ask(m, l.key, winner, distance)
-	if err != nil {
-		return err
-	}
+	answer, noise := ask(m, l.key, winner, distance)
 	l.let("passed", answer.Released)
 	l.step("test", scalar("distance", distance), scalar("noise", noise), scalar("sum", distance+noise), scalar("threshold T", m.Threshold()))
-	if err := stableLikely(l, m, counts, winner, distance); err != nil {
-		return err
-	}
+	stableLikely(l, m, counts, winner, distance)
 	l.release()
-	cost, err := stableCost(l, m, questions)
-	if err != nil {
-		return err
-	}
-	l.cost(append([]Number{scalar("questions", questions)}, cost...)...)
+	l.cost(append([]Number{scalar("questions", questions)}, stableCost(l, m, questions)...)...)
 	stableMistakes(l, m, epsilon, questions)
-	return nil
 }
 
-// ask runs m on one question, and finds the noise of that run by asking again, with
-// the same key and paid for again, at other distances: the least that is released
-// exceeds the threshold by one when the noise is added.
-func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64, err error) {
-	const far = 40 // noise beyond 2^far is a probability nobody meets
-	at := func(distance int64) (stability.Answer[T], error) {
-		session, err := startStable[T](m, key)
-		if err != nil {
-			return stability.Answer[T]{}, err
-		}
-		return session.Ask(0, value, distance)
-	}
-	if answer, err = at(distance); err != nil {
-		return answer, 0, err
-	}
+func plurality(counts []int) (winner int, distance int64) {
+	winner, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
+	return valid(winner, err), distance
+}
+
+// ask runs m on one question, and finds the noise of that run by asking again, with the same key and another charge, at other
+// distances: the least that is released exceeds the threshold by one when the noise is added.
+func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64) {
+	const far = 40 // noise beyond 2^far has a negligible probability
+	at := func(distance int64) stability.Answer[T] { return Must(startStable[T](m, key).Ask(0, value, distance)) }
+	answer = at(distance)
 	low, high := int64(-1)<<far, int64(1)<<far // not released, released
 	for high-low > 1 {
 		mid := low + (high-low)/2
-		a, err := at(mid)
-		if err != nil {
-			return answer, 0, err
-		}
-		if a.Released {
+		if at(mid).Released {
 			high = mid
 		} else {
 			low = mid
 		}
 	}
-	return answer, m.Threshold() + 1 - high, nil
+	return answer, m.Threshold() + 1 - high
 }
 
-func startStable[T any](m *stability.MStab, key rng.Key) (*stability.Session[T], error) {
-	paid, err := Paid(m.Event(), accountant.ReplaceOne)
-	if err != nil {
-		return nil, err
-	}
-	return stability.Start[T](m, paid, key)
+func startStable[T any](m *stability.MStab, key rng.Key) *stability.Session[T] {
+	return Must(stability.Start[T](m, Must(Paid(m.Event(), accountant.ReplaceOne)), key))
 }
 
 func first(a, _ float64) float64  { return a }
 func second(_, b float64) float64 { return b }
 
-// released returns the probability that m releases an answer at that distance, and
-// refused the probability that it does not.
+// released returns the probability that m releases an answer at that distance, and refused the probability that it does not.
 func released(m *stability.MStab, distance int64) float64 { return math.Exp(first(m.Law(distance))) }
 func refused(m *stability.MStab, distance int64) float64  { return math.Exp(second(m.Law(distance))) }
 
-// refusalLoss returns the loss of a refusal, far from the threshold, where the law is an
-// exponential tail, when a record moves the distance by shift.
+// refusalLoss returns the loss of a refusal, far from the threshold, where the law is an exponential tail, when a record moves
+// the distance by shift.
 func refusalLoss(m *stability.MStab, far, shift int64) float64 {
 	far += m.Threshold()
 	return second(m.Law(far-shift)) - second(m.Law(far))
 }
 
-// stableLikely tells the exact law of the test here, next door, and where the winner
-// changes.
-func stableLikely(l *lesson, m *stability.MStab, counts []int, winner int, distance int64) error {
-	other, near, err := stability.Plurality(neighbour(counts), stability.VoteMoves, stability.LowestIndex)
-	if err != nil {
-		return err
-	}
+// stableLikely adds the exact law of the test here, on a neighbour, and where the winner changes.
+func stableLikely(l *lesson, m *stability.MStab, counts []int, winner int, distance int64) {
+	other, near := plurality(neighbour(counts))
 	numbers := []Number{
-		scalar("P[released]", released(m, distance)),
-		scalar("P[refused]", refused(m, distance)),
+		scalar("P[released]", released(m, distance)), scalar("P[refused]", refused(m, distance)),
 		scalar("distance after one vote moved from winner to second", near),
-		scalar("P'[released]", released(m, near)),
-		scalar("P'[refused]", refused(m, near)),
+		scalar("P'[released]", released(m, near)), scalar("P'[refused]", refused(m, near)),
 	}
 	if other == winner {
 		numbers = append(numbers, scalar("loss of a release", first(m.Law(distance))-first(m.Law(near))),
@@ -143,20 +103,16 @@ func stableLikely(l *lesson, m *stability.MStab, counts []int, winner int, dista
 	}
 	l.let("same", other == winner)
 	l.step("likely", numbers...)
-	return nil
 }
 
 // stableCost returns the numbers of the cost of questions.
-func stableCost(l *lesson, m *stability.MStab, questions int) ([]Number, error) {
-	need, err := m.DistanceFor(0.95)
-	if err != nil {
-		return nil, err
-	}
+func stableCost(l *lesson, m *stability.MStab, questions int) []Number {
+	need := Must(m.DistanceFor(0.95))
 	return []Number{
 		scalar("P[released at distance 0], all questions", float64(questions)*released(m, 0)),
 		scalar("delta", l.delta), claim("epsilon, all questions", l.epsilon(m.Event())),
 		scalar("distance released with probability 0.95", need), scalar("that is a lead of at least", 2*need),
-	}, nil
+	}
 }
 
 func stableMistakes(l *lesson, m *stability.MStab, epsilon float64, questions int) {

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -23,10 +24,10 @@ func subsample() Mechanism {
 	)
 }
 
-// letter is a record: a number of its own and what it says.
+// letter is a record: a number of its own and its class.
 type letter struct{ id, class int }
 
-// block is what the function saw and said.
+// block is the input of the function and its answer.
 type block struct {
 	first  int // lowest record
 	counts []int
@@ -35,27 +36,15 @@ type block struct {
 
 const maxRecords = 1 << 20
 
-func traceSubsample(l *lesson) error {
-	in, err := l.subsampleInputs()
-	if err != nil {
-		return err
-	}
+func traceSubsample(l *lesson) {
+	in := l.subsampleInputs()
 	data := in.draw(l.key)
-	split, err := stability.Repeated(in.records, in.blocks, in.repetitions, l.key)
-	if err != nil {
-		return invalid("%w", err)
-	}
-	m, err := stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: in.epsilon, Delta: l.delta, Questions: 1})
-	if err != nil {
-		return invalid("%w", err)
-	}
-	session, err := startStable[int](m, l.key)
-	if err != nil {
-		return err
-	}
+	split := valid(stability.Repeated(in.records, in.blocks, in.repetitions, l.key))
+	m := valid(stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: in.epsilon, Delta: l.delta, Questions: 1}))
+	session := startStable[int](m, l.key)
 	var mu sync.Mutex
 	var blocks []block
-	answer, err := stability.SubsampleAggregate(context.Background(), session, 0, data, split, func(_ context.Context, part []letter) (int, bool) {
+	answer := Must(stability.SubsampleAggregate(context.Background(), session, 0, data, split, func(_ context.Context, part []letter) (int, bool) {
 		b := block{first: part[0].id, counts: make([]int, len(in.shares))}
 		for _, l := range part {
 			b.counts[l.class]++
@@ -65,18 +54,12 @@ func traceSubsample(l *lesson) error {
 		defer mu.Unlock()
 		blocks = append(blocks, b)
 		return b.answer, true
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	slices.SortFunc(blocks, func(a, b block) int {
-		if a.first != b.first {
-			return a.first - b.first
-		}
-		return slices.Compare(a.counts, b.counts) // blocks of several splits
+		return cmp.Or(cmp.Compare(a.first, b.first), slices.Compare(a.counts, b.counts)) // blocks of several splits
 	})
 	l.let("passed", answer.Released)
-	return in.tell(l, m, data, blocks, split.Overlap())
+	in.tell(l, m, data, blocks, split.Overlap())
 }
 
 type subsampleInputs struct {
@@ -85,26 +68,22 @@ type subsampleInputs struct {
 	epsilon                      float64
 }
 
-func (l *lesson) subsampleInputs() (in subsampleInputs, err error) {
-	in = subsampleInputs{
+func (l *lesson) subsampleInputs() subsampleInputs {
+	in := subsampleInputs{
 		shares: l.numbers("shares"), records: l.whole("records"), blocks: l.whole("blocks"),
 		repetitions: l.whole("repetitions"), epsilon: l.positive("epsilon"),
 	}
 	sum := 0.0
 	for _, p := range in.shares {
 		sum += p
-		if p < 0 {
-			sum = math.NaN()
-		}
 	}
-	switch {
-	case l.err != nil:
-	case len(in.shares) < 2 || len(in.shares) > maxClasses || !(math.Abs(sum-1) < 1e-9):
-		l.fail(invalid("shares: need 2 to %d probabilities that sum to 1", maxClasses))
-	case max(in.records, in.blocks, in.repetitions) > maxRecords || in.records*in.repetitions > maxRecords:
-		l.fail(invalid("%d records in %d splits of %d blocks are more than a trace can hold", in.records, in.repetitions, in.blocks))
+	if len(in.shares) < 2 || len(in.shares) > maxClasses || slices.Min(in.shares) < 0 || !(math.Abs(sum-1) < 1e-9) {
+		refuse("shares: need 2 to %d probabilities that sum to 1", maxClasses)
 	}
-	return in, l.err
+	if max(in.records, in.blocks, in.repetitions) > maxRecords || in.records*in.repetitions > maxRecords {
+		refuse("%d records in %d splits of %d blocks are more than a trace can hold", in.records, in.repetitions, in.blocks)
+	}
+	return in
 }
 
 // draw makes the private data of the example.
@@ -124,7 +103,7 @@ func (in subsampleInputs) draw(key rng.Key) []letter {
 	return data
 }
 
-func (in subsampleInputs) tell(l *lesson, m *stability.MStab, data []letter, blocks []block, overlap int) error {
+func (in subsampleInputs) tell(l *lesson, m *stability.MStab, data []letter, blocks []block, overlap int) {
 	all, votes := make([]int, len(in.shares)), make([]int, len(in.shares))
 	for _, d := range data {
 		all[d.class]++
@@ -133,14 +112,8 @@ func (in subsampleInputs) tell(l *lesson, m *stability.MStab, data []letter, blo
 		votes[b.answer]++
 	}
 	winner, moves, err := stability.Plurality(votes, stability.VoteMoves, stability.AnyTies)
-	if err != nil {
-		return err
-	}
-	distance := moves / int64(overlap)
-	_, noise, err := ask(m, l.key, winner, distance)
-	if err != nil {
-		return err
-	}
+	distance := Must(moves, err) / int64(overlap)
+	_, noise := ask(m, l.key, winner, distance)
 	l.let("overlap", overlap)
 	l.let("dealt", len(blocks))
 	l.let("winner", winner)
@@ -157,17 +130,12 @@ func (in subsampleInputs) tell(l *lesson, m *stability.MStab, data []letter, blo
 	l.step("test", scalar("distance", distance), scalar("noise", noise), scalar("sum", distance+noise), scalar("threshold T", m.Threshold()),
 		scalar("P[refused]", refused(m, distance)))
 	l.release()
-	cost, err := stableCost(l, m, 1)
-	if err != nil {
-		return err
-	}
-	l.cost(cost...)
-	return in.mistakes(l, m, overlap)
+	l.cost(stableCost(l, m, 1)...)
+	in.mistakes(l, m, overlap)
 }
 
 // seen returns the counts of each letter in blocks, if they are few, and the votes.
-func (in subsampleInputs) seen(blocks []block) []Number {
-	var columns []Number
+func (in subsampleInputs) seen(blocks []block) (columns []Number) {
 	if len(in.shares) <= 6 {
 		for class := range in.shares {
 			columns = append(columns, Number{Name: fmt.Sprintf("letter %d", class)})
@@ -175,21 +143,15 @@ func (in subsampleInputs) seen(blocks []block) []Number {
 	}
 	columns = append(columns, Number{Name: "vote"})
 	for _, b := range blocks {
-		row := append(slices.Clone(b.counts[:len(columns)-1]), b.answer)
-		for i, x := range row {
-			columns[i].Values = append(columns[i].Values, float64(x))
-		}
+		addRow(columns, vector("", append(slices.Clone(b.counts[:len(columns)-1]), b.answer)).Values...)
 	}
 	return columns
 }
 
-func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) error {
+func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) {
 	several := int64(max(3, overlap))
 	const records, epsilon = 60000, 1
-	plan, err := newSampPlan(records, epsilon, min(l.delta, 0.25))
-	if err != nil {
-		return invalid("%w", err)
-	}
+	plan := valid(newSampPlan(records, epsilon, min(l.delta, 0.25)))
 	l.let("several", several)
 	l.let("sampled", records)
 	l.let("each", epsilon)
@@ -197,7 +159,6 @@ func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) e
 	l.mistake("sorted", scalar("votes one record can move, dealt by lot", overlap), scalar("votes one record can move, cut after sorting", in.blocks))
 	l.mistake("samples", scalar("samples, as printed", plan.printed), scalar("samples, by Chernoff", plan.chernoff),
 		scalar("samples, by the binomial law", plan.scanned), scalar("disjoint blocks", plan.blocks))
-	return nil
 }
 
 // sampPlan holds the numbers of M_samp (Smith, Thakurta 2013), which trains each model on a sample that every record

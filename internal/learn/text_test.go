@@ -98,14 +98,11 @@ func names(all phrases, id string, told, named map[string]bool) {
 
 // TestTextsThatAreWrong checks that no mistake in a text prints nothing in its place.
 func TestTextsThatAreWrong(t *testing.T) {
-	tell := func(body string) error {
-		all, err := parseSections(body)
-		if err != nil {
-			return err
-		}
-		l := &lesson{text: all, values: map[string]any{"sigma": "20"}, told: make(map[string]bool)}
+	tell := func(body string) (err error) {
+		defer Catch(&err)
+		l := &lesson{text: Must(parseSections(body)), values: map[string]any{"sigma": "20"}, told: make(map[string]bool)}
 		l.step("s")
-		return l.err
+		return nil
 	}
 	require.NoError(t, tell("With {{.sigma}}.\n\n    a\n    b\n\n$$a$$"))
 	for body, says := range map[string]string{
@@ -131,12 +128,13 @@ func TestTextsThatAreWrong(t *testing.T) {
 	}
 	_, err := parseSections("a", "b")
 	require.ErrorContains(t, err, "twice")
-	l, err := newLesson("mean", nil, Options{})
-	require.NoError(t, err)
-	l.step("clop")
-	require.ErrorContains(t, l.err, "clop")
-	_, err = newLesson("mode", nil, Options{})
-	require.ErrorContains(t, err, "mode.md")
+	lesson := func(name, section string) (err error) {
+		defer Catch(&err)
+		newLesson(name, nil, Options{}).step(section)
+		return nil
+	}
+	require.ErrorContains(t, lesson("mean", "clop"), "clop")
+	require.ErrorContains(t, lesson("mode", "clip"), "mode.md")
 }
 
 // parseSections parses a text of sections that are all called s.

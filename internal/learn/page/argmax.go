@@ -1,29 +1,36 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/learn"
 )
 
 func noisyArgmax() Chapter {
 	t := readText("noisy-argmax")
+	var choices []Choice
+	for _, d := range onVotes() {
+		choices = append(choices, Choice{d.Name, d.Name + ": " + d.Short})
+	}
 	return Chapter{
 		Name: "noisy-argmax", Text: t,
 		Knobs: []Knob{
-			{ID: "mechanism", Label: "Mechanism", Kind: Pick, Default: "gnmax", Choices: []Choice{
-				{"gnmax", "GNMax: Gaussian noise"}, {"lnmax", "LNMax: Laplace noise"}, {"exponential", "Exponential mechanism"},
-				{"permute-and-flip", "Permute-and-flip"}, {"confident", "Confident GNMax: may decline"},
-				{"one-count", "broken: Laplace, for one count"}, {"half-charge", "broken: Gaussian, charged for one count"},
-				{"no-noise", "broken: no noise, “only the winner”"},
-			}},
+			{ID: "mechanism", Label: "Mechanism", Kind: Pick, Default: "gnmax", Choices: append(choices,
+				Choice{"one-count", "broken: Laplace, for one count"}, Choice{"half-charge", "broken: Gaussian, charged for one count"},
+				Choice{"no-noise", "broken: no noise, “only the winner”"},
+			)},
 			{ID: "noise", Label: "Noise, in votes", Kind: Range, Min: 1, Max: 60, Step: 1, Default: "20"},
 			{ID: "votes", Label: "Votes of each class", Kind: Words, Default: "60,40,3"},
 			{ID: "move", Label: "The vote that moves", Kind: Move, Default: ""},
-			{ID: "also", Label: "Released", Kind: Pick, Default: "label", Choices: []Choice{{"label", "the label"}, {"counts", "the label, and the counts too"}}},
+			{ID: "also", Label: "Released", Kind: Pick, Default: "label",
+				Choices: []Choice{{"label", "the label"}, {"counts", "the label, and the counts too"}}},
 			{ID: "answers", Label: "Answers, for the charge of all", Kind: Range, Min: 1, Max: 1000, Step: 1, Default: "100"},
 			{ID: "threshold", Label: "Threshold of Confident", Kind: Range, Min: 0, Max: 500, Step: 5, Default: "50", For: "mechanism=confident"},
 		},
@@ -37,9 +44,9 @@ func noisyArgmax() Chapter {
 			{"The counts too: refuted", Situation{"also": "counts"}},
 		},
 		Exercises: []Exercise{
-			t.exercise("right", func() (float64, error) { return gaussianWins("60,40") }, 0.01),
-			t.exercise("moved", func() (float64, error) { return gaussianWins("59,41") }, 0.01),
-			t.exercise("scale", func() (float64, error) { return 2 / 0.1, nil }, 0.005),
+			t.exercise("right", func() float64 { return gaussianWins(60, 40) }, 0.01),
+			t.exercise("moved", func() float64 { return gaussianWins(59, 41) }, 0.01),
+			t.exercise("scale", func() float64 { return 2 / 0.1 }, 0.005),
 		},
 		Code:  []string{"aggregate.argmax", "aggregate.GNMax.Event", "aggregate.GNMax.draw"},
 		draw:  drawArgmax,
@@ -47,157 +54,109 @@ func noisyArgmax() Chapter {
 	}
 }
 
-// gaussianWins returns the chance of class 0 in percent, with noise of 20.
-func gaussianWins(votes string) (float64, error) {
-	r := &reader{values: Situation{"votes": votes}}
-	h, err := aggregate.NewHistogram(r.votes("votes"))
-	if err != nil {
-		return 0, err
-	}
-	m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1})
-	if err != nil {
-		return 0, err
-	}
-	law, err := m.ContinuousLaw(h)
-	if err != nil {
-		return 0, err
-	}
-	return 100 * math.Exp(law.LogLabels[0]), nil
+// onVotes returns the mechanisms whose law is a function of the votes alone.
+func onVotes() []aggregate.Description {
+	return slices.DeleteFunc(mechanisms.All(), func(d aggregate.Description) bool { return d.Predicts || d.Distances })
 }
 
-// argmaxMechanism is a noisy argmax of this chapter, or something that claims to be one.
+// gaussianWins returns the probability of class 0 in percent, with continuous noise of 20.
+func gaussianWins(counts ...int) float64 {
+	m := learn.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1}))
+	return 100 * math.Exp(learn.Must(m.ContinuousLaw(learn.Must(aggregate.NewHistogram(counts)))).LogLabels[0])
+}
+
+// argmaxMechanism is a noisy argmax of this chapter, or a broken variant of one.
 type argmaxMechanism struct {
-	name   string
-	law    func(aggregate.Histogram) (aggregate.Law, error)
-	event  accountant.Event // what is charged for one answer
-	pure   bool             // the charge is without delta
-	broken bool
+	law      func(aggregate.Histogram) (aggregate.Law, error)
+	event    accountant.Event // the charge of one answer
+	pure     bool             // the charge is without delta
+	declines bool
+	broken   bool
+	command  string // of its law
 }
 
-// lawful is what mechanisms of package aggregate have.
-type lawful interface {
-	Law(aggregate.Histogram) (aggregate.Law, error)
-	Event() accountant.Event
-}
+// confidentRatio is the noise of the test over the noise of the counts.
+const confidentRatio = 2.5
 
-func argmaxOf(name string, noise, threshold float64) (a argmaxMechanism, err error) {
-	a.name = name
-	take := func(m lawful, err error) error {
-		if err == nil {
-			a.law, a.event = m.Law, m.Event()
+func argmaxOf(name string, noise, threshold float64) argmaxMechanism {
+	if name == "no-noise" {
+		return argmaxMechanism{law: bareLaw, event: accountant.PureDP{Epsilon: 1}, pure: true, broken: true}
+	}
+	sound := map[string]string{"half-charge": "gnmax", "one-count": "lnmax"}[name]
+	d := learn.Must(mechanisms.Find(cmp.Or(sound, name)))
+	s := aggregate.Setting{Mechanism: d.Name, Queries: 1}
+	if d.Declines {
+		s = s.With("threshold", threshold).With("sigma1", confidentRatio*noise)
+	}
+	s = d.WithNoise(d.Complete(s), noise)
+	m := valid(d.New(s))
+	a := argmaxMechanism{law: m.Law, event: m.Event(), pure: d.Pure, declines: d.Declines, broken: sound != "", command: d.Name}
+	if i := slices.IndexFunc(d.Laws, func(l aggregate.NamedLaw) bool { return l.Noise == "discrete" }); i >= 0 {
+		a.command = d.Laws[i].Name
+	}
+	a.command = "pate learn law " + a.command + " --counts %s"
+	for _, p := range d.Parameters {
+		if p.Kind != "cap" {
+			a.command += " --" + p.Name + " " + short(s.Values[p.Name])
 		}
-		return err
 	}
 	switch name {
-	case "gnmax", "half-charge":
-		m, err2 := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: noise, Queries: 1})
-		err = take(m, err2)
-		if name == "half-charge" {
-			a.event, a.broken = accountant.DiscreteGaussian{Sigma: noise, Sensitivity: 1}, true
-		}
-	case "lnmax", "one-count":
-		m, err2 := aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: noise, Queries: 1})
-		err, a.pure = take(m, err2), true
-		if name == "one-count" {
-			a.event, a.broken = accountant.DiscreteLaplace{Scale: noise, Sensitivity: 1}, true
-		}
-	case "exponential":
-		m, err2 := aggregate.NewExponential(aggregate.ExponentialConfig{Scale: noise, Queries: 1})
-		err, a.pure = take(m, err2), true
-	case "permute-and-flip":
-		m, err2 := aggregate.NewPermuteAndFlip(aggregate.PermuteAndFlipConfig{Scale: noise, Queries: 1})
-		err, a.pure = take(m, err2), true
-	case "confident":
-		m, err2 := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: threshold, Sigma1: confidentRatio * noise, Sigma2: noise, Queries: 1, Answers: 1})
-		err = take(m, err2)
-	case "no-noise":
-		a.law, a.event, a.pure, a.broken = bareLaw, accountant.PureDP{Epsilon: 1}, true, true
-	default:
-		err = fmt.Errorf("page: no mechanism %q", name)
+	case "half-charge":
+		a.event = accountant.DiscreteGaussian{Sigma: noise, Sensitivity: 1}
+	case "one-count":
+		a.event = accountant.DiscreteLaplace{Scale: noise, Sensitivity: 1}
 	}
-	return a, err
+	return a
 }
-
-// confidentRatio is the noise of the test over that of the counts.
-const confidentRatio = 2.5
 
 // bareLaw is the law of the largest count without noise.
 func bareLaw(h aggregate.Histogram) (aggregate.Law, error) {
 	first, _ := favourite(h.Reveal())
-	l := aggregate.Law{LogLabels: make([]float64, h.Classes()), LogDeclined: math.Inf(-1)}
-	for i := range l.LogLabels {
-		if i != first {
-			l.LogLabels[i] = math.Inf(-1)
-		}
-	}
+	l := aggregate.Law{LogLabels: slices.Repeat([]float64{math.Inf(-1)}, h.Classes()), LogDeclined: math.Inf(-1)}
+	l.LogLabels[first] = 0
 	return l, nil
 }
 
-// pairOf returns both laws with what is charged.
-func (a argmaxMechanism) pairOf(here, there []int) (p pair, err error) {
-	for i, counts := range [][]int{here, there} {
-		h, err := aggregate.NewHistogram(counts)
-		if err != nil {
-			return p, err
+// pairOf returns both laws with the charge.
+func (a argmaxMechanism) pairOf(here, there []int) pair {
+	logs := func(counts []int) []float64 {
+		law := learn.Must(a.law(learn.Must(aggregate.NewHistogram(counts))))
+		if a.declines {
+			return append(law.LogLabels, law.LogDeclined)
 		}
-		law, err := a.law(h)
-		if err != nil {
-			return p, err
-		}
-		logs := law.LogLabels
-		if a.name == "confident" {
-			logs = append(logs, law.LogDeclined)
-		}
-		if i == 0 {
-			p.here = logs
-		} else {
-			p.there = logs
-		}
+		return law.LogLabels
 	}
+	p := pair{here: logs(here), there: logs(there), epsilon: a.charge(1)}
 	for i := range here {
-		p.outcomes = append(p.outcomes, fmt.Sprint("class ", i))
+		p.outcomes = append(p.outcomes, map[bool]string{true: fmt.Sprint(i), false: fmt.Sprint("class ", i)}[len(here) > 4])
 	}
-	if a.name == "confident" {
+	if a.declines {
 		p.outcomes = append(p.outcomes, "declined")
-	}
-	if len(here) > 4 {
-		for i := range here {
-			p.outcomes[i] = fmt.Sprint(i)
-		}
 	}
 	if !a.pure {
 		p.delta = Delta
 	}
-	p.epsilon, err = a.charge(1)
-	return p, err
+	return p
 }
 
-// charge returns the epsilon of a number of answers: at Delta, or for one answer of a pure
-// mechanism without any delta.
-func (a argmaxMechanism) charge(answers int) (float64, error) {
+// charge returns the epsilon of a number of answers: at Delta, or for one answer of a pure mechanism without any delta, its
+// divergence of infinite order.
+func (a argmaxMechanism) charge(answers int) float64 {
 	if a.pure && answers == 1 {
-		return pureEpsilon(a.event)
+		return learn.Must(pldOf(a.event, 1).Epsilon(context.Background(), 0)).Upper
 	}
 	return charged(accountant.Repeated{Event: a.event, Count: int64(answers)})
 }
 
-// pureEpsilon returns what an event costs without delta: its divergence of infinite order.
-func pureEpsilon(e accountant.Event) (float64, error) {
-	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
-	if err != nil {
-		return 0, err
-	}
-	if err := account.Compose(e, 1); err != nil {
-		return 0, err
-	}
-	b, err := account.Epsilon(context.Background(), 0)
-	return b.Upper, err
+// pldOf returns the account of repeated events by privacy loss distributions.
+func pldOf(e accountant.Event, count int64) *accountant.PLD {
+	account := learn.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
+	return learn.Must(account, account.Compose(e, count))
 }
 
 // charged returns the claim for events at Delta, as a ledger has it.
-func charged(events ...accountant.Event) (float64, error) {
-	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)
-	return b.Upper, err
+func charged(events ...accountant.Event) float64 {
+	return learn.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)).Upper
 }
 
 // withCounts is the pair if the counts are released too: two outcomes, each certain on one.
@@ -208,48 +167,28 @@ func (p pair) withCounts(here, there []int) pair {
 	}
 }
 
-// allowed bounds what every test misses, from the whole loss distribution of what is charged.
+// allowed bounds from below what every test misses, by the whole loss distribution of the charge.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
-	if a.pure || a.name == "confident" { // the loss of both its parts takes a second
+	if a.pure || a.declines { // the loss of both its parts takes a second
 		return simple
 	}
-	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
-	if err == nil {
-		err = account.Compose(a.event, 1)
-	}
-	if err != nil {
-		return simple
-	}
-	risk, err := account.Risk(context.Background())
-	if err != nil {
-		return simple
-	}
+	risk := learn.Must(pldOf(a.event, 1).Risk(context.Background()))
 	return func(wrong float64) float64 {
 		b, err := risk.Tradeoff(wrong)
-		return max(b.Lower, map[bool]float64{true: 0, false: simple(wrong)}[err == nil])
+		if err != nil {
+			return max(b.Lower, simple(wrong))
+		}
+		return b.Lower
 	}
 }
 
-func drawArgmax(r *reader) (v View, err error) {
+func drawArgmax(r *reader) (v View) {
 	counts := r.votes("votes")
 	from, to, after := r.moved("move", counts)
 	noise, answers := r.number("noise"), r.whole("answers")
-	if r.err != nil {
-		return v, r.err
-	}
-	a, err := argmaxOf(r.text("mechanism"), noise, r.number("threshold"))
-	if err != nil {
-		return v, err
-	}
-	p, err := a.pairOf(counts, after)
-	if err != nil {
-		return v, err
-	}
-	all, err := a.charge(answers)
-	if err != nil {
-		return v, err
-	}
+	a := argmaxOf(r.text("mechanism"), noise, r.number("threshold"))
+	p, all := a.pairOf(counts, after), a.charge(answers)
 	best, _ := favourite(counts)
 	right := math.Exp(p.here[best])
 	if r.text("also") == "counts" {
@@ -264,44 +203,24 @@ func drawArgmax(r *reader) (v View, err error) {
 		v.number("P["+p.outcomes[i]+"]", math.Exp(p.here[i]))
 		v.number("P′["+p.outcomes[i]+"]", math.Exp(p.there[i]))
 	}
-	v.sayArgmax(r, a, p, counts, answers, all)
-	return v, r.err
-}
-
-func (v *View) sayArgmax(r *reader, a argmaxMechanism, p pair, counts []int, answers int, all float64) {
 	at := "without any δ"
 	if p.delta > 0 {
 		at = fmt.Sprintf("at δ = %s", short(p.delta))
 	}
 	v.say("One moved vote changes the answer by a loss of %s; one answer is charged ε = %s, %s.", up(p.spent()), up(p.epsilon), at)
 	v.say("%d answers like this one are charged ε = %s at δ = %s.", answers, up(all), short(Delta))
-	v.Verdict = Verdict{Holds: !p.breaks(), Words: "The claim holds: nothing that can come out tells more than was charged."}
-	switch {
-	case p.breaks():
-		v.Verdict.Words = fmt.Sprintf("The claim of ε = %s is false: these two laws differ by %s.", up(p.epsilon), up(p.spent()))
-	case a.broken:
-		v.Verdict = Verdict{Words: "These two data sets do not refute the claim. It is false all the same: find votes that show it."}
+	v.Verdict = judge(p, a.broken, "find votes that show it")
+	if a.command != "" {
+		v.Command = fmt.Sprintf(a.command, list(counts))
 	}
-	flag, name := "scale", a.name
-	switch a.name {
-	case "gnmax", "half-charge":
-		flag, name = "sigma", "discrete-gaussian"
-	case "lnmax", "one-count":
-		name = "discrete-laplace"
-	case "confident":
-		v.Command = fmt.Sprintf("pate learn law confident --counts %s --threshold %s --sigma1 %s --sigma2 %s", list(counts), short(r.number("threshold")), short(confidentRatio*r.number("noise")), short(r.number("noise")))
-		return
-	case "no-noise":
-		return
-	}
-	v.Command = fmt.Sprintf("pate learn law %s --counts %s --%s %s", name, list(counts), flag, short(r.number("noise")))
+	return v
 }
 
 func traceArgmax(r *reader) (string, map[string]string) {
-	counts := list(r.votes("votes"))
-	noise := r.text("noise")
+	counts, noise := list(r.votes("votes")), r.text("noise")
 	if r.text("mechanism") == "confident" {
-		return "confident", map[string]string{"counts": counts, "threshold": r.text("threshold"), "sigma1": short(confidentRatio * r.number("noise")), "sigma2": noise}
+		return "confident", map[string]string{
+			"counts": counts, "threshold": r.text("threshold"), "sigma1": short(confidentRatio * r.number("noise")), "sigma2": noise}
 	}
 	return "noisy-argmax", map[string]string{"counts": counts, "sigma": noise, "queries": r.text("answers")}
 }

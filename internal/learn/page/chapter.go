@@ -3,6 +3,7 @@ package page
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pate-go/pate/internal/learn"
@@ -19,7 +20,7 @@ type Chapter struct {
 	// Needs is what a browser may take long for, as words for the reader, or empty.
 	Needs string
 
-	draw  func(*reader) (View, error)
+	draw  func(*reader) View
 	trace func(*reader) (mechanism string, inputs map[string]string)
 }
 
@@ -83,36 +84,20 @@ func Find(name string) (Chapter, error) {
 var ErrSituation = errors.New("page: not a situation")
 
 // Draw returns the picture of a situation.
-func (c Chapter) Draw(s Situation) (View, error) {
-	r, err := c.read(s)
-	if err != nil {
-		return View{}, err
-	}
-	v, err := c.draw(r)
-	if err = errors.Join(r.err, err); err != nil {
-		return View{}, err
-	}
+func (c Chapter) Draw(s Situation) (v View, err error) {
+	defer learn.Catch(&err)
+	v = c.draw(c.read(s))
 	return v, v.check()
 }
 
-// Trace tells the mechanism of a situation step by step.
-func (c Chapter) Trace(s Situation) (learn.Trace, error) {
-	r, err := c.read(s)
-	if err != nil {
-		return learn.Trace{}, err
-	}
-	name, inputs := c.trace(r)
-	if r.err != nil {
-		return learn.Trace{}, r.err
-	}
-	m, err := learn.Find(name)
-	if err != nil {
-		return learn.Trace{}, err
-	}
-	return m.Run(inputs, learn.Options{Seed: 7, Delta: Delta})
+// Trace traces the mechanism of a situation step by step.
+func (c Chapter) Trace(s Situation) (t learn.Trace, err error) {
+	defer learn.Catch(&err)
+	name, inputs := c.trace(c.read(s))
+	return learn.Must(learn.Find(name)).Run(inputs, learn.Options{Seed: 7, Delta: Delta})
 }
 
-// Delta is that of all chapters.
+// Delta is the δ of all chapters.
 const Delta = 1e-5
 
 // Defaults returns the situation in which every knob has its default.
@@ -124,35 +109,25 @@ func (c Chapter) Defaults() Situation {
 	return s
 }
 
-// read checks a situation: no knob is unknown, and each says what it can say.
-func (c Chapter) read(s Situation) (*reader, error) {
+// read checks a situation: every knob is known, and each has a value that it can have.
+func (c Chapter) read(s Situation) *reader {
 	r := &reader{values: c.Defaults()}
 	for id, value := range s {
 		if _, known := r.values[id]; !known {
-			return nil, fmt.Errorf("%w: %s has no knob %q", ErrSituation, c.Name, id)
+			refuse("%s has no knob %q", c.Name, id)
 		}
 		r.values[id] = value
 	}
 	for _, k := range c.Knobs {
-		switch k.Kind {
-		case Range:
+		value := r.values[k.ID]
+		if k.Kind == Range {
 			if x := r.number(k.ID); !(x >= k.Min && x <= k.Max) {
-				r.fail(fmt.Errorf("%s: from %g to %g, not %q", k.Label, k.Min, k.Max, r.values[k.ID]))
-			}
-		case Pick:
-			if !k.offers(r.values[k.ID]) {
-				r.fail(fmt.Errorf("%s: no choice %q", k.Label, r.values[k.ID]))
+				refuse("%s: from %g to %g, not %q", k.Label, k.Min, k.Max, value)
 			}
 		}
-	}
-	return r, r.err
-}
-
-func (k Knob) offers(value string) bool {
-	for _, c := range k.Choices {
-		if c.Value == value {
-			return true
+		if k.Kind == Pick && !slices.ContainsFunc(k.Choices, func(c Choice) bool { return c.Value == value }) {
+			refuse("%s: no choice %q", k.Label, value)
 		}
 	}
-	return false
+	return r
 }

@@ -21,7 +21,8 @@ func comparing() Chapter {
 	return Chapter{
 		Name: "comparing", Text: t,
 		Knobs: []Knob{
-			{ID: "data", Label: "Private data", Kind: Pick, Default: "few", Choices: []Choice{{"few", "160 records, two clouds"}, {"moons", "2,400 records, two moons"}}},
+			{ID: "data", Label: "Private data", Kind: Pick, Default: "few",
+				Choices: []Choice{{"few", "160 records, two clouds"}, {"moons", "2,400 records, two moons"}}},
 			{ID: "epsilon", Label: "ε of the attacked training", Kind: Range, Min: 0.5, Max: 8, Step: 0.5, Default: "2"},
 			{ID: "runs", Label: "Trainings that are attacked, each way", Kind: Range, Min: 20, Max: 80, Step: 20, Default: "40"},
 			{ID: "seed", Label: "Another run: seed", Kind: Range, Min: 0, Max: 10, Step: 1, Default: "1"},
@@ -32,8 +33,8 @@ func comparing() Chapter {
 			{"A large ε under attack", Situation{"epsilon": "8"}},
 		},
 		Exercises: []Exercise{
-			t.exercise("advantage", func() (float64, error) { return (math.E - 1) / (math.E + 1), nil }, 0.01),
-			t.exercise("tpr", func() (float64, error) { return 100 * math.Exp(2) * 0.01, nil }, 0.02),
+			t.exercise("advantage", func() float64 { return (math.E - 1) / (math.E + 1) }, 0.01),
+			t.exercise("tpr", func() float64 { return 100 * math.Exp(2) * 0.01 }, 0.02),
 		},
 		Code:  []string{"accountant.Risk.TPR", "dpsgd.Train"},
 		Needs: "Training both ways, and the models that are attacked.",
@@ -104,34 +105,17 @@ func nearest(data dpsgd.Data, rows []int, x []float32) int {
 func row(d dpsgd.Data, i int) []float32 { return d.X.Data[i*d.X.Stride : i*d.X.Stride+d.X.Cols] }
 
 // pateRight returns the share of test rows that a student of private labels gets right.
-func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Key) (float64, error) {
-	sigma, err := noiseFor(epsilon, func(sigma float64) accountant.Event {
+func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Key) float64 {
+	sigma := noiseFor(epsilon, func(sigma float64) accountant.Event {
 		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: int64(t.labels)}
 	})
-	if err != nil {
-		return 0, err
-	}
-	m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: t.labels})
-	if err != nil {
-		return 0, err
-	}
+	m := learn.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: t.labels}))
 	right, repeats := 0, 3
 	for k := range repeats {
-		paid, err := learn.Paid(m.Event(), accountant.AddRemove)
-		if err != nil {
-			return 0, err
-		}
-		session, err := m.Start(paid, key.Derive("pate", uint64(k)))
-		if err != nil {
-			return 0, err
-		}
-		answers, err := session.AskBatch(0, votes)
-		if err != nil {
-			return 0, err
-		}
+		session := learn.Must(m.Start(learn.Must(learn.Paid(m.Event(), accountant.AddRemove)), key.Derive("pate", uint64(k))))
 		student := dpsgd.Data{X: t.public.X}
 		rows := make([]int, t.public.X.Rows)
-		for i, a := range answers {
+		for i, a := range learn.Must(session.AskBatch(0, votes)) {
 			student.Y, rows[i] = append(student.Y, a.Label), i
 		}
 		for i, class := range t.test.Y {
@@ -140,11 +124,11 @@ func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Ke
 			}
 		}
 	}
-	return float64(right) / float64(repeats*len(t.test.Y)), nil
+	return float64(right) / float64(repeats*len(t.test.Y))
 }
 
 // votes asks all teachers, each of which has its own part of the private rows.
-func (t task) votes() (out []aggregate.Histogram, err error) {
+func (t task) votes() (out []aggregate.Histogram) {
 	for i := range t.public.X.Rows {
 		counts := make([]int, 2)
 		for teacher := range t.teachers {
@@ -154,58 +138,41 @@ func (t task) votes() (out []aggregate.Histogram, err error) {
 			}
 			counts[nearest(t.private, rows, row(t.public, i))]++
 		}
-		h, err := aggregate.NewHistogram(counts)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, h)
+		out = append(out, learn.Must(aggregate.NewHistogram(counts)))
 	}
-	return out, nil
+	return out
 }
 
 // gradientRight returns the share of test rows that a model of DP-SGD gets right.
-func (t task) gradientRight(epsilon float64, key rng.Key) (float64, error) {
-	cfg, err := sgdFor(epsilon, 30, 0.2)
-	if err != nil {
-		return 0, err
-	}
+func (t task) gradientRight(epsilon float64, key rng.Key) float64 {
+	cfg := sgdFor(epsilon, 30, 0.2)
 	right, repeats := 0, 2
 	for k := range repeats {
-		w, err := trained(t.private, cfg, key.Derive("sgd", uint64(k)))
-		if err != nil {
-			return 0, err
-		}
+		w := trained(t.private, cfg, key.Derive("sgd", uint64(k)))
 		for i, class := range t.test.Y {
 			if (scoreOf(w, row(t.test, i)) > 0) == (class == 1) {
 				right++
 			}
 		}
 	}
-	return float64(right) / float64(repeats*len(t.test.Y)), nil
+	return float64(right) / float64(repeats*len(t.test.Y))
 }
 
-func sgdFor(epsilon float64, steps int, q float64) (dpsgd.Config, error) {
-	noise, err := noiseFor(epsilon, func(noise float64) accountant.Event {
-		return accountant.Repeated{Event: accountant.PoissonSampled{Probability: q, Event: accountant.Gaussian{NoiseMultiplier: noise}}, Count: int64(steps)}
+func sgdFor(epsilon float64, steps int, q float64) dpsgd.Config {
+	noise := noiseFor(epsilon, func(noise float64) accountant.Event {
+		return accountant.Repeated{Event: sampledStep(q, noise), Count: int64(steps)}
 	})
-	return dpsgd.Config{SamplingProbability: q, NoiseMultiplier: noise, ClipNorm: 1, Steps: steps, LearningRate: 1, Workers: 1}, err
+	return dpsgd.Config{SamplingProbability: q, NoiseMultiplier: noise, ClipNorm: 1, Steps: steps, LearningRate: 1, Workers: 1}
 }
 
 // trained returns the parameters of a softmax of two classes.
-func trained(data dpsgd.Data, cfg dpsgd.Config, key rng.Key) ([]float32, error) {
-	model, err := nn.NewSoftmax(data.X.Cols, 2)
-	if err != nil {
-		return nil, err
-	}
-	paid, err := learn.Paid(cfg.Event(), accountant.AddRemove)
-	if err != nil {
-		return nil, err
-	}
-	_, err = dpsgd.Train(context.Background(), model, data, cfg, paid, key)
-	return model.Parameters(), err
+func trained(data dpsgd.Data, cfg dpsgd.Config, key rng.Key) []float32 {
+	model := learn.Must(nn.NewSoftmax(data.X.Cols, 2))
+	learn.Must(dpsgd.Train(context.Background(), model, data, cfg, learn.Must(learn.Paid(cfg.Event(), accountant.AddRemove)), key))
+	return model.Parameters()
 }
 
-// scoreOf is above 0 where the model says class 1.
+// scoreOf is above 0 where the model predicts class 1.
 func scoreOf(w, x []float32) float64 {
 	n := len(x)
 	s := float64(w[2*n+1] - w[2*n])
@@ -216,44 +183,33 @@ func scoreOf(w, x []float32) float64 {
 }
 
 // noiseFor returns the least noise, to a hundredth, at which an event costs at most epsilon.
-func noiseFor(epsilon float64, event func(noise float64) accountant.Event) (float64, error) {
+func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float64 {
 	low, high := 0.3, 400.0
 	for high/low > 1.01 {
-		mid := math.Sqrt(low * high)
-		e, err := charged(event(mid))
-		if err != nil {
-			return 0, err
-		}
-		if e > epsilon {
+		if mid := math.Sqrt(low * high); charged(event(mid)) > epsilon {
 			low = mid
 		} else {
 			high = mid
 		}
 	}
-	return high, nil
+	return high
 }
 
-// attacked returns scores of a membership attack on trainings with a record and without it: how
-// far the record is on its side of the line.
-func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64, err error) {
+// attacked returns scores of a membership attack on trainings with a record and without it: how far the record is on its side
+// of the line.
+func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64) {
 	base := sample(key.Derive("attacked").Stream(), "few", 16)
 	canary := []float32{-2.5, -2.5} // of class 1, far on the other side
-	joined := dpsgd.Data{X: blas32.General{Rows: 17, Cols: 2, Stride: 2, Data: append(slices.Clone(base.X.Data), canary...)}, Y: append(slices.Clone(base.Y), 1)}
+	joined := dpsgd.Data{
+		X: blas32.General{Rows: 17, Cols: 2, Stride: 2, Data: append(slices.Clone(base.X.Data), canary...)}, Y: append(slices.Clone(base.Y), 1)}
 	cfg.Records = 16
 	for i := range runs {
-		for k, data := range []dpsgd.Data{joined, base} {
-			w, err := trained(data, cfg, key.Derive("run", uint64(i), uint64(k)))
-			if err != nil {
-				return nil, nil, err
-			}
-			if k == 0 {
-				with = append(with, scoreOf(w, canary))
-			} else {
-				without = append(without, scoreOf(w, canary))
-			}
+		score := func(k uint64, data dpsgd.Data) float64 {
+			return scoreOf(trained(data, cfg, key.Derive("run", uint64(i), k)), canary)
 		}
+		with, without = append(with, score(0, joined)), append(without, score(1, base))
 	}
-	return with, without, nil
+	return with, without
 }
 
 // curveOf returns the rates of an attack that accuses above each score.
@@ -263,13 +219,8 @@ func curveOf(with, without []float64) (wrong, found []float64) {
 	slices.Reverse(all)
 	wrong, found = []float64{0}, []float64{0}
 	share := func(xs []float64, least float64) float64 {
-		n := 0
-		for _, x := range xs {
-			if x >= least {
-				n++
-			}
-		}
-		return float64(n) / float64(len(xs))
+		above := slices.DeleteFunc(slices.Clone(xs), func(x float64) bool { return x < least })
+		return float64(len(above)) / float64(len(xs))
 	}
 	for _, x := range all {
 		wrong, found = append(wrong, share(without, x)), append(found, share(with, x))
@@ -277,29 +228,15 @@ func curveOf(with, without []float64) (wrong, found []float64) {
 	return wrong, found
 }
 
-func drawComparing(r *reader) (v View, err error) {
+func drawComparing(r *reader) (v View) {
 	data, epsilon, runs := r.text("data"), r.number("epsilon"), r.whole("runs")
 	key := rng.SeedKey(uint64(r.whole("seed"))).Derive("learn comparing")
-	if r.err != nil {
-		return v, r.err
-	}
 	t := taskOf(data, key)
-	votes, err := t.votes()
-	if err != nil {
-		return v, err
-	}
+	votes := t.votes()
 	es := []float64{0.5, 1, 2, 4, 8}
 	var pate, sgd []float64
 	for _, e := range es {
-		a, err := t.pateRight(e, votes, key)
-		if err != nil {
-			return v, err
-		}
-		b, err := t.gradientRight(e, key)
-		if err != nil {
-			return v, err
-		}
-		pate, sgd = append(pate, 100*a), append(sgd, 100*b)
+		pate, sgd = append(pate, 100*t.pateRight(e, votes, key)), append(sgd, 100*t.gradientRight(e, key))
 	}
 	p := newPlot(axis{label: "ε at δ = 1e-5", low: 0.5, high: 8, log: true}, axis{label: "right, percent", low: 40, high: 100})
 	p.curve("curve", es, pate)
@@ -312,42 +249,27 @@ func drawComparing(r *reader) (v View, err error) {
 	p.key("curve", p.right-170, -3, fmt.Sprintf("PATE, %d teachers", t.teachers))
 	p.key("curve b", p.right-170, -2, "DP-SGD, a line")
 
-	cfg, err := sgdFor(epsilon, 10, 1)
-	if err != nil {
-		return v, err
-	}
-	with, without, err := attacked(cfg, runs, key)
-	if err != nil {
-		return v, err
-	}
-	roc, bound, against, err := drawAttackOn(cfg, with, without)
-	if err != nil {
-		return v, err
-	}
-	v.Panels = []Panel{p.panel("race", "Both on one axis of ε", fmt.Sprintf("PATE is right on %s to %s percent, DP-SGD on %s to %s.", short(slices.Min(pate)), short(slices.Max(pate)), short(slices.Min(sgd)), short(slices.Max(sgd))), nil), drawTask(t), roc}
+	cfg := sgdFor(epsilon, 10, 1)
+	with, without := attacked(cfg, runs, key)
+	roc, bound, against := drawAttackOn(cfg, with, without)
+	v.Panels = []Panel{p.panel("race", "Both on one axis of ε", fmt.Sprintf("PATE is right on %s to %s percent, DP-SGD on %s to %s.",
+		short(slices.Min(pate)), short(slices.Max(pate)), short(slices.Min(sgd)), short(slices.Max(sgd))), nil), drawTask(t), roc}
 	for i, e := range es {
 		v.number("PATE, percent right at ε = "+short(e), pate[i])
 		v.number("DP-SGD, percent right at ε = "+short(e), sgd[i])
 	}
-	v.claim("ε of the attacked training", mustCharge(cfg.Event()))
+	v.claim("ε of the attacked training", charged(cfg.Event()))
 	v.number("found at most, of 10 % accused wrongly, percent", 100*bound)
 	better := "DP-SGD"
 	if pate[2] > sgd[2] {
 		better = "PATE"
 	}
 	v.say("On these data %s is ahead at ε = 2: %s against %s percent.", better, short(max(pate[2], sgd[2])), short(min(pate[2], sgd[2])))
-	v.say("An attacker who accuses 10 %% wrongly finds at most %s of those who took part. The curve of %d trainings each way is an estimate: with 95 %% the true rates, all at once, are within %s of it, which is the band. %s", percent(bound), runs, short(scatterOf(runs)), against)
-	v.Command = fmt.Sprintf(`echo '{"relation":"add_remove","events":[%s]}' | pate account - --accountant rdp`, eventJSON(cfg.Event()))
+	v.say("An attacker who accuses 10 %% wrongly finds at most %s of those who took part. The curve of %d trainings each way is an estimate: "+
+		"with 95 %% the true rates, all at once, are within %s of it, which is the band. %s", percent(bound), runs, short(scatterOf(runs)), against)
+	v.Command = accountCommand(eventJSON(cfg.Event()), "rdp")
 	v.Verdict = Verdict{Holds: true, Words: better + " is ahead here at ε = 2. Switch the data and look again."}
-	return v, nil
-}
-
-func mustCharge(e accountant.Event) float64 {
-	x, err := charged(e)
-	if err != nil {
-		return math.Inf(1)
-	}
-	return x
+	return v
 }
 
 // scatterOf returns how far the rates of an attack on runs trainings each way may be from the
@@ -355,13 +277,14 @@ func mustCharge(e accountant.Event) float64 {
 // constant of Massart (1990), 2.5 percent each.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
-// against says how the rates of an attack, and their band of scatter, lie to the most that is
-// certified. Between points that are below the curve, which is concave, all else is too.
+// against compares the rates of an attack, and their band of scatter, with the certified maximum. Between points below the curve,
+// which is concave, all else is below too.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	crosses := false
 	for i := range wrong {
 		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {
-			return "Even the lower edge of the band is above the dashed curve: at a true bound that happens in one run of twenty at most. Take another seed."
+			return "Even the lower edge of the band is above the dashed curve: at a true bound that happens in one run of twenty at most. " +
+				"Take another seed."
 		}
 		crosses = crosses || found[i] > most(wrong[i])
 	}
@@ -400,23 +323,14 @@ func drawTask(t task) Panel {
 		x := row(t.public, i)
 		p.circle("ring", p.px(float64(x[0])), p.py(float64(x[1])), 5)
 	}
-	return p.panel("task", "The private data; rings are public", fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
+	return p.panel("task", "The private data; rings are public",
+		fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
 }
 
-// drawAttackOn draws the attack below what the whole loss distribution of the training allows.
-// It returns the largest rate found at 10 percent accused wrongly, and how the attack lies to it.
-func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string, error) {
-	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
-	if err == nil {
-		err = account.Compose(cfg.Event(), 1)
-	}
-	if err != nil {
-		return Panel{}, 0, "", err
-	}
-	risk, err := account.Risk(context.Background())
-	if err != nil {
-		return Panel{}, 0, "", err
-	}
+// drawAttackOn draws the attack below the largest rates that the loss distribution of the training allows. It returns the largest
+// rate found at 10 percent accused wrongly, and a sentence that compares the attack with it.
+func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
+	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
 	p := newPlot(axis{label: "accused wrongly", low: 0, high: 1}, axis{label: "found", low: 0, high: 1})
 	// The training is as a whole one Gaussian release: its curve is that of two normal laws a
 	// certified Mu apart, one point for each threshold of the best test.
@@ -437,6 +351,7 @@ func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, st
 	p.key("bound", p.right-160, -4, "most, certified")
 	p.key("herecurve", p.right-160, -3, "the attack, and 95 %")
 	p.key("guess", p.right-160, -2, "guessing")
-	at10, err := risk.TPR(0.1)
-	return p.panel("attack", "A membership attack under its bound", fmt.Sprintf("of 10 %% accused wrongly the attack finds at most %s, certified.", percent(at10.Upper)), nil), at10.Upper, against(wrong, found, most, scatterOf(len(with))), err
+	at10 := learn.Must(risk.TPR(0.1)).Upper
+	alt := fmt.Sprintf("of 10 %% accused wrongly the attack finds at most %s, certified.", percent(at10))
+	return p.panel("attack", "A membership attack under its bound", alt, nil), at10, against(wrong, found, most, scatterOf(len(with)))
 }

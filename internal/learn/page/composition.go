@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/theorems"
+	"github.com/pate-go/pate/internal/learn"
 )
 
 func composition() Chapter {
@@ -29,12 +30,8 @@ func composition() Chapter {
 			{"The figure of 2016", Situation{"step": "sampled", "decade": "4"}},
 		},
 		Exercises: []Exercise{
-			t.exercise("advanced", func() (float64, error) {
-				return byAccount(advancedAccount, accountant.PureDP{Epsilon: 0.1}, 100)
-			}, 0.01),
-			t.exercise("moments", func() (float64, error) {
-				return byAccount(momentsAccount, sampledStep(0.01, 4), 10000)
-			}, 0.01),
+			t.exercise("advanced", func() float64 { return byAccount(advancedAccount(), accountant.PureDP{Epsilon: 0.1}, 100) }, 0.01),
+			t.exercise("moments", func() float64 { return byAccount(momentsAccount(), sampledStep(0.01, 4), 10000) }, 0.01),
 		},
 		Code: []string{"accountant/theorems.basicEpsilon", "accountant/theorems.lossMoments.kairouzOhViswanath"},
 		draw: drawComposition,
@@ -48,48 +45,41 @@ func composition() Chapter {
 	}
 }
 
-// answersOf returns the whole number of answers that the knob says.
+// answersOf returns the whole number of answers of the knob.
 func answersOf(r *reader) float64 { return math.Round(math.Pow(10, r.number("decade"))) }
 
 func sampledStep(q, noise float64) accountant.Event {
 	return accountant.PoissonSampled{Probability: q, Event: accountant.Gaussian{NoiseMultiplier: noise}}
 }
 
-func advancedAccount() (accountant.Accountant, error) {
-	return theorems.NewAdvanced(accountant.AddRemove, theorems.BestTheorem)
+func advancedAccount() accountant.Accountant {
+	return learn.Must(theorems.NewAdvanced(accountant.AddRemove, theorems.BestTheorem))
 }
 
-func momentsAccount() (accountant.Accountant, error) {
-	return theorems.NewMoments(accountant.AddRemove)
+func momentsAccount() accountant.Accountant {
+	return learn.Must(theorems.NewMoments(accountant.AddRemove))
 }
 
-// byAccount returns the claim of an accountant for repeated events.
-func byAccount(make func() (accountant.Accountant, error), e accountant.Event, count int64) (float64, error) {
-	account, err := make()
-	if err == nil {
-		err = account.Compose(e, count)
-	}
-	if err != nil {
-		return 0, err
-	}
-	b, err := account.Epsilon(context.Background(), Delta)
-	return b.Upper, err
+// byAccount returns the claim of a new account for repeated events.
+func byAccount(account accountant.Accountant, e accountant.Event, count int64) float64 {
+	account = learn.Must(account, account.Compose(e, count))
+	return learn.Must(account.Epsilon(context.Background(), Delta)).Upper
 }
 
 // runner is an accountant in the race.
 type runner struct {
 	name, class string
-	account     func() (accountant.Accountant, error)
+	account     func() accountant.Accountant
 }
 
 func runners(step string) []runner {
-	basic := runner{"basic", "curve b", func() (accountant.Accountant, error) { return theorems.NewBasic(accountant.AddRemove) }}
+	basic := runner{"basic", "curve b", func() accountant.Accountant { return learn.Must(theorems.NewBasic(accountant.AddRemove)) }}
 	advanced := runner{"advanced", "curve f", advancedAccount}
-	zcdp := runner{"zCDP", "curve c", func() (accountant.Accountant, error) {
-		return theorems.NewZCDP(accountant.AddRemove, accountant.Improved)
+	zcdp := runner{"zCDP", "curve c", func() accountant.Accountant {
+		return learn.Must(theorems.NewZCDP(accountant.AddRemove, accountant.Improved))
 	}}
-	rdp := runner{"Rényi", "curve d", func() (accountant.Accountant, error) {
-		return accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
+	rdp := runner{"Rényi", "curve d", func() accountant.Accountant {
+		return learn.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 	}}
 	moments := runner{"moments, 2016", "curve", momentsAccount}
 	switch step {
@@ -101,7 +91,7 @@ func runners(step string) []runner {
 	return []runner{moments, rdp}
 }
 
-func drawComposition(r *reader) (v View, err error) {
+func drawComposition(r *reader) (v View) {
 	step := r.text("step")
 	var e accountant.Event
 	switch step {
@@ -112,109 +102,90 @@ func drawComposition(r *reader) (v View, err error) {
 	default:
 		e = sampledStep(r.number("probability"), r.number("noise"))
 	}
-	now := answersOf(r)
-	all, ks := runners(step), []float64{}
+	now, all := answersOf(r), runners(step)
+	race, table := drawRace(e, all, now), &Table{Head: []string{"accountant", "ε"}}
+	bound, least := pldInterval(e, int64(now)), math.Inf(1)
+	values, most := []Number{}, bound.Upper
+	for _, a := range all {
+		x := byAccount(a.account(), e, int64(now))
+		least, most = min(least, x), max(most, x)
+		values = append(values, Number{Name: a.name, Value: x})
+	}
+	bars, y := newCanvas(plotHeight), 34.0
+	for _, n := range append(values, Number{Name: "loss distribution", Value: bound.Upper}) {
+		width := max(2, (panelWidth-110)*n.Value/most)
+		v.claim(n.Name, n.Value)
+		bars.text("name", "start", 8, y, n.Name)
+		bars.rect("here", 8, y+6, width, 16)
+		bars.text("value", "start", 14+width, y+19, up(n.Value))
+		y += 46
+		table.Rows = append(table.Rows, []string{n.Name, up(n.Value)})
+	}
+	v.number("loss distribution, certified from below", bound.Lower)
+	v.Panels = []Panel{
+		race.panel("race", "The race", fmt.Sprintf("epsilon of %s accountants over the number of answers; at %s answers the smallest is %s.",
+			short(float64(len(all)+1)), short(now), up(min(least, bound.Upper))), table),
+		bars.panel("now", "At "+short(now)+" answers",
+			fmt.Sprintf("the loss distribution certifies that epsilon lies between %s and %s.", short(bound.Lower), up(bound.Upper)), table),
+	}
+	v.say("%s answers: the loss-distribution accountant certifies ε between %s and %s at δ = %s; the others claim from %s.",
+		short(now), short(bound.Lower), up(bound.Upper), short(Delta), up(least))
+	v.Verdict = Verdict{Holds: true, Words: "All claims are true; they differ in how much of the noise they know."}
+	v.Command = accountCommand(repeatedJSON(e, int(now)), "all")
+	if step == "pure" {
+		v.Panels = append(v.Panels, drawWalk(r.number("epsilon"), now))
+		v.Command = fmt.Sprintf("pate learn explain composition --epsilon %s --runs %s", r.text("epsilon"), short(now))
+	}
+	return v
+}
+
+// drawRace draws the claims of accountants against the number of answers, and the certified interval between.
+func drawRace(e accountant.Event, all []runner, now float64) *plot {
+	var ks, exact, lower, upper []float64
 	for d := 0.0; d <= 4; d += 0.5 {
 		ks = append(ks, math.Pow(10, d))
 	}
-	lines := make([][]float64, len(all))
-	top := 0.0
+	lines, top := make([][]float64, len(all)), 0.0
 	for i, a := range all {
 		for _, k := range ks {
-			x, err := byAccount(a.account, e, int64(math.Round(k)))
-			if err != nil {
-				return v, err
-			}
-			lines[i] = append(lines[i], x)
-			top = max(top, min(x, 100))
+			x := byAccount(a.account(), e, int64(math.Round(k)))
+			lines[i], top = append(lines[i], x), max(top, min(x, 100))
 		}
 	}
 	low := math.Pow(10, math.Floor(math.Log10(max(1e-3, lines[len(lines)-1][0]))))
-	p := newPlot(axis{label: "answers", low: 1, high: 1e4, log: true}, axis{label: "ε at δ = 1e-5, log scale", low: low, high: math.Pow(10, math.Ceil(math.Log10(top))), log: true})
-	table := &Table{Head: []string{"accountant", "ε"}}
+	p := newPlot(axis{label: "answers", low: 1, high: 1e4, log: true},
+		axis{label: "ε at δ = 1e-5, log scale", low: low, high: math.Pow(10, math.Ceil(math.Log10(top))), log: true})
 	for i, a := range all {
 		p.curve(a.class, ks, lines[i])
 		p.key(a.class, p.right-180, i-len(all)-2, a.name)
 	}
-	exact, lower, upper := []float64{}, []float64{}, []float64{}
 	for i, k := range ks {
 		if _, sampled := e.(accountant.PoissonSampled); sampled && i%2 == 1 {
 			continue // its losses are convolved: whole powers of 10 answer while a knob is turned
 		}
-		b, err := pldInterval(e, int64(math.Round(k)))
-		if err != nil {
-			return v, err
-		}
+		b := pldInterval(e, int64(math.Round(k)))
 		exact, lower, upper = append(exact, k), append(lower, b.Lower), append(upper, b.Upper)
 	}
 	p.area("band", exact, lower, upper)
 	p.curve("curve", exact, upper)
 	p.key("curve", p.right-180, -2, "loss distribution, both sides")
 	p.line("now", p.px(now), p.top, p.px(now), p.bottom)
-	bars := newCanvas(plotHeight)
-	y := 34.0
-	bound, err := pldInterval(e, int64(now))
-	if err != nil {
-		return v, err
-	}
-	values := []Number{}
-	least := math.Inf(1)
-	for _, a := range all {
-		x, err := byAccount(a.account, e, int64(now))
-		if err != nil {
-			return v, err
-		}
-		least = min(least, x)
-		values = append(values, Number{Name: a.name, Value: x})
-	}
-	values = append(values, Number{Name: "loss distribution", Value: bound.Upper})
-	most := 0.0
-	for _, n := range values {
-		most = max(most, n.Value)
-	}
-	for _, n := range values {
-		v.claim(n.Name, n.Value)
-		bars.text("name", "start", 8, y, n.Name)
-		bars.rect("here", 8, y+6, max(2, (panelWidth-110)*n.Value/most), 16)
-		bars.text("value", "start", 14+max(2, (panelWidth-110)*n.Value/most), y+19, up(n.Value))
-		y += 46
-		table.Rows = append(table.Rows, []string{n.Name, up(n.Value)})
-	}
-	v.number("loss distribution, certified from below", bound.Lower)
-	v.Panels = []Panel{
-		p.panel("race", "The race", fmt.Sprintf("epsilon of %s accountants over the number of answers; at %s answers the smallest is %s.", short(float64(len(all)+1)), short(now), up(min(least, bound.Upper))), table),
-		bars.panel("now", "At "+short(now)+" answers", fmt.Sprintf("the loss distribution certifies that epsilon lies between %s and %s.", short(bound.Lower), up(bound.Upper)), table),
-	}
-	if step == "pure" {
-		v.Panels = append(v.Panels, drawWalk(r.number("epsilon"), now))
-	}
-	v.say("%s answers: the loss-distribution accountant certifies ε between %s and %s at δ = %s; the others claim from %s.", short(now), short(bound.Lower), up(bound.Upper), short(Delta), up(least))
-	v.Verdict = Verdict{Holds: true, Words: "All claims are true; they differ in how much of the noise they know."}
-	if step == "pure" {
-		v.Command = fmt.Sprintf("pate learn explain composition --epsilon %s --runs %s", r.text("epsilon"), short(now))
-	} else {
-		v.Command = fmt.Sprintf(`echo '{"relation":"add_remove","events":[{"type":"repeated","count":%s,"event":%s}]}' | pate account - --accountant all`, short(now), eventJSON(e))
-	}
-	return v, nil
+	return p
 }
 
-func eventJSON(e accountant.Event) string {
-	b, err := accountant.MarshalEvent(e)
-	if err != nil {
-		return ""
-	}
-	return string(b)
+// accountCommand returns the command that prints the cost of an event in JSON.
+func accountCommand(event, accountants string) string {
+	return fmt.Sprintf(`echo '{"relation":"add_remove","events":[%s]}' | pate account - --accountant %s`, event, accountants)
 }
 
-func pldInterval(e accountant.Event, count int64) (accountant.Bound, error) {
-	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
-	if err == nil {
-		err = account.Compose(e, count)
-	}
-	if err != nil {
-		return accountant.Bound{}, err
-	}
-	return account.Epsilon(context.Background(), Delta)
+func eventJSON(e accountant.Event) string { return string(learn.Must(accountant.MarshalEvent(e))) }
+
+func repeatedJSON(e accountant.Event, count int) string {
+	return fmt.Sprintf(`{"type":"repeated","count":%d,"event":%s}`, count, eventJSON(e))
+}
+
+func pldInterval(e accountant.Event, count int64) accountant.Bound {
+	return learn.Must(pldOf(e, count).Epsilon(context.Background(), Delta))
 }
 
 // drawWalk draws the drift and the spread of the sum of losses of randomised response.

@@ -32,15 +32,13 @@ func gradients() Chapter {
 			{"A tight clip", Situation{"clip": "0.1", "rate": "4", "step": "40"}},
 		},
 		Exercises: []Exercise{
-			t.exercise("factor", func() (float64, error) { return 2 / 7.1, nil }, 0.02),
-			t.exercise("longer", func() (float64, error) {
-				return charged(accountant.Repeated{Event: sampledStep(0.01, 4), Count: 40000})
-			}, 0.01),
+			t.exercise("factor", func() float64 { return 2 / 7.1 }, 0.02),
+			t.exercise("longer", func() float64 { return charged(accountant.Repeated{Event: sampledStep(0.01, 4), Count: 40000}) }, 0.01),
 		},
 		Code: []string{"dpsgd.Config.Event", "internal/learn.Watch"},
 		draw: drawGradients,
 		trace: func(r *reader) (string, map[string]string) {
-			return "dpsgd", map[string]string{"clip": r.text("clip"), "noise": r.text("noise"), "probability": r.text("probability"), "rate": r.text("rate")}
+			return "dpsgd", r.only("clip", "noise", "probability", "rate")
 		},
 	}
 }
@@ -70,59 +68,41 @@ func decision(parameters []float64) (w0, w1, b float64) {
 	return parameters[2] - parameters[0], parameters[3] - parameters[1], parameters[5] - parameters[4]
 }
 
-func drawGradients(r *reader) (v View, err error) {
+func drawGradients(r *reader) (v View) {
 	steps := r.whole("step")
 	cfg := dpsgd.Config{
 		SamplingProbability: r.number("probability"), NoiseMultiplier: r.number("noise"), ClipNorm: r.number("clip"),
 		Steps: steps, LearningRate: r.number("rate"), Workers: 1,
 	}
-	if r.err != nil {
-		return v, r.err
-	}
 	key := rng.SeedKey(uint64(r.whole("seed"))).Derive("learn dpsgd")
 	data := plainData(key.Derive("data").Stream(), plainRecords)
-	model, err := nn.NewSoftmax(2, 2)
-	if err != nil {
-		return v, err
-	}
-	run, err := learn.Watch(model, data, cfg, key)
-	if err != nil {
-		return v, err
-	}
+	run := learn.Must(learn.Watch(learn.Must(nn.NewSoftmax(2, 2)), data, cfg, key))
 	last := run[len(run)-1]
-	right := 0
+	right, clipped := 0, 0
 	w0, w1, b := decision(last.After)
 	for i, class := range data.Y {
 		if (w0*float64(data.X.Data[2*i])+w1*float64(data.X.Data[2*i+1])+b > 0) == (class == 1) {
 			right++
 		}
 	}
-	clipped := 0
 	for i := range last.Rows {
 		if norm(last.Gradients[i]) > cfg.ClipNorm {
 			clipped++
 		}
 	}
-	cost, err := charged(cfg.Event())
-	if err != nil {
-		return v, err
-	}
-	bill, err := drawSteps(cfg)
-	if err != nil {
-		return v, err
-	}
-	v.Panels = []Panel{drawPlane(data, last, right), drawArrows(last, cfg), bill}
+	cost, step := charged(cfg.Event()), sampledStep(cfg.SamplingProbability, cfg.NoiseMultiplier)
+	v.Panels = []Panel{drawPlane(data, last, right), drawArrows(last, cfg), drawSteps(step, steps)}
 	v.claim(fmt.Sprintf("charge of %d steps", steps), cost)
 	v.number("records in the sample", float64(len(last.Rows)))
 	v.number("clipped", float64(clipped))
 	v.number("right of the training rows", float64(right)/plainRecords)
-	v.say("Step %d: %d of %d records are in the sample, %d gradients are cut to norm %s, and the noise has %s in every coordinate. %s of the training rows are on the right side.",
+	v.say("Step %d: %d of %d records are in the sample, %d gradients are cut to norm %s, and the noise has %s in every coordinate. "+
+		"%s of the training rows are on the right side.",
 		steps, len(last.Rows), plainRecords, clipped, r.text("clip"), short(cfg.NoiseMultiplier*cfg.ClipNorm), percent(float64(right)/plainRecords))
 	v.say("%d steps are charged ε = %s at δ = %s, whatever was learned.", steps, up(cost), short(Delta))
-	v.Command = fmt.Sprintf(`echo '{"relation":"add_remove","events":[{"type":"repeated","count":%d,"event":%s}]}' | pate account - --accountant rdp`, steps,
-		eventJSON(accountant.PoissonSampled{Probability: cfg.SamplingProbability, Event: accountant.Gaussian{NoiseMultiplier: cfg.NoiseMultiplier}}))
+	v.Command = accountCommand(repeatedJSON(step, steps), "rdp")
 	v.Verdict = Verdict{Holds: true, Words: fmt.Sprintf("No record moves the sum by more than %s; every model on the way may be released.", r.text("clip"))}
-	return v, nil
+	return v
 }
 
 func norm(g []float64) float64 {
@@ -164,7 +144,8 @@ func drawPlane(data dpsgd.Data, s learn.TrainingStep, right int) Panel {
 			p.line([]string{"guess", "now"}[i], p.px(x1), p.py(y1), p.px(x2), p.py(y2))
 		}
 	}
-	return p.panel("plane", "Data and decision line", fmt.Sprintf("two classes and the line of the model; %d of %d training rows are on the right side.", right, len(data.Y)), nil)
+	return p.panel("plane", "Data and decision line",
+		fmt.Sprintf("two classes and the line of the model; %d of %d training rows are on the right side.", right, len(data.Y)), nil)
 }
 
 // cut returns the part of a line inside a box.
@@ -195,7 +176,8 @@ func drawArrows(s learn.TrainingStep, cfg dpsgd.Config) Panel {
 	var ring [2][]float64
 	for i := range 49 {
 		a := 2 * math.Pi * float64(i) / 48
-		ring[0], ring[1] = append(ring[0], p.px(cfg.ClipNorm*math.Cos(a)/math.Sqrt2)), append(ring[1], p.py(cfg.ClipNorm*math.Sin(a)/math.Sqrt2))
+		ring[0] = append(ring[0], p.px(cfg.ClipNorm*math.Cos(a)/math.Sqrt2))
+		ring[1] = append(ring[1], p.py(cfg.ClipNorm*math.Sin(a)/math.Sqrt2))
 	}
 	p.path("bound", ring[0], ring[1])
 	var sum [2]float64
@@ -208,27 +190,27 @@ func drawArrows(s learn.TrainingStep, cfg dpsgd.Config) Panel {
 		sum[0], sum[1] = sum[0]-c[2], sum[1]-c[3]
 	}
 	n := cfg.SamplingProbability * plainRecords
-	noisy := [2]float64{(s.After[2] - s.Before[2]) / cfg.LearningRate * n, (s.After[3] - s.Before[3]) / cfg.LearningRate * n}
+	move := func(i int) float64 { return (s.After[i] - s.Before[i]) / cfg.LearningRate * n }
+	noisy := [2]float64{move(2), move(3)}
 	scale := reach * 0.9 / max(reach*0.9, math.Hypot(sum[0], sum[1]), math.Hypot(noisy[0], noisy[1]))
 	p.line("arrow sum", x0, y0, p.px(sum[0]*scale), p.py(sum[1]*scale))
 	p.line("arrow noise", p.px(sum[0]*scale), p.py(sum[1]*scale), p.px(noisy[0]*scale), p.py(noisy[1]*scale))
 	p.key("arrow", p.right-112, 0, "clipped")
 	p.key("arrow sum", p.right-112, 1, "their sum")
 	p.key("arrow noise", p.right-112, 2, "noise")
-	return p.panel("arrows", "Gradients, clipped, summed, noised", fmt.Sprintf("%d gradients, the longest cut to %s; the sum and its noise are drawn to one scale.", len(s.Rows), short(cfg.ClipNorm)), nil)
+	return p.panel("arrows", "Gradients, clipped, summed, noised",
+		fmt.Sprintf("%d gradients, the longest cut to %s; the sum and its noise are drawn to one scale.", len(s.Rows), short(cfg.ClipNorm)), nil)
 }
 
-func drawSteps(cfg dpsgd.Config) (Panel, error) {
+// drawSteps draws the charge of many steps against their number.
+func drawSteps(step accountant.Event, now int) Panel {
 	var xs, ys []float64
 	for _, k := range []int64{1, 2, 4, 7, 12, 20, 30, 40} {
-		x, err := charged(accountant.Repeated{Event: accountant.PoissonSampled{Probability: cfg.SamplingProbability, Event: accountant.Gaussian{NoiseMultiplier: cfg.NoiseMultiplier}}, Count: k})
-		if err != nil {
-			return Panel{}, err
-		}
-		xs, ys = append(xs, float64(k)), append(ys, x)
+		xs, ys = append(xs, float64(k)), append(ys, charged(accountant.Repeated{Event: step, Count: k}))
 	}
-	p := newPlot(axis{label: "steps", low: 0, high: 40}, axis{label: "ε at δ = 1e-5", low: 0, high: nice(ys[len(ys)-1])})
+	last := ys[len(ys)-1]
+	p := newPlot(axis{label: "steps", low: 0, high: 40}, axis{label: "ε at δ = 1e-5", low: 0, high: nice(last)})
 	p.curve("curve", xs, ys)
-	p.line("now", p.px(float64(cfg.Steps)), p.top, p.px(float64(cfg.Steps)), p.bottom)
-	return p.panel("bill", "The accountant beside it", fmt.Sprintf("epsilon grows to %s at 40 steps.", up(ys[len(ys)-1])), nil), nil
+	p.line("now", p.px(float64(now)), p.top, p.px(float64(now)), p.bottom)
+	return p.panel("bill", "The accountant beside it", fmt.Sprintf("epsilon grows to %s at 40 steps.", up(last)), nil)
 }

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/learn"
 )
 
 // TestChapters draws every scene and every end of every knob, and checks that texts are whole.
@@ -118,79 +121,68 @@ func FuzzCall(f *testing.F) {
 	})
 }
 
-// votesOf draws counts of a few classes.
-func votesOf(t *rapid.T) []int {
+// votesAndMove draws counts of a few classes, and the same after one vote moved.
+func votesAndMove(t *rapid.T) (counts, after []int) {
 	n := rapid.IntRange(2, 6).Draw(t, "classes")
-	counts := rapid.SliceOfN(rapid.IntRange(0, 80), n, n).Draw(t, "votes")
+	counts = rapid.SliceOfN(rapid.IntRange(0, 80), n, n).Draw(t, "votes")
 	counts[rapid.IntRange(0, n-1).Draw(t, "largest")] += rapid.IntRange(1, 80).Draw(t, "lead")
-	return counts
+	from := rapid.IntRange(0, n-1).Filter(func(i int) bool { return counts[i] > 0 }).Draw(t, "from")
+	to := rapid.IntRange(0, n-1).Filter(func(i int) bool { return i != from }).Draw(t, "to")
+	after = slices.Clone(counts)
+	after[from]--
+	after[to]++
+	return counts, after
 }
 
-// TestOneMovedVoteNeverBreaksAClaim: for shipped mechanisms no drag of one vote shows more than
-// the charge.
+// TestOneMovedVoteNeverBreaksAClaim: for shipped mechanisms no drag of one vote shows more than the charge.
 func TestOneMovedVoteNeverBreaksAClaim(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		counts := votesOf(t)
-		from := rapid.SampledFrom(withVotes(counts)).Draw(t, "from")
-		to := rapid.IntRange(0, len(counts)-1).Filter(func(i int) bool { return i != from }).Draw(t, "to")
-		after := append([]int(nil), counts...)
-		after[from]--
-		after[to]++
-		name := rapid.SampledFrom([]string{"gnmax", "lnmax", "exponential", "permute-and-flip", "confident"}).Draw(t, "mechanism")
-		noise := rapid.Float64Range(1, 40).Draw(t, "noise")
-		a, err := argmaxOf(name, noise, float64(rapid.IntRange(0, 200).Draw(t, "threshold")))
-		require.NoError(t, err)
-		p, err := a.pairOf(counts, after)
-		require.NoError(t, err)
+		counts, after := votesAndMove(t)
+		name := rapid.SampledFrom(onVotes()).Draw(t, "mechanism").Name
+		p := argmaxOf(name, rapid.Float64Range(1, 40).Draw(t, "noise"), float64(rapid.IntRange(0, 200).Draw(t, "threshold"))).pairOf(counts, after)
 		require.False(t, p.breaks(), "%s: spent %v of %v", name, p.spent(), p.epsilon)
 		require.True(t, p.withCounts(counts, after).breaks(), "the counts too")
+		epsilon := rapid.Float64Range(0.1, 3).Draw(t, "epsilon")
+		p = stabilityPair("shipped", stabilityTest(epsilon), epsilon, counts, after)
+		require.False(t, p.breaks(), "stability: spent %v of %v", p.spent(), p.epsilon)
 	})
 }
 
-func withVotes(counts []int) (classes []int) {
-	for i, n := range counts {
-		if n > 0 {
-			classes = append(classes, i)
-		}
-	}
-	return classes
-}
-
-// TestBrokenVariantsAreBroken: with any noise there are votes of which one drag shows more than
-// the charge.
+// TestBrokenVariantsAreBroken: with any noise there are votes of which one drag shows more than the charge.
 func TestBrokenVariantsAreBroken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"one-count", "half-charge", "no-noise"}).Draw(t, "mechanism")
 		noise := rapid.Float64Range(2, 30).Draw(t, "noise")
-		a, err := argmaxOf(name, noise, 0)
-		require.NoError(t, err)
-		for lead := range 500 {
+		a := argmaxOf(name, noise, 0)
+		for lead := range min(500, int(16*noise)+5) {
 			counts := []int{lead + (500-lead)/2, (500 - lead) / 2}
-			if lead > int(16*noise)+4 {
-				break
-			}
-			p, err := a.pairOf(counts, []int{counts[0] - 1, counts[1] + 1})
-			require.NoError(t, err)
-			if p.breaks() {
+			if a.pairOf(counts, []int{counts[0] - 1, counts[1] + 1}).breaks() {
 				return
 			}
 		}
 		require.Fail(t, "no votes refute it", "%s %v", name, noise)
 	})
+	for _, variant := range []string{"no-noise", "lead"} {
+		for _, epsilon := range []float64{0.3, 1, 2} {
+			m, broken := stabilityTest(epsilon), false
+			for lead := 0; lead < 200 && !broken; lead++ {
+				broken = stabilityPair(variant, m, epsilon, []int{100 + lead, 100, 0}, []int{99 + lead, 101, 0}).breaks()
+			}
+			require.True(t, broken, "%s %v", variant, epsilon)
+		}
+	}
 }
 
-// TestTradeoffIsAboveTheClaim: the best test between two laws misses no less than the charge
-// allows, at its corners and so everywhere.
+// TestTradeoffIsAboveTheClaim: the best test between two laws misses no less than the charge allows, at its corners and so
+// everywhere.
 func TestTradeoffIsAboveTheClaim(t *testing.T) {
-	for _, name := range []string{"gnmax", "lnmax", "exponential", "permute-and-flip", "confident"} {
-		a, err := argmaxOf(name, 4, 12)
-		require.NoError(t, err)
-		p, err := a.pairOf([]int{20, 12, 3}, []int{19, 13, 3})
-		require.NoError(t, err)
+	for _, d := range onVotes() {
+		a := argmaxOf(d.Name, 4, 12)
+		p := a.pairOf([]int{20, 12, 3}, []int{19, 13, 3})
 		allowed := a.allowed(p)
 		wrong, missed := p.tradeoff()
 		for i := range wrong {
-			require.GreaterOrEqual(t, missed[i], allowed(wrong[i])-1e-9, name)
+			require.GreaterOrEqual(t, missed[i], allowed(wrong[i])-1e-9, d.Name)
 		}
 		require.InDelta(t, 1, wrong[len(wrong)-1], 1e-9)
 	}
@@ -213,43 +205,14 @@ func TestSpentIsTheHockeyStick(t *testing.T) {
 	require.InDelta(t, math.Log(2.5), p.spent(), 1e-12)
 }
 
-// TestStabilityUnderOneMove: the shipped test never shows more than its charge; each broken one
-// does for some votes.
-func TestStabilityUnderOneMove(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		counts := votesOf(t)
-		from := rapid.SampledFrom(withVotes(counts)).Draw(t, "from")
-		to := rapid.IntRange(0, len(counts)-1).Filter(func(i int) bool { return i != from }).Draw(t, "to")
-		after := append([]int(nil), counts...)
-		after[from]--
-		after[to]++
-		p, _, err := stabilityPair("shipped", rapid.Float64Range(0.1, 3).Draw(t, "epsilon"), counts, after)
-		require.NoError(t, err)
-		require.False(t, p.breaks(), "spent %v of %v", p.spent(), p.epsilon)
-	})
-	for _, variant := range []string{"no-noise", "lead"} {
-		for _, epsilon := range []float64{0.3, 1, 2} {
-			broken := false
-			for lead := 0; lead < 200 && !broken; lead++ {
-				p, _, err := stabilityPair(variant, epsilon, []int{100 + lead, 100, 0}, []int{99 + lead, 101, 0})
-				require.NoError(t, err)
-				broken = p.breaks()
-			}
-			require.True(t, broken, "%s %v", variant, epsilon)
-		}
-	}
-}
-
 // TestAttacks: each broken sparse vector is refuted by streams that differ by at most one.
 func TestAttacks(t *testing.T) {
-	for _, variant := range []string{"threshold-only", "endless", "fixed-scale", "inverted"} {
-		a := attackOn(variant)
-		for i := range a.here {
-			require.LessOrEqual(t, math.Abs(a.here[i]-a.there[i]), 1.0, variant)
+	for variant, a := range learn.BrokenVariants(2) {
+		for i := range a.Here {
+			require.LessOrEqual(t, math.Abs(a.Here[i]-a.There[i]), 1.0, variant)
 		}
-		_, p, q, loss, err := a.run()
-		require.NoError(t, err)
-		require.Greater(t, loss, a.claimed, "%s: %v against %v", variant, p, q)
+		worst := refute(a)
+		require.Greater(t, worst.loss, a.Claimed, "%s: %v against %v", variant, worst.p, worst.q)
 	}
 }
 

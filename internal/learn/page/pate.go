@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
@@ -31,10 +32,8 @@ func pateItself() Chapter {
 			{"Little noise, large bill", Situation{"noise": "5"}},
 		},
 		Exercises: []Exercise{
-			t.exercise("rho", func() (float64, error) { return 500.0 / (40 * 40), nil }, 0.005),
-			t.exercise("labels", func() (float64, error) {
-				return charged(accountant.Repeated{Event: accountant.GNMax{Sigma: 40}, Count: 500})
-			}, 0.01),
+			t.exercise("rho", func() float64 { return 500.0 / (40 * 40) }, 0.005),
+			t.exercise("labels", func() float64 { return charged(accountant.Repeated{Event: accountant.GNMax{Sigma: 40}, Count: 500}) }, 0.01),
 		},
 		Code: []string{"aggregate.ConfidentGNMax.Event", "aggregate.ConfidentGNMax.answer"},
 		draw: drawPATE,
@@ -42,8 +41,8 @@ func pateItself() Chapter {
 			n := r.number("teachers")
 			top := math.Round(n * r.number("accuracy") / 100)
 			return "confident", map[string]string{
-				"counts": fmt.Sprintf("%.0f,%.0f", top, n-top), "threshold": short(n * r.number("threshold") / 100), "sigma1": r.text("test"), "sigma2": r.text("noise"),
-				"queries": fmt.Sprint(pateQuestions), "answers": fmt.Sprint(pateQuestions),
+				"counts": fmt.Sprintf("%.0f,%.0f", top, n-top), "threshold": short(n * r.number("threshold") / 100),
+				"sigma1": r.text("test"), "sigma2": r.text("noise"), "queries": fmt.Sprint(pateQuestions), "answers": fmt.Sprint(pateQuestions),
 			}
 		},
 	}
@@ -74,43 +73,20 @@ func pateVotes(s *rng.Stream, teachers int, accuracy float64) (counts []int, tru
 	return counts, truth
 }
 
-func drawPATE(r *reader) (v View, err error) {
+func drawPATE(r *reader) (v View) {
 	teachers, asked := r.whole("teachers"), r.whole("asked")
 	threshold := math.Round(r.number("threshold") / 100 * float64(teachers))
-	if r.err != nil {
-		return v, r.err
-	}
-	m, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{
-		Threshold: threshold, Sigma1: r.number("test"), Sigma2: r.number("noise"), Queries: pateQuestions, Answers: pateQuestions})
-	if err != nil {
-		return v, err
-	}
+	m := learn.Must(aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{
+		Threshold: threshold, Sigma1: r.number("test"), Sigma2: r.number("noise"), Queries: pateQuestions, Answers: pateQuestions}))
 	key := rng.SeedKey(uint64(r.whole("seed"))).Derive("learn pate")
-	paid, err := learn.Paid(m.Event(), accountant.AddRemove)
-	if err != nil {
-		return v, err
-	}
-	session, err := m.Start(paid, key)
-	if err != nil {
-		return v, err
-	}
+	session := learn.Must(m.Start(learn.Must(learn.Paid(m.Event(), accountant.AddRemove)), key))
 	p := newPlot(axis{label: "question", low: 0, high: pateQuestions}, axis{label: "largest count", low: 0, high: nice(float64(teachers))})
 	s := key.Derive("votes").Stream()
 	answered, right := 0, 0
-	testEvent := accountant.Threshold{Sigma: r.number("test"), Discrete: true}
-	answerEvent := accountant.GNMax{Sigma: r.number("noise"), Discrete: true}
 	xs, all, only := []float64{0}, []float64{0}, []float64{0}
 	for i := range asked {
 		counts, truth := pateVotes(s, teachers, r.number("accuracy")/100)
-		h, err := aggregate.NewHistogram(counts)
-		if err != nil {
-			return v, err
-		}
-		answer, err := session.Ask(uint64(i), h)
-		if err != nil {
-			return v, err
-		}
-		first, _ := favourite(counts)
+		answer := learn.Must(session.Ask(uint64(i), learn.Must(aggregate.NewHistogram(counts))))
 		class := "no"
 		if answer.Answered {
 			answered++
@@ -120,39 +96,28 @@ func drawPATE(r *reader) (v View, err error) {
 				right++
 			}
 		}
-		x := float64(i)
-		p.rect(class, p.px(x)+1, p.py(float64(counts[first])), p.px(x+1)-p.px(x)-1.5, p.bottom-p.py(float64(counts[first])))
+		x, largest := float64(i), float64(slices.Max(counts))
+		p.rect(class, p.px(x)+1, p.py(largest), p.px(x+1)-p.px(x)-1.5, p.bottom-p.py(largest))
 		if (i+1)%10 == 0 || i+1 == asked {
-			tests := accountant.Repeated{Event: testEvent, Count: int64(i + 1)}
-			both := []accountant.Event{tests}
+			bill := []accountant.Event{accountant.Repeated{
+				Event: accountant.Threshold{Sigma: r.number("test"), Discrete: true}, Count: int64(i + 1)}}
 			paidOnly := 0.0
 			if answered > 0 {
-				answers := accountant.Repeated{Event: answerEvent, Count: int64(answered)}
-				both = append(both, answers)
-				if paidOnly, err = charged(answers); err != nil {
-					return v, err
-				}
+				answers := accountant.Repeated{Event: accountant.GNMax{Sigma: r.number("noise"), Discrete: true}, Count: int64(answered)}
+				bill, paidOnly = append(bill, answers), charged(answers)
 			}
-			whole, err := charged(both...)
-			if err != nil {
-				return v, err
-			}
-			xs, all, only = append(xs, float64(i+1)), append(all, whole), append(only, paidOnly)
+			xs, all, only = append(xs, float64(i+1)), append(all, charged(bill...)), append(only, paidOnly)
 		}
 	}
 	p.line("bound", p.left, p.py(threshold), p.right, p.py(threshold))
 	p.text("name", "end", p.right, p.py(threshold)-5, "threshold")
-	p.rect("yes", p.left+106, p.top-14, 10, 10)
-	p.text("small", "start", p.left+120, p.top-5, "right")
-	p.rect("wrong", p.left+166, p.top-14, 10, 10)
-	p.text("small", "start", p.left+180, p.top-5, "wrong")
-	p.rect("no", p.left+230, p.top-14, 10, 10)
-	p.text("small", "start", p.left+244, p.top-5, "declined")
-	cost, err := charged(m.Event())
-	if err != nil {
-		return v, err
+	for i, k := range [][2]string{{"yes", "right"}, {"wrong", "wrong"}, {"no", "declined"}} {
+		x := p.left + []float64{106, 166, 230}[i]
+		p.rect(k[0], x, p.top-14, 10, 10)
+		p.text("small", "start", x+14, p.top-5, k[1])
 	}
-	e := newPlot(axis{label: "questions asked", low: 0, high: pateQuestions}, axis{label: "ε at δ = 1e-5", low: 0, high: nice(max(cost, all[len(all)-1]))})
+	cost, spent, answersAlone := charged(m.Event()), all[len(all)-1], only[len(only)-1]
+	e := newPlot(axis{label: "questions asked", low: 0, high: pateQuestions}, axis{label: "ε at δ = 1e-5", low: 0, high: nice(max(cost, spent))})
 	e.curve("curve", xs, all)
 	e.curve("curve d", xs, only)
 	e.line("bound", e.left, e.py(cost), e.right, e.py(cost))
@@ -161,19 +126,21 @@ func drawPATE(r *reader) (v View, err error) {
 	e.key("curve d", e.left+8, 3, "answers alone: too little")
 	v.Panels = []Panel{
 		p.panel("questions", "Questions to the teachers", fmt.Sprintf("%d asked, %d answered, %d of them right.", asked, answered, right), nil),
-		e.panel("bill", "What it costs", fmt.Sprintf("all of it is charged %s; answers alone would be %s.", up(cost), up(only[len(only)-1])), nil),
+		e.panel("bill", "What it costs", fmt.Sprintf("all of it is charged %s; answers alone would be %s.", up(cost), up(answersAlone)), nil),
 		drawFlow(teachers, asked, answered, right),
 	}
 	v.number("answered", float64(answered))
 	v.number("right", float64(right))
 	v.claim("charge of the run", cost)
-	v.claim("spent so far", all[len(all)-1])
-	v.claim("answers alone", only[len(only)-1])
-	v.say("%d of %d questions were answered, %d of them right. The run of %d questions is charged ε = %s at δ = %s before the first vote is read.", answered, asked, right, pateQuestions, up(cost), short(Delta))
+	v.claim("spent so far", spent)
+	v.claim("answers alone", answersAlone)
+	v.say("%d of %d questions were answered, %d of them right. The run of %d questions is charged ε = %s at δ = %s before the first vote is read.",
+		answered, asked, right, pateQuestions, up(cost), short(Delta))
 	v.say("A student is trained on the released labels; whatever is asked of it later costs nothing more.")
-	v.Command = fmt.Sprintf("pate learn law confident --counts %d,%d --threshold %s --sigma1 %s --sigma2 %s", teachers*3/4, teachers-teachers*3/4, short(threshold), r.text("test"), r.text("noise"))
-	v.Verdict = Verdict{Holds: true, Words: fmt.Sprintf("Declined questions are paid for too: ε = %s, not %s.", up(all[len(all)-1]), up(only[len(only)-1]))}
-	return v, nil
+	v.Command = fmt.Sprintf("pate learn law confident --counts %d,%d --threshold %s --sigma1 %s --sigma2 %s",
+		teachers*3/4, teachers-teachers*3/4, short(threshold), r.text("test"), r.text("noise"))
+	v.Verdict = Verdict{Holds: true, Words: fmt.Sprintf("Declined questions are paid for too: ε = %s, not %s.", up(spent), up(answersAlone))}
+	return v
 }
 
 // drawFlow draws where the private data go, and where they stop.
@@ -181,7 +148,8 @@ func drawFlow(teachers, asked, answered, right int) Panel {
 	c := newCanvas(plotHeight)
 	boxes := []struct{ title, sub string }{
 		{"private records", "in disjoint parts"}, {fmt.Sprintf("%d teachers", teachers), "one for each part"},
-		{fmt.Sprintf("noisy vote, %d questions", asked), "here privacy is paid for"}, {fmt.Sprintf("%d labels", answered), fmt.Sprintf("%d right; public from here on", right)}, {"student", "any use is free"},
+		{fmt.Sprintf("noisy vote, %d questions", asked), "here privacy is paid for"},
+		{fmt.Sprintf("%d labels", answered), fmt.Sprintf("%d right; public from here on", right)}, {"student", "any use is free"},
 	}
 	for i, b := range boxes {
 		y := 6 + 53*float64(i)
@@ -196,5 +164,6 @@ func drawFlow(teachers, asked, answered, right int) Panel {
 			c.line("stem", 210, y-13, 210, y)
 		}
 	}
-	return c.panel("flow", "Where the data stop", "records, teachers, a noisy vote, labels, a student; only the vote touches private data and is charged.", nil)
+	return c.panel("flow", "Where the data stop",
+		"records, teachers, a noisy vote, labels, a student; only the vote touches private data and is charged.", nil)
 }

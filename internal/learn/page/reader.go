@@ -3,29 +3,41 @@ package page
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pate-go/pate/internal/learn"
 )
 
-// reader reads the knobs of a situation and keeps the first error.
-type reader struct {
-	values Situation
-	err    error
-}
+// reader reads the knobs of a situation. An error ends the picture: see [learn.Must].
+type reader struct{ values Situation }
 
-func (r *reader) fail(err error) {
-	if r.err == nil {
-		r.err = fmt.Errorf("%w: %w", ErrSituation, err)
+func refuse(format string, args ...any) { valid(0, fmt.Errorf(format, args...)) }
+
+// valid is learn.Must for a value that follows from a situation.
+func valid[T any](v T, err error) T {
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrSituation, err)
 	}
+	return learn.Must(v, err)
 }
 
 func (r *reader) text(id string) string { return r.values[id] }
 
+// only returns the values of some knobs.
+func (r *reader) only(ids ...string) map[string]string {
+	out := make(map[string]string)
+	for _, id := range ids {
+		out[id] = r.values[id]
+	}
+	return out
+}
+
 func (r *reader) number(id string) float64 {
 	x, err := strconv.ParseFloat(strings.TrimSpace(r.values[id]), 64)
 	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-		r.fail(fmt.Errorf("%s: %q is not a number", id, r.values[id]))
-		return 1
+		refuse("%s: %q is not a number", id, r.values[id])
 	}
 	return x
 }
@@ -33,8 +45,7 @@ func (r *reader) number(id string) float64 {
 func (r *reader) whole(id string) int {
 	x := r.number(id)
 	if x != math.Trunc(x) || math.Abs(x) > 1e9 {
-		r.fail(fmt.Errorf("%s: %v is not a whole number", id, x))
-		return 1
+		refuse("%s: %v is not a whole number", id, x)
 	}
 	return int(x)
 }
@@ -43,15 +54,13 @@ func (r *reader) whole(id string) int {
 func (r *reader) numbers(id string, least, most int, low, high float64) []int {
 	parts := strings.FieldsFunc(r.values[id], func(c rune) bool { return c == ',' || c == ' ' })
 	if len(parts) < least || len(parts) > most {
-		r.fail(fmt.Errorf("%s: from %d to %d numbers, not %d", id, least, most, len(parts)))
-		return make([]int, least)
+		refuse("%s: from %d to %d numbers, not %d", id, least, most, len(parts))
 	}
 	out := make([]int, len(parts))
 	for i, part := range parts {
 		x, err := strconv.ParseFloat(part, 64)
 		if err != nil || x != math.Trunc(x) || !(x >= low && x <= high) {
-			r.fail(fmt.Errorf("%s: %q is not a whole number from %g to %g", id, part, low, high))
-			x = low
+			refuse("%s: %q is not a whole number from %g to %g", id, part, low, high)
 		}
 		out[i] = int(x)
 	}
@@ -71,14 +80,13 @@ func (r *reader) votes(id string) []int {
 		total += n
 	}
 	if total < 1 || total > maxVotes {
-		r.fail(fmt.Errorf("%s: from 1 to %d votes, not %d", id, maxVotes, total))
-		counts[0] = 1
+		refuse("%s: from 1 to %d votes, not %d", id, maxVotes, total)
 	}
 	return counts
 }
 
-// moved reads a vote that moves, "0>1", and returns the counts after it. An empty value is a
-// vote of the largest class that moves to the class behind it.
+// moved reads a vote that moves, "0>1", and returns the counts after it. An empty value moves a vote of the largest class to the
+// second.
 func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 	from, to = favourite(counts)
 	if text := r.values[id]; text != "" {
@@ -86,12 +94,12 @@ func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 		i, err1 := strconv.Atoi(a)
 		j, err2 := strconv.Atoi(b)
 		if !found || err1 != nil || err2 != nil || i < 0 || j < 0 {
-			r.fail(fmt.Errorf("%s: %q is not a moved vote such as 0>1", id, text))
+			refuse("%s: %q is not a moved vote such as 0>1", id, text)
 		} else if i < len(counts) && j < len(counts) && i != j && counts[i] > 0 {
 			from, to = i, j // a class that is not there any more is no error
 		}
 	}
-	after = append([]int(nil), counts...)
+	after = slices.Clone(counts)
 	after[from]--
 	after[to]++
 	return from, to, after
@@ -99,12 +107,7 @@ func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 
 // favourite returns the class with most votes and the one behind it.
 func favourite(counts []int) (first, second int) {
-	for i, n := range counts {
-		if n > counts[first] {
-			first = i
-		}
-	}
-	second = -1
+	first, second = slices.Index(counts, slices.Max(counts)), -1
 	for i, n := range counts {
 		if i != first && (second < 0 || n > counts[second]) {
 			second = i

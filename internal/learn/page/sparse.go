@@ -3,7 +3,9 @@ package page
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/pate-go/pate/internal/learn"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/svt"
 )
@@ -32,38 +34,29 @@ func sparseVector() Chapter {
 			{"Scale ε for 1/ε: refuted", Situation{"variant": "inverted"}},
 		},
 		Exercises: []Exercise{
-			t.exercise("share", func() (float64, error) { return 100 * svt.ThresholdShare(1, false), nil }, 0.02),
-			t.exercise("free", func() (float64, error) { return 1, nil }, 0.001),
+			t.exercise("share", func() float64 { return 100 * svt.ThresholdShare(1, false) }, 0.02),
+			t.exercise("free", func() float64 { return 1 }, 0.001),
 		},
 		Code: []string{"svt.NewSparseVector", "svt.Law.Outcomes"},
 		draw: drawSparse,
 		trace: func(r *reader) (string, map[string]string) {
-			return "sparse-vector", map[string]string{"values": r.text("values"), "threshold": r.text("threshold"), "epsilon": r.text("epsilon"), "answers": r.text("answers")}
+			return "sparse-vector", r.only("values", "threshold", "epsilon", "answers")
 		},
 	}
 }
 
-func drawSparse(r *reader) (View, error) {
+func drawSparse(r *reader) View {
 	if variant := r.text("variant"); variant != "shipped" {
 		return drawAttack(variant)
 	}
 	values := r.numbers("values", 1, 10, -1000, 1000)
 	threshold, answers := r.whole("threshold"), r.whole("answers")
-	if r.err != nil {
-		return View{}, r.err
-	}
-	m, err := svt.NewSparseVector(svt.SparseVectorConfig{Noise: svt.DiscreteLaplace, Epsilon: r.number("epsilon"), Answers: answers, Sensitivity: 1, Threshold: int64(threshold)})
-	if err != nil {
-		return View{}, fmt.Errorf("%w: %w", ErrSituation, err)
-	}
-	run, err := askStream(m.Law(), values, min(r.whole("asked"), len(values)), uint64(r.whole("seed")))
-	if err != nil {
-		return View{}, err
-	}
-	return run.view(r, m.Law(), values, threshold, answers)
+	law := valid(svt.NewSparseVector(svt.SparseVectorConfig{
+		Noise: svt.DiscreteLaplace, Epsilon: r.number("epsilon"), Answers: answers, Sensitivity: 1, Threshold: int64(threshold)})).Law()
+	return askStream(law, values, min(r.whole("asked"), len(values)), uint64(r.whole("seed"))).view(r, law, values, threshold, answers)
 }
 
-// streamRun is a run as nobody outside sees it.
+// streamRun is a run with its noise.
 type streamRun struct {
 	rho   int64
 	noise []int64
@@ -72,23 +65,15 @@ type streamRun struct {
 }
 
 // askStream draws noise by the samplers that mechanisms use.
-func askStream(law svt.Law, values []int, asked int, seed uint64) (s streamRun, err error) {
+func askStream(law svt.Law, values []int, asked int, seed uint64) streamRun {
 	key := rng.SeedKey(seed).Derive("learn a stream")
-	draw := func(scale float64, label string, i uint64) (int64, error) {
-		d, err := rng.NewDiscreteLaplace(scale)
-		if err != nil {
-			return 0, fmt.Errorf("%w: %w", ErrSituation, err)
-		}
-		return d.Sample(key.Derive(label, i).Stream()), nil
+	draw := func(scale float64, label string, i uint64) int64 {
+		d := valid(rng.NewDiscreteLaplace(scale))
+		return d.Sample(key.Derive(label, i).Stream())
 	}
-	if s.rho, err = draw(law.ThresholdNoise.Scale, "threshold", 0); err != nil {
-		return s, err
-	}
+	s := streamRun{rho: draw(law.ThresholdNoise.Scale, "threshold", 0)}
 	for i, x := range values[:asked] {
-		nu, err := draw(law.QueryNoise.Scale, "question", uint64(i))
-		if err != nil {
-			return s, err
-		}
+		nu := draw(law.QueryNoise.Scale, "question", uint64(i))
 		above := float64(int64(x)+nu) >= law.Threshold+float64(s.rho)
 		s.noise, s.above = append(s.noise, nu), append(s.above, above)
 		if above {
@@ -97,18 +82,19 @@ func askStream(law svt.Law, values []int, asked int, seed uint64) (s streamRun, 
 			}
 		}
 	}
-	return s, nil
+	return s
 }
 
-func (s streamRun) view(r *reader, law svt.Law, values []int, threshold, answers int) (v View, err error) {
-	low, high := 0.0, float64(threshold)+float64(s.rho)
+func (s streamRun) view(r *reader, law svt.Law, values []int, threshold, answers int) (v View) {
+	noisy := float64(threshold) + float64(s.rho)
+	low, high := min(0, noisy), noisy
 	for i, x := range values {
 		high, low = max(high, float64(x)), min(low, float64(x))
 		if i < len(s.noise) {
 			high, low = max(high, float64(int64(x)+s.noise[i])), min(low, float64(int64(x)+s.noise[i]))
 		}
 	}
-	low, high = min(low, float64(threshold)+float64(s.rho)), high*1.1+1
+	high = high*1.1 + 1
 	p := newPlot(axis{label: "question", low: 0.4, high: float64(len(values)) + 0.6}, axis{label: "value", low: low, high: high})
 	for i, x := range values {
 		at := float64(i + 1)
@@ -124,11 +110,11 @@ func (s streamRun) view(r *reader, law svt.Law, values []int, threshold, answers
 		p.text("value", "middle", p.px(at), p.py(max(sum, float64(x)))-9, map[bool]string{true: "above", false: ""}[s.above[i]])
 	}
 	p.line("bound thin", p.left, p.py(float64(threshold)), p.right, p.py(float64(threshold)))
-	noisy := float64(threshold) + float64(s.rho)
 	p.line("now", p.left, p.py(noisy), p.right, p.py(noisy))
 	p.text("name", "end", p.right, p.py(noisy)-5, fmt.Sprintf("noisy threshold %.0f", noisy))
 	v.Panels = []Panel{
-		p.panel("stream", "A stream over a noisy threshold", fmt.Sprintf("%d questions asked, %d of at most %d above.", len(s.noise), s.found, answers), nil),
+		p.panel("stream", "A stream over a noisy threshold",
+			fmt.Sprintf("%d questions asked, %d of at most %d above.", len(s.noise), s.found, answers), nil),
 		drawBudget(law, s, answers, r.number("epsilon")),
 		drawFree(law),
 	}
@@ -136,10 +122,12 @@ func (s streamRun) view(r *reader, law svt.Law, values []int, threshold, answers
 	v.number("above", float64(s.found))
 	v.number("noisy threshold", noisy)
 	v.claim("charge of the run", r.number("epsilon"))
-	v.say("%d questions were asked and %d came out above, of at most %d. The whole run is charged ε = %s, however many questions come out below.", len(s.noise), s.found, answers, up(r.number("epsilon")))
-	v.Command = fmt.Sprintf("pate learn explain sparse-vector --values %s --threshold %d --epsilon %s --answers %d", list(values), threshold, r.text("epsilon"), answers)
+	v.say("%d questions were asked and %d came out above, of at most %d. The whole run is charged ε = %s, however many questions come out below.",
+		len(s.noise), s.found, answers, up(r.number("epsilon")))
+	v.Command = fmt.Sprintf("pate learn explain sparse-vector --values %s --threshold %d --epsilon %s --answers %d",
+		list(values), threshold, r.text("epsilon"), answers)
 	v.Verdict = Verdict{Holds: true, Words: "Only an answer above uses the budget up; questions below are free."}
-	return v, nil
+	return v
 }
 
 // drawBudget draws what of the budget is used: the threshold at once, then each answer above.
@@ -156,7 +144,8 @@ func drawBudget(law svt.Law, s streamRun, answers int, epsilon float64) Panel {
 		}
 	}
 	p.curve("curve", xs, ys)
-	return p.panel("budget", "The budget drops at answers above only", fmt.Sprintf("the threshold takes %s of epsilon; %s is left.", percent(share), short(left)), nil)
+	return p.panel("budget", "The budget drops at answers above only",
+		fmt.Sprintf("the threshold takes %s of epsilon; %s is left.", percent(share), short(left)), nil)
 }
 
 // drawFree draws the loss of many answers below: it stays under the share of the threshold.
@@ -166,8 +155,8 @@ func drawFree(law svt.Law) Panel {
 	p := newPlot(axis{label: "questions below", low: 1, high: 100, log: true}, axis{label: "loss of all", low: 0, high: nice(bound * 1.3)})
 	var xs, ys []float64
 	for _, k := range []int{1, 2, 5, 10, 20, 50, 100} {
-		_, a, err := law.FirstAbove(repeat(-10, k))
-		_, b, err2 := law.FirstAbove(repeat(-9, k))
+		_, a, err := law.FirstAbove(slices.Repeat([]float64{-10}, k))
+		_, b, err2 := law.FirstAbove(slices.Repeat([]float64{-9}, k))
 		if err == nil && err2 == nil && b > 0 {
 			xs, ys = append(xs, float64(k)), append(ys, math.Log(a/b))
 		}
@@ -178,82 +167,54 @@ func drawFree(law svt.Law) Panel {
 	return p.panel("free", "Many answers below cost one", "the loss of a hundred questions below stays under the share of the threshold.", nil)
 }
 
-func repeat(x float64, n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = x
-	}
-	return out
+// refutation is the transcript on which a broken variant has the largest loss.
+type refutation struct {
+	transcript []bool
+	p, q, loss float64 // chances on the two streams
 }
 
-// attack is a broken variant, two neighbouring streams that refute it, and what it claims.
-type attack struct {
-	law         svt.Law
-	here, there []float64
-	claimed     float64
-}
-
-// attackOn returns the attacks of Lyu, Su, Li 2017, section 3, and of package svt's tests.
-func attackOn(variant string) attack {
-	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
-	switch variant {
-	case "threshold-only":
-		return attack{svt.Law{ThresholdNoise: laplace(2)}, []float64{0, 1}, []float64{1, 0}, 1}
-	case "endless":
-		return attack{svt.Law{ThresholdNoise: laplace(2), QueryNoise: laplace(2)}, []float64{0, 0, 0, 0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, -1, -1, -1, -1}, 1}
-	case "fixed-scale":
-		return attack{svt.Law{ThresholdNoise: laplace(4), QueryNoise: laplace(4.0 / 3), Stop: 4}, []float64{0, 0, 0, 0, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 0, 0, 0, 0}, 1}
-	}
-	return attack{svt.Law{ThresholdNoise: laplace(0.5), QueryNoise: laplace(1), Stop: 1}, []float64{0, 0, 0, 1}, []float64{1, 1, 1, 0}, 0.25}
-}
-
-// run returns the transcript with the largest loss, its chances and the loss.
-func (a attack) run() (transcript []bool, p, q, loss float64, err error) {
-	here, err := a.law.Outcomes(a.here)
-	if err != nil {
-		return nil, 0, 0, 0, err
-	}
-	there, err := a.law.Outcomes(a.there)
-	if err != nil {
-		return nil, 0, 0, 0, err
-	}
-	loss = -1
+func refute(b learn.Broken) refutation {
+	here, there := learn.Must(b.Law.Outcomes(b.Here)), learn.Must(b.Law.Outcomes(b.There))
+	worst := refutation{loss: -1}
 	for i, o := range here { // the same transcripts in the same order
 		if o.Prob < 1e-9 {
 			continue
 		}
-		if l := math.Log(o.Prob / there[i].Prob); l > loss || math.IsInf(l, 1) && math.IsInf(loss, 1) && o.Prob > p {
-			transcript, p, q, loss = o.Above, o.Prob, there[i].Prob, l
+		l := math.Log(o.Prob / there[i].Prob)
+		if l > worst.loss || math.IsInf(l, 1) && math.IsInf(worst.loss, 1) && o.Prob > worst.p {
+			worst = refutation{o.Above, o.Prob, there[i].Prob, l}
 		}
 	}
-	return transcript, p, q, loss, nil
+	return worst
 }
 
-func drawAttack(variant string) (v View, err error) {
-	a := attackOn(variant)
-	transcript, p, q, loss, err := a.run()
-	if err != nil {
-		return v, err
-	}
-	c := newPlot(axis{label: "question", low: 0.4, high: float64(len(a.here)) + 0.6}, axis{label: "value − threshold", low: -1.6, high: 1.6})
-	for i := range a.here {
+func drawAttack(variant string) (v View) {
+	a := learn.BrokenVariants(2)[variant]
+	worst := refute(a)
+	c := newPlot(axis{label: "question", low: 0.4, high: float64(len(a.Here)) + 0.6}, axis{label: "value − threshold", low: -1.6, high: 1.6})
+	for i := range a.Here {
 		x := c.px(float64(i + 1))
-		c.circle("here", x-7, c.py(a.here[i]), 6)
-		c.circle("there", x+7, c.py(a.there[i]), 5)
-		if i < len(transcript) {
-			c.text("value", "middle", x, c.bottom-4, map[bool]string{true: "▲", false: "▽"}[transcript[i]])
+		c.circle("here", x-7, c.py(a.Here[i]), 6)
+		c.circle("there", x+7, c.py(a.There[i]), 5)
+		if i < len(worst.transcript) {
+			c.text("value", "middle", x, c.bottom-4, map[bool]string{true: "▲", false: "▽"}[worst.transcript[i]])
 		}
 	}
 	c.line("bound thin", c.left, c.py(0), c.right, c.py(0))
-	two := pair{outcomes: []string{"this transcript", "any other"}, here: []float64{math.Log(p), math.Log1p(-p)}, there: []float64{math.Log(q), math.Log1p(-q)}, epsilon: a.claimed}
-	panels := two.panels(byClaim(a.claimed, 0))
-	v.Panels = append([]Panel{c.panel("attack", "Two neighbouring streams, and a transcript", fmt.Sprintf("%d questions that differ by at most one; triangles are the transcript, up for above.", len(a.here)), nil)}, panels[0], panels[1], panels[3])
-	v.claim("claimed", a.claimed)
-	v.claim("loss found", loss)
-	v.number("P[transcript]", p)
-	v.number("P′[transcript]", q)
-	v.say("The transcript has chance %s on one stream and %s on its neighbour: a loss of %s, where ε = %s is claimed.", short(p), short(q), up(loss), up(a.claimed))
+	two := pair{
+		outcomes: []string{"this transcript", "any other"}, epsilon: a.Claimed,
+		here: []float64{math.Log(worst.p), math.Log1p(-worst.p)}, there: []float64{math.Log(worst.q), math.Log1p(-worst.q)},
+	}
+	panels := two.panels(byClaim(a.Claimed, 0))
+	v.Panels = []Panel{c.panel("attack", "Two neighbouring streams, and a transcript",
+		fmt.Sprintf("%d questions that differ by at most one; triangles are the transcript, up for above.", len(a.Here)), nil), panels[0], panels[1], panels[3]}
+	v.claim("claimed", a.Claimed)
+	v.claim("loss found", worst.loss)
+	v.number("P[transcript]", worst.p)
+	v.number("P′[transcript]", worst.q)
+	v.say("The transcript has chance %s on one stream and %s on its neighbour: a loss of %s, where ε = %s is claimed.",
+		short(worst.p), short(worst.q), up(worst.loss), up(a.Claimed))
 	v.Command = "pate learn explain sparse-vector"
-	v.Verdict = judge(two, true)
-	return v, nil
+	v.Verdict = judge(two, true, "find some that do")
+	return v
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/internal/learn"
 	"github.com/pate-go/pate/stability"
 )
 
@@ -27,17 +28,8 @@ func stable() Chapter {
 			{"The lead in its place: refuted", Situation{"variant": "lead", "votes": "24,20,1"}},
 		},
 		Exercises: []Exercise{
-			t.exercise("distance", func() (float64, error) {
-				_, d, err := stability.Plurality([]int{12, 44, 3}, stability.VoteMoves, stability.LowestIndex)
-				return float64(d), err
-			}, 0.001),
-			t.exercise("threshold", func() (float64, error) {
-				m, err := stabilityTest(1)
-				if err != nil {
-					return 0, err
-				}
-				return float64(m.Threshold()), nil
-			}, 0.001),
+			t.exercise("distance", func() float64 { return movesOf(stability.LowestIndex, 12, 44, 3) }, 0.001),
+			t.exercise("threshold", func() float64 { return float64(stabilityTest(1).Threshold()) }, 0.001),
 		},
 		Code: []string{"stability.Plurality", "stability.MStab.useLaplace"},
 		draw: drawStability,
@@ -47,97 +39,84 @@ func stable() Chapter {
 	}
 }
 
-func stabilityTest(epsilon float64) (*stability.MStab, error) {
-	return stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: epsilon, Delta: Delta, Questions: 1})
+func stabilityTest(epsilon float64) *stability.MStab {
+	return valid(stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: epsilon, Delta: Delta, Questions: 1}))
 }
 
-// stabilityLaw returns the winner, what the variant tests, and the chances of release and of
-// refusal as logarithms.
-func stabilityLaw(variant string, m *stability.MStab, counts []int) (winner int, tested int64, released, refused float64, err error) {
-	winner, tested, err = stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
-	if err != nil {
-		return
-	}
+// movesOf returns how many votes can move before another class wins.
+func movesOf(ties stability.Ties, counts ...int) float64 {
+	_, moves, err := stability.Plurality(counts, stability.VoteMoves, ties)
+	return float64(learn.Must(moves, err))
+}
+
+// stabilityLaw is a variant of the test on one histogram.
+type stabilityLaw struct {
+	winner            int
+	distance, tested  int64   // tested differs in a broken variant
+	released, refused float64 // logarithms of probabilities
+}
+
+func stabilityLawOf(variant string, m *stability.MStab, counts []int) (l stabilityLaw) {
+	var err error
+	l.winner, l.distance, err = stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
+	l.tested = learn.Must(l.distance, err)
 	if variant == "lead" {
-		if _, tested, err = stability.Plurality(counts, stability.VoteAppears, stability.AnyTies); err != nil {
-			return
-		}
+		_, lead, err := stability.Plurality(counts, stability.VoteAppears, stability.AnyTies)
+		l.tested = learn.Must(lead, err)
 	}
-	released, refused = m.Law(tested)
+	l.released, l.refused = m.Law(l.tested)
 	if variant == "no-noise" {
-		released, refused = math.Inf(-1), 0
-		if tested > m.Threshold() {
-			released, refused = 0, math.Inf(-1)
+		l.released, l.refused = math.Inf(-1), 0
+		if l.tested > m.Threshold() {
+			l.released, l.refused = 0, math.Inf(-1)
 		}
 	}
-	return
+	return l
 }
 
 // stabilityPair returns both laws of outcomes: each winner, and no answer.
-func stabilityPair(variant string, epsilon float64, here, there []int) (p pair, m *stability.MStab, err error) {
-	if m, err = stabilityTest(epsilon); err != nil {
-		return p, nil, err
+func stabilityPair(variant string, m *stability.MStab, epsilon float64, here, there []int) pair {
+	a, b := stabilityLawOf(variant, m, here), stabilityLawOf(variant, m, there)
+	p := pair{
+		outcomes: []string{fmt.Sprint("class ", a.winner), "no answer"}, epsilon: epsilon, delta: Delta,
+		here: []float64{a.released, a.refused}, there: []float64{b.released, b.refused},
 	}
-	a, _, released, refused, err := stabilityLaw(variant, m, here)
-	if err != nil {
-		return p, nil, err
-	}
-	b, _, released2, refused2, err := stabilityLaw(variant, m, there)
-	if err != nil {
-		return p, nil, err
-	}
-	p = pair{
-		outcomes: []string{fmt.Sprint("class ", a), "no answer"}, here: []float64{released, refused}, there: []float64{released2, refused2},
-		epsilon: epsilon, delta: Delta,
-	}
-	if a != b {
-		p.outcomes = append(p.outcomes, fmt.Sprint("class ", b))
-		p.here, p.there = append(p.here, math.Inf(-1)), append(p.there, released2)
+	if a.winner != b.winner {
+		p.outcomes = append(p.outcomes, fmt.Sprint("class ", b.winner))
+		p.here, p.there = append(p.here, math.Inf(-1)), append(p.there, b.released)
 		p.there[0] = math.Inf(-1)
 	}
-	return p, m, nil
+	return p
 }
 
-func drawStability(r *reader) (v View, err error) {
+func drawStability(r *reader) (v View) {
 	counts := r.votes("votes")
 	from, to, after := r.moved("move", counts)
 	epsilon, variant := r.number("epsilon"), r.text("variant")
-	if r.err != nil {
-		return v, r.err
-	}
-	p, m, err := stabilityPair(variant, epsilon, counts, after)
-	if err != nil {
-		return v, err
-	}
-	winner, tested, released, _, err := stabilityLaw(variant, m, counts)
-	if err != nil {
-		return v, err
-	}
-	_, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
-	if err != nil {
-		return v, err
-	}
-	panels := p.panels(byClaim(p.epsilon, p.delta))
-	v.Panels = []Panel{drawTeachers(counts, from, to), drawBar(variant, m, tested), panels[0], panels[1], panels[3]}
-	v.number("votes that must move", float64(distance))
+	m := stabilityTest(epsilon)
+	p, l := stabilityPair(variant, m, epsilon, counts, after), stabilityLawOf(variant, m, counts)
+	panels, released := p.panels(byClaim(p.epsilon, p.delta)), math.Exp(l.released)
+	v.Panels = []Panel{drawTeachers(counts, from, to), drawBar(variant, m, l.tested), panels[0], panels[1], panels[3]}
+	v.number("votes that must move", float64(l.distance))
 	v.number("threshold T", float64(m.Threshold()))
-	v.number("chance of an answer", math.Exp(released))
+	v.number("chance of an answer", released)
 	v.claim("charge of one question", epsilon)
 	v.claim("loss found here", p.spent())
-	v.say("%d votes must move before another class than %d wins. With T = %d the answer leaves with chance %s; it is then exact.", distance, winner, m.Threshold(), percent(math.Exp(released)))
+	v.say("%d votes must move before another class than %d wins. With T = %d the answer leaves with chance %s; it is then exact.",
+		l.distance, l.winner, m.Threshold(), percent(released))
 	v.say("An answer and a refusal cost the same: ε = %s, and δ = %s.", up(epsilon), short(Delta))
 	v.Command = fmt.Sprintf("pate learn explain stability --counts %s --epsilon %s", list(counts), r.text("epsilon"))
-	v.Verdict = judge(p, variant != "shipped")
-	return v, nil
+	v.Verdict = judge(p, variant != "shipped", "find some that do")
+	return v
 }
 
-// judge says whether two laws refute a claim; a variant that is broken elsewhere does not hold.
-func judge(p pair, broken bool) Verdict {
+// judge returns whether two laws refute a claim. A variant that is broken elsewhere does not hold: the reader gets a task.
+func judge(p pair, broken bool, task string) Verdict {
 	switch {
 	case p.breaks():
 		return Verdict{Words: fmt.Sprintf("The claim of ε = %s is false: these two laws differ by %s.", up(p.epsilon), up(p.spent()))}
 	case broken:
-		return Verdict{Words: "These two data sets do not refute the claim. It is false all the same: find some that do."}
+		return Verdict{Words: "These two data sets do not refute the claim. It is false all the same: " + task + "."}
 	}
 	return Verdict{Holds: true, Words: "The claim holds: nothing that can come out tells more than was charged."}
 }
@@ -161,5 +140,6 @@ func drawBar(variant string, m *stability.MStab, tested int64) Panel {
 	x := p.px(float64(tested))
 	p.line("now", x, p.top, x, p.bottom)
 	p.text("name", "end", x-5, p.bottom-8, fmt.Sprintf("here %d", tested))
-	return p.panel("bar", "Noisy distance against the bar", fmt.Sprintf("an answer is likely when the distance %d is well above the bar %.0f.", tested, t), nil)
+	return p.panel("bar", "Noisy distance against the bar",
+		fmt.Sprintf("an answer is likely when the distance %d is well above the bar %.0f.", tested, t), nil)
 }

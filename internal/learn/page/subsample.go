@@ -18,7 +18,8 @@ func subsample() Chapter {
 	return Chapter{
 		Name: "subsample-aggregate", Text: t,
 		Knobs: []Knob{
-			{ID: "split", Label: "Records go to blocks", Kind: Pick, Default: "lot", Choices: []Choice{{"lot", "by lot"}, {"twice", "by lot, in two splits"}, {"sorted", "broken: cut from the sorted file"}}},
+			{ID: "split", Label: "Records go to blocks", Kind: Pick, Default: "lot",
+				Choices: []Choice{{"lot", "by lot"}, {"twice", "by lot, in two splits"}, {"sorted", "broken: cut from the sorted file"}}},
 			{ID: "blocks", Label: "Blocks", Kind: Range, Min: 5, Max: 60, Step: 5, Default: "20"},
 			{ID: "share", Label: "Share of A, in percent", Kind: Range, Min: 50, Max: 95, Step: 5, Default: "70"},
 			{ID: "record", Label: "The record that is replaced", Kind: Range, Min: 0, Max: subsampleRecords - 1, Step: 1, Default: "7", Play: true},
@@ -32,14 +33,8 @@ func subsample() Chapter {
 			{"Cut from the sorted file: refuted", Situation{"split": "sorted", "record": "0"}},
 		},
 		Exercises: []Exercise{
-			t.exercise("moves", func() (float64, error) {
-				_, moves, err := stability.Plurality([]int{14, 6}, stability.VoteMoves, stability.AnyTies)
-				return float64(moves), err
-			}, 0.001),
-			t.exercise("twice", func() (float64, error) {
-				_, moves, err := stability.Plurality([]int{28, 12}, stability.VoteMoves, stability.AnyTies)
-				return float64(moves / 2), err
-			}, 0.001),
+			t.exercise("moves", func() float64 { return movesOf(stability.AnyTies, 14, 6) }, 0.001),
+			t.exercise("twice", func() float64 { return math.Floor(movesOf(stability.AnyTies, 28, 12) / 2) }, 0.001),
 		},
 		Code: []string{"stability.Repeated", "stability.SubsampleAggregate"},
 		draw: drawSubsample,
@@ -55,13 +50,13 @@ func subsample() Chapter {
 
 const subsampleRecords = 240
 
-// item is a record: its number and whether it says B.
+// item is a record: its number and whether it is B.
 type item struct {
 	id int
 	b  bool
 }
 
-// dealt is a block: what is in it, and its vote.
+// dealt is a block: its records, and its vote.
 type dealt struct {
 	items []item
 	b     bool
@@ -79,50 +74,32 @@ func voteOf(part []item) bool {
 }
 
 // deal asks every block, by the mechanism that runs in production.
-func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, overlap int, err error) {
+func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, overlap int) {
 	if split == "sorted" {
-		data = slices.Clone(data)
-		slices.SortStableFunc(data, func(x, y item) int { return rank(x) - rank(y) })
+		data = slices.SortedStableFunc(slices.Values(data), func(x, y item) int { return rank(x) - rank(y) })
 		for i := range blocks {
 			part := data[i*len(data)/blocks : (i+1)*len(data)/blocks]
-			out = append(out, dealt{slices.Clone(part), voteOf(part)})
+			out = append(out, dealt{part, voteOf(part)})
 		}
-		return out, blocks, nil
+		return out, blocks
 	}
-	repetitions := 1
-	if split == "twice" {
-		repetitions = 2
-	}
-	s, err := stability.Repeated(len(data), blocks, repetitions, key)
-	if err != nil {
-		return nil, 0, err
-	}
-	m, err := stabilityTest(1)
-	if err != nil {
-		return nil, 0, err
-	}
-	paid, err := learn.Paid(m.Event(), accountant.ReplaceOne)
-	if err != nil {
-		return nil, 0, err
-	}
-	session, err := stability.Start[bool](m, paid, key)
-	if err != nil {
-		return nil, 0, err
-	}
+	s := learn.Must(stability.Repeated(len(data), blocks, map[bool]int{true: 2, false: 1}[split == "twice"], key))
+	m := stabilityTest(1)
+	session := learn.Must(stability.Start[bool](m, learn.Must(learn.Paid(m.Event(), accountant.ReplaceOne)), key))
 	var mu sync.Mutex
-	_, err = stability.SubsampleAggregate(context.Background(), session, 0, data, s, func(_ context.Context, part []item) (bool, bool) {
+	learn.Must(stability.SubsampleAggregate(context.Background(), session, 0, data, s, func(_ context.Context, part []item) (bool, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		out = append(out, dealt{slices.Clone(part), voteOf(part)})
 		return voteOf(part), true
-	})
+	}))
 	slices.SortFunc(out, func(x, y dealt) int {
 		return slices.CompareFunc(x.items, y.items, func(a, b item) int { return a.id - b.id })
 	})
-	return out, s.Overlap(), err
+	return out, s.Overlap()
 }
 
-// rank is the place of a record in a sorted file; one that is replaced goes to the end.
+// rank is the place of a record in a sorted file; a replaced record goes to the end.
 func rank(x item) int {
 	if x.id < 0 {
 		return subsampleRecords
@@ -130,7 +107,7 @@ func rank(x item) int {
 	return x.id
 }
 
-func drawSubsample(r *reader) (v View, err error) {
+func drawSubsample(r *reader) (v View) {
 	blocks, record, split := r.whole("blocks"), r.whole("record"), r.text("split")
 	key := rng.SeedKey(uint64(r.whole("seed"))).Derive("learn subsample")
 	s := key.Derive("data").Stream()
@@ -138,22 +115,13 @@ func drawSubsample(r *reader) (v View, err error) {
 	for i := range data {
 		data[i] = item{i, s.Uint64N(100) >= uint64(r.whole("share"))}
 	}
-	if r.err != nil {
-		return v, r.err
-	}
-	here, overlap, err := deal(data, split, blocks, key)
-	if err != nil {
-		return v, err
-	}
+	here, overlap := deal(data, split, blocks, key)
 	changed := slices.Clone(data)
 	changed[record].b = !changed[record].b
 	if split == "sorted" {
 		changed[record].id = -1 // the replacement sorts last
 	}
-	there, _, err := deal(changed, split, blocks, key)
-	if err != nil {
-		return v, err
-	}
+	there, _ := deal(changed, split, blocks, key)
 	touched, votes := 0, make([]int, 2)
 	marks := make([]bool, len(here))
 	for i := range here {
@@ -163,24 +131,18 @@ func drawSubsample(r *reader) (v View, err error) {
 		}
 		votes[map[bool]int{false: 0, true: 1}[here[i].b]]++
 	}
-	_, moves, err := stability.Plurality(votes, stability.VoteMoves, stability.AnyTies)
-	if err != nil {
-		return v, err
-	}
-	distance := moves / int64(overlap)
-	m, err := stabilityTest(1)
-	if err != nil {
-		return v, err
-	}
-	released, _ := m.Law(distance)
+	distance := int64(movesOf(stability.AnyTies, votes...)) / int64(overlap)
+	released, _ := stabilityTest(1).Law(distance)
 	bar := newPlot(axis{label: "", low: 0, high: 2}, axis{label: "blocks", low: 0, high: nice(float64(max(votes[0], votes[1])))})
 	for i, n := range votes {
-		bar.rect([]string{"k0", "k1"}[i], bar.px(float64(i)+0.3), bar.py(float64(n)), bar.px(0.4)-bar.px(0), bar.bottom-bar.py(float64(n)))
-		bar.text("value", "middle", bar.px(float64(i)+0.5), bar.py(float64(n))-6, fmt.Sprintf("%s: %d", string(rune('A'+i)), n))
+		y := bar.py(float64(n))
+		bar.rect([]string{"k0", "k1"}[i], bar.px(float64(i)+0.3), y, bar.px(0.4)-bar.px(0), bar.bottom-y)
+		bar.text("value", "middle", bar.px(float64(i)+0.5), y-6, fmt.Sprintf("%s: %d", string(rune('A'+i)), n))
 	}
 	v.Panels = []Panel{
-		drawBlocks(here, there, marks, record), bar.panel("votes", "The blocks vote", fmt.Sprintf("A has %d votes, B %d.", votes[0], votes[1]), nil),
-		drawBar("shipped", m, distance), drawBlockSizes(r.number("share")/100, float64(blocks)),
+		drawBlocks(here, there, marks, record, touched),
+		bar.panel("votes", "The blocks vote", fmt.Sprintf("A has %d votes, B %d.", votes[0], votes[1]), nil),
+		drawBar("shipped", stabilityTest(1), distance), drawBlockSizes(r.number("share")/100, float64(blocks)),
 	}
 	v.Panels[0].Wide = true
 	v.number("blocks that change", float64(touched))
@@ -188,16 +150,17 @@ func drawSubsample(r *reader) (v View, err error) {
 	v.number("distance", float64(distance))
 	v.number("chance of an answer", math.Exp(released))
 	v.say("Replacing record %d changes %d of %d blocks; the answer survives the replacement of any %d records.", record, touched, len(here), distance)
-	v.say("At ε = 1 and δ = %s the winner is released with chance %s. PATE is this, with models as the statistic and a noisy vote.", short(Delta), percent(math.Exp(released)))
+	v.say("At ε = 1 and δ = %s the winner is released with chance %s. PATE is this, with models as the statistic and a noisy vote.",
+		short(Delta), percent(math.Exp(released)))
 	v.Command = fmt.Sprintf("pate learn explain subsample-aggregate --records %d --blocks %d --seed %s", subsampleRecords, blocks, r.text("seed"))
 	v.Verdict = Verdict{Holds: split != "sorted", Words: fmt.Sprintf("One record changes %d of %d blocks, as counted.", touched, len(here))}
 	if split == "sorted" {
 		v.Verdict.Words = fmt.Sprintf("One record changed %d blocks, where one was claimed: every record behind it moved up.", touched)
 	}
-	return v, nil
+	return v
 }
 
-func drawBlocks(here, there []dealt, marks []bool, record int) Panel {
+func drawBlocks(here, there []dealt, marks []bool, record, touched int) Panel {
 	perRow := 10
 	if len(here) > 60 {
 		perRow = 20
@@ -226,13 +189,8 @@ func drawBlocks(here, there []dealt, marks []bool, record int) Panel {
 		}
 		c.text("big", "end", x+cell-8, y+height-9, map[bool]string{false: "A", true: "B"}[there[i].b])
 	}
-	n := 0
-	for _, m := range marks {
-		if m {
-			n++
-		}
-	}
-	return c.panel("blocks", "Records in blocks; click one to replace it", fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, n, len(here)), nil)
+	return c.panel("blocks", "Records in blocks; click one to replace it",
+		fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, touched, len(here)), nil)
 }
 
 // drawBlockSizes draws the expected distance over the number of blocks: the binomial chance
@@ -255,5 +213,6 @@ func drawBlockSizes(share, now float64) Panel {
 	}
 	p.curve("curve", xs, ys)
 	p.line("now", p.px(now), p.top, p.px(now), p.bottom)
-	return p.panel("sizes", "More blocks, each seeing less", "the expected distance grows with the number of blocks, more slowly as each sees less.", nil)
+	return p.panel("sizes", "More blocks, each seeing less",
+		"the expected distance grows with the number of blocks, more slowly as each sees less.", nil)
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/pate-go/pate/internal/learn"
 )
@@ -22,8 +23,8 @@ func readText(name string) Text {
 	return Text{Title: title, Short: parts["Chapter"], Claim: parts["Claim"], Look: parts["Look"], Wrong: parts["Wrong"], Right: parts["Right"], parts: parts}
 }
 
-// exercise returns an exercise with the words of its parts: NAME, and NAME, solved.
-func (t Text) exercise(name string, answer func() (float64, error), tolerance float64) Exercise {
+// exercise returns an exercise with the words of its two parts.
+func (t Text) exercise(name string, answer func() float64, tolerance float64) Exercise {
 	return Exercise{Name: name, Question: t.parts["Exercise "+name], Solution: t.parts["Solution "+name], answer: answer, tolerance: tolerance}
 }
 
@@ -32,25 +33,28 @@ type Exercise struct {
 	Name      string
 	Question  string
 	Solution  string
-	answer    func() (float64, error)
+	answer    func() float64
 	tolerance float64 // relative
 }
 
 // Answer returns the right answer.
-func (e Exercise) Answer() (float64, error) { return e.answer() }
+func (e Exercise) Answer() (x float64, err error) {
+	defer learn.Catch(&err)
+	return e.answer(), nil
+}
 
-// Check says whether an answer is right.
+// Check reports whether an answer is right, with words for the reader.
 func (c Chapter) Check(exercise string, given float64) (right bool, words string, err error) {
 	for _, e := range c.Exercises {
 		if e.Name != exercise {
 			continue
 		}
-		answer, err := e.answer()
+		answer, err := e.Answer()
 		if err != nil {
 			return false, "", err
 		}
 		switch off := given - answer; {
-		case off >= -e.tolerance*abs(answer) && off <= e.tolerance*abs(answer):
+		case math.Abs(off) <= e.tolerance*math.Abs(answer):
 			return true, fmt.Sprintf("Right: %s.", short(answer)), nil
 		case off > 0:
 			return false, "Less than that.", nil
@@ -59,5 +63,3 @@ func (c Chapter) Check(exercise string, given float64) (right bool, words string
 	}
 	return false, "", fmt.Errorf("page: %s has no exercise %q", c.Name, exercise)
 }
-
-func abs(x float64) float64 { return max(x, -x) }
