@@ -13,15 +13,14 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// BernoulliNB is naive Bayes on features that are present or absent. It uses Laplace
-// smoothing, and the class frequencies of the share as prior.
+// BernoulliNB is naive Bayes on features that are present or absent. It uses Laplace smoothing, and the
+// class frequencies of the share as prior.
 type BernoulliNB struct {
 	Threshold float64 // a feature is present where it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
 }
 
-// Fit counts features and classes. It does not use the random stream. See
-// [teachers.Learner].
+// Fit counts features and classes. It does not use the random stream. See [teachers.Learner].
 func (l BernoulliNB) Fit(ctx context.Context, data teachers.Dataset, _ *rand.Rand) (teachers.Classifier, error) {
 	if err := checkThreshold("BernoulliNB", l.Threshold); err != nil {
 		return nil, err

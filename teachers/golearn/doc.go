@@ -1,9 +1,9 @@
-// Package golearn offers models of the golearn library (github.com/sjwhitworth/golearn) as
-// teachers: Bernoulli naive Bayes, bagged ID3 trees and nearest neighbours.
+// Package golearn offers models of the golearn library (github.com/sjwhitworth/golearn) as teachers:
+// Bernoulli naive Bayes, bagged ID3 trees and nearest neighbours.
 //
-// Features become golearn instances by public constants only. A threshold in the
-// configuration says which features count as present, and [Pooling] averages squares of
-// pixels, each image by itself. Nothing is fitted on private data outside the model.
+// Features become golearn instances by public constants only. A threshold in the configuration decides
+// which features count as present, and [Pooling] averages squares of pixels, each image by itself. Nothing
+// is fitted on private data outside the model.
 //
 //   - [BernoulliNB] is golearn's naive Bayes.
 //   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples that this package draws.
@@ -12,13 +12,13 @@
 //   - [NewKNN] returns golearn's nearest neighbours, whose distances are in C. In a build
 //     without cgo it returns [ErrNeedsCgo].
 //
-// golearn's logistic regression cannot be fitted in the pinned version, so it is not
-// offered. Use teachers.Softmax, which is the same model.
+// golearn's logistic regression cannot be fitted in the pinned version, so it is not offered. Use
+// teachers.Softmax, which is the same model.
 //
 // # Caveats
 //
-//   - golearn decides ties by the order of Go maps, which is random. So no model here says
-//     that it is teachers.Reproducible, and asking a model twice may give two answers. Keep
+//   - golearn decides ties by the order of Go maps, which is random. So no model here is
+//     teachers.Reproducible, and asking a model twice may give two answers. Keep
 //     votes, and never ask again.
 //   - A panic in golearn becomes an error.
 //   - golearn looks up every feature by a search over all features. Hundreds of features

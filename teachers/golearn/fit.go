@@ -15,9 +15,10 @@ import (
 // ErrNeedsCgo is returned by builds without cgo, for models that golearn implements in C.
 var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
 
-// fit does the work that all learners here share. It refuses bad data, answers for shares
-// that need no model, pools features, and turns golearn's panics into errors.
-func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling, train func(pooled teachers.Dataset) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
+// fit is the common part of all learners here. It refuses bad data, answers for shares that need no model,
+// pools features, and turns golearn's panics into errors.
+func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling,
+	train func(pooled teachers.Dataset) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
 	if err := data.Validate(); err != nil {
 		return nil, err
 	}
@@ -50,8 +51,8 @@ func catch(name string, err *error) {
 	}
 }
 
-// labels returns an attribute that knows all classes. golearn adds labels at first sight,
-// without a lock. So all labels are registered before goroutines share the attribute.
+// labels returns an attribute with all classes. golearn adds labels at first sight, without a lock. So all
+// labels are registered before goroutines share the attribute.
 func labels(classes int) *base.CategoricalAttribute {
 	attribute := base.NewCategoricalAttribute()
 	attribute.SetName("class")
@@ -61,15 +62,14 @@ func labels(classes int) *base.CategoricalAttribute {
 	return attribute
 }
 
-// alwaysOn names an attribute that is present in every row. golearn's naive Bayes panics on
-// a class without a present feature, and its ID3 does not split on a feature that is alone.
-// With this attribute neither happens, and it tells classes apart in neither model.
+// alwaysOn names an attribute that is present in every row. golearn's naive Bayes panics on a class without
+// a present feature, and its ID3 does not split on a feature that is alone. With this attribute neither
+// happens, and it separates no classes.
 const alwaysOn = "on"
 
-// binary builds instances with alwaysOn and one binary attribute for each of the chosen
-// pooled features. An attribute is named by the feature's index and present where the
-// feature exceeds threshold. The data set pooled has a row per example. Row i of the result
-// is row record[i] of pooled.
+// binary builds instances with alwaysOn and one binary attribute for each of the chosen pooled features. An
+// attribute is named by the feature's index and present where the feature exceeds threshold. The data set
+// pooled has a row per example. Row i of the result is row record[i] of pooled.
 func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*base.DenseInstances, error) {
 	instances := base.NewDenseInstances()
 	class := labels(pooled.Classes)

@@ -10,35 +10,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/golearn"
 	"github.com/pate-go/pate/teachers/teachertest"
 )
 
-func options() teachertest.Options { return teachertest.Options{Prompt: 20 * time.Second} }
-
-func TestBernoulliNB(t *testing.T) {
-	teachertest.TestLearner(t, func() teachers.Learner { return golearn.BernoulliNB{Threshold: 0.5} }, options())
-}
-
-func TestBaggedID3(t *testing.T) {
-	teachertest.TestLearner(t, func() teachers.Learner { return golearn.BaggedID3{Threshold: 0.5, Trees: 7} }, options())
-}
-
-func TestPooled(t *testing.T) {
+func TestLearnersKeepTheirPromises(t *testing.T) {
 	pool := golearn.Pooling{Rows: 6, Cols: 4, Size: 2}
-	teachertest.TestLearner(t, func() teachers.Learner { return golearn.BernoulliNB{Threshold: 0.5, Pool: pool} }, options())
-}
-
-func TestKNN(t *testing.T) {
-	if _, err := golearn.NewKNN(3, golearn.Pooling{}); errors.Is(err, golearn.ErrNeedsCgo) {
-		t.Skip("built without cgo")
+	learners := map[string]teachers.Learner{
+		"naive Bayes": golearn.BernoulliNB{Threshold: 0.5}, "pooled": golearn.BernoulliNB{Threshold: 0.5, Pool: pool},
+		"ID3": golearn.BaggedID3{Threshold: 0.5, Trees: 7},
 	}
-	teachertest.TestLearner(t, func() teachers.Learner {
-		l, err := golearn.NewKNN(3, golearn.Pooling{})
+	knn, err := golearn.NewKNN(3, golearn.Pooling{})
+	if !errors.Is(err, golearn.ErrNeedsCgo) {
 		require.NoError(t, err)
-		return l
-	}, options())
+		learners["neighbours"] = knn
+	}
+	for name, l := range learners {
+		t.Run(name, func(t *testing.T) {
+			teachertest.TestLearner(t, func() teachers.Learner { return l }, teachertest.Options{Prompt: 20 * time.Second})
+		})
+	}
 }
 
 func TestConfigurationsThatAreRefused(t *testing.T) {
@@ -59,8 +53,8 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestDegenerateFeatures tries a class in which no feature is present, and data of a single
-// feature. On both golearn itself panics or gives up.
+// TestDegenerateFeatures tries a class in which no feature is present, and data of a single feature. On
+// both golearn itself panics or gives up.
 func TestDegenerateFeatures(t *testing.T) {
 	for _, l := range []teachers.Learner{golearn.BernoulliNB{Threshold: 0.5}, golearn.BaggedID3{Threshold: 0.5}} {
 		x := teachers.Matrix{Rows: 40, Cols: 1, Stride: 1, Data: make([]float32, 40)}
@@ -69,38 +63,43 @@ func TestDegenerateFeatures(t *testing.T) {
 			y[i] = i % 2
 			x.Data[i] = float32(i % 2)
 		}
-		model, err := l.Fit(context.Background(), teachers.Dataset{X: x, Y: y, Classes: 2}, rand.New(rand.NewPCG(1, 1)))
-		require.NoError(t, err)
+		model := testkit.Must(l.Fit(context.Background(), teachers.Dataset{X: x, Y: y, Classes: 2}, rand.New(rand.NewPCG(1, 1))))
 		dst := make([]int, 40)
 		require.NoError(t, model.Predict(dst, x))
 		require.Equal(t, y, dst)
 
 		// The same example has two labels: there is nothing to split on.
 		clear(x.Data)
-		model, err = l.Fit(context.Background(), teachers.Dataset{X: x, Y: y, Classes: 2}, rand.New(rand.NewPCG(1, 1)))
-		require.NoError(t, err)
+		model = testkit.Must(l.Fit(context.Background(), teachers.Dataset{X: x, Y: y, Classes: 2}, rand.New(rand.NewPCG(1, 1))))
 		require.NoError(t, model.Predict(dst, x))
 	}
 }
 
-// TestTreesDependOnTheirSeedAlone fits the same trees many times. golearn walks its maps in
-// another order each time. With its own rule and its own class of a node, at least one of
-// the repetitions differs but for one chance in 10^6 (measured: a repetition agrees with the
-// first in fewer than half of the cases).
-func TestTreesDependOnTheirSeedAlone(t *testing.T) {
-	const n, features = 60, 12
-	rnd := rand.New(rand.NewPCG(3, 4))
-	data := teachers.Dataset{X: teachers.Matrix{Rows: n, Cols: features, Stride: features, Data: make([]float32, n*features)}, Y: make([]int, n), Classes: 3}
+// drawn returns uniform features and labels.
+func drawn(rnd *rand.Rand, n, features, classes int) teachers.Dataset {
+	data := teachers.Dataset{X: dense.New(n, features), Y: make([]int, n), Classes: classes}
 	for i := range data.X.Data {
-		data.X.Data[i] = float32(rnd.IntN(2))
+		data.X.Data[i] = rnd.Float32()
 	}
 	for i := range data.Y {
-		data.Y[i] = rnd.IntN(3)
+		data.Y[i] = rnd.IntN(classes)
+	}
+	return data
+}
+
+// TestTreesDependOnTheirSeedAlone fits the same trees many times. golearn walks its maps in another order
+// each time. With its own rule and its own class of a node, at least one of the repetitions differs but for
+// one chance in 10^6 (measured: a repetition agrees with the first in fewer than half of the cases).
+func TestTreesDependOnTheirSeedAlone(t *testing.T) {
+	const n = 60
+	rnd := rand.New(rand.NewPCG(3, 4))
+	data := drawn(rnd, n, 12, 3)
+	for i, v := range data.X.Data {
+		data.X.Data[i] = float32(math.Round(float64(v)))
 	}
 	var first []int
 	for range 20 {
-		model, err := golearn.BaggedID3{Threshold: 0.5}.Fit(t.Context(), data, rand.New(rand.NewPCG(5, 6)))
-		require.NoError(t, err)
+		model := testkit.Must(golearn.BaggedID3{Threshold: 0.5}.Fit(t.Context(), data, rand.New(rand.NewPCG(5, 6))))
 		votes := make([]int, n)
 		require.NoError(t, model.Predict(votes, data.X))
 		if first == nil {
@@ -111,31 +110,18 @@ func TestTreesDependOnTheirSeedAlone(t *testing.T) {
 }
 
 func BenchmarkFit(b *testing.B) {
-	const n, features = 240, 784
+	const n = 240
 	rnd := rand.New(rand.NewPCG(1, 2))
-	data := teachers.Dataset{X: teachers.Matrix{Rows: n, Cols: features, Stride: features, Data: make([]float32, n*features)}, Y: make([]int, n), Classes: 10}
-	for i := range data.X.Data {
-		data.X.Data[i] = rnd.Float32()
-	}
-	for i := range data.Y {
-		data.Y[i] = rnd.IntN(10)
-	}
+	data := drawn(rnd, n, 784, 10)
 	half := golearn.Pooling{Rows: 28, Cols: 28, Size: 2}
-	for _, c := range []struct {
-		name    string
-		learner teachers.Learner
-	}{
-		{"nb/784", golearn.BernoulliNB{Threshold: 0.5}},
-		{"nb/196", golearn.BernoulliNB{Threshold: 0.5, Pool: half}},
-		{"id3/784", golearn.BaggedID3{Threshold: 0.5}},
-		{"id3/196", golearn.BaggedID3{Threshold: 0.5, Pool: half}},
+	for name, learner := range map[string]teachers.Learner{
+		"nb/784": golearn.BernoulliNB{Threshold: 0.5}, "nb/196": golearn.BernoulliNB{Threshold: 0.5, Pool: half},
+		"id3/784": golearn.BaggedID3{Threshold: 0.5}, "id3/196": golearn.BaggedID3{Threshold: 0.5, Pool: half},
 	} {
-		b.Run(c.name, func(b *testing.B) {
+		b.Run(name, func(b *testing.B) {
 			var model teachers.Classifier
 			for b.Loop() {
-				var err error
-				model, err = c.learner.Fit(context.Background(), data, rnd)
-				require.NoError(b, err)
+				model = testkit.Must(learner.Fit(context.Background(), data, rnd))
 			}
 			b.StopTimer()
 			start := time.Now()

@@ -15,10 +15,9 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// NewKNN returns a learner that answers the commonest class among the given number of
-// nearest neighbours, by Euclidean distance of the pooled features. If the share is
-// smaller, it uses all of the share. The model holds the share itself. Without cgo the
-// error is [ErrNeedsCgo].
+// NewKNN returns a learner that answers the commonest class among the given number of nearest neighbours,
+// by Euclidean distance of the pooled features. If the share is smaller, it uses all of the share. The
+// model holds the share itself. Without cgo the error is [ErrNeedsCgo].
 func NewKNN(neighbours int, pool Pooling) (teachers.Learner, error) {
 	if neighbours < 1 {
 		return nil, fmt.Errorf("golearn: %d neighbours, want at least 1", neighbours)
@@ -54,9 +53,8 @@ type knnModel struct {
 	model            *knn.KNNClassifier
 }
 
-// instances builds what golearn reads from pooled features. Attributes are one group of
-// floats and one group with the class. golearn's routine in C requires this layout. Its
-// other routine prints to standard output.
+// instances builds golearn's form of pooled features. Attributes are one group of floats and one group with
+// the class. golearn's routine in C requires this layout. Its other routine prints to standard output.
 func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, error) {
 	const floats, class = "floats", "class"
 	out := base.NewDenseInstances()
@@ -93,8 +91,8 @@ func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, 
 	return out, nil
 }
 
-// Predict answers the commonest class among the neighbours. golearn breaks ties by chance.
-// See [teachers.Classifier].
+// Predict answers the commonest class among the neighbours. golearn breaks ties by chance. See
+// [teachers.Classifier].
 func (m *knnModel) Predict(dst []int, x teachers.Matrix) (err error) {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
 		return err

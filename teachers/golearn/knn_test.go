@@ -9,30 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/golearn"
 )
 
-// TestKNNFindsTheNearest uses one neighbour. That leaves no ties, so golearn must agree
-// with the definition.
+// One neighbour leaves no ties, so golearn must agree with the definition.
 func TestKNNFindsTheNearest(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
-	random := func(n int) teachers.Matrix {
-		m := teachers.Matrix{Rows: n, Cols: 600, Stride: 600, Data: make([]float32, n*600)}
-		for i := range m.Data {
-			m.Data[i] = rnd.Float32()
-		}
-		return m
-	}
-	data := teachers.Dataset{X: random(60), Y: make([]int, 60), Classes: 30}
-	for i := range data.Y {
-		data.Y[i] = rnd.IntN(30)
-	}
-	learner, err := golearn.NewKNN(1, golearn.Pooling{})
-	require.NoError(t, err)
-	model, err := learner.Fit(context.Background(), data, rnd)
-	require.NoError(t, err)
-	queries := random(50)
+	data, queries := drawn(rnd, 60, 600, 30), drawn(rnd, 50, 600, 30).X
+	model := testkit.Must(testkit.Must(golearn.NewKNN(1, golearn.Pooling{})).Fit(context.Background(), data, rnd))
 	got := make([]int, 50)
 	require.NoError(t, model.Predict(got, queries))
 	for q := range got {

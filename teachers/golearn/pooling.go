@@ -7,9 +7,8 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Pooling averages squares of Size x Size pixels of images of Rows x Cols. A row of
-// features holds an image row by row. Rows and Cols must be multiples of Size. The zero
-// Pooling leaves features as they are.
+// Pooling averages squares of Size x Size pixels of images of Rows x Cols. A row of features holds an image
+// row by row. Rows and Cols must be multiples of Size. The zero Pooling leaves features as they are.
 type Pooling struct {
 	Rows, Cols, Size int
 }
@@ -28,8 +27,7 @@ func (p Pooling) features(from int) (int, error) {
 	return (p.Rows / p.Size) * (p.Cols / p.Size), nil
 }
 
-// apply writes the pooled features of one row to dst. The length of dst is what features
-// returns.
+// apply writes the pooled features of one row to dst. The length of dst is what features returns.
 func (p Pooling) apply(dst, src []float32) {
 	if p == (Pooling{}) {
 		copy(dst, src)

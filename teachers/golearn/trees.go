@@ -1,6 +1,7 @@
 package golearn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -18,11 +19,10 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// BaggedID3 is a vote of ID3 trees. Each tree is grown on a bootstrap sample of the share
-// and a random choice of 4·Features features (random subspaces, Ho 1998). golearn's cost
-// grows with the square of what a tree sees. At every node a tree tries a fresh choice of
-// Features of its features. Features are binary, because golearn does not stop splitting on
-// numeric features that are constant.
+// BaggedID3 is a vote of ID3 trees. Each tree is grown on a bootstrap sample of the share and a random
+// choice of 4·Features features (random subspaces, Ho 1998). golearn's cost grows with the square of a
+// tree's features. At every node a tree tries a fresh choice of Features of its features. Features are
+// binary, because golearn does not stop splitting on numeric features that are constant.
 type BaggedID3 struct {
 	Threshold float64 // a feature is present where it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
@@ -38,15 +38,10 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 	if l.Trees < 0 || l.Features < 0 {
 		return nil, fmt.Errorf("golearn: BaggedID3 of %d trees, %d features", l.Trees, l.Features)
 	}
-	if l.Trees == 0 {
-		l.Trees = 10
-	}
+	l.Trees = cmp.Or(l.Trees, 10)
 	return fit(ctx, "ID3", data, l.Pool, func(pooled teachers.Dataset) (teachers.Classifier, error) {
-		model := &forest{pool: l.Pool, threshold: l.Threshold, features: data.X.Cols, pooled: pooled.X.Cols, classes: data.Classes}
-		rule := &someFeatures{ctx: ctx, count: l.Features}
-		if rule.count == 0 {
-			rule.count = int(math.Ceil(math.Sqrt(float64(pooled.X.Cols))))
-		}
+		model := &forest{BaggedID3: l, features: data.X.Cols, pooled: pooled.X.Cols, classes: data.Classes}
+		rule := &someFeatures{ctx: ctx, count: cmp.Or(l.Features, int(math.Ceil(math.Sqrt(float64(pooled.X.Cols)))))}
 		seen := min(pooled.X.Cols, 4*min(rule.count, pooled.X.Cols))
 		record := make([]int, data.X.Rows)
 		for range l.Trees {
@@ -71,13 +66,12 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 	})
 }
 
-// someFeatures picks, among a random choice of features, the one with most information.
-// Once ctx is done it picks none, and that ends the tree.
+// someFeatures picks, among a random choice of features, the one with most information. Once ctx is done it
+// picks none, and that ends the tree.
 //
-// golearn lists features, visits the children of a node and adds up entropies in the random
-// order of Go's maps. So that a seed gives one model, features are sorted here, the choice
-// at a node is a function of the tree and of what the node holds, and entropies are added in
-// order.
+// golearn lists features, visits the children of a node and adds up entropies in the random order of Go's
+// maps. So that a seed gives one model, features are sorted here, the choice at a node is a function of the
+// tree and of the node's examples, and entropies are added in order.
 type someFeatures struct {
 	ctx   context.Context
 	tree  uint64 // seed of the present tree
@@ -90,7 +84,7 @@ func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTr
 	}
 	candidates := base.AttributeDifferenceReferences(f.AllAttributes(), f.AllClassAttributes())
 	slices.SortFunc(candidates, func(a, b base.Attribute) int { return strings.Compare(a.GetName(), b.GetName()) })
-	if len(candidates) > 1 { // alwaysOn tells nothing apart
+	if len(candidates) > 1 { // alwaysOn separates nothing
 		candidates = slices.DeleteFunc(candidates, func(a base.Attribute) bool { return a.GetName() == alwaysOn })
 	}
 	rnd := rand.New(rand.NewPCG(s.tree, fingerprint(candidates, base.GetClassDistribution(f))))
@@ -107,8 +101,8 @@ func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTr
 	return &trees.DecisionTreeRule{SplitAttr: best}
 }
 
-// fingerprint returns a number that two nodes of a tree share only if they hold equally many
-// examples of each class and the same features, or by an accident without consequence.
+// fingerprint returns a number that two nodes of a tree share only if they hold equally many examples of
+// each class and the same features, or by an accident without consequence.
 func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	h := fnv.New64a()
 	for _, a := range candidates {
@@ -120,8 +114,8 @@ func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	return h.Sum64()
 }
 
-// remaining returns the entropy of the class within the parts of a split, times the number
-// of examples, in nats.
+// remaining returns the entropy of the class within the parts of a split, times the number of examples, in
+// nats.
 func remaining(parts map[string]map[string]int) float64 {
 	var entropy float64
 	for _, value := range slices.Sorted(maps.Keys(parts)) {
@@ -137,15 +131,12 @@ func remaining(parts map[string]map[string]int) float64 {
 	return entropy
 }
 
-// forest holds golearn's trees in a form that is quick and safe to read from several
-// goroutines.
+// forest holds golearn's trees in a form that is quick and safe to read from several goroutines.
 type forest struct {
-	pool             Pooling
-	threshold        float64
-	features, pooled int
-	classes          int
-	nodes            []node
-	roots            []int
+	BaggedID3
+	features, pooled, classes int
+	nodes                     []node
+	roots                     []int
 }
 
 // node tests one feature. A leaf has feature -1 and answers class.
@@ -184,8 +175,8 @@ func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	return at, nil
 }
 
-// commonest returns the class with most examples, the lowest if several are equal. golearn's
-// own choice is by chance then.
+// commonest returns the class with most examples, the lowest if several are equal. golearn's own choice is
+// by chance then.
 func commonest(examples map[string]int) (int, error) {
 	best, most := 0, 0
 	for name, n := range examples {
@@ -205,26 +196,21 @@ func (f *forest) leaf(class int) int {
 	return len(f.nodes) - 1
 }
 
-// Predict answers the class that most trees answer, the lowest class if several are equal.
-// See [teachers.Classifier].
+// Predict answers the class that most trees answer, the lowest class if several are equal. See
+// [teachers.Classifier].
 func (f *forest) Predict(dst []int, x teachers.Matrix) error {
 	if err := teachers.ValidateQueries(dst, x, f.features); err != nil {
 		return err
 	}
 	pooled := make([]float32, f.pooled)
-	count := make([]int, f.classes)
+	count := make([]int64, f.classes)
 	for i := range dst {
-		f.pool.apply(pooled, dense.Row(x, i))
+		f.Pool.apply(pooled, dense.Row(x, i))
 		clear(count)
 		for _, at := range f.roots {
 			count[f.answer(at, pooled)]++
 		}
-		dst[i] = 0
-		for class, n := range count {
-			if n > count[dst[i]] {
-				dst[i] = class
-			}
-		}
+		dst[i] = dense.Argmax(count)
 	}
 	return nil
 }
@@ -235,7 +221,7 @@ func (f *forest) answer(at int, pooled []float32) int {
 		switch {
 		case n.feature < 0:
 			return n.class
-		case float64(pooled[n.feature]) > f.threshold:
+		case float64(pooled[n.feature]) > f.Threshold:
 			at = n.present
 		default:
 			at = n.absent

@@ -13,8 +13,8 @@ import (
 // maxBins of a column, so that a bin fits into a byte.
 const maxBins = 256
 
-// binned holds the columns of a share that vary, each value replaced by the bin
-// it falls into. Bins of a column ascend with its values.
+// binned holds the columns of a share that vary, each value replaced by the bin it falls into. Bins of a
+// column ascend with its values.
 type binned struct {
 	rows    int
 	columns []binnedColumn
@@ -29,8 +29,8 @@ type binnedColumn struct {
 // bins returns the number of bins, at least 2.
 func (c *binnedColumn) bins() int { return len(c.low) }
 
-// threshold returns a value between bins a and b, a < b: rows up to bin a are
-// not above it, rows from bin b on are.
+// threshold returns a value between bins a and b, a < b: rows up to bin a are not above it, rows from bin b
+// on are.
 func (c *binnedColumn) threshold(a, b int) float32 {
 	below, above := c.high[a], c.low[b]
 	middle := below/2 + above/2 // the difference might overflow
@@ -40,8 +40,8 @@ func (c *binnedColumn) threshold(a, b int) float32 {
 	return middle
 }
 
-// random returns a uniform value between those of bins first and last and the last
-// bin whose values are not above it. A value inside a bin moves to its upper end.
+// random returns a uniform value between the values of bins first and last and the last bin whose values
+// are not above it. A value inside a bin moves to its upper end.
 func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
 	low, high := float64(c.high[first]), float64(c.low[last])
 	v := float32(low + rnd.Float64()*(high-low))
@@ -83,8 +83,8 @@ func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error
 	return b, nil
 }
 
-// atMostTwo returns the two values that occur, and few false if there are more.
-// It saves sorting the columns of categories.
+// atMostTwo returns the two values that occur, and few false if there are more. It saves sorting the
+// columns of categories.
 func atMostTwo(values []float32) (low, high float32, few bool) {
 	low, high = values[0], values[0]
 	for _, v := range values {
@@ -101,9 +101,8 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin: one bin for each
-// value if there are at most most, else bins of about as many rows each. Equal
-// values share a bin.
+// cut returns the smallest and the largest value of each bin: one bin for each value if there are at most
+// most, else bins of about as many rows each. Equal values share a bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {

@@ -1,20 +1,20 @@
 package trees
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
-// Booster is gradient boosting on histograms. Each round adds one regression
-// tree for every class that the share has (one tree in all for two classes),
-// fitted to the gradient and the curvature of the multinomial loss, on a part
-// of the rows and columns. Classes that the share does not have are never
-// answered.
+// Booster is gradient boosting on histograms. Each round adds one regression tree for every class that the
+// share has (one tree in all for two classes), fitted to the gradient and the curvature of the multinomial
+// loss, on a part of the rows and columns. Classes that the share does not have are never answered.
 type Booster struct {
 	Rounds  int     // 0 means 100
 	Rate    float64 // each tree is added times this; 0 means 0.1
@@ -26,32 +26,22 @@ type Booster struct {
 	Bins    int     // of a column, 2 to 256; 0 means 64
 }
 
-// Reproducible says that fits repeat themselves.
+// Reproducible states that fits repeat themselves.
 func (Booster) Reproducible() bool { return true }
 
 func (l Booster) withDefaults() (Booster, error) {
 	if l.Rounds < 0 || l.Depth < 0 || l.MinLeaf < 0 {
 		return l, fmt.Errorf("trees: Booster has a negative field: Rounds %d, Depth %d, MinLeaf %d", l.Rounds, l.Depth, l.MinLeaf)
 	}
+	l.Rounds, l.Depth, l.MinLeaf = cmp.Or(l.Rounds, 100), cmp.Or(l.Depth, 4), cmp.Or(l.MinLeaf, 5)
 	for _, f := range []struct {
-		name     string
-		value    *float64
-		standard float64
-		most     float64
+		name           string
+		value          *float64
+		standard, most float64
 	}{{"Rate", &l.Rate, 0.1, 1}, {"L2", &l.L2, 1, math.MaxFloat32}, {"Rows", &l.Rows, 0.8, 1}, {"Columns", &l.Columns, 0.5, 1}} {
-		if *f.value == 0 {
-			*f.value = f.standard
-		}
+		*f.value = cmp.Or(*f.value, f.standard)
 		if !(*f.value > 0 && *f.value <= f.most) {
 			return l, fmt.Errorf("trees: Booster.%s is %v, want a positive number up to %g", f.name, *f.value, f.most)
-		}
-	}
-	for _, f := range []struct {
-		value    *int
-		standard int
-	}{{&l.Rounds, 100}, {&l.Depth, 4}, {&l.MinLeaf, 5}} {
-		if *f.value == 0 {
-			*f.value = f.standard
 		}
 	}
 	var err error
@@ -65,36 +55,21 @@ func (l Booster) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand)
 	if err != nil {
 		return nil, err
 	}
-	if err := data.Validate(); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("trees: booster: %w", err)
-	}
-	if c, ok := teachers.Constant(data); ok {
-		return c, nil
-	}
-	bins, err := newBinned(ctx, data.X, l.Bins)
-	if err != nil {
-		return nil, fmt.Errorf("trees: booster: %w", err)
-	}
-	present, index := dense.Present[int32](data.Y, data.Classes)
-	m := &booster{ensemble: ensemble{features: data.X.Cols, classes: data.Classes, present: present}}
-	if err := newBoosting(m, l, data.X, bins, index).run(ctx, rnd); err != nil {
-		return nil, fmt.Errorf("trees: booster: %w", err)
-	}
-	return m, nil
+	m := &booster{}
+	m.score = m.probabilities
+	return fit(ctx, "booster", m, &m.ensemble, data, l.Bins, func(b *binned, class []int32) error {
+		return newBoosting(m, l, data.X, b, class).run(ctx, rnd)
+	})
 }
 
-// booster is a fitted Booster. It has a logit for each class present, or for
-// two classes one, that of the second against the first. Trees take turns:
-// tree t is for logit t modulo their number.
+// booster is a fitted Booster. It has a logit for each class present, or for two classes one, of the second
+// against the first. Trees take turns: tree t is for logit t modulo their number.
 type booster struct {
 	ensemble
 	prior []float32 // of each logit
 }
 
-func (m *booster) score(scores, x []float32) {
+func (m *booster) probabilities(scores, x []float32) {
 	logits := scores[:len(m.prior)]
 	copy(logits, m.prior)
 	for t, root := range m.roots {
@@ -108,10 +83,7 @@ func (m *booster) score(scores, x []float32) {
 
 // probabilities replaces logits.
 func probabilities(v []float32) {
-	top := v[0]
-	for _, x := range v {
-		top = max(top, x)
-	}
+	top := slices.Max(v)
 	var sum float64
 	for k, x := range v {
 		e := math.Exp(float64(x - top))
@@ -123,8 +95,93 @@ func probabilities(v []float32) {
 	}
 }
 
-// Predict answers the most probable class; see [teachers.Classifier].
-func (m *booster) Predict(dst []int, x teachers.Matrix) error { return m.predict(dst, x, m.score) }
+// boosting is one fit of a booster.
+type boosting struct {
+	out    *booster
+	l      Booster
+	x      teachers.Matrix
+	class  []int32   // of every row, an index of classes present
+	logits []float32 // rows x logits
+	grow   *gradientGrower
+}
 
-// Scores gives the model's probabilities; see [teachers.Scorer].
-func (m *booster) Scores(dst, x teachers.Matrix) error { return m.scores(dst, x, m.score) }
+func newBoosting(out *booster, l Booster, x teachers.Matrix, data *binned, class []int32) *boosting {
+	count := make([]float64, len(out.present))
+	for _, c := range class {
+		count[c]++
+	}
+	if len(count) == 2 {
+		out.prior = []float32{float32(math.Log(count[1] / count[0]))}
+	} else {
+		for _, n := range count {
+			out.prior = append(out.prior, float32(math.Log(n/float64(len(class)))))
+		}
+	}
+	b := &boosting{out: out, l: l, x: x, class: class, grow: newGradientGrower(&out.ensemble, data, l)}
+	for range class {
+		b.logits = append(b.logits, out.prior...)
+	}
+	return b
+}
+
+func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
+	n, k := len(b.class), len(b.out.prior)
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	drawn := max(1, int(math.Round(b.l.Rows*float64(n))))
+	p := make([]float32, max(2, k))
+	gradients := make([]gradient, n*k)
+	rows := make([]int32, drawn)
+	for range b.l.Rounds {
+		for i := range n {
+			b.gradients(gradients[i*k:(i+1)*k], p, i)
+		}
+		for i := range drawn { // a random part of the order, which stays for the next round
+			j := i + rnd.IntN(n-i)
+			order[i], order[j] = order[j], order[i]
+		}
+		for logit := range k {
+			copy(rows, order)
+			slices.Sort(rows) // rows in memory order are quicker to add up
+			root := int32(len(b.out.nodes))
+			if err := b.grow.tree(ctx, rows, gradients[logit:], k, rnd); err != nil {
+				return err
+			}
+			b.out.roots = append(b.out.roots, root)
+			for i := range n {
+				b.logits[i*k+logit] += walk(b.out.nodes, root, dense.Row(b.x, i)).at
+			}
+		}
+	}
+	return nil
+}
+
+// gradient of the loss of one row in one logit, and its curvature.
+type gradient struct{ slope, curve float64 }
+
+// gradients fills in the gradients of row i; p is scratch.
+func (b *boosting) gradients(dst []gradient, p []float32, i int) {
+	k := len(dst)
+	if k == 1 {
+		p[0], p[1] = 0, b.logits[i]
+		probabilities(p)
+		q := float64(p[1])
+		dst[0] = gradient{q - float64(b.class[i]), max(q*(1-q), minCurve)}
+		return
+	}
+	copy(p, b.logits[i*k:(i+1)*k])
+	probabilities(p)
+	// The logits of k classes have k-1 degrees of freedom, and a step in each alone would overshoot by that
+	// factor (Friedman 2001).
+	overlap := float64(k) / float64(k-1)
+	for c := range dst {
+		q := float64(p[c])
+		dst[c] = gradient{q, max(overlap*q*(1-q), minCurve)}
+	}
+	dst[b.class[i]].slope--
+}
+
+// minCurve keeps steps finite where a probability has rounded to 0 or 1.
+const minCurve = 1e-12

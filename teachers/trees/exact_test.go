@@ -12,11 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers"
 )
 
-// drawTable draws a small share with few values in a column, so that ties, equal
-// rows and constant columns are common.
+// drawTable draws a small share with few values in a column, so that ties, equal rows and constant columns
+// are common.
 func drawTable(t *rapid.T) teachers.Dataset {
 	n, cols := rapid.IntRange(2, 12).Draw(t, "rows"), rapid.IntRange(1, 4).Draw(t, "columns")
 	data := teachers.Dataset{
@@ -45,13 +46,11 @@ func thresholds(x teachers.Matrix, column int) []float32 {
 	return values[:len(values)-1] // "not above the smaller one" is enough
 }
 
-// TestGiniSplitsAreTheBest compares a node that tries all columns with all
-// splits, found by counting.
+// TestGiniSplitsAreTheBest compares a node that tries all columns with all splits, found by counting.
 func TestGiniSplitsAreTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := drawTable(t)
-		bins, err := newBinned(context.Background(), data.X, maxBins)
-		require.NoError(t, err)
+		bins := testkit.Must(newBinned(context.Background(), data.X, maxBins))
 		present, class := dense.Present[int32](data.Y, data.Classes)
 		weight := make([]int32, data.X.Rows)
 		var rows []int32
@@ -116,13 +115,11 @@ func TestGiniSplitsAreTheBest(t *testing.T) {
 	})
 }
 
-// TestGradientSplitsAreTheBest does the same for the booster, whose sums come
-// from histograms.
+// TestGradientSplitsAreTheBest does the same for the booster, whose sums come from histograms.
 func TestGradientSplitsAreTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := drawTable(t)
-		bins, err := newBinned(context.Background(), data.X, maxBins)
-		require.NoError(t, err)
+		bins := testkit.Must(newBinned(context.Background(), data.X, maxBins))
 		l := Booster{Rate: 1, L2: 0.5, Depth: 1, MinLeaf: rapid.IntRange(1, 3).Draw(t, "min leaf"), Columns: 1}
 		gradients := make([]gradient, data.X.Rows)
 		rows := make([]int32, data.X.Rows)
@@ -174,8 +171,8 @@ func TestGradientSplitsAreTheBest(t *testing.T) {
 	})
 }
 
-// TestSubtractedSumsAreTheSums: the sums that a node gets by subtraction are
-// those of its rows. Every leaf of a deep tree has the value that its rows give.
+// TestSubtractedSumsAreTheSums: the sums that a node gets by subtraction are those of its rows. Every leaf
+// of a deep tree has the value that its rows give.
 func TestSubtractedSumsAreTheSums(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	const n, cols = 400, 6
@@ -183,8 +180,7 @@ func TestSubtractedSumsAreTheSums(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] = float32(rnd.IntN(40 * (1 + i%cols)))
 	}
-	bins, err := newBinned(t.Context(), x, 64)
-	require.NoError(t, err)
+	bins := testkit.Must(newBinned(t.Context(), x, 64))
 	gradients, rows := make([]gradient, n), make([]int32, n)
 	for i := range rows {
 		rows[i] = int32(i)
@@ -219,8 +215,8 @@ func TestAHeavyLastValueHasABinOfItsOwn(t *testing.T) {
 	require.Equal(t, []float32{-1, 1}, high)
 }
 
-// TestBinsKeepTheOrder: rows of a lower bin are below every threshold to a
-// higher one, bins are as few as asked, and with few values each has its own.
+// TestBinsKeepTheOrder: rows of a lower bin are below every threshold to a higher one, bins are as few as
+// asked, and with few values each has its own.
 func TestBinsKeepTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32), 2, 60).Draw(t, "values")
@@ -231,8 +227,7 @@ func TestBinsKeepTheOrder(t *testing.T) {
 		distinct := slices.Clone(values)
 		slices.Sort(distinct)
 		distinct = slices.Compact(distinct)
-		b, err := newBinned(context.Background(), teachers.Matrix{Rows: len(values), Cols: 1, Stride: 1, Data: values}, most)
-		require.NoError(t, err)
+		b := testkit.Must(newBinned(context.Background(), teachers.Matrix{Rows: len(values), Cols: 1, Stride: 1, Data: values}, most))
 		if len(distinct) == 1 {
 			require.Empty(t, b.columns)
 			return
@@ -243,27 +238,21 @@ func TestBinsKeepTheOrder(t *testing.T) {
 		if len(distinct) <= most {
 			require.Equal(t, len(distinct), c.bins())
 		}
-		rnd := rand.New(rand.NewPCG(1, 2))
-		for below := range c.bins() - 1 {
-			at := []float32{c.threshold(below, below+1)}
-			if last := c.bins() - 1; below < last {
-				b, random := c.random(below, last, rnd)
-				require.GreaterOrEqual(t, b, below)
-				require.Less(t, b, last)
-				for i, v := range values {
-					require.Equal(t, int(c.bin[i]) <= b, v <= random)
-				}
-			}
+		rnd, last := rand.New(rand.NewPCG(1, 2)), c.bins()-1
+		for below := range last {
+			at := c.threshold(below, below+1)
+			b, random := c.random(below, last, rnd)
+			require.True(t, below <= b && b < last)
 			for i, v := range values {
-				require.Equal(t, int(c.bin[i]) <= below, v <= at[0])
+				require.Equal(t, int(c.bin[i]) <= b, v <= random)
+				require.Equal(t, int(c.bin[i]) <= below, v <= at)
 			}
 		}
 	})
 }
 
-// TestRandomThresholdsAreUniform has 2,000 draws between 0 and 1 in a column
-// whose only values these are. A Kolmogorov distance of 1.95/√n has probability
-// 0.001.
+// TestRandomThresholdsAreUniform has 2,000 draws between 0 and 1 in a column whose only values these are. A
+// Kolmogorov distance of 1.95/√n has probability 0.001.
 func TestRandomThresholdsAreUniform(t *testing.T) {
 	c := binnedColumn{low: []float32{0, 1}, high: []float32{0, 1}}
 	rnd := rand.New(rand.NewPCG(3, 4))

@@ -1,44 +1,39 @@
 package trees
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 
-	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
-// Forest is a random forest (Breiman 2001). Every tree is grown by the Gini
-// impurity until its leaves are pure. Every node tries a random choice of the
-// columns that still vary in it. The forest answers the class with the largest
-// mean share in the leaves. Classes that the share does not have are never
-// answered.
+// Forest is a random forest (Breiman 2001). Every tree is grown by the Gini impurity until its leaves are
+// pure. Every node tries a random choice of the columns that still vary in it. The forest answers the class
+// with the largest mean share in the leaves. Classes that the share does not have are never answered.
 type Forest struct {
-	Trees   int // 0 means 100
-	Columns int // tried at a node; 0 means the square root of their number, rounded up
-	MinLeaf int // examples of a leaf, counted as often as they were drawn; 0 means 1
-	Bins    int // of a column, 2 to 256; 0 means 256
-	// Thresholds says how a node finds its threshold in a column; default
-	// [BestThresholds].
-	Thresholds Thresholds
+	Trees      int        // 0 means 100
+	Columns    int        // tried at a node; 0 means the square root of their number, rounded up
+	MinLeaf    int        // examples of a leaf, counted as often as they were drawn; 0 means 1
+	Bins       int        // of a column, 2 to 256; 0 means 256
+	Thresholds Thresholds // default [BestThresholds]
 }
 
-// Thresholds says how a forest finds the threshold that a node tries in a column.
+// Thresholds is how a forest finds the threshold that a node tries in a column.
 type Thresholds int
 
 const (
-	// BestThresholds are the best of all, and every tree sees a bootstrap sample of
-	// the share: random forests. Better on columns of categories.
+	// BestThresholds are the best of all, and every tree sees a bootstrap sample of the share: random
+	// forests. Better on columns of categories.
 	BestThresholds Thresholds = iota
-	// RandomThresholds are drawn uniformly between the column's values in the node,
-	// and every tree sees the whole share: extremely randomised trees (Geurts et
-	// al. 2006). Better on numeric columns.
+	// RandomThresholds are drawn uniformly between the column's values in the node, and every tree sees the
+	// whole share: extremely randomised trees (Geurts et al. 2006). Better on numeric columns.
 	RandomThresholds
 )
 
-// Reproducible says that fits repeat themselves.
+// Reproducible states that fits repeat themselves.
 func (Forest) Reproducible() bool { return true }
 
 // Fit grows the trees. See [teachers.Learner].
@@ -49,39 +44,23 @@ func (l Forest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) 
 	if l.Trees < 0 || l.Columns < 0 || l.MinLeaf < 0 {
 		return nil, fmt.Errorf("trees: Forest has a negative field: Trees %d, Columns %d, MinLeaf %d", l.Trees, l.Columns, l.MinLeaf)
 	}
-	if l.Trees == 0 {
-		l.Trees = 100
-	}
-	l.MinLeaf = max(1, l.MinLeaf)
+	l.Trees, l.MinLeaf = cmp.Or(l.Trees, 100), max(1, l.MinLeaf)
+	l.Columns = cmp.Or(l.Columns, int(math.Ceil(math.Sqrt(float64(data.X.Cols)))))
 	var err error
 	if l.Bins, err = binsOrDefault("Forest", l.Bins, maxBins); err != nil {
 		return nil, err
 	}
-	if err := data.Validate(); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("trees: forest: %w", err)
-	}
-	if c, ok := teachers.Constant(data); ok {
-		return c, nil
-	}
-	if l.Columns == 0 {
-		l.Columns = int(math.Ceil(math.Sqrt(float64(data.X.Cols))))
-	}
-	bins, err := newBinned(ctx, data.X, l.Bins)
-	if err != nil {
-		return nil, fmt.Errorf("trees: forest: %w", err)
-	}
-	present, index := dense.Present[int32](data.Y, data.Classes)
-	m := &forest{ensemble: ensemble{features: data.X.Cols, classes: data.Classes, present: present}}
-	g := newGiniGrower(m, bins, index, l)
-	for range l.Trees {
-		if err := g.tree(ctx, rnd); err != nil {
-			return nil, fmt.Errorf("trees: forest: %w", err)
+	m := &forest{}
+	m.score = m.meanShares
+	return fit(ctx, "forest", m, &m.ensemble, data, l.Bins, func(b *binned, class []int32) error {
+		g := newGiniGrower(m, b, class, l)
+		for range l.Trees {
+			if err := g.tree(ctx, rnd); err != nil {
+				return err
+			}
 		}
-	}
-	return m, nil
+		return nil
+	})
 }
 
 // forest is a fitted Forest.
@@ -108,7 +87,7 @@ func (m *forest) addLeaf(weights []int32, total int32) int32 {
 	return int32(len(m.ends) - 1)
 }
 
-func (m *forest) score(scores, x []float32) {
+func (m *forest) meanShares(scores, x []float32) {
 	clear(scores)
 	for _, root := range m.roots {
 		place := walk(m.nodes, root, x).right
@@ -124,10 +103,3 @@ func (m *forest) score(scores, x []float32) {
 		scores[k] /= float32(len(m.roots))
 	}
 }
-
-// Predict answers the class with the largest mean share; see
-// [teachers.Classifier].
-func (m *forest) Predict(dst []int, x teachers.Matrix) error { return m.predict(dst, x, m.score) }
-
-// Scores gives the mean shares, which sum to 1; see [teachers.Scorer].
-func (m *forest) Scores(dst, x teachers.Matrix) error { return m.scores(dst, x, m.score) }

@@ -5,14 +5,12 @@ import (
 	"math/rand/v2"
 )
 
-// giniGrower grows classification trees. Impurities are sums of squared integer
-// counts, so they are exact and the best split does not depend on the order in
-// which rows are looked at.
+// giniGrower grows classification trees. Impurities are sums of squared integer counts, so they are exact
+// and the best split does not depend on the order in which rows are looked at.
 type giniGrower struct {
 	out     *forest
 	data    *binned
 	class   []int32 // of every row, an index of classes present
-	classes int
 	try     int
 	minLeaf int32
 	random  bool // thresholds, and no bootstrap
@@ -28,20 +26,14 @@ type giniGrower struct {
 }
 
 // binnedRow is a row of a node under one column.
-type binnedRow struct {
-	bin    int32
-	class  int32
-	weight int32
-}
+type binnedRow struct{ bin, class, weight int32 }
 
 func newGiniGrower(out *forest, data *binned, class []int32, l Forest) *giniGrower {
 	n, classes := data.rows, len(out.present)
 	return &giniGrower{
-		out: out, data: data, class: class, classes: classes, try: l.Columns, minLeaf: int32(l.MinLeaf), random: l.Thresholds == RandomThresholds,
-		weight: make([]int32, n), rows: make([]int32, 0, n), spare: make([]int32, n),
-		columns: make([]int32, len(data.columns)),
-		total:   make([]int32, classes), left: make([]int32, classes),
-		ordered: make([]binnedRow, n),
+		out: out, data: data, class: class, try: l.Columns, minLeaf: int32(l.MinLeaf), random: l.Thresholds == RandomThresholds,
+		weight: make([]int32, n), rows: make([]int32, 0, n), spare: make([]int32, n), ordered: make([]binnedRow, n),
+		columns: make([]int32, len(data.columns)), total: make([]int32, classes), left: make([]int32, classes),
 	}
 }
 
@@ -67,8 +59,7 @@ func (g *giniGrower) tree(ctx context.Context, rnd *rand.Rand) error {
 	return g.grow(ctx, g.rows, len(g.columns), rnd)
 }
 
-// grow adds the tree of these rows, of which the first varying of g.columns may
-// differ in their bins.
+// grow adds the tree of these rows, of which the first varying of g.columns may differ in their bins.
 func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *rand.Rand) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -87,8 +78,7 @@ func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *r
 		return nil
 	}
 	c := &g.data.columns[split.column]
-	g.out.nodes[at].column = int32(c.column)
-	g.out.nodes[at].at = split.at
+	g.out.nodes[at] = node{column: int32(c.column), at: split.at}
 	middle := part(rows, g.spare, c.bin, uint8(split.below))
 	if err := g.grow(ctx, rows[:middle], varying, rnd); err != nil {
 		return err
@@ -105,9 +95,8 @@ type split struct {
 	quality float64 // the larger, the purer
 }
 
-// best returns the best split on a random choice of columns. Columns that turn
-// out not to vary here do not count as tried; they move behind the varying
-// ones, and the number of these is returned.
+// best returns the best split on a random choice of columns. Columns that turn out not to vary here do not
+// count as tried; they move behind the varying ones, and the number of these is returned.
 func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Rand) (split, int) {
 	var squares int64
 	for _, w := range g.total {
@@ -117,8 +106,8 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	if squares == int64(weight)*int64(weight) || weight < 2*g.minLeaf {
 		return found, varying
 	}
-	// Columns tried so far are at the front, constant ones behind varying. After
-	// the agreed number the search goes on only if no split was found at all.
+	// Columns tried so far are at the front, constant ones behind varying. After the agreed number the
+	// search goes on only if no split was found at all.
 	for tried := 0; tried < varying && (tried < g.try || found.column < 0); {
 		pick := tried + rnd.IntN(varying-tried)
 		g.columns[tried], g.columns[pick] = g.columns[pick], g.columns[tried]
@@ -184,8 +173,7 @@ func (g *giniGrower) order(rows []int32, c *binnedColumn) {
 	}
 }
 
-// halves are sums over both sides of a split: of squared weights of classes, and
-// of weights.
+// halves are sums over both sides of a split: of squared weights of classes, and of weights.
 type halves struct {
 	leftSquares, rightSquares int64
 	leftWeight, rightWeight   int64
@@ -202,8 +190,8 @@ func (g *giniGrower) move(h *halves, class, weight int32) {
 	g.left[class] += weight
 }
 
-// quality returns Σ left²/|left| + Σ right²/|right| over the classes: it is largest
-// where the weighted Gini impurity is smallest. It is -1 for leaves too small.
+// quality returns Σ left²/|left| + Σ right²/|right| over the classes: it is largest where the weighted Gini
+// impurity is smallest. It is -1 for leaves too small.
 func (g *giniGrower) quality(h halves) float64 {
 	if min(h.leftWeight, h.rightWeight) < int64(g.minLeaf) {
 		return -1
@@ -211,8 +199,8 @@ func (g *giniGrower) quality(h halves) float64 {
 	return float64(h.leftSquares)/float64(h.leftWeight) + float64(h.rightSquares)/float64(h.rightWeight)
 }
 
-// scan moves the ordered rows to the left side, bin by bin, and keeps the best
-// split. Of equal ones the first stays.
+// scan moves the ordered rows to the left side, bin by bin, and keeps the best split. Of equal ones the
+// first stays.
 func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	ordered := g.ordered[:n]
 	for i := 0; ; {
@@ -230,8 +218,7 @@ func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	}
 }
 
-// once tries one threshold, uniform between the values at both ends, and keeps it
-// if it is the best.
+// once tries one threshold, uniform between the values at both ends, and keeps it if it is the best.
 func (g *giniGrower) once(column int, rows []int32, first, last uint8, side halves, found *split, rnd *rand.Rand) {
 	c := &g.data.columns[column]
 	below, at := c.random(int(first), int(last), rnd)

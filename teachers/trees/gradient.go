@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// gradientGrower grows regression trees on slopes and curvatures that are summed
-// up by bin. Sums of the larger child come from the parent's by subtraction.
+// gradientGrower grows regression trees on slopes and curvatures that are summed up by bin. Sums of the
+// larger child come from the parent's by subtraction.
 type gradientGrower struct {
 	out     *ensemble
 	data    *binned
@@ -31,17 +31,10 @@ func (s *sums) add(g gradient) {
 	s.rows++
 }
 
-func (s *sums) plus(o sums) {
-	s.slope += o.slope
-	s.curve += o.curve
-	s.rows += o.rows
-}
+func (s sums) plus(o sums) sums  { return sums{s.slope + o.slope, s.curve + o.curve, s.rows + o.rows} }
+func (s sums) minus(o sums) sums { return sums{s.slope - o.slope, s.curve - o.curve, s.rows - o.rows} }
 
-func (s sums) minus(o sums) sums {
-	return sums{s.slope - o.slope, s.curve - o.curve, s.rows - o.rows}
-}
-
-// strength returns twice what the best leaf value for these rows takes off the loss.
+// strength returns twice the decrease of the loss by the best leaf value for these rows.
 func (s sums) strength(l2 float64) float64 { return s.slope * s.slope / (s.curve + l2) }
 
 func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
@@ -52,8 +45,8 @@ func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
 	return g
 }
 
-// tree draws columns and adds one tree of these rows, whose order it changes.
-// The gradient of row i is gradients[i*stride].
+// tree draws columns and adds one tree of these rows, whose order it changes. The gradient of row i is
+// gradients[i*stride].
 func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gradient, stride int, rnd *rand.Rand) error {
 	drawn := 0
 	if len(g.columns) > 0 {
@@ -101,9 +94,10 @@ func (g *gradientGrower) sum(histogram []sums, rows []int32, gradients []gradien
 	}
 }
 
-// node adds the tree of these rows, whose sums by bin are in histogram and in
-// all are whole. It overwrites the histogram.
-func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int, histogram []sums, whole sums, depth int) error {
+// node adds the tree of these rows, whose sums by bin are in histogram and in all are whole. It overwrites
+// the histogram.
+func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int,
+	histogram []sums, whole sums, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -120,7 +114,7 @@ func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gra
 	c := &g.data.columns[best.column]
 	g.out.nodes = append(g.out.nodes, node{column: int32(c.column), at: c.threshold(best.below, best.above)})
 	middle := part(rows, g.spare, c.bin, uint8(best.below))
-	// The smaller child is summed anew, the larger one is what remains.
+	// The smaller child is summed anew, the larger one is the remainder.
 	fresh := g.histogram()
 	left, right, smaller := histogram, fresh, rows[middle:]
 	if middle < len(smaller) {
@@ -172,13 +166,12 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 					best = gradientSplit{column: column, below: below, above: b, left: left, gain: gain}
 				}
 			}
-			left.plus(h[b])
+			left = left.plus(h[b])
 			below = b
 		}
 	}
 	return best
 }
 
-// minGain is what a split must take off the loss beyond rounding, and beyond the
-// best one so far.
+// minGain is the least decrease of the loss by a split beyond the best one so far, above rounding.
 const minGain = 1e-9

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/teachertest"
@@ -32,8 +33,8 @@ func TestLearnersKeepTheirPromises(t *testing.T) {
 	}
 }
 
-// rings returns rows in the plane whose class is a ring around 0: no linear
-// model is better than chance on many rings.
+// rings returns rows in the plane whose class is a ring around 0: no linear model is better than chance on
+// many rings.
 func rings(n, extra int, seed uint64) teachers.Dataset {
 	rnd := rand.New(rand.NewPCG(seed, 9))
 	cols := 2 + extra
@@ -56,8 +57,7 @@ func TestTreesLearnWhatNoLinearModelDoes(t *testing.T) {
 		"forest": trees.Forest{}, "random thresholds": trees.Forest{Thresholds: trees.RandomThresholds}, "booster": trees.Booster{},
 	} {
 		t.Run(name, func(t *testing.T) {
-			model, err := l.Fit(t.Context(), train, rand.New(rand.NewPCG(1, 1)))
-			require.NoError(t, err)
+			model := testkit.Must(l.Fit(t.Context(), train, rand.New(rand.NewPCG(1, 1))))
 			answers := make([]int, test.X.Rows)
 			require.NoError(t, model.Predict(answers, test.X))
 			right := 0
@@ -83,8 +83,8 @@ func TestTreesLearnWhatNoLinearModelDoes(t *testing.T) {
 	}
 }
 
-// TestVotesDoNotDependOnTheNumberOfWorkers trains an ensemble on one worker and
-// on four, and once more with other shares around the first teachers' ones.
+// TestVotesDoNotDependOnTheNumberOfWorkers trains an ensemble on one worker and on four, and once more with
+// other shares around the first teachers' ones.
 func TestVotesDoNotDependOnTheNumberOfWorkers(t *testing.T) {
 	data, queries := rings(400, 2, 3), rings(60, 2, 4)
 	share := make([]int, 400)
@@ -95,8 +95,7 @@ func TestVotesDoNotDependOnTheNumberOfWorkers(t *testing.T) {
 	for name, l := range learners {
 		t.Run(name, func(t *testing.T) {
 			votes := func(workers int, data teachers.Dataset) []string {
-				v, err := teachers.Train(t.Context(), teachers.Config{Learner: l, Teachers: 8, Key: key, Workers: workers}, data, share, queries.X)
-				require.NoError(t, err)
+				v := testkit.Must(teachers.Train(t.Context(), teachers.Config{Learner: l, Teachers: 8, Key: key, Workers: workers}, data, share, queries.X))
 				columns := make([]string, 8)
 				for k := range columns {
 					for q := range 60 {
@@ -128,8 +127,7 @@ func TestOddSharesAreLearnt(t *testing.T) {
 	} {
 		for learner, l := range learners {
 			t.Run(name+"/"+learner, func(t *testing.T) {
-				model, err := l.Fit(t.Context(), data, rand.New(rand.NewPCG(1, 1)))
-				require.NoError(t, err)
+				model := testkit.Must(l.Fit(t.Context(), data, rand.New(rand.NewPCG(1, 1))))
 				answers := make([]int, data.X.Rows)
 				require.NoError(t, model.Predict(answers, data.X))
 				for _, a := range answers {
@@ -143,8 +141,7 @@ func TestOddSharesAreLearnt(t *testing.T) {
 	}
 }
 
-// TestSettingsThatMakeNoSenseAreRefused: messages name the field and tell
-// nothing about the data.
+// TestSettingsThatMakeNoSenseAreRefused: messages name the field and tell nothing about the data.
 func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
 	for field, l := range map[string]teachers.Learner{
 		"Trees": trees.Forest{Trees: -1}, "Columns": trees.Forest{Columns: -1}, "MinLeaf": trees.Forest{MinLeaf: -1},
