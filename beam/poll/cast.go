@@ -6,26 +6,26 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
+
+	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Teacher trains one teacher, on the share of the private data that is its own, and returns
-// its class for each query of the poll, votes.Abstention where it has none. It runs on a
-// worker, and again if that is lost: the same settings and teacher must give the same votes,
-// as those of teachers.TrainPart do. Settings are what the pipeline was given, such as the
-// paths from which a worker reads; they travel with the pipeline, so that keys do not belong
+// Teacher trains one teacher, on its own share of the private data, and returns its class for each query of
+// the poll, votes.Abstention where it has none. It runs on a worker, and again if that is lost: the same
+// settings and teacher must give the same votes, as with teachers.TrainPart. Settings are given to the
+// pipeline, such as the paths from which a worker reads; they travel with it, so that keys do not belong
 // there.
 type Teacher func(ctx context.Context, settings string, teacher int) ([]int, error)
 
-// CastVotes trains all teachers of a poll, each as an element of its own, and returns their
-// votes, a collection of [Vote]. The function must be registered with beam.RegisterFunction,
-// before beam.Init, so that workers know it.
+// CastVotes trains all teachers of a poll, each as an element of its own, and returns their votes, a
+// collection of [Vote]. The function must be registered with beam.RegisterFunction before beam.Init, so
+// that workers find it.
 func CastVotes(s beam.Scope, p Poll, teacher Teacher, settings string) beam.PCollection {
 	if err := p.Validate(); err != nil {
 		panic(err)
 	}
 	s = s.Scope("CastVotes")
-	// Without a shuffle the engine would train all teachers on one worker.
-	numbers := beam.Reshuffle(s, beam.ParDo(s, &numberFn{N: int64(p.Teachers)}, beam.Impulse(s)))
+	numbers := spread(s, int64(p.Teachers))
 	fn := beam.EncodedFunc{Fn: reflectx.MakeFunc((func(context.Context, string, int) ([]int, error))(teacher))}
 	return beam.ParDo(s, &castFn{Poll: p, Teacher: fn, Settings: settings}, numbers)
 }
@@ -52,11 +52,52 @@ func (f *castFn) ProcessElement(ctx context.Context, teacher int64, emit func(Vo
 	return nil
 }
 
+// spread returns the numbers from 0 to n-1. Without the shuffle the engine would use one worker for all.
+func spread(s beam.Scope, n int64) beam.PCollection {
+	return beam.Reshuffle(s, beam.ParDo(s, &numberFn{N: n}, beam.Impulse(s)))
+}
+
 // numberFn makes the numbers from 0 to N-1.
 type numberFn struct{ N int64 }
 
 func (f *numberFn) ProcessElement(_ []byte, emit func(int64)) {
 	for i := range f.N {
 		emit(i)
+	}
+}
+
+// SyntheticVotes returns a vote of each teacher on each query, made by a formula where they are counted,
+// for measurements. docs/many-votes.py makes the same.
+func SyntheticVotes(s beam.Scope, p Poll) beam.PCollection {
+	if err := p.Validate(); err != nil {
+		panic(err)
+	}
+	s = s.Scope("SyntheticVotes")
+	return beam.ParDo(s, &syntheticFn{Poll: p}, spread(s, (p.Queries-1)/syntheticRun+1))
+}
+
+// syntheticRun is how many queries one element stands for.
+const syntheticRun = 10_000
+
+type syntheticFn struct{ Poll Poll }
+
+func (f *syntheticFn) ProcessElement(run int64, emit func(Vote)) {
+	for q := run * syntheticRun; q < min(f.Poll.Queries, (run+1)*syntheticRun); q++ {
+		for t := range f.Poll.Teachers {
+			emit(Vote{Query: q, Teacher: int32(t), Class: f.Poll.synthetic(q, t)})
+		}
+	}
+}
+
+// synthetic returns an answer: the right one, the remainder of the query, of seven in ten.
+func (p Poll) synthetic(query int64, teacher int) int32 {
+	x := uint64(uint32((uint64(query)*uint64(p.Teachers)+uint64(teacher))*2654435761) >> 12)
+	switch classes := uint64(p.Classes); {
+	case x%1000 < 20:
+		return votes.Abstention
+	case x%1000 < 300:
+		return int32(x / 1000 % classes)
+	default:
+		return int32(uint64(query) % classes)
 	}
 }

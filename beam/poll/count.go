@@ -4,16 +4,16 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 )
 
-// Counts are the counts of a poll in a pipeline, and what its checks found.
+// Counts are the counts of a poll in a pipeline, and the findings of its checks.
 type Counts struct {
 	poll   Poll
 	blocks beam.PCollection // KV<int64, tally>, one for each block with votes
 	report beam.PCollection // tally, one
 }
 
-// CountVotes counts a collection of [Vote]. Votes are put together where they are read; what
-// goes from worker to worker are counts of blocks of queries, with a bit for each teacher
-// who has voted. It panics if the poll is not valid: a pipeline is built before it runs.
+// CountVotes counts a collection of [Vote]. Votes are put together where they are read; from worker to
+// worker go counts of blocks of queries, with a bit for each teacher who has voted. It panics if the poll
+// is not valid: a pipeline is built before it runs.
 func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -21,15 +21,13 @@ func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 	s = s.Scope("CountVotes")
 	keyed := beam.ParDo(s, &keyFn{Poll: p, Block: p.blockQueries()}, votes)
 	counted := beam.CombinePerKey(s, &countFn{Poll: p}, keyed)
-	reports := beam.ParDo(s, reportFn, counted)
-	empty := beam.ParDo(s, &emptyFn{Poll: p}, beam.Impulse(s))
-	return Counts{poll: p, blocks: counted, report: beam.Combine(s, &mergeFn{Poll: p}, beam.Flatten(s, reports, empty))}
+	reports := beam.Flatten(s, beam.ParDo(s, reportFn, counted), beam.ParDo(s, &emptyFn{Poll: p}, beam.Impulse(s)))
+	return Counts{poll: p, blocks: counted, report: beam.Combine(s, &mergeFn{Poll: p}, reports)}
 }
 
-// CheckVotes makes the pipeline fail if a teacher voted twice on a query, if a vote is of no
-// teacher, for no class or on no query of the poll, and if two teachers vote alike
-// everywhere. The message says how many votes it is and names a teacher and a query: read it
-// where the votes may be read. [WriteCounts] checks too.
+// CheckVotes makes the pipeline fail if a teacher voted twice on a query, if a vote is of no teacher, for
+// no class or on no query of the poll, and if two teachers vote alike everywhere. The message counts such
+// votes and names a teacher and a query: read it where the votes may be read. [WriteCounts] checks too.
 func CheckVotes(s beam.Scope, c Counts) {
 	beam.ParDo0(s.Scope("CheckVotes"), checkFn, c.report)
 }
@@ -63,7 +61,7 @@ func (f *mergeFn) CreateAccumulator() tally { return newTally(f.Poll) }
 
 func (f *mergeFn) MergeAccumulators(a, b tally) tally { return merged(a, b) }
 
-// reportFn keeps of the tally of a block what the checks need of it.
+// reportFn reduces the tally of a block to the part for the checks.
 func reportFn(_ int64, t tally) tally {
 	s := *t.s
 	for row := range len(s.voted) / s.poll.words() {

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// encodeTally writes a tally for the way between workers. It is short for a few votes too:
-// that is what a bundle in the order of teachers leaves of each query.
+// encodeTally writes a tally for the way between workers. It is short for a few votes too, as a bundle in
+// the order of teachers leaves of each query.
 //
 //	shape, problems, first query           varints
 //	chance                                 8 bytes
@@ -99,7 +99,7 @@ func appendVoted(b []byte, voted []uint64, n int) []byte {
 
 var errTally = errors.New("poll: this is no tally of votes")
 
-// decodeTally reads what encodeTally wrote.
+// decodeTally reads the output of encodeTally.
 func decodeTally(b []byte) (tally, error) {
 	r := reader{b: b}
 	p := Poll{Queries: int64(r.uvarint(math.MaxInt64)), Teachers: int(r.uvarint(math.MaxInt32)), Classes: int(r.uvarint(math.MaxInt32))}
@@ -120,7 +120,9 @@ func decodeTally(b []byte) (tally, error) {
 			s.voters = make([]voter, p.Teachers)
 		}
 		at += int(r.uvarint(uint64(p.Teachers - 1 - at)))
-		s.voters[at] = voter{r.word(), int64(r.uvarint(math.MaxInt64)), int32(r.uvarint(uint64(p.Classes - 1))), int32(r.uvarint(uint64(p.Classes - 1)))}
+		v := voter{hash: r.word(), votes: int64(r.uvarint(math.MaxInt64))}
+		v.low, v.high = int32(r.uvarint(uint64(p.Classes-1))), int32(r.uvarint(uint64(p.Classes-1)))
+		s.voters[at] = v
 		if r.bad {
 			return tally{}, errTally
 		}
@@ -152,34 +154,36 @@ type reader struct {
 	bad bool
 }
 
+// skip passes over n bytes, and reports whether they are good.
+func (r *reader) skip(n int, good bool) bool {
+	if good = good && n > 0; good {
+		r.b = r.b[n:]
+	} else {
+		r.b, r.bad = nil, true
+	}
+	return good
+}
+
 func (r *reader) uvarint(limit uint64) uint64 {
 	v, n := binary.Uvarint(r.b)
-	if n <= 0 || v > limit {
-		r.b, r.bad = nil, true
+	if !r.skip(n, v <= limit) {
 		return 0
 	}
-	r.b = r.b[n:]
 	return v
 }
 
 func (r *reader) varint() int64 {
 	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.b, r.bad = nil, true
-		return 0
-	}
-	r.b = r.b[n:]
+	r.skip(n, true)
 	return v
 }
 
 func (r *reader) word() uint64 {
-	if len(r.b) < 8 {
-		r.b, r.bad = nil, true
+	b := r.b
+	if !r.skip(8, len(b) >= 8) {
 		return 0
 	}
-	v := binary.LittleEndian.Uint64(r.b)
-	r.b = r.b[8:]
-	return v
+	return binary.LittleEndian.Uint64(b)
 }
 
 func (r *reader) voted(to []uint64, teachers int) {

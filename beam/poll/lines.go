@@ -22,16 +22,16 @@ const (
 	JSONLines Form = "jsonl"
 )
 
-// Lines says how lines are votes. Queries and teachers are numbers from 0. A vote is the
-// number of a class, or -1; with ClassNames a name. An empty vote, like -1, is missing.
+// Lines defines how lines are votes. Queries and teachers are numbers from 0. A vote is the number of a
+// class, or -1; with ClassNames a name. An empty vote, like -1, is missing.
 type Lines struct {
 	Form       Form
 	FirstClass int      // the number of the first class: 1 if votes count classes from 1
 	ClassNames []string // in their order
 }
 
-// Votes reads a collection of lines, as textio reads them. The pipeline fails at a line that
-// is no vote. A vote for no class is left to the checks.
+// Votes reads a collection of lines, as textio reads them. The pipeline fails at a line that is no vote. A
+// vote for no class is left to the checks.
 func (l Lines) Votes(s beam.Scope, lines beam.PCollection) beam.PCollection {
 	if l.Form != CSV && l.Form != JSONLines {
 		panic(fmt.Errorf("poll: lines in the form %q, want %q or %q", l.Form, CSV, JSONLines))
@@ -72,7 +72,7 @@ func (f *lineFn) ProcessElement(line string, emit func(Vote)) error {
 	return nil
 }
 
-// parse reads a line. Its errors quote nothing of it.
+// parse reads a line. Its errors quote nothing from the line.
 func (f *lineFn) parse(line string) (v Vote, err error) {
 	var query, teacher, vote string
 	if f.Lines.Form == CSV {
@@ -83,7 +83,9 @@ func (f *lineFn) parse(line string) (v Vote, err error) {
 		if !more {
 			return v, errors.New("poll: a line is not " + header)
 		}
-		vote = unquote(vote)
+		if len(vote) > 1 && vote[0] == '"' && vote[len(vote)-1] == '"' { // class names hold no quotes
+			vote = vote[1 : len(vote)-1]
+		}
 	} else if query, teacher, vote, err = object(line); err != nil {
 		return v, err
 	}
@@ -100,7 +102,7 @@ func (f *lineFn) parse(line string) (v Vote, err error) {
 	if f.Lines.ClassNames != nil {
 		class, known := f.classes[vote]
 		if !known {
-			class = votes.MaxClasses // what the checks find and count
+			class = votes.MaxClasses // the checks find and count it
 		}
 		v.Class = class
 		return v, nil
@@ -117,14 +119,6 @@ func (f *lineFn) parse(line string) (v Vote, err error) {
 		v.Class = int32(n - int64(f.Lines.FirstClass))
 	}
 	return v, nil
-}
-
-// unquote returns a field of CSV without its quotes. Class names hold none.
-func unquote(field string) string {
-	if len(field) > 1 && field[0] == '"' && field[len(field)-1] == '"' {
-		return field[1 : len(field)-1]
-	}
-	return field
 }
 
 // object reads a JSON object. A vote that is null is missing.

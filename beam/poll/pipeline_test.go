@@ -19,6 +19,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
@@ -59,8 +60,7 @@ func counts(t *testing.T, m *votes.Matrix, classes int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "votes.npy")
 	require.NoError(t, m.Save(path))
-	source, err := votes.Open(context.Background(), []string{path}, votes.Options{Classes: classes})
-	require.NoError(t, err)
+	source := testkit.Must(votes.Open(context.Background(), []string{path}, votes.Options{Classes: classes}))
 	var b bytes.Buffer
 	require.NoError(t, source.WriteCounts(context.Background(), &b, false))
 	return b.String()
@@ -68,8 +68,7 @@ func counts(t *testing.T, m *votes.Matrix, classes int) string {
 
 func matrix(t *testing.T, p Poll, all []Vote) *votes.Matrix {
 	t.Helper()
-	m, err := votes.New(int(p.Queries), p.Teachers, p.Classes)
-	require.NoError(t, err)
+	m := testkit.Must(votes.New(int(p.Queries), p.Teachers, p.Classes))
 	for _, v := range all {
 		require.NoError(t, m.Set(int(v.Query), int(v.Teacher), int(v.Class)))
 	}
@@ -81,18 +80,15 @@ func written(t *testing.T, to Sharded) string {
 	t.Helper()
 	var b strings.Builder
 	for _, name := range to.Files() {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		info, err := os.Stat(name)
-		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		text := testkit.Must(os.ReadFile(name))
+		require.Equal(t, os.FileMode(0o600), testkit.Must(os.Stat(name)).Mode().Perm())
 		b.Write(text)
 	}
 	return b.String()
 }
 
-// The counts of the engine are the bytes that pate votes counts writes, and no vote goes from one
-// stage to another by itself.
+// The counts of the engine are the bytes that pate votes counts writes, and no vote goes from one stage to
+// another by itself.
 func TestCountsAreThoseOfPateCounts(t *testing.T) {
 	p := Poll{Queries: 2500, Teachers: 30, Classes: 10}
 	to := Sharded{filepath.Join(t.TempDir(), "counts"), 2}
@@ -110,8 +106,8 @@ func TestCountsAreThoseOfPateCounts(t *testing.T) {
 	require.GreaterOrEqual(t, encodedVotes.Load()-before, p.Queries*int64(p.Teachers))
 }
 
-// Lines in any order, in either form and with classes in either way, are the same counts. A
-// query on which nobody voted has a line too.
+// Lines in any order, in either form and with classes in either way, are the same counts. A query on which
+// nobody voted has a line too.
 func TestLinesInAnyOrder(t *testing.T) {
 	p := Poll{Queries: 120, Teachers: 9, Classes: 3}
 	names := []string{"flu", "gout", "a cold"}
@@ -160,8 +156,7 @@ func TestLinesInAnyOrder(t *testing.T) {
 	}
 }
 
-// Votes whose counts would protect nobody, or that are no votes, end the pipeline, and
-// no file is written.
+// Votes whose counts would protect nobody, or that are no votes, end the pipeline, and no file is written.
 func TestWrongVotesAreRefused(t *testing.T) {
 	p := Poll{Queries: 3000, Teachers: 20, Classes: 10}
 	twin := allVotes(p)
@@ -187,9 +182,7 @@ func TestWrongVotesAreRefused(t *testing.T) {
 			})
 			require.ErrorContains(t, err, c.want)
 			require.ErrorContains(t, run(func(s beam.Scope) { CheckVotes(s, CountVotes(s, p, beam.CreateList(s, c.votes))) }), c.want)
-			left, err := os.ReadDir(dir)
-			require.NoError(t, err)
-			require.Empty(t, left)
+			require.Empty(t, testkit.Must(os.ReadDir(dir)))
 		})
 	}
 	for _, line := range []string{"1,2", "1,x,3", "1,2,3.5", "q,t,v", `{"query": 1}`} {
@@ -210,8 +203,8 @@ func (f *failsFn) ProcessElement(v Vote, emit func(Vote)) error {
 	return nil
 }
 
-// A bundle that is lost and run again changes no count. Prism does not run it again: the
-// pipeline fails, and is run once more.
+// A bundle that is lost and run again changes no count. Prism does not run it again: the pipeline fails,
+// and is run once more.
 func TestWhatIsRunAgainChangesNothing(t *testing.T) {
 	p := Poll{Queries: 2500, Teachers: 5, Classes: 4}
 	want := counts(t, matrix(t, p, allVotes(p)), p.Classes)
@@ -238,8 +231,8 @@ func TestWhatIsRunAgainChangesNothing(t *testing.T) {
 
 const trained = 6
 
-// trainOne trains a teacher as a worker does: it partitions what it reads by the keyed hash,
-// and trains on the share of its own.
+// trainOne trains a teacher as a worker does: it partitions what it reads by the keyed hash, and trains on
+// the share of its own.
 func trainOne(ctx context.Context, folder string, teacher int) ([]int, error) {
 	dir, err := os.MkdirTemp("", "teacher-*")
 	if err != nil {
@@ -298,9 +291,7 @@ func TestTeachersTrainedInTheEngine(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "key"), bytes.Repeat([]byte{7}, 32), 0o600))
 	cfg, private, share, queries, err := ensemble(folder)
 	require.NoError(t, err)
-	all, err := teachers.Train(context.Background(), cfg, private, share, queries)
-	require.NoError(t, err)
-	want := counts(t, all, 3)
+	want := counts(t, testkit.Must(teachers.Train(context.Background(), cfg, private, share, queries)), 3)
 
 	p := Poll{Queries: 50, Teachers: trained, Classes: 3}
 	to := Sharded{filepath.Join(folder, "counts"), 1}

@@ -7,14 +7,14 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Poll says who is asked what. All of it is public, and nothing of it is taken from votes.
+// Poll is the size of a poll. Every field is public, and none is taken from votes.
 type Poll struct {
 	Queries  int64 // public queries, numbered from 0
 	Teachers int   // numbered from 0, 1 to votes.MaxTeachers
 	Classes  int   // numbered from 0, 2 to votes.MaxClasses
 }
 
-// Vote is what one teacher answers to one query.
+// Vote is the answer of one teacher to one query.
 type Vote struct {
 	Query   int64 // in [0, Poll.Queries)
 	Teacher int32 // in [0, Poll.Teachers)
@@ -34,8 +34,8 @@ func (p Poll) Validate() error {
 	return nil
 }
 
-// Bytes of the counts of a block, and bounds on its queries. A worker holds the counts of
-// some 2000 blocks while it reads votes.
+// Bytes of the counts of a block, and bounds on its queries. A worker holds the counts of some 2000 blocks
+// while it reads votes.
 const (
 	blockBytes    = 1 << 16
 	minBlock      = 16
@@ -51,8 +51,7 @@ func (p Poll) blockQueries() int64 {
 	return int64(min(maxBlock, max(minBlock, blockBytes/(4*p.Classes+8*p.words()))))
 }
 
-// block returns the key of the block that counts a query; of so many queries each, which
-// blockQueries returns.
+// block returns the key of the block that counts a query. Each is blockQueries().
 func (p Poll) block(query, each int64) int64 {
 	if query < 0 || query >= p.Queries {
 		return outsideBlocks

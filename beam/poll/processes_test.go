@@ -18,10 +18,12 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal/extworker"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
-// roleVariable makes the binary of the tests a part of a pipeline: "engine PREFIX [POOL]"
-// runs one, and "pool" serves workers of its own process.
+// roleVariable makes the binary of the tests a part of a pipeline: "engine PREFIX [POOL]" runs one, and
+// "pool" serves workers of its own process.
 const roleVariable = "POLL_TEST_ROLE"
 
 // shardsOfProcesses is as many as there are blocks, so that writing takes a while.
@@ -61,28 +63,21 @@ func TestMain(m *testing.M) {
 // start starts a part of a pipeline, and returns it with the first line it prints.
 func start(t *testing.T, role string) (*exec.Cmd, string) {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.Command(self)
+	cmd := exec.Command(testkit.Must(os.Executable()))
 	cmd.Env = append(os.Environ(), roleVariable+"="+role)
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	t.Cleanup(func() { in.Close() })
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	t.Cleanup(func() { testkit.Must(cmd.StdinPipe()).Close() })
+	out := testkit.Must(cmd.StdoutPipe())
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	return cmd, strings.TrimSpace(line)
+	return cmd, strings.TrimSpace(testkit.Must(bufio.NewReader(out).ReadString('\n')))
 }
 
 func wantOfProcesses(t *testing.T) string {
 	return counts(t, matrix(t, processes, allVotes(processes)), processes.Classes)
 }
 
-// Whenever the process of a pipeline is killed, each shard is not there or is right, and the
-// run that is repeated makes the same bytes.
+// Whenever the process of a pipeline is killed, each shard is not there or is right, and the run that is
+// repeated makes the same bytes.
 func TestKilledAtAnyTime(t *testing.T) {
 	want := wantOfProcesses(t)
 	to := Sharded{filepath.Join(t.TempDir(), "counts"), shardsOfProcesses}
@@ -126,8 +121,8 @@ func requireWhole(t *testing.T, want string, to Sharded) (there int) {
 	return there
 }
 
-// A run that is killed while it writes shards leaves whole ones, and the next run writes all of
-// them. POLL_KILLS is how often, by default twice; a kill that came too late is no kill.
+// A run that is killed while it writes shards leaves whole ones, and the next run writes all of them.
+// POLL_KILLS is how often, by default twice; a kill that came too late is no kill.
 func TestKilledWhileItWrites(t *testing.T) {
 	want := wantOfProcesses(t)
 	to := Sharded{filepath.Join(t.TempDir(), "counts"), shardsOfProcesses}

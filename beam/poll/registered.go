@@ -8,10 +8,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
-// Workers find by name what a pipeline is made of, and names are registered in init, which
-// is where Beam looks for them. What is called for each vote is called without reflection.
-// The generic functions of package register do that for everything, but the compiler takes
-// some 20 seconds for each.
+// Workers find the parts of a pipeline by name, and names are registered in init, where Beam looks for
+// them. Functions for each vote are called without reflection. The generic functions of package register do
+// that for everything, but the compiler takes some 20 seconds for each.
 func init() {
 	beam.RegisterType(reflect.TypeFor[Vote]())
 	beam.RegisterType(reflect.TypeFor[piece]())

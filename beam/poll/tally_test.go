@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func allVotes(p Poll) (all []Vote) {
@@ -32,8 +34,7 @@ func inParts(t *testing.T, p Poll, all []Vote, rnd *rand.Rand) tally {
 	for rest := all; len(rest) > 0; {
 		n := 1 + rnd.IntN(min(len(rest), 1+rnd.IntN(len(all)/2)))
 		b := encodeTally(tallied(p, rest[:n]...))
-		part, err := decodeTally(b)
-		require.NoError(t, err)
+		part := testkit.Must(decodeTally(b))
 		require.Equal(t, b, encodeTally(part))
 		got.s.merge(part.s)
 		rest = rest[n:]
@@ -43,8 +44,8 @@ func inParts(t *testing.T, p Poll, all []Vote, rnd *rand.Rand) tally {
 
 var shapes = []Poll{{Queries: 50, Teachers: 7, Classes: 3}, {Queries: 16, Teachers: 300, Classes: 40}, {Queries: 20, Teachers: 64, Classes: 200}}
 
-// However votes are divided among tallies, and in whatever order these come together, the
-// tally is the same.
+// However votes are divided among tallies, and in whatever order these come together, the tally is the
+// same.
 func TestTalliesOfPartsAreTheTallyOfAll(t *testing.T) {
 	for _, p := range shapes {
 		rnd := rand.New(rand.NewPCG(1, uint64(p.Teachers)))
@@ -92,8 +93,8 @@ func TestDamagedTallies(t *testing.T) {
 	require.Positive(t, refused)
 }
 
-// Every query is in one block, and every block in one shard, in order. There are as many shards
-// as were asked for, of which those without a block are empty: who puts them together names their number.
+// Every query is in one block, and every block in one shard, in order. There are as many shards as were
+// asked for, of which those without a block are empty: who puts them together names their number.
 func TestBlocksAndShards(t *testing.T) {
 	for _, p := range []Poll{{1, 1, 2}, {100, 7, 3}, {100_000, 100, 10}, {4097, 3, 2}, {999, 1 << 20, 1000}} {
 		var rows, want int64

@@ -1,6 +1,7 @@
 package poll
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,9 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// Sharded says where counts go: to Shards files whose names begin with Prefix. One after the
-// other, in the order of their names, they are the file that `pate votes counts` writes. The
-// prefix is a path that all workers can write, or a URL whose scheme is registered with the
-// engine, as gs.
+// Sharded is the destination of counts: Shards files whose names begin with Prefix. One after the other, in
+// the order of their names, they are the file that `pate votes counts` writes. The prefix is a path that
+// all workers can write, or a URL whose scheme is registered with the engine, as gs.
 type Sharded struct {
 	Prefix string
 	Shards int // 1 to [MaxShards]; some are empty where there are fewer blocks
@@ -55,10 +55,10 @@ type piece struct {
 	Text  []byte
 }
 
-// WriteCounts writes the counts, after all checks of [CheckVotes] on all votes: where one
-// fails, no file is written. It returns the names of the files. A file that is written again,
-// because a worker was lost or the pipeline is run once more, has the same bytes. Files on a
-// disk are wholly there or not there and have mode 0600: counts are as secret as the votes.
+// WriteCounts writes the counts, after all checks of [CheckVotes] on all votes: where one fails, no file is
+// written. It returns the names of the files. A file that is written again, because a worker was lost or
+// the pipeline is run once more, has the same bytes. Files on a disk are wholly there or not there and have
+// mode 0600: counts are as secret as the votes.
 func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
 	if err := to.Validate(); err != nil {
 		panic(err)
@@ -144,28 +144,29 @@ func (f *writeFn) ProcessElement(ctx context.Context, shard int64, pieces func(*
 }
 
 func writeFile(ctx context.Context, name string, texts [][]byte) error {
-	var all []byte
-	for _, text := range texts {
-		all = append(all, text...)
-	}
+	all := bytes.Join(texts, nil)
 	if !strings.Contains(name, "://") {
 		return durable.WriteBytes(name, 0o600, all)
 	}
+	if err := writeRemote(ctx, name, all); err != nil {
+		return fmt.Errorf("poll: %w", err)
+	}
+	return nil
+}
+
+func writeRemote(ctx context.Context, name string, all []byte) error {
 	files, err := filesystem.New(ctx, name)
 	if err != nil {
-		return fmt.Errorf("poll: %w", err)
+		return err
 	}
 	defer files.Close()
 	w, err := files.OpenWrite(ctx, name)
 	if err != nil {
-		return fmt.Errorf("poll: %w", err)
+		return err
 	}
 	if _, err := w.Write(all); err != nil {
 		w.Close()
-		return fmt.Errorf("poll: %w", err)
+		return err
 	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("poll: %w", err)
-	}
-	return nil
+	return w.Close()
 }

@@ -1,5 +1,5 @@
-// Countvotes counts the votes of teachers with Apache Beam, for votes that outgrow a
-// machine. See docs/many-machines.md.
+// Countvotes counts the votes of teachers with Apache Beam, for votes that outgrow a machine. See
+// docs/many-machines.md.
 package main
 
 import (
@@ -50,6 +50,11 @@ Examples:
 Flags of this program:
 `
 
+const flagsOfBeam = `
+Flags of Beam: --runner prism|dataflow|flink|spark|universal, --endpoint, --environment_type,
+--environment_config, --project, --region, --staging_location; all of them: --help-beam
+`
+
 type flags struct {
 	poll       poll.Poll
 	votes      string
@@ -85,7 +90,7 @@ func main() {
 		fmt.Fprint(flag.CommandLine.Output(), help)
 		ours.SetOutput(flag.CommandLine.Output())
 		ours.PrintDefaults()
-		fmt.Fprint(flag.CommandLine.Output(), "\nFlags of Beam: --runner prism|dataflow|flink|spark|universal, --endpoint, --environment_type,\n--environment_config, --project, --region, --staging_location; all of them: --help-beam\n")
+		fmt.Fprint(flag.CommandLine.Output(), flagsOfBeam)
 	}
 	flag.BoolFunc("help-beam", "prints the flags of Beam", func(string) error {
 		flag.PrintDefaults()
@@ -129,12 +134,11 @@ func (f *flags) run(ctx context.Context) error {
 	}
 	if !strings.Contains(f.out, "://") {
 		for _, name := range out.Files() {
-			durable.Sweep(name, "") // what a killed process left
+			durable.Sweep(name, "") // unfinished files of a killed process
 		}
 	}
 	if *jobopts.WorkerBinary == "" && runtime.GOOS == "linux" {
-		// Workers run this program. Beam would compile it again, from sources that it may
-		// not find.
+		// Workers run this program. Beam would compile it again, from sources that it may not find.
 		if *jobopts.WorkerBinary, err = os.Executable(); err != nil {
 			return err
 		}
@@ -151,7 +155,8 @@ func (f *flags) run(ctx context.Context) error {
 		return err
 	}
 	files := out.Files()
-	fmt.Printf("counts: %d files, %s to %s; keep them to yourself, they are as secret as the votes\n", len(files), filepath.Base(files[0]), filepath.Base(files[len(files)-1]))
+	fmt.Printf("counts: %d files, %s to %s; keep them to yourself, they are as secret as the votes\n",
+		len(files), filepath.Base(files[0]), filepath.Base(files[len(files)-1]))
 	return nil
 }
 
