@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -91,9 +90,6 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 	if err != nil {
 		return shell.UsageError("account", err)
 	}
-	if !slices.Contains(scheduleFormats(), f.from) {
-		return shell.UsageError("account", fmt.Errorf("--from %s: must be one of %s", f.from, strings.Join(scheduleFormats(), ", ")))
-	}
 	if f.plot != "" && !isPlotFile(f.plot) {
 		return shell.UsageError("account", fmt.Errorf("--plot %s: must end in .svg", f.plot))
 	}
@@ -104,7 +100,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 	}
 	cfg := accountant.RDPConfig{}
 	if err := cfg.Conversion.UnmarshalText([]byte(f.conversion)); err != nil {
-		return shell.UsageError("account", fmt.Errorf("--conversion %s: must be improved or classic", f.conversion))
+		return shell.UsageError("account", err)
 	}
 	orders, err := shell.ParseOrders(f.orders)
 	if err != nil {

@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 
 	"github.com/spf13/cobra"
@@ -48,9 +47,6 @@ func New(g *shell.Globals) *cobra.Command {
 func (f *analyzeFlags) check() error {
 	if f.answers != "" && f.Mechanism != "confident" {
 		return shell.UsageError("votes", errors.New("--answers is for --mechanism confident: the others answer everything"))
-	}
-	if f.noise != "continuous" && f.noise != "discrete" {
-		return shell.UsageError("votes", fmt.Errorf("--noise %q: must be continuous or discrete", f.noise))
 	}
 	return nil
 }

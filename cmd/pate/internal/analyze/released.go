@@ -65,28 +65,23 @@ func (r *releaseRun) report(out analysis.Released) releasedReport {
 }
 
 func writeReleased(g *shell.Globals, r releasedReport) error {
+	releasable := "yes"
 	if !r.Released.Releasable {
 		g.Logf("NOT releasable: the noise comes from a seed")
+		releasable = "no: seeded"
 	}
-	format := g.ParsedFormat()
-	if format == table.JSON {
-		return shell.WriteJSON(g.Stdout, r)
+	err := g.Print(r, func(table.Format) table.Table {
+		return table.Table{
+			Header: []string{"released epsilon", "delta", "cost", "order", "cost of release", "too low", "releasable"},
+			Left:   []bool{false, false, false, false, false, false, true},
+			Rows: [][]string{{
+				fmt.Sprintf("%.4f", r.Released.Epsilon), fmt.Sprintf("%g", r.Released.Delta), fmt.Sprintf("%.4f", r.Released.Cost),
+				fmt.Sprintf("%g", r.Released.Order), fmt.Sprintf("%.4f", r.ReleaseCost), fmt.Sprintf("%.4f", r.TooLow), releasable,
+			}},
+		}
+	})
+	if g.ParsedFormat() != table.JSON {
+		g.Logf("%s", releasedNote)
 	}
-	releasable := "no: seeded"
-	if r.Released.Releasable {
-		releasable = "yes"
-	}
-	t := table.Table{
-		Header: []string{"released epsilon", "delta", "cost", "order", "cost of release", "too low", "releasable"},
-		Left:   []bool{false, false, false, false, false, false, true},
-		Rows: [][]string{{
-			fmt.Sprintf("%.4f", r.Released.Epsilon), fmt.Sprintf("%g", r.Released.Delta), fmt.Sprintf("%.4f", r.Released.Cost),
-			fmt.Sprintf("%g", r.Released.Order), fmt.Sprintf("%.4f", r.ReleaseCost), fmt.Sprintf("%.4f", r.TooLow), releasable,
-		}},
-	}
-	if err := t.Write(g.Stdout, format); err != nil {
-		return err
-	}
-	g.Logf("%s", releasedNote)
-	return nil
+	return err
 }

@@ -116,27 +116,25 @@ func writeMistakes(g *shell.Globals, results []controls.Result) {
 
 // writeTargets lists targets without auditing them.
 func writeTargets(g *shell.Globals, targets []controls.Target) error {
-	if g.ParsedFormat() == table.JSON {
-		list := struct {
-			Schema  string        `json:"schema"`
-			Targets []auditTarget `json:"targets"`
-		}{Schema: "pate.audit-list/1"}
-		for _, t := range targets {
-			list.Targets = append(list.Targets, targetOf(t))
+	list := struct {
+		Schema  string        `json:"schema"`
+		Targets []auditTarget `json:"targets"`
+	}{Schema: "pate.audit-list/1"}
+	for _, t := range targets {
+		list.Targets = append(list.Targets, targetOf(t))
+	}
+	return g.Print(list, func(f table.Format) table.Table {
+		t := table.Table{Header: []string{"target", "method", "on", "mistake"}, Left: []bool{true, true, true, true}}
+		if f == table.Text {
+			t.Header = []string{"target", "method", "on, or the mistake made"}
 		}
-		return shell.WriteJSON(g.Stdout, list)
-	}
-	t := table.Table{Header: []string{"target", "method", "on", "mistake"}, Left: []bool{true, true, true, true}}
-	text := g.ParsedFormat() == table.Text
-	if text {
-		t.Header = []string{"target", "method", "on, or the mistake made"}
-	}
-	for _, target := range targets {
-		cells := []string{target.Name, string(target.Method), target.On, target.Mistake}
-		if text && target.Mistake != "" {
-			cells[2] = target.Mistake
+		for _, target := range targets {
+			cells := []string{target.Name, string(target.Method), target.On, target.Mistake}
+			if f == table.Text && target.Mistake != "" {
+				cells[2] = target.Mistake
+			}
+			t.Rows = append(t.Rows, cells[:len(t.Header)])
 		}
-		t.Rows = append(t.Rows, cells[:len(t.Header)])
-	}
-	return t.Write(g.Stdout, g.ParsedFormat())
+		return t
+	})
 }

@@ -96,36 +96,26 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	if len(args) == 0 && len(f.manifests) == 0 {
 		return shell.UsageError("votes", errors.New("check what? a votes file, or --manifest"))
 	}
-	if f.join != "" && (len(args) == 0 || len(f.manifests) == 0) {
-		return shell.UsageError("votes", errors.New("--join binds manifests to votes: give both"))
-	}
-	if f.salt != "" && (len(args) == 0 || len(f.manifests) == 0) {
-		return shell.UsageError("votes", errors.New("--salt is for manifests that are bound to votes: give both"))
+	for _, flag := range []string{"join", "salt"} {
+		if cmd.Flag(flag).Value.String() != "" && (len(args) == 0 || len(f.manifests) == 0) {
+			return shell.UsageError("votes", fmt.Errorf("--%s binds manifests to votes: give both", flag))
+		}
 	}
 	var salt manifest.Salt
-	var paths []string
-	var err error
 	if f.salt != "" {
+		var err error
 		if salt, err = readSalt(f.salt); err != nil {
 			return err
 		}
 	}
-	if len(f.manifests) > 0 {
-		if paths, err = expand(f.manifests); err != nil {
-			return err
-		}
+	paths, err := expand(f.manifests)
+	if err != nil {
+		return err
 	}
 	join := shell.Target{Flag: "--join", Path: f.join, Topic: "votes"}
 	if f.join != "" {
-		if err := cmp.Or(join.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...), join.CheckDistinct("one of the manifests", paths...)); err != nil {
-			return err
-		}
-		if f.salt != "" {
-			if err := join.CheckDistinct("the salt", f.salt); err != nil {
-				return err
-			}
-		}
-		if err := join.CheckWritable(); err != nil {
+		if err := cmp.Or(join.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...), join.CheckDistinct("one of the manifests", paths...),
+			join.CheckDistinct("the salt", f.salt), join.CheckWritable()); err != nil {
 			return err
 		}
 	}
@@ -232,15 +222,13 @@ func notNil[T any](s []T) []T {
 }
 
 func (r *checkReport) write(g *shell.Globals) error {
-	format := g.ParsedFormat()
-	if format == table.JSON {
-		return shell.WriteJSON(g.Stdout, r)
-	}
-	t := table.Table{Header: []string{"check", "result", "detail"}, Left: []bool{true, true, true}}
-	for _, f := range r.Findings {
-		t.Rows = append(t.Rows, []string{f.Check, string(f.Level), f.Detail})
-	}
-	return t.Write(g.Stdout, format)
+	return g.Print(r, func(table.Format) table.Table {
+		t := table.Table{Header: []string{"check", "result", "detail"}, Left: []bool{true, true, true}}
+		for _, f := range r.Findings {
+			t.Rows = append(t.Rows, []string{f.Check, string(f.Level), f.Detail})
+		}
+		return t
+	})
 }
 
 // failure returns the error after the report.

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/experiments/report"
 	"github.com/pate-go/pate/features"
@@ -103,7 +101,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 		return printPlan(cmd.Context(), g, cfg)
 	}
 	shell.ReadTaskAloud(g, task)
-	result, err := f.runIn(cmd.Context(), g, cfg)
+	result, err := f.runIn(cmd, g, cfg)
 	if errors.Is(err, recipe.ErrBudget) {
 		return shell.TrainingError(err)
 	}
@@ -119,8 +117,9 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 }
 
 // runIn runs the comparison in its folder and prints the result.
-func (f compareFlags) runIn(ctx context.Context, g *shell.Globals, cfg experiments.Config) (*experiments.Result, error) {
-	id, err := f.identity(g, cfg.Epsilons)
+func (f compareFlags) runIn(cmd *cobra.Command, g *shell.Globals, cfg experiments.Config) (*experiments.Result, error) {
+	ctx := cmd.Context()
+	id, err := f.identity(cmd, g, cfg.Epsilons)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +141,7 @@ func (f compareFlags) runIn(ctx context.Context, g *shell.Globals, cfg experimen
 			return err
 		},
 		Write: func() error {
-			if err := report.Write(dir, result, f.command(g, cfg.Epsilons, filepath.Base)); err != nil {
+			if err := report.Write(dir, result, f.command(cmd, g, cfg.Epsilons, filepath.Base)); err != nil {
 				return err
 			}
 			page, _ := results.Folder(dir).Result(result.Releasable, "report.html")
@@ -165,46 +164,21 @@ func printResult(g *shell.Globals, r *experiments.Result) error {
 	if r.Releasable && (format == table.JSON || format == table.CSV) { // as in files: times were charged nowhere
 		r = r.WithoutTimes()
 	}
-	switch format {
-	case table.JSON:
-		return shell.WriteJSON(g.Stdout, r)
-	case table.CSV:
-		records := report.Records(r)
-		figures.AddRecordsTo(&records)
-		return records.Write(g.Stdout, format)
-	case table.Text:
-		fmt.Fprint(g.Stdout, report.Heading(r))
-		if err := report.Table(r).Write(g.Stdout, format); err != nil {
-			return err
-		}
-		fmt.Fprint(g.Stdout, report.Footnotes(r)+figures.Section(methodNames(r)))
-		return nil
-	default:
-		people := report.Table(r)
-		figures.AddTo(&people)
-		if err := people.Write(g.Stdout, format); err != nil {
-			return err
-		}
-		comment := ""
-		if format == table.LaTeX {
-			comment = "% "
-		}
-		_, err := fmt.Fprintf(g.Stdout, "\n%s%s\n", comment, report.Warning(r))
-		return err
-	}
-}
-
-// methodNames returns the methods of rows.
-func methodNames(r *experiments.Result) []string {
-	var names []string
+	var methods []string
 	for _, row := range r.Rows {
-		names = append(names, row.Method)
+		methods = append(methods, row.Method)
 	}
-	return names
+	records, people, below := report.Records(r), report.Table(r), report.Footnotes(r)+figures.Section(methods)
+	figures.AddRecordsTo(&records)
+	if format != table.Text {
+		figures.AddTo(&people)
+		below = "\n" + report.Warning(r) + "\n"
+	}
+	return g.PrintRun(r, records, people, report.Heading(r), below)
 }
 
 // Identity says what the run is a function of.
-func (f compareFlags) identity(g *shell.Globals, targets []float64) (run.Identity, error) {
+func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []float64) (run.Identity, error) {
 	data, err := f.DataFlags.Identity()
 	if err != nil {
 		return run.Identity{}, err
@@ -212,7 +186,7 @@ func (f compareFlags) identity(g *shell.Globals, targets []float64) (run.Identit
 	id := experiments.Identity{
 		Schema: "pate.run/1", Data: data, Split: f.Split,
 		Epsilon: targets[0], Delta: g.Delta, Seeds: f.seeds, Learner: f.learner, Features: f.features,
-		Teachers: f.teachers, Methods: f.methodList(), Quick: f.Quick, Typical: strings.Join(f.typical.Words(), " "),
+		Teachers: f.teachers, Methods: f.methodList(), Quick: f.Quick, Typical: shell.Repeats(cmd, nil, shell.TypicalNames(), shell.Differs, nil),
 	}
 	if len(targets) > 1 {
 		id.Epsilons = targets
@@ -223,44 +197,27 @@ func (f compareFlags) identity(g *shell.Globals, targets []float64) (run.Identit
 	if g.Seeded {
 		id.Seed = fmt.Sprint(g.Seed)
 	}
-	id.Command = f.command(g, targets, func(path string) string { return path })
+	id.Command = f.command(cmd, g, targets, func(path string) string { return path })
 	return id.Run(), nil
 }
 
 // command returns the command line that repeats the run, with files as path writes them.
-func (f compareFlags) command(g *shell.Globals, targets []float64, path func(string) string) string {
-	words := []string{"pate compare"}
-	add := func(changed bool, format string, args ...any) {
-		if changed {
-			words = append(words, fmt.Sprintf(format, args...))
+func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []float64, path func(string) string) string {
+	values := map[string]string{"epsilon": shell.TargetsText(targets), "delta": fmt.Sprint(g.Delta), "seed": ""}
+	if g.Seeded {
+		values["seed"] = fmt.Sprint(g.Seed)
+	}
+	for name, file := range map[string]string{"data": f.Data, "labels": f.Labels, "units": f.Units, "ranges": f.ranges} {
+		if file != "" && (name != "data" || file != "mnist") {
+			values[name] = shell.ShellWord(path(file))
 		}
 	}
-	add(f.Data != "mnist", "--data %s", shell.ShellWord(path(f.Data)))
-	add(f.Label != "", "--label %s", shell.ShellWord(f.Label))
-	add(f.Unit != "", "--unit %s", shell.ShellWord(f.Unit))
-	add(f.Header != "auto", "--header %s", f.Header)
-	add(f.Separator != "", "--separator %s", shell.ShellWord(f.Separator))
-	add(f.Classes != 0, "--classes %d", f.Classes)
-	add(f.ClassNames != "", "--class-names %s", shell.ShellWord(f.ClassNames))
-	add(f.OtherLabels != "", "--other-labels %s", shell.ShellWord(f.OtherLabels))
-	add(f.Kind != "", "--kind %s", f.Kind)
-	add(f.Labels != "", "--labels %s", shell.ShellWord(path(f.Labels)))
-	add(f.Units != "", "--units %s", shell.ShellWord(path(f.Units)))
-	for _, w := range f.Columns.Words() {
-		add(true, "%s", w)
+	if f.methods != "all" {
+		values["methods"] = f.methods
 	}
-	add(true, "--epsilon %s --delta %v", shell.TargetsText(targets), g.Delta)
-	add(f.seeds != 1, "--seeds %d", f.seeds)
-	add(f.methods != "all", "--methods %s", f.methods)
-	add(f.learner != "", "--learner %s", f.learner)
-	add(f.teachers != 0, "--teachers %d", f.teachers)
-	add(f.features != "", "--features %s", f.features)
-	add(f.drawnPool(), "--pool %s --ranges %s", f.pool, shell.ShellWord(path(f.ranges)))
-	add(f.Split != string(dataset.Literature), "--split %s", f.Split)
-	add(f.Quick, "--quick")
-	words = append(words, f.typical.Words()...)
-	add(g.Seeded, "--seed %d", g.Seed)
-	return strings.Join(words, " ")
+	names := []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "labels", "units", "drop", "keep",
+		"image-size", "epsilon", "delta", "seeds", "methods", "learner", "teachers", "features", "pool", "ranges", "split", "quick"}
+	return shell.Repeats(cmd, []string{"pate compare"}, slices.Concat(names, shell.TypicalNames(), []string{"seed"}), shell.Differs, values)
 }
 
 func (f compareFlags) methodList() []string {

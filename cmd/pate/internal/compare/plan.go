@@ -2,7 +2,6 @@ package compare
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -17,19 +16,15 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 	if err != nil {
 		return err
 	}
-	format := g.ParsedFormat()
-	if format == table.JSON {
-		e := json.NewEncoder(g.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(o)
-	}
-	t := table.Table{Header: []string{"what", "times", "about s", "GB"}, Left: []bool{true}}
-	cells := func(what string, times string, seconds, bytes float64) {
-		t.Rows = append(t.Rows, []string{what, times, fmt.Sprintf("%.0f", math.Ceil(seconds)), fmt.Sprintf("%.1f", math.Ceil(bytes/1e8)/10)})
-	}
-	for _, s := range o.Steps {
-		cells(s.What, fmt.Sprint(s.Times), s.Seconds, s.Bytes)
-	}
-	cells("all", "", o.Seconds, o.Bytes)
-	return t.Write(g.Stdout, format)
+	return g.Print(o, func(table.Format) table.Table {
+		t := table.Table{Header: []string{"what", "times", "about s", "GB"}, Left: []bool{true}}
+		cells := func(what string, times string, seconds, bytes float64) {
+			t.Rows = append(t.Rows, []string{what, times, fmt.Sprintf("%.0f", math.Ceil(seconds)), fmt.Sprintf("%.1f", math.Ceil(bytes/1e8)/10)})
+		}
+		for _, s := range o.Steps {
+			cells(s.What, fmt.Sprint(s.Times), s.Seconds, s.Bytes)
+		}
+		cells("all", "", o.Seconds, o.Bytes)
+		return t
+	})
 }

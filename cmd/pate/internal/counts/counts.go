@@ -117,8 +117,6 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	switch {
 	case !opt.Counts:
 		return shell.UsageError("votes", errors.New("--join is for files of counts: say --counts, or leave it out and name the votes of all teachers"))
-	case f.join != "append" && f.join != "add":
-		return shell.UsageError("votes", fmt.Errorf("--join %q: must be append or add", f.join))
 	case opt.Teachers == 0:
 		return shell.UsageError("votes", errors.New("--teachers is needed: how many there are, in all files together"))
 	}
@@ -163,11 +161,8 @@ func (f *flags) labelCommand(r result, names []string) string {
 }
 
 func (r result) write(g *shell.Globals) error {
-	format := g.ParsedFormat()
-	if format == table.JSON {
-		return shell.WriteJSON(g.Stdout, r)
-	}
-	t := table.Table{Header: []string{"queries", "teachers", "classes", "counts"}, Left: []bool{false, false, false, true},
-		Rows: [][]string{{fmt.Sprint(r.Queries), fmt.Sprint(r.Teachers), fmt.Sprint(r.Classes), table.Printable(r.Counts)}}}
-	return t.Write(g.Stdout, format)
+	return g.Print(r, func(table.Format) table.Table {
+		return table.Table{Header: []string{"queries", "teachers", "classes", "counts"}, Left: []bool{false, false, false, true},
+			Rows: [][]string{{fmt.Sprint(r.Queries), fmt.Sprint(r.Teachers), fmt.Sprint(r.Classes), table.Printable(r.Counts)}}}
+	})
 }

@@ -85,22 +85,22 @@ func list(g *shell.Globals) error {
 }
 
 func print(g *shell.Globals, sets []set) error {
-	if g.ParsedFormat() == table.JSON {
-		return shell.WriteJSON(g.Stdout, struct {
-			Schema string `json:"schema"`
-			Sets   []set  `json:"sets"`
-		}{schemaData, sets})
-	}
-	t := table.Table{Header: []string{"name", "where", "sha256", "licence", "how to get it"}, Left: []bool{true, true, true, true, true}}
-	for _, s := range sets {
-		where, sums := cmp.Or(s.Where, "not here"), ""
-		for _, f := range s.Files {
-			sums += f.SHA256[:12] + " "
-			if f.Matches != nil && !*f.Matches {
-				sums += "DIFFERS "
+	report := struct {
+		Schema string `json:"schema"`
+		Sets   []set  `json:"sets"`
+	}{schemaData, sets}
+	return g.Print(report, func(table.Format) table.Table {
+		t := table.Table{Header: []string{"name", "where", "sha256", "licence", "how to get it"}, Left: []bool{true, true, true, true, true}}
+		for _, s := range sets {
+			sums := ""
+			for _, f := range s.Files {
+				sums += f.SHA256[:12] + " "
+				if f.Matches != nil && !*f.Matches {
+					sums += "DIFFERS "
+				}
 			}
+			t.Rows = append(t.Rows, []string{s.Name, cmp.Or(s.Where, "not here"), strings.TrimSpace(sums), s.Licence, s.Install})
 		}
-		t.Rows = append(t.Rows, []string{s.Name, where, strings.TrimSpace(sums), s.Licence, s.Install})
-	}
-	return t.Write(g.Stdout, g.ParsedFormat())
+		return t
+	})
 }

@@ -223,7 +223,7 @@ func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 	if f.own.private != "" {
 		words = append(words, shell.ShellWord(f.own.private))
 	}
-	return shell.Repeats(cmd, words, f.flagNames())
+	return shell.Repeats(cmd, words, f.flagNames(), shell.Given, nil)
 }
 
 // flagNames returns the flags of which the outcome is a function.

@@ -26,39 +26,18 @@ func printDPSGD(g *shell.Globals, r *recipe.Result) error {
 	if r.Releasable && (format == table.JSON || format == table.CSV) { // as in files: times were charged nowhere
 		r = r.WithoutTimes()
 	}
-	switch format {
-	case table.JSON:
-		return shell.WriteJSON(g.Stdout, r)
-	case table.CSV:
-		records := dpsgdRecords(r)
-		figures.AddRecordsTo(&records)
-		return records.Write(g.Stdout, format)
-	case table.Text:
-		fmt.Fprint(g.Stdout, dpsgdHeading(r))
-		if err := dpsgdTable(r).Write(g.Stdout, format); err != nil {
-			return err
-		}
-		fmt.Fprint(g.Stdout, "\n"+dpsgdFootnotes(r))
-		fmt.Fprint(g.Stdout, figures.Section(rowNames(r)))
-		return nil
-	default:
-		t := dpsgdTable(r)
-		figures.AddTo(&t)
-		if err := t.Write(g.Stdout, format); err != nil {
-			return err
-		}
-		comment := ""
-		if format == table.LaTeX {
-			comment = "% "
-		}
-		for line := range strings.Lines("\n" + dpsgdFootnotes(r)) {
-			if line != "\n" {
-				line = comment + line
-			}
-			fmt.Fprint(g.Stdout, line)
-		}
-		return nil
+	var names []string
+	for _, row := range r.Rows {
+		names = append(names, row.Name)
 	}
+	records, people, below := dpsgdRecords(r), dpsgdTable(r), "\n"+dpsgdFootnotes(r)
+	figures.AddRecordsTo(&records)
+	if format == table.Text {
+		below += figures.Section(names)
+	} else {
+		figures.AddTo(&people)
+	}
+	return g.PrintRun(r, records, people, dpsgdHeading(r), below)
 }
 
 func dpsgdHeading(r *recipe.Result) string {
@@ -246,13 +225,4 @@ func readDPSGD(dir string) (*recipe.Result, error) {
 		r.Rows[i].Figures = figures[i]
 	}
 	return &r, err
-}
-
-// rowNames returns the names of rows.
-func rowNames(r *recipe.Result) []string {
-	var names []string
-	for _, row := range r.Rows {
-		names = append(names, row.Name)
-	}
-	return names
 }

@@ -134,15 +134,10 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	}
 	c := label.Config{Ledger: f.ledger, Out: f.out, Pool: f.pool, Setting: s, Predictions: f.predictions}
 	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.Delta, FailureDelta: f.failure, Waived: f.force.withheld()}
-	if err := c.Account.Relation.UnmarshalText([]byte(f.relation)); err != nil {
-		return c, shell.UsageError("privacy", fmt.Errorf("--relation %q: must be add_remove or replace_one", f.relation))
-	}
-	if err := c.Account.Mode.UnmarshalText([]byte(f.mode)); err != nil {
-		return c, shell.UsageError("privacy", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
-	}
 	method, err := accountant.ParseMethod(f.accountant)
+	err = errors.Join(err, c.Account.Relation.UnmarshalText([]byte(f.relation)), c.Account.Mode.UnmarshalText([]byte(f.mode)))
 	if err != nil {
-		return c, shell.UsageError("privacy", fmt.Errorf("--accountant %q: must be auto, pld or rdp", f.accountant))
+		return c, shell.UsageError("privacy", err)
 	}
 	c.Account.Accountant = method
 	if given("accountant") {

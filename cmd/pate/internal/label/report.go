@@ -113,21 +113,18 @@ func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.
 			return err
 		}
 	}
-	format := g.ParsedFormat()
-	if format == table.JSON {
-		return shell.WriteJSON(g.Stdout, report)
-	}
 	releasable := "yes"
 	if !report.Releasable {
 		releasable = shell.NotReleasable(report.Waived)
 	}
-	t := table.Table{
-		Header: []string{"asked", "answered", "declined", "not asked", "epsilon", "delta", "releasable"},
-		Left:   []bool{false, false, false, false, false, false, true},
-		Rows: [][]string{{
-			strconv.Itoa(report.Asked), strconv.Itoa(report.Answered), strconv.Itoa(report.Declined), strconv.Itoa(report.NotAsked),
-			shell.FormatUp(report.Epsilon, format == table.CSV), strconv.FormatFloat(report.Delta, 'g', -1, 64), releasable,
-		}},
-	}
-	return t.Write(g.Stdout, format)
+	return g.Print(report, func(f table.Format) table.Table {
+		return table.Table{
+			Header: []string{"asked", "answered", "declined", "not asked", "epsilon", "delta", "releasable"},
+			Left:   []bool{false, false, false, false, false, false, true},
+			Rows: [][]string{{
+				strconv.Itoa(report.Asked), strconv.Itoa(report.Answered), strconv.Itoa(report.Declined), strconv.Itoa(report.NotAsked),
+				shell.FormatUp(report.Epsilon, f == table.CSV), strconv.FormatFloat(report.Delta, 'g', -1, 64), releasable,
+			}},
+		}
+	})
 }

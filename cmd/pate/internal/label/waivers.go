@@ -47,7 +47,7 @@ func (w *waivers) Set(list string) error {
 		case word == "true" || word == "false" || word == "all":
 			return fmt.Errorf("name what is waived: %s", strings.Join(waivable, ", "))
 		default:
-			return shell.OneOf(word, waivable)
+			return shell.Words(waivable...).Check(word)
 		}
 	}
 	return nil

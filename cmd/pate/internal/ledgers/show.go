@@ -88,10 +88,7 @@ func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) tabl
 		t.Header, t.Left = append(t.Header, "releasable"), append(t.Left, true)
 	}
 	for _, e := range entries {
-		committed := "no"
-		if e.Committed {
-			committed = "yes"
-		}
+		committed := shell.YesNo(e.Committed)
 		entry, epsilon, left, run := strconv.FormatInt(e.Entry, 10), shell.FormatUp(e.Epsilon, exact), shell.FormatDown(e.Left), runName(e.Run)
 		if exact {
 			left, run = strconv.FormatFloat(e.Left, 'g', -1, 64), e.Run
@@ -119,10 +116,7 @@ func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) tabl
 func entryLines(entries []ledgerEntry) table.Table {
 	t := table.Table{Header: []string{"entry", "mechanism", "times", "epsilon so far", "out"}, Left: []bool{false, true, false, false, true}}
 	for _, e := range entries {
-		committed := "no"
-		if e.Committed {
-			committed = "yes"
-		}
+		committed := shell.YesNo(e.Committed)
 		entry, epsilon := strconv.FormatInt(e.Entry, 10), shell.FormatUp(e.Epsilon, false)
 		for _, p := range e.Parts {
 			t.Rows = append(t.Rows, []string{entry, p.Mechanism, strconv.FormatInt(p.Count, 10), epsilon, committed})

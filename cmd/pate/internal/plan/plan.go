@@ -101,15 +101,6 @@ func addAccountant(cmd *cobra.Command, name *string) {
 	shell.Complete(cmd, map[string]shell.Values{"accountant": shell.Words(all...)})
 }
 
-// method reads that flag.
-func (f *planFlags) method() (accountant.Method, error) {
-	m, err := accountant.ParseMethod(f.accountant)
-	if err != nil {
-		return m, shell.UsageError("mechanisms", fmt.Errorf("--accountant %q: must be auto, pld or rdp", f.accountant))
-	}
-	return m, nil
-}
-
 // addSimulation adds the flags of synthetic votes.
 func (f *planFlags) addSimulation(cmd *cobra.Command) {
 	cmd.Flags().Float64Var(&f.Accuracy, "simulate-accuracy", 0, "the same as --teacher-accuracy: plan on synthetic votes")
@@ -122,7 +113,7 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 	if err := f.check(cmd, args, reverse); err != nil {
 		return err
 	}
-	by, err := f.method()
+	by, err := accountant.ParseMethod(f.accountant)
 	if err != nil {
 		return err
 	}

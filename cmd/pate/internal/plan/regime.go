@@ -91,30 +91,22 @@ func runRegime(cmd *cobra.Command, g *shell.Globals, r regime.Regime) error {
 			report.StabilityWinsFrom = &from
 		}
 	}
-	format := g.ParsedFormat()
-	if format == table.JSON {
-		return shell.WriteJSON(g.Stdout, report)
-	}
-	exact := format == table.CSV
-	t := table.Table{
-		Header: []string{"mechanism", "needs gap", "feasible", fmt.Sprintf("right at %d", r.Gap), "noise", "epsilon", "by"},
-		Left:   []bool{true, false, true, false, false, false, true},
-	}
-	for _, m := range report.Methods {
-		feasible := "no"
-		if m.Feasible {
-			feasible = "yes"
+	err = g.Print(report, func(f table.Format) table.Table {
+		t := table.Table{
+			Header: []string{"mechanism", "needs gap", "feasible", fmt.Sprintf("right at %d", r.Gap), "noise", "epsilon", "by"},
+			Left:   []bool{true, false, true, false, false, false, true},
 		}
-		t.Rows = append(t.Rows, []string{m.Mechanism, formatGap(m.GapNeeded, exact), feasible, formatShare(m.AtGap, exact),
-			shell.FormatUp(m.Noise, exact), shell.FormatEpsilon(m.Epsilon, exact), string(m.Accountant)})
-	}
-	if err := t.Write(g.Stdout, format); err != nil {
-		return err
-	}
-	if format == table.Text || format == table.Markdown {
+		exact := f == table.CSV
+		for _, m := range report.Methods {
+			t.Rows = append(t.Rows, []string{m.Mechanism, formatGap(m.GapNeeded, exact), shell.YesNo(m.Feasible), formatShare(m.AtGap, exact),
+				shell.FormatUp(m.Noise, exact), shell.FormatEpsilon(m.Epsilon, exact), string(m.Accountant)})
+		}
+		return t
+	})
+	if format := g.ParsedFormat(); format == table.Text || format == table.Markdown {
 		fmt.Fprintf(g.Stdout, "\n%s\n", report.words())
 	}
-	return nil
+	return err
 }
 
 // words say who wins and why.

@@ -70,7 +70,7 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 	if err := f.check(cmd, args); err != nil {
 		return err
 	}
-	by, err := f.method()
+	by, err := accountant.ParseMethod(f.accountant)
 	if err != nil {
 		return err
 	}

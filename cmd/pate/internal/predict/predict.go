@@ -112,10 +112,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, path string) error {
 		}
 		g.Logf("predictions: %s", f.out)
 		g.Logf("%s", r.warning())
-		if format == table.JSON {
-			return shell.WriteJSON(g.Stdout, r)
-		}
-		return r.table(format).Write(g.Stdout, format)
+		return g.Print(r, r.table)
 	}
 	if format == table.JSON {
 		if r.Schema == schemaStudent {
@@ -215,19 +212,16 @@ func written(answers []answer, columns []string, releasable bool) table.Table {
 }
 
 func (r report) table(f table.Format) table.Table {
-	epsilon, accuracy, releasable := "none", "", "no"
+	epsilon, accuracy := "none", ""
 	if r.Epsilon != nil {
 		epsilon = shell.FormatUp(*r.Epsilon, f == table.CSV)
 	}
 	if r.Accuracy != nil {
 		accuracy = strconv.FormatFloat(100**r.Accuracy, 'f', 2, 64)
 	}
-	if r.Releasable {
-		releasable = "yes"
-	}
 	return table.Table{
 		Header: []string{"rows", "right %", "epsilon", "releasable", "model"}, Left: []bool{false, false, false, true, true},
-		Rows: [][]string{{strconv.Itoa(r.Rows), accuracy, epsilon, releasable, r.Kind}},
+		Rows: [][]string{{strconv.Itoa(r.Rows), accuracy, epsilon, shell.YesNo(r.Releasable), r.Kind}},
 	}
 }
 

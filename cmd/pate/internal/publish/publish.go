@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -58,12 +57,12 @@ func New(g *shell.Globals) *cobra.Command {
 	f.Add(flags)
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of all that is released (required)")
 	flags.StringVar(&f.out, "out", "", "folder of results; what may be published lies in its folder public, all else in private (required)")
-	shell.ChoiceVar(flags, &f.method, "method", publish.PATE, []string{publish.PATE, publish.DPSGD}, "teachers or one private model")
+	shell.ChoiceVar(cmd, &f.method, "method", publish.PATE, []string{publish.PATE, publish.DPSGD}, "teachers or one private model")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
 	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has; as you may say in public; the number of teachers, or sampling and noise of dpsgd, follow from it")
 	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: most rows of a unit that are used; their gradients count as one, at the same epsilon. More than 1 pays where they are views of one thing")
-	shell.ChoiceVar(flags, &f.learner, "learner", "", training.Learners(), "kind of the teachers (default: forest for tables, kernel-ridge otherwise)")
-	shell.ChoiceVar(flags, &f.pool, "pool", publish.PoolRows, []string{publish.PoolRows, publish.PoolNone, publish.PoolMarginals}, "what queries are about: rows of --public, or without any none (declared ranges) or marginals (drawn from noisy counts, charged)")
+	shell.ChoiceVar(cmd, &f.learner, "learner", "", training.Learners(), "kind of the teachers (default: forest for tables, kernel-ridge otherwise)")
+	shell.ChoiceVar(cmd, &f.pool, "pool", publish.PoolRows, []string{publish.PoolRows, publish.PoolNone, publish.PoolMarginals}, "what queries are about: rows of --public, or without any none (declared ranges) or marginals (drawn from noisy counts, charged)")
 	flags.StringVar(&f.ranges, "ranges", "", "ranges of all columns, without public rows; ranges and categories, FILE.csv, with --pool none or marginals (pate help data)")
 	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data; above 0.88 more is asked")
 	flags.Float64Var(&f.least, "min-accuracy", publish.DefaultAccuracy, "how often labels must be the plurality")
@@ -150,7 +149,7 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 	if g.Seeded {
 		c.Seed = &g.Seed
 	}
-	if c.Command, err = f.command(g, private); err != nil {
+	if c.Command, err = f.command(cmd, g, private); err != nil {
 		return err
 	}
 	r, err := publish.Run(cmd.Context(), c)
@@ -162,33 +161,23 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 }
 
 // command returns the command that repeats the run from any folder.
-func (f *publishFlags) command(g *shell.Globals, private string) (string, error) {
-	pair, ranges, out := f.PairFlags, f.ranges, f.out
-	for _, path := range append(pair.Paths(), &private, &ranges, &out) {
-		if *path == "" {
-			continue
-		}
-		var err error
-		if *path, err = filepath.Abs(*path); err != nil {
-			return "", err
+func (f *publishFlags) command(cmd *cobra.Command, g *shell.Globals, private string) (string, error) {
+	values := map[string]string{"epsilon": fmt.Sprint(f.epsilon), "delta": fmt.Sprint(g.Delta), "seed": ""}
+	if g.Seeded {
+		values["seed"] = fmt.Sprint(g.Seed)
+	}
+	for _, name := range []string{"public", "labels", "units", "public-labels", "ranges", "out"} {
+		if path := cmd.Flag(name).Value.String(); path != "" {
+			whole, err := filepath.Abs(path)
+			if err != nil {
+				return "", err
+			}
+			values[name] = shell.ShellWord(whole)
 		}
 	}
-	words := append([]string{"pate publish", shell.ShellWord(private)}, pair.Words()...)
-	for _, w := range []struct {
-		given bool
-		name  string
-		value any
-	}{
-		{f.method != publish.PATE, "method", f.method}, {f.teachers != 0, "teachers", f.teachers}, {f.size != 0, "size", f.size}, {f.rows != 1, "rows-per-unit", f.rows},
-		{f.learner != "", "learner", f.learner}, {f.drawn(), "pool", f.pool}, {ranges != "", "ranges", shell.ShellWord(ranges)},
-		{f.accuracy != 0, "teacher-accuracy", f.accuracy}, {f.least != publish.DefaultAccuracy, "min-accuracy", f.least},
-		{true, "epsilon", f.epsilon}, {true, "delta", g.Delta}, {g.Seeded, "seed", g.Seed}, {true, "out", shell.ShellWord(out)},
-	} {
-		if w.given {
-			words = append(words, fmt.Sprintf("--%s %v", w.name, w.value))
-		}
-	}
-	return strings.Join(words, " "), nil
+	private, err := filepath.Abs(private)
+	return shell.Repeats(cmd, []string{"pate publish", shell.ShellWord(private)}, append(f.Names(), "method", "teachers", "size", "rows-per-unit", "learner",
+		"pool", "ranges", "teacher-accuracy", "min-accuracy", "epsilon", "delta", "seed", "out"), shell.Differs, values), err
 }
 
 // inWords adds what a person can do.

@@ -12,12 +12,8 @@ import (
 
 // print prints the report.
 func print(g *shell.Globals, r *publish.Report) error {
-	if format := g.ParsedFormat(); format == table.JSON {
-		return shell.WriteJSON(g.Stdout, r)
-	} else if format != table.Text {
-		return tableOf(r, format).Write(g.Stdout, format)
-	}
-	if err := tableOf(r, table.Text).Write(g.Stdout, table.Text); err != nil {
+	err := g.Print(r, func(f table.Format) table.Table { return tableOf(r, f) })
+	if err != nil || g.ParsedFormat() != table.Text {
 		return err
 	}
 	if r.Student != "" {

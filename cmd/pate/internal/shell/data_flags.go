@@ -79,15 +79,8 @@ func (f *DataFlags) Names() []string {
 // Options returns how the data are to be read.
 func (f *DataFlags) Options() (dataset.Options, error) {
 	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit, AskLabel: true}, Kind: dataset.Kind(f.Kind), Labels: f.Labels, Units: f.Units}
-	switch f.Header {
-	case "auto":
-	case "yes", "no":
+	if f.Header != "auto" {
 		o.CSV.Header = dataset.Header(f.Header)
-	default:
-		return o, UsageError("data", fmt.Errorf("--header %q: must be auto, yes or no", f.Header))
-	}
-	if f.Kind != "" && !slices.Contains(dataset.Kinds(), f.Kind) {
-		return o, UsageError("data", fmt.Errorf("--kind %q: must be %s", f.Kind, strings.Join(dataset.Kinds(), " or ")))
 	}
 	var err error
 	if o.CSV.Drop, o.Keep, o.ImageSize, err = f.Columns.parse(); err != nil {
@@ -158,9 +151,6 @@ func (f *DataFlags) Task() (dataset.Task, error) {
 }
 
 func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
-	if !slices.Contains(dataset.Protocols(), f.Split) {
-		return dataset.Task{}, UsageError("data", fmt.Errorf("--split %q: must be one of %s", f.Split, strings.Join(dataset.Protocols(), ", ")))
-	}
 	data, err := namedsets.Open(f.Data, opt)
 	if err != nil {
 		if wrong := f.wrongKind(); wrong != nil {

@@ -186,7 +186,7 @@ func pathIn(is filekind.Kind, path string) string {
 func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit string, epsilon float64, waived []string) (*recipe.Shared, error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(modeWord)); err != nil {
-		return nil, UsageError(topic, fmt.Errorf("--mode %q: must be filter or reserved", modeWord))
+		return nil, UsageError(topic, err)
 	}
 	file := run.File{Path: path, Warn: g.Warn, Expect: run.Expect{Epsilon: epsilon}, New: ledger.Config{
 		Unit: unit, Relation: accountant.AddRemove, Epsilon: epsilon, Delta: g.Delta, Mode: mode, Noise: g.Noise(), Waived: waived,

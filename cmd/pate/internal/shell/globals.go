@@ -62,7 +62,7 @@ func (g *Globals) AddTo(root *cobra.Command) {
 		unused := strings.Fields(cmd.Annotations[without])
 		own := func(name string) bool { return slices.Contains(unused, name) || cmd.Flags().Lookup(name) != nil }
 		if !own("format") {
-			ChoiceVar(cmd.Flags(), &g.Format, "format", "table", table.Formats(), "form of results")
+			ChoiceVar(cmd, &g.Format, "format", "table", table.Formats(), "form of results")
 		}
 		if !own("seed") {
 			cmd.Flags().Uint64Var(&g.Seed, "seed", 0, "seeded noise: reproducible, not releasable; without it noise is cryptographic")
@@ -81,6 +81,48 @@ func (g *Globals) Logf(format string, args ...any) {
 	if !g.Quiet {
 		fmt.Fprintln(g.Stderr, table.Printable(fmt.Sprintf(format, args...)))
 	}
+}
+
+// Print writes a report as JSON, or the table of it in another format.
+func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
+	format := g.ParsedFormat()
+	if format == table.JSON {
+		return WriteJSON(g.Stdout, report)
+	}
+	return of(format).Write(g.Stdout, format)
+}
+
+// PrintRun writes the result of a run: JSON, records for programs, or a table for people with a heading above it on a
+// terminal and a text below it.
+func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
+	comment, format := "", g.ParsedFormat()
+	switch format {
+	case table.JSON:
+		return WriteJSON(g.Stdout, report)
+	case table.CSV:
+		return records.Write(g.Stdout, format)
+	case table.Text:
+		fmt.Fprint(g.Stdout, heading)
+	case table.LaTeX:
+		comment = "% "
+	}
+	err := people.Write(g.Stdout, format)
+	for line := range strings.Lines(below) {
+		if line != "\n" {
+			line = comment + line
+		}
+		fmt.Fprint(g.Stdout, line)
+	}
+	return err
+}
+
+// Below folds a text that stands below the table of a run.
+func (g *Globals) Below(text string) string {
+	width := Columns
+	if g.ParsedFormat() == table.LaTeX {
+		width -= len("% ")
+	}
+	return "\n" + strings.Join(Folded(text, width), "\n") + "\n"
 }
 
 // Warn says, also with --quiet, what may be unsafe, in one line. What a command warns of twice is

@@ -48,11 +48,6 @@ func (f *DataFlags) Pair(public, publicLabels, unitName string, accept bool) Pai
 	return PairFlags{Public: public, PublicLabels: publicLabels, UnitName: unitName, data: *f, accept: accept}
 }
 
-// Paths are the names of files that the flags hold.
-func (f *PairFlags) Paths() []*string {
-	return []*string{&f.Public, &f.data.Labels, &f.data.Units, &f.PublicLabels}
-}
-
 // Reading returns how the rows are to be read.
 func (f *PairFlags) Reading() (dataset.Reading, error) {
 	opt, err := f.data.Options()
@@ -93,40 +88,13 @@ func (f *PairFlags) CheckApart(private string) error {
 		"nothing protects public rows: whatever is in them may be known to anybody", "name a file of other rows with --public", "data")
 }
 
-// UnitWord returns what a unit is called.
-func (f *PairFlags) UnitWord() string {
-	switch {
-	case f.UnitName != "":
-		return f.UnitName
-	case f.data.Unit != "":
-		return f.data.Unit
-	}
-	return "record"
-}
+// UnitWord returns the word for a unit.
+func (f *PairFlags) UnitWord() string { return UnitWord(f.UnitName, f.data.Unit) }
 
-// Words returns the flags that were given, as a shell reads them.
-func (f *PairFlags) Words() []string {
-	var words []string
-	for _, w := range []struct{ name, value string }{
-		{"public", f.Public}, {"label", f.data.Label}, {"unit", f.data.Unit}, {"unit-name", f.UnitName}, {"labels", f.data.Labels}, {"units", f.data.Units},
-		{"public-labels", f.PublicLabels},
-		{"separator", f.data.Separator}, {"class-names", f.data.ClassNames}, {"other-labels", f.data.OtherLabels}, {"kind", f.data.Kind},
-	} {
-		if w.value != "" {
-			words = append(words, "--"+w.name, ShellWord(w.value))
-		}
-	}
-	words = append(words, f.data.Columns.Words()...)
-	if f.data.Header != "auto" {
-		words = append(words, "--header", f.data.Header)
-	}
-	if f.data.Classes != 0 {
-		words = append(words, fmt.Sprintf("--classes %d", f.data.Classes))
-	}
-	if f.accept {
-		words = append(words, "--accept-differences")
-	}
-	return words
+// Names returns the flags, in the order in which a command is repeated.
+func (f *PairFlags) Names() []string {
+	return []string{"public", "label", "unit", "unit-name", "labels", "units", "public-labels", "separator", "class-names", "other-labels", "kind",
+		"drop", "keep", "image-size", "header", "classes", "accept-differences"}
 }
 
 // ColumnFlags say which columns become features.
@@ -137,17 +105,6 @@ func (f *ColumnFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.drop, "drop", "", "columns that are no features, with commas")
 	flags.StringVar(&f.keep, "keep", "", "columns that are features; though they look like ids or free text")
 	flags.StringVar(&f.size, "image-size", "", "size to which images of a folder are brought, as ROWSxCOLUMNS (default: that of the public ones)")
-}
-
-// Words are the flags that were given, as a shell reads them.
-func (f *ColumnFlags) Words() []string {
-	var words []string
-	for _, w := range []struct{ name, value string }{{"drop", f.drop}, {"keep", f.keep}, {"image-size", f.size}} {
-		if w.value != "" {
-			words = append(words, "--"+w.name, ShellWord(w.value))
-		}
-	}
-	return words
 }
 
 // parse returns the names of columns, and the size.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/internal/number"
 )
@@ -73,6 +74,14 @@ func Folded(text string, columns int) []string {
 		}
 	}
 	return lines
+}
+
+// YesNo returns the word for a table.
+func YesNo(v bool) string {
+	if v {
+		return "yes"
+	}
+	return "no"
 }
 
 // NotReleasable says in a word why what a table shows must not leave: the refusals that were waived
@@ -138,20 +147,32 @@ func FormatExpected(x float64, exact bool) string {
 	return strconv.FormatFloat(x, 'f', 1, 64)
 }
 
-// Repeats returns a command line that begins with words and has those of the named flags that
-// were given.
-func Repeats(cmd *cobra.Command, words, names []string) string {
+// Repeats returns a command line that begins with words and has those of the named flags that are given. A text in
+// values stands in place of a flag's own value, whether it is given or not; an empty one leaves the flag out.
+func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
-		switch flag := cmd.Flags().Lookup(name); {
-		case !flag.Changed:
+		flag := cmd.Flags().Lookup(name)
+		value, fixed := values[name]
+		if !fixed {
+			value = ShellWord(flag.Value.String())
+		}
+		switch {
+		case fixed && value == "", !fixed && !given(flag):
 		case flag.Value.Type() == "bool":
 			words = append(words, "--"+name)
 		default:
-			words = append(words, "--"+name, ShellWord(flag.Value.String()))
+			words = append(words, "--"+name, value)
 		}
 	}
 	return strings.Join(words, " ")
 }
+
+// Given and Differs report whether [Repeats] writes a flag: because it was typed, or because its value is not the
+// default.
+func Given(f *pflag.Flag) bool { return f.Changed }
+
+// Differs is described at [Given].
+func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
 // UnitWord returns what a unit is called: as given, or as the column that names it, or a record.
 func UnitWord(given, column string) string { return cmp.Or(given, column, "record") }

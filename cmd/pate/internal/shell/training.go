@@ -93,24 +93,6 @@ func TypicalNames() []string {
 	return []string{"bayes", "bayes-delta", "bayes-distances", "bayes-samples"}
 }
 
-// Words returns the flags as on a command line, none without --bayes.
-func (f *TypicalFlags) Words() []string {
-	if !f.on {
-		return nil
-	}
-	words := []string{"--bayes"}
-	if f.delta != typical.DefaultDelta {
-		words = append(words, fmt.Sprintf("--bayes-delta %v", f.delta))
-	}
-	if f.between != dpsgd.Batches.String() {
-		words = append(words, "--bayes-distances "+f.between)
-	}
-	if f.most != 0 {
-		words = append(words, fmt.Sprintf("--bayes-samples %d", f.most))
-	}
-	return words
-}
-
 // Read returns what was asked for, nil if nothing was.
 func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	c, err := f.read(cmd.Flags().Changed)
@@ -130,12 +112,8 @@ func (f *TypicalFlags) read(given func(string) bool) (*typical.Config, error) {
 		return nil, nil
 	}
 	c := &typical.Config{Delta: f.delta, Most: f.most}
-	switch f.between {
-	case dpsgd.Batches.String():
-	case dpsgd.Records.String():
+	if f.between == dpsgd.Records.String() {
 		c.Between = dpsgd.Records
-	default:
-		return nil, fmt.Errorf("--bayes-distances %q: must be batches or records", f.between)
 	}
 	if !(f.delta > 0 && f.delta < 1) {
 		return nil, fmt.Errorf("--bayes-delta %v: must lie between 0 and 1", f.delta)

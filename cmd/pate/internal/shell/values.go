@@ -70,8 +70,8 @@ func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirec
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// check refuses what is no word of a closed set.
-func (v Values) check(value string) error {
+// Check refuses what is no word of a closed set.
+func (v Values) Check(value string) error {
 	words := []string{value}
 	if v.List {
 		words = strings.Split(value, ",")
@@ -146,7 +146,11 @@ func CheckValues(cmd *cobra.Command) error {
 			given = several.GetSlice()
 		}
 		for _, value := range given {
-			if err := v.check(value); err != nil {
+			err := v.Check(value)
+			if value == "" && flag.DefValue != "" {
+				err = fmt.Errorf("is empty: must be %s", v.oneOf())
+			}
+			if err != nil {
 				wrong = &CommandError{Code: ExitUsage, What: fmt.Errorf("--%s %w", flag.Name, err), Fix: cmd.CommandPath() + " --help"}
 				return
 			}
@@ -158,9 +162,6 @@ func CheckValues(cmd *cobra.Command) error {
 // Declared reports whether it is known what a flag takes: numbers, yes and no, and what
 // Complete was told.
 func Declared(flag *pflag.Flag) bool {
-	if _, ok := flag.Value.(*choice); ok {
-		return true
-	}
 	_, ok := told(flag)
 	return ok || wanted(flag) != ""
 }
@@ -176,8 +177,6 @@ func CompleteAll(cmd *cobra.Command) {
 			complete = func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				return v.complete(typed)
 			}
-		} else if c, ok := f.Value.(*choice); ok {
-			complete = cobra.FixedCompletions(c.allowed, cobra.ShellCompDirectiveNoFileComp)
 		} else if wanted(f) == "" || f.Value.Type() == "bool" {
 			return
 		}
@@ -212,43 +211,12 @@ func wanted(flag *pflag.Flag) string {
 	return ""
 }
 
-// choice is a flag that takes one of a list of words. A word that is not in the list
-// is refused with the nearest one, and shells complete the list.
-type choice struct {
-	value   *string
-	allowed []string
-}
-
-// foldedList is the length from which on a list of words is written with spaces.
-const foldedList = 50
-
-// ChoiceVar adds a flag to flags that takes one of allowed; usage is followed by the
-// list.
-func ChoiceVar(flags *pflag.FlagSet, value *string, name, standard string, allowed []string, usage string) {
-	*value = standard
+// ChoiceVar adds a flag that takes one of allowed; usage is followed by the list.
+func ChoiceVar(cmd *cobra.Command, value *string, name, standard string, allowed []string, usage string) {
 	list := strings.Join(allowed, "|")
-	if len(list) > foldedList {
+	if len(list) > 50 {
 		list = strings.Join(allowed, ", ") // which help can fold
 	}
-	flags.Var(&choice{value: value, allowed: allowed}, name, usage+": "+list)
-}
-
-func (c *choice) String() string { return *c.value }
-func (c *choice) Type() string   { return "string" }
-
-// Set stores a word that is allowed.
-func (c *choice) Set(word string) error {
-	if err := OneOf(word, c.allowed); err != nil {
-		return err
-	}
-	*c.value = word
-	return nil
-}
-
-// OneOf refuses a word that is not in a list, with the nearest one that is.
-func OneOf(word string, allowed []string) error {
-	if slices.Contains(allowed, word) {
-		return nil
-	}
-	return fmt.Errorf("must be one of %s%s", strings.Join(allowed, ", "), didYouMean(word, allowed))
+	cmd.Flags().StringVar(value, name, standard, usage+": "+list)
+	Complete(cmd, map[string]Values{name: Words(allowed...)})
 }

@@ -80,12 +80,8 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 	if err := f.nameClasses(&opt); err != nil {
 		return opt, err
 	}
-	switch f.header {
-	case "auto":
-	case "yes", "no":
+	if f.header != "auto" {
 		opt.Header = votes.Header(f.header)
-	default:
-		return opt, UsageError("votes", fmt.Errorf("--header %q: must be auto, yes or no", f.header))
 	}
 	switch {
 	case f.Classes == 0 && !f.counts:

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -37,13 +38,10 @@ func dialectNames() []string {
 	return names
 }
 
-func findDialect(name string) (dialect, bool) {
-	for _, d := range dialects() {
-		if d.Dialect == name {
-			return d, true
-		}
-	}
-	return dialect{}, false
+// findDialect returns the dialect of a name.
+func findDialect(name string) dialect {
+	all := dialects()
+	return all[slices.IndexFunc(all, func(d dialect) bool { return d.Dialect == name })]
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

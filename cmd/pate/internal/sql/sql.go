@@ -25,7 +25,7 @@ func New(g *shell.Globals) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:  "sql",
-		Args: cobra.NoArgs,
+		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "dialect", "table", "teachers") }),
 		RunE: func(*cobra.Command, []string) error {
 			text, err := f.text()
 			if err != nil {
@@ -60,10 +60,7 @@ func New(g *shell.Globals) *cobra.Command {
 // text returns the SQL, or what is wrong with the flags.
 func (f flags) text() (string, error) {
 	c := f.count
-	var known bool
-	if c.dialect, known = findDialect(f.dialect); !known {
-		return "", fmt.Errorf("--dialect %q: must be one of %s", f.dialect, strings.Join(dialectNames(), ", "))
-	}
+	c.dialect = findDialect(f.dialect)
 	if c.PoolQuery == "" {
 		c.PoolQuery = c.Query
 	}
@@ -86,11 +83,7 @@ func (f flags) text() (string, error) {
 	if err := f.nameClasses(&c); err != nil {
 		return "", err
 	}
-	switch f.part {
-	case "all", "checks", "counts", "numbers", "export":
-		return c.part(f.part)
-	}
-	return "", fmt.Errorf("--part %q: must be all, checks, counts, numbers or export", f.part)
+	return c.part(f.part)
 }
 
 // nameClasses fills the classes from --class-names, or from their number.

@@ -13,10 +13,10 @@ func sample(dialect string) flags {
 
 // TestNamesAndLiterals: a name stands as it is, or quoted; a quote inside one ends nothing.
 func TestNamesAndLiterals(t *testing.T) {
-	duck, _ := findDialect("duckdb")
-	spark, _ := findDialect("spark")
-	big, _ := findDialect("bigquery")
-	snow, _ := findDialect("snowflake")
+	duck := findDialect("duckdb")
+	spark := findDialect("spark")
+	big := findDialect("bigquery")
+	snow := findDialect("snowflake")
 	require.Equal(t, "votes", duck.table("votes"))
 	require.Equal(t, `main."my votes"`, duck.table("main.my votes"))
 	require.Equal(t, `"order"`, duck.column("order"))
@@ -53,11 +53,9 @@ func TestEveryDialectHasEveryCheck(t *testing.T) {
 // TestRefused: what makes no SQL is said.
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*flags){
-		"--dialect":         func(f *flags) { f.dialect = "dbase" },
 		"--table is needed": func(f *flags) { f.Table = "" },
 		"--teachers":        func(f *flags) { f.Teachers = 0 },
 		"--classes 1":       func(f *flags) { f.classes = 1 },
-		"--part":            func(f *flags) { f.part = "some" },
 		"--file":            func(f *flags) { f.File = "a'b" },
 		"a//b":              func(f *flags) { f.File = "a//b" },
 		"a--b":              func(f *flags) { f.File = "a--b" },

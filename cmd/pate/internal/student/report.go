@@ -51,19 +51,12 @@ func (r report) table(f table.Format) table.Table {
 	t := table.Table{
 		Header: []string{"labels", "pool", "predicts % of labels held back", "epsilon", "releasable"},
 		Left:   []bool{false, false, false, false, true},
-		Rows:   [][]string{{strconv.Itoa(r.Labels), strconv.Itoa(r.Pool), r.Held.Percent(), epsilon, yesNo(r.Releasable)}},
+		Rows:   [][]string{{strconv.Itoa(r.Labels), strconv.Itoa(r.Pool), r.Held.Percent(), epsilon, shell.YesNo(r.Releasable)}},
 	}
 	if f != table.Text { // on a terminal the student, which takes words, stands below
 		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], r.Kind), append(t.Left, true)
 	}
 	return t
-}
-
-func yesNo(v bool) string {
-	if v {
-		return "yes"
-	}
-	return "no"
 }
 
 // warning says whether a model may leave, and if not, why.

@@ -69,7 +69,7 @@ func (f *trainFlags) add(cmd *cobra.Command) {
 }
 
 // job returns what package training is asked for.
-func (f *trainFlags) job(g *shell.Globals, given func(string) bool, private string) (training.Job, error) {
+func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (training.Job, error) {
 	var missing []string
 	if f.Public == "" {
 		missing = append(missing, "--public FILE: the rows that teachers vote on")
@@ -80,7 +80,7 @@ func (f *trainFlags) job(g *shell.Globals, given func(string) bool, private stri
 	if len(missing) > 0 {
 		return training.Job{}, shell.UsageError("train", errors.New("missing: "+strings.Join(missing, "; ")))
 	}
-	if err := shell.CheckTeachers(given, f.teachers, f.size); err != nil {
+	if err := shell.CheckTeachers(cmd.Flags().Changed, f.teachers, f.size); err != nil {
 		return training.Job{}, shell.UsageError("train", err)
 	}
 	if err := f.CheckApart(private); err != nil {
@@ -102,33 +102,14 @@ func (f *trainFlags) job(g *shell.Globals, given func(string) bool, private stri
 		return j, shell.UsageError("train", errors.New("--silo and --parts are for --shard I/N of two or more"))
 	}
 	j.Silo, j.PartsFolder = f.silo, f.parts
-	j.Command = f.command(private)
+	j.Command = shell.Repeats(cmd, []string{"pate train", shell.ShellWord(private)},
+		append(f.Names(), "teachers", "size", "learner", "features", "out"), shell.Differs, nil)
 	return j, nil
-}
-
-// command returns the command line that repeats the training.
-func (f *trainFlags) command(private string) string {
-	words := []string{"pate train", shell.ShellWord(private)}
-	words = append(words, f.Words()...)
-	for _, n := range []struct {
-		name  string
-		value int
-	}{{"teachers", f.teachers}, {"size", f.size}} {
-		if n.value != 0 {
-			words = append(words, fmt.Sprintf("--%s %d", n.name, n.value))
-		}
-	}
-	for _, w := range []struct{ name, value string }{{"learner", f.learner}, {"features", f.features}, {"out", f.out}} {
-		if w.value != "" {
-			words = append(words, "--"+w.name+" "+shell.ShellWord(w.value))
-		}
-	}
-	return strings.Join(words, " ")
 }
 
 func (f *trainFlags) run(cmd *cobra.Command, g *shell.Globals, private string) error {
 	defer shell.CollectAt(30)() // most of the memory is one matrix, of which a third is enough to spare
-	j, err := f.job(g, cmd.Flags().Changed, private)
+	j, err := f.job(cmd, g, private)
 	if err != nil {
 		return err
 	}

@@ -14,28 +14,9 @@ import (
 
 // printResult writes what was chosen to stdout.
 func printResult(g *shell.Globals, r *tuned.Result) error {
-	format := g.ParsedFormat()
-	switch format {
-	case table.JSON:
-		return shell.WriteJSON(g.Stdout, r)
-	case table.CSV:
-		return records(r).Write(g.Stdout, format)
-	case table.Text:
-		fmt.Fprintf(g.Stdout, "%s: %d private records; %s\nprivacy of one %s, %s, δ = %s\n\n", table.Printable(r.Data), r.Private, scoredOn(r.Score),
-			table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
-	}
-	if err := shown(r).Write(g.Stdout, format); err != nil {
-		return err
-	}
-	comment := ""
-	if format == table.LaTeX {
-		comment = "% "
-	}
-	fmt.Fprintln(g.Stdout)
-	for _, line := range shell.Folded(footnotes(r), shell.Columns-len(comment)) {
-		fmt.Fprintln(g.Stdout, comment+line)
-	}
-	return nil
+	heading := fmt.Sprintf("%s: %d private records; %s\nprivacy of one %s, %s, δ = %s\n\n", table.Printable(r.Data), r.Private, scoredOn(r.Score),
+		table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
+	return g.PrintRun(r, records(r), shown(r), heading, g.Below(footnotes(r)))
 }
 
 func scoredOn(s tuned.ScoreJSON) string {

@@ -69,11 +69,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 }
 
 func (p plan) print(g *shell.Globals) error {
-	format := g.ParsedFormat()
-	if format == table.JSON {
-		return shell.WriteJSON(g.Stdout, p)
-	}
-	exact := format == table.CSV
+	exact := g.ParsedFormat() == table.CSV
 	digits := func(x float64, n int) string {
 		if exact {
 			return number.Exact(x)
@@ -92,21 +88,9 @@ func (p plan) print(g *shell.Globals) error {
 		}
 		t.Rows = append(t.Rows, cells)
 	}
-	if format == table.Text {
-		fmt.Fprintf(g.Stdout, "%d settings, ε = %s, δ = %s; one run without a choice has noise ×%s\n\n", len(p.Settings), number.Exact(p.Epsilon), number.Exact(p.Delta), number.Digits(p.OneNoise, 4))
-	}
-	if err := t.Write(g.Stdout, format); err != nil || exact {
-		return err
-	}
-	comment := ""
-	if format == table.LaTeX {
-		comment = "% "
-	}
-	fmt.Fprintln(g.Stdout)
-	for _, line := range shell.Folded(p.Advice, shell.Columns-len(comment)) {
-		fmt.Fprintln(g.Stdout, comment+line)
-	}
-	return nil
+	heading := fmt.Sprintf("%d settings, ε = %s, δ = %s; one run without a choice has noise ×%s\n\n",
+		len(p.Settings), number.Exact(p.Epsilon), number.Exact(p.Delta), number.Digits(p.OneNoise, 4))
+	return g.PrintRun(p, t, t, heading, g.Below(p.Advice))
 }
 
 // advice says when the choice does not pay. It is a function of public numbers.

@@ -167,5 +167,5 @@ func (f *flags) names() []string {
 
 // command returns the command line that repeats the run.
 func (f *flags) command(cmd *cobra.Command) string {
-	return shell.Repeats(cmd, []string{"pate tune"}, f.names())
+	return shell.Repeats(cmd, []string{"pate tune"}, f.names(), shell.Given, nil)
 }
