@@ -11,28 +11,25 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/moments"
 )
 
-// Config says which features are made and what they cost. A statistic whose noise
-// multiplier is 0 is not used.
+// Config sets which features are made and their cost. A statistic whose noise multiplier is 0 is not used.
 type Config struct {
 	Scattering bool `json:"scattering,omitzero"` // features of the scattering transform
 	HOG        bool `json:"hog,omitzero"`        // features of oriented gradients, behind them
 	// Deskew straightens images first, each by itself. It is for handwriting.
 	Deskew bool `json:"deskew,omitzero"`
-	// Gradients says how oriented gradients are made. The zero value means
-	// [features.StandardHOG].
+	// Gradients sets how oriented gradients are made. The zero value means [features.StandardHOG].
 	Gradients features.HOG `json:"gradients,omitzero"`
 
-	// SecondNoise is the noise multiplier of the second moment of the scattering channels.
-	// It serves to whiten them.
+	// SecondNoise is the noise multiplier of the second moment of the scattering channels, which whitens
+	// them.
 	SecondNoise float64 `json:"second_noise,omitzero"`
 	// SecondClip bounds the Frobenius norm of an image's matrix of second moments.
 	// Normalised channels have a trace of at most 81.
 	SecondClip float64 `json:"second_clip,omitzero"`
-	// Ridge is what the whitening adds to every eigenvalue, as a share of the largest.
+	// Ridge is added to every eigenvalue by the whitening, as a share of the largest.
 	Ridge float64 `json:"ridge,omitzero"`
-	// MeanNoise is the noise multiplier of the mean of the scattering features.
-	// HOGMeanNoise is the one for oriented gradients. Rows are clipped to the root of their
-	// length.
+	// MeanNoise is the noise multiplier of the mean of the scattering features, HOGMeanNoise the one for
+	// oriented gradients. Rows are clipped to the root of their length.
 	MeanNoise    float64 `json:"mean_noise,omitzero"`
 	HOGMeanNoise float64 `json:"hog_mean_noise,omitzero"`
 
@@ -44,9 +41,8 @@ type Config struct {
 	Progress func(stage string) `json:"-"`
 }
 
-// Default returns a Config for scattering and oriented gradients with all statistics. It is
-// used for MNIST and Fashion-MNIST (after Tramer and Boneh 2021, who normalise channels
-// privately).
+// Default returns a Config for scattering and oriented gradients with all statistics. It is used for MNIST
+// and Fashion-MNIST (after Tramer and Boneh 2021, who normalise channels privately).
 func Default(records int) Config {
 	return Config{
 		Scattering: true, HOG: true,
@@ -76,7 +72,8 @@ func (c Config) Validate() error {
 		value float64
 		used  bool
 	}{
-		{"SecondNoise", c.SecondNoise, c.Scattering}, {"MeanNoise", c.MeanNoise, c.Scattering}, {"HOGMeanNoise", c.HOGMeanNoise, c.HOG},
+		{"SecondNoise", c.SecondNoise, c.Scattering}, {"MeanNoise", c.MeanNoise, c.Scattering},
+		{"HOGMeanNoise", c.HOGMeanNoise, c.HOG},
 	} {
 		switch {
 		case !(f.value >= 0) || math.IsInf(f.value, 0):
@@ -88,7 +85,7 @@ func (c Config) Validate() error {
 	if c.SecondNoise > 0 && (!(c.Ridge > 0) || math.IsInf(c.Ridge, 0)) {
 		return fmt.Errorf("charged: Config.Ridge is %g, must be positive", c.Ridge)
 	}
-	// What else a release requires is checked where the release is made.
+	// The other requirements of a release are checked where it is made.
 	for _, m := range c.releases() {
 		if err := m.Validate(); err != nil {
 			return fmt.Errorf("charged: %w", err)
@@ -97,8 +94,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Events returns what the statistics cost, in the order in which Prepare takes their
-// reservations.
+// Events returns the events of the statistics, in the order of their reservations for Prepare.
 func (c Config) Events() []accountant.Event {
 	var events []accountant.Event
 	for _, m := range c.releases() {
@@ -107,8 +103,8 @@ func (c Config) Events() []accountant.Event {
 	return events
 }
 
-// releases returns the configurations of the releases, in order. Clip norms that depend on
-// the images' size are 1 here.
+// releases returns the configurations of the releases, in order. Clip norms that depend on the images' size
+// are 1 here.
 func (c Config) releases() []moments.Config {
 	var all []moments.Config
 	for _, r := range []struct {
@@ -126,7 +122,7 @@ func (c Config) release(noise, clip float64) moments.Config {
 	return moments.Config{ClipNorm: clip, NoiseMultiplier: noise, Records: c.Records, Workers: c.Workers}
 }
 
-// Name returns a name for reports that identifies the features and what shapes them.
+// Name returns a name for reports that identifies the features and their settings.
 func (c Config) Name() string {
 	name := ""
 	if c.Scattering {
@@ -151,9 +147,8 @@ func (c Config) gradients() features.HOG {
 	return c.Gradients
 }
 
-// These bound the sides of images, every parameter of oriented gradients and the columns,
-// far above what is useful. So the file of a transform cannot claim more than fits in
-// memory.
+// These bound the sides of images, every parameter of oriented gradients and the columns, far above useful
+// values. So the file of a transform cannot claim more than fits in memory.
 const (
 	maxSide    = 1 << 12
 	maxHOG     = 1 << 10

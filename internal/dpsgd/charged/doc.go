@@ -3,15 +3,13 @@
 //
 // A row of features has two blocks:
 //
-//   - The scattering transform of the image, normalised by itself. Its 81 channels are
-//     whitened with a released second moment, and a released mean is subtracted.
-//   - A histogram of oriented gradients, standardised by itself. A released mean is
-//     subtracted.
+//   - The scattering transform of the image, normalised by itself. Its 81 channels are whitened with a
+//     released second moment, and a released mean is subtracted.
+//   - A histogram of oriented gradients, standardised by itself. A released mean is subtracted.
 //
 // Both blocks are scaled to the same norm, so that a row of d features has norm sqrt(d), up to
 // rounding: rows are kept in 16 bits a number ([features.Packed]), by a rule for each row alone,
-// after extraction, after whitening and at the end. The sums that are released are of the rows
-// as they are kept.
+// after extraction, after whitening and at the end. The released sums are of the rows as they are kept.
 //
 //	cfg := charged.Default(60000)
 //	events := cfg.Events() // reserve them, together with the training
@@ -20,11 +18,10 @@
 //
 // # Guarantee
 //
-// A row of Features.Train or Features.Test depends on its own image. Everything else it
-// depends on is in the events of the configuration, for the relation "add or remove one
-// record". A record is a row of the training set, or with [PrepareRecords] all rows of a
-// unit. So a mechanism that is then run on the rows composes with these events. The
-// statistics themselves may be released. The rows are as private as the images.
+// A row of Features.Train or Features.Test depends on its own image. Everything else it depends on is in the
+// events of the configuration, for the relation "add or remove one record". A record is a row of the training
+// set, or with [PrepareRecords] all rows of a unit. So a mechanism that is then run on the rows composes with
+// these events. The statistics themselves may be released. The rows are as private as the images.
 //
 // # Caveats
 //

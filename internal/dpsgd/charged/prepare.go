@@ -20,18 +20,16 @@ import (
 
 // Features holds the features of a training set and of a test set.
 type Features struct {
-	// Train is packed: see [dpsgd.Data.Packed]. A row has its parts one behind the other.
+	// Train is packed: see [dpsgd.Data.Packed]. A row has its parts one after the other.
 	Train features.SideBySide
 	Test  blas32.General
-	// Transform makes features of further images, as it made those of Test.
+	// Transform makes features of further images, as of the test images.
 	Transform *Transform
-	// Statistics describes what was released, in the order of Events. Nothing in it is
-	// private.
+	// Statistics describes the releases, in the order of Events. Nothing in it is private.
 	Statistics []moments.Source
 	Events     []accountant.Event
-	Releasable bool // false for a seeded key
-	// Stages took times that depend on the private rows. They are not for release.
-	Stages []Stage
+	Releasable bool    // false for a seeded key
+	Stages     []Stage // whose times depend on the private rows and are not for release
 }
 
 // Stage is a part of the work and how long it took.
@@ -40,19 +38,21 @@ type Stage struct {
 	Took time.Duration
 }
 
-// Prepare makes the features of train and test. Both must have images of one shape, and
-// test may have no rows. It needs an unused reservation for every event of cfg.Events(), in
-// order. It uses them up one by one. The same key, data and configuration give the same
-// features. It allocates only the two matrices, that of training packed: everything after the
-// extraction happens in place, and rounds rows once more for every statistic and at the end.
+// Prepare makes the features of train and test. Both must have images of one shape, and test may have no
+// rows. It uses up, one by one, an unused reservation for every event of cfg.Events(), in order. The same
+// key, data and configuration give the same features. It allocates only the two matrices, the training rows
+// packed: everything after the extraction happens in place, and rounds rows once more for every statistic and
+// at the end.
 func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key) (Features, error) {
 	return PrepareRecords(ctx, train, nil, test, cfg, reservations, key)
 }
 
-// PrepareRecords does what Prepare does for records of several rows, whose ends in train are
-// as in [dpsgd.Data]. A record contributes to each statistic the mean of what its rows would,
-// clipped as a whole. Config.Records is the number of records.
-func PrepareRecords(ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key) (Features, error) {
+// PrepareRecords is Prepare for records of several rows, whose ends in train are as in [dpsgd.Data]. A record
+// contributes to each statistic the mean of the contributions of its rows, clipped as a whole. Config.Records
+// is the number of records.
+func PrepareRecords(
+	ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key,
+) (Features, error) {
 	if err := cfg.Validate(); err != nil {
 		return Features{}, err
 	}
@@ -64,7 +64,8 @@ func PrepareRecords(ctx context.Context, train dataset.Set, ends []int, test dat
 		return Features{}, errors.New("charged: no training rows")
 	}
 	if test.X.Rows > 0 && test.Image != train.Image {
-		return Features{}, fmt.Errorf("charged: training images of %dx%d, test images of %dx%d", train.Image.Rows, train.Image.Cols, test.Image.Rows, test.Image.Cols)
+		return Features{}, fmt.Errorf("charged: training images of %dx%d, test images of %dx%d",
+			train.Image.Rows, train.Image.Cols, test.Image.Rows, test.Image.Cols)
 	}
 	t, err := newTransform(cfg, train.Image)
 	if err != nil {
@@ -94,7 +95,7 @@ type preparation struct {
 	ctx          context.Context
 	cfg          Config
 	ends         []int
-	reservations []*ledger.Reservation // those left
+	reservations []*ledger.Reservation // left
 	key          rng.Key
 	transform    *Transform
 	out          Features
@@ -116,8 +117,7 @@ func (p *preparation) end() {
 	}
 }
 
-// learn fills in a part of the training rows. On the way it releases the statistics that
-// the part needs.
+// learn fills in a part of the training rows. On the way it releases the statistics of the part.
 func (p *preparation) learn(part *part, train dataset.Set) error {
 	p.begin(part.stage)
 	x, err := p.transform.extract(p.ctx, part, train, p.cfg)
@@ -161,7 +161,8 @@ func (p *preparation) next() *ledger.Reservation {
 // whiten releases the second moment of the channels and whitens the rows with it.
 func (p *preparation) whiten(part *part, x *features.Packed) error {
 	p.begin("second moment")
-	second, err := moments.EstimateSecondMoment(p.ctx, blas32.General{}, features.Channels, p.release(x, p.cfg.SecondNoise, p.cfg.SecondClip), p.next(), p.key)
+	release := p.release(x, p.cfg.SecondNoise, p.cfg.SecondClip)
+	second, err := moments.EstimateSecondMoment(p.ctx, blas32.General{}, features.Channels, release, p.next(), p.key)
 	if err != nil {
 		return fmt.Errorf("charged: %w", err)
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Transform describes how images become features, with all statistics that were released
-// for it. New images need it before a model that was trained on [Features.Train] can
-// predict them. It holds nothing private and does not change.
+// Transform describes how images become features, with all its released statistics. New images need it before
+// a model that was trained on [Features.Train] can predict them. It holds nothing private and does not
+// change.
 type Transform struct {
-	made  Config // what is made of an image; nothing else of a Config is set
+	made  Config // the parts and their settings alone
 	image dataset.Shape
 	parts []part
 	cols  int
@@ -33,11 +33,12 @@ type part struct {
 	mean      *moments.Mean      // likewise
 }
 
-// ShapeError says that images do not have the size that a transform was made for.
+// ShapeError is the error for images of another size than the transform's.
 type ShapeError struct{ Got, Want dataset.Shape }
 
 func (e *ShapeError) Error() string {
-	return fmt.Sprintf("charged: images of %dx%d, the features were made of images of %dx%d", e.Got.Rows, e.Got.Cols, e.Want.Rows, e.Want.Cols)
+	return fmt.Sprintf("charged: images of %dx%d, the features were made of images of %dx%d",
+		e.Got.Rows, e.Got.Cols, e.Want.Rows, e.Want.Cols)
 }
 
 const scatteringStage = "scattering"
@@ -65,8 +66,7 @@ func (t *Transform) Image() dataset.Shape { return t.image }
 // Columns returns the number of features.
 func (t *Transform) Columns() int { return t.cols }
 
-// Releasable reports whether all statistics of the transform were released with
-// cryptographic noise.
+// Releasable reports whether all statistics of the transform were released with cryptographic noise.
 func (t *Transform) Releasable() bool {
 	for _, p := range t.parts {
 		if p.whitening != nil && !p.whitening.Source.Releasable || p.mean != nil && !p.mean.Source.Releasable {
@@ -76,10 +76,10 @@ func (t *Transform) Releasable() bool {
 	return true
 }
 
-// Apply makes the features of every row of set, with the given number of workers (at least
-// 1). The features do not depend on that number. Rows are what [Prepare] makes of them, to
-// the last bit on machines of one kind. Each row depends on its own image alone. Images of
-// another size give a [*ShapeError]. Pixels that are not finite are an error.
+// Apply makes the features of every row of set, with the given number of workers (at least 1), which the
+// features do not depend on. The rows are equal to the rows of [Prepare], to the last bit on machines of one
+// kind. Each row depends on its own image alone. Images of another size give a [*ShapeError]. Pixels that are
+// not finite are an error.
 func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
 	out := dense.New(set.X.Rows, t.cols)
 	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
@@ -88,8 +88,8 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo makes the features of set into out. Of how it reads Workers and Cache. Rows are
-// packed as often as those of training are, so that both are rounded alike.
+// applyTo makes the features of set into out. Of how it reads Workers and Cache. Rows are packed as often as
+// training rows, so that both are rounded alike.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -137,19 +137,13 @@ func (p *part) whiten(x *features.Packed, workers int) error {
 	if p.whitening == nil {
 		return nil
 	}
-	n := p.whitening.Matrix.SymmetricDim()
-	how := fmt.Appendf(nil, "whitening %d\n", n)
-	for i := range n {
-		for j := i; j < n; j++ {
-			how = sealed.Append(how, []float64{p.whitening.Matrix.At(i, j)})
-		}
-	}
+	how := fmt.Appendf(nil, "whitening %d\n", p.whitening.Matrix.SymmetricDim())
+	how = sealed.Append(how, triangleOf(p.whitening))
 	return update(x, workers, how, func(rows blas32.General) error { return p.whitening.Apply(rows, 1) })
 }
 
-// finish subtracts the mean of a part, if it has one, and scales its rows to the part's share of
-// the norm of the row. A row has the root of its length as norm. All parts have the same share,
-// whatever their lengths.
+// finish subtracts the mean of a part, if it has one, and scales its rows to the part's share of the norm of
+// the row, which is the root of its length. All parts have the same share, whatever their lengths.
 func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
 	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
 	how := fmt.Appendf(nil, "norm %x\n", length)

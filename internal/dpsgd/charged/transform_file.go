@@ -15,14 +15,12 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// A transform is written as these bytes: a line of magic; the length of a JSON object, 4
-// bytes; the object; the numbers of the statistics in the order of the object; SHA-256 of
-// all before. The numbers are IEEE 754 doubles. A symmetric matrix is its upper triangle,
-// row by row. Integers and numbers are little-endian.
+// A transform is written as a line of magic; the length of a JSON object, 4 bytes; the object; the numbers of
+// the statistics in the order of the object; SHA-256 of all before. The numbers are IEEE 754 doubles. A
+// symmetric matrix is its upper triangle, row by row. Integers and numbers are little-endian.
 const transformMagic = "pate private transform 1\n"
 
-// ErrTransform is matched by every error about bytes that are not a transform as this
-// version writes it.
+// ErrTransform is matched by every error about bytes that are not a transform as this version writes it.
 var ErrTransform = errors.New("charged: not a transform")
 
 // transformHeader holds everything of a transform but the numbers.
@@ -36,7 +34,7 @@ type transformHeader struct {
 }
 
 type partHeader struct {
-	Extractor string          // its name, which says how it computes
+	Extractor string          // its name, with its version
 	Whitening *moments.Source `json:",omitempty"`
 	Ridge     float64         `json:",omitempty"`
 	Mean      *moments.Source `json:",omitempty"`
@@ -44,18 +42,15 @@ type partHeader struct {
 
 // MarshalBinary returns the transform as bytes, a few hundred kilobytes, with a checksum.
 func (t *Transform) MarshalBinary() ([]byte, error) {
-	h := transformHeader{Image: t.image, Scattering: t.made.Scattering, HOG: t.made.HOG, Deskew: t.made.Deskew, Gradients: t.made.Gradients}
+	h := transformHeader{
+		Image: t.image, Scattering: t.made.Scattering, HOG: t.made.HOG, Deskew: t.made.Deskew, Gradients: t.made.Gradients,
+	}
 	var numbers []float64
 	for _, p := range t.parts {
 		one := partHeader{Extractor: p.extractor.Name()}
 		if w := p.whitening; w != nil {
 			one.Whitening, one.Ridge = &w.Source, w.Ridge
-			n := w.Matrix.SymmetricDim()
-			for i := range n {
-				for j := i; j < n; j++ {
-					numbers = append(numbers, w.Matrix.At(i, j))
-				}
-			}
+			numbers = append(numbers, triangleOf(w)...)
 		}
 		if p.mean != nil {
 			one.Mean = &p.mean.Source
@@ -71,10 +66,20 @@ func (t *Transform) MarshalBinary() ([]byte, error) {
 	return sealed.Seal(sealed.Append(b, numbers)), nil
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote. For anything else it returns an error
-// that matches [ErrTransform], and t stays as it was. Also refused is a transform whose
-// extractors compute something else in this version, as far as their names say so. Memory
-// is bounded by a small multiple of the bytes given and of tables for images of 128 x 128.
+// triangleOf returns the upper triangle of a whitening, row by row.
+func triangleOf(w *moments.Whitening) (numbers []float64) {
+	n := w.Matrix.SymmetricDim()
+	for i := range n {
+		for j := i; j < n; j++ {
+			numbers = append(numbers, w.Matrix.At(i, j))
+		}
+	}
+	return numbers
+}
+
+// UnmarshalBinary is the inverse of MarshalBinary. For other bytes it returns an error that matches
+// [ErrTransform], and t stays as it was. Also refused is a transform with extractors of another name in this
+// version. Memory is bounded by a small multiple of the bytes given and of tables for images of 128 x 128.
 func (t *Transform) UnmarshalBinary(b []byte) error {
 	read, err := parseTransform(b)
 	if err != nil {

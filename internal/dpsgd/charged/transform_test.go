@@ -32,9 +32,8 @@ func variants(records int) map[string]Config {
 	}
 }
 
-// TestTransformMakesWhatPrepareMade checks a transform, and one that was read from its
-// bytes. Both make of images what Prepare made of them, to the last bit: of test images and
-// of training images.
+// TestTransformMakesWhatPrepareMade checks a transform, and one that was read from its bytes. Both make of
+// images what Prepare made of them, to the last bit: of test images and of training images.
 func TestTransformMakesWhatPrepareMade(t *testing.T) {
 	ctx, train, test := context.Background(), images(150, 1), images(70, 2)
 	for name, cfg := range variants(150) {

@@ -80,11 +80,10 @@ func TestEstimateSecondMoment(t *testing.T) {
 	require.Equal(t, 2, s.Source.Positions)
 }
 
-// TestNoiseIsAsClaimed checks that the noise has a standard deviation of NoiseMultiplier
-// times ClipNorm on every coordinate in which the contribution is clipped. Entries off the
-// diagonal of the matrix have less, by the root of 2. With n values the estimate of a
-// standard deviation has relative error 1/sqrt(2n). The test allows five of them,
-// false-alarm rate 1e-6. Noise that forgets the clip norm, or the root, is caught.
+// TestNoiseIsAsClaimed checks that the noise has a standard deviation of NoiseMultiplier times ClipNorm on
+// every coordinate in which the contribution is clipped. Entries off the diagonal of the matrix have less, by
+// the root of 2. With n values the estimate of a standard deviation has relative error 1/sqrt(2n). The test
+// allows five of them, false-alarm rate 1e-6. Noise that forgets the clip norm, or the root, is caught.
 func TestNoiseIsAsClaimed(t *testing.T) {
 	const channels = 60
 	x := blas32.General{Rows: 1, Cols: channels, Stride: channels, Data: make([]float32, channels)}

@@ -17,19 +17,19 @@ import (
 // Shared is a ledger that other runs charge too.
 type Shared struct {
 	File    run.File
-	Account ledger.Config // what it was made with, or is to be; relation add_remove
+	Account ledger.Config // of the file that is there or is to be made; relation add_remove
 }
 
 // kind of a run on a ledger.
 const kind = "dpsgd"
 
-// settings are all that a run is a function of, but its data and its key.
+// settings are all inputs of a run but its data and its key.
 type settings struct {
 	Plan        Plan `json:"plan"`
 	Seed        int  `json:"seed,omitzero"` // number of the run among those of the plan
 	RowsPerUnit int  `json:"rows_per_unit"`
-	Records     int  `json:"records,omitzero"` // that were declared
-	// Noise was chosen for what was left of a shared ledger.
+	Records     int  `json:"records,omitzero"` // declared
+	// Noise was chosen for the rest of a shared ledger.
 	Noise float64 `json:"noise_multiplier,omitzero"`
 }
 
@@ -37,25 +37,31 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// recorded returns the run on a shared ledger that this one is, with its noise; nil if it is new.
-func (j *job) recorded(before *run.Before) (*run.Recorded, float64, error) {
+// Recorded returns the run on a ledger that has this hash of its data and the settings that asked makes of
+// its own, with these settings; nil if there is none.
+func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]
-		same, err := r.Of(j.hash[:])
+		var is S
+		same, err := r.Of(hash)
 		if err != nil {
-			return nil, 0, err
+			return nil, is, err
 		}
-		var is settings
 		if !same || len(r.Differs) > 0 || r.Read(&is) != nil {
 			continue // of other data, or with noise of its own: charged beside this one
 		}
-		asked := j.settings()
-		asked.Noise = is.Noise
-		if text, err := json.Marshal(asked); err != nil || bytes.Equal(text, r.Settings) {
-			return r, is.Noise, err
+		if text, err := json.Marshal(asked(is)); err != nil || bytes.Equal(text, r.Settings) {
+			return r, is, err
 		}
 	}
-	return nil, 0, nil
+	return nil, *new(S), nil
+}
+
+// withNoise returns the settings with their noise.
+func (j *job) withNoise(noise float64) settings {
+	s := j.settings()
+	s.Noise = noise
+	return s
 }
 
 // ownFile returns the ledger that is made for this run alone.
@@ -70,8 +76,8 @@ func (j *job) ownFile(noise float64) (run.File, error) {
 	}, nil
 }
 
-// TryLedger checks, before anything is written, that the plan of a new run fits the
-// shared ledger, which may not be there yet: the error is the one Run would return.
+// TryLedger checks, before anything is written, that the plan of a new run fits the shared ledger, which may
+// not be there yet. Its error is the one that Run would return.
 func (c Config) TryLedger(ctx context.Context) error {
 	try := run.Run{
 		File: c.Shared.File, Kind: kind, Stages: make([]run.Stage, 1),
@@ -83,22 +89,27 @@ func (c Config) TryLedger(ctx context.Context) error {
 	if c.Shared.Account.Noise == ledger.SeededNoise {
 		try.Key = rng.SeedKey(0)
 	}
-	if err := try.Try(ctx); err != nil {
-		return fmt.Errorf("recipe: %w", err)
-	}
-	return nil
+	return wrapped(try.Try(ctx))
 }
 
-// leastLeft is the epsilon below which what is left of a ledger is no budget: a model
-// would be all noise.
+// wrapped names the package in an error.
+func wrapped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("recipe: %w", err)
+}
+
+// leastLeft is the epsilon below which the rest of a ledger is no budget: a model would be all noise.
 const leastLeft = 1e-3
 
-// chooseNoise returns the noise of a plan: given, chosen for its epsilon, or chosen for what is
-// left of a shared ledger, which is nil if there is none.
+// chooseNoise returns the noise of a plan: given, chosen for its epsilon, or chosen for the rest of a shared
+// ledger, which is nil if there is none.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	if shared != nil {
 		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {
-			return 0, fmt.Errorf("recipe: %w: its accountant is %s, and DP-SGD charges ledgers of accountant rdp", ledger.ErrUnfit, method)
+			return 0, fmt.Errorf("recipe: %w: its accountant is %s, and DP-SGD charges ledgers of accountant rdp",
+				ledger.ErrUnfit, method)
 		}
 	}
 	switch {
@@ -111,7 +122,7 @@ func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) 
 		}
 		return to.calibrate(ctx, p)
 	}
-	noise, err := shared.LeastNoise(ctx, func(noise float64) (accountant.Event, error) { return whole(p.events(noise)), nil })
+	noise, err := shared.LeastNoise(ctx, func(noise float64) (accountant.Event, error) { return p.Event(noise), nil })
 	left := shared.Left().Epsilon
 	switch {
 	case errors.Is(err, accountant.ErrNoBracket), err == nil && left < leastLeft:

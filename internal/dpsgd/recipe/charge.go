@@ -12,20 +12,18 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// relation of every account: DP-SGD with Poisson sampling is accounted for a record
-// added or removed.
+// relation of every account: DP-SGD is accounted for a record added or removed.
 const relation = accountant.AddRemove
 
-// ErrBudget is returned where no noise brings a plan within its epsilon: its statistics
-// alone cost more.
+// ErrBudget is returned where no noise brings a plan within its epsilon: its statistics alone cost more.
 var ErrBudget = errors.New("recipe: no noise is enough")
 
 // ErrSpent is returned where a shared ledger has no budget left for a plan.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
-// claim is what a certified epsilon is for: a delta, and how many numbers were
-// drawn from the discrete Gaussian law. Bounds of the privacy loss distribution are for
-// the continuous one; a share of delta is kept for the difference.
+// claim holds the conditions of a certified epsilon: a delta, and how many numbers were drawn from the
+// discrete Gaussian law. Bounds of the privacy loss distribution are for the continuous law; a share of delta
+// is kept for the difference.
 type claim struct {
 	delta float64
 	draws int
@@ -50,7 +48,7 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	return claim{delta, draws}, nil
 }
 
-// together returns what all runs of all plans cost, with their rows, and the claim for it.
+// together returns the cost of all runs of all plans, with their rows, and the claim for this cost.
 func (r *runner) together(rows []Row) (together claim, all accountant.Composed, err error) {
 	together.delta = r.Delta
 	for i, row := range rows {
@@ -67,20 +65,21 @@ func (r *runner) together(rows []Row) (together claim, all accountant.Composed, 
 	return together, all, nil
 }
 
-// continuous says whether, about epsilon, the share is enough.
+// continuous reports whether, about epsilon, the share is enough.
 func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
 
-// calibrate returns the least noise for which the plan's charges, all in one composition,
-// meet its epsilon.
+// calibrate returns the least noise for which the plan's charges, all in one composition, meet its epsilon.
 func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
 	if !c.continuous(p.Epsilon) {
 		account, delta = accountant.RDPConfig{Relation: relation}.NewAccount, c.delta
 	}
 	target := accountant.Target{Epsilon: p.Epsilon, Delta: delta}
-	noise, _, err := accountant.CalibrateNoise(ctx, account, target, func(noise float64) (accountant.Event, error) { return whole(p.events(noise)), nil })
+	noise, _, err := accountant.CalibrateNoise(ctx, account, target, func(noise float64) (accountant.Event, error) {
+		return p.Event(noise), nil
+	})
 	switch {
 	case errors.Is(err, accountant.ErrNoBracket):
 		return 0, fmt.Errorf("%w: %w", ErrBudget, err)
@@ -90,37 +89,31 @@ func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	return noise, nil
 }
 
-// epsilonOf returns the certified cost of an event: by the privacy loss distribution, and by
-// Rényi divergences, which hold for discrete noise as it is, where epsilon is so
-// large that the share of delta is not enough.
+// epsilonOf returns the certified cost of an event: by the privacy loss distribution, and by Rényi
+// divergences, which hold for discrete noise as it is, where epsilon is so large that the share of delta is
+// not enough.
 func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bound, error) {
+	var b accountant.Bound
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: relation})
-	if err != nil {
-		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
+	if err == nil {
+		err = account.Compose(e, 1)
 	}
-	if err := account.Compose(e, 1); err != nil {
-		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
+	if err == nil {
+		b, err = account.Epsilon(ctx, c.delta*(1-latticeShare))
 	}
-	b, err := account.Epsilon(ctx, c.delta*(1-latticeShare))
-	if err != nil {
-		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
-	}
-	if c.continuous(b.Upper) {
-		return b, nil
+	if err != nil || c.continuous(b.Upper) {
+		return b, wrapped(err)
 	}
 	bound, err := accountant.Epsilon(ctx, accountant.ByRDP, relation, c.delta, e)
-	if err != nil {
-		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
-	}
-	return bound.Bound, nil
+	return bound.Bound, wrapped(err)
 }
 
-// ledgerBudget returns the budget of a ledger that holds these charges and no more: the
-// ledger's own total, with room for its rounding.
+// ledgerBudget returns the budget of a ledger for these charges alone: its own total, with room for its
+// rounding.
 func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, events...)
 	if err != nil {
-		return 0, fmt.Errorf("recipe: %w", err)
+		return 0, wrapped(err)
 	}
 	const room = 1e-6
 	budget := math.Max(b.Upper*(1+room), room)

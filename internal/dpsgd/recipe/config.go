@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -15,26 +16,25 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Config says what to train. Task, Delta, Key, Dir and Plans are required.
+// Config sets what to train. Task, Delta, Key, Dir and Plans are required.
 type Config struct {
-	// Task is the data. Pool rows score as test rows do: nothing is asked of them.
+	// Task is the data. Pool rows score as test rows do.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
 	Plans []Plan  // a row each
 	Seeds int     // independent runs of each plan; default 1
-	// Unit says in a word whose data Task.Private.Units name; default "record".
+	// Unit is a word for the owner of the data of a unit in Task.Private.Units; default "record".
 	Unit string
-	// RowsPerUnit is how many rows of a unit are trained on at most, where Task.Grouped says
-	// that units have several: a public number up to dpsgd.MaxRows. A unit's share of a step
-	// is one clipped vector all the same; see [dpsgd.Data]. With more rows than that, a unit
-	// keeps those of least hash under Key. Default 1, the first row of each unit.
+	// RowsPerUnit bounds how many rows of a unit are trained on, where units have several by Task.Grouped: a
+	// public number up to dpsgd.MaxRows. A unit's share of a step is one clipped vector all the same; see
+	// [dpsgd.Data]. Of more rows, a unit keeps the rows of least hash under Key. Default 1, the first row of
+	// each unit.
 	RowsPerUnit int
-	// Records is how many units there are, as may be said in public: sampling, noise and
-	// steps follow from it. Default: the number of private units, which is then made public.
+	// Records is the public number of units: sampling, noise and steps follow from it. Default: the number of
+	// private units, which is then made public.
 	Records int
-	// Shared, if not nil, is the ledger that is charged. Then there is one plan and one
-	// seed, and the plan may leave out both epsilon and noise: the noise is the least
-	// that fits what is left.
+	// Shared, if not nil, is the ledger that is charged. Then there is one plan and one seed, and the plan
+	// may leave out both epsilon and noise: the noise is the least that fits the rest of the ledger.
 	Shared *Shared
 
 	// Typical, if not nil, asks for figures of a typical record beside epsilon.
@@ -42,14 +42,13 @@ type Config struct {
 
 	// Rows, if not nil, is how rows were read, by public ones; it stays with the model.
 	Rows *dataset.Schema
-	// Format, if not nil, makes the file of a model, in place of the one that [OpenModel]
-	// reads. The same arguments must give the same bytes.
+	// Format, if not nil, makes the file of a model, in place of the format of [OpenModel]. The same
+	// arguments must give the same bytes.
 	Format func(m *Model, paid Paid) ([]byte, error)
 
 	// Key is the secret all randomness derives from.
 	Key rng.Key
-	// Dir keeps ledgers and checkpoints, so that an interrupted run goes on where it
-	// stopped. It must exist.
+	// Dir keeps ledgers and checkpoints, so that an interrupted run can be resumed. It must exist.
 	Dir string
 
 	Workers  int             // default GOMAXPROCS
@@ -57,7 +56,7 @@ type Config struct {
 	Progress func(Progress)
 }
 
-// Paid says what a ledger was charged for a model, before it was trained.
+// Paid is the charge of a model on a ledger, before the training.
 type Paid struct {
 	Entry   int64   // the first of the ledger
 	Epsilon float64 // of all that the ledger covers
@@ -74,8 +73,8 @@ type Progress struct {
 // ErrConfig is matched by every error about a field of a Config; nothing was run.
 var ErrConfig = errors.New("recipe: bad Config")
 
-// Validate reports the first field that is missing or out of range, Key and Dir
-// apart. Everything it looks at is public.
+// Validate reports the first field that is missing or out of range, Key and Dir apart, by public numbers
+// only.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -110,9 +109,7 @@ func (c Config) complete() (Config, error) {
 	if err := units(shape.Records).Check(c.Delta); err != nil {
 		return c, err
 	}
-	if c.Seeds == 0 {
-		c.Seeds = 1
-	}
+	c.Seeds = cmp.Or(c.Seeds, 1)
 	if c.Shared != nil && (len(c.Plans) != 1 || c.Seeds != 1) {
 		return c, errors.New("a shared ledger is charged for one model at a time")
 	}
@@ -136,26 +133,19 @@ func (c Config) complete() (Config, error) {
 	if c.RowsPerUnit == 0 || !c.Task.Grouped {
 		c.RowsPerUnit = 1
 	}
-	if c.Workers == 0 {
-		c.Workers = runtime.GOMAXPROCS(0)
-	}
-	if c.Unit == "" {
-		c.Unit = "record"
-	}
+	c.Workers, c.Unit = cmp.Or(c.Workers, runtime.GOMAXPROCS(0)), cmp.Or(c.Unit, "record")
 	if c.Progress == nil {
 		c.Progress = func(Progress) {}
 	}
 	return c, nil
 }
 
-// Shape returns what is public about the task.
+// Shape returns the public numbers of the task.
 func (c Config) Shape() Shape {
 	s := ShapeOf(c.Task)
-	if c.Records > 0 {
-		s.Records = c.Records
-	}
+	s.Records = cmp.Or(max(0, c.Records), s.Records)
 	return s
 }
 
-// units are those whose data are protected.
+// units are the owners of the data that are protected.
 func units(n int) run.Units { return run.Units{N: n, Noun: "private records"} }

@@ -3,6 +3,7 @@ package recipe
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -17,9 +18,8 @@ const curvePoints = 8
 // checkpointEvery returns the number of steps between two checkpoints.
 func checkpointEvery(total int) int { return max(2, total/20) }
 
-// onCurve reports whether a step is shown on the curve, which the last one is apart from
-// this. No such step ends with a checkpoint: one is written before a step is
-// observed, and a run that goes on from there would not see it again.
+// onCurve reports whether a step before the last is shown on the curve. No such step ends with a checkpoint:
+// one is written before a step is observed, and a run resumed from there would not see it again.
 func onCurve(step, total int) bool {
 	for k := 1; k < curvePoints; k++ {
 		at := k * total / curvePoints
@@ -51,7 +51,7 @@ func (w *watcher) step(m dpsgd.Metrics) {
 	w.Progress(Progress{Stage: w.stage(), Done: m.Step, Total: m.Steps, Epsilon: w.last})
 }
 
-// point says what the model has cost so far and, with the first seed, scores it.
+// point takes the cost of the model so far and, with the first seed, its score.
 func (w *watcher) point(m dpsgd.Metrics) error {
 	if !w.plan.NonPrivate {
 		var known bool
@@ -70,11 +70,9 @@ func (w *watcher) point(m dpsgd.Metrics) error {
 	if err != nil {
 		return err
 	}
-	for i, seen := range w.curve {
-		if seen.Step >= m.Step { // behind the checkpoint that the training went on from
-			w.curve = w.curve[:i]
-			break
-		}
+	seen := slices.IndexFunc(w.curve, func(p Point) bool { return p.Step >= m.Step })
+	if seen >= 0 { // after the checkpoint that the training was resumed from
+		w.curve = w.curve[:seen]
 	}
 	w.curve = append(w.curve, Point{Step: m.Step, Epsilon: w.last, Accuracy: a})
 	return w.save(state{Noise: w.noise, Curve: w.curve})

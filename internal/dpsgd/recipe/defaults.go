@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/pate-go/pate/dataset"
@@ -10,18 +11,15 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 )
 
-// The numbers in this file are constants and rules of public numbers, so they cost no
-// privacy on data that they have not seen. How they were chosen: on the development
-// splits of MNIST and Fashion-MNIST (`pate dpsgd --split development`), which never
-// touch a row that scores; docs/comparing.md lists what was tried. For these public
-// benchmarks epsilon does not cover that choice, as everywhere in the literature.
+// The numbers in this file are constants and rules of public numbers, so they cost no privacy on data that
+// they have not seen. They were chosen on the development splits of MNIST and Fashion-MNIST (`pate dpsgd
+// --split development`), which never touch a row that scores; docs/comparing.md lists the trials. For these
+// public benchmarks epsilon does not cover that choice, as everywhere in the literature.
 
 // Default returns the recipe for a task at a target epsilon, +Inf without privacy. Empty
 // names mean the best known ones.
 func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
-	if model == "" {
-		model = Linear
-	}
+	model = cmp.Or(model, Linear)
 	switch {
 	case featureSet != "":
 	case model == CNN:
@@ -31,7 +29,7 @@ func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 	}
 	r := Recipe{Features: featureSet, Statistics: statistics(s), Model: model}
 	columns, err := r.Columns(s)
-	if err != nil { // which Validate says
+	if err != nil { // Validate refuses the recipe
 		columns = s.Columns
 	}
 	if math.IsInf(epsilon, 1) {
@@ -56,9 +54,8 @@ func defaultFeatures(s Shape) string {
 	}
 }
 
-// statistics: with 50,000 records means stand this noise, and half of it serves no
-// better; at epsilon 0.5 they are a tenth of the budget. Handwriting is told apart by
-// cells of 5x5 pixels, pictures by finer ones.
+// statistics: with 50,000 records means stand this noise, and half the noise serves no better; at epsilon 0.5
+// they are a tenth of the budget. Handwriting is classified by cells of 5x5 pixels, pictures by finer ones.
 func statistics(s Shape) charged.Config {
 	c := charged.Default(s.Records)
 	c.SecondNoise, c.MeanNoise, c.HOGMeanNoise = 30, 60, 60
@@ -70,9 +67,8 @@ func statistics(s Shape) charged.Config {
 	return c
 }
 
-// batch is the expected size of a batch: at a fixed budget large batches, all records
-// if there are few, make the noise of a step smallest against its signal (De et al.
-// 2022).
+// batch is the expected size of a batch: at a fixed budget large batches, all records if there are few, make
+// the noise of a step smallest against its signal (De et al. 2022).
 const batch = 8192
 
 func samplingProbability(batch float64, records int) float64 {
@@ -82,13 +78,11 @@ func samplingProbability(batch float64, records int) float64 {
 // protected returns the private training of rows whose norm is the root of their length, or
 // of pixels. Pixels take more steps the more records there are.
 //
-// Gradients of long rows are long, and at a clip norm this small every record
-// contributes a unit vector, however well it is classified. The weights then grow as
-// they do in a perceptron: early steps fade by themselves, and neither momentum nor a
-// falling rate helps. What counts is how far a step goes in logits, the learning rate
-// times the clip norm times the norm of a row, which may grow as the noise falls, with
-// epsilon and the number of records. Where classes overlap it grows more slowly, and
-// takes more steps.
+// Gradients of long rows are long, and at a clip norm this small every record contributes a unit vector,
+// however well it is classified. The weights then grow as they do in a perceptron: early steps fade by
+// themselves, and neither momentum nor a falling rate helps. What counts is how far a step goes in logits,
+// the learning rate times the clip norm times the norm of a row, which may grow as the noise falls, with
+// epsilon and the number of records. Where classes overlap it grows more slowly, and takes more steps.
 func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),

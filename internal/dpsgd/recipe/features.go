@@ -26,10 +26,12 @@ const (
 	deskewed = "deskewed-"
 )
 
-// FeatureSets lists the names of what a model can be trained on.
+// FeatureSets lists the names of the features that a model can be trained on.
 func FeatureSets() []string {
-	return []string{features.NamePixels, features.NameHOG, features.NameDeskewed, features.NameDeskewedHOG, CentredHOG, Scattering, ScatteringHOG,
-		deskewed + CentredHOG, deskewed + Scattering, deskewed + ScatteringHOG}
+	return []string{
+		features.NamePixels, features.NameHOG, features.NameDeskewed, features.NameDeskewedHOG,
+		CentredHOG, Scattering, ScatteringHOG, deskewed + CentredHOG, deskewed + Scattering, deskewed + ScatteringHOG,
+	}
 }
 
 // learned returns how features that learn from private rows are made.
@@ -85,10 +87,10 @@ type prepared struct {
 	fixed     features.Extractor // of others
 }
 
-// prepare makes the features of a run, or takes those of the run before where they are the
-// same. Features that learn something take their reservations. They are a function of the
-// rows, of their statistics' noise and of the key and number of the run, so that plans of
-// several budgets share them: each has paid for them, and all release the same draws.
+// prepare makes the features of a run, or takes the features of the run before where they are the same.
+// Features that learn something take their reservations. They are a function of the rows, of their
+// statistics' noise and of the key and number of the run, so that plans of several budgets share them: each
+// has paid for them, and all release the same draws.
 func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
 	name := j.plan.Recipe.Features
 	c, learns := j.plan.Recipe.learned(j.shape)
@@ -100,7 +102,7 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 		return j.ready, nil
 	}
 	j.made, j.ready = "", prepared{}
-	debug.FreeOSMemory() // the features of the run before are gigabytes, and what reading left is not little
+	debug.FreeOSMemory() // the features of the run before, and of reading, are gigabytes
 	if learns {
 		p, err := j.learn(ctx, c, reservations)
 		if err == nil {
@@ -110,7 +112,7 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 	}
 	e, err := features.Named(name, j.Task.Image)
 	if err != nil {
-		return prepared{}, fmt.Errorf("recipe: %w", err)
+		return prepared{}, wrapped(err)
 	}
 	apply := features.Apply
 	_, raw := e.(features.Raw)
@@ -125,12 +127,12 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 	p := prepared{train: dpsgd.Data{Y: j.Task.Private.Y, Ends: j.ends}, fixed: e}
 	j.Progress(Progress{Stage: "features", Done: 0, Total: 2})
 	if p.train.X, err = apply(ctx, j.Task.Private, e, j.Workers); err != nil {
-		return prepared{}, fmt.Errorf("recipe: %w", err)
+		return prepared{}, wrapped(err)
 	}
 	j.Progress(Progress{Stage: "features", Done: 1, Total: 2})
 	if j.Task.Test.Len() > 0 {
 		if p.test, err = apply(ctx, j.Task.Test, e, j.Workers); err != nil {
-			return prepared{}, fmt.Errorf("recipe: %w", err)
+			return prepared{}, wrapped(err)
 		}
 	}
 	j.Progress(Progress{Stage: "features", Done: 2, Total: 2})
@@ -150,16 +152,17 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		defer l.Close()
 		reservations = own
 	}
-	f, err := charged.PrepareRecords(ctx, j.Task.Private, j.ends, j.Task.Test, c, reservations, j.Key.Derive("recipe features", uint64(j.seed)))
+	key := j.Key.Derive("recipe features", uint64(j.seed))
+	f, err := charged.PrepareRecords(ctx, j.Task.Private, j.ends, j.Task.Test, c, reservations, key)
 	if err != nil {
-		return prepared{}, fmt.Errorf("recipe: %w", err)
+		return prepared{}, wrapped(err)
 	}
 	return prepared{train: dpsgd.Data{Packed: f.Train, Y: j.Task.Private.Y, Ends: j.ends}, test: f.Test, transform: f.Transform}, nil
 }
 
-// unprotected reserves statistics on a ledger of their own that nothing keeps: for a model
-// that protects nothing. Its features are those of the protected model of the same run, so
-// that the two differ in clipping and noise alone.
+// unprotected reserves statistics on a ledger of their own that nothing keeps: for a model that protects
+// nothing. It has the features of the protected model of the same run, so that the two differ in clipping and
+// noise alone.
 func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
 	budget, err := ledgerBudget(c.Events(), j.Delta)
 	if err != nil {
@@ -167,7 +170,7 @@ func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservati
 	}
 	l, err := ledger.New(ledger.Config{Unit: j.Unit, Relation: relation, Epsilon: budget, Delta: j.Delta})
 	if err != nil {
-		return nil, nil, fmt.Errorf("recipe: %w", err)
+		return nil, nil, wrapped(err)
 	}
 	reservations, err := l.ReserveBatch(c.Events())
 	if err != nil {

@@ -16,37 +16,35 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// The file of a model: a line of magic; the lengths of three parts, 8 bytes each,
-// little-endian; the parts; SHA-256 of all before. The parts are a [Card] in JSON, the
-// transform of package private, empty for features that learn nothing, and the network
-// as package nn saves it.
-const modelMagic = "pate model 1\n"
+// The file of a model: a line of magic; the lengths of three parts, 8 bytes each, little-endian; the parts;
+// SHA-256 of all before. The parts are a [Card] in JSON, the transform of package charged, empty for features
+// that learn nothing, and the network as package nn saves it.
+const (
+	modelMagic = "pate model 1\n"
+	modelParts = 3
+)
 
-// modelParts is their number.
-const modelParts = 3
-
-// maxModelFile is what a network of 2^30 parameters takes, and a little more.
+// maxModelFile is a little above the size of a network of 2^30 parameters.
 const maxModelFile = 1<<32 + 1<<28
 
-// ErrModelFile is matched by every error about a file that is not a model as this
-// version writes it.
+// ErrModelFile is matched by every error about a file that is not a model as this version writes it.
 var ErrModelFile = errors.New("recipe: not a model file")
 
 // bytes returns the model's file.
 func (m *Model) bytes() ([]byte, error) {
 	card, err := json.Marshal(m.Card)
 	if err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
+		return nil, wrapped(err)
 	}
 	var transform []byte
 	if m.transform != nil {
 		if transform, err = m.transform.MarshalBinary(); err != nil {
-			return nil, fmt.Errorf("recipe: %w", err)
+			return nil, wrapped(err)
 		}
 	}
 	var network bytes.Buffer
 	if err := m.network.Save(&network); err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
+		return nil, wrapped(err)
 	}
 	parts := [modelParts][]byte{card, transform, network.Bytes()}
 	b := []byte(modelMagic)
@@ -59,13 +57,12 @@ func (m *Model) bytes() ([]byte, error) {
 	return sealed.Seal(b), nil
 }
 
-// OpenModel reads the file of a model that [Run] left. A file that is none, or is
-// damaged, is an error that matches [ErrModelFile]; one that cannot be read is the
-// operating system's. Memory is bounded by a small multiple of the file's size.
+// OpenModel reads the file of a model that [Run] left. An error about a file that is none or is damaged
+// matches [ErrModelFile]. Memory is bounded by a small multiple of the file's size.
 func OpenModel(path string) (*Model, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
+		return nil, wrapped(err)
 	}
 	refuse := func(err error) (*Model, error) { return nil, fmt.Errorf("%w: %s: %w", ErrModelFile, path, err) }
 	switch {
@@ -76,7 +73,7 @@ func OpenModel(path string) (*Model, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
+		return nil, wrapped(err)
 	}
 	defer f.Close()
 	magic := make([]byte, len(modelMagic))
@@ -86,7 +83,7 @@ func OpenModel(path string) (*Model, error) {
 	b := make([]byte, info.Size())
 	copy(b, magic)
 	if _, err := io.ReadFull(f, b[len(magic):]); err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
+		return nil, wrapped(err)
 	}
 	m, err := parseModel(b)
 	if err != nil {
@@ -124,7 +121,7 @@ func parseModel(b []byte) (*Model, error) {
 	return m, m.restoreNetwork(parts[2])
 }
 
-// check refuses what no run wrote.
+// check refuses a card that no run wrote.
 func (c Card) check() error {
 	const side, classes = 1 << 12, 1 << 16
 	switch {
@@ -132,7 +129,8 @@ func (c Card) check() error {
 		return fmt.Errorf("%d classes", len(c.Classes))
 	case c.Columns < 1 || c.Columns > 1<<30:
 		return fmt.Errorf("rows of %d columns", c.Columns)
-	case c.Image != dataset.Shape{} && (c.Image.Rows < 1 || c.Image.Cols < 1 || max(c.Image.Rows, c.Image.Cols) > side || c.Image.Pixels() != c.Columns):
+	case c.Image != dataset.Shape{} &&
+		(min(c.Image.Rows, c.Image.Cols) < 1 || max(c.Image.Rows, c.Image.Cols) > side || c.Image.Pixels() != c.Columns):
 		return fmt.Errorf("images of %dx%d in rows of %d columns", c.Image.Rows, c.Image.Cols, c.Columns)
 	case c.Encoder != nil && (c.Image != dataset.Shape{} || c.Encoder.Dim() != c.Columns):
 		return fmt.Errorf("%d columns are encoded for %d", c.Encoder.Dim(), c.Columns)
@@ -155,7 +153,8 @@ func (m *Model) restoreFeatures(transform []byte) error {
 			return err
 		}
 		if got := m.transform.Image(); got != m.Image {
-			return fmt.Errorf("its features are made of images of %dx%d, not %dx%d", got.Rows, got.Cols, m.Image.Rows, m.Image.Cols)
+			return fmt.Errorf("its features are made of images of %dx%d, not %dx%d",
+				got.Rows, got.Cols, m.Image.Rows, m.Image.Cols)
 		}
 		return nil
 	}
@@ -175,8 +174,7 @@ func (m *Model) restoreFeatures(transform []byte) error {
 	return nil
 }
 
-// restoreNetwork reads the network, whose parameters must be there before memory is
-// set aside for them.
+// restoreNetwork reads the network, whose parameters must be there before memory is allocated for them.
 func (m *Model) restoreNetwork(saved []byte) error {
 	r := Recipe{Features: m.Features, Model: m.Kind}
 	least, err := r.leastParameters(m.shape(), m.featureColumns())
@@ -199,8 +197,7 @@ func (m *Model) restoreNetwork(saved []byte) error {
 	return nil
 }
 
-// leastParameters returns a lower bound of the number of parameters, exact but for the
-// convolutional network.
+// leastParameters returns a lower bound of the number of parameters, exact but for the convolutional network.
 func (r Recipe) leastParameters(s Shape, columns int) (int64, error) {
 	widths, err := r.widths()
 	if err != nil {

@@ -25,13 +25,13 @@ const (
 
 const mlp = "mlp"
 
-// Models says how models are named, for people.
+// Models returns the names of models, for people.
 func Models() []string { return []string{Linear, mlp + ":WIDTH[,WIDTH...]", CNN} }
 
 // maxWidth bounds a hidden layer, maxDepth their number.
 const maxWidth, maxDepth = 1 << 14, 16
 
-// newModel makes an untrained model, which starts where the key says.
+// newModel makes an untrained model. Its start is a function of the key.
 func (r Recipe) newModel(s Shape, columns int, key rng.Key) (*nn.Model, error) {
 	rnd := rand.New(key.Derive("initial").Stream())
 	widths, err := r.widths()
@@ -50,7 +50,7 @@ func (r Recipe) newModel(s Shape, columns int, key rng.Key) (*nn.Model, error) {
 	return nn.NewMLP(columns, widths, s.Classes, rnd)
 }
 
-// widths returns those of the hidden layers of a perceptron; of other models there are none.
+// widths returns the widths of the hidden layers of a perceptron, and none of other models.
 func (r Recipe) widths() ([]int, error) {
 	if r.Model == Linear || r.Model == CNN {
 		return nil, nil
@@ -59,9 +59,15 @@ func (r Recipe) widths() ([]int, error) {
 	if kind != mlp || !given {
 		return nil, fmt.Errorf("model %q is not one of %s", r.Model, strings.Join(Models(), ", "))
 	}
-	widths, err := hidden(words)
-	if err != nil {
-		return nil, fmt.Errorf("model %q: %w", r.Model, err)
+	var widths []int
+	for _, word := range strings.Split(words, ",") {
+		width, err := strconv.Atoi(word)
+		if err != nil || width < 1 || width > maxWidth {
+			return nil, fmt.Errorf("model %q: width %q must be from 1 to %d", r.Model, word, maxWidth)
+		}
+		if widths = append(widths, width); len(widths) > maxDepth {
+			return nil, fmt.Errorf("model %q: more than %d hidden layers", r.Model, maxDepth)
+		}
 	}
 	return widths, nil
 }
@@ -83,36 +89,20 @@ func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) 
 	return dpsgd.Augment(m, r.Views, move, key.Derive("views").Stream().Uint64())
 }
 
-// hidden reads the widths of hidden layers.
-func hidden(words string) ([]int, error) {
-	var widths []int
-	for _, word := range strings.Split(words, ",") {
-		width, err := strconv.Atoi(word)
-		if err != nil || width < 1 || width > maxWidth {
-			return nil, fmt.Errorf("width %q must be from 1 to %d", word, maxWidth)
-		}
-		if widths = append(widths, width); len(widths) > maxDepth {
-			return nil, fmt.Errorf("more than %d hidden layers", maxDepth)
-		}
-	}
-	return widths, nil
-}
-
-// score returns the accuracy of a model on rows and, class by class, the share of its rows
-// that were predicted as it; of no rows 0 and nil.
+// score returns the accuracy of a model on rows and the recall of each class; of no rows 0 and nil.
 func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (float64, []float64, error) {
 	if x.Rows == 0 {
 		return 0, nil, nil
 	}
 	predicted := make([]int, x.Rows)
 	if err := m.Predict(ctx, predicted, x); err != nil {
-		return 0, nil, fmt.Errorf("recipe: %w", err)
+		return 0, nil, wrapped(err)
 	}
 	return scores.Accuracy(predicted, labels), scores.Recall(predicted, labels, classes), nil
 }
 
-// area returns how well the outputs of a model of two classes order rows; nil of more classes,
-// and where a class has no row.
+// area returns the area under the receiver operating characteristic of a model of two classes; nil for more
+// classes, and where a class has no row.
 func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (*float64, error) {
 	if classes != 2 {
 		return nil, nil
@@ -120,7 +110,7 @@ func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, clas
 	outputs := dense.New(x.Rows, classes)
 	if x.Rows > 0 {
 		if err := m.Logits(ctx, outputs, x); err != nil {
-			return nil, fmt.Errorf("recipe: %w", err)
+			return nil, wrapped(err)
 		}
 	}
 	return scores.AUROC(outputs, labels), nil

@@ -17,10 +17,11 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/plain"
 )
 
-// Model is a trained network with everything that new rows need before it can be asked
-// about them. It may be used by many goroutines.
+// Model is a trained network with everything that makes features of new rows. It may be used by many
+// goroutines.
 type Model struct {
 	Card
 	transform *charged.Transform // of features that were learned; else nil
@@ -28,7 +29,7 @@ type Model struct {
 	network   *nn.Model
 }
 
-// Card says what a model is and what it cost.
+// Card describes a model and its cost.
 type Card struct {
 	Data     string        `json:"data"`     // name of the task
 	Features string        `json:"features"` // one of FeatureSets()
@@ -36,25 +37,24 @@ type Card struct {
 	Columns  int           `json:"columns"`  // of a row, before features are made
 	Image    dataset.Shape `json:"image"`    // zero if rows are not images
 	Classes  []string      `json:"classes"`
-	// Extractor says how features that learn nothing are made.
+	// Extractor names the extractor of features that learn nothing.
 	Extractor string `json:"extractor,omitempty"`
-	// Encoder is how columns of a table become those of a row, fitted on public rows.
+	// Encoder makes the columns of a row from the columns of a table, fitted on public rows.
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
 	// Reading is how rows were read, if that was by public ones: new rows are read alike.
 	Reading *dataset.Schema `json:"reading,omitempty"`
-	// Epsilon is the certified upper bound for this model alone, absent if nothing was
-	// protected; with Delta, for one Unit added or removed.
+	// Epsilon is the certified upper bound for this model alone, with Delta, for one Unit added or removed;
+	// absent if nothing was protected.
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	Delta   float64  `json:"delta,omitempty"`
 	Unit    string   `json:"unit,omitempty"`
-	// Releasable says whether the model may leave: charged, with cryptographic noise.
+	// Releasable is true for a model that may leave: charged, with cryptographic noise.
 	Releasable bool `json:"releasable"`
 	// Scored is the hash of the rows that scored, which are public.
 	Scored string `json:"scored,omitempty"`
 }
 
-// Prediction is the class of a row, the lowest of those with the largest output, and
-// the softmax of that output: what the model takes the probability to be.
+// Prediction is the class of a row, the lowest with the largest output, and the softmax of that output.
 type Prediction struct {
 	Class       int
 	Probability float64
@@ -63,11 +63,10 @@ type Prediction struct {
 // ErrRows is matched by errors about rows that do not fit a model.
 var ErrRows = errors.New("recipe: the rows do not fit the model")
 
-// Predict returns the class of every row of set, of which X and Image are used: images as
-// large as those of the training, in rows of pixels in [0, 1], or what [Model.Rows]
-// makes of a table. Rows of another length, images of another size and values that
-// are not finite match [ErrRows]. It uses all processors; each class depends on its own
-// row alone, and it is what scored in the run.
+// Predict returns the class of every row of set, of which X and Image are used: images as large as in the
+// training, in rows of pixels in [0, 1], or encoded by [Model.Rows] from a table. An error about rows of
+// another length, images of another size or values that are not finite matches [ErrRows]. It uses all
+// processors; each class depends on its own row alone, and is the class that scored in the run.
 func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	predictions, err := m.Predictions(ctx, set)
 	if err != nil {
@@ -80,17 +79,16 @@ func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	return classes, nil
 }
 
-// Rows encodes a table as that of the training was: its columns are found by their
-// names, and it may have others. A model of images, or one that was trained on numbers,
-// has none to find and returns an error that matches [ErrRows]; what is wrong with the
-// table is a [*fault.Error].
+// Rows encodes a table as the table of the training: it finds columns by their names, and there may be
+// others. The error of a model of images or of numbers matches [ErrRows]; an error about the table is a
+// [*fault.Error].
 func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	if m.Encoder == nil {
 		return dataset.Set{}, fmt.Errorf("%w: it is not for tables", ErrRows)
 	}
 	x, err := m.Encoder.EncodeByName(t)
 	if err != nil {
-		return dataset.Set{}, fmt.Errorf("recipe: %w", err)
+		return dataset.Set{}, wrapped(err)
 	}
 	set := dataset.Set{Name: t.Name, X: x, Units: t.Units, Classes: t.Labels, Provenance: t.Provenance}
 	for i := range x.Rows {
@@ -102,12 +100,12 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	return set, nil
 }
 
-// ScoredOn reports whether these are the rows that the model was scored on, with their
-// labels: of all rows that it can be asked about, these alone are known to be public.
+// ScoredOn reports whether these are the rows that the model was scored on, with their labels: the only rows
+// that are known to be public.
 func (m *Model) ScoredOn(set dataset.Set) bool { return m.Scored == rowsHash(set) }
 
-// rowsHash returns SHA-256 over features, names of classes and image shape, in hexadecimal.
-// Units and the order of classes do not count: no answer depends on them.
+// rowsHash returns SHA-256 over features, names of classes and image shape, in hexadecimal, but not over
+// units and the order of classes, which no answer depends on.
 func rowsHash(set dataset.Set) string {
 	named := dataset.Set{X: set.X, Image: set.Image}
 	for _, y := range set.Y {
@@ -119,27 +117,26 @@ func rowsHash(set dataset.Set) string {
 // predictRows is how many rows have their features in memory at a time.
 const predictRows = 2048
 
-// Predictions does what [Model.Predict] does with probabilities.
+// Predictions is [Model.Predict] with probabilities.
 func (m *Model) Predictions(ctx context.Context, set dataset.Set) ([]Prediction, error) {
 	if err := m.fit(set); err != nil {
 		return nil, err
 	}
 	predictions := make([]Prediction, 0, set.X.Rows)
-	outputs := blas32.General{Cols: len(m.Classes), Stride: len(m.Classes), Data: make([]float32, min(predictRows, set.X.Rows)*len(m.Classes))}
+	memory := dense.New(min(predictRows, set.X.Rows), len(m.Classes))
 	for from := 0; from < set.X.Rows; from += predictRows {
-		block := dataset.Set{Name: set.Name, Image: set.Image, X: set.X}
-		block.X.Rows = min(predictRows, set.X.Rows-from)
-		block.X.Data = set.X.Data[from*set.X.Stride:]
+		to := min(from+predictRows, set.X.Rows)
+		block := dataset.Set{Name: set.Name, Image: set.Image, X: dense.Rows(set.X, from, to)}
 		x, err := m.features(ctx, block)
 		if err != nil {
-			return nil, fmt.Errorf("recipe: %w", err)
+			return nil, wrapped(err)
 		}
-		outputs.Rows = x.Rows
+		outputs := dense.Rows(memory, 0, to-from)
 		if err := m.network.Logits(ctx, outputs, x); err != nil {
-			return nil, fmt.Errorf("recipe: %w", err)
+			return nil, wrapped(err)
 		}
 		for i := range x.Rows {
-			p, err := predict(outputs.Data[i*outputs.Stride : i*outputs.Stride+outputs.Cols])
+			p, err := predict(dense.Row(outputs, i))
 			if err != nil {
 				return nil, fmt.Errorf("recipe: row %d: %w", from+i, err)
 			}
@@ -149,16 +146,16 @@ func (m *Model) Predictions(ctx context.Context, set dataset.Set) ([]Prediction,
 	return predictions, nil
 }
 
-// fit checks that rows are what the model was trained on.
+// fit checks that rows have the shape of the training.
 func (m *Model) fit(set dataset.Set) error {
-	x := set.X
+	x, is, want := set.X, set.Image, m.Image
 	switch {
-	case set.Image != m.Image && m.Image == dataset.Shape{}:
-		return fmt.Errorf("%w: it is for rows of %d columns, these are images of %dx%d", ErrRows, m.Columns, set.Image.Rows, set.Image.Cols)
-	case set.Image != m.Image && set.Image == dataset.Shape{}:
-		return fmt.Errorf("%w: it is for images of %dx%d, these are rows of %d columns", ErrRows, m.Image.Rows, m.Image.Cols, x.Cols)
-	case set.Image != m.Image:
-		return fmt.Errorf("%w: it is for images of %dx%d, these are %dx%d", ErrRows, m.Image.Rows, m.Image.Cols, set.Image.Rows, set.Image.Cols)
+	case is != want && want == dataset.Shape{}:
+		return fmt.Errorf("%w: it is for rows of %d columns, these are images of %dx%d", ErrRows, m.Columns, is.Rows, is.Cols)
+	case is != want && is == dataset.Shape{}:
+		return fmt.Errorf("%w: it is for images of %dx%d, these are rows of %d columns", ErrRows, want.Rows, want.Cols, x.Cols)
+	case is != want:
+		return fmt.Errorf("%w: it is for images of %dx%d, these are %dx%d", ErrRows, want.Rows, want.Cols, is.Rows, is.Cols)
 	case x.Cols != m.Columns:
 		return fmt.Errorf("%w: it is for rows of %d columns, these have %d", ErrRows, m.Columns, x.Cols)
 	}
@@ -166,10 +163,8 @@ func (m *Model) fit(set dataset.Set) error {
 		return fmt.Errorf("%w: %w", ErrRows, err)
 	}
 	for i := range x.Rows {
-		for j, v := range dense.Row(x, i) {
-			if !mathx.IsFinite(v) {
-				return fmt.Errorf("%w: column %d of row %d is not finite", ErrRows, j+1, i+1)
-			}
+		if j := slices.IndexFunc(dense.Row(x, i), func(v float32) bool { return !mathx.IsFinite(v) }); j >= 0 {
+			return fmt.Errorf("%w: column %d of row %d is not finite", ErrRows, j+1, i+1)
 		}
 	}
 	return nil
@@ -194,8 +189,7 @@ func (m *Model) features(ctx context.Context, set dataset.Set) (blas32.General, 
 	return features.Apply(ctx, set, m.fixed, workers)
 }
 
-// predict returns the largest output and its softmax, which cannot overflow: all exponents
-// are 0 or below.
+// predict returns the largest output and its softmax, which cannot overflow: all exponents are 0 or below.
 func predict(outputs []float32) (Prediction, error) {
 	best, err := dense.Largest(outputs)
 	if err != nil {
@@ -228,3 +222,32 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 	}
 	return float64(right) / float64(len(classes)), true
 }
+
+// FileOfChosen returns the file of a model that was chosen among several, with the cost of the choice, which
+// is above the cost of its training, and the rows that scored the chosen one.
+func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
+	chosen := *m
+	chosen.Epsilon, chosen.Delta, chosen.Scored = &epsilon, delta, rowsHash(scored)
+	return chosen.bytes()
+}
+
+// Plain returns a linear model as data: it has the probabilities of [Model.Predictions], up to rounding.
+// Other kinds have no such form: ok is false.
+func (m *Model) Plain() (p plain.Model, ok bool) {
+	if m.Kind != Linear {
+		return p, false
+	}
+	columns, parameters := m.featureColumns(), m.network.Parameters()
+	l := &plain.Linear{
+		Weights: plain.Widen(parameters, len(m.Classes), columns, columns),
+		Bias:    plain.Wide(parameters[columns*len(m.Classes):]),
+	}
+	for c := range m.Classes {
+		l.Classes = append(l.Classes, c)
+	}
+	return plain.Model{Linear: l}, true
+}
+
+// Transform returns the transform that makes the features of the model from private statistics, which were
+// charged; nil if its features learn nothing.
+func (m *Model) Transform() *charged.Transform { return m.transform }

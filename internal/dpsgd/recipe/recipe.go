@@ -13,24 +13,22 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Recipe is everything about a model that is fixed before the data are seen, apart
-// from the noise.
+// Recipe is everything about a model that is fixed before the data are seen, apart from the noise.
 type Recipe struct {
 	Features string `json:"features"` // one of FeatureSets()
-	// Statistics is what features learn from private rows, for those that do, and how
-	// gradients are made. What they consist of follows from Features; Records, Workers,
-	// Cache and Progress are not taken.
+	// Statistics are learned from private rows, by the features that do, and how gradients are made. Their
+	// parts follow from Features; Records, Workers, Cache and Progress are not taken.
 	Statistics charged.Config `json:"statistics,omitzero"`
 	Model      string         `json:"model"` // "linear", "cnn", "mlp:128", "mlp:128,64", ...
-	// Views, if above 1, is how many randomly shifted views of an image its gradient is
-	// the mean of; for raw features. It costs time and no privacy.
+	// Views, if above 1, is the number of randomly shifted views of an image, whose gradients are averaged;
+	// for raw features. It costs time and no privacy.
 	Views int `json:"views,omitzero"`
-	// Train is how it is trained. NoiseMultiplier, NonPrivate, Workers, Checkpoint and
-	// callbacks are not taken.
+	// Train is how it is trained. NoiseMultiplier, NonPrivate, Workers, Checkpoint and callbacks are not
+	// taken.
 	Train dpsgd.Config `json:"train"`
 }
 
-// Shape is what is public about a task, and all that a recipe may depend on.
+// Shape holds the public numbers of a task, the only ones that a recipe may depend on.
 type Shape struct {
 	Kind    dataset.Kind
 	Records int // private ones, one a unit
@@ -41,7 +39,9 @@ type Shape struct {
 
 // ShapeOf returns the shape of a task.
 func ShapeOf(t dataset.Task) Shape {
-	return Shape{Kind: t.Kind, Records: t.Private.UnitCount(), Columns: t.Private.X.Cols, Classes: len(t.Classes), Image: t.Image}
+	return Shape{
+		Kind: t.Kind, Records: t.Private.UnitCount(), Columns: t.Private.X.Cols, Classes: len(t.Classes), Image: t.Image,
+	}
 }
 
 // Validate reports the first thing that does not fit a task of this shape.
@@ -73,12 +73,11 @@ func (r Recipe) Validate(s Shape) error {
 // Plan is a recipe with a budget or noise.
 type Plan struct {
 	Recipe Recipe `json:"recipe"`
-	// Epsilon is the target, for which noise is chosen; 0 if NoiseMultiplier is given,
-	// or on a shared ledger, where noise is chosen to fit what is left of it.
+	// Epsilon is the target, for which noise is chosen; 0 if NoiseMultiplier is given, or on a shared ledger,
+	// where noise is chosen to fit the rest.
 	Epsilon         float64 `json:"epsilon,omitzero"`
 	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
-	// NonPrivate trains without noise, and without clipping where the recipe's
-	// ClipNorm is +Inf.
+	// NonPrivate trains without noise, and without clipping where the recipe's ClipNorm is +Inf.
 	NonPrivate bool `json:"non_private,omitzero"`
 }
 
@@ -125,6 +124,9 @@ func (p Plan) events(noise float64) []accountant.Event {
 	}
 	return append(events, p.train(noise).Event())
 }
+
+// Event returns all charges of one model of the plan with this noise, in one composition.
+func (p Plan) Event(noise float64) accountant.Event { return whole(p.events(noise)) }
 
 // whole returns the composition of events.
 func whole(events []accountant.Event) accountant.Event {

@@ -55,8 +55,7 @@ func config(t *testing.T, task dataset.Task, plans ...Plan) Config {
 	return Config{Task: task, Delta: 1e-4, Plans: plans, Key: rng.SeedKey(11), Dir: t.TempDir()}
 }
 
-// Everything that a recipe can say trains, costs what was asked, and one account holds
-// all of it.
+// Everything that a recipe can say trains, costs what was asked, and one account holds all of it.
 func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 	task := strokes(t, 240, 80)
 	s := ShapeOf(task)

@@ -13,9 +13,9 @@ import (
 // Schema names the JSON form of a Result.
 const Schema = "pate.dpsgd/1"
 
-// Result is what a run made, one row a plan. Its JSON form is a contract of the command
-// line. Nothing in it but running times and figures of a typical record is a function of the private
-// data that was not charged; [Result.WithoutTimes] is what may be published.
+// Result holds the rows of a run, one a plan. Its JSON form is a contract of the command line. Nothing in it
+// but running times and figures of a typical record is an uncharged function of the private data;
+// [Result.WithoutTimes] may be published.
 type Result struct {
 	Schema     string  `json:"schema"`
 	Data       string  `json:"data"`
@@ -27,23 +27,23 @@ type Result struct {
 	Delta      float64 `json:"delta"`
 	Relation   string  `json:"relation"`
 	Unit       string  `json:"unit"`
-	// Releasable says whether everything here may leave: every row was charged, with
-	// cryptographic noise, and nothing is withheld.
+	// Releasable is true if everything here may leave: every row was charged, with cryptographic noise, and
+	// nothing is withheld.
 	Releasable bool `json:"releasable"`
-	// Withheld says why nothing may leave whatever was charged, as [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may leave whatever was charged, as [dataset.Task.Withheld].
 	Withheld string  `json:"withheld,omitempty"`
 	Seeded   bool    `json:"seeded"`
 	Seeds    int     `json:"seeds"`
 	Rows     []Row   `json:"rows"`
 	Seconds  float64 `json:"seconds,omitempty"` // whole, rounded up
-	// EpsilonAll is what all rows and all seeds cost together.
+	// EpsilonAll is the cost of all rows and all seeds together.
 	EpsilonAll float64      `json:"epsilon_all,omitempty"`
 	Ledger     *LedgerState `json:"ledger,omitempty"` // if it is a shared one
 	Note       string       `json:"note,omitempty"`
 }
 
-// WithoutTimes returns a copy without running times, as how long work on private rows took
-// may depend on them, and without figures of a typical record, which do.
+// WithoutTimes returns a copy without the parts that may depend on private rows: running times and figures of
+// a typical record.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
@@ -83,21 +83,20 @@ type Row struct {
 	SD         *float64 `json:"sd,omitempty"` // absent for one seed
 	// Runs are the accuracies of all runs, if there are several.
 	Runs []float64 `json:"runs,omitempty"`
-	// Recall is, class by class, the share of its test rows that were predicted as it, a mean
-	// over runs; 0 for a class of no test rows. Absent from results of earlier versions.
+	// Recall is the recall of each class on the test rows, a mean over runs; 0 for a class of no test rows.
+	// Absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
-	// AUROC is, of two classes, the area under the receiver operating characteristic on the
-	// test rows, and AUROCSD its standard deviation over seeds. Absent from results of earlier
-	// versions.
+	// AUROC is, of two classes, the area under the receiver operating characteristic on the test rows, and
+	// AUROCSD its standard deviation over seeds. Absent from results of earlier versions.
 	AUROC   *float64 `json:"auroc,omitempty"`
 	AUROCSD *float64 `json:"auroc_sd,omitempty"`
 	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
 	Steps         int     `json:"steps"`
 	Probability   float64 `json:"sampling_probability"`
-	// Sampling is how batches are drawn; it is absent for Poisson sampling. EpochSteps is the
-	// number of steps of an epoch, where it draws by epochs, and Bands that of turns, and of
-	// steps over which noise is correlated, where it is cyclic.
+	// Sampling is how batches are drawn; it is absent for Poisson sampling. EpochSteps is the number of steps
+	// of an epoch, in schemes with epochs, and Bands the number of turns, and of steps over which noise is
+	// correlated, if it is cyclic.
 	Sampling   dpsgd.Scheme `json:"sampling,omitempty"`
 	EpochSteps int          `json:"epoch_steps,omitempty"`
 	Bands      int          `json:"bands,omitempty"`
@@ -111,10 +110,9 @@ type Row struct {
 	// Account is what `pate account` reads to recompute Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
 	// Curve is accuracy as the budget is spent, first seed.
-	Curve []Point `json:"curve,omitempty"`
-	// Name is that of the row in file names.
-	Name            string `json:"name"`
-	typical.Figures        // of the training alone
+	Curve           []Point `json:"curve,omitempty"`
+	Name            string  `json:"name"` // in file names
+	typical.Figures         // of the training alone
 }
 
 // Point is a stage of a training.

@@ -19,17 +19,16 @@ type runner struct {
 	Config
 	shape Shape
 	hash  [32]byte // of the task
-	made  string   // says how the features in ready were made
+	made  string   // identifies the features in ready
 	ends  []int    // of units of several rows; nil where a unit has one
 	ready prepared
 }
 
-// Run trains every plan, Seeds times, and returns a row for each plan. It may be
-// interrupted and called again with the same Config: what is done is taken from
-// Config.Dir, a training goes on at its checkpoint, to the last bit as if nothing had
-// happened, and nothing is charged twice. The models are left in Config.Dir/public/models,
-// or Config.Dir/private/results/models if they may not be published, a file each as [OpenModel]
-// reads it; the ledger has its SHA-256.
+// Run trains every plan, Seeds times, and returns a row for each plan. It may be interrupted and called again
+// with the same Config: results are taken from Config.Dir, a training is resumed from its checkpoint, to the
+// last bit, and nothing is charged twice. The models are left in Config.Dir/public/models, or
+// Config.Dir/private/results/models if they may not be published, a file each as [OpenModel] reads it; the
+// ledger has its SHA-256.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -43,7 +42,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, fmt.Errorf("%w: Dir is empty", ErrConfig)
 	}
 	if err := durable.PrivateFolder(results.Folder(c.Dir).Private("ledger")); err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
+		return nil, wrapped(err)
 	}
 	r := &runner{Config: c, shape: c.Shape()}
 	r.Task = c.Task.WithoutPool()
@@ -88,11 +87,11 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	return result, nil
 }
 
-// rowsOfUnits returns the rows to train on, and where those of each unit end.
+// rowsOfUnits returns the rows to train on, and the ends of units among them.
 func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 	key, err := r.Key.Derive("rows of a unit").MarshalText()
 	if err != nil {
-		return dataset.Set{}, nil, fmt.Errorf("recipe: %w", err)
+		return dataset.Set{}, nil, wrapped(err)
 	}
 	set, ends := private.PerUnit(r.RowsPerUnit, key)
 	return set, ends, nil
@@ -101,8 +100,8 @@ func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 // wholeSeconds returns the time since start, rounded up.
 func wholeSeconds(start time.Time) float64 { return math.Ceil(time.Since(start).Seconds()) }
 
-// plans runs every plan with every seed, and returns a row for each plan. The plans of one
-// seed follow each other, because they share features.
+// plans runs every plan with every seed, and returns a row for each plan. The plans of one seed follow each
+// other, because they share features.
 func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	runs, spent := make([][]Row, len(r.Plans)), make([]map[int]float64, len(r.Plans))
 	for seed := range r.Seeds {
@@ -126,12 +125,12 @@ func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	return rows, nil
 }
 
-// mean averages runs of one plan; what does not vary is taken from the first.
+// mean averages runs of one plan; the rest is taken from the first.
 func mean(runs []Row) Row {
 	row, n := runs[0], float64(len(runs))
 	row.Accuracy, row.Seconds = 0, 0
 	var accuracies []float64
-	var recalls [][]float64 // of which a run of an earlier version does not say
+	var recalls [][]float64 // nil of a run of an earlier version
 	var areas []*float64
 	for _, r := range runs {
 		row.Accuracy += r.Accuracy / n
@@ -164,7 +163,7 @@ type job struct {
 
 func (j *job) name() string { return fmt.Sprintf("%s-run-%d", j.plan.name(), j.seed) }
 
-// state is what a job keeps on disk, apart from the checkpoint.
+// state is the part of a job on disk, apart from the checkpoint.
 type state struct {
 	ID    string  `json:"id"` // of the run, with its data
 	Noise float64 `json:"noise_multiplier"`

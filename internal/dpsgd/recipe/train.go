@@ -22,12 +22,12 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// run trains one model, or returns the row of one that is trained. Everything that the run
-// needs to go on, noise among it, is on disk before it is charged.
+// run trains one model, or returns the row of one that is trained. Everything that resumes the run, its noise
+// included, is on disk before it is charged.
 func (j *job) run(ctx context.Context) (Row, error) {
 	j.dir = results.Folder(j.Dir).Private(j.name())
 	if err := durable.PrivateFolder(j.dir); err != nil {
-		return Row{}, fmt.Errorf("recipe: %w", err)
+		return Row{}, wrapped(err)
 	}
 	durable.Sweep(j.checkpoint(), "") // of processes that were killed: the folder is ours
 	var err error
@@ -62,12 +62,12 @@ func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
 	return results.Folder(j.Dir).Place(releasable, "models", j.name()+".model")
 }
 
-// released trains the model as a run on a ledger: its own, whose budget follows from the noise,
-// or a shared one, which has the noise that was chosen for it.
+// released trains the model as a run on a ledger: its own, whose budget follows from the noise, or a shared
+// one, with the noise that was chosen for it.
 func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 	path, mode, err := j.modelFile(j.Key.Releasable() && j.result.Withheld == "")
 	if err != nil {
-		return Row{}, fmt.Errorf("recipe: %w", err)
+		return Row{}, wrapped(err)
 	}
 	var file run.File
 	if j.Shared != nil {
@@ -91,13 +91,14 @@ func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 		File: file, Kind: kind, Key: j.Key, Units: units(j.shape.Records),
 		Plan: func(ctx context.Context, before *run.Before) (plan run.Plan, err error) {
 			if j.Shared != nil {
-				if plan.Same, j.noise, err = j.recorded(before); err == nil && plan.Same == nil {
+				var is settings
+				plan.Same, is, err = Recorded(before, j.hash[:], func(is settings) settings { return j.withNoise(is.Noise) })
+				if j.noise = is.Noise; err == nil && plan.Same == nil {
 					j.noise, err = j.settle(ctx, before.Ledger)
 				}
 			}
-			asked := j.settings()
-			asked.Noise = j.noise
-			plan.Events, plan.Settings, plan.Inputs = [][]accountant.Event{j.plan.events(j.noise)}, asked, j.hash[:]
+			plan.Events, plan.Inputs = [][]accountant.Event{j.plan.events(j.noise)}, j.hash[:]
+			plan.Settings = j.withNoise(j.noise)
 			return plan, err
 		},
 		Stages: []run.Stage{{
@@ -118,11 +119,11 @@ func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 		}},
 	}.Open(ctx)
 	if err != nil {
-		return Row{}, fmt.Errorf("recipe: %w", err)
+		return Row{}, wrapped(err)
 	}
 	defer session.Close()
 	if _, err := session.Next(ctx); err != nil {
-		return Row{}, fmt.Errorf("recipe: %w", err)
+		return Row{}, wrapped(err)
 	}
 	end := state{Noise: j.noise, Row: &row}
 	if j.Shared != nil {
@@ -145,12 +146,12 @@ func (j *job) trainWithout(ctx context.Context, done state) (Row, error) {
 		err = durable.WriteBytes(path, mode, file)
 	}
 	if err != nil {
-		return Row{}, fmt.Errorf("recipe: %w", err)
+		return Row{}, wrapped(err)
 	}
 	return row, j.finish(state{Row: &row})
 }
 
-// train returns the training, charged. It returns the file of the model.
+// train returns the row of the training, charged, and the file of the model.
 func (j *job) train(ctx context.Context, done state, reservations []*ledger.Reservation, paid Paid) (Row, []byte, error) {
 	start := time.Now()
 	var statistics []*ledger.Reservation
@@ -166,11 +167,11 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 	_, columns := p.train.Dims()
 	m, err := j.plan.Recipe.newModel(j.shape, columns, key)
 	if err != nil {
-		return Row{}, nil, fmt.Errorf("recipe: %w", err)
+		return Row{}, nil, wrapped(err)
 	}
 	trained, err := j.plan.Recipe.trained(m, j.shape, key)
 	if err != nil {
-		return Row{}, nil, fmt.Errorf("recipe: %w", err)
+		return Row{}, nil, wrapped(err)
 	}
 	cfg := j.plan.train(j.noise)
 	cfg.Records = j.shape.Records
@@ -179,12 +180,12 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 	cfg.Observe = watch.step
 	account, err := j.Typical.Follow(&cfg)
 	if err != nil {
-		return Row{}, nil, fmt.Errorf("recipe: %w", err)
+		return Row{}, nil, wrapped(err)
 	}
 	result, err := dpsgd.Train(ctx, trained, p.train, cfg, training, key)
 	switch {
 	case err != nil:
-		return Row{}, nil, fmt.Errorf("recipe: %w", err)
+		return Row{}, nil, wrapped(err)
 	case watch.err != nil:
 		return Row{}, nil, watch.err
 	}
@@ -228,7 +229,6 @@ func (j *job) finish(done state) error {
 
 func (j *job) checkpoint() string { return filepath.Join(j.dir, "checkpoint") }
 
-// removeCheckpoint removes the state of a training that is done.
 func (j *job) removeCheckpoint() error {
 	if err := os.Remove(j.checkpoint()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("recipe: %w", err)
@@ -236,11 +236,12 @@ func (j *job) removeCheckpoint() error {
 	return nil
 }
 
-// card returns what the model's file says of it.
+// card describes the model in its file.
 func (j *job) card(row Row) Card {
 	c := Card{
 		Data: j.Task.Name, Features: row.Features, Kind: row.Model, Columns: j.Task.Private.X.Cols, Image: j.Task.Image,
-		Classes: j.Task.Classes, Encoder: j.Task.Encoder, Reading: j.Rows, Epsilon: row.Epsilon, Releasable: row.Releasable, Scored: rowsHash(j.Task.Test),
+		Classes: j.Task.Classes, Encoder: j.Task.Encoder, Reading: j.Rows, Epsilon: row.Epsilon, Releasable: row.Releasable,
+		Scored: rowsHash(j.Task.Test),
 	}
 	if row.Epsilon != nil {
 		c.Delta, c.Unit = j.Delta, j.Unit
@@ -248,13 +249,13 @@ func (j *job) card(row Row) Card {
 	return c
 }
 
-// row says what was trained.
+// row describes the trained model.
 func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config, trained dpsgd.Result) (Row, error) {
 	_, columns := p.train.Dims()
 	row := Row{
 		Model: j.plan.Recipe.Model, Features: j.plan.Recipe.Features, Dimensions: columns, Parameters: len(m.Parameters()),
-		Releasable: trained.Releasable && j.result.Withheld == "", Steps: trained.Steps, Probability: cfg.Probability(), Noise: cfg.NoiseMultiplier,
-		LearningRate: cfg.LearningRate, Statistics: []json.RawMessage{}, Name: j.plan.name(),
+		Releasable: trained.Releasable && j.result.Withheld == "", Steps: trained.Steps, Probability: cfg.Probability(),
+		Noise: cfg.NoiseMultiplier, LearningRate: cfg.LearningRate, Statistics: []json.RawMessage{}, Name: j.plan.name(),
 	}
 	if s := cfg.Sampling; s.Scheme != dpsgd.Poisson {
 		row.Sampling, row.EpochSteps, row.Bands = s.Scheme, s.EpochSteps, s.Bands
@@ -276,7 +277,7 @@ func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config
 	for _, e := range events[:len(events)-1] {
 		text, err := accountant.MarshalEvent(e)
 		if err != nil {
-			return row, fmt.Errorf("recipe: %w", err)
+			return row, wrapped(err)
 		}
 		row.Statistics = append(row.Statistics, text)
 	}
@@ -295,19 +296,16 @@ func claimOf(l *ledger.Ledger) (float64, error) {
 		return c.Epsilon, nil
 	}
 	claim, err := l.Epsilon()
-	if err != nil {
-		return 0, fmt.Errorf("recipe: %w", err)
-	}
-	return claim, nil
+	return claim, wrapped(err)
 }
 
-// paidFor says what was charged for a model.
+// paidFor returns the charge of a model.
 func paidFor(l *ledger.Ledger, reservations []*ledger.Reservation) (Paid, error) {
 	claim, err := claimOf(l)
 	return Paid{Entry: reservations[0].Entry(), Epsilon: claim, Delta: l.Config().Delta}, err
 }
 
-// stateOf says how a shared ledger stands.
+// stateOf returns the state of a shared ledger.
 func stateOf(l *ledger.Ledger) (*LedgerState, error) {
 	c := l.Config()
 	claim, err := claimOf(l)

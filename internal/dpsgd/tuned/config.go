@@ -1,6 +1,7 @@
 package tuned
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -23,20 +24,17 @@ import (
 // relation of every account here, as DP-SGD's.
 const relation = accountant.AddRemove
 
-// Config says what to tune. Task, Delta, Base, Settings and Law are required, and Key and
-// Dir by [Run].
+// Config sets what to tune. Task, Delta, Base, Settings and Law are required, and Key and Dir by [Run].
 type Config struct {
-	// Task is the data. Its pool chooses, unless Private does; its test rows score the
-	// model that was chosen.
+	// Task is the data. Its pool chooses, unless Private does; its test rows score the chosen model.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
-	// Epsilon is what everything may cost together. 0 on a shared ledger means all that
-	// is left of it.
+	// Epsilon is the budget of everything together. 0 on a shared ledger means the whole rest of the ledger.
 	Epsilon float64
-	// Records is how many private units there are, those that choose included, as may be said
-	// in public: sampling follows from it. Default: their number, which is then made public.
+	// Records is the public number of private units, with the ones that choose: sampling follows from it.
+	// Default: their number, which is then made public.
 	Records  int
-	Unit     string        // whose data a unit of Task.Private.Units are; default "record"
+	Unit     string        // owner of the data of a unit in Task.Private.Units; default "record"
 	Base     recipe.Recipe // of which settings change a part
 	Settings []Setting
 	Law      tune.Law
@@ -48,12 +46,12 @@ type Config struct {
 	Every time.Duration
 
 	Key     rng.Key // the secret that all randomness derives from
-	Dir     string  // keeps ledger, model and what an interrupted run needs; must exist
+	Dir     string  // keeps ledger, model and the state of an interrupted run; must exist
 	Workers int
 	Cache   *features.Cache
 }
 
-// Private says how private units choose.
+// Private lets private units choose.
 type Private struct {
 	Share float64 // of the units, in (0, 1); the others are trained on
 	Sigma float64 // of the discrete Gaussian noise on the number of right answers
@@ -65,8 +63,8 @@ var ErrConfig = errors.New("tuned: bad Config")
 // ErrCostsDiffer is returned where settings do not cost the same.
 var ErrCostsDiffer = errors.New("tuned: settings cost differently")
 
-// DefaultPrivate returns a fifth of the units, with noise like the chance error of their
-// number of right answers, which costs next to nothing beside a training.
+// DefaultPrivate returns a fifth of the units, with noise like the chance error of their number of right
+// answers, which costs next to nothing beside a training.
 func DefaultPrivate(records int) *Private {
 	const share = 0.2
 	return &Private{Share: share, Sigma: math.Max(10, math.Ceil(math.Sqrt(share*float64(records))/2))}
@@ -81,14 +79,14 @@ type job struct {
 	plans  []recipe.Plan
 }
 
-// Validate reports the first field that is missing or out of range, Key and Dir apart.
-// Everything it looks at is public.
+// Validate reports the first field that is missing or out of range, Key and Dir apart, by public numbers
+// only.
 func (c Config) Validate() error {
 	_, err := c.newJob()
 	return err
 }
 
-// newJob checks a Config. Everything it looks at is public.
+// newJob checks a Config.
 func (c Config) newJob() (*job, error) {
 	j, err := c.complete()
 	if err != nil {
@@ -98,14 +96,8 @@ func (c Config) newJob() (*job, error) {
 }
 
 func (c Config) complete() (*job, error) {
-	if c.Unit == "" {
-		c.Unit = "record"
-	}
+	c.Unit = cmp.Or(c.Unit, "record")
 	found := recipe.ShapeOf(c.Task).Records
-	records := found
-	if c.Records != 0 {
-		records = c.Records
-	}
 	switch p := c.Private; {
 	case c.Records < 0 || c.Records > math.MaxInt32:
 		return nil, fmt.Errorf("records %d must be positive", c.Records)
@@ -124,7 +116,7 @@ func (c Config) complete() (*job, error) {
 	case p != nil && !(p.Share > 0 && p.Share < 1):
 		return nil, fmt.Errorf("the share %v of private units that choose must be in (0, 1)", p.Share)
 	}
-	units := run.Units{N: records, Noun: "private records"}
+	units := run.Units{N: cmp.Or(c.Records, found), Noun: "private records"}
 	if err := errors.Join(units.Check(c.Delta), c.Law.Validate()); err != nil {
 		return nil, err
 	}
@@ -157,8 +149,8 @@ func (c Config) complete() (*job, error) {
 	return j, j.costAlike()
 }
 
-// declared returns how many units are said to be trained on, or 0: of all those that there
-// are said to be the share that does not choose.
+// declared returns the declared number of units to train on, or 0: the share that does not choose of the
+// declared number.
 func (j *job) declared() int {
 	if j.Records == 0 || j.Private == nil {
 		return j.Records
@@ -166,7 +158,7 @@ func (j *job) declared() int {
 	return max(1, int(math.Round(float64(j.Records)*(1-j.Private.Share))))
 }
 
-// costAlike refuses settings of which one run costs more than another, at whatever noise.
+// costAlike refuses settings whose runs cost differently, at whatever noise.
 func (j *job) costAlike() error {
 	for _, noise := range []float64{1, 3} {
 		var first []byte
@@ -190,13 +182,14 @@ func (j *job) costAlike() error {
 func (j *job) event(noise float64) (accountant.Event, error) {
 	e := j.plans[0].Event(noise)
 	if j.Private != nil {
-		e = accountant.Composed{Events: []accountant.Event{e, accountant.DiscreteGaussian{Sigma: j.Private.Sigma, Sensitivity: 1}}}
+		score := accountant.DiscreteGaussian{Sigma: j.Private.Sigma, Sensitivity: 1}
+		e = accountant.Composed{Events: []accountant.Event{e, score}}
 	}
 	return e, accountant.Validate(e)
 }
 
-// Quote returns what the search costs, by the budget of the Config. It reads public
-// numbers only and spends nothing. Epsilon must be given.
+// Quote returns the cost of the search, by the budget of the Config. It reads public numbers only and spends
+// nothing. Epsilon must be given.
 func (c Config) Quote(ctx context.Context) (tune.Price, error) {
 	j, err := c.newJob()
 	if err != nil {
@@ -213,8 +206,8 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split parts units by a hash of their names with a public constant, so that where one
-// goes does not depend on the others. Both parts share no memory with s.
+// split parts units by a hash of their names with a public constant, so that the part of a unit does not
+// depend on the others. Both parts share no memory with s.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

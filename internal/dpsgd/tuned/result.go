@@ -1,6 +1,8 @@
 package tuned
 
 import (
+	"cmp"
+
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/internal/tune"
@@ -9,33 +11,31 @@ import (
 // Schema names the JSON form of a Result.
 const Schema = "pate.tune/1"
 
-// Result is what a search released, beside the file of the model. Its JSON form is a contract of the
-// command line. Nothing in it tells of a run that was not chosen, of how many there were,
-// or how long they took.
+// Result is the release of a search, beside the file of the model. Its JSON form is a contract of the command
+// line. Nothing in it depends on a run that was not chosen, on the number of runs, or on their times.
 type Result struct {
-	Schema     string  `json:"schema"`
-	Data       string  `json:"data"`
-	Provenance string  `json:"provenance,omitempty"`
-	Split      string  `json:"split"`
-	Private    int     `json:"private"` // records, those that choose included, one a unit; or what was declared
-	Test       int     `json:"test"`    // public rows that score what was chosen
-	Settings   int     `json:"settings"`
-	Law        LawJSON `json:"law"`
-	// Score says on which rows settings were compared.
-	Score    ScoreJSON `json:"score"`
-	Epsilon  float64   `json:"epsilon"` // of everything together
-	Delta    float64   `json:"delta"`
-	Relation string    `json:"relation"`
-	Unit     string    `json:"unit"`
-	// Noise is the noise multiplier of every run, OneNoise that of a single model at the same
-	// epsilon, and OneEpsilon what one model with Noise would cost.
+	Schema     string    `json:"schema"`
+	Data       string    `json:"data"`
+	Provenance string    `json:"provenance,omitempty"`
+	Split      string    `json:"split"`
+	Private    int       `json:"private"` // records, with the ones that choose, one a unit; or the declared number
+	Test       int       `json:"test"`    // public rows that score the chosen model
+	Settings   int       `json:"settings"`
+	Law        LawJSON   `json:"law"`
+	Score      ScoreJSON `json:"score"`
+	Epsilon    float64   `json:"epsilon"` // of everything together
+	Delta      float64   `json:"delta"`
+	Relation   string    `json:"relation"`
+	Unit       string    `json:"unit"`
+	// Noise is the noise multiplier of every run. A single model would have OneNoise at the same epsilon, and
+	// cost OneEpsilon with Noise.
 	Noise      float64 `json:"noise_multiplier"`
 	OneNoise   float64 `json:"untuned_noise_multiplier"`
 	OneEpsilon float64 `json:"untuned_epsilon"`
 	// Chosen is the best run; absent where the law drew none.
 	Chosen     *Chosen `json:"chosen,omitempty"`
 	Releasable bool    `json:"releasable"`
-	// Withheld says why nothing may leave though it was charged, as [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may leave though it was charged, as [dataset.Task.Withheld].
 	Withheld string `json:"withheld,omitempty"`
 	Seeded   bool   `json:"seeded"`
 	// Account is what `pate account` reads to recompute Epsilon.
@@ -51,7 +51,7 @@ type LawJSON struct {
 	Mean     float64 `json:"mean,omitempty"`
 }
 
-// ScoreJSON says what chose.
+// ScoreJSON describes the rows that compared settings.
 type ScoreJSON struct {
 	On    string  `json:"on"` // "public" or "private"
 	Rows  int     `json:"rows,omitempty"`
@@ -59,7 +59,7 @@ type ScoreJSON struct {
 	Sigma float64 `json:"sigma,omitempty"` // of the noise on the number of right answers
 }
 
-// Chosen is the run that was released.
+// Chosen is the released run.
 type Chosen struct {
 	Setting
 	Index int `json:"index"` // of the setting, from 1
@@ -73,7 +73,7 @@ type Chosen struct {
 	Probability   float64 `json:"sampling_probability"`
 }
 
-// newResult returns all of a result but what was chosen.
+// newResult returns a result without the chosen run.
 func (j *job) newResult(p tune.Price) (*Result, error) {
 	run, err := j.event(p.Noise)
 	if err != nil {
@@ -81,7 +81,7 @@ func (j *job) newResult(p tune.Price) (*Result, error) {
 	}
 	r := &Result{
 		Schema: Schema, Data: j.Task.Name, Provenance: j.Task.Provenance, Split: string(j.Task.Protocol),
-		Private: j.private(), Test: j.Task.Test.Len(), Settings: len(j.Settings),
+		Private: cmp.Or(j.Records, j.Task.Private.UnitCount()), Test: j.Task.Test.Len(), Settings: len(j.Settings),
 		Law:     LawJSON{Name: j.Law.String(), Expected: j.Law.Expected(), Eta: j.Law.Eta, Gamma: j.Law.Gamma, Mean: j.Law.Mean},
 		Score:   ScoreJSON{On: "public", Rows: j.choose.Len()},
 		Epsilon: p.Epsilon, Delta: j.Delta, Relation: relation.String(), Unit: j.Unit,
@@ -98,15 +98,7 @@ func (j *job) newResult(p tune.Price) (*Result, error) {
 // releasable reports whether the model may leave.
 func (j *job) releasable() bool { return j.Key.Releasable() && j.Task.Withheld() == "" }
 
-// private returns the number of private units, as it may be said.
-func (j *job) private() int {
-	if j.Records > 0 {
-		return j.Records
-	}
-	return j.Task.Private.UnitCount()
-}
-
-// chosen returns the run that was released; its setting is written out in full.
+// chosen returns the released run, its setting in full.
 func (j *job) chosen(best tune.Best, accuracy float64) *Chosen {
 	t := j.plans[best.Setting].Recipe
 	s := Setting{

@@ -1,9 +1,7 @@
 package tuned
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,10 +31,10 @@ func ModelFile(dir string, releasable bool) string {
 	return path
 }
 
-// Nothing is what the file of the model says where the law drew no run.
+// Nothing is the text in the file of the model where the law drew no run.
 const Nothing = "nothing was chosen: the number of runs was drawn as 0\n"
 
-// state is what a run keeps on disk: what it costs, before it is charged, and its result.
+// state is the part of a run on disk: its price, before it is charged, and its result.
 type state struct {
 	ID     string     `json:"id"`
 	Price  tune.Price `json:"price"`
@@ -46,7 +44,7 @@ type state struct {
 // kind of a run on a ledger.
 const kind = "tune"
 
-// settings are all that a search is a function of, but its data and its key.
+// settings are all inputs of a search but its data and its key.
 type settings struct {
 	Law      tune.Law      `json:"law"`
 	Plans    []recipe.Plan `json:"plans"`
@@ -54,18 +52,18 @@ type settings struct {
 	Private  *Private      `json:"private,omitempty"`
 	Epsilon  float64       `json:"epsilon,omitzero"`
 	Delta    float64       `json:"delta"`
-	Records  int           `json:"records,omitzero"` // that were declared
-	// Price was settled on a shared ledger.
-	Price *tune.Price `json:"price,omitempty"`
+	Records  int           `json:"records,omitzero"` // declared
+	Price    *tune.Price   `json:"price,omitempty"`  // settled on a shared ledger
 }
 
 func (j *job) settings() settings {
-	return settings{Law: j.Law, Plans: j.plans, Settings: j.Settings, Private: j.Private, Epsilon: j.Epsilon, Delta: j.Delta, Records: j.Records}
+	return settings{
+		Law: j.Law, Plans: j.plans, Settings: j.Settings, Private: j.Private, Epsilon: j.Epsilon, Delta: j.Delta, Records: j.Records,
+	}
 }
 
-// Run makes the search and returns what was chosen. The file of the model is
-// that of [ModelFile]. Run may be interrupted and called again with the same Config: it
-// goes on where it stopped, to the same answer, and is charged once.
+// Run makes the search and returns the chosen run. The file of the model is at [ModelFile]. Run may be
+// interrupted and called again with the same Config: it resumes to the same answer, and is charged once.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	j, err := cfg.newJob()
 	switch {
@@ -102,8 +100,8 @@ func (j *job) path(name string) string {
 	return results.Folder(j.Dir).Private(filepath.FromSlash(name))
 }
 
-// TryLedger checks, before anything is written, that a new run fits the shared ledger, which
-// may not be there yet: the error is the one that Run would return.
+// TryLedger checks, before anything is written, that a new run fits the shared ledger, which may not be there
+// yet. Its error is the one that Run would return.
 func (c Config) TryLedger(ctx context.Context) error {
 	j, err := c.newJob()
 	if err != nil {
@@ -118,8 +116,8 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns the search as a run with one stage. Its plan settles the price, which is on disk
-// before anything is charged: beside a ledger of its own, on a shared one in the name of the run.
+// search returns the search as a run with one stage. Its plan settles the price, which is on disk before
+// anything is charged: beside a ledger of its own, on a shared one in the name of the run.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),
@@ -130,7 +128,12 @@ func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	return run.Run{
 		File: file, Kind: kind, Key: j.Key, Stages: []run.Stage{stage},
 		Plan: func(ctx context.Context, before *run.Before) (plan run.Plan, err error) {
-			if plan.Same, err = j.recorded(before, hash, s); err == nil && s.Price.Noise == 0 {
+			var is settings
+			plan.Same, is, err = recipe.Recorded(before, hash, func(is settings) settings { return j.withPrice(is.Price) })
+			if is.Price != nil {
+				s.Price = *is.Price
+			}
+			if err == nil && s.Price.Noise == 0 {
 				if s.Price, err = j.priceOn(ctx, before.Ledger); err == nil && j.Shared == nil {
 					err = run.WriteState(j.path(stateFile), s)
 				}
@@ -142,38 +145,20 @@ func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 			if err != nil {
 				return plan, err
 			}
-			asked := j.settings()
-			asked.Price = &s.Price
-			plan.Events, plan.Settings, plan.Inputs = [][]accountant.Event{{j.Law.Event(one)}}, asked, hash
+			plan.Events, plan.Settings, plan.Inputs = [][]accountant.Event{{j.Law.Event(one)}}, j.withPrice(&s.Price), hash
 			return plan, nil
 		},
 	}
 }
 
-// recorded returns the search on a shared ledger that this one is, and takes its price; nil if it
-// is new.
-func (j *job) recorded(before *run.Before, hash []byte, s *state) (*run.Recorded, error) {
-	for i := range before.Recorded {
-		r := &before.Recorded[i]
-		same, err := r.Of(hash)
-		if err != nil {
-			return nil, err
-		}
-		var is settings
-		if !same || len(r.Differs) > 0 || r.Read(&is) != nil || is.Price == nil {
-			continue // on other data, or with noise of its own: charged beside this one
-		}
-		asked := j.settings()
-		asked.Price = is.Price
-		if text, err := json.Marshal(asked); err != nil || bytes.Equal(text, r.Settings) {
-			s.Price = *is.Price
-			return r, err
-		}
-	}
-	return nil, nil
+// withPrice returns the settings with their price.
+func (j *job) withPrice(price *tune.Price) settings {
+	s := j.settings()
+	s.Price = price
+	return s
 }
 
-// priceOn returns the price for an epsilon, or for all that is left of a ledger.
+// priceOn returns the price for an epsilon, or for the whole rest of a ledger.
 func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, error) {
 	if j.Epsilon != 0 {
 		return j.quote(ctx)

@@ -1,6 +1,7 @@
 package tuned
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,29 +44,25 @@ func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcom
 	}
 }
 
-// isCharged refuses a training that charged something else than what the search counts on.
+// isCharged refuses a training that charged another event than the search counts on.
 func isCharged(event accountant.Event, account *accountant.Schedule) error {
-	want, err := json.Marshal(accountant.Schedule{Relation: relation, Events: []accountant.Event{event}})
-	if err != nil {
-		return fmt.Errorf("tuned: %w", err)
-	}
 	var all accountant.Event = accountant.Composed{Events: account.Events}
 	if len(account.Events) == 1 {
 		all = account.Events[0]
 	}
-	got, err := json.Marshal(accountant.Schedule{Relation: account.Relation, Events: []accountant.Event{all}})
-	if err != nil {
+	want, err := json.Marshal(accountant.Schedule{Relation: relation, Events: []accountant.Event{event}})
+	got, err2 := json.Marshal(accountant.Schedule{Relation: account.Relation, Events: []accountant.Event{all}})
+	switch err := cmp.Or(err, err2); {
+	case err != nil:
 		return fmt.Errorf("tuned: %w", err)
-	}
-	if string(got) != string(want) {
+	case string(got) != string(want):
 		return fmt.Errorf("tuned: a run charged %s, and not %s", got, want)
 	}
 	return nil
 }
 
-// score returns what chooses: the accuracy on the pool, or the number of right answers on
-// private rows, with the noise that is charged for it. One unit has one row, so it moves that number
-// by one at most.
+// score returns the score of a run: the accuracy on the pool, or the number of right answers on private rows,
+// with its charged noise. One unit has one row, so it moves that number by one at most.
 func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rng.Key) (float64, error) {
 	if j.Private == nil {
 		return row.Accuracy, nil
@@ -85,7 +82,7 @@ func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rn
 	return float64(right + noise.Sample(key.Derive("tuned score").Stream())), nil
 }
 
-// accuracy returns that of the model in a file on the test rows, which are public.
+// accuracy returns the accuracy of the model in a file on the test rows, which are public.
 func (j *job) accuracy(ctx context.Context, file string) (float64, error) {
 	m, err := recipe.OpenModel(file)
 	if err != nil {

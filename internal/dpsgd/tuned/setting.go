@@ -2,12 +2,14 @@ package tuned
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +17,8 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
-// Setting is what one run does otherwise than the base recipe; what is absent is the
-// base's. Nothing in it changes what a run costs: noise is a multiple of the clip norm.
+// Setting replaces parts of the base recipe in one run; absent fields are the base's. None changes the cost
+// of a run: noise is a multiple of the clip norm.
 type Setting struct {
 	Features     string   `json:"features,omitempty"`
 	Model        string   `json:"model,omitempty"`
@@ -70,12 +72,7 @@ func (s Setting) String() string {
 // apply returns the base recipe with this setting.
 func (s Setting) apply(base recipe.Recipe) recipe.Recipe {
 	r := base
-	if s.Features != "" {
-		r.Features = s.Features
-	}
-	if s.Model != "" {
-		r.Model = s.Model
-	}
+	r.Features, r.Model = cmp.Or(s.Features, r.Features), cmp.Or(s.Model, r.Model)
 	if o := &r.Train.Optimizer; s.Optimizer != "" {
 		momentum := o.Momentum
 		*o = optim.Config{Method: optim.Method(s.Optimizer), WeightDecay: o.WeightDecay}
@@ -96,8 +93,8 @@ func (s Setting) apply(base recipe.Recipe) recipe.Recipe {
 	return r
 }
 
-// Around returns the settings that are tried where none are named: rates from a quarter of
-// the base's to four times it, and clip norms from a quarter to twice.
+// Around returns the default settings: rates from a quarter of the base's to four times it, and clip norms
+// from a quarter to twice.
 func Around(base recipe.Recipe) []Setting {
 	var all []Setting
 	for _, rate := range []float64{0.25, 0.5, 1, 2, 4} {
@@ -157,8 +154,8 @@ func (f field) set(word string) error {
 	return nil
 }
 
-// ParseSettings reads a list of settings: a JSON array of objects, or CSV whose header has
-// the same names, where an empty cell is the base's.
+// ParseSettings reads a list of settings: a JSON array of objects, or CSV whose header has the same names,
+// where an empty cell is the base's.
 func ParseSettings(data []byte) ([]Setting, error) {
 	const most = 1 << 22
 	if len(data) > most {
@@ -192,12 +189,7 @@ func parseCSV(data []byte) ([]Setting, error) {
 	}
 	var columns []int
 	for _, name := range header {
-		at := -1
-		for i, f := range (&Setting{}).fields() {
-			if f.name == strings.TrimSpace(name) {
-				at = i
-			}
-		}
+		at := slices.IndexFunc((&Setting{}).fields(), func(f field) bool { return f.name == strings.TrimSpace(name) })
 		if at < 0 {
 			return nil, fmt.Errorf("%w: the header has %q, which no setting has", ErrSettings, name)
 		}
@@ -223,8 +215,8 @@ func parseCSV(data []byte) ([]Setting, error) {
 	return checked(all)
 }
 
-// checked refuses an empty list, a long one, and one that has a setting twice, which
-// would be tried twice as often as the others.
+// checked refuses an empty list, a long one, and one that has a setting twice, which would be tried twice as
+// often as the others.
 func checked(all []Setting) ([]Setting, error) {
 	switch {
 	case len(all) == 0:

@@ -218,8 +218,7 @@ func TestSharedLedger(t *testing.T) {
 	require.EqualValues(t, 2, ledgerState(t, cfg.Shared.File.Path).Entries)
 }
 
-// One unit more moves no other unit to the other side, and the count of right answers by
-// one at most.
+// One unit more moves no other unit to the other side, and the count of right answers by one at most.
 func TestPrivateRowsChooseByUnit(t *testing.T) {
 	all := blobs(300, 10).Private
 	train, choose := split(all, 0.3)
@@ -246,8 +245,7 @@ func TestPrivateRowsChooseByUnit(t *testing.T) {
 	require.Equal(t, len(units)/4, j.choose.Len()+j.inner.Private.Len(), "one row of each unit")
 }
 
-// The number of right answers on private rows has the noise that is charged for it. False
-// alarm: below 1e-9.
+// The number of right answers on private rows has the noise that is charged for it. False alarm: below 1e-9.
 func TestScoresFromModelRowsAreNoised(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 3})
 	cfg.Private = &Private{0.5, 6}

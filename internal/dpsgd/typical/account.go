@@ -1,10 +1,10 @@
-// Package typical accounts for a training by Bayesian differential privacy beside epsilon, by
-// package internal/accountant/bayes. The figures change nothing about the training. They are
-// functions of private gradients, charged nowhere and no epsilon: everything in the toolkit
-// that keeps or shows them does so through this package.
+// Package typical accounts for a training by Bayesian differential privacy beside epsilon, by package
+// internal/accountant/bayes. The figures change nothing about the training. They are functions of private
+// gradients, charged nowhere and no epsilon: the toolkit keeps and shows them through this package alone.
 package typical
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -15,12 +15,12 @@ import (
 // Config asks for figures. Nil asks for none.
 type Config struct {
 	Delta   float64       // delta_mu; default [DefaultDelta]
-	Between dpsgd.Between // what distances are between
-	Most    int           // distances of a step; default that of dpsgd.Distances
+	Between dpsgd.Between // ends of distances
+	Most    int           // distances of a step; default of dpsgd.Distances
 }
 
-// DefaultDelta is the delta_mu of a Config that names none. By Markov's inequality a bound
-// at 1e-10 holds at 1e-5 for all but a share 1e-5 of records.
+// DefaultDelta is the delta_mu of a Config that names none. By Markov's inequality a bound at 1e-10 holds at
+// 1e-5 for all but a share 1e-5 of records.
 const DefaultDelta = 1e-10
 
 // Account follows a training, with one Bayesian account for each estimator.
@@ -31,8 +31,8 @@ type Account struct {
 	err      error
 }
 
-// Follow lets the account observe the training of cfg. It returns nil where nothing is asked
-// for, and an error for a training that cannot be followed.
+// Follow lets the account observe the training of cfg. It returns nil for a nil Config or a training without
+// noise, and an error for a training that cannot be followed.
 func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	if c == nil {
 		return nil, nil
@@ -49,10 +49,7 @@ func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	case cfg.Sampling.Scheme != "" && cfg.Sampling.Scheme != dpsgd.Poisson:
 		return nil, errors.New("the Bayesian accounting needs Poisson sampling")
 	}
-	clip, delta := cfg.ClipNorm, c.Delta
-	if delta == 0 {
-		delta = DefaultDelta
-	}
+	clip := cfg.ClipNorm
 	if len(cfg.Clipping.GroupNorms) > 0 {
 		clip = dpsgd.Clip{Norms: cfg.Clipping.GroupNorms}.Norm()
 	}
@@ -65,7 +62,7 @@ func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 		steps: cfg.TotalSteps(),
 	}
 	for _, e := range estimators() {
-		account, err := bayes.New(bayes.Config{Steps: a.steps, Delta: delta, Estimator: e, Bound: bound})
+		account, err := bayes.New(bayes.Config{Steps: a.steps, Delta: cmp.Or(c.Delta, DefaultDelta), Estimator: e, Bound: bound})
 		if err != nil {
 			return nil, err
 		}
@@ -84,21 +81,16 @@ func (a *Account) observe(s dpsgd.StepDistances) {
 	}
 }
 
-// addUnseen adds worst cases up to a step.
-func (a *Account) addUnseen(upTo int) {
-	for _, account := range a.accounts {
-		for account.Steps() < upTo && a.err == nil {
-			a.err = account.AddUnseen(a.step)
-		}
-	}
-}
-
-// Figures ends the training. Those of a nil Account are empty.
+// Figures ends the training, with worst cases for the steps that were not seen. A nil Account has none.
 func (a *Account) Figures() (f Figures, err error) {
 	if a == nil {
 		return f, nil
 	}
-	a.addUnseen(a.steps)
+	for _, account := range a.accounts {
+		for account.Steps() < a.steps && a.err == nil {
+			a.err = account.AddUnseen(a.step)
+		}
+	}
 	if a.err != nil {
 		return f, fmt.Errorf("typical: %w", a.err)
 	}

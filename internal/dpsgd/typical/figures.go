@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Figures are those of one row of a result, of its first seed, in which they are embedded:
-// private, charged nowhere, and no epsilon.
+// Figures belong to one row of a result, of its first seed, and are embedded in it: private, charged nowhere,
+// and no epsilon.
 type Figures struct {
 	Bayes []bayes.Figure `json:"bayes,omitempty"`
 }
@@ -38,8 +38,7 @@ func Of[R any](rows []R, of func(R) Figures) Rows {
 // file has the figures of a run.
 const file = "bayes.json"
 
-// Write keeps the figures in dir/private, for their owner alone to read. It writes nothing if
-// there are none.
+// Write keeps the figures in dir/private, for their owner alone to read. It writes nothing if there are none.
 func (r Rows) Write(dir string) error {
 	if r == nil {
 		return nil
@@ -58,7 +57,7 @@ func (r Rows) Write(dir string) error {
 	return nil
 }
 
-// Read returns what Write kept in dir, of which there are as many as rows, or nil.
+// Read returns the figures that Write kept in dir, as many as rows, or nil.
 func Read(dir string, rows int) (Rows, error) {
 	text, err := os.ReadFile(results.Folder(dir).Private(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,8 +80,7 @@ func Read(dir string, rows int) (Rows, error) {
 	return all, nil
 }
 
-// Section returns the section of a report about the figures, of rows of these names. It is
-// empty if there are none.
+// Section returns the section of a report about the figures, of rows of these names, or "" if there are none.
 func (r Rows) Section(names []string) string {
 	var b strings.Builder
 	for i, f := range r {
@@ -93,14 +91,12 @@ func (r Rows) Section(names []string) string {
 	return b.String()
 }
 
-// AddTo adds a column for every estimator to a table for people, of whose rows these are the
-// figures.
+// AddTo adds a column for every estimator to a table for people with the rows of the figures.
 func (r Rows) AddTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string { return fmt.Sprintf("%s, %v", bayes.Column, e) })
 }
 
-// AddRecordsTo adds the columns to a table for programs. Every row is then marked as not
-// releasable.
+// AddRecordsTo adds the columns to a table for programs. Every row is then marked as not releasable.
 func (r Rows) AddRecordsTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string {
 		return "private_bayes_mu_" + strings.ReplaceAll(e.String(), "-", "_")
