@@ -13,19 +13,11 @@ import (
 	"github.com/pate-go/pate"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-func TestMain(m *testing.M) {
-	state, err := os.MkdirTemp("", "pate-state")
-	if err != nil {
-		panic(err)
-	}
-	os.Setenv("XDG_STATE_HOME", state) // not that of the user
-	code := m.Run()
-	os.RemoveAll(state)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
 // labelOptions is a budget in a folder of the test.
 func labelOptions(t *testing.T) pate.LabelOptions {

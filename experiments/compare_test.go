@@ -20,6 +20,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
+
 // blobs is an easy task: three Gaussian clouds in six dimensions.
 func blobs(private, pool, test int) dataset.Task {
 	rnd := rand.New(rand.NewPCG(1, 2))

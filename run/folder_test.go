@@ -15,6 +15,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
+
 func TestAFolderKeepsItsKeyAndRefusesAnotherRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	id := run.Identity{Kind: "compare", Settings: map[string]any{"epsilon": 2}, Command: "pate compare"}

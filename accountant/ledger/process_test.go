@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(testkit.Main(m))
 }
 
 func process(t *testing.T, name, path string) *exec.Cmd {

@@ -1,34 +1,27 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(withState{m}, map[string]func(){"pate": main})
+	testscript.Main(ownFolders{m}, map[string]func(){"pate": main})
 }
 
-// withState runs tests with a state folder of their own: not the user's. They run hundreds of
-// commands in one process, of which little stays: it is collected when much has gathered.
-type withState struct{ m *testing.M }
+// ownFolders runs hundreds of commands in one process, of which little stays: garbage is collected when
+// much has gathered.
+type ownFolders struct{ m *testing.M }
 
-func (w withState) Run() int {
-	state, err := os.MkdirTemp("", "pate-state-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(state)
+func (o ownFolders) Run() int {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(256 << 20)
-	if err := os.Setenv("XDG_STATE_HOME", state); err != nil {
-		panic(err)
-	}
-	return w.m.Run()
+	return testkit.Main(o.m)
 }
 
 // ownState gives a script a state folder.

@@ -20,6 +20,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
+
 // reserve returns reservations of an event.
 func reserve(t *testing.T, e accountant.Event, count int, noise ledger.Noise) []*ledger.Reservation {
 	t.Helper()

@@ -20,6 +20,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -178,14 +179,7 @@ const killed = "PATE_TEST_LABEL_FOLDER"
 func TestMain(m *testing.M) {
 	dir := os.Getenv(killed)
 	if dir == "" {
-		state, err := os.MkdirTemp("", "")
-		if err != nil {
-			panic(err)
-		}
-		os.Setenv("XDG_STATE_HOME", state) // not that of the user
-		code := m.Run()
-		os.RemoveAll(state)
-		os.Exit(code)
+		os.Exit(testkit.Main(m))
 	}
 	c, err := inFolder(dir)
 	if err == nil {

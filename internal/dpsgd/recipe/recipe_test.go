@@ -20,7 +20,11 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
+
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
 // strokes is a task of images of 16 x 16 with a stroke, upright or lying, which moves.
 func strokes(t *testing.T, private, test int) dataset.Task {

@@ -25,7 +25,11 @@ import (
 	"github.com/pate-go/pate/internal/tune"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
+
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
 // blobs is a task of two columns in five classes on a ring, which hardly overlap.
 func blobs(private, public int) dataset.Task {
