@@ -16,11 +16,9 @@ type Agreement struct {
 // UsualAccuracy is the accuracy of a teacher that plans assume if none is known.
 const UsualAccuracy = 0.88
 
-// leastCalibration is the number of labelled queries below which chance says more about
-// an agreement than the teachers do.
+// leastCalibration is the number of labelled queries below which an agreement is mostly chance.
 const leastCalibration = 30
 
-// errFewExamples is returned by Calibrate for too few examples.
 var errFewExamples = errors.New("plan: fewer than 30 labelled queries with two votes each tell little about teachers")
 
 // Calibrate estimates the agreement of teachers from their votes on queries whose label
@@ -31,8 +29,8 @@ var errFewExamples = errors.New("plan: fewer than 30 labelled queries with two v
 //
 // With w_ij wrong votes on class j, two wrong votes of a query agree with probability
 // A = sum w_ij (w_ij-1) / sum w_i (w_i-1), which under a [Simulation] of m+1 classes is
-// c^2 + (1-c^2)/m for the confusion c. Both are rounded to two digits, the accuracy down:
-// what depends on votes shall tell no more of them than a plan needs.
+// c^2 + (1-c^2)/m for the confusion c. Both are rounded to two digits, the accuracy down: what depends on votes shall show
+// no more of them than a plan needs.
 //
 // The examples are private if the teachers are, and so is then what this returns.
 func Calibrate(examples []Example) (Agreement, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// Goal says what a plan must keep and what it should reach.
+// Goal is what a plan must keep and what it should reach.
 type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
@@ -24,10 +24,10 @@ type Goal struct {
 	// Of ForLabels: the right labels that a plan must expect, unless it asks all
 	// queries; 0 asks for nothing.
 	MinLabels float64
-	// Of ForLabels: ask GNMax what the budget pays for at a fifth of the teachers as noise, where that meets the
-	// goal, rather than for the most right labels: for teachers of unknown accuracy.
+	// Of ForLabels: GNMax with a fifth of the teachers as noise, as often as the budget takes, where that meets the goal,
+	// rather than the most right labels: for teachers of unknown accuracy.
 	Steady bool
-	// Accountant is that of the ledger of mode reserved which the plan is for: "" means accountant.ByAuto.
+	// Accountant of the ledger, of mode reserved, which the plan is for: "" means accountant.ByAuto.
 	Accountant accountant.Method
 }
 
@@ -50,13 +50,11 @@ func (g Goal) validate() error {
 // ErrNoPlan is returned when no setting tried meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
-// Alternatives returns, most correct answers expected first, the best setting found of every mechanism,
-// and of Confident-GNMax also the best at thresholds of 20, 40, 60, 80 and 100 % of the votes. The first
-// is the plan. Noise is rounded up to six digits, as commands print it. Mechanisms no setting of which
-// meets the goal are left out; if all are, the error is [ErrNoPlan].
-//
-// Settings are searched for by Rényi divergences, which answer at once, at an epsilon that takes as much
-// noise of GNMax as the goal; what is found is then given the noise that the goal's accountant asks for.
+// Alternatives returns, most correct answers expected first, the best setting found of every mechanism, and of
+// Confident-GNMax also the best at thresholds of 20, 40, 60, 80 and 100 % of the votes. The first is the plan. Noise is
+// rounded up to six digits, as commands print it. Mechanisms without a setting that meets the goal are left out; if all
+// are, the error is [ErrNoPlan]. Settings are searched for by Rényi divergences at an epsilon that takes as much noise of
+// GNMax as the goal, and are then given the noise that the goal's accountant asks for.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.validate(); err != nil {
 		return nil, err
@@ -65,10 +63,7 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	if err != nil {
 		return nil, err
 	}
-	most := len(examples)
-	if goal.Queries > 0 {
-		most = goal.Queries
-	}
+	most := cmp.Or(goal.Queries, len(examples))
 	same, fits, err := goal.equivalent(most, goal.least(ctx))
 	if err != nil {
 		return nil, err
@@ -89,15 +84,10 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 		}
 	}
 	if len(out) == 0 {
-		return nil, goal.unmet()
+		return nil, &NoPlanError{Goal: goal}
 	}
 	slices.SortStableFunc(out, moreCorrect)
 	return out, nil
-}
-
-// unmet returns the error of a goal that no setting meets.
-func (g Goal) unmet() error {
-	return fmt.Errorf("%w: epsilon %g at delta %g, accuracy %g", ErrNoPlan, g.Epsilon, g.Delta, g.MinAccuracy)
 }
 
 func moreCorrect(a, b Alternative) int { return cmp.Compare(b.ExpectedCorrect, a.ExpectedCorrect) }
@@ -169,11 +159,12 @@ func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Al
 // fewer returns a setting with 1 % fewer queries, or 3 % after the first tries, and as much
 // less Gaussian noise.
 func fewer(s aggregate.Setting, tries int) aggregate.Setting {
-	share := 99
-	if tries > 1 {
-		share = 97
+	less := func(n int) int {
+		if tries > 1 {
+			return min(n-1, n*97/100)
+		}
+		return min(n-1, n*99/100)
 	}
-	less := func(n int) int { return min(n-1, n*share/100) }
 	queries := less(s.Queries)
 	if s.Mechanism != Confident {
 		for name, v := range s.Values {
@@ -195,10 +186,7 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 // mechanism that answers all of them answers most correctly: more queries need more
 // noise each. A ladder first, then steps between its neighbouring rungs.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
-	d, err := described(mechanism)
-	if err != nil {
-		return best, false, err
-	}
+	d := known(mechanism)
 	if d.Fast == nil {
 		c = c.thinned(maxSearchedSlowly)
 	}
@@ -211,11 +199,7 @@ func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, mos
 		if err != nil || d.MostNoise(s) > maxPlannedNoise {
 			return err
 		}
-		chances, err := d.ChancesOf(s, len(c.counts[0]), true)
-		if err != nil {
-			return fmt.Errorf("plan: %w", err)
-		}
-		right, err := c.each(ctx, func(i int) float64 { return chances.Right(c.counts[i], c.labels[i]) })
+		_, right, err := c.chances(ctx, s, true)
 		if err != nil {
 			return err
 		}

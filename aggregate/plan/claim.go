@@ -13,11 +13,7 @@ import (
 
 // claim fills in what the setting costs.
 func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta float64) error {
-	d, err := described(a.Mechanism)
-	if err != nil {
-		return err
-	}
-	e, err := d.Event(a.Setting)
+	e, err := known(a.Mechanism).Event(a.Setting)
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
@@ -38,15 +34,12 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns the goal with the epsilon that, by Rényi divergences alone, takes
-// as little noise of GNMax as the budget does: searches ask about thousands of settings,
-// and loss distributions take a tenth of a second. False: the budget takes nothing.
+// equivalent returns the goal with the epsilon that, by Rényi divergences alone, takes as little noise of GNMax as the
+// budget does: searches try thousands of settings, and loss distributions take a tenth of a second. False: the budget
+// takes nothing.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
-	d, err := described(GNMax)
-	if err != nil {
-		return g, false, err
-	}
+	d := known(GNMax)
 	s := aggregate.Setting{Mechanism: GNMax, Queries: min(queries, 100)}
 	noise, err := d.Least(s, budget)
 	if errors.Is(err, accountant.ErrNoBracket) {
@@ -64,14 +57,10 @@ func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, 
 // unspent is the share of epsilon that a plan may leave.
 const unspent = 1e-4
 
-// within evaluates a setting at the whole of a goal: its noise may be a little too small or
-// too large, since it was scaled, or found by another accountant. Log epsilon is nearly
-// linear in log noise, so a secant there takes a few claims.
+// within evaluates a setting at the whole of a goal: its noise was scaled, or found by another accountant. Log epsilon is
+// nearly linear in log noise, so that a secant takes a few claims.
 func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
-	d, err := described(s.Mechanism)
-	if err != nil {
-		return Alternative{}, err
-	}
+	d := known(s.Mechanism)
 	const enough, most = 5, 30 // claims, once one was in the budget and at all
 	var best Alternative
 	var lastAt, lastMiss float64
@@ -113,10 +102,7 @@ func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggreg
 // calibrated returns the setting with the noise, one parameter, that these queries need.
 func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (aggregate.Setting, error) {
 	s := aggregate.Setting{Mechanism: mechanism, Queries: queries}
-	d, err := described(mechanism)
-	if err != nil {
-		return s, err
-	}
+	d := known(mechanism)
 	noise, err := d.Least(s, goal.least(ctx))
 	if err != nil {
 		return s, fmt.Errorf("plan: %w", err)
@@ -124,18 +110,12 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns a setting with the least noise, in the proportions it has, that the budget takes, in
-// numbers of six digits. It is these that the budget is asked about: the upper end of a claim by loss
-// distributions may rise a little where noise is rounded up. False: no noise is enough.
+// fit returns a setting with the least noise, in the proportions it has, that the budget takes, in numbers of six digits:
+// the upper end of a claim by loss distributions may rise a little where noise is rounded up. False: no noise is enough.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
-	d, err := described(s.Mechanism)
-	if err != nil {
-		return s, false, err
-	}
-	bare := s
-	bare.Values = nil
+	d, bare := known(s.Mechanism), s
 	proportions := d
-	proportions.Parameters = nil
+	bare.Values, proportions.Parameters = nil, nil
 	for _, q := range d.Parameters {
 		if v, given := s.Values[q.Name]; q.Kind == "noise" {
 			q.Ratio = v

@@ -10,7 +10,7 @@ import (
 // ClearVote is the share of all votes for one class at which a vote counts as clear.
 const ClearVote = 0.8
 
-// Clear says what a setting makes of votes that leave no doubt.
+// Clear is what a setting makes of votes that leave no doubt.
 type Clear struct {
 	Right     float64 // probability that a vote of [ClearVote] gets its class, if it is answered; the rest is for one other class
 	Unanimous float64 // the same of a vote of all teachers

@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -134,17 +133,9 @@ func (c cases) newAccuracyTable(ctx context.Context, from, to float64) (*accurac
 	for g, group := range c.groups {
 		index[group.largest] = g
 	}
-	gnmax, err := described(GNMax)
-	if err != nil {
-		return nil, err
-	}
 	for sigma := from; sigma <= min(to*sigmaRatio, maxPlannedNoise); sigma *= sigmaRatio {
 		answer := aggregate.Setting{Mechanism: GNMax, Queries: 1}.With("sigma", sigma) // what follows the test
-		chances, err := gnmax.ChancesOf(answer, len(c.counts[0]), false)
-		if err != nil {
-			return nil, fmt.Errorf("plan: %w", err)
-		}
-		right, err := c.each(ctx, func(i int) float64 { return chances.Right(c.counts[i], c.labels[i]) })
+		_, right, err := c.chances(ctx, answer, false)
 		if err != nil {
 			return nil, err
 		}

@@ -21,8 +21,8 @@ type Example struct {
 	Label int
 }
 
-// PluralityExamples returns examples on votes without known labels: right is what the
-// plurality says, the lowest index if it is tied. They are private.
+// PluralityExamples returns examples on votes without known labels: right is the plurality, the lowest index if it is
+// tied. They are private.
 func PluralityExamples(votes []aggregate.Histogram) []Example {
 	examples := make([]Example, len(votes))
 	for i, h := range votes {

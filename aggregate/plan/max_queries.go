@@ -11,10 +11,10 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// MaxQueries returns how many queries, at most, a new ledger would take of a setting: with its noise, and
-// with a cap on answers in the same proportion. 0 if not one. Of two modes it tells what the choice costs:
-// mode Filter lets others charge later what they choose by earlier answers, for which Rényi divergences at
-// orders fixed in advance are the bound that holds; mode Reserved may claim by loss distributions.
+// MaxQueries returns how many queries, at most, a new ledger would take of a setting: with its noise, and with a cap on
+// answers in the same proportion; 0 if not one. Mode Filter lets others charge later what they choose by earlier answers,
+// for which Rényi divergences at orders fixed in advance are the bound that holds; mode Reserved may claim by loss
+// distributions.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -69,12 +69,10 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 // maxCarried is more queries than anybody labels.
 const maxCarried = 1 << 30
 
-// noiseShare is the vote noise of a steady plan as a share of the number of teachers. At
-// 0.2 two noisy counts differ by 0.28 of all votes, one standard deviation, so that a gap of
-// nine tenths is safe and a contested query is not. A lower share gives better labels and
-// fewer of them. Students of development splits of MNIST, optdigits, Adult and letter were
-// best about here, whatever the accuracy of their teachers: a plan for more labels, of
-// teachers that are thought better than they are, loses more than it gains.
+// noiseShare is the vote noise of a steady plan as a share of the number of teachers. At 0.2 two noisy counts differ by
+// 0.28 of all votes, one standard deviation, so that a gap of nine tenths is safe and a contested query is not. Students
+// of development splits of MNIST, optdigits, Adult and letter were best about here, whatever the accuracy of their
+// teachers.
 const noiseShare = 0.2
 
 // MaxCount returns how many queries GNMax answers within a target, at noiseShare of this

@@ -11,12 +11,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Public holds what is public about votes that will be labelled, from which ForLabels
-// plans without looking at a vote.
+// Public holds what is public about votes that will be labelled, for plans that look at no vote.
 type Public struct {
 	Teachers, Classes, Queries int
-	// Agreement is what is declared of the teachers. Without an accuracy it is [UsualAccuracy]; without a
-	// correlation, a plan for a declared accuracy holds for small and large ones.
+	// Agreement is declared of the teachers. Without an accuracy it is [UsualAccuracy]; without a correlation, a plan for a
+	// declared accuracy holds for small and large ones.
 	Agreement
 }
 
@@ -69,14 +68,13 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 	return worlds[0].expect(ctx, s)
 }
 
-// NoPlanError says that no plan gives labels that are right often enough, or enough of
-// them; what would, once [Public.Remedy] has found it.
+// NoPlanError reports that no plan gives labels that are right often enough, or enough of them. [Public.Remedy] adds what
+// would do.
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, where only the number of its labels is too small
-	// Epsilon is the least at which there is a plan on a ledger of its own, to 4 %; +Inf if
-	// it is absurd. Teachers are how many as good as these would do at the goal's epsilon,
-	// to 6 %; 0 if 50 times as many would not. Both are 0 if they were not asked for.
+	// Epsilon is the least at which there is a plan on a ledger of its own, to 4 %; +Inf if it is absurd. Teachers is how
+	// many as good as these would do at the goal's epsilon, to 6 %; 0 if 50 times as many would not.
 	Epsilon  float64
 	Teachers int
 }
@@ -89,12 +87,10 @@ func (e *NoPlanError) Error() string {
 // Unwrap returns ErrNoPlan.
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
-// ForLabels returns the plan with the most right labels, from public numbers alone. Right is what the
-// plurality says. A plan is right as often as the goal's MinAccuracy on simulated votes, and expects as
-// many right labels as its MinLabels, or asks all queries. budget finds the least noise that a ledger
-// would take, by whatever accountant it has: it is the one place where a plan asks what a schedule costs.
-// The plan's Epsilon is what it would cost on a ledger of its own, by the goal's accountant. Without a
-// plan the error is a *NoPlanError.
+// ForLabels returns the plan with the most right labels, from public numbers alone. Right is the plurality. A plan is right
+// as often as the goal's MinAccuracy on simulated votes, and expects as many right labels as its MinLabels, or asks all
+// queries. budget finds the least noise that a ledger would take, by whatever accountant it has. The plan's Epsilon is
+// the cost on a ledger of its own, by the goal's accountant. Without a plan the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.validate(); err != nil {
 		return Alternative{}, err
@@ -120,12 +116,10 @@ func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastN
 	return Alternative{}, &NoPlanError{Goal: goal, Best: best}
 }
 
-// LeastPerClass is how many labels for each class are worth a budget: fewer teach a
-// student next to nothing, and cost all of it the same.
+// LeastPerClass is how many labels for each class are worth a budget: fewer teach a student next to nothing.
 const LeastPerClass = 3
 
-// Remedy finds what would do where ForLabels found no plan. It searches on rough votes, and
-// what it finds works there.
+// Remedy finds what would do where ForLabels found no plan, on rough votes.
 func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
 	var err error
 	if none.Epsilon, err = p.leastEpsilon(ctx, none.Goal, none.Best); err != nil {
@@ -148,7 +142,7 @@ func (p Public) best(ctx context.Context, worlds []cases, goal Goal, budget aggr
 		return Alternative{}, err
 	}
 	if !fits {
-		return Alternative{}, goal.unmet()
+		return Alternative{}, &NoPlanError{Goal: goal}
 	}
 	var best Alternative
 	for _, searched := range worlds {
@@ -166,7 +160,7 @@ func (p Public) best(ctx context.Context, worlds []cases, goal Goal, budget aggr
 		}
 	}
 	if best.Queries == 0 {
-		return Alternative{}, goal.unmet()
+		return Alternative{}, &NoPlanError{Goal: goal}
 	}
 	return best, nil
 }

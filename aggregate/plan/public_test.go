@@ -1,12 +1,15 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -27,9 +30,6 @@ func TestForLabels(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, e.Accuracy(), goal.MinAccuracy)
 	}
-	again, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
-	require.NoError(t, err)
-	require.True(t, a.Equal(again.Setting), "the same numbers give the same plan")
 
 	few := Public{Teachers: 4, Classes: 3, Queries: 40}
 	goal.Epsilon = 0.5
@@ -81,13 +81,7 @@ func TestCalibrate(t *testing.T) {
 		_, err = Calibrate(examples[:leastCalibration-1])
 		require.ErrorIs(t, err, errFewExamples)
 	}
-	votes := make([]aggregate.Histogram, 40)
-	for i := range votes {
-		var err error
-		votes[i], err = aggregate.NewHistogram([]int{0, 9})
-		require.NoError(t, err)
-	}
-	got, err := Calibrate(PluralityExamples(votes))
+	got, err := Calibrate(PluralityExamples(slices.Repeat([]aggregate.Histogram{histogram(t, 0, 9)}, 40)))
 	require.NoError(t, err)
 	require.Equal(t, Agreement{Accuracy: 0.99, Correlation: 0.01, Confusion: 1}, got, "teachers who are never wrong")
 }
@@ -129,4 +123,83 @@ func TestPlansAreClear(t *testing.T) {
 		require.Greater(t, got.Unanimous, 0.9, a.Setting)
 		require.Greater(t, got.Answered, 0.2, a.Setting)
 	}
+}
+
+// A plan for a few queries, made on many examples, is for a few queries, and expects
+// of each what those many say.
+func TestFewQueriesOnManyExamples(t *testing.T) {
+	examples, err := Simulation{Teachers: 60, Classes: 3, Queries: 400, Accuracy: 0.83}.Examples(rng.SeedKey(1))
+	require.NoError(t, err)
+	goal := Goal{Epsilon: 2, Delta: 1e-5, Queries: 5}
+	found, err := Alternatives(t.Context(), examples, goal)
+	require.NoError(t, err)
+	for _, a := range found {
+		require.LessOrEqual(t, a.Queries, 5)
+		require.LessOrEqual(t, a.ExpectedCorrect, 5.0)
+		require.LessOrEqual(t, a.Epsilon, 2.0)
+		again, err := Evaluate(t.Context(), examples, a.Setting, accountant.ByAuto, goal.Delta)
+		require.NoError(t, err)
+		require.Equal(t, again, a)
+	}
+	require.Equal(t, 5, found[0].Queries)
+	goal.Queries = -1
+	_, err = Alternatives(t.Context(), examples, goal)
+	require.ErrorContains(t, err, "Queries")
+}
+
+// A steady plan asks what the budget pays for at the share of noise, be there more queries
+// or fewer, and leaves no budget. Where that is not right often enough it is the other
+func TestSteadyPlans(t *testing.T) {
+	goal := Goal{Epsilon: 2, Delta: 1e-5, MinAccuracy: 0.9, Steady: true}
+	target := accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta}
+	affordable, err := MaxCount(t.Context(), 100, target)
+	require.NoError(t, err)
+	none, err := MaxCount(t.Context(), 2, accountant.Target{Epsilon: 0.01, Delta: 1e-9})
+	require.NoError(t, err)
+	require.Zero(t, none)
+	for pool, asked := range map[int]int{60: int(affordable), 20: 20} {
+		a, err := ForLabels(t.Context(), Public{Teachers: 100, Classes: 10, Queries: pool}, goal, goal.least(t.Context()))
+		require.NoError(t, err)
+		require.Equal(t, GNMax, a.Mechanism)
+		require.Equal(t, asked, a.Queries)
+		require.LessOrEqual(t, a.Values["sigma"], 0.2*100)
+		require.LessOrEqual(t, a.Epsilon, goal.Epsilon)
+		require.Greater(t, a.Epsilon, 0.99*goal.Epsilon)
+	}
+	goal.MinAccuracy = 0.995
+	strict, err := ForLabels(t.Context(), Public{Teachers: 40, Classes: 3, Queries: 30}, goal, goal.least(t.Context()))
+	require.NoError(t, err)
+	goal.Steady = false
+	other, err := ForLabels(t.Context(), Public{Teachers: 40, Classes: 3, Queries: 30}, goal, goal.least(t.Context()))
+	require.NoError(t, err)
+	require.Equal(t, other, strict)
+}
+
+// TestMaxQueries: as many queries fit as are returned and not one more, whatever number the search
+// begins at; and what loss distributions add in mode reserved.
+func TestMaxQueries(t *testing.T) {
+	carried := func(s aggregate.Setting, mode ledger.Mode) int {
+		cfg := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: mode, Accountant: accountant.ByAuto}
+		n, err := MaxQueries(t.Context(), s, cfg)
+		require.NoError(t, err)
+		if n == 0 || s.Mechanism != GNMax {
+			return n
+		}
+		book, err := ledger.New(cfg)
+		require.NoError(t, err)
+		one := accountant.GNMax{Sigma: s.Values["sigma"], Discrete: true}
+		require.NoError(t, book.Try(accountant.Repeated{Event: one, Count: int64(n)}))
+		require.Error(t, book.Try(accountant.Repeated{Event: one, Count: int64(n) + 1}))
+		return n
+	}
+	for _, begin := range []int{1, 150, 5000} {
+		s := aggregate.Setting{Mechanism: GNMax, Queries: begin}.With("sigma", 40)
+		filter, reserved := carried(s, ledger.Filter), carried(s, ledger.Reserved)
+		require.Greater(t, float64(reserved), 1.15*float64(filter))
+	}
+	require.Zero(t, carried(aggregate.Setting{Mechanism: GNMax, Queries: 7}.With("sigma", 0.5), ledger.Filter), "not one")
+	s := aggregate.Setting{Mechanism: Confident, Queries: 100}.With("threshold", 60).With("sigma1", 100).With("sigma2", 40).With("answers", 50)
+	require.Greater(t, carried(s, ledger.Filter), carried(s.With("answers", 100), ledger.Filter), "answers keep their share")
+	_, err := MaxQueries(t.Context(), aggregate.Setting{Mechanism: stable.MStab, Queries: 1}, ledger.Config{})
+	require.Error(t, err)
 }

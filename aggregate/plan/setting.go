@@ -18,15 +18,14 @@ const (
 	exponential = "exponential"
 )
 
-// Plannable reports whether Alternatives and Evaluate know what to expect of a
-// mechanism: it looks at votes alone, and each query is treated for itself.
+// Plannable reports whether a mechanism can be planned: it looks at votes alone, and at each query by itself.
 func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distances }
 
 // Alternative is a setting with what it costs and what is expected of it.
 type Alternative struct {
 	aggregate.Setting
-	// Epsilon is what a ledger of its own, of mode reserved, claims at the goal's delta for
-	// the mechanism's own Event, to the digit; By says which accountant proves it.
+	// Epsilon is the claim of a ledger of its own, of mode reserved, at the goal's delta for the mechanism's own Event,
+	// to the digit; By is the accountant that proves it.
 	Epsilon         float64
 	By              accountant.Method
 	ExpectedAnswers float64
@@ -44,8 +43,8 @@ func (a Alternative) Accuracy() float64 {
 // maxPlannedNoise bounds the tables of a plan: 2^20 votes of noise drown 2^20 teachers.
 const maxPlannedNoise = 1 << 20
 
-// Evaluate returns what a setting costs at delta, by that accountant, and what to expect of
-// it, when every query is drawn independently from the examples.
+// Evaluate returns the cost of a setting at delta, by that accountant, and what to expect of it when every query is drawn
+// independently from the examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -70,6 +69,22 @@ func described(mechanism string) (aggregate.Description, error) {
 	return d, nil
 }
 
+// known returns the description of a mechanism that can be planned.
+func known(mechanism string) aggregate.Description {
+	d, _ := described(mechanism)
+	return d
+}
+
+// chances returns the chances of a setting, and for each query the chance that its label is given if any is.
+func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (aggregate.Chances, []float64, error) {
+	chances, err := known(s.Mechanism).ChancesOf(s, len(c.counts[0]), rough)
+	if err != nil {
+		return chances, nil, fmt.Errorf("plan: %w", err)
+	}
+	right, err := c.each(ctx, func(i int) float64 { return chances.Right(c.counts[i], c.labels[i]) })
+	return chances, right, err
+}
+
 // expect returns what to expect of a setting, without what it costs.
 func (c cases) expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	d, err := described(s.Mechanism)
@@ -81,11 +96,7 @@ func (c cases) expect(ctx context.Context, s aggregate.Setting) (Alternative, er
 	}
 	s = d.Complete(s)
 	a := Alternative{Setting: s}
-	chances, err := d.ChancesOf(s, len(c.counts[0]), false)
-	if err != nil {
-		return Alternative{}, fmt.Errorf("plan: %w", err)
-	}
-	right, err := c.each(ctx, func(i int) float64 { return chances.Right(c.counts[i], c.labels[i]) })
+	chances, right, err := c.chances(ctx, s, false)
 	if err != nil {
 		return Alternative{}, err
 	}
@@ -100,8 +111,7 @@ func (c cases) expect(ctx context.Context, s aggregate.Setting) (Alternative, er
 	}
 	passed, passedRight := 0.0, 0.0
 	for i, p := range pass {
-		passed += p
-		passedRight += p * right[i]
+		passed, passedRight = passed+p, passedRight+p*right[i]
 	}
 	if passed == 0 {
 		return a, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
@@ -37,14 +36,11 @@ func (o Outcome) Accuracy() float64 {
 	return o.Right / o.Released
 }
 
-// Outcomes returns those of noisy argmax and of stability methods on one query for each
-// example: GNMax, exponential, Confident, the best of its settings, [stable.MStab], and the
-// sparse vectors [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT], each with the number of
-// paid refusals that releases most right labels, from a ladder. Without MinAccuracy
-// noisy argmax answers all queries, with it as many as it can that right; stability
-// methods release the plurality, and MinAccuracy changes nothing for them.
-//
-// A method that cannot be had at the goal is left out.
+// Outcomes returns the outcomes of noisy argmax and of stability methods on one query for each example: GNMax,
+// exponential, Confident, the best of its settings, [stable.MStab], and the sparse vectors [stable.SVTPrinted],
+// [stable.SVTCalibrated] and [stable.SVT], each with the number of paid refusals that releases most right labels, from a
+// ladder. Without MinAccuracy noisy argmax answers all queries, with it as many as it can that right; stability methods
+// release the plurality. A method that cannot be had at the goal is left out.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.validate(); err != nil {
 		return nil, err
@@ -86,14 +82,12 @@ func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, er
 	return out, nil
 }
 
-// argmaxOutcome returns that of a noisy argmax, found by the same goal in Rényi divergences.
+// argmaxOutcome returns the outcome of a noisy argmax, found by the same goal in Rényi divergences.
 func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same Goal) (Outcome, bool, error) {
 	most := len(c.counts)
-	d, err := described(mechanism)
-	if err != nil {
-		return Outcome{}, false, err
-	}
+	d := known(mechanism)
 	var settings []aggregate.Setting
+	var err error
 	switch {
 	case mechanism == Confident:
 		if settings, err = c.thinned(maxSearched).confidentSettings(ctx, same, most); err != nil {
@@ -135,7 +129,7 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same G
 		Released: best.ExpectedAnswers, Right: best.ExpectedCorrect}, best.Queries > 0, nil
 }
 
-// outcome returns that of a stability method.
+// outcome returns the outcome of a stability method.
 func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outcome, bool, error) {
 	if method == stable.MStab {
 		cfg, err := stable.Fit(stable.Task{Mechanism: stable.MStab, Queries: d.queries, Delta: goal.Delta / 2}, goal.least(ctx))
@@ -186,7 +180,7 @@ func failureLadder(n int) []int {
 			}
 		}
 	}
-	return slices.Clip(out)
+	return out
 }
 
 // sparseConfig returns a sparse vector at the whole of a goal; the error of one that cannot
@@ -195,10 +189,7 @@ func sparseConfig(ctx context.Context, method string, goal Goal, queries, failur
 	switch method {
 	case stable.SVT:
 		cfg, err := stable.Balanced(goal.Epsilon, goal.Delta, failures, math.Min(0.05, float64(failures)/(2*float64(queries))))
-		if err != nil {
-			return cfg, noBracket(err)
-		}
-		return cfg, nil
+		return cfg, noBracket(err)
 	case stable.SVTCalibrated:
 		cfg, err := stable.Fit(stable.Task{Mechanism: stable.MSvec, Queries: queries, Failures: failures, Delta: goal.Delta / 2}, goal.least(ctx))
 		if errors.Is(err, stable.ErrNoFit) {
@@ -207,10 +198,7 @@ func sparseConfig(ctx context.Context, method string, goal Goal, queries, failur
 		return cfg, err
 	}
 	c, err := svt.PrintedMSvec(goal.Epsilon, goal.Delta, queries, failures)
-	if err != nil {
-		return stable.Config{}, noBracket(err)
-	}
-	return stable.Config{Mechanism: stable.MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures}, nil
+	return stable.Config{Mechanism: stable.MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures}, noBracket(err)
 }
 
 // evaluate returns what a mechanism does, and what its Event costs.
@@ -223,9 +211,9 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 	switch cfg.Mechanism {
 	case stable.MStab:
 		o.Asked = float64(d.queries)
-		for distance := range d.share {
+		for distance, share := range d.share {
 			released, _ := m.LawAt(int64(distance))
-			o.Released += o.Asked * d.share[distance] * math.Exp(released)
+			o.Released += o.Asked * share * math.Exp(released)
 			o.Right += o.Asked * d.right[distance] * math.Exp(released)
 		}
 	case stable.SVT:
@@ -246,4 +234,9 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 }
 
 // noBracket returns the error of a method that cannot be had.
-func noBracket(err error) error { return fmt.Errorf("plan: %w: %w", accountant.ErrNoBracket, err) }
+func noBracket(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("plan: %w: %w", accountant.ErrNoBracket, err)
+}
