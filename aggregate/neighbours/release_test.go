@@ -1,6 +1,7 @@
 package neighbours
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,6 +19,10 @@ import (
 
 // noNoise is so little that integer noise is 0 but with probability 2 e^-128.
 const noNoise = 0x1p-4
+
+func reserve(t testing.TB, e accountant.Event) *ledger.Reservation {
+	return testledger.Reserve(t, accountant.AddRemove, e)
+}
 
 // clouds are rows and questions in some dimensions.
 func clouds(rows, units, questions, cols, classes int) (Rows, dense.Matrix) {
@@ -38,9 +43,8 @@ func clouds(rows, units, questions, cols, classes int) (Rows, dense.Matrix) {
 
 // bySort returns the squared distance of every unit to a question in double precision, the
 // class of its nearest row, and the units from near to far.
-func bySort(private Rows, question []float32) (class map[string]int, order []string) {
-	distance := map[string]float64{}
-	class = map[string]int{}
+func bySort(private Rows, question []float32) (class map[string]int, distance map[string]float64, order []string) {
+	class, distance = map[string]int{}, map[string]float64{}
 	for i, u := range private.Units {
 		d := 0.0
 		for j, x := range dense.Row(private.X, i) {
@@ -53,13 +57,8 @@ func bySort(private Rows, question []float32) (class map[string]int, order []str
 			order = append(order, u)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b string) int {
-		if distance[a] < distance[b] {
-			return -1
-		}
-		return 1
-	})
-	return class, order
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(distance[a], distance[b]) })
+	return class, distance, order
 }
 
 // Without noise and with every unit in the sample, the votes are those of a sort in double precision.
@@ -69,10 +68,10 @@ func TestExactNeighbours(t *testing.T) {
 	m, err := NewKNearest(KNearestConfig{Neighbours: k, SamplingProbability: 1, Sigma: noNoise, Questions: questions.Rows})
 	require.NoError(t, err)
 	votes := neighbourVotes(t, m, private, questions)
-	labels, err := m.Release(t.Context(), testledger.Reserve(t, accountant.AddRemove, m.Event()), rng.SeedKey(1), private, questions)
+	labels, err := m.Release(t.Context(), reserve(t, m.Event()), rng.SeedKey(1), private, questions)
 	require.NoError(t, err)
 	for q, got := range votes {
-		class, order := bySort(private, dense.Row(questions, q))
+		class, _, order := bySort(private, dense.Row(questions, q))
 		want := make([]int, classes)
 		for _, u := range order[:k] {
 			want[class[u]]++
@@ -82,7 +81,7 @@ func TestExactNeighbours(t *testing.T) {
 	}
 	turned, err := NewNearestQuestions(NearestQuestionsConfig{Votes: k, Sigma: noNoise, Questions: questions.Rows})
 	require.NoError(t, err)
-	counts, err := turned.Release(t.Context(), testledger.Reserve(t, accountant.AddRemove, turned.Event()), rng.SeedKey(1), private, questions)
+	counts, err := turned.Release(t.Context(), reserve(t, turned.Event()), rng.SeedKey(1), private, questions)
 	require.NoError(t, err)
 	want := make([]int64, questions.Rows*classes)
 	type far struct {
@@ -90,26 +89,14 @@ func TestExactNeighbours(t *testing.T) {
 		d        float64
 	}
 	byUnit := map[string][]far{}
-	for i, u := range private.Units {
-		for q := range questions.Rows {
-			d := 0.0
-			for j, x := range dense.Row(private.X, i) {
-				d += math.Pow(float64(x)-float64(dense.Row(questions, q)[j]), 2)
-			}
-			if len(byUnit[u]) <= q {
-				byUnit[u] = append(byUnit[u], far{q, private.Y[i], d})
-			} else if d < byUnit[u][q].d {
-				byUnit[u][q] = far{q, private.Y[i], d}
-			}
+	for q := range questions.Rows {
+		class, distance, _ := bySort(private, dense.Row(questions, q))
+		for u, d := range distance {
+			byUnit[u] = append(byUnit[u], far{q, class[u], d})
 		}
 	}
 	for _, unit := range byUnit {
-		slices.SortFunc(unit, func(a, b far) int {
-			if a.d < b.d {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(unit, func(a, b far) int { return cmp.Compare(a.d, b.d) })
 		for _, f := range unit[:k] {
 			want[f.q*classes+f.class]++
 		}
@@ -127,7 +114,7 @@ func TestSamplesAreWhatIsCharged(t *testing.T) {
 	m, err := NewKNearest(KNearestConfig{Neighbours: 1, SamplingProbability: q, Sigma: noNoise, Questions: n})
 	require.NoError(t, err)
 	require.Equal(t, accountant.Repeated{Event: sampled(q, accountant.GNMax{Sigma: noNoise, Discrete: true}), Count: n}, m.Event())
-	labels, err := m.Release(t.Context(), testledger.Reserve(t, accountant.AddRemove, m.Event()), rng.SeedKey(3), private, dense.New(n, 1))
+	labels, err := m.Release(t.Context(), reserve(t, m.Event()), rng.SeedKey(3), private, dense.New(n, 1))
 	require.NoError(t, err)
 	drawn, twice, far := 0., 0., 0.
 	for i, y := range labels {
@@ -151,7 +138,7 @@ func TestNoiseOfCounts(t *testing.T) {
 	private := Rows{X: dense.New(0, 1), Classes: 2}
 	m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: 1, Sigma: sigma, Questions: n})
 	require.NoError(t, err)
-	counts, err := m.Release(t.Context(), testledger.Reserve(t, accountant.AddRemove, m.Event()), rng.SeedKey(3), private, dense.New(n, 1))
+	counts, err := m.Release(t.Context(), reserve(t, m.Event()), rng.SeedKey(3), private, dense.New(n, 1))
 	require.NoError(t, err)
 	square, pairs := 0., 0.
 	for q := range n {
@@ -174,7 +161,7 @@ func TestReleaseNeedsItsReservation(t *testing.T) {
 	kn, err := NewKNearest(KNearestConfig{Neighbours: 3, SamplingProbability: 0.5, Sigma: 4, Questions: 30})
 	require.NoError(t, err)
 	ctx, key := t.Context(), rng.SeedKey(1)
-	_, err = m.Release(ctx, testledger.Reserve(t, accountant.AddRemove, other.Event()), key, private, questions)
+	_, err = m.Release(ctx, reserve(t, other.Event()), key, private, questions)
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
 	_, err = m.Release(ctx, testledger.Reserve(t, accountant.ReplaceOne, m.Event()), key, private, questions)
 	require.ErrorIs(t, err, ledger.ErrUnfit)
@@ -184,13 +171,13 @@ func TestReleaseNeedsItsReservation(t *testing.T) {
 	require.NoError(t, err)
 	_, err = kn.Release(ctx, reservation, key, private, questions)
 	require.ErrorIs(t, err, ledger.ErrUnfit)
-	_, err = kn.Release(ctx, testledger.Reserve(t, accountant.AddRemove, kn.Event()), rng.Key{}, private, questions)
+	_, err = kn.Release(ctx, reserve(t, kn.Event()), rng.Key{}, private, questions)
 	require.ErrorContains(t, err, "zero Key")
-	_, err = kn.Release(ctx, testledger.Reserve(t, accountant.AddRemove, kn.Event()), key, private, dense.Rows(questions, 0, 29))
+	_, err = kn.Release(ctx, reserve(t, kn.Event()), key, private, dense.Rows(questions, 0, 29))
 	require.ErrorContains(t, err, "29 questions")
 
 	release := func(key rng.Key, m *NearestQuestions) []int64 {
-		reservation := testledger.Reserve(t, accountant.AddRemove, m.Event())
+		reservation := reserve(t, m.Event())
 		counts, err := m.Release(ctx, reservation, key, private, questions)
 		require.NoError(t, err)
 		_, err = m.Release(ctx, reservation, key, private, questions)

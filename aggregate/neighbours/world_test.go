@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -99,7 +100,7 @@ func reused(chance []float64, law [][]float64, questions int) []float64 {
 	return out
 }
 
-// claim is what an account says of an event.
+// claim is what an account claims for an event.
 type claim struct{ renyi, delta []float64 }
 
 var (
@@ -128,21 +129,11 @@ func claimOf(t require.TestingT, e accountant.Event) (c claim) {
 // Rényi divergences, and the largest difference of hockey-stick divergences from delta.
 func (c claim) excess(p, q []float64) (renyi, delta float64) {
 	delta = -1
-	for _, pair := range [][2][]float64{{p, q}, {q, p}} {
-		for k, a := range orders {
-			sum := 0.0
-			for i := range pair[0] {
-				sum += math.Exp(a*math.Log(pair[0][i]) + (1-a)*math.Log(pair[1][i]))
-			}
-			renyi = math.Max(renyi, math.Log(sum)/(a-1)/c.renyi[k])
-		}
-		for k, eps := range epsilons {
-			sum := 0.0
-			for i := range pair[0] {
-				sum += math.Max(0, pair[0][i]-math.Exp(eps)*pair[1][i])
-			}
-			delta = math.Max(delta, sum-c.delta[k])
-		}
+	for k, a := range orders {
+		renyi = max(renyi, testkit.Renyi(p, q, a)/c.renyi[k], testkit.Renyi(q, p, a)/c.renyi[k])
+	}
+	for k, eps := range epsilons {
+		delta = max(delta, testkit.EitherHockeyStick(p, q, eps)-c.delta[k])
 	}
 	return renyi, delta
 }

@@ -1,7 +1,6 @@
 package mechanisms_test
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -158,37 +158,24 @@ func TestEventsCoverTheLaws(t *testing.T) {
 	}
 }
 
-// neighbours calls compare with the laws of every two votes between which one moves.
+// neighbours calls compare with the laws of every two votes between which one moves, appears or disappears.
 func neighbours(t *testing.T, m aggregate.Mechanism, compare func(p, q aggregate.Law)) {
-	laws := map[string]aggregate.Law{}
-	var all [][]int
-	for n := 1; n <= 6; n++ {
-		for a := range n + 1 {
-			for b := range n - a + 1 {
-				counts := []int{a, b, n - a - b}
-				h, err := aggregate.NewHistogram(counts)
-				require.NoError(t, err)
-				law, err := m.Law(h)
-				require.NoError(t, err)
-				sum := math.Exp(law.LogDeclined)
-				for _, l := range law.LogLabels {
-					sum += math.Exp(l)
-				}
-				require.InDelta(t, 1, sum, 1e-9, "a law adds up to 1")
-				laws[fmt.Sprint(counts)], all = law, append(all, counts)
-			}
+	all := slices.DeleteFunc(testkit.Histograms(6, 3), func(counts []int) bool { return slices.Max(counts) == 0 })
+	laws := make([]aggregate.Law, len(all))
+	for i, counts := range all {
+		h, err := aggregate.NewHistogram(counts)
+		require.NoError(t, err)
+		laws[i], err = m.Law(h)
+		require.NoError(t, err)
+		sum := math.Exp(laws[i].LogDeclined)
+		for _, l := range laws[i].LogLabels {
+			sum += math.Exp(l)
 		}
+		require.InDelta(t, 1, sum, 1e-9, "a law adds up to 1")
 	}
-	for _, counts := range all {
-		for from := range counts {
-			for to := range counts {
-				other := slices.Clone(counts)
-				other[from]--
-				other[to]++
-				if q, ok := laws[fmt.Sprint(other)]; ok && from != to {
-					compare(laws[fmt.Sprint(counts)], q)
-				}
-			}
+	for i, edges := range testkit.Neighbours(all, true) {
+		for _, j := range edges {
+			compare(laws[i], laws[j])
 		}
 	}
 }

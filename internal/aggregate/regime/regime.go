@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Regime is a situation in public numbers.
@@ -35,7 +36,7 @@ type Method struct {
 	Noise     float64 // in votes (sigma, scale) or moved votes (stability): of the counts, distance or queries
 	GapNeeded float64 // votes between the largest two counts for Success; stability methods: a whole odd number
 	AtGap     float64 // probability that a query with the regime's Gap is answered right
-	Epsilon   float64 // what a ledger of mode reserved claims for all queries, failure probabilities included
+	Epsilon   float64 // the claim of a ledger of mode reserved for all queries, failure probabilities included
 	By        accountant.Method
 }
 
@@ -54,15 +55,13 @@ func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 // Feasible reports whether teachers can produce the gap a method needs.
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
-// Advise says which gap each method needs so that one of the queries, all of whose classes but the winner
-// are tied with the runner-up (the worst case of a gap), is answered right with probability Success.
-// Noisy argmax is asked for the right answer, a stability method for a release. Laws are those of
-// continuous noise for noisy argmax, of integer noise for stable-svt.
+// Advise returns which gap each method needs so that one of the queries, all of whose classes but the winner are tied with
+// the runner-up (the worst case of a gap), is answered right with probability Success. Noisy argmax is asked for the right
+// answer, a stability method for a release. Laws are of continuous noise for noisy argmax, of integer noise for stable-svt.
 //
-// Noisy argmax always answers, and the gap it needs grows like the square root of the number of queries.
-// Stability methods release only unanimous answers: of the order of log(queries/delta)/epsilon moved
-// votes, each two votes of gap. Few queries make noise cheap and stability loses; so do many contested
-// ones, each of which uses up one of Unstable failures, after which it stops.
+// Noisy argmax always answers, and the gap it needs grows like the square root of the number of queries. Stability methods
+// release only unanimous answers: of the order of log(queries/delta)/epsilon moved votes, each two votes of gap. Few queries
+// make noise cheap and stability loses; so do many contested ones, each of which uses up one of Unstable failures.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
 	return advise(ctx, r, claims(accountant.ByAuto))
 }
@@ -193,18 +192,7 @@ func leastAbove(enough func(x float64) bool) float64 {
 	for !enough(hi) && hi < 1e6 {
 		lo, hi = hi, 2*hi
 	}
-	for range 200 {
-		mid := lo + (hi-lo)/2
-		if mid <= lo || mid >= hi {
-			break
-		}
-		if enough(mid) {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi
+	return mathx.Bisect(enough, lo, hi)
 }
 
 // StabilityWinsFrom returns the least number of queries, in steps of a fifth, from which stable-svt needs a

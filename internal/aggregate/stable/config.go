@@ -65,10 +65,10 @@ func New(cfg Config) (*Mechanism, error) {
 		m.test, err = newMStab(cfg)
 	case MSvec:
 		uses("Lambda", "Failures")
-		m.svt, err = newMSvec(cfg)
+		m.svt, err = svt.NewMSvec(svt.MSvecConfig{Lambda: cfg.Lambda, Threshold: cfg.Threshold, Failures: cfg.Failures})
 	case SVT:
 		uses("B1", "B2", "Failures")
-		m.svt, err = newSVT(cfg)
+		m.svt, err = svt.NewStableSVT(svt.StableSVTConfig{B1: cfg.B1, B2: cfg.B2, Threshold: cfg.Threshold, Failures: cfg.Failures})
 	default:
 		return nil, fmt.Errorf("stable: no mechanism %q: one of %s, %s, %s", cfg.Mechanism, MStab, MSvec, SVT)
 	}
@@ -88,8 +88,7 @@ func New(cfg Config) (*Mechanism, error) {
 	return m, nil
 }
 
-// newMStab finds the tail that a threshold stands for: package stability takes the
-// tail and finds the threshold.
+// newMStab finds the tail of a threshold, from which package stability finds the threshold.
 func newMStab(cfg Config) (*stability.MStab, error) {
 	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
 	if err != nil {
@@ -122,29 +121,10 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 	return c, nil
 }
 
-// The constructors of package svt return pointers, which must not become interfaces
-// that are nil and look otherwise.
-func newMSvec(cfg Config) (svt.StableMechanism, error) {
-	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: cfg.Lambda, Threshold: cfg.Threshold, Failures: cfg.Failures})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-func newSVT(cfg Config) (svt.StableMechanism, error) {
-	m, err := svt.NewStableSVT(svt.StableSVTConfig{B1: cfg.B1, B2: cfg.B2, Threshold: cfg.Threshold, Failures: cfg.Failures})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
 // Event returns the worst case of a whole run.
 func (m *Mechanism) Event() accountant.Event { return m.event }
 
-// LawAt returns the exact probability that a plurality at this distance is released, and
-// refused, when it is the first query, as natural logarithms.
+// LawAt returns the exact log probabilities that a plurality at this distance is released, and refused, as the first query.
 func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	if m.test != nil {
 		return m.test.Law(distance)
