@@ -1,7 +1,7 @@
 package aggregate
 
 // answerPages keeps the answers of a session by the number of the query. Numbers
-// that follow each other, as those of a file do, take about five bytes each.
+// that follow each other, as in a file, take about five bytes each.
 type answerPages struct {
 	pages  map[uint64]*page
 	number uint64 // of the page used last
@@ -24,7 +24,7 @@ func (g *answerPages) page(query uint64) *page {
 	return g.last
 }
 
-// answer returns what was given to a query, if anything was.
+// answer returns the answer given to a query, if there is one.
 func (g *answerPages) answer(query uint64) (Answer, bool) {
 	p := g.page(query)
 	if p == nil {

@@ -45,8 +45,8 @@ func (n *noises) of(i int) []int64 {
 // fewQueries is how many queries are worth a goroutine.
 const fewQueries = 64
 
-// AskBatch implements [Session]. It draws on all cores, which is nearly all of the work, and decides in order, so
-// that which queries come before a cap is deterministic.
+// AskBatch implements [Session]. It draws on all cores, which is nearly all of the work, and decides in
+// order, so that which queries come before a cap is deterministic.
 func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	if len(votes) == 0 {
 		return nil, nil

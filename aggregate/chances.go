@@ -92,7 +92,7 @@ func argmaxChance(noise rng.Masses, stride int64) chance {
 	}
 }
 
-// gaussianChance returns that of GNMax. The summand is as smooth as a Gaussian of standard
+// gaussianChance returns the chance of GNMax. The summand is as smooth as a Gaussian of standard
 // deviation sigma/sqrt(K) at least; for steps of at most a quarter of that the
 // trapezoid rule errs by less than exp(-2 pi^2 4^2).
 func gaussianChance(sigma float64, classes int) (chance, error) {
@@ -104,7 +104,7 @@ func gaussianChance(sigma float64, classes int) (chance, error) {
 	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(9*sigma))+1), stride), nil
 }
 
-// laplaceChance returns that of LNMax. Its law has kinks at the counts, so the exact sum has
+// laplaceChance returns the chance of LNMax. Its law has kinks at the counts, so the exact sum has
 // stride 1; a rough one, for comparing numbers of queries, is good to 1e-2.
 func laplaceChance(scale float64, rough bool) (chance, error) {
 	noise, err := rng.NewDiscreteLaplace(scale)

@@ -71,7 +71,7 @@ func (m *ConfidentGNMax) noise() (string, []uint64) {
 	}
 }
 
-// draw puts the noise of the largest count behind that of the classes.
+// draw puts the noise of the largest count behind the noise of the classes.
 func (m *ConfidentGNMax) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return append(drawEach(noise, classes, m.counts, s), m.largest.Sample(s))
 }
@@ -89,7 +89,7 @@ func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 	return Answer{Label: label, Answered: true}
 }
 
-// testedParameters returns those of mechanisms with a threshold test before the answer.
+// testedParameters returns the parameters of mechanisms with a threshold test before the answer.
 // Where both noises are chosen they stand as 150 to 40, as in the literature.
 func testedParameters(threshold string) []Parameter {
 	test := noiseParameter("sigma1", "noise of the threshold test")

@@ -34,7 +34,7 @@ type Description struct {
 	// times the noise behind, for continuous noise. Nil: found by Law.
 	Ahead func(x float64, rivals int) float64
 
-	// Laws are its output laws with names. Nil: the law of what is sampled, under the mechanism's own name.
+	// Laws are its output laws with names. Nil: the law of the sampler, under the mechanism's own name.
 	Laws []NamedLaw
 	// Audit is a setting that an audit puts to the test, on two neighbours between which a
 	// moved vote costs nearly what it can. Pure: the claim is an epsilon without delta.
@@ -58,7 +58,7 @@ func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (f
 	return noise, err
 }
 
-// Parameter describes one parameter of a mechanism. It has one name: that of the
+// Parameter describes one parameter of a mechanism. It has one name, for the
 // flag, of the value in a [Setting], of the field of the config and of the event.
 type Parameter struct {
 	Name     string
@@ -70,7 +70,7 @@ type Parameter struct {
 	Ratio    float64 // of noise: to the other noise where both are chosen; 0: the same
 	Instead  string  // parameter that can be given in place of this one
 	WithIt   bool    // of a threshold: chosen together with the noise
-	// Default is the value if none is given, and DefaultDoc says so in words. Nil:
+	// Default is the value if none is given, and DefaultDoc its description. Nil:
 	// it must be given, unless it is chosen.
 	Default    func(queries int) float64
 	DefaultDoc string
@@ -112,7 +112,7 @@ func answersCap() Parameter {
 		Default: func(queries int) float64 { return float64(queries) }, DefaultDoc: "as many as queries"}
 }
 
-// CheckValues reports what is wrong with the values that s has: no parameter of the
+// CheckValues reports a wrong value of s: no parameter of the
 // mechanism, out of range, or two of which only one can be.
 func (d Description) CheckValues(s Setting) error {
 	for name, v := range s.Values {
@@ -133,7 +133,7 @@ func (d Description) CheckValues(s Setting) error {
 	return nil
 }
 
-// Check reports what is wrong with s, which may lack what is chosen later.
+// Check reports a fault of s, which may lack parameters that are chosen later.
 func (d Description) Check(s Setting) error {
 	if err := d.CheckValues(s); err != nil {
 		return err

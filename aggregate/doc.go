@@ -3,7 +3,7 @@
 //
 // For one public record every teacher votes for a class; the counts are a [Histogram]. A mechanism adds
 // exact integer noise to the counts and releases the winner, or declines. A mechanism fixes its worst
-// case when it is made ([Mechanism].Event), is charged for all of it, and only then starts a [Session],
+// case when it is made ([Mechanism].Event), is charged for it, and only then starts a [Session],
 // which answers queries one at a time:
 //
 //	m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 40, Queries: 1000})
@@ -50,13 +50,12 @@
 // between any two neighbours, for queries chosen adaptively. Here pure(e) is the divergence of randomised
 // response with log-ratio e, and range(e) the largest divergence of two laws whose log-ratios lie in some
 // interval of length e; both stop at e for large orders. Sources: Papernot et al. 2018, Proposition 8 and
-// Algorithms 1 and 2, for integer noise on integer counts by Canonne, Kamath, Steinke 2020, Proposition
-// 5; Papernot et al. 2017; McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests
-// enumerate every histogram of up to six teachers and three classes and compare exact divergences with
-// these claims: no order exceeds them, and each mechanism charged wrongly is found out. Wrong charges
-// that are easily made: LNMax at 1/Scale, as if one count changed (1.8 times too little in these worlds,
-// twice in the limit); GNMax with sensitivity 1 (the same); PermuteAndFlip by the curve of Exponential
-// (3.6 times too little).
+// Algorithms 1 and 2, for integer noise on integer counts by Canonne, Kamath, Steinke 2020, Proposition 5;
+// Papernot et al. 2017; McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests enumerate
+// every histogram of up to six teachers and three classes and compare exact divergences with these claims: no
+// order exceeds them, and each mechanism charged wrongly is found out. Wrong charges that are easily made:
+// LNMax at 1/Scale, as if one count changed (1.8 times too little in these worlds, twice in the limit); GNMax
+// with sensitivity 1 (the same); PermuteAndFlip by the curve of Exponential (3.6 times too little).
 //
 // The unit is what one teacher's data are partitioned by: record or user. Add/remove and replace-one cost
 // the same if a record is replaced under its own unit id, because then a vote moves either way; under
@@ -89,7 +88,7 @@
 // the private votes, not private releases.
 //
 // Timing is not constant. How long drawing takes does not depend on the votes, but the samplers reject
-// and loop, so it tells something of the randomness that hides them. Comparing randomness with votes
+// and loop, so it shows something of the randomness that hides them. Comparing randomness with votes
 // takes a number of steps that neither influences, but of ordinary branches on both. Who can time single
-// queries to that precision is outside what is claimed.
+// queries to that precision is outside the claim.
 package aggregate

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// InteractiveGNMaxConfig are the parameters of an Interactive-GNMax mechanism; none has a default but Threshold,
-// which may be 0.
+// InteractiveGNMaxConfig are the parameters of an Interactive-GNMax mechanism; none has a default but
+// Threshold, which may be 0.
 type InteractiveGNMaxConfig struct {
 	Threshold  float64 // of the largest count beyond the prediction, in votes; at most 2^40 either way
 	Sigma1     float64 // standard deviation of the noise on that statistic, in votes; [2^-10, 2^40]
@@ -20,17 +20,17 @@ type InteractiveGNMaxConfig struct {
 	Confidence float64 // the student's label is used if its probability is above this; [0, 1], 1 for never
 	Queries    int     // cap on questions, all of which are charged; >= 1
 	Answers    int     // cap on answers of the teachers, all of which are charged; in [1, Queries]
-	// Predict returns the student's probability of each class for a query. It must be a function of public data
-	// and of answers released before. The probabilities must add up to one within a thousandth.
+	// Predict returns the student's probability of each class for a query. It must be a function of public
+	// data and of answers released before. The probabilities must add up to one within a thousandth.
 	Predict func(query uint64) ([]float64, error)
 }
 
-// InteractiveGNMax asks the teachers only where they contradict the student (Papernot et al. 2018, Algorithm 2).
-// The student predicts a probability p_j for each class. If the largest of n_j - round(Teachers p_j), plus noise,
-// is at least Threshold, the answer is that of GNMax with Sigma2. If not, the student's label is confirmed,
-// provided its probability is above Confidence; otherwise the mechanism declines. It costs what ConfidentGNMax
-// costs. The noise of a query is a function of its rounded prediction too: in a resumed session the same query
-// with another prediction is another question.
+// InteractiveGNMax asks the teachers only where they contradict the student (Papernot et al. 2018, Algorithm
+// 2). The student predicts a probability p_j for each class. If the largest of n_j - round(Teachers p_j),
+// plus noise, is at least Threshold, GNMax with Sigma2 answers. If not, the student's label is confirmed,
+// provided its probability is above Confidence; otherwise the mechanism declines. It costs what
+// ConfidentGNMax costs. The noise of a query is a function of its rounded prediction too: in a resumed
+// session the same query with another prediction is another question.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax
@@ -54,9 +54,9 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 	return &InteractiveGNMax{cfg: cfg, teachers: teachers}, nil
 }
 
-// Event implements [Mechanism]: the threshold test of every question, and the noisy argmax of every answer of the
-// teachers. A prediction is public and rounded to integers before it meets the votes, so the statistic changes by
-// at most one when a vote moves.
+// Event implements [Mechanism]: the threshold test of every question, and the noisy argmax of every answer of
+// the teachers. A prediction is public and rounded to integers before it meets the votes, so the statistic
+// changes by at most one when a vote moves.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 
 // Start implements [Mechanism].

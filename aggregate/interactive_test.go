@@ -48,8 +48,8 @@ func TestInteractiveBranches(t *testing.T) {
 	require.ErrorIs(t, err, ErrExhausted)
 }
 
-// The noise of two predictions for one query is independent: together, two comparisons under the same noise would
-// give away the votes.
+// The noise of two predictions for one query is independent: together, two comparisons under the same noise
+// would give away the votes.
 func TestInteractiveNoiseDependsOnThePrediction(t *testing.T) {
 	h := histogram(t, 50, 50)
 	labels := func(p float64) (out []Answer) {
@@ -96,8 +96,8 @@ func TestInteractiveRefusals(t *testing.T) {
 	require.ErrorContains(t, err, "zero Histogram")
 }
 
-// Under a prediction of nothing in particular the statistic is the largest count less the same for all classes, and
-// the law is the law of Confident-GNMax.
+// Under a prediction of nothing in particular the statistic is the largest count less the same for all
+// classes, and the law is the law of Confident-GNMax.
 func TestInteractiveLawIsConfidentLawMoved(t *testing.T) {
 	h := histogram(t, 12, 30, 18)
 	got, err := interactive(t, 60, 5, 4, 3, []float64{0.3, 0.3, 0.4}).Law(h) // predicted 18, 18, 24: ahead by 12

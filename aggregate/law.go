@@ -13,7 +13,7 @@ type Law struct {
 	LogDeclined float64   // of declining, or leaving it to the prediction; -Inf for a mechanism that always answers
 }
 
-// ties says who wins when the largest noisy counts are equal. It changes the
+// ties is the rule for the winner when the largest noisy counts are equal. It changes the
 // law of integer noise, not its privacy.
 type ties int
 

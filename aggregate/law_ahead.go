@@ -29,7 +29,7 @@ func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
 
-// oneSidedAhead returns that of permute-and-flip: with y = e^-x, integral_0^1 (1-uy)^rivals du.
+// oneSidedAhead returns the probability of permute-and-flip: with y = e^-x, integral_0^1 (1-uy)^rivals du.
 func oneSidedAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {

@@ -73,7 +73,7 @@ type gaussianNoise struct{ *rng.DiscreteGaussian }
 func (noise gaussianNoise) reach(int) float64 { return gaussianReach * noise.Sigma() }
 
 // cdf sums the lower tail upwards: F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m), all terms
-// positive. The upper half is 1 minus the tail above, which the lower half knows by symmetry.
+// positive. The upper half is 1 minus the tail above, which the lower half gives by symmetry.
 func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	c := newLatticeCDF(reach)
 	sigma := noise.Sigma()

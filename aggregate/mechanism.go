@@ -38,7 +38,7 @@ type Session interface {
 // NoLabel is the label of an answer that declines.
 const NoLabel = -1
 
-// Answer is what is released for one query.
+// Answer is released for one query.
 type Answer struct {
 	Label    int  // class, or NoLabel
 	Answered bool // false: the mechanism declined

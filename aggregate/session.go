@@ -11,7 +11,7 @@ import (
 )
 
 // session is a Session of noisy argmax. Which answers it gives does not depend on
-// the order of the queries, except for which of them come after a cap.
+// the order of the queries, except for those after a cap.
 type session struct {
 	rule    rule
 	predict func(query uint64, h Histogram) (prediction, error) // nil: rule is for all queries
@@ -49,8 +49,8 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 // Releasable implements [Session].
 func (s *session) Releasable() bool { return s.key.Releasable() }
 
-// question is how a query is treated. The rule may depend on what else is public about the query, as the noise
-// then does.
+// question is how a query is treated. The rule may depend on what else is public about the query, as the
+// noise then does.
 type question struct {
 	rule   rule
 	public []uint64
@@ -80,8 +80,8 @@ func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
 	if done || err != nil {
 		return a, err
 	}
-	// Noise first, outside the lock and without the votes. If another goroutine asks the same number, both draw
-	// the same noise and the first one decides.
+	// Noise first, outside the lock and without the votes. If another goroutine asks the same number, both
+	// draw the same noise and the first one decides.
 	n := s.spare()
 	defer s.room.Put(n)
 	n.draw(query, q, h.Classes())

@@ -21,7 +21,8 @@ func newWorld(low, high, classes int, moves bool) world {
 	return world{all, testkit.Neighbours(all, moves)}
 }
 
-// smallWorld is every way so many teachers can vote or abstain: one of them votes otherwise, stops or starts voting.
+// smallWorld is every way so many teachers can vote or abstain: one of them votes otherwise, stops or starts
+// voting.
 func smallWorld(teachers, classes int) world { return newWorld(0, teachers, classes, true) }
 
 func votesOf(counts []int) (votes int) {

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// bernoulliRatio returns true with probability exactly exp(-p/q), by Algorithm 1 of Canonne, Kamath, Steinke (2020):
+// bernoulliRatio returns true with probability exactly exp(-p/q), by Algorithm 1 of Canonne, Kamath, Steinke
+// (2020):
 //
 //	while p >= q: if not Bernoulli(exp(-1)): false;  p = p - q
 //	k = 1;  while Bernoulli(p/(q k)): k = k + 1;  return k odd
@@ -23,11 +24,12 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 // [frac, frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
-// bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 in machine words on the enclosure of x. Where
-// the enclosure cannot decide, it hands over to exact integers, p/q = x, in the middle of the loop and without losing a
-// word. So it always reads the same words and gives the same answers as bernoulliExpBig.
+// bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 in machine words on the enclosure
+// of x. Where the enclosure cannot decide, it hands over to exact integers, p/q = x, in the middle of the
+// loop and without losing a word. So it always reads the same words and gives the same answers as
+// bernoulliExpBig.
 //
-// Trial k succeeds if and only if k U < x. The word u says that 2^64 k U is in [k u, k u + k).
+// Trial k succeeds if and only if k U < x. By the word u, 2^64 k U is in [k u, k u + k).
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	for range x.whole {
 		if !bernoulliExp1(s) {
@@ -83,8 +85,8 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 // inverseE equals floor(2^64 exp(-1)).
 const inverseE = 6786177901268885274
 
-// bernoulliExp1 returns true with probability exp(-1). Every word but inverseE itself decides on which side of exp(-1)
-// the uniform real lies.
+// bernoulliExp1 returns true with probability exp(-1). Every word but inverseE itself decides on which side
+// of exp(-1) the uniform real lies.
 func bernoulliExp1(s *Stream) bool {
 	u := s.Uint64()
 	if u == inverseE {

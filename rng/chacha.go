@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// source is the generator ChaCha8Rand (C2SP), word for word that of [rand.ChaCha8]. It keeps
+// source is the generator ChaCha8Rand (C2SP), word for word as [rand.ChaCha8]. It keeps
 // many words at hand, so that loops read them where they lie.
 //
 //	loop:  B = blocks 0..15 of ChaCha with 8 rounds, keyed by K. Constants and counter
@@ -25,7 +25,7 @@ type source struct {
 	std     *rand.ChaCha8 // without assembly
 }
 
-// path says which instructions are used. A machine that has a path has those before it.
+// path is the set of instructions used. A machine that has a path has those before it.
 type path uint8
 
 const (

@@ -17,7 +17,7 @@ var machine = func() path {
 //go:noescape
 func chacha8(words *[chunkWords]uint64, key *[4]uint64, counter uint32)
 
-// tell256 sets toldWords values to what words tell by themselves. Bit i of odd is set if
+// tell256 sets toldWords values to the values of single words. Bit i of odd is set if
 // quick refuses word i, or if it is zero or minus zero.
 //
 //go:noescape

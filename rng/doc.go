@@ -30,10 +30,10 @@
 // # Caveats
 //
 //   - Keys from [SeedKey] have at most 64 bits of entropy and are usually written in a
-//     script. Anyone who knows the seed can subtract the noise. For such keys, and for
+//     script. Anyone with the seed can subtract the noise. For such keys, and for
 //     every key derived from them, [Key.Releasable] returns false, for ever.
 //   - The samplers look up tables and reject. The time they take and the memory they touch
 //     depend on the noise drawn. Draw all noise before the protected values are read: then
-//     the time says nothing about those values.
+//     the time does not depend on those values.
 //   - The first draw of a sampler makes its table, in up to 5 ms.
 package rng

@@ -196,7 +196,7 @@ func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bo
 	return y, ok && one
 }
 
-// told is what words tell by themselves, each with its number.
+// told are the values that single words decide, each with its number.
 type told struct {
 	values [toldWords + copied]int64
 	odd    uint64 // the bits of words that need more words, or are refused, or zero
@@ -216,7 +216,7 @@ func (t *told) copy(on path, dst []int64, from, n uint) uint {
 	return n
 }
 
-// tell sets what there is to say of words.
+// tell sets the values of words.
 func (d *DiscreteGaussian) tell(on path, told *told, words *[toldWords]uint64, t *table) {
 	if on == avx2 {
 		told.odd = tell256(&told.values[0], words, &t.guide[0], uint64(d.fine), d.reach)

@@ -12,8 +12,8 @@ import (
 
 var long = flag.Bool("long", false, "play all of what tests take a sample of")
 
-// falseAlarm is the probability that a correct sampler fails one of the goodness-of-fit tests. Their seeds are
-// fixed, so they fail always or never.
+// falseAlarm is the probability that a correct sampler fails one of the goodness-of-fit tests. Their seeds
+// are fixed, so they fail always or never.
 const falseAlarm = testkit.FalseAlarm
 
 // draws is how many a sampler is tested on, and a broken one of the controls.
@@ -32,8 +32,8 @@ func few(n int) int {
 	return n
 }
 
-// pValue tests n draws from sample against prob. All below the cells with 20 expected draws, and all above, are one
-// cell each.
+// pValue tests n draws from sample against prob. All below the cells with 20 expected draws, and all above,
+// are one cell each.
 func pValue(n int, sample func() int64, prob func(k int64) float64, center int64) float64 {
 	lo, hi := center, center
 	for prob(lo-1)*float64(n) >= 20 {

@@ -17,7 +17,7 @@ import (
 //   - If u >= e + slack, then U >= T.
 //   - In between, less than once in 2^50 draws, extend decides exactly.
 //
-// So the table decides only what is certain, and nothing is rounded. Mostly the first 13
+// So the table decides certain cases only, and nothing is rounded. Mostly the first 13
 // bits decide. The table is made when it is first needed.
 type inversion struct {
 	law  law
@@ -54,7 +54,7 @@ func (v *inversion) table() *table {
 	return t
 }
 
-// find returns X, and reports whether the table is sure of it.
+// find returns X, and reports whether the table is sure.
 func (t *table) find(u uint64) (x uint64, ok bool) {
 	if m := t.guide[u>>(uBits-guideBits)]; m < open {
 		return uint64(m), true

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Key is a 256-bit secret with a mark that says whether what it protects may be released. Make a Key with
+// Key is a 256-bit secret with a mark whether its noise may cover releases. Make a Key with
 // [NewKey] or [SeedKey]. The zero Key has no secret: using it panics, and [Key.IsZero] reports it.
 //
 // A Key prints as a redacted word under every verb and logger, and refuses to be encoded as
@@ -23,7 +23,7 @@ type Key struct {
 }
 
 // sealed keeps the secret two pointers away. Where a Key sits in an unexported field, fmt
-// cannot call its methods and prints what it sees: addresses.
+// cannot call its methods and prints addresses.
 type sealed struct {
 	bytes *[sha256.Size]byte
 }

@@ -71,7 +71,7 @@ func (d *DiscreteLaplace) Geometric(s *Stream) int64 {
 	return int64(g)
 }
 
-// geometric draws a geometric value and a fair bit independent of it.
+// geometric draws a geometric value and an independent fair bit.
 //
 //	s = scale/2^fine
 //	X by inversion of P[X >= m] = exp(-m/s)

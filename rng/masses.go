@@ -24,7 +24,7 @@ func NewMasses(logProb func(int64) float64, reach int64) Masses {
 // At returns P[Z = m] for m in [-Reach, Reach].
 func (t Masses) At(m int64) float64 { return t.mass[m+t.Reach] }
 
-// FillAt sets the i-th product to P[Z = m + i stride], all of them in [-Reach, Reach].
+// FillAt sets the i-th product to P[Z = m + i stride], all in [-Reach, Reach].
 func (t Masses) FillAt(products []float64, m, stride int64) {
 	mass := t.mass[m+t.Reach:]
 	for i := range products {

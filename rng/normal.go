@@ -11,8 +11,8 @@ import (
 
 // RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. It takes the floats as exactly
 // the dyadic rationals that they are. It serves noise whose size depends on protected values: a real number
-// is drawn without rounding, to as many bits as the result needs, and what is released is a function of that
-// number alone. Its law is that of continuous noise, rounded. It is not the law of a discrete Gaussian.
+// is drawn without rounding, to as many bits as the result needs, and the release is a function of that
+// number alone. Its law is the law of continuous noise, rounded, and not the law of a discrete Gaussian.
 //
 // It is slow, some microseconds. The time and the number of words it reads depend on mean
 // and sd as well as on the noise.

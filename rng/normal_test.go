@@ -145,9 +145,9 @@ func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 		require.Equal(t, c.below, below(&lazy{src: s, digit: 64}, 1, 0, &lazy{src: s, digit: 64}), "%x", c.words)
 		require.Equal(t, c.read, s.read, "%x", c.words)
 	}
-	// With k = 1 and x = 1/2 less or more a bit, mean + sd (k+x) is on the border of two values: 1.5 rounds to 1 or 2,
-	// -1.5 to -2 or -1. In the other rows the last bit of a word is a third of the grid: no word ends on a border, and
-	// one word is half of it.
+	// With k = 1 and x = 1/2 less or more a bit, mean + sd (k+x) is on the border of two values: 1.5 rounds
+	// to 1 or 2, -1.5 to -2 or -1. In the other rows the last bit of a word is a third of the grid: no word
+	// ends on a border, and one word is half of it.
 	for _, c := range []struct {
 		grid     float64
 		k        uint64

@@ -7,7 +7,7 @@ import (
 
 // Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a uniform integer
 // below 2^136 with q 2^136, which is an integer: the last bit of q is worth at least 2^-116. The leading
-// byte usually decides, and a word has eight of them. If it is equal, the rest is drawn.
+// byte usually decides, and a word has eight bytes. If it is equal, the rest is drawn.
 type Bernoulli struct {
 	always bool
 	first  byte
@@ -37,9 +37,9 @@ func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	}
 }
 
-// Eight marks those of the next n numbers, of which there are eight if n is more, for which the event
-// happens, independently: the first by the lowest bit. It draws a word for eight numbers, so what
-// is drawn for multiples of eight, and then for the rest, is what is drawn for all of them.
+// Eight marks the next n numbers, or the next eight if n is more, for which the event happens, independently:
+// the first by the lowest bit. It draws a word for eight numbers, so that draws for multiples of eight, and
+// then for the rest, are the draws for all.
 func (b Bernoulli) Eight(s *Stream, n int) (marks byte) {
 	const ones = 0x0101010101010101
 	const top = ones << 7

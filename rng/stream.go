@@ -58,5 +58,5 @@ func (s *Stream) Perm(dst []int) {
 	}
 }
 
-// Format writes a redacted word, whatever the verb: the state of a stream tells all its noise.
+// Format writes a redacted word, whatever the verb: the state of a stream gives away all its noise.
 func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Stream(redacted)") }

@@ -6,10 +6,10 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon and any real
-// threshold, for laws and costs. It is not meant to be run. Neighbours with different answers are told apart with
-// probability e^(-Epsilon Threshold)/2: the printed threshold log(1/delta)/epsilon gives (epsilon, delta/2), and
-// log(1/(2 delta))/epsilon gives (epsilon, delta).
+// ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon and any
+// real threshold, for laws and costs. It is not meant to be run. Neighbours with different answers are told
+// apart with probability e^(-Epsilon Threshold)/2: the printed threshold log(1/delta)/epsilon gives (epsilon,
+// delta/2), and log(1/(2 delta))/epsilon gives (epsilon, delta).
 type ContinuousLaplace struct {
 	Epsilon   float64 // > 0
 	Threshold float64 // >= 0

@@ -20,12 +20,12 @@
 //   - [Gate] runs any mechanism whose cost happens to be small at these data.
 //   - [PTR] adds noise for a local sensitivity.
 //   - [SmoothMedian] never refuses and scales the noise instead.
-//   - [Mean] is what there is without any of it: clip, add up, add noise.
+//   - [Mean] does without: clip, add up, add noise.
 //
 // # Guarantee
 //
-// A mechanism is charged for its worst case before it touches anything private. Its Event says what the
-// worst case is. Start and Release take the reservation. Then the following holds between any two
+// A mechanism is charged for its worst case before it touches anything private. Its Event is that
+// worst case. Start and Release take the reservation. Then the following holds between any two
 // neighbours, per question, where T is the threshold and r = e^(-Epsilon):
 //
 //	MStab, Laplace     pure Epsilon, except with probability r^(T+1)/(1+r) <= Delta
@@ -37,7 +37,7 @@
 //	Mean               discrete Laplace or Gaussian noise on a sum of known sensitivity
 //
 // The first four rows name two parts. Each part is for one kind of neighbours, and both parts are charged
-// for each. Proofs stand beside the types. The types also say what a neighbour is: votes that move,
+// for each. Proofs stand beside the types. The types define neighbours: votes that move,
 // records that are replaced, units that come and go. That must be the relation of the ledger. With a
 // public number of records it is accountant.ReplaceOne. All noise is exact integer noise. Tests enumerate
 // small worlds and compare exact hockey-stick divergences with the claims.

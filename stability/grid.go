@@ -2,8 +2,9 @@ package stability
 
 import "math"
 
-// grid is the lattice on which a real-valued answer is noised: multiples of unit, a power of two, so that dividing by
-// it is exact. Rounding to the grid is part of the function that is released, and of its sensitivity.
+// grid is the lattice on which a real-valued answer is noised: multiples of unit, a power of two, so that
+// dividing by it is exact. Rounding to the grid is part of the function that is released, and of its
+// sensitivity.
 type grid struct{ unit float64 }
 
 // gridFor returns a grid on which size has between 2^bits and 2^(bits+1) units.

@@ -21,16 +21,17 @@ type MeanConfig struct {
 	NoiseMultiplier float64 // Gaussian: standard deviation of the noise over 2 Clip; [2^-10, 2^20]
 }
 
-// Mean is the simplest private mechanism: clip every record, add up, add noise, divide. One record can move a clipped
-// sum by twice the clip norm, whatever the data are. Without clipping there is no bound and no privacy. Neighbours
-// differ in one record (accountant.ReplaceOne), and the number of records is public.
+// Mean is the simplest private mechanism: clip every record, add up, add noise, divide. One record can move a
+// clipped sum by twice the clip norm, whatever the data are. Without clipping there is no bound and no
+// privacy. Neighbours differ in one record (accountant.ReplaceOne), and the number of records is public.
 //
-// For (epsilon, delta) by Gaussian noise, take NoiseMultiplier from accountant.GaussianNoise, the analytic Gaussian
-// mechanism (Balle, Wang 2018). The textbook sqrt(2 log(1.25/delta))/epsilon is not private at large epsilon.
+// For (epsilon, delta) by Gaussian noise, take NoiseMultiplier from accountant.GaussianNoise, the analytic
+// Gaussian mechanism (Balle, Wang 2018). The textbook sqrt(2 log(1.25/delta))/epsilon is not private at large
+// epsilon.
 //
-// Clipping is around 0: subtract a public guess of the mean first. The clipped records are rounded to a grid whose
-// unit is 2^-30 of the noise or less, so that a coordinate of a record may differ by a unit more; the sensitivity
-// includes that. The noise is exact integer noise.
+// Clipping is around 0: subtract a public guess of the mean first. The clipped records are rounded to a grid
+// whose unit is 2^-30 of the noise or less, so that a coordinate of a record may differ by a unit more; the
+// sensitivity includes that. The noise is exact integer noise.
 type Mean struct {
 	cfg      MeanConfig
 	grid     grid

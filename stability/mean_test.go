@@ -19,8 +19,7 @@ func newMean(t require.TestingT, cfg MeanConfig) *Mean {
 	return m
 }
 
-// TestMeanSensitivity checks that the integers that one record adds never differ by more
-// than is charged for.
+// TestMeanSensitivity checks that the integers that one record adds never differ by more than is charged for.
 func TestMeanSensitivity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 6).Draw(t, "dimension")
@@ -130,7 +129,8 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 	}
 }
 
-// TestMeanError simulates the error on data of bounded second moment: rare values twice as far out as the clip.
+// TestMeanError simulates the error on data of bounded second moment: rare values twice as far out as the
+// clip.
 func TestMeanError(t *testing.T) {
 	const n, clip, eps = 2000, 10, 0.1
 	runs := 1000

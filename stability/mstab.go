@@ -13,18 +13,18 @@ import (
 type Noise int
 
 const (
-	// Laplace adds discrete Laplace noise of scale 1/Epsilon to the distance. The answer is released if and only if
-	// distance + noise > threshold.
+	// Laplace adds discrete Laplace noise of scale 1/Epsilon to the distance. The answer is released if and
+	// only if distance + noise > threshold.
 	Laplace Noise = iota + 1
 	// Gaussian does the same with discrete Gaussian noise, for many questions.
 	Gaussian
-	// OneShot releases with the largest probability that any (Epsilon, Delta) mechanism can have that looks at
-	// nothing but the distance.
+	// OneShot releases with the largest probability that any (Epsilon, Delta) mechanism can have that looks
+	// at nothing but the distance.
 	OneShot
 )
 
-// MStabConfig holds the parameters of an [MStab]. None has a default. Noise chooses between Epsilon and Sigma; the
-// other must be 0.
+// MStabConfig holds the parameters of an [MStab]. None has a default. Noise chooses between Epsilon and
+// Sigma; the other must be 0.
 type MStabConfig struct {
 	Noise     Noise
 	Epsilon   float64 // of one question, Laplace and OneShot; [2^-20, 2^9]
@@ -33,14 +33,15 @@ type MStabConfig struct {
 	Questions int     // cap on questions, all of which are charged; >= 1
 }
 
-// MStab releases an answer if it is far from changing: propose-test-release (Dwork, Lei 2009), with the distance to
-// instability as the test (Smith, Thakurta 2013). A refusal costs what an answer costs.
+// MStab releases an answer if it is far from changing: propose-test-release (Dwork, Lei 2009), with the
+// distance to instability as the test (Smith, Thakurta 2013). A refusal costs what an answer costs.
 //
-// If both neighbours have the same answer, the test is the noise mechanism on a distance of sensitivity 1. If their
-// answers differ, both distances are 0, and the test refuses both with probability at least 1 - Delta. So a question
-// costs Epsilon, or the cost of the Gaussian, and Delta once. The threshold is the least integer whose tail
-// probability P[noise > threshold] is at most Delta. That tail, not Delta, is charged. Lecture notes print the
-// threshold log(1/delta)/epsilon for continuous Laplace noise, which wastes half of delta ([ContinuousLaplace]).
+// If both neighbours have the same answer, the test is the noise mechanism on a distance of sensitivity 1. If
+// their answers differ, both distances are 0, and the test refuses both with probability at least 1 - Delta.
+// So a question costs Epsilon, or the cost of the Gaussian, and Delta once. The threshold is the least
+// integer whose tail probability P[noise > threshold] is at most Delta. That tail, not Delta, is charged.
+// Lecture notes print the threshold log(1/delta)/epsilon for continuous Laplace noise, which wastes half of
+// delta ([ContinuousLaplace]).
 type MStab struct {
 	cfg       MStabConfig
 	threshold int64

@@ -10,9 +10,9 @@ import (
 //
 //	pi(0) = delta,  pi(d+1) = min(e^eps pi(d) + delta, 1 - e^-eps (1 - pi(d) - delta), 1)
 //
-// It takes both inequalities of (eps, delta)-privacy between d and d+1 as equalities, as in optimal partition selection
-// (Desfontaines et al. 2022). The table rounds every step down, to an integer that both inequalities allow after the
-// integer before it, and so satisfies them exactly.
+// It takes both inequalities of (eps, delta)-privacy between d and d+1 as equalities, as in optimal partition
+// selection (Desfontaines et al. 2022). The table rounds every step down, to an integer that both
+// inequalities allow after the integer before it, and so satisfies them exactly.
 type oneShot struct {
 	release []uint64 // pi(d); it is 1 beyond the end
 }

@@ -9,15 +9,15 @@ import (
 type Change int
 
 const (
-	// VoteMoves: one teacher changes its vote arbitrarily, also to or from an abstention. It is right for teachers
-	// that are trained again without the record.
+	// VoteMoves: one teacher changes its vote arbitrarily, also to or from an abstention. It is right for
+	// teachers that are trained again without the record.
 	VoteMoves Change = iota + 1
-	// VoteAppears: one vote is cast or withheld, and never changes its class. It is right only if a record's absence
-	// silences a teacher.
+	// VoteAppears: one vote is cast or withheld, and never changes its class. It is right only if a record's
+	// absence silences a teacher.
 	VoteAppears
 )
 
-// Ties is the rule for the winner when the largest counts are equal. It is part of what is released, and the
+// Ties is the rule for the winner when the largest counts are equal. It is part of the release, and the
 // distance depends on it.
 type Ties int
 
@@ -38,13 +38,13 @@ const maxCount = 1 << 40
 //	VoteMoves      min_j floor((g_j - [j < a])/2)    max(0, floor((g - 1)/2))
 //	VoteAppears    min_j (g_j - [j < a])             max(0, g - 1)
 //
-// with minima over j != a. A vote moved from a to j lowers g_j by 2, and every other change lowers it by at most 1.
-// Class j wins when g_j <= -1, or when g_j <= 0 if j comes first. A test compares with a search through all histograms
-// of up to 8 votes and 4 classes.
+// with minima over j != a. A vote moved from a to j lowers g_j by 2, and every other change lowers it by at
+// most 1. Class j wins when g_j <= -1, or when g_j <= 0 if j comes first. A test compares with a search
+// through all histograms of up to 8 votes and 4 classes.
 //
-// Between neighbours the distance differs by at most 1, and it is 0 for both if their winners differ. The gap itself
-// and half of it lack the second property, and "gap - 1" lacks both: with noise made for a sensitivity of 1 it costs
-// twice the epsilon claimed, and releases an unstable answer e^epsilon times as often.
+// Between neighbours the distance differs by at most 1, and it is 0 for both if their winners differ. The gap
+// itself and half of it lack the second property, and "gap - 1" lacks both: with noise made for a sensitivity
+// of 1 it costs twice the epsilon claimed, and releases an unstable answer e^epsilon times as often.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
 	switch {
 	case len(counts) < 2:

@@ -37,9 +37,8 @@ func winners(h []int, ties Ties) (set []int) {
 	return set
 }
 
-// radii returns, for every node, the number of changes that certainly leave the same
-// winner. It searches from all unstable nodes at once. A node is at radius 0 if it is tied
-// or next to a node with another winner.
+// radii returns, for every node, the number of changes that certainly leave the same winner. It searches from
+// all unstable nodes at once. A node is at radius 0 if it is tied or next to a node with another winner.
 func radii(nodes, edges [][]int, ties Ties) []int64 {
 	radius := make([]int64, len(nodes))
 	var queue []int

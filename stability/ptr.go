@@ -10,12 +10,12 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Function is a real function of private data. Its local sensitivity is the most that one record can change it at
-// these data, which may be much less than anywhere. [Median] returns such a function.
+// Function is a real function of private data. Its local sensitivity is the most that one record can change
+// it at these data, which may be much less than anywhere. [Median] returns such a function.
 type Function[D any] struct {
 	Value func(data D) (float64, error)
-	// Distance returns how many records must change to reach data at which the local sensitivity exceeds bound, 0 if
-	// it does already, or any smaller number that changes by at most 1 between neighbours.
+	// Distance returns how many records must change to reach data at which the local sensitivity exceeds
+	// bound, 0 if it does already, or any smaller number that changes by at most 1 between neighbours.
 	Distance func(data D, bound float64) (int64, error)
 	// Relation is the only relation for which Distance is valid, or 0 if it is valid for both.
 	Relation accountant.Relation
@@ -29,13 +29,14 @@ type PTRConfig struct {
 	Delta       float64 // probability that the test passes where it should not; [1e-15, 1/4]
 }
 
-// PTR releases a real function with noise for a local sensitivity that was proposed in advance, if the data are far
-// from any data where that noise would be too little (Dwork, Lei 2009). It is a [Gate] with a Laplace mechanism behind
-// it: with both epsilons equal it is (2 Epsilon, Delta)-differentially private. Data are good if the local sensitivity
-// is at most Bound, since the value is then that close to the value of any neighbour.
+// PTR releases a real function with noise for a local sensitivity that was proposed in advance, if the data
+// are far from any data where that noise would be too little (Dwork, Lei 2009). It is a [Gate] with a Laplace
+// mechanism behind it: with both epsilons equal it is (2 Epsilon, Delta)-differentially private. Data are
+// good if the local sensitivity is at most Bound, since the value is then that close to the value of any
+// neighbour.
 //
-// The value is rounded to a grid of at least 2^20 units to Bound. The noise is discrete Laplace on that grid, for
-// floor(Bound) + 1 units, because rounding may add one.
+// The value is rounded to a grid of at least 2^20 units to Bound. The noise is discrete Laplace on that grid,
+// for floor(Bound) + 1 units, because rounding may add one.
 type PTR struct {
 	cfg         PTRConfig
 	gate        *Gate
@@ -78,8 +79,8 @@ func mathUp(x float64) float64 { return x * (1 + 0x1p-50) }
 // Event returns the worst case: the test, and the value.
 func (p *PTR) Event() accountant.Event { return p.gate.Event() }
 
-// Propose tests whether the proposed bound holds around the data, and then releases f of the data with noise. It fails
-// unless r charges exactly p.Event() and was not used before.
+// Propose tests whether the proposed bound holds around the data, and then releases f of the data with noise.
+// It fails unless r charges exactly p.Event() and was not used before.
 func Propose[D any](p *PTR, r *ledger.Reservation, key rng.Key, data D, f Function[D]) (Answer[float64], error) {
 	distance := func() (int64, error) { return f.Distance(data, p.cfg.Bound) }
 	return pass(p.gate, f.Relation, r, key, distance, func(key rng.Key) (float64, error) {

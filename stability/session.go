@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Answer is what is released for one question: a value, or that there is none.
+// Answer is released for one question: a value, or none.
 type Answer[T any] struct {
 	Value    T
 	Released bool // false: the test failed, Value is zero
@@ -19,8 +19,8 @@ type Answer[T any] struct {
 // ErrExhausted is returned by Session.Ask when everything charged for was used.
 var ErrExhausted = errors.New("stability: exhausted")
 
-// begin checks the key and the charge before anything private is touched. The argument use holds what the event does
-// not. The key that it returns belongs to the charge: two charges never meet the same noise.
+// begin checks the key and the charge before anything private is touched. The argument use holds what the
+// event does not. The key that it returns belongs to the charge: two charges never meet the same noise.
 func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rng.Key) (rng.Key, error) {
 	if key.IsZero() {
 		return key, errors.New("stability: zero Key: make one with NewKey or SeedKey")
@@ -35,8 +35,8 @@ func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rn
 	return key, nil
 }
 
-// Session releases stable answers on budget that has been charged. It is safe for concurrent use. Its answers do not
-// depend on the order of the questions, except for which questions come after the cap.
+// Session releases stable answers on budget that has been charged. It is safe for concurrent use. Its answers
+// do not depend on the order of the questions, except for which questions come after the cap.
 type Session[T any] struct {
 	test     *MStab
 	key      rng.Key
@@ -58,10 +58,10 @@ func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], er
 // Releasable reports whether the noise is secret, so that answers may leave.
 func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
-// Ask releases value if its distance to instability, plus noise, exceeds the threshold. The distance must change by at
-// most 1 between neighbours, and must be at most 0 for both if their values differ, as the exact distance does: see
-// [Plurality]. Question numbers are public and unique in the run. A question that was asked before gets the stored
-// answer, whatever value is, and uses up nothing.
+// Ask releases value if its distance to instability, plus noise, exceeds the threshold. The distance must
+// change by at most 1 between neighbours, and must be at most 0 for both if their values differ, as the exact
+// distance does: see [Plurality]. Question numbers are public and unique in the run. A question that was
+// asked before gets the stored answer, whatever value is, and uses up nothing.
 func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
 	passes := s.test.draw(s.key.Derive("question", question).Stream()) // noise first
 

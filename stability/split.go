@@ -25,8 +25,8 @@ func (s Split) Models() int { return len(s.models) }
 func (s Split) Overlap() int { return s.overlap }
 
 // Disjoint deals records at random to models, each to exactly one. Sizes differ by at most one. The number of
-// records is public: neighbours differ in the content of one record (accountant.ReplaceOne). If records come and
-// go, use [ByUnit].
+// records is public: neighbours differ in the content of one record (accountant.ReplaceOne). If records come
+// and go, use [ByUnit].
 func Disjoint(records, models int, key rng.Key) (Split, error) {
 	return Repeated(records, models, 1, key)
 }
@@ -55,8 +55,8 @@ func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 
 // ByUnit sends each record to one model by a keyed hash of the name of its unit, such as a user, whatever the
 // other records are. It holds for units that come, go or change their records (accountant.AddRemove or
-// ReplaceOne), and protects units. Under ReplaceOne the name of a unit is public and stays: a unit replaced by one
-// of another name is two changes.
+// ReplaceOne), and protects units. Under ReplaceOne the name of a unit is public and stays: a unit replaced
+// by one of another name is two changes.
 func ByUnit(units []string, models int, key rng.Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err

@@ -10,20 +10,21 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SubsampleAggregate asks one question of any function on any data (Nissim, Raskhodnikova, Smith 2007; Smith, Thakurta
-// 2013). The function f runs concurrently on the parts of the data that split makes. Each part votes for its answer.
-// The session releases the most frequent answer if it is stable.
+// SubsampleAggregate asks one question of any function on any data (Nissim, Raskhodnikova, Smith 2007; Smith,
+// Thakurta 2013). The function f runs concurrently on the parts of the data that split makes. Each part votes
+// for its answer. The session releases the most frequent answer if it is stable.
 //
-// One record changes at most Overlap votes. If v = floor((gap-1)/2) moved votes do not change the winner, whatever rule
-// breaks ties, then floor(v/Overlap) records do not change it either. That is the distance tested, at least
-// gap/(2 Overlap) - 1, the distance in the literature.
+// One record changes at most Overlap votes. If v = floor((gap-1)/2) moved votes do not change the winner,
+// whatever rule breaks ties, then floor(v/Overlap) records do not change it either. That is the distance
+// tested, at least gap/(2 Overlap) - 1, the distance in the literature.
 //
-// The function f answers, or abstains with ok false, for example when its part is too small. It must depend on nothing
-// private but its part, a slice that it may keep and change. If ctx is done, its error is returned; whether that happens
-// must not depend on the data.
+// The function f answers, or abstains with ok false, for example when its part is too small. It must depend
+// on nothing private but its part, a slice that it may keep and change. If ctx is done, its error is
+// returned; whether that happens must not depend on the data.
 //
-// Answers that are equal must look the same to everyone who sees them, because one part decides which of them leaves.
-// Types with floats in them are refused, since a float has two zeros: answer with whole numbers of a unit instead.
+// Answers that are equal must look the same to everyone who sees them, because one part decides which of them
+// leaves. Types with floats in them are refused, since a float has two zeros: answer with whole numbers of a
+// unit instead.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {
@@ -31,7 +32,8 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 			ledger.ErrUnfit, split.relation, session.relation)
 	}
 	if answer := reflect.TypeFor[T](); !faithful(answer) {
-		return Answer[T]{}, fmt.Errorf("stability: answers of type %v may be equal and yet differ: answer with integers, strings or structs of them", answer)
+		return Answer[T]{}, fmt.Errorf(
+			"stability: answers of type %v may be equal and yet differ: answer with integers, strings or structs of them", answer)
 	}
 	answers, ok, err := evaluate(ctx, data, split, f)
 	if err != nil {
@@ -49,7 +51,8 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key rng.Key, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
 	if split.overlap != 1 || split.Models()%2 == 0 {
-		return 0, fmt.Errorf("stability: a median needs an odd number of disjoint parts, not %d that share records %d-fold", split.Models(), split.overlap)
+		return 0, fmt.Errorf("stability: a median needs an odd number of disjoint parts, not %d that share records %d-fold",
+			split.Models(), split.overlap)
 	}
 	key, err := begin(m.Event(), ledger.Use{Relation: split.relation}, r, key)
 	if err != nil {
@@ -103,8 +106,8 @@ func faithful(t reflect.Type) bool {
 	return true
 }
 
-// mode returns the most frequent answer, the first in order of models if several are, and how many votes it leads by,
-// 0 without votes.
+// mode returns the most frequent answer, the first in order of models if several are, and how many votes it
+// leads by, 0 without votes.
 func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	votes := make(map[T]int)
 	for j, a := range answers {

@@ -1,9 +1,9 @@
-// Package svt answers many questions and pays for few of them, by sparse vector techniques.
+// Package svt answers many questions and pays for few, by sparse vector techniques.
 //
-// A [SparseVector] reports of any number of queries whether they reach a threshold, and is charged only for those that do.
-// Turned round, the same idea releases any number of stable answers and is charged for refusals ([StableSVT]): an answer
-// that is far from changing (package stability measures how far) is free, and a contested one is refused. [MSvec] is the
-// mechanism of the literature.
+// A [SparseVector] reports of any number of queries whether they reach a threshold, and is charged only for
+// those that do. Turned round, the same idea releases any number of stable answers and is charged for
+// refusals ([StableSVT]): an answer that is far from changing (package stability measures how far) is free,
+// and a contested one is refused. [MSvec] is the mechanism of the literature.
 //
 //	// epsilon, delta, refusals, chance to refuse
 //	cfg, err := svt.CalibrateStableSVT(1, 1e-6, 20, 0.01)
@@ -12,27 +12,27 @@
 //	session, err := svt.Start[int](m, reservation, key)
 //	answer, err := session.Ask(query, winner, distance) // of stability.Plurality
 //
-// All of them compare "value + noise" with "threshold + noise", and share one exact [Law].
+// All mechanisms compare "value + noise" with "threshold + noise", and share one exact [Law].
 //
 // # Guarantee
 //
-// A run is charged for its worst case before its threshold noise is drawn. Neighbours are data sets whose values differ by
-// at most the sensitivity, or whose distances differ by at most 1 and are 0 where answers differ. Between neighbours, for
-// any number of adaptively chosen queries, a run costs
+// A run is charged for its worst case before its threshold noise is drawn. Neighbours are data sets whose
+// values differ by at most the sensitivity, or whose distances differ by at most 1 and are 0 where answers
+// differ. Between neighbours, for any number of adaptively chosen queries, a run costs
 //
 //	SparseVector  pure Epsilon
 //	StableSVT     pure 1/B1 + 2 Failures/B2, except with probability e^(-(Threshold+1)/B1)
 //	MSvec         Failures times pure 2/Lambda, except with probability Failures p
 //
-// Proofs stand beside the types; docs/claims.md lists who checked them, and how. Noise is exact integer noise. Tests
-// enumerate all transcripts of small worlds and compare exact hockey-stick divergences with the claims, and refute the
-// broken variants of the literature.
+// Proofs stand beside the types; docs/claims.md lists who checked them, and how. Noise is exact integer
+// noise. Tests enumerate all transcripts of small worlds and compare exact hockey-stick divergences with the
+// claims, and refute the broken variants of the literature.
 //
 // # Caveats
 //
 //   - A run that stops is over: another run is another charge. There is no refund for a run
 //     that has not stopped.
-//   - Refusals are part of what is released.
+//   - Refusals are released too.
 //   - Stable queries are refused too, now and then, and use up the run. For n queries
 //     choose a chance to refuse of at most Failures/(2n).
 //   - With few queries, or many contested ones, noisy argmax is better (package aggregate).
@@ -42,6 +42,6 @@
 //   - A key must not be used for two data sets, because the same noise would cover both.
 //     Derive it from a hash of the data ([Key].DeriveBytes).
 //   - Answers under a key from [SeedKey] are for experiments.
-//   - The order of the queries decides which of them come after the end. In MSvec it also
+//   - The order of the queries decides which come after the end. In MSvec it also
 //     changes the answers. A resumed run asks in the same order.
 package svt

@@ -13,10 +13,10 @@ import (
 //
 //	value_i + query noise_i >= Threshold + threshold noise,
 //
-// and the run stops after Stop queries that are above. All mechanisms of this package, and the broken variants of the
-// literature, have such a law. A mechanism of stable answers is read with value = -distance, Threshold = -(its threshold)
-// and above = refused. Both noises are continuous, or both are discrete, or there is no query noise. A law is a function
-// of private numbers, for tests, planning and teaching.
+// and the run stops after Stop queries that are above. All mechanisms of this package, and the broken
+// variants of the literature, have such a law. A mechanism of stable answers is read with value = -distance,
+// Threshold = -(its threshold) and above = refused. Both noises are continuous, or both are discrete, or
+// there is no query noise. A law is a function of private numbers, for tests, planning and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise
@@ -31,7 +31,7 @@ type Outcome struct {
 	Prob  float64
 }
 
-// Outcomes returns all transcripts on these values. There are up to 2^len(values) of them.
+// Outcomes returns all transcripts on these values. There are up to 2^len(values).
 // The probabilities have a relative accuracy of 1e-9 unless they are tiny.
 func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 	if n := l.outcomes(len(values)); n > maxOutcomes {
@@ -63,8 +63,8 @@ func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 // maxOutcomes bounds the number of transcripts that are listed.
 const maxOutcomes = 1 << 20
 
-// outcomes returns the number of transcripts of so many values: those that stop, by the places of the queries above,
-// and those that do not.
+// outcomes returns the number of transcripts of so many values: those that stop, by the places of the queries
+// above, and those that do not.
 func (l Law) outcomes(values int) (total float64) {
 	stop := l.Stop
 	if stop == 0 {
@@ -166,8 +166,9 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 	return points, weights
 }
 
-// quadrature returns Gauss-Legendre points and weights on panels between the kinks: the threshold noise has one at 0, the
-// query noise where a value meets the threshold. In between everything is analytic on the scale of the noise.
+// quadrature returns Gauss-Legendre points and weights on panels between the kinks: the threshold noise has
+// one at 0, the query noise where a value meets the threshold. In between everything is analytic on the scale
+// of the noise.
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
 	const order = 16
 	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()

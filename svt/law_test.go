@@ -273,10 +273,9 @@ func TestBrokenVariantsReference(t *testing.T) {
 	require.Equal(t, 6, refuted)
 }
 
-// valueReleased returns the probability of this outcome, at threshold 0: the given number
-// of queries of value low are below, one query of value top is above, and top plus its
-// noise is released and lies in the window. Given the threshold noise z, each low query is
-// below independently, and top + nu is in [max(z, a), b].
+// valueReleased returns the probability of this outcome, at threshold 0: the given number of queries of value
+// low are below, one query of value top is above, and top plus its noise is released and lies in the window.
+// Given the threshold noise z, each low query is below independently, and top + nu is in [max(z, a), b].
 func valueReleased(b1, b2, low, top float64, bottoms int, window [2]float64) (p float64) {
 	l := Law{ThresholdNoise: Noise{Laplace, b1}, QueryNoise: Noise{Laplace, b2}}
 	values := []float64{low, top, window[0], window[1]}

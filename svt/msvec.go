@@ -33,15 +33,16 @@ type MSvecConfig struct {
 //
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
-// So Q p is charged, for any number of queries. The literature has m p for m queries, by a union over them, each with
-// the unconditional p. But in a stretch that has lasted, rho is likely low and a release likelier than p: that union needs
-// the argument above too, and then it is over stretches. This step is derived here and was checked like that of
-// [StableSVT]: see docs/claims.md. The least delta at this epsilon is 1-(1-p)^Q.
+// So Q p is charged, for any number of queries. The literature has m p for m queries, by a union over them,
+// each with the unconditional p. But in a stretch that has lasted, rho is likely low and a release likelier
+// than p: that union needs the argument above too, and then it is over stretches. This step is derived here
+// and was checked like [StableSVT]: see docs/claims.md. The least delta at this epsilon is 1-(1-p)^Q.
 //
-// Lecture notes misprint more: Lambda is multiplied by epsilon in place of divided, which at epsilon 1/4 loses 3.0; they
-// write log(1/delta), though half of delta is used elsewhere; their loop runs Q + 1 stretches; their noise on queries has
-// scale Lambda, unlike the noise of AboveThreshold; the threshold is computed again inside M_stab; only the last answer
-// is returned. [StableSVT] needs a distance several times smaller at the same price. MSvec is here for comparison.
+// Lecture notes misprint more: Lambda is multiplied by epsilon in place of divided, which at epsilon 1/4
+// loses 3.0; they write log(1/delta), though half of delta is used elsewhere; their loop runs Q + 1
+// stretches; their noise on queries has scale Lambda, unlike the noise of AboveThreshold; the threshold is
+// computed again inside M_stab; only the last answer is returned. [StableSVT] needs a distance several times
+// smaller at the same price. MSvec is here for comparison.
 type MSvec struct {
 	drawn
 	cfg MSvecConfig
@@ -68,9 +69,9 @@ func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
 	return &MSvec{d, cfg}, nil
 }
 
-// PrintedMSvec returns the calibration as printed, for comparison, with epsilon where it belongs: Lambda = sqrt(32 Q
-// log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta) for m queries. Below Q = 8 log(2/delta), namely 116 at
-// delta = 1e-6, its noise exceeds the 2 Q/epsilon of plain composition.
+// PrintedMSvec returns the calibration as printed, for comparison, with epsilon where it belongs: Lambda =
+// sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta) for m queries. Below Q = 8
+// log(2/delta), namely 116 at delta = 1e-6, its noise exceeds the 2 Q/epsilon of plain composition.
 func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err

@@ -7,7 +7,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Kind is a law of noise. Mechanisms draw the discrete kinds. The continuous ones are for laws of the literature.
+// Kind is a law of noise. Mechanisms draw the discrete kinds. The continuous ones are for laws of the
+// literature.
 type Kind int
 
 const (

@@ -12,10 +12,9 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// TestFalseReleases checks the probability of a false release, when all queries are
-// unstable and all answers differ. In the stable run it is the closed form, and a little
-// more is charged. In M_svec it is 1 - (1-p)^Q, for any number of queries. Distances in
-// between, which tell that the threshold is low, do not help.
+// TestFalseReleases checks the probability of a false release, when all queries are unstable and all answers
+// differ. In the stable run it is the closed form, and a little more is charged. In M_svec it is 1 - (1-p)^Q,
+// for any number of queries. Distances in between, which tell that the threshold is low, do not help.
 func TestFalseReleases(t *testing.T) {
 	anyFalse := func(l Law, distances []int64) (p float64) {
 		for k, prob := range stableLaw(outcomesAt(t, l)(distances), unstable(distances)) {

@@ -13,8 +13,8 @@ import (
 // ErrExhausted is returned when a run has stopped.
 var ErrExhausted = errors.New("svt: exhausted")
 
-// run draws from a Law, for the sessions of this package. It keeps answers of type A, so that a query asked again gets
-// the same answer.
+// run draws from a Law, for the sessions of this package. It keeps answers of type A, so that a query asked
+// again gets the same answer.
 type run[A any] struct {
 	drawn
 	key       rng.Key

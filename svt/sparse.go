@@ -20,23 +20,24 @@ type SparseVectorConfig struct {
 	Monotone    bool    // one record changes all queries in the same direction, as counts do under add and remove
 }
 
-// SparseVector reports of any number of integer queries whether they reach a public threshold, and pays only for those
-// found above. For one answer it is AboveThreshold of Dwork, Roth 2014, Algorithm 1; for c answers it is Algorithm 7 of
-// Lyu, Su, Li 2017:
+// SparseVector reports of any number of integer queries whether they reach a public threshold, and pays only
+// for those found above. For one answer it is AboveThreshold of Dwork, Roth 2014, Algorithm 1; for c answers
+// it is Algorithm 7 of Lyu, Su, Li 2017:
 //
 //	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, each
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above
 //
-// It is e1 + e2 = Epsilon private. Proof: couple rho with rho + Sensitivity. Then each comparison moves by 0 to
-// 2 Sensitivity against being above, so all "below" get likelier together, however many there are. Only the c above and
-// rho itself pay. Monotone queries move by Sensitivity at most, and c Sensitivity/e2 is enough: where they rise by up to
-// Sensitivity, rho moves with them, and where they fall, rho stays. All shifts go up, so noise that is never negative
-// does as well. The split of Epsilon is the one of least variance, e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) (Lyu, Su, Li
-// 2017, section 4.2).
+// It is e1 + e2 = Epsilon private. Proof: couple rho with rho + Sensitivity. Then each comparison moves by 0
+// to 2 Sensitivity against being above, so all "below" get likelier together, however many there are. Only
+// the c above and rho itself pay. Monotone queries move by Sensitivity at most, and c Sensitivity/e2 is
+// enough: where they rise by up to Sensitivity, rho moves with them, and where they fall, rho stays. All
+// shifts go up, so noise that is never negative does as well. The split of Epsilon is the one of least
+// variance, e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) (Lyu, Su, Li 2017, section 4.2).
 //
-// The tests refute the errors of the literature: no noise on the queries, no stop, noise that does not grow with c, noise
-// scaled by epsilon in place of 1/epsilon, the noisy value released after the comparison. A distance to instability is
-// not a monotone query. Round a real query to a multiple of some unit u: it then has sensitivity floor(s/u) + 1.
+// The tests refute the errors of the literature: no noise on the queries, no stop, noise that does not grow
+// with c, noise scaled by epsilon in place of 1/epsilon, the noisy value released after the comparison. A
+// distance to instability is not a monotone query. Round a real query to a multiple of some unit u: it then
+// has sensitivity floor(s/u) + 1.
 type SparseVector struct {
 	drawn
 	cfg SparseVectorConfig
@@ -102,9 +103,9 @@ func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, erro
 		math.Float64bits(m.law.ThresholdNoise.Scale), math.Float64bits(m.law.QueryNoise.Scale))
 }
 
-// Ask reports whether the query's value reaches the threshold. Query numbers are public and unique in the run. A query
-// that was asked before gets the stored answer. When the run has stopped, the error is [ErrExhausted]. The noisy value of
-// a query found above is another query, with noise and a price of its own.
+// Ask reports whether the query's value reaches the threshold. Query numbers are public and unique in the
+// run. A query that was asked before gets the stored answer. When the run has stopped, the error is
+// [ErrExhausted]. The noisy value of a query found above is another query, with noise and a price of its own.
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.run.ask(query, value, func(above bool) bool { return above })
 }

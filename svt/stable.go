@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Answer is what is released for one query: a value, or a refusal.
+// Answer is released for one query: a value, or a refusal.
 type Answer[T any] struct {
 	Value    T
 	Released bool // false: refused, Value is zero
@@ -41,10 +41,10 @@ func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*Stabl
 	return s, s.run.start(m.Event(), r, key, name, params...)
 }
 
-// Ask releases value if its distance to instability passes the noisy test. The distance must change by at most 1 between
-// neighbours, and must be at most 0 for both if their values differ, as that of stability.Plurality does. Query numbers
-// are public and unique in the run. A query that was asked before gets the stored answer, whatever value is. When the run
-// has stopped, the error is [ErrExhausted].
+// Ask releases value if its distance to instability passes the noisy test. The distance must change by at
+// most 1 between neighbours, and must be at most 0 for both if their values differ, as with
+// stability.Plurality. Query numbers are public and unique in the run. A query that was asked before gets the
+// stored answer, whatever value is. When the run has stopped, the error is [ErrExhausted].
 func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T], error) {
 	return s.run.ask(query, -max(distance, -1<<60), func(refused bool) Answer[T] {
 		if refused {
@@ -61,7 +61,7 @@ func (s *StableSession[T]) Left() int { return s.run.left() }
 func (s *StableSession[T]) Releasable() bool { return s.run.key.Releasable() }
 
 // DistanceFor returns the least distance at which an answer is released with at least the
-// given probability. For a run of n queries that ends with all of them answered, take a
+// given probability. For a run of n queries that ends with all answered, take a
 // probability of 1 - Failures/(2n): refusals of stable queries use up the run too.
 func DistanceFor(m StableMechanism, probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {

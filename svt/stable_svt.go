@@ -32,16 +32,17 @@ type StableSVTConfig struct {
 // - Threshold + z, becomes nu < d'_i - Threshold + z + 1. The right side of this is 0 to 2 larger, so a
 // release is no less likely. A refusal is less likely by at most e^(2/B2), and there are at most Q
 // refusals. With P[rho = z] = e^(1/B1) P[rho = z + 1] this gives P_D(S and G) <= e^epsilon P_D'(S and G)
-// for every S. All of it is per transcript, so adaptivity is harmless.
+// for every S. The argument is per transcript, so adaptivity is harmless.
 //
-// At most Q queries with d_i = 0 are ever tried before one is released, since each try that fails is a refusal. So delta
-// is in fact P[rho > Threshold + min(nu_1..nu_Q)],
+// At most Q queries with d_i = 0 are ever tried before one is released, since each try that fails is a
+// refusal. So delta is in fact P[rho > Threshold + min(nu_1..nu_Q)],
 //
 //	r1^(Threshold+1) (1 - r2^Q)/(1 - r1 r2^Q),   r = e^(-1/B),
 //
-// and runs in which all queries are unstable attain it. What is charged, accountant.StableSVT, is the simpler bound.
-// Sparse vector with exponential noise is known (Liu et al. 2024). That no union over queries is needed for releases is
-// derived here, and checked by enumeration and by an adversarial review: see docs/claims.md.
+// and runs in which all queries are unstable attain it. The charge, accountant.StableSVT, is the simpler
+// bound. Sparse vector with exponential noise is known (Liu et al. 2024). That no union over queries is
+// needed for releases is derived here, and checked by enumeration and by an adversarial review: see
+// docs/claims.md.
 type StableSVT struct {
 	drawn
 	cfg StableSVTConfig
@@ -75,9 +76,10 @@ func checkStable(threshold int64, failures int) error {
 	return nil
 }
 
-// CalibrateStableSVT returns the config for a whole run at (epsilon, delta) that releases answers at the least distance
-// with probability 1 - refusal. It balances the threshold B1 log(1/delta) against the noise B2 log(1/refusal) of a query.
-// The distance is about (sqrt(log 1/delta) + sqrt(2 failures log 1/refusal))^2/epsilon.
+// CalibrateStableSVT returns the config for a whole run at (epsilon, delta) that releases answers at the
+// least distance with probability 1 - refusal. It balances the threshold B1 log(1/delta) against the noise B2
+// log(1/refusal) of a query. The distance is about (sqrt(log 1/delta) + sqrt(2 failures log
+// 1/refusal))^2/epsilon.
 func CalibrateStableSVT(epsilon, delta float64, failures int, refusal float64) (StableSVTConfig, error) {
 	if !(epsilon >= 0x1p-20 && epsilon <= 0x1p9 && delta >= 1e-300 && delta < 1 && refusal >= 1e-12 && refusal < 1) {
 		return StableSVTConfig{}, fmt.Errorf("svt: no stable sparse vector at epsilon %g, delta %g and refusal %g", epsilon, delta, refusal)

@@ -122,10 +122,10 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 // given: where the product less half of the other's is smaller, the distance is at least the one
 // from which on places are beyond. It is -Inf or NaN, and nothing is smaller, where nothing can be said.
 //
-// Let D be that distance, N the row's norm, T that of the other and P the product. If the rounded P - halves
-// is below the bound, then so is the exact one, as rounding keeps order, and P - T/2 even more. So N + T -
-// 2P exceeds D by what is taken off here, and that exceeds the rounding errors of this bound and of N + T in
-// squared. The other roundings in squared keep order, and D is a float32. So squared is D or more.
+// Let D be that distance, N and T the norms of the row and of the other, and P the product. If the rounded P
+// - halves is below the bound, then so is the exact one, as rounding keeps order, and P - T/2 even more. So N
+// + T - 2P exceeds D by the part taken off here, and that exceeds the rounding errors of this bound and of N
+// + T in squared. The other roundings in squared keep order, and D is a float32. So squared is D or more.
 func (n *nearest) floor(norm, largest float64) float32 {
 	if !n.full {
 		return float32(math.Inf(-1))
@@ -145,7 +145,7 @@ func newBlock(questions int) *block {
 	return &block{make([]float32, rowsAtOnce*questions), make([]float32, unitsAtOnce*questions), make([]int32, unitsAtOnce*questions)}
 }
 
-// multiply sets products to those of rows [from, to), at most rowsAtOnce, with a panel. A row
+// multiply sets products to the products of rows [from, to), at most rowsAtOnce, and a panel. A row
 // of products depends on that row and on the panel alone.
 func (b *block) multiply(p *panel, g grouped, from, to int) {
 	p.packed.Mul(b.products, p.rows(), g.x.Data[from*g.x.Stride:], g.x.Stride, to-from)
@@ -154,8 +154,8 @@ func (b *block) multiply(p *panel, g grouped, from, to int) {
 // of returns the part of a unit in what has a value for every question of a panel.
 func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
 
-// measure sets distance and label for units [from, to), at most unitsAtOnce: those of a
-// unit's nearest row, of equal ones of the earlier.
+// measure sets distance and label for units [from, to), at most unitsAtOnce, by the nearest row of each unit,
+// the earlier of equal ones.
 func (b *block) measure(p *panel, g grouped, from, to int) {
 	unit := from
 	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {

@@ -16,7 +16,7 @@
 //
 // # Units
 //
-// A unit votes once at a question, whatever the number of its rows: its distance is that of its nearest row,
+// A unit votes once at a question, whatever the number of its rows: its nearest row counts,
 // and its vote is the class of that row. Of equal distances within a unit the earlier row counts; of equal
 // distances of units the one whose first row is earlier, and of questions the earlier one. Distances are
 // Euclidean, in float32, from products that are row exact ([github.com/pate-go/pate/internal/kernel]): the
@@ -38,8 +38,8 @@
 //	law without u  = E_S[ M(h(S)) ]
 //
 // with the same law of S in both, since units are drawn independently. Hockey-stick divergences, and
-// moments of the likelihood ratio, are jointly convex. So those of the two laws are, in either order, at
-// most the average over S of those of (1-q) Q + q P and Q, where (P, Q) = (M(h+v), M(h)). The noisy
+// moments of the likelihood ratio, are jointly convex. So between the two laws they are, in either order, at
+// most the average over S between (1-q) Q + q P and Q, where (P, Q) = (M(h+v), M(h)). The noisy
 // counts dominate that pair, two counts that move dominate one, and domination carries over to the
 // mixture (Zhu, Dong, Wang 2022, Theorem 11). A question is therefore PoissonSampled{q, GNMax{Sigma}},
 // and questions compose, because each draws a sample of its own. One sample for all questions is another,

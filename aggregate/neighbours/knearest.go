@@ -73,7 +73,8 @@ func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.K
 	if questions.Rows != m.cfg.Questions {
 		return nil, fmt.Errorf("neighbours: %d questions, and %d are charged", questions.Rows, m.cfg.Questions)
 	}
-	key, err := begin(r, key, m.Event(), "k nearest", uint64(m.cfg.Neighbours), math.Float64bits(m.cfg.SamplingProbability), math.Float64bits(m.noise.Sigma()), uint64(m.cfg.Questions))
+	key, err := begin(r, key, m.Event(), "k nearest", uint64(m.cfg.Neighbours), math.Float64bits(m.cfg.SamplingProbability),
+		math.Float64bits(m.noise.Sigma()), uint64(m.cfg.Questions))
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, question
 	return ctx.Err()
 }
 
-// begin uses up the reservation and returns the key of what was charged: of the entry in the
+// begin uses up the reservation and returns the key of the charge: of the entry in the
 // ledger, the mechanism and its parameters, as two charges must not share noise.
 func begin(r *ledger.Reservation, key rng.Key, e accountant.Event, name string, params ...uint64) (rng.Key, error) {
 	if key.IsZero() {

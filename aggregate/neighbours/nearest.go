@@ -13,7 +13,7 @@ func before(a, b near) bool {
 	return a.distance < b.distance || a.distance == b.distance && a.at < b.at
 }
 
-// nearest keeps the first k of what is offered in ascending order of at. It keeps up to twice as
+// nearest keeps the first k of the places offered in ascending order of at. It keeps up to twice as
 // many and then drops all but the first k, so that one that is dropped costs the same for any k.
 type nearest struct {
 	k    int
@@ -44,8 +44,8 @@ func (n *nearest) first() []near {
 	return n.kept
 }
 
-// cut drops all but the first k. It parts what is kept about one of the places, and again that side
-// of it where the k-th is (Hoare 1961).
+// cut drops all but the first k. It parts the kept places about one, and again the side with the k-th (Hoare
+// 1961).
 func (n *nearest) cut() {
 	h := n.kept
 	if len(h) < n.k {

@@ -105,7 +105,8 @@ func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions de
 			return
 		}
 		if sums[w] == nil {
-			sums[w] = &ballot{private.Classes, make([]int64, questions.Rows*private.Classes), newBlock(min(panelRows, questions.Rows)), make([]nearest, unitsAtOnce)}
+			counts := make([]int64, questions.Rows*private.Classes)
+			sums[w] = &ballot{private.Classes, counts, newBlock(min(panelRows, questions.Rows)), make([]nearest, unitsAtOnce)}
 		}
 		from := part * unitsAtOnce
 		sums[w].vote(g, panels, m.cfg.Votes, from, min(from+unitsAtOnce, g.units()))

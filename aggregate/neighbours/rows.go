@@ -17,7 +17,7 @@ type Rows struct {
 	Classes int            // at least 2
 }
 
-// check reports what is wrong with the shape of rows and questions. Its errors name no row.
+// check reports a wrong shape of rows or questions. Its errors name no row.
 func (r Rows) check(questions dense.Matrix) error {
 	switch {
 	case r.Classes < 2:
@@ -43,7 +43,7 @@ func (r Rows) check(questions dense.Matrix) error {
 	return nil
 }
 
-// grouped are rows in the order of their units: those of unit u are [starts[u], starts[u+1]).
+// grouped are rows in the order of their units: unit u has [starts[u], starts[u+1]).
 type grouped struct {
 	x      dense.Matrix
 	y      []int

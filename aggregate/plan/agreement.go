@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Agreement describes teachers as a [Simulation] does: how often one of them is right,
-// and how they are wrong together. What is zero is not known.
+// Agreement describes teachers as a [Simulation] does: how often one teacher is right, and how they err
+// together. Zero fields are unknown.
 type Agreement struct {
 	Accuracy    float64 // of one teacher, in (0, 1)
 	Correlation float64 // of two teachers being right on the same query, in (0, 1)
@@ -22,15 +22,14 @@ const leastCalibration = 30
 var errFewExamples = errors.New("plan: fewer than 30 labelled queries with two votes each tell little about teachers")
 
 // Calibrate estimates the agreement of teachers from their votes on queries whose label
-// is known: that of the examples. With r_i of n_i votes right on query i, and p the share
-// of right votes, the correlation is that of two teachers of one query,
+// is known, the examples. With r_i of n_i votes right on query i, and p the share
+// of right votes, the correlation of two teachers of one query is,
 //
 //	(sum r_i (r_i-1) / sum n_i (n_i-1) - p^2) / (p (1-p)).
 //
-// With w_ij wrong votes on class j, two wrong votes of a query agree with probability
-// A = sum w_ij (w_ij-1) / sum w_i (w_i-1), which under a [Simulation] of m+1 classes is
-// c^2 + (1-c^2)/m for the confusion c. Both are rounded to two digits, the accuracy down: what depends on votes shall show
-// no more of them than a plan needs.
+// With w_ij wrong votes on class j, two wrong votes of a query agree with probability A = sum w_ij (w_ij-1) /
+// sum w_i (w_i-1), which under a [Simulation] of m+1 classes is c^2 + (1-c^2)/m for the confusion c. Both are
+// rounded to two digits, the accuracy down: what depends on votes shall show no more than a plan needs.
 //
 // The examples are private if the teachers are, and so is then what this returns.
 func Calibrate(examples []Example) (Agreement, error) {

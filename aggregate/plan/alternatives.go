@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// Goal is what a plan must keep and what it should reach.
+// Goal is a budget that a plan must keep, and labels that it should reach.
 type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
@@ -21,11 +21,10 @@ type Goal struct {
 	// Of Alternatives: the most queries that can be asked, whatever the number of
 	// examples; 0 means as many as those.
 	Queries int
-	// Of ForLabels: the right labels that a plan must expect, unless it asks all
-	// queries; 0 asks for nothing.
+	// Of ForLabels: the right labels that a plan must expect, unless it asks all queries; 0 asks for nothing.
 	MinLabels float64
-	// Of ForLabels: GNMax with a fifth of the teachers as noise, as often as the budget takes, where that meets the goal,
-	// rather than the most right labels: for teachers of unknown accuracy.
+	// Of ForLabels: GNMax with a fifth of the teachers as noise, as often as the budget takes, where that
+	// meets the goal, rather than the most right labels: for teachers of unknown accuracy.
 	Steady bool
 	// Accountant of the ledger, of mode reserved, which the plan is for: "" means accountant.ByAuto.
 	Accountant accountant.Method
@@ -50,11 +49,12 @@ func (g Goal) validate() error {
 // ErrNoPlan is returned when no setting tried meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
-// Alternatives returns, most correct answers expected first, the best setting found of every mechanism, and of
-// Confident-GNMax also the best at thresholds of 20, 40, 60, 80 and 100 % of the votes. The first is the plan. Noise is
-// rounded up to six digits, as commands print it. Mechanisms without a setting that meets the goal are left out; if all
-// are, the error is [ErrNoPlan]. Settings are searched for by Rényi divergences at an epsilon that takes as much noise of
-// GNMax as the goal, and are then given the noise that the goal's accountant asks for.
+// Alternatives returns, most correct answers expected first, the best setting found of every mechanism, and
+// of Confident-GNMax also the best at thresholds of 20, 40, 60, 80 and 100 % of the votes. The first is the
+// plan. Noise is rounded up to six digits, as commands print it. Mechanisms without a setting that meets the
+// goal are left out; if all are, the error is [ErrNoPlan]. Settings are searched for by Rényi divergences at
+// an epsilon that takes as much noise of GNMax as the goal, and are then given the noise that the goal's
+// accountant asks for.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.validate(); err != nil {
 		return nil, err
@@ -123,8 +123,8 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 	return out, nil
 }
 
-// How many examples a search looks at, and how many where it has only Law to find
-// chances by. What it finds is evaluated on all.
+// How many examples a search looks at, and how many where it has only Law to find chances by. The results are
+// evaluated on all examples.
 const (
 	maxSearched       = 2000
 	maxSearchedSlowly = 200
@@ -182,9 +182,8 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	return s
 }
 
-// bestQueries finds the number of queries, up to most, at which a
-// mechanism that answers all of them answers most correctly: more queries need more
-// noise each. A ladder first, then steps between its neighbouring rungs.
+// bestQueries finds the number of queries, up to most, at which a mechanism that always answers is right most
+// often: more queries need more noise each. A ladder first, then steps between its neighbouring rungs.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
 	if d.Fast == nil {

@@ -34,9 +34,9 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns the goal with the epsilon that, by Rényi divergences alone, takes as little noise of GNMax as the
-// budget does: searches try thousands of settings, and loss distributions take a tenth of a second. False: the budget
-// takes nothing.
+// equivalent returns the goal with the epsilon that, by Rényi divergences alone, takes as little noise of
+// GNMax as the budget does: searches try thousands of settings, and loss distributions take a tenth of a
+// second. False: the budget takes nothing.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)
@@ -57,8 +57,8 @@ func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, 
 // unspent is the share of epsilon that a plan may leave.
 const unspent = 1e-4
 
-// within evaluates a setting at the whole of a goal: its noise was scaled, or found by another accountant. Log epsilon is
-// nearly linear in log noise, so that a secant takes a few claims.
+// within evaluates a setting at the whole of a goal: its noise was scaled, or found by another accountant.
+// Log epsilon is nearly linear in log noise, so that a secant takes a few claims.
 func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	d := known(s.Mechanism)
 	const enough, most = 5, 30 // claims, once one was in the budget and at all
@@ -110,8 +110,9 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns a setting with the least noise, in the proportions it has, that the budget takes, in numbers of six digits:
-// the upper end of a claim by loss distributions may rise a little where noise is rounded up. False: no noise is enough.
+// fit returns a setting with the least noise, in the proportions it has, that the budget takes, in numbers of
+// six digits: the upper end of a claim by loss distributions may rise a little where noise is rounded up.
+// False: no noise is enough.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, bare := known(s.Mechanism), s
 	proportions := d

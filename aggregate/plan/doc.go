@@ -1,6 +1,6 @@
 // Package plan chooses a noisy argmax before it is run: for a budget, which
 // mechanism, threshold, noise and number of queries give the most correct labels,
-// and for given noise, what it costs and how many labels come out right.
+// and for given noise, the cost and the expected number of right labels.
 //
 //	votes, err := plan.Simulation{Teachers: 250, Classes: 10, Queries: 1000, Accuracy: 0.83}.Examples(rng.SeedKey(1))
 //	best, err := plan.Alternatives(ctx, votes, plan.Goal{Epsilon: 2, Delta: 1e-5})

@@ -21,8 +21,8 @@ type Example struct {
 	Label int
 }
 
-// PluralityExamples returns examples on votes without known labels: right is the plurality, the lowest index if it is
-// tied. They are private.
+// PluralityExamples returns examples on votes without known labels: right is the plurality, the lowest index
+// if it is tied. They are private.
 func PluralityExamples(votes []aggregate.Histogram) []Example {
 	examples := make([]Example, len(votes))
 	for i, h := range votes {
@@ -199,7 +199,8 @@ func newCases(examples []Example) (cases, error) {
 		return cases{}, errors.New("plan: example 0 has a zero Histogram")
 	}
 	if len(examples) > MaxExamples(classes) {
-		return cases{}, fmt.Errorf("plan: %d examples of %d classes are too many, the limit is %d: plan on a part", len(examples), classes, MaxExamples(classes))
+		return cases{}, fmt.Errorf("plan: %d examples of %d classes are too many, the limit is %d: plan on a part",
+			len(examples), classes, MaxExamples(classes))
 	}
 	var c cases
 	for i, e := range examples {

@@ -11,11 +11,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Public holds what is public about votes that will be labelled, for plans that look at no vote.
+// Public holds public numbers about votes that will be labelled, for plans that look at no vote.
 type Public struct {
 	Teachers, Classes, Queries int
-	// Agreement is declared of the teachers. Without an accuracy it is [UsualAccuracy]; without a correlation, a plan for a
-	// declared accuracy holds for small and large ones.
+	// Agreement is declared of the teachers. Without an accuracy it is [UsualAccuracy]; without a
+	// correlation, a plan for a declared accuracy holds for small and large ones.
 	Agreement
 }
 
@@ -29,7 +29,7 @@ const (
 const smallCorrelation = 0.1
 
 // worlds returns simulated votes under which a plan must hold. The first is the one that
-// labels are counted in. Right is what the plurality says.
+// labels are counted in. Right is the plurality.
 func (p Public) worlds(queries int) ([]cases, error) {
 	s := Simulation{Teachers: p.Teachers, Classes: p.Classes, Queries: min(queries, MaxExamples(p.Classes)),
 		Accuracy: p.Accuracy, Correlation: p.Correlation, Confusion: p.Confusion, even: true}
@@ -59,7 +59,7 @@ func (p Public) worlds(queries int) ([]cases, error) {
 	return worlds, nil
 }
 
-// Expect returns what to expect of a setting on votes as p declares them, without what it costs.
+// Expect returns the expected labels of a setting on votes as p declares them, without the cost.
 func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	worlds, err := p.worlds(plannedExamples)
 	if err != nil {
@@ -68,13 +68,14 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 	return worlds[0].expect(ctx, s)
 }
 
-// NoPlanError reports that no plan gives labels that are right often enough, or enough of them. [Public.Remedy] adds what
-// would do.
+// NoPlanError reports that no plan gives labels that are right often enough, or too few. [Public.Remedy] adds
+// what would do.
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, where only the number of its labels is too small
-	// Epsilon is the least at which there is a plan on a ledger of its own, to 4 %; +Inf if it is absurd. Teachers is how
-	// many as good as these would do at the goal's epsilon, to 6 %; 0 if 50 times as many would not.
+	// Epsilon is the least at which there is a plan on a ledger of its own, to 4 %; +Inf if it is absurd.
+	// Teachers is how many as good as these would do at the goal's epsilon, to 6 %; 0 if 50 times as many
+	// would not.
 	Epsilon  float64
 	Teachers int
 }
@@ -87,10 +88,11 @@ func (e *NoPlanError) Error() string {
 // Unwrap returns ErrNoPlan.
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
-// ForLabels returns the plan with the most right labels, from public numbers alone. Right is the plurality. A plan is right
-// as often as the goal's MinAccuracy on simulated votes, and expects as many right labels as its MinLabels, or asks all
-// queries. budget finds the least noise that a ledger would take, by whatever accountant it has. The plan's Epsilon is
-// the cost on a ledger of its own, by the goal's accountant. Without a plan the error is a *NoPlanError.
+// ForLabels returns the plan with the most right labels, from public numbers alone. Right is the plurality. A
+// plan is right as often as the goal's MinAccuracy on simulated votes, and expects as many right labels as
+// its MinLabels, or asks all queries. budget finds the least noise that a ledger would take, by whatever
+// accountant it has. The plan's Epsilon is the cost on a ledger of its own, by the goal's accountant. Without
+// a plan the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.validate(); err != nil {
 		return Alternative{}, err

@@ -21,11 +21,11 @@ const (
 // Plannable reports whether a mechanism can be planned: it looks at votes alone, and at each query by itself.
 func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distances }
 
-// Alternative is a setting with what it costs and what is expected of it.
+// Alternative is a setting with its cost and its expected labels.
 type Alternative struct {
 	aggregate.Setting
-	// Epsilon is the claim of a ledger of its own, of mode reserved, at the goal's delta for the mechanism's own Event,
-	// to the digit; By is the accountant that proves it.
+	// Epsilon is the claim of a ledger of its own, of mode reserved, at the goal's delta for the mechanism's
+	// own Event, to the digit; By is the accountant that proves it.
 	Epsilon         float64
 	By              accountant.Method
 	ExpectedAnswers float64
@@ -43,8 +43,8 @@ func (a Alternative) Accuracy() float64 {
 // maxPlannedNoise bounds the tables of a plan: 2^20 votes of noise drown 2^20 teachers.
 const maxPlannedNoise = 1 << 20
 
-// Evaluate returns the cost of a setting at delta, by that accountant, and what to expect of it when every query is drawn
-// independently from the examples.
+// Evaluate returns the cost of a setting at delta, by that accountant, and the expected labels when every
+// query is drawn independently from the examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (ag
 	return chances, right, err
 }
 
-// expect returns what to expect of a setting, without what it costs.
+// expect returns the expected labels of a setting, without the cost.
 func (c cases) expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {

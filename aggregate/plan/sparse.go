@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// distances are examples for stability methods: the share of queries at each distance to instability, and the share of
-// those with the right winner.
+// distances are examples for stability methods: the share of queries at each distance to instability, and the
+// share of those with the right winner.
 type distances struct {
 	queries      int
 	share, right []float64 // by distance, of all queries

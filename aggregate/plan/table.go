@@ -36,11 +36,12 @@ func (o Outcome) Accuracy() float64 {
 	return o.Right / o.Released
 }
 
-// Outcomes returns the outcomes of noisy argmax and of stability methods on one query for each example: GNMax,
-// exponential, Confident, the best of its settings, [stable.MStab], and the sparse vectors [stable.SVTPrinted],
-// [stable.SVTCalibrated] and [stable.SVT], each with the number of paid refusals that releases most right labels, from a
-// ladder. Without MinAccuracy noisy argmax answers all queries, with it as many as it can that right; stability methods
-// release the plurality. A method that cannot be had at the goal is left out.
+// Outcomes returns the outcomes of noisy argmax and of stability methods on one query for each example:
+// GNMax, exponential, Confident, the best of its settings, [stable.MStab], and the sparse vectors
+// [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT], each with the number of paid refusals that
+// releases most right labels, from a ladder. Without MinAccuracy noisy argmax answers all queries, with it as
+// many as it can that right; stability methods release the plurality. A method that cannot be had at the goal
+// is left out.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.validate(); err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import "math"
 
 // LogBinomial returns the log of P[Bin(n, p) = k] with p = up/(up+down) given as logs of p and of 1-p, by
 // the saddle point of Loader 2000: its error is a few units in the last place of the answer, for any n,
-// where the log-gamma formula loses n log n of them.
+// where the log-gamma formula loses n log n units.
 func LogBinomial(k, n int64, logp, logq float64) float64 {
 	switch {
 	case n == 0:

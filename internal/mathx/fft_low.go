@@ -8,10 +8,9 @@ const FFTLowError = 7 * 0x1p-53
 // lowBlock is how many roots ForwardLow reads for an input; all others are products of two.
 const lowBlock = 32
 
-// ForwardLow writes the first outputs of Forward for a sequence that is x from place at on,
-// beyond whose end it goes on at the beginning, and zero elsewhere, straight from the
-// definition, which takes a multiplication for each output and each input that is not 0. They
-// are ten times as accurate as a transform.
+// ForwardLow writes the first outputs of Forward for a sequence that is x from place at on, beyond whose end
+// it goes on at the beginning, and zero elsewhere, straight from the definition, which takes a multiplication
+// for each output and each input that is not 0. They are ten times as accurate as a transform.
 func (f *FFT) ForwardLow(dst []complex128, x []float64, at int) {
 	clear(dst)
 	lost := make([]complex128, len(dst))

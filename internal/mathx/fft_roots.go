@@ -58,7 +58,7 @@ func (p point) times(q point) point {
 }
 
 // wide is an unevaluated sum of two float64, the second below half a unit of the first (Dekker
-// 1971): an operation adds an error of some 2^-104 of the moduli of what it takes.
+// 1971): an operation adds an error of some 2^-104 of the moduli of its arguments.
 type wide struct{ hi, lo float64 }
 
 func (a wide) minus() wide { return wide{-a.hi, -a.lo} }

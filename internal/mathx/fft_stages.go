@@ -1,6 +1,6 @@
 package mathx
 
-// A stage of radix r takes what is left of the length, n = len(x)/s, apart into m = n/r parts:
+// A stage of radix r takes the rest of the length, n = len(x)/s, apart into m = n/r parts:
 //
 //	y[q + s (rp+k)] = e^{-2 pi i pk/n} sum_j e^{-2 pi i jk/r} x[q + s (p+jm)],   p < m, q < s
 //

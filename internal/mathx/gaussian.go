@@ -4,7 +4,7 @@ import "math"
 
 // LogGaussianDelta returns the log of the hockey-stick divergence at epsilon of N(0, sigma^2) and its
 // shift by one (Balle, Wang 2018, Theorem 8). With mu = 1/sigma, c = epsilon/mu - mu/2 and Mills ratio m
-// it is that of Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
+// it is the log of Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
 func LogGaussianDelta(sigma, eps float64) float64 {
 	mu := 1 / sigma
 	c := eps*sigma - mu/2

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A bound in terms of q is used with an upper bound of q, so it must grow with q
-// wherever it is given at all.
+// A bound in terms of q is used with an upper bound of q, so it must grow with q wherever it is given at all.
 func TestFlipBoundGrowsWithTheProbability(t *testing.T) {
 	given := 0
 	for _, sigma := range []float64{2, 5, 10, 40, 150} {

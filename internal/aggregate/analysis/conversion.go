@@ -32,7 +32,7 @@ func (s spent) convert(orders []float64, delta float64, rule accountant.Conversi
 	return epsilon, order, nil
 }
 
-// DefaultOrders returns a fresh copy of the orders that are tried: those of the published analysis of
+// DefaultOrders returns a fresh copy of the orders that are tried, of the published analysis of
 // PATE, 2 to 100.5 by 0.5 and 99 above, geometrically to 500, and three below 2.
 func DefaultOrders() []float64 {
 	orders := []float64{1.25, 1.5, 1.75}

@@ -4,7 +4,7 @@
 // When nearly all teachers agree, noise hardly ever changes the answer, and one vote more or less changes
 // hardly anything: the Rényi divergence on those votes is far below the worst case that a ledger charges.
 // [Analyze] sums, query by query, the published bounds of that divergence, the divergence itself, and
-// what it would take to publish the sum:
+// the price of publishing the sum:
 //
 //	m, err := analysis.Of("confident", map[string]float64{"threshold": 200, "sigma1": 150, "sigma2": 40})
 //	r, err := analysis.Analyze(ctx, m, votes, analysis.Options{Delta: 1e-5})
@@ -42,16 +42,17 @@
 // the cost only that it grows with the flip bound. It is computed in float64, with slack for rounding
 // that is argued and tested, not proven.
 //
-// Noise is continuous, as in the papers; Options.IntegerNoise makes the exact divergences those of the
+// Noise is continuous, as in the papers; Options.IntegerNoise computes the exact divergences of the
 // integer noise and tie rule of package aggregate. The published bounds are about continuous noise: integer
 // noise lets some losers win ties, and at a sigma below 3 votes its forward divergence can be above them.
 //
 // # Caveats
 //
-// An epsilon made of data-dependent costs protects nobody but by chance: it measures how well these votes hide a record,
-// and neighbouring votes may hide it less. The number is a function of the votes, so publishing it, stopping at it or
-// choosing sigma by it leaks ([Number]). Where the rule to stop is a data-dependent cost, two neighbours stop after
-// different numbers of answers, and counting the answers separates them with certainty (a test shows it).
+// An epsilon made of data-dependent costs protects nobody but by chance: it measures how well these votes
+// hide a record, and neighbouring votes may hide it less. The number is a function of the votes, so
+// publishing it, stopping at it or choosing sigma by it leaks ([Number]). Where the rule to stop is a
+// data-dependent cost, two neighbours stop after different numbers of answers, and counting the answers
+// separates them with certainty (a test shows it).
 //
 // The expected cost of Confident-GNMax, the number most papers print, is not a bound
 // of anything ([Expected]); neither is the data-dependent cost of the answers that
@@ -62,9 +63,9 @@
 // bounded in another way, checked like the theorem against enumeration. The published cost of releasing with
 // it is too small near the end of its range, so it is shown as published and accountant.GNSS is what counts.
 //
-// A release is still one-sided, and protects nobody: it shows how the votes turned out. With few queries it is hardly ever
-// below the worst case; 640 queries of 250 teachers at sigma 40, with the defaults, come to epsilon 3.8 at delta 1e-5
-// where the worst case is 4.2 and the private number 2.0.
+// A release is still one-sided, and protects nobody: it shows how the votes turned out. With few queries it
+// is hardly ever below the worst case; 640 queries of 250 teachers at sigma 40, with the defaults, come to
+// epsilon 3.8 at delta 1e-5 where the worst case is 4.2 and the private number 2.0.
 //
 // The data-independent numbers are the published ones. For LNMax that is a curve above what a ledger charges:
 // accountant.LNMax has the tight one.

@@ -82,12 +82,13 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 
 // laws computes the law of a noisy argmax on a histogram and on its neighbours.
 type laws interface {
-	// cover announces a histogram that will be visited. What is computed of one may differ in its last bits with the
-	// tables, which are for all histograms covered or visited before: when all are covered first, the order of visits
+	// cover announces a histogram that will be visited. Its law may differ in the last bits with the tables,
+	// which are for all histograms covered or visited before: when all are covered first, the order of visits
 	// does not matter.
 	cover(t tally)
-	// visit calls f with the law on counts, as logarithms by class, and then on every neighbour, one vote moved; some equal
-	// up to the names of classes may be left out. f may change law and must not keep either.
+	// visit calls f with the law on counts, as logarithms by class, and then on every neighbour, one vote
+	// moved; some equal up to the names of classes may be left out. f may change law and must not keep
+	// either.
 	visit(counts []int, f func(law []float64, counts []int)) error
 	// threshold is the law of the test of the largest count.
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
@@ -225,9 +226,8 @@ func neighbours(t tally, f func(counts []int)) {
 	}
 }
 
-// divergences are the largest Rényi divergences between the law on the votes of a
-// query and on any neighbour, at each order: forward is D_a(M(h)||M(h')), what
-// the published bounds are about, reverse D_a(M(h')||M(h)).
+// divergences are the largest Rényi divergences between the law on the votes of a query and on any neighbour,
+// at each order: forward is D_a(M(h)||M(h')), what the published bounds are about, reverse D_a(M(h')||M(h)).
 type divergences struct{ forward, reverse spent }
 
 func (d divergences) both() spent {
@@ -255,7 +255,7 @@ func (*instance) threshold(largest int, threshold, sigma float64) (logPass, logF
 	return thresholdLaw(float64(largest), threshold, sigma)
 }
 
-// compare returns the divergences between what is released of the law on counts and on every neighbour.
+// compare returns the divergences between the releases on counts and on every neighbour.
 func compare(e laws, counts []int, orders []float64, release func(law []float64, counts []int) []float64) (divergences, error) {
 	forward, reverse := newWorst(orders), newWorst(orders)
 	var own []float64

@@ -20,7 +20,7 @@ func gnmaxRDP(logQ, sigma, a float64) float64 {
 // gnmaxWorst bounds the divergence of one GNMax query on any votes.
 func gnmaxWorst(sigma, a float64) float64 { return a / sigma / sigma }
 
-// thresholdWorst bounds that of one test of the largest count.
+// thresholdWorst bounds the divergence of one test of the largest count.
 func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sigma, a) }
 
 // flipBound returns Theorem 6 of Papernot et al. 2018 at the orders mu1 = mu2 + 1 and

@@ -14,8 +14,8 @@ const blockGroups = 256
 
 // inOrder computes something of every group, on all cores, and hands it to take, group by group in their
 // order. So a sum that take forms has the same bits on any number of cores. The function worker is called
-// once for each core, and what it returns is used by one goroutine; results must not depend on which
-// groups it was called with before. The error is that of the first group that has one.
+// once for each core, and its result is used by one goroutine; results must not depend on which
+// groups it was called with before. The error is the first, in the order of groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

@@ -41,7 +41,8 @@ func newLaplaceLattice(scale float64) (*lattice, error) {
 	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
 }
 
-// IntegerNoiseError reports that an exact law of integer noise is beyond the tables. It is as private as the votes.
+// IntegerNoiseError reports that an exact law of integer noise is beyond the tables. It is as private as the
+// votes.
 type IntegerNoiseError struct {
 	Scale  float64 // of the noise, in votes
 	Spread float64 // of the counts of a query, in votes

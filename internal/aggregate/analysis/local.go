@@ -8,8 +8,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ConditionError reports that a condition of the published theorem on the smooth sensitivity of the GNMax cost fails for
-// this noise, order and number of classes. None of these depends on the votes, so the error is not private.
+// ConditionError reports that a condition of the published theorem on the smooth sensitivity of the GNMax
+// cost fails for this noise, order and number of classes. None of these depends on the votes, so the error is
+// not private.
 type ConditionError struct {
 	Condition string // what fails, named as in Papernot et al. 2018, appendix B.4
 	Sigma     float64
@@ -197,7 +198,7 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 
 // cellProfile writes the same bound, a little larger, whether those conditions hold or not: the largest
 // change over all q within reach of d votes of the len(dst)-1 teachers. From q0 on the change falls with
-// q; cell -1 stands for all of that. What is within reach of d votes here is within reach of d+1 from
+// q; cell -1 stands for all of that. All within reach of d votes here is within reach of d+1 from
 // every neighbour, which is what makes it smooth.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	up, down := slices.Clone(t), slices.Clone(t)

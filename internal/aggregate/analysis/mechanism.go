@@ -13,8 +13,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism is what answered the queries: GNMax (Papernot et al. 2018, section 4.1), Confident-GNMax (Algorithm 1) or
-// LNMax (Papernot et al. 2017). Unlike the mechanisms of package aggregate it only describes noise.
+// Mechanism is what answered the queries: GNMax (Papernot et al. 2018, section 4.1), Confident-GNMax
+// (Algorithm 1) or LNMax (Papernot et al. 2017). Unlike the mechanisms of package aggregate it only describes
+// noise.
 type Mechanism struct {
 	Laplace           bool    // LNMax: the noise on every count is Laplace, otherwise Gaussian
 	Noise             float64 // its scale or standard deviation, in votes
@@ -25,8 +26,8 @@ type Mechanism struct {
 // published lists the mechanisms that have a published data-dependent cost.
 var published = []string{"gnmax", "confident", "lnmax"}
 
-// Published reports whether the mechanism with a name, as package mechanisms has it, has a published data-dependent
-// cost.
+// Published reports whether the mechanism with a name, as package mechanisms has it, has a published
+// data-dependent cost.
 func Published(name string) bool { return slices.Contains(published, name) }
 
 // Of returns the analysis of a mechanism with its parameters.
@@ -136,8 +137,8 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	return s
 }
 
-// exact returns the exact divergences of one query with these counts. Of a test and an argmax the pair (answered?,
-// label) is released.
+// exact returns the exact divergences of one query with these counts. Of a test and an argmax the pair
+// (answered?, label) is released.
 func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
 		if !m.Tested {
@@ -163,8 +164,9 @@ func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
 }
 
-// claim returns what a ledger of mode reserved claims for a run with these caps, whatever the votes are: by the
-// accountant that proves least, for the integer noise that is drawn. Nil where package aggregate draws no such noise.
+// claim returns what a ledger of mode reserved claims for a run with these caps, whatever the votes are: by
+// the accountant that proves least, for the integer noise that is drawn. Nil where package aggregate draws no
+// such noise.
 func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
 	run, err := m.run(queries, answers)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Number is a number computed from private votes: as private as they are, and marked so wherever it is printed, logged or
-// encoded. No accountant, ledger or statement takes one.
+// Number is a number computed from private votes: as private as they are, and marked so wherever it is
+// printed, logged or encoded. No accountant, ledger or statement takes one.
 type Number struct{ value float64 }
 
 // Reveal returns the number. Nothing may be decided by it that others can see.

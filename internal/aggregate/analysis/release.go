@@ -17,9 +17,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SanitizerConfig is all that a release depends on besides the votes. All of it is public, and it must be fixed before
-// anybody looks at the votes: a number taken from a [Report] on them, or from its preview of a release, would be a second
-// release that nobody charges. Defaults look at the other fields and nothing else.
+// SanitizerConfig is all that a release depends on besides the votes. Everything is public, and must be fixed
+// before anybody looks at the votes: a number taken from a [Report] on them, or from its preview of a
+// release, would be a second release that nobody charges. Defaults look at the other fields and nothing else.
 type SanitizerConfig struct {
 	Mechanism Mechanism // what answered: GNMax or Confident-GNMax; required
 	Queries   int       // number of queries, in [1, 2^22]; required
@@ -40,7 +40,7 @@ type SanitizerConfig struct {
 	// Margin is added, in standard deviations of the noise, so that the release is too low with probability
 	// P[N(0,1) < -Margin] only. At least 0; 2 is one time in 44.
 	Margin float64
-	// Grid: the release is a multiple of it, rounded up. A power of two, 2^-40 to 1. 0 means 2^-20.
+	// Grid: the release is rounded up to a multiple. A power of two, 2^-40 to 1. 0 means 2^-20.
 	Grid float64
 }
 
@@ -199,12 +199,12 @@ func (s *Sanitizer) Event() accountant.Event { return s.event() }
 // Released is a sanitised cost: the one number of this package that is not private, if it is releasable.
 type Released struct {
 	Order float64 // of the divergences
-	// Cost is a multiple of the grid in [0, worst case]. Unless the noise was below -Margin, it bounds the cost of the
-	// queries on the votes that were cast: one-sided, see the package's Guarantee.
+	// Cost is a multiple of the grid in [0, worst case]. Unless the noise was below -Margin, it bounds the
+	// cost of the queries on the votes that were cast: one-sided, see the package's Guarantee.
 	Cost        float64
 	ReleaseCost float64 // of having released it, at Order
 	Delta       float64
-	// Epsilon at Delta is Cost and ReleaseCost together: a function of what was released, and no claim.
+	// Epsilon at Delta is Cost and ReleaseCost together: a function of the release, and no claim.
 	Epsilon float64
 	// TooLow is the probability that Cost is below the cost that it bounds.
 	TooLow float64
@@ -212,14 +212,14 @@ type Released struct {
 	Releasable bool
 }
 
-// Release computes the cost of the votes and adds noise. It fails unless r charges exactly Event and was not used before,
-// and reads votes after that. The caller must commit the result to the ledger before it leaves.
+// Release computes the cost of the votes and adds noise. It fails unless r charges exactly Event and was not
+// used before, and reads votes after that. The caller must commit the result to the ledger before it leaves.
 //
-// The noise is a function of the key, the configuration and the votes: a run that is repeated on the same reservation
-// releases the same number, bit for bit. The noise on votes that differ anywhere is independent.
+// The noise is a function of the key, the configuration and the votes: a run that is repeated on the same
+// reservation releases the same number, bit for bit. The noise on votes that differ anywhere is independent.
 //
-// After an error nothing may leave but the fact; the errors are about the announced shape of the votes, which is public.
-// How long Release takes depends on the votes, and on the noise: run it where nobody measures.
+// After an error nothing may leave but the fact; the errors are about the announced shape of the votes, which
+// is public. How long Release takes depends on the votes, and on the noise: run it where nobody measures.
 func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, votes iter.Seq2[aggregate.Histogram, error]) (Released, error) {
 	if key.IsZero() {
 		return Released{}, errors.New("analysis: zero Key: make one with rng.NewKey or rng.SeedKey")

@@ -17,14 +17,15 @@ type Options struct {
 	Orders   []float64 // Rényi orders to choose from, each above 1 and finite; nil means DefaultOrders
 	Teachers int       // number of teachers; 0 means the most votes on any query
 	Answered []bool    // by query, what a Confident-GNMax run answered; nil if it was not run
-	// IntegerNoise makes the exact divergences those of integer noise with ties to the lowest class, as
-	// package aggregate answers; else they are those of continuous noise, as in the papers and in
-	// everything else here. It takes longer and refuses counts that are very far apart for the noise.
+	// IntegerNoise: the exact divergences are of integer noise with ties to the lowest class, as package
+	// aggregate answers; otherwise of continuous noise, as in the papers and in everything else here. It
+	// takes longer and refuses counts that are very far apart for the noise.
 	IntegerNoise bool
 }
 
-// Report is the cost of a mechanism on the votes it was asked on. All numbers are private, no epsilon here is a claim, and
-// none is an (epsilon, delta) guarantee of anybody who was not among the votes: see the package's Guarantee.
+// Report is the cost of a mechanism on the votes it was asked on. All numbers are private, no epsilon here is
+// a claim, and none is an (epsilon, delta) guarantee of anybody who was not among the votes: see the
+// package's Guarantee.
 type Report struct {
 	Mechanism   Mechanism
 	Delta       float64
@@ -48,9 +49,10 @@ type Epsilon struct {
 // only. Independent holds on any votes.
 type Costs struct {
 	Independent, DataDependent Epsilon
-	// Claim is the charge of a ledger of mode reserved for as much on any votes: at most Independent, since loss
-	// distributions may claim, and less for LNMax, whose published cost is loose. It depends on no vote, but for how many
-	// were answered. Nil of Expected, which no run is, and of noise that package aggregate does not draw.
+	// Claim is the charge of a ledger of mode reserved for as much on any votes: at most Independent, since
+	// loss distributions may claim, and less for LNMax, whose published cost is loose. It depends on no vote,
+	// but for how many were answered. Nil of Expected, which no run is, and of noise that package aggregate
+	// does not draw.
 	Claim *accountant.Claim
 }
 
@@ -58,15 +60,15 @@ type Costs struct {
 // Forward is the direction the published bounds are about; Both is the larger of the two directions.
 type Exact struct{ Forward, Both Epsilon }
 
-// Expected is the cost of the threshold tests plus the cost of each answer times its probability. It is what papers report
-// for Confident-GNMax, and it is NOT a bound: a run that answers more than expected costs more, and the divergence of a
-// single query can be several times the expected cost. [Report].All is a bound.
+// Expected is the cost of the threshold tests plus the cost of each answer times its probability. It is what
+// papers report for Confident-GNMax, and it is NOT a bound: a run that answers more than expected costs more,
+// and the divergence of a single query can be several times the expected cost. [Report].All is a bound.
 type Expected struct {
 	Answered Number // expected number of answers
 	Costs
 }
 
-// Realised is the cost of the threshold tests plus that of the answers that were given. Its Independent
+// Realised is the cost of the threshold tests plus the cost of the answers that were given. Its Independent
 // part is what a filter with one order fixed in advance, or caps charged up front, would have charged.
 // Its DataDependent part is NOT a bound, since which queries are charged depends on the votes.
 type Realised struct {
@@ -86,7 +88,7 @@ type group struct {
 }
 
 // Analyze computes the report on votes. It reads votes once, keeps each distinct
-// sorted histogram once (at most 2^22 of them), and analyses it once.
+// sorted histogram once (at most 2^22), and analyses it once.
 func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogram, error], o Options) (*Report, error) {
 	if err := m.validate(); err != nil {
 		return nil, err

@@ -12,14 +12,15 @@ import (
 // scaled by its smooth sensitivity. Nothing is released: the order, beta and the noise are chosen here by
 // looking at the votes, so they are private too, and may not be handed to a [Sanitizer], which releases.
 type Sanitized struct {
-	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the expected cost as if
-	// the probabilities of answers were public. Its release cost is Theorem 23 of Papernot et al. 2018, which is no bound
-	// at the betas the procedure chooses; the accountant charges the cost of its GNSS event instead. Nil, with the reason
-	// in Unpublished, where a condition of the published smooth sensitivity fails.
+	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the
+	// expected cost as if the probabilities of answers were public. Its release cost is Theorem 23 of
+	// Papernot et al. 2018, which is no bound at the betas the procedure chooses; the accountant charges the
+	// cost of its GNSS event instead. Nil, with the reason in Unpublished, where a condition of the published
+	// smooth sensitivity fails.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost of all queries as if they were answered, by a release whose cost is a bound. Its smooth
-	// sensitivity is that of a Sanitizer, which needs none of those conditions.
+	// Valid sanitises the cost of all queries as if they were answered, by a release whose cost is a bound.
+	// Its smooth sensitivity is the one of a Sanitizer, which needs none of those conditions.
 	Valid Preview
 }
 
@@ -84,7 +85,7 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 }
 
 // profile returns the local sensitivity at every distance of the cost of all queries,
-// that of an argmax being what argmax adds. A record at distance d moves at most d
+// where argmax adds the part of an argmax. A record at distance d moves at most d
 // votes of each query, so the profiles of the queries add up.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	type parts struct{ argmax, test []float64 }

@@ -180,8 +180,7 @@ func neighbours(t *testing.T, m aggregate.Mechanism, compare func(p, q aggregate
 	}
 }
 
-// divergence returns the Rényi divergence of p from q where q is not 0, and the
-// probability of p where it is.
+// divergence returns the Rényi divergence of p from q where q is not 0, and the probability of p where it is.
 func divergence(order float64, p, q aggregate.Law) (divergence, lost float64) {
 	sum := 0.0
 	ps, qs := append(slices.Clone(p.LogLabels), p.LogDeclined), append(slices.Clone(q.LogLabels), q.LogDeclined)

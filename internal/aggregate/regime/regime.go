@@ -55,13 +55,15 @@ func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 // Feasible reports whether teachers can produce the gap a method needs.
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
-// Advise returns which gap each method needs so that one of the queries, all of whose classes but the winner are tied with
-// the runner-up (the worst case of a gap), is answered right with probability Success. Noisy argmax is asked for the right
-// answer, a stability method for a release. Laws are of continuous noise for noisy argmax, of integer noise for stable-svt.
+// Advise returns which gap each method needs so that one of the queries, all of whose classes but the winner
+// are tied with the runner-up (the worst case of a gap), is answered right with probability Success. Noisy
+// argmax is asked for the right answer, a stability method for a release. Laws are of continuous noise for
+// noisy argmax, of integer noise for stable-svt.
 //
-// Noisy argmax always answers, and the gap it needs grows like the square root of the number of queries. Stability methods
-// release only unanimous answers: of the order of log(queries/delta)/epsilon moved votes, each two votes of gap. Few queries
-// make noise cheap and stability loses; so do many contested ones, each of which uses up one of Unstable failures.
+// Noisy argmax always answers, and the gap it needs grows like the square root of the number of queries.
+// Stability methods release only unanimous answers: of the order of log(queries/delta)/epsilon moved votes,
+// each two votes of gap. Few queries make noise cheap and stability loses; so do many contested ones, each of
+// which uses up one of Unstable failures.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
 	return advise(ctx, r, claims(accountant.ByAuto))
 }
@@ -138,9 +140,9 @@ func (r Regime) withDefaults() (Regime, error) {
 	return r, nil
 }
 
-// calibrate returns the least noise at which all queries meet the regime's epsilon, and
-// what is claimed then.
-func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig, event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
+// calibrate returns the least noise at which all queries meet the regime's epsilon, and the claim then.
+func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
+	event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
 	target := accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}
 	noise, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, target, event)
 	if err != nil {
@@ -156,7 +158,8 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig, ev
 
 // argmaxRegime returns what a noisy argmax does whose law at gap g depends on g/noise
 // alone. event is what all queries cost.
-func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description, event func(noise float64) (accountant.Event, error)) (Method, error) {
+func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
+	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)
 	if err != nil {
 		return Method{}, err

@@ -22,7 +22,8 @@ func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
 
 // stableMethod returns what a mechanism of package stable, which the laws and charges are
 // from, does in a regime. success is what its distance is judged by.
-func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig, name string, noise, success float64, cfg stable.Config) (Method, error) {
+func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig, name string,
+	noise, success float64, cfg stable.Config) (Method, error) {
 	m, err := stable.New(cfg)
 	if err != nil {
 		return Method{}, fmt.Errorf("plan: %s: %w", name, err)
@@ -33,7 +34,8 @@ func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig,
 	}
 	released, _ := m.LawAt(distanceOf(r.Gap))
 	claim, err := claimed(ctx, account, m.Event(), r.Delta) // failure probabilities included
-	return Method{Mechanism: name, Stability: true, Noise: noise, Epsilon: claim.Upper, By: claim.By, GapNeeded: gapOf(distance), AtGap: math.Exp(released)}, err
+	return Method{Mechanism: name, Stability: true, Noise: noise, Epsilon: claim.Upper, By: claim.By,
+		GapNeeded: gapOf(distance), AtGap: math.Exp(released)}, err
 }
 
 // mstabLaplaceRegime tests each query by itself. Half of delta pays for releases at

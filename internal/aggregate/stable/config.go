@@ -105,7 +105,8 @@ func newMStab(cfg Config) (*stability.MStab, error) {
 	tail, _ := m.Law(m.Threshold() - cfg.Threshold)
 	c.Delta = max(1e-15, math.Exp(tail)*(1+1e-9))
 	if m, err = stability.NewMStab(c); err != nil || m.Threshold() != cfg.Threshold {
-		return nil, fmt.Errorf("a threshold of %d releases an unstable answer with probability %.3g; it must be in [1e-15, 1/4]", cfg.Threshold, math.Exp(tail))
+		return nil, fmt.Errorf("a threshold of %d releases an unstable answer with probability %.3g; it must be in [1e-15, 1/4]",
+			cfg.Threshold, math.Exp(tail))
 	}
 	return m, nil
 }
@@ -124,7 +125,8 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 // Event returns the worst case of a whole run.
 func (m *Mechanism) Event() accountant.Event { return m.event }
 
-// LawAt returns the exact log probabilities that a plurality at this distance is released, and refused, as the first query.
+// LawAt returns the exact log probabilities that a plurality at this distance is released, and refused, as
+// the first query.
 func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	if m.test != nil {
 		return m.test.Law(distance)

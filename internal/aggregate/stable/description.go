@@ -12,7 +12,8 @@ import (
 func Descriptions() []aggregate.Description {
 	all := []aggregate.Description{
 		{
-			Name: MStab, Short: "plurality, if its distance to change passes a test", Cost: "epsilon = 1/scale, or rho = 1/(2 sigma^2), and a failure",
+			Name: MStab, Short: "plurality, if its distance to change passes a test",
+			Cost: "epsilon = 1/scale, or rho = 1/(2 sigma^2), and a failure",
 			Parameters: []aggregate.Parameter{
 				noise("sigma", "Gaussian noise on the distance", "scale"),
 				noise("scale", "Laplace noise on the distance", "sigma"),
@@ -80,19 +81,22 @@ func noise(name, doc, instead string) aggregate.Parameter {
 }
 
 func threshold() aggregate.Parameter {
-	return aggregate.Parameter{Name: "threshold", Doc: "what the distance must reach", Unit: inVotes, Kind: "threshold", Min: -0x1p50, Max: 0x1p50, Whole: true, WithIt: true}
+	return aggregate.Parameter{Name: "threshold", Doc: "what the distance must reach", Unit: inVotes, Kind: "threshold",
+		Min: -0x1p50, Max: 0x1p50, Whole: true, WithIt: true}
 }
 
 // failures describes the cap on refusals.
 func failures() aggregate.Parameter {
-	return aggregate.Parameter{Name: "failures", Doc: "how many may be declined, all of which are charged", Kind: "cap", Min: 1, Max: 0x1p30, Whole: true,
+	return aggregate.Parameter{Name: "failures", Doc: "how many may be declined, all of which are charged", Kind: "cap",
+		Min: 1, Max: 0x1p30, Whole: true,
 		Default: func(queries int) float64 { return max(1, float64(queries/20)) }, DefaultDoc: "5 % of the queries"}
 }
 
 // ConfigOf returns the config of a setting.
 func ConfigOf(s aggregate.Setting) Config {
 	cfg := Config{
-		Mechanism: s.Mechanism, Sigma: s.Values["sigma"], Scale: s.Values["scale"], Lambda: s.Values["lambda"], B1: s.Values["b1"], B2: s.Values["b2"],
+		Mechanism: s.Mechanism, Sigma: s.Values["sigma"], Scale: s.Values["scale"], Lambda: s.Values["lambda"],
+		B1: s.Values["b1"], B2: s.Values["b2"],
 		Threshold: int64(s.Values["threshold"]), Failures: int(s.Values["failures"]),
 	}
 	if s.Mechanism == MStab {

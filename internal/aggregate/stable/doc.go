@@ -6,19 +6,18 @@
 //	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
 //	answer, err := session.Ask(query, votes)
 //
-// The distance is that of [stability.Plurality] for votes that move and ties that go
-// to the lowest index, which is the rule of what is released.
+// The distance is [stability.Plurality] for votes that move and ties that go to the lowest index.
 //
 // # Guarantee
 //
-// That of the mechanism, for one changed record that moves at most one vote on each
-// query, always that of the same teacher: see packages stability and svt. The worst
-// case, Event, is charged before anything is drawn.
+// The guarantee of the mechanism holds for one changed record that moves at most one vote on each query,
+// always of the same teacher: see packages stability and svt. The worst case, Event, is charged before
+// anything is drawn.
 //
 // # Caveats
 //
-// A refusal costs as much as an answer, or more: [SVT] and [MSvec] stop after
-// Failures of them. Where teachers are few, queries few or many of them contested, a
-// noisy argmax of package aggregate gives more labels for the same epsilon; package regime
-// says which. What was released is the exact plurality, so it is as right as that is.
+// A refusal costs as much as an answer, or more: [SVT] and [MSvec] stop after Failures refusals. Where
+// teachers are few, queries few or often contested, a noisy argmax of package aggregate gives more labels for
+// the same epsilon (package regime compares). The released plurality is exact, and as right as a plurality
+// is.
 package stable

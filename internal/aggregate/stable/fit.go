@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// Task is what noise is chosen for. All of it is public.
+// Task is a run to choose noise for, in public numbers.
 type Task struct {
 	Mechanism string
 	Queries   int     // that will be asked
@@ -34,11 +34,10 @@ const (
 	mostNoise  = 0x1p16
 )
 
-// Fit returns the config that needs the smallest distance among those with the least noise:
-// MStab has Laplace or Gaussian noise, SVT a choice between the noise of the threshold
-// and that of the queries. least finds the least noise for which an event fits a budget:
-// ledger.Ledger.LeastNoise, or accountant.CalibrateNoise on an account. Errors of it
-// that match [accountant.ErrNoBracket] mean that no noise fits.
+// Fit returns the config that needs the smallest distance among those with the least noise: MStab has Laplace
+// or Gaussian noise, SVT a choice between noise of the threshold and of the queries. least finds the least
+// noise for which an event fits a budget: ledger.Ledger.LeastNoise, or accountant.CalibrateNoise on an
+// account. Its errors that match [accountant.ErrNoBracket] mean that no noise fits.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95
