@@ -7,13 +7,13 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// plans is what the methods that label the pool are calibrated to at one target, each found once.
+// plans are the calibrations of the methods that label the pool at one target, each made once.
 type plans struct {
 	neighbours map[string]func() (neighbourPlan, error)     // by method
 	settings   map[string]func() (aggregate.Setting, error) // of mechanisms on votes, by method
 }
 
-// planned returns the point with plans of the methods that are compared.
+// planned returns the point with plans of the compared methods.
 func (c point) planned(ctx context.Context) point {
 	own := c
 	c.plans = &plans{map[string]func() (neighbourPlan, error){}, map[string]func() (aggregate.Setting, error){}}
@@ -30,16 +30,15 @@ func (c point) planned(ctx context.Context) point {
 	return c
 }
 
-// ahead is what the comparison needs later and can be computed while the first features are read and other
-// work waits for one processor: the hash of the task and all calibrations. They follow from the task and
-// public numbers, whenever they are computed.
+// ahead is computed while the first features are read and other work waits for one processor: the hash of
+// the task and all calibrations, which follow from the task and public numbers.
 type ahead struct {
 	points []point
 	err    error
 	done   chan struct{}
 }
 
-// begin starts to compute ahead. Calling stop ends that and waits for it.
+// begin starts to compute ahead. stop ends that and waits.
 func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	a = &ahead{done: make(chan struct{})}
@@ -58,7 +57,7 @@ func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 		<-a.done
 		for _, at := range a.points {
 			for _, plan := range at.plans.neighbours {
-				_, _ = plan() // an error is for who asks
+				_, _ = plan() // its caller handles the error
 			}
 			for _, setting := range at.plans.settings {
 				_, _ = setting()
@@ -71,7 +70,7 @@ func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	}
 }
 
-// wait returns the points with their plans, some of which may not be made yet.
+// wait returns the points with their plans, some of which may still be in the making.
 func (a *ahead) wait(ctx context.Context) ([]point, error) {
 	select {
 	case <-a.done:

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// beside runs works beside each other, as none of them keeps all processors busy all the time: the last in
-// the caller's goroutine. It returns the first error, which ends the others. With one worker they follow
-// each other.
+// beside runs works at the same time, as none keeps all processors busy: the last in the caller's
+// goroutine. It returns the first error, which ends the others. With one worker they follow each other.
 func beside(ctx context.Context, workers int, clock *shared, works ...func(context.Context) error) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -35,7 +34,7 @@ func beside(ctx context.Context, workers int, clock *shared, works ...func(conte
 	return first
 }
 
-// inTurn returns a function that is called by one goroutine at a time, whoever calls it.
+// inTurn returns a function that runs in one goroutine at a time.
 func inTurn(report func(Progress)) func(Progress) {
 	var mu sync.Mutex
 	return func(p Progress) {
@@ -45,8 +44,8 @@ func inTurn(report func(Progress)) func(Progress) {
 	}
 }
 
-// shared is a clock of works that run beside each other: while n of them do, it goes at an n-th of the
-// usual speed, so that each is counted for its share of the machine and none twice.
+// shared is a clock of concurrent works: while n run, it goes at an n-th of the usual speed, so that each
+// is counted for its share of the machine.
 type shared struct {
 	mu     sync.Mutex
 	works  int
@@ -54,7 +53,7 @@ type shared struct {
 	passed time.Duration
 }
 
-// begin says that one more work runs, until the function that it returns is called.
+// begin counts one more work, until end is called.
 func (s *shared) begin() (end func()) {
 	s.change(1)
 	return func() { s.change(-1) }
@@ -67,7 +66,7 @@ func (s *shared) change(by int) {
 	s.works += by
 }
 
-// look lets the time pass that went by since the last look.
+// look adds the time since the last look.
 func (s *shared) look() {
 	now := time.Now()
 	if s.works > 0 {
@@ -76,7 +75,7 @@ func (s *shared) look() {
 	s.looked = now
 }
 
-// now returns how much time has passed, of which only differences say something.
+// now returns the passed time; only differences mean something.
 func (s *shared) now() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,5 +83,5 @@ func (s *shared) now() time.Duration {
 	return s.passed
 }
 
-// since returns the seconds that have passed since a time of now.
+// since returns the seconds since start.
 func (s *shared) since(start time.Duration) float64 { return (s.now() - start).Seconds() }

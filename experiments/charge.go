@@ -9,12 +9,12 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// relation of every account of a comparison. PATE's votes cost the same when a record is replaced under its
-// own unit id; DP-SGD does not, so both are stated for add/remove.
+// relation of every account of a comparison. The cost of votes is the same when a record is replaced under
+// its own unit id; DP-SGD's is not, so both are stated for add/remove.
 const relation = accountant.AddRemove
 
-// claimOf returns what votes cost at delta, by the tightest accountant: all of them were reserved before
-// the first was drawn.
+// claimOf returns the cost of an event at delta by the tightest accountant, which needs everything reserved
+// before the first draw.
 func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant.Claim, error) {
 	claim, err := accountant.Epsilon(ctx, accountant.ByAuto, relation, delta, e)
 	if err != nil {
@@ -24,7 +24,7 @@ func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant
 }
 
 // epsilonOf returns the cost of an event at delta by Rényi divergences, which hold for the integer noise of
-// DP-SGD as they are.
+// DP-SGD.
 func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, e)
 	if err != nil {
@@ -33,17 +33,18 @@ func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	return b.Bound, nil
 }
 
-// calibrate returns the least noise whose event, with what the pool cost, meets the target.
+// calibrate returns the least noise whose event, with the cost of the pool, meets the target.
 func calibrate(ctx context.Context, c point, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
-	noise, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: relation}.NewAccount, target, func(noise float64) (accountant.Event, error) {
+	account := accountant.AutoConfig{Relation: relation}.NewAccount
+	noise, _, err := accountant.CalibrateNoise(ctx, account, target, func(noise float64) (accountant.Event, error) {
 		e, err := event(noise)
 		return c.withPool(e), err
 	})
 	return noise, err
 }
 
-// withPool returns an event and, before it, what the pool cost.
+// withPool returns an event with the cost of the pool before it.
 func (c point) withPool(e accountant.Event) accountant.Event {
 	if c.marginals == nil || e == nil {
 		return e
@@ -51,7 +52,6 @@ func (c point) withPool(e accountant.Event) accountant.Event {
 	return accountant.Composed{Events: append([]accountant.Event{c.marginals.Event()}, partsOf(e)...)}
 }
 
-// partsOf returns the events that one is composed of.
 func partsOf(e accountant.Event) []accountant.Event {
 	if c, ok := e.(accountant.Composed); ok {
 		return c.Events
@@ -59,7 +59,7 @@ func partsOf(e accountant.Event) []accountant.Event {
 	return []accountant.Event{e}
 }
 
-// charge fills the privacy columns of a row from what was reserved, the pool's cost included.
+// charge fills the privacy columns of a row from the reserved event and the cost of the pool.
 func (r *Row) charge(ctx context.Context, e accountant.Event, c point) error {
 	e = c.withPool(e)
 	claim, err := claimOf(ctx, e, c.Delta)
@@ -97,7 +97,7 @@ func shares(events []accountant.Event, order float64) ([]Charge, error) {
 	return charged, nil
 }
 
-// describe names an event in words, and how often it was run.
+// describe names an event in words, with its number of runs.
 func describe(e accountant.Event) (string, int64) {
 	parts := accountant.Describe(e,
 		func(x float64) string { return number.Digits(x, 4) },

@@ -15,8 +15,8 @@ import (
 )
 
 // Compare runs every method of the configuration, Seeds times, and returns one row for each method and
-// target. It may be interrupted and called again with the same Config: the teachers already trained are
-// taken from Config.Dir, answers repeat themselves and cost nothing more.
+// target. An interrupted call is resumed with the same Config: trained teachers are taken from Config.Dir,
+// answers repeat themselves and cost nothing more.
 func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -56,7 +56,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		early, stop = begin(ctx, c)
 		defer stop()
 	}
-	// DP-SGD first: its features and those of the teachers together are gigabytes.
+	// DP-SGD first: its and the teachers' features together are gigabytes.
 	rows, err := runDPSGD(ctx, c)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,8 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	for _, row := range inOrder(rows, c.Epsilons) {
 		row.StandardError = scores.StandardError(row.Accuracy, c.Task.Test.Len())
 		if row.Account != nil {
-			all.Events = append(all.Events, accountant.Repeated{Event: accountant.Composed{Events: row.Account.Events}, Count: int64(c.Seeds)})
+			one := accountant.Composed{Events: row.Account.Events}
+			all.Events = append(all.Events, accountant.Repeated{Event: one, Count: int64(c.Seeds)})
 		}
 		r.Rows = append(r.Rows, row)
 	}
@@ -112,8 +113,8 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// together returns what all rows cost: votes by the tightest accountant, and by Rényi divergences where a
-// model is among them, as these hold for its integer noise as they are.
+// together returns the cost of all rows: of votes by the tightest accountant, and by Rényi divergences if a
+// model is among them, as these hold for its integer noise.
 func together(ctx context.Context, rows []Row, all accountant.Event, delta float64) (float64, error) {
 	for _, row := range rows {
 		if row.Account != nil && row.Accountant == "" {
@@ -125,7 +126,7 @@ func together(ctx context.Context, rows []Row, all accountant.Event, delta float
 	return claim.Upper, err
 }
 
-// inOrder puts rows in the order of the table: target by target, and what has no target last.
+// inOrder puts rows in the order of the table: by target, rows without a target last.
 func inOrder(rows []Row, targets []float64) []Row {
 	var out []Row
 	for _, target := range append(slices.Clone(targets), 0) {
@@ -140,8 +141,8 @@ func inOrder(rows []Row, targets []float64) []Row {
 	return out
 }
 
-// compareOnce runs every method with a student once, at every target: those of neighbours beside those of
-// teachers.
+// compareOnce runs every method with a student once, at every target: methods of neighbours beside methods
+// of teachers.
 func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
 	var near, polled []Row
 	var diagnostics *Diagnostics
@@ -216,16 +217,16 @@ func compareTeachers(ctx context.Context, c Config, p prepared, seed int) ([]Row
 func means(runs [][]Row) []Row {
 	out := make([]Row, len(runs[0]))
 	for i := range out {
-		var of []Row
-		for _, run := range runs {
-			of = append(of, run[i])
+		of := make([]Row, len(runs))
+		for j, run := range runs {
+			of[j] = run[i]
 		}
 		out[i] = mean(of)
 	}
 	return out
 }
 
-// mean averages the runs of one method; everything that does not vary is taken from the first.
+// mean averages the runs of one method; fields that do not vary come from the first.
 func mean(runs []Row) Row {
 	row := runs[0]
 	n := float64(len(runs))

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -35,7 +36,7 @@ const (
 	TrueLabels     = "student/true-labels" // the student on the pool's true labels of the same queries
 )
 
-// Methods of package stable, which release the plurality as it is, where it is far from changing. For the
+// Methods of package stable, which release the unchanged plurality where it is far from changing. For the
 // few hundred queries of a comparison they lose to noisy argmax.
 const (
 	MStab     = "pate/m-stab"
@@ -43,8 +44,7 @@ const (
 	MSvec     = "pate/m-svec"
 )
 
-// OnRequest lists the methods that are not run unless they are named: every other mechanism that labels by
-// votes alone.
+// OnRequest lists the methods that run only if named: every other mechanism that labels by votes alone.
 func OnRequest() []string {
 	var methods []string
 	for _, d := range mechanisms.All() {
@@ -55,12 +55,12 @@ func OnRequest() []string {
 	return methods
 }
 
-// Methods lists the methods that are run if none are named; boosted trees on tables alone.
+// Methods lists the default methods; boosted trees run on tables alone.
 func Methods() []string {
 	return []string{GNMax, ConfidentGNMax, SampledKNN, ReverseKNN, DPSGD, NonPrivate, BoostedTrees, Plurality, TrueLabels, Majority}
 }
 
-// voteMethods lists the methods that release labels, in the order of the table.
+// voteMethods lists the methods that release labels by votes, in the order of the table.
 func voteMethods() []string { return append([]string{GNMax, ConfidentGNMax}, OnRequest()...) }
 
 // ensembleMethods lists the methods that train teachers.
@@ -69,7 +69,7 @@ func ensembleMethods() []string { return append(voteMethods(), Plurality, TrueLa
 // allMethods lists all methods in the order of the table.
 func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 
-// Config says what to compare. Task, Epsilons, Delta and Key are required.
+// Config describes a comparison. Task, Epsilons, Delta and Key are required.
 type Config struct {
 	Task dataset.Task
 	// Epsilons are the targets, > 0 and different: each a run and a budget of its own for every private
@@ -80,18 +80,18 @@ type Config struct {
 	Methods  []string
 	Learner  string // teachers' learner, one of Learners(); default by the kind of data
 	// Features is one of features.Names(), for all methods. By default teachers get deskewed-hog for
-	// handwriting, hog for pictures and raw for tables, and DP-SGD what its recipe says, part of which may
-	// be learned from private rows and is charged.
+	// handwriting, hog for pictures and raw for tables, and DP-SGD the features of its recipe, part of
+	// which may be learned from private rows and is charged.
 	Features string
 	Teachers int // default by the number of private units
-	// Marginals draws the pool from noisy marginals of the private rows, which every method that asks about
-	// the pool pays for. The ranges of Task must be declared.
+	// Marginals draws the pool from noisy marginals of the private rows; every method that asks about the
+	// pool pays for them. The ranges of Task must be declared.
 	Marginals bool
-	// Unit says in a word whose data Task.Private.Units name; default "record".
+	// Unit names in a word whose data Task.Private.Units are; default "record".
 	Unit string
 
-	// Curves asks for accuracy as the budget is spent, [Row.Curve]: three more students for each ensemble
-	// method of the first seed.
+	// Curves asks for [Row.Curve], which takes three more students for each ensemble method of the first
+	// seed.
 	Curves bool
 
 	// Typical, if not nil, asks for figures of a typical record beside the epsilon of DP-SGD.
@@ -99,16 +99,14 @@ type Config struct {
 
 	// Key is the secret all randomness derives from.
 	Key rng.Key
-	// Dir keeps votes, checkpoints and ledgers, so that an interrupted run goes on where it stopped. It
-	// must exist.
+	// Dir keeps votes, checkpoints and ledgers, from which an interrupted run resumes. It must exist.
 	Dir string
 
 	Workers int // default GOMAXPROCS
-	// Progress is called from one goroutine at a time. Stages of works that run beside each other take
-	// turns.
+	// Progress is called from one goroutine at a time. Stages of concurrent work take turns.
 	Progress func(Progress)
 
-	// Cache keeps features of DP-SGD that are expensive; nil computes them for each model.
+	// Cache keeps expensive features of DP-SGD; nil computes them for each model.
 	Cache *features.Cache
 
 	units int             // of Task.Private
@@ -120,14 +118,13 @@ type Config struct {
 // point is a comparison at one of its targets.
 type point struct {
 	Config
-	epsilon float64
-	answers int // how many a mechanism plans for
-	// marginals that the pool is drawn from; nil if it is not
-	marginals *marginals.Marginals
-	plans     *plans // nil: made when they are asked for
+	epsilon   float64
+	answers   int                  // that a mechanism plans for
+	marginals *marginals.Marginals // that the pool is drawn from; may be nil
+	plans     *plans               // nil: made when needed
 }
 
-// Progress is where a run is.
+// Progress is the position of a run.
 type Progress struct {
 	Stage       string
 	Done, Total int
@@ -136,14 +133,14 @@ type Progress struct {
 // ErrConfig is matched by every error about a field of a Config; nothing was run.
 var ErrConfig = errors.New("experiments: bad Config")
 
-// Validate reports the first field that is missing or out of range, Key and Dir apart. All it looks at is
-// public but the number of private rows, which may be too large for the teachers.
+// Validate reports the first field that is missing or out of range, Key and Dir apart. It looks at public
+// facts only and at the number of private rows, which may be too large for the teachers.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
 }
 
-// withDefaults fills in what was left out and checks the rest.
+// withDefaults fills in defaults and checks the rest.
 func (c Config) withDefaults() (Config, error) {
 	full, err := c.complete()
 	if err != nil {
@@ -176,20 +173,15 @@ func (c Config) complete() (Config, error) {
 			return c, fmt.Errorf("epsilon %v twice", e)
 		}
 	}
-	if c.Seeds == 0 {
-		c.Seeds = 1
-	}
+	c.Seeds = max(c.Seeds, 1)
 	if c.Workers <= 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
-	if c.Unit == "" {
-		c.Unit = "record"
-	}
-	if c.Progress != nil {
-		c.Progress = inTurn(c.Progress)
-	} else {
+	c.Unit = cmp.Or(c.Unit, "record")
+	if c.Progress == nil {
 		c.Progress = func(Progress) {}
 	}
+	c.Progress = inTurn(c.Progress)
 	if len(c.Methods) == 0 {
 		c.Methods = slices.DeleteFunc(Methods(), func(m string) bool {
 			return m == BoostedTrees && c.Task.Encoder == nil || m == TrueLabels && c.Task.Questions != nil
@@ -227,10 +219,11 @@ func (c Config) complete() (Config, error) {
 			return c, err
 		}
 	}
-	// A teacher that refuses its share would end the run because of how the private records fell; far below
-	// the limit it does not happen.
+	// A teacher that refuses its share would end the run by the fall of the private records; far below the
+	// limit none does.
 	if limit := teachers.MaxKernelRows * 4 / 5; c.Learner == KernelRidge && c.Task.Private.Len()/c.teachers() > limit {
-		return c, fmt.Errorf("%d teachers have %d records each; kernel ridge takes up to %d, so use more teachers or another learner", c.teachers(), c.Task.Private.Len()/c.teachers(), limit)
+		return c, fmt.Errorf("%d teachers have %d records each; kernel ridge takes up to %d, so use more teachers or another learner",
+			c.teachers(), c.Task.Private.Len()/c.teachers(), limit)
 	}
 	return c.with(c.Task), nil
 }

@@ -11,21 +11,17 @@ type Difference struct {
 	TargetEpsilon float64 `json:"target_epsilon"`
 	A             string  `json:"a"`
 	B             string  `json:"b"`
-	// Mean is the accuracy of A less that of B, and Low and High a 95 % interval around it.
+	// Mean is the accuracy of A minus the accuracy of B, and Low and High a 95 % interval.
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// Better is the method that is better beyond chance; empty if they cannot be told apart.
+	// Better is the method that is better beyond chance; empty if there is none.
 	Better string `json:"better,omitempty"`
 }
 
-// confidence of the interval of a Difference.
-const confidence = 0.95
-
-// differences compares the private methods at each target, pair by pair. What varies is taken from two
-// sources: the runs, whose accuracies are compared pair by pair, as they share a seed (Student's t, for two
-// runs or more), and the test rows, as if the two methods had been scored on rows of their own, which is
-// wider than what shared rows give.
+// differences compares the private methods at each target, pair by pair. There are two sources of variance:
+// the runs, compared pair by pair as they share a seed (Student's t, for two runs or more), and the test
+// rows, as if the two methods had been scored on different rows, which is wider than on shared ones.
 func differences(rows []Row) []Difference {
 	var out []Difference
 	for i, a := range rows {
@@ -40,7 +36,7 @@ func differences(rows []Row) []Difference {
 
 func difference(a, b Row) Difference {
 	d := Difference{TargetEpsilon: a.TargetEpsilon, A: a.Method, B: b.Method, Mean: a.Accuracy - b.Accuracy}
-	normal := distuv.UnitNormal.Quantile((1 + confidence) / 2)
+	normal := distuv.UnitNormal.Quantile(0.975)
 	half := normal * math.Hypot(a.StandardError, b.StandardError)
 	if n := len(a.Runs); n > 1 && n == len(b.Runs) {
 		sum := 0.0
@@ -48,7 +44,7 @@ func difference(a, b Row) Difference {
 			off := a.Runs[i] - b.Runs[i] - d.Mean
 			sum += off * off
 		}
-		t := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + confidence) / 2)
+		t := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975)
 		half = math.Hypot(half, t*math.Sqrt(sum/float64(n-1)/float64(n)))
 	}
 	d.Low, d.High = d.Mean-half, d.Mean+half

@@ -19,14 +19,14 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// What a pool is drawn from where there are no public rows.
+// Sources of a pool where there are no public rows.
 const (
 	PoolNone      = "none"      // declared ranges, every bin as likely as another
 	PoolMarginals = "marginals" // noisy marginals of the private rows, charged
 )
 
-// drawn is what was paid for a pool at one target: a ledger of each method, in which the marginals are the
-// first entry.
+// drawn is the payment for a pool at one target: a ledger of each method, whose first entry are the
+// marginals.
 type drawn struct {
 	epsilon float64
 	several bool // targets
@@ -35,8 +35,8 @@ type drawn struct {
 	books map[string]paidRun
 }
 
-// paidRun is an open ledger that is charged with the marginals and the labels of a method. Its labels are known
-// when they leave.
+// paidRun is an open ledger that is charged with the marginals and the labels of a method. Its labels are
+// known when they leave.
 type paidRun struct {
 	*run.Session
 	labels *release
@@ -54,7 +54,7 @@ func (d *drawn) take(method string) (book paidRun, found bool) {
 	return book, found
 }
 
-// suffix tells the teachers of several targets apart.
+// suffix separates the teachers of several targets.
 func (d *drawn) suffix() string {
 	if d == nil || !d.several {
 		return ""
@@ -62,7 +62,7 @@ func (d *drawn) suffix() string {
 	return "-epsilon-" + number.Exact(d.epsilon)
 }
 
-// close gives back what was not taken.
+// close closes the ledgers that were not taken.
 func (d *drawn) close() error {
 	var errs []error
 	for _, book := range d.books {
@@ -71,36 +71,32 @@ func (d *drawn) close() error {
 	return errors.Join(errs...)
 }
 
-// planMarginals returns the marginals that the pool of a target is drawn from, nil if none.
+// planMarginals returns the marginals to draw the pool of a target from, nil if none.
 func (c point) planMarginals(ctx context.Context) (*marginals.Marginals, error) {
 	if !c.Marginals {
 		return nil, nil
 	}
-	m, err := marginals.ForPool(ctx, marginals.Config{Bins: c.Task.Ranges.Bins(), Relation: relation}, accountant.Target{Epsilon: c.epsilon, Delta: c.Delta})
+	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
+	m, err := marginals.ForPool(ctx, marginals.Config{Bins: c.Task.Ranges.Bins(), Relation: relation}, target)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	return m, nil
 }
 
-// outlinePool says what drawing the pool takes of the budget.
-func (c Config) outlinePool(ctx context.Context, add func(what string, times int, seconds, bytes float64), data float64) error {
+// outlinePool adds the marginals that the pool is drawn from, with their share of the budget.
+func (c Config) outlinePool(points []point, add addStep, data float64) {
 	if !c.Marginals {
-		return nil
-	}
-	points, err := c.points(ctx)
-	if err != nil {
-		return err
+		return
 	}
 	for _, at := range points {
 		event, _ := describe(at.marginals.Event())
-		add(fmt.Sprintf("marginals of %d columns at epsilon %v, %g %% of each budget: %s", len(c.Task.Ranges.Bins()), at.epsilon, 100*marginals.PoolShare, event), c.Seeds, 0, data)
+		add(fmt.Sprintf("marginals of %d columns at epsilon %v, %g %% of each budget: %s",
+			len(c.Task.Ranges.Bins()), at.epsilon, 100*marginals.PoolShare, event), c.Seeds, 0, data)
 	}
-	return nil
 }
 
-// compareDrawn runs every method with a student once, at every target, on a pool of its own that is drawn
-// from marginals.
+// compareDrawn runs every method with a student once, at every target, on a pool drawn from marginals.
 func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *Diagnostics, err error) {
 	points, err := c.points(ctx)
 	if err != nil {
@@ -113,7 +109,7 @@ func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *D
 		}
 		if i == 0 {
 			first = diagnostics
-		} else { // what depends on no target is there already
+		} else { // rows without a target are there already
 			more = slices.DeleteFunc(more, func(r Row) bool { return r.TargetEpsilon == 0 })
 		}
 		rows = append(rows, more...)
@@ -137,8 +133,8 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	return compareOnce(ctx, cfg, p, seed)
 }
 
-// openCharged opens the ledger of a method, to be charged with all of its cost before anything is drawn: the
-// marginals, and then the method itself, whose cost follows from public numbers.
+// openCharged opens the ledger of a method, to be charged with all of its cost before anything is drawn:
+// the marginals, and then the method itself, whose cost follows from public numbers.
 func (c point) openCharged(ctx context.Context, method string, seed int, counts *release) (paid paidRun, err error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
@@ -158,7 +154,7 @@ func (c point) openCharged(ctx context.Context, method string, seed int, counts 
 	return paid, err
 }
 
-// methodEvent returns what a method costs beside its pool.
+// methodEvent returns the cost of a method without its pool.
 func (c point) methodEvent(ctx context.Context, method string) (accountant.Event, error) {
 	if slices.Contains(neighbourMethods(), method) {
 		plan, err := c.neighbourPlan(ctx, method)
@@ -172,8 +168,8 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 }
 
 // drawPool releases the marginals under the ledger of every method that asks about the pool, and draws the
-// pool from them. All ledgers pay for the same noise, as each is what one method costs. Where no method
-// pays, as for models without privacy alone, nothing is looked at, and the pool is that of the declared
+// pool from them. All ledgers pay for the same noise, as each holds the cost of one method. Where no method
+// pays, as for models without privacy alone, no row is looked at, and the pool comes from the declared
 // ranges.
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
 	hash := c.hash()
@@ -214,8 +210,8 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	return task, nil
 }
 
-// askedHeader names the cells of a question that was drawn, which a file of labels has beside them: nobody
-// else knows it. It is empty for other pools.
+// askedHeader names the cells of a drawn question, which a file of labels holds, as nobody else has them.
+// It is empty for other pools.
 func (c Config) askedHeader() (names []string) {
 	if c.Task.Questions == nil {
 		return nil

@@ -2,16 +2,15 @@ package experiments
 
 import "github.com/pate-go/pate/run"
 
-// Identity says what a run is a function of, apart from its key: runs with equal identities repeat each
+// Identity is everything a run is a function of, apart from its key: runs with equal identities repeat each
 // other and may share a folder.
 type Identity struct {
-	Schema  string  `json:"schema,omitempty"`
-	Data    string  `json:"data"`
-	Split   string  `json:"split"`
-	Epsilon float64 `json:"epsilon"`
-	Delta   float64 `json:"delta"`
-	// Epsilons are all targets, if there are several.
-	Epsilons []float64 `json:"epsilons,omitempty"`
+	Schema   string    `json:"schema,omitempty"`
+	Data     string    `json:"data"`
+	Split    string    `json:"split"`
+	Epsilon  float64   `json:"epsilon"`
+	Delta    float64   `json:"delta"`
+	Epsilons []float64 `json:"epsilons,omitempty"` // if there are several
 	Seeds    int       `json:"seeds"`
 	Seed     string    `json:"seed,omitempty"` // of a seeded run
 	Learner  string    `json:"learner"`
@@ -19,11 +18,11 @@ type Identity struct {
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	// Pool is how questions are drawn, and Ranges what they are drawn from, where there are no public rows.
+	// Pool is the source of the questions, and Ranges their ranges, where there are no public rows.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Quick   bool   `json:"quick,omitempty"`
-	Typical string `json:"bayes,omitempty"`   // what was asked for beside
+	Typical string `json:"bayes,omitempty"`   // figures of a typical record
 	Command string `json:"command,omitempty"` // repeats the run
 }
 

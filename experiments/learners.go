@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Learners of teachers: those of package training.
+// Learners of teachers, of package training.
 const (
 	KernelRidge = training.KernelRidge
 	KNN         = training.KNN

@@ -40,10 +40,12 @@ func (c point) stage(what, method string, seed int, r *release) (run.Stage, erro
 	}, nil
 }
 
-// open opens the ledger of one method in one run, to release a stage for each event. The run's name covers its
-// key, its data and, as bound, everything else that the answers depend on: a run that repeats itself pays
-// nothing twice, and one that would answer differently is refused.
-func (c point) open(ctx context.Context, method string, seed int, bound []byte, events []accountant.Event, stages ...run.Stage) (*run.Session, error) {
+// open opens the ledger of one method in one run, to release a stage for each event. The run's name covers
+// its key, its data and, as bound, everything else that the answers depend on: a run that repeats itself
+// pays nothing twice, and one that would answer differently is refused.
+func (c point) open(
+	ctx context.Context, method string, seed int, bound []byte, events []accountant.Event, stages ...run.Stage,
+) (*run.Session, error) {
 	id, err := RunID(c.Key, c.hash(), bound)
 	if err != nil {
 		return nil, err

@@ -27,11 +27,15 @@ type neighbourPlan struct {
 	note      string
 	sigma     float64
 	sampled   float64 // probability, 0 if there is no sample
-	// release returns the labels, and with more than labels the noisy counts.
-	release func(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error)
+	// release returns the labels, and the noisy counts where they are released too.
+	release releaseVotes
 }
 
-// neighbourPlan chooses the parameters of a method from the number of units and classes, the size of the
+type releaseVotes = func(
+	ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix,
+) ([]int, neighbours.Counts, error)
+
+// neighbourPlan chooses the parameters of a method by the numbers of units and classes, the size of the
 // pool and the budget.
 func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan, error) {
 	if c.plans != nil {
@@ -43,9 +47,9 @@ func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan,
 	return c.planReverse(ctx)
 }
 
-// mostQuestions bounds the questions of either method, on rows that are not images: more take the student
-// longer and teach it little. Images are asked about all of the pool that a student learns from: questions
-// cost nothing where every unit votes, and a student of many labels evens out their errors.
+// mostQuestions bounds the questions about rows that are not images: more take the student longer and teach
+// it little. Images are asked about all of the pool that a student learns from: questions are free where
+// every unit votes, and many labels even out their errors.
 const mostQuestions = 2000
 
 // reverseQuestions returns how many questions may be asked where every unit votes.
@@ -56,8 +60,8 @@ func (c point) reverseQuestions() int {
 	return min(c.askable(), mostQuestions)
 }
 
-// Private k-NN: the units that are near enough to vote, as a share of all units over the number of classes;
-// the probability with which each is drawn; and the noise as a share of those that vote.
+// Private k-NN: the units near enough to vote, as a share of all units over the number of classes; their
+// sampling probability; and the noise as a share of the voters.
 const (
 	nearShare       = 0.25
 	sampledShare    = 0.5
@@ -66,19 +70,18 @@ const (
 	sampledMostNear = 1000
 )
 
-// charged is a mechanism with an event.
-type charged interface{ Event() accountant.Event }
-
-// eventOf returns the event of a mechanism that was made, or why it was not.
-func eventOf[M charged](m M, err error) (accountant.Event, error) {
+// eventOf returns the event of a mechanism, or the error of its constructor.
+func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountant.Event, error) {
 	if err != nil {
 		return nil, err
 	}
 	return m.Event(), nil
 }
 
-// withLeastNoise returns a mechanism made with the least noise that keeps the target, and that noise.
-func withLeastNoise[M charged](ctx context.Context, c point, method string, made func(sigma float64) (M, error)) (m M, sigma float64, err error) {
+// withLeastNoise returns the mechanism with the least noise that keeps the target, and that noise.
+func withLeastNoise[M interface{ Event() accountant.Event }](
+	ctx context.Context, c point, method string, made func(sigma float64) (M, error),
+) (m M, sigma float64, err error) {
 	sigma, err = calibrate(ctx, c, func(sigma float64) (accountant.Event, error) { return eventOf(made(sigma)) })
 	if err == nil {
 		m, err = made(sigma)
@@ -94,10 +97,13 @@ func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 	near := min(nearShare*float64(c.units)/float64(classes), sampledMostNear)
 	k := max(1, int(sampledShare*near))
 	made := func(sigma float64, questions int) (*neighbours.KNearest, error) {
-		return neighbours.NewKNearest(neighbours.KNearestConfig{Neighbours: k, SamplingProbability: sampledShare, Sigma: sigma, Questions: questions})
+		return neighbours.NewKNearest(neighbours.KNearestConfig{
+			Neighbours: k, SamplingProbability: sampledShare, Sigma: sigma, Questions: questions,
+		})
 	}
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
-	affordable, err := accountant.Affordable(ctx, accountant.AutoConfig{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
+	account := accountant.AutoConfig{Relation: relation}.NewAccount
+	affordable, err := accountant.Affordable(ctx, account, target, func(n int64) (accountant.Event, error) {
 		e, err := eventOf(made(nearNoise*float64(k), int(max(1, n))))
 		return c.withPool(e), err
 	})
@@ -105,23 +111,26 @@ func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 		return neighbourPlan{}, fmt.Errorf("experiments: %w", err)
 	}
 	questions := int(min(max(affordable, int64(sampledFewest*classes)), int64(min(c.askable(), mostQuestions))))
-	m, sigma, err := withLeastNoise(ctx, c, SampledKNN, func(sigma float64) (*neighbours.KNearest, error) { return made(sigma, questions) })
+	m, sigma, err := withLeastNoise(ctx, c, SampledKNN, func(sigma float64) (*neighbours.KNearest, error) {
+		return made(sigma, questions)
+	})
 	if err != nil {
 		return neighbourPlan{}, err
 	}
 	return neighbourPlan{
 		event: m.Event(), questions: questions, sigma: sigma, sampled: sampledShare,
 		note: fmt.Sprintf("the %d nearest of a sample vote", k),
-		release: func(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error) {
-			labels, err := m.Release(ctx, r, key, private, questions)
+		release: func(
+			ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix,
+		) ([]int, neighbours.Counts, error) {
+			labels, err := m.Release(ctx, r, key, private, asked)
 			return labels, neighbours.Counts{}, err
 		},
 	}, nil
 }
 
-// Votes at the nearest questions: the noise of a count as a share of the votes that a question has on
-// average, and the most votes that it shall have, as a share of all units over the number of classes. Votes
-// from farther away tell less of a question.
+// Votes at the nearest questions: the noise of a count as a share of the average votes of a question, and
+// the most such votes, as a share of all units over the number of classes. Farther votes are worth less.
 const (
 	reverseNoise  = 0.2
 	reverseShare  = 0.2
@@ -129,9 +138,9 @@ const (
 )
 
 // planReverse chooses questions and votes. With T questions, B votes of each of n units and noise c
-// sqrt(B), where c is that of one vote, a question has nB/T votes on average. The noise is the share r of
-// these if B = (cT/(rn))^2, and they are as many as they may be, a units, if T = r^2 a n / c^2. Of a
-// smaller pool all rows are asked.
+// sqrt(B), where c is the noise for one vote, a question has nB/T votes on average. The noise is the share
+// r of these if B = (cT/(rn))^2, and they reach their limit of a units if T = r^2 a n / c^2. Of a smaller
+// pool all rows are asked.
 func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	plan := func(questions, votes int) (*neighbours.NearestQuestions, float64, error) {
 		return withLeastNoise(ctx, c, ReverseKNN, func(sigma float64) (*neighbours.NearestQuestions, error) {
@@ -154,8 +163,10 @@ func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	return neighbourPlan{
 		event: m.Event(), questions: questions, sigma: sigma,
 		note: nearestNote(votes),
-		release: func(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error) {
-			counts, err := m.Release(ctx, r, key, private, questions)
+		release: func(
+			ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix,
+		) ([]int, neighbours.Counts, error) {
+			counts, err := m.Release(ctx, r, key, private, asked)
 			if err != nil {
 				return nil, counts, err
 			}
@@ -164,7 +175,7 @@ func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	}, nil
 }
 
-// nearestNote says below the table at how many questions a unit votes.
+// nearestNote is the note below the table.
 func nearestNote(votes int) string {
 	if votes == 1 {
 		return "every unit votes at the question nearest to it"
@@ -207,8 +218,8 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	return row, nil
 }
 
-// neighbourQueries names the pool rows that a plan asks about, by their features alone: all of them, or as
-// students choose.
+// neighbourQueries names the pool rows that a plan asks about, by their features alone: all, or as students
+// choose.
 func (c point) neighbourQueries(ctx context.Context, plan neighbourPlan, p prepared, method string, seed int) ([]int, error) {
 	if plan.questions == p.pool.Rows {
 		all := make([]int, p.pool.Rows)
@@ -217,15 +228,18 @@ func (c point) neighbourQueries(ctx context.Context, plan neighbourPlan, p prepa
 		}
 		return all, nil
 	}
-	queries, err := p.public.Select(ctx, plan.questions, rand.New(c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("queries", []byte(c.file(method, seed))).Stream()))
+	key := c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("queries", []byte(c.file(method, seed)))
+	queries, err := p.public.Select(ctx, plan.questions, rand.New(key.Stream()))
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	return queries, nil
 }
 
-// releaseNeighbours charges a plan, releases its labels and writes the file that leaves.
-func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prepared, queries []int, method string, seed int) (labels []int, err error) {
+// releaseNeighbours charges a plan and releases its labels.
+func (c point) releaseNeighbours(
+	ctx context.Context, plan neighbourPlan, p prepared, queries []int, method string, seed int,
+) (labels []int, err error) {
 	bound := fmt.Appendf(nil, "%s %v %+v, features %s, epsilon %v", method, queries, plan.event, c.voted(), c.epsilon)
 	private := neighbours.Rows{X: p.private, Y: c.Task.Private.Y, Units: c.Task.Private.Units, Classes: p.classes}
 	key := c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", p.hash[:]).DeriveBytes("asked", bound)
@@ -240,7 +254,7 @@ func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prep
 	return labels, err
 }
 
-// writeLabels writes the label of every question, and the noisy votes that were released with them.
+// writeLabels writes the label of every question, with the noisy votes that were released.
 func (c point) writeLabels(out io.Writer, queries, labels []int, counts neighbours.Counts) error {
 	file := table.Table{Header: []string{"query", "label"}}
 	if counts.Classes > 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/teachers/training"
 )
 
-// Outline says what a comparison will do, about how long it takes and how much memory it needs. It follows
-// from public numbers: shapes, targets, methods and processors.
+// Outline is the plan of a comparison with estimates of time and memory. It follows from public numbers:
+// shapes, targets, methods and processors.
 type Outline struct {
 	Schema  string  `json:"schema"`
 	Steps   []Step  `json:"steps"`
@@ -26,11 +26,14 @@ type Step struct {
 	Bytes   float64 `json:"bytes"`   // while it runs
 }
 
+// addStep adds a step that runs several times, on one processor in so many seconds each, to an outline.
+type addStep func(what string, times int, seconds, bytes float64)
+
 // SchemaOutline names the JSON form of an Outline.
 const SchemaOutline = "pate.compare-plan/1"
 
 // Speed of one processor, measured on one of 2.4 GHz with AVX2. Estimates are within a factor of two of
-// what was measured on MNIST, Adult, letter and optdigits.
+// measurements on MNIST, Adult, letter and optdigits.
 const (
 	perScattered   = 0.32e-3 / 784 // s a pixel of an image: scattering and gradients
 	perGradient    = 0.05e-3 / 784 // s a pixel: gradients alone
@@ -45,7 +48,7 @@ const (
 	bytesOfProcess = 2e8
 )
 
-// Outline returns what Compare will do. Nothing is read but the shape of the task, and nothing is written.
+// Outline returns the plan of Compare. It reads the shape of the task only, and writes nothing.
 func (c Config) Outline(ctx context.Context) (Outline, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -53,24 +56,23 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 	}
 	o := Outline{Schema: SchemaOutline}
 	add := func(what string, times int, seconds, bytes float64) {
-		o.Steps = append(o.Steps, Step{What: what, Times: times, Seconds: seconds * float64(times) / float64(c.Workers), Bytes: bytes})
+		seconds *= float64(times) / float64(c.Workers)
+		o.Steps = append(o.Steps, Step{What: what, Times: times, Seconds: seconds, Bytes: bytes})
 	}
 	rows, test, classes := float64(c.Task.Private.Len()), float64(c.Task.Test.Len()), float64(len(c.Task.Classes))
 	data := bytesOfProcess + 4*(rows+test+float64(c.Task.Pool.Len()))*float64(c.Task.Private.X.Cols)
-	if err := c.outlineModels(add, data); err != nil {
+	points, err := c.points(ctx)
+	if err == nil {
+		err = c.outlineModels(add, data)
+	}
+	if err != nil {
 		return o, err
 	}
-	if err := c.outlinePool(ctx, add, data); err != nil {
-		return o, err
-	}
-	if err := c.outlineNeighbours(ctx, add, data); err != nil {
+	c.outlinePool(points, add, data)
+	if err := c.outlineNeighbours(ctx, points, add, data); err != nil {
 		return o, err
 	}
 	if c.wants(ensembleMethods()...) {
-		points, err := c.points(ctx)
-		if err != nil {
-			return o, err
-		}
 		asked, labels, students := 0., "", 0
 		for i, p := range points {
 			asked += float64(max(p.questions(GNMax), p.questions(ConfidentGNMax)))
@@ -87,7 +89,8 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 		columns := float64(c.votedColumns())
 		features := 4 * (rows*columns + (test+float64(c.Task.Pool.Len()))*float64(c.dimensions()))
 		if c.Task.Image.Rows > 0 {
-			add("features of teachers and students, "+c.Features, 1, perGradient*(rows+test)*float64(c.Task.Image.Pixels()), data+features)
+			seconds := perGradient * (rows + test) * float64(c.Task.Image.Pixels())
+			add("features of teachers and students, "+c.Features, 1, seconds, data+features)
 		} else {
 			features = 0
 		}
@@ -101,7 +104,8 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 		if c.Marginals { // columns are scaled by the marginals of each target
 			ensembles *= len(points)
 		}
-		add(fmt.Sprintf("%d teachers, %s, and their votes on %.0f rows", c.teachers(), c.Learner, asked+test), ensembles, each*float64(c.teachers()), data+features)
+		what := fmt.Sprintf("%d teachers, %s, and their votes on %.0f rows", c.teachers(), c.Learner, asked+test)
+		add(what, ensembles, each*float64(c.teachers()), data+features)
 		student := perStudent
 		if c.Task.Image.Rows == 0 {
 			student *= math.Max(1, classes/10) / 3
@@ -116,12 +120,8 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 	return o, nil
 }
 
-// outlineNeighbours adds what labels by neighbours, and its students.
-func (c Config) outlineNeighbours(ctx context.Context, add func(what string, times int, seconds, bytes float64), data float64) error {
-	points, err := c.points(ctx)
-	if err != nil {
-		return err
-	}
+// outlineNeighbours adds the methods of neighbours, and their students.
+func (c Config) outlineNeighbours(ctx context.Context, points []point, add addStep, data float64) error {
 	for _, method := range neighbourMethods() {
 		if !c.wants(method) {
 			continue
@@ -132,15 +132,16 @@ func (c Config) outlineNeighbours(ctx context.Context, add func(what string, tim
 				return err
 			}
 			pairs := float64(c.Task.Private.Len()) * float64(plan.questions)
-			seconds := pairs*(float64(c.votedColumns())*perProduct+perOffered) + perLabel*math.Min(float64(plan.questions), mostQuestions)
-			add(fmt.Sprintf("%s at epsilon %v: %d labels and a student", method, p.epsilon, plan.questions), c.Seeds, perStudent+seconds, data)
+			seconds := perStudent + pairs*(float64(c.votedColumns())*perProduct+perOffered) +
+				perLabel*math.Min(float64(plan.questions), mostQuestions)
+			add(fmt.Sprintf("%s at epsilon %v: %d labels and a student", method, p.epsilon, plan.questions), c.Seeds, seconds, data)
 		}
 	}
 	return nil
 }
 
-// outlineModels adds what needs no teachers.
-func (c Config) outlineModels(add func(what string, times int, seconds, bytes float64), data float64) error {
+// outlineModels adds the models without teachers.
+func (c Config) outlineModels(add addStep, data float64) error {
 	shape, images := recipe.ShapeOf(c.Task), c.Task.Image.Rows > 0
 	r := recipe.Default(shape, c.named, recipe.Linear, c.Epsilons[0])
 	columns, err := r.Columns(shape)
@@ -166,7 +167,8 @@ func (c Config) outlineModels(add func(what string, times int, seconds, bytes fl
 	}
 	if c.wants(NonPrivate) {
 		if images {
-			add("the same model without privacy", c.Seeds, sgd(recipe.Default(shape, c.named, recipe.Linear, math.Inf(1))), bytes)
+			seconds := sgd(recipe.Default(shape, c.named, recipe.Linear, math.Inf(1)))
+			add("the same model without privacy", c.Seeds, seconds, bytes)
 		} else {
 			add("logistic regression without privacy", 1, 4*linearIterations*size*classes*perProduct, data)
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// ensemble is the votes of the teachers of one run: first on the pool rows that are asked at any target,
-// then on the test rows.
+// ensemble holds the votes of the teachers of one run: first on the pool rows asked at any target, then on
+// the test rows.
 type ensemble struct {
 	votes   *votes.Matrix
 	asked   int // rows before those of the test
@@ -30,15 +30,14 @@ type ensemble struct {
 	seconds float64
 }
 
-// poll is what is asked at one target, in the order in which it is asked.
+// poll is the queries at one target, in order.
 type poll struct {
 	*ensemble
 	queries []int // pool rows
 	rows    []int // theirs in the votes
 }
 
-// runPolls trains the teachers of one run and lets them vote. The votes are on disk before anything is
-// asked.
+// runPolls trains the teachers of one run and lets them vote. The votes are on disk before any question.
 func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, error) {
 	start := p.clock.now()
 	key := c.Key.Derive("ensemble", uint64(seed))
@@ -86,7 +85,7 @@ func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, e
 	return e, nil
 }
 
-// stack puts the rows of matrices of as many columns under each other.
+// stack puts matrices of equal width under each other.
 func stack(parts ...teachers.Matrix) teachers.Matrix {
 	rows := 0
 	for _, m := range parts {
@@ -151,11 +150,12 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 	return row, err
 }
 
-// doubt adds to what the row says of itself.
+// doubt adds to the note of a row.
 func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+words, "; ") }
 
-// release releases the answers of one mechanism, in order, until a cap is reached. Without a key of its own
-// per vote matrix and target, two runs on different votes, or of different budgets, would share noise.
+// release releases the answers of one mechanism, in order, until a cap is reached. The key depends on the
+// vote matrix and the target: otherwise two runs on different votes, or of different budgets, would share
+// noise.
 func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
 	var answers []aggregate.Answer
@@ -176,7 +176,7 @@ func (c point) release(ctx context.Context, m votingPlan, v poll, method string,
 	return answers, err
 }
 
-// ask asks all queries in order, and returns the answers and the file that leaves.
+// ask asks all queries in order, and returns the answers and the file to release.
 func (c point) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []byte, error) {
 	answers := make([]aggregate.Answer, 0, len(v.queries))
 	file := table.Table{Header: append([]string{"query", "label"}, c.askedHeader()...)}
@@ -206,13 +206,13 @@ func (c point) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []byt
 	return answers, text.Bytes(), nil
 }
 
-// voteCurve scores students after a quarter, a half and three quarters of the questions that were charged,
-// at the worst case of so many questions: places and prices fixed before any answer. The last point is the
-// whole reservation. It is post-processing of released labels.
+// voteCurve scores students after a quarter, a half and three quarters of the charged questions, at the
+// worst case of as many questions: places and prices fixed before any answer. The last point is the whole
+// reservation. It is post-processing of released labels.
 func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point
-	if m.description.Distances { // what part of a run costs is the worst case of all of it
+	if m.description.Distances { // part of a run costs the worst case of the whole
 		return []Point{{Epsilon: *row.Epsilon, Accuracy: row.Accuracy}}, nil
 	}
 	labels := noLabels(p.pool.Rows)

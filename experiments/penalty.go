@@ -11,17 +11,16 @@ import (
 )
 
 // penalised is logistic regression at its optimum. Its penalty is one over the number of rows, or a larger
-// one that predicts rows which were held back better beyond chance: with many columns and classes the
-// smallest learns the mistakes among labels by heart, and nobody shall take a weak model for the best that
-// is there without privacy.
+// one that predicts held-out rows better beyond chance: with many columns and classes the smallest fits the
+// label noise, and a weak model would understate accuracy without privacy.
 type penalised struct {
-	units []string // of the rows; those of one are held back together
+	units []string // of the rows; the rows of one are held out together
 }
 
 const (
 	linearIterations = 300    // enough for logistic regression on tables to stop by itself
-	penaltyRows      = 10_000 // at most, that a penalty is chosen on
-	penaltyHeld      = 5      // of so many units one is held back
+	penaltyRows      = 10_000 // at most, to choose a penalty
+	penaltyHeld      = 5      // one unit in penaltyHeld is held out
 )
 
 // penalties are multiples of one over the number of rows.
@@ -40,8 +39,8 @@ func softmaxOf(penalty float64, data teachers.Dataset) teachers.Softmax {
 	return teachers.Softmax{L2: penalty / float64(data.X.Rows), Iterations: linearIterations}
 }
 
-// choose returns the smallest penalty, or a larger one that is right about more of the rows which one of
-// the two gets wrong, by two standard deviations of chance.
+// choose returns the smallest penalty, or a larger one that is right about more of the rows on which the
+// two differ, by two standard deviations.
 func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (float64, error) {
 	learn, held := p.halves(data, rnd)
 	best := penalties()[0]
@@ -65,7 +64,7 @@ func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.
 	return best, nil
 }
 
-// better says whether predictions are better than others beyond chance.
+// better reports whether predictions are better than others beyond chance.
 func better(now, before, labels []int) bool {
 	won, lost := 0, 0
 	for i, y := range labels {
@@ -79,7 +78,7 @@ func better(now, before, labels []int) bool {
 	return float64(won-lost) > 2*math.Sqrt(float64(won+lost))
 }
 
-// halves returns rows to learn from and rows to hold back, unit by unit.
+// halves splits rows into training and held-out rows, unit by unit.
 func (p penalised) halves(data teachers.Dataset, rnd *rand.Rand) (learn, held teachers.Dataset) {
 	back := map[string]bool{}
 	var rows [2][]int

@@ -26,19 +26,19 @@ func (c Config) teachers() int {
 	if c.Teachers != 0 {
 		return c.Teachers
 	}
-	return training.TeachersFor(c.units) // rows would tell how many a unit has
+	return training.TeachersFor(c.units) // rows would reveal how many a unit has
 }
 
-// Confident-GNMax: the threshold in shares of the votes, the noise of the test over that of the answer, and
-// how many questions stand against one answer.
+// Confident-GNMax: the threshold in shares of the votes, the ratio of the test's noise to the answer's, and
+// the number of questions for one answer.
 const (
 	confidentThreshold = 0.6
 	confidentTestNoise = 2.0
 	confidentAsked     = 1.25
 )
 
-// planAnswers returns how many answers to pay for: what GNMax can afford at a fifth of the teachers as
-// noise and this epsilon, at least two a class, within the pool.
+// planAnswers returns the number of answers to pay for: as many as GNMax can afford at a fifth of the
+// teachers as noise and this epsilon, at least two a class, within the pool.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
 	if err != nil {
@@ -47,17 +47,17 @@ func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	return int(min(max(affordable, int64(2*len(c.Task.Classes))), int64(c.askable()))), nil
 }
 
-// askable returns how many rows of the pool can be asked about.
+// askable returns the number of pool rows that can be asked about.
 func (c Config) askable() int { return min(c.Task.Pool.Len(), student.MaxSpread) }
 
-// Sparse vectors ask so many questions against one answer of GNMax, for nothing, and may be refused this
-// share of them, which is what they pay for.
+// Sparse vectors ask sparseAsked free questions for one answer of GNMax, and pay for refusals, up to a
+// share of sparseRefused.
 const (
 	sparseAsked   = 4
 	sparseRefused = 0.05
 )
 
-// questions returns how many pool rows a method asks.
+// questions returns the number of pool rows that a method asks about.
 func (c point) questions(method string) int {
 	switch d, _ := described(method); {
 	case method == ConfidentGNMax:
@@ -93,7 +93,7 @@ type votingPlan struct {
 	setting     aggregate.Setting
 }
 
-// mechanism calibrates a method's noise to the budget and fills the row's columns of it.
+// mechanism calibrates a method's noise to the budget and fills its columns of the row.
 func (c point) mechanism(ctx context.Context, method string, row *Row) (votingPlan, error) {
 	d, ok := described(method)
 	if !ok {
@@ -124,7 +124,7 @@ func (c point) mechanism(ctx context.Context, method string, row *Row) (votingPl
 	return votingPlan{m, d, s}, nil
 }
 
-// setting returns the setting of a described method, with the noise that keeps the target.
+// setting returns the setting of a method, with the noise that keeps the target.
 func (c point) setting(ctx context.Context, method string) (aggregate.Setting, error) {
 	if c.plans != nil {
 		return c.plans.settings[method]()
@@ -146,8 +146,8 @@ func (c point) setting(ctx context.Context, method string) (aggregate.Setting, e
 	return s, nil
 }
 
-// withNoise chooses the noise of a setting: of Confident-GNMax in the proportions above, of stability
-// mechanisms with half of delta for releases that should not be.
+// withNoise chooses the noise of a setting: for Confident-GNMax in the proportions above, for stability
+// mechanisms with half of delta for wrong releases.
 func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
 	least := func(event func(float64) (accountant.Event, error)) (float64, error) { return calibrate(ctx, c, event) }
 	if d.Fit != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// dimensions returns the number of features of the teachers.
+// dimensions returns the number of features of the teachers; 0 where Validate fails.
 func (c Config) dimensions() int {
 	shape := c.Task.Image
 	if shape.Rows == 0 {
 		shape = dataset.Shape{Rows: 1, Cols: c.Task.Private.X.Cols}
 	}
 	e, err := features.Named(c.Features, c.Task.Image)
-	if err != nil { // which Validate says
+	if err != nil {
 		return 0
 	}
 	return e.Dim(shape)
@@ -29,19 +29,18 @@ func (c Config) dimensions() int {
 
 // prepared is a task with its features.
 type prepared struct {
-	// What votes are made of: features of private rows, and the same ones of the pool, about which is
-	// asked, and of the test rows. They are those of students, or their projections on directions learned
-	// from the pool.
+	// Features for votes: of private rows, of the pool, which is asked about, and of the test rows. They
+	// are the students' features, or their projections on directions learned from the pool.
 	private, asked, tested teachers.Matrix
 	pool, test             teachers.Matrix // of students
 	hash                   [32]byte        // of the task
 	classes                int
-	public                 *student.Learner // what is learned from the pool without labels
+	public                 *student.Learner // learned from the pool without labels
 	points                 []point
 	clock                  *shared // of the methods
 }
 
-// prepare makes the features of a task. Its points are those that the given function returns.
+// prepare makes the features of a task.
 func prepare(ctx context.Context, c Config, points func(context.Context) ([]point, error)) (prepared, error) {
 	e, err := features.Named(c.Features, c.Task.Image)
 	if err != nil {
@@ -51,8 +50,7 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	if p.points, err = points(ctx); err != nil {
 		return prepared{}, err
 	}
-	const stages = 3
-	stage := func(done int) { c.Progress(Progress{Stage: "features", Done: done, Total: stages}) }
+	stage := func(done int) { c.Progress(Progress{Stage: "features", Done: done, Total: 3}) }
 	stage(0)
 	if p.pool, err = c.features(ctx, c.Task.Pool, e); err != nil {
 		return prepared{}, err
@@ -67,7 +65,7 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	if !c.projects() {
 		p.asked, p.tested = p.pool, p.test
 		p.private, err = c.features(ctx, c.Task.Private, e)
-		stage(stages)
+		stage(3)
 		return p, err
 	}
 	if p.asked, err = p.public.ProjectPool(ctx); err != nil {
@@ -78,20 +76,20 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	}
 	stage(2)
 	p.private, err = c.projected(ctx, p.public, c.Task.Private, e)
-	stage(stages)
+	stage(3)
 	return p, err
 }
 
-// projects says whether votes are made of projections on the principal directions of the pool, as those of
+// projects reports whether votes are made of projections on the principal directions of the pool, as
 // students are. Neighbours and kernel ridge learn from distances alone, and take a twentieth of the time
 // and memory. On the development split of MNIST (epsilon 2, one seed) 94.4 % of the labels of pknn/sampled
-// are right with projections and 92.9 % without, 89.2 and 87.4 % of pknn/reverse, 94.6 and 94.3 % of
+// are right with projections and 92.9 % without, 89.2 and 87.4 % for pknn/reverse, 94.6 and 94.3 % for
 // pate/gnmax.
 func (c Config) projects() bool {
 	return c.Learner == KernelRidge && student.Projected(c.dimensions()) < c.dimensions()
 }
 
-// votedColumns returns the number of columns of which votes are made.
+// votedColumns returns the number of columns that votes are made of.
 func (c Config) votedColumns() int {
 	if c.projects() {
 		return student.Projected(c.dimensions())
@@ -99,7 +97,7 @@ func (c Config) votedColumns() int {
 	return c.dimensions()
 }
 
-// voted names what votes are made of: votes on anything else must not meet the same noise.
+// voted names the features that votes are made of: votes on others must not meet the same noise.
 func (c Config) voted() string {
 	if c.projects() {
 		return c.Features + " in the directions of the pool"
@@ -128,7 +126,7 @@ func (c Config) projected(ctx context.Context, pool *student.Learner, set datase
 	return stack(parts...), nil
 }
 
-// points returns the comparison at each of its targets, or at the one that its pool is for.
+// points returns the comparison at each target, or at the one that its pool is for.
 func (c Config) points(ctx context.Context) ([]point, error) {
 	var points []point
 	for _, e := range c.Epsilons {
@@ -148,7 +146,7 @@ func (c Config) points(ctx context.Context) ([]point, error) {
 	return points, nil
 }
 
-// scoreModel predicts the classes of the test rows and fills in what that says of a method.
+// scoreModel scores the predictions for the test rows.
 func (c Config) scoreModel(row *Row, model teachers.Classifier, test teachers.Matrix) error {
 	predicted := make([]int, test.Rows)
 	if err := model.Predict(predicted, test); err != nil {
@@ -167,7 +165,7 @@ func (c Config) scoreModel(row *Row, model teachers.Classifier, test teachers.Ma
 	return nil
 }
 
-// scored fills in what predictions of the test rows say of a method.
+// scored scores predictions for the test rows.
 func (c Config) scored(row *Row, predicted []int) {
 	row.Accuracy = scores.Accuracy(predicted, c.Task.Test.Y)
 	row.Recall = scores.Recall(predicted, c.Task.Test.Y, len(c.Task.Classes))

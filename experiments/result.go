@@ -19,13 +19,12 @@ type Result struct {
 	Split      string `json:"split"`
 	Private    int    `json:"private"` // units
 	Pool       int    `json:"pool"`
-	// PoolOf says what the pool was drawn from where there were no public rows: [PoolNone] or
-	// [PoolMarginals]. Nobody knows the labels of such a pool.
+	// PoolOf is [PoolNone] or [PoolMarginals] where there were no public rows. Nobody has labels of such a
+	// pool.
 	PoolOf  string `json:"pool_of,omitempty"`
 	Test    int    `json:"test"`
 	Classes int    `json:"classes"`
-	// ClassNames and ClassRows are the names of the classes and how many test rows each has. Absent from
-	// results of earlier versions.
+	// ClassNames and ClassRows, the test rows of each class, are absent from results of earlier versions.
 	ClassNames    []string `json:"class_names,omitempty"`
 	ClassRows     []int    `json:"class_rows,omitempty"`
 	Features      string   `json:"features"`
@@ -40,10 +39,10 @@ type Result struct {
 	Relation       string    `json:"relation"`
 	Unit           string    `json:"unit"`
 	Seeds          int       `json:"seeds"`
-	// Releasable says whether the whole result may leave: it is false as soon as it holds a row that
-	// protects nothing, diagnostics, or seeded noise.
+	// Releasable: the whole result may leave. It is false as soon as it holds a row that protects nothing,
+	// diagnostics, or seeded noise.
 	Releasable bool `json:"releasable"`
-	// Withheld says why nothing may leave whatever was charged, as [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may leave, as [dataset.Task.Withheld].
 	Withheld string  `json:"withheld,omitempty"`
 	Seeded   bool    `json:"seeded"`            // all noise can be removed with the seed
 	Seconds  float64 `json:"seconds,omitempty"` // whole, rounded up
@@ -51,11 +50,12 @@ type Result struct {
 	// Differences compare the private methods at each target.
 	Differences []Difference `json:"differences,omitempty"`
 
-	// EpsilonAll is what the outputs of all private methods and all seeds cost together, at the same delta.
+	// EpsilonAll is the cost of the outputs of all private methods and all seeds together, at the same
+	// delta.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 
-	// Diagnostics are functions of the private data that nobody paid for. They explain a result to its
-	// owner and must not be published.
+	// Diagnostics are unpaid functions of the private data. They explain a result to its owner and must not
+	// be published.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
@@ -64,8 +64,8 @@ func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
-// WithoutTimes returns a copy without running times, as how long work on private rows took may depend on
-// them, and without figures of a typical record, which do.
+// WithoutTimes returns a copy without running times, which may depend on private rows, and without figures
+// of a typical record, which do.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
@@ -75,7 +75,7 @@ func (r *Result) WithoutTimes() *Result {
 	return &out
 }
 
-// AllDeclined says whether private votes were asked and not one was answered.
+// AllDeclined reports whether private votes were asked and not one was answered.
 func (r *Result) AllDeclined() bool {
 	asked, answered := 0, 0
 	for _, row := range r.Rows {
@@ -88,7 +88,7 @@ func (r *Result) AllDeclined() bool {
 // absent where nothing was protected.
 type Row struct {
 	Method string `json:"method"`
-	// TargetEpsilon is what was asked for; absent where the row depends on no target.
+	// TargetEpsilon is absent where the row depends on no target.
 	TargetEpsilon float64  `json:"target_epsilon,omitempty"`
 	Epsilon       *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
 	// Accountant proved Epsilon, of votes: pld or rdp.
@@ -100,12 +100,11 @@ type Row struct {
 	Runs []float64 `json:"runs,omitempty"`
 	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
-	// Recall is, class by class, the share of its test rows that were predicted as it, a mean over runs; 0
-	// for a class of no test rows. Absent from results of earlier versions.
+	// Recall is, by class, the share of its test rows that were predicted right, a mean over runs; 0 for a
+	// class of no test rows. Absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
-	// AUROC is, of two classes, the area under the receiver operating characteristic: how often a test row
-	// of the second gets a larger score than one of the first. It is absent where a method has no scores.
-	// AUROCSD is its standard deviation over seeds.
+	// AUROC is, for two classes, the area under the receiver operating characteristic, with AUROCSD its
+	// standard deviation over seeds. It is absent where a method has no scores.
 	AUROC           *float64 `json:"auroc,omitempty"`
 	AUROCSD         *float64 `json:"auroc_sd,omitempty"`
 	Answered        int      `json:"answered,omitempty"`
@@ -119,19 +118,19 @@ type Row struct {
 	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
 	// Seconds are whole, rounded up. Of time in which two methods run each has half.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Student says what cross-validation kept, in the first run.
+	// Student names the parts that cross-validation kept, in the first run.
 	Student string `json:"student,omitempty"`
 	Note    string `json:"note,omitempty"`
-	// Account is what `pate account` reads to recompute Epsilon.
+	// Account is the schedule from which `pate account` recomputes Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
-	// Charged divides the cost among the kinds of releases made.
+	// Charged divides the cost among the kinds of releases.
 	Charged []Charge `json:"charged,omitempty"`
-	// Curve is accuracy as the budget is spent, first seed; empty unless asked for.
+	// Curve is accuracy by spent budget, first seed; empty unless asked for.
 	Curve []Point `json:"curve,omitempty"`
 	typical.Figures
 }
 
-// ByTeachers says whether labels of the row are private votes of teachers.
+// ByTeachers reports whether labels of the row are private votes of teachers.
 func (r Row) ByTeachers() bool {
 	return r.Epsilon != nil && r.Asked > 0 && !slices.Contains(neighbourMethods(), r.Method)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // runDPSGD trains the models of `pate dpsgd`, by its recipes, on the private rows, and scores them on the
-// test rows of the comparison: those of the pool are for students. It returns a row of each target, and of
-// images that of the model without privacy, over all seeds.
+// test rows of the comparison; the pool is for students. It returns a row of each target and, for images,
+// of the model without privacy, over all seeds.
 func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	task := c.Task
 	var err error
@@ -32,7 +32,8 @@ func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 		return nil, nil
 	}
 	result, err := recipe.Run(ctx, recipe.Config{
-		Task: task, Delta: c.Delta, Plans: plans, Seeds: c.Seeds, Unit: c.Unit, Key: c.Key, Dir: c.Dir, Workers: c.Workers, Cache: c.Cache, Typical: c.Typical,
+		Task: task, Delta: c.Delta, Plans: plans, Seeds: c.Seeds, Unit: c.Unit, Key: c.Key, Dir: c.Dir,
+		Workers: c.Workers, Cache: c.Cache, Typical: c.Typical,
 		Progress: func(p recipe.Progress) {
 			c.Progress(Progress{Stage: "dpsgd: " + p.Stage, Done: p.Done, Total: p.Total})
 		},
@@ -52,8 +53,10 @@ func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 // modelRow returns the row of a recipe's model.
 func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	row := Row{
-		Method: DPSGD, TargetEpsilon: plan.Epsilon, Epsilon: m.Epsilon, Runs: m.Runs, Releasable: m.Releasable, Accuracy: m.Accuracy, SD: m.SD, Recall: m.Recall, AUROC: m.AUROC, AUROCSD: m.AUROCSD, Steps: m.Steps,
-		Probability: m.Probability, NoiseMultiplier: m.Noise, Seconds: m.Seconds, Account: m.Account, Note: "on " + m.Features, Figures: m.Figures,
+		Method: DPSGD, TargetEpsilon: plan.Epsilon, Epsilon: m.Epsilon, Runs: m.Runs, Releasable: m.Releasable,
+		Accuracy: m.Accuracy, SD: m.SD, Recall: m.Recall, AUROC: m.AUROC, AUROCSD: m.AUROCSD, Steps: m.Steps,
+		Probability: m.Probability, NoiseMultiplier: m.Noise, Seconds: m.Seconds, Account: m.Account,
+		Note: "on " + m.Features, Figures: m.Figures,
 	}
 	if plan.NonPrivate {
 		row.Method, row.Note = NonPrivate, "the model of "+DPSGD+" without clipping and noise"

@@ -43,12 +43,11 @@ func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int
 	return queries, nil
 }
 
-// studentName says how the student is chosen; what was kept stands in its row.
 const studentName = "cross-validated on released labels"
 
 // score trains a student on labels of pool rows, fills in its row and returns its accuracy. Without any
 // label it answers the first class. Its random numbers follow from the key, the run and the method, so that
-// a run that is repeated ends alike.
+// a repeated run ends alike.
 func (c point) score(ctx context.Context, p prepared, labels []int, row *Row, seed int) (float64, error) {
 	rnd := rand.New(c.Key.Derive("student", uint64(seed)).DeriveBytes("method", []byte(row.Method)).Stream())
 	choice, err := p.public.Fit(ctx, labels, p.classes, rnd)

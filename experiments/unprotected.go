@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// runUnprotected trains what protects nothing and needs no teachers: so that nobody takes a weak model for
-// the price of privacy.
+// runUnprotected trains the models without protection and without teachers, so that no weak model is taken
+// for the price of privacy.
 func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	var rows []Row
 	if c.wants(Majority) {
@@ -48,7 +48,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 		return nil
 	}
 	if c.wants(NonPrivate) && c.Task.Image.Rows == 0 {
-		// The optimum itself, as steps of fixed length stop short of it on columns of different kinds.
+		// The optimum itself: steps of fixed length stop short on columns of different kinds.
 		if err := fit(NonPrivate, "logistic regression, the model of "+DPSGD+", at its optimum", penalised{c.Task.Private.Units}); err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	return rows, nil
 }
 
-// plainFeatures returns what models without privacy learn from: rows as they are, or what --features says.
+// plainFeatures returns the features of models without privacy: raw rows, or as --features demands.
 func (c Config) plainFeatures(ctx context.Context) (x, test teachers.Matrix, err error) {
 	e, err := features.Named(c.Features, c.Task.Image)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c Config) plainFeatures(ctx context.Context) (x, test teachers.Matrix, err
 	return x, test, err
 }
 
-// features computes the features of rows. Rows that stay as they are are not copied.
+// features computes the features of rows. Raw rows are not copied.
 func (c Config) features(ctx context.Context, set dataset.Set, e features.Extractor) (teachers.Matrix, error) {
 	if _, raw := e.(features.Raw); raw {
 		return set.X, nil

@@ -105,7 +105,7 @@ type Plan struct {
 	// Events are the worst-case costs, by stage.
 	Events [][]accountant.Event
 	// Settings are everything the run is a function of besides its private inputs and its key, written as
-	// JSON into the ledger. All of it is public.
+	// JSON into the ledger. They are public.
 	Settings any
 	Inputs   []byte // a hash of the private inputs
 	// Same is the recorded run that this one repeats; nil if it is new. It has its settings and inputs.

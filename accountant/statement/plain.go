@@ -13,7 +13,7 @@ import (
 // exact shows a number whole: a delta or a budget, without which a claim means nothing.
 func exact(x float64) string { return number.Exact(x) }
 
-// digits shows a parameter with five digits; the ledger has all of them.
+// digits shows a parameter with five digits; the ledger has them all.
 func digits(x float64) string { return number.Digits(x, 5) }
 
 // most shows a part of a claim with five digits at most, rounded up.

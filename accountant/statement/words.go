@@ -40,7 +40,8 @@ func (s *Statement) verdict() (text string, alarm bool) {
 		text := "NOT FOR RELEASE:"
 		for _, l := range s.each() {
 			if len(l.Waived) > 0 {
-				text += fmt.Sprintf(" refusals were waived for %s (%s), so the numbers below may not be true.", l.Ledger, strings.Join(l.Waived, ", "))
+				text += fmt.Sprintf(" refusals were waived for %s (%s), so the numbers below may not be "+
+					"true.", l.Ledger, strings.Join(l.Waived, ", "))
 			}
 		}
 		if s.seeded() {
@@ -108,12 +109,15 @@ func (s *Statement) protected() section {
 	}
 	known := ""
 	if s.Relation == accountant.AddRemove {
-		known = " For somebody who knows the number of " + unit + "s, two such data sets differ in one that was replaced, which is covered as a group of two is, at twice ε and (1 + e^ε) times δ at most."
+		known = " For somebody who knows the number of " + unit + "s, two such data sets differ in one that was " +
+			"replaced, which is covered as a group of two is, at twice ε and (1 + e^ε) times δ at most."
 	}
 	return section{Title: "What is protected", Text: []string{
 		unitIs + "The contribution of any one " + unit + " to the private data. Two data sets are neighbours if " + differ +
-			" (relation " + s.Relation.String() + "). Whatever was released is nearly as likely on either, so nobody can tell from it with confidence what any one " + unit + " contributed, whatever else they know." + known,
-		"Not protected are facts about many at once: what the data teach about everybody is meant to be learnt, and k " + unit + "s together are protected k times less, in ε.",
+			" (relation " + s.Relation.String() + "). Whatever was released is nearly as likely on either, so " +
+			"nobody can tell from it with confidence what any one " + unit + " contributed, whatever else they know." + known,
+		"Not protected are facts about many at once: what the data teach about everybody is meant to be learnt, " +
+			"and k " + unit + "s together are protected k times less, in ε.",
 	}}
 }
 
@@ -124,18 +128,21 @@ func (s *Statement) strength() section {
 	out := section{Title: "How strongly", Header: []string{"δ", "ε at most"}}
 	switch {
 	case s.Mode == ledger.Filter:
-		out.Text = []string{"Costs were chosen as the work went on, within a budget fixed before it began. What holds is that budget as a whole, whether all of it was used or not:"}
+		out.Text = []string{"Costs were chosen as the work went on, within a budget fixed before it began. What " +
+			"holds is that budget as a whole, whether all of it was used or not:"}
 	case s.Entries == 0:
 		out.Text = []string{"Nothing has been charged, and so nothing may have been released:"}
 	case !s.Complete:
-		out.Text = []string{fmt.Sprintf("All charges so far, whether they were used or not. More may follow, up to ε = %s, until the first of them is used; this statement then changes:", exact(float64(*s.Budget.Epsilon)))}
+		out.Text = []string{fmt.Sprintf("All charges so far, whether they were used or not. More may follow, up "+
+			"to ε = %s, until the first of them is used; this statement then changes:", exact(float64(*s.Budget.Epsilon)))}
 	default:
 		out.Text = []string{"All charges were fixed before the first answer was given. They hold together, whether they were used or not:"}
 	}
 	for _, c := range s.Claims {
 		out.Rows = append(out.Rows, []string{exact(c.Delta), up(float64(*c.Epsilon))})
 	}
-	out.After = []string{fmt.Sprintf("All three are true at once. ε is the privacy loss that is not exceeded; δ is a chance that it is, and must be far below one over the number of %ss. The budget was ε = %s at δ = %s.",
+	out.After = []string{fmt.Sprintf("All three are true at once. ε is the privacy loss that is not exceeded; δ "+
+		"is a chance that it is, and must be far below one over the number of %ss. The budget was ε = %s at δ = %s.",
 		s.Unit, exact(float64(*s.Budget.Epsilon)), exact(s.Budget.Delta))}
 	return out
 }
@@ -143,7 +150,8 @@ func (s *Statement) strength() section {
 // strengthTogether has a row for each ledger, and the total.
 func (s *Statement) strengthTogether() section {
 	out := section{Title: "How strongly", Header: []string{"ledger", "budget ε", "ε at most", "δ"}}
-	out.Text = []string{fmt.Sprintf("What each ledger costs one %s, and what all of them together cost somebody whose data stand behind each:", s.Unit)}
+	out.Text = []string{fmt.Sprintf("What each ledger costs one %s, and what all of them together cost somebody "+
+		"whose data stand behind each:", s.Unit)}
 	sum := 0.0
 	for _, l := range s.Of {
 		out.Rows = append(out.Rows, []string{l.Ledger, exact(float64(*l.Budget.Epsilon)), up(l.epsilon()), exact(l.Budget.Delta)})
@@ -167,7 +175,9 @@ func (s *Statement) meaning() section {
 	if s.Relation == accountant.ReplaceOne {
 		doubt, test = "which of two values one "+s.Unit+" has", "have the value in question"
 	}
-	out.Text = []string{fmt.Sprintf("Of a thousand guesses %s, made from even odds by somebody who knows everything else, at most %s are right, a chance of at most %s; a coin is right in 500. Any test for those who %s that wrongly accuses a share of the others finds at most this share of them:",
+	out.Text = []string{fmt.Sprintf("Of a thousand guesses %s, made from even odds by somebody who knows "+
+		"everything else, at most %s are right, a chance of at most %s; a coin is right in 500. Any test for "+
+		"those who %s that wrongly accuses a share of the others finds at most this share of them:",
 		doubt, strconv.Itoa(int(math.Min(1000, math.Ceil(1000*s.Attacker.Right)))), percent(s.Attacker.Right), test)}
 	for _, r := range s.Attacker.Rates {
 		out.Rows = append(out.Rows, []string{digits(100*r.FPR) + " %", percent(r.TPR)})
@@ -184,7 +194,8 @@ func (s *Statement) mechanisms() section {
 	for _, p := range s.Charged {
 		out.Rows = append(out.Rows, []string{p.Mechanism, p.Parameters, strconv.FormatInt(p.Count, 10)})
 	}
-	account := "Costs were added as Rényi divergences with the probability of failures beside them, and converted by Proposition 12 of Canonne, Kamath and Steinke (2020)"
+	account := "Costs were added as Rényi divergences with the probability of failures beside them, and " +
+		"converted by Proposition 12 of Canonne, Kamath and Steinke (2020)"
 	if s.Mode == ledger.Filter {
 		var orders []string
 		for _, a := range s.Orders {
@@ -198,13 +209,15 @@ func (s *Statement) mechanisms() section {
 			account += ", with δ split among the orders"
 		}
 	} else if s.Accountant == string(accountant.ByPLD) {
-		account = "All charges were composed as privacy loss distributions, each replaced by one that dominates it on a grid, with truncation and rounding added (docs/accounting.md)"
+		account = "All charges were composed as privacy loss distributions, each replaced by one that dominates " +
+			"it on a grid, with truncation and rounding added (docs/accounting.md)"
 	} else {
 		account += ", at the best order over the whole"
 	}
 	out.After = []string{account + ". Every bound is rounded up. Made with " + s.Library + "."}
 	if len(s.Of) > 0 {
-		out.After = []string{"Costs were added as Rényi divergences with the probability of failures beside them, in each ledger by itself; filters state their budget as a whole. Every bound is rounded up. Made with " + s.Library + "."}
+		out.After = []string{"Costs were added as Rényi divergences with the probability of failures beside " +
+			"them, in each ledger by itself; filters state their budget as a whole. Every bound is rounded up. Made with " + s.Library + "."}
 	}
 	for _, l := range s.each() {
 		if l.Seal != "" {
@@ -231,7 +244,8 @@ func OfSeal(s ledger.Summary) string {
 
 func (s *Statement) charges() section {
 	out := section{Title: "What was charged, and what was not"}
-	out.Text = []string{fmt.Sprintf("Charged: %s, each with its worst case over all data, before it ran; %d led to an outcome that was committed before it left. Nothing was given back.",
+	out.Text = []string{fmt.Sprintf("Charged: %s, each with its worst case over all data, before it ran; %d led "+
+		"to an outcome that was committed before it left. Nothing was given back.",
 		plural(s.Entries, "reservation"), s.Committed)}
 	out.Header, out.Rows = []string{"released file, SHA-256", "entries"}, s.releasedRows()
 	if s.More > 0 {
@@ -265,8 +279,10 @@ func (s *Statement) releasedRows() [][]string {
 // notCharged lists what no ledger covers.
 func notCharged(c ledger.Config) []string {
 	return []string{
-		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were tuned or planned on these data without a charge above",
-		"numbers computed from the votes or the data themselves: data-dependent ε, vote gaps, accuracy on private rows. They are secrets, and must have steered nothing",
+		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were " +
+			"tuned or planned on these data without a charge above",
+		"numbers computed from the votes or the data themselves: data-dependent ε, vote gaps, accuracy on " +
+			"private rows. They are secrets, and must have steered nothing",
 		"the number of " + c.Unit + "s, the list of classes, public rows and their labels, which are taken to be public",
 		"what other ledgers charged for the same people: budgets of two ledgers add up, and neither knows of the other",
 	}
@@ -280,12 +296,16 @@ func (s *Statement) trust() section {
 	case s.Noise != string(ledger.SecretNoise):
 		out.List = append(out.List, "Randomness: the ledger does not say where the noise came from.")
 	default:
-		out.List = append(out.List, "Randomness: noise came from a secret key drawn by the operating system. Who learns that key can take the noise off; it is to be destroyed when the run is closed.")
+		out.List = append(out.List, "Randomness: noise came from a secret key drawn by the operating system. "+
+			"Who learns that key can take the noise off; it is to be destroyed when the run is closed.")
 	}
 	out.List = append(out.List,
-		"Each cost is that of one changed input of its mechanism, such as one vote or one row. One "+s.Unit+" changes no more than one; whoever has several is protected less.",
-		"The curator holds the private data, and what is computed from them before noise, in the clear. Protection begins at release; it is no substitute for access control and deletion.",
-		"The program ran what was charged, and nothing left around it. The ledger shows charges and hashes of outcomes; it cannot show what was never written into it.",
+		"Each cost is that of one changed input of its mechanism, such as one vote or one "+
+			"row. One "+s.Unit+" changes no more than one; whoever has several is protected less.",
+		"The curator holds the private data, and what is computed from them before noise, in the clear. "+
+			"Protection begins at release; it is no substitute for access control and deletion.",
+		"The program ran what was charged, and nothing left around it. The ledger shows charges and hashes of "+
+			"outcomes; it cannot show what was never written into it.",
 		"Who watches the run itself, its time, its memory or its files, sees more than was released.")
 	if s.Data != "" {
 		out.List = append(out.List, "The private input is the one whose recorded identity is "+s.Data+".")
@@ -303,8 +323,11 @@ func (s *Statement) check() section {
 		commands = append(commands, command)
 	}
 	text := []string{
-		"Anybody who has the ledger can check this page with the accountant alone, without the data and without the program that ran. Every ε is recomputed, and an accidental change inside the file is found with its line.",
-		"The lines are chained by hashes, without a key. Somebody who can write the file can write another that passes: with other charges, or without its last lines. The head below shows that it is the same file, if it was kept where they cannot write:",
+		"Anybody who has the ledger can check this page with the accountant alone, without the data and without " +
+			"the program that ran. Every ε is recomputed, and an accidental change inside the file is found with its line.",
+		"The lines are chained by hashes, without a key. Somebody who can write the file can write another that " +
+			"passes: with other charges, or without its last lines. The head below shows that it is the same " +
+			"file, if it was kept where they cannot write:",
 	}
 	switch {
 	case s.Compared == nil:
@@ -314,7 +337,8 @@ func (s *Statement) check() section {
 		text[0] += " When this page was made no head of the ledger was known: whether its last lines were cut off is not known."
 	}
 	return section{Title: "How to verify", Text: text, Code: commands, After: []string{
-		"With --labels FILE or --model FILE the command says which entry released a file, by its SHA-256, and with --statement whether this page is unchanged and says what the ledger says."}}
+		"With --labels FILE or --model FILE the command says which entry released a file, by its SHA-256, and " +
+			"with --statement whether this page is unchanged and says what the ledger says."}}
 }
 
 // percent shows a share, rounded up to a hundredth of a percent.

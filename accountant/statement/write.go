@@ -14,7 +14,8 @@ import (
 func (s *Statement) WriteMarkdown(w io.Writer) error {
 	s = s.printed()
 	var b bytes.Buffer
-	escape := strings.NewReplacer("\\", "\\\\", "|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`", "#", `\#`, "[", `\[`, "]", `\]`, "~", `\~`, "\n", " ")
+	escape := strings.NewReplacer("\\", "\\\\", "|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`",
+		"#", `\#`, "[", `\[`, "]", `\]`, "~", `\~`, "\n", " ")
 	verdict, alarm := s.verdict()
 	if verdict = escape.Replace(verdict); alarm {
 		verdict = "**" + verdict + "**"

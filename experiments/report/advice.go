@@ -13,28 +13,27 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// advice is what to use at one target, and what is left to an attacker then.
+// advice is the recommended method at one target, and the risk it leaves.
 type advice struct {
 	Epsilon float64 // the target
 	Row     experiments.Row
 	Alone   bool     // no other private method was run
-	Ties    []string // methods that cannot be told from it
+	Ties    []string // methods as good, within chance
 	Risk    risk
 }
 
-// risk bounds what somebody can do who knows all records but one and sees what one run of a method
-// releases.
+// risk bounds an attacker who has all records but one and sees the release of one run of a method.
 type risk struct {
-	Right float64 // chance of a right guess from even odds whether that record took part
+	Right float64 // chance of a right guess, from even odds, whether that record took part
 	Found float64 // share of participants that a test finds which wrongly accuses falseAlarms
 }
 
-// falseAlarms is the rate of wrong accusations at which participants found are counted.
+// falseAlarms is the rate of wrong accusations of the test.
 const falseAlarms = 0.01
 
-// advise returns what to use at each target; none where no private method was run. As long as one method is
-// the best or cannot be told from it, at one target after the other, it stays with that one: which of
-// several like methods comes out first at each is chance.
+// advise returns the recommended method at each target; none where no private method was run. It stays with
+// one method over consecutive targets while that is among the best within chance: which of several like
+// methods comes out first at each is chance.
 func advise(r *experiments.Result) []advice {
 	var out []advice
 	var run []contest // consecutive targets that have leaders in common
@@ -73,8 +72,7 @@ func advise(r *experiments.Result) []advice {
 	return out
 }
 
-// contest is the private methods at one target, and those that no other is better than beyond chance among
-// the best.
+// contest holds the private methods at one target; leaders are the best within chance.
 type contest struct {
 	epsilon float64
 	rows    map[string]experiments.Row
@@ -86,7 +84,7 @@ func contestAt(r *experiments.Result, epsilon float64) contest {
 	for _, row := range r.Rows {
 		if row.Epsilon != nil && target(r, row) == epsilon {
 			c.rows[row.Method] = row
-			if len(c.leaders) == 0 { // alone: there is no difference
+			if len(c.leaders) == 0 { // alone: there is no Difference
 				c.leaders = []string{row.Method}
 			}
 		}
@@ -94,7 +92,7 @@ func contestAt(r *experiments.Result, epsilon float64) contest {
 	return c
 }
 
-// total returns the accuracies of a method, added up.
+// total adds up the accuracies of a method.
 func total(run []contest, method string) float64 {
 	sum := 0.0
 	for _, c := range run {
@@ -103,7 +101,7 @@ func total(run []contest, method string) float64 {
 	return sum
 }
 
-// target is that of a row; results of one target need not say it.
+// target returns the target of a row, which results of one target may leave out.
 func target(r *experiments.Result, row experiments.Row) float64 {
 	if row.TargetEpsilon == 0 && row.Epsilon != nil && len(r.EpsilonTargets) == 0 {
 		return r.EpsilonTarget
@@ -111,8 +109,8 @@ func target(r *experiments.Result, row experiments.Row) float64 {
 	return row.TargetEpsilon
 }
 
-// riskOf bounds the risk of a row by its epsilon and delta and, where its events are known, by the whole
-// curve of what they give away, which is less.
+// riskOf bounds the risk of a row by its epsilon and delta and, where its events are known, by their whole
+// trade-off curve, which is tighter.
 func riskOf(row experiments.Row, delta float64) risk {
 	v := risk{Right: statement.Right(*row.Epsilon, delta), Found: statement.TPR(*row.Epsilon, delta, falseAlarms)}
 	if row.Account == nil {
@@ -124,11 +122,11 @@ func riskOf(row experiments.Row, delta float64) risk {
 			err = account.Compose(e, 1)
 		}
 	}
-	if err != nil { // the bounds above hold
-		return v
+	var curve *accountant.Risk
+	if err == nil {
+		curve, err = account.Risk(context.Background())
 	}
-	curve, err := account.Risk(context.Background())
-	if err != nil {
+	if err != nil { // the bounds above hold
 		return v
 	}
 	if b, err := curve.Right(0.5); err == nil {
@@ -140,7 +138,7 @@ func riskOf(row experiments.Row, delta float64) risk {
 	return v
 }
 
-// use says in one sentence which method to use at which target.
+// use recommends a method at each target, in one sentence.
 func use(all []advice) string {
 	type group struct {
 		method string
@@ -174,14 +172,15 @@ func use(all []advice) string {
 		case g.ties == len(g.at):
 			part += " (as good as any, within chance)"
 		default:
-			part += fmt.Sprintf(" (best beyond chance at %d of these %d, within chance of the best elsewhere)", len(g.at)-g.ties, len(g.at))
+			part += fmt.Sprintf(" (best beyond chance at %d of these %d, within chance of the best elsewhere)",
+				len(g.at)-g.ties, len(g.at))
 		}
 		parts = append(parts, part)
 	}
 	return "Use " + strings.Join(parts, "; ") + "."
 }
 
-// protects says in one sentence what that leaves to an attacker.
+// protects states the risk in one sentence.
 func protects(r *experiments.Result, all []advice) string {
 	first, last := all[0], all[len(all)-1]
 	guess := func(a advice) string { return fmt.Sprintf("%s of 100 times", share(a.Risk.Right)) }
@@ -189,7 +188,8 @@ func protects(r *experiments.Result, all []advice) string {
 	if len(all) > 1 {
 		said += fmt.Sprintf(" at ε %s and %s at ε %s", number.Exact(first.Epsilon), guess(last), number.Exact(last.Epsilon))
 	}
-	return fmt.Sprintf("Whoever knows everything else, and sees what it releases, is right about whether one %s took part at most %s; a coin is right 50 times.", r.Unit, said)
+	return fmt.Sprintf("Whoever knows everything else, and sees what it releases, is right about whether one %s "+
+		"took part at most %s; a coin is right 50 times.", r.Unit, said)
 }
 
 // share prints a chance in percent, rounded up to one decimal.

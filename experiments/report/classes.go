@@ -11,7 +11,7 @@ import (
 // classTable is the recall of every class by each method at one target.
 type classTable struct {
 	At      string
-	Open    bool // is shown without asking
+	Open    bool // shown unfolded
 	Methods []string
 	Rows    []classRow
 }
@@ -28,8 +28,8 @@ type classCell struct {
 	Worst bool    // of its method
 }
 
-// classTables returns one for each target; none for results of earlier versions. What does not depend on a
-// target stands in each.
+// classTables returns one for each target; none for results of earlier versions. Methods without a target
+// are in each.
 func classTables(r *experiments.Result) []classTable {
 	if len(r.ClassNames) == 0 || len(r.ClassRows) != len(r.ClassNames) {
 		return nil
@@ -39,8 +39,9 @@ func classTables(r *experiments.Result) []classTable {
 		t := classTable{At: number.Exact(e), Open: i == len(targets(r))/2}
 		var of []experiments.Row
 		for _, row := range r.Rows {
-			private := row.Epsilon != nil && target(r, row) == e
-			if len(row.Recall) == len(r.ClassNames) && (private || row.Method == experiments.NonPrivate || row.Method == experiments.BoostedTrees) {
+			shown := row.Epsilon != nil && target(r, row) == e ||
+				row.Method == experiments.NonPrivate || row.Method == experiments.BoostedTrees
+			if shown && len(row.Recall) == len(r.ClassNames) {
 				of, t.Methods = append(of, row), append(t.Methods, row.Method)
 			}
 		}
@@ -52,7 +53,8 @@ func classTables(r *experiments.Result) []classTable {
 			for _, row := range of {
 				c := classCell{Text: "–"}
 				if line.Rows > 0 {
-					c = classCell{Text: fmt.Sprintf("%.1f", 100*row.Recall[y]), Width: 100 * row.Recall[y], Worst: worst(r, row) == row.Recall[y]}
+					v := row.Recall[y]
+					c = classCell{Text: fmt.Sprintf("%.1f", 100*v), Width: 100 * v, Worst: worst(r, row) == v}
 				}
 				line.Cells = append(line.Cells, c)
 			}
@@ -63,7 +65,7 @@ func classTables(r *experiments.Result) []classTable {
 	return out
 }
 
-// worst returns the least recall of a row, of classes that have test rows.
+// worst returns the least recall of a row, over classes with test rows.
 func worst(r *experiments.Result, row experiments.Row) float64 {
 	least := 1.0
 	for y, v := range row.Recall {

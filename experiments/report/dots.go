@@ -10,12 +10,12 @@ import (
 // dot is the accuracy of one method on a scale that all methods of a target share.
 type dot struct {
 	Method, Text    string
-	Colour          int // of the page; -1 for what protects nothing
+	Colour          int // of the page; -1 without protection
 	At, From, Width float64
 }
 
-// dots returns the accuracies of a comparison at one target, the highest first as they stand. What protects
-// nothing and lies far below all that protects is left out.
+// dots returns the accuracies of a comparison at one target, in the order of the rows. Unprotected methods
+// far below all protected ones are left out.
 func dots(r *experiments.Result) []dot {
 	low, high := 1.0, 0.0
 	for _, row := range r.Rows {

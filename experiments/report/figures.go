@@ -44,8 +44,8 @@ func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point)
 	return out
 }
 
-// span returns the least and the greatest value of the lines, error bars included. A line that protects
-// nothing may lie far below the others, and does not count for the least.
+// span returns the least and the greatest value of the lines, error bars included. Lines without
+// protection, which may lie far below the others, do not count for the least.
 func span(lines []figure.Line) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, l := range lines {
@@ -74,12 +74,13 @@ func percents(lines []figure.Line) figure.Axis {
 
 // targetAxis returns the axis of a sweep.
 func targetAxis(r *experiments.Result) figure.Axis {
-	return figure.Axis{Label: "ε", Low: slices.Min(r.EpsilonTargets), High: slices.Max(r.EpsilonTargets), Log: true, Ticks: r.EpsilonTargets}
+	all := r.EpsilonTargets
+	return figure.Axis{Label: "ε", Low: slices.Min(all), High: slices.Max(all), Log: true, Ticks: all}
 }
 
 // accuracyFigure draws the test accuracy of each method in percent: against the target of a sweep, with
-// standard errors, or as each method spends its one budget, in the first run. A method that protects
-// nothing is level, and left out where it lies below all others.
+// standard errors, or as each method spends its one budget, in the first run. A method without protection
+// is level, and left out where it lies below all others.
 func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Test accuracy against epsilon", Mark: mark}
 	if len(r.EpsilonTargets) > 1 {
@@ -122,8 +123,8 @@ func standardError(row experiments.Row) float64 {
 	return math.Hypot(row.StandardError, *row.SD/math.Sqrt(float64(len(row.Runs))))
 }
 
-// labelCharts draws how many labels each vote released and how many of them are right; empty where there
-// are none.
+// labelCharts draws the number of labels that each vote released, and the share of right ones; empty where
+// there are none.
 func labelCharts(r *experiments.Result) []template.HTML {
 	halves := []figure.Size{
 		{Class: "wide", Width: 425, Height: 280, Left: 46, Right: 158, Font: 12},
@@ -135,7 +136,8 @@ func labelCharts(r *experiments.Result) []template.HTML {
 		}
 		return &figure.Point{X: row.TargetEpsilon, Y: math.Max(1, float64(row.Answered))}
 	})}
-	right := figure.Figure{Title: "Right among labels released against epsilon", X: targetAxis(r), Lines: lines(r, func(row experiments.Row) *figure.Point {
+	right := figure.Figure{Title: "Right among labels released against " +
+		"epsilon", X: targetAxis(r), Lines: lines(r, func(row experiments.Row) *figure.Point {
 		if row.Answered == 0 || r.PoolOf != "" {
 			return nil
 		}
@@ -157,14 +159,15 @@ func labelError(r *experiments.Result, row experiments.Row) float64 {
 	return math.Sqrt(row.LabelAccuracy * (1 - row.LabelAccuracy) / n)
 }
 
-// gapFigure draws how clearly the teachers agreed. It is a function of the private data that nobody paid
-// for.
+// gapFigure draws how clearly the teachers agreed, an unpaid function of the private data.
 func gapFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Queries against the votes between the first and the second class", Mark: mark,
 		X: figure.Axis{Label: fmt.Sprintf("votes between the first and the second class, of %d", r.Teachers)}, Y: figure.Axis{Label: "queries"}}
 	bars := figure.Line{Points: []figure.Point{{}}}
 	for i, n := range r.Diagnostics.Gaps {
-		bars.Points = append(bars.Points, figure.Point{X: float64(i * r.Diagnostics.GapWidth), Y: float64(n)}, figure.Point{X: float64((i + 1) * r.Diagnostics.GapWidth), Y: float64(n)})
+		width := float64(r.Diagnostics.GapWidth)
+		bars.Points = append(bars.Points, figure.Point{X: float64(i) * width, Y: float64(n)},
+			figure.Point{X: float64(i+1) * width, Y: float64(n)})
 	}
 	f.Lines = []figure.Line{bars}
 	return f

@@ -30,8 +30,7 @@ type page struct {
 	Repeat        string
 }
 
-// writePage renders the self-contained HTML page: no script, no font and no picture is fetched from
-// anywhere.
+// writePage renders the self-contained HTML page, which fetches nothing.
 func writePage(w io.Writer, r *experiments.Result, repeat string) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"percent":  percent,

@@ -9,12 +9,13 @@ import (
 	"github.com/pate-go/pate/internal/figure"
 )
 
-// Regime draws, for each sweep, how far DP-SGD is ahead of the better vote of teachers against epsilon,
-// with the 95 % interval of the difference: an SVG that stands alone, in light and dark. Below zero the
-// vote is ahead.
+// Regime draws, for each sweep, the lead of DP-SGD over the better vote of teachers against epsilon, with
+// the 95 % interval of the difference: an SVG that stands alone, in light and dark. Below zero the vote is
+// ahead.
 func Regime(results []*experiments.Result) []byte {
 	low, high := math.Inf(1), 0.0
-	c := figure.Figure{Title: "Points of accuracy by which DP-SGD is ahead of the better vote, against epsilon", Zero: true, X: figure.Axis{Label: "ε", Log: true}}
+	c := figure.Figure{Title: "Points of accuracy by which DP-SGD is ahead of the better vote, against epsilon", Zero: true,
+		X: figure.Axis{Label: "ε", Log: true}}
 	for i, r := range results {
 		l := figure.Line{Name: strings.TrimSuffix(r.Data, ".csv"), Colour: i, Dots: true}
 		for _, e := range r.EpsilonTargets {
@@ -26,11 +27,11 @@ func Regime(results []*experiments.Result) []byte {
 				}
 			}
 			for _, d := range r.Differences {
-				switch {
-				case d.TargetEpsilon != e || !(d.A == vote && d.B == experiments.DPSGD || d.A == experiments.DPSGD && d.B == vote):
+				if d.A == vote && d.B == experiments.DPSGD {
+					d.A, d.B, d.Mean, d.Low, d.High = d.B, d.A, -d.Mean, -d.High, -d.Low
+				}
+				if d.TargetEpsilon != e || d.A != experiments.DPSGD || d.B != vote {
 					continue
-				case d.A == vote:
-					d.Mean, d.Low, d.High = -d.Mean, -d.High, -d.Low
 				}
 				// lines of several data sets at one epsilon stand beside each other
 				x := e * math.Pow(1.045, float64(i)-float64(len(results)-1)/2)

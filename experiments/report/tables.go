@@ -4,34 +4,36 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Table returns the comparison for people: one line a method. Columns that would be empty in every line for
-// what was run, the deviation of one run, the area of many classes or times in a file, are left out.
+// Table returns the comparison for people: one line a method. Columns that are empty in every line, such as
+// the deviation of one run, the area of many classes or times in a file, are left out.
 func Table(r *experiments.Result) table.Table {
-	said := func(of func(row experiments.Row) *float64) bool {
-		return slices.ContainsFunc(r.Rows, func(row experiments.Row) bool { return of(row) != nil })
-	}
+	some := func(has func(row experiments.Row) bool) bool { return slices.ContainsFunc(r.Rows, has) }
+	sd := func(row experiments.Row) bool { return row.SD != nil }
+	auroc := func(row experiments.Row) bool { return row.AUROC != nil }
+	timed := func(row experiments.Row) bool { return row.Seconds != 0 }
 	columns := []struct {
 		name  string
 		cell  func(experiments.Row) string
 		there bool
 	}{
-		{"at ε", targetCell, len(r.EpsilonTargets) > 1}, // which a row without an ε belongs to
+		{"at ε", targetCell, len(r.EpsilonTargets) > 1}, // also of rows without an ε
 		{"method", func(row experiments.Row) string { return row.Method }, true},
 		{"ε", epsilonCell, true},
 		{"test %", func(row experiments.Row) string { return percent(row.Accuracy) }, true},
 		{"±", errorCell, true},
-		{"sd", func(row experiments.Row) string { return optionalPercent(row.SD) }, said(func(row experiments.Row) *float64 { return row.SD })},
-		{"AUROC", func(row experiments.Row) string { return optionalPercent(row.AUROC) }, said(func(row experiments.Row) *float64 { return row.AUROC })},
+		{"sd", func(row experiments.Row) string { return optionalPercent(row.SD) }, some(sd)},
+		{"AUROC", func(row experiments.Row) string { return optionalPercent(row.AUROC) }, some(auroc)},
 		{"labels", labelsCell, true},
 		{"right %", labelAccuracyCell, true},
 		{"noise", noiseCell, true},
-		{"s", secondsCell, slices.ContainsFunc(r.Rows, func(row experiments.Row) bool { return row.Seconds != 0 })},
+		{"s", secondsCell, some(timed)},
 	}
 	t := table.Table{Rows: make([][]string, len(r.Rows))}
 	for _, c := range columns {
@@ -46,37 +48,34 @@ func Table(r *experiments.Result) table.Table {
 	return t
 }
 
-// targetCell is empty for rows that depend on no target.
-func targetCell(row experiments.Row) string {
-	if row.TargetEpsilon == 0 {
+// optional returns a number, and nothing for 0.
+func optional(x float64) string {
+	if x == 0 {
 		return ""
 	}
-	return number.Exact(row.TargetEpsilon)
+	return number.Exact(x)
 }
+
+// targetCell is empty for rows that depend on no target.
+func targetCell(row experiments.Row) string { return optional(row.TargetEpsilon) }
 
 // Records returns the comparison for programs: full precision, one column a field.
 func Records(r *experiments.Result) table.Table {
-	t := table.Table{Header: []string{"method", "epsilon", "delta", "accuracy", "standard_error", "sd", "answered", "asked", "label_accuracy",
-		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "target_epsilon", "student", "auroc", "auroc_sd", "seconds", "releasable"}}
+	t := table.Table{Header: strings.Fields("method epsilon delta accuracy standard_error sd answered asked label_accuracy " +
+		"sigma threshold sigma_threshold steps sampling_probability noise_multiplier target_epsilon student auroc auroc_sd seconds releasable")}
 	for _, row := range r.Rows {
-		cell := func(x float64) string {
-			if x == 0 {
-				return ""
-			}
-			return number.Exact(x)
-		}
-		optional := func(x *float64) string {
+		known := func(x *float64) string {
 			if x == nil {
 				return ""
 			}
 			return number.Exact(*x)
 		}
 		t.Rows = append(t.Rows, []string{
-			row.Method, optional(row.Epsilon), cell(r.Delta), cell(row.Accuracy), cell(row.StandardError), optional(row.SD),
-			strconv.Itoa(row.Answered), strconv.Itoa(row.Asked), cell(row.LabelAccuracy), cell(row.Sigma),
-			cell(row.Threshold), cell(row.SigmaThreshold), strconv.Itoa(row.Steps), cell(row.Probability),
-			cell(row.NoiseMultiplier), cell(row.TargetEpsilon), row.Student,
-			optional(row.AUROC), optional(row.AUROCSD), cell(row.Seconds), strconv.FormatBool(row.Releasable),
+			row.Method, known(row.Epsilon), optional(r.Delta), optional(row.Accuracy), optional(row.StandardError), known(row.SD),
+			strconv.Itoa(row.Answered), strconv.Itoa(row.Asked), optional(row.LabelAccuracy), optional(row.Sigma),
+			optional(row.Threshold), optional(row.SigmaThreshold), strconv.Itoa(row.Steps), optional(row.Probability),
+			optional(row.NoiseMultiplier), optional(row.TargetEpsilon), row.Student,
+			known(row.AUROC), known(row.AUROCSD), optional(row.Seconds), strconv.FormatBool(row.Releasable),
 		})
 	}
 	return t

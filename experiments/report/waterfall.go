@@ -8,19 +8,19 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// waterfall is where the accuracy of a vote of teachers is lost at one target: from the best model without
+// waterfall shows the losses of accuracy of a vote of teachers at one target: from the best model without
 // privacy to the student. A step may gain.
 type waterfall struct {
 	At     string // target
 	Method string
 	Labels int // released, of one run
 	Steps  []step
-	// Known is what the same student reaches on true labels of as many queries, in words; empty if it was
-	// not run.
+	// Known is the accuracy of the same student on true labels of as many queries, in words; empty if it
+	// was not run.
 	Known string
 }
 
-// step is a level that is reached, or what lies between two levels.
+// step is a level, or the difference between two levels.
 type step struct {
 	Name  string
 	Value string
@@ -33,7 +33,7 @@ type step struct {
 // or the vote without noise was not run.
 func waterfalls(r *experiments.Result) []waterfall {
 	var open, plurality float64
-	if r.PoolOf != "" { // nobody knows how many labels are right
+	if r.PoolOf != "" { // the right labels are unknown
 		return nil
 	}
 	for _, row := range r.Rows {

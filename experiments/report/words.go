@@ -10,19 +10,21 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Heading says, for a terminal of 80 columns, what was compared.
+// Heading describes the task of a comparison, for a terminal of 80 columns.
 func Heading(r *experiments.Result) string {
 	var b strings.Builder
 	pool := "public unlabelled"
 	if r.PoolOf != "" {
 		pool = "drawn"
 	}
-	fmt.Fprintf(&b, "%s: %d classes; %d private, %d %s, %d test rows\n", table.Printable(r.Data), r.Classes, r.Private, r.Pool, pool, r.Test)
-	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n", r.Teachers, r.Learner, r.Features, table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
+	fmt.Fprintf(&b, "%s: %d classes; %d private, %d %s, %d test rows\n",
+		table.Printable(r.Data), r.Classes, r.Private, r.Pool, pool, r.Test)
+	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n",
+		r.Teachers, r.Learner, r.Features, table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
 	return b.String()
 }
 
-// Warning says whether the result may leave the house, and if not, why.
+// Warning states whether the result may leave the house, and if not, why.
 func Warning(r *experiments.Result) string {
 	switch {
 	case r.Seeded:
@@ -38,10 +40,12 @@ func Warning(r *experiments.Result) string {
 	}
 }
 
-// Footnotes says what the table leaves open.
+// Footnotes explains the table.
 func Footnotes(r *experiments.Result) string {
 	var b strings.Builder
-	b.WriteString("\nε is an upper bound that does not depend on the data; rows with none protect\nnothing and show where accuracy is lost. labels: answered of asked; right: of\nthose. noise: σ per vote count (threshold test first), × clipping norm.\n±: standard error for the number of test rows.\n")
+	b.WriteString("\nε is an upper bound that does not depend on the data; rows with none protect\nnothing and " +
+		"show where accuracy is lost. labels: answered of asked; right: of\nthose. noise: σ per vote count " +
+		"(threshold test first), × clipping norm.\n±: standard error for the number of test rows.\n")
 	if slices.ContainsFunc(r.Rows, func(row experiments.Row) bool { return row.AUROC != nil }) {
 		b.WriteString("AUROC, in %: of two test rows of different classes, how often the scores put\nthe right one first.\n")
 	}
@@ -63,16 +67,19 @@ func Footnotes(r *experiments.Result) string {
 	return b.String()
 }
 
-// PoolWords says what a pool was drawn from and what that cost; nothing of public rows.
+// PoolWords names the source of a pool and its cost; nothing for public rows.
 func PoolWords(r *experiments.Result) string {
 	switch r.PoolOf {
 	case experiments.PoolNone:
 		return "No row is public: questions are points of the declared ranges, and cost nothing.\n"
 	case experiments.PoolMarginals:
-		words := "No row is public: questions are drawn from noisy marginals of the private rows,\nwhich every method that asks pays for in its own budget:\n"
+		words := "No row is public: questions are drawn from noisy marginals of the private rows,\nwhich every " +
+			"method that asks pays for in its own budget:\n"
 		for _, row := range r.Rows {
 			if len(row.Charged) > 1 && row.Asked > 0 {
-				words += fmt.Sprintf("%s at ε %s: %.0f %% on %d × %s.\n", row.Method, number.Exact(target(r, row)), 100*row.Charged[0].Share, row.Charged[0].Count, row.Charged[0].Event)
+				first := row.Charged[0]
+				words += fmt.Sprintf("%s at ε %s: %.0f %% on %d × %s.\n",
+					row.Method, number.Exact(target(r, row)), 100*first.Share, first.Count, first.Event)
 			}
 		}
 		return words
@@ -80,7 +87,7 @@ func PoolWords(r *experiments.Result) string {
 	return ""
 }
 
-// Verdicts says in words which private methods can be told apart at each target.
+// Verdicts states which private methods differ beyond chance at each target.
 func Verdicts(r *experiments.Result) string {
 	var b strings.Builder
 	for _, d := range r.Differences {
@@ -99,10 +106,10 @@ func Verdicts(r *experiments.Result) string {
 	return b.String()
 }
 
-// Decision says in two sentences which private method was best at which target beyond chance, and where the
-// best cannot be told apart; nothing where there are not two.
+// Decision names, in two sentences, the private methods that were best beyond chance, and the best within
+// chance, at each target; nothing where there are not two.
 func Decision(r *experiments.Result) string {
-	var won, tied []string // what was said of a set of methods
+	var won, tied []string // sets of methods
 	at := map[string][]string{}
 	for _, e := range targets(r) {
 		leaders := leadersAt(r, e)
@@ -137,7 +144,7 @@ func Decision(r *experiments.Result) string {
 	return first + " " + second
 }
 
-// targets returns what each private method was run at.
+// targets returns the targets of the private methods.
 func targets(r *experiments.Result) []float64 {
 	if len(r.EpsilonTargets) > 0 {
 		return r.EpsilonTargets
@@ -145,7 +152,6 @@ func targets(r *experiments.Result) []float64 {
 	return []float64{r.EpsilonTarget}
 }
 
-// targetList names them all.
 func targetList(r *experiments.Result) string {
 	var names []string
 	for _, e := range targets(r) {
@@ -154,8 +160,7 @@ func targetList(r *experiments.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// leadersAt returns the private method of the highest accuracy at a target, and all that cannot be told
-// from it.
+// leadersAt returns the private method of the highest accuracy at a target, and all methods within chance.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

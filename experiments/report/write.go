@@ -11,11 +11,11 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Write puts results.json, results.csv, the figures as SVG, one accounts/METHOD.json per private method
-// (what `pate account` reads) and report.html into dir, each where package results has its place. Each file
-// is wholly there or not there. Unless all in it was charged it is marked as not releasable, an account of
-// a seeded run by a name that begins with "seeded-". Running times go into private/, where [Read] finds
-// them. repeat is the command line that repeats the run; the page shows it.
+// Write writes results.json, results.csv, the figures as SVG, one accounts/METHOD.json per private method
+// (for `pate account`) and report.html into dir, each in its place by package results. Each file is written
+// whole or not at all. Unless everything was charged it is marked as not releasable, an account of a seeded
+// run by a name that begins with "seeded-". Running times go into private/, where [Read] finds them. The
+// page shows repeat, the command line that repeats the run.
 func Write(dir string, r *experiments.Result, repeat string) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {

@@ -5,8 +5,8 @@ import "context"
 
 type hookKey struct{}
 
-// With returns a context in which hook is called at every [Point]. It is for tests: what hook returns, or
-// panics with, ends the work as if the process had been killed there.
+// With returns a context in which hook is called at every [Point], for tests: an error or a panic of hook
+// ends the work as if the process had been killed there.
 func With(ctx context.Context, hook func(place string) error) context.Context {
 	return context.WithValue(ctx, hookKey{}, hook)
 }

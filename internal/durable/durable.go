@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// WriteFile writes a file at path: all of it or nothing. It calls write with a buffered writer on a
-// temporary file beside path. If all went well, it syncs that file, renames it to path and syncs the
-// folder. On any error before the rename, path stays as it was and the temporary file is removed. Only its
-// owner can read the file until the rename.
+// WriteFile writes a file at path: all or nothing. It calls write with a buffered writer on a temporary
+// file beside path, syncs that file, renames it to path and syncs the folder. On any error before the
+// rename, path stays as it was and the temporary file is removed. Only its owner can read the file until
+// the rename.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return writeFile(path, temporary(path, ""), mode, write)
 }
@@ -37,17 +37,10 @@ func writeFile(path, pattern string, mode os.FileMode, write func(io.Writer) err
 	if err := write(w); err != nil {
 		return err
 	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("durable: %w", err)
-	}
-	if err := f.Chmod(mode); err != nil {
-		return fmt.Errorf("durable: %w", err)
-	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("durable: %w", err)
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("durable: %w", err)
+	for _, step := range []func() error{w.Flush, func() error { return f.Chmod(mode) }, f.Sync, f.Close} {
+		if err := step(); err != nil {
+			return fmt.Errorf("durable: %w", err)
+		}
 	}
 	if mode&0o044 != 0 {
 		if err := share(f.Name()); err != nil {

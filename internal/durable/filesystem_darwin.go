@@ -1,29 +1,12 @@
 package durable
 
-import (
-	"io/fs"
-	"syscall"
-)
+import "syscall"
 
-// statusTime returns when a file, or what is known of it, was last changed. Nobody can set it, as they can
-// the time of modification.
-func statusTime(info fs.FileInfo) (syscall.Timespec, bool) {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return syscall.Timespec{}, false
-	}
-	return s.Ctimespec, true
-}
+// statusTime returns when a file or its attributes last changed, which nobody can set.
+func statusTime(s *syscall.Stat_t) syscall.Timespec { return s.Ctimespec }
 
-// Unchanged reports whether two looks at a name saw one file that nobody wrote to meanwhile.
-func Unchanged(was, is fs.FileInfo) bool {
-	before, known := statusTime(was)
-	after, _ := statusTime(is)
-	return sameContents(was, is) && (!known || before == after)
-}
-
-// Remote returns the kind of the file system of path if it is one on which a lock may not keep out
-// processes of other hosts, and "" otherwise, or if that is not known.
+// Remote returns the kind of the file system of path if its locks may not keep out processes of other
+// hosts, and "" otherwise, or if that is not known.
 func Remote(path string) string {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

@@ -4,9 +4,9 @@ package durable
 
 import "io/fs"
 
-// Unchanged reports whether two looks at a name saw one file that nobody wrote to meanwhile, as far as its
-// size and time of modification tell.
+// Unchanged reports whether two looks at a name saw one file that nobody wrote to meanwhile, by its size
+// and time of modification.
 func Unchanged(was, is fs.FileInfo) bool { return sameContents(was, is) }
 
-// Remote knows no kinds of file systems here.
+// Remote returns "": the kinds of file systems are unknown here.
 func Remote(string) string { return "" }

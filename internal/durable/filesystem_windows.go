@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Unchanged reports whether two looks at a name saw one file that nobody wrote to meanwhile, as far as its
-// size and time of modification tell.
+// Unchanged reports whether two looks at a name saw one file that nobody wrote to meanwhile, by its size
+// and time of modification.
 func Unchanged(was, is fs.FileInfo) bool { return sameContents(was, is) }
 
-// Remote returns the kind of the file system of path if it is one on which a lock may not keep out
-// processes of other hosts, and "" otherwise, or if that is not known.
+// Remote returns the kind of the file system of path if its locks may not keep out processes of other
+// hosts, and "" otherwise, or if that is not known.
 func Remote(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -29,12 +29,12 @@ func Remote(path string) string {
 	return ""
 }
 
-// patience is how long rename waits for those who have the old file open. Indexers and virus scanners open
-// what was just written, for a moment.
+// patience bounds how long rename waits for others who have the old file open, such as indexers and virus
+// scanners.
 const patience = 2 * time.Second
 
-// rename gives a file that is on disk another name, in place of what had it before, and returns when the
-// name is on disk. A file cannot be replaced here while somebody reads it, so it waits for them.
+// rename renames a synced file, replacing the old one, and returns when the name is on disk. A file cannot
+// be replaced here while somebody reads it, so it waits for them.
 func rename(from, to string) error {
 	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
 	old, err := windows.UTF16PtrFromString(from)
@@ -66,13 +66,15 @@ func SyncDir(dir string) error {
 	if err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
-	// os.Open asks for reading alone, and what is open for that cannot be flushed.
+	// os.Open opens for reading, and such a handle cannot be flushed.
 	folder, err := windows.CreateFile(name, windows.GENERIC_WRITE, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE,
 		nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
 	if err == nil {
 		err = errors.Join(windows.FlushFileBuffers(folder), windows.CloseHandle(folder))
 	}
-	for _, unsupported := range []error{windows.ERROR_ACCESS_DENIED, windows.ERROR_INVALID_FUNCTION, windows.ERROR_NOT_SUPPORTED, windows.ERROR_INVALID_PARAMETER} {
+	for _, unsupported := range []error{
+		windows.ERROR_ACCESS_DENIED, windows.ERROR_INVALID_FUNCTION, windows.ERROR_NOT_SUPPORTED, windows.ERROR_INVALID_PARAMETER,
+	} {
 		if errors.Is(err, unsupported) {
 			return nil
 		}
@@ -83,8 +85,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that goes when it is closed, or when its process ends. It has a name until
-// then, which is nothing that others have to remove: named is false.
+// Unnamed makes a temporary file that disappears when it is closed, or when its process ends. Nobody has to
+// remove its name: named is false.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	made, err := os.CreateTemp("", pattern)
 	if err != nil {
@@ -97,8 +99,8 @@ func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	handle, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE|windows.DELETE, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE,
-		nil, windows.OPEN_EXISTING, windows.FILE_ATTRIBUTE_TEMPORARY|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
+	handle, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE|windows.DELETE,
+		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, windows.OPEN_EXISTING, windows.FILE_ATTRIBUTE_TEMPORARY|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
 	if err != nil {
 		return nil, false, errors.Join(&fs.PathError{Op: "open", Path: made.Name(), Err: err}, os.Remove(made.Name()))
 	}

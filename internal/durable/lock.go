@@ -25,8 +25,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // nothing was written
 }
 
-// Wait returns what open returns, unless ctx ends first: then the error begins with waiting, and what is
-// opened later is closed.
+// Wait returns the result of open, unless ctx ends first: then the error begins with waiting, and a later
+// result is closed.
 func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
 	var opened, none T
 	done := make(chan error, 1)

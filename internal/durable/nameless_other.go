@@ -2,5 +2,5 @@
 
 package durable
 
-// nameless knows of no files without names here.
+// nameless reports that files without names are unknown here.
 func nameless(string) (known bool, err error) { return false, nil }

@@ -10,13 +10,13 @@ import (
 // errUnknown refuses secrets on systems whose permissions this package does not know.
 var errUnknown = errors.New("may be open to others: on this system nothing tells who may read and write it")
 
-// Exposed refuses: nothing is known here of who may write.
+// Exposed refuses: the permissions are unknown.
 func Exposed(string, fs.FileInfo) error { return errUnknown }
 
-// Readable refuses: nothing is known here of who may read.
+// Readable refuses: the permissions are unknown.
 func Readable(string, fs.FileInfo) error { return errUnknown }
 
-// KeepPrivate does nothing: nothing is known here of permissions.
+// KeepPrivate does nothing.
 func KeepPrivate(string) error { return nil }
 
 func share(string) error { return nil }

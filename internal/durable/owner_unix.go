@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Exposed returns an error if somebody else may have written what info, of the file or folder at path,
-// tells of: it belongs to another user, or its mode lets the group or all write.
+// Exposed returns an error if somebody else may have written the file or folder with this info: it belongs
+// to another user, or its mode lets the group or all write.
 func Exposed(_ string, info fs.FileInfo) error {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != uint32(os.Geteuid()) {
 		return fmt.Errorf("belongs to user %d", s.Uid)
@@ -29,8 +29,8 @@ func Readable(_ string, info fs.FileInfo) error {
 	return nil
 }
 
-// KeepPrivate does nothing: the mode that a file or folder is made with says who may read it.
+// KeepPrivate does nothing: the mode of a new file or folder limits its readers.
 func KeepPrivate(string) error { return nil }
 
-// share does nothing: the mode says it all.
+// share does nothing: the mode suffices.
 func share(string) error { return nil }

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
 
-// The rights by which one learns what a file holds, and those by which one changes what stands under its
-// name.
+// The rights to read a file, and the rights to change the contents of its name.
 const (
 	mayRead  = windows.FILE_READ_DATA | windows.GENERIC_READ | windows.GENERIC_ALL
 	mayWrite = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | fileDeleteChild | windows.DELETE |
@@ -26,7 +26,7 @@ func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, 
 // Readable returns an error if the access list of path lets others than its owner read.
 func Readable(path string, _ fs.FileInfo) error { return granted(path, mayRead, "read it") }
 
-// ours returns the accounts that may have every right: this user, the system, and the administrators.
+// ours returns the accounts with every right: this user, the system, and the administrators.
 func ours() (user *windows.SID, all []*windows.SID, err error) {
 	token, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
@@ -73,7 +73,7 @@ func granted(path string, rights windows.ACCESS_MASK, to string) error {
 			return fmt.Errorf("has an access list that cannot be read: %w", err)
 		}
 		switch {
-		case entry.Header.AceFlags&windows.INHERIT_ONLY_ACE != 0: // for what is made in a folder
+		case entry.Header.AceFlags&windows.INHERIT_ONLY_ACE != 0: // for future files in a folder
 			continue
 		case entry.Header.AceType == windows.ACCESS_DENIED_ACE_TYPE: // takes rights away
 			continue
@@ -89,12 +89,7 @@ func granted(path string, rights windows.ACCESS_MASK, to string) error {
 }
 
 func among(sid *windows.SID, all []*windows.SID) bool {
-	for _, s := range all {
-		if sid != nil && sid.Equals(s) {
-			return true
-		}
-	}
-	return false
+	return sid != nil && slices.ContainsFunc(all, sid.Equals)
 }
 
 // account returns the name of an account, or its number if it has none here.
@@ -108,20 +103,20 @@ func account(sid *windows.SID) string {
 	return sid.String()
 }
 
-// KeepPrivate takes a file or folder that this process made, and what will be made in it, from all but this
-// user, the system and the administrators. What is made without it inherits who may read and write from its
-// folder, whatever mode it was given.
+// KeepPrivate takes a file or folder that this process made, with its future contents, from all but this
+// user, the system and the administrators. Otherwise a new file inherits its readers and writers from its
+// folder, whatever its mode.
 func KeepPrivate(path string) error {
 	user, _, err := ours()
 	if err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
-	// Protected (P) against what the folder would add; full access (FA), also for what is made in a folder
-	// (OICI), for the system (SY), administrators (BA) and this user.
+	// Protected (P) against additions by the folder; full access (FA), also for future files (OICI), for
+	// the system (SY), administrators (BA) and this user.
 	return setAccess(path, "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;"+user.String()+")", windows.PROTECTED_DACL_SECURITY_INFORMATION)
 }
 
-// share gives a file the access list of what is made in its folder.
+// share gives a file the access list that new files of its folder get.
 func share(path string) error {
 	return setAccess(path, "D:", windows.UNPROTECTED_DACL_SECURITY_INFORMATION)
 }

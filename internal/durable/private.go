@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// ErrExposed is returned for a secret that somebody else may know or may have made.
+// ErrExposed is returned for a secret that somebody else may have read or made.
 var ErrExposed = errors.New("durable: not this user's alone")
 
 // ReadSecret reads a file that its owner alone can read and write. A file of another user, one that others
@@ -45,8 +45,8 @@ func ReadSecret(path string) ([]byte, error) {
 	return text[:n], nil
 }
 
-// PrivateFolder makes a folder for secrets, and its parents, or checks that the one there belongs to this
-// user, that others cannot write to it, and that it is no link.
+// PrivateFolder makes a folder for secrets, and its parents, or checks that the existing one belongs to
+// this user, that others cannot write to it, and that it is no link.
 func PrivateFolder(path string) error {
 	if err := MkdirAll(path, 0o700); err != nil {
 		return err
@@ -64,7 +64,7 @@ func PrivateFolder(path string) error {
 	return nil
 }
 
-// MkdirAll does what os.MkdirAll does, and returns when the names of the folders it made are on disk.
+// MkdirAll is os.MkdirAll, and returns when the names of the new folders are on disk.
 func MkdirAll(path string, mode os.FileMode) error {
 	var made []string // innermost first
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
@@ -90,7 +90,7 @@ func MkdirAll(path string, mode os.FileMode) error {
 	return nil
 }
 
-// OpenRegular opens a file to read, and refuses, without opening it, what is no regular file: opening a
+// OpenRegular opens a file to read. It refuses anything but a regular file without opening it, as opening a
 // pipe waits for a writer.
 func OpenRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)

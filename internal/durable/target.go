@@ -61,7 +61,7 @@ func Within(path, dir string) (bool, error) {
 	}
 	file, err := os.Stat(at)
 	if folder == nil || err != nil || !file.Mode().IsRegular() {
-		return false, nil // what cannot be read is refused where it is read
+		return false, nil // an unreadable file is refused where it is read
 	}
 	linked := false
 	err = filepath.WalkDir(in, func(there string, e fs.DirEntry, err error) error {
@@ -78,8 +78,7 @@ func Within(path, dir string) (bool, error) {
 	return linked, nil
 }
 
-// maxLinks bounds how many links resolve follows, as operating systems do.
-const maxLinks = 40
+const maxLinks = 40 // that resolve follows, as operating systems do
 
 // resolve returns path without links. The file need not exist.
 func resolve(path string) (string, error) {

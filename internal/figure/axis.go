@@ -13,7 +13,7 @@ type Axis struct {
 	Ticks     []float64 // nil for round numbers
 }
 
-// over returns the axis with ends, and with ticks: those of the values where it has none.
+// over returns the axis with ends, and with ticks, taken from the values where they are not given.
 func (a Axis) over(values []float64) Axis {
 	if a.Low == a.High {
 		a.Low, a.High = math.Inf(1), math.Inf(-1)
@@ -32,8 +32,8 @@ func (a Axis) over(values []float64) Axis {
 	return a
 }
 
-// padded returns the axis with ends and ticks, and with space beyond the values where its ends were not
-// given and it is linear. Values that are not negative get no end below zero.
+// padded returns the axis with ends and ticks, and with space beyond the values where it is linear and its
+// ends were not given. Values that are not negative get no end below zero.
 func (a Axis) padded(values []float64) Axis {
 	if a.Low != a.High || a.Log {
 		return a.over(values)
@@ -48,8 +48,8 @@ func (a Axis) padded(values []float64) Axis {
 	return a.over(values)
 }
 
-// share returns where v lies between the ends, from 0 to 1. An axis without length has its values in the
-// middle.
+// share returns the position of v between the ends, from 0 to 1. An axis without length has its values in
+// the middle.
 func (a Axis) share(v float64) float64 {
 	low, high := a.Low, a.High
 	if low == high {

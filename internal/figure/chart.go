@@ -100,8 +100,8 @@ func (l Line) end() Point {
 	return l.Points[len(l.Points)-1]
 }
 
-// apart returns heights for labels that should be at the given ones: in their order, a step or more apart,
-// and from low to high. Where the labels do not fit, they begin below low.
+// apart moves the heights of labels apart: in their order, at least a step, and from low to high. Labels
+// that do not fit begin below low.
 func apart(at []float64, step, low, high float64) []float64 {
 	out, rank := slices.Clone(at), make([]int, len(at))
 	for i := range rank {

@@ -19,7 +19,7 @@ type Figure struct {
 	Zero  bool // draws the level zero
 }
 
-// Line is a line with a name. An empty name is not written.
+// Line is a line with a name, which may be empty.
 type Line struct {
 	Name   string
 	Colour int  // of [Colours]; negative for grey

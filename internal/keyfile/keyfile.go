@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,9 +17,8 @@ import (
 // destroyed is the byte that a key is overwritten with.
 const destroyed = '-'
 
-// Read returns the key in a file. It reports false if there is no such file, or if a process was killed
-// while it destroyed the key. A file that others may know, or may have written, is an error; see
-// [durable.ReadSecret].
+// Read returns the key in a file. ok is false if there is no such file, or if a process was killed while it
+// destroyed the key. A file that others may have read or written is an error; see [durable.ReadSecret].
 func Read(path string) (key rng.Key, ok bool, err error) {
 	text, err := durable.ReadSecret(path)
 	switch {
@@ -49,14 +47,14 @@ func Write(path string, key rng.Key) error {
 	return nil
 }
 
-// Destroy overwrites and removes the key file, or another secret, if it exists. It cannot reach what a
-// disk, a snapshot or a backup remembers.
+// Destroy overwrites and removes the key file, or another secret, if it exists. Copies in a disk, a
+// snapshot or a backup are beyond its reach.
 func Destroy(path string) error {
 	is, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && is.Mode().IsRegular() { // what a link leads to is not this file
+	if err == nil && is.Mode().IsRegular() { // the target of a link is not this file
 		err = overwrite(path)
 	}
 	err = errors.Join(err, os.Remove(path))
@@ -69,25 +67,15 @@ func Destroy(path string) error {
 	return nil
 }
 
-// ended reads as nothing but the byte that is written over a key.
-type ended struct{}
-
-func (ended) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = destroyed
-	}
-	return len(p), nil
-}
-
-// overwrite puts something else in the place of a key.
+// overwrite replaces the bytes of a key.
 func overwrite(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err == nil {
-		var info fs.FileInfo
-		if info, err = f.Stat(); err == nil {
-			_, err = io.CopyN(f, ended{}, info.Size())
-		}
-		err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return err
 	}
-	return err
+	info, err := f.Stat()
+	if err == nil {
+		_, err = f.Write(bytes.Repeat([]byte{destroyed}, int(info.Size())))
+	}
+	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -1,5 +1,5 @@
-// Package number prints numbers for people. A claim is rounded up, so that the number on paper never reads
-// as less than what was computed; a lower bound is rounded down.
+// Package number prints numbers for people. A claim is rounded up, so that the printed number is never
+// below the computed one; a lower bound is rounded down.
 //
 // "Up" means: the text, read as a float64, is at least x. The last digit is moved in decimal, not by
 // arithmetic on x: Ceil(x*1e4)/1e4 is below x for nine of a hundred x that lie just above a number with
@@ -74,9 +74,8 @@ func DecimalsUp(x float64, decimals int) string {
 	return sign + whole[:len(whole)-decimals] + "." + whole[len(whole)-decimals:]
 }
 
-// following returns the whole number after the one that text is without its decimal point. The text of a
-// number of more digits than a float64 tells apart reads back as that number, so an error, of too many
-// digits, does not happen.
+// following returns the integer after text without its decimal point. A text with more digits than a
+// float64 resolves reads back as its number, so the error, of too many digits, does not happen.
 func following(text string) (int64, error) {
 	whole, err := strconv.ParseInt(strings.Replace(text, ".", "", 1), 10, 64)
 	return whole + 1, err

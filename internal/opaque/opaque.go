@@ -1,6 +1,6 @@
 // Package opaque holds numbers that leave this module as text alone. A package outside can keep a Number
 // and hand it on, but cannot read it, since it may not import Open. So a figure that looks like an epsilon
-// and is none does not end up where an epsilon stands.
+// and is none cannot be used as one.
 package opaque
 
 // Number is a number that has no arithmetic, no comparison by size and no text.

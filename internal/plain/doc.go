@@ -2,11 +2,11 @@
 // program in any language can evaluate from their description alone.
 //
 // A [Model] has exactly one part: a constant, a softmax regression, a kernel regression on landmarks,
-// trees, or the mean of several models. Numbers are float64 and all arithmetic is, so that another program
-// agrees to rounding. Features come in as float32, and trees compare them as such.
+// trees, or the mean of several models. Numbers and arithmetic are float64, so that another program agrees
+// to rounding. Features are float32, and trees compare them as such.
 //
 // # Guarantee
 //
 // [Model.Check] accepts a model only if every index is in range, every number is finite and every walk down
-// a tree ends. A model that it accepted never panics, whatever the rows are.
+// a tree ends. An accepted model never panics, for any rows.
 package plain

@@ -16,8 +16,8 @@ type Model struct {
 	Mean     *Mean     `json:"mean,omitempty"`
 }
 
-// Describer is the optional ability of a fitted classifier to be written down. What it returns gives the
-// scores of the classifier, up to rounding and to what each part says.
+// Describer is implemented by fitted classifiers with a plain form, which has the scores of the classifier,
+// up to rounding and to the comment of each part.
 type Describer interface {
 	Plain() *Model
 }
@@ -34,9 +34,9 @@ type Linear struct {
 	Bias    []float64   `json:"bias"`    // of each of Classes
 }
 
-// Mean is a weighted mean of the probabilities that models give. The scores of a model become probabilities
-// as follows: they are cut to [0, 1] and divided by their sum, if that is above 0; each p becomes (p +
-// Doubt)^power; and they are divided by their sum again.
+// Mean is a weighted mean of the probabilities of models. Scores become probabilities as follows: they are
+// cut to [0, 1] and divided by their sum, if that is above 0; each p becomes (p + Doubt)^power; and they
+// are divided by their sum again.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`
@@ -55,8 +55,7 @@ const (
 	maxDepth   = 4 // of means of means
 )
 
-// Check reports the first thing in a model that does not fit rows of this many features and this many
-// classes.
+// Check reports the first part of a model that does not fit this number of features and of classes.
 func (m *Model) Check(features, classes int) error {
 	if features < 1 || classes < 2 {
 		return fmt.Errorf("plain: %d features and %d classes", features, classes)
@@ -168,7 +167,7 @@ func checkNumbers(name string, v []float64, n int) error {
 	return nil
 }
 
-// Widen returns the rows of a float32 matrix, whose rows lie stride apart.
+// Widen returns the rows of a float32 matrix with this stride.
 func Widen(data []float32, rows, cols, stride int) [][]float64 {
 	out := make([][]float64, rows)
 	for i := range out {
@@ -177,7 +176,6 @@ func Widen(data []float32, rows, cols, stride int) [][]float64 {
 	return out
 }
 
-// Wide returns the numbers as float64.
 func Wide(v []float32) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {

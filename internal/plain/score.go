@@ -12,11 +12,11 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// blockRows is how many rows are scored at a time, which bounds the memory.
+// blockRows is the number of rows scored together, which bounds the memory.
 const blockRows = 256
 
 // Scores returns the scores of every row of x, x.Rows x classes without gaps. The model must have passed
-// Check, and x has its number of features. It uses all processors, until ctx is done.
+// Check for the features of x. It uses all processors, until ctx is done.
 func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]float64, error) {
 	out := make([]float64, x.Rows*classes)
 	ready := m.prepare()
@@ -180,7 +180,7 @@ func (m *Mean) prepare() scorer {
 	}
 }
 
-// temper turns scores into probabilities, as [Mean] says.
+// temper turns scores into probabilities: see [Mean].
 func (m *Mean) temper(p []float64, power float64) {
 	for c, v := range p {
 		p[c] = max(0, min(1, v))

@@ -9,11 +9,11 @@ import (
 // its feature Column_i, as float32, is at most Threshold_i, else to node Right_i. A node whose column is -1
 // is a leaf.
 //
-// Of a forest, Right of a leaf is its number, the leaf's classes are those between the Ends before and at
-// that number, and a class scores the mean over the trees of its share in the leaf. Of boosted trees, which
-// have a Prior, Threshold of a leaf is its value: tree t adds it to logit t modulo the number of logits,
-// which start at Prior, and the scores are the softmax of the logits. With one logit it is that of the
-// second class against the first.
+// In a forest, Right of a leaf is its number, the leaf's classes lie between the Ends before and at that
+// number, and a class scores the mean over the trees of its share in the leaf. In boosted trees, which have
+// a Prior, Threshold of a leaf is its value: tree t adds it to logit t modulo the number of logits, which
+// start at Prior, and the scores are the softmax of the logits. A single logit is the second class's
+// against the first.
 type Trees struct {
 	Classes   []int     `json:"classes"` // that shares and logits are of; others score 0
 	Roots     []int     `json:"roots"`   // node of each tree, ascending from 0
@@ -36,7 +36,8 @@ func (t *Trees) check(features, classes int) error {
 	case len(t.Prior) == 1 && len(t.Classes) != 2, len(t.Prior) > 1 && len(t.Prior) != len(t.Classes):
 		return fmt.Errorf("trees: %d logits of %d classes", len(t.Prior), len(t.Classes))
 	}
-	if err := errors.Join(checkNumbers("threshold", t.Threshold, n), checkNumbers("share", t.Share, len(t.LeafClass)), checkNumbers("prior", t.Prior, len(t.Prior))); err != nil {
+	if err := errors.Join(checkNumbers("threshold", t.Threshold, n), checkNumbers("share", t.Share, len(t.LeafClass)),
+		checkNumbers("prior", t.Prior, len(t.Prior))); err != nil {
 		return err
 	}
 	if len(t.Prior) == 0 {

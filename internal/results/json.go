@@ -23,7 +23,7 @@ func (f Folder) WriteJSON(releasable bool, name string, v any) error {
 	return nil
 }
 
-// ReadJSON reads what WriteJSON wrote in a complete run, if it has this schema.
+// ReadJSON reads a file of WriteJSON from a complete run, if it has this schema.
 func (f Folder) ReadJSON(name, schema string, v any) error {
 	path, err := f.Find(name)
 	if err != nil {
@@ -45,8 +45,7 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 	return nil
 }
 
-// WriteAccount writes what was charged for a row. The form has no room for a mark that the run was seeded,
-// so the name of the file has it.
+// WriteAccount writes the charges of a row. The form has no mark for a seeded run, so the file name has it.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name
@@ -54,11 +53,10 @@ func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	return f.WriteJSON(!seeded, filepath.Join("accounts", name+".json"), account)
 }
 
-// timesFile has the running times of a run. They are of work on private rows, so they stand apart from what
-// may be published.
+// timesFile has the running times of a run. They come from work on private rows, so they stay private.
 const timesFile = "seconds.json"
 
-// KeepTimes keeps the running times of the run and of every row in the half that is private.
+// KeepTimes keeps the running times of the run and of every row in the private half.
 func (f Folder) KeepTimes(all float64, rows []float64) error {
 	text, err := json.Marshal(append([]float64{all}, rows...))
 	if err == nil {
@@ -70,7 +68,7 @@ func (f Folder) KeepTimes(all float64, rows []float64) error {
 	return nil
 }
 
-// Times returns what KeepTimes kept of so many rows; zeros where nothing was.
+// Times returns the times that KeepTimes kept of that number of rows; zeros if there are none.
 func (f Folder) Times(rows int) (all float64, of []float64, err error) {
 	none := make([]float64, rows)
 	text, err := os.ReadFile(f.Private(timesFile))

@@ -1,9 +1,9 @@
-// Package results is the one place that knows how a folder of results is divided.
+// Package results divides a folder of results into a public and a private half.
 //
 // A file lies in DIR/public exactly if it may be published: it was charged, its noise is secret, and it has
-// no path of this machine, no time of work on private rows and no private number in it. Everything else
-// lies in DIR/private, which its owner alone can open: keys, votes, charged ledgers, the configuration of
-// the run, and under DIR/private/results the results that may not leave, such as those of a seeded run.
+// no path of this machine, no time of work on private rows and no private number. Everything else lies in
+// DIR/private, which its owner alone can open: keys, votes, charged ledgers, the configuration of the run,
+// and under DIR/private/results the results that may not leave, such as results of a seeded run.
 package results
 
 import (
@@ -42,12 +42,11 @@ func (f Folder) join(half string, names []string) string {
 	return filepath.Join(append([]string{string(f), half}, names...)...)
 }
 
-// Config returns the path of the configuration of the run, which is written before anything else but its
-// key.
+// Config returns the path of the configuration of the run, which is written first after its key.
 func (f Folder) Config() string { return f.Private("config.json") }
 
-// Strangers returns the files in both halves if no run has begun there: they are of somebody else, or of a
-// run whose configuration is gone.
+// Strangers returns the files in both halves if no run has begun there: they belong to somebody else, or to
+// a run whose configuration is gone.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {
@@ -78,15 +77,15 @@ func (f Folder) Strangers() (paths []string, err error) {
 // ErrReleased is matched by the refusal of a second release where the first one is seen.
 var ErrReleased = errors.New("results: something was released")
 
-// Released returns that refusal for a file, and what shows that it is not of this run.
+// Released returns that refusal for a file, with the sign that it belongs to another run.
 func Released(path, but string) error {
-	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but), Why: "another release would spend a whole budget on the same people, and no ledger would add up the two",
+	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but),
+		Why: "another release would spend a whole budget on the same people, and no ledger would add up the two",
 		Fix: "put back the private half as it was, or choose another --out and add up the two budgets", Check: true, Err: ErrReleased}
 }
 
-// Vacant refuses a folder with files in its halves that are of no run there. Where those are what a run
-// released, and nothing is left of the run itself, a second release would be a second budget that no ledger
-// adds to the first: see [Released].
+// Vacant refuses a folder with files of no run there. If a run released them, and nothing else is left of
+// it, a second release would be a second budget that no ledger adds to the first: see [Released].
 func (f Folder) Vacant() error {
 	strangers, err := f.Strangers()
 	if err != nil || len(strangers) == 0 {
@@ -97,15 +96,17 @@ func (f Folder) Vacant() error {
 			return Released(path, f.Private()+" does not have the run that released it")
 		}
 	}
-	return &fault.Error{What: strangers[0] + " is there already", Why: "it is not of this run, and is not overwritten; nothing was written", Fix: "move it away, or choose another --out"}
+	return &fault.Error{What: strangers[0] + " is there already",
+		Why: "it is not of this run, and is not overwritten; nothing was written", Fix: "move it away, or choose another --out"}
 }
 
-// releasedFile reports whether a file of this name is what a run released, or the ledger of that.
+// releasedFile reports whether a run released a file of this name, or kept it as a ledger.
 func releasedFile(name string) bool {
-	return strings.HasPrefix(name, "labels") || strings.HasPrefix(name, "marginals") || strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
+	return strings.HasPrefix(name, "labels") || strings.HasPrefix(name, "marginals") ||
+		strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
 }
 
-// Place returns what [Folder.Result] returns, and makes the folder that the file is in.
+// Place is [Folder.Result], and makes the folder of the file.
 func (f Folder) Place(releasable bool, names ...string) (string, os.FileMode, error) {
 	path, mode := f.Result(releasable, names...)
 	if releasable {
@@ -131,7 +132,7 @@ func (f Folder) Keep(name string, data []byte) error {
 	return durable.WriteBytes(f.Private(name), 0o600, data)
 }
 
-// Find returns where a result of a complete run is.
+// Find returns the path of a result of a complete run.
 func (f Folder) Find(names ...string) (string, error) {
 	path, _ := f.Result(true, names...)
 	there, err := durable.Exists(path)
@@ -141,22 +142,20 @@ func (f Folder) Find(names ...string) (string, error) {
 	return path, err
 }
 
-// Sweep removes what killed processes left of files that they were writing. No other process may be at work
-// in the folder.
+// Sweep removes the temporary files of killed processes. No other process may be at work in the folder.
 func (f Folder) Sweep() {
 	for _, half := range []string{f.Public(), f.Private()} {
 		_ = filepath.WalkDir(half, func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.IsDir() {
 				durable.SweepFolder(path)
 			}
-			return nil // what cannot be read stays
+			return nil // unreadable folders stay
 		})
 	}
 }
 
-// Settle gives all that may be published one time of modification, as the differences would tell how long
-// work on private rows took, and takes from others what rights they have to the rest. It reports whether
-// anything may be published.
+// Settle gives all public files one time of modification, as differences would leak the time of work on
+// private rows, and takes the rights of others to private ones. It reports whether there are public files.
 func (f Folder) Settle() (some bool, err error) {
 	now := time.Now().Truncate(time.Second)
 	err = settle(f.Public(), func(path string, e fs.DirEntry) error {
@@ -178,8 +177,8 @@ func (f Folder) Settle() (some bool, err error) {
 	return some, nil
 }
 
-// settle calls one for everything below a folder but links, which lead elsewhere. What goes meanwhile, as
-// another process has the folder by now, is passed over.
+// settle calls one for everything below a folder but links. Files that disappear meanwhile, as another
+// process has the folder by now, are skipped.
 func settle(dir string, one func(path string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type()&fs.ModeSymlink == 0 {

@@ -1,4 +1,4 @@
-// Package scores says how well predictions of public rows agree with their labels.
+// Package scores measures the agreement of predictions with the labels of public rows.
 package scores
 
 import (
@@ -25,7 +25,7 @@ func Accuracy(predicted, labels []int) float64 {
 	return float64(Right(predicted, labels)) / float64(len(labels))
 }
 
-// Recall returns, for every class, the share of its rows that were predicted as it; 0 for a class of no
+// Recall returns, for every class, the share of its rows that were predicted right; 0 for a class of no
 // rows.
 func Recall(predicted, labels []int, classes int) []float64 {
 	right, rows := make([]float64, classes), ClassRows(labels, classes)
@@ -49,7 +49,7 @@ func ClassRows(labels []int, classes int) []int {
 	return rows
 }
 
-// MeanRecall averages what runs of one method recalled, class by class; nil if a run does not say.
+// MeanRecall averages the recalls of runs of one method, class by class; nil if a run has none.
 func MeanRecall(runs [][]float64) []float64 {
 	out := make([]float64, len(runs[0]))
 	for _, recall := range runs {
@@ -75,18 +75,18 @@ func Deviation(runs []float64, mean float64) float64 {
 	return math.Sqrt(sum / float64(len(runs)-1))
 }
 
-// StandardError returns the standard error of a share that was found on n rows. Two rows of each outcome
-// are added (Agresti and Coull 1998), so that a share of 0 or 1 of few rows has an error too. It does not
-// cover how rows of one unit resemble each other.
+// StandardError returns the standard error of a share found on n rows. Two rows of each outcome are added
+// (Agresti and Coull 1998), so that a share of 0 or 1 of few rows has an error too. It ignores the likeness
+// of rows of one unit.
 func StandardError(share float64, n int) float64 {
 	rows := float64(n) + 4
 	p := (share*float64(n) + 2) / rows
 	return math.Sqrt(p * (1 - p) / rows)
 }
 
-// AUROC returns the area under the receiver operating characteristic of rows of two scores, one of each
-// class: how often a row of class 1 has a larger difference of the second from the first than a row of
-// class 0, equal ones counting half. It is nil where a class has no row, or a difference is not a number.
+// AUROC returns the area under the receiver operating characteristic of rows of two scores: the probability
+// that a row of class 1 has a larger difference of the second from the first than a row of class 0, ties
+// counting half. It is nil where a class has no row, or a difference is not a number.
 func AUROC(of blas32.General, labels []int) *float64 {
 	margins := make([]float64, len(labels))
 	order := make([]int, len(labels))
@@ -115,8 +115,8 @@ func AUROC(of blas32.General, labels []int) *float64 {
 	return &area
 }
 
-// Areas returns the mean of what runs say, nil if one of them does not, and their standard deviation, nil
-// if there is one run.
+// Areas returns the mean of the areas of runs, nil if one is nil, and their standard deviation, nil for one
+// run.
 func Areas(runs []*float64) (mean, sd *float64) {
 	all, sum := make([]float64, len(runs)), 0.0
 	for i, v := range runs {

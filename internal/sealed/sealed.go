@@ -1,6 +1,6 @@
-// Package sealed holds what the project's binary files have in common: a line of magic that names the kind
-// and version, fields, and the SHA-256 of everything before. Integers and numbers are little-endian. A hash
-// finds damage; it does not tell who wrote a file.
+// Package sealed is the common frame of the project's binary files: a line of magic that names the kind and
+// version, fields, and the SHA-256 of everything before. Integers and numbers are little-endian. The hash
+// finds damage; it authenticates nobody.
 package sealed
 
 import (
@@ -29,7 +29,7 @@ func Seal(b []byte) []byte {
 	return append(b, sum[:]...)
 }
 
-// little says that numbers lie in memory as they do in files.
+// little: numbers lie in memory as they do in files.
 var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Append appends numbers as IEEE 754 of their precision, little-endian.
@@ -41,7 +41,6 @@ func Append[F float32 | float64](b []byte, values []F) []byte {
 	return appendEach(b, values)
 }
 
-// appendEach does what Append does on any machine.
 func appendEach[F float32 | float64](b []byte, values []F) []byte {
 	switch values := any(values).(type) { // not binary.Append, which is several times slower
 	case []float32:
@@ -58,14 +57,14 @@ func appendEach[F float32 | float64](b []byte, values []F) []byte {
 	return b
 }
 
-// Reader reads fields one after another. After a field that is not there, the rest reads as zero and Err
-// returns what was wrong. No field takes more memory than its bytes in the file.
+// Reader reads fields one after another. After a missing field the rest reads as zero and Err returns the
+// error. No field takes more memory than its bytes in the file.
 type Reader struct {
 	rest []byte
 	err  error
 }
 
-// Open checks magic and hash, and returns a reader of what stands between them.
+// Open checks magic and hash, and returns a reader of the bytes between them.
 func Open(b []byte, magic string) (*Reader, error) {
 	r, err := Fields(b, magic)
 	if err != nil {
@@ -79,7 +78,7 @@ func Open(b []byte, magic string) (*Reader, error) {
 	return r, nil
 }
 
-// Fields returns a reader of everything behind the magic and looks at no hash.
+// Fields returns a reader of everything behind the magic and ignores the hash.
 func Fields(b []byte, magic string) (*Reader, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(magic))
 	if !ok {
@@ -141,10 +140,10 @@ func Numbers[F float32 | float64](r *Reader, n int) []F {
 // Left returns the number of bytes that were not read.
 func (r *Reader) Left() uint64 { return uint64(len(r.rest)) }
 
-// Err returns what was wrong with a field, or nil.
+// Err returns the first error of a field, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// End returns what was wrong with a field, or an error if bytes are left.
+// End returns the first error of a field, or an error if bytes are left.
 func (r *Reader) End() error {
 	if r.err == nil && len(r.rest) > 0 {
 		return fmt.Errorf("%d bytes too many", len(r.rest))

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns text with every character that is not shown as itself replaced by its escape in Go: a
-// terminal would obey some, and others hide or turn what stands beside them.
+// Printable replaces every character that is not shown as itself by its escape in Go: a terminal would obey
+// some, and others hide or turn their neighbours.
 func Printable(text string) string {
 	shown := func(r rune) bool { return unicode.IsPrint(r) }
 	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !shown(r) }) < 0 {
@@ -27,9 +27,8 @@ func Printable(text string) string {
 	return b.String()
 }
 
-// Harmless reports whether text may name something that stands in files which spreadsheets, terminals and
-// browsers show: it is UTF-8, holds no control character and none that turns the text beside it, and does
-// not begin as a formula.
+// Harmless reports whether text may be a name in files for spreadsheets, terminals and browsers: it is
+// UTF-8 without control and bidirectional characters, and does not begin as a formula.
 func Harmless(text string) bool {
 	obeyed := func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 	return utf8.ValidString(text) && strings.IndexFunc(text, obeyed) < 0 && inert(text) == text

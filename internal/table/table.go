@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -29,22 +30,19 @@ func Formats() []string {
 
 // ParseFormat returns the format with the given name.
 func ParseFormat(name string) (Format, error) {
-	for _, f := range Formats() {
-		if name == f {
-			return Format(f), nil
-		}
+	if slices.Contains(Formats(), name) {
+		return Format(name), nil
 	}
 	return "", fmt.Errorf("table: format %q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
-// Table holds a header and rows of equal length. Cells may come from anybody's data: control characters are
-// shown as escapes in every format, CSV cells that a spreadsheet would take for a formula begin with an
-// apostrophe, and Markdown shows HTML as text.
+// Table holds a header and rows of equal length. Cells may come from anybody: control characters are shown
+// as escapes in every format, CSV cells that look like a formula begin with an apostrophe, and Markdown
+// shows HTML as text.
 type Table struct {
 	Header []string
 	Rows   [][]string
-	// Left marks columns aligned to the left; others are aligned to the right.
-	Left []bool
+	Left   []bool // columns aligned to the left; others are aligned to the right
 }
 
 // Write renders t in a format other than JSON.
@@ -84,11 +82,10 @@ func (t Table) Write(w io.Writer, f Format) error {
 
 func (t Table) left(column int) bool { return column < len(t.Left) && t.Left[column] }
 
-// columns is how wide a terminal is, by default.
+// columns is the default width of a terminal.
 const columns = 80
 
-// text aligns the columns, two blanks apart, or one where the table is else wider than a terminal and so is
-// not.
+// text aligns the columns, two blanks apart, or one where that makes the table fit a terminal.
 func (t Table) text(b *strings.Builder) {
 	widths := make([]int, len(t.Header))
 	all := append([][]string{t.Header}, t.Rows...)
@@ -122,7 +119,7 @@ func (t Table) text(b *strings.Builder) {
 	}
 }
 
-// withoutTags escapes what would begin HTML in Markdown.
+// withoutTags escapes the beginnings of HTML in Markdown.
 func withoutTags(cell string) string {
 	var b strings.Builder
 	for i := range len(cell) {

@@ -2,5 +2,5 @@
 
 package testkit
 
-// Race says that the race detector is on.
+// Race is set under the race detector.
 const Race = false

@@ -2,6 +2,5 @@
 
 package testkit
 
-// Race says that the race detector is on. It slows a single goroutine tenfold and learns nothing from it,
-// so under it tests draw less and use smaller worlds.
+// Race is set under the race detector, which slows a single goroutine tenfold and more.
 const Race = true

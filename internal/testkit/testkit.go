@@ -1,5 +1,5 @@
-// Package testkit holds what tests of several packages need: divergences of laws that are listed point by point, small
-// worlds of votes, a goodness-of-fit test, and reference files.
+// Package testkit holds what tests of several packages need: divergences of laws that are listed point by
+// point, small worlds of votes, a goodness-of-fit test, and reference files.
 package testkit
 
 import (
@@ -57,8 +57,8 @@ func Histograms(votes, classes int) [][]int {
 	return all
 }
 
-// Neighbours returns, for each histogram, the numbers of those that one vote more, one vote less or, with moves, one
-// moved vote leads to.
+// Neighbours returns, for each histogram, the numbers of those that one vote more, one vote less or, with
+// moves, one moved vote leads to.
 func Neighbours(histograms [][]int, moves bool) [][]int {
 	number := map[string]int{}
 	for i, h := range histograms {
@@ -119,8 +119,8 @@ func ReadJSON(t require.TestingT, path string, v any) {
 	require.NoError(t, json.Unmarshal(data, v))
 }
 
-// Must returns v. It panics with err if that is not nil: for the calls of a test that have to succeed before
-// anything is tested.
+// Must returns v. It panics with err if that is not nil: for the calls of a test that have to succeed
+// before anything is tested.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -131,8 +131,8 @@ func Must[T any](v T, err error) T {
 // Err returns the error of a call with one other result.
 func Err[T any](_ T, err error) error { return err }
 
-// Folder returns a folder for programs that may still write for a moment after they were ended, as browsers
-// do. Unlike that of t.TempDir, what of it cannot be removed fails no test.
+// Folder returns a folder for programs that may still write for a moment after they were ended, such as
+// browsers. Unlike with t.TempDir, files that cannot be removed fail no test.
 func Folder(t testing.TB) string {
 	dir, err := os.MkdirTemp("", "pate-test-")
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Draw returns a number of runs. It has the law exactly, for the parameters as they stand in float64: every
-// decision is a comparison of random bits with a ratio of integers or with the binary digits of a
-// parameter.
+// Draw returns a number of runs. It has the law exactly, for the parameters as float64: every decision
+// compares random bits with a ratio of integers or with the binary digits of a parameter.
 func (l Law) Draw(s *rng.Stream) int64 {
 	switch {
 	case l.Mean != 0:
@@ -19,9 +18,8 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson adds as many numbers of mean 1 as the mean has whole parts, and thins one more to the rest: the
-// sum of independent Poisson numbers is one, and so is each of the points of one that is kept with a fixed
-// probability.
+// poisson adds numbers of mean 1, one for each whole part of the mean, and thins one more to the rest: a
+// sum of independent Poisson numbers is Poisson, and so is a thinned one.
 func poisson(s *rng.Stream, mean float64) int64 {
 	whole, rest := math.Modf(mean)
 	n := int64(0)
@@ -58,8 +56,8 @@ func poissonOne(s *rng.Stream) int64 {
 //
 //	gamma (1-gamma)^(k-1) prod_{j=1}^{k-1} (j+eta)/(j+1),   0 <= eta <= 1:
 //
-// the next number is tried unless gamma says stop, and kept with the factor of the product; without it all
-// begins again.
+// the next number is tried unless gamma stops, and kept with the factor of the product; else all begins
+// again.
 func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
@@ -75,8 +73,8 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 //
 //	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1):
 //
-// Sibuya's law, whose k-th trial ends with probability alpha/k, where gamma in each trial lets all begin
-// again. Without the first factor geometric would hardly ever end.
+// Sibuya's law, whose k-th trial ends with probability alpha/k, where gamma in each trial restarts. Without
+// the first factor geometric would hardly ever end.
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {

@@ -12,21 +12,21 @@ import (
 )
 
 // Law is the law of the number of runs: Poisson if Mean is above 0, else the truncated negative binomial of
-// Eta and Gamma, which is at least 1. [Poisson] and [NegativeBinomial] make one for a number of runs that
-// is expected.
+// Eta and Gamma, which is at least 1. [Poisson] and [NegativeBinomial] make one with an expected number of
+// runs.
 type Law struct {
 	Eta   float64 // in (-1, 1]: 1 is the geometric law, 0 the logarithmic one
 	Gamma float64 // in (0, 1), small for many runs; 0 of a Poisson law
 	Mean  float64 // of a Poisson law; 0 of another
 }
 
-// MaxExpected bounds the number of runs that may be expected.
+// MaxExpected bounds the expected number of runs.
 const MaxExpected = 1e5
 
 // ErrLaw is matched by every error about the parameters of a Law.
 var ErrLaw = errors.New("tune: bad law")
 
-// Poisson returns the Poisson law, under which there may be no run at all, with probability e^-mean.
+// Poisson returns the Poisson law, under which there is no run with probability e^-mean.
 func Poisson(mean float64) (Law, error) {
 	l := Law{Mean: mean}
 	if !(mean > 0) {
@@ -42,7 +42,8 @@ func NegativeBinomial(eta, mean float64) (Law, error) {
 		return Law{}, fmt.Errorf("%w: the shape must be above -1 and at most 1, got %v", ErrLaw, eta)
 	}
 	if !(mean > 1 && mean <= MaxExpected) {
-		return Law{}, fmt.Errorf("%w: a law of at least one run needs an expected number above 1 and at most %g, got %v", ErrLaw, float64(MaxExpected), mean)
+		return Law{}, fmt.Errorf("%w: a law of at least one run needs an expected number above 1 and at most %g, got %v",
+			ErrLaw, float64(MaxExpected), mean)
 	}
 	at := func(log float64) Law { return Law{Eta: eta, Gamma: math.Exp(log)} }
 	const least, most = -700, -1e-9
@@ -59,7 +60,8 @@ func (l Law) Validate() error {
 	case l.Mean != 0 && (l.Eta != 0 || l.Gamma != 0):
 		return fmt.Errorf("%w: a Poisson law has neither eta nor gamma", ErrLaw)
 	case l.Mean != 0 && !(l.Mean > 0 && l.Mean <= MaxExpected):
-		return fmt.Errorf("%w: the expected number of runs must be above 0 and at most %g, got %v", ErrLaw, float64(MaxExpected), l.Mean)
+		return fmt.Errorf("%w: the expected number of runs must be above 0 and at most %g, got %v",
+			ErrLaw, float64(MaxExpected), l.Mean)
 	case l.Mean != 0:
 		return nil
 	case !(l.Eta > -1 && l.Eta <= 1):
@@ -72,7 +74,7 @@ func (l Law) Validate() error {
 	return nil
 }
 
-// Event returns what the whole search costs if every run costs this.
+// Event returns the cost of the whole search if every run costs this.
 func (l Law) Event(run accountant.Event) accountant.Event {
 	if l.Mean != 0 {
 		return accountant.PoissonSelection{Mean: l.Mean, Event: run}
@@ -106,9 +108,9 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that a setting is never run, if each run has it with probability share. It
-// is the probability generating function of the number of runs at 1-share, and Missed(1) the probability
-// that there is no run at all.
+// Missed returns the probability that a setting is never run, if each run has it with probability share:
+// the probability generating function of the number of runs at 1-share. Missed(1) is the probability of no
+// run.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -121,7 +123,7 @@ func (l Law) Missed(share float64) float64 {
 }
 
 // Quantile returns the least number of runs that is not exceeded with this probability, in (0, 1), up to
-// rounding. It is for people who plan how long a search may take.
+// rounding, to plan the time of a search.
 func (l Law) Quantile(probability float64) int64 {
 	if l.Mean != 0 {
 		law := distuv.Poisson{Lambda: l.Mean}

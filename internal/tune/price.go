@@ -7,25 +7,25 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Price is what choosing costs: noise that a search needs and one run does not.
+// Price is the cost of choosing: the noise that a search needs beyond one run.
 type Price struct {
-	Law Law
-	// Noise is the least with which the whole search meets the target; Epsilon is what the search then
-	// costs, at most the target's.
-	Noise, Epsilon float64
-	// OneNoise is the least with which one run by itself meets the target.
-	OneNoise float64
-	// OneEpsilon is what one run with Noise costs; the rest of Epsilon pays for the choice.
-	OneEpsilon float64
+	Law        Law
+	Noise      float64 // the least with which the whole search meets the target
+	Epsilon    float64 // of the search with Noise, at most the target's
+	OneNoise   float64 // the least with which one run by itself meets the target
+	OneEpsilon float64 // of one run with Noise; the rest of Epsilon pays for the choice
 }
 
-// Ratio returns how many times the noise of one run a search has.
+// Ratio returns Noise over OneNoise.
 func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 
+// Noisy is an event by its noise.
+type Noisy = func(noise float64) (accountant.Event, error)
+
 // PriceOf returns the price of a search for a target; event is one run by its noise. The search is
-// accounted by Rényi divergences, the only ones that are known of it, and one run by whatever proves least,
-// as it would be without a search.
-func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event func(noise float64) (accountant.Event, error)) (Price, error) {
+// accounted by Rényi divergences, the only known ones, and one run by the tightest accountant, as without a
+// search.
+func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {
 	p := Price{Law: l}
 	if err := l.Validate(); err != nil {
 		return p, err
@@ -46,14 +46,14 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, err
 }
 
-// PriceAt returns the price of a search whose noise is settled, and which costs target.Epsilon with it.
-func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event func(noise float64) (accountant.Event, error)) (Price, error) {
+// PriceAt returns the price of a search with given noise, with which it costs target.Epsilon.
+func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	return p, p.compare(ctx, relation, target, event)
 }
 
-// compare fills in what one run would have and cost.
-func (p *Price) compare(ctx context.Context, relation accountant.Relation, target accountant.Target, event func(noise float64) (accountant.Event, error)) error {
+// compare fills in the noise and cost of one run.
+func (p *Price) compare(ctx context.Context, relation accountant.Relation, target accountant.Target, event Noisy) error {
 	tight := accountant.AutoConfig{Relation: relation}.NewAccount
 	var err error
 	if p.OneNoise, _, err = accountant.CalibrateNoise(ctx, tight, target, event); err != nil {
@@ -67,13 +67,13 @@ func (p *Price) compare(ctx context.Context, relation accountant.Relation, targe
 	if err == nil {
 		err = account.Compose(run, 1)
 	}
+	if err == nil {
+		var bound accountant.Bound
+		bound, err = account.Epsilon(ctx, target.Delta)
+		p.OneEpsilon = bound.Upper
+	}
 	if err != nil {
 		return fmt.Errorf("tune: cost of one run: %w", err)
 	}
-	bound, err := account.Epsilon(ctx, target.Delta)
-	if err != nil {
-		return fmt.Errorf("tune: cost of one run: %w", err)
-	}
-	p.OneEpsilon = bound.Upper
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// progress is how far a search is. On disk the state names the file of the best output, which is written
-// before it; so the two never disagree.
+// progress is the state of a search. On disk it names the file of the best output, which is written before
+// it; so the two never disagree.
 type progress struct {
 	ID   string `json:"id"`
 	Done int64  `json:"done"` // runs that are over
@@ -32,8 +32,8 @@ type found struct {
 	File    string  `json:"file,omitempty"` // of the output, in the folder
 }
 
-// Names in the folder of a search. Those of runs are pseudorandom, so that no path, and no error with a
-// path, tells how many there were.
+// Names in the folder of a search. Names of runs are pseudorandom, so that no path, and no error with a
+// path, reveals the number of runs.
 const (
 	stateFile    = "search.json"
 	folderPrefix = "run-"
@@ -50,7 +50,6 @@ func folderName(run rng.Key) (string, error) {
 	return folderPrefix + hex.EncodeToString(sum[:8]), nil
 }
 
-// identify returns the name of a search under its key.
 func (s Search) identify(key rng.Key) (string, error) {
 	event, err := accountant.MarshalEvent(s.Law.Event(s.Event))
 	if err != nil {
@@ -59,7 +58,7 @@ func (s Search) identify(key rng.Key) (string, error) {
 	return folderName(key.DeriveBytes("search", fmt.Appendf(nil, "%d %s", s.Settings, event)))
 }
 
-// open returns how far the search in the folder is.
+// open returns the state of the search in the folder.
 func (s Search) open(key rng.Key) (*progress, error) {
 	id, err := s.identify(key)
 	if err != nil {
@@ -73,19 +72,17 @@ func (s Search) open(key rng.Key) (*progress, error) {
 	}
 	durable.SweepFolder(s.Dir) // of processes that were killed: the folder is ours
 	kept := &progress{ID: id, dir: s.Dir}
-	switch err := run.ReadState(filepath.Join(s.Dir, stateFile), id, kept); {
-	case err != nil:
-		return nil, fmt.Errorf("tune: %w", err)
-	case kept.Best == nil:
-		return kept, nil
+	err = run.ReadState(filepath.Join(s.Dir, stateFile), id, kept)
+	if err == nil && kept.Best != nil {
+		kept.output, err = os.ReadFile(filepath.Join(s.Dir, filepath.Base(kept.Best.File)))
 	}
-	if kept.output, err = os.ReadFile(filepath.Join(s.Dir, filepath.Base(kept.Best.File))); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
 	return kept, nil
 }
 
-// onlyFolder makes the folder of a run, or finds it, and removes those of others, which a killed process
+// onlyFolder makes or finds the folder of a run, and removes the folders of others, which a killed process
 // left.
 func (p *progress) onlyFolder(path string) error {
 	if err := p.remove(folderPrefix, filepath.Base(path)); err != nil {
@@ -97,7 +94,7 @@ func (p *progress) onlyFolder(path string) error {
 	return nil
 }
 
-// remove removes what has this prefix in the folder, but for one name.
+// remove removes the files with this prefix from the folder, but for one name.
 func (p *progress) remove(prefix, but string) error {
 	entries, err := os.ReadDir(p.dir)
 	if err != nil {
@@ -135,12 +132,4 @@ func (p *progress) save() error {
 		return fmt.Errorf("tune: %w", err)
 	}
 	return p.remove(bestPrefix, p.Best.File)
-}
-
-// answer returns the best run, nil if there was none.
-func (p *progress) answer() (*Best, error) {
-	if p.Best == nil {
-		return nil, nil
-	}
-	return &Best{Setting: p.Best.Setting, Outcome: Outcome{Score: p.Best.Score, Output: p.output}}, nil
 }

@@ -15,22 +15,20 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Search is what is searched, and how. Law, Settings, Event, Relation and Run are required.
+// Search describes a search. Law, Settings, Event, Relation and Run are required.
 type Search struct {
 	Law      Law
-	Settings int // how many; each run has one of 0 to Settings-1
-	// Event is the worst case of one run, whatever its setting: the outcome and the score.
-	Event accountant.Event
-	// Relation is the one for which Event bounds a run.
-	Relation accountant.Relation
-	// Run makes one run. It is a function of its arguments alone and may be called again with the same ones
-	// after an interruption.
+	Settings int // their number; each run has one of 0 to Settings-1
+	// Event is the worst case of one run of any setting: the outcome and the score.
+	Event    accountant.Event
+	Relation accountant.Relation // for which Event bounds a run
+	// Run makes one run. It is a function of its arguments alone and may be repeated after an interruption.
 	Run func(ctx context.Context, r Run) (Outcome, error)
-	// Dir is a private folder in which an interrupted search goes on; "" keeps nothing. Its files are
+	// Dir is a private folder from which an interrupted search resumes; "" keeps nothing. Its files are
 	// secrets.
 	Dir string
-	// Every, if above 0, lets the search end only when a multiple of it has passed since it began or went
-	// on: how long it took then tells less of the number of runs.
+	// Every, if above 0, lets the search end only at a multiple of Every since it began or resumed: its
+	// time then leaks less of the number of runs.
 	Every time.Duration
 }
 
@@ -38,10 +36,10 @@ type Search struct {
 type Run struct {
 	Setting int
 	Key     rng.Key // of the run alone
-	Dir     string  // for what goes on after an interruption; "" if there is none
+	Dir     string  // to resume from; "" if there is none
 }
 
-// Outcome is what one run would release.
+// Outcome is the result of one run.
 type Outcome struct {
 	Score  float64 // the largest is best; one that is not a finite number is the worst
 	Output []byte
@@ -81,8 +79,7 @@ func (s Search) Validate() error {
 
 // Select makes the runs and returns the best one; nil if the law drew none. Nothing runs without a
 // reservation of Law.Event(Event). The same search with the same key gives the same answer, also after an
-// interruption, and calls Run again for the run that was interrupted only. No error tells how many runs
-// there were.
+// interruption, and repeats only the interrupted run. No error reveals the number of runs.
 func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (*Best, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -90,7 +87,7 @@ func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (
 	if key.IsZero() {
 		return nil, fmt.Errorf("%w: the key is empty", ErrSearch)
 	}
-	// The theorems bound Rényi divergences and know no loss distribution.
+	// The theorems bound Rényi divergences, and no loss distribution.
 	if err := r.Begin(s.Law.Event(s.Event), ledger.Use{Relation: s.Relation, Renyi: true, Secret: key.Releasable()}); err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
@@ -115,12 +112,16 @@ func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (
 	if err := s.wait(ctx, began); err != nil {
 		return nil, err
 	}
-	return kept.answer()
+	if kept.Best == nil {
+		return nil, nil
+	}
+	return &Best{Setting: kept.Best.Setting, Outcome: Outcome{Score: kept.Best.Score, Output: kept.output}}, nil
 }
 
 // one makes a run and keeps it if it is the best so far.
 func (s Search) one(ctx context.Context, key rng.Key, kept *progress, i int64) error {
-	run := Run{Setting: int(key.Derive("setting", uint64(i)).Stream().Uint64N(uint64(s.Settings))), Key: key.Derive("run", uint64(i))}
+	setting := key.Derive("setting", uint64(i)).Stream().Uint64N(uint64(s.Settings))
+	run := Run{Setting: int(setting), Key: key.Derive("run", uint64(i))}
 	name, err := folderName(run.Key)
 	if err != nil {
 		return err

@@ -10,16 +10,16 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Run runs a mechanism once on a fixed input. It is called with 0, 1, 2, ...; runs must be independent of
-// each other. An output that is a number should be rounded coarsely: what is seen once teaches nothing.
+// Run runs a mechanism once on a fixed input. It is called with 0, 1, 2, ...; runs must be independent. A
+// number as output should be rounded coarsely: outputs seen once teach nothing.
 type Run[O comparable] func(run uint64) (O, error)
 
-// Config says what is audited and with what effort.
+// Config is the claim to audit, and the effort.
 type Config struct {
 	Claim Claim
 	Alpha float64 // chance that a true claim is refuted; [1e-12, 1/2]
 	Runs  int     // on each of the two inputs; [2, 2^31)
-	// Progress, if set, is called now and then with the runs done, of both inputs.
+	// Progress, if set, is called with the number of runs done, of both inputs.
 	Progress func(done int)
 }
 
@@ -36,13 +36,12 @@ func (c Config) validate() error {
 	return nil
 }
 
-// BlackBox runs a mechanism on two neighbouring inputs. The first half of the runs says which outputs, of
-// which input, are the telling ones; the second half is one test of that one event. Both directions are
-// tried in the learning, and only the better one is tested, so the whole Alpha is spent on it.
+// BlackBox runs a mechanism on two neighbouring inputs. The first half of the runs chooses an event, in the
+// better direction; the second half tests that one event, with the whole Alpha.
 //
-// The event is a set of outputs by likelihood ratio, which is where the best event is (Neyman, Pearson);
-// which of these sets is best depends on how sure one can be of it. Ding et al. 2018 and Bichsel et al.
-// 2021 (DP-Sniper) learn events likewise.
+// The event is a set of outputs by likelihood ratio, as the best event is (Neyman, Pearson); which of these
+// sets is best depends on the confidence limits. Ding et al. 2018 and Bichsel et al. 2021 (DP-Sniper) learn
+// events likewise.
 func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
@@ -72,8 +71,7 @@ func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (F
 	return finding, err
 }
 
-// Test does what BlackBox does, for an event known in advance to be likelier on input one: all runs go into
-// the test.
+// Test is BlackBox for an event known in advance to be likelier on input one: all runs go into the test.
 func Test[O comparable](ctx context.Context, event func(O) bool, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
@@ -135,14 +133,14 @@ func repeat[O comparable](ctx context.Context, run Run[O], from, to int, p *prog
 	return nil
 }
 
-// outcome is an output and how often it was seen on each input.
+// outcome is an output with its count on each input.
 type outcome[O comparable] struct {
 	output O
 	counts [2]int
 }
 
-// learn chooses the event, and whether it is of the second input. Limits are Wilson's here, which are
-// quick: what is chosen need not be best, only chosen before the test.
+// learn chooses the event, and whether it belongs to the second input. It uses Wilson's limits, which are
+// quick: the choice need not be best, only made before the test.
 func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]bool, swapped bool) {
 	z := -mathext.NormalQuantile(cfg.Alpha / 2)
 	best := math.Inf(-1)

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Count is how often an event happened in independent runs.
+// Count is the number of times an event happened in independent runs.
 type Count struct{ Hits, Runs int }
 
 func (c Count) validate() error {
@@ -17,8 +17,8 @@ func (c Count) validate() error {
 	return nil
 }
 
-// Limits returns the Clopper-Pearson limits of the probability of the event: each is on the wrong side of
-// it with probability at most alpha/2, whatever it is. They are rounded outwards.
+// Limits returns the Clopper-Pearson limits of the probability of the event, rounded outwards: each is on
+// the wrong side with probability at most alpha/2.
 func (c Count) Limits(alpha float64) (lower, upper float64, err error) {
 	if err := c.validate(); err != nil {
 		return 0, 0, err
@@ -44,7 +44,7 @@ func (c Count) lowerLimit(alpha float64) float64 {
 	return leastAbove(k/n, func(p float64) bool { return mathext.RegIncBeta(k, n-k+1, p) > alpha/2 })
 }
 
-// rounding is more than the relative error of a limit.
+// rounding exceeds the relative error of a limit.
 const rounding = 1e-11
 
 func validateAlpha(alpha float64) error {
@@ -71,10 +71,10 @@ func leastAbove(high float64, holds func(p float64) bool) float64 {
 	return low
 }
 
-// LowerBound returns the bound on epsilon at delta that an event chosen in advance gives, which happened on
-// one input and beside it so often: the logarithm of (L - delta)/U, L and U the Clopper-Pearson limits
-// below the one and above the other. It exceeds the true epsilon with probability at most alpha; it is 0 if
-// the event shows nothing.
+// LowerBound returns the bound on epsilon at delta by an event chosen in advance, from its counts on one
+// input and beside it: log((L - delta)/U), with L and U the Clopper-Pearson limits below the one and above
+// the other. It exceeds the true epsilon with probability at most alpha; it is 0 if the event shows
+// nothing.
 func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
 	if !(delta >= 0 && delta < 1) {
 		return 0, fmt.Errorf("audit: delta must be in [0, 1), not %g", delta)
@@ -89,3 +89,30 @@ func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
 	}
 	return math.Max(0, math.Log(math.Max(0, low-delta)/high)), nil
 }
+
+// Claim: a mechanism is (Epsilon, Delta)-differentially private.
+type Claim struct {
+	Epsilon float64 // >= 0, finite
+	Delta   float64 // in [0, 1)
+}
+
+func (c Claim) validate() error {
+	if !(c.Epsilon >= 0) || math.IsInf(c.Epsilon, 1) || !(c.Delta >= 0 && c.Delta < 1) {
+		return fmt.Errorf("audit: a claim has a finite epsilon >= 0 and a delta in [0, 1), not (%g, %g)", c.Epsilon, c.Delta)
+	}
+	return nil
+}
+
+// Finding is the result of an audit.
+type Finding struct {
+	Claim Claim
+	// Epsilon is a lower bound on every epsilon that is true at Claim.Delta, with confidence 1 - Alpha;
+	// +Inf if there is none.
+	Epsilon  float64
+	Alpha    float64 // chance that a true claim is refuted; 0 for exact laws
+	Runs     int     // runs or guesses; 0 for exact laws
+	Evidence string  // the source of the bound, in words
+}
+
+// Refuted reports whether the bound exceeds the claim.
+func (f Finding) Refuted() bool { return f.Epsilon > f.Claim.Epsilon }

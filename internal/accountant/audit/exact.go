@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// Exact returns the largest loss over pairs of neighbours whose output laws are known. A pair is the
-// natural logarithms of the probabilities of all outcomes, in one order, on two neighbouring inputs; each
-// is looked at in both directions. Probabilities have the given relative accuracy, in [0, 1e-3]: no claim
-// that is true is refuted then.
+// Exact returns the largest loss over pairs of neighbours whose output laws are known. A pair holds the
+// natural logarithms of the probabilities of all outcomes, in one order, on two neighbouring inputs; both
+// directions are tried. Probabilities have the given relative accuracy, in [0, 1e-3]: then no true claim is
+// refuted.
 //
-// The bound is the maximum over events S of log((P(S) - delta)/Q(S)), which is attained by a set of
-// outcomes of large P/Q. It exceeds a claim if and only if the hockey-stick divergence at the claim's
-// epsilon exceeds its delta.
+// The bound is the maximum over events S of log((P(S) - delta)/Q(S)), attained by a set of outcomes of
+// large P/Q. It exceeds a claim if and only if the hockey-stick divergence at the claim's epsilon exceeds
+// its delta.
 func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64]) (Finding, error) {
 	if err := claim.validate(); err != nil {
 		return Finding{}, err
@@ -41,7 +41,7 @@ func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64])
 	return Finding{Claim: claim, Epsilon: worst, Evidence: fmt.Sprintf("the laws of %d pairs of neighbours", n)}, nil
 }
 
-// checkLaw refuses what is no law. Sums of very many outcomes round.
+// checkLaw refuses probabilities that do not add up to 1, up to rounding.
 func checkLaw(logs []float64, accuracy float64) error {
 	total := 0.0
 	for _, l := range logs {

@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Guesses is the outcome of a one-run audit: of Canaries records, each of which was put into the data or
-// left out by a fair coin of its own, Made were guessed to be in or out, from what one run of the mechanism
-// released, and Right of these guesses were. Canaries and Made are fixed before the run.
+// Guesses is the outcome of a one-run audit: each of Canaries records was put into the data by a fair coin,
+// Made were guessed to be in or out from the release of one run, and Right guesses were right. Canaries and
+// Made are fixed before the run.
 type Guesses struct {
 	Canaries, Made, Right int
 }
@@ -23,13 +23,13 @@ func (g Guesses) validate() error {
 	return nil
 }
 
-// PValue returns the chance that at least that number of guesses is right, if the claim is true for adding
-// or removing one record (Steinke, Nasr, Jagielski 2023): with B binomial, of Made trials of probability
+// PValue returns the probability of at least Right right guesses if the claim is true for adding or
+// removing one record (Steinke, Nasr, Jagielski 2023): with B binomial, of Made trials of probability
 // e^epsilon/(1 + e^epsilon),
 //
 //	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
 //
-// It holds however the records influence each other.
+// It holds for any dependence between the records.
 func (g Guesses) PValue(claim Claim) (float64, error) {
 	if err := g.validate(); err != nil {
 		return 0, err
@@ -65,8 +65,8 @@ func (g Guesses) pValue(claim Claim) float64 {
 	return math.Min(1, p+2*float64(g.Canaries)*claim.Delta*worst)
 }
 
-// OneRun says what the guesses tell about a claim: the largest epsilon that they refute at the claim's
-// delta, each with a false alarm of probability at most alpha.
+// OneRun returns the largest epsilon that the guesses refute at the claim's delta, each with a false alarm
+// of probability at most alpha.
 func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 	if err := g.validate(); err != nil {
 		return Finding{}, err
@@ -100,9 +100,8 @@ func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 	return f, nil
 }
 
-// Guess makes the guesses that scores suggest, large for records that seem to have been in: half of them
-// "in" for the largest scores, half "out" for the smallest, and none about what is in between. It needs in
-// to count those that are right.
+// Guess makes guesses by scores, which are large for records that seem to be in: half "in" for the largest
+// scores, half "out" for the smallest, and none in between. It needs in to count the right ones.
 func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
 	g := Guesses{Canaries: len(scores), Made: guesses}
 	if len(in) != len(scores) || guesses%2 != 0 {

@@ -8,12 +8,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Step says how the noise of one step was drawn.
+// Step is one step of a training.
 type Step struct {
-	// SamplingProbability is q, of a record to be in the batch, in (0, 1].
-	SamplingProbability float64
-	// Noise is the standard deviation of the noise, in the unit of the distances.
-	Noise float64
+	SamplingProbability float64 // q, of a record to be in the batch, in (0, 1]
+	Noise               float64 // standard deviation, in the unit of the distances
 }
 
 func (s Step) validate() error {
@@ -39,7 +37,7 @@ type Account struct {
 	bound  *reference
 }
 
-// progress counts what was added.
+// progress counts steps and distances.
 type progress struct {
 	steps, unseen int // of them unseen were counted at Bound
 	distances     int64
@@ -59,15 +57,15 @@ func New(cfg Config) (*Account, error) {
 	return a, nil
 }
 
-// slack is how far beyond Bound a distance may be by the rounding of single precision.
+// slack allows for the rounding of a distance to single precision.
 const slack = 1 + 0x1p-16
 
-// Add adds a step, of which distances are a sample of those between the sums with and without one record
-// drawn from the law of the data. With Config.Bound a distance above it is an error, and less than two
-// distances count as [Account.AddUnseen]. Nothing is added if there is an error.
+// Add adds a step. The distances are a sample of the distances between the sums with and without one record
+// drawn from the law of the data. With Config.Bound a larger distance is an error, and less than two
+// distances count as [Account.AddUnseen]. On an error nothing is added.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
-// AddRepeated adds several equal steps, for which one sample of distances stands.
+// AddRepeated adds equal steps that share one sample of distances.
 func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -108,7 +106,7 @@ func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	for i, f := range ref.scan(squares, a.cfg.Steps) {
 		c := f.logMean(a.cfg.Estimator.surcharge(f, a.price(len(squares))), a.cfg.Steps)
 		if a.bound != nil {
-			c = math.Min(c, a.bound.costs[i]) // what no record exceeds, their mean does not
+			c = math.Min(c, a.bound.costs[i]) // the mean does not exceed a bound of each record
 			a.worst[i] += float64(times) * a.bound.costs[i]
 		}
 		a.costs[i] += float64(times) * math.Max(c, 0)
@@ -126,7 +124,7 @@ func (a *Account) price(m int) float64 {
 	return p
 }
 
-// prepare brings what is kept up to date with a step.
+// prepare computes the law and the reference of a step where the last step had others.
 func (a *Account) prepare(s Step) {
 	if a.law == nil || a.law.probability != s.SamplingProbability {
 		a.law, a.bound = newLaw(s.SamplingProbability, a.cfg.Orders), nil
@@ -137,8 +135,7 @@ func (a *Account) prepare(s Step) {
 	}
 }
 
-// AddUnseen adds a step of which no distances are known, at the cost of a record at Config.Bound, which it
-// needs.
+// AddUnseen adds a step without distances, at the cost of a record at Config.Bound, which must be set.
 func (a *Account) AddUnseen(s Step) error { return a.addUnseen(s, 1) }
 
 func (a *Account) addUnseen(s Step, times int) error {
@@ -160,7 +157,7 @@ func (a *Account) addUnseen(s Step, times int) error {
 	return nil
 }
 
-// count takes in steps with squared distances up to largest. It refuses more steps than were planned.
+// count adds steps with squared distances up to largest. It refuses more steps than were planned.
 func (a *Account) count(largest float64, distances, times int) error {
 	if !(largest*MaxOrder*MaxOrder < 1e300) {
 		return errors.New("bayes: distances are too large for the noise")
@@ -180,7 +177,7 @@ func (a *Account) count(largest float64, distances, times int) error {
 	return nil
 }
 
-// Steps returns how many steps were added.
+// Steps returns the number of added steps.
 func (a *Account) Steps() int { return a.state.steps }
 
 // best returns the least (cost - log budget)/lambda, and its order. The result is rounded up.

@@ -9,11 +9,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// MaxOrder is the largest lambda that is tried.
+// MaxOrder is the largest lambda.
 const MaxOrder = 1024
 
-// DefaultOrders returns a fresh copy of the orders that are tried: all up to 64, then four to a doubling,
-// up to MaxOrder.
+// DefaultOrders returns all orders up to 64, then four per doubling, up to MaxOrder.
 func DefaultOrders() []int {
 	var orders []int
 	for lambda := 1; lambda <= 64; lambda++ {
@@ -30,26 +29,25 @@ type Config struct {
 	// Steps is the planned number T of steps. It stands in the exponent of every cost, so it must be fixed
 	// in advance. An upper bound is safe.
 	Steps int
-	// Delta is delta_mu, in (0, 1): what is left for the guarantee and for the failures of all estimates
-	// together.
+	// Delta is delta_mu, in (0, 1), for the guarantee and the failures of all estimates together.
 	Delta float64
 	// Orders are the lambda to try, from 1 to MaxOrder; default DefaultOrders. They are fixed in advance
-	// too: an estimate of each may fail.
+	// too, as the estimate of each may fail.
 	Orders []int
-	// Failure is the chance that the estimate of one step at one order is allowed to fail with. By default
-	// all together take a tenth of Delta. Steps x orders x Failure must be below Delta.
+	// Failure is the failure probability of the estimate of one step at one order. By default all together
+	// take a tenth of Delta. Steps x orders x Failure must be below Delta.
 	Failure float64
 	// Estimator is the rule; default Bernstein.
 	Estimator Estimator
-	// Bound is what no distance exceeds, such as the clip norm. With it no step costs more than a record at
-	// that distance, and what the steps cost in the worst case is known. 0 means that no bound is known,
-	// with which Bernstein has no value.
+	// Bound is an upper bound of the distances, such as the clip norm. With it no step costs more than a
+	// record at that distance, and the worst-case cost is known. 0 means no bound, which Bernstein does not
+	// allow.
 	Bound float64
 }
 
 const maxSteps = 1 << 30
 
-// complete fills in what was left out and checks the rest.
+// complete fills in defaults and checks the rest.
 func (c Config) complete() (Config, error) {
 	if len(c.Orders) == 0 {
 		c.Orders = DefaultOrders()
@@ -79,13 +77,13 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("bayes: Config.Failure is %g, must be in [1e-300, 0.5)", c.Failure)
 	}
 	if !(c.failures() < c.Delta) {
-		return c, fmt.Errorf("bayes: %d steps at %d orders fail with probability up to %.3g together, which is not below delta %g: lower Config.Failure",
-			c.Steps, len(c.Orders), c.failures(), c.Delta)
+		return c, fmt.Errorf("bayes: %d steps at %d orders fail with probability up to %.3g together, "+
+			"which is not below delta %g: lower Config.Failure", c.Steps, len(c.Orders), c.failures(), c.Delta)
 	}
 	return c, nil
 }
 
-// failures bounds the chance that any estimate fails: the union over steps and orders.
+// failures bounds the probability that any estimate fails: the union over steps and orders.
 func (c Config) failures() float64 {
 	return float64(len(c.Orders)) * float64(c.Steps) * c.Failure
 }

@@ -1,5 +1,5 @@
-// Package bayes bounds what a training reveals of a typical record, by the Bayesian accountant of Triastcyn
-// and Faltings (ICML 2020). Its answer is not differential privacy and cannot be mistaken for it: a
+// Package bayes bounds the privacy loss of a typical record in a training, by the Bayesian accountant of
+// Triastcyn and Faltings (ICML 2020). That is not differential privacy and cannot be mistaken for it: a
 // [Figure] is no number, no event and no bound of package accountant.
 //
 // A step of DP-SGD releases a sum with Gaussian noise. For a record whose presence moves the sum by d, with
@@ -8,8 +8,8 @@
 //
 //	K(d) = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) d^2/(2 s^2)).
 //
-// Differential privacy takes the largest d, the clip norm. Here d is random: that of one more record drawn
-// from the law of the data. The moment of T steps together is at most the sum over steps of
+// Differential privacy takes the largest d, the clip norm. Here d is random, for one more record drawn from
+// the law of the data. The moment of T steps together is at most the sum over steps of
 //
 //	c = log(E e^(T K(d)))/T        (Hölder's inequality)
 //
@@ -28,10 +28,9 @@
 // probability at least 1 - delta_mu over the record, the distances and the noise, the privacy loss of all
 // steps is at most eps_mu.
 //
-// That is a statement about an average. It has no unit and no neighbours: it does not hold for every
-// record, as differential privacy does. If all distances equal Bound, eps_mu is that of the moments
-// accountant at delta_mu - orders x T x Failure; the Figure never exceeds that of the moments accountant at
-// delta_mu.
+// That is a statement about an average, without unit and neighbours: it does not hold for every record, as
+// differential privacy does. If all distances equal Bound, eps_mu is the epsilon of the moments accountant
+// at delta_mu - orders x T x Failure; the Figure never exceeds its epsilon at delta_mu.
 //
 // # Where the sources err
 //
@@ -44,7 +43,7 @@
 //   - The proof of composition treats the moments of a step as constants given the record.
 //     They depend on what earlier steps released. The Guarantee above assumes it away too.
 //   - Student's interval needs normal numbers. See [StudentT] for how far it misses.
-//   - The authors' published notebook clips the gradient of the batch, not those of the
+//   - The authors' published notebook clips the gradient of the batch, not of the
 //     examples, so that its noise bounds nothing.
 //
 // # Caveats

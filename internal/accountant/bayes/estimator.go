@@ -13,9 +13,9 @@ import (
 type Estimator int
 
 const (
-	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4, for distances of which
-	// an upper bound is known. Its limit is below the mean with probability at most Failure, whatever the
-	// law of the distances. It is the default.
+	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4, for bounded distances.
+	// It is below the mean with probability at most Failure, for any law of the distances. It is the
+	// default.
 	//
 	//	mean + sqrt(2 V ln(2/f)/m) + 7 R ln(2/f)/(3 (m-1))
 	//
@@ -33,7 +33,7 @@ const (
 	StudentT
 )
 
-// String returns the name used in JSON.
+// String returns the name in JSON.
 func (e Estimator) String() string {
 	switch e {
 	case Bernstein:
@@ -63,8 +63,8 @@ func (e *Estimator) UnmarshalText(text []byte) error {
 	return fmt.Errorf("bayes: estimator %q is neither %v nor %v", text, Bernstein, StudentT)
 }
 
-// price returns what a failure probability costs an estimate from m distances: the quantile of Student's
-// law, or log(2/f).
+// price returns the cost of a failure probability for m distances: the quantile of Student's law, or
+// log(2/f).
 func (e Estimator) price(failure float64, m int) float64 {
 	if e == StudentT {
 		return studentQuantile(failure, m-1)
@@ -72,7 +72,7 @@ func (e Estimator) price(failure float64, m int) float64 {
 	return math.Log(2 / failure)
 }
 
-// surcharge returns what the limit has above the mean, in units of the reference's e^(T K).
+// surcharge returns the difference between the limit and the mean, in units of the reference's e^(T K).
 func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	m := float64(s.n)
 	if e == StudentT {

@@ -8,15 +8,13 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Tests compare the distances of rows that were used with those of rows that were not. A Figure assumes
-// that both have one law. Small values speak against it; large ones do not prove it. They are as private as
-// the distances.
+// Tests compare the distances of used and unused rows, which a Figure assumes to have one law. Small
+// p-values speak against it; large ones do not prove it. They are as private as the distances.
 type Tests struct {
-	T      float64 // Welch's t of the means
-	TValue float64 // its p-value, two-sided
-	Levene float64 // Levene's statistic of the spreads, about medians (Brown, Forsythe 1974)
-	// LeveneValue is its p-value.
-	LeveneValue float64
+	T           float64 // Welch's t of the means
+	TValue      float64 // its p-value, two-sided
+	Levene      float64 // Levene's statistic of the spreads, about medians (Brown, Forsythe 1974)
+	LeveneValue float64 // its p-value
 }
 
 // CompareLaws returns the tests for two samples of distances, each of at least two.
@@ -81,7 +79,7 @@ func deviations(xs []float64) []float64 {
 	return out
 }
 
-// twoSided returns the chance that a Student variable is further from 0 than t.
+// twoSided returns the probability that a Student variable is further from 0 than t.
 func twoSided(t, freedom float64) float64 {
 	if math.IsInf(t, 0) || math.IsNaN(freedom) {
 		return 0

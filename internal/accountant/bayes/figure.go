@@ -17,29 +17,29 @@ import (
 const Schema = "pate.bayes/1"
 
 // Figure is the answer of an [Account]. It is no epsilon of differential privacy, and has no value that
-// could be used as one: it can be printed, drawn by this module and written to JSON as an object, and
-// nothing else. The figure is a function of private gradients that nobody charged, so it is private.
+// could be used as one: it can only be printed, drawn by this module and written to JSON as an object. It
+// is an unpaid function of private gradients, so it is private.
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
-	// Delta is delta_mu. FailureDelta is the part of it that failures of estimates took: 1 - FailureDelta
-	// is the confidence.
+	// Delta is delta_mu. FailureDelta is its part for failing estimates: 1 - FailureDelta is the
+	// confidence.
 	Delta, FailureDelta float64
 	Order               int // the lambda of the estimate
 	Estimator           Estimator
-	// Steps were added; Unseen of them had no distances and count as the worst case.
+	// Steps were added; Unseen had no distances and count as the worst case.
 	Steps, Unseen int
 	// Distances were seen in all, and Fewest in one step.
 	Distances int64
 	Fewest    int
 }
 
-// Figure returns the bound for what was added. It is
+// Figure returns the bound for all steps. It is
 //
 //	min over lambda of (sum of costs - log(Delta - FailureDelta))/lambda
 //
-// or, with Config.Bound, what the moments accountant says at Delta for every record at Bound, if that is
-// less.
+// or, with Config.Bound, the epsilon of the moments accountant at Delta for every record at Bound, if that
+// is less.
 func (a *Account) Figure() Figure {
 	f := Figure{
 		Delta: a.cfg.Delta, FailureDelta: a.cfg.failures(), Estimator: a.cfg.Estimator,
@@ -59,11 +59,11 @@ func (a *Account) Figure() Figure {
 // Opaque returns the bound for code of this module that draws it.
 func (f Figure) Opaque() opaque.Number { return f.mu }
 
-// OpaqueEstimate returns what the estimator alone says.
+// OpaqueEstimate returns the estimate without the worst case.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
-// OpaqueWorst returns what the moments accountant says for every record at Config.Bound, and +Inf without a
-// bound.
+// OpaqueWorst returns the epsilon of the moments accountant for every record at Config.Bound, +Inf without
+// a bound.
 func (f Figure) OpaqueWorst() opaque.Number { return f.worst }
 
 // text writes an opaque number rounded up to four digits.
@@ -76,9 +76,10 @@ func text(n opaque.Number) string {
 	return fmt.Sprintf("%.4g", math.Ceil(x/unit)*unit)
 }
 
-// String returns the figure with its delta and what it is.
+// String returns the figure with its delta and its kind.
 func (f Figure) String() string {
-	return fmt.Sprintf("ε_µ ≤ %s at δ_µ = %s (Bayesian: of a typical record; no differential privacy; private)", text(f.mu), number.Exact(f.Delta))
+	return fmt.Sprintf("ε_µ ≤ %s at δ_µ = %s (Bayesian: of a typical record; no differential privacy; private)",
+		text(f.mu), number.Exact(f.Delta))
 }
 
 // Cell returns the figure for a column of its own, which must be named [Column].
@@ -87,16 +88,16 @@ func (f Figure) Cell() string { return text(f.mu) }
 // Column is the name of a column of figures.
 const Column = "ε_µ (Bayesian, not DP)"
 
-// AttackSuccess returns how often the best test tells whether a typical record was there, if both were
-// equally likely before: (e^e + d)/(1 + e^e). At delta 0 the source's formula 1/(1 + e^-e) is the same.
+// AttackSuccess returns the success rate of the best test for a typical record from even odds: (e^e + d)/(1
+// + e^e). At delta 0 the source's formula 1/(1 + e^-e) is the same.
 func AttackSuccess(f Figure) float64 { return success(opaque.Open(f.mu), f.Delta) }
 
 func success(epsilon, delta float64) float64 {
 	return math.Min(1, (1+delta*math.Exp(-epsilon))/(1+math.Exp(-epsilon)))
 }
 
-// ShareOutside returns the share of records, of the law of the data, for which the same bound may fail at
-// the given delta, by Markov's inequality: Delta/delta.
+// ShareOutside returns the share of records, under the law of the data, for which the bound may fail at a
+// given delta, by Markov's inequality: Delta/delta.
 func (f Figure) ShareOutside(delta float64) (float64, error) {
 	if !(delta >= f.Delta && delta < 1) {
 		return 0, fmt.Errorf("bayes: delta %g must be from delta_mu %g to below 1", delta, f.Delta)
@@ -104,7 +105,7 @@ func (f Figure) ShareOutside(delta float64) (float64, error) {
 	return f.Delta / delta, nil
 }
 
-// Caveats returns the sentences that stand beside every figure.
+// Caveats returns the sentences that accompany every figure.
 func Caveats() []string {
 	return []string{
 		"This is not differential privacy. It speaks of a typical record of one distribution and says nothing of outliers, whom attacks aim at.",
@@ -114,7 +115,7 @@ func Caveats() []string {
 	}
 }
 
-// Report returns the section of a report that is about figures of one run: some lines of plain text.
+// Report returns the section of a report about the figures of one run: some lines of plain text.
 func Report(figures ...Figure) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -141,7 +142,6 @@ func Report(figures ...Figure) string {
 	return b.String()
 }
 
-// report writes the lines about one figure.
 func (f Figure) report(line func(format string, args ...any)) {
 	line("  %s = %s at δ_µ = %.3g, the lesser of", Column, text(f.mu), f.Delta)
 	line("    estimate    %s  %v, order %d, confidence 1 - %.2g", text(f.estimate), f.Estimator, f.Order, f.FailureDelta)
@@ -181,7 +181,7 @@ type form struct {
 	Caveats      []string  `json:"caveats"`
 }
 
-// MarshalJSON writes an object with what the figure is, and never a number.
+// MarshalJSON writes an object that names its kind, and never a number.
 func (f Figure) MarshalJSON() ([]byte, error) {
 	out := form{
 		Schema: Schema, Private: true, Mu: opaque.Open(f.mu), Estimate: opaque.Open(f.estimate),
@@ -195,7 +195,7 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the form of MarshalJSON.
 func (f *Figure) UnmarshalJSON(data []byte) error {
 	var in form
 	if err := json.Unmarshal(data, &in); err != nil {

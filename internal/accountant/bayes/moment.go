@@ -12,11 +12,9 @@ import (
 //	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).
 //
 // This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. The mixture over its
-// base dominates the other direction (Theorem 5 there), so K alone is the cost. q is in (0, 1], r is at
-// least 0, lambda at least 1.
-//
-// The sum is that of expm1, whose terms are all positive, and is taken in logs. So K has a relative error
-// of some 1e-14 for any size, from 1e-300 to 1e300.
+// base dominates the other direction (Theorem 5 there), so K alone is the cost. q is in (0, 1], r at least
+// 0, lambda at least 1. The sum is taken over expm1, whose terms are all positive, and in logs, so K has a
+// relative error of some 1e-14 from 1e-300 to 1e300.
 func LogMoment(lambda int, q, r float64) float64 {
 	return logOnePlus(logExcess(binomials(lambda+1, q), r))
 }
@@ -58,9 +56,9 @@ func logOnePlus(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
-// PrintedReverse returns the cost of the other direction as the paper prints it. It is a valid bound that
-// destroys the amplification by sampling: it is of first order in q where the exact value is of second. It
-// is here to be compared with, and nothing adds it up.
+// PrintedReverse returns the cost of the other direction as the paper prints it, for comparison only. It is
+// a valid bound that destroys the amplification by sampling: it is of first order in q where the exact
+// value is of second.
 //
 //	log E_{k ~ Bin(lambda, q)} exp((k^2 + k) r/2)
 func PrintedReverse(lambda int, q, r float64) float64 {

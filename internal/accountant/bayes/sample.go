@@ -7,18 +7,18 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// lanes is how many distances are worked on at a time. The rows of 64 orders then fit the fastest cache.
+// lanes is the number of distances processed together. The rows of 64 orders then fit the fastest cache.
 const lanes = 32
 
-// negligible is the share of a term of the moment below which it is left out. That makes a cost larger, by
-// at most 1e-20 for each of some 10^3 terms and 10^6 distances.
+// negligible is the share of the moment below which a term is left out. That makes a cost larger, by at
+// most 1e-20 for each of some 10^3 terms and 10^6 distances.
 const negligible = 1e-20
 
-// block is what some distances have in common over all orders: row k holds 1 - e^(-k(k-1)s/2) for each of
-// them, where s is how far its squared distance is below the reference.
+// block holds the factors of some distances that all orders share: row k holds 1 - e^(-k(k-1)s/2) for each,
+// where s is the shortfall of its squared distance below the reference.
 type block [][lanes]float64
 
-// fill sets the rows up to the last for shortfalls s >= 0, of which unused lanes are 0.
+// fill computes the rows for shortfalls s >= 0, where unused lanes are 0.
 //
 // Row k+1 is row k + v h, with v = e^(-k(k-1)s/2) and h = 1 - e^(-ks). All terms are positive, so nothing
 // cancels. Products start anew from an exponential every 32 rows. In between v is a product of at most 32
@@ -78,7 +78,7 @@ func (l *law) costs(r float64) []float64 {
 }
 
 // shortfall sets z to 1 - e^(K_i - K), where K is the cost at the reference: the mean of the rows under the
-// shares of the terms. So it lies in [0, 1], and nothing can overflow.
+// shares of the terms. It lies in [0, 1], so nothing can overflow.
 func shortfall(z *[lanes]float64, terms []term) {
 	for i := 0; i <= lanes-8; i += 8 {
 		var z0, z1, z2, z3, z4, z5, z6, z7 float64
@@ -133,8 +133,8 @@ func power(z *[lanes]float64, t int, cost float64) {
 //
 //	1 - (1-w)^2 = w (2-w)    1 - (1-w)(1-z) = w + z (1-w)
 //
-// Both keep the relative error of w but for three roundings, since their derivatives are at most those of
-// 2w and w+z. For t <= 2^30 that is 60 steps, so below 2.1e-14.
+// Both keep the relative error of w up to three roundings, since their derivatives do not exceed the
+// derivatives of 2w and w+z. For t <= 2^30 that is 60 steps, so below 2.1e-14.
 func complements(z *[lanes]float64, t, top int) {
 	for i := 0; i < lanes; i += 4 {
 		part := (*[4]float64)(z[i:])
@@ -150,8 +150,8 @@ func complements(z *[lanes]float64, t, top int) {
 	}
 }
 
-// spread is the first and second moment of n numbers, as sums about the first of them, with what the
-// additions lost.
+// spread holds the first and second moment of n numbers, as sums about the first number, with the losses of
+// the additions.
 type spread struct {
 	n                 int
 	at                float64
@@ -159,7 +159,6 @@ type spread struct {
 	lost, lostSquares float64
 }
 
-// add takes in more numbers.
 func (s *spread) add(xs []float64) {
 	if s.n == 0 {
 		s.at = xs[0]
@@ -184,7 +183,7 @@ func (s *spread) add(xs []float64) {
 	s.squares, s.lostSquares = addTo(s.squares, s.lostSquares, b0+b1)
 }
 
-// addTo adds x to a sum, and what that loses to lost (Neumaier 1974).
+// addTo adds x to a sum, and the rounding error to lost (Neumaier 1974).
 func addTo(sum, lost, x float64) (float64, float64) {
 	t := sum + x
 	if math.Abs(sum) >= math.Abs(x) {
@@ -193,7 +192,6 @@ func addTo(sum, lost, x float64) (float64, float64) {
 	return t, lost + (x - t + sum)
 }
 
-// mean returns the mean.
 func (s spread) mean() float64 { return s.at + (s.sum+s.lost)/float64(s.n) }
 
 // deviations returns the sum of squared deviations from the mean.
@@ -202,7 +200,7 @@ func (s spread) deviations() float64 {
 	return math.Max(0, s.squares+s.lostSquares-off*off/float64(s.n))
 }
 
-// shortfalls is a sample at one order. With X_i = e^(T K_i), and X that of the reference, spread is that of
+// shortfalls is a sample at one order. With X_i = e^(T K_i) and X its value at the reference, spread is of
 // 1 - X_i/X, and cost is log(X)/T.
 type shortfalls struct {
 	cost float64
@@ -210,11 +208,11 @@ type shortfalls struct {
 }
 
 // arithmetic bounds the relative error of the mean of shortfalls: 2e-14 of a share, which is the
-// exponential of a difference of logs of at most 60 that counts, 1.3e-13 of a row, 2.1e-14 of the power.
+// exponential of a difference of logs of at most 60, 1.3e-13 of a row, 2.1e-14 of the power.
 const arithmetic = 2e-13
 
-// reference is what the distances of a step are measured against: a squared distance that none exceeds, the
-// costs at it, and the terms of its moments.
+// reference is the upper end of the distances of a step: a squared distance that none exceeds, its costs,
+// and the terms of its moments.
 type reference struct {
 	square float64
 	costs  []float64
@@ -267,8 +265,8 @@ func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	return out
 }
 
-// logMean returns log(mean of X_i + extra X)/T, the cost of the sample with a surcharge, rounded up by what
-// the arithmetic may be off.
+// logMean returns log(mean of X_i + extra X)/T, the cost of the sample with a surcharge, rounded up by the
+// error of the arithmetic.
 //
 // Let the mean of shortfalls be W, so that the cost is K + log1p(extra - W)/T. The relative error of W adds
 // arithmetic x W to the argument. If powers were taken directly, 1 - z has an error of 2^-53 and the two

@@ -1,13 +1,14 @@
 package imports
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 )
 
-// arguments hands out the arguments of a call one by one and keeps the first error; what is left over is
-// one too.
+// arguments hands out the arguments of a call and keeps the first error, such as an argument left over.
 type arguments struct {
 	call
 	used []bool
@@ -36,21 +37,14 @@ func (a *arguments) done() error {
 }
 
 func (a *arguments) has(key string) bool {
-	for _, k := range a.keys {
-		if k == key {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(a.keys, key)
 }
 
 // value returns a required argument.
 func (a *arguments) value(key string) value {
-	for i, k := range a.keys {
-		if k == key {
-			a.used[i] = true
-			return a.args[i]
-		}
+	if i := slices.Index(a.keys, key); i >= 0 {
+		a.used[i] = true
+		return a.args[i]
 	}
 	if a.has("") {
 		a.fail("its arguments must be named, as repr does")
@@ -85,7 +79,6 @@ func (a *arguments) integer(key string) int64 {
 	return x.n
 }
 
-// event reads the required argument "event".
 func (a *arguments) event(b *builder) accountant.Event {
 	e, err := b.event(a.value("event"))
 	if a.err == nil {
@@ -94,7 +87,6 @@ func (a *arguments) event(b *builder) accountant.Event {
 	return e
 }
 
-// events reads the required argument "events".
 func (a *arguments) events(b *builder) []accountant.Event {
 	v := a.value("events")
 	l, ok := v.(list)
@@ -108,3 +100,21 @@ func (a *arguments) events(b *builder) []accountant.Event {
 	}
 	return out
 }
+
+// ErrSyntax is wrapped in errors about text of another format: malformed, too large, too deep, an argument
+// that is missing, unknown, given twice or of the wrong kind, or a NaN.
+var ErrSyntax = errors.New("imports: cannot be read")
+
+// UnsupportedError names a class without exact counterpart here. It matches accountant.ErrUnsupportedEvent.
+type UnsupportedError struct {
+	Class  string // as written, without its module
+	Reason string
+}
+
+// Error implements error.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("imports: %s is unsupported: %s", e.Class, e.Reason)
+}
+
+// Is makes errors.Is(err, accountant.ErrUnsupportedEvent) hold.
+func (e *UnsupportedError) Is(target error) bool { return target == accountant.ErrUnsupportedEvent }

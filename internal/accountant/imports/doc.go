@@ -1,5 +1,5 @@
-// Package imports reads what other libraries have accounted into events of package accountant, so that
-// numbers can be compared on the same schedule.
+// Package imports reads the accounts of other libraries into events of package accountant, so that numbers
+// can be compared on the same schedule.
 //
 //	schedule, err := imports.DPAccounting(strings.NewReader("GaussianDpEvent(noise_multiplier=2.0)"))
 //
@@ -11,8 +11,8 @@
 //
 // # Caveats
 //
-// Neither format says its relation, nor what sampler really ran: the caller vouches that a Poisson sampled
-// step was Poisson sampled. The noise multipliers read are relative to a clipping norm, which is the
-// sensitivity under add_remove alone, so add_remove is the relation unless an event exists under
+// Neither format holds its relation, nor the sampler that really ran: the caller vouches that a Poisson
+// sampled step was Poisson sampled. The noise multipliers read are relative to a clipping norm, which is
+// the sensitivity under add_remove alone, so add_remove is the relation unless an event exists under
 // replace_one only; the two cannot be mixed.
 package imports

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// DPAccounting reads the repr of a DpEvent of Google's dp_accounting, or a list of them, as in
+// DPAccounting reads the repr of a DpEvent of Google's dp_accounting, or a list, as in
 //
 //	SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01, event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
@@ -48,7 +48,7 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	return accountant.Schedule{Relation: relation, Events: events}, nil
 }
 
-// builder turns values into events and remembers the first class that fixes the relation either way.
+// builder turns values into events and keeps the first class that fixes the relation either way.
 type builder struct {
 	clipped  string // sensitivity known under add_remove only
 	replaced string // exists under replace_one only
@@ -65,7 +65,8 @@ func (b *builder) relation() (accountant.Relation, error) {
 			"%s is accounted under replace_one, Poisson sampling under add_remove", b.replaced)}
 	}
 	return 0, &UnsupportedError{b.clipped, fmt.Sprintf(
-		"%s is accounted under replace_one, where the sensitivity is up to twice the clipping norm that this noise is relative to; write the schedule as pate events, with noise relative to the sensitivity", b.replaced)}
+		"%s is accounted under replace_one, where the sensitivity is up to twice the clipping norm that this noise is relative to; "+
+			"write the schedule as pate events, with noise relative to the sensitivity", b.replaced)}
 }
 
 func (b *builder) events(l list) ([]accountant.Event, error) {
@@ -92,7 +93,7 @@ func (b *builder) event(v value) (accountant.Event, error) {
 	return e, nil
 }
 
-// read returns the event that means exactly what a says. What it returns is of no use when a.err is set.
+// read returns the event that means exactly the same as a. It is of no use when a.err is set.
 func (b *builder) read(a *arguments) accountant.Event {
 	switch a.class {
 	case "NoOpDpEvent":

@@ -7,10 +7,9 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// nothing returns the event that costs nothing.
 func nothing() accountant.Event { return accountant.Composed{Events: []accountant.Event{}} }
 
-// gaussian returns Gaussian noise of a multiplier relative to the clipping norm, which is the sensitivity
+// gaussian returns Gaussian noise with a multiplier relative to the clipping norm, which is the sensitivity
 // under add_remove.
 func gaussian(noiseMultiplier float64) accountant.Event {
 	if noiseMultiplier == 0 {
@@ -28,9 +27,8 @@ func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	return accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 }
 
-// discreteGaussian reads the discrete Gaussian, whose sensitivity is that of the function under the
-// relation of the account. Its dimension does not matter: the event here has noise on every coordinate,
-// however many.
+// discreteGaussian reads the discrete Gaussian, with the sensitivity of the function under the relation of
+// the account. Its dimension does not matter: the event here has noise on every coordinate.
 func discreteGaussian(a *arguments) accountant.Event {
 	if a.has("dimension") {
 		if _, unknown := a.value("dimension").(none); !unknown && a.integer("dimension") < 1 {
@@ -40,8 +38,8 @@ func discreteGaussian(a *arguments) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: a.float("sigma"), Sensitivity: a.optional("sensitivity", 1)}
 }
 
-// epsilonDelta returns any (epsilon, delta)-private mechanism: what it reveals is that of a pure one, but
-// with probability delta (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
+// epsilonDelta returns any (epsilon, delta)-private mechanism: a pure one that fails with probability delta
+// (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
 func epsilonDelta(epsilon, delta float64) accountant.Event {
 	switch {
 	case math.IsInf(epsilon, 1) && delta >= 0 && delta <= 1, delta == 1 && epsilon >= 0:

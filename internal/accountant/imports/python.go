@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -47,7 +48,6 @@ type reader struct {
 	values int
 }
 
-// readValue reads the one value that r holds.
 func readValue(r io.Reader) (value, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
@@ -169,7 +169,7 @@ func (p *reader) number() (value, error) {
 	return number{x, n, whole}, nil
 }
 
-// named reads what starts with a name: a constant, a call, or a number that numpy wrapped, as
+// named reads a value that starts with a name: a constant, a call, or a number that numpy wrapped, as
 // np.float64(0.01).
 func (p *reader) named(depth int) (value, error) {
 	start := p.at
@@ -197,10 +197,11 @@ func (p *reader) named(depth int) (value, error) {
 
 // unwrap returns the number in a numpy scalar.
 func unwrap(c call, class string) (value, error) {
-	if len(c.args) != 1 || c.keys[0] != "" {
-		return nil, failAt(c.at, "%s must hold one number", shorten(class))
+	var v number
+	ok := len(c.args) == 1 && c.keys[0] == ""
+	if ok {
+		v, ok = c.args[0].(number)
 	}
-	v, ok := c.args[0].(number)
 	if !ok {
 		return nil, failAt(c.at, "%s must hold one number", shorten(class))
 	}
@@ -227,10 +228,8 @@ func (p *reader) call(word string, depth int) (call, error) {
 				p.at, key = back, ""
 			}
 		}
-		for _, seen := range c.keys {
-			if seen == key {
-				return c, failAt(back, "%s: argument %q is there twice, or without a name", shorten(c.class), shorten(key))
-			}
+		if slices.Contains(c.keys, key) {
+			return c, failAt(back, "%s: argument %q is there twice, or without a name", shorten(c.class), shorten(key))
 		}
 		// A call has a handful of arguments; the search above is quadratic.
 		if len(c.keys) == 16 {
@@ -262,7 +261,7 @@ func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
 }
 
-// shorten keeps messages readable whatever was in the file.
+// shorten keeps messages short.
 func shorten(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "..."
