@@ -53,7 +53,7 @@ func crashAt(t *testing.T, args []string, place string, k int, panics bool) {
 	}), args)
 }
 
-var long = flag.Bool("long", false, "commands are stopped every time they come to a place, not the first and the last time, and write in the place of every input, not of one for each file")
+var long = flag.Bool("long", false, "commands are stopped every time they come to a place, not at a third of the first and last times; they write in the place of every input, not of one for some files; and every command meets a neighbour")
 
 // TestEveryReleaseSurvivesACrashAtEveryStep: whatever has its name was charged and
 // committed; repeating the command ends with it, at no further cost, and leaves neither
@@ -83,7 +83,7 @@ func TestEveryReleaseSurvivesACrashAtEveryStep(t *testing.T) {
 				times[place]++
 			}
 			for i, place := range all {
-				if met[place]++; met[place] > 1 && met[place] < times[place] && !*long {
+				if met[place]++; !*long && (met[place] > 1 && met[place] < times[place] || i%3 != 0) {
 					continue
 				}
 				clean()

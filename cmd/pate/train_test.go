@@ -9,6 +9,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -115,8 +116,10 @@ func TestTrainChangesOneColumnForOneUnit(t *testing.T) {
 			if learner != training.Forest { // one learner sees all, the others some
 				others = map[string][]string{"new class": others["new class"], "beyond float64": others["beyond float64"], "400 rows": others["400 rows"]}
 			}
-			for name, rows := range others {
-				neighbours(t, want, on(rows...), exact, name)
+			for i, name := range slices.Sorted(maps.Keys(others)) {
+				if *long || len(others) < 4 || i%6 == 0 {
+					neighbours(t, want, on(others[name]...), exact, name)
+				}
 			}
 			if exact {
 				require.NotEqual(t, want.votes.Hash(), on(others["400 rows"]...).votes.Hash(), "and one column it does change")

@@ -30,6 +30,7 @@ type planFlags struct {
 	queries     int
 	minAccuracy float64
 	accountant  string
+	all         bool
 	shell.ParameterFlags
 }
 
@@ -89,6 +90,7 @@ func New(g *shell.Globals) *cobra.Command {
 	f.addSimulation(cmd)
 	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "how often labels must be right")
 	addAccountant(cmd, &f.accountant)
+	flags.BoolVar(&f.all, "all", false, "print all plans, not the best alone; JSON and CSV have all")
 	f.AddParameters(cmd, "print what this mechanism costs (the reverse)", plan.Plannable)
 	cmd.AddCommand(newRegimeCommand(g), newPlanTableCommand(g))
 	return cmd
@@ -169,7 +171,7 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 		}
 		report.Alternatives = append(report.Alternatives, row)
 	}
-	return writePlan(g, report)
+	return writePlan(g, report, f.all)
 }
 
 // check refuses flags that do not go together.
@@ -351,13 +353,17 @@ func tellPlanPrivate(g *shell.Globals, private bool) {
 	g.Logf("planning on real votes is itself a use of the private data: keep this output private")
 }
 
-func writePlan(g *shell.Globals, r planReport) error {
+func writePlan(g *shell.Globals, r planReport, all bool) error {
 	format := g.ParsedFormat()
 	tellPlanVotes(g, r.Votes, false)
 	if format == table.JSON {
 		return shell.WriteJSON(g.Stdout, r)
 	}
 	exact := format == table.CSV
+	others := len(r.Alternatives) - 1
+	if !all && !exact {
+		r.Alternatives = r.Alternatives[:1]
+	}
 	t := table.Table{
 		Header: []string{"mechanism", "thr", "sigma1", "noise", "asked", "cap", "given", "right", "share", "eps"},
 		Left:   []bool{true},
@@ -384,6 +390,9 @@ func writePlan(g *shell.Globals, r planReport) error {
 			fmt.Fprintf(g.Stdout, "\n%s\n", folded(fmt.Sprintf("%d, by %s: %s", i+1, a.Accountant, a.Command)))
 		}
 		fmt.Fprintf(g.Stdout, "\n%s\n", r.Alternatives[0].filterCost())
+	}
+	if !all && !exact && others > 0 {
+		g.Logf("the best plan of %d: --all prints the others", others+1)
 	}
 	tellPlanPrivate(g, r.Private)
 	if best := r.Alternatives[0]; r.TargetEpsilon != nil && best.Accuracy < 0.8 {

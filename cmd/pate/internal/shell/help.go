@@ -180,7 +180,7 @@ var sectionsOf = []struct{ title, flags string }{
 	{"What is protected", "unit unit-name relation rows-per-unit"},
 	{"The budget", "epsilon delta ledger mode accountant failure-delta spend min-accuracy found false-alarms bayes bayes-delta bayes-distances bayes-samples constant-time"},
 	{"The method", ""},
-	{"Output", "out format seed yes force plan plot export name join private-dir parts destroy-private no-cache workers probability public-rows scored explain risk rdp quiet help list file part dialect"},
+	{"Output", "out format seed all yes force plan plot export name join private-dir parts destroy-private no-cache workers probability public-rows scored explain risk rdp quiet help list file part dialect"},
 }
 
 // rareFlags are left to `pate help COMMAND`; --help names them.
