@@ -1,5 +1,5 @@
-// Package filekind tells what a file is from its first bytes, so that a file of the wrong
-// kind is named for what it is instead of being called a broken file of the right one.
+// Package filekind recognises a file by its first bytes, so that a message names a file of the wrong kind
+// instead of calling it a broken file of the right one.
 //
 //	if is := filekind.Of(path); is != filekind.Unknown {
 //		fmt.Printf("%s is %s\n", path, is)
@@ -7,8 +7,8 @@
 //
 // # Caveats
 //
-// It looks at 4 KiB. What it says is a help for people after something else failed, and
-// decides nothing about how a file is read.
+// It looks at 4 KiB. The result is a help for people after something else failed, and decides nothing about
+// how a file is read.
 package filekind
 
 import (
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// Kind is what a file is, as a person would say it: "a Parquet file".
+// Kind is a kind of file in words: "a Parquet file".
 type Kind string
 
 // Kinds of files that users mix up.
@@ -85,8 +85,8 @@ var magic = []struct {
 	{"\x00\x00\x08\x01", IDX}, {"\x00\x00\x08\x03", IDX},
 }
 
-// Of returns what the file at a path is; Unknown for what is not recognised, plain text
-// among it, and for what cannot be opened. It does not wait at pipes.
+// Of returns the kind of the file at a path; Unknown for files that are not recognised, such as plain text,
+// or cannot be opened. It does not wait at pipes.
 func Of(path string) Kind {
 	info, err := os.Stat(path)
 	switch {
@@ -110,7 +110,7 @@ func Of(path string) Kind {
 	return OfBytes(start[:n])
 }
 
-// OfBytes returns what a file is that begins with these bytes.
+// OfBytes returns the kind of a file that begins with these bytes.
 func OfBytes(start []byte) Kind {
 	if len(start) == 0 {
 		return Empty
@@ -140,7 +140,7 @@ func OfBytes(start []byte) Kind {
 	return Unknown
 }
 
-// ofJSON tells JSON files of this program apart by the schema they name.
+// ofJSON distinguishes JSON files of this program by the schema they name.
 func ofJSON(text string) Kind {
 	const ledgerStart = `{"line":1,"schema":"pate.ledger/`
 	compact := strings.NewReplacer(" ", "", "\n", "", "\t", "", "\r", "").Replace(text)
@@ -148,13 +148,13 @@ func ofJSON(text string) Kind {
 		return Ledger // damaged, but nothing else
 	}
 	for _, s := range []struct {
-		says string
+		part string
 		kind Kind
 	}{
 		{`"schema":"pate.statement/`, Statement}, {`"schema":"pate.ledger-signature/`, Signature},
 		{`"schema":"pate.manifest/`, Manifest}, {`"events":[`, Events},
 	} {
-		if strings.Contains(compact, s.says) {
+		if strings.Contains(compact, s.part) {
 			return s.kind
 		}
 	}
@@ -165,5 +165,6 @@ func ofJSON(text string) Kind {
 func isHead(text string) bool {
 	line, _, _ := strings.Cut(text, "\n")
 	lines, hash, ok := strings.Cut(line, ":")
-	return ok && lines != "" && strings.Trim(lines, "0123456789") == "" && len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
+	return ok && lines != "" && strings.Trim(lines, "0123456789") == "" &&
+		len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
 }

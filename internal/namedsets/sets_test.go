@@ -16,6 +16,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/unpack"
 )
 
@@ -42,8 +43,8 @@ func small(name string) []string {
 	return nil
 }
 
-// TestEverySet: each set that is listed has a licence and hashes, is missed with how to get
-// it, and opens once its files are in $PATE_DATA, plain or compressed.
+// TestEverySet: each set that is listed has a licence and hashes, is missed with how to get it, and opens
+// once its files are in $PATE_DATA, plain or compressed.
 func TestEverySet(t *testing.T) {
 	opened := map[string]dataset.Data{}
 	for _, n := range All() {
@@ -80,8 +81,7 @@ func TestEverySet(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, text, 0o600))
 		}
-		d, err := Open(n.Name, dataset.Options{})
-		require.NoError(t, err, n.Name)
+		d := testkit.Must(Open(n.Name, dataset.Options{}))
 		require.True(t, d.Published)
 		opened[n.Name] = d
 	}
@@ -116,20 +116,16 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestMNIST(t *testing.T) {
-	files, err := mnistFiles(mnist)
-	require.NoError(t, err)
+	files := testkit.Must(mnistFiles(mnist))
 	for name, want := range map[string]string{
 		"train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
 		"train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
 		"t10k-images-idx3-ubyte":  "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
 		"t10k-labels-idx1-ubyte":  "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 	} {
-		f, err := files.Open(name + ".zst")
-		require.NoError(t, err)
-		z, err := unpack.Reader(f)
-		require.NoError(t, err)
+		z := testkit.Must(unpack.Reader(testkit.Must(files.Open(name + ".zst"))))
 		h := sha256.New()
-		_, err = io.Copy(h, z)
+		_, err := io.Copy(h, z)
 		require.NoError(t, err)
 		require.Equal(t, want, hex.EncodeToString(h.Sum(nil)), name)
 	}

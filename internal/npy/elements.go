@@ -1,9 +1,12 @@
 package npy
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
-	"math/bits"
+	"slices"
+	"strconv"
+	"unicode/utf8"
 )
 
 // Type is the type of the elements of a file.
@@ -26,15 +29,8 @@ func TypeOf(descr string) (t Type, ok bool) {
 	if order != '<' && order != '>' && !(t.Size == 1 && (order == '|' || order == '=')) {
 		return t, false
 	}
-	switch t.Kind {
-	case 'i', 'u':
-		ok = t.Size == 1 || t.Size == 2 || t.Size == 4 || t.Size == 8
-	case 'f':
-		ok = t.Size == 2 || t.Size == 4 || t.Size == 8
-	case 'b':
-		ok = t.Size == 1
-	}
-	return t, ok
+	sizes := map[byte][]int{'i': {1, 2, 4, 8}, 'u': {1, 2, 4, 8}, 'f': {2, 4, 8}, 'b': {1}}
+	return t, slices.Contains(sizes[t.Kind], t.Size)
 }
 
 // Floats reads floating-point numbers of 2, 4 or 8 bytes, little-endian.
@@ -58,20 +54,8 @@ func Floats(dst []float64, raw []byte, size int) {
 
 // SwapBytes turns big-endian elements of size bytes into little-endian ones.
 func SwapBytes(raw []byte, size int) {
-	le := binary.LittleEndian
-	switch size {
-	case 2:
-		for ; len(raw) >= 2; raw = raw[2:] {
-			le.PutUint16(raw, bits.ReverseBytes16(le.Uint16(raw)))
-		}
-	case 4:
-		for ; len(raw) >= 4; raw = raw[4:] {
-			le.PutUint32(raw, bits.ReverseBytes32(le.Uint32(raw)))
-		}
-	case 8:
-		for ; len(raw) >= 8; raw = raw[8:] {
-			le.PutUint64(raw, bits.ReverseBytes64(le.Uint64(raw)))
-		}
+	for ; len(raw) >= size; raw = raw[size:] {
+		slices.Reverse(raw[:size])
 	}
 }
 
@@ -95,12 +79,59 @@ func halfFloat(b uint16) float64 {
 	return v
 }
 
-// Whole reads the integer or truth value with which raw, little-endian, begins. It returns
-// it as what the type is, signed or not; the other result means nothing.
+// Whole reads the integer or truth value with which raw, little-endian, begins. Of the results only the one
+// of the type's sign has a meaning.
 func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
 	for i := t.Size - 1; i >= 0; i-- {
 		unsigned = unsigned<<8 | uint64(raw[i])
 	}
 	shift := 64 - 8*t.Size
 	return int64(unsigned<<shift) >> shift, unsigned
+}
+
+// MaxText bounds the characters of a string.
+const MaxText = 1024
+
+// TextOf reads a type such as "<U12": strings of 12 characters, of 4 bytes each; or "|S12", of 12 bytes.
+// Their kinds are 'U' and 'S'. It reports false for other types, and for strings of none or more than
+// [MaxText] characters.
+func TextOf(descr string) (t Type, ok bool) {
+	if len(descr) < 3 {
+		return t, false
+	}
+	order, kind := descr[0], descr[1]
+	n, err := strconv.Atoi(descr[2:])
+	if err != nil || n < 1 || n > MaxText {
+		return t, false
+	}
+	switch {
+	case kind == 'U' && (order == '<' || order == '>'):
+		return Type{Kind: 'U', Size: 4 * n, Big: order == '>'}, true
+	case kind == 'S' && order == '|':
+		return Type{Kind: 'S', Size: n}, true
+	}
+	return t, false
+}
+
+// IsText reports whether elements are strings.
+func (t Type) IsText() bool { return t.Kind == 'U' || t.Kind == 'S' }
+
+// AppendText appends a string to buf, in UTF-8, without the zeros that fill it up. Invalid characters
+// become U+FFFD.
+func AppendText(buf, raw []byte, t Type) []byte {
+	if t.Kind == 'S' {
+		return append(buf, bytes.TrimRight(raw, "\x00")...)
+	}
+	start := len(buf)
+	for ; len(raw) >= 4; raw = raw[4:] {
+		c := binary.LittleEndian.Uint32(raw)
+		if t.Big {
+			c = binary.BigEndian.Uint32(raw)
+		}
+		if c > utf8.MaxRune {
+			c = utf8.RuneError
+		}
+		buf = utf8.AppendRune(buf, rune(c))
+	}
+	return append(buf[:start], bytes.TrimRight(buf[start:], "\x00")...)
 }

@@ -1,3 +1,6 @@
+// Package npy reads and writes heads and elements of NPY files, NumPy's format of one array. Heads of
+// strangers are not trusted: parsing is bounded, and sizes are for the caller to compare with the bytes
+// that are there.
 package npy
 
 import (
@@ -9,8 +12,7 @@ import (
 	"strings"
 )
 
-// Header is what the head of an NPY file says of an array (NumPy's format 1.0 to 3.0,
-// numpy.lib.format).
+// Header is the head of an NPY file (NumPy's format 1.0 to 3.0, numpy.lib.format).
 type Header struct {
 	Type    string // such as "<i2"
 	Fortran bool   // the first index varies fastest
@@ -22,8 +24,8 @@ const (
 	Magic = "\x93NUMPY"
 	// MaxHeader is the number of bytes that hold the head of any file that [ReadHeader] takes.
 	MaxHeader = maxText + 12
-	// maxText bounds the text of the header; NumPy itself writes about 120
-	// bytes for a matrix and refuses beyond 10,000.
+	// maxText bounds the text of the header; NumPy writes about 120 bytes for a matrix and refuses beyond
+	// 10,000.
 	maxText = 10_000
 )
 
@@ -54,20 +56,18 @@ func ReadHeader(raw []byte) (h Header, used int, err error) {
 		return h, 0, errors.New("not an NPY file")
 	}
 	length := 4
-	switch major := raw[len(Magic)]; major {
-	case 1:
+	switch major := raw[len(Magic)]; {
+	case major == 1:
 		length = 2
-	case 2, 3:
-	default:
+	case major != 2 && major != 3:
 		return h, 0, fmt.Errorf("version %d is not 1, 2 or 3", major)
 	}
 	if len(raw) < used+length {
 		return h, 0, errors.New("the header is cut off")
 	}
-	size := uint64(binary.LittleEndian.Uint16(raw[used:]))
-	if length == 4 {
-		size = uint64(binary.LittleEndian.Uint32(raw[used:]))
-	}
+	var number [8]byte // little-endian
+	copy(number[:], raw[used:used+length])
+	size := binary.LittleEndian.Uint64(number[:])
 	used += length
 	switch {
 	case size > maxText:
@@ -79,8 +79,7 @@ func ReadHeader(raw []byte) (h Header, used int, err error) {
 	return h, used + int(size), err
 }
 
-// parseHeader reads the dictionary of the header: the three keys, in any
-// order, and nothing else.
+// parseHeader reads the dictionary of the header: the three keys, in any order, and nothing else.
 func parseHeader(text string) (Header, error) {
 	var h Header
 	seen := map[string]bool{}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/parquet"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // written returns a small table of ours.
@@ -48,13 +49,11 @@ func TestWhatIsWrittenReadsBack(t *testing.T) {
 	require.Error(t, parquet.Write(&out, []parquet.Values{{Name: "a", Ints: long}, {Name: "b", Ints: long[1:]}}))
 }
 
-// TestRefusedColumns: what is not read is refused by the name of its column and with the line
-// that mends it, and only if it is asked for.
+// TestRefusedColumns: what is not read is refused by the name of its column and with the line that mends
+// it, and only if it is asked for.
 func TestRefusedColumns(t *testing.T) {
-	raw, err := os.ReadFile("testdata/odd.parquet")
-	require.NoError(t, err)
-	f, err := parquet.Open(bytes.NewReader(raw), int64(len(raw)), "odd.parquet")
-	require.NoError(t, err)
+	raw := testkit.Must(os.ReadFile("testdata/odd.parquet"))
+	f := testkit.Must(parquet.Open(bytes.NewReader(raw), int64(len(raw)), "odd.parquet"))
 	want := map[string][2]string{
 		"timestamps": {"timestamps", "astype(str)"}, "times": {"times of day", "astype(str)"}, "decimals": {"decimals", "float64"},
 		"lists": {"lists or structures", "columns of its parts"}, "structures": {"lists or structures", "columns of its parts"},
@@ -64,9 +63,7 @@ func TestRefusedColumns(t *testing.T) {
 		r, err := f.Rows([]int{i})
 		if c.Name == "fine" {
 			require.NoError(t, err)
-			cells, err := r.Next()
-			require.NoError(t, err)
-			require.Equal(t, []string{"1"}, cells)
+			require.Equal(t, []string{"1"}, testkit.Must(r.Next()))
 			continue
 		}
 		require.ErrorContains(t, err, `column "`+c.Name+`"`)
@@ -75,9 +72,8 @@ func TestRefusedColumns(t *testing.T) {
 		delete(want, c.Name)
 	}
 	require.Empty(t, want)
-	raw, err = os.ReadFile("testdata/brotli.parquet")
-	require.NoError(t, err)
-	_, _, err = all(raw, "b.parquet")
+	raw = testkit.Must(os.ReadFile("testdata/brotli.parquet"))
+	_, _, err := all(raw, "b.parquet")
 	require.ErrorContains(t, err, `b.parquet: row group 0 column "a" is compressed by Brotli`)
 	_, _, err = all([]byte("PAR1 and no end"), "c.parquet")
 	require.ErrorContains(t, err, "cut off")
@@ -85,12 +81,10 @@ func TestRefusedColumns(t *testing.T) {
 	require.ErrorContains(t, err, "too short")
 }
 
-// TestDamage: a file with a byte changed, or cut off, reads or is an error
-// that names it; nothing panics.
+// TestDamage: a file with a byte changed, or cut off, reads or is an error that names it; nothing panics.
 func TestDamage(t *testing.T) {
 	for _, name := range []string{"wide-delta", "wide-lz4", "wide-zstd"} {
-		raw, err := os.ReadFile("testdata/" + name + ".parquet")
-		require.NoError(t, err)
+		raw := testkit.Must(os.ReadFile("testdata/" + name + ".parquet"))
 		for at := 0; at < len(raw); at += 29 {
 			for _, flip := range []byte{0x01, 0x80} {
 				raw[at] ^= flip
@@ -116,8 +110,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLies: numbers that a file claims allocate nothing, and the message names file, row
-// group and column.
+// TestLies: numbers that a file claims allocate nothing, and the message names file, row group and column.
 func TestLies(t *testing.T) {
 	good := written(t)
 	footer := len(good) - 8 - int(binary.LittleEndian.Uint32(good[len(good)-8:]))
@@ -155,8 +148,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestFootersThatListMillions: what a footer lists takes a byte of the file each, and more
-// memory. Each kind is refused before there is room for more than its bound.
+// TestFootersThatListMillions: what a footer lists takes a byte of the file each, and more memory. Each
+// kind is refused before there is room for more than its bound.
 func TestFootersThatListMillions(t *testing.T) {
 	const n = 15 << 20
 	zeros := make([]byte, n)
@@ -190,9 +183,7 @@ func TestFootersThatListMillions(t *testing.T) {
 
 func FuzzParquet(f *testing.F) {
 	for _, name := range []string{"wide-default", "wide-delta", "wide-gzip", "wide-lz4", "wide-zstd", "odd", "brotli"} {
-		raw, err := os.ReadFile("testdata/" + name + ".parquet")
-		require.NoError(f, err)
-		f.Add(raw)
+		f.Add(testkit.Must(os.ReadFile("testdata/" + name + ".parquet")))
 	}
 	f.Add(written(f))
 	f.Fuzz(func(t *testing.T, raw []byte) {

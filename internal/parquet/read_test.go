@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/parquet"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // all reads every row of a file.
@@ -39,22 +40,16 @@ func all(raw []byte, name string) (header []string, rows [][]string, err error) 
 	}
 }
 
-// TestFilesOfPyarrow: every type in every encoding, compression and version of page that
-// pyarrow writes reads as the same texts, which Python wrote beside them.
+// TestFilesOfPyarrow: every type in every encoding, compression and version of page that pyarrow writes
+// reads as the same texts, which Python wrote beside them.
 func TestFilesOfPyarrow(t *testing.T) {
-	text, err := os.ReadFile("testdata/wide.csv")
-	require.NoError(t, err)
-	want, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	require.NoError(t, err)
+	want := testkit.Must(csv.NewReader(bytes.NewReader(testkit.Must(os.ReadFile("testdata/wide.csv")))).ReadAll())
 	require.Len(t, want, 68)
-	files, err := filepath.Glob("testdata/wide-*.parquet")
-	require.NoError(t, err)
+	files := testkit.Must(filepath.Glob("testdata/wide-*.parquet"))
 	require.Len(t, files, 7)
 	for _, path := range files {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			raw, err := os.ReadFile(path)
-			require.NoError(t, err)
-			header, rows, err := all(raw, path)
+			header, rows, err := all(testkit.Must(os.ReadFile(path)), path)
 			require.NoError(t, err)
 			require.Equal(t, want[0], header)
 			for i, row := range rows {

@@ -25,8 +25,8 @@ type Rows struct {
 	cells []string
 }
 
-// Rows starts to read the columns of these numbers, all if there are none. A column that is
-// not read is an error that names it.
+// Rows starts to read the columns of these numbers, all if there are none. A column that is not read is an
+// error that names it.
 func (f *File) Rows(columns []int) (*Rows, error) {
 	if columns == nil {
 		columns = make([]int, len(f.columns))
@@ -47,8 +47,8 @@ func (f *File) Rows(columns []int) (*Rows, error) {
 	return r, nil
 }
 
-// Next returns the cells of the next row, or io.EOF and none. They are valid until the next
-// call, and the texts in them for good.
+// Next returns the cells of the next row, or io.EOF and none. They are valid until the next call, and the
+// texts in them for good.
 func (r *Rows) Next() ([]string, error) {
 	for r.left == 0 {
 		if r.group == len(r.f.groups) {

@@ -4,8 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// readBits reads width bits, at most 64, from a bit of buf on, the lowest first. They must
-// be there.
+// readBits reads width bits, at most 64, from a bit of buf on, the lowest first. They must be there.
 func readBits(buf []byte, bit uint64, width uint) uint64 {
 	at, shift := bit/8, uint(bit%8)
 	if at+8 <= uint64(len(buf)) && width <= 56 {
@@ -23,8 +22,7 @@ func readBits(buf []byte, bit uint64, width uint) uint64 {
 	return v
 }
 
-// runs reads the encoding RLE, with values of at most 32 bits: runs of one value, and runs of
-// packed bits.
+// runs reads the encoding RLE, with values of at most 32 bits: runs of one value, and runs of packed bits.
 type runs struct {
 	buf    []byte
 	width  uint

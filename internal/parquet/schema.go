@@ -10,8 +10,7 @@ import (
 // Column is a column of a table.
 type Column struct {
 	Name string
-	// Refused is what the column holds, if that is not read: "timestamps". It is empty
-	// for what is read.
+	// Refused is what the column holds, if that is not read: "timestamps". It is empty for what is read.
 	Refused string
 
 	kind     kind
@@ -172,8 +171,8 @@ func refusal(physical format.Type, means string) string {
 // Truth reports whether the values are truth values.
 func (c Column) Truth() bool { return c.kind == kindBool && c.Refused == "" }
 
-// Convert returns the line of pandas that makes a refused column one that is read. It is
-// empty where the column is read.
+// Convert returns the line of pandas that makes a refused column one that is read. It is empty where the
+// column is read.
 func (c Column) Convert() string {
 	call := ""
 	switch c.Refused {

@@ -22,9 +22,9 @@ var (
 	errForeign = errors.New("it is not what the format has there")
 )
 
-// reader checks what the library is about to read: no list has more elements than there
-// are bytes left, no footer lists more columns or row groups than their bounds, and structures
-// are nested in each other, and in lists, to a bounded depth.
+// reader checks what the library is about to read: no list has more elements than there are bytes left, no
+// footer lists more columns or row groups than their bounds, and structures are nested in each other, and
+// in lists, to a bounded depth.
 type reader struct {
 	wire
 	size  int

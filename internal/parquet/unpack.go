@@ -22,8 +22,8 @@ type unpacker struct {
 	raw  []byte // of the page as it is in the file
 }
 
-// unpack returns the want bytes behind a page, using the room of dst. It allocates as bytes
-// come out, or where their number is plausible for the bytes that are there.
+// unpack returns the want bytes behind a page, using the room of dst. It allocates as bytes come out, or
+// where their number is plausible for the bytes that are there.
 func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want int) ([]byte, error) {
 	var err error
 	switch codec {

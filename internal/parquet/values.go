@@ -9,12 +9,12 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// plainDictionary is the code that files of older writers have for dictionary pages and the pages that
-// pick from them.
+// plainDictionary is the code that files of older writers have for dictionary pages and the pages that pick
+// from them.
 const plainDictionary format.Encoding = 2
 
-// values returns a function that appends the text of one value after the other, of those in
-// a page that are not missing.
+// values returns a function that appends the text of one value after the other, of those in a page that are
+// not missing.
 func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
 	col, width := c.c, c.c.width()
 	whole := col.physical == format.Int32 || col.physical == format.Int64
@@ -252,8 +252,8 @@ func (c Column) appendWhole(dst []byte, v int64) []byte {
 	return strconv.AppendUint(dst, uint64(v), 10)
 }
 
-// appendFloat writes the shortest text that reads back to v: nothing for NaN, which is how
-// pandas keeps a missing number, and no point in a whole number.
+// appendFloat writes the shortest text that reads back to v: nothing for NaN, which is how pandas keeps a
+// missing number, and no point in a whole number.
 func appendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):

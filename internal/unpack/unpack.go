@@ -1,5 +1,5 @@
-// Package unpack opens files of data, plain or compressed by gzip or Zstandard, and bounds
-// what is in them.
+// Package unpack opens files of data, plain or compressed by gzip or Zstandard, and bounds their unpacked
+// size.
 package unpack
 
 import (
@@ -17,13 +17,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxBytes is how much unpacked data one file may hold: 1 GiB. It is above the
-// largest idx file in common use (EMNIST ByClass, 0.55 GB) and keeps a small
-// compressed file from filling the memory.
+// MaxBytes is how much unpacked data one file may hold: 1 GiB. It is above the largest idx file in common
+// use (EMNIST ByClass, 0.55 GB) and keeps a small compressed file from filling the memory.
 const MaxBytes = 1 << 30
 
-// Open opens a file for reading. Pipes and devices are refused before they are
-// opened: opening a pipe waits for a writer, and a device may have no end.
+// Open opens a file for reading. Pipes and devices are refused before they are opened: opening a pipe waits
+// for a writer, and a device may have no end.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -35,9 +34,8 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// maxRatio is how many times its size a compressed file may hold, beyond smallBytes. A
-// table of zeros and ones takes up to a hundred times less; beyond it is a file that is
-// made to fill the memory.
+// maxRatio is how many times its size a compressed file may hold, beyond smallBytes. A table of zeros and
+// ones takes up to a hundred times less; beyond it is a file that is made to fill the memory.
 const (
 	maxRatio   = 256
 	smallBytes = 64 << 20
@@ -48,16 +46,15 @@ var (
 	errTooDense = fmt.Errorf("more than %d times its size when unpacked; unpack it, and give that if it is right", maxRatio)
 )
 
-// Reader returns the plain bytes behind r, which may be compressed by gzip or Zstandard: the
-// first bytes say so. It fails with errTooLarge after MaxBytes of them, and with
-// errTooDense after maxRatio times the bytes of a file.
+// Reader returns the plain bytes behind r, which may be compressed by gzip or Zstandard, as its first bytes
+// show. It fails after MaxBytes plain bytes, and after maxRatio times the bytes of a compressed file.
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	out := &capped{r: b, left: MaxBytes}
+	out := &capped{r: b, left: MaxBytes, full: errTooLarge}
 	switch {
 	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
 		out.r, err = gzip.NewReader(b)
@@ -76,7 +73,7 @@ func Reader(r io.Reader) (io.Reader, error) {
 			return nil, err
 		}
 		if most := max(smallBytes, maxRatio*info.Size()); most < MaxBytes {
-			out.left, out.dense = most, true
+			out.left, out.full = most, errTooDense
 		}
 	}
 	return out, nil
@@ -84,21 +81,14 @@ func Reader(r io.Reader) (io.Reader, error) {
 
 // capped is io.LimitedReader that fails, instead of ending, beyond its limit.
 type capped struct {
-	r     io.Reader
-	left  int64
-	dense bool // left was set by the size of a compressed file
-}
-
-func (c *capped) full() error {
-	if c.dense {
-		return errTooDense
-	}
-	return errTooLarge
+	r    io.Reader
+	left int64
+	full error // beyond the limit
 }
 
 func (c *capped) Read(p []byte) (int, error) {
 	if c.left < 0 {
-		return 0, c.full()
+		return 0, c.full
 	}
 	if int64(len(p)) > c.left+1 {
 		p = p[:c.left+1]
@@ -106,7 +96,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.left -= int64(n)
 	if c.left < 0 {
-		return n - 1, c.full()
+		return n - 1, c.full
 	}
 	return n, err
 }

@@ -12,12 +12,14 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestCappedReaderFailsBeyondItsLimit(t *testing.T) {
 	for size, ok := range map[int]bool{9: true, 10: true, 11: false} {
 		var b bytes.Buffer
-		_, err := b.ReadFrom(&capped{r: bytes.NewReader(make([]byte, size)), left: 10})
+		_, err := b.ReadFrom(&capped{r: bytes.NewReader(make([]byte, size)), left: 10, full: errTooLarge})
 		if ok {
 			require.NoError(t, err)
 		} else {
@@ -28,18 +30,13 @@ func TestCappedReaderFailsBeyondItsLimit(t *testing.T) {
 }
 
 func TestDenseFilesEndEarly(t *testing.T) {
-	enc, err := zstd.NewWriter(nil)
-	require.NoError(t, err)
-	bomb := enc.EncodeAll(make([]byte, smallBytes+1<<20), nil)
+	bomb := testkit.Must(zstd.NewWriter(nil)).EncodeAll(make([]byte, smallBytes+1<<20), nil)
 	require.Less(t, len(bomb), 1<<18)
 	path := filepath.Join(t.TempDir(), "bomb.zst")
 	require.NoError(t, os.WriteFile(path, bomb, 0o600))
-	f, err := Open(path)
-	require.NoError(t, err)
+	f := testkit.Must(Open(path))
 	defer f.Close()
-	plain, err := Reader(f)
-	require.NoError(t, err)
-	n, err := io.Copy(io.Discard, plain)
+	n, err := io.Copy(io.Discard, testkit.Must(Reader(f)))
 	require.ErrorIs(t, err, errTooDense)
 	require.Equal(t, int64(smallBytes), n)
 }
@@ -54,9 +51,7 @@ func TestSumIsOfTheUnpackedBytes(t *testing.T) {
 	for _, raw := range [][]byte{[]byte("text"), packed.Bytes()} {
 		path := filepath.Join(t.TempDir(), "f")
 		require.NoError(t, os.WriteFile(path, raw, 0o600))
-		got, err := Sum(path)
-		require.NoError(t, err)
-		require.Equal(t, hex.EncodeToString(want[:]), got)
+		require.Equal(t, hex.EncodeToString(want[:]), testkit.Must(Sum(path)))
 	}
 	_, err = Sum(t.TempDir())
 	require.ErrorContains(t, err, "no regular file")

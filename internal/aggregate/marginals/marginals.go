@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// None, in place of a bin, says that a unit stands in no bin of a column.
+// None, in place of a bin, marks a unit that stands in no bin of a column.
 const None = -1
 
 // Config are the parameters of a release; none has a default.
@@ -46,7 +46,7 @@ func New(cfg Config) (*Marginals, error) {
 	return &Marginals{cfg, noise}, nil
 }
 
-// Event returns what all columns cost together: a unit moves a count in every one of them.
+// Event returns the cost of all columns together: a unit moves a count in every column.
 func (m *Marginals) Event() accountant.Event {
 	sensitivity := 1.0
 	if m.cfg.Relation == accountant.ReplaceOne { // one count falls and another rises
@@ -58,10 +58,10 @@ func (m *Marginals) Event() accountant.Event {
 	}
 }
 
-// Release returns the noisy counts, a slice for each column with one for each bin. Cells has
-// a row for each unit with a bin, or [None], for each column. It fails unless r charges
-// exactly Event, under the relation of the configuration, and was not used before. The same
-// key and cells give the same counts. Its errors tell nothing of a unit.
+// Release returns the noisy counts, a slice for each column with one for each bin. Cells has a row for each
+// unit with a bin, or [None], for each column. It fails unless r charges exactly Event, under the relation
+// of the configuration, and was not used before. The same key and cells give the same counts. Its errors
+// contain nothing about a unit.
 func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) ([][]int64, error) {
 	if err := m.check(cells); err != nil {
 		return nil, err

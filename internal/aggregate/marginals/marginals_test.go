@@ -13,14 +13,13 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
 
-func mechanism(t require.TestingT, sigma float64, relation accountant.Relation, bins ...int) *Marginals {
-	m, err := New(Config{Bins: bins, Sigma: sigma, Relation: relation})
-	require.NoError(t, err)
-	return m
+func mechanism(sigma float64, relation accountant.Relation, bins ...int) *Marginals {
+	return testkit.Must(New(Config{Bins: bins, Sigma: sigma, Relation: relation}))
 }
 
 // units returns every row that a unit may have.
@@ -41,9 +40,9 @@ func units(bins []int) [][]int {
 // moves returns by how much each count moves between two worlds, as the code counts.
 func (m *Marginals) moves(from, to [][]int) (by []int64) {
 	counts := func(cells [][]int) (flat []int64) {
-		columns := make([][]int64, len(m.cfg.Bins))
-		for j, n := range m.cfg.Bins {
-			columns[j] = make([]int64, n)
+		var columns [][]int64
+		for _, n := range m.cfg.Bins {
+			columns = append(columns, make([]int64, n))
 		}
 		m.add(columns, cells)
 		return slices.Concat(columns...)
@@ -55,13 +54,18 @@ func (m *Marginals) moves(from, to [][]int) (by []int64) {
 	return by
 }
 
-// excess returns how the divergences of noisy counts that move so, in either order, stand to
-// an event: the largest ratio of Rényi divergences, and the largest difference of a
-// hockey-stick divergence from delta. Both laws are products over the counts that move, whose
-// sums are taken to where the noise has no mass left.
-func excess(t require.TestingT, relation accountant.Relation, e accountant.Event, sigma float64, by []int64) (renyi, delta float64) {
-	noise, err := rng.NewDiscreteGaussian(sigma)
+func divergence(t require.TestingT, relation accountant.Relation, order float64, e accountant.Event) float64 {
+	claim, _, err := accountant.Divergence(relation, order, e)
 	require.NoError(t, err)
+	return claim
+}
+
+// excess returns how the divergences of noisy counts that move so, in either order, stand to an event: the
+// largest ratio of Rényi divergences, and the largest difference of a hockey-stick divergence from delta.
+// Both laws are products over the counts that move, whose sums are taken to where the noise has no mass
+// left.
+func excess(t require.TestingT, relation accountant.Relation, e accountant.Event, sigma float64, by []int64) (renyi, delta float64) {
+	noise := testkit.Must(rng.NewDiscreteGaussian(sigma))
 	p, q := []float64{0}, []float64{0} // logarithms
 	reach := int64(math.Ceil(8*sigma)) + 1
 	for _, d := range by {
@@ -76,8 +80,7 @@ func excess(t require.TestingT, relation accountant.Relation, e accountant.Event
 		}
 		p, q = longerP, longerQ
 	}
-	account, err := accountant.NewAuto(accountant.AutoConfig{Relation: relation})
-	require.NoError(t, err)
+	account := testkit.Must(accountant.NewAuto(accountant.AutoConfig{Relation: relation}))
 	require.NoError(t, account.Compose(e, 1))
 	delta = -1
 	for _, pair := range [][2][]float64{{p, q}, {q, p}} {
@@ -86,35 +89,31 @@ func excess(t require.TestingT, relation accountant.Relation, e accountant.Event
 			for i := range p {
 				sum += math.Exp(order*pair[0][i] + (1-order)*pair[1][i])
 			}
-			claim, _, err := accountant.Divergence(relation, order, e)
-			require.NoError(t, err)
-			renyi = math.Max(renyi, math.Log(sum)/(order-1)/claim)
+			renyi = math.Max(renyi, math.Log(sum)/(order-1)/divergence(t, relation, order, e))
 		}
 		for _, eps := range []float64{0.1, 0.5, 1.5} {
 			sum := 0.0
 			for i := range p {
 				sum += math.Max(0, math.Exp(pair[0][i])-math.Exp(eps+pair[1][i]))
 			}
-			bound, err := account.Delta(context.Background(), eps)
-			require.NoError(t, err)
-			delta = math.Max(delta, sum-bound.Upper)
+			delta = math.Max(delta, sum-testkit.Must(account.Delta(context.Background(), eps)).Upper)
 		}
 	}
 	return renyi, delta
 }
 
-// Every unit that a world of two columns may gain, lose or have replaced: the divergence of
-// what is released is within the claim and reaches it. Controls: noise for one column alone,
-// and add/remove's event where a unit is replaced, are refuted by the same enumeration.
+// Every unit that a world of two columns may gain, lose or have replaced: the divergence of what is
+// released is within the claim and reaches it. Controls: noise for one column alone, and add/remove's event
+// where a unit is replaced, are refuted by the same enumeration.
 func TestWorlds(t *testing.T) {
 	const sigma = 1.2
 	bins := []int{2, 3}
 	world := [][]int{{0, 2}, {1, 1}, {None, 0}}
 	for relation, column := range map[accountant.Relation]float64{accountant.AddRemove: 1, accountant.ReplaceOne: math.Sqrt2} {
-		m := mechanism(t, sigma, relation, bins...)
+		m := mechanism(sigma, relation, bins...)
 		event := m.Event()
 		one := accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: column} // of one column
-		added := mechanism(t, sigma, accountant.AddRemove, bins...).Event()
+		added := mechanism(sigma, accountant.AddRemove, bins...).Event()
 		moves := map[string][]int64{} // all counts have the same noise: which of them move makes no difference
 		keep := func(by []int64) {
 			slices.Sort(by)
@@ -153,14 +152,13 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-// The counts are those of the cells, plus noise of the law that is charged, of its own for
-// every count. False-alarm rate 1e-6.
+// The counts are those of the cells, plus noise of the law that is charged, of its own for every count.
+// False-alarm rate 1e-6.
 func TestNoiseHasTheLawThatIsCharged(t *testing.T) {
 	const n, sigma = 20_000, 3.
-	m := mechanism(t, sigma, accountant.AddRemove, n, n)
+	m := mechanism(sigma, accountant.AddRemove, n, n)
 	cells := slices.Repeat([][]int{{7, None}}, 1000)
-	counts, err := m.Release(testledger.Reserve(t, accountant.AddRemove, m.Event()), rng.SeedKey(3), cells)
-	require.NoError(t, err)
+	counts := testkit.Must(m.Release(testledger.Reserve(t, accountant.AddRemove, m.Event()), rng.SeedKey(3), cells))
 	require.InDelta(t, 1000, counts[0][7], 9*sigma)
 	counts[0][7] -= 1000
 	square, pairs := 0., 0.
@@ -172,13 +170,13 @@ func TestNoiseHasTheLawThatIsCharged(t *testing.T) {
 	require.InDelta(t, 0, pairs/n, 4.9*sigma*sigma/math.Sqrt(n))
 }
 
-// Nothing runs that is not charged, or is charged for another relation or with another noise;
-// a release is made once, the same key repeats it, and another key does not.
+// Nothing runs that is not charged, or is charged for another relation or with another noise; a release is
+// made once, the same key repeats it, and another key does not.
 func TestReleaseNeedsItsReservation(t *testing.T) {
-	m := mechanism(t, 4, accountant.AddRemove, 3, 5)
+	m := mechanism(4, accountant.AddRemove, 3, 5)
 	cells, key := [][]int{{1, 4}, {0, None}}, rng.SeedKey(1)
 	require.Equal(t, accountant.Repeated{Event: accountant.DiscreteGaussian{Sigma: 4, Sensitivity: 1}, Count: 2}, m.Event())
-	for _, other := range []*Marginals{mechanism(t, 5, accountant.AddRemove, 3, 5), mechanism(t, 4, accountant.AddRemove, 3), mechanism(t, 4, accountant.ReplaceOne, 3, 5)} {
+	for _, other := range []*Marginals{mechanism(5, accountant.AddRemove, 3, 5), mechanism(4, accountant.AddRemove, 3), mechanism(4, accountant.ReplaceOne, 3, 5)} {
 		_, err := m.Release(testledger.Reserve(t, accountant.AddRemove, other.Event()), key, cells)
 		require.ErrorIs(t, err, ledger.ErrNotReserved)
 	}
@@ -192,15 +190,14 @@ func TestReleaseNeedsItsReservation(t *testing.T) {
 	}
 	release := func(key rng.Key) [][]int64 {
 		r := testledger.Reserve(t, accountant.AddRemove, m.Event())
-		counts, err := m.Release(r, key, cells)
-		require.NoError(t, err)
+		counts := testkit.Must(m.Release(r, key, cells))
 		_, err = m.Release(r, key, cells)
 		require.ErrorIs(t, err, ledger.ErrNotReserved, "once")
 		return counts
 	}
 	require.Equal(t, release(key), release(key))
 	require.NotEqual(t, release(key), release(rng.SeedKey(2)))
-	both := mechanism(t, 4, accountant.ReplaceOne, 3, 5)
+	both := mechanism(4, accountant.ReplaceOne, 3, 5)
 	_, err = both.Release(testledger.Reserve(t, accountant.ReplaceOne, both.Event()), key, cells)
 	require.NoError(t, err)
 }
@@ -217,24 +214,18 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// A tenth of a budget is a tenth of what the whole of it allows, as the divergence of Gaussian
-// noise goes; and counts below zero weigh nothing.
+// A tenth of a budget is a tenth of what the whole of it allows, as the divergence of Gaussian noise goes;
+// and counts below zero weigh nothing.
 func TestOfShare(t *testing.T) {
 	cfg := Config{Bins: []int{3, 5}, Relation: accountant.AddRemove}
 	budget := accountant.Target{Epsilon: 2, Delta: 1e-5}
-	whole, err := ofShare(t.Context(), cfg, budget, 1)
-	require.NoError(t, err)
-	claim, err := accountant.Epsilon(t.Context(), accountant.ByAuto, cfg.Relation, budget.Delta, whole.Event())
-	require.NoError(t, err)
+	whole := testkit.Must(ofShare(t.Context(), cfg, budget, 1))
+	claim := testkit.Must(accountant.Epsilon(t.Context(), accountant.ByAuto, cfg.Relation, budget.Delta, whole.Event()))
 	require.LessOrEqual(t, claim.Upper, budget.Epsilon)
 	require.Greater(t, claim.Upper, 0.99*budget.Epsilon)
-	tenth, err := ofShare(t.Context(), cfg, budget, 0.1)
-	require.NoError(t, err)
+	tenth := testkit.Must(ofShare(t.Context(), cfg, budget, 0.1))
 	for _, order := range []float64{2, 16} {
-		all, _, err := accountant.Divergence(cfg.Relation, order, whole.Event())
-		require.NoError(t, err)
-		part, _, err := accountant.Divergence(cfg.Relation, order, tenth.Event())
-		require.NoError(t, err)
+		all, part := divergence(t, cfg.Relation, order, whole.Event()), divergence(t, cfg.Relation, order, tenth.Event())
 		require.InEpsilon(t, all/10, part, 1e-6)
 	}
 	for _, share := range []float64{0, -1, 1.5, math.NaN()} {
@@ -252,9 +243,7 @@ func TestCountsInAFile(t *testing.T) {
 		return fmt.Sprint("c", column), []string{"low, or less", "high"}
 	}))
 	text := file.String()
-	got, err := Read(&file, []int{2, 1})
-	require.NoError(t, err)
-	require.Equal(t, counts, got)
+	require.Equal(t, counts, testkit.Must(Read(&file, []int{2, 1})))
 	for _, wrong := range []string{"", text[:len(text)-10], strings.Replace(text, "7", "x", 1)} {
 		_, err := Read(strings.NewReader(wrong), []int{2, 1})
 		require.Error(t, err, wrong)

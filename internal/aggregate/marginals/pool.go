@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// PoolShare is the part of a budget that marginals take from which a pool is drawn. A
-// histogram of thousands of rows needs little.
+// PoolShare is the part of a budget that marginals take from which a pool is drawn. A histogram of
+// thousands of rows needs little.
 const PoolShare = 0.1
 
 // ForPool returns marginals of cfg, whose Sigma is not taken, that use [PoolShare] of a budget.
@@ -23,20 +23,21 @@ func ForPool(ctx context.Context, cfg Config, budget accountant.Target) (*Margin
 	return ofShare(ctx, cfg, budget, PoolShare)
 }
 
-// ofShare returns marginals of cfg, whose Sigma is not taken, that use a share of a budget: of
-// its Rényi divergence, which is that of the inverse square of noise.
+// ofShare returns marginals of cfg, whose Sigma is not taken, that use a share of the Rényi divergence of a
+// budget, which is proportional to the inverse square of noise.
 func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share float64) (*Marginals, error) {
 	if !(share > 0 && share <= 1) {
 		return nil, fmt.Errorf("marginals: a share of %v, want one in (0, 1]", share)
 	}
-	whole, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: cfg.Relation}.NewAccount, budget, func(sigma float64) (accountant.Event, error) {
+	event := func(sigma float64) (accountant.Event, error) {
 		cfg.Sigma = sigma
 		m, err := New(cfg)
 		if err != nil {
 			return nil, err
 		}
 		return m.Event(), nil
-	})
+	}
+	whole, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: cfg.Relation}.NewAccount, budget, event)
 	if err != nil {
 		return nil, fmt.Errorf("marginals: noise: %w", err)
 	}
@@ -44,8 +45,8 @@ func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share fl
 	return New(cfg)
 }
 
-// Weights returns how likely each bin of each column is by counts with noise, of which those
-// below zero say none; nil without counts.
+// Weights returns the relative frequency of each bin of each column by noisy counts, 0 where they are below
+// zero; nil without counts.
 func Weights(counts [][]int64) [][]float64 {
 	if counts == nil {
 		return nil
@@ -77,7 +78,7 @@ func Write(out io.Writer, counts [][]int64, describe func(column int) (name stri
 	return err
 }
 
-// Read reads the counts that Write wrote, of columns with so many bins.
+// Read reads the output of Write, of columns with so many bins.
 func Read(file io.Reader, bins []int) ([][]int64, error) {
 	lines, err := csv.NewReader(file).ReadAll()
 	if err != nil {
