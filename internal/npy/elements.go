@@ -16,7 +16,7 @@ type Type struct {
 	Big  bool // big-endian
 }
 
-// TypeOf reads a type such as "<i2". It reports false for what is no number.
+// TypeOf reads a type such as "<i2". It reports false for types that are no numbers.
 func TypeOf(descr string) (t Type, ok bool) {
 	order := byte('|')
 	if len(descr) == 3 {

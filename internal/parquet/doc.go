@@ -9,7 +9,7 @@
 // no point: programs turn a column of integers into floats when one row has no value in it, and that row
 // must not rename the others.
 //
-// # What is read
+// # Types and encodings
 //
 // Columns of strings, integers, floats, truth values and dates, with or without missing values and
 // dictionaries, in every encoding of the format but the obsolete bit-packed levels; pages of version 1 and
@@ -17,7 +17,7 @@
 // hold) are an error when they are read.
 //
 // Statistics, indexes and metadata of the program that wrote the file are skipped: they depend on rows, and
-// what is read must depend on nothing else. How rows are grouped and how pages are cut changes nothing.
+// the cells of a row must depend on nothing else. How rows are grouped and how pages are cut changes nothing.
 //
 // # Guarantee
 //

@@ -14,12 +14,12 @@ const Magic = "PAR1"
 
 const maxFooter = 16 << 20
 
-// File is an open Parquet file. It holds what the footer lists and no rows.
+// File is an open Parquet file. It holds the entries of the footer and no rows.
 type File struct {
 	r       io.ReaderAt
 	name    string
 	columns []Column
-	leaves  int // columns with those that lie in others
+	leaves  int // columns with nested ones
 	groups  []rowGroup[chunkData]
 	rows    int64
 }
@@ -88,7 +88,7 @@ func (c *chunkData) span() (from, to int64) {
 	return from, from + c.Packed
 }
 
-// check compares what the footer claims with itself and with the file, whose pages end at end.
+// check compares the claims of the footer with each other and with the file, whose pages end at end.
 func (f *File) check(end int64) error {
 	total := int64(0)
 	for i, g := range f.groups {

@@ -104,9 +104,7 @@ func (c *cursor) begin(n int32) error {
 	if n < 0 || int64(n) > c.unread {
 		return complain("has a page of %d values where %d are left", n, c.unread)
 	}
-	c.unread -= int64(n)
-	c.left = int64(n)
-	c.all = !c.c.optional
+	c.unread, c.left, c.all = c.unread-int64(n), int64(n), !c.c.optional
 	return nil
 }
 
@@ -147,7 +145,7 @@ func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	return err
 }
 
-// unpack unpacks a page into room, within what all columns may hold.
+// unpack unpacks a page into room, within the bound on all columns.
 func (c *cursor) unpack(u *unpacker, room, body []byte, codec format.CompressionCodec, size int32) ([]byte, error) {
 	full := int64(size)
 	if full > maxPage {
@@ -155,7 +153,8 @@ func (c *cursor) unpack(u *unpacker, room, body []byte, codec format.Compression
 	}
 	*c.live -= int64(cap(room))
 	if *c.live+full > maxLive {
-		return nil, complain("has pages too large to hold with those of all other columns, in %d MiB; in Python, df.to_parquet(FILE, row_group_size=10_000)", maxLive>>20)
+		return nil, complain("has pages too large to hold with those of all other columns, in %d MiB; "+
+			"in Python, df.to_parquet(FILE, row_group_size=10_000)", maxLive>>20)
 	}
 	var err error
 	if codec == format.Uncompressed {

@@ -85,7 +85,7 @@ func (r *Rows) Next() ([]string, error) {
 	return r.cells, nil
 }
 
-// complaint is what is wrong with a column, and follows its name.
+// complaint is the fault of a column, and follows its name in a message.
 type complaint string
 
 func (c complaint) Error() string { return string(c) }
@@ -94,9 +94,9 @@ func complain(format string, args ...any) error { return complaint(fmt.Sprintf(f
 
 // failed names the place where reading failed.
 func (r *Rows) failed(i int, err error) error {
-	var told complaint
-	if !errors.As(err, &told) {
-		told = complaint("is damaged: " + err.Error())
+	var text complaint
+	if !errors.As(err, &text) {
+		text = complaint("is damaged: " + err.Error())
 	}
-	return r.f.inColumn(r.group-1, r.cursors[i].c, string(told))
+	return r.f.inColumn(r.group-1, r.cursors[i].c, string(text))
 }

@@ -188,7 +188,7 @@ func (d *deltas) leave() {
 	d.bit, d.inPart = 0, 0
 }
 
-// deltasAnd reads differences and returns what follows the last of them.
+// deltasAnd reads differences and returns the bytes behind the last one.
 func deltasAnd(buf []byte) (deltas, []byte, error) {
 	d, err := newDeltas(buf)
 	if err != nil {

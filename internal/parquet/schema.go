@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -9,9 +10,8 @@ import (
 
 // Column is a column of a table.
 type Column struct {
-	Name string
-	// Refused is what the column holds, if that is not read: "timestamps". It is empty for what is read.
-	Refused string
+	Name    string
+	Refused string // the content of a column that is not read: "timestamps"; empty for others
 
 	kind     kind
 	physical format.Type
@@ -63,7 +63,7 @@ func (f *File) setColumns(schema []element) error {
 	return nil
 }
 
-// What values mean, by the words of a refusal where they are not read.
+// Meanings of values, as words of a refusal where they are not read.
 const (
 	meansNothing  = ""
 	meansText     = "text"
@@ -80,7 +80,7 @@ const (
 	meansBytes    = "bytes of which the file does not say that they are text"
 )
 
-// convertedMeans is the older way to state what values mean, from UTF8 on.
+// convertedMeans is the older way to state the meaning of values, from UTF8 on.
 var convertedMeans = [...]string{
 	meansText, meansOther, meansOther, meansOther, meansText, meansDecimal, meansDate, meansTime, meansTime,
 	meansStamp, meansStamp, meansUnsigned, meansUnsigned, meansUnsigned, meansUnsigned,
@@ -152,17 +152,14 @@ func columnOf(e element) Column {
 	return c
 }
 
-// refusal names what is not read.
+// refusal names the content of a column that is not read.
 func refusal(physical format.Type, means string) string {
-	switch means {
-	case meansDecimal, meansStamp, meansTime, meansUUID, meansHalf, meansInterval:
+	switch {
+	case slices.Contains([]string{meansDecimal, meansStamp, meansTime, meansUUID, meansHalf, meansInterval}, means):
 		return means
-	case meansNothing:
-		if physical == format.ByteArray || physical == format.FixedLenByteArray {
-			return meansBytes
-		}
-	}
-	if physical == format.Int96 {
+	case means == meansNothing && (physical == format.ByteArray || physical == format.FixedLenByteArray):
+		return meansBytes
+	case physical == format.Int96:
 		return meansStamp
 	}
 	return meansOther
@@ -171,22 +168,16 @@ func refusal(physical format.Type, means string) string {
 // Truth reports whether the values are truth values.
 func (c Column) Truth() bool { return c.kind == kindBool && c.Refused == "" }
 
-// Convert returns the line of pandas that makes a refused column one that is read. It is empty where the
-// column is read.
+// Convert returns the line of pandas that turns a refused column into one that is read. It is empty for others.
 func (c Column) Convert() string {
-	call := ""
-	switch c.Refused {
-	case "":
+	calls := map[string]string{meansStamp: "astype(str)", meansTime: "astype(str)", meansUUID: "astype(str)",
+		meansDecimal: "astype('float64')", meansHalf: "astype('float64')",
+		meansBytes: "str.decode('utf-8')", meansInterval: "dt.total_seconds()"}
+	call := calls[c.Refused]
+	switch {
+	case c.Refused == "":
 		return ""
-	case meansStamp, meansTime, meansUUID:
-		call = "astype(str)"
-	case meansDecimal, meansHalf:
-		call = "astype('float64')"
-	case meansBytes:
-		call = "str.decode('utf-8')"
-	case meansInterval:
-		call = "dt.total_seconds()"
-	default:
+	case call == "":
 		return "make columns of its parts, or leave it out"
 	}
 	return fmt.Sprintf("in Python: df[%q] = df[%[1]q].%s", c.Name, call)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxColumns = 1 << 16 // with those that lie in others, and what they lie in
+	maxColumns = 1 << 16 // with nested ones and their parents
 	// A real column of a row group takes more than 32 bytes of a footer, a claimed one takes 1.
 	maxParts = maxFooter / 32
 	maxDepth = 24 // of structures in each other
@@ -22,9 +22,9 @@ var (
 	errForeign = errors.New("it is not what the format has there")
 )
 
-// reader checks what the library is about to read: no list has more elements than there are bytes left, no
-// footer lists more columns or row groups than their bounds, and structures are nested in each other, and
-// in lists, to a bounded depth.
+// reader checks the input of the library: no list has more elements than there are bytes left, no footer
+// lists more columns or row groups than their bounds, and structures are nested in each other, and in
+// lists, to a bounded depth.
 type reader struct {
 	wire
 	size  int
@@ -39,7 +39,7 @@ type wire = thrift.Reader
 // frame is a structure that is being read.
 type frame struct {
 	field int16 // that was begun last
-	more  int32 // structures to come, with this one: those of a list
+	more  int32 // structures of a list to come, with this one
 }
 
 // decode reads the structure at the start of raw into v, which may keep raw, and returns its length.
@@ -152,13 +152,13 @@ type (
 		CreatedBy string           `thrift:"6"`
 	}
 
-	// element is a column, or what lies above some.
+	// element is a column, or a parent of some.
 	element struct {
 		Physical   *int32   `thrift:"1"` // nil: it has children
 		Repetition *int32   `thrift:"3"`
 		Name       string   `thrift:"4"`
 		Children   int32    `thrift:"5"`
-		Converted  *int32   `thrift:"6"` // the older way to state what values mean
+		Converted  *int32   `thrift:"6"` // the older way to state the meaning of values
 		Logical    *logical `thrift:"10"`
 	}
 	empty   struct{}
@@ -196,7 +196,7 @@ type (
 		Page       int64 `thrift:"9,required"`
 		Dictionary int64 `thrift:"11"`
 	}
-	// writtenData is a chunkData with what else a file must have.
+	// writtenData is a chunkData with the other fields that a file must have.
 	writtenData struct {
 		Physical  int32    `thrift:"1"`
 		Encodings []int32  `thrift:"2"`

@@ -50,7 +50,9 @@ func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want i
 	case format.Zstd:
 		if u.zstd == nil {
 			// One goroutine: none is left behind when reading ends early.
-			if u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxPage)); err != nil {
+			u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+				zstd.WithDecoderMaxMemory(maxPage))
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -63,7 +65,8 @@ func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want i
 		if !known {
 			name = fmt.Sprintf("codec %d", codec)
 		}
-		return nil, complain("is compressed by %s; Snappy, gzip, Zstandard and LZ4_RAW are read: in Python, df.to_parquet(FILE, compression='zstd')", name)
+		return nil, complain("is compressed by %s; Snappy, gzip, Zstandard and LZ4_RAW are read: "+
+			"in Python, df.to_parquet(FILE, compression='zstd')", name)
 	}
 	if err == nil && len(dst) != want {
 		err = complain("unpacks to %d bytes or more and claims %d", len(dst), want)
@@ -78,7 +81,7 @@ func fill(dst []byte, r io.Reader, want int) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// unpackLZ4 unpacks a block of LZ4: literals, and copies of what was unpacked before.
+// unpackLZ4 unpacks a block of LZ4: literals, and copies of earlier output.
 func unpackLZ4(dst, src []byte, want int) ([]byte, error) {
 	length := func(n int) (int, error) { // continues a length of 15
 		for n >= 15 {
@@ -119,7 +122,7 @@ func unpackLZ4(dst, src []byte, want int) ([]byte, error) {
 		if back == 0 || back > len(dst) || len(dst)+n > want {
 			return dst, errForeign
 		}
-		for n > 0 { // a copy may overlap with what it makes
+		for n > 0 { // a copy may overlap with its own output
 			part := dst[len(dst)-back:]
 			part = part[:min(len(part), n)]
 			dst = append(dst, part...)

@@ -13,8 +13,21 @@ import (
 // from them.
 const plainDictionary format.Encoding = 2
 
-// values returns a function that appends the text of one value after the other, of those in a page that are
-// not missing.
+// appending returns a function that appends the text of one value after the other.
+func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte) func(dst []byte) ([]byte, error) {
+	return func(dst []byte) ([]byte, error) {
+		v, err := next()
+		if err != nil {
+			return dst, err
+		}
+		return write(dst, v), nil
+	}
+}
+
+func appendText(dst, text []byte) []byte { return append(dst, text...) }
+
+// values returns a function that appends the text of one value after the other, of the values in a page
+// that are not missing.
 func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
 	col, width := c.c, c.c.width()
 	whole := col.physical == format.Int32 || col.physical == format.Int64
@@ -23,70 +36,57 @@ func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]by
 		return picked(c.dict, buf)
 	case e == format.Plain && col.kind == kindBool:
 		bit := uint64(0)
-		return func(dst []byte) ([]byte, error) {
+		return appending(func() (uint32, error) {
 			if bit/8 >= uint64(len(buf)) {
-				return dst, errShort
+				return 0, errShort
 			}
 			bit++
-			return appendBool(dst, readBits(buf, bit-1, 1) == 1), nil
-		}, nil
+			return uint32(readBits(buf, bit-1, 1)), nil
+		}, appendBool), nil
 	case e == format.RLE && col.kind == kindBool:
 		r := runs{buf: buf[min(4, len(buf)):], width: 1} // behind their length
-		return func(dst []byte) ([]byte, error) {
-			v, err := r.next()
-			if err != nil {
-				return dst, err
-			}
-			return appendBool(dst, v == 1), nil
-		}, nil
+		return appending(r.next, appendBool), nil
 	case e == format.Plain && col.kind == kindText:
-		return func(dst []byte) ([]byte, error) {
-			text, rest, err := cutText(buf)
-			buf = rest
-			return append(dst, text...), err
-		}, nil
+		return appending(func() (text []byte, err error) {
+			text, buf, err = cutText(buf)
+			return text, err
+		}, appendText), nil
 	case e == format.Plain && width > 0:
-		return func(dst []byte) ([]byte, error) {
+		return appending(func() ([]byte, error) {
 			if len(buf) < width {
-				return dst, errShort
+				return nil, errShort
 			}
-			dst = col.appendFixed(dst, buf)
+			raw := buf
 			buf = buf[width:]
-			return dst, nil
-		}, nil
+			return raw, nil
+		}, col.appendFixed), nil
 	case e == format.ByteStreamSplit && width > 0: // all first bytes, all second ones, ..
 		at, n := 0, len(buf)/width
-		return func(dst []byte) ([]byte, error) {
+		raw := make([]byte, width)
+		return appending(func() ([]byte, error) {
 			if at == n {
-				return dst, errShort
+				return nil, errShort
 			}
-			var raw [8]byte
-			for i := range width {
+			for i := range raw {
 				raw[i] = buf[i*n+at]
 			}
 			at++
-			return col.appendFixed(dst, raw[:]), nil
-		}, nil
+			return raw, nil
+		}, col.appendFixed), nil
 	case e == format.DeltaBinaryPacked && whole:
 		d, err := newDeltas(buf)
-		return func(dst []byte) ([]byte, error) {
-			v, err := d.next()
-			if err != nil {
-				return dst, err
-			}
+		return appending(d.next, func(dst []byte, v int64) []byte {
 			if col.physical == format.Int32 {
 				v = int64(int32(v))
 			}
-			return col.appendWhole(dst, v), nil
-		}, err
+			return col.appendWhole(dst, v)
+		}), err
 	case e == format.DeltaLengthByteArray && col.kind == kindText:
 		text, err := textsByLength(buf)
-		return func(dst []byte) ([]byte, error) {
-			next, err := text()
-			return append(dst, next...), err
-		}, err
+		return appending(text, appendText), err
 	case e == format.DeltaByteArray && col.kind == kindText:
-		return textsByPrefix(buf)
+		text, err := textsByPrefix(buf)
+		return appending(text, appendText), err
 	}
 	return nil, complain("has encoding %d, which is not read", encoding)
 }
@@ -117,31 +117,31 @@ func textsByLength(buf []byte) (func() ([]byte, error), error) {
 	}, err
 }
 
-// textsByPrefix reads texts that begin as the one before them does.
-func textsByPrefix(buf []byte) (func(dst []byte) ([]byte, error), error) {
+// textsByPrefix returns a function that takes texts that begin as the one before them does.
+func textsByPrefix(buf []byte) (func() ([]byte, error), error) {
 	prefixes, buf, err := deltasAnd(buf)
 	if err != nil {
 		return nil, err
 	}
 	suffix, err := textsByLength(buf)
 	var last []byte
-	return func(dst []byte) ([]byte, error) {
+	return func() ([]byte, error) {
 		n, err := prefixes.next()
 		if err == nil && (n < 0 || n > int64(len(last))) {
 			err = errForeign
 		}
 		if err != nil {
-			return dst, err
+			return nil, err
 		}
 		rest, err := suffix()
 		if err != nil {
-			return dst, err
+			return nil, err
 		}
 		if n+int64(len(rest)) > maxRow {
-			return dst, complain("ends a row of more than %d bytes", maxRow)
+			return nil, complain("ends a row of more than %d bytes", maxRow)
 		}
 		last = append(last[:n], rest...)
-		return append(dst, last...), nil
+		return last, nil
 	}, err
 }
 
@@ -159,10 +159,9 @@ func newDictionary(c Column, n int, buf []byte) (*dictionary, error) {
 	switch {
 	case c.kind == kindBool || n < 0:
 		return nil, errForeign
+	case d.width > 0 && n > len(buf)/d.width:
+		return nil, complain("claims %d values in %d bytes", n, len(buf))
 	case d.width > 0:
-		if n > len(buf)/d.width {
-			return nil, complain("claims %d values in %d bytes", n, len(buf))
-		}
 		return d, nil
 	case n > len(buf)/4:
 		return nil, complain("claims %d texts in %d bytes", n, len(buf))
@@ -271,8 +270,8 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 }
 
 // appendBool writes a truth value as pandas does.
-func appendBool(dst []byte, v bool) []byte {
-	if v {
+func appendBool(dst []byte, v uint32) []byte {
+	if v == 1 {
 		return append(dst, "True"...)
 	}
 	return append(dst, "False"...)

@@ -89,7 +89,7 @@ func Write(w io.Writer, columns []Values) error {
 	return out.err
 }
 
-// counted counts what is written and keeps the first error.
+// counted counts the bytes written and keeps the first error.
 type counted struct {
 	w   io.Writer
 	n   int64
@@ -109,7 +109,7 @@ func encode(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// chunk writes the page of a column in a row group, and returns where it is.
+// chunk writes the page of a column in a row group, and returns its place.
 func (c *counted) chunk(v Values, from, to int) (columnChunk[writtenData], error) {
 	body := v.page(from, to)
 	size, n, rle := int32(len(body)), int32(to-from), int32(format.RLE)
@@ -124,7 +124,7 @@ func (c *counted) chunk(v Values, from, to int) (columnChunk[writtenData], error
 	}}, err
 }
 
-// page returns the body of a page: which values are there, and then those.
+// page returns the body of a page: bits for the values that are there, and then these values.
 func (v Values) page(from, to int) []byte {
 	le := binary.LittleEndian
 	var body []byte

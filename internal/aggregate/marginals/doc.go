@@ -1,7 +1,8 @@
 // Package marginals releases how many units have each value of each column, with noise: the one-way
 // marginals of a table, from which questions can be drawn where there are no public rows to ask about.
 //
-//	m, err := marginals.New(marginals.Config{Bins: []int{32, 2, 16}, Sigma: 25, Relation: accountant.AddRemove})
+//	cfg := marginals.Config{Bins: []int{32, 2, 16}, Sigma: 25, Relation: accountant.AddRemove}
+//	m, err := marginals.New(cfg)
 //	counts, err := m.Release(reservation, key, cells) // ledger.Reserve(m.Event())
 //
 // # Guarantee
