@@ -16,25 +16,32 @@ import (
 // fall into one set, as rows a multiple of 4,096 bytes apart do.
 func tiles512() {
 	function("tiles512", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apart int, m, height, k, run int, add int, n int)")
-	var g broad
-	Load(Param("c"), g.c())
-	Load(Param("rs"), g.rs())
-	Load(Param("cs"), g.cs())
-	Load(Param("ldb"), g.ldb())
-	Load(Param("apart"), g.apart())
-	LEAQ(operand.Mem{Base: g.rs(), Index: g.rs(), Scale: 2}, g.rs3())
-	Load(Param("n"), g.count())
+	g := registersOfBroad
+	load("c rs cs ldb apart", g.c, g.rs, g.cs, g.ldb, g.apart)
+	LEAQ(operand.Mem{Base: g.rs, Index: g.rs, Scale: 2}, g.rs3)
+	Load(Param("n"), g.count)
 	for vectors := broadest; vectors > 1; vectors-- {
-		CMPQ(g.count(), operand.U8(16*(vectors-1)))
-		JGT(operand.LabelRef(broad{vectors}.name("")))
+		CMPQ(g.count, operand.U8(16*(vectors-1)))
+		g.vectors = vectors
+		JGT(operand.LabelRef(g.name("")))
 	}
 	for vectors := 1; vectors <= broadest; vectors++ {
-		broad{vectors}.blocks()
+		g.vectors = vectors
+		g.blocks()
 	}
 }
 
-// broad describes tiles by the number of vectors of a row.
-type broad struct{ vectors int }
+// broad describes tiles by the number of vectors of a row. The registers: rs3 holds three strides, bw moves
+// along b, left counts k, and mask is the mask of the last vector.
+type broad struct {
+	vectors                                                 int
+	c, rs, rs3, cs, ldb, bw, apart, left, count, work, mask reg.Register
+}
+
+var registersOfBroad = broad{
+	c: reg.RDI, rs: reg.RSI, rs3: reg.RDX, cs: reg.R8, ldb: reg.R9, bw: reg.RCX, apart: reg.R13, left: reg.R10,
+	count: reg.R11, work: reg.RAX, mask: reg.K1,
+}
 
 const (
 	broadest  = 3
@@ -42,18 +49,6 @@ const (
 	// group is the number of rows that are found from one address: 0, 1, 2, 3 and 4 strides away.
 	group = 5
 )
-
-func (broad) c() reg.Register     { return reg.RDI }
-func (broad) rs() reg.Register    { return reg.RSI }
-func (broad) rs3() reg.Register   { return reg.RDX } // three strides
-func (broad) cs() reg.Register    { return reg.R8 }
-func (broad) ldb() reg.Register   { return reg.R9 }
-func (broad) bw() reg.Register    { return reg.RCX } // moves along b
-func (broad) apart() reg.Register { return reg.R13 }
-func (broad) left() reg.Register  { return reg.R10 } // of k
-func (broad) count() reg.Register { return reg.R11 }
-func (broad) work() reg.Register  { return reg.RAX }
-func (broad) mask() reg.Register  { return reg.K1 } // of the last vector
 
 // aw returns the address of the first row of a group, which moves along a.
 func (broad) aw(i int) reg.Register { return []reg.Register{reg.RBX, reg.R12}[i] }
@@ -66,18 +61,18 @@ func (g broad) row(i int) operand.Mem {
 	m := operand.Mem{Base: g.aw(i / group)}
 	switch i % group {
 	case 1, 2, 4:
-		m.Index, m.Scale = g.rs(), uint8(i%group)
+		m.Index, m.Scale = g.rs, uint8(i%group)
 	case 3:
-		m.Index, m.Scale = g.rs3(), 1
+		m.Index, m.Scale = g.rs3, 1
 	}
 	return m
 }
 
 // right returns the memory of a vector of the next row of b.
 func (g broad) right(vector int) operand.Mem {
-	m := operand.Mem{Base: g.bw()}
+	m := operand.Mem{Base: g.bw}
 	if vector > 0 {
-		m.Index, m.Scale = g.apart(), uint8(vector)
+		m.Index, m.Scale = g.apart, uint8(vector)
 	}
 	return m
 }
@@ -91,17 +86,17 @@ func (g broad) name(part string) string { return fmt.Sprintf("vectors_%d%s", g.v
 func (g broad) blocks() {
 	Label(g.name(""))
 	if g.vectors > 1 {
-		SUBQ(operand.U8(16*(g.vectors-1)), g.count())
+		SUBQ(operand.U8(16*(g.vectors-1)), g.count)
 	}
-	lanes(g.count(), g.mask())
+	lanes(g.count, g.mask)
 	Label(g.name("_rows"))
-	MOVQ(argument("m"), g.work())
-	TESTQ(g.work(), g.work())
+	MOVQ(argument("m"), g.work)
+	TESTQ(g.work, g.work)
 	JE(operand.LabelRef(g.name("_done")))
-	MOVQ(argument("height"), g.count())
-	CMPQ(g.work(), g.count())
-	CMOVQGT(g.count(), g.work())
-	SUBQ(g.work(), argument("m"))
+	MOVQ(argument("height"), g.count)
+	CMPQ(g.work, g.count)
+	CMOVQGT(g.count, g.work)
+	SUBQ(g.work, argument("m"))
 	g.choose(1, broadRows)
 	for rows := broadRows; rows >= 1; rows-- {
 		g.block(rows)
@@ -119,7 +114,7 @@ func (g broad) choose(low, high int) {
 	}
 	middle := (low + high) / 2
 	above := g.name(fmt.Sprintf("_above_%d", middle))
-	CMPQ(g.work(), operand.U8(middle))
+	CMPQ(g.work, operand.U8(middle))
 	JGT(operand.LabelRef(above))
 	g.choose(low, middle)
 	Label(above)
@@ -141,12 +136,12 @@ func (g broad) block(rows int) {
 	})
 	MOVQ(argument("a"), g.aw(0))
 	for i := 1; i < groups; i++ {
-		LEAQ(operand.Mem{Base: g.aw(i - 1), Index: g.rs(), Scale: 4}, g.aw(i))
-		ADDQ(g.rs(), g.aw(i))
+		LEAQ(operand.Mem{Base: g.aw(i - 1), Index: g.rs, Scale: 4}, g.aw(i))
+		ADDQ(g.rs, g.aw(i))
 	}
-	MOVQ(argument("b"), g.bw())
-	MOVQ(argument("k"), g.left())
-	MOVQ(argument("add"), g.work())
+	MOVQ(argument("b"), g.bw)
+	MOVQ(argument("k"), g.left)
+	MOVQ(argument("add"), g.work)
 	Label(name("_run"))
 	for i := range rows {
 		for v := range g.vectors {
@@ -154,21 +149,21 @@ func (g broad) block(rows int) {
 			VPXORD(sum, sum, sum)
 		}
 	}
-	MOVQ(argument("run"), g.count())
-	CMPQ(g.left(), g.count())
-	CMOVQLT(g.left(), g.count())
-	SUBQ(g.count(), g.left())
+	MOVQ(argument("run"), g.count)
+	CMPQ(g.left, g.count)
+	CMOVQLT(g.left, g.count)
+	SUBQ(g.count, g.left)
 	CMPQ(argument("n"), operand.U8(16*g.vectors-8))
 	JLE(operand.LabelRef(name("_half")))
 	g.steps(rows, name("_most"), z)
 	JMP(operand.LabelRef(name("_sum")))
 	g.steps(rows, name("_half"), y256)
 	Label(name("_sum"))
-	TESTQ(g.work(), g.work())
+	TESTQ(g.work, g.work)
 	JE(operand.LabelRef(name("_store")))
 	g.rows(rows, func(i, v int, c operand.Mem) {
 		if sum := z(g.acc(i, v)); g.last(v) {
-			VADDPS(c, sum, g.mask(), sum)
+			VADDPS(c, sum, g.mask, sum)
 		} else {
 			VADDPS(c, sum, sum)
 		}
@@ -178,19 +173,19 @@ func (g broad) block(rows int) {
 	Label(name("_store"))
 	g.rows(rows, g.store)
 	Label(name("_stored"))
-	MOVQ(operand.U32(1), g.work())
-	TESTQ(g.left(), g.left())
+	MOVQ(operand.U32(1), g.work)
+	TESTQ(g.left, g.left)
 	JNE(operand.LabelRef(name("_run")))
-	MOVQ(g.count(), g.c()) // the last row
-	ADDQ(argument("ldc"), g.c())
-	IMUL3Q(operand.U8(rows), g.rs(), g.work())
-	ADDQ(g.work(), argument("a"))
+	MOVQ(g.count, g.c) // the last row
+	ADDQ(argument("ldc"), g.c)
+	IMUL3Q(operand.U8(rows), g.rs, g.work)
+	ADDQ(g.work, argument("a"))
 }
 
 // store writes a sum to its place.
 func (g broad) store(row, vector int, c operand.Mem) {
 	if g.last(vector) {
-		VMOVUPS(z(g.acc(row, vector)), g.mask(), c)
+		VMOVUPS(z(g.acc(row, vector)), g.mask, c)
 		return
 	}
 	VMOVUPS(z(g.acc(row, vector)), c)
@@ -209,12 +204,12 @@ func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	Label(label)
 	for v := range g.vectors {
 		if g.last(v) {
-			VMOVUPS_Z(g.right(v), g.mask(), in(v, b(v)))
+			VMOVUPS_Z(g.right(v), g.mask, in(v, b(v)))
 		} else {
 			VMOVUPS(g.right(v), z(b(v)))
 		}
 	}
-	ADDQ(g.ldb(), g.bw())
+	ADDQ(g.ldb, g.bw)
 	for i := range rows {
 		if g.vectors == 1 {
 			VFMADD231PS_BCST(g.row(i), in(0, b(0)), in(0, g.acc(i, 0)))
@@ -227,21 +222,21 @@ func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 		}
 	}
 	for i := range (rows + group - 1) / group {
-		ADDQ(g.cs(), g.aw(i))
+		ADDQ(g.cs, g.aw(i))
 	}
-	DECQ(g.count())
+	DECQ(g.count)
 	JNE(operand.LabelRef(label))
 }
 
 // rows calls f for all vectors of the tile in memory.
 func (g broad) rows(rows int, f func(i, v int, c operand.Mem)) {
-	MOVQ(g.c(), g.count())
+	MOVQ(g.c, g.count)
 	for i := range rows {
 		for v := range g.vectors {
-			f(i, v, operand.Mem{Base: g.count(), Disp: 64 * v})
+			f(i, v, operand.Mem{Base: g.count, Disp: 64 * v})
 		}
 		if i+1 < rows {
-			ADDQ(argument("ldc"), g.count())
+			ADDQ(argument("ldc"), g.count)
 		}
 	}
 }

@@ -35,12 +35,8 @@ func addInts() {
 	VADDPD(sum, h, h)
 	VMULPD(scale, h, h)
 	VMOVUPD(h, operand.Mem{Base: scaled})
-	ADDQ(operand.U8(32), total)
-	ADDQ(operand.U8(32), noise)
-	ADDQ(operand.U8(32), scaled)
-	SUBQ(operand.U8(4), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
+	advance(32, total, noise, scaled)
+	again(n, 4)
 }
 
 // differ compares numbers: are they different, or not to be compared?

@@ -21,8 +21,7 @@ func distances() {
 		IMULQ(ld, row)
 		ADDQ(rows, row)
 	}
-	Load(Param("x"), at)
-	Load(Param("k"), left)
+	load("x k", at, left)
 	VXORPS(sumOne, sumOne, sumOne)
 	VXORPS(sumTwo, sumTwo, sumTwo)
 	Label("four")
@@ -37,16 +36,12 @@ func distances() {
 	VMULPS(two, two, two)
 	VADDPS(one, sumOne, sumOne)
 	VADDPS(two, sumTwo, sumTwo)
-	for _, p := range []reg.Register{at, a, b, c, d} {
-		ADDQ(operand.U8(16), p)
-	}
+	advance(16, at, a, b, c, d)
 	SUBQ(operand.U8(4), left)
 	JNE(operand.LabelRef("four"))
 	VMOVUPS(sumOne, operand.Mem{Base: sums})
 	VMOVUPS(sumTwo, operand.Mem{Base: sums, Disp: 32})
 	ADDQ(operand.U8(64), sums)
 	ADDQ(operand.U8(16), places)
-	SUBQ(operand.U8(4), count)
-	JNE(operand.LabelRef("loop"))
-	finish()
+	again(count, 4)
 }

@@ -16,27 +16,22 @@ var dotRows = []int{1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2}
 // then in pairs. The parameter mask points to a vector for the last k modulo the lanes.
 func dots() {
 	function("dots32", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int, mask *int32)")
-	var g dot
-	Load(Param("c"), g.c())
-	Load(Param("ldc"), g.ldc())
-	Load(Param("a"), g.a())
-	Load(Param("lda"), g.lda())
-	Load(Param("ldb"), g.ldb())
-	Load(Param("m"), g.m())
-	MOVQ(argument("n"), g.aw())
+	g := registersOfDot
+	load("c ldc a lda ldb m", g.c, g.ldc, g.a, g.lda, g.ldb, g.m)
+	MOVQ(argument("n"), g.aw)
 	for n := 2; n < len(dotRows); n++ {
-		CMPQ(g.aw(), operand.U8(n))
+		CMPQ(g.aw, operand.U8(n))
 		JE(operand.LabelRef(fmt.Sprintf("n%d", n)))
 	}
 	for n := 1; n < len(dotRows); n++ {
 		next, one, done := fmt.Sprintf("n%d", n), fmt.Sprintf("n%d_one", n), fmt.Sprintf("n%d_done", n)
 		Label(next)
-		CMPQ(g.m(), operand.U8(dotRows[n]))
+		CMPQ(g.m, operand.U8(dotRows[n]))
 		JLT(operand.LabelRef(one))
 		g.block(dotRows[n], n)
 		JMP(operand.LabelRef(next))
 		Label(one)
-		TESTQ(g.m(), g.m())
+		TESTQ(g.m, g.m)
 		JE(operand.LabelRef(done))
 		g.block(1, n)
 		JMP(operand.LabelRef(one))
@@ -45,35 +40,30 @@ func dots() {
 	}
 }
 
-type dot struct{}
+// The registers: aw moves along rows of a; a3 and b3 three rows below; bw moves along rows of b.
+type dot struct {
+	c, ldc, a, lda, ldb, m, aw, a3, bw, count, work, b3 reg.Register
+}
 
-func (dot) c() reg.Register     { return reg.RDI }
-func (dot) ldc() reg.Register   { return reg.RSI }
-func (dot) a() reg.Register     { return reg.RDX }
-func (dot) lda() reg.Register   { return reg.R8 }
-func (dot) ldb() reg.Register   { return reg.R10 }
-func (dot) m() reg.Register     { return reg.R11 }
-func (dot) aw() reg.Register    { return reg.RAX } // moves along rows of a
-func (dot) a3() reg.Register    { return reg.RBX } // three rows below
-func (dot) bw() reg.Register    { return reg.RCX } // moves along rows of b
-func (dot) b3() reg.Register    { return reg.R9 }  // three rows below
-func (dot) count() reg.Register { return reg.R13 }
-func (dot) work() reg.Register  { return reg.R14 }
+var registersOfDot = dot{
+	c: reg.RDI, ldc: reg.RSI, a: reg.RDX, lda: reg.R8, ldb: reg.R10, m: reg.R11, aw: reg.RAX, a3: reg.RBX,
+	bw: reg.RCX, count: reg.R13, work: reg.R14, b3: reg.R9,
+}
 
 // block computes rows by n inner products.
 func (g dot) block(rows, n int) {
 	name := func(part string) string { return fmt.Sprintf("n%d_%d_%s", n, rows, part) }
 	acc := func(i, j int) reg.VecPhysical { return y(i*n + j) }
 	const lanes = 8
-	MOVQ(g.a(), g.aw())
+	MOVQ(g.a, g.aw)
 	if rows > 3 {
-		LEAQ(operand.Mem{Base: g.a(), Index: g.lda(), Scale: 2}, g.a3())
-		ADDQ(g.lda(), g.a3())
+		LEAQ(operand.Mem{Base: g.a, Index: g.lda, Scale: 2}, g.a3)
+		ADDQ(g.lda, g.a3)
 	}
-	MOVQ(argument("b"), g.bw())
+	MOVQ(argument("b"), g.bw)
 	if n > 3 {
-		LEAQ(operand.Mem{Base: g.bw(), Index: g.ldb(), Scale: 2}, g.b3())
-		ADDQ(g.ldb(), g.b3())
+		LEAQ(operand.Mem{Base: g.bw, Index: g.ldb, Scale: 2}, g.b3)
+		ADDQ(g.ldb, g.b3)
 	}
 	for i := range rows * n {
 		VXORPS(y(i), y(i), y(i))
@@ -81,56 +71,56 @@ func (g dot) block(rows, n int) {
 	// step takes a vector of each row, disp further; load fetches it.
 	step := func(disp int, load func(m operand.Mem, v reg.VecPhysical)) {
 		for i := range rows {
-			load(at(g.aw(), g.a3(), g.lda(), i, disp), y(rows*n+i))
+			load(at(g.aw, g.a3, g.lda, i, disp), y(rows*n+i))
 		}
 		for j := range n {
 			b := y(rows*n + rows)
-			load(at(g.bw(), g.b3(), g.ldb(), j, disp), b)
+			load(at(g.bw, g.b3, g.ldb, j, disp), b)
 			for i := range rows {
 				VFMADD231PS(y(rows*n+i), b, acc(i, j))
 			}
 		}
 	}
 	advance := func(bytes int) {
-		ADDQ(operand.U8(bytes), g.aw())
+		ADDQ(operand.U8(bytes), g.aw)
 		if rows > 3 {
-			ADDQ(operand.U8(bytes), g.a3())
+			ADDQ(operand.U8(bytes), g.a3)
 		}
-		ADDQ(operand.U8(bytes), g.bw())
+		ADDQ(operand.U8(bytes), g.bw)
 		if n > 3 {
-			ADDQ(operand.U8(bytes), g.b3())
+			ADDQ(operand.U8(bytes), g.b3)
 		}
 	}
 	plain := func(m operand.Mem, v reg.VecPhysical) { VMOVUPS(m, v) }
-	MOVQ(argument("k"), g.count())
-	SUBQ(operand.U8(2*lanes), g.count())
+	MOVQ(argument("k"), g.count)
+	SUBQ(operand.U8(2*lanes), g.count)
 	JLT(operand.LabelRef(name("rest")))
 	Label(name("two"))
 	step(0, plain)
 	step(32, plain)
 	advance(64)
-	SUBQ(operand.U8(2*lanes), g.count())
+	SUBQ(operand.U8(2*lanes), g.count)
 	JGE(operand.LabelRef(name("two")))
 	Label(name("rest"))
-	ADDQ(operand.U8(2*lanes), g.count())
-	CMPQ(g.count(), operand.U8(lanes))
+	ADDQ(operand.U8(2*lanes), g.count)
+	CMPQ(g.count, operand.U8(lanes))
 	JLT(operand.LabelRef(name("tail")))
 	step(0, plain)
 	advance(32)
-	SUBQ(operand.U8(lanes), g.count())
+	SUBQ(operand.U8(lanes), g.count)
 	Label(name("tail"))
-	TESTQ(g.count(), g.count())
+	TESTQ(g.count, g.count)
 	JE(operand.LabelRef(name("sum")))
-	MOVQ(argument("mask"), g.work())
-	VMOVUPS(operand.Mem{Base: g.work()}, y(15))
+	MOVQ(argument("mask"), g.work)
+	VMOVUPS(operand.Mem{Base: g.work}, y(15))
 	step(0, func(m operand.Mem, v reg.VecPhysical) { VMASKMOVPS(m, y(15), v) })
 	Label(name("sum"))
 	sums := g.sums(rows, n)
 	for _, s := range sums {
 		s.reduce(15)
 	}
-	MOVQ(argument("add"), g.count())
-	TESTQ(g.count(), g.count())
+	MOVQ(argument("add"), g.count)
+	TESTQ(g.count, g.count)
 	JE(operand.LabelRef(name("store")))
 	g.results(sums, func(s sum, c operand.Mem) {
 		if s.width > 1 {
@@ -148,10 +138,10 @@ func (g dot) block(rows, n int) {
 		}
 	})
 	for range rows {
-		ADDQ(g.lda(), g.a())
-		ADDQ(g.ldc(), g.c())
+		ADDQ(g.lda, g.a)
+		ADDQ(g.ldc, g.c)
 	}
-	SUBQ(operand.U8(rows), g.m())
+	SUBQ(operand.U8(rows), g.m)
 }
 
 // sum names accumulators whose results lie side by side: a single one, or as many as fill half a register.
@@ -194,13 +184,13 @@ func (s sum) reduce(scratch int) {
 
 // results calls f for the memory of all sums.
 func (g dot) results(sums []sum, f func(s sum, c operand.Mem)) {
-	MOVQ(g.c(), g.count())
+	MOVQ(g.c, g.count)
 	row := 0
 	for _, s := range sums {
 		if s.row > row {
-			ADDQ(g.ldc(), g.count())
+			ADDQ(g.ldc, g.count)
 			row = s.row
 		}
-		f(s, operand.Mem{Base: g.count(), Disp: 4 * s.col})
+		f(s, operand.Mem{Base: g.count, Disp: 4 * s.col})
 	}
 }

@@ -34,16 +34,6 @@ func gate() {
 	next(n, dst, y, src)
 }
 
-// next moves the addresses to the next vector and closes the loop over n elements, and the function.
-func next(n reg.Register, addresses ...reg.Register) {
-	for _, p := range addresses {
-		ADDQ(operand.U8(32), p)
-	}
-	SUBQ(operand.U8(8), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
-}
-
 // addToRows writes AddToRows for n a positive multiple of 8 and m positive. The stride ldd is in bytes.
 func addToRows() {
 	function("addToRows32", "func(dst *float32, ldd int, v *float32, m, n int)")
@@ -58,8 +48,7 @@ func addToRows() {
 	VMOVUPS(operand.Mem{Base: row}, sum)
 	VADDPS(operand.Mem{Base: v}, sum, sum)
 	VMOVUPS(sum, operand.Mem{Base: row})
-	ADDQ(operand.U8(32), row)
-	ADDQ(operand.U8(32), v)
+	advance(32, row, v)
 	SUBQ(operand.U8(8), left)
 	JNE(operand.LabelRef("loop"))
 	ADDQ(ldd, dst)
@@ -128,8 +117,7 @@ func addToTaps() {
 		VADDPS(operand.Mem{Base: dst}, v, v)
 		VMOVUPS(v, operand.Mem{Base: dst})
 		ADDQ(operand.U8(8), winner)
-		ADDQ(operand.U8(32), src)
-		ADDQ(operand.U8(32), dst)
+		advance(32, src, dst)
 		SUBQ(operand.U8(8), left)
 		JNE(operand.LabelRef("loop"))
 	})
@@ -146,9 +134,7 @@ func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	Load(Param("dst"), dst)
 	MOVQ(operand.Mem{Base: taps, Index: count, Scale: 8}, left)
 	LEAQ(operand.Mem{Base: dst, Index: left, Scale: 4}, dst)
-	Load(Param("winner"), winner)
-	Load(Param("src"), src)
-	Load(Param("n"), left)
+	load("winner src n", winner, src, left)
 	body(count, dst, winner, src, left)
 	TESTQ(count, count)
 	JNE(operand.LabelRef("tap"))
@@ -166,12 +152,8 @@ func copyRow() {
 	VMOVUPS(operand.Mem{Base: src, Disp: 32}, b)
 	VMOVUPS(a, operand.Mem{Base: dst})
 	VMOVUPS(b, operand.Mem{Base: dst, Disp: 32})
-	ADDQ(operand.U8(64), src)
-	ADDQ(operand.U8(64), ahead)
-	ADDQ(operand.U8(64), dst)
-	SUBQ(operand.U8(16), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
+	advance(64, src, ahead, dst)
+	again(n, 16)
 }
 
 // centre writes Centre for n a positive multiple of 8. The minimum and the maximum return their last

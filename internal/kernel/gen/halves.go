@@ -17,12 +17,9 @@ func halves() {
 		to: reg.RDI, toRow: reg.R8, even: reg.RDX, odd: reg.RCX, stride: reg.R10, front: reg.RBX, back: reg.RSI,
 		row: reg.R13, evenAt: reg.RAX, oddAt: reg.R9, left: reg.R14, work: reg.R15, src: reg.R12, last: reg.R11,
 	}
-	Load(Param("dstRow"), h.toRow)
-	Load(Param("k"), h.stride)
+	load("dstRow k", h.toRow, h.stride)
 	SHLQ(operand.U8(2), h.stride)
-	Load(Param("src"), h.src)
-	Load(Param("last"), h.last)
-	Load(Param("srcRow"), h.row)
+	load("src last srcRow", h.src, h.last, h.row)
 	Label("strip")
 	MOVQ(argument("dst"), h.to)
 	MOVQ(argument("even"), h.even)

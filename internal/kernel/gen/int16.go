@@ -22,9 +22,7 @@ func unpackInt16() {
 	VMOVUPS(b, operand.Mem{Base: dst, Disp: 32})
 	ADDQ(operand.U8(64), dst)
 	ADDQ(operand.U8(32), src)
-	SUBQ(operand.U8(16), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
+	again(n, 16)
 }
 
 // fetchInt16 writes Fetch for n positive. It prefetches into the second-level cache: the first holds
@@ -56,9 +54,7 @@ func packInt16() {
 	VMOVDQU(a, operand.Mem{Base: dst})
 	ADDQ(operand.U8(64), src)
 	ADDQ(operand.U8(32), dst)
-	SUBQ(operand.U8(16), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
+	again(n, 16)
 }
 
 // largest writes the largest bits without sign of each of eight lanes, for n a positive multiple of 16.

@@ -21,9 +21,7 @@ func foldFloats() {
 	VMOVUPS(zero, operand.Mem{Base: src})
 	ADDQ(operand.U8(64), dst)
 	ADDQ(operand.U8(32), src)
-	SUBQ(operand.U8(8), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
+	again(n, 8)
 }
 
 // addFloats writes AddFloat64 for n a positive multiple of 8.
@@ -38,9 +36,6 @@ func addFloats() {
 	VADDPD(operand.Mem{Base: src, Disp: 32}, b, b)
 	VMOVUPD(a, operand.Mem{Base: dst})
 	VMOVUPD(b, operand.Mem{Base: dst, Disp: 32})
-	ADDQ(operand.U8(64), dst)
-	ADDQ(operand.U8(64), src)
-	SUBQ(operand.U8(8), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
+	advance(64, dst, src)
+	again(n, 8)
 }

@@ -11,49 +11,45 @@ import (
 // mirrors writes the functions that compute an even and an odd product of two vectors of columns, and their
 // sum and difference: see MirrorStrips. Strides are in bytes. All counts are positive, but ko may be 0.
 func mirrors() {
-	mirror{"mirrorStrips32"}.write()
+	registersOfMirror.named("mirrorStrips32").write()
 }
 
-type mirror struct{ name string }
+// The registers: ups from a row of results to the next; aw moves along a row of coefficients; bw moves down the strip; left rows of results.
+type mirror struct {
+	name                                                                 string
+	up, down, ups, dns, even, es, odd, os, src, srow, aw, bw, left, work reg.Register
+}
+
+var registersOfMirror = mirror{
+	up: reg.RDI, down: reg.RSI, ups: reg.R8, dns: reg.R9, even: reg.RDX, es: reg.R10, odd: reg.RCX,
+	os: reg.R11, src: reg.R12, srow: reg.R13, aw: reg.RAX, bw: reg.RBX, left: reg.R14, work: reg.R15,
+}
 
 const mirrorRows = 3
 
-func (mirror) up() reg.Register   { return reg.RDI }
-func (mirror) down() reg.Register { return reg.RSI }
-func (mirror) ups() reg.Register  { return reg.R8 } // from a row of results to the next
-func (mirror) dns() reg.Register  { return reg.R9 }
-func (mirror) even() reg.Register { return reg.RDX }
-func (mirror) es() reg.Register   { return reg.R10 }
-func (mirror) odd() reg.Register  { return reg.RCX }
-func (mirror) os() reg.Register   { return reg.R11 }
-func (mirror) src() reg.Register  { return reg.R12 }
-func (mirror) srow() reg.Register { return reg.R13 }
-func (mirror) aw() reg.Register   { return reg.RAX } // moves along a row of coefficients
-func (mirror) bw() reg.Register   { return reg.RBX } // moves down the strip
-func (mirror) left() reg.Register { return reg.R14 } // rows of results
-func (mirror) work() reg.Register { return reg.R15 }
+func (g mirror) named(name string) mirror {
+	g.name = name
+	return g
+}
 
 func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
 
 func (g mirror) write() {
 	function(g.name, "func(up, down *float32, upRow, downRow, dstStep int, even, odd *float32, "+
 		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
-	Load(Param("upRow"), g.ups())
-	Load(Param("downRow"), g.dns())
-	Load(Param("ke"), g.es())
-	SHLQ(operand.U8(2), g.es())
-	Load(Param("ko"), g.os())
-	SHLQ(operand.U8(2), g.os())
-	Load(Param("src"), g.src())
-	Load(Param("srcRow"), g.srow())
+	load("upRow downRow ke", g.ups, g.dns, g.es)
+	SHLQ(operand.U8(2), g.es)
+	Load(Param("ko"), g.os)
+	SHLQ(operand.U8(2), g.os)
+	load("src srcRow", g.src, g.srow)
 	Label("strip")
-	MOVQ(argument("up"), g.up())
-	MOVQ(argument("down"), g.down())
+	MOVQ(argument("up"), g.up)
+	MOVQ(argument("down"), g.down)
 	g.rows(g.block)
-	MOVQ(argument("dstStep"), g.work())
-	ADDQ(g.work(), argument("up"))
-	ADDQ(g.work(), argument("down"))
-	ADDQ(argument("srcStep"), g.src())
+	MOVQ(argument("dstStep"), g.work)
+	ADDQ(g.work, argument("up"))
+	ADDQ(g.work, argument("down"))
+	ADDQ(argument("srcStep"), g.src)
 	DECQ(argument("strips"))
 	JNE(operand.LabelRef("strip"))
 	finish()
@@ -61,16 +57,16 @@ func (g mirror) write() {
 
 // rows writes the loop over the rows of results of a strip, by blocks of one to mirrorRows.
 func (g mirror) rows(block func(rows int)) {
-	MOVQ(argument("even"), g.even())
-	MOVQ(argument("odd"), g.odd())
-	MOVQ(argument("m"), g.left())
+	MOVQ(argument("even"), g.even)
+	MOVQ(argument("odd"), g.odd)
+	MOVQ(argument("m"), g.left)
 	Label("rows")
 	// Four rows are two and two: one alone would wait for itself.
-	CMPQ(g.left(), operand.U8(4))
+	CMPQ(g.left, operand.U8(4))
 	JE(operand.LabelRef("rows2"))
-	CMPQ(g.left(), operand.U8(3))
+	CMPQ(g.left, operand.U8(3))
 	JGE(operand.LabelRef("rows3"))
-	CMPQ(g.left(), operand.U8(2))
+	CMPQ(g.left, operand.U8(2))
 	JE(operand.LabelRef("rows2"))
 	for rows := 1; rows <= mirrorRows; rows++ {
 		block(rows)
@@ -88,19 +84,19 @@ func (g mirror) block(rows int) {
 			VXORPS(y(i), y(i), y(i))
 		}
 	}
-	MOVQ(g.src(), g.bw())
-	g.product(rows, 0, "ke", g.even(), g.es())
-	MOVQ(g.src(), g.bw())
-	ADDQ(argument("srcOdd"), g.bw())
-	g.product(rows, 1, "ko", g.odd(), g.os())
+	MOVQ(g.src, g.bw)
+	g.product(rows, 0, "ke", g.even, g.es)
+	MOVQ(g.src, g.bw)
+	ADDQ(argument("srcOdd"), g.bw)
+	g.product(rows, 1, "ko", g.odd, g.os)
 	for r := range rows {
 		g.store(r)
-		ADDQ(g.ups(), g.up())
-		ADDQ(g.dns(), g.down())
-		ADDQ(g.es(), g.even())
-		ADDQ(g.os(), g.odd())
+		ADDQ(g.ups, g.up)
+		ADDQ(g.dns, g.down)
+		ADDQ(g.es, g.even)
+		ADDQ(g.os, g.odd)
 	}
-	SUBQ(operand.U8(rows), g.left())
+	SUBQ(operand.U8(rows), g.left)
 	if rows < mirrorRows {
 		JMP(operand.LabelRef("next"))
 	}
@@ -109,21 +105,21 @@ func (g mirror) block(rows int) {
 // product adds the product of rows of coefficients and the strip at bw.
 func (g mirror) product(rows, odd int, k string, a, stride reg.Register) {
 	loop, done := fmt.Sprintf("loop%d_%d", rows, odd), fmt.Sprintf("done%d_%d", rows, odd)
-	MOVQ(a, g.aw())
-	MOVQ(argument(k), g.work())
-	TESTQ(g.work(), g.work())
+	MOVQ(a, g.aw)
+	MOVQ(argument(k), g.work)
+	TESTQ(g.work, g.work)
 	JE(operand.LabelRef(done))
 	Label(loop)
-	VMOVUPS(operand.Mem{Base: g.bw()}, y(12))
-	VMOVUPS(operand.Mem{Base: g.bw(), Disp: 32}, y(13))
-	ADDQ(g.srow(), g.bw())
+	VMOVUPS(operand.Mem{Base: g.bw}, y(12))
+	VMOVUPS(operand.Mem{Base: g.bw, Disp: 32}, y(13))
+	ADDQ(g.srow, g.bw)
 	for r := range rows {
-		VBROADCASTSS(at(g.aw(), nil, stride, r, 0), y(14))
+		VBROADCASTSS(at(g.aw, nil, stride, r, 0), y(14))
 		VFMADD231PS(y(12), y(14), g.acc(odd, r, 0))
 		VFMADD231PS(y(13), y(14), g.acc(odd, r, 1))
 	}
-	ADDQ(operand.U8(4), g.aw())
-	DECQ(g.work())
+	ADDQ(operand.U8(4), g.aw)
+	DECQ(g.work)
 	JNE(operand.LabelRef(loop))
 	Label(done)
 }
@@ -133,8 +129,8 @@ func (g mirror) store(r int) {
 		e, o := g.acc(0, r, half), g.acc(1, r, half)
 		VADDPS(o, e, y(12))
 		VSUBPS(o, e, y(13))
-		VMOVUPS(y(12), operand.Mem{Base: g.up(), Disp: 32 * half})
-		VMOVUPS(y(13), operand.Mem{Base: g.down(), Disp: 32 * half})
+		VMOVUPS(y(12), operand.Mem{Base: g.up, Disp: 32 * half})
+		VMOVUPS(y(13), operand.Mem{Base: g.down, Disp: 32 * half})
 	}
 }
 

@@ -17,21 +17,17 @@ var pairsOf = []int{1: 3, 2: 3, 3: 3, 4: 3, 5: 3, 6: 3, 10: 2}
 // multiple of 6, or n is 10 and m a multiple of 4.
 func dots512() {
 	function("dots512", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int)")
-	var g pairs
-	Load(Param("k"), g.count())
-	ANDQ(operand.U8(7), g.count())
-	lanes(g.count(), g.tail())
-	Load(Param("c"), g.c())
-	Load(Param("ldc"), g.ldc())
-	Load(Param("lda"), g.lda())
-	Load(Param("ldb"), g.ldb())
-	Load(Param("n"), g.count())
-	ANDQ(operand.U8(3), g.count())
-	lanes(g.count(), g.some())
-	Load(Param("n"), g.count())
+	g := registersOfPairs
+	Load(Param("k"), g.count)
+	ANDQ(operand.U8(7), g.count)
+	lanes(g.count, g.tail)
+	load("c ldc lda ldb n", g.c, g.ldc, g.lda, g.ldb, g.count)
+	ANDQ(operand.U8(3), g.count)
+	lanes(g.count, g.some)
+	Load(Param("n"), g.count)
 	for n, pairs := range pairsOf {
 		if pairs > 0 && n > 1 {
-			CMPQ(g.count(), operand.U8(n))
+			CMPQ(g.count, operand.U8(n))
 			JE(operand.LabelRef(fmt.Sprintf("n%d", n)))
 		}
 	}
@@ -48,17 +44,15 @@ func dots512() {
 	}
 }
 
-type pairs struct{}
+// The registers: aw moves along rows of a; a3 three rows below; tail the last k modulo eight lanes; some the last n modulo four columns.
+type pairs struct {
+	c, ldc, lda, ldb, aw, a3, count, tail, some reg.Register
+}
 
-func (pairs) c() reg.Register     { return reg.RDI }
-func (pairs) ldc() reg.Register   { return reg.RSI }
-func (pairs) lda() reg.Register   { return reg.R8 }
-func (pairs) ldb() reg.Register   { return reg.R10 }
-func (pairs) aw() reg.Register    { return reg.RDX } // moves along rows of a
-func (pairs) a3() reg.Register    { return reg.RBX } // three rows below
-func (pairs) count() reg.Register { return reg.R11 }
-func (pairs) tail() reg.Register  { return reg.K1 } // the last k modulo eight lanes
-func (pairs) some() reg.Register  { return reg.K2 } // the last n modulo four columns
+var registersOfPairs = pairs{
+	c: reg.RDI, ldc: reg.RSI, lda: reg.R8, ldb: reg.R10, aw: reg.RDX, a3: reg.RBX, count: reg.R11,
+	tail: reg.K1, some: reg.K2,
+}
 
 // bw returns an address that moves along rows of b, the first of three.
 func (pairs) bw(i int) reg.Register {
@@ -75,18 +69,18 @@ func (g pairs) block(label string, count, n int) {
 		b      = 4
 	)
 	acc := func(pair, j int) int { return 31 - pair*n - j }
-	addresses := []reg.Register{g.aw(), g.a3(), g.bw(0)}
-	MOVQ(argument("a"), g.aw())
-	LEAQ(operand.Mem{Base: g.aw(), Index: g.lda(), Scale: 2}, g.a3())
-	ADDQ(g.lda(), g.a3())
+	addresses := []reg.Register{g.aw, g.a3, g.bw(0)}
+	MOVQ(argument("a"), g.aw)
+	LEAQ(operand.Mem{Base: g.aw, Index: g.lda, Scale: 2}, g.a3)
+	ADDQ(g.lda, g.a3)
 	MOVQ(argument("b"), g.bw(0))
 	for i := 1; i < (n+2)/3; i++ {
-		LEAQ(operand.Mem{Base: g.bw(i - 1), Index: g.ldb(), Scale: 2}, g.bw(i))
-		ADDQ(g.ldb(), g.bw(i))
+		LEAQ(operand.Mem{Base: g.bw(i - 1), Index: g.ldb, Scale: 2}, g.bw(i))
+		ADDQ(g.ldb, g.bw(i))
 		addresses = append(addresses, g.bw(i))
 	}
-	rowOfA := func(i, disp int) operand.Mem { return at(g.aw(), g.a3(), g.lda(), i, disp) }
-	rowOfB := func(j, disp int) operand.Mem { return at(g.bw(j/3), nil, g.ldb(), j%3, disp) }
+	rowOfA := func(i, disp int) operand.Mem { return at(g.aw, g.a3, g.lda, i, disp) }
+	rowOfB := func(j, disp int) operand.Mem { return at(g.bw(j/3), nil, g.ldb, j%3, disp) }
 	for pair := range count {
 		for j := range n {
 			sum := z(acc(pair, j))
@@ -113,32 +107,32 @@ func (g pairs) block(label string, count, n int) {
 			ADDQ(operand.U8(bytes), p)
 		}
 	}
-	MOVQ(argument("k"), g.count())
-	SUBQ(operand.U8(2*lanes), g.count())
+	MOVQ(argument("k"), g.count)
+	SUBQ(operand.U8(2*lanes), g.count)
 	JLT(operand.LabelRef(name("rest")))
 	Label(name("two"))
 	step(0)
 	step(4 * lanes)
 	advance(8 * lanes)
-	SUBQ(operand.U8(2*lanes), g.count())
+	SUBQ(operand.U8(2*lanes), g.count)
 	JGE(operand.LabelRef(name("two")))
 	Label(name("rest"))
-	ADDQ(operand.U8(2*lanes), g.count())
-	CMPQ(g.count(), operand.U8(lanes))
+	ADDQ(operand.U8(2*lanes), g.count)
+	CMPQ(g.count, operand.U8(lanes))
 	JLT(operand.LabelRef(name("tail")))
 	step(0)
 	advance(4 * lanes)
-	SUBQ(operand.U8(lanes), g.count())
+	SUBQ(operand.U8(lanes), g.count)
 	Label(name("tail"))
-	TESTQ(g.count(), g.count())
+	TESTQ(g.count, g.count)
 	JE(operand.LabelRef(name("sum")))
 	for pair := range count {
-		VMOVUPS_Z(rowOfA(2*pair, 0), g.tail(), y(pair))
-		VMOVUPS_Z(rowOfA(2*pair+1, 0), g.tail(), y(second))
+		VMOVUPS_Z(rowOfA(2*pair, 0), g.tail, y(pair))
+		VMOVUPS_Z(rowOfA(2*pair+1, 0), g.tail, y(second))
 		VINSERTF32X8(operand.U8(1), y(second), z(pair), z(pair))
 	}
 	for j := range n {
-		VMOVUPS_Z(rowOfB(j, 0), g.tail(), y(b))
+		VMOVUPS_Z(rowOfB(j, 0), g.tail, y(b))
 		VINSERTF32X8(operand.U8(1), y(b), z(b), z(b))
 		multiply(j)
 	}
@@ -156,10 +150,10 @@ func (g pairs) block(label string, count, n int) {
 			g.halves(sums[i], sums[min(i+1, len(sums)-1)])
 			g.store(name(fmt.Sprintf("pair_%d_%d", pair, i)), 4*i, min(8, n-4*i))
 		}
-		LEAQ(operand.Mem{Base: g.c(), Index: g.ldc(), Scale: 2}, g.c())
+		LEAQ(operand.Mem{Base: g.c, Index: g.ldc, Scale: 2}, g.c)
 	}
-	IMUL3Q(operand.U8(2*count), g.lda(), g.count())
-	ADDQ(g.count(), argument("a"))
+	IMUL3Q(operand.U8(2*count), g.lda, g.count)
+	ADDQ(g.count, argument("a"))
 }
 
 // lanes adds the lanes of registers, at most four, in the order of dots32: pairs, and pairs of these, in
@@ -192,9 +186,9 @@ func (g pairs) halves(a, b int) {
 func (g pairs) store(label string, j, n int) {
 	each := func(f func(part operand.U8, c operand.Mem, whole bool)) {
 		for part := range 2 * ((n + 3) / 4) { // two rows, and two again
-			c := operand.Mem{Base: g.c(), Disp: 4 * (j + part/2*4)}
+			c := operand.Mem{Base: g.c, Disp: 4 * (j + part/2*4)}
 			if part%2 > 0 {
-				c.Index, c.Scale = g.ldc(), 1
+				c.Index, c.Scale = g.ldc, 1
 			}
 			f(operand.U8(part), c, n-part/2*4 >= 4)
 		}
@@ -208,8 +202,8 @@ func (g pairs) store(label string, j, n int) {
 			VMOVUPS(x(1), c)
 			return
 		}
-		VADDPS(c, x(1), g.some(), x(1))
-		VMOVUPS(x(1), g.some(), c)
+		VADDPS(c, x(1), g.some, x(1))
+		VMOVUPS(x(1), g.some, c)
 	})
 	JMP(operand.LabelRef(label + "_done"))
 	Label(label)
@@ -219,7 +213,7 @@ func (g pairs) store(label string, j, n int) {
 			return
 		}
 		VEXTRACTF32X4(part, z(0), x(1)) // with a mask it would fault behind the last column
-		VMOVUPS(x(1), g.some(), c)
+		VMOVUPS(x(1), g.some, c)
 	})
 	Label(label + "_done")
 }

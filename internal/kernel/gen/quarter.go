@@ -11,7 +11,7 @@ import (
 // quarters writes Quarters.MulStrips and Quarters.Moduli. Rows at the other end begin at up2 and down2 and
 // descend.
 func quarters() {
-	for _, g := range []quarter{{mirror{"quarterStrips32"}, false}, {mirror{"quarterModuli32"}, true}} {
+	for _, g := range []quarter{{registersOfMirror.named("quarterStrips32"), false}, {registersOfMirror.named("quarterModuli32"), true}} {
 		g.write()
 	}
 }
@@ -34,27 +34,24 @@ func (g quarter) write() {
 	function(g.name, "func(up, down, up2, down2 *float32, upRow, downRow, dstStep int, even, odd *float32, "+
 		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
 	ends, waiting = AllocLocal(16), AllocLocal(32*4*mirrorRows)
-	Load(Param("upRow"), g.ups())
-	Load(Param("downRow"), g.dns())
-	Load(Param("ke"), g.es())
-	SHLQ(operand.U8(2), g.es())
-	Load(Param("ko"), g.os())
-	SHLQ(operand.U8(2), g.os())
-	Load(Param("src"), g.src())
-	Load(Param("srcRow"), g.srow())
+	load("upRow downRow ke", g.ups, g.dns, g.es)
+	SHLQ(operand.U8(2), g.es)
+	Load(Param("ko"), g.os)
+	SHLQ(operand.U8(2), g.os)
+	load("src srcRow", g.src, g.srow)
 	Label("strip")
-	MOVQ(argument("up"), g.up())
-	MOVQ(argument("down"), g.down())
+	MOVQ(argument("up"), g.up)
+	MOVQ(argument("down"), g.down)
 	for i, name := range []string{"up2", "down2"} {
-		MOVQ(argument(name), g.work())
-		MOVQ(g.work(), ends.Offset(8*i))
+		MOVQ(argument(name), g.work)
+		MOVQ(g.work, ends.Offset(8*i))
 	}
 	g.rows(g.block)
-	MOVQ(argument("dstStep"), g.work())
+	MOVQ(argument("dstStep"), g.work)
 	for _, name := range []string{"up", "down", "up2", "down2"} {
-		ADDQ(g.work(), argument(name))
+		ADDQ(g.work, argument(name))
 	}
-	ADDQ(argument("srcStep"), g.src())
+	ADDQ(argument("srcStep"), g.src)
 	DECQ(argument("strips"))
 	JNE(operand.LabelRef("strip"))
 	finish()
@@ -62,8 +59,8 @@ func (g quarter) write() {
 
 func (g quarter) block(rows int) {
 	Label(fmt.Sprintf("rows%d", rows))
-	MOVQ(g.src(), g.bw())
-	g.products(rows, 0, "ke", g.even(), g.es())
+	MOVQ(g.src, g.bw)
+	g.products(rows, 0, "ke", g.even, g.es)
 	for r := range rows {
 		for half := range 2 {
 			a, b := g.acc(0, r, half), g.acc(1, r, half)
@@ -73,9 +70,9 @@ func (g quarter) block(rows int) {
 			VMOVUPS(a, place(1, r, half))
 		}
 	}
-	MOVQ(g.src(), g.bw())
-	ADDQ(argument("srcOdd"), g.bw())
-	g.products(rows, 1, "ko", g.odd(), g.os())
+	MOVQ(g.src, g.bw)
+	ADDQ(argument("srcOdd"), g.bw)
+	g.products(rows, 1, "ko", g.odd, g.os)
 	for r := range rows {
 		for half := range 2 {
 			a, b := g.acc(0, r, half), g.acc(1, r, half)
@@ -85,21 +82,21 @@ func (g quarter) block(rows int) {
 		}
 	}
 	// At the other end, whose rows go the other way.
-	MOVQ(ends.Offset(0), g.aw())
-	MOVQ(ends.Offset(8), g.bw())
+	MOVQ(ends.Offset(0), g.aw)
+	MOVQ(ends.Offset(8), g.bw)
 	for r := range rows {
-		g.storeRow(0, r, g.up(), g.down())
-		ADDQ(g.ups(), g.up())
-		ADDQ(g.dns(), g.down())
-		ADDQ(g.es(), g.even())
-		ADDQ(g.os(), g.odd())
-		g.storeRow(1, r, g.aw(), g.bw())
-		SUBQ(g.ups(), g.aw())
-		SUBQ(g.dns(), g.bw())
+		g.storeRow(0, r, g.up, g.down)
+		ADDQ(g.ups, g.up)
+		ADDQ(g.dns, g.down)
+		ADDQ(g.es, g.even)
+		ADDQ(g.os, g.odd)
+		g.storeRow(1, r, g.aw, g.bw)
+		SUBQ(g.ups, g.aw)
+		SUBQ(g.dns, g.bw)
 	}
-	MOVQ(g.aw(), ends.Offset(0))
-	MOVQ(g.bw(), ends.Offset(8))
-	SUBQ(operand.U8(rows), g.left())
+	MOVQ(g.aw, ends.Offset(0))
+	MOVQ(g.bw, ends.Offset(8))
+	SUBQ(operand.U8(rows), g.left)
 	if rows < mirrorRows {
 		JMP(operand.LabelRef("next"))
 	}
@@ -118,27 +115,27 @@ func (g quarter) products(rows, odd int, k string, a, stride reg.Register) {
 	}
 	loop, last, done := fmt.Sprintf("loop%d_%d", rows, odd), fmt.Sprintf("last%d_%d", rows, odd), fmt.Sprintf("done%d_%d", rows, odd)
 	term := func(other int) {
-		VMOVUPS(operand.Mem{Base: g.bw()}, y(12))
-		VMOVUPS(operand.Mem{Base: g.bw(), Disp: 32}, y(13))
-		ADDQ(g.srow(), g.bw())
+		VMOVUPS(operand.Mem{Base: g.bw}, y(12))
+		VMOVUPS(operand.Mem{Base: g.bw, Disp: 32}, y(13))
+		ADDQ(g.srow, g.bw)
 		for r := range rows {
-			VBROADCASTSS(at(g.aw(), nil, stride, r, 4*other), y(14))
+			VBROADCASTSS(at(g.aw, nil, stride, r, 4*other), y(14))
 			VFMADD231PS(y(12), y(14), g.acc(other, r, 0))
 			VFMADD231PS(y(13), y(14), g.acc(other, r, 1))
 		}
 	}
-	MOVQ(a, g.aw())
-	MOVQ(argument(k), g.work())
-	SUBQ(operand.U8(2), g.work())
+	MOVQ(a, g.aw)
+	MOVQ(argument(k), g.work)
+	SUBQ(operand.U8(2), g.work)
 	JL(operand.LabelRef(last))
 	Label(loop)
 	term(0)
 	term(1)
-	ADDQ(operand.U8(8), g.aw())
-	SUBQ(operand.U8(2), g.work())
+	ADDQ(operand.U8(8), g.aw)
+	SUBQ(operand.U8(2), g.work)
 	JGE(operand.LabelRef(loop))
 	Label(last)
-	CMPQ(g.work(), operand.I8(-1))
+	CMPQ(g.work, operand.I8(-1))
 	JNE(operand.LabelRef(done))
 	term(0)
 	Label(done)

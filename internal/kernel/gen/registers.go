@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -60,6 +62,33 @@ func argument(name string) operand.Mem {
 
 // parameter returns a parameter in a register.
 func parameter(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+
+// load loads parameters, whose names are separated by spaces, into registers.
+func load(names string, to ...reg.Register) {
+	for i, name := range strings.Fields(names) {
+		Load(Param(name), to[i])
+	}
+}
+
+// advance adds bytes to addresses.
+func advance(bytes int, addresses ...reg.Register) {
+	for _, p := range addresses {
+		ADDQ(operand.U8(bytes), p)
+	}
+}
+
+// next moves addresses by a vector of eight float32 and closes the loop over n elements, and the function.
+func next(n reg.Register, addresses ...reg.Register) {
+	advance(32, addresses...)
+	again(n, 8)
+}
+
+// again closes the loop over n elements, and the function.
+func again(n reg.Register, lanes int) {
+	SUBQ(operand.U8(lanes), n)
+	JNE(operand.LabelRef("loop"))
+	finish()
+}
 
 // finish returns from the function.
 func finish() {

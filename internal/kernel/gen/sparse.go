@@ -3,7 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // sparse writes a product of m rows of a sparse matrix with b, for m and n positive. Strides are in bytes.
@@ -37,16 +36,13 @@ func sparse() {
 	MOVLQSX(operand.Mem{Base: start}, from)
 	MOVLQSX(operand.Mem{Base: start, Disp: 4}, to)
 	MOVQ(dst, out)
-	Load(Param("b"), column)
-	Load(Param("n"), left)
+	load("b n", column, left)
 	Label("columns")
 	CMPQ(left, operand.U8(8))
 	JLE(operand.LabelRef("last"))
 	edges("all", func(of operand.Mem) { VMULPS(of, w, v) })
 	VMOVUPS(sum, operand.Mem{Base: out})
-	for _, p := range []reg.Register{out, column} {
-		ADDQ(operand.U8(32), p)
-	}
+	advance(32, out, column)
 	SUBQ(operand.U8(8), left)
 	JMP(operand.LabelRef("columns"))
 	Label("last")

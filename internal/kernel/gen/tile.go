@@ -14,21 +14,14 @@ import (
 // vector has no such column, it is left alone.
 func tiles() {
 	function("tiles32", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb int, m, height, k, run int, add int, mask *int32)")
-	var g tile
-	Load(Param("c"), g.c())
-	Load(Param("ldc"), g.ldc())
-	Load(Param("a"), g.a())
-	Load(Param("rs"), g.rs())
-	Load(Param("cs"), g.cs())
-	Load(Param("ldb"), g.ldb())
-	Load(Param("m"), g.m())
-	Load(Param("mask"), g.work())
-	TESTQ(g.work(), g.work())
+	g := registersOfTile
+	load("c ldc a rs cs ldb m mask", g.c, g.ldc, g.a, g.rs, g.cs, g.ldb, g.m, g.work)
+	TESTQ(g.work, g.work)
 	JNE(operand.LabelRef("edge"))
 	g.vectors, g.unroll = 2, 4
 	g.blocks("whole")
 	Label("edge")
-	CMPL(operand.Mem{Base: g.work(), Disp: 32}, operand.U8(0))
+	CMPL(operand.Mem{Base: g.work, Disp: 32}, operand.U8(0))
 	JE(operand.LabelRef("half"))
 	g.masked, g.unroll = true, 1
 	g.blocks("masked")
@@ -38,27 +31,18 @@ func tiles() {
 
 // tile describes a way to compute tiles: one or two vectors wide, whole or masked.
 type tile struct {
-	vectors, unroll int
-	masked          bool
-	label           string
+	vectors, unroll                                               int
+	masked                                                        bool
+	label                                                         string
+	c, ldc, a, rs, cs, ldb, m, aw, a3, bw, left, count, add, work reg.Register
+}
+
+var registersOfTile = tile{
+	c: reg.RDI, ldc: reg.RSI, a: reg.RDX, rs: reg.R8, cs: reg.R9, ldb: reg.R10, m: reg.R11, aw: reg.RAX,
+	a3: reg.RBX, bw: reg.RCX, left: reg.R12, count: reg.R13, add: reg.R14, work: reg.R15,
 }
 
 const maxRows = 6
-
-func (tile) c() reg.Register     { return reg.RDI }
-func (tile) ldc() reg.Register   { return reg.RSI }
-func (tile) a() reg.Register     { return reg.RDX }
-func (tile) rs() reg.Register    { return reg.R8 }
-func (tile) cs() reg.Register    { return reg.R9 }
-func (tile) ldb() reg.Register   { return reg.R10 }
-func (tile) m() reg.Register     { return reg.R11 }
-func (tile) aw() reg.Register    { return reg.RAX } // moves along a
-func (tile) a3() reg.Register    { return reg.RBX } // three rows below
-func (tile) bw() reg.Register    { return reg.RCX } // moves along b
-func (tile) left() reg.Register  { return reg.R12 } // of k
-func (tile) count() reg.Register { return reg.R13 }
-func (tile) add() reg.Register   { return reg.R14 }
-func (tile) work() reg.Register  { return reg.R15 }
 
 func (g tile) acc(row, half int) reg.VecPhysical { return y(g.vectors*row + half) }
 
@@ -68,14 +52,14 @@ func (g tile) blocks(label string) {
 	Label(label)
 	for rows := maxRows; rows >= 1; rows-- {
 		if rows == maxRows {
-			TESTQ(g.m(), g.m())
+			TESTQ(g.m, g.m)
 			JE(operand.LabelRef(label + "_done"))
-			MOVQ(argument("height"), g.work())
-			CMPQ(g.m(), g.work())
-			CMOVQLT(g.m(), g.work())
+			MOVQ(argument("height"), g.work)
+			CMPQ(g.m, g.work)
+			CMOVQLT(g.m, g.work)
 		}
 		if rows > 1 {
-			CMPQ(g.work(), operand.U8(rows))
+			CMPQ(g.work, operand.U8(rows))
 			JE(operand.LabelRef(fmt.Sprintf("%s_%d", label, rows)))
 		}
 	}
@@ -91,46 +75,46 @@ func (g tile) blocks(label string) {
 func (g tile) block(rows int) {
 	name := func(part string) string { return fmt.Sprintf("%s_%d%s", g.label, rows, part) }
 	Label(name(""))
-	MOVQ(g.a(), g.aw())
+	MOVQ(g.a, g.aw)
 	if rows > 3 {
-		LEAQ(operand.Mem{Base: g.a(), Index: g.rs(), Scale: 2}, g.a3())
-		ADDQ(g.rs(), g.a3())
+		LEAQ(operand.Mem{Base: g.a, Index: g.rs, Scale: 2}, g.a3)
+		ADDQ(g.rs, g.a3)
 	}
 	g.fetch(rows)
-	MOVQ(argument("b"), g.bw())
-	MOVQ(argument("k"), g.left())
-	MOVQ(argument("add"), g.add())
+	MOVQ(argument("b"), g.bw)
+	MOVQ(argument("k"), g.left)
+	MOVQ(argument("add"), g.add)
 	if g.masked {
-		MOVQ(argument("mask"), g.work())
+		MOVQ(argument("mask"), g.work)
 		g.loadMask(0)
 	}
 	Label(name("_run"))
 	for i := range rows * g.vectors {
 		VXORPS(y(i), y(i), y(i))
 	}
-	MOVQ(argument("run"), g.count())
-	CMPQ(g.left(), g.count())
-	CMOVQLT(g.left(), g.count())
-	SUBQ(g.count(), g.left())
+	MOVQ(argument("run"), g.count)
+	CMPQ(g.left, g.count)
+	CMOVQLT(g.left, g.count)
+	SUBQ(g.count, g.left)
 	if g.unroll > 1 {
-		SUBQ(operand.U8(g.unroll), g.count())
+		SUBQ(operand.U8(g.unroll), g.count)
 		JLT(operand.LabelRef(name("_rest")))
 		Label(name("_more"))
 		for range g.unroll {
 			g.step(rows)
 		}
-		SUBQ(operand.U8(g.unroll), g.count())
+		SUBQ(operand.U8(g.unroll), g.count)
 		JGE(operand.LabelRef(name("_more")))
 		Label(name("_rest"))
-		ADDQ(operand.U8(g.unroll), g.count())
+		ADDQ(operand.U8(g.unroll), g.count)
 		JE(operand.LabelRef(name("_sum")))
 	}
 	Label(name("_one"))
 	g.step(rows)
-	DECQ(g.count())
+	DECQ(g.count)
 	JNE(operand.LabelRef(name("_one")))
 	Label(name("_sum"))
-	TESTQ(g.add(), g.add())
+	TESTQ(g.add, g.add)
 	JE(operand.LabelRef(name("_store")))
 	g.rows(rows, func(i, half int, c operand.Mem) {
 		if g.masked {
@@ -150,44 +134,44 @@ func (g tile) block(rows int) {
 		}
 		VMOVUPS(g.acc(i, half), c)
 	})
-	MOVQ(operand.U32(1), g.add())
-	TESTQ(g.left(), g.left())
+	MOVQ(operand.U32(1), g.add)
+	TESTQ(g.left, g.left)
 	JNE(operand.LabelRef(name("_run")))
 	for range rows {
-		ADDQ(g.rs(), g.a())
-		ADDQ(g.ldc(), g.c())
+		ADDQ(g.rs, g.a)
+		ADDQ(g.ldc, g.c)
 	}
-	SUBQ(operand.U8(rows), g.m())
+	SUBQ(operand.U8(rows), g.m)
 }
 
 // fetch asks for the tile's place in memory, first and last byte of each row, which the sums meet only
 // after the first run.
 func (g tile) fetch(rows int) {
-	MOVQ(g.c(), g.count())
+	MOVQ(g.c, g.count)
 	for i := range rows {
-		PREFETCHT0(operand.Mem{Base: g.count()})
-		PREFETCHT0(operand.Mem{Base: g.count(), Disp: 32*g.vectors - 1})
+		PREFETCHT0(operand.Mem{Base: g.count})
+		PREFETCHT0(operand.Mem{Base: g.count, Disp: 32*g.vectors - 1})
 		if i+1 < rows {
-			ADDQ(g.ldc(), g.count())
+			ADDQ(g.ldc, g.count)
 		}
 	}
 }
 
 // rows calls f for all vectors of the tile in memory.
 func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
-	MOVQ(g.c(), g.count())
+	MOVQ(g.c, g.count)
 	for i := range rows {
 		for half := range g.vectors {
-			f(i, half, operand.Mem{Base: g.count(), Disp: 32 * half})
+			f(i, half, operand.Mem{Base: g.count, Disp: 32 * half})
 		}
 		if i+1 < rows {
-			ADDQ(g.ldc(), g.count())
+			ADDQ(g.ldc, g.count)
 		}
 	}
 }
 
 // loadMask puts the mask of a vector into y15. If there is only one mask, it stays there.
-func (g tile) loadMask(half int) { VMOVUPS(operand.Mem{Base: g.work(), Disp: 32 * half}, y(15)) }
+func (g tile) loadMask(half int) { VMOVUPS(operand.Mem{Base: g.work, Disp: 32 * half}, y(15)) }
 
 // maskOf loads the mask of a vector, unless the only mask is there already.
 func (g tile) maskOf(half int) {
@@ -199,7 +183,7 @@ func (g tile) maskOf(half int) {
 // step adds the products of an element of each row with a row of b.
 func (g tile) step(rows int) {
 	for half := range g.vectors {
-		b := operand.Mem{Base: g.bw(), Disp: 32 * half}
+		b := operand.Mem{Base: g.bw, Disp: 32 * half}
 		if g.masked {
 			g.maskOf(half)
 			VMASKMOVPS(b, y(15), y(12+half))
@@ -207,19 +191,19 @@ func (g tile) step(rows int) {
 			VMOVUPS(b, y(12+half))
 		}
 	}
-	ADDQ(g.ldb(), g.bw())
+	ADDQ(g.ldb, g.bw)
 	for i := range rows {
 		a := y(14)
 		if g.vectors > 1 && i%2 > 0 {
 			a = y(15)
 		}
-		VBROADCASTSS(at(g.aw(), g.a3(), g.rs(), i, 0), a)
+		VBROADCASTSS(at(g.aw, g.a3, g.rs, i, 0), a)
 		for half := range g.vectors {
 			VFMADD231PS(a, y(12+half), g.acc(i, half))
 		}
 	}
-	ADDQ(g.cs(), g.aw())
+	ADDQ(g.cs, g.aw)
 	if rows > 3 {
-		ADDQ(g.cs(), g.a3())
+		ADDQ(g.cs, g.a3)
 	}
 }

@@ -111,11 +111,8 @@ func scale() {
 	Label("loop")
 	VMULPS(operand.Mem{Base: src}, factor, v)
 	VMOVUPS(v, operand.Mem{Base: dst})
-	ADDQ(operand.U8(32), dst)
-	ADDQ(operand.U8(32), src)
-	SUBQ(operand.U8(8), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
+	advance(32, dst, src)
+	again(n, 8)
 }
 
 // transpose writes the function that sets eight columns of dst to eight rows of b. The rows of dst are ldd
@@ -154,12 +151,8 @@ func transpose() {
 		LEAQ(operand.Mem{Base: dst, Index: ldd, Scale: 4}, dst)
 		LEAQ(operand.Mem{Base: dst3, Index: ldd, Scale: 4}, dst3)
 	}
-	ADDQ(operand.U8(32), b)
-	ADDQ(operand.U8(32), b3)
-	ADDQ(operand.U8(32), b6)
-	SUBQ(operand.U8(8), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
+	advance(32, b, b3, b6)
+	again(n, 8)
 }
 
 // spread writes the function that copies 64 bytes of src after the other to places that lie stride bytes
@@ -175,7 +168,5 @@ func spread() {
 	}
 	ADDQ(operand.U8(64), src)
 	ADDQ(stride, dst)
-	SUBQ(operand.U8(16), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
+	again(n, 16)
 }
