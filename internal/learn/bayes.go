@@ -91,7 +91,8 @@ func traceBayes(l *lesson) {
 	rows := []Number{{Name: "lambda"}, {Name: "Student's t"}, {Name: "Bernstein"}, {Name: "worst case"}}
 	for _, lambda := range r.lambdas {
 		student, bernstein := r.figure(bayes.StudentT, r.steps, lambda), r.figure(bayes.Bernstein, r.steps, lambda)
-		addRow(rows, float64(lambda), opaque.Open(student.OpaqueEstimate()), opaque.Open(bernstein.OpaqueEstimate()), opaque.Open(student.OpaqueWorst()))
+		addRow(rows, float64(lambda), opaque.Open(student.OpaqueEstimate()),
+			opaque.Open(bernstein.OpaqueEstimate()), opaque.Open(student.OpaqueWorst()))
 	}
 	l.stepOver("row", "orders", rows...)
 	student := r.figure(bayes.StudentT, r.steps)
@@ -100,7 +101,8 @@ func traceBayes(l *lesson) {
 	l.step("reading", scalar("mu, Student's t", opaque.Open(student.Opaque())), scalar("attack success", bayes.AttackSuccess(student)),
 		scalar("delta", l.delta), scalar("share of records outside", math.Min(1, r.delta/l.delta)))
 	l.release()
-	event := accountant.Repeated{Event: accountant.PoissonSampled{Probability: r.q, Event: accountant.Gaussian{NoiseMultiplier: r.noise}}, Count: int64(r.steps)}
+	step := accountant.PoissonSampled{Probability: r.q, Event: accountant.Gaussian{NoiseMultiplier: r.noise}}
+	event := accountant.Repeated{Event: step, Count: int64(r.steps)}
 	valid(0, accountant.Validate(event))
 	l.cost(scalar("delta", l.delta), claim("epsilon, Rényi accountant", l.epsilon(event)))
 	r.mistakes(l)
@@ -109,11 +111,13 @@ func traceBayes(l *lesson) {
 func (r typicalRun) mistakes(l *lesson) {
 	typical, worst := r.distances[len(r.distances)/2], 1/r.noise/r.noise
 	l.mistake("taken-for-dp", scalar("median distance", typical),
-		scalar("K of the median", bayes.LogMoment(8, r.q, typical*typical/r.noise/r.noise)), scalar("K of an outlier", bayes.LogMoment(8, r.q, worst)))
+		scalar("K of the median", bayes.LogMoment(8, r.q, typical*typical/r.noise/r.noise)),
+		scalar("K of an outlier", bayes.LogMoment(8, r.q, worst)))
 	cost := func(steps int) float64 {
 		f := r.figure(bayes.StudentT, steps, 8)
 		return (8*opaque.Open(f.OpaqueEstimate()) + math.Log(f.Delta-f.FailureDelta)) / float64(f.Steps)
 	}
 	l.mistake("without-steps", scalar("cost of a step without T", cost(1)), scalar("cost of a step with T", cost(r.steps)))
-	l.mistake("reverse", scalar("K, used", bayes.LogMoment(8, r.q, worst)), scalar("printed bound of the reverse", bayes.PrintedReverse(8, r.q, worst)))
+	l.mistake("reverse", scalar("K, used", bayes.LogMoment(8, r.q, worst)),
+		scalar("printed bound of the reverse", bayes.PrintedReverse(8, r.q, worst)))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// Paid reserves an event on a ledger of its own without a limit that matters: mechanisms run only on a reservation, and a trace
-// releases nothing. One Rényi order is enough for a sum that nobody reads.
+// Paid reserves an event on a ledger of its own without a limit that matters: mechanisms run only on a
+// reservation, and a trace releases nothing. One Rényi order is enough for a sum that nobody reads.
 func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
 	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: relation, Epsilon: 1e300, Delta: math.Nextafter(1, 0), Orders: []float64{2}, Noise: ledger.SeededNoise,

@@ -45,7 +45,8 @@ func traceComposition(l *lesson) {
 	l.cost(scalar("runs", runs), scalar("delta", l.delta), claim("epsilon, basic", here.basic),
 		claim("epsilon, advanced", here.advanced), claim("epsilon, optimal", here.optimal))
 	l.mistake("drift", claim("epsilon claimed, as printed", misprintedDrift(2, 200, 0.01)), claim("epsilon spent", composed(2, 200, 0.01).optimal))
-	l.mistake("mean-zero", claim("epsilon claimed, without drift", noDrift(0.5, 1000, 1e-3)), claim("epsilon spent", composed(0.5, 1000, 1e-3).optimal))
+	l.mistake("mean-zero", claim("epsilon claimed, without drift", noDrift(0.5, 1000, 1e-3)),
+		claim("epsilon spent", composed(0.5, 1000, 1e-3).optimal))
 	l.mistake("no-delta", claim("epsilon without delta", here.basic))
 }
 

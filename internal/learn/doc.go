@@ -16,8 +16,9 @@
 //
 // # The words
 //
-// Every sentence stands in a file of the folder text, one for each mechanism, and can be changed there without reading Go. A
-// text begins with the title of the trace, a line for the list of commands and a paragraph for their help:
+// Every sentence stands in a file of the folder text, one for each mechanism, and can be changed there
+// without reading Go. A text begins with the title of the trace, a line for the list of commands and a
+// paragraph for their help:
 //
 //	# Noisy argmax: one label from many votes
 //
@@ -25,8 +26,8 @@
 //
 //	One label from the votes of teachers: noise is added to the counts ...
 //
-// Then come its sections: a heading, one paragraph, and optionally a formula in two forms, plain lines indented by four spaces
-// and one line of TeX:
+// Then come its sections: a heading, one paragraph, and optionally a formula in two forms, plain lines
+// indented by four spaces and one line of TeX:
 //
 //	## Draw the noise {#noise}
 //
@@ -37,22 +38,24 @@
 //
 //	$$P[Z = k] \propto e^{-k^2 / (2\sigma^2)}$$
 //
-// Lines are joined and wrapped anew. Go asks for a section by the name between {# and } and adds the table of numbers; "What is
-// released" and "What it cost" are found by their headings. The heading of a mistake begins with If, and a mistake has no
-// formula. Values are named between braces: every input that is one number, and what the code of the mechanism adds with let.
-// The language is a small part of text/template: {{if .passed}} ... {{else}} ... {{end}}, and {{template "verdict" .}} for the
-// paragraph of another section. Sections of several mechanisms stand in text/shared.md; a text overrides them by name.
+// Lines are joined and wrapped anew. Go asks for a section by the name between {# and } and adds the table
+// of numbers; "What is released" and "What it cost" are found by their headings. The heading of a mistake
+// begins with If, and a mistake has no formula. Values are named between braces: every input that is one
+// number, and what the code of the mechanism adds with let. The language is a small part of text/template:
+// {{if .passed}} ... {{else}} ... {{end}}, and {{template "verdict" .}} for the paragraph of another
+// section. Sections of several mechanisms stand in text/shared.md; a text overrides them by name.
 //
-// The sections Chapter, Claim, Look, Wrong, Right, Exercise NAME and Solution NAME are the words of the course (package page).
+// The sections Chapter, Claim, Look, Wrong, Right, Exercise NAME and Solution NAME are the words of the
+// course (package page).
 //
-// After a change run UPDATE_GOLDEN=1 go test ./internal/learn, read the difference in testdata, and run go test ./cmd/pate -run
-// Docs, which finds quotations in docs/lecture. Tests fail where a value is misspelt, also in a branch that few runs reach, and
-// where no run uses a section.
+// After a change run UPDATE_GOLDEN=1 go test ./internal/learn, read the difference in testdata, and run go
+// test ./cmd/pate -run Docs, which finds quotations in docs/lecture. Tests fail where a value is misspelt,
+// also in a branch that few runs reach, and where no run uses a section.
 //
 // # Adding a mechanism
 //
-// Write text/NAME.md, a file with a function that calls mechanism and one that adds the sections in order with step, release,
-// cost and mistake, and a line in [Mechanisms].
+// Write text/NAME.md, a file with a function that calls mechanism and one that adds the sections in order
+// with step, release, cost and mistake, and a line in [Mechanisms].
 //
 // # Caveats
 //

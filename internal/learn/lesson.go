@@ -51,7 +51,8 @@ func valid[T any](v T, err error) T {
 // refuse ends the trace for an input.
 func refuse(format string, args ...any) { Must(0, invalid(format, args...)) }
 
-// lesson is a Trace in the making: it reads inputs, takes the values that the text names, and adds section by section.
+// lesson is a Trace in the making: it reads inputs, takes the values that the text names, and adds section
+// by section.
 type lesson struct {
 	Trace
 	inputs map[string]string

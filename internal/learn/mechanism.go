@@ -43,7 +43,8 @@ func Mechanisms() []Mechanism {
 	}
 }
 
-// mechanism describes a mechanism in the words of its text. Run returns the error of a text that cannot be read.
+// mechanism describes a mechanism in the words of its text. Run returns the error of a text that cannot be
+// read.
 func mechanism(name string, trace func(*lesson), inputs ...Input) Mechanism {
 	t, _ := readText(name)
 	return Mechanism{Name: name, Short: t.short, Long: t.long, Inputs: inputs, trace: trace}
@@ -69,7 +70,7 @@ func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 	if !(o.Delta > 0 && o.Delta < 1) {
 		return Trace{}, fmt.Errorf("%w: Delta must lie strictly between 0 and 1, not %v", ErrInput, o.Delta)
 	}
-	l, err := m.tell(values, o)
+	l, err := m.lesson(values, o)
 	if err == nil {
 		err = l.Trace.finite()
 	}
@@ -79,8 +80,8 @@ func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 	return l.Trace, nil
 }
 
-// tell makes the lesson of one run.
-func (m Mechanism) tell(values map[string]string, o Options) (l *lesson, err error) {
+// lesson makes the lesson of one run.
+func (m Mechanism) lesson(values map[string]string, o Options) (l *lesson, err error) {
 	defer Catch(&err)
 	inputs := make(map[string]string)
 	for _, in := range m.Inputs {

@@ -3,6 +3,7 @@ package learn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
@@ -38,7 +39,8 @@ func traceNoisyArgmax(l *lesson) {
 
 	claimed := l.epsilon(accountant.Repeated{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Count: int64(queries)})
 	l.mistake("one-count", scalar("rho claimed", 1/(2*sigma*sigma)), scalar("rho spent", 1/(sigma*sigma)),
-		claim(fmt.Sprintf("epsilon claimed, %d queries", queries), claimed), claim(fmt.Sprintf("epsilon spent, %d queries", queries), l.epsilon(m.Event())))
+		claim(fmt.Sprintf("epsilon claimed, %d queries", queries), claimed),
+		claim(fmt.Sprintf("epsilon spent, %d queries", queries), l.epsilon(m.Event())))
 	l.mistake("laplace", claim("epsilon claimed", 0.5), claim("loss found", laplaceLoss(2, 60)), claim("epsilon, proved", 1))
 	l.mistake("no-noise")
 }
@@ -68,12 +70,68 @@ func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogr
 	return numbers
 }
 
-// laplaceLoss returns the loss of the loser's winning, with Laplace noise of that scale, when one of so many votes for the other
-// class moves to it.
+// laplaceLoss returns the loss of the loser's winning, with Laplace noise of that scale, when one of so
+// many votes for the other class moves to it.
 func laplaceLoss(scale float64, votes int) float64 {
 	m := Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1}))
 	log := func(moved int) float64 {
 		return Must(m.ContinuousLaw(Must(aggregate.NewHistogram([]int{votes - moved, moved})))).LogLabels[1]
 	}
 	return log(1) - log(0)
+}
+
+// added returns counts plus noise, and the class of the largest sum, the lowest index first.
+func added(counts []int, noise []int64) (sums []int64, winner int) {
+	sums = make([]int64, len(counts))
+	for i, n := range counts {
+		sums[i] = int64(n) + noise[i]
+		if sums[i] > sums[winner] {
+			winner = i
+		}
+	}
+	return sums, winner
+}
+
+// neighbour moves one vote from the largest count to the second largest.
+func neighbour(counts []int) []int {
+	moved := slices.Clone(counts)
+	first := slices.Index(moved, slices.Max(moved))
+	if moved[first] == 0 {
+		return moved
+	}
+	second := -1
+	for i, n := range moved {
+		if i != first && (second < 0 || n > moved[second]) {
+			second = i
+		}
+	}
+	moved[first]--
+	moved[second]++
+	return moved
+}
+
+func total(counts []int) int {
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
+// probabilities returns the probabilities of a law's classes.
+func probabilities(law aggregate.Law) []float64 {
+	ps := make([]float64, len(law.LogLabels))
+	for i, l := range law.LogLabels {
+		ps[i] = math.Exp(l)
+	}
+	return ps
+}
+
+// priced returns the numbers of a cost: rho, epsilon by the formula of the text, and by the accountant.
+func (l *lesson) priced(name string, rho float64, events ...accountant.Event) []Number {
+	return []Number{
+		scalar("rho"+name, rho), scalar("delta", l.delta),
+		claim("epsilon by the formula"+name, rho+2*math.Sqrt(rho*math.Log(1/l.delta))),
+		claim("epsilon by the accountant"+name, l.epsilon(events...)),
+	}
 }

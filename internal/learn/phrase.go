@@ -44,7 +44,7 @@ func (p phrases) add(name, body string) error {
 
 type phraseParser struct{ rest string }
 
-// next returns the words up to a mark, and what the mark says as words; none at the end.
+// next returns the words up to a mark, and the words of the mark; none at the end.
 func (p *phraseParser) next() (words string, mark []string, err error) {
 	words, rest, found := strings.Cut(p.rest, "{{")
 	if !found {

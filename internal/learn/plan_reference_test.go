@@ -48,8 +48,8 @@ func TestSampPlanReference(t *testing.T) {
 	}
 }
 
-// TestLaplaceClip compares the bound with the exact error on the worst data of bounded second moment, rare values twice
-// as far out as the clip: the bound holds, and the printed one does not.
+// TestLaplaceClip compares the bound with the exact error on the worst data of bounded second moment, rare
+// values twice as far out as the clip: the bound holds, and the printed one does not.
 func TestLaplaceClip(t *testing.T) {
 	const n = 2000
 	for _, eps := range []float64{0.01, 0.1, 1} {

@@ -72,8 +72,8 @@ func compare(key rng.Key, law svt.Law, values []int64) compared {
 	return c
 }
 
-// likely returns the exact probability of the transcript on the values and on a neighbour's, and the logarithm of the ratio,
-// beside epsilon.
+// likely returns the exact probability of the transcript on the values and on a neighbour's, and the
+// logarithm of the ratio, beside epsilon.
 func (c compared) likely(outcome string, values, moved []int64, epsilon float64) []Number {
 	p, q := probability(c.law, floats(values[:len(c.above)]), c.above), probability(c.law, floats(moved[:len(c.above)]), c.above)
 	return []Number{scalar("P["+outcome+"]", p), scalar("P'["+outcome+"]", q), scalar("loss", math.Log(p/q)), scalar("epsilon", epsilon)}
@@ -166,8 +166,8 @@ type Broken struct {
 	Claimed     float64
 }
 
-// BrokenVariants returns the variants of Lyu, Su, Li 2017, section 3, and of package svt's tests, by the names of their mistakes.
-// The first has a threshold noise of the given scale.
+// BrokenVariants returns the variants of Lyu, Su, Li 2017, section 3, and of package svt's tests, by the
+// names of their mistakes. The first has a threshold noise of the given scale.
 func BrokenVariants(scale float64) map[string]Broken {
 	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
 	return map[string]Broken{

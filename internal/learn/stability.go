@@ -53,8 +53,9 @@ func plurality(counts []int) (winner int, distance int64) {
 	return valid(winner, err), distance
 }
 
-// ask runs m on one question, and finds the noise of that run by asking again, with the same key and another charge, at other
-// distances: the least that is released exceeds the threshold by one when the noise is added.
+// ask runs m on one question, and finds the noise of that run by asking again, with the same key and
+// another charge, at other distances: the least that is released exceeds the threshold by one when the
+// noise is added.
 func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64) {
 	const far = 40 // noise beyond 2^far has a negligible probability
 	at := func(distance int64) stability.Answer[T] { return Must(startStable[T](m, key).Ask(0, value, distance)) }
@@ -78,12 +79,13 @@ func startStable[T any](m *stability.MStab, key rng.Key) *stability.Session[T] {
 func first(a, _ float64) float64  { return a }
 func second(_, b float64) float64 { return b }
 
-// released returns the probability that m releases an answer at that distance, and refused the probability that it does not.
+// released returns the probability that m releases an answer at that distance, and refused the probability
+// that it does not.
 func released(m *stability.MStab, distance int64) float64 { return math.Exp(first(m.Law(distance))) }
 func refused(m *stability.MStab, distance int64) float64  { return math.Exp(second(m.Law(distance))) }
 
-// refusalLoss returns the loss of a refusal, far from the threshold, where the law is an exponential tail, when a record moves
-// the distance by shift.
+// refusalLoss returns the loss of a refusal, far from the threshold, where the law is an exponential tail,
+// when a record moves the distance by shift.
 func refusalLoss(m *stability.MStab, far, shift int64) float64 {
 	far += m.Threshold()
 	return second(m.Law(far-shift)) - second(m.Law(far))

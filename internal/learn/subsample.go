@@ -123,7 +123,8 @@ func (in subsampleInputs) tell(l *lesson, m *stability.MStab, data []letter, blo
 	l.let("shown", len(shown))
 
 	l.stepOver("letter", "data", vector("records", all))
-	l.step("deal", scalar("blocks", len(blocks)), scalar("records in a block, about", in.records/in.blocks), scalar("blocks with one record", overlap))
+	l.step("deal", scalar("blocks", len(blocks)), scalar("records in a block, about", in.records/in.blocks),
+		scalar("blocks with one record", overlap))
 	l.stepOver("block", "ask", in.seen(shown)...)
 	l.stepOver("letter", "votes", vector("votes", votes), scalar("winner", winner))
 	l.step("distance", scalar("votes that can move", moves), scalar("overlap", overlap), scalar("distance", distance))
@@ -161,10 +162,10 @@ func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) {
 		scalar("samples, by the binomial law", plan.scanned), scalar("disjoint blocks", plan.blocks))
 }
 
-// sampPlan holds the numbers of M_samp (Smith, Thakurta 2013), which trains each model on a sample that every record
-// enters independently with probability gamma. Every record must be in at most 2 gamma models of them, except with
-// probability delta. Lecture notes print log(n/delta)/gamma^2 models, by Hoeffding's inequality. For rare events
-// Chernoff's inequality has log(n/delta)/((2 log 2 - 1) gamma).
+// sampPlan holds the numbers of M_samp (Smith, Thakurta 2013), which trains each model on a sample that
+// every record enters independently with probability gamma. Every record must be in at most a share 2 gamma
+// of the models, except with probability delta. Lecture notes print log(n/delta)/gamma^2 models, by Hoeffding's
+// inequality. For rare events Chernoff's inequality has log(n/delta)/((2 log 2 - 1) gamma).
 type sampPlan struct {
 	gamma    float64 // epsilon/(32 log(1/delta))
 	chernoff int     // models, by Chernoff
@@ -188,8 +189,8 @@ func newSampPlan(records int, epsilon, delta float64) (sampPlan, error) {
 		printed:  int(math.Ceil(l / (gamma * gamma))),
 		blocks:   int(math.Ceil(1 / gamma)),
 	}
-	// The least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. While k = floor(2 gamma m) stays the same, the
-	// tail grows with m, so that only the least m of each k can be it.
+	// The least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. While k = floor(2 gamma m) stays the
+	// same, the tail grows with m, so that only the least m of each k can be it.
 	for k := 1.0; ; k++ {
 		m := math.Ceil(k / (2 * gamma))
 		law := distuv.Binomial{N: m, P: gamma}

@@ -27,7 +27,8 @@ func isCourse(heading string) bool {
 		strings.HasPrefix(heading, "Exercise ") || strings.HasPrefix(heading, "Solution ")
 }
 
-// Course returns the title of a chapter and the words of its parts, by heading. A line may be broken anywhere.
+// Course returns the title of a chapter and the words of its parts, by heading. A line may be broken
+// anywhere.
 func Course(name string) (title string, parts map[string]string, err error) {
 	t, err := readText(name)
 	title, _, _ = strings.Cut(t.title, ":")
@@ -63,8 +64,8 @@ func readText(name string) (text, error) {
 }
 
 // parseTexts reads the sections of texts, each named for its id, its heading for
-// headingOf(id). A section of a later text replaces that of an earlier one. A value that Go
-// does not give is an error when the section is told.
+// headingOf(id). A section of a later text replaces a section of an earlier text. A value that Go does not
+// give is an error when the section is used.
 func parseTexts(texts ...text) (phrases, error) {
 	all := make(phrases)
 	for _, t := range texts {

@@ -40,7 +40,7 @@ func TestTexts(t *testing.T) {
 		require.NotEmpty(t, m.Long, m.Name)
 		told, given, named := make(map[string]bool), make(map[string]bool), make(map[string]bool)
 		for _, inputs := range append([]map[string]string{nil}, branches[m.Name]...) {
-			l, err := m.tell(inputs, Options{Seed: 7, Delta: 1e-5})
+			l, err := m.lesson(inputs, Options{Seed: 7, Delta: 1e-5})
 			require.NoError(t, err, "%s %v", m.Name, inputs)
 			for id := range l.told {
 				names(l.text, id, told, named)

@@ -46,8 +46,8 @@ type Formula struct {
 	TeX  string `json:"tex"`
 }
 
-// Number is a named scalar, or a vector with one value for each class, or whatever
-// Index says. The vectors of a step have the same length and stand side by side.
+// Number is a named scalar, or a vector with one value for each class, or as Index names it. The vectors of a
+// step have the same length and stand side by side.
 type Number struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`

@@ -139,8 +139,8 @@ func (a argmaxMechanism) pairOf(here, there []int) pair {
 	return p
 }
 
-// charge returns the epsilon of a number of answers: at Delta, or for one answer of a pure mechanism without any delta, its
-// divergence of infinite order.
+// charge returns the epsilon of a number of answers: at Delta, or for one answer of a pure mechanism
+// without any delta, its divergence of infinite order.
 func (a argmaxMechanism) charge(answers int) float64 {
 	if a.pure && answers == 1 {
 		return learn.Must(pldOf(a.event, 1).Epsilon(context.Background(), 0)).Upper

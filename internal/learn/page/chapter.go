@@ -38,7 +38,7 @@ type Knob struct {
 	Play    bool     `json:"play,omitempty"` // may run by itself
 }
 
-// Kind says how a knob is turned.
+// Kind is the form of a knob.
 type Kind string
 
 const (
@@ -60,7 +60,7 @@ type Scene struct {
 	Situation Situation
 }
 
-// Situation is what the knobs say, by id. A knob that is not in it has its default.
+// Situation holds the values of knobs, by id. A knob that is not in a Situation has its default.
 type Situation map[string]string
 
 // Chapters returns all chapters, in the order to teach them.
@@ -80,7 +80,7 @@ func Find(name string) (Chapter, error) {
 	return Chapter{}, fmt.Errorf("page: no chapter %q: one of %s", name, strings.Join(names, ", "))
 }
 
-// ErrSituation is matched by errors about what a knob says.
+// ErrSituation is matched by errors about the value of a knob.
 var ErrSituation = errors.New("page: not a situation")
 
 // Draw returns the picture of a situation.

@@ -195,8 +195,8 @@ func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float
 	return high
 }
 
-// attacked returns scores of a membership attack on trainings with a record and without it: how far the record is on its side
-// of the line.
+// attacked returns scores of a membership attack on trainings with a record and without it: how far the
+// record is on its side of the line.
 func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64) {
 	base := sample(key.Derive("attacked").Stream(), "few", 16)
 	canary := []float32{-2.5, -2.5} // of class 1, far on the other side
@@ -277,8 +277,8 @@ func drawComparing(r *reader) (v View) {
 // constant of Massart (1990), 2.5 percent each.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
-// against compares the rates of an attack, and their band of scatter, with the certified maximum. Between points below the curve,
-// which is concave, all else is below too.
+// against compares the rates of an attack, and their band of scatter, with the certified maximum. Between
+// points below the curve, which is concave, all else is below too.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	crosses := false
 	for i := range wrong {
@@ -327,12 +327,13 @@ func drawTask(t task) Panel {
 		fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
 }
 
-// drawAttackOn draws the attack below the largest rates that the loss distribution of the training allows. It returns the largest
-// rate found at 10 percent accused wrongly, and a sentence that compares the attack with it.
+// drawAttackOn draws the attack below the largest rates that the loss distribution of the training allows.
+// It returns the largest rate found at 10 percent accused wrongly, and a sentence that compares the attack
+// with it.
 func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
 	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
 	p := newPlot(axis{label: "accused wrongly", low: 0, high: 1}, axis{label: "found", low: 0, high: 1})
-	// The training is as a whole one Gaussian release: its curve is that of two normal laws a
+	// The whole training is one Gaussian release: its curve is the curve of two normal laws a
 	// certified Mu apart, one point for each threshold of the best test.
 	mu := risk.GDP().Mu
 	normal := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }

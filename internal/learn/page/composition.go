@@ -20,7 +20,8 @@ func composition() Chapter {
 			}},
 			{ID: "epsilon", Label: "ε of one answer", Kind: Range, Min: 0.01, Max: 1, Step: 0.01, Default: "0.1", For: "step=pure"},
 			{ID: "noise", Label: "Noise over sensitivity", Kind: Range, Min: 1, Max: 40, Step: 0.5, Default: "4", For: "step=gaussian|sampled"},
-			{ID: "probability", Label: "Chance to be in the sample", Kind: Range, Min: 0.001, Max: 0.1, Step: 0.001, Default: "0.01", For: "step=sampled"},
+			{ID: "probability", Label: "Chance to be in the sample", Kind: Range, Min: 0.001, Max: 0.1, Step: 0.001,
+				Default: "0.01", For: "step=sampled"},
 			{ID: "decade", Label: "Answers, as a power of 10", Kind: Range, Min: 0, Max: 4, Step: 0.25, Default: "2", Play: true},
 		},
 		Scenes: []Scene{

@@ -1,4 +1,4 @@
-// Package page has the pictures of `pate learn`: what the knobs of a chapter say goes in, a
+// Package page has the pictures of `pate learn`: the values of a chapter's knobs go in, a
 // picture with its numbers and its words comes out.
 //
 //	c, err := page.Find("noisy-argmax")
@@ -10,16 +10,17 @@
 // numbers with the native ones. Package site puts it into a page.
 //
 // Every probability, noise and epsilon comes from the packages that run the mechanisms and
-// from accountant. Only what is wrong on purpose, the broken variants, stands here.
+// from accountant. Only the deliberately broken variants stand here.
 //
 // # The words
 //
-// The words of a chapter - claim, misconception, exercises with solutions - stand beside those of its trace, in folder text of
-// package learn.
+// The words of a chapter - claim, misconception, exercises with solutions - stand beside those of its
+// trace, in folder text of package learn.
 //
 // # Adding a chapter
 //
-// Write text/NAME.md in package learn, a file with a function that returns a Chapter, and a line in [Chapters].
+// Write text/NAME.md in package learn, a file with a function that returns a Chapter, and a line in
+// [Chapters].
 //
 // # Caveats
 //

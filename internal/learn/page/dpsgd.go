@@ -101,7 +101,8 @@ func drawGradients(r *reader) (v View) {
 		steps, len(last.Rows), plainRecords, clipped, r.text("clip"), short(cfg.NoiseMultiplier*cfg.ClipNorm), percent(float64(right)/plainRecords))
 	v.say("%d steps are charged ε = %s at δ = %s, whatever was learned.", steps, up(cost), short(Delta))
 	v.Command = accountCommand(repeatedJSON(step, steps), "rdp")
-	v.Verdict = Verdict{Holds: true, Words: fmt.Sprintf("No record moves the sum by more than %s; every model on the way may be released.", r.text("clip"))}
+	v.Verdict = Verdict{Holds: true,
+		Words: fmt.Sprintf("No record moves the sum by more than %s; every model on the way may be released.", r.text("clip"))}
 	return v
 }
 

@@ -173,8 +173,8 @@ func TestBrokenVariantsAreBroken(t *testing.T) {
 	}
 }
 
-// TestTradeoffIsAboveTheClaim: the best test between two laws misses no less than the charge allows, at its corners and so
-// everywhere.
+// TestTradeoffIsAboveTheClaim: the best test between two laws misses no less than the charge allows, at its
+// corners and so everywhere.
 func TestTradeoffIsAboveTheClaim(t *testing.T) {
 	for _, d := range onVotes() {
 		a := argmaxOf(d.Name, 4, 12)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// pair is what two neighbours look like from outside: the chance of each outcome on either,
-// as logarithms, and what is claimed of them.
+// pair is two neighbours as an observer sees them: the chance of each outcome on either, as logarithms,
+// and the claim about both.
 type pair struct {
 	outcomes    []string
 	here, there []float64

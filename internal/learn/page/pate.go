@@ -53,7 +53,7 @@ const (
 	pateClasses   = 5
 )
 
-// pateVotes draws the votes on a public question: how sure teachers are of it varies.
+// pateVotes draws the votes on a public question: some questions are easier than others.
 func pateVotes(s *rng.Stream, teachers int, accuracy float64) (counts []int, truth int) {
 	counts = make([]int, pateClasses)
 	truth = int(s.Uint64N(pateClasses))

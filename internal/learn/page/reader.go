@@ -85,8 +85,8 @@ func (r *reader) votes(id string) []int {
 	return counts
 }
 
-// moved reads a vote that moves, "0>1", and returns the counts after it. An empty value moves a vote of the largest class to the
-// second.
+// moved reads a vote that moves, "0>1", and returns the counts after it. An empty value moves a vote of the
+// largest class to the second.
 func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 	from, to = favourite(counts)
 	if text := r.values[id]; text != "" {

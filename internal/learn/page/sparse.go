@@ -207,7 +207,8 @@ func drawAttack(variant string) (v View) {
 	}
 	panels := two.panels(byClaim(a.Claimed, 0))
 	v.Panels = []Panel{c.panel("attack", "Two neighbouring streams, and a transcript",
-		fmt.Sprintf("%d questions that differ by at most one; triangles are the transcript, up for above.", len(a.Here)), nil), panels[0], panels[1], panels[3]}
+		fmt.Sprintf("%d questions that differ by at most one; triangles are the transcript, up for above.", len(a.Here)), nil),
+		panels[0], panels[1], panels[3]}
 	v.claim("claimed", a.Claimed)
 	v.claim("loss found", worst.loss)
 	v.number("P[transcript]", worst.p)

@@ -14,7 +14,8 @@ func stable() Chapter {
 		Name: "stability", Text: t,
 		Knobs: []Knob{
 			{ID: "variant", Label: "The test", Kind: Pick, Default: "shipped", Choices: []Choice{
-				{"shipped", "distance + noise > T"}, {"no-noise", "broken: distance > T, without noise"}, {"lead", "broken: lead − 1 in place of the distance"},
+				{"shipped", "distance + noise > T"}, {"no-noise", "broken: distance > T, without noise"},
+				{"lead", "broken: lead − 1 in place of the distance"},
 			}},
 			{ID: "votes", Label: "Votes of each class", Kind: Words, Default: "45,12,3"},
 			{ID: "move", Label: "The vote that moves", Kind: Move},
@@ -110,7 +111,8 @@ func drawStability(r *reader) (v View) {
 	return v
 }
 
-// judge returns whether two laws refute a claim. A variant that is broken elsewhere does not hold: the reader gets a task.
+// judge returns whether two laws refute a claim. A variant that is broken elsewhere does not hold: the
+// reader gets a task.
 func judge(p pair, broken bool, task string) Verdict {
 	switch {
 	case p.breaks():

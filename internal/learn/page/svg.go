@@ -34,7 +34,7 @@ func at(x float64) string {
 	return sign + strconv.Itoa(tenths/10) + "." + strconv.Itoa(tenths%10)
 }
 
-// element writes an element with coordinates; the names of them are in one word.
+// element writes an element with coordinates, whose names are in one string.
 func (c *canvas) element(name, class string, more []string, names string, values ...float64) {
 	c.WriteString("<" + name + ` class="` + class + `"`)
 	for _, x := range values {

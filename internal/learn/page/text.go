@@ -20,7 +20,10 @@ func readText(name string) Text {
 	if err != nil {
 		return Text{}
 	}
-	return Text{Title: title, Short: parts["Chapter"], Claim: parts["Claim"], Look: parts["Look"], Wrong: parts["Wrong"], Right: parts["Right"], parts: parts}
+	return Text{
+		Title: title, Short: parts["Chapter"], Claim: parts["Claim"], Look: parts["Look"],
+		Wrong: parts["Wrong"], Right: parts["Right"], parts: parts,
+	}
 }
 
 // exercise returns an exercise with the words of its two parts.

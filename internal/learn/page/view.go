@@ -17,7 +17,7 @@ type View struct {
 	Numbers []Number `json:"numbers"`
 }
 
-// Verdict says whether the claim held in what is shown.
+// Verdict is whether the claim holds in the picture.
 type Verdict struct {
 	Holds bool   `json:"holds"`
 	Words string `json:"words"`

@@ -40,7 +40,8 @@ func Compile(ctx context.Context) (Program, error) {
 	}
 	defer os.RemoveAll(dir)
 	module := filepath.Join(dir, "course.wasm")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", module, "github.com/pate-go/pate/internal/learn/page/wasm")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", module,
+		"github.com/pate-go/pate/internal/learn/page/wasm")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
 		return Program{}, errors.Join(ErrNoProgram, ctx.Err(), fmt.Errorf("go build: %w\n%s", err, bytes.TrimSpace(out)))
