@@ -98,11 +98,11 @@ func taskName(r *experiments.Result) string {
 	return strings.TrimSuffix(filepath.Base(r.Data), ".csv")
 }
 
-const sweepHeader = "| data | ε | GNMax % | Confident-GNMax % | nearest questions % | DP-SGD % | labels, right % | DP-SGD less the better GNMax, points | less nearest questions |\n" +
-	"|---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+const sweepHeader = "| data | ε | GNMax % | Confident-GNMax % | nearest questions % | DP-SGD % | labels, right % | DP-SGD less the better GNMax, points |\n" +
+	"|---|---:|---:|---:|---:|---:|---:|---:|\n"
 
-// sweepRows has a line for each epsilon of a task. The last columns compare DP-SGD with the better vote of teachers and
-// with votes at the nearest questions.
+// sweepRows has a line for each epsilon of a task. Of votes at the nearest questions and DP-SGD the better one is bold where
+// that is beyond chance. The last column compares DP-SGD with the better vote of teachers.
 func sweepRows(r *experiments.Result) string {
 	var b strings.Builder
 	for _, e := range r.EpsilonTargets {
@@ -110,11 +110,16 @@ func sweepRows(r *experiments.Result) string {
 		if other := rowOf(r, experiments.ConfidentGNMax, e); other.Accuracy > vote.Accuracy {
 			vote = other
 		}
+		better := differenceOf(r, experiments.ReverseKNN, e).Better
 		fmt.Fprintf(&b, "| %s | %g |", taskName(r), e)
 		for _, method := range []string{experiments.GNMax, experiments.ConfidentGNMax, experiments.ReverseKNN, experiments.DPSGD} {
-			fmt.Fprintf(&b, " %s |", percentOf(rowOf(r, method, e).Accuracy))
+			cell := percentOf(rowOf(r, method, e).Accuracy)
+			if method == better {
+				cell = "**" + cell + "**"
+			}
+			fmt.Fprintf(&b, " %s |", cell)
 		}
-		fmt.Fprintf(&b, " %d, %s | %s | %s |\n", vote.Answered, percentOf(vote.LabelAccuracy), ahead(r, vote.Method, e), ahead(r, experiments.ReverseKNN, e))
+		fmt.Fprintf(&b, " %d, %s | %s |\n", vote.Answered, percentOf(vote.LabelAccuracy), ahead(differenceOf(r, vote.Method, e)))
 	}
 	return b.String()
 }
@@ -166,17 +171,21 @@ func accuracyOf(r *experiments.Result, method string, epsilon float64) string {
 	return fmt.Sprintf("%.1f ± %.1f", 100*row.Accuracy, 100**row.SD)
 }
 
-// ahead is how far DP-SGD is ahead of a vote, bold where that is beyond chance.
-func ahead(r *experiments.Result, vote string, epsilon float64) string {
+// differenceOf is the comparison of a vote with DP-SGD.
+func differenceOf(r *experiments.Result, vote string, epsilon float64) experiments.Difference {
 	for _, d := range r.Differences {
-		if d.TargetEpsilon != epsilon || d.A != vote || d.B != experiments.DPSGD {
-			continue
+		if d.TargetEpsilon == epsilon && d.A == vote && d.B == experiments.DPSGD {
+			return d
 		}
-		cell := fmt.Sprintf("%+.1f (%+.1f to %+.1f)", -100*d.Mean, -100*d.High, -100*d.Low)
-		if d.Better != "" {
-			cell = "**" + cell + "**"
-		}
-		return strings.ReplaceAll(cell, "-", "−")
 	}
-	return ""
+	return experiments.Difference{}
+}
+
+// ahead is how far DP-SGD is ahead, bold where that is beyond chance.
+func ahead(d experiments.Difference) string {
+	cell := fmt.Sprintf("%+.1f (%+.1f to %+.1f)", -100*d.Mean, -100*d.High, -100*d.Low)
+	if d.Better != "" {
+		cell = "**" + cell + "**"
+	}
+	return strings.ReplaceAll(cell, "-", "−")
 }

@@ -97,18 +97,9 @@ def teachers(cells, result):
     yield table([f"{result['options']['shares']} teachers", "fit, ms", "scikit-learn", "query, µs", "scikit-learn", "plurality, %"], rows)
 
 
-def interval(engine):
-    if "said" not in engine:
-        return engine.get("why", "-")
-    lower, upper = engine["said"]["lower"], engine["said"]["upper"]
-    return f"{upper:.6g}" if lower is None else f"{lower:.6g} to {upper:.6g}"
-
-
 def accounting(cells, result):
     rows = [[label(c), number(1e3 / rate(c, result)), ratio(c, "dp_accounting", result), ratio(c, "opake", result)] for c in cells]
     yield table(["accounting", "pate, ms", "dp_accounting", "opake"], rows)
-    yield table(["answer", "pate", "dp_accounting", "opake"],
-                [[c["row"], *(interval(c["engines"].get(e, {})) for e in ("pate", "dp_accounting", "opake"))] for c in cells])
 
 
 def heading(result):
