@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/rng"
 )
 
 // scaling is a transform that multiplies by a drawn number.
@@ -178,25 +177,6 @@ func TestAugmentCountsWhatIsNotFinite(t *testing.T) {
 	tally := w.AddClipped(sum, d, []int{0, 1, 2}, FlatClip(1))
 	require.Equal(t, int64(1), tally.NonFinite)
 	require.InDelta(t, 2*math.Log(3), tally.Loss, 1e-5)
-}
-
-func TestAugmentTrains(t *testing.T) {
-	d := clouds(600, 6)
-	var want []float32
-	for _, workers := range []int{1, 3} {
-		m, cfg := newSoftmax(6, 3), usual
-		cfg.Workers, cfg.Public = workers, d
-		var score *Score
-		cfg.Observe = func(at Metrics) { score = at.Public }
-		_, err := train(t.Context(), t, augmentedSoftmax(4)(m), d, cfg, rng.SeedKey(1))
-		require.NoError(t, err)
-		require.Greater(t, accuracy(t, m, d), 0.9)
-		require.Equal(t, accuracy(t, m, d), score.Accuracy)
-		if want == nil {
-			want = slices.Clone(m.Parameters())
-		}
-		require.Equal(t, want, m.Parameters())
-	}
 }
 
 func TestAugmentRefuses(t *testing.T) {

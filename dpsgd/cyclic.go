@@ -32,8 +32,7 @@ func (y cyclic) validate(c Config) error {
 
 // inTurn returns the probability, drawn and charged, that a record joins a batch when it is its turn, for
 // batches that it joins with probability q.
-func (y cyclic) inTurn(q float64) float64 { return math.Min(1, float64(y.bands)*q) }
-
+func (y cyclic) inTurn(q float64) float64  { return math.Min(1, float64(y.bands)*q) }
 func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
 
 func (y cyclic) event(p Phase, steps int, noise accountant.Gaussian) accountant.Event {

@@ -113,8 +113,7 @@ func (c Config) validateSampling() error {
 // poisson draws every step by itself.
 type poisson struct{}
 
-func (poisson) validate(Config) error { return nil }
-
+func (poisson) validate(Config) error       { return nil }
 func (poisson) probability(p Phase) float64 { return p.SamplingProbability }
 
 func (poisson) event(p Phase, steps int, noise accountant.Gaussian) accountant.Event {

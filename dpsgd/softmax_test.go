@@ -38,8 +38,7 @@ func newSoftmax(cols, classes int) *Softmax {
 }
 
 func (m *Softmax) Parameters() []float32 { return m.parameters }
-
-func (m *Softmax) Fingerprint() []byte { return fmt.Appendf(nil, "softmax %d %d", m.cols, m.classes) }
+func (m *Softmax) Fingerprint() []byte   { return fmt.Appendf(nil, "softmax %d %d", m.cols, m.classes) }
 
 func (m *Softmax) Check(data Data) error {
 	if data.X.Cols != m.cols {

@@ -24,8 +24,7 @@ func (m unitModel) Fingerprint() []byte {
 }
 
 // Groups implements [Grouped].
-func (m unitModel) Groups() []int { return groupsOf(m.Model) }
-
+func (m unitModel) Groups() []int  { return groupsOf(m.Model) }
 func (m unitModel) Worker() Worker { return &unitWorker{meanWorker: newMeanWorker(m.Model)} }
 
 type unitWorker struct {

@@ -19,15 +19,17 @@ const (
 	denoising          = "ridge on its own answers"
 )
 
-// TableCandidates returns the students worth comparing on a table: logistic regression, whose
-// ridge is 1 over all labels together, two forests and a kernel ridge; and if pool is not
-// nil, the student of [Pool.Fit]. x must then be the rows that pool was learnt from. Trees
-// want columns of different kinds; spreading wants near rows to share a class.
+// TableCandidates returns the students worth comparing on a table: logistic regression, whose ridge is 1 over
+// all labels together, two forests and a kernel ridge; and if pool is not nil, the student of [Pool.Fit]. x
+// must then be the rows that pool was learnt from. Trees suit columns of different kinds; spreading suits
+// pools in which near rows share a class.
 func TableCandidates(pool *Pool) []Candidate {
 	out := []Candidate{
 		logistic(),
 		supervised(randomForest, func(teachers.Dataset) teachers.Learner { return trees.Forest{} }),
-		supervised(randomisedTrees, func(teachers.Dataset) teachers.Learner { return trees.Forest{Thresholds: trees.RandomThresholds} }),
+		supervised(randomisedTrees, func(teachers.Dataset) teachers.Learner {
+			return trees.Forest{Thresholds: trees.RandomThresholds}
+		}),
 		{Name: kernelRidge, Fit: fitKernelRidge},
 	}
 	if pool != nil {
@@ -36,14 +38,14 @@ func TableCandidates(pool *Pool) []Candidate {
 	return out
 }
 
-// ImageCandidates returns the students worth comparing on features of images: first of all
-// that of [Pool.Fit], and to be sure a kernel ridge and logistic regression on the labelled
-// rows, of many columns on their projections. The first is judged by one with fewer
-// landmarks, which takes a tenth of the time and is a little worse.
+// ImageCandidates returns the students worth comparing on features of images: first of all the student of
+// [Pool.Fit], and to be sure a kernel ridge and logistic regression on the labelled rows, of many columns on
+// their projections. The first is judged by one with fewer landmarks, which takes a tenth of the time and is
+// a little worse.
 func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
 
-// imageCandidates returns ImageCandidates, that are tried on z in place of what they would
-// project themselves. It has the projections of all rows with labels, or no rows.
+// imageCandidates returns ImageCandidates that are tried on z, the projections of all rows with labels,
+// unless it has no rows.
 func (p *Pool) imageCandidates(z Matrix) []Candidate {
 	out := []Candidate{
 		{Name: labelSpreading, Fit: p.fit, Try: p.rough().fit},
@@ -56,12 +58,12 @@ func (p *Pool) imageCandidates(z Matrix) []Candidate {
 	return out
 }
 
-// fit does what [Pool.Fit] does. The features are those of the pool.
+// fit is [Pool.Fit], on the features of the pool.
 func (p *Pool) fit(ctx context.Context, _ Matrix, labels []int, classes int, _ *rand.Rand) (teachers.Classifier, error) {
 	return p.Fit(ctx, labels, classes)
 }
 
-// fitProjected does what [Pool.Fit] does, for rows that are projected already.
+// fitProjected is [Pool.Fit] for rows that are projected already.
 func (p *Pool) fitProjected(ctx context.Context, _ Matrix, labels []int, classes int, _ *rand.Rand) (teachers.Classifier, error) {
 	c, err := p.Fit(ctx, labels, classes)
 	if err != nil {
@@ -113,14 +115,15 @@ func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd 
 	if err := checkMatrix(data.X); err != nil {
 		return nil, err
 	}
-	r := &ridge{rbf: dense.RBF{Gamma: float32(1 / meanSquaredDistance(data.X))}, landmarks: data.X, norms: dense.SquaredNorms(data.X)}
+	gamma := float32(1 / meanSquaredDistance(data.X))
+	r := &ridge{rbf: dense.RBF{Gamma: gamma}, landmarks: data.X, norms: dense.SquaredNorms(data.X)}
 	if err := r.interpolate(data.Y, columns(present, classes), len(present), kernelRidgeLambda); err != nil {
 		return nil, err
 	}
 	return &model{ridge: r, classes: classes, present: present}, nil
 }
 
-// meanSquaredDistance returns that of two rows of x, 1 if all are equal.
+// meanSquaredDistance returns the mean squared distance of two rows of x, 1 if all are equal.
 func meanSquaredDistance(x Matrix) float64 {
 	sum := 0.
 	for j := range x.Cols {
@@ -138,8 +141,8 @@ func meanSquaredDistance(x Matrix) float64 {
 	return sum
 }
 
-// roughLandmarks span the classifier of a table's label spreading. With more it
-// follows the errors of spread labels: what is right for images is not for tables.
+// roughLandmarks span the classifier of a table's label spreading. With more landmarks, as for images, it
+// would follow the errors of spread labels.
 const roughLandmarks = 300
 
 // rough returns the pool with fewer landmarks and without progress.

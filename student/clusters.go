@@ -8,8 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// clusters is the state of k-means: Lloyd's algorithm, which finds every row's nearest centre,
-// moves the centres to the means of their rows, and so on.
+// clusters is the state of k-means by Lloyd's algorithm.
 type clusters struct {
 	z       Matrix
 	norms   []float32 // squared, of the rows of z
@@ -25,8 +24,8 @@ func newClusters(z Matrix, norms []float32, centres Matrix) *clusters {
 	return k
 }
 
-// assign finds every row's nearest centre, of equals the first. Where a row's own centre did
-// not move, only one that did can have become nearer. After a few rounds most centres rest.
+// assign finds every row's nearest centre, the first of equal ones. Where a row's own centre did not move,
+// only one that did can have become nearer. After a few rounds most centres rest.
 func (k *clusters) assign(ctx context.Context) error {
 	all := newCentroids(k.centres, nil)
 	var places []int
@@ -67,7 +66,7 @@ func newCentroids(centres Matrix, places []int) centroids {
 
 // assignment is the memory of one goroutine.
 type assignment struct {
-	rows         [2][]int // those compared with all centres, and with those that moved
+	rows         [2][]int // compared with all centres, and with the ones that moved
 	picked, dots Matrix
 }
 
@@ -99,8 +98,8 @@ func (w *assignment) nearest(k *clusters, rows []int, c centroids) {
 	}
 }
 
-// move moves every centre to the mean of its rows, and reports whether any moved. A centre
-// without rows stays.
+// move moves every centre to the mean of its rows, and reports whether any moved. A centre without rows
+// stays.
 func (k *clusters) move() bool {
 	cols := k.z.Cols
 	sums, counts := make([]float64, k.centres.Rows*cols), make([]float64, k.centres.Rows)

@@ -1,6 +1,7 @@
 package student
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,40 +15,37 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// CrossValidation trains several kinds of student on parts of the released labels
-// and scores each on the labels held back. It keeps a mean of all that are not
-// clearly worse than the best, each made as sure as it was right on labels held
-// back, with weights under which these labels are probable; or the best alone, where that
-// is clearly better than the mean. It reads released labels and public rows only, so the
-// choice costs no privacy.
+// CrossValidation trains several kinds of student on parts of the released labels and scores each on the
+// labels held back. It keeps a mean of all that are not clearly worse than the best, each tempered to its
+// accuracy on labels held back, with weights under which these labels are probable; or the best alone, where
+// that is clearly better than the mean. It reads released labels and public rows only, so the choice costs no
+// privacy.
 //
-// Few labels tell two students apart only roughly: of 200 labels the standard
-// error of a difference is 3 points. To keep whichever was right most often then
-// loses up to 4 points against a plain forest; a mean loses hardly any.
+// Few labels distinguish two students only roughly: of 200 labels the standard error of a difference is 3
+// points. To keep whichever was right most often then loses up to 4 points against a plain forest; a mean
+// loses hardly any.
 type CrossValidation struct {
 	Candidates []Candidate // no default, see [TableCandidates]
-	// Favourite says that the first candidate is known to be best on rows of this kind: it is
-	// kept alone, unless the mean is clearly better, by more than what errors of the labels
-	// explain. If the mean is hardly ahead after two folds, no more are tried.
+	// Favourite marks the first candidate as the best on rows of this kind: it is kept alone, unless the mean
+	// is clearly better, by more than errors of the labels explain. If the mean is hardly ahead after two
+	// folds, no more are tried.
 	Favourite bool
 	// Folds is the number of parts, at most one for each label; default 5.
 	Folds    int
 	Progress func(Progress) // one goroutine at a time; nil is fine
 }
 
-// Candidate is one kind of student. Its classifiers must implement
-// teachers.Scorer. What their scores have between 0 and 1 is taken for
-// probabilities when means are formed; scores beyond are cut.
+// Candidate is one kind of student. Its classifiers must implement teachers.Scorer. Scores between 0 and 1
+// are taken for probabilities when means are formed; scores beyond are cut.
 type Candidate struct {
 	Name string
-	// Fit trains on the rows of x whose label is not [Unlabelled]. It is called from
-	// several goroutines at once.
+	// Fit trains on the rows of x whose label is not [Unlabelled]. It is called from several goroutines at
+	// once.
 	Fit fitFunc
-	// Try, if not nil, trains a quicker classifier of the same kind, by which the candidate is
-	// judged.
+	// Try, if not nil, trains a quicker classifier of the same kind, by which the candidate is judged.
 	Try fitFunc
 
-	of Matrix // what Try learns from and is asked about in place of x, if it has rows
+	of Matrix // in place of x for Try, if it has rows
 }
 
 type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error)
@@ -56,22 +54,20 @@ type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd 
 type Choice struct {
 	Model teachers.Classifier // implements teachers.Scorer
 	Kept  []string            // names of the candidates, of whose probabilities Model is the mean
-	// Labels is how many released labels every candidate predicted once: all, unless a
-	// favourite was kept after some of them.
+	// Labels is how many released labels every candidate predicted once: all, unless a favourite was kept
+	// after a part.
 	Labels int
-	// Right is how many of these labels each candidate predicted, in their order,
-	// and Mean how many the mean of those that are not clearly worse did. Divided by Labels they estimate how often a
-	// released label is predicted, a little too high for the best; and released
-	// labels may be wrong themselves. With a single label or candidate there is no comparison,
-	// Right is empty and the first candidate is kept.
+	// Right is how many of these labels each candidate predicted, in their order, and Mean the same for the
+	// mean of the candidates that are not clearly worse. Divided by Labels they estimate how often a released
+	// label is predicted, a little too high for the best; and released labels may be wrong themselves. With a
+	// single label or candidate there is no comparison, Right is empty and the first candidate is kept.
 	Right []int
 	Mean  int
 
 	kept int // place of the first candidate that was kept
 }
 
-// RightOfKept returns how many labels what was kept predicted: the mean, or the candidate
-// that was kept alone; 0 without a comparison.
+// RightOfKept returns how many labels Model predicted when they were held back; 0 without a comparison.
 func (c *Choice) RightOfKept() int {
 	if len(c.Right) > 0 && len(c.Kept) == 1 {
 		return c.Right[c.kept]
@@ -80,29 +76,27 @@ func (c *Choice) RightOfKept() int {
 }
 
 const (
-	// memberErrors is by how many standard errors of the difference the best candidate
-	// must be ahead of another to keep it out of the mean. meanErrors is by how many
-	// it must be ahead of the mean to be kept alone. Both were chosen on development
-	// splits of letter and optdigits, with 200 and 600 labels of which 5 % were wrong.
-	// Dropping candidates at 2 errors costs about 1 point there, keeping the best alone 2
-	// to 4.
+	// memberErrors is by how many standard errors of the difference the best candidate must be ahead of
+	// another to keep it out of the mean, and meanErrors by how many it must be ahead of the mean to be kept
+	// alone. Both were chosen on development splits of letter and optdigits, with 200 and 600 labels of which
+	// 5 % were wrong. Dropping candidates at 2 errors costs about 1 point there, keeping the best alone 2 to
+	// 4.
 	memberErrors = 3
 	meanErrors   = 2
 
-	// favouriteLead is by how much of the labels the mean must be ahead of a favourite as well to
-	// take its place. Labels released under noise have errors that features foretell: a
-	// candidate that learns them from its neighbours predicts them too, and is no better for
-	// it. With 1,000 to 2,000 labels of MNIST the mean was ahead by at most 1.25 %, by up to
-	// 3.6 standard errors, and lost 1.4 points of accuracy where it was taken; on
-	// Fashion-MNIST it was ahead by 1.9 to 7.3 %, and by 1.8 to 3.3 points more accurate.
+	// favouriteLead is by how much of the labels the mean must be ahead of a favourite as well to take its
+	// place. Labels released under noise have errors that features foretell: a candidate that learns them
+	// from its neighbours predicts them too, and is no better for it. With 1,000 to 2,000 labels of MNIST the
+	// mean was ahead by at most 1.25 %, by up to 3.6 standard errors, and lost 1.4 points of accuracy where
+	// it was taken; on Fashion-MNIST it was ahead by 1.9 to 7.3 %, and by 1.8 to 3.3 points more accurate.
 	favouriteLead = .015
 	// The mean that is not ahead by firstLead after firstFolds folds is not pursued.
 	firstFolds = 2
 	firstLead  = favouriteLead / 3
 )
 
-// Fit compares the candidates and trains what it keeps. See [Supervised] for x and
-// labels. The result depends on rnd and not on the number of processors.
+// Fit compares the candidates and trains the kept ones. See [Supervised] for x and labels. The result depends
+// on rnd and not on the number of processors.
 func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	labelled, err := c.check(x, labels, classes)
 	if err != nil {
@@ -128,7 +122,9 @@ func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classe
 		members = append(members, model)
 		choice.Kept = append(choice.Kept, c.Candidates[k].Name)
 	}
-	choice.Model = &mixture{members: members, names: choice.Kept, powers: powers, weights: weights, features: x.Cols, classes: classes}
+	choice.Model = &mixture{
+		members: members, names: choice.Kept, powers: powers, weights: weights, features: x.Cols, classes: classes,
+	}
 	return choice, nil
 }
 
@@ -141,9 +137,7 @@ func (c *CrossValidation) check(x Matrix, labels []int, classes int) (labelled [
 			return nil, fmt.Errorf("student: candidate %q has no Fit", k.Name)
 		}
 	}
-	if c.Folds == 0 {
-		c.Folds = 5
-	}
+	c.Folds = cmp.Or(c.Folds, 5)
 	if c.Folds < 2 {
 		return nil, fmt.Errorf("student: CrossValidation.Folds is %d, want 2 or more", c.Folds)
 	}
@@ -166,7 +160,7 @@ func (c Candidate) fit(ctx context.Context, x Matrix, labels []int, classes int,
 	return m, nil
 }
 
-// heldBack is what candidates said on labels that they were trained without.
+// heldBack holds the predictions of candidates for labels that they were trained without.
 type heldBack struct {
 	labels []int
 	scores []Matrix // of each candidate: labels x classes, probabilities
@@ -184,24 +178,22 @@ func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelle
 	for _, r := range order {
 		out.labels = append(out.labels, labels[r])
 	}
-	rows := make([]Matrix, len(c.Candidates)) // what each candidate learns from
-	asked := make([]Matrix, len(c.Candidates))
+	var rows, asked []Matrix // each candidate learns from, and predicts
 	var same Matrix
-	for k, candidate := range c.Candidates {
+	for _, candidate := range c.Candidates {
 		switch {
 		case candidate.of.Rows > 0:
-			rows[k], asked[k] = candidate.of, dense.Pick(candidate.of, order)
+			rows, asked = append(rows, candidate.of), append(asked, dense.Pick(candidate.of, order))
 		default:
 			if same.Rows == 0 {
 				same = dense.Pick(x, order)
 			}
-			rows[k], asked[k] = x, same
+			rows, asked = append(rows, x), append(asked, same)
 		}
 		out.scores = append(out.scores, dense.New(n, classes))
 		out.right = append(out.right, make([]bool, n))
 	}
-	// Streams are drawn before anything is trained: no candidate's numbers depend
-	// on how many another one used.
+	// Streams are drawn before the training: no candidate's numbers depend on how many another one used.
 	tasks := folds * len(c.Candidates)
 	streams := make([][2]uint64, tasks)
 	for t := range streams {
@@ -245,7 +237,7 @@ func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelle
 	return out, errors.Join(failures...)
 }
 
-// first returns what was said on the first n labels.
+// first returns the predictions for the first n labels.
 func (h *heldBack) first(n int) *heldBack {
 	part := &heldBack{labels: h.labels[:n]}
 	for k := range h.scores {
@@ -266,7 +258,7 @@ func (h *heldBack) copied() *heldBack {
 	return &out
 }
 
-// ask fills in what candidate k says on labels [from, to).
+// ask fills in the predictions of candidate k for labels [from, to).
 func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	rows, answers := dense.Rows(x, from, to), make([]int, to-from)
 	if err := model.Predict(answers, rows); err != nil {
@@ -278,9 +270,8 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	return probabilities(dense.Rows(h.scores[k], from, to), model, rows)
 }
 
-// keep returns the candidates to be kept with their powers and weights, and fills in the
-// comparison. A favourite is kept unless the mean is ahead of it by so many standard errors and
-// by that share of the labels.
+// keep returns the candidates to be kept with their powers and weights, and fills in the comparison. A
+// favourite is kept unless the mean is ahead by so many standard errors and by that share of the labels.
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
 	best := 0
 	for k, right := range h.right {
@@ -325,12 +316,12 @@ func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (k
 	return kept, powers, weights
 }
 
-// weighSteps is how far weights go from equal ones to the most probable, which follow
-// chance where labels are few.
+// weighSteps is how far weights go from equal ones to the most probable, which follow chance where labels are
+// few.
 const weighSteps = 200
 
-// weigh returns the weights of a mean under which the labels held back are more probable
-// than under equal ones, by steps of expectation and maximisation.
+// weigh returns the weights of a mean under which the labels held back are more probable than under equal
+// ones, by steps of expectation and maximisation.
 func (h *heldBack) weigh(kept []int) []float64 {
 	weights := slices.Repeat([]float64{1 / float64(len(kept))}, len(kept))
 	of, next := make([]float64, len(kept)), make([]float64, len(kept))
@@ -351,9 +342,9 @@ func (h *heldBack) weigh(kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether a is right more often than b by more than so many standard
-// errors. Labels that both got right or wrong say nothing; of n others the
-// difference has a standard deviation of √n if a and b are equally good.
+// ahead reports whether a is right more often than b by more than so many standard errors. Labels that both
+// got right or wrong do not count; of n others the difference has a standard deviation of √n if a and b are
+// equally good.
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {
@@ -374,8 +365,7 @@ func count(right []bool) int {
 	return n
 }
 
-// inParallel calls do for from to to-1, of n in all, on as many goroutines as there are
-// processors, until ctx is done.
+// inParallel calls do for from to to-1, of n in all, on one goroutine per processor, until ctx is done.
 func (c CrossValidation) inParallel(ctx context.Context, from, to, n int, do func(i int)) error {
 	var mu sync.Mutex
 	done := from

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
 )
@@ -36,17 +37,12 @@ func table(n int, linear bool, seed uint64) (student.Matrix, []int) {
 	return x, y
 }
 
-func rate(t *testing.T, m teachers.Classifier, x student.Matrix, y []int) float64 {
-	t.Helper()
-	answers := make([]int, x.Rows)
-	require.NoError(t, m.Predict(answers, x))
-	right := 0
-	for i, a := range answers {
-		if a == y[i] {
-			right++
-		}
+func alternating(n int) []int {
+	y := make([]int, n)
+	for i := range y {
+		y[i] = i % 2
 	}
-	return float64(right) / float64(len(y))
+	return y
 }
 
 // majority answers the commonest label whatever is asked.
@@ -78,11 +74,11 @@ func TestTheChoiceIsAsGoodAsTheBest(t *testing.T) {
 			for _, c := range candidates[1:3] {
 				m, err := c.Fit(t.Context(), x, labels, 2, stream(4))
 				require.NoError(t, err)
-				best = max(best, rate(t, m, test, truth))
+				best = max(best, accuracy(t, m, test, truth))
 			}
 			choice, err := student.CrossValidation{Candidates: candidates}.Fit(t.Context(), x, labels, 2, stream(5))
 			require.NoError(t, err)
-			require.Greater(t, rate(t, choice.Model, test, truth), best-.01)
+			require.Greater(t, accuracy(t, choice.Model, test, truth), best-.01)
 			require.Greater(t, best, .65)
 			require.NotContains(t, choice.Kept, "majority")
 			require.Len(t, choice.Right, len(candidates))
@@ -91,8 +87,7 @@ func TestTheChoiceIsAsGoodAsTheBest(t *testing.T) {
 	}
 }
 
-// TestEveryLabelIsHeldBackOnce: candidates never see the labels that score them,
-// and the last fit sees all.
+// TestEveryLabelIsHeldBackOnce: candidates never see the labels that score them, and the last fit sees all.
 func TestEveryLabelIsHeldBackOnce(t *testing.T) {
 	x, y := table(60, true, 1)
 	labels := label(y, stream(3).Perm(60)[:23])
@@ -133,9 +128,8 @@ func TestTheChoiceDoesNotDependOnProcessors(t *testing.T) {
 	run := func() (*student.Choice, []float32) {
 		choice, err := student.CrossValidation{Candidates: student.TableCandidates(nil)}.Fit(t.Context(), x, labels, 3, stream(5))
 		require.NoError(t, err)
-		scores := matrix(200, 3, func(int, int) float64 { return 0 })
-		require.NoError(t, choice.Model.(teachers.Scorer).Scores(scores, x))
-		return choice, scores.Data
+		scores := scoresOf(t, choice.Model, x, 3)
+		return choice, scores
 	}
 	choice, scores := run()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -152,7 +146,7 @@ func TestFewLabelsAreEnough(t *testing.T) {
 		choice, err := student.CrossValidation{Candidates: student.TableCandidates(newPool(t, x, student.Config{}))}.Fit(t.Context(), x, label(y, stream(3).Perm(50)[:n]), 2, stream(1))
 		require.NoError(t, err)
 		require.Equal(t, n, choice.Labels)
-		rate(t, choice.Model, x, y)
+		accuracy(t, choice.Model, x, y)
 	}
 }
 
@@ -206,29 +200,23 @@ func TestMixtureIsTheMean(t *testing.T) {
 	choice, err := student.CrossValidation{Candidates: candidates[1:]}.Fit(t.Context(), x, y, 2, stream(1))
 	require.NoError(t, err)
 	require.Len(t, choice.Kept, 3)
-	scores := matrix(300, 2, func(int, int) float64 { return 0 })
-	require.NoError(t, choice.Model.(teachers.Scorer).Scores(scores, x))
+	scores := scoresOf(t, choice.Model, x, 2)
 	answers := make([]int, 300)
 	require.NoError(t, choice.Model.Predict(answers, x))
 	for i, a := range answers {
-		require.InDelta(t, 1, scores.Data[2*i]+scores.Data[2*i+1], 1e-5)
-		require.GreaterOrEqual(t, scores.Data[2*i+a], scores.Data[2*i+1-a])
+		require.InDelta(t, 1, scores[2*i]+scores[2*i+1], 1e-5)
+		require.GreaterOrEqual(t, scores[2*i+a], scores[2*i+1-a])
 	}
 	require.Error(t, choice.Model.Predict(answers[1:], x))
 	x.Data[7] = float32(math.NaN())
 	require.Error(t, choice.Model.Predict(answers, x))
-	scores.Cols = 1
-	require.Error(t, choice.Model.(teachers.Scorer).Scores(scores, x))
+	require.Error(t, choice.Model.(teachers.Scorer).Scores(dense.New(300, 1), x))
 }
 
 // TestAFavouriteIsKeptUnlessOthersAreClearlyBetter: the favourite that is a little worse is
 // kept alone, one that is clearly worse is not, and it is judged by Try.
 func TestAFavouriteIsKeptUnlessOthersAreClearlyBetter(t *testing.T) {
-	x := matrix(200, 2, func(i, j int) float64 { return float64((i%2)*(1-j)) + float64(i%7)/20 })
-	y := make([]int, 200)
-	for i := range y {
-		y[i] = i % 2
-	}
+	x, y := matrix(200, 2, func(i, j int) float64 { return float64((i%2)*(1-j)) + float64(i%7)/20 }), alternating(200)
 	labels := label(y, stream(3).Perm(200)[:100])
 	good := student.TableCandidates(nil)[0]
 	constant := func(ctx context.Context, x student.Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
@@ -251,17 +239,12 @@ func TestAFavouriteIsKeptUnlessOthersAreClearlyBetter(t *testing.T) {
 	}
 }
 
-// TestAFavouriteIsNotLeftForALittle: of 2,000 labels the other candidate predicts 20 more, all
-// that the two differ in. By chance that would be as good as impossible, but labels have errors
-// that features foretell. It is kept for 60 more; and tried on two folds alone where it is not
-// ahead in them.
+// TestAFavouriteIsNotLeftForALittle: of 2,000 labels the other candidate predicts 20 more, all that the two
+// differ in. By chance that would be as good as impossible, but labels have errors that features foretell. It
+// is kept for 60 more; and tried on two folds alone where it is not ahead in them.
 func TestAFavouriteIsNotLeftForALittle(t *testing.T) {
 	const rows = 2000
-	x := matrix(rows, 1, func(i, _ int) float64 { return float64(i) })
-	y := make([]int, rows)
-	for i := range y {
-		y[i] = i % 2
-	}
+	x, y := matrix(rows, 1, func(i, _ int) float64 { return float64(i) }), alternating(rows)
 	// wrong answers as released, but for some rows.
 	wrong := func(of int) student.Candidate {
 		return student.Candidate{Name: fmt.Sprint(of), Fit: func(context.Context, student.Matrix, []int, int, *rand.Rand) (teachers.Classifier, error) {

@@ -8,34 +8,30 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// denoiseFrom is from how many labels of images on a student is fitDenoised. Fewer are spread
-// along the graph, and other students are compared with that.
+// denoiseFrom is from how many labels of images on a student is fitDenoised. Fewer labels are spread along
+// the graph, and other students are compared with the result.
 const denoiseFrom = MaxSpread / 2
 
-// denoiseHeldBack is the share of labels that tell which ridge the others need.
+// denoiseHeldBack is the share of labels that select the ridge for the others.
 const denoiseHeldBack = .2
 
-// denoiseRidges are the ridges compared: the first is right where labels are, the last where
-// half of them are wrong.
+// denoiseRidges are the ridges compared, from right labels to labels of which half are wrong.
 func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
 
-// fitDenoised trains on a large set of noisy labels, of which half may be wrong. A kernel ridge of all of them answers for the whole pool; its ridge is the one
-// that predicts labels best that were held back. From these answers, which are right far more
-// often than the labels, follow the directions that vary within classes, and the student
-// learns from the answers where these are shrunk.
+// fitDenoised trains on a large set of noisy labels, of which half may be wrong. A kernel ridge on all labels
+// answers for the whole pool, with the ridge that best predicts labels held back. These answers are right far
+// more often than the labels. They give the directions that vary within classes, and the student learns from
+// the answers where these directions are shrunk.
 func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, p.Len(), classes)
 	if err != nil {
 		return nil, err
 	}
 	column := columns(present, classes)
-	order := make([]int, len(labelled))
+	order, targets := make([]int, len(labelled)), make([]int, len(labelled))
 	for i, place := range rnd.Perm(len(labelled)) {
 		order[i] = labelled[place]
-	}
-	targets := make([]int, len(order))
-	for i, row := range order {
-		targets[i] = column[labels[row]]
+		targets[i] = column[labels[order[i]]]
 	}
 	noisy, err := p.fitNoisy(ctx, dense.Pick(p.z, order), targets, len(present))
 	if err != nil {
@@ -59,8 +55,8 @@ func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes 
 	return m, err
 }
 
-// fitNoisy trains on rows in a random order. Its ridge is the one under which a classifier of half
-// the landmarks predicts most of the targets of the first rows, when trained on the others.
+// fitNoisy trains on rows in a random order, with the ridge under which a classifier of half the landmarks
+// predicts most targets of the first rows, when trained on the others.
 func (p *Pool) fitNoisy(ctx context.Context, z Matrix, targets []int, classes int) (*ridge, error) {
 	sums := newRidgeSums(dense.Pick(p.z, p.landmarks), targets, p.graph.width, classes)
 	n := int(denoiseHeldBack * float64(z.Rows))

@@ -1,46 +1,45 @@
 // Package student trains the model that may be published. It trains on the labels that an
 // aggregator released for some rows of a public pool, and on the pool.
 //
-// Only few labels are affordable, but all of the pool is public. So most of what a student
-// knows about the shape of the data costs nothing:
+// Only few labels are affordable, but the whole pool is public. So a student learns most of the shape of the
+// data for nothing:
 //
-//   - [NewPool] learns the public part once: principal directions, and each row's nearest
-//     neighbours among them.
-//   - [Pool.Select], or [Select] without the rest, returns the rows worth asking about: the
-//     k-means representatives of the pool.
-//   - [Pool.Spread] carries released labels along the neighbour graph (Zhou et al. 2004,
-//     "Learning with local and global consistency").
-//   - [Pool.Fit] trains the student. It spreads the labels and learns from them which
-//     directions vary within classes. It shrinks these directions and spreads again. Then
-//     it fits a kernel ridge to all rows that were reached.
-//   - [Learner] does all this for one pool, and chooses the student by the kind of rows and the
-//     number of labels. Of images with labels for thousands of rows, of which half may be wrong,
-//     a ridge answers for the whole pool, and its answers are learned.
-//   - [Supervised] and [SelfTraining] train any teachers.Learner on the labelled rows.
-//     SelfTraining also trains it on its own confident answers.
-//   - [CrossValidation] compares students on labels that it holds back, and keeps their
-//     mean or the best one. Use it on tables, with [TableCandidates].
+//   - [NewPool] learns the public part once: principal directions, and each row's nearest neighbours among
+//     them.
+//   - [Pool.Select], or [Select] without the rest, returns the rows worth asking about: the k-means
+//     representatives of the pool.
+//   - [Pool.Spread] carries released labels along the neighbour graph (Zhou et al. 2004, "Learning with local
+//     and global consistency").
+//   - [Pool.Fit] trains the student. It spreads the labels and learns from them which directions vary within
+//     classes. It shrinks these directions and spreads again. Then it fits a kernel ridge to all rows that
+//     were reached.
+//   - [Learner] does all this for one pool, and chooses the student by the kind of rows and the number of
+//     labels. Of images with labels for thousands of rows, of which half may be wrong, a ridge answers for
+//     the whole pool, and its answers are learned.
+//   - [Supervised] and [SelfTraining] train any teachers.Learner on the labelled rows. SelfTraining also
+//     trains it on its own confident answers.
+//   - [CrossValidation] compares students on labels that it holds back, and keeps their mean or the best one.
+//     Use it on tables, with [TableCandidates].
 //
 // # Guarantee
 //
-// Everything here is post-processing: functions of released labels, public rows and random
-// numbers of their own. No private record is an input. So a student has the (ε, δ) of the
-// labels it was trained on, under the same unit and relation, and costs nothing more. This
-// holds for any number of students, and for any choice among them, as long as they are
-// compared on released or public data.
+// Everything here is post-processing: functions of released labels, public rows and random numbers of their
+// own. No private record is an input. So a student has the (ε, δ) of the labels it was trained on, under the
+// same unit and relation, and costs nothing more. This holds for any number of students, and for any choice
+// among them, as long as they are compared on released or public data.
 //
 // [Pool.Select] sees no label: the questions are fixed before any is answered, so their
 // choice neither costs nor leaks.
 //
 // # Caveats
 //
-//   - The pool must be public: a student may hold pool rows and features of them.
-//   - Labels that were not released (a declined answer, a row never asked) must be
-//     [Unlabelled]. True labels or raw votes in their place break the guarantee. So does
-//     choosing between students by their accuracy on private data.
+//   - The pool must be public: a student may hold its rows and their features.
+//   - Labels that were not released (a declined answer, a row never asked) must be [Unlabelled]. True labels
+//     or raw votes in their place break the guarantee. So does choosing between students by their accuracy on
+//     private data.
 //   - Pool rows must not be used to score a student that was trained on them.
-//   - Spreading assumes that near rows share a class more often than not. Where that fails,
-//     as in many tables, a supervised student is better.
+//   - Spreading assumes that near rows share a class more often than not. Where that fails, as in many
+//     tables, a supervised student is better.
 //   - Released labels are noisy: an error in a sparse region spreads over that region.
 //   - A class that no released label names is never answered.
 //

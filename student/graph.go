@@ -20,13 +20,12 @@ type graph struct {
 	width  float64       // mean squared distance to the farthest of the neighbours
 }
 
-// localScale says which neighbour's distance is the unit of length around a row
-// (Zelnik-Manor and Perona 2004, who use the 7th).
+// localScale is the neighbour whose distance is the unit of length around a row (Zelnik-Manor and Perona
+// 2004, who use the 7th).
 const localScale = 7
 
-// candidates times k rows are kept for each row. When the metric changes, the row chooses
-// its k nearest among them. On MNIST students are no worse than after a search among all
-// rows.
+// candidates times k rows are kept for each row. When the metric changes, the row chooses its k nearest among
+// these. On MNIST students are no worse than after a search among all rows.
 const candidates = 4
 
 // neighbours holds each row's nearest rows, ascending by distance.
@@ -117,8 +116,8 @@ func (r *ranking) add(row int32, d float32) {
 	r.near[at], r.dist[at] = row, d
 }
 
-// graph joins every row with the first k of its neighbours. The weight is
-// exp(-|a-b|²/(s_a s_b)), where s is the distance to the localScale-th neighbour.
+// graph joins every row with the first k of its neighbours. The weight is exp(-|a-b|²/(s_a s_b)), where s is
+// the distance to the localScale-th neighbour.
 func (f neighbours) graph(k int) *graph {
 	if f.k == 0 { // a single row
 		start := make([]int32, 2)
@@ -144,8 +143,8 @@ func (f neighbours) graph(k int) *graph {
 	return g
 }
 
-// nearest fills near and dist with the closest rows to row self, ascending, ties by index.
-// The slice dots holds the products of row self with all rows.
+// nearest fills near and dist with the closest rows to row self, ascending, ties by index. The slice dots
+// holds the products of row self with all rows.
 func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 	r := ranking{near: near, dist: dist}
 	own, limit := norms[self], r.limit()
@@ -169,8 +168,7 @@ type end struct {
 // join keeps an edge if at least one of its ends named the other.
 func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	n := len(f.near) / f.k
-	// Every edge stands at both of its ends; twice, with the same weight, if both named the
-	// other.
+	// Every edge stands at both of its ends; twice, with the same weight, if both named the other.
 	start := make([]int32, n+1)
 	for i := range n {
 		start[i+1] += int32(k)
@@ -193,7 +191,7 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 			put(f.near[e], int32(i), w)
 		}
 	}
-	// What the ends say of each other, in the order of the other end.
+	// Edges by one end, in the order of the other.
 	sorted := make([]end, len(ends))
 	copy(next, start)
 	for j := range int32(n) {

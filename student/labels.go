@@ -16,11 +16,10 @@ type Matrix = teachers.Matrix
 // Unlabelled marks a pool row without a released label.
 const Unlabelled = -1
 
-// ErrNoLabels says that no label was released, so nothing can be learnt.
+// ErrNoLabels is returned if no label was released.
 var ErrNoLabels = errors.New("student: no labels were released")
 
-// released checks labels. It returns the rows that have one, ascending, and the classes
-// that occur, ascending.
+// released checks labels. It returns the labelled rows and the classes that occur, both ascending.
 func released(labels []int, rows, classes int) (labelled, present []int, err error) {
 	if classes < 2 || classes > votes.MaxClasses {
 		return nil, nil, fmt.Errorf("student: %d classes, want 2 to %d", classes, votes.MaxClasses)

@@ -10,14 +10,12 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// MaxSpread is how many rows of a pool a [Learner] spreads labels over, and how many
-// questions it can choose. Time grows with the square of them, and what more rows add is
-// small.
+// MaxSpread is how many rows of a pool a [Learner] spreads labels over, and how many questions it can choose.
+// Time grows with its square, and more rows add little.
 const MaxSpread = 10_000
 
-// Learner trains students of one pool. It holds what is learned from public rows without
-// labels, which all of them share. It is immutable; methods may be called concurrently if
-// progress allows it.
+// Learner trains students of one pool, which share the public part that needs no labels. It is immutable;
+// methods may be called concurrently if progress allows it.
 type Learner struct {
 	x      Matrix
 	rows   []int // of x, that labels are spread over
@@ -27,19 +25,18 @@ type Learner struct {
 	report func(Progress)
 }
 
-// LearnerConfig says what is known of a pool.
+// LearnerConfig describes a pool.
 type LearnerConfig struct {
-	// Images says that rows are features of images. Images that look alike are of one class,
-	// so [ImageCandidates] are compared; otherwise [TableCandidates].
+	// Images is true if rows are features of images. Images that look alike are of one class, so
+	// [ImageCandidates] are compared; otherwise [TableCandidates].
 	Images bool
 	// Labelled are rows that have labels already, of which no more than [MaxSpread] count.
 	Labelled []int
 	Progress func(Progress) // nil is fine
 }
 
-// NewLearner learns from x, one row per public example, which it retains. Labels will be
-// spread over the labelled rows and, of a large pool, a random part of the others,
-// [MaxSpread] in all.
+// NewLearner learns from x, one row per public example, which it retains. Labels will be spread over the
+// labelled rows and, of a large pool, a random part of the others, [MaxSpread] in all.
 func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) (*Learner, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -57,11 +54,11 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 	return l, err
 }
 
-// Project returns the leading principal directions of rows with the features of the pool, in
-// the scale that the student sees them. It is a public function of each row: what becomes of
-// one does not depend, to the last bit, on the rows beside it.
+// Project returns the leading principal directions of rows with the features of the pool, in the scale of the
+// student. It is a public function of each row: the result does not depend, to the last bit, on the rows
+// beside it.
 func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
-	if err := dense.Check(x); err != nil { // of private rows nothing is said, whatever they hold
+	if err := dense.Check(x); err != nil { // which does not look at the values of private rows
 		return Matrix{}, fmt.Errorf("student: %w", err)
 	}
 	if want := len(l.pool.projection.mean); x.Cols != want {
@@ -70,8 +67,8 @@ func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	return l.pool.projection.apply(ctx, x)
 }
 
-// ProjectPool returns what Project does of the rows of the pool, whose projections are known if
-// labels are spread over all of them. It is not to be changed.
+// ProjectPool returns Project of the rows of the pool, which is there already if labels are spread over the
+// whole pool. It is not to be changed.
 func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	if len(l.rows) == l.x.Rows {
 		return l.pool.z, nil
@@ -79,8 +76,7 @@ func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	return l.Project(ctx, l.x)
 }
 
-// Select returns m different rows to ask about, as [Pool.Select] does, of those that labels
-// are spread over.
+// Select returns m different rows to ask about, by [Pool.Select] among the rows that labels are spread over.
 func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	chosen, err := l.pool.Select(ctx, m, rnd)
 	for i, r := range chosen {
@@ -89,10 +85,10 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 	return chosen, err
 }
 
-// Fit trains the student of released labels, one entry for each row of the pool, a class or
-// [Unlabelled]: it compares candidates by [CrossValidation] on these labels alone. Of images
-// with labels for half of [MaxSpread] rows or more it is a ridge on its own answers, which is
-// chosen on labels held back. The same labels and random stream give the same student.
+// Fit trains the student of released labels, one entry for each row of the pool, a class or [Unlabelled]: it
+// compares candidates by [CrossValidation] on these labels alone. Of images with labels for half of
+// [MaxSpread] rows or more it is a ridge on its own answers, which is chosen on labels held back. The same
+// labels and random stream give the same student.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
 	switch {
@@ -113,8 +109,7 @@ func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.
 	return c.Fit(ctx, l.x, labels, classes, rnd)
 }
 
-// projections returns the projections of all rows of the pool that have a label; other rows
-// may be zero.
+// projections returns the projections of all labelled rows of the pool; other rows may be zero.
 func (l *Learner) projections(ctx context.Context, labels []int) (Matrix, error) {
 	if len(l.rows) == l.x.Rows {
 		return l.pool.z, nil
@@ -151,8 +146,7 @@ func (l *Learner) ofRows(fit fitFunc) fitFunc {
 	}
 }
 
-// Learn trains the student of a pool: [NewLearner] and [Learner.Fit] in one, for labels that
-// are there already.
+// Learn trains the student of a pool: [NewLearner] and [Learner.Fit] in one.
 func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerConfig, rnd *rand.Rand) (*Choice, error) {
 	var err error
 	if c.Labelled, err = check(x, labels, classes); err != nil {
@@ -167,15 +161,13 @@ func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerCo
 
 // partOf returns at most MaxSpread of n rows, ascending, the labelled ones first of all.
 func partOf(n int, labelled []int, rnd *rand.Rand) []int {
+	is, rows := make([]bool, n), make([]int, 0, MaxSpread)
 	if n <= MaxSpread {
-		rows := make([]int, n)
-		for i := range rows {
-			rows[i] = i
+		for r := range n {
+			rows = append(rows, r)
 		}
 		return rows
 	}
-	is := make([]bool, n)
-	rows := make([]int, 0, MaxSpread)
 	for _, place := range rnd.Perm(len(labelled))[:min(MaxSpread, len(labelled))] {
 		is[labelled[place]] = true
 		rows = append(rows, labelled[place])

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// blockRows is how many rows are worked on at a time. So memory is bounded, and a cancelled
-// context is noticed between blocks.
+// blockRows is how many rows are worked on at a time: memory is bounded, and a cancelled context is noticed
+// between blocks.
 const blockRows = 256
 
 func transposed(m Matrix) Matrix {
@@ -31,9 +31,9 @@ func checkMatrix(m Matrix) error {
 	return nil
 }
 
-// forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until
-// ctx is done. Calls of one goroutine share a scratch, zero at first. The function do must
-// write to its own rows and scratch only.
+// forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until ctx is done. Calls
+// of one goroutine share a scratch, zero at first. The function do must write to its own rows and scratch
+// only.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))
@@ -45,8 +45,8 @@ func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to i
 	return cancelled(ctx)
 }
 
-// resized returns the matrix in m with other dimensions, whose values are not defined. It
-// reuses its memory if there is enough.
+// resized returns the matrix in m with other dimensions and undefined values. It reuses its memory if there
+// is enough.
 func resized(m *Matrix, rows, cols int) Matrix {
 	if cap(m.Data) < rows*cols {
 		*m = dense.New(rows, cols)

@@ -10,11 +10,10 @@ import (
 // split of public MNIST, .3, 1 and 3 differ by less than .001.
 const shrink = 1
 
-// withinClass returns the linear map that shrinks directions in which rows of one class
-// differ. The map is (W/mean + shrink)^-1/2, where W is the within-class covariance of z
-// and mean is the mean of its eigenvalues. This is regularised discriminant analysis
-// (Friedman 1989) with the spread labels as classes. Rows whose answer is Unlabelled do not
-// count.
+// withinClass returns the linear map that shrinks directions in which rows of one class differ: (W/mean +
+// shrink)^-1/2, where W is the within-class covariance of z and mean is the mean of its eigenvalues. This is
+// regularised discriminant analysis (Friedman 1989) with the spread labels as classes. Rows whose answer is
+// Unlabelled do not count.
 func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
 	centred := dense.New(z.Rows, z.Cols)
 	means, counts := make([]float64, classes*z.Cols), make([]float64, classes)

@@ -12,8 +12,7 @@ import (
 type mixture struct {
 	members           []member
 	names             []string
-	powers            []float64 // of each one, see temper
-	weights           []float64 // of each one; their sum is 1
+	powers, weights   []float64 // of each member; see temper, and of sum 1
 	features, classes int
 }
 
@@ -39,8 +38,8 @@ func (m *mixture) Predict(dst []int, x Matrix) error {
 
 // Scores writes the means. See teachers.Scorer.
 func (m *mixture) Scores(dst, x Matrix) error {
-	if dst.Rows != x.Rows || dst.Cols != m.classes || dense.Check(dst) != nil {
-		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, m.classes, dst.Rows, dst.Cols)
+	if err := checkScores(dst, x, m.classes); err != nil {
+		return err
 	}
 	sum, one := dense.New(x.Rows, m.classes), dense.New(x.Rows, m.classes)
 	for k, member := range m.members {
@@ -58,30 +57,31 @@ func (m *mixture) Scores(dst, x Matrix) error {
 	return nil
 }
 
-// probabilities writes a model's scores, cut to [0, 1] and divided by their sum.
-// Rows without a positive score are zero.
+func checkScores(dst, x Matrix, classes int) error {
+	if dst.Rows != x.Rows || dst.Cols != classes || dense.Check(dst) != nil {
+		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, classes, dst.Rows, dst.Cols)
+	}
+	return nil
+}
+
+// probabilities writes a model's scores, cut to [0, 1] and divided by their sum. Rows without a positive
+// score are zero.
 func probabilities(dst Matrix, model member, x Matrix) error {
 	if err := model.Scores(dst, x); err != nil {
 		return fmt.Errorf("student: %w", err)
 	}
 	for i := range dst.Rows {
 		scores := dense.Row(dst, i)
-		var sum float32
 		for c, v := range scores {
 			scores[c] = max(0, min(1, v))
-			sum += scores[c]
 		}
-		if sum > 0 {
-			for c := range scores {
-				scores[c] /= sum
-			}
-		}
+		normalise(scores)
 	}
 	return nil
 }
 
-// temper makes a candidate as sure as it is right, in place: every probability p of
-// a row becomes proportional to (p + doubt)^power.
+// temper makes a candidate as sure as it is right, in place: every probability p of a row becomes
+// proportional to (p + doubt)^power.
 func temper(scores Matrix, power float64) {
 	if scores.Cols == 0 {
 		return
@@ -98,9 +98,9 @@ func temper(scores Matrix, power float64) {
 // doubt keeps a candidate that was sure and wrong from costing everything.
 const doubt = 0.01
 
-// bestPower returns the power under which the labels are most probable: below 1
-// for a candidate that is too sure, above 1 for one that doubts too much. It is
-// temperature scaling (Guo et al. 2017) on labels that were held back.
+// bestPower returns the power under which the labels are most probable: below 1 for a candidate that is too
+// sure, above 1 for one that doubts too much. It is temperature scaling (Guo et al. 2017) on labels that were
+// held back.
 func bestPower(scores Matrix, labels []int) float64 {
 	best, least := 1., math.Inf(1)
 	trial := dense.New(scores.Rows, scores.Cols)

@@ -2,7 +2,6 @@ package student
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
@@ -17,8 +16,8 @@ type model struct {
 	present    []int // class of each of the ridge's columns
 }
 
-// absent is the score of classes that no released label named. It is below what ridge
-// regression on indicators gives to any class that occurred.
+// absent is the score of classes that no released label named, below every score of ridge regression on
+// indicators.
 const absent = -1e6
 
 // Predict answers the class with the largest score. See teachers.Classifier.
@@ -38,8 +37,8 @@ func (m *model) Predict(dst []int, x Matrix) error {
 
 // Scores writes about 1 for the right class and 0 for others. See teachers.Scorer.
 func (m *model) Scores(dst, x Matrix) error {
-	if dst.Rows != x.Rows || dst.Cols != m.classes || dense.Check(dst) != nil {
-		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, m.classes, dst.Rows, dst.Cols)
+	if err := checkScores(dst, x, m.classes); err != nil {
+		return err
 	}
 	if err := teachers.ValidateQueries(make([]int, x.Rows), x, m.features()); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/internal/plain"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/trees"
@@ -36,29 +35,10 @@ func TestPlainModelsSayWhatTheClassifierSays(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			m, err := c.Fit(t.Context(), x, labels, 3, stream(4))
 			require.NoError(t, err)
-			p := m.(plain.Describer).Plain()
-			require.NoError(t, p.Check(5, 3))
-			got, err := p.Scores(t.Context(), test, 3)
-			require.NoError(t, err)
-			want := matrix(200, 3, func(int, int) float64 { return 0 })
-			require.NoError(t, m.(teachers.Scorer).Scores(want, test))
-			for i, v := range want.Data {
-				if v < -1000 { // of a class that no label names
-					v = 0
-				}
-				require.InDelta(t, v, got[i], 1e-3, "row %d", i/3)
-			}
+			requirePlain(t, m, test, 3)
 		})
 	}
 	choice, err := student.Learn(t.Context(), x, labels, 3, student.LearnerConfig{}, stream(5))
 	require.NoError(t, err)
-	p := choice.Model.(plain.Describer).Plain()
-	require.Len(t, p.Mean.Members, len(choice.Kept))
-	got, err := p.Scores(t.Context(), test, 3)
-	require.NoError(t, err)
-	want := matrix(200, 3, func(int, int) float64 { return 0 })
-	require.NoError(t, choice.Model.(teachers.Scorer).Scores(want, test))
-	for i, v := range want.Data {
-		require.InDelta(t, v, got[i], 1e-3)
-	}
+	require.Len(t, requirePlain(t, choice.Model, test, 3).Mean.Members, len(choice.Kept))
 }

@@ -1,6 +1,7 @@
 package student
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,17 +12,16 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Config configures the public part of a student. Zero fields mean the defaults, which were
-// chosen on the development split of public MNIST (HOG features, 50 to 500 labels out of
-// 9,000 rows).
+// Config configures the public part of a student. Zero fields mean the defaults, which were chosen on the
+// development split of public MNIST (HOG features, 50 to 500 labels out of 9,000 rows).
 type Config struct {
 	Components int // principal directions kept, at most the features; default 128
 	Neighbours int // each row's nearest rows in the graph; default 10
-	// Landmarks is how many pool rows span the classifier. The default is 2,000. With 1,000
-	// a fit is quicker, and accuracy on MNIST is lower by .0017.
+	// Landmarks is how many pool rows span the classifier; default 2,000. With 1,000 a fit is quicker, and
+	// accuracy on MNIST is lower by .0017.
 	Landmarks int
-	// Rounds is how often Fit learns which directions vary within classes and spreads anew.
-	// The default is 1. A negative number means none.
+	// Rounds is how often Fit learns which directions vary within classes and spreads anew; default 1. A
+	// negative number means none.
 	Rounds   int
 	Progress func(Progress) // called from the caller's goroutine; nil is fine
 }
@@ -29,7 +29,7 @@ type Config struct {
 // defaultComponents is how many principal directions a pool keeps by default.
 const defaultComponents = 128
 
-// Progress says how far NewPool, Select or Fit is.
+// Progress is the state of NewPool, Select or Fit.
 type Progress struct {
 	Stage       string // "project", "graph", "select", "fit"
 	Done, Total int
@@ -38,8 +38,8 @@ type Progress struct {
 // maxRows is the largest pool: comparing all pairs of rows takes rows² time.
 const maxRows = 200_000
 
-// Pool holds what can be learnt from the public rows without any label. It is immutable.
-// Methods may be called concurrently if Progress allows it.
+// Pool is the part of a student that needs public rows and no label. It is immutable. Methods may be called
+// concurrently if Progress allows it.
 type Pool struct {
 	config     Config
 	projection *projection
@@ -49,25 +49,16 @@ type Pool struct {
 	landmarks  []int
 }
 
-// NewPool learns from x, one row per public example. It does not retain x. It refuses an
-// empty pool, a pool of more than 200,000 rows, and NaN and infinite features. The same x
-// and random stream give the same pool.
+// NewPool learns from x, one row per public example, which it does not retain. It refuses an empty pool, a
+// pool of more than 200,000 rows, and NaN and infinite features. The same x and random stream give the same
+// pool.
 func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Pool, error) {
 	if config.Components < 0 || config.Neighbours < 0 || config.Landmarks < 0 {
-		return nil, fmt.Errorf("student: Config has a negative field: Components %d, Neighbours %d, Landmarks %d", config.Components, config.Neighbours, config.Landmarks)
+		return nil, fmt.Errorf("student: Config has a negative field: Components %d, Neighbours %d, Landmarks %d",
+			config.Components, config.Neighbours, config.Landmarks)
 	}
-	if config.Components == 0 {
-		config.Components = defaultComponents
-	}
-	if config.Neighbours == 0 {
-		config.Neighbours = 10
-	}
-	if config.Landmarks == 0 {
-		config.Landmarks = 2000
-	}
-	if config.Rounds == 0 {
-		config.Rounds = 1
-	}
+	config.Components, config.Neighbours = cmp.Or(config.Components, defaultComponents), cmp.Or(config.Neighbours, 10)
+	config.Landmarks, config.Rounds = cmp.Or(config.Landmarks, 2000), cmp.Or(config.Rounds, 1)
 	if config.Progress == nil {
 		config.Progress = func(Progress) {}
 	}
@@ -104,10 +95,9 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 // Len returns the number of rows.
 func (p *Pool) Len() int { return p.z.Rows }
 
-// Spread carries released labels along the neighbour graph. The argument labels has one
-// entry per pool row, a class or [Unlabelled]. Spread returns one row per pool row and one
-// column per class. A row is non-negative and sums to 1, or is all zero if no label is
-// within 36 steps. Without any label the error is [ErrNoLabels].
+// Spread carries released labels along the neighbour graph. The argument labels has one entry per pool row, a
+// class or [Unlabelled]. The result has one row per pool row and one column per class. A row is non-negative
+// and sums to 1, or is all zero if no label is within 36 steps. Without any label the error is [ErrNoLabels].
 func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, error) {
 	if _, _, err := released(labels, p.Len(), classes); err != nil {
 		return Matrix{}, err
@@ -119,9 +109,9 @@ func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, e
 	return p.graph.spread(ctx, labels, all, classes)
 }
 
-// Fit trains the semi-supervised student. The argument labels has one entry per pool row, a
-// class or [Unlabelled]. Without any label the error is [ErrNoLabels]. The student only
-// ever answers classes that labels name. The result implements teachers.Scorer.
+// Fit trains the semi-supervised student. The argument labels has one entry per pool row, a class or
+// [Unlabelled]. Without any label the error is [ErrNoLabels]. The student only ever answers classes that
+// labels name. The result implements teachers.Scorer.
 func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Classifier, error) {
 	_, present, err := released(labels, p.Len(), classes)
 	if err != nil {

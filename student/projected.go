@@ -10,12 +10,12 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// projectFrom is from how many times the components of a pool on, in columns, candidates
-// learn from projections. With fewer columns these save little.
+// projectFrom is from how many times the components of a pool on, in columns, candidates learn from
+// projections.
 const projectFrom = 4
 
-// Projected returns how many columns candidates learn from, of rows with so many: those of the
-// projection on the directions of a pool, or all where they are few.
+// Projected returns how many columns candidates learn from, of rows with so many: the directions of a pool,
+// or all where they are few.
 func Projected(columns int) int {
 	if columns >= projectFrom*defaultComponents {
 		return defaultComponents
@@ -23,9 +23,8 @@ func Projected(columns int) int {
 	return columns
 }
 
-// projected returns a candidate that learns from projections on the principal directions of
-// the pool, and is tried on those in z if it has rows. Of features with many columns it takes
-// as much less time; fewer columns stay as they are.
+// projected returns a candidate that learns from projections on the principal directions of the pool, and is
+// tried on the projections in z if it has rows. Few columns stay as they are.
 func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
 		return c
@@ -59,12 +58,12 @@ type projectedModel struct {
 	of         member
 }
 
-// Predict answers what the model of projections does. See teachers.Classifier.
+// Predict implements teachers.Classifier.
 func (m *projectedModel) Predict(dst []int, x Matrix) error {
 	return m.answer(dst, x, func(z Matrix) error { return m.of.Predict(dst, z) })
 }
 
-// Scores writes what the model of projections does. See teachers.Scorer.
+// Scores implements teachers.Scorer.
 func (m *projectedModel) Scores(dst, x Matrix) error {
 	return m.answer(make([]int, x.Rows), x, func(z Matrix) error { return m.of.Scores(dst, z) })
 }
@@ -84,8 +83,8 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 	return nil
 }
 
-// Plain returns the model as data: a kernel with the projection before it, or weights of the
-// features themselves. There the bound on features far from all of the pool is left out.
+// Plain returns the model as data: a kernel with the projection before it, or weights of the features
+// themselves, without the bound on features far from the pool.
 func (m *projectedModel) Plain() *plain.Model {
 	p, of := m.projection, m.of.(plain.Describer).Plain()
 	if k := of.Kernel; k != nil {

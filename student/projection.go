@@ -27,14 +27,13 @@ type projection struct {
 }
 
 const (
-	// A random subspace with oversample more directions than are kept converges to the
-	// leading one in a few passes over the pool (Halko et al. 2011).
+	// A random subspace with oversample additional directions converges to the leading one in a few passes
+	// over the pool (Halko et al. 2011).
 	oversample = 16
 	passes     = 2
 
-	// whiten is the power of the variance that a component is divided by. Full whitening
-	// divides by the power .5. Public MNIST, development split, 200 labels: accuracy .9735
-	// at 0, .9748 at .1, .9745 at .2, .9728 at .3, less above.
+	// whiten is the power of the variance that a component is divided by; .5 is full whitening. Public MNIST,
+	// development split, 200 labels: accuracy .9735 at 0, .9748 at .1, .9745 at .2, .9728 at .3, less above.
 	whiten = .1
 
 	// far bounds scaled features, so that rows unlike any in the pool do not overflow.
@@ -105,8 +104,7 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 	return p, nil
 }
 
-// start returns the basis to start from: the identity where a search would not pay, and a
-// random one otherwise.
+// start returns the first basis: the identity where a search would not pay, and a random one otherwise.
 func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 	if width := components + oversample; 2*width < features {
 		basis := dense.New(features, width)
@@ -122,8 +120,8 @@ func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 	return basis
 }
 
-// walk calls do with consecutive blocks of x, centred and scaled, and their products with
-// basis, which goroutines share.
+// walk calls do with consecutive blocks of x, centred and scaled, and their products with basis, which
+// goroutines share.
 func (p *projection) walk(ctx context.Context, x, basis Matrix, do func(centred, part Matrix)) error {
 	const share = blockRows / 4
 	work, parts := dense.New(min(blockRows, x.Rows), x.Cols), dense.New(min(blockRows, x.Rows), basis.Cols)
@@ -171,8 +169,7 @@ func (p *projection) apply(ctx context.Context, x Matrix) (Matrix, error) {
 	return out, err
 }
 
-// orthonormal returns an orthonormal basis of the columns of m, which has more rows than
-// columns.
+// orthonormal returns an orthonormal basis of the columns of m, which has more rows than columns.
 func orthonormal(m Matrix) Matrix {
 	a := blas64.General{Rows: m.Rows, Cols: m.Cols, Stride: m.Cols, Data: make([]float64, m.Rows*m.Cols)}
 	for i, v := range m.Data {
@@ -189,8 +186,7 @@ func orthonormal(m Matrix) Matrix {
 	return out
 }
 
-// eigen returns the eigenvalues of a symmetric matrix, ascending, and its eigenvectors as
-// columns.
+// eigen returns the eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns.
 func eigen(m Matrix) ([]float64, blas64.General, error) {
 	n := m.Rows
 	a := blas64.Symmetric{N: n, Stride: n, Uplo: blas.Upper, Data: make([]float64, n*n)}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
 )
@@ -39,23 +40,14 @@ func TestBadInputIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "NaN or infinite")
 		require.Error(t, m.Predict(make([]int, 30), bad))
 	}
+	pool := func(x student.Matrix, c student.Config) func() error {
+		return func() error { _, err := student.NewPool(t.Context(), x, c, stream(1)); return err }
+	}
 	for name, do := range map[string]func() error{
-		"empty pool": func() error {
-			_, err := student.NewPool(t.Context(), student.Matrix{Cols: 4, Stride: 4}, student.Config{}, stream(1))
-			return err
-		},
-		"malformed": func() error {
-			_, err := student.NewPool(t.Context(), student.Matrix{Rows: 3, Cols: 4, Stride: 2, Data: make([]float32, 12)}, student.Config{}, stream(1))
-			return err
-		},
-		"too little data": func() error {
-			_, err := student.NewPool(t.Context(), student.Matrix{Rows: 4, Cols: 4, Stride: 4, Data: make([]float32, 15)}, student.Config{}, stream(1))
-			return err
-		},
-		"negative field": func() error {
-			_, err := student.NewPool(t.Context(), x, student.Config{Neighbours: -1}, stream(1))
-			return err
-		},
+		"empty pool":         pool(student.Matrix{Cols: 4, Stride: 4}, student.Config{}),
+		"malformed":          pool(student.Matrix{Rows: 3, Cols: 4, Stride: 2, Data: make([]float32, 12)}, student.Config{}),
+		"too little data":    pool(student.Matrix{Rows: 4, Cols: 4, Stride: 4, Data: make([]float32, 15)}, student.Config{}),
+		"negative field":     pool(x, student.Config{Neighbours: -1}),
 		"label too large":    func() error { _, err := p.Fit(t.Context(), slices.Repeat([]int{2}, 30), 2); return err },
 		"label below -1":     func() error { _, err := p.Fit(t.Context(), slices.Repeat([]int{-2}, 30), 2); return err },
 		"too few labels":     func() error { _, err := p.Fit(t.Context(), y[:29], 2); return err },
@@ -74,7 +66,7 @@ func TestBadInputIsRefused(t *testing.T) {
 			_, err := student.SelfTraining{Learner: ridge, Fraction: math.NaN()}.Fit(t.Context(), x, y, 2, stream(1))
 			return err
 		},
-		"columns":      func() error { return m.Predict(make([]int, 30), matrix(30, 3, func(int, int) float64 { return 0 })) },
+		"columns":      func() error { return m.Predict(make([]int, 30), dense.New(30, 3)) },
 		"short answer": func() error { return m.Predict(make([]int, 29), x) },
 		"scores":       func() error { return m.(teachers.Scorer).Scores(x, x) },
 	} {
@@ -115,12 +107,7 @@ func TestDegeneratePools(t *testing.T) {
 			m, err := p.Fit(t.Context(), labels, 3)
 			require.NoError(t, err)
 			far := matrix(3, x.Cols, func(i, j int) float64 { return float64(i-1) * math.MaxFloat32 })
-			scores := matrix(3, 3, func(int, int) float64 { return math.NaN() })
-			for i := range scores.Data {
-				scores.Data[i] = 0
-			}
-			require.NoError(t, m.(teachers.Scorer).Scores(scores, far))
-			for _, v := range scores.Data {
+			for _, v := range scoresOf(t, m, far, 3) {
 				require.False(t, math.IsNaN(float64(v)) || math.IsInf(float64(v), 0))
 			}
 		})

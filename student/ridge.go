@@ -12,12 +12,11 @@ import (
 var errSingular = errors.New("student: kernel ridge: system is not positive definite")
 
 const (
-	// The kernel is exp(-ridgeWidth·|a-b|²/width), where width is the graph's mean squared
-	// distance to the last neighbour. The constant ridgeLambda is the ridge in the kernel's
-	// norm. The constant ridgeFloor is a ridge in the plain norm, relative to the mean
-	// diagonal. It covers float32 rounding of the Gram matrix. All were chosen on the
-	// development split of public MNIST. There a factor of 2 in ridgeWidth or ridgeLambda
-	// costs less than .001.
+	// The kernel is exp(-ridgeWidth·|a-b|²/width), where width is the graph's mean squared distance to the
+	// last neighbour. ridgeLambda is the ridge in the kernel's norm. ridgeFloor is a ridge in the plain norm,
+	// relative to the mean diagonal, for float32 rounding of the Gram matrix. All were chosen on the
+	// development split of public MNIST, where a factor of 2 in ridgeWidth or ridgeLambda costs less than
+	// .001.
 	ridgeWidth  = .5
 	ridgeLambda = .1
 	ridgeFloor  = 1e-5
@@ -26,10 +25,9 @@ const (
 	gramRows = 1024
 )
 
-// ridge is kernel ridge regression on the classes' indicators, restricted to functions
-// spanned by landmark rows (Nyström). Let K be the kernel of training rows and landmarks,
-// and M the kernel of landmarks with themselves. Then it solves (KᵀK + ridgeLambda·M)
-// a = Kᵀ(y - mean y).
+// ridge is kernel ridge regression on the classes' indicators, restricted to functions spanned by landmark
+// rows (Nyström). It solves (KᵀK + ridgeLambda·M) a = Kᵀ(y - mean y), with K the kernel of training rows and
+// landmarks, and M the landmarks' own.
 type ridge struct {
 	rbf       dense.RBF
 	landmarks Matrix // landmarks x components
@@ -38,8 +36,7 @@ type ridge struct {
 	mean      []float32
 }
 
-// fitRidge trains on the rows of z whose target in hard is not Unlabelled. Targets are
-// columns 0..classes-1.
+// fitRidge trains on the rows of z whose target in hard is not Unlabelled. Targets are columns 0..classes-1.
 func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float64, classes int) (*ridge, error) {
 	s := newRidgeSums(dense.Pick(z, landmarks), hard, width, classes)
 	if err := s.add(ctx, z, hard); err != nil {
@@ -52,21 +49,22 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 	return fitted[0], nil
 }
 
-// ridgeSums is what ridges of some landmarks, width and mean need of rows: sums over them, to
-// which more rows may be added.
+// ridgeSums holds the sums over rows for ridges of some landmarks, width and mean. More rows may be added.
 type ridgeSums struct {
 	ridge               // without coefficients
 	gram, target Matrix // KᵀK on and above the diagonal, and Kᵀ(y - mean y)
 }
 
-// newRidgeSums returns the sums over no rows. The mean is that of the targets in hard.
+// newRidgeSums returns the sums over no rows, with the mean of the targets in hard.
 func newRidgeSums(landmarks Matrix, hard []int, width float64, classes int) *ridgeSums {
 	if !(width > 0) {
 		width = 1
 	}
 	m := landmarks.Rows
-	s := &ridgeSums{gram: dense.New(m, m), target: dense.New(m, classes)}
-	s.ridge = ridge{rbf: dense.RBF{Gamma: float32(ridgeWidth / width)}, landmarks: landmarks, norms: dense.SquaredNorms(landmarks), mean: make([]float32, classes)}
+	s := &ridgeSums{gram: dense.New(m, m), target: dense.New(m, classes), ridge: ridge{
+		rbf: dense.RBF{Gamma: float32(ridgeWidth / width)}, landmarks: landmarks, norms: dense.SquaredNorms(landmarks),
+		mean: make([]float32, classes),
+	}}
 	trained := 0
 	for _, y := range hard {
 		if y != Unlabelled {
@@ -163,13 +161,14 @@ func (r *ridge) inner() Matrix {
 	m := r.landmarks.Rows
 	k := dense.New(m, m)
 	forTiles(m, func(low, high int) {
-		r.rbf.Block(dense.Columns(dense.Rows(k, low, high), low, m), dense.Rows(r.landmarks, low, high), r.norms[low:high], dense.Rows(r.landmarks, low, m), r.norms[low:])
+		tile := dense.Columns(dense.Rows(k, low, high), low, m)
+		r.rbf.Block(tile, dense.Rows(r.landmarks, low, high), r.norms[low:high], dense.Rows(r.landmarks, low, m), r.norms[low:])
 	})
 	return k
 }
 
-// interpolate trains on the landmarks themselves, of which labels says the classes, whose
-// places are in column: it solves (M + lambda) a = y - 1/2.
+// interpolate trains on the landmarks themselves, with their labels, whose places are in column: it solves (M
+// + lambda) a = y - 1/2.
 func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) error {
 	system := r.inner()
 	r.coef, r.mean = dense.New(len(labels), classes), slices.Repeat([]float32{.5}, classes)

@@ -11,15 +11,15 @@ const (
 	// alpha is the share of a row's opinion that comes from its neighbours. On the
 	// development split of public MNIST .95 and .98 differ by .002 or less.
 	alpha = .97
-	// iterations is how often spread repeats. What is left of the way then is below
+	// iterations is how often spread repeats. The remaining error is below
 	// 2·((1-√(1-alpha²))/alpha)^iterations, 3e-4.
 	iterations = 36
 )
 
-// spread solves F = alpha·W·F + (1-alpha)·Y, where Y holds the released labels, one column
-// for each class of column (Zhou et al. 2004), by Chebyshev's iteration (Golub and Varga
-// 1961): the eigenvalues of W are between -1 and 1. Then it divides rows by their sums. A
-// row without a path to any label of iterations steps is zero.
+// spread solves F = alpha·W·F + (1-alpha)·Y, where Y holds the released labels, one column for each class of
+// column (Zhou et al. 2004), by Chebyshev's iteration (Golub and Varga 1961): the eigenvalues of W are
+// between -1 and 1. Then it divides rows by their sums. A row without a path to any label of iterations steps
+// is zero.
 func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
 	n := len(labels)
 	f, next := dense.New(n, classes), dense.New(n, classes)
@@ -60,20 +60,19 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	for i := range n {
 		row := dense.Row(f, i)
 		for c, v := range row {
-			row[c] = max(0, v) // rounding, and what is left of the way
+			row[c] = max(0, v) // rounding, and the remaining error
 		}
 		normalise(row)
 	}
 	return f, nil
 }
 
-// centre subtracts from every row that was reached the share that each class has of the
-// released labels, where these do not contradict classes of equal size. Far from any label
-// a row's opinion is that share, give or take little, so what it says of the row is how
-// much it differs; a class that was named more often than others by chance, or by noise,
-// would win everywhere. On the development split of optdigits, at an epsilon of 2 and 50
-// to 200 labels of which a tenth to a half are wrong, 3 points more of the pool are right.
-// Where one class is far more frequent than others, as in Adult, it would lose as much.
+// centre subtracts from every row that was reached the share that each class has of the released labels,
+// where these do not contradict classes of equal size. Far from any label a row's opinion is about that
+// share, so only the difference is evidence; a class that was named more often than others by chance, or by
+// noise, would win everywhere. On the development split of optdigits, at an epsilon of 2 and 50 to 200 labels
+// of which a tenth to a half are wrong, 3 points more of the pool are right. Where one class is far more
+// frequent than others, as in Adult, it would lose as much.
 func centre(soft Matrix, labels, column []int) {
 	counts, total := make([]float64, soft.Cols), 0.
 	for _, y := range labels {
@@ -92,7 +91,7 @@ func centre(soft Matrix, labels, column []int) {
 			sum += v
 		}
 		if sum == 0 {
-			continue // which harden knows by its zeros
+			continue // harden maps zeros to Unlabelled
 		}
 		for c := range row {
 			row[c] -= float32(counts[c] / total)
@@ -100,8 +99,8 @@ func centre(soft Matrix, labels, column []int) {
 	}
 }
 
-// even reports whether counts may come from classes of equal size: whether Pearson's
-// statistic is within 3 standard deviations of what it then is.
+// even reports whether counts may come from classes of equal size: whether Pearson's statistic is within 3
+// standard deviations of its mean for these.
 func even(counts []float64, total float64) bool {
 	expected, statistic := total/float64(len(counts)), 0.
 	for _, n := range counts {

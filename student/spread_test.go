@@ -9,9 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// TestCentreTakesAwayWhatChanceNamed: rows far from any label lean to the class that was
-// named once more than the other, and after centring to what they differ by; rows that no
-// label reached stay zero.
+// TestCentreTakesAwayWhatChanceNamed: rows far from any label lean to the class that was named once more than
+// the other, and after centring to what they differ by; rows that no label reached stay zero.
 func TestCentreTakesAwayWhatChanceNamed(t *testing.T) {
 	labels := []int{0, 0, 1, Unlabelled, Unlabelled}
 	soft := dense.New(5, 2)
@@ -41,8 +40,7 @@ func TestCentreLeavesUnevenClasses(t *testing.T) {
 	require.Equal(t, []float32{1, 1}, one.Data)
 }
 
-// TestSpreadSolves: what comes out is the solution, which a thousand rounds of the plain
-// iteration reach.
+// TestSpreadSolves: what comes out is the solution, which a thousand rounds of the plain iteration reach.
 func TestSpreadSolves(t *testing.T) {
 	const n, classes = 400, 3
 	rnd := rand.New(rand.NewPCG(1, 2))

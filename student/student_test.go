@@ -112,11 +112,9 @@ func TestClassesWithoutALabelAreNeverAnswered(t *testing.T) {
 			require.Equal(t, y[i]+2, a)
 		}
 	}
-	scores := matrix(300, 7, func(int, int) float64 { return 0 })
-	require.NoError(t, m.(teachers.Scorer).Scores(scores, x))
+	scores := scoresOf(t, m, x, 7)
 	for i, a := range answers {
-		best := slices.Max(scores.Data[7*i : 7*i+7])
-		require.Equal(t, best, scores.Data[7*i+a])
+		require.Equal(t, slices.Max(scores[7*i:7*i+7]), scores[7*i+a])
 	}
 
 	labels = unlabelled(300)
@@ -137,9 +135,8 @@ func TestRepeatsItself(t *testing.T) {
 		require.NoError(t, err)
 		m, err := p.Fit(t.Context(), label(y, queries), 4)
 		require.NoError(t, err)
-		scores := matrix(700, 4, func(int, int) float64 { return 0 })
-		require.NoError(t, m.(teachers.Scorer).Scores(scores, x))
-		return fmt.Sprint(queries), scores.Data
+		scores := scoresOf(t, m, x, 4)
+		return fmt.Sprint(queries), scores
 	}
 	queries, scores := run(x)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

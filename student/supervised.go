@@ -12,9 +12,8 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Supervised trains learner on the rows of x that have a released label and ignores the
-// others. The argument labels has one entry per row of x, a class or [Unlabelled]. Without
-// any label the error is [ErrNoLabels].
+// Supervised trains learner on the rows of x that have a released label. The argument labels has one entry
+// per row of x, a class or [Unlabelled]. Without any label the error is [ErrNoLabels].
 func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, err := check(x, labels, classes)
 	if err != nil {
@@ -27,14 +26,14 @@ func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels 
 	return c, nil
 }
 
-// SelfTraining trains a learner on released labels. Then, Rounds times, it trains on these
-// labels and on its own answers for the rows that it is surest about.
+// SelfTraining trains a learner on released labels, and then, Rounds times, on these labels and its own
+// surest answers.
 type SelfTraining struct {
 	// Learner must give classifiers that implement teachers.Scorer.
 	Learner teachers.Learner
 	Rounds  int // default 5
-	// Fraction is the share of the pool that is believed in the last round. It grows evenly
-	// over the rounds. The default is 0.9.
+	// Fraction is the share of the pool whose answers count in the last round. It grows evenly over the
+	// rounds. The default is 0.9.
 	Fraction float64
 	Progress func(Progress)
 }
@@ -46,12 +45,7 @@ func (s SelfTraining) Fit(ctx context.Context, x Matrix, labels []int, classes i
 	if s.Learner == nil {
 		return nil, errors.New("student: SelfTraining.Learner is nil")
 	}
-	if s.Rounds == 0 {
-		s.Rounds = 5
-	}
-	if s.Fraction == 0 {
-		s.Fraction = .9
-	}
+	s.Rounds, s.Fraction = cmp.Or(s.Rounds, 5), cmp.Or(s.Fraction, .9)
 	if s.Rounds < 0 || !(s.Fraction > 0 && s.Fraction <= 1) {
 		return nil, fmt.Errorf("student: SelfTraining.Rounds %d or Fraction %v is out of range", s.Rounds, s.Fraction)
 	}
@@ -79,9 +73,9 @@ func (s SelfTraining) Fit(ctx context.Context, x Matrix, labels []int, classes i
 	return model, nil
 }
 
-// believe adds answers to labels. For every class it adds the answers with the widest
-// margin over the second class, up to a fraction of the rows given that class. Working
-// class by class keeps easy classes from crowding out the rest.
+// believe adds answers to labels: for every class the answers with the widest margin over the second class,
+// up to a fraction of the rows given that class. Working class by class keeps easy classes from crowding out
+// the rest.
 func believe(labels []int, scores Matrix, fraction float64) []int {
 	out := slices.Clone(labels)
 	margin := make([]float32, scores.Rows)

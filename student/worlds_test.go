@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/plain"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
 )
@@ -17,7 +19,7 @@ var ridge = teachers.KernelRidge{Gamma: 1, Lambda: .1}
 func stream(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
 func matrix(rows, cols int, at func(i, j int) float64) student.Matrix {
-	m := student.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
+	m := dense.New(rows, cols)
 	for i := range rows {
 		for j := range cols {
 			m.Data[i*cols+j] = float32(at(i, j))
@@ -87,5 +89,28 @@ func newPool(t testing.TB, x student.Matrix, c student.Config) *student.Pool {
 	t.Helper()
 	p, err := student.NewPool(t.Context(), x, c, stream(1))
 	require.NoError(t, err)
+	return p
+}
+
+func scoresOf(t testing.TB, c teachers.Classifier, x student.Matrix, classes int) []float32 {
+	t.Helper()
+	scores := dense.New(x.Rows, classes)
+	require.NoError(t, c.(teachers.Scorer).Scores(scores, x))
+	return scores.Data
+}
+
+// requirePlain checks that a model has its scores when it is written down as data, up to float32.
+func requirePlain(t *testing.T, m teachers.Classifier, x student.Matrix, classes int) *plain.Model {
+	t.Helper()
+	p := m.(plain.Describer).Plain()
+	require.NoError(t, p.Check(x.Cols, classes))
+	got, err := p.Scores(t.Context(), x, classes)
+	require.NoError(t, err)
+	for i, v := range scoresOf(t, m, x, classes) {
+		if v < -1000 { // of a class that no label names
+			v = 0
+		}
+		require.InDelta(t, v, got[i], 1e-3, "row %d", i/classes)
+	}
 	return p
 }

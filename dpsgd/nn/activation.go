@@ -10,33 +10,27 @@ import (
 // plain is embedded by layers without parameters.
 type plain struct{}
 
-func (plain) Tensors(Shape) []int { return nil }
-
+func (plain) Tensors(Shape) []int               { return nil }
 func (plain) Init([]float64, Shape, *rand.Rand) {}
 
 // plainPass is embedded by passes without parameters.
 type plainPass[T Float] struct{}
 
-func (plainPass[T]) Start([]T) {}
-
+func (plainPass[T]) Start([]T)                 {}
 func (plainPass[T]) AddScaled([]T, int, [][]T) {}
 
 // elementwise is embedded by activations.
 type elementwise struct{ plain }
 
 func (elementwise) Output(in Shape) (Shape, error) { return in, nil }
-
-func (elementwise) Workspace(Shape) int { return 0 }
-
-func (elementwise) InPlace() {}
+func (elementwise) Workspace(Shape) int            { return 0 }
+func (elementwise) InPlace()                       {}
 
 // ReLU is the layer max(x, 0), element by element.
 type ReLU struct{ elementwise }
 
-func (ReLU) String() string { return "relu" }
-
+func (ReLU) String() string                        { return "relu" }
 func (ReLU) Float32(in Shape, _ int) Pass[float32] { return &reluPass[float32]{size: in.Size()} }
-
 func (ReLU) Float64(in Shape, _ int) Pass[float64] { return &reluPass[float64]{size: in.Size()} }
 
 type reluPass[T Float] struct {
@@ -57,10 +51,8 @@ func (p *reluPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 // Tanh is the layer of hyperbolic tangents, element by element.
 type Tanh struct{ elementwise }
 
-func (Tanh) String() string { return "tanh" }
-
+func (Tanh) String() string                        { return "tanh" }
 func (Tanh) Float32(in Shape, _ int) Pass[float32] { return &tanhPass[float32]{size: in.Size()} }
-
 func (Tanh) Float64(in Shape, _ int) Pass[float64] { return &tanhPass[float64]{size: in.Size()} }
 
 type tanhPass[T Float] struct {

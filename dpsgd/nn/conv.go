@@ -34,8 +34,7 @@ func (c Conv2D) Output(in Shape) (Shape, error) {
 }
 
 // taps returns the number of weights of one filter.
-func (c Conv2D) taps(in Shape) int { return c.Kernel * c.Kernel * in.Channels }
-
+func (c Conv2D) taps(in Shape) int      { return c.Kernel * c.Kernel * in.Channels }
 func (c Conv2D) Tensors(in Shape) []int { return []int{c.Filters * c.taps(in), c.Filters} }
 
 func (c Conv2D) Init(parameters []float64, in Shape, rnd *rand.Rand) {
@@ -51,7 +50,6 @@ func (c Conv2D) Workspace(in Shape) int {
 }
 
 func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[float32](c, in, rows) }
-
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
 // convPass lays out the windows of an image as rows of a matrix, so that the convolution is a product with

@@ -35,10 +35,8 @@ func (d Dense) Init(parameters []float64, in Shape, rnd *rand.Rand) {
 	clear(parameters[weights:])
 }
 
-func (d Dense) Workspace(Shape) int { return d.Units }
-
+func (d Dense) Workspace(Shape) int                      { return d.Units }
 func (d Dense) Float32(in Shape, rows int) Pass[float32] { return newDensePass[float32](d, in, rows) }
-
 func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[float64](d, in, rows) }
 
 // densePass needs no gradient per row (Goodfellow 2015). The gradient by W is the outer product of dy and x,

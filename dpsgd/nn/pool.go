@@ -28,7 +28,6 @@ func (m MaxPool) Workspace(in Shape) int {
 }
 
 func (m MaxPool) Float32(in Shape, rows int) Pass[float32] { return newMaxPass[float32](m, in, rows) }
-
 func (m MaxPool) Float64(in Shape, rows int) Pass[float64] { return newMaxPass[float64](m, in, rows) }
 
 type maxPass[T Float] struct {
@@ -81,10 +80,8 @@ func (a AveragePool) Output(in Shape) (Shape, error) {
 	return window{kernel: a.Kernel, stride: a.Stride}.output(in, in.Channels)
 }
 
-func (AveragePool) Workspace(Shape) int { return 0 }
-
+func (AveragePool) Workspace(Shape) int                     { return 0 }
 func (a AveragePool) Float32(in Shape, _ int) Pass[float32] { return newAveragePass[float32](a, in) }
-
 func (a AveragePool) Float64(in Shape, _ int) Pass[float64] { return newAveragePass[float64](a, in) }
 
 type averagePass[T Float] struct {

@@ -5,14 +5,10 @@ import "fmt"
 // Flatten turns any input into a vector: by row, then column, then channel.
 type Flatten struct{ plain }
 
-func (Flatten) String() string { return "flatten" }
-
-func (Flatten) Output(in Shape) (Shape, error) { return Vector(in.Size()), nil }
-
-func (Flatten) Workspace(Shape) int { return 0 }
-
+func (Flatten) String() string                        { return "flatten" }
+func (Flatten) Output(in Shape) (Shape, error)        { return Vector(in.Size()), nil }
+func (Flatten) Workspace(Shape) int                   { return 0 }
 func (Flatten) Float32(in Shape, _ int) Pass[float32] { return flattenPass[float32]{size: in.Size()} }
-
 func (Flatten) Float64(in Shape, _ int) Pass[float64] { return flattenPass[float64]{size: in.Size()} }
 
 // flattenPass copies. A model shares the memory instead, and calls nothing.
@@ -21,8 +17,7 @@ type flattenPass[T Float] struct {
 	size int
 }
 
-func (p flattenPass[T]) Forward(y, x []T, rows int) { copy(y[:rows*p.size], x) }
-
+func (p flattenPass[T]) Forward(y, x []T, rows int)                   { copy(y[:rows*p.size], x) }
 func (p flattenPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) { copy(dx[:rows*p.size], dy) }
 
 // FromChannels accepts data laid out by channel, then row, then column. Its input is a vector, its output an
