@@ -27,8 +27,8 @@ type accountFlags struct {
 	from       string
 }
 
-// accountReport is the JSON of `pate account`. Exactly one of Delta and
-// Epsilon is what was asked at; the other is in each result.
+// accountReport is the JSON of `pate account`. One of Delta and Epsilon was asked for; the results have the
+// other.
 type accountReport struct {
 	Schema   string              `json:"schema"`
 	Relation accountant.Relation `json:"relation"`
@@ -36,7 +36,7 @@ type accountReport struct {
 	Epsilon  *float64            `json:"epsilon,omitempty"`
 	Results  []accountResult     `json:"results"`
 	Warning  string              `json:"warning,omitempty"` // of a claim that protects next to nothing
-	// Explained says where the numbers part, with --explain at a delta.
+	// Explained compares the accountants, with --explain at a delta.
 	Explained *explained `json:"explained,omitempty"`
 }
 

@@ -9,9 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// explainAccount says where two epsilons of the same run part: first the same
-// Rényi account with one habit of other tools after the other, then what no
-// number shows. Where the output is data it is text on stderr.
+// explainAccount prints the same Rényi account under the conventions of other tools, then the differences
+// that no number shows. Where stdout holds data it goes to stderr.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
 	if format := g.ParsedFormat(); format != table.Text && format != table.Markdown { // prose is no data

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// explained says where the numbers of a schedule part.
+// explained compares the accountants on a schedule.
 type explained struct {
 	// Tightest is the accountant with the least epsilon.
 	Tightest string   `json:"tightest"`
@@ -28,7 +28,7 @@ type gap struct {
 	Why          string        `json:"why"` // it is above
 }
 
-// accountantOf starts one accountant of the table of gaps, and says what it gives up.
+// accountantOf is an accountant in the table of gaps.
 type accountantOf struct {
 	name  string
 	why   string
@@ -61,8 +61,7 @@ func gapAccountants() []accountantOf {
 	return all
 }
 
-// explain returns the gaps between all accountants at delta, and what each way to say the
-// result leaves out.
+// explain compares all accountants at delta, and the ways to state the result.
 func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) (*explained, error) {
 	out := &explained{}
 	least := math.Inf(1)

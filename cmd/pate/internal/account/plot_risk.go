@@ -13,13 +13,11 @@ import (
 	"github.com/pate-go/pate/internal/figure"
 )
 
-// riskPlotPoints is how many rates of false alarms a trade-off curve is drawn through: more
-// of them where few are accused.
+// riskPlotPoints is the number of points of a trade-off curve; they are denser at low rates of false alarms.
 const riskPlotPoints = 80
 
-// plotRisk draws what an attacker at least misses against false alarms, beside what
-// (epsilon, delta) alone says: by pld or rdp where only one of them was asked for, else by
-// the tightest.
+// plotRisk draws the least share that an attacker misses against false alarms, beside the curve of (epsilon,
+// delta) alone: by pld or rdp where only one was asked for, else by the tightest.
 func plotRisk(ctx context.Context, path string, names []string, schedule accountant.Schedule, delta float64) error {
 	method := accountant.ByAuto
 	if byPLD := slices.Contains(names, string(accountant.ByPLD)); byPLD != slices.Contains(names, string(accountant.ByRDP)) {

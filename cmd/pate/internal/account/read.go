@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/internal/filekind"
 )
 
-// maxEventsFile bounds what is read; the accountant refuses as much.
+// maxEventsFile bounds the input; the accountant has the same bound.
 const maxEventsFile = 16 << 20
 
 // scheduleFormats returns the values of --from, the default first.

@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// estimators lists what is no bound.
+// estimators lists the estimates, which are no bounds.
 func estimators() map[string]func(rel accountant.Relation) (theorems.Estimator, error) {
 	return map[string]func(accountant.Relation) (theorems.Estimator, error){
 		"strong": func(r accountant.Relation) (theorems.Estimator, error) { return theorems.NewStrongComposition(r) },

@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
-// saidAs is one way to say what a run costs, and what follows from that alone.
+// saidAs is one way to state a cost, with the consequences of that statement alone.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`
@@ -27,8 +27,7 @@ type saidAs struct {
 // saidAt is the rate of false alarms at which ways are compared.
 const saidAt = 0.01
 
-// saidWays says a schedule in all ways that it can be said in. Conversions from one into
-// another lose what stands beside it; those that lose nothing say so.
+// saidWays states a schedule in all ways that exist for it, the curve first.
 func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) ([]saidAs, error) {
 	account, err := tightOf(accountant.ByAuto, schedule)
 	if err != nil {
@@ -70,7 +69,7 @@ func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) 
 	return all, err
 }
 
-// asGaussian says a run as mu of Gaussian differential privacy; nil if none holds.
+// asGaussian states a run as mu of Gaussian differential privacy; nil if none holds.
 func asGaussian(gdp accountant.GDP, delta float64) (*saidAs, error) {
 	if math.IsInf(gdp.Mu, 1) || gdp.Mu == 0 || delta <= gdp.Delta {
 		return nil, nil
@@ -87,7 +86,7 @@ func asGaussian(gdp accountant.GDP, delta float64) (*saidAs, error) {
 	return &saidAs{"mu of Gaussian DP", "mu = " + shell.FormatUp(gdp.Mu, false), shell.Number(epsilon * (1 + 1e-12)), math.Min(1, tpr), loss}, nil
 }
 
-// asConcentrated says a run as rho-zCDP; nil if it has none.
+// asConcentrated states a run as rho-zCDP; nil if it has no rho.
 func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
 	z, err := theorems.NewZCDP(schedule.Relation, accountant.Improved)
 	if err != nil {
@@ -116,7 +115,7 @@ func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta flo
 	return &saidAs{"rho of zCDP", value, shell.Number(b.Upper), tpr, "all but one line above the divergences of all orders"}, err
 }
 
-// asPure says a run as a pure epsilon; nil if it has none.
+// asPure states a run as a pure epsilon; nil if it has none.
 func asPure(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
 	basic, err := theorems.NewBasic(schedule.Relation)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/analysis"
 )
 
-// analyzedFlags say what answered the queries.
+// analyzedFlags describe the mechanism that answered the queries.
 type analyzedFlags struct{ shell.ParameterFlags }
 
 // addMechanism adds the mechanisms that can be analysed, and their noise.

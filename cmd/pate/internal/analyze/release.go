@@ -52,7 +52,7 @@ func newAnalyzeReleaseCommand(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that say nothing before files are opened.
+// check refuses flags without a meaning before files are opened.
 func (f *releaseFlags) check(cmd *cobra.Command) error {
 	for _, flag := range []struct {
 		name  string
@@ -71,7 +71,7 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// target returns the file of what is released.
+// target returns the released file.
 func (f *releaseFlags) target() shell.Target {
 	return shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
 }

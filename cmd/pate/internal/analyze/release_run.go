@@ -106,7 +106,7 @@ func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	return p, nil
 }
 
-// refused says why a release is not charged, or may not leave.
+// refused explains why a release is not charged, or may not leave.
 func (r *releaseRun) refused(err error, recorded bool) error {
 	var budget *ledger.BudgetError
 	var refused *fault.Error

@@ -35,7 +35,7 @@ type releasedReport struct {
 	TooLow      float64        `json:"too_low"`      // probability that the cost is below what it bounds
 }
 
-// releasedNumber is what was released.
+// releasedNumber is the released number.
 type releasedNumber struct {
 	Private    bool    `json:"private"`    // false if releasable
 	Releasable bool    `json:"releasable"` // false if the noise comes from a seed

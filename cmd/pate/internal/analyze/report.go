@@ -65,7 +65,7 @@ type analyzeSanitized struct {
 	SD   shell.Number `json:"sd"`
 }
 
-// analyzeValid is a release that costs what it says.
+// analyzeValid is a release whose cost is proved.
 type analyzeValid struct {
 	analyzeSanitized
 	Order   float64      `json:"order"`

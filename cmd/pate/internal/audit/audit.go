@@ -105,7 +105,7 @@ func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	return targets, nil
 }
 
-// namedTargets returns those of two groups that names, or the name of a group, ask for.
+// namedTargets returns the targets of two groups with these names; a group has a name too.
 func namedTargets(quick, slow []controls.Target, names []string, allQuick, allSlow string) ([]controls.Target, error) {
 	known := slices.Concat(quick, slow)
 	names = slices.Clone(names)

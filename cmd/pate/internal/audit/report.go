@@ -99,7 +99,7 @@ func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) erro
 	return nil
 }
 
-// writeMistakes says once what each control does wrong.
+// writeMistakes prints the mistake of each control once.
 func writeMistakes(g *shell.Globals, results []controls.Result) {
 	last := ""
 	for _, r := range results {

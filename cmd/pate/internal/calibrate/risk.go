@@ -25,7 +25,7 @@ func (f *budgetFlags) riskFlags(cmd *cobra.Command) {
 	cmd.Flags().Float64Var(&f.falseAlarms, "false-alarms", 0.01, "share that is wrongly accused; with --found")
 }
 
-// byRisk says whether the target is a share that is found.
+// byRisk reports whether the target is a share that is found.
 func (f *budgetFlags) byRisk(cmd *cobra.Command) bool { return cmd.Flags().Changed("found") }
 
 // runRisk searches the noise for a share that is found.

@@ -177,7 +177,7 @@ func printResult(g *shell.Globals, r *experiments.Result) error {
 	return g.PrintRun(r, records, people, report.Heading(r), below)
 }
 
-// Identity says what the run is a function of.
+// identity returns the identity of the run: all that its outcome depends on.
 func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []float64) (run.Identity, error) {
 	data, err := f.DataFlags.Identity()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// printPlan says what a comparison would do.
+// printPlan prints the steps of a comparison with their time and memory.
 func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) error {
 	o, err := cfg.Outline(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ const poolRows = "rows"
 // pools lists what --pool takes.
 func pools() []string { return []string{poolRows, experiments.PoolNone, experiments.PoolMarginals} }
 
-// drawnPool says whether there are no public rows.
+// drawnPool reports whether there are no public rows.
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }
 
 // task opens the data, with the declared ranges of their columns where no row is public.

@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// flags are those of pate votes counts, as they were typed.
+// flags are the flags as they were typed.
 type flags struct {
 	shell.VotesFlags
 	out  string
@@ -98,7 +98,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	return f.said(g, r, source.ClassNames())
 }
 
-// said prints what was written, and what it leads to.
+// said prints the result and the command that labels the counts.
 func (f *flags) said(g *shell.Globals, r result, names []string) error {
 	if err := r.write(g); err != nil {
 		return err

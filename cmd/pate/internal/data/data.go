@@ -19,7 +19,7 @@ import (
 
 const schemaData = "pate.data/1"
 
-// set is what is known of a data set on this machine.
+// set is a data set as this machine has it.
 type set struct {
 	Name    string `json:"name"`
 	Where   string `json:"where"` // a folder, "embedded", or "" if it is not here

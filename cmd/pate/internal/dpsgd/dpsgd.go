@@ -118,7 +118,7 @@ const (
 	clipOnlyEpsilon = 8 // and where gradients are clipped and get no noise
 )
 
-// plans returns the models asked for; budget is that of a shared ledger, or 0.
+// plans returns the models asked for; budget is the budget of a shared ledger, or 0.
 func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
 	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
 	one := func(epsilon float64) ([]recipe.Plan, error) {
@@ -151,7 +151,7 @@ func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64
 	return plans, nil
 }
 
-// recipe returns the default one with what was given instead.
+// recipe returns the default recipe with the given flags in it.
 func (f *dpsgdFlags) recipe(cmd *cobra.Command, s recipe.Shape, epsilon float64) (recipe.Recipe, error) {
 	r := recipe.Default(s, f.features, f.model, epsilon)
 	err := f.training.set(cmd, s, &r)

@@ -122,7 +122,7 @@ func dpsgdCurve(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdFootnotes says what the table leaves open.
+// dpsgdFootnotes explains the columns of the table and whether the result is releasable.
 func dpsgdFootnotes(r *recipe.Result) string {
 	var b strings.Builder
 	private, statistics := false, 0

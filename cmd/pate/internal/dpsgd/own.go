@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
-// ownFlags say which data of one's own a model is trained on.
+// ownFlags name private rows of the user and how they are used.
 type ownFlags struct {
 	private      string // the argument
 	public       string
@@ -63,8 +63,8 @@ func (f *ownFlags) check(given func(string) bool) error {
 	return shell.CheckUnits(given, f.size, f.rows)
 }
 
-// task reads the data: one file that is cut in two, or private and public ones. The schema is
-// that of public rows, nil for one file.
+// task reads the data: one file that is cut in two, or private and public files. The schema is nil for one
+// file.
 func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
 	if f.own.private == "" {
 		task, err := f.data.Task()
@@ -92,7 +92,7 @@ func (f *dpsgdFlags) where() (string, error) {
 	return string(text), err
 }
 
-// sayUnits says how many units there are taken to be, and what is done with their rows.
+// sayUnits prints the public number of units and the use of their rows.
 func (f *ownFlags) sayUnits(g *shell.Globals, cfg recipe.Config) {
 	if f.private != "" {
 		shell.SayRecords(g, cfg)

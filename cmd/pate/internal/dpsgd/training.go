@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
-// trainingFlags are those of `pate dpsgd` that change a recipe.
+// trainingFlags change a recipe.
 type trainingFlags struct {
 	statistics   float64
 	steps        int
@@ -56,7 +56,7 @@ func (f *trainingFlags) names() []string {
 	return []string{"statistics-noise", "steps", "batch", "sampling", "bands", "clip", "clipping", "optimizer", "learning-rate", "schedule", "warmup", "momentum", "weight-decay", "ema", "augment"}
 }
 
-// set changes what was given.
+// set changes a recipe by the flags that were given.
 func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe) error {
 	given := cmd.Flags().Changed
 	if given("statistics-noise") {

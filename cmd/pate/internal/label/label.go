@@ -168,9 +168,8 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	return c, nil
 }
 
-// whole makes a ledger that is new one of mode reserved, for a plan that spends all of it:
-// nothing could be charged later, and a fixed list of charges buys more labels than a
-// filter does.
+// whole gives a new ledger mode reserved where a plan spends the whole budget: nothing could be charged
+// later, and a fixed list of charges buys more labels than a filter does.
 func (f *labelFlags) whole(c *label.Config) {
 	// What is wrong with a ledger is told where it is opened.
 	if _, fresh, err := (run.File{Path: f.ledger}).Look(); err == nil && fresh {
@@ -265,7 +264,7 @@ func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) er
 	return shell.FaultError(err, "votes")
 }
 
-// tell says on stderr what a person should know of the run.
+// tell prints notes on the run on stderr.
 func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 	if r.Calibrated {
 		g.Logf("noise chosen to fit the budget: %s", describeChosen(r.Setting))
@@ -290,7 +289,7 @@ func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 	}
 }
 
-// describeChosen writes what was chosen as flags.
+// describeChosen writes the chosen parameters as flags.
 func describeChosen(s aggregate.Setting) string {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil { // as for no mechanism that ran

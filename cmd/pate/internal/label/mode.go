@@ -16,9 +16,8 @@ import (
 // labels of two million queries two.
 const countedQueries = 100_000
 
-// tellMode says what a new ledger of mode filter costs in answers: how many queries of this
-// noise its whole budget carries, and how many it would in mode reserved, unless they are very
-// many.
+// tellMode prints the cost of mode filter of a new ledger in answers: the queries of this noise that its
+// budget carries, and those in mode reserved, unless they are very many.
 func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || r.Account.Mode != ledger.Filter || r.Resumed || r.Entry != firstEntry || !plan.Plannable(d) || g.Quiet {

@@ -22,7 +22,7 @@ import (
 
 const schemaRefusal = "pate.refusal/1"
 
-// planningFlags say how a label plans, and how right its labels must be.
+// planningFlags are about a plan, and how right its labels must be.
 type planningFlags struct {
 	shell.AgreementFlags
 	minAccuracy float64
@@ -68,7 +68,7 @@ type refusalRemedies struct {
 	Accuracy float64 `json:"teacher_accuracy,omitempty"` // that epsilon and teachers take for granted
 }
 
-// refuse says why nothing was charged, and what would work.
+// refuse returns the reason why nothing was charged, with a budget that would work.
 func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	if g.ParsedFormat() == table.JSON {
 		if err := shell.WriteJSON(g.Stdout, refusalReport{Schema: schemaRefusal, Why: why, WouldWork: would}); err != nil {
@@ -95,7 +95,7 @@ func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	return &shell.CommandError{Code: shell.ExitOverBudget, What: errors.New(why), Why: "nothing was charged or written", Fix: fix, Topic: "mechanisms"}
 }
 
-// public returns what is public about votes.
+// public returns the public numbers of votes.
 func (f *planningFlags) public(v *votes.Source) plan.Public {
 	return plan.Public{Teachers: v.Teachers(), Classes: v.Classes(), Queries: v.Queries(), Agreement: f.Agreement}
 }
@@ -127,7 +127,7 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	return nil
 }
 
-// noPlan says why no plan is worth the budget, and what would be.
+// noPlan explains why no plan is worth the budget, and names one that is.
 func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlanError) error {
 	would := refusalRemedies{Teachers: none.Teachers}
 	if none.Epsilon > 0 && !math.IsInf(none.Epsilon, 1) {
@@ -145,8 +145,7 @@ func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlan
 	return refuse(g, why, would)
 }
 
-// tellAssumption says what a plan takes for granted where nothing is declared, and what
-// becomes of its labels where that does not hold.
+// tellAssumption warns about the accuracy that a plan assumes where none is declared.
 func (f *labelFlags) tellAssumption(ctx context.Context, g *shell.Globals, c *label.Config, a plan.Alternative) error {
 	if f.Accuracy != 0 {
 		return nil

@@ -53,7 +53,7 @@ type labelReport struct {
 	Ledger      labelLedger    `json:"ledger"`
 }
 
-// labelExpected is what was expected of the labels before any vote was looked at.
+// labelExpected is an expectation from public numbers.
 type labelExpected struct {
 	Answered float64 `json:"answered"`
 	Right    float64 `json:"right"` // what the plurality says

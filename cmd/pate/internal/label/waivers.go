@@ -22,7 +22,7 @@ const (
 	waiveCalibration = "calibration" // the plan follows from private votes
 )
 
-// waivable lists all of them.
+// waivable lists all waivers.
 var waivable = []string{waiveNoise, waiveFew, waiveDuplicates, waiveChecks, waiveCalibration}
 
 // waivers are those that were named.

@@ -11,9 +11,7 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// texts holds what help says about laws, one file for each: a description, and examples.
-//
-//go:embed text/*.txt
+// texts has a file for each law: a description, and examples.
 var texts embed.FS
 
 // lawPage is one law that can be asked for.
@@ -46,8 +44,7 @@ func lawPages() []lawPage {
 	return pages
 }
 
-// help returns the description and the examples of a law. Without a file of its own it is
-// the law of what is sampled, with the audit's neighbours as examples.
+// help returns the description and the examples of a law, by default with the audit's neighbours as examples.
 func help(name string, d aggregate.Description) (long, examples string) {
 	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
 		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")

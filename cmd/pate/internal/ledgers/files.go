@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// schemaVerifyFiles is that of a report on files too.
+// schemaVerifyFiles is the schema of a report on files, too.
 const schemaVerifyFiles = "pate.verify/1"
 
 // fileFlags name the files that are compared with a ledger.
@@ -84,7 +84,7 @@ func (r *released) commit(entry int64, hash [sha256.Size]byte) {
 	}
 }
 
-// finish says in words what was found, and reads the statements.
+// finish reads the statements and completes the reports.
 func (r *released) finish(ledgerPath string) error {
 	for _, file := range r.files {
 		switch {
@@ -132,7 +132,7 @@ func (f *fileReport) readStatement(ledgerPath string) error {
 	return nil
 }
 
-// words says what each file is.
+// words describes each file.
 func (r *released) words() string {
 	var b strings.Builder
 	for _, file := range r.files {

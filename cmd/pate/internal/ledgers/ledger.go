@@ -20,7 +20,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("ledger", "ledger", newLedgerShow(g), newLedgerVerify(g), newStatement(g), newLedgerSign(g))
 }
 
-// ledgerReport is what both commands say of a whole ledger.
+// ledgerReport is the JSON of a ledger.
 type ledgerReport struct {
 	Schema     string              `json:"schema"`
 	Ledger     string              `json:"ledger"`
@@ -95,7 +95,7 @@ func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error
 	return report, err
 }
 
-// takesLedger says that the argument of a command is a ledger, which says all by itself.
+// takesLedger declares that the argument of a command is a ledger, which decides delta and seed.
 func takesLedger(cmd *cobra.Command) {
 	cmd.Args = shell.Wants(cobra.ExactArgs(1), nil)
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))

@@ -66,8 +66,8 @@ func showLedger(g *shell.Globals, path string) error {
 	return nil
 }
 
-// entryTable has a row for each part of each entry. Where it stands alone a column says
-// whether anything may leave; for people that stands below.
+// entryTable has a row for each part of each entry. Formats for programs have a column for whether it may
+// leave.
 func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) table.Table {
 	if format == table.Text {
 		return entryLines(entries)
@@ -110,9 +110,8 @@ func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) tabl
 	return t
 }
 
-// entryLines returns the table for a terminal: parameters and runs stand below the mechanism, so
-// that 80 columns hold it. What is left stands below the table, since it does not add up
-// with what was spent.
+// entryLines returns the table for a terminal of 80 columns: parameters and runs stand below the mechanism,
+// the rest of the budget below the table, since epsilons do not add up.
 func entryLines(entries []ledgerEntry) table.Table {
 	t := table.Table{Header: []string{"entry", "mechanism", "times", "epsilon so far", "out"}, Left: []bool{false, true, false, false, true}}
 	for _, e := range entries {
@@ -132,8 +131,7 @@ func entryLines(entries []ledgerEntry) table.Table {
 	return t
 }
 
-// runName says which run it was: of labels in words, as their name in the ledger is JSON. It is
-// cut for a column in the middle, since runs of one program begin alike.
+// runName describes a run, shortened for a column in the middle, since runs of one program begin alike.
 func runName(run string) string {
 	name := statement.Plain(cmp.Or(label.Describe(run), run))
 	const most = mechanismColumns - len("  run ")
@@ -147,7 +145,7 @@ func ledgerHeading(r ledgerReport) string {
 	return fmt.Sprintf("privacy of one %s, %v, budget epsilon %g at delta %g, mode %v\n\n", statement.Plain(r.Unit), r.Relation, r.Budget, r.Delta, r.Mode)
 }
 
-// releasable says whether what was committed may leave.
+// releasable returns whether the committed files may leave.
 func (r ledgerReport) releasable() string {
 	switch {
 	case r.Releasable == nil:
@@ -188,7 +186,7 @@ func ledgerFooting(r ledgerReport) string {
 	return b.String()
 }
 
-// provedBy says which accountant the claim rests on, where it is not the usual one.
+// provedBy names the accountant of the claim, where it is not the usual one.
 func (r ledgerReport) provedBy() string {
 	if r.Accountant != accountant.ByPLD {
 		return ""

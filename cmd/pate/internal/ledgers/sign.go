@@ -106,7 +106,7 @@ type signedBy struct {
 	path, keyPath string
 }
 
-// signatureReport is what `pate ledger verify` says of a signature.
+// signatureReport is the JSON of a valid signature.
 type signatureReport struct {
 	Valid bool  `json:"valid"` // Otherwise there is no report
 	Lines int64 `json:"lines"` // that the ledger had when it was signed
@@ -168,7 +168,7 @@ func (s *signedBy) refusal(err error) error {
 		Topic: "ledger"}
 }
 
-// words says for people what a valid signature covers of a ledger with that number of lines.
+// words describes the lines that a valid signature covers.
 func (s *signedBy) words(lines int64) string {
 	text := fmt.Sprintf("the holder of the key in %s signed this ledger when it had %d lines", s.keyPath, s.signature.Lines)
 	if more := lines - s.signature.Lines; more > 0 {

@@ -91,7 +91,7 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 	return nil
 }
 
-// options reads the files that the page names, and what it is about.
+// options reads the files that the page names, and --about.
 func (f *statementFlags) options() (statement.Options, error) {
 	var opt statement.Options
 	for _, path := range slices.Concat(f.labels, f.models) {

@@ -96,7 +96,7 @@ func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signe
 	return files.failure()
 }
 
-// reportVerified prints what was found.
+// reportVerified prints a verified ledger.
 func reportVerified(g *shell.Globals, path string, sum ledger.Summary, checked []string, signed *signedBy, files *released) error {
 	report, err := newLedgerReport(schemaLedgerVerify, path, sum)
 	if err != nil {

@@ -71,7 +71,7 @@ type planAlternative struct {
 	Accuracy         float64            `json:"accuracy"`
 	Epsilon          float64            `json:"epsilon"`    // as the ledger of Command will claim
 	Accountant       accountant.Method  `json:"accountant"` // that proves it
-	// FilterQueries are those of as many that a ledger of mode filter would take.
+	// FilterQueries is the number of these queries that a ledger of mode filter takes.
 	FilterQueries int    `json:"filter_queries"`
 	Command       string `json:"command"` // that labels so; VOTES stands for the files
 }
@@ -96,7 +96,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// addAccountant adds the flag that says who claims.
+// addAccountant adds --accountant.
 func addAccountant(cmd *cobra.Command, name *string) {
 	all := []string{string(accountant.ByAuto), string(accountant.ByPLD), string(accountant.ByRDP)}
 	cmd.Flags().StringVar(name, "accountant", all[0], "of the ledger that the plan is for: "+strings.Join(all, "|"))
@@ -207,8 +207,7 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	return nil
 }
 
-// simulatedQueries are simulated where fewer would say more about chance than about
-// teachers.
+// simulatedQueries is the least number of simulated queries: fewer vary by chance.
 const simulatedQueries = 1000
 
 // examples returns the votes to plan on; at least that number if they are simulated.
@@ -283,7 +282,7 @@ func (a planAlternative) answerNoise() float64 {
 	return a.Noise[noise[len(noise)-1].Name]
 }
 
-// filterCost says what the other mode of a ledger costs the first plan.
+// filterCost describes the first plan under the other mode of a ledger.
 func (a planAlternative) filterCost() string {
 	if a.FilterQueries == a.Queries {
 		return "With --mode filter others may charge the ledger later, by what they have seen.\n" +
@@ -294,7 +293,7 @@ func (a planAlternative) filterCost() string {
 		"noise of plan 1 it takes %d queries where reserved takes %d (%s).", a.FilterQueries, a.Queries, fewerBy(a.FilterQueries, a.Queries))
 }
 
-// fewerBy prints by how much of it a number is less than another.
+// fewerBy prints the share by which a number is less than another.
 func fewerBy(n, than int) string {
 	return fmt.Sprintf("%.0f %% fewer", 100*(1-float64(n)/float64(than)))
 }
@@ -327,7 +326,7 @@ func newPlanVotes(s plan.Summary, simulated bool) planVotes {
 		TeacherAccuracy: s.TeacherAccuracy, PluralityAccuracy: s.PluralityAccuracy, MeanGap: s.MeanGap}
 }
 
-// tellPlanVotes says on stderr what a plan was made on, and what right means there.
+// tellPlanVotes prints the votes of a plan on stderr.
 func tellPlanVotes(g *shell.Globals, v planVotes, labelled bool) {
 	if v.Simulated {
 		g.Logf("simulated votes: %d queries, %d teachers right on %.1f %%, plurality on %.1f %%, mean gap %.0f",
@@ -342,7 +341,7 @@ func tellPlanVotes(g *shell.Globals, v planVotes, labelled bool) {
 	}
 }
 
-// tellPlanPrivate says that a plan on real votes is a use of them.
+// tellPlanPrivate warns that a plan on real votes is a use of private data.
 func tellPlanPrivate(g *shell.Globals, private bool) {
 	if !private {
 		return

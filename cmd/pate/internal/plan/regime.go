@@ -109,7 +109,7 @@ func runRegime(cmd *cobra.Command, g *shell.Globals, r regime.Regime) error {
 	return err
 }
 
-// words say who wins and why.
+// words names the winner and its margin.
 func (r regimeReport) words() string {
 	best := r.Methods[0]
 	text := fmt.Sprintf("%s needs the smallest gap, %s votes.", best.Mechanism, formatGap(best.GapNeeded, false))

@@ -52,8 +52,8 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, []answer, []
 	return r, answers, nil, nil
 }
 
-// rows returns the rows to be asked about: of a table and of matrices all of them, without --scored; of images
-// the test rows.
+// rows returns the rows that the model is asked about: without --scored all rows of a table or a matrix, and
+// the test rows of images.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {

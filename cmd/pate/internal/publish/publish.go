@@ -199,7 +199,7 @@ func (f *publishFlags) inWords(err error) error {
 	return shell.FaultError(err, "data")
 }
 
-// remedy says what would work where no plan does.
+// remedy names a budget that would work where no plan does.
 func remedy(none *plan.NoPlanError) string {
 	fix := "have more teachers, or raise --epsilon"
 	if none.Teachers > 0 {

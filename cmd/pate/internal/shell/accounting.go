@@ -106,7 +106,7 @@ func FindAccountant(name string) (accountantEntry, bool) {
 	return accountantEntry{}, false
 }
 
-// CheckAccountant refuses names nobody knows.
+// CheckAccountant refuses unknown names.
 func CheckAccountant(name string) error {
 	if _, ok := FindAccountant(name); ok {
 		return nil

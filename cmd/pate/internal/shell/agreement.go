@@ -14,8 +14,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// AgreementFlags say how good the teachers are, for plans; commands that plan have the
-// same ones.
+// AgreementFlags describe how good the teachers are, for commands that plan.
 type AgreementFlags struct {
 	plan.Agreement
 	CalibrateOn string
@@ -63,10 +62,9 @@ func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 	return nil
 }
 
-// Calibrate finds the agreement by the votes and labels of --calibrate-on, if it was
-// given. The votes are written as those of the command; teachers is how many there must
-// be, 0 if that is not known. It returns how many there are, or teachers where the votes do
-// not show it.
+// Calibrate finds the agreement by the votes and labels of --calibrate-on, if it was given. The votes have
+// the form of the command's own; teachers is their number, 0 if it is not known. Calibrate returns their
+// number, or teachers where the votes do not show it.
 func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFlags, teachers int) (int, error) {
 	if f.CalibrateOn == "" {
 		return teachers, nil
@@ -104,7 +102,7 @@ func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFla
 	return max(teachers, source.Teachers()), nil
 }
 
-// Examples returns the votes of a source, for a plan: right is what the plurality says.
+// Examples returns the votes of a source for a plan, in which the plurality counts as right.
 func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error) {
 	var all []aggregate.Histogram
 	for b, err := range source.Histograms(ctx) {
@@ -116,10 +114,9 @@ func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error)
 	return plan.PluralityExamples(all), nil
 }
 
-// RightLabels replaces what counts as right in examples by the labels in a file with one
-// column, written as opt says. A file of labels is one of the votes of one teacher, who
-// is always right. Where more is set the examples are the first rows of a votes file, and the
-// labels may go on.
+// RightLabels replaces the right class of examples by the labels in a file with one column, in the form of
+// opt: a file of labels is read as the votes of one teacher. more allows further labels after the last
+// example.
 func RightLabels(ctx context.Context, path string, opt votes.Options, examples []plan.Example, more bool) error {
 	opt = votes.Options{Classes: opt.Classes, ClassNames: opt.ClassNames, FirstClass: opt.FirstClass}
 	source, err := votes.Open(ctx, []string{oneTeacher(path)}, opt)

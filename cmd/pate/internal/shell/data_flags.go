@@ -20,7 +20,7 @@ import (
 	"github.com/pate-go/pate/internal/namedsets"
 )
 
-// DataFlags say which data a command reads, and how.
+// DataFlags name the data of a command and how they are read.
 type DataFlags struct {
 	Data        string
 	Label, Unit string
@@ -61,7 +61,7 @@ func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 	flags.StringVar(&f.OtherLabels, "other-labels", "", "rows whose label is no class: drop, or a NAME (default: they are refused)")
 }
 
-// Complete says what the flags of Add, or of AddReading, take.
+// Complete declares the values of the flags of Add and AddReading.
 func (f *DataFlags) Complete(cmd *cobra.Command) {
 	Complete(cmd, map[string]Values{
 		"data": Suggested(namedsets.Names()...).OrFiles(), "label": Anything(), "unit": Anything(),
@@ -170,7 +170,7 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	return task, nil
 }
 
-// wrongKind says what --data is, if it is nothing that data are read from.
+// wrongKind names the kind of --data, if data are not read from such files.
 func (f *DataFlags) wrongKind() error {
 	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) && !slices.Contains(namedsets.Names(), f.Data) {
 		if near := didYouMean(f.Data, namedsets.Names()); near != "" {

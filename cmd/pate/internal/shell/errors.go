@@ -45,13 +45,12 @@ type CommandError struct {
 func (e *CommandError) Error() string { return e.What.Error() }
 func (e *CommandError) Unwrap() error { return e.What }
 
-// UsageError says that flags or arguments are wrong; nothing was done.
+// UsageError is about flags or arguments; nothing was done.
 func UsageError(topic string, what error) error {
 	return &CommandError{Code: ExitUsage, What: what, Topic: topic}
 }
 
-// InputError says that data or parameters handed in are invalid; nothing was
-// written.
+// InputError is about invalid data or parameters; nothing was written.
 func InputError(what error, why, fix, topic string) error {
 	return &CommandError{Code: ExitInvalidInput, What: what, Why: why, Fix: fix, Topic: topic}
 }
@@ -146,7 +145,7 @@ func TrainingError(err error) error {
 	return err
 }
 
-// general are remedies that say less than the operating system's own reason does.
+// general are remedies that are less specific than the operating system's reason.
 var general = []string{"", "check its name", "name another file", "make its folder, or name another file", "check its name, or give - and pipe them in"}
 
 // advise adds to an error that comes from the operating system what a person can do.
@@ -167,8 +166,7 @@ func (e *CommandError) advise() {
 	}
 }
 
-// adviceOn says why the operating system refuses, and what to do; nothing of errors that
-// are not its own.
+// adviceOn explains an error of the operating system and its remedy; it returns nothing for other errors.
 func adviceOn(err error) (why, fix string) {
 	var link *os.LinkError
 	switch {
@@ -199,7 +197,7 @@ func adviceOn(err error) (why, fix string) {
 // unnamed is a file that was being written and had not its name yet.
 var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
-// packages are names of packages where they stand before what a package says.
+// packages matches names of packages in front of their messages.
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|rng|statement|plan): (?:bad Config: |invalid input: )?)+`)
 
 // plain takes out of a text what means nothing to those who typed the command: names of
@@ -214,7 +212,7 @@ func onWindows(err error, numbers ...syscall.Errno) bool {
 	return runtime.GOOS == "windows" && slices.ContainsFunc(numbers, func(n syscall.Errno) bool { return errors.Is(err, n) })
 }
 
-// isQuota reports whether a disk, or a user's share of it, is used up.
+// isQuota reports whether a disk or a quota is exhausted.
 func isQuota(err error) bool {
 	const handleDiskFull, diskFull, diskQuotaExceeded = 39, 112, 1295
 	return errors.Is(err, syscall.EDQUOT) || onWindows(err, handleDiskFull, diskFull, diskQuotaExceeded)

@@ -27,8 +27,7 @@ type Target struct {
 	Topic string
 }
 
-// CheckDistinct refuses a target that is one of the files named, by whatever link; what is
-// one of several words, such as "the votes".
+// CheckDistinct refuses a target that is one of the named files, by whatever link; what describes them.
 func (t Target) CheckDistinct(what string, paths ...string) error {
 	for _, path := range paths {
 		same, err := durable.Same(t.Path, path)
@@ -64,9 +63,8 @@ func (t Target) CheckAbsent() error {
 	return nil
 }
 
-// CheckReplaceable refuses a target that is one of the inputs or belongs to one of them, that
-// is a ledger or a key, or that cannot be written. Anything else that is there may be
-// replaced.
+// CheckReplaceable refuses a target that is an input or belongs to one, that is a ledger or a key, or that
+// cannot be written. Other files there may be replaced.
 func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
 		if err := t.CheckDistinct("an input of this command", input, run.HeadFile(input), run.IDFile(input)); err != nil {
@@ -99,8 +97,7 @@ func (t Target) errExists() error {
 		"move it away, or name another file", t.Topic)
 }
 
-// Write writes the target, unless that is what is there; anything else there is
-// refused.
+// Write writes the target, unless the file there has this content; any other file there is refused.
 func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	there, err := durable.Exists(t.Path)
 	if err != nil {
@@ -130,7 +127,7 @@ func ExpandPaths(paths []string) []string {
 	return files
 }
 
-// instead says what to do with a file of a kind where another one is wanted.
+// instead advises on a file of a kind where another kind is wanted.
 var instead = map[filekind.Kind]string{
 	filekind.Empty:     "whatever wrote it did not finish: make it again",
 	filekind.Folder:    "name a file in it",
@@ -152,8 +149,8 @@ var instead = map[filekind.Kind]string{
 	filekind.Events:    "what they cost: pate account FILE",
 }
 
-// WrongKind says of a file that was wanted to be something, such as "a ledger", what it is
-// instead; nil if that is not seen from its first bytes, or is one of right.
+// WrongKind returns an error that names the kind of a file that was wanted to be something, such as "a
+// ledger"; nil if its first bytes show no kind, or one of right.
 func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	is := filekind.Of(path)
 	if is == filekind.Unknown || is == filekind.Binary {
@@ -211,8 +208,8 @@ func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit st
 	return &recipe.Shared{File: file, Account: account}, nil
 }
 
-// LedgerConfig returns how a ledger is to be opened, and whether it is new: then it must be
-// known what it is for, and its folder must be there.
+// LedgerConfig returns the configuration of a ledger, and whether it is new: then it needs a budget and a
+// folder.
 func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) {
 	account, fresh, err = file.Look()
 	if err == nil && fresh {
@@ -224,8 +221,7 @@ func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) 
 	return account, fresh, FaultError(err, "ledger")
 }
 
-// OpenLedgerFile opens a ledger to read, and returns what is known of it; a ledger that
-// is being written may be read as well.
+// OpenLedgerFile opens a ledger for reading, with its known heads; it may be being written.
 func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder, filekind.Empty); err != nil {
 		return nil, nil, err

@@ -17,8 +17,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// FolderRun is a command that goes on where it stopped: what it needs for that is in
-// a folder.
+// FolderRun is a command that resumes: its state is in a folder.
 type FolderRun struct {
 	Id  run.Identity
 	Dir string
@@ -83,8 +82,7 @@ func inputs(cmd *cobra.Command) []string {
 	return all
 }
 
-// CheckApart refuses files and folders that a command writes if one of its inputs is one of them,
-// or in one of them, by whatever name or link.
+// CheckApart refuses to write over an input, or a folder with an input inside, by whatever name or link.
 func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 	for _, input := range inputs(cmd) {
 		for _, path := range written {
@@ -96,10 +94,10 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 	return nil
 }
 
-// CheckFolder looks at a folder of results before anything is made or charged. It refuses one that
-// is an input or has one in a half of it, by whatever name or link, and halves with files in them
-// that are of no run there. Where those are what a run released, and nothing is left of the run
-// itself, a second release would be a second budget that no ledger adds to the first.
+// CheckFolder looks at a folder of results before anything is made or charged. It refuses a folder that is an
+// input or has one in either half, by whatever name or link, and halves with files of no run there. Where
+// such files were released and the run is gone, a second release would be a second budget that no ledger adds
+// to the first.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {
@@ -126,7 +124,7 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	return FaultError(err, topic)
 }
 
-// Do runs, or goes on, or prints what was found before.
+// Do runs, resumes, or prints the earlier result.
 func (r FolderRun) Do(ctx context.Context, g *Globals) error {
 	folder, err := run.OpenFolder(ctx, r.Dir, r.Id, func() (rng.Key, error) {
 		if g.Seeded {
@@ -182,8 +180,8 @@ func (r FolderRun) Do(ctx context.Context, g *Globals) error {
 	return nil
 }
 
-// PrintFolder prints the results of a complete run whose folder stays, and says what each half of
-// the folder is for.
+// PrintFolder prints the results of a complete run whose folder stays, and describes both halves of the
+// folder.
 func PrintFolder(g *Globals, dir string, print func() error) error {
 	folder := results.Folder(dir)
 	some, err := folder.Settle()

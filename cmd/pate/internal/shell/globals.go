@@ -42,13 +42,13 @@ type Globals struct {
 // without is the annotation of a command that names flags of Globals it does not use.
 const without = "pate_without"
 
-// Without says that a command does not use these flags of Globals: it refuses them.
+// Without declares flags of Globals that a command refuses.
 func Without(cmd *cobra.Command, names ...string) {
 	annotate(cmd, without, strings.Join(names, " "))
 }
 
-// AddTo gives --format, --seed and --delta to every command below root that does not
-// say that it is Without, and --quiet to all.
+// AddTo gives --format, --seed and --delta to every command below root that is not Without them, and --quiet
+// to all.
 func (g *Globals) AddTo(root *cobra.Command) {
 	root.PersistentFlags().BoolVarP(&g.Quiet, "quiet", "q", false, "no messages and no progress")
 	var add func(cmd *cobra.Command)
@@ -83,7 +83,7 @@ func (g *Globals) Logf(format string, args ...any) {
 	}
 }
 
-// Print writes a report as JSON, or the table of it in another format.
+// Print writes a report as JSON, or its table in another format.
 func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	format := g.ParsedFormat()
 	if format == table.JSON {
@@ -125,8 +125,8 @@ func (g *Globals) Below(text string) string {
 	return "\n" + strings.Join(Folded(text, width), "\n") + "\n"
 }
 
-// Warn says, also with --quiet, what may be unsafe, in one line. What a command warns of twice is
-// said once. Programs find warnings by how the line begins: package pate_go does.
+// Warn prints a warning in one line, also with --quiet, and each text once. Programs recognise warnings by
+// the beginning of the line, as package pate_go does.
 func (g *Globals) Warn(text string) {
 	g.warning.Lock()
 	defer g.warning.Unlock()
@@ -147,8 +147,8 @@ func (g *Globals) WarnBudget(epsilon float64) {
 // parameter is the annotation of a command whose --epsilon is no budget.
 const parameter = "pate_epsilon"
 
-// EpsilonIsNoBudget says that --epsilon of a command is a parameter of what it computes,
-// and promises nobody anything.
+// EpsilonIsNoBudget declares that --epsilon of a command is a parameter of a computation and promises
+// nothing.
 func EpsilonIsNoBudget(cmd *cobra.Command) {
 	annotate(cmd, parameter, "parameter")
 }

@@ -73,7 +73,7 @@ func annotate(cmd *cobra.Command, name, value string) {
 // Details returns the text that `pate help COMMAND` prints and --help does not.
 func Details(cmd *cobra.Command) string { return cmd.Annotations[details] }
 
-// mechanismTable lists every mechanism, what it does and what a query costs.
+// mechanismTable lists every mechanism with its cost of a query.
 func mechanismTable() string {
 	const does, costs = 33, 26 // columns
 	var b strings.Builder
@@ -226,7 +226,7 @@ func sections(cmd *cobra.Command) []section {
 	return found
 }
 
-// fewFlags is up to how many flags a command has all of them in --help.
+// fewFlags is the number of flags up to which --help lists all flags.
 const fewFlags = 19
 
 // shortFlags lists the flags of a command, each on a line.

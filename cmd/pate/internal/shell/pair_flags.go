@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// PairFlags say which private and public rows a command reads, and how.
+// PairFlags name private and public rows and how they are read.
 type PairFlags struct {
 	Public       string
 	PublicLabels string // of public NPY or idx rows
@@ -67,8 +67,7 @@ func (f *PairFlags) PublicSource() dataset.Source {
 	return dataset.Source{Path: f.Public, Labels: f.PublicLabels}
 }
 
-// CheckApart refuses one file as both, and a copy of it, packed or not: its rows would be private
-// and public.
+// CheckApart refuses one file as both, and a copy, packed or not: its rows would be private and public.
 func (f *PairFlags) CheckApart(private string) error {
 	if f.Public == "" {
 		return nil
@@ -97,7 +96,7 @@ func (f *PairFlags) Names() []string {
 		"drop", "keep", "image-size", "header", "classes", "accept-differences"}
 }
 
-// ColumnFlags say which columns become features.
+// ColumnFlags select the columns that become features.
 type ColumnFlags struct{ drop, keep, size string }
 
 // Add registers the flags.
@@ -135,8 +134,7 @@ func commas(flag, text string) ([]string, error) {
 	return slices.DeleteFunc(names, func(s string) bool { return s == "" }), nil
 }
 
-// Complete says what the flags of a pair of private and public rows take, and the
-// arguments beside them.
+// Complete declares the values of the flags and of the argument.
 func (f *PairFlags) Complete(cmd *cobra.Command) {
 	rows := Files("csv", "tsv", "gz", "zst", "parquet", "npy")
 	lines := Files("npy", "csv", "txt", "parquet")

@@ -70,7 +70,7 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 	}
 }
 
-// usage tells what a parameter is for each of the mechanisms that have it.
+// usage describes a parameter for each of the mechanisms that have it.
 func (f *ParameterFlags) usage(parameter string) string {
 	var docs []string
 	users := map[string][]string{} // of each doc
@@ -94,7 +94,7 @@ func (f *ParameterFlags) usage(parameter string) string {
 	return strings.Join(docs, "; ")
 }
 
-// DescribeParameter tells what a parameter is, and its unit.
+// DescribeParameter returns the description and the unit of a parameter.
 func DescribeParameter(p aggregate.Parameter) string {
 	if p.Unit == "" {
 		return p.Doc

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// farthest is how many edits a suggestion may be away from what was typed.
+// farthest is the largest distance of a suggestion, in edits.
 const farthest = 2
 
 // didYouMean returns "; did you mean X?" for the nearest of the words, nothing where
@@ -63,8 +63,8 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// SuggestFlag rewrites what the flag parser says of a command line for people: with the
-// nearest flag, and what a value must be.
+// SuggestFlag rewrites an error of the flag parser for people: with the nearest flag, and the form of a
+// value.
 func SuggestFlag(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if typed, unknown := strings.CutPrefix(text, "unknown flag: --"); unknown {
@@ -120,8 +120,7 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// ArgumentError says which arguments a command takes, in place of cobra's "accepts 1
-// arg(s), received 0".
+// ArgumentError names the arguments of a command, in place of cobra's "accepts 1 arg(s), received 0".
 func ArgumentError(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	switch {

@@ -60,8 +60,8 @@ func labelled(p dataset.Pool, classes []string) dataset.Set {
 // maxAloud is the number of columns of which each gets a line; of more, alike ones share one.
 const maxAloud = 40
 
-// ReadAloud says what the columns of a table are and what becomes of them, and warns where
-// one looks as if several rows were of one person. All of it comes from public rows.
+// ReadAloud prints the columns of a table and their use, and warns where one looks as if a person had several
+// rows. All of this comes from public rows.
 func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 	if len(notes) > 0 {
 		g.Logf("columns, as the public rows show them:")
@@ -75,8 +75,8 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 	}
 }
 
-// ReadTaskAloud says what the columns of a task are, if it is a table, as its pool shows them,
-// and warns where nothing may be released.
+// ReadTaskAloud prints the columns of a task, if it is a table, by its pool, and warns where nothing may be
+// released.
 func ReadTaskAloud(g *Globals, t dataset.Task) {
 	if why := t.Withheld(); why != "" {
 		g.Warn("not releasable: " + why + " (the ε of a run on the default split covers nothing that is learned or chosen by these rows)")

@@ -51,8 +51,7 @@ func (i *Input) Read(p []byte) (int, error) {
 	}
 }
 
-// Cut reports whether the context ended a read: whatever the command made of it, it was
-// interrupted.
+// Cut reports whether the context ended a read: the command was interrupted.
 func (i *Input) Cut() bool { return i.cut.Load() }
 
 // Terminal reports whether somebody can be asked.
@@ -111,7 +110,7 @@ func (p *progress) Update(stage string, done, total int) {
 	p.draw(line)
 }
 
-// Note sets what is shown at the end of the line from the next update on.
+// Note sets the end of the line, from the next update on.
 func (p *progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -84,8 +84,7 @@ func YesNo(v bool) string {
 	return "no"
 }
 
-// NotReleasable says in a word why what a table shows must not leave: the refusals that were waived
-// or, without one, the seed.
+// NotReleasable returns the reason why a result must not leave: the waived refusals or the seed.
 func NotReleasable(waived []string) string {
 	if len(waived) > 0 {
 		return "no: waived " + strings.Join(waived, ", ")
@@ -93,7 +92,7 @@ func NotReleasable(waived []string) string {
 	return "no: seeded"
 }
 
-// Number is a float64 whose infinity is null, which JSON can say.
+// Number is a float64 whose infinity is null in JSON.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -147,7 +146,7 @@ func FormatExpected(x float64, exact bool) string {
 	return strconv.FormatFloat(x, 'f', 1, 64)
 }
 
-// Repeats returns a command line that begins with words and has those of the named flags that are given. A text in
+// Repeats returns a command line that begins with words and has the named flags that are given. A text in
 // values stands in place of a flag's own value, whether it is given or not; an empty one leaves the flag out.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {

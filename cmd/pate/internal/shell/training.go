@@ -51,7 +51,7 @@ func CheckUnits(given func(string) bool, size, rows int) error {
 	return nil
 }
 
-// SayRecords says what is taken to be the public number of units.
+// SayRecords prints the public number of units.
 func SayRecords(g *Globals, cfg recipe.Config) {
 	n := cfg.Shape().Records
 	if cfg.Records > 0 {
@@ -61,7 +61,7 @@ func SayRecords(g *Globals, cfg recipe.Config) {
 	g.Logf("units: %d, a number that the noise and what is said of the model will tell; --size says another one in its place", n)
 }
 
-// SayRows says how many rows of a unit are trained on, and why.
+// SayRows prints the number of rows of a unit that are trained on.
 func SayRows(g *Globals, cfg recipe.Config) {
 	if cfg.RowsPerUnit <= 1 {
 		g.Logf("rows of one %s: the first alone; --rows-per-unit takes more, at the same epsilon", cfg.Unit)
@@ -93,7 +93,7 @@ func TypicalNames() []string {
 	return []string{"bayes", "bayes-delta", "bayes-distances", "bayes-samples"}
 }
 
-// Read returns what was asked for, nil if nothing was.
+// Read returns the configuration, nil without --bayes.
 func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	c, err := f.read(cmd.Flags().Changed)
 	if err != nil {
@@ -124,9 +124,8 @@ func (f *TypicalFlags) read(given func(string) bool) (*typical.Config, error) {
 	return c, nil
 }
 
-// FeatureCache returns the cache of features in this user's cache folder. The first thing that
-// is wrong with it is told and no other: features are then computed, and a line for each time
-// would tell how many runs of a search there were, which is private.
+// FeatureCache returns the cache of features in this user's cache folder. Only its first fault is reported: a
+// line for each would show the number of runs of a search, which is private.
 func FeatureCache(tell func(text string)) *features.Cache {
 	var once sync.Once
 	return &features.Cache{Warn: func(err error) {
@@ -137,11 +136,9 @@ func FeatureCache(tell func(text string)) *features.Cache {
 // manyPixels is from how many bytes of images on their features are hundreds of megabytes.
 const manyPixels = 64 << 20
 
-// SpareMemory has memory collected early where a task has many images. Their features are
-// gigabytes in a few pieces without pointers, so that a collection reads hardly anything; by
-// the default it would wait until as much again is garbage. Tasks with fewer rows keep the
-// default: their heaps are small, and a tenth of them is soon used up. The function it
-// returns, which is to be deferred, sets what was set before.
+// SpareMemory collects garbage early where a task has many images: their features are gigabytes in a few
+// pieces without pointers, and collecting them is cheap. The caller must defer the returned function, which
+// restores the setting.
 func SpareMemory(task dataset.Task) (restore func()) {
 	pixels := 0
 	for _, set := range []dataset.Set{task.Private, task.Pool, task.Test} {
@@ -153,9 +150,8 @@ func SpareMemory(task dataset.Task) (restore func()) {
 	return func() {}
 }
 
-// CollectAt has memory collected when that many percent more of it are in use than after the
-// last collection. The function it returns, which is to be deferred, sets what was set before:
-// a process may run many commands.
+// CollectAt sets the growth in percent after which garbage is collected. The caller must defer the returned
+// function, which restores the setting: a process may run many commands.
 func CollectAt(percent int) (restore func()) {
 	before := debug.SetGCPercent(percent)
 	return func() { debug.SetGCPercent(before) }

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Values says what a flag or an argument takes: shells complete it, and where the words
-// are all there is, another one is refused with the nearest.
+// Values describes the values of a flag or an argument: shells complete them, and a word outside a closed set
+// is refused with the nearest one.
 type Values struct {
 	Words  []string `json:",omitempty"`
 	Closed bool     `json:",omitempty"` // nothing but words
@@ -70,7 +70,7 @@ func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirec
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Check refuses what is no word of a closed set.
+// Check refuses a word outside a closed set.
 func (v Values) Check(value string) error {
 	words := []string{value}
 	if v.List {
@@ -95,11 +95,11 @@ func (v Values) oneOf() string {
 	return "one of those that the help lists"
 }
 
-// values is the annotation of a flag with what it was told to take, in JSON.
+// values is the annotation of a flag with its Values, in JSON.
 const values = "pate_values"
 
-// Complete says what flags of a command take. A flag that is not there is a mistake in
-// this program, and ignored: a test finds flags that nothing was said of.
+// Complete declares the values of flags. Flags that a command does not have are ignored; a test finds flags
+// without a declaration.
 func Complete(cmd *cobra.Command, flags map[string]Values) {
 	for name, v := range flags {
 		flag := cmd.Flags().Lookup(name)
@@ -126,7 +126,7 @@ func told(flag *pflag.Flag) (v Values, ok bool) {
 	return v, len(text) > 0 && json.Unmarshal([]byte(text[0]), &v) == nil
 }
 
-// CompleteArgs says what the arguments of a command are.
+// CompleteArgs declares the arguments of a command.
 func CompleteArgs(cmd *cobra.Command, v Values) {
 	cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return v.complete(typed)
@@ -166,10 +166,8 @@ func Declared(flag *pflag.Flag) bool {
 	return ok || wanted(flag) != ""
 }
 
-// CompleteAll lets shells complete the flags of cmd and of the commands below it: what
-// [Complete] was told, choices, and numbers, of which there is nothing to complete; and
-// arguments where there are none. Cobra keeps what it is told here until the process ends,
-// with all of the command, so it is told when a shell asks.
+// CompleteAll registers the completions of cmd and of the commands below it. Cobra keeps them, with all of
+// the command, until the process ends, so they are registered when a shell asks.
 func CompleteAll(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
@@ -190,7 +188,7 @@ func CompleteAll(cmd *cobra.Command) {
 	}
 }
 
-// wanted says what a flag takes by its type alone; "" of texts.
+// wanted describes the values of a flag by its type; "" for texts.
 func wanted(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "bool":

@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// VotesFlags say what the votes files named in the arguments hold.
+// VotesFlags describe the votes files in the arguments.
 type VotesFlags struct {
 	Classes   int
 	Teachers  int
@@ -104,7 +104,7 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 	return opt, err
 }
 
-// nameClasses takes --class-names, which say how many classes there are.
+// nameClasses reads --class-names, which also give the number of classes.
 func (f *VotesFlags) nameClasses(opt *votes.Options) error {
 	if f.names == "" {
 		return nil
@@ -134,7 +134,7 @@ func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, e
 	return s, toldVotes(err, paths)
 }
 
-// OpenChecked opens the votes that the arguments name and checks all queries of them.
+// OpenChecked opens the votes that the arguments name and checks all their queries.
 func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.Source, *votes.Report, error) {
 	opt, err := f.spooled(ctx, paths)
 	if err != nil {
@@ -144,7 +144,7 @@ func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.So
 	return s, r, toldVotes(err, paths)
 }
 
-// toldVotes says why votes cannot be read: first of all where a file is none.
+// toldVotes explains why votes cannot be read: first of all that a file holds no votes.
 func toldVotes(err error, paths []string) error {
 	if err == nil {
 		return nil
@@ -157,7 +157,7 @@ func toldVotes(err error, paths []string) error {
 	return FaultError(err, "votes")
 }
 
-// Check checks the votes that the arguments name, all queries of them.
+// Check checks all queries of the votes that the arguments name.
 func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, error) {
 	opt, err := f.spooled(ctx, paths)
 	if err != nil {

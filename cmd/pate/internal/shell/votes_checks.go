@@ -11,8 +11,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// FailedFindings returns what fails a check of votes. What it only notes goes to stderr: it
-// tells of the votes and must not leave.
+// FailedFindings returns the findings that fail a check of votes. Notes go to stderr; they are private.
 func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 	for _, finding := range report.Findings() {
 		switch finding.Level {
@@ -81,8 +80,8 @@ func StatedBeside(args []string) (Stated, error) {
 	return Stated{}, nil
 }
 
-// Settle returns the value of a flag that says what the votes are: the stated one where the flag was
-// not given. It refuses a value that the manifest contradicts.
+// Settle returns the value of a flag that describes the votes: the stated one where the flag was not given.
+// It refuses a value that the manifest contradicts.
 func (s Stated) Settle(cmd *cobra.Command, flag, value, stated string) (string, error) {
 	switch given := cmd.Flags().Changed(flag); {
 	case stated == "" || value == stated:

@@ -8,9 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Wants checks the arguments of a command, and in the same breath everything else that it
-// cannot do without: the error lists all that is missing. Missing may be nil; it is asked
-// when the flags were read, and lists flags and arguments, such as those of Unset.
+// Wants checks the arguments of a command together with everything else that it needs: the error lists all
+// that is missing. missing may be nil; it is called after the flags are read, and lists flags and arguments.
 func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args []string) []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := CheckValues(cmd); err != nil {
@@ -36,7 +35,7 @@ func argumentsOf(cmd *cobra.Command) string {
 	return arguments
 }
 
-// Unset lists those of the flags that were not given, or given as nothing.
+// Unset lists the flags that were not given, or given as nothing.
 func Unset(cmd *cobra.Command, names ...string) []string {
 	var unset []string
 	for _, name := range names {
@@ -57,7 +56,7 @@ func UnsetBudget(cmd *cobra.Command, ledger string) []string {
 	return Unset(cmd, "epsilon")
 }
 
-// missingError says that a command needs all that is absent; nil if that is nothing.
+// missingError lists what a command needs; nil for nothing.
 func missingError(cmd *cobra.Command, absent ...string) error {
 	if len(absent) == 0 {
 		return nil

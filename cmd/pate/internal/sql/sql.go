@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// flags are those of pate votes sql, as they were typed.
+// flags are the flags as they were typed.
 type flags struct {
 	count
 	dialect, names, part string
@@ -57,7 +57,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// text returns the SQL, or what is wrong with the flags.
+// text returns the SQL.
 func (f flags) text() (string, error) {
 	c := f.count
 	c.dialect = findDialect(f.dialect)

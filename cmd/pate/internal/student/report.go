@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// report is what is said of a model that was made.
+// report is the JSON of a new model.
 type report struct {
 	Schema  string              `json:"schema"`
 	Labels  int                 `json:"labels"` // it learned from
@@ -59,7 +59,7 @@ func (r report) table(f table.Format) table.Table {
 	return t
 }
 
-// warning says whether a model may leave, and if not, why.
+// warning returns whether a model may leave, and if not, why.
 func warning(c published.Card) string {
 	switch {
 	case c.Labels.Releasable:

@@ -81,7 +81,7 @@ func (f *studentFlags) check(public string) error {
 	return shell.Target{Flag: "--export", Path: f.export, Topic: "data"}.CheckReplaceable(append(inputs, f.out)...)
 }
 
-// reading says how public rows are read.
+// reading returns how public rows are read.
 func (f *studentFlags) reading() (dataset.Reading, error) {
 	opt, err := f.data.Options()
 	if err != nil {

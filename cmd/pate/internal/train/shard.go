@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
-// shardVariables are where the machinery of job arrays says which of the jobs this one is,
-// counted from 0: an Indexed Job of Kubernetes, and a job array of Slurm.
+// shardVariables are the environment variables with the number of this job in an array, from 0: of an Indexed
+// Job of Kubernetes, and of Slurm.
 func shardVariables() []string { return []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"} }
 
 // parseShard reads I/N, with I from 1, or auto/N. It returns the part from 0, and 0 parts for

@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// printResult writes what was chosen to stdout.
+// printResult writes the result to stdout.
 func printResult(g *shell.Globals, r *tuned.Result) error {
 	heading := fmt.Sprintf("%s: %d private records; %s\nprivacy of one %s, %s, δ = %s\n\n", table.Printable(r.Data), r.Private, scoredOn(r.Score),
 		table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
@@ -55,7 +55,7 @@ func records(r *tuned.Result) table.Table {
 	return t
 }
 
-// footnotes says what the numbers are.
+// footnotes explains the numbers.
 func footnotes(r *tuned.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ε is a certified upper bound for the model, its setting and its score together. %s runs were expected, by the %s law; how many there were is not released. ",

@@ -42,7 +42,7 @@ type planned struct {
 
 const schemaPlan = "pate.tune-plan/1"
 
-// printPlan says what the search would cost, beside the other laws with as many runs.
+// printPlan prints the cost of the search, beside the other laws with as many runs.
 func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs float64) error {
 	p := plan{Schema: schemaPlan, Settings: cfg.Settings, Epsilon: cfg.Epsilon, Delta: cfg.Delta}
 	laws := []tune.Law{cfg.Law}
@@ -93,7 +93,7 @@ func (p plan) print(g *shell.Globals) error {
 	return g.PrintRun(p, t, t, heading, g.Below(p.Advice))
 }
 
-// advice says when the choice does not pay. It is a function of public numbers.
+// advice compares the choice with a run without one, from public numbers.
 func advice(p tune.Price, settings int) string {
 	one := shell.FormatUp(p.OneEpsilon, false)
 	var b strings.Builder

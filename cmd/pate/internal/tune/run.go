@@ -125,7 +125,7 @@ func (f *flags) identity(g *shell.Globals, cfg tuned.Config, command string) (ru
 	return g.CommandLine("tune", data, command, cfg.Settings), err
 }
 
-// runIn searches in the run's folder and prints what was chosen.
+// runIn searches in the run's folder and prints the choice.
 func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, command string) error {
 	id, err := f.identity(g, cfg, command)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/tune"
 )
 
-// settingFlags say which settings are tried.
+// settingFlags name the settings that are tried.
 type settingFlags struct {
 	file  string
 	lists []list

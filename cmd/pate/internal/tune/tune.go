@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/tuned"
 )
 
-// flags are those of `pate tune`. A zero default is the recipe's own.
+// flags are the flags of `pate tune`. A zero default is the recipe's own.
 type flags struct {
 	data     shell.DataFlags
 	unitName string
@@ -86,7 +86,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// noStudents takes no arguments, and says where students are chosen.
+// noStudents takes no arguments, and points to the command that chooses students.
 func noStudents(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] != "student" {
 		return cobra.NoArgs(cmd, args)
