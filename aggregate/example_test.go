@@ -14,33 +14,18 @@ import (
 
 // Charge for the worst case first, then ask.
 func Example() {
-	mechanism, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{
+	mechanism := must(aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{
 		Threshold: 150, Sigma1: 100, Sigma2: 40, Queries: 1000, Answers: 100,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	budget, err := ledger.New(ledger.Config{
+	}))
+	budget := must(ledger.New(ledger.Config{
 		Unit: "record", Relation: accountant.AddRemove, Epsilon: 4, Delta: 1e-5,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	charge, err := budget.Reserve(mechanism.Event())
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
+	charge := must(budget.Reserve(mechanism.Event()))
 	// SeedKey repeats itself for this example; what is released needs NewKey.
-	session, err := mechanism.Start(charge, rng.SeedKey(1))
-	if err != nil {
-		log.Fatal(err)
-	}
+	session := must(mechanism.Start(charge, rng.SeedKey(1)))
 
 	votes := make([]int, 250) // all teachers say class 0
-	histogram, err := aggregate.CountVotes(votes, 10)
-	if err != nil {
-		log.Fatal(err)
-	}
+	histogram := must(aggregate.CountVotes(votes, 10))
 	answer, err := session.Ask(1, histogram)
 	fmt.Println(answer.Answered, answer.Label, err, session.Releasable())
 	fmt.Println(histogram)
@@ -51,18 +36,9 @@ func Example() {
 
 // Beyond what was charged for there are no answers.
 func ExampleSession_Ask() {
-	mechanism, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	session, err := mechanism.Start(charge(mechanism), rng.SeedKey(1))
-	if err != nil {
-		log.Fatal(err)
-	}
-	votes, err := aggregate.NewHistogram([]int{240, 10})
-	if err != nil {
-		log.Fatal(err)
-	}
+	mechanism := must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1}))
+	session := must(mechanism.Start(charge(mechanism), rng.SeedKey(1)))
+	votes := must(aggregate.NewHistogram([]int{240, 10}))
 	for _, query := range []uint64{1, 1, 2} {
 		answer, err := session.Ask(query, votes)
 		fmt.Println(query, answer.Label, errors.Is(err, aggregate.ErrExhausted))
@@ -75,18 +51,9 @@ func ExampleSession_Ask() {
 
 // How likely is the right answer when 60 of 100 teachers agree?
 func ExampleGNMax_Law() {
-	mechanism, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	votes, err := aggregate.NewHistogram([]int{60, 30, 10})
-	if err != nil {
-		log.Fatal(err)
-	}
-	law, err := mechanism.Law(votes)
-	if err != nil {
-		log.Fatal(err)
-	}
+	mechanism := must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1}))
+	votes := must(aggregate.NewHistogram([]int{60, 30, 10}))
+	law := must(mechanism.Law(votes))
 	for class, logProb := range law.LogLabels {
 		fmt.Printf("class %d: %.4f\n", class, math.Exp(logProb))
 	}
@@ -99,21 +66,12 @@ func ExampleGNMax_Law() {
 // A student that is sure, and is not contradicted, costs no answer.
 func ExampleInteractiveGNMax() {
 	predictions := [][]float64{{0.01, 0.98, 0.01}, {0.98, 0.01, 0.01}}
-	mechanism, err := aggregate.NewInteractiveGNMax(aggregate.InteractiveGNMaxConfig{
+	mechanism := must(aggregate.NewInteractiveGNMax(aggregate.InteractiveGNMaxConfig{
 		Threshold: 100, Sigma1: 20, Sigma2: 20, Teachers: 250, Confidence: 0.9, Queries: 50, Answers: 10,
 		Predict: func(query uint64) ([]float64, error) { return predictions[query], nil },
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	session, err := mechanism.Start(charge(mechanism), rng.SeedKey(1))
-	if err != nil {
-		log.Fatal(err)
-	}
-	votes, err := aggregate.NewHistogram([]int{10, 235, 5})
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
+	session := must(mechanism.Start(charge(mechanism), rng.SeedKey(1)))
+	votes := must(aggregate.NewHistogram([]int{10, 235, 5}))
 	for query := range predictions {
 		answer, err := session.Ask(uint64(query), votes)
 		fmt.Println(answer.Label, answer.Reused, err)
@@ -123,51 +81,18 @@ func ExampleInteractiveGNMax() {
 	// 1 false <nil>
 }
 
-// The same scale and pure epsilon, three laws and three charges.
-func ExamplePermuteAndFlip_Law() {
-	lnmax, err := aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: 10, Queries: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	exponential, err := aggregate.NewExponential(aggregate.ExponentialConfig{Scale: 10, Queries: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	flip, err := aggregate.NewPermuteAndFlip(aggregate.PermuteAndFlipConfig{Scale: 10, Queries: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	votes, err := aggregate.NewHistogram([]int{60, 30, 10})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, mechanism := range []interface {
-		aggregate.Mechanism
-		Law(aggregate.Histogram) (aggregate.Law, error)
-	}{lnmax, exponential, flip} {
-		law, err := mechanism.Law(votes)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%T: %.4f right, charged %+v\n", mechanism, math.Exp(law.LogLabels[0]), mechanism.Event())
-	}
-	// Output:
-	// *aggregate.LNMax: 0.9346 right, charged {Event:{Scale:10 Discrete:true} Count:1}
-	// *aggregate.Exponential: 0.9465 right, charged {Event:{Epsilon:0.2} Count:1}
-	// *aggregate.PermuteAndFlip: 0.9718 right, charged {Event:{Epsilon:0.2} Count:1}
-}
-
 // charge reserves what a mechanism costs in a ledger of its own.
 func charge(m interface{ Event() accountant.Event }) *ledger.Reservation {
-	budget, err := ledger.New(ledger.Config{
+	budget := must(ledger.New(ledger.Config{
 		Unit: "user", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	reservation, err := budget.Reserve(m.Event())
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
+	reservation := must(budget.Reserve(m.Event()))
 	return reservation
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
 }

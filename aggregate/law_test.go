@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/testkit"
 )
 
@@ -147,52 +146,12 @@ func TestConfidentLawReference(t *testing.T) {
 	}
 }
 
-// The threshold step alone, in both tails, and its data-independent cost.
-func TestThresholdStepReference(t *testing.T) {
-	var ref struct {
-		Orders []float64 `json:"orders"`
-		Cases  []struct {
-			Largest   float64   `json:"rounded"`
-			Threshold float64   `json:"T"`
-			Sigma     float64   `json:"sigma1"`
-			Answered  float64   `json:"log_pr_answered"`
-			Refused   float64   `json:"log_pr_refused"`
-			Cost      []float64 `json:"rdp_data_independent"`
-			Exact     []float64 `json:"rdp_exact_bernoulli"`
-		} `json:"cases"`
-	}
-	testkit.ReadJSON(t, "testdata/threshold_step.json", &ref)
-	require.NotEmpty(t, ref.Cases)
-	for _, c := range ref.Cases {
-		m := confident(t, c.Threshold, c.Sigma, 1)
-		bit := func(largest float64) Law {
-			pass, fail := m.continuousTest(largest)
-			return Law{LogLabels: []float64{pass}, LogDeclined: fail}
-		}
-		here := bit(c.Largest)
-		// absolute below 1e-16, where 60 digits were too few for the reference
-		require.InDelta(t, c.Answered, here.LogLabels[0], 1e-12*math.Abs(c.Answered)+1e-16, "%+v", c)
-		require.InDelta(t, c.Refused, here.LogDeclined, 1e-12*math.Abs(c.Refused)+1e-16, "%+v", c)
-		for i, cost := range charged(t, accountant.Threshold{Sigma: c.Sigma}, ref.Orders) {
-			require.InEpsilon(t, c.Cost[i], cost, 1e-11, "claims round outwards")
-			exact := max(renyi(ref.Orders[i], here, bit(c.Largest-1)), renyi(ref.Orders[i], here, bit(c.Largest+1)))
-			require.InDelta(t, c.Exact[i], exact, 1e-11+1e-8*exact, "%+v order %v", c, ref.Orders[i])
-			require.LessOrEqual(t, exact, cost*(1+1e-9)+1e-15)
-		}
-	}
-}
-
+// Tails of the noise, which laws add up.
 func TestNoiseReference(t *testing.T) {
 	type reference struct {
 		Sigma2 float64            `json:"sigma2"`
 		T      float64            `json:"t"`
-		PMF    map[string]float64 `json:"pmf"`
 		TailGE map[string]float64 `json:"tail_ge"`
-		Shifts map[string]struct {
-			Exact float64 `json:"exact"`
-			Bound float64 `json:"bound"`
-		} `json:"renyi"`
-		Pure map[string]float64 `json:"eps_for_shift"`
 	}
 	var ref struct {
 		Gaussian []reference `json:"discrete_gaussian"`
@@ -201,117 +160,50 @@ func TestNoiseReference(t *testing.T) {
 	testkit.ReadJSON(t, "../rng/testdata/discrete_noise.json", &ref)
 	require.NotEmpty(t, ref.Gaussian)
 	require.NotEmpty(t, ref.Laplace)
-	check := func(r reference, noise integerNoise) {
-		for k, want := range r.PMF {
-			at, err := strconv.ParseInt(k, 10, 64)
-			require.NoError(t, err)
-			require.InEpsilon(t, want, math.Exp(noise.LogProb(at)), 1e-9)
-		}
+	check := func(r reference, noise integerNoise, tail func(from int64) float64) {
 		require.NotEmpty(t, r.TailGE)
 		for k, want := range r.TailGE {
 			from, err := strconv.ParseInt(k, 10, 64)
 			require.NoError(t, err)
 			cdf := noise.cdf(from + 1)
 			require.InEpsilon(t, want, math.Exp(cdf.at(-from)), 1e-9)
+			require.InEpsilon(t, want, math.Exp(tail(from)), 1e-9)
 			require.InEpsilon(t, -math.Expm1(cdf.at(from-1)), -math.Expm1(math.Log1p(-want)), 1e-9)
 			require.InDelta(t, math.Log1p(-want), cdf.at(from-1), 1e-15)
 		}
 	}
 	for _, r := range ref.Gaussian {
 		m := gnmax(t, math.Sqrt(r.Sigma2))
-		check(r, gaussianNoise{m.counts})
-		for k, want := range r.TailGE {
-			from, err := strconv.ParseInt(k, 10, 64)
-			require.NoError(t, err)
-			require.InEpsilon(t, want, math.Exp(logAtLeast(m.counts, from)), 1e-9)
-		}
-		require.NotEmpty(t, r.Shifts)
-		for name, want := range r.Shifts {
-			var shift int64
-			var order float64
-			_, err := fmt.Sscanf(name, "shift%d_alpha%g", &shift, &order)
-			require.NoError(t, err)
-			reach := int64(40*m.counts.Sigma()*order) + 40
-			p, q := make([]float64, 0, 2*reach), make([]float64, 0, 2*reach)
-			for x := -reach; x < reach; x++ {
-				p, q = append(p, m.counts.LogProb(x)), append(q, m.counts.LogProb(x-shift))
-			}
-			none := math.Inf(-1)
-			require.InEpsilon(t, want.Exact, renyi(order, Law{p, none}, Law{q, none}), 1e-9)
-			if shift == 1 { // what one moved vote does to one count
-				require.InEpsilon(t, want.Bound, charged(t, accountant.Threshold{Sigma: m.counts.Sigma(), Discrete: true}, []float64{order})[0], 1e-9)
-			}
-		}
+		check(r, gaussianNoise{m.counts}, func(from int64) float64 { return logAtLeast(m.counts, from) })
 	}
 	for _, r := range ref.Laplace {
-		m := lnmax(t, r.T)
-		check(r, laplaceNoise{m.counts})
-		for k, want := range r.Pure {
-			shift, err := strconv.ParseInt(k, 10, 64)
-			require.NoError(t, err)
-			require.InEpsilon(t, want, m.counts.LogProb(0)-m.counts.LogProb(shift), 1e-9)
-		}
+		noise := laplaceNoise{lnmax(t, r.T).counts}
+		check(r, noise, func(from int64) float64 { return noise.cdf(from).at(-from) })
 	}
 }
 
 // Probabilities from 1 down to 1e-340, to nine digits: logarithms by 60-digit
 // summation, quadrature and polynomial integration.
 func TestLawsFarTail(t *testing.T) {
-	type row struct {
-		counts []int
-		param  float64
-		want   []float64
-	}
-	laplace, gaussian, none := lnmax, gnmax, math.Inf(-1)
-	for _, c := range []struct {
-		name string
-		law  func(param float64, h Histogram) (Law, error)
-		rows []row
-	}{
-		{"lnmax", func(b float64, h Histogram) (Law, error) { return laplace(t, b).Law(h) }, []row{
-			{[]int{690, 0}, 1, []float64{0, -685.544320030557092}},
-			{[]int{690, 3, 0}, 1, []float64{0, -682.54870095321258, -685.550347160882531}},
-			{[]int{250, 249, 10, 0}, 0.5, []float64{-0.040031079215786324, -3.23804791636177257, -481.621154644114214, -501.621154644114214}},
-			{[]int{3, 1700, 1690}, 2.5, []float64{-678.306926199700723, -0.0229887376617019408, -3.7842231987035141}},
-		}},
-		{"lnmax, continuous", func(b float64, h Histogram) (Law, error) { return laplace(t, b).ContinuousLaw(h) }, []row{
-			{[]int{690, 0}, 1, []float64{0, -684.846708405502159}},
-			{[]int{690, 3, 0}, 1, []float64{0, -681.851124752968529, -684.851803147365779}},
-			{[]int{250, 249, 10, 0}, 0.5, []float64{-0.145413457868859057, -2, -480.127107532572871, -500.127107532572871}},
-			{[]int{3, 1700, 1690}, 2.5, []float64{-678.480991403487713, -0.0278579116594945156, -3.59453489189183562}},
-		}},
-		{"permute-and-flip", func(b float64, h Histogram) (Law, error) { return permuteAndFlip(t, b).Law(h) }, []row{
-			{[]int{690, 0}, 1, []float64{0, -690.693147180559945}},
-			{[]int{690, 3, 0}, 1, []float64{0, -687.693147180559945, -690.693147180559945}},
-			{[]int{250, 249, 10, 0}, 0.5, []float64{-0.0700659201602814102, -2.69314718055994531, -480.7393081532173, -500.7393081532173}},
-			{[]int{3, 1700, 1690}, 2.5, []float64{-679.499271106539027, -0.00920001005304636332, -4.69314718055994531}},
-		}},
-		{"exponential", func(b float64, h Histogram) (Law, error) { return exponential(t, b).Law(h) }, []row{
-			{[]int{690, 3, 0}, 1, []float64{0, -687, -690}},
-			{[]int{250, 249, 10, 0}, 0.5, []float64{-0.126928011042972496, -2.1269280110429725, -480.126928011042972, -500.126928011042972}},
-			{[]int{3, 1700, 1690}, 2.5, []float64{-678.81814992791781, -0.0181499279178097404, -4.01814992791780974}},
-		}},
-		{"gnmax", func(sigma float64, h Histogram) (Law, error) { return gaussian(t, sigma).Law(h) }, []row{
-			{[]int{51, 0}, 1, []float64{0, -677.265408693159619}},
-			{[]int{36, 1, 0}, 0.75, []float64{0, -576.970158192213743, -609.430127102918198}},
-			{[]int{200, 190, 80, 3}, 4, []float64{-0.0320518023352211912, -3.45638495870430475, -286.86308717246971, -782.705887766675511}},
-		}},
-		{"gnmax, continuous", func(sigma float64, h Histogram) (Law, error) { return gaussian(t, sigma).ContinuousLaw(h) }, []row{
-			// log Phi(-gap/sqrt 2)
-			{[]int{0, 0}, 1, []float64{-math.Ln2, -math.Ln2}},
-			{[]int{10, 0}, 1, []float64{0, -27.8940367260973797}},
-			{[]int{52, 0}, 1, []float64{0, -680.524346943754176}},
-		}},
-	} {
-		for _, r := range c.rows {
-			law, err := c.law(r.param, histogram(t, r.counts...))
-			require.NoError(t, err)
-			require.Equal(t, none, law.LogDeclined)
-			for i, want := range r.want {
-				// 0 stands for a probability of 1 but for less than a rounding
-				require.InDelta(t, want, law.LogLabels[i], 1e-9, "%s %v class %d", c.name, r, i)
-			}
+	var ref struct {
+		Entries []struct {
+			Law    string
+			Counts []int
+			Noise  float64
+			Want   []float64 `json:"log_labels"` // 0 stands for a probability of 1 but for less than a rounding
 		}
+	}
+	testkit.ReadJSON(t, "testdata/far_tail.json", &ref)
+	require.Len(t, ref.Entries, 21)
+	for _, e := range ref.Entries {
+		law, err := map[string]lawFunc{
+			"lnmax": lnmax(t, e.Noise).Law, "lnmax, continuous": lnmax(t, e.Noise).ContinuousLaw, "gnmax": gnmax(t, e.Noise).Law,
+			"gnmax, continuous": gnmax(t, e.Noise).ContinuousLaw, "exponential": exponential(t, e.Noise).Law,
+			"permute-and-flip": permuteAndFlip(t, e.Noise).Law,
+		}[e.Law](histogram(t, e.Counts...))
+		require.NoError(t, err)
+		require.True(t, math.IsInf(law.LogDeclined, -1))
+		require.InDeltaSlice(t, e.Want, law.LogLabels, 1e-9, "%+v", e)
 	}
 }
 
@@ -351,19 +243,6 @@ func TestTwoClassesClosedForm(t *testing.T) {
 			check("discrete", 2*math.Log(q/(1+r))-wins/b+math.Log((wins+c)/q+r/q/q), law, err)
 		}
 	})
-}
-
-// For a wide sigma the lattice is fine: integer noise is continuous noise with
-// ties, and uniform ties put the mass of ties where continuous noise has it.
-func TestDiscreteLawApproachesContinuous(t *testing.T) {
-	m, h := gnmax(t, 300), histogram(t, 1000, 700, 700, 0)
-	discrete, err := m.lawWithTies(h, uniformTies)
-	require.NoError(t, err)
-	continuous, err := m.ContinuousLaw(h)
-	require.NoError(t, err)
-	for i := range continuous.LogLabels {
-		require.InDelta(t, continuous.LogLabels[i], discrete.LogLabels[i], 1e-5)
-	}
 }
 
 func total(l Law) float64 {

@@ -231,10 +231,3 @@ func TestRoundedNormalRefusesBadParameters(t *testing.T) {
 		require.Error(t, err, "%v", c)
 	}
 }
-
-func BenchmarkRoundedNormal(b *testing.B) {
-	n, s := roundedNormal(b, 0.3, 40, 1.0/1024), SeedKey(29).Stream()
-	for b.Loop() {
-		n.Sample(s)
-	}
-}

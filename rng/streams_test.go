@@ -3,7 +3,6 @@ package rng
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -43,37 +42,4 @@ func TestStreamsAllocateNothing(t *testing.T) {
 		query++
 		s.Of(query).Uint64()
 	}))
-}
-
-// BenchmarkStreams reports how many times as fast a stream of Streams is as one of a derived
-// key, measured in the same run, with the first word of each.
-func BenchmarkStreams(b *testing.B) {
-	k := SeedKey(1)
-	s := k.Streams("query")
-	const n = 2000
-	var one, derived float64
-	var query uint64
-	for b.Loop() {
-		one += seconds(func() {
-			for range n {
-				query++
-				s.Of(query).Uint64()
-			}
-		})
-		derived += seconds(func() {
-			for range n {
-				query++
-				k.Derive("query", query).Stream().Uint64()
-			}
-		})
-	}
-	b.ReportMetric(derived/one, "times-derived")
-	b.ReportMetric(1e9*one/float64(b.N*n), "ns/stream")
-	b.ReportMetric(0, "ns/op")
-}
-
-func seconds(f func()) float64 {
-	start := time.Now()
-	f()
-	return time.Since(start).Seconds()
 }

@@ -13,32 +13,20 @@ import (
 
 // reserve opens a budget in memory and charges one event to it.
 func reserve(e accountant.Event) *ledger.Reservation {
-	budget, err := ledger.New(ledger.Config{
+	budget := must(ledger.New(ledger.Config{
 		Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 4, Delta: 1e-5,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	r, err := budget.Reserve(e)
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
+	r := must(budget.Reserve(e))
 	return r
 }
 
 // A landslide leaves without noise. A close vote does not leave.
 func Example() {
-	m, err := stability.NewMStab(stability.MStabConfig{
+	m := must(stability.NewMStab(stability.MStabConfig{
 		Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 2,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
 	// SeedKey repeats itself for this example. For a release use NewKey.
-	session, err := stability.Start[int](m, reserve(m.Event()), rng.SeedKey(1))
-	if err != nil {
-		log.Fatal(err)
-	}
+	session := must(stability.Start[int](m, reserve(m.Event()), rng.SeedKey(1)))
 	for question, counts := range [][]int{{220, 20, 10}, {90, 85, 75}} {
 		winner, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
 		if err != nil {
@@ -55,12 +43,9 @@ func Example() {
 // This prints how large a lead must be. The distance is about half of the lead.
 func ExampleMStab_DistanceFor() {
 	for _, noise := range []stability.Noise{stability.Laplace, stability.OneShot} {
-		m, err := stability.NewMStab(stability.MStabConfig{
+		m := must(stability.NewMStab(stability.MStabConfig{
 			Noise: noise, Epsilon: 1, Delta: 1e-6, Questions: 1,
-		})
-		if err != nil {
-			log.Fatal(err)
-		}
+		}))
 		d, err := m.DistanceFor(0.99)
 		fmt.Println(d, err)
 	}
@@ -96,21 +81,12 @@ func ExampleSubsampleAggregate() {
 		}
 		return name, name != ""
 	}
-	m, err := stability.NewMStab(stability.MStabConfig{
+	m := must(stability.NewMStab(stability.MStabConfig{
 		Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 1,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
 	key := rng.SeedKey(1)
-	session, err := stability.Start[string](m, reserve(m.Event()), key)
-	if err != nil {
-		log.Fatal(err)
-	}
-	split, err := stability.Disjoint(len(orders), 100, key.Derive("split"))
-	if err != nil {
-		log.Fatal(err)
-	}
+	session := must(stability.Start[string](m, reserve(m.Event()), key))
+	split := must(stability.Disjoint(len(orders), 100, key.Derive("split")))
 	answer, err := stability.SubsampleAggregate(context.Background(), session, 1, orders, split, worst)
 	fmt.Println(answer.Released, answer.Value, err)
 	// Output: true south <nil>
@@ -122,14 +98,8 @@ func ExamplePropose() {
 	for i := range salaries {
 		salaries[i] = 30_000 + 20*float64(i)
 	}
-	p, err := stability.NewPTR(stability.PTRConfig{Bound: 1000, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
-	if err != nil {
-		log.Fatal(err)
-	}
-	answer, err := stability.Propose(p, reserve(p.Event()), rng.SeedKey(2), salaries, stability.Median(0, 1e6))
-	if err != nil {
-		log.Fatal(err)
-	}
+	p := must(stability.NewPTR(stability.PTRConfig{Bound: 1000, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6}))
+	answer := must(stability.Propose(p, reserve(p.Event()), rng.SeedKey(2), salaries, stability.Median(0, 1e6)))
 	fmt.Printf("%v %.0f\n", answer.Released, answer.Value)
 	// Output: true 49515
 }
@@ -144,16 +114,17 @@ func ExampleMean() {
 	for i := range ages {
 		ages[i] -= guess
 	}
-	m, err := stability.NewMean(stability.MeanConfig{
+	m := must(stability.NewMean(stability.MeanConfig{
 		Records: len(ages), Dimension: 1, Clip: 158, Noise: stability.Laplace, Epsilon: 0.5,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	mean, err := m.Release(reserve(m.Event()), rng.SeedKey(1), ages)
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
+	mean := must(m.Release(reserve(m.Event()), rng.SeedKey(1), ages))
 	fmt.Printf("mean %.1f\n", guess+mean)
 	// Output: mean 40.1
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
 }

@@ -2,7 +2,6 @@ package stability
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,18 +66,6 @@ func TestMeanOfRecordsFarBeyondTheClip(t *testing.T) {
 	}
 }
 
-// TestMeanCost checks that the charge is that of the textbook mechanism.
-func TestMeanCost(t *testing.T) {
-	laplace := newMean(t, MeanConfig{Records: 100, Dimension: 1, Clip: 3, Noise: Laplace, Epsilon: 0.5})
-	require.InDelta(t, 0, deltaOf(t, laplace.Event(), 0.5*(1+1e-9)), 1e-15)
-	require.Positive(t, deltaOf(t, laplace.Event(), 0.49))
-	z, err := accountant.GaussianNoise(1, 1e-5)
-	require.NoError(t, err)
-	gaussian := newMean(t, MeanConfig{Records: 100, Dimension: 3, Clip: 3, Noise: Gaussian, NoiseMultiplier: z})
-	e := gaussian.Event().(accountant.DiscreteGaussian)
-	require.InEpsilon(t, z, e.Sigma/e.Sensitivity, 1e-7)
-}
-
 // TestMeanFollowsItsLaw checks that what is released is the clipped mean plus noise of the stated law. It
 // runs a chi-square test over sixteen cells that are equally probable under that law.
 func TestMeanFollowsItsLaw(t *testing.T) {
@@ -127,46 +114,6 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 			require.Less(t, testkit.ChiSquare(off, expected), testkit.FalseAlarm, "noise a tenth off must be seen")
 		}
 	}
-}
-
-// TestMeanError simulates the error on data of bounded second moment: rare values twice as far out as the
-// clip.
-func TestMeanError(t *testing.T) {
-	const n, clip, eps = 2000, 10, 0.1
-	runs := 1000
-	if testkit.Race {
-		runs = 300
-	}
-	const p = 1 / (4.0 * clip * clip) // of 2 clip; otherwise 0; the second moment is 1
-	m := newMean(t, MeanConfig{Records: n, Dimension: 1, Clip: clip, Noise: Laplace, Epsilon: eps})
-	uniform := rng.SeedKey(9).Derive("data", math.Float64bits(eps)).Stream()
-	squares, zero, far := 0.0, []float64{0}, []float64{2 * clip}
-	for i := range runs {
-		rows := slices.Repeat([][]float64{zero}, n)
-		for j := range rows {
-			if float64(uniform.Uint64()>>11)*0x1p-53 < p {
-				rows[j] = far
-			}
-		}
-		e := m.release(rng.SeedKey(uint64(i)), rows)[0] - p*2*clip
-		squares += e * e
-	}
-	exact := (p*clip*clip-p*p*clip*clip)/n + p*p*clip*clip + 8*clip*clip/(n*n*eps*eps)
-	require.InEpsilon(t, exact, squares/float64(runs), 0.2*math.Sqrt(3000/float64(runs))) // some 9 standard errors
-}
-
-// TestMeanWithoutClipping checks that a mean of unclipped records has no sensitivity. One
-// record in a thousand is enough to tell.
-func TestMeanWithoutClipping(t *testing.T) {
-	m := newMean(t, MeanConfig{Records: 2, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1})
-	a, err := m.Release(reserve(t, m.Event()), rng.SeedKey(1), []float64{0, 1e300})
-	require.NoError(t, err)
-	b, err := m.Release(reserve(t, m.Event()), rng.SeedKey(1), []float64{0, 1})
-	require.NoError(t, err)
-	require.Equal(t, a, b)
-	c, err := m.Release(reserve(t, m.Event()), rng.SeedKey(1), []float64{0, math.NaN()})
-	require.NoError(t, err)
-	require.InDelta(t, b-0.5, c, 1e-9)
 }
 
 func TestNewMeanRefuses(t *testing.T) {

@@ -13,35 +13,20 @@ import (
 
 // reserve opens a budget in memory and charges one event to it.
 func reserve(e accountant.Event) *ledger.Reservation {
-	budget, err := ledger.New(ledger.Config{
+	budget := must(ledger.New(ledger.Config{
 		Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	r, err := budget.Reserve(e)
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
+	r := must(budget.Reserve(e))
 	return r
 }
 
 // Thousands of unanimous queries are free. Contested ones are refused, and paid for.
 func Example() {
 	const queries, refusals = 10_000, 5
-	cfg, err := svt.CalibrateStableSVT(2, 1e-6, refusals, refusals/(2.0*queries))
-	if err != nil {
-		log.Fatal(err)
-	}
-	m, err := svt.NewStableSVT(cfg)
-	if err != nil {
-		log.Fatal(err)
-	}
+	cfg := must(svt.CalibrateStableSVT(2, 1e-6, refusals, refusals/(2.0*queries)))
+	m := must(svt.NewStableSVT(cfg))
 	// SeedKey repeats itself for this example. For a release use NewKey.
-	session, err := svt.Start[string](m, reserve(m.Event()), rng.SeedKey(1))
-	if err != nil {
-		log.Fatal(err)
-	}
+	session := must(svt.Start[string](m, reserve(m.Event()), rng.SeedKey(1)))
 	released := 0
 	for query := range uint64(queries) {
 		label, distance := "cat", int64(120)
@@ -63,16 +48,10 @@ func Example() {
 // This asks which of the days had a thousand visits or more. The first one found is paid
 // for, and the days before it are free.
 func ExampleSparseVector() {
-	m, err := svt.NewSparseVector(svt.SparseVectorConfig{
+	m := must(svt.NewSparseVector(svt.SparseVectorConfig{
 		Noise: svt.Geometric, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 1000, Monotone: true,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	session, err := m.Start(reserve(m.Event()), rng.SeedKey(1))
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
+	session := must(m.Start(reserve(m.Event()), rng.SeedKey(1)))
 	for day, visits := range []int64{320, 280, 410, 1502, 390} {
 		above, err := session.Ask(uint64(day), visits)
 		fmt.Println(day, above, errors.Is(err, svt.ErrExhausted))
@@ -88,22 +67,10 @@ func ExampleSparseVector() {
 // This prints the agreement that each mechanism needs at the same price: the printed one,
 // the same algorithm calibrated, and one-sided noise. In votes the lead is twice that.
 func ExampleDistanceFor() {
-	printed, err := svt.PrintedMSvec(1, 1e-6, 1000, 20)
-	if err != nil {
-		log.Fatal(err)
-	}
-	old, err := svt.NewMSvec(printed)
-	if err != nil {
-		log.Fatal(err)
-	}
-	cfg, err := svt.CalibrateStableSVT(1, 1e-6, 20, 0.05)
-	if err != nil {
-		log.Fatal(err)
-	}
-	one, err := svt.NewStableSVT(cfg)
-	if err != nil {
-		log.Fatal(err)
-	}
+	printed := must(svt.PrintedMSvec(1, 1e-6, 1000, 20))
+	old := must(svt.NewMSvec(printed))
+	cfg := must(svt.CalibrateStableSVT(1, 1e-6, 20, 0.05))
+	one := must(svt.NewStableSVT(cfg))
 	for _, m := range []svt.StableMechanism{old, one} {
 		d, err := svt.DistanceFor(m, 0.95)
 		fmt.Println(d, err)
@@ -123,4 +90,11 @@ func ExampleLaw_FirstAbove() {
 	first, none, err := l.FirstAbove([]float64{0, 0, 10})
 	fmt.Printf("%.3f %.3f %v\n", first, none, err)
 	// Output: [0.307 0.180 0.449] 0.064 <nil>
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
 }

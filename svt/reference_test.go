@@ -1,7 +1,6 @@
 package svt
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -191,48 +190,5 @@ func TestCalibrateStableSVT(t *testing.T) {
 		}
 		t.Logf("%+v: distance %d, best %d, formula %.1f", c, d, best, formula)
 		require.LessOrEqual(t, float64(d), 1.06*float64(best)+1)
-	}
-}
-
-// TestRegimeReference checks the gap of votes that a query needs. Ours is that of the
-// table, and the printed M_svec is as bad as the table says.
-func TestRegimeReference(t *testing.T) {
-	var ref struct {
-		Entries []map[string]float64
-	}
-	testkit.ReadJSON(t, "../internal/aggregate/regime/testdata/regime_table.json", &ref)
-	require.Len(t, ref.Entries, 16)
-	for _, e := range ref.Entries {
-		eps, delta, queries := e["eps"], e["delta"], int(e["queries"])
-		gap := func(m StableMechanism, refusal float64) float64 {
-			d, err := DistanceFor(m, 1-refusal)
-			require.NoError(t, err)
-			return 2*float64(d) + 1
-		}
-		for _, q := range []int{5, 20, 100} {
-			one := func(refusal float64) float64 {
-				cfg, err := CalibrateStableSVT(eps, delta, q, refusal)
-				require.NoError(t, err)
-				return gap(newStable(t, cfg), refusal)
-			}
-			require.InDelta(t, e[fmt.Sprintf("svt_onesided_Q%d", q)], one(0.05), 0.02*one(0.05)+2)
-			rare := min(0.05, float64(q)/float64(2*queries))
-			require.InDelta(t, e[fmt.Sprintf("svt_onesided_Q%d_beta_Q_over_2m", q)], one(rare), 0.02*one(rare)+2)
-
-			printed, err := PrintedMSvec(eps, delta, queries, q)
-			require.NoError(t, err)
-			require.InDelta(t, e[fmt.Sprintf("svt_paper_Q%d", q)], gap(newMSvec(t, printed), 0.05), 6)
-			tight, err := CalibrateMSvec(t.Context(), eps, delta, q)
-			require.NoError(t, err)
-			// The reference has a union over queries, so it needs a larger gap for more queries.
-			got, want := gap(newMSvec(t, tight), 0.05), e[fmt.Sprintf("svt_laplace_rdp_Q%d", q)]
-			if queries > q {
-				require.Less(t, got, want)
-			}
-			if eps == 1 {
-				t.Logf("%d queries, %d refusals: one-sided %.0f, M_svec calibrated %.0f (with a union over queries %.0f), printed %.0f",
-					queries, q, one(rare), got, want, e[fmt.Sprintf("svt_paper_Q%d", q)])
-			}
-		}
 	}
 }

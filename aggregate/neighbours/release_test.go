@@ -231,39 +231,3 @@ func TestParametersOutOfRange(t *testing.T) {
 		require.Error(t, bad.check(questions), name)
 	}
 }
-
-// BenchmarkNeighbours reports the products of one question and one row of 200 columns.
-func BenchmarkNeighbours(b *testing.B) {
-	private, questions := clouds(20_000, 20_000, 512, 200, 10)
-	b.Run("k-nearest", func(b *testing.B) {
-		m, err := NewKNearest(KNearestConfig{Neighbours: 100, SamplingProbability: 0.5, Sigma: 1, Questions: 512})
-		require.NoError(b, err)
-		for b.Loop() {
-			require.NoError(b, m.each(b.Context(), rng.SeedKey(1), private, questions, func(int, []int) {}))
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000/512, "ns/pair")
-	})
-	b.Run("questions", func(b *testing.B) {
-		m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: 10, Sigma: 1, Questions: 512})
-		require.NoError(b, err)
-		for b.Loop() {
-			_, err := m.votes(b.Context(), private, questions)
-			require.NoError(b, err)
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000/512, "ns/pair")
-	})
-	b.Run("plain", func(b *testing.B) { // one pass of double precision, on one core, without a choice
-		for b.Loop() {
-			sum := 0.0
-			for q := range 16 {
-				for i := range private.X.Rows {
-					for j, x := range dense.Row(private.X, i) {
-						d := x - questions.Data[q*questions.Stride+j]
-						sum += float64(d * d)
-					}
-				}
-			}
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000/16, "ns/pair")
-	})
-}

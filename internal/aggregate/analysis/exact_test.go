@@ -22,154 +22,150 @@ func continuous(t *testing.T, e *instance, counts []int, orders []float64) diver
 }
 
 func TestExactDivergences(t *testing.T) {
-	eachGolden(t, "pate/exact_renyi.json", func(t *testing.T, data []byte) {
-		file := decode[struct {
-			Orders []float64
-			Cases  []struct {
-				Kind           string
-				Counts         []int
-				Sigma, Gamma   float64
-				T              float64
-				Sigma1, Sigma2 float64
-				LogProbs       []float64 `json:"log_probs"`
-				LogAnswered    float64   `json:"log_pr_answered"`
-				Bound          []number  `json:"rdp_bound"`
-				MaxRenyi       []number  `json:"max_renyi"`
-				Threshold      []number  `json:"rdp_threshold"`
-				Argmax         []number  `json:"rdp_argmax"`
-				Expected       []number  `json:"expected_accounting"`
-				Sum            []number  `json:"sum_accounting"`
-				Exceeds        []bool    `json:"exceeds_expected"`
+	file := golden[struct {
+		Orders []float64
+		Cases  []struct {
+			Kind           string
+			Counts         []int
+			Sigma, Gamma   float64
+			T              float64
+			Sigma1, Sigma2 float64
+			LogProbs       []float64 `json:"log_probs"`
+			LogAnswered    float64   `json:"log_pr_answered"`
+			Bound          []number  `json:"rdp_bound"`
+			MaxRenyi       []number  `json:"max_renyi"`
+			Threshold      []number  `json:"rdp_threshold"`
+			Argmax         []number  `json:"rdp_argmax"`
+			Expected       []number  `json:"expected_accounting"`
+			Sum            []number  `json:"sum_accounting"`
+			Exceeds        []bool    `json:"exceeds_expected"`
+		}
+	}](t, "pate/exact_renyi.json")
+	require.NotEmpty(t, file.Cases)
+	exceeds, total := 0, 0
+	for _, c := range file.Cases {
+		h := newTally(c.Counts)
+		var got divergences
+		switch c.Kind {
+		case "gnmax":
+			e := newInstance(gaussianNoise{c.Sigma})
+			got = continuous(t, e, h, file.Orders)
+			for i, p := range e.law(nil, c.Counts) {
+				require.InDelta(t, c.LogProbs[i], p, 1e-9*math.Max(1, math.Abs(p)))
 			}
-		}](t, data)
-		require.NotEmpty(t, file.Cases)
-		exceeds, total := 0, 0
-		for _, c := range file.Cases {
-			h := newTally(c.Counts)
-			var got divergences
-			switch c.Kind {
-			case "gnmax":
-				e := newInstance(gaussianNoise{c.Sigma})
-				got = continuous(t, e, h, file.Orders)
-				for i, p := range e.law(nil, c.Counts) {
-					require.InDelta(t, c.LogProbs[i], p, 1e-9*math.Max(1, math.Abs(p)))
-				}
-				for i, a := range file.Orders {
-					require.LessOrEqual(t, got.forward[i], gnmaxRDP(h.logFlipGaussian(c.Sigma), c.Sigma, a)*(1+1e-9))
-				}
-			case "lnmax":
-				e := newInstance(laplaceNoise{1 / c.Gamma})
-				got = continuous(t, e, h, file.Orders)
-				for i, p := range e.law(nil, c.Counts) {
-					require.InDelta(t, c.LogProbs[i], p, 1e-9*math.Max(1, math.Abs(p)))
-				}
-				for i, a := range file.Orders {
-					require.LessOrEqual(t, got.forward[i], lnmaxRDP(h.logFlipLaplace(1/c.Gamma), 1/c.Gamma, a)*(1+1e-9))
-				}
-			case "confident_joint":
-				var err error
-				got, err = confident(c.T, c.Sigma1, c.Sigma2).exact(newInstance(gaussianNoise{c.Sigma2}), h, file.Orders)
-				require.NoError(t, err)
-				pass, fail := thresholdLaw(float64(h[0]), c.T, c.Sigma1)
-				for i, a := range file.Orders {
-					first, second := thresholdRDP(pass, fail, c.Sigma1, a), gnmaxRDP(h.logFlipGaussian(c.Sigma2), c.Sigma2, a)
-					relative(t, float64(c.Threshold[i]), first, 1e-9, "threshold of %v", c.Counts)
-					relative(t, float64(c.Argmax[i]), second, 1e-9, "argmax of %v", c.Counts)
-					expected := first + math.Exp(pass)*second
-					relative(t, float64(c.Expected[i]), expected, 1e-9, "expected cost of %v", c.Counts)
-					require.LessOrEqual(t, got.forward[i], (first+second)*(1+1e-9), "the sum of both costs is a bound")
-					require.Equal(t, c.Exceeds[i], got.forward[i] > expected*(1+1e-9), "%v order %v", c.Counts, a)
-					total++
-					if c.Exceeds[i] {
-						exceeds++
-					}
-				}
+			for i, a := range file.Orders {
+				require.LessOrEqual(t, got.forward[i], gnmaxRDP(h.logFlipGaussian(c.Sigma), c.Sigma, a)*(1+1e-9))
 			}
-			for i, want := range c.MaxRenyi {
-				require.InDelta(t, float64(want), got.forward[i], 1e-11+1e-8*math.Abs(float64(want)), "%s %v order %v", c.Kind, c.Counts, file.Orders[i])
+		case "lnmax":
+			e := newInstance(laplaceNoise{1 / c.Gamma})
+			got = continuous(t, e, h, file.Orders)
+			for i, p := range e.law(nil, c.Counts) {
+				require.InDelta(t, c.LogProbs[i], p, 1e-9*math.Max(1, math.Abs(p)))
+			}
+			for i, a := range file.Orders {
+				require.LessOrEqual(t, got.forward[i], lnmaxRDP(h.logFlipLaplace(1/c.Gamma), 1/c.Gamma, a)*(1+1e-9))
+			}
+		case "confident_joint":
+			var err error
+			got, err = confident(c.T, c.Sigma1, c.Sigma2).exact(newInstance(gaussianNoise{c.Sigma2}), h, file.Orders)
+			require.NoError(t, err)
+			pass, fail := thresholdLaw(float64(h[0]), c.T, c.Sigma1)
+			for i, a := range file.Orders {
+				first, second := thresholdRDP(pass, fail, c.Sigma1, a), gnmaxRDP(h.logFlipGaussian(c.Sigma2), c.Sigma2, a)
+				relative(t, float64(c.Threshold[i]), first, 1e-9, "threshold of %v", c.Counts)
+				relative(t, float64(c.Argmax[i]), second, 1e-9, "argmax of %v", c.Counts)
+				expected := first + math.Exp(pass)*second
+				relative(t, float64(c.Expected[i]), expected, 1e-9, "expected cost of %v", c.Counts)
+				require.LessOrEqual(t, got.forward[i], (first+second)*(1+1e-9), "the sum of both costs is a bound")
+				require.Equal(t, c.Exceeds[i], got.forward[i] > expected*(1+1e-9), "%v order %v", c.Counts, a)
+				total++
+				if c.Exceeds[i] {
+					exceeds++
+				}
 			}
 		}
-		t.Logf("the exact divergence is above the expected cost of Confident-GNMax in %d of %d cases", exceeds, total)
-		require.Positive(t, exceeds)
-	})
+		for i, want := range c.MaxRenyi {
+			require.InDelta(t, float64(want), got.forward[i], 1e-11+1e-8*math.Abs(float64(want)), "%s %v order %v", c.Kind, c.Counts, file.Orders[i])
+		}
+	}
+	t.Logf("the exact divergence is above the expected cost of Confident-GNMax in %d of %d cases", exceeds, total)
+	require.Positive(t, exceeds)
 }
 
 func TestOneSidedness(t *testing.T) {
-	eachGolden(t, "mechanisms/data_dependent_rdp.json", func(t *testing.T, data []byte) {
-		type entry struct {
-			Counts       []int
-			Sigma, B     float64
-			Alpha        float64
-			LogQUnion    float64 `json:"log_q_union"`
-			LogQBound    float64 `json:"log_q_bound"`
-			Bound        float64 `json:"theorem6_bound"`
-			Branch       bool    `json:"data_dependent_branch"`
-			Independent  float64 `json:"data_independent"`
-			Forward      number  `json:"exact_forward"`
-			Reverse      number  `json:"exact_reverse"`
-			MaxCount     float64 `json:"max_count"`
-			Threshold    float64
-			Sigma1       float64
-			LogPAnswered float64  `json:"log_p_answered"`
-			LNMax        *float64 `json:"data_dependent_rdp"`
-			Pure         float64  `json:"pure_dp_rdp"`
+	type entry struct {
+		Counts       []int
+		Sigma, B     float64
+		Alpha        float64
+		LogQUnion    float64 `json:"log_q_union"`
+		LogQBound    float64 `json:"log_q_bound"`
+		Bound        float64 `json:"theorem6_bound"`
+		Branch       bool    `json:"data_dependent_branch"`
+		Independent  float64 `json:"data_independent"`
+		Forward      number  `json:"exact_forward"`
+		Reverse      number  `json:"exact_reverse"`
+		MaxCount     float64 `json:"max_count"`
+		Threshold    float64
+		Sigma1       float64
+		LogPAnswered float64  `json:"log_p_answered"`
+		LNMax        *float64 `json:"data_dependent_rdp"`
+		Pure         float64  `json:"pure_dp_rdp"`
+	}
+	file := golden[struct {
+		GNMax     []entry
+		Threshold []entry `json:"threshold_test"`
+		LNMax     []entry
+	}](t, "mechanisms/data_dependent_rdp.json")
+	compare := func(want number, got float64, c entry) {
+		if !math.IsNaN(float64(want)) {
+			require.InDelta(t, float64(want), got, 1e-12+1e-7*math.Abs(float64(want)), "%+v", c)
 		}
-		file := decode[struct {
-			GNMax     []entry
-			Threshold []entry `json:"threshold_test"`
-			LNMax     []entry
-		}](t, data)
-		compare := func(want number, got float64, c entry) {
-			if !math.IsNaN(float64(want)) {
-				require.InDelta(t, float64(want), got, 1e-12+1e-7*math.Abs(float64(want)), "%+v", c)
-			}
+	}
+	oneSided := 0
+	for _, c := range file.GNMax {
+		h := newTally(c.Counts)
+		logQ := h.logFlipGaussian(c.Sigma)
+		relative(t, c.LogQUnion, logQ, 1e-9, "%v", c.Counts)
+		bound, ok := flipBound(logQ, c.Sigma, c.Alpha)
+		require.Equal(t, c.Branch, ok && bound < c.Independent)
+		relative(t, c.Bound, gnmaxRDP(logQ, c.Sigma, c.Alpha), 1e-9, "%v", c.Counts)
+		d := continuous(t, newInstance(gaussianNoise{c.Sigma}), h, []float64{c.Alpha})
+		compare(c.Forward, d.forward[0], c)
+		compare(c.Reverse, d.reverse[0], c)
+		require.LessOrEqual(t, d.forward[0], c.Bound*(1+1e-9))
+		if d.reverse[0] > c.Bound {
+			oneSided++
 		}
-		oneSided := 0
-		for _, c := range file.GNMax {
-			h := newTally(c.Counts)
-			logQ := h.logFlipGaussian(c.Sigma)
-			relative(t, c.LogQUnion, logQ, 1e-9, "%v", c.Counts)
-			bound, ok := flipBound(logQ, c.Sigma, c.Alpha)
-			require.Equal(t, c.Branch, ok && bound < c.Independent)
-			relative(t, c.Bound, gnmaxRDP(logQ, c.Sigma, c.Alpha), 1e-9, "%v", c.Counts)
-			d := continuous(t, newInstance(gaussianNoise{c.Sigma}), h, []float64{c.Alpha})
-			compare(c.Forward, d.forward[0], c)
-			compare(c.Reverse, d.reverse[0], c)
-			require.LessOrEqual(t, d.forward[0], c.Bound*(1+1e-9))
-			if d.reverse[0] > c.Bound {
-				oneSided++
-			}
+	}
+	require.Positive(t, oneSided, "Theorem 6 does not bound the reverse divergence")
+	t.Logf("the reverse divergence is above Theorem 6 in %d of %d entries", oneSided, len(file.GNMax))
+	for _, c := range file.Threshold {
+		pass, fail := thresholdLaw(c.MaxCount, c.Threshold, c.Sigma1)
+		relative(t, c.LogPAnswered, pass, 1e-9, "%+v", c)
+		relative(t, c.Bound, thresholdRDP(pass, fail, c.Sigma1, c.Alpha), 1e-9, "%+v", c)
+		forward, reverse := 0.0, 0.0
+		for _, step := range []float64{-1, 1} {
+			p, f := thresholdLaw(c.MaxCount+step, c.Threshold, c.Sigma1)
+			forward = math.Max(forward, renyi(outcomes(nil, []float64{pass, fail}, []float64{p, f}), c.Alpha))
+			reverse = math.Max(reverse, renyi(outcomes(nil, []float64{p, f}, []float64{pass, fail}), c.Alpha))
 		}
-		require.Positive(t, oneSided, "Theorem 6 does not bound the reverse divergence")
-		t.Logf("the reverse divergence is above Theorem 6 in %d of %d entries", oneSided, len(file.GNMax))
-		for _, c := range file.Threshold {
-			pass, fail := thresholdLaw(c.MaxCount, c.Threshold, c.Sigma1)
-			relative(t, c.LogPAnswered, pass, 1e-9, "%+v", c)
-			relative(t, c.Bound, thresholdRDP(pass, fail, c.Sigma1, c.Alpha), 1e-9, "%+v", c)
-			forward, reverse := 0.0, 0.0
-			for _, step := range []float64{-1, 1} {
-				p, f := thresholdLaw(c.MaxCount+step, c.Threshold, c.Sigma1)
-				forward = math.Max(forward, renyi(outcomes(nil, []float64{pass, fail}, []float64{p, f}), c.Alpha))
-				reverse = math.Max(reverse, renyi(outcomes(nil, []float64{p, f}, []float64{pass, fail}), c.Alpha))
-			}
-			compare(c.Forward, forward, c)
-			compare(c.Reverse, reverse, c)
+		compare(c.Forward, forward, c)
+		compare(c.Reverse, reverse, c)
+	}
+	for _, c := range file.LNMax {
+		h := newTally(c.Counts)
+		logQ := h.logFlipLaplace(c.B)
+		relative(t, c.LogQBound, logQ, 1e-9, "%v", c.Counts)
+		got := c.Pure // the reference caps by the tight curve
+		if bound, ok := lnmaxFlipBound(logQ, c.B, c.Alpha); ok {
+			got = math.Min(got, bound)
 		}
-		for _, c := range file.LNMax {
-			h := newTally(c.Counts)
-			logQ := h.logFlipLaplace(c.B)
-			relative(t, c.LogQBound, logQ, 1e-9, "%v", c.Counts)
-			got := c.Pure // the reference caps by the tight curve
-			if bound, ok := lnmaxFlipBound(logQ, c.B, c.Alpha); ok {
-				got = math.Min(got, bound)
-			}
-			relative(t, *c.LNMax, got, 1e-9, "%+v", c)
-			require.LessOrEqual(t, c.Pure, lnmaxWorst(c.B, c.Alpha)*(1+1e-12))
-			d := continuous(t, newInstance(laplaceNoise{c.B}), h, []float64{c.Alpha})
-			compare(c.Forward, d.forward[0], c)
-			compare(c.Reverse, d.reverse[0], c)
-		}
-	})
+		relative(t, *c.LNMax, got, 1e-9, "%+v", c)
+		require.LessOrEqual(t, c.Pure, lnmaxWorst(c.B, c.Alpha)*(1+1e-12))
+		d := continuous(t, newInstance(laplaceNoise{c.B}), h, []float64{c.Alpha})
+		compare(c.Forward, d.forward[0], c)
+		compare(c.Reverse, d.reverse[0], c)
+	}
 }
 
 // TestInstanceAgreesWithTheLaw compares with package aggregate's own quadrature,

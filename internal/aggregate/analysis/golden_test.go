@@ -2,13 +2,13 @@ package analysis
 
 import (
 	"encoding/json"
-	"flag"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func gnmax(sigma float64) Mechanism { return Mechanism{Noise: sigma} }
@@ -34,36 +34,10 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-var long = flag.Bool("long", false, "play all of what tests take a sample of")
-
-// eachGolden runs f on the sample in testdata, and on the whole reference file
-// where a folder with all of them lies beside the module.
-func eachGolden(t *testing.T, name string, f func(t *testing.T, data []byte)) {
-	t.Run("sample", func(t *testing.T) {
-		data, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
-		require.NoError(t, err)
-		f(t, data)
-	})
-	t.Run("whole", func(t *testing.T) {
-		if !*long {
-			t.Skip("without -long")
-		}
-		data, err := os.ReadFile(reference(name))
-		if err != nil {
-			t.Skipf("the whole reference file is not here: %v", err)
-		}
-		f(t, data)
-	})
-}
-
-// reference is where the whole reference file lies, if it does.
-func reference(name string) string {
-	return filepath.Join("..", "..", "..", "..", "shared", "golden", filepath.FromSlash(name))
-}
-
-func decode[T any](t *testing.T, data []byte) T {
+// golden reads a sample of a reference file.
+func golden[T any](t *testing.T, name string) T {
 	var out T
-	require.NoError(t, json.Unmarshal(data, &out))
+	testkit.ReadJSON(t, filepath.Join("testdata", filepath.FromSlash(name)), &out)
 	return out
 }
 

@@ -42,124 +42,120 @@ type smoothCase struct {
 }
 
 func TestSmoothSensitivityAgainstReference(t *testing.T) {
-	eachGolden(t, "pate/smooth_sens.json", func(t *testing.T, data []byte) {
-		file := decode[struct {
-			Betas []float64
-			Cases []smoothCase
-		}](t, data)
-		require.NotEmpty(t, file.Cases)
-		used := map[string]int{}
-		for _, c := range file.Cases {
-			var profile []float64
-			switch c.Kind {
-			case "gnss_rdp":
-				relative(t, c.RDP, printedGNSS(c.Beta, c.SigmaSS, c.Order), 1e-12, "%+v", c)
-				used[c.Kind]++
-				continue
-			case "threshold":
+	file := golden[struct {
+		Betas []float64
+		Cases []smoothCase
+	}](t, "pate/smooth_sens.json")
+	require.NotEmpty(t, file.Cases)
+	used := map[string]int{}
+	for _, c := range file.Cases {
+		var profile []float64
+		switch c.Kind {
+		case "gnss_rdp":
+			relative(t, c.RDP, printedGNSS(c.Beta, c.SigmaSS, c.Order), 1e-12, "%+v", c)
+			used[c.Kind]++
+			continue
+		case "threshold":
+			profile = make([]float64, c.Teachers+1)
+			thresholdProfile(profile, slices.Max(c.Votes), c.Teachers, c.T, c.Sigma1, c.Order)
+			within := 0.0
+			for d, want := range c.LocalSens {
+				within = math.Max(within, want)
+				relative(t, within, profile[d], 1e-8, "%s %v distance %d", c.Kind, c.Votes, d)
+			}
+		default:
+			l, err := newLocalCost(c.Sigma, c.Order, len(c.Votes))
+			require.NoError(t, err)
+			if c.Jump && l.published() == nil {
+				// The reference looks for q0 below a bound of its own and calls it a
+				// jump when q0 is above; the cost itself is continuous there.
+				require.Greater(t, l.logQ0, c.LogQ0)
 				profile = make([]float64, c.Teachers+1)
-				thresholdProfile(profile, slices.Max(c.Votes), c.Teachers, c.T, c.Sigma1, c.Order)
-				within := 0.0
-				for d, want := range c.LocalSens {
-					within = math.Max(within, want)
-					relative(t, within, profile[d], 1e-8, "%s %v distance %d", c.Kind, c.Votes, d)
-				}
-			default:
-				l, err := newLocalCost(c.Sigma, c.Order, len(c.Votes))
-				require.NoError(t, err)
-				if c.Jump && l.published() == nil {
-					// The reference looks for q0 below a bound of its own and calls it a
-					// jump when q0 is above; the cost itself is continuous there.
-					require.Greater(t, l.logQ0, c.LogQ0)
+				l.profile(profile, newTally(c.Votes), 1)
+				coversBruteForce(t, profile, c.Votes, l)
+				used["no jump after all"]++
+				continue
+			}
+			if !c.Usable {
+				var condition *ConditionError
+				require.True(t, errors.As(l.published(), &condition), "%s %v sigma %v order %v must be refused", c.Kind, c.Votes, c.Sigma, c.Order)
+				used["unpublished: "+condition.Condition]++
+				if c.Teachers <= 30 {
 					profile = make([]float64, c.Teachers+1)
 					l.profile(profile, newTally(c.Votes), 1)
 					coversBruteForce(t, profile, c.Votes, l)
-					used["no jump after all"]++
-					continue
 				}
-				if !c.Usable {
-					var condition *ConditionError
-					require.True(t, errors.As(l.published(), &condition), "%s %v sigma %v order %v must be refused", c.Kind, c.Votes, c.Sigma, c.Order)
-					used["unpublished: "+condition.Condition]++
-					if c.Teachers <= 30 {
-						profile = make([]float64, c.Teachers+1)
-						l.profile(profile, newTally(c.Votes), 1)
-						coversBruteForce(t, profile, c.Votes, l)
-					}
-					continue
-				}
-				require.NoError(t, l.published())
-				relative(t, c.LogQ0, l.logQ0, 1e-8, "q0 of sigma %v order %v", c.Sigma, c.Order)
-				relative(t, c.LogQ1, l.logQ1, 1e-8, "q1 of sigma %v order %v", c.Sigma, c.Order)
-				profile = make([]float64, c.Teachers+1)
-				l.profile(profile, newTally(c.Votes), 1)
-				for d, want := range c.LocalSens {
-					// The reference loses digits where it subtracts costs of different size.
-					require.InDelta(t, want, profile[d], 1e-8*want+1e-15*l.worst(), "%s %v sigma %v order %v distance %d", c.Kind, c.Votes, c.Sigma, c.Order, d)
-				}
+				continue
 			}
-			used[c.Kind]++
-			within := 0.0
-			for d, brute := range c.BruteLocalSens {
-				within = math.Max(within, profile[d])
-				require.GreaterOrEqual(t, within*(1+1e-9)+1e-300, brute, "%+v", c)
-			}
-			for i, beta := range file.Betas {
-				got := discounted(profile, beta)
-				relative(t, c.SmoothSens[i], got, 1e-8, "%s %v beta %v", c.Kind, c.Votes, beta)
-				if c.BruteSmoothSens != nil {
-					require.GreaterOrEqual(t, got*(1+1e-9), c.BruteSmoothSens[i])
-				}
+			require.NoError(t, l.published())
+			relative(t, c.LogQ0, l.logQ0, 1e-8, "q0 of sigma %v order %v", c.Sigma, c.Order)
+			relative(t, c.LogQ1, l.logQ1, 1e-8, "q1 of sigma %v order %v", c.Sigma, c.Order)
+			profile = make([]float64, c.Teachers+1)
+			l.profile(profile, newTally(c.Votes), 1)
+			for d, want := range c.LocalSens {
+				// The reference loses digits where it subtracts costs of different size.
+				require.InDelta(t, want, profile[d], 1e-8*want+1e-15*l.worst(), "%s %v sigma %v order %v distance %d", c.Kind, c.Votes, c.Sigma, c.Order, d)
 			}
 		}
-		t.Log(used)
-	})
+		used[c.Kind]++
+		within := 0.0
+		for d, brute := range c.BruteLocalSens {
+			within = math.Max(within, profile[d])
+			require.GreaterOrEqual(t, within*(1+1e-9)+1e-300, brute, "%+v", c)
+		}
+		for i, beta := range file.Betas {
+			got := discounted(profile, beta)
+			relative(t, c.SmoothSens[i], got, 1e-8, "%s %v beta %v", c.Kind, c.Votes, beta)
+			if c.BruteSmoothSens != nil {
+				require.GreaterOrEqual(t, got*(1+1e-9), c.BruteSmoothSens[i])
+			}
+		}
+	}
+	t.Log(used)
 }
 
 func TestSmoothSensitivityAgainstBruteForce(t *testing.T) {
-	eachGolden(t, "mechanisms/smooth_sensitivity.json", func(t *testing.T, data []byte) {
-		file := decode[struct {
-			Entries []struct {
-				Counts      []int
-				Sigma       float64
-				Alpha, Cost float64
-				Profile     []float64          `json:"max_local_sensitivity_within_distance"`
-				Smooth      map[string]float64 `json:"smooth_sensitivity"`
-			}
-			GNSS []struct {
-				Beta    float64
-				SigmaSS float64 `json:"sigma_ss"`
-				Alpha   float64
-				RDP     float64
-			}
-		}](t, data)
-		require.NotEmpty(t, file.Entries)
-		for _, c := range file.Entries {
-			h := newTally(c.Counts)
-			relative(t, c.Cost, gnmaxRDP(h.logFlipGaussian(c.Sigma), c.Sigma, c.Alpha), 1e-9, "cost of %v", c.Counts)
-			l, err := newLocalCost(c.Sigma, c.Alpha, len(c.Counts))
+	file := golden[struct {
+		Entries []struct {
+			Counts      []int
+			Sigma       float64
+			Alpha, Cost float64
+			Profile     []float64          `json:"max_local_sensitivity_within_distance"`
+			Smooth      map[string]float64 `json:"smooth_sensitivity"`
+		}
+		GNSS []struct {
+			Beta    float64
+			SigmaSS float64 `json:"sigma_ss"`
+			Alpha   float64
+			RDP     float64
+		}
+	}](t, "mechanisms/smooth_sensitivity.json")
+	require.NotEmpty(t, file.Entries)
+	for _, c := range file.Entries {
+		h := newTally(c.Counts)
+		relative(t, c.Cost, gnmaxRDP(h.logFlipGaussian(c.Sigma), c.Sigma, c.Alpha), 1e-9, "cost of %v", c.Counts)
+		l, err := newLocalCost(c.Sigma, c.Alpha, len(c.Counts))
+		require.NoError(t, err)
+		profile := make([]float64, len(c.Profile))
+		l.profile(profile, h, 1)
+		within := 0.0
+		for d, brute := range c.Profile {
+			within = math.Max(within, profile[d])
+			require.GreaterOrEqual(t, within*(1+1e-9), brute, "%v sigma %v order %v distance %d", c.Counts, c.Sigma, c.Alpha, d)
+		}
+		above := 0.0
+		for text, brute := range c.Smooth {
+			beta, err := strconv.ParseFloat(text, 64)
 			require.NoError(t, err)
-			profile := make([]float64, len(c.Profile))
-			l.profile(profile, h, 1)
-			within := 0.0
-			for d, brute := range c.Profile {
-				within = math.Max(within, profile[d])
-				require.GreaterOrEqual(t, within*(1+1e-9), brute, "%v sigma %v order %v distance %d", c.Counts, c.Sigma, c.Alpha, d)
-			}
-			above := 0.0
-			for text, brute := range c.Smooth {
-				beta, err := strconv.ParseFloat(text, 64)
-				require.NoError(t, err)
-				smooth := discounted(profile, beta)
-				require.GreaterOrEqual(t, smooth*(1+1e-9), brute)
-				above = math.Max(above, smooth/brute)
-			}
-			t.Logf("%v sigma %v order %v: at most %.3f times the smooth sensitivity; published conditions: %v", c.Counts, c.Sigma, c.Alpha, above, l.published())
+			smooth := discounted(profile, beta)
+			require.GreaterOrEqual(t, smooth*(1+1e-9), brute)
+			above = math.Max(above, smooth/brute)
 		}
-		for _, c := range file.GNSS {
-			relative(t, c.RDP, printedGNSS(c.Beta, c.SigmaSS, c.Alpha), 1e-9, "%+v", c)
-		}
-	})
+		t.Logf("%v sigma %v order %v: at most %.3f times the smooth sensitivity; published conditions: %v", c.Counts, c.Sigma, c.Alpha, above, l.published())
+	}
+	for _, c := range file.GNSS {
+		relative(t, c.RDP, printedGNSS(c.Beta, c.SigmaSS, c.Alpha), 1e-9, "%+v", c)
+	}
 }
 
 // coversBruteForce compares a profile with all histograms of as many votes.

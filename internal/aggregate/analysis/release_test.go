@@ -2,11 +2,8 @@ package analysis
 
 import (
 	"context"
-	"fmt"
-	"iter"
 	"math"
 	"math/big"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -226,32 +223,6 @@ func TestSanitizerDefaultsLookAtPublicNumbersOnly(t *testing.T) {
 	}
 }
 
-// TestReleaseOfAPublishedRun: what a release looks like whose parameters were fixed
-// without a look, on the votes of 250 teachers on MNIST.
-func TestReleaseOfAPublishedRun(t *testing.T) {
-	rows := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))[:100]
-	m := confident(200, 150, 40)
-	s, err := NewSanitizer(SanitizerConfig{Mechanism: m, Queries: len(rows), Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2})
-	require.NoError(t, err)
-	r, err := Analyze(context.Background(), m, histograms(rows), Options{Delta: 1e-5, Orders: []float64{s.cfg.Order}, Teachers: 250})
-	require.NoError(t, err)
-	below := 0
-	for i := range 20 {
-		out, err := publish(t, s, rng.SeedKey(uint64(i)), rows)
-		require.NoError(t, err)
-		if i < 3 {
-			t.Logf("%+v", out)
-		}
-		require.LessOrEqual(t, out.Cost, s.worst+defaultGrid)
-		require.Greater(t, out.Epsilon, 0.0)
-		if out.Epsilon < r.All.DataDependent.Improved.Reveal() {
-			below++
-		}
-	}
-	t.Logf("all answered: %.4f data-dependent, %.4f independent", r.All.DataDependent.Improved.Reveal(), r.All.Independent.Improved.Reveal())
-	require.LessOrEqual(t, below, 4, "each with probability 1/44: P[more than 4 of 20] < 1e-4, and the seeds are fixed")
-}
-
 func TestSanitizerRefusesBadInput(t *testing.T) {
 	good := smallSanitizer(t).Config()
 	for name, change := range map[string]func(c *SanitizerConfig){
@@ -302,31 +273,4 @@ func TestSanitizerRefusesBadInput(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Release(cancelled, r, rng.SeedKey(1), histograms(smallVotes))
 	require.ErrorIs(t, err, context.Canceled)
-}
-
-func ExampleSanitizer() {
-	votes := func() iter.Seq2[aggregate.Histogram, error] {
-		return histograms([][]int{{100, 0, 0}, {3, 95, 2}, {40, 35, 25}})
-	}
-	s, err := NewSanitizer(SanitizerConfig{Mechanism: gnmax(20), Queries: 3, Teachers: 100, Classes: 3, Delta: 1e-5, Margin: 2})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	r, err := l.Reserve(s.Event())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	out, err := s.Release(context.Background(), r, rng.SeedKey(1), votes())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("cost at order %.1f: %.4f, and %.4f to say so\n", out.Order, out.Cost, out.ReleaseCost)
 }

@@ -3,7 +3,6 @@ package analysis
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -106,102 +105,70 @@ func requireEpsilon(t *testing.T, want *totalsCase, got Epsilon, c endToEndCase)
 }
 
 func TestEndToEnd(t *testing.T) {
-	eachGolden(t, "pate/end_to_end.json", func(t *testing.T, data []byte) {
-		file := decode[struct {
-			Orders []float64
-			Cases  []endToEndCase
-		}](t, data)
-		whole := strings.HasSuffix(t.Name(), "whole")
-		path := filepath.Join("testdata", "pate", "counts.csv")
-		if whole {
-			path = reference("pate/votes/mnist_regen_counts.csv")
-		}
-		counts := tallies(readNumbers(t, path))
-		for i, c := range file.Cases {
-			if whole && i%3 != 0 { // beside those of the sample, which is of every mechanism
-				continue
+	file := golden[struct {
+		Orders []float64
+		Cases  []endToEndCase
+	}](t, "pate/end_to_end.json")
+	counts := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))
+	for _, c := range file.Cases {
+		t.Run(fmt.Sprintf("%s/%s/%v", c.Mechanism, c.Queries, c.Sigma+c.Sigma2+c.Lam+c.Gamma), func(t *testing.T) {
+			var first, last int
+			_, err := fmt.Sscanf(c.Queries, "rows %d..%d", &first, &last)
+			require.NoError(t, err)
+			if testkit.Race && last > 99 {
+				t.Skip("one goroutine: nothing to learn under the race detector")
 			}
-			t.Run(fmt.Sprintf("%s/%s/%s/%v", c.Votes, c.Mechanism, c.Queries, c.Sigma+c.Sigma2+c.Lam+c.Gamma), func(t *testing.T) {
-				if c.Votes != "mnist_regen" {
-					t.Skipf("the votes of %s are not here", c.Votes)
-				}
-				var rows [][]int
-				var first, last int
-				if n, _ := fmt.Sscanf(c.Queries, "rows %d..%d", &first, &last); n == 2 {
-					if testkit.Race && last > 99 {
-						t.Skip("one goroutine: nothing to learn under the race detector")
-					}
-					rows = counts[first : last+1]
-				} else {
-					for _, i := range indices(t) {
-						rows = append(rows, counts[i])
-					}
-				}
-				require.Len(t, rows, c.NumQueries)
-				var m Mechanism
-				switch c.Mechanism {
-				case "gnmax":
-					m = gnmax(c.Sigma)
-				case "confident_gnmax":
-					m = confident(c.T, c.Sigma1, c.Sigma2)
-				case "lnmax_rdp_2018":
-					m = lnmax(c.Lam)
-				case "lnmax_moments_2017":
-					moments(t, c, rows)
-					return
-				case "interactive_gnmax":
-					interactive(t, c, rows, file.Orders)
-					return
-				default:
-					require.Fail(t, "unknown mechanism", c.Mechanism)
-				}
-				r, err := Analyze(context.Background(), m, histograms(rows), Options{Delta: c.Delta, Orders: file.Orders})
-				require.NoError(t, err)
-				require.Equal(t, c.NumQueries, r.Queries)
-				costs := r.All
-				if r.Expected != nil {
-					costs = r.Expected.Costs
-					relative(t, c.ExpectedAnswered, r.Expected.Answered.Reveal(), 1e-9, "expected answers")
-					requireEpsilon(t, c.WorstCase, r.All.Independent, c)
-					require.LessOrEqual(t, r.Expected.DataDependent.Improved.Reveal(), r.All.DataDependent.Improved.Reveal())
-				}
-				requireEpsilon(t, c.DataDependent, costs.DataDependent, c)
-				requireEpsilon(t, c.DataIndependent, costs.Independent, c)
-				require.LessOrEqual(t, r.Exact.Forward.Improved.Reveal(), r.All.DataDependent.Improved.Reveal())
-				require.LessOrEqual(t, r.Exact.Forward.Improved.Reveal(), r.Exact.Both.Improved.Reveal())
-				t.Logf("all answered: %.4f independent, %.4f data-dependent; exact %.4f forward, %.4f both",
-					r.All.Independent.Improved.Reveal(), r.All.DataDependent.Improved.Reveal(), r.Exact.Forward.Improved.Reveal(), r.Exact.Both.Improved.Reveal())
-				if c.Smooth == nil {
-					t.Log(r.Sanitized, r.Unsanitized)
-					return
-				}
-				require.NoError(t, r.Unsanitized)
-				require.NoError(t, r.Sanitized.Unpublished)
-				p := r.Sanitized.Published
-				t.Logf("published %+v", *p)
-				t.Logf("valid %+v", r.Sanitized.Valid)
-				relative(t, c.Smooth.Order, p.Order, 1e-12, "order")
-				relative(t, c.Smooth.Beta, p.GNSS.Beta, 1e-9, "beta")
-				relative(t, c.Smooth.EpsBefore, p.Before.Reveal(), 1e-9, "before")
-				relative(t, c.Smooth.Smooth, p.SmoothSensitivity.Reveal(), 1e-8, "smooth sensitivity")
-				relative(t, c.Smooth.SigmaSS, p.GNSS.Sigma, 1e-8, "sigma_ss")
-				relative(t, c.Smooth.NoiseStd, p.SD.Reveal(), 1e-8, "noise")
-				relative(t, c.Smooth.ReleaseRDP, p.Cost.Reveal(), 1e-8, "release")
-				relative(t, c.Smooth.EpsAfter, p.Mean.Reveal(), 1e-9, "after")
-			})
-		}
-	})
-}
-
-// indices reads the last 100 int64 of an NPY file: the queries of a student.
-func indices(t *testing.T) []int {
-	data, err := os.ReadFile(reference("pate/votes/mnist_250_teachers_100_indices_used_by_student.npy"))
-	require.NoError(t, err)
-	var out []int
-	for rest := data[len(data)-800:]; len(rest) > 0; rest = rest[8:] {
-		out = append(out, int(binary.LittleEndian.Uint64(rest)))
+			rows := counts[first : last+1]
+			require.Len(t, rows, c.NumQueries)
+			var m Mechanism
+			switch c.Mechanism {
+			case "gnmax":
+				m = gnmax(c.Sigma)
+			case "confident_gnmax":
+				m = confident(c.T, c.Sigma1, c.Sigma2)
+			case "lnmax_rdp_2018":
+				m = lnmax(c.Lam)
+			case "lnmax_moments_2017":
+				moments(t, c, rows)
+				return
+			default:
+				require.Fail(t, "unknown mechanism", c.Mechanism)
+			}
+			r, err := Analyze(context.Background(), m, histograms(rows), Options{Delta: c.Delta, Orders: file.Orders})
+			require.NoError(t, err)
+			require.Equal(t, c.NumQueries, r.Queries)
+			costs := r.All
+			if r.Expected != nil {
+				costs = r.Expected.Costs
+				relative(t, c.ExpectedAnswered, r.Expected.Answered.Reveal(), 1e-9, "expected answers")
+				requireEpsilon(t, c.WorstCase, r.All.Independent, c)
+				require.LessOrEqual(t, r.Expected.DataDependent.Improved.Reveal(), r.All.DataDependent.Improved.Reveal())
+			}
+			requireEpsilon(t, c.DataDependent, costs.DataDependent, c)
+			requireEpsilon(t, c.DataIndependent, costs.Independent, c)
+			require.LessOrEqual(t, r.Exact.Forward.Improved.Reveal(), r.All.DataDependent.Improved.Reveal())
+			require.LessOrEqual(t, r.Exact.Forward.Improved.Reveal(), r.Exact.Both.Improved.Reveal())
+			t.Logf("all answered: %.4f independent, %.4f data-dependent; exact %.4f forward, %.4f both",
+				r.All.Independent.Improved.Reveal(), r.All.DataDependent.Improved.Reveal(), r.Exact.Forward.Improved.Reveal(), r.Exact.Both.Improved.Reveal())
+			if c.Smooth == nil {
+				t.Log(r.Sanitized, r.Unsanitized)
+				return
+			}
+			require.NoError(t, r.Unsanitized)
+			require.NoError(t, r.Sanitized.Unpublished)
+			p := r.Sanitized.Published
+			t.Logf("published %+v", *p)
+			t.Logf("valid %+v", r.Sanitized.Valid)
+			relative(t, c.Smooth.Order, p.Order, 1e-12, "order")
+			relative(t, c.Smooth.Beta, p.GNSS.Beta, 1e-9, "beta")
+			relative(t, c.Smooth.EpsBefore, p.Before.Reveal(), 1e-9, "before")
+			relative(t, c.Smooth.Smooth, p.SmoothSensitivity.Reveal(), 1e-8, "smooth sensitivity")
+			relative(t, c.Smooth.SigmaSS, p.GNSS.Sigma, 1e-8, "sigma_ss")
+			relative(t, c.Smooth.NoiseStd, p.SD.Reveal(), 1e-8, "noise")
+			relative(t, c.Smooth.ReleaseRDP, p.Cost.Reveal(), 1e-8, "release")
+			relative(t, c.Smooth.EpsAfter, p.Mean.Reveal(), 1e-9, "after")
+		})
 	}
-	return out
 }
 
 // moments is the moments accountant of 2017 on LNMax: epsilon is the least of
@@ -220,41 +187,6 @@ func moments(t *testing.T, c endToEndCase, rows [][]int) {
 	}
 	relative(t, c.EpsMoments, best, 1e-9, "data-dependent")
 	relative(t, c.EpsMomentsIndependent, bestWorst, 1e-9, "data-independent")
-}
-
-// interactive is Interactive-GNMax, whose test is of the largest lead over what the student already expects.
-func interactive(t *testing.T, c endToEndCase, rows [][]int, orders []float64) {
-	baseline := readNumbers(t, reference("pate/votes/mnist_regen_interactive_baseline.csv"))
-	require.Len(t, baseline, len(rows))
-	sum, worst, answered := make(spent, len(orders)), make(spent, len(orders)), 0.0
-	for i, counts := range rows {
-		lead := math.Inf(-1)
-		for j, n := range counts {
-			lead = math.Max(lead, float64(n)-baseline[i][j])
-		}
-		pass, fail := thresholdLaw(math.RoundToEven(lead), c.T, c.Sigma1)
-		logQ := newTally(counts).logFlipGaussian(c.Sigma2)
-		sum.add(costs(orders, func(a float64) float64 {
-			return thresholdRDP(pass, fail, c.Sigma1, a) + math.Exp(pass)*gnmaxRDP(logQ, c.Sigma2, a)
-		}), 1)
-		worst.add(costs(orders, func(a float64) float64 {
-			return a/(2*c.Sigma1*c.Sigma1) + math.Exp(pass)*a/(c.Sigma2*c.Sigma2)
-		}), 1)
-		answered += math.Exp(pass)
-	}
-	relative(t, c.ExpectedAnswered, answered, 1e-9, "expected answers")
-	for _, x := range []struct {
-		want *totalsCase
-		got  spent
-	}{{c.DataDependent, sum}, {c.DataIndependent, worst}} {
-		epsilon, order, err := x.got.convert(orders, c.Delta, accountant.Classic)
-		require.NoError(t, err)
-		relative(t, x.want.EpsClassic, epsilon, 1e-9, "classic")
-		relative(t, x.want.OrderClassic, order, 1e-9, "order")
-		epsilon, _, err = x.got.convert(orders, c.Delta, accountant.Improved)
-		require.NoError(t, err)
-		relative(t, x.want.EpsImproved, epsilon, 1e-9, "improved")
-	}
 }
 
 func TestNumbersSayThatTheyArePrivate(t *testing.T) {
