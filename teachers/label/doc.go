@@ -2,7 +2,8 @@
 //
 //	source, err := votes.Open(ctx, []string{"votes.npy"}, votes.Options{Classes: 10})
 //	result, err := label.Run(ctx, label.Config{
-//		Ledger: "run.jsonl", Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
+//		Ledger: "run.jsonl",
+//		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
 //		Out: "labels.csv", Pool: "test images", Votes: source, Setting: aggregate.Setting{Mechanism: "gnmax"},
 //	})
 //
@@ -40,12 +41,11 @@
 //
 // # Caveats
 //
-// No file can tell what other files hold: a second ledger for the same people charges and draws anew, and
-// so does an older copy of this one put back together with the files beside it. A ledger that is gone, cut
-// off or put back alone is refused, by what [IDFile] and [HeadFile] say of it. Who must be sure keeps the
-// ledger's head elsewhere; see package ledger. A pool that is given another name, with votes of other
-// teachers or another number of classes, is charged in full and not recognised.
+// A second ledger for the same people charges and draws anew, and no file can show that it exists; so does
+// an older copy of this ledger put back together with the files beside it. A ledger that is gone, cut off
+// or put back alone is refused, by [IDFile] and [HeadFile]. Keep the ledger's head elsewhere to be sure;
+// see package ledger. A pool under another name, with votes of other teachers or another number of classes,
+// is charged in full and not recognised.
 //
-// Destroying a key overwrites and removes its file. What a disk, a snapshot or a backup remembers is beyond
-// that.
+// Destroying a key overwrites and removes its file. Disks, snapshots and backups may remember it.
 package label

@@ -40,7 +40,7 @@ func FormOf(path string) Form {
 	return CSV
 }
 
-// maxLabels bounds a file of labels that is no CSV, and the CSV that is made of it, in bytes.
+// maxLabels bounds a file of labels that is no CSV, and its CSV, in bytes.
 const maxLabels = 1 << 28
 
 // collected are labels that are written at once, at the end.
@@ -91,8 +91,8 @@ func (c *collected) writeParquet(w io.Writer, column string, names []string) err
 	return parquet.Write(w, []parquet.Values{{Name: "query", Ints: c.queries}, label})
 }
 
-// numbersOf returns the whole numbers from 0 up that all classes are called by, nil if they are not: an
-// array has then their places.
+// numbersOf returns the numbers if all names of classes are whole numbers from 0 up, and nil if not: an
+// array then has the places of the classes.
 func numbersOf(names []string) []int {
 	var numbers []int
 	for _, name := range names {
@@ -105,7 +105,7 @@ func numbersOf(names []string) []int {
 	return numbers
 }
 
-// errForm says that a file is no file of labels.
+// errForm refuses a file that is no file of labels.
 var errForm = errors.New("it is no file of labels")
 
 // ReadCSV returns a reader of labels, in whatever form they are, as CSV. CSV, and anything that is not
@@ -219,13 +219,13 @@ func readJSONL(raw []byte, out *csv.Writer) error {
 		if err := json.Unmarshal(line, &row); err != nil || row.Query == nil || (row.Label == nil) == (row.Held == nil) {
 			return errForm
 		}
-		value, heading := row.Label, "label"
+		value, column := row.Label, labelColumn
 		if row.Held != nil {
-			value, heading = row.Held, strings.TrimSuffix(strings.TrimPrefix(withheldHeading, "query,"), "\n")
+			value, column = row.Held, withheldColumn
 		}
 		if first {
 			first = false
-			if err := out.Write([]string{"query", heading}); err != nil {
+			if err := out.Write([]string{"query", column}); err != nil {
 				return err
 			}
 		}

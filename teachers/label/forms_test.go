@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -58,13 +57,7 @@ func TestLabelsInEveryForm(t *testing.T) {
 				run.Out = filepath.Join(filepath.Dir(run.Out), "labels."+string(form))
 				run.Votes, run.Account.Epsilon = sample(t, c.opt, c.cells...), 1e6
 				run.Setting = aggregate.Setting{Mechanism: "confident", Values: map[string]float64{"threshold": 25, "sigma1": 0.3, "sigma2": 0.3}}
-				_, err := Run(crash.With(context.Background(), func(step string) error {
-					if step == "drawn" {
-						return errCrash
-					}
-					return nil
-				}), run)
-				require.ErrorIs(t, err, errCrash)
+				crashed(t, run, "drawn")
 				require.NoFileExists(t, run.Out)
 				made := release1(t, run)
 				require.True(t, made.Resumed)
@@ -73,7 +66,7 @@ func TestLabelsInEveryForm(t *testing.T) {
 				if form == NPY && c.array != "" {
 					want = c.array
 				}
-				require.Equal(t, heading+want, asCSV(t, read(t, run.Out)))
+				require.Equal(t, heading(labelColumn)+want, asCSV(t, read(t, run.Out)))
 				again := release1(t, run)
 				require.True(t, again.Complete)
 				require.Equal(t, []int{3, 2}, []int{again.Asked, again.Answered})
@@ -95,7 +88,7 @@ func TestSeededLabelsSaySo(t *testing.T) {
 			continue
 		}
 		release1(t, run)
-		require.Contains(t, asCSV(t, read(t, run.Out)), withheldHeading)
+		require.Contains(t, asCSV(t, read(t, run.Out)), heading(withheldColumn))
 	}
 }
 
@@ -111,7 +104,7 @@ func FuzzReadCSV(f *testing.F) {
 	require.NoError(f, answers.writeParquet(&file, "label", []string{"a", "b"}))
 	f.Add(bytes.Clone(file.Bytes()))
 	f.Add([]byte("{\"query\":0,\"label\":\"a\"}\n{\"query\":1,\"label_not_releasable\":null}\n"))
-	f.Add([]byte(heading + "0,1\n"))
+	f.Add([]byte(heading(labelColumn) + "0,1\n"))
 	pandas, err := os.ReadFile("../votes/testdata/parquet/words.parquet")
 	require.NoError(f, err)
 	f.Add(pandas)

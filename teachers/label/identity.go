@@ -10,11 +10,11 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// kind is that of runs of labels on a ledger.
+// kind names runs of labels on a ledger.
 const kind = "label"
 
-// identity is what a run is a function of but its votes and its key, as the ledger has it. Everything in it
-// is public.
+// identity is everything in public that a run is a function of, as the ledger has it: all but votes and
+// key.
 type identity struct {
 	Pool        string             `json:"pool"`
 	Queries     [2]int             `json:"queries"` // from <= q < to
@@ -48,11 +48,12 @@ func (id identity) setting() setting {
 	if err != nil {
 		panic(err)
 	}
-	return setting{d, aggregate.Setting{Mechanism: id.Mechanism, Values: id.Parameters, Teachers: id.Teachers, Queries: id.Queries[1] - id.Queries[0]}}
+	return setting{d, aggregate.Setting{Mechanism: id.Mechanism, Values: id.Parameters, Teachers: id.Teachers,
+		Queries: id.Queries[1] - id.Queries[0]}}
 }
 
-// Describe says in words which labels a run in a ledger released, and "" of a run that is none of labels or
-// that this version cannot read.
+// Describe returns the labels that a run in a ledger released in words, and "" for a run without labels or
+// one that this version cannot read.
 func Describe(name string) string {
 	var id identity
 	if is, settings := run.Kind(name); is != kind || json.Unmarshal(settings, &id) != nil {
@@ -116,14 +117,15 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 		if r.Committed {
 			state = "is complete"
 		}
-		return nil, run.OtherRun(fmt.Sprintf("queries %d:%d of pool %q were put to another run, which %s", r.id.Queries[0], r.id.Queries[1], r.id.Pool, state),
+		return nil, run.OtherRun(fmt.Sprintf("queries %d:%d of pool %q were put to another run, which %s",
+			r.id.Queries[0], r.id.Queries[1], r.id.Pool, state),
 			differ, "an answered query is never answered again with fresh noise", "repeat that run as it was, or choose queries that were not asked")
 	}
 	return nil, nil
 }
 
-// differences says in what a run that is asked for is not the recorded one. What is chosen and was not
-// given agrees with any.
+// differences lists how a run that is asked for differs from the recorded one. Chosen values that were not
+// given agree with any.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {

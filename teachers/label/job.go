@@ -8,12 +8,15 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 )
 
-// job is a run of labels. Its Config is what was asked for until there is a plan.
+// job is a run of labels. Its Config is as asked for until there is a plan.
 type job struct {
 	Config
 	predictions string // their hash
@@ -33,23 +36,22 @@ func (j *job) run(ctx context.Context) run.Run {
 	if j.mayFail() && file.New.Mode == ledger.Filter && file.New.FailureDelta == 0 {
 		file.New.FailureDelta = file.New.Delta / 2
 	}
-	return run.Run{
-		File: file, Kind: kind, Units: run.Units{N: j.Votes.Teachers(), Noun: "teachers"}, Seed: j.Seed, Plan: j.planner(),
-		Stages: []run.Stage{{Out: j.Out, Read: j.read, Draw: j.drawer(ctx)}},
-	}
-}
-
-// planner returns the plan of the run: what is asked for, with noise that fits what is left, or the run
-// that was recorded.
-func (j *job) planner() func(context.Context, *run.Before) (run.Plan, error) {
 	asked := j.Config
-	return func(ctx context.Context, before *run.Before) (run.Plan, error) {
-		j.Config, j.account = asked, before.Config()
-		p, err := j.plan(ctx, before)
-		return p, sealed(err)
+	return run.Run{
+		File: file, Kind: kind, Units: run.Units{N: j.Votes.Teachers(), Noun: "teachers"}, Seed: j.Seed,
+		Plan: func(ctx context.Context, before *run.Before) (run.Plan, error) {
+			j.Config, j.account = asked, before.Config()
+			p, err := j.plan(ctx, before)
+			return p, sealed(err)
+		},
+		Stages: []run.Stage{{Out: j.Out, Read: j.read, Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
+			return j.draw(ctx, r[0], key, out)
+		}}},
 	}
 }
 
+// plan returns the run as asked for, with noise that fits the rest of the budget, or the run that was
+// recorded.
 func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err error) {
 	if err := j.fits(); err != nil {
 		return p, err
@@ -85,23 +87,44 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	return p, err
 }
 
-// choose settles the noise of a new run, which must fit.
+// choose settles the noise of a new run, which must fit. Chosen noise that no agreement of the teachers,
+// whose number is public, gets over is not worth a charge.
 func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
 	if err != nil {
 		return err
 	}
-	if j.s, err = j.chooseNoise(ctx, before.Ledger); err != nil {
+	if j.s, err = asked.chooseNoise(ctx, before.Ledger); err == nil && j.Accept != nil {
+		err = j.Accept(j.s.s)
+	}
+	if err != nil {
 		return err
 	}
 	j.calibrated = !asked.hasNoise()
+	if j.calibrated && j.s.d.Fit != nil && j.Votes.Teachers() > 0 {
+		m, err := stable.New(stable.ConfigOf(j.s.s))
+		if err != nil {
+			return fmt.Errorf("label: %w", err)
+		}
+		need, err := m.DistanceFor(0.5)
+		if err != nil {
+			return fmt.Errorf("label: %w", err)
+		}
+		if most := int64(j.Votes.Teachers()) / 2; need > most {
+			return &fault.Error{What: fmt.Sprintf("nothing would be released: %s needs %d votes to move for it, and of %d teachers at most %d can",
+				j.s.s.Mechanism, need, j.Votes.Teachers(), most),
+				Why: "its noise and threshold, at this budget, are above what agreement can reach; nothing was charged",
+				Fix: "raise epsilon, ask fewer queries, allow fewer failures, or take a noisy argmax"}
+		}
+	}
 	return j.s.try(ctx, before)
 }
 
 // fits refuses a ledger that the mechanism cannot be charged to.
 func (j *job) fits() error {
 	if j.mayFail() && j.account.Mode == ledger.Filter && j.account.FailureDelta == 0 {
-		return &fault.Error{What: j.Ledger + " keeps none of its delta for releases that may fail", Why: j.Setting.Mechanism + " releases what it should not with a small probability",
+		return &fault.Error{What: j.Ledger + " keeps none of its delta for releases that may fail",
+			Why: j.Setting.Mechanism + " releases what it should not with a small probability",
 			Fix: "name another ledger, made for it or with a failure delta"}
 	}
 	return nil
@@ -110,17 +133,15 @@ func (j *job) fits() error {
 // sealed explains why a ledger of mode Reserved takes no more.
 func sealed(err error) error {
 	if errors.Is(err, ledger.ErrSealed) {
-		return &fault.Error{What: "the ledger takes no more", Why: "it was made in mode reserved: everything is charged before anything is released", Fix: "name another ledger; one of mode filter can be shared", Err: err}
+		return &fault.Error{What: "the ledger takes no more",
+			Why: "it was made in mode reserved: everything is charged before anything is released",
+			Fix: "name another ledger; one of mode filter can be shared", Err: err}
 	}
 	return err
 }
 
 // withheld reports whether the labels must not be released, of which their file has a mark.
 func (j *job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
-
-func (j *job) drawer(ctx context.Context) func([]*ledger.Reservation, rng.Key, io.Writer) error {
-	return func(r []*ledger.Reservation, key rng.Key, out io.Writer) error { return j.draw(ctx, r[0], key, out) }
-}
 
 // draw asks all queries and writes the labels.
 func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng.Key, out io.Writer) error {
@@ -156,11 +177,12 @@ func (j *job) read(file io.Reader) (err error) {
 	return err
 }
 
-// result says what there is.
+// result collects the numbers of a run.
 func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (Result, error) {
 	result := Result{
 		Asked: j.count.asked, Answered: j.count.answered, Declined: j.count.asked - j.count.answered, NotAsked: j.s.s.Queries - j.count.asked,
-		Setting: j.s.s, Calibrated: j.calibrated, Delta: j.account.Delta, Account: j.account, Left: book.Left(), Releasable: !j.withheld(), Votes: j.Votes,
+		Setting: j.s.s, Calibrated: j.calibrated, Delta: j.account.Delta, Account: j.account, Left: book.Left(),
+		Releasable: !j.withheld(), Votes: j.Votes,
 		Resumed: done.Recorded, Complete: done.Complete, Entry: done.Entry, SHA256: done.SHA256,
 	}
 	e, err := j.s.event()
@@ -181,4 +203,46 @@ func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (R
 		result.Claim, result.By = claim.Epsilon, claim.By
 	}
 	return result, nil
+}
+
+// Stage returns the labels of c as a stage of a run with other charges, on a ledger made for this run
+// alone, and a function that returns their result when it is done. Setting needs all its noise; c.Votes may
+// be set until the stage is carried out. Ledger and Expect are not taken.
+func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
+	j := &job{}
+	ready := func() (err error) {
+		j.Config, j.account = *c, c.Account
+		if err = j.check(); err == nil {
+			j.s, err = c.setting()
+		}
+		return err
+	}
+	stage := run.Stage{
+		Name: "labels", Out: c.Out,
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
+			if err := ready(); err != nil {
+				return err
+			}
+			return j.draw(ctx, r[0], key, out)
+		},
+		Read: func(file io.Reader) error {
+			if err := ready(); err != nil {
+				return err
+			}
+			return j.read(file)
+		},
+	}
+	return stage, func(s *run.Session, done run.Done) (Result, error) {
+		j.account = s.Account
+		return j.result(ctx, s.Ledger, done)
+	}
+}
+
+// Event returns the cost of the labels of a setting with all its noise, whoever votes.
+func Event(s aggregate.Setting) (accountant.Event, error) {
+	d, err := mechanisms.Find(s.Mechanism)
+	if err != nil {
+		return nil, fmt.Errorf("label: %w", err)
+	}
+	return setting{d, d.Complete(s)}.event()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -62,13 +63,19 @@ func open(t require.TestingT, path string, opt votes.Options) *votes.Source {
 // standard is a run in a folder of its own.
 func standard(t *testing.T) Config {
 	dir := t.TempDir()
-	path := write(t, filepath.Join(dir, "votes.csv"), voteRows(1, testQueries, testTeachers))
+	write(t, filepath.Join(dir, "votes.csv"), voteRows(1, testQueries, testTeachers))
+	c, err := inFolder(dir)
+	require.NoError(t, err)
+	return c
+}
+
+func inFolder(dir string) (Config, error) {
+	votes, err := votes.Open(context.Background(), []string{filepath.Join(dir, "votes.csv")}, votes.Options{Classes: testClasses})
 	return Config{
-		Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool",
+		Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool", Votes: votes,
 		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
-		Votes:   open(t, path, votes.Options{}),
 		Setting: aggregate.Setting{Mechanism: plan.GNMax},
-	}
+	}, err
 }
 
 // with makes a setting of pairs of a name and a value.
@@ -94,6 +101,31 @@ func release1(t *testing.T, c Config) Result {
 	return r
 }
 
+var errCrash = errors.New("crash")
+
+// stopAt returns a context in which a run crashes at a step.
+func stopAt(place string) context.Context {
+	return crash.With(context.Background(), func(step string) error {
+		if step == place {
+			return errCrash
+		}
+		return nil
+	})
+}
+
+// crashed carries out a run up to a step.
+func crashed(t *testing.T, c Config, place string) {
+	_, err := Run(stopAt(place), c)
+	require.ErrorIs(t, err, errCrash)
+}
+
+// keys are the keys of unfinished runs of a ledger.
+func keys(t *testing.T, c Config) []string {
+	found, err := filepath.Glob(c.Ledger + ".*.key")
+	require.NoError(t, err)
+	return found
+}
+
 func read(t require.TestingT, path string) string {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -114,11 +146,11 @@ func expected(t require.TestingT, c Config, s aggregate.Setting, key rng.Key) st
 	session, err := m.Start(r, key.DeriveBytes("votes", hash[:]))
 	require.NoError(t, err)
 	var b strings.Builder
+	column := labelColumn
 	if c.Seed != nil {
-		b.WriteString(withheldHeading)
-	} else {
-		b.WriteString(heading)
+		column = withheldColumn
 	}
+	b.WriteString(heading(column))
 	for ballot, err := range c.Votes.Histograms(context.Background()) {
 		require.NoError(t, err)
 		a, err := session.Ask(uint64(ballot.Query), ballot.Histogram)

@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Config says what is to be labelled, how, and on whose budget.
+// Config describes the labels, their mechanism and their budget.
 type Config struct {
 	Ledger string // path; made if it is not there; required
 	// Account is how the ledger is made if it is new. Run, Data and Noise are not taken. Waived must be
@@ -29,9 +29,8 @@ type Config struct {
 	Out     string // path of the labels, whose extension says their [Form]; required
 	Pool    string // names the public records that the queries are; required
 	Votes   *votes.Source
-	// Setting is a mechanism of package mechanisms. Noise that it does not have is chosen to use what is
-	// left of the budget. Queries, Teachers and Predict are not taken: they are those of Votes and
-	// Predictions.
+	// Setting is a mechanism of package mechanisms. Missing noise is chosen to use the rest of the budget.
+	// Queries, Teachers and Predict are not taken: they follow from Votes and Predictions.
 	Setting aggregate.Setting
 	// Plan, if set, chooses mechanism, noise and queries; Setting is not taken then.
 	Plan *Planning
@@ -41,7 +40,7 @@ type Config struct {
 	// Predictions is, for mechanism interactive, a CSV file with a line for each query of the votes' file
 	// and a probability for each class, from public data alone.
 	Predictions string
-	// Seed, if not nil, makes a repeatable experiment; nothing of it is releasable.
+	// Seed, if not nil, makes a repeatable experiment, which is not releasable.
 	Seed *uint64
 	// Each, if set, receives every answer that is drawn: the class, or -1 where the mechanism declined. Of
 	// a run that is complete nothing is drawn.
@@ -52,10 +51,10 @@ type Config struct {
 	Warn func(string)
 }
 
-// Expect is what somebody takes a ledger to be. What is zero may be anything.
+// Expect describes the ledger that a caller takes for granted. Zero fields may have any value.
 type Expect = run.Expect
 
-// Result is what was released. Nothing in it is private.
+// Result describes the released labels. Nothing in it is private.
 type Result struct {
 	Asked, Answered, Declined int
 	NotAsked                  int               // after a cap on answers was reached
@@ -134,7 +133,9 @@ func (c Config) checkPlaces() error {
 	case c.Votes.Queries() == 0:
 		return &fault.Error{What: "there is no query to answer", Fix: "choose queries that the votes have"}
 	case (c.Seed != nil || len(c.Account.Waived) > 0) && FormOf(c.Out) == NPY:
-		return &fault.Error{What: "an array has no mark that its labels must not be released", Why: "every output of a run with a seed, or for which a refusal was waived, has one", Fix: "write .csv, .jsonl or .parquet"}
+		return &fault.Error{What: "an array has no mark that its labels must not be released",
+			Why: "every output of a run with a seed, or for which a refusal was waived, has one",
+			Fix: "write .csv, .jsonl or .parquet"}
 	}
 	out, err := filepath.Abs(c.Out)
 	if err != nil {

@@ -12,15 +12,18 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// The labels are CSV, unless the name of the file asks for another [Form]: a line for each query that was
+// Labels are CSV, unless the name of the file asks for another [Form]: a line for each query that was
 // asked, in order, with the number or the name of a class, and an empty label where the mechanism declined.
-// Queries that were not asked, since a cap on answers was reached before, have no line.
-const heading = "query,label\n"
+// Queries after a cap on answers was reached have no line. Labels that must not be released stand in a
+// column of their own name.
+const (
+	labelColumn    = "label"
+	withheldColumn = "label_not_releasable"
+)
 
-// withheldHeading is that of labels that must not be released.
-const withheldHeading = "query,label_not_releasable\n"
+func heading(column string) string { return "query," + column + "\n" }
 
-// counts is what a file of labels says.
+// counts counts the labels of a file.
 type counts struct {
 	asked, answered int
 }
@@ -28,18 +31,21 @@ type counts struct {
 // labelWriter writes and counts labels.
 type labelWriter struct {
 	counts
-	out   io.Writer
-	form  Form
-	buf   []byte
-	names []string  // of the classes; nil for numbers
-	cells []string  // the names as CSV and JSON have them
-	held  bool      // must not be released
-	later collected // of forms that are written at the end
-	each  func(query uint64, class int)
+	out    io.Writer
+	form   Form
+	buf    []byte
+	names  []string // of the classes; nil for numbers
+	cells  []string // the names in the syntax of CSV or JSON
+	column string
+	later  collected // of forms that are written at the end
+	each   func(query uint64, class int)
 }
 
 func newLabelWriter(out io.Writer, form Form, names []string, held bool) *labelWriter {
-	w := &labelWriter{out: out, form: form, names: names, held: held}
+	w := &labelWriter{out: out, form: form, names: names, column: labelColumn}
+	if held {
+		w.column = withheldColumn
+	}
 	for _, name := range names {
 		switch {
 		case form == JSONL:
@@ -51,21 +57,9 @@ func newLabelWriter(out io.Writer, form Form, names []string, held bool) *labelW
 		w.cells = append(w.cells, name)
 	}
 	if form == CSV {
-		w.buf = []byte(w.heading())
+		w.buf = []byte(heading(w.column))
 	}
 	return w
-}
-
-func (w *labelWriter) heading() string {
-	if w.held {
-		return withheldHeading
-	}
-	return heading
-}
-
-// column returns what labels are called.
-func (w *labelWriter) column() string {
-	return strings.TrimSuffix(strings.TrimPrefix(w.heading(), "query,"), "\n")
 }
 
 func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
@@ -85,7 +79,7 @@ func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
 			w.buf = append(strconv.AppendUint(w.buf, query, 10), ',')
 			w.buf = append(w.appendLabel(a, ""), '\n')
 		case JSONL:
-			w.buf = append(strconv.AppendUint(append(w.buf, `{"query":`...), query, 10), `,"`+w.column()+`":`...)
+			w.buf = append(strconv.AppendUint(append(w.buf, `{"query":`...), query, 10), `,"`+w.column+`":`...)
 			w.buf = append(w.appendLabel(a, "null"), "}\n"...)
 		default:
 			w.later.add(query, a.Label, a.Answered)
@@ -111,13 +105,13 @@ func (w *labelWriter) flush() error {
 	return err
 }
 
-// end writes what is left: all of it, where a file begins with how long it is.
+// end writes the rest: everything, if a file begins with its length.
 func (w *labelWriter) end() error {
 	switch w.form {
 	case NPY:
 		return w.later.writeNPY(w.out, numbersOf(w.names))
 	case Parquet:
-		return w.later.writeParquet(w.out, w.column(), w.names)
+		return w.later.writeParquet(w.out, w.column, w.names)
 	}
 	return w.flush() // the heading, if there was no query
 }
@@ -138,7 +132,7 @@ func countLabels(f io.Reader) (c counts, err error) {
 			continue
 		case err != nil:
 			return c, err
-		case string(text) == heading || string(text) == withheldHeading:
+		case string(text) == heading(labelColumn) || string(text) == heading(withheldColumn):
 			continue
 		}
 		c.asked++

@@ -11,10 +11,10 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Planning chooses mechanism, noise and queries of a new run: those that get the most right labels out of
-// what is left of the budget, from public numbers alone. A run that the ledger recorded for the first query
-// of the pool is repeated as it was. Where no labels are right often enough, or too few, the error is a
-// *[plan.NoPlanError], which says what would do if the ledger is new: the budget of another is not raised.
+// Planning chooses mechanism, noise and queries of a new run: the most right labels from the rest of the
+// budget, by public numbers alone. A run that the ledger recorded for the first query of the pool is
+// repeated as it was. Where no labels are right often enough, or too few, the error is a
+// *[plan.NoPlanError], with a remedy if the ledger is new: the budget of another is not raised.
 type Planning struct {
 	Public plan.Public // Queries is not taken
 	Goal   plan.Goal   // Epsilon, Delta and Accountant are not taken
@@ -52,7 +52,7 @@ func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded
 	return c, err
 }
 
-// on plans a new run on what is left of a ledger.
+// on plans a new run on the rest of a ledger.
 func (p Planning) on(ctx context.Context, before *run.Before, queries int) (plan.Alternative, error) {
 	account := before.Config()
 	p.Public.Queries = queries

@@ -101,7 +101,8 @@ func (r *predictionReader) of(query int) ([]float64, error) {
 			continue
 		}
 		if len(cells) != r.classes {
-			return nil, predictionError(r.path, fmt.Sprintf("line %d has %d cells", r.line, len(cells)), fmt.Sprintf("there are %d classes", r.classes))
+			return nil, predictionError(r.path, fmt.Sprintf("line %d has %d cells", r.line, len(cells)),
+				fmt.Sprintf("there are %d classes", r.classes))
 		}
 		p := make([]float64, len(cells))
 		for i, cell := range cells {
@@ -139,7 +140,9 @@ func (r *predictionReader) rest() (more int, sum string, err error) {
 func (r *predictionReader) unchanged(sum string) error {
 	_, is, err := r.rest()
 	if err == nil && is != sum {
-		err = &fault.Error{What: r.path + " was changed while it was read", Why: "the labels would be those of other predictions", Fix: "restore it and run the command again, at no further cost"}
+		err = &fault.Error{What: r.path + " was changed while it was read",
+			Why: "the labels would be those of other predictions",
+			Fix: "restore it and run the command again, at no further cost"}
 	}
 	return err
 }

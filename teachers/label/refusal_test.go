@@ -2,7 +2,6 @@ package label
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/fault"
-	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
@@ -25,11 +23,7 @@ import (
 func TestRefusals(t *testing.T) {
 	seed := uint64(1)
 	other := func(c Config, rows string, opt votes.Options) *votes.Source {
-		path := filepath.Join(filepath.Dir(c.Ledger), "other.csv")
-		if os.WriteFile(path, []byte(rows), 0o600) != nil {
-			panic(path)
-		}
-		return open(t, path, opt)
+		return open(t, write(t, filepath.Join(filepath.Dir(c.Ledger), "other.csv"), rows), opt)
 	}
 	rows := voteRows(1, testQueries, testTeachers)
 	changed := "1" + rows[1:]
@@ -74,21 +68,15 @@ func TestRefusals(t *testing.T) {
 				if name == "in the way" && !complete {
 					write(t, run.Out, "mine\n")
 				}
-				stop := errors.New("stopped")
-				_, err := Run(crash.With(context.Background(), func(step string) error {
-					if step == "reserved" && !complete {
-						return stop
-					}
-					return nil
-				}), run)
 				if complete {
-					require.NoError(t, err)
+					release1(t, run)
 				} else {
+					_, err := Run(stopAt("reserved"), run)
 					require.Error(t, err)
 				}
 				c.change(&run)
 				before := contents(t, filepath.Dir(run.Ledger))
-				_, err = Run(context.Background(), run)
+				_, err := Run(context.Background(), run)
 				var refused *fault.Error
 				require.ErrorAs(t, err, &refused)
 				require.ErrorContains(t, err, c.says)
@@ -100,96 +88,55 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
-	stop := errors.New("stopped")
-	at := func(where string) func(string) error {
-		return func(step string) error {
-			if step == where {
-				return stop
+	one, two := uint64(1), uint64(2)
+	removeLabels := func(t *testing.T, c *Config) { require.NoError(t, os.Remove(c.Out)) }
+	removeKey := func(t *testing.T, c *Config) { require.NoError(t, os.Remove(keys(t, *c)[0])) }
+	otherLabels := func(t *testing.T, c *Config) { write(t, c.Out, "query,label\n") }
+	for name, c := range map[string]struct {
+		place  string // of the crash, "": the run is complete
+		change func(*testing.T, *Config)
+		check  bool
+		says   string
+	}{
+		"labels gone":             {"", removeLabels, true, "is not there, and the run that released it is complete"},
+		"labels edited":           {"", func(t *testing.T, c *Config) { write(t, c.Out, read(t, c.Out)+"60,1\n") }, true, "is not what was released"},
+		"labels edited, key left": {"named", otherLabels, true, "move it away"},
+		"key gone before answers": {"reserved", removeKey, true, "key of the unfinished run is gone"},
+		"key gone after commit":   {"committed", removeKey, true, "run that released it is complete"},
+		"another key": {"reserved", func(t *testing.T, c *Config) {
+			key, err := rng.NewKey()
+			require.NoError(t, err)
+			require.NoError(t, keyfile.Write(keys(t, *c)[0], key))
+		}, false, "is not the key of the unfinished run"},
+		"another seed":      {"drawn", func(_ *testing.T, c *Config) { c.Seed = &two }, false, "another seed"},
+		"labels in the way": {"drawn", otherLabels, false, "is there already"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := standard(t)
+			if name == "another seed" {
+				run.Seed = &one
 			}
-			return nil
-		}
+			if c.place == "" {
+				release1(t, run)
+			} else {
+				crashed(t, run, c.place)
+			}
+			labels, _ := os.ReadFile(run.Out)
+			c.change(t, &run)
+			before := contents(t, filepath.Dir(run.Ledger))
+			_, err := Run(context.Background(), run)
+			var refused *fault.Error
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, c.check, refused.Check)
+			require.ErrorContains(t, err, c.says)
+			require.Equal(t, before, contents(t, filepath.Dir(run.Ledger)))
+			if c.place == "named" { // the key is still there
+				removeLabels(t, &run)
+				release1(t, run)
+				require.Equal(t, string(labels), read(t, run.Out))
+			}
+		})
 	}
-	removeKey := func(t *testing.T, c Config) {
-		keys, err := filepath.Glob(c.Ledger + ".*.key")
-		require.NoError(t, err)
-		require.Len(t, keys, 1)
-		require.NoError(t, os.Remove(keys[0]))
-	}
-	refuse := func(t *testing.T, c Config, check bool, says string) {
-		before := read(t, c.Ledger)
-		_, err := Run(context.Background(), c)
-		var refused *fault.Error
-		require.ErrorAs(t, err, &refused)
-		require.Equal(t, check, refused.Check)
-		require.ErrorContains(t, err, says)
-		require.Equal(t, before, read(t, c.Ledger))
-	}
-	t.Run("labels gone", func(t *testing.T) {
-		c := standard(t)
-		release1(t, c)
-		require.NoError(t, os.Remove(c.Out))
-		refuse(t, c, true, "is complete")
-		require.NoFileExists(t, c.Out)
-	})
-	t.Run("labels edited", func(t *testing.T) {
-		c := standard(t)
-		release1(t, c)
-		write(t, c.Out, read(t, c.Out)+"60,1\n")
-		refuse(t, c, true, "is not what was released")
-	})
-	t.Run("labels edited before the key was destroyed", func(t *testing.T) {
-		c := standard(t)
-		_, err := Run(crash.With(context.Background(), at("named")), c)
-		require.ErrorIs(t, err, stop)
-		labels := read(t, c.Out)
-		write(t, c.Out, "query,label\n")
-		refuse(t, c, true, "move it away")
-		require.NoError(t, os.Remove(c.Out))
-		release1(t, c)
-		require.Equal(t, labels, read(t, c.Out))
-	})
-	t.Run("key gone before the answers", func(t *testing.T) {
-		c := standard(t)
-		_, err := Run(crash.With(context.Background(), at("reserved")), c)
-		require.ErrorIs(t, err, stop)
-		removeKey(t, c)
-		refuse(t, c, true, "key of the unfinished run is gone")
-	})
-	t.Run("key gone after the commit", func(t *testing.T) {
-		c := standard(t)
-		_, err := Run(crash.With(context.Background(), at("committed")), c)
-		require.ErrorIs(t, err, stop)
-		removeKey(t, c)
-		refuse(t, c, true, "run that released it is complete")
-	})
-	t.Run("another key", func(t *testing.T) {
-		c := standard(t)
-		_, err := Run(crash.With(context.Background(), at("reserved")), c)
-		require.ErrorIs(t, err, stop)
-		keys, err := filepath.Glob(c.Ledger + ".*.key")
-		require.NoError(t, err)
-		key, err := rng.NewKey()
-		require.NoError(t, err)
-		require.NoError(t, keyfile.Write(keys[0], key))
-		refuse(t, c, false, "is not the key of the unfinished run")
-	})
-	t.Run("seed of another number", func(t *testing.T) {
-		c := standard(t)
-		one, two := uint64(1), uint64(2)
-		c.Seed = &one
-		_, err := Run(crash.With(context.Background(), at("drawn")), c)
-		require.ErrorIs(t, err, stop)
-		c.Seed = &two
-		refuse(t, c, false, "another seed")
-	})
-	t.Run("labels in the way of an unfinished run", func(t *testing.T) {
-		c := standard(t)
-		_, err := Run(crash.With(context.Background(), at("drawn")), c)
-		require.ErrorIs(t, err, stop)
-		write(t, c.Out, "query,label\n")
-		refuse(t, c, false, "is there already")
-		require.Equal(t, "query,label\n", read(t, c.Out))
-	})
 }
 
 func TestOverBudgetWritesNothing(t *testing.T) {

@@ -85,9 +85,10 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 	return send()
 }
 
-// askAll asks all queries in order, until a cap is met, and writes the labels. Votes are read to the end
-// whatever is asked: only then it is known that no file was changed meanwhile.
-func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader, ask answerFunc, w *labelWriter, progress func(done int)) error {
+// askAll asks all queries in order, until a cap is met, and writes the labels. It reads the votes to the
+// end in any case: only then a file that changed meanwhile is noticed.
+func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader,
+	ask answerFunc, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false
 	for b, err := range batches(ctx, votes, predictions) {
 		if err != nil {

@@ -17,14 +17,13 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// setting is a mechanism with its parameters. Noise that it does not have yet is chosen to use what is left
-// of the budget.
+// setting is a mechanism with its parameters. Missing noise is chosen to use the rest of the budget.
 type setting struct {
 	d aggregate.Description
 	s aggregate.Setting
 }
 
-// setting returns what is asked for, with its caps.
+// setting returns the mechanism that is asked for, with its caps.
 func (c Config) setting() (setting, error) {
 	d, err := mechanisms.Find(c.Setting.Mechanism)
 	if err != nil {
@@ -38,7 +37,7 @@ func (c Config) setting() (setting, error) {
 	return setting{d, d.Complete(s)}, nil
 }
 
-// mayFail reports whether the mechanism may release what it should not.
+// mayFail reports whether the mechanism may release too much, with a small probability.
 func (c Config) mayFail() bool {
 	s, err := c.setting()
 	return err == nil && s.d.Fails
@@ -56,7 +55,7 @@ func (s setting) event() (accountant.Event, error) {
 	return e, nil
 }
 
-// check refuses what no noise would make right.
+// check refuses parameters that are wrong with any noise.
 func (s setting) check() error {
 	if n, capped := s.s.Values["failures"]; capped && n > float64(s.s.Queries) {
 		return fmt.Errorf("label: %v refusals of %d queries", n, s.s.Queries)
@@ -64,7 +63,7 @@ func (s setting) check() error {
 	return s.d.Check(s.s)
 }
 
-// try refuses a run that does not fit, and says how many queries would.
+// try refuses a run that does not fit, with the number of queries that would.
 func (s setting) try(ctx context.Context, before *run.Before) error {
 	e, err := s.event()
 	if err != nil {
@@ -92,8 +91,8 @@ func (s setting) try(ctx context.Context, before *run.Before) error {
 	return &BudgetError{BudgetError: over, Queries: fits}
 }
 
-// chooseNoise chooses noise that was not given: the least, rounded up to six digits, for which the whole
-// run fits what is left. If none does, the error is a *ledger.BudgetError.
+// chooseNoise chooses missing noise: the least, rounded up to six digits, for which the whole run fits. If
+// none does, the error is a *ledger.BudgetError.
 func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
 	if s.hasNoise() {
 		return s, nil
@@ -117,9 +116,9 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 	return s, nil
 }
 
-// fit chooses the noise and threshold that need the least agreement. Half of what the ledger has for
-// releases that should not be is for this run, its delta or what it keeps of it, or half of that and so on
-// where earlier runs have left less.
+// fit chooses the noise and threshold that need the least agreement. The run gets half of the ledger's
+// probability of failure, its delta or FailureDelta, or half of that and so on where earlier runs have left
+// less.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
 	account := book.Config()
 	delta := account.Delta / 2
@@ -138,7 +137,7 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		s.s = fitted
 		return s, nil
 	}
-	// What costs next to nothing: if it does not fit, its reservation will say what is left.
+	// A setting that costs next to nothing: if it does not fit, the error of its reservation has the rest.
 	const wide = 1 << 20
 	wideSetting := setting{s.d, s.s.With("threshold", 30*wide)}
 	for _, p := range s.d.Noise() {
@@ -153,44 +152,15 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 	if n, err := book.Fits(ctx, e); err != nil || n == 0 {
 		return wideSetting, err
 	}
-	return s, &fault.Error{What: "no noise that leaves anything of the votes fits what is left of the budget", Why: fmt.Sprintf("%s would need more than all teachers agreeing", s.s.Mechanism),
+	return s, &fault.Error{What: "no noise that leaves anything of the votes fits what is left of the budget",
+		Why: fmt.Sprintf("%s would need more than all teachers agreeing", s.s.Mechanism),
 		Fix: "ask fewer queries, allow fewer failures, or take a noisy argmax"}
-}
-
-// chooseNoise returns the setting with all noise. Noise that was chosen and that no agreement of the
-// teachers, whose number is public, gets over is not worth a charge.
-func (c Config) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
-	asked, err := c.setting()
-	if err != nil {
-		return asked, err
-	}
-	s, err := asked.chooseNoise(ctx, book)
-	if err == nil && c.Accept != nil {
-		err = c.Accept(s.s)
-	}
-	if err != nil || s.d.Fit == nil || asked.hasNoise() || c.Votes.Teachers() == 0 {
-		return s, err
-	}
-	m, err := stable.New(stable.ConfigOf(s.s))
-	if err != nil {
-		return s, fmt.Errorf("label: %w", err)
-	}
-	need, err := m.DistanceFor(0.5)
-	if err != nil {
-		return s, fmt.Errorf("label: %w", err)
-	}
-	if most := int64(c.Votes.Teachers()) / 2; need > most {
-		return s, &fault.Error{What: fmt.Sprintf("nothing would be released: %s needs %d votes to move for it, and of %d teachers at most %d can", s.s.Mechanism, need, c.Votes.Teachers(), most),
-			Why: "its noise and threshold, at this budget, are above what agreement can reach; nothing was charged",
-			Fix: "raise epsilon, ask fewer queries, allow fewer failures, or take a noisy argmax"}
-	}
-	return s, nil
 }
 
 // answerFunc answers a batch.
 type answerFunc func(batch) ([]aggregate.Answer, error)
 
-// start begins the session of a setting on what was reserved.
+// start begins the session of a setting on a reservation.
 func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 	var current batch
 	s.s.Predict = func(query uint64) ([]float64, error) { return current.predictions[query-current.first], nil }
@@ -207,3 +177,21 @@ func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 		return session.AskBatch(b.first, b.votes)
 	}, nil
 }
+
+// BudgetError refuses a run that does not fit the budget. Queries is how many queries would fit at its
+// noise, each answered: 0 where asking less costs the same.
+type BudgetError struct {
+	*ledger.BudgetError
+	Queries int64
+}
+
+// Error implements error.
+func (e *BudgetError) Error() string {
+	if e.Queries == 0 {
+		return fmt.Sprintf("label: %v", e.BudgetError)
+	}
+	return fmt.Sprintf("label: %v (%d queries at this noise)", e.BudgetError, e.Queries)
+}
+
+// Unwrap returns the error of the ledger.
+func (e *BudgetError) Unwrap() error { return e.BudgetError }

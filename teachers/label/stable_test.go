@@ -2,7 +2,6 @@ package label
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/stable"
-	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -74,18 +72,11 @@ func TestStableLabels(t *testing.T) {
 
 // TestStableRunsResume stops a run after each of its steps.
 func TestStableRunsResume(t *testing.T) {
-	stop := errors.New("stopped")
 	for _, mechanism := range []string{stable.MStab, stable.MSvec, stable.SVT} {
 		for _, where := range []string{"reserved", "drawn", "committed", "named"} {
 			t.Run(mechanism+" "+where, func(t *testing.T) {
 				c := stably(t, mechanism)
-				_, err := Run(crash.With(context.Background(), func(step string) error {
-					if step == where {
-						return stop
-					}
-					return nil
-				}), c)
-				require.ErrorIs(t, err, stop)
+				crashed(t, c, where)
 				w := witness{config: c}
 				w.learn(t)
 				first := release1(t, c)

@@ -41,7 +41,7 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 	c := standard(t)
 	r := release1(t, c)
 	require.True(t, r.Releasable)
-	require.True(t, strings.HasPrefix(read(t, c.Out), heading))
+	require.True(t, strings.HasPrefix(read(t, c.Out), heading(labelColumn)))
 	c.Account.Waived, c.Pool = []string{"duplicates"}, "another"
 	_, err := Run(context.Background(), c)
 	require.ErrorContains(t, err, "waived")
