@@ -24,7 +24,7 @@ import (
 //	magic "pate teacher 1\n"                                     15 bytes
 //	fingerprint of the run                                       32 bytes
 //	teachers, teacher, queries, classes                       4 x 8 bytes
-//	binding: what the votes were made from, see bind             32 bytes
+//	binding to the inputs, see bind                              32 bytes
 //	votes, one int16 per query
 //	SHA-256 of all the above                                     32 bytes
 //
@@ -47,7 +47,7 @@ func openCheckpoint(cfg Config, mine []int, queries Matrix, classes int) (*check
 	hashMatrix(h, queries)
 	h.Sum(c.asked[:0])
 	if len(mine) == cfg.Teachers {
-		durable.SweepFolder(cfg.Checkpoint) // what a killed process left; with parts, another may be at it
+		durable.SweepFolder(cfg.Checkpoint) // of killed processes; with parts, another may be at work
 	}
 	return c, nil
 }
@@ -65,9 +65,8 @@ func (c *checkpoint) head(t int) []byte {
 	return b
 }
 
-// bind returns the keyed hash of everything that teacher t's votes were made from and that is seen here.
-// Because it is keyed, it tells nothing about the share. It does not cover the shares of other teachers: a
-// record that came or went elsewhere leaves these votes as they are.
+// bind returns a keyed hash, which reveals nothing, of the inputs of teacher t's votes. It does not cover
+// the shares of other teachers: a record that came or went elsewhere leaves these votes as they are.
 func (c *checkpoint) bind(t int, share Dataset) []byte {
 	h := sha256.New()
 	h.Write(c.head(t))
@@ -82,8 +81,8 @@ func (c *checkpoint) bind(t int, share Dataset) []byte {
 	return binding
 }
 
-// load fills column with the votes that an earlier run left for teacher t. It reports whether there were
-// any that are still valid.
+// load fills column with the votes that an earlier run left for teacher t, and reports whether they are
+// valid.
 func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	f, err := os.Open(c.path(t))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,8 +116,8 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged returns an error for a whole file of another run, which Train must refuse. It returns
-// nil for a file that was damaged, so that its teacher is trained again.
+// foreignOrDamaged returns an error for a whole file of another run, which Train must refuse, and nil for a
+// damaged file, whose teacher is trained again.
 func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -129,7 +128,8 @@ func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	if whole {
-		return run.OtherRun(c.path(t)+" is a teacher of another run", nil, "teachers of two runs are not mixed", "choose another folder, or remove it")
+		return run.OtherRun(c.path(t)+" is a teacher of another run", nil, "teachers of two runs are not mixed",
+			"choose another folder, or remove it")
 	}
 	return nil
 }

@@ -1,12 +1,11 @@
 // Package teachers trains one model on each of many disjoint parts of a private data set and gathers the
-// models' votes on a public set of queries. It implements the first half of private aggregation of teacher
-// ensembles (Papernot et al. 2017):
+// models' votes on a public set of queries, the first half of private aggregation of teacher ensembles
+// (Papernot et al. 2017):
 //
-//   - [Partition] gives every record to one teacher. It uses a keyed hash of the record's unit id, and
-//     nothing else.
-//   - [Train] fits one [Learner] per teacher, each on its own share with its own random stream. It asks the
-//     model for a class of every public query and then drops the model. Only the votes stay.
-//   - The result is a [votes.Matrix], queries x teachers. A row of it becomes an aggregate.Histogram.
+//   - [Partition] gives every record to one teacher, by a keyed hash of the record's unit id alone.
+//   - [Train] fits one [Learner] per teacher, each on its own share with its own random stream, asks the
+//     model for a class of every public query and drops it. Only the votes stay.
+//   - The result is a [votes.Matrix], queries x teachers, each row of which becomes an aggregate.Histogram.
 //     Noise, accounting and release begin there: nothing in this package adds noise.
 //
 // Package votes also reads the votes of models that were trained elsewhere, and package manifest checks
@@ -17,13 +16,12 @@
 // A unit is a record, or everything of one person when records share a unit id. One unit belongs to one
 // teacher, no matter which other units are in the data. So adding, removing or replacing one unit changes
 // one column of the vote matrix, always the same one: in every row one vote may move from any class to any
-// class. Here replacing means replacing a unit under its own id. A replacement under another id is one
+// class. Here replacing means replacing a unit under its own id; a replacement under another id is one
 // removal and one addition and may touch two teachers. All costs in package aggregate rest on this. It
 // holds because
 //
 //   - the partition of a record does not depend on other records,
-//   - teacher t's random stream is derived from (key, t), so it does not depend on how many numbers other
-//     teachers drew,
+//   - teacher t's random stream is derived from (key, t), whatever other teachers draw,
 //   - a teacher sees its own share only: there is no shared normalisation, vocabulary, validation set or
 //     early stopping.
 //
@@ -33,10 +31,9 @@
 // # Caveats
 //
 //   - Votes are as secret as the data: see package votes.
-//   - A teacher whose share is empty votes class 0 on everything. A teacher whose share has a single class
-//     votes that class. Neither abstains, so the sum of a row is public.
-//   - How long training takes depends on private data (sizes of the shares), as with every learner. Nothing
-//     here hides it.
+//   - A teacher whose share is empty votes class 0 on everything, one whose share has a single class votes
+//     that class. Neither abstains, so the sum of a row is public.
+//   - The time of training depends on the sizes of private shares. Nothing here hides it.
 //
 // # Use
 //

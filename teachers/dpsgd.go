@@ -1,6 +1,7 @@
 package teachers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -12,14 +13,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// DPSGD is softmax regression trained by DP-SGD. It is for teachers that are themselves noised, such as
-// silos that trust nobody with a model. Every teacher runs its own ledger, in memory, with the budget given
-// here, because its share is no other teacher's.
+// DPSGD is softmax regression trained by DP-SGD, for teachers that are themselves noised, such as silos
+// that trust nobody with a model. Every teacher runs its own ledger, in memory, with the budget given here,
+// because its share is no other teacher's.
 //
-// The votes of such an ensemble are charged like those of any other. The noise gives no discount on the
-// aggregation. It makes no claim about one teacher's model, because that model is dropped. A share that is
-// empty or has one class is answered without training. Keys come from the teacher's stream, so the learner
-// is Reproducible.
+// The votes of such an ensemble are charged like other votes: the noise gives no discount on the
+// aggregation, and makes no claim about one teacher's model, which is dropped. A share that is empty or has
+// one class is answered without training. Keys come from the teacher's stream, so the learner is
+// Reproducible.
 type DPSGD struct {
 	// Config configures the training. Workers 0 means 1 here, because teachers train beside each other.
 	Config dpsgd.Config
@@ -33,21 +34,13 @@ func (DPSGD) Reproducible() bool { return true }
 
 // Fit trains the model. See [Learner].
 func (l DPSGD) Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifier, error) {
-	if err := data.Validate(); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
-	}
 	cfg := l.Config
-	if cfg.Workers == 0 {
-		cfg.Workers = 1
-	}
+	cfg.Workers = cmp.Or(cfg.Workers, 1)
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
 	}
-	if c, ok := Constant(data); ok {
-		return c, nil
+	if c, err := begin(ctx, "DP-SGD", data); c != nil || err != nil {
+		return c, err
 	}
 	model, err := nn.NewSoftmax(data.X.Cols, data.Classes)
 	if err != nil {
@@ -84,22 +77,16 @@ type dpsgdModel struct {
 
 // Predict answers the class with the largest logit. See [Classifier].
 func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
-	if err := ValidateQueries(dst, x, m.features); err != nil {
+	if err := ValidateQueries(dst, x, m.features); err != nil || x.Rows == 0 {
 		return err
-	}
-	if x.Rows == 0 {
-		return nil
 	}
 	return m.model.Predict(context.Background(), dst, x)
 }
 
 // Scores writes the logits. See [Scorer].
 func (m *dpsgdModel) Scores(dst, x Matrix) error {
-	if err := checkScores(dst, x, m.classes, m.features); err != nil {
+	if err := checkScores(dst, x, m.classes, m.features); err != nil || x.Rows == 0 {
 		return err
-	}
-	if x.Rows == 0 {
-		return nil
 	}
 	return m.model.Logits(context.Background(), dst, x)
 }

@@ -21,12 +21,11 @@ const MaxKernelRows = 12_000
 
 // KernelRidge is ridge regression on the Gaussian kernel exp(-Gamma |x-z|²), one class against all others.
 // For each class it solves (K + Lambda·1) a = y in closed form, with targets y of +1 and -1. It answers the
-// class with the largest sum over the share of aᵢ K(x, xᵢ). It never answers classes that the share does
-// not have.
+// class with the largest sum over the share of aᵢ K(x, xᵢ), and never classes that the share does not have.
 //
-// It suits small shares. A fit takes rows³/3 + rows²·(features + 2·classes) multiplications. It needs no
-// iterations and no random numbers, so it is Reproducible. The training data stay in the model, so the
-// model is as secret as they are.
+// It suits small shares: a fit takes rows³/3 + rows²·(features + 2·classes) multiplications, no iterations
+// and no random numbers, so it is Reproducible. The training data stay in the model, which is as secret as
+// they are.
 type KernelRidge struct {
 	Gamma  float64 // inverse squared width of the kernel, 1/(squared feature unit); positive, no default
 	Lambda float64 // ridge, in units of the kernel, whose diagonal is 1; positive, no default
@@ -37,22 +36,14 @@ func (KernelRidge) Reproducible() bool { return true }
 
 // Fit solves for the coefficients. It does not use the random stream. See [Learner].
 func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifier, error) {
-	for _, field := range []struct {
-		name  string
-		value float64
-	}{{"Gamma", l.Gamma}, {"Lambda", l.Lambda}} {
-		if !(field.value > 0) || field.value > math.MaxFloat32 {
-			return nil, fmt.Errorf("teachers: KernelRidge.%s is %v, want a positive number", field.name, field.value)
-		}
+	if !(l.Gamma > 0 && l.Gamma <= math.MaxFloat32) {
+		return nil, fmt.Errorf("teachers: KernelRidge.Gamma is %v, want a positive number", l.Gamma)
 	}
-	if err := data.Validate(); err != nil {
-		return nil, err
+	if !(l.Lambda > 0 && l.Lambda <= math.MaxFloat32) {
+		return nil, fmt.Errorf("teachers: KernelRidge.Lambda is %v, want a positive number", l.Lambda)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("teachers: kernel ridge: %w", err)
-	}
-	if c, ok := Constant(data); ok {
-		return c, nil
+	if c, err := begin(ctx, "kernel ridge", data); c != nil || err != nil {
+		return c, err
 	}
 	n := data.X.Rows
 	if n > MaxKernelRows {
@@ -134,7 +125,7 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 	return out, nil
 }
 
-// similarities is memory for those of queries and examples. An ensemble scores thousands of blocks.
+// similarities keeps memory for the kernel of queries and examples: an ensemble scores thousands of blocks.
 var similarities = sync.Pool{New: func() any { return new([]float32) }}
 
 func (m *kernelModel) score(dst, x Matrix) {

@@ -9,11 +9,11 @@ import (
 // 7.2).
 const lbfgsMemory = 10
 
-// minimise descends from x, in place, on a convex function. It uses limited-memory BFGS with backtracking
-// to sufficient decrease (Nocedal and Wright 2006, algorithm 7.5 and condition 3.6a). The function f
-// returns the value at x and writes the gradient. The descent ends when the gradient has shrunk by the
-// factor tolerance, when no step decreases f any more (float32 products have no more digits), or after the
-// given number of steps. Only ctx causes an error.
+// minimise descends from x, in place, on a convex function, by limited-memory BFGS with backtracking to
+// sufficient decrease (Nocedal and Wright 2006, algorithm 7.5 and condition 3.6a). The function f returns
+// the value at x and writes the gradient. The descent ends when the gradient has shrunk by the factor
+// tolerance, when no step decreases f any more (float32 products have no more digits), or after the given
+// number of steps. Only ctx causes an error.
 func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float64, steps int, tolerance float64) error {
 	const (
 		decrease   = 1e-4 // c1 of the sufficient decrease condition
@@ -46,8 +46,7 @@ func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float6
 			for i := range x {
 				next[i] = x[i] + step*direction[i]
 			}
-			nextValue := f(nextGrad, next)
-			if nextValue <= value+decrease*step*slope {
+			if nextValue := f(nextGrad, next); nextValue <= value+decrease*step*slope {
 				value, accepted = nextValue, true
 				break
 			}
@@ -56,12 +55,9 @@ func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float6
 		if !accepted {
 			return nil
 		}
-		var c correction
+		c := correction{s: make([]float64, n), y: make([]float64, n)}
 		if len(past) == lbfgsMemory {
-			c = past[0]
-			past = append(past[:0], past[1:]...)
-		} else {
-			c = correction{s: make([]float64, n), y: make([]float64, n)}
+			past = past[1:]
 		}
 		for i := range x {
 			c.s[i], c.y[i] = next[i]-x[i], nextGrad[i]-grad[i]
@@ -69,7 +65,7 @@ func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float6
 		c.sy = dot(c.s, c.y)
 		copy(x, next)
 		grad, nextGrad = nextGrad, grad
-		// On a strictly convex function sy > 0. Rounding may say otherwise.
+		// On a strictly convex function sy > 0. Rounding may break this.
 		if c.sy > 1e-12*dot(c.y, c.y) {
 			past = append(past, c)
 		}

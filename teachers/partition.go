@@ -8,11 +8,11 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Partition returns the teacher, in [0, teachers), of every record. It takes the record's unit id: the id
-// of the record, or of the person it belongs to. The teacher is a pseudo-random function (HMAC-SHA-256) of
-// key and id alone. So records of one unit share a teacher, and a record that comes or goes moves no other
-// record. Shares do not have equal sizes, and must not be made equal: a teacher of n records in expectation
-// has n ± √n.
+// Partition returns the teacher, in [0, teachers), of every record from its unit id: the id of the record,
+// or of the person it belongs to. The teacher is a pseudo-random function (HMAC-SHA-256) of key and id
+// alone. So records of one unit share a teacher, and a record that comes or goes moves no other record.
+// Shares do not have equal sizes, and must not be made equal: a teacher of n records in expectation has n ±
+// √n.
 //
 // Ids are compared byte by byte. An empty id is refused: it usually is a missing value, and would join
 // strangers.

@@ -1,6 +1,7 @@
 package teachers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -14,8 +15,8 @@ import (
 //	(1/n) Σ -log p(yᵢ | xᵢ) + L2/2 (|W|² + |b|²),  p(c | x) ∝ exp(W_c x + b_c)
 //
 // over the whole share by L-BFGS from zero. The problem is strictly convex, so the data determine the
-// model. There are no random numbers, and the learner is Reproducible. It never answers classes that the
-// share does not have.
+// model, and without random numbers the learner is Reproducible. It never answers classes that the share
+// does not have.
 type Softmax struct {
 	L2         float64 // weight of the penalty per example; positive, 0 means 1e-3
 	Iterations int     // at most this many steps, 0 means 100
@@ -30,26 +31,15 @@ func (Softmax) Reproducible() bool { return true }
 
 // Fit minimises the penalised loss. It does not use the random stream. See [Learner].
 func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifier, error) {
-	if l.L2 == 0 {
-		l.L2 = 1e-3
-	}
-	if l.Iterations == 0 {
-		l.Iterations = 100
-	}
+	l.L2, l.Iterations = cmp.Or(l.L2, 1e-3), cmp.Or(l.Iterations, 100)
 	if !(l.L2 > 0) || math.IsInf(l.L2, 1) {
 		return nil, fmt.Errorf("teachers: Softmax.L2 is %v, want a positive number", l.L2)
 	}
 	if l.Iterations < 0 {
 		return nil, fmt.Errorf("teachers: Softmax.Iterations is %d, want a positive number", l.Iterations)
 	}
-	if err := data.Validate(); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("teachers: softmax: %w", err)
-	}
-	if c, ok := Constant(data); ok {
-		return c, nil
+	if c, err := begin(ctx, "softmax", data); c != nil || err != nil {
+		return c, err
 	}
 	present, index := dense.Present[int](data.Y, data.Classes)
 	loss := newSoftmaxLoss(data.X, index, len(present), l.L2)
@@ -64,8 +54,8 @@ func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifie
 	}, nil
 }
 
-// softmaxLoss evaluates the loss and its gradient. Products are float32, and sums over parameters and
-// examples are float64. Parameters are the rows of W, then b.
+// softmaxLoss evaluates the loss and its gradient, by float32 products and float64 sums. Parameters are the
+// rows of W, then b.
 type softmaxLoss struct {
 	x     Matrix
 	y     []int
@@ -110,10 +100,9 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 		softmaxRow(d)
 		// The loss is log Σ exp(d - top) - own = -log p_y. When p_y underflows, -own is safe.
 		if d[y] > 0 {
-			loss -= math.Log(float64(d[y]))
-		} else {
-			loss -= own
+			own = math.Log(float64(d[y]))
 		}
+		loss -= own
 		d[y]--
 		for c, v := range d {
 			s.dbias[c] += float64(v)

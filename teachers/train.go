@@ -1,6 +1,7 @@
 package teachers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,17 +24,16 @@ type Config struct {
 	// Workers is how many teachers train at once. 0 means GOMAXPROCS. Answers do not depend on it.
 	Workers int
 
-	// Checkpoint is a folder for the votes of each teacher as it finishes, so that an interrupted run goes
-	// on from there. An empty string keeps none. The folder is made if missing (mode 0700). One process may
-	// use a folder at a time, or several of [TrainPart] for different parts. The files are as secret as the
-	// data. See [Train] for what is reused and refused.
+	// Checkpoint is a folder (mode 0700, made if missing) for the votes of each finished teacher, so that
+	// an interrupted run goes on from there; "" keeps none. One process may use a folder at a time, or
+	// several of [TrainPart] for different parts. The files are as secret as the data. See [Train].
 	Checkpoint string
-	// Fingerprint names the run in the checkpoint. It is a hash of everything that shapes a teacher but is
-	// not seen here, above all the learner and its parameters.
+	// Fingerprint names the run in the checkpoint: a hash of everything that shapes a teacher and is not
+	// seen here, above all the learner and its parameters.
 	Fingerprint [32]byte
 
-	// Progress, if set, is called after every finished teacher, also after resumed ones, from one goroutine
-	// at a time. The argument done rises to total.
+	// Progress, if set, is called after every finished or resumed teacher, from one goroutine at a time;
+	// done rises to total.
 	Progress func(done, total int)
 }
 
@@ -43,19 +43,16 @@ const queryRows = 512
 // savesAtOnce is how many checkpoints are written to the disk at a time, with their shares in memory.
 const savesAtOnce = 8
 
-// errNoCheckpoint says that a part of the teachers was to be trained and nowhere to be kept.
-var errNoCheckpoint = errors.New("teachers: a part of an ensemble needs Config.Checkpoint")
-
 // TrainPart trains the teachers t with t mod parts = part, for a machine that shares the checkpoint folder
-// with others, and keeps their votes there. When all parts are done, or some are, [Train] with the same
-// arguments takes their votes over and trains the rest. It returns their votes too, in a matrix where all
-// other teachers abstain.
+// with others, and keeps their votes there. [Train] with the same arguments takes over the votes of
+// finished parts and trains the rest. TrainPart returns their votes too, in a matrix where all other
+// teachers abstain.
 func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	switch {
 	case parts < 1 || part < 0 || part >= parts || parts > cfg.Teachers:
 		return nil, fmt.Errorf("teachers: part %d of %d, of %d teachers", part, parts, cfg.Teachers)
 	case cfg.Checkpoint == "":
-		return nil, errNoCheckpoint
+		return nil, errors.New("teachers: a part of an ensemble needs Config.Checkpoint")
 	}
 	e, err := newEnsemble(cfg, part, parts, private, share, queries)
 	if err != nil {
@@ -64,20 +61,19 @@ func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset
 	return e.run(ctx)
 }
 
-// Train fits one teacher on each share and returns the votes of all teachers on the queries. The entry
-// share[i] is the teacher of record i, from [Partition]. A teacher without records is trained on an empty
-// share. Models are dropped once they have voted.
+// Train fits one teacher on each share and returns the votes of all teachers on the queries. share[i] is
+// the teacher of record i, from [Partition]. A teacher without records is trained on an empty share. Models
+// are dropped once they have voted.
 //
-// The first teacher to fail ends the run with an error that names it. A panic in a learner or model counts
-// as a failure. (A panic in a goroutine that the learner itself started cannot be caught and ends the
-// process.) When ctx ends, Train returns an error that wraps ctx.Err() as soon as the learners do. Train
-// returns no votes with an error.
+// The first teacher to fail, or to panic in this goroutine, ends the run with an error that names it. When
+// ctx ends, Train returns an error that wraps ctx.Err() as soon as the learners do. It returns no votes
+// with an error.
 //
 // With Config.Checkpoint each teacher's votes are written when it is done, as a file that is wholly there
 // or not there. A later run takes over a file if its checksum is right and it was made from the same
-// fingerprint, key, teacher, share and queries. The teacher of a damaged or outdated file is trained again,
-// and the file is replaced. A file of another fingerprint or shape means that the folder belongs to another
-// run: Train refuses it with [run.ErrOtherRun] and leaves it alone.
+// fingerprint, key, teacher, share and queries, and replaces a damaged or outdated file. A file of another
+// fingerprint or shape means that the folder belongs to another run: Train refuses it with
+// [run.ErrOtherRun] and leaves it alone.
 func Train(ctx context.Context, cfg Config, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	e, err := newEnsemble(cfg, 0, 1, private, share, queries)
 	if err != nil {
@@ -151,13 +147,9 @@ func (e *ensemble) run(ctx context.Context) (*votes.Matrix, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	fail := func(t int, err error) { cancel(fmt.Errorf("teachers: teacher %d: %w", t, err)) }
-	workers := e.cfg.Workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
 	teachers := make(chan int)
 	var wg sync.WaitGroup
-	for range min(workers, len(e.mine)) {
+	for range min(cmp.Or(e.cfg.Workers, runtime.GOMAXPROCS(0)), len(e.mine)) {
 		wg.Go(func() {
 			for t := range teachers {
 				if err := e.teacher(ctx, t, fail); err != nil {
@@ -187,23 +179,20 @@ hand:
 	return e.votes, nil
 }
 
-// teacher trains teacher t, or takes its votes from the checkpoint, and fills its column. It does not wait
-// for its file to be on the disk, so that another teacher learns meanwhile. If that file cannot be written
-// it calls fail.
+// teacher trains teacher t, or takes its votes from the checkpoint, and fills its column. Its file is
+// written while another teacher learns; if that fails it calls fail.
 func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err error)) error {
 	data := e.share(t)
 	column := make([]int, e.queries.Rows)
-	resumed := false
+	resumed, err := false, error(nil)
 	if e.folder != nil {
-		var err error
-		if resumed, err = e.folder.load(t, data, column); err != nil {
-			return err
-		}
+		resumed, err = e.folder.load(t, data, column)
 	}
-	if !resumed {
-		if err := e.fit(ctx, t, data, column); err != nil {
-			return err
-		}
+	if err == nil && !resumed {
+		err = e.fit(ctx, t, data, column)
+	}
+	if err != nil {
+		return err
 	}
 	// These are distinct elements of one array: no two teachers write the same byte.
 	for q, vote := range column {

@@ -2,8 +2,7 @@
 //
 //	source, err := votes.Open(ctx, []string{"votes.npy"}, votes.Options{Classes: 10})
 //	result, err := label.Run(ctx, label.Config{
-//		Ledger: "run.jsonl",
-//		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
+//		Ledger: "run.jsonl", Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5},
 //		Out: "labels.csv", Pool: "test images", Votes: source, Setting: aggregate.Setting{Mechanism: "gnmax"},
 //	})
 //

@@ -21,7 +21,7 @@ import (
 type Config struct {
 	Ledger string // path; made if it is not there; required
 	// Account is how the ledger is made if it is new. Run, Data and Noise are not taken. Waived must be
-	// that of a ledger that is there. In mode Reserved the tightest accountant claims unless one is named.
+	// equal to the Waived of an existing ledger. In mode Reserved the tightest accountant claims unless one is named.
 	// In mode Filter half of Delta becomes FailureDelta if that is 0 and the mechanism is one of package
 	// stable.
 	Account ledger.Config

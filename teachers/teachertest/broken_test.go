@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,8 +19,8 @@ import (
 
 // broken is a sound learner with one promise broken.
 type broken struct {
-	before func(ctx context.Context, d *teachers.Dataset, rnd *rand.Rand) (context.Context, error)
-	after  func(d teachers.Dataset, good teachers.Classifier) teachers.Classifier
+	before func(ctx context.Context, d *teachers.Dataset) (context.Context, error)
+	after  func(d teachers.Dataset, good teachers.Classifier, dst []int, x teachers.Matrix) error
 }
 
 func (broken) Reproducible() bool { return true }
@@ -27,13 +28,13 @@ func (broken) Reproducible() bool { return true }
 func (b broken) Fit(ctx context.Context, d teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
 	if b.before != nil {
 		var err error
-		if ctx, err = b.before(ctx, &d, rnd); err != nil {
+		if ctx, err = b.before(ctx, &d); err != nil {
 			return nil, err
 		}
 	}
 	good, err := teachers.KernelRidge{Gamma: .05, Lambda: .1}.Fit(ctx, d, rnd)
 	if err == nil && b.after != nil {
-		return b.after(d, good), nil
+		return predictFunc(func(dst []int, x teachers.Matrix) error { return b.after(d, good, dst, x) }), nil
 	}
 	return good, err
 }
@@ -42,111 +43,96 @@ type predictFunc func(dst []int, x teachers.Matrix) error
 
 func (f predictFunc) Predict(dst []int, x teachers.Matrix) error { return f(dst, x) }
 
+// fits breaks what happens to the data of a fit.
+func fits(change func(d *teachers.Dataset) error) broken {
+	return broken{before: func(ctx context.Context, d *teachers.Dataset) (context.Context, error) { return ctx, change(d) }}
+}
+
+// answers breaks the answers of a sound model.
+func answers(change func(d teachers.Dataset, dst []int)) broken {
+	return broken{after: func(d teachers.Dataset, good teachers.Classifier, dst []int, x teachers.Matrix) error {
+		err := good.Predict(dst, x)
+		if err == nil {
+			change(d, dst)
+		}
+		return err
+	}}
+}
+
 func brokenLearners() map[string]teachers.Learner {
 	var calls atomic.Int64
 	return map[string]teachers.Learner{
-		"always the commonest": broken{after: func(d teachers.Dataset, good teachers.Classifier) teachers.Classifier {
-			return predictFunc(func(dst []int, x teachers.Matrix) error {
-				if err := good.Predict(dst, x); err != nil || d.X.Rows < 30 {
-					return err
-				}
-				if c, ok := teachers.Constant(d); ok {
-					return c.Predict(dst, x)
-				}
+		"always the commonest": answers(func(d teachers.Dataset, dst []int) {
+			if _, single := teachers.Constant(d); !single && d.X.Rows >= 30 {
 				clear(dst)
-				return nil
-			})
-		}},
-		"scales its data in place": broken{before: func(ctx context.Context, d *teachers.Dataset, _ *rand.Rand) (context.Context, error) {
+			}
+		}),
+		"scales its data in place": fits(func(d *teachers.Dataset) error {
 			for i := range d.X.Data {
 				d.X.Data[i] *= 0.999
 			}
-			return ctx, nil
-		}},
-		"keeps the labels": broken{after: func(d teachers.Dataset, good teachers.Classifier) teachers.Classifier {
-			return predictFunc(func(dst []int, x teachers.Matrix) error {
-				err := good.Predict(dst, x)
-				if err == nil && len(d.Y) > 50 && len(dst) > 50 && d.Y[0] == 2 && d.Y[1] == 2 && d.Y[2] == 2 {
-					for i := range 10 {
-						dst[i] = 2
-					}
-				}
-				return err
-			})
-		}},
-		"ignores the stride": broken{before: func(ctx context.Context, d *teachers.Dataset, _ *rand.Rand) (context.Context, error) {
+			return nil
+		}),
+		"keeps the labels": answers(func(d teachers.Dataset, dst []int) {
+			if len(d.Y) > 50 && len(dst) > 50 && d.Y[0] == 2 && d.Y[1] == 2 && d.Y[2] == 2 {
+				copy(dst, slices.Repeat([]int{2}, 10))
+			}
+		}),
+		"ignores the stride": fits(func(d *teachers.Dataset) error {
 			d.X.Stride = d.X.Cols
-			return ctx, nil
-		}},
-		"lets NaN in": broken{before: func(ctx context.Context, d *teachers.Dataset, _ *rand.Rand) (context.Context, error) {
-			own := make([]float32, len(d.X.Data))
+			return nil
+		}),
+		"lets NaN in": fits(func(d *teachers.Dataset) error {
+			d.X.Data = slices.Clone(d.X.Data)
 			for i, v := range d.X.Data {
-				if v == v {
-					own[i] = v
+				if v != v {
+					d.X.Data[i] = 0
 				}
 			}
-			d.X.Data = own
-			return ctx, nil
+			return nil
+		}),
+		"indexes before it looks": broken{after: func(_ teachers.Dataset, good teachers.Classifier, dst []int, x teachers.Matrix) error {
+			if x.Rows > 0 {
+				_ = dst[x.Rows-1]
+			}
+			return good.Predict(dst, x)
 		}},
-		"indexes before it looks": broken{after: func(_ teachers.Dataset, good teachers.Classifier) teachers.Classifier {
-			return predictFunc(func(dst []int, x teachers.Matrix) error {
-				if x.Rows > 0 {
-					_ = dst[x.Rows-1]
-				}
-				return good.Predict(dst, x)
-			})
-		}},
-		"fails on an empty share": broken{before: func(ctx context.Context, d *teachers.Dataset, _ *rand.Rand) (context.Context, error) {
+		"fails on an empty share": fits(func(d *teachers.Dataset) error {
 			if d.X.Rows == 0 {
-				return ctx, errors.New("no data")
+				return errors.New("no data")
 			}
-			return ctx, nil
-		}},
-		"answers beside a single class": broken{after: func(d teachers.Dataset, good teachers.Classifier) teachers.Classifier {
-			return predictFunc(func(dst []int, x teachers.Matrix) error {
-				err := good.Predict(dst, x)
-				if _, single := teachers.Constant(d); err == nil && single && len(dst) > 0 {
-					dst[0] = 0
-				}
-				return err
-			})
-		}},
-		"hears no cancellation": broken{before: func(context.Context, *teachers.Dataset, *rand.Rand) (context.Context, error) {
+			return nil
+		}),
+		"answers beside a single class": answers(func(d teachers.Dataset, dst []int) {
+			if _, single := teachers.Constant(d); single && len(dst) > 0 {
+				dst[0] = 0
+			}
+		}),
+		"hears no cancellation": broken{before: func(context.Context, *teachers.Dataset) (context.Context, error) {
 			return context.Background(), nil
 		}},
-		"slow to stop": broken{before: func(ctx context.Context, d *teachers.Dataset, _ *rand.Rand) (context.Context, error) {
+		"slow to stop": fits(func(d *teachers.Dataset) error {
 			if d.X.Rows > 1000 {
 				time.Sleep(3 * time.Second)
 			}
-			return ctx, nil
-		}},
-		"does not repeat itself": broken{after: func(_ teachers.Dataset, good teachers.Classifier) teachers.Classifier {
-			turn := int(calls.Add(1))
-			return predictFunc(func(dst []int, x teachers.Matrix) error {
-				err := good.Predict(dst, x)
-				if err == nil && len(dst) > 50 {
-					dst[turn%50] = turn % 2
-				}
-				return err
-			})
-		}},
-		"answers by position": broken{after: func(_ teachers.Dataset, good teachers.Classifier) teachers.Classifier {
-			return predictFunc(func(dst []int, x teachers.Matrix) error {
-				err := good.Predict(dst, x)
-				if err == nil && len(dst) == 1 {
-					dst[0] = (dst[0] + 1) % 2
-				}
-				return err
-			})
-		}},
-		"forgets a row": broken{after: func(_ teachers.Dataset, good teachers.Classifier) teachers.Classifier {
-			return predictFunc(func(dst []int, x teachers.Matrix) error {
-				if len(dst) < 2 || len(dst) != x.Rows {
-					return good.Predict(dst, x)
-				}
-				x.Rows--
-				return good.Predict(dst[:len(dst)-1], x)
-			})
+			return nil
+		}),
+		"does not repeat itself": answers(func(_ teachers.Dataset, dst []int) {
+			if turn := int(calls.Add(1)); len(dst) > 50 {
+				dst[turn%50] = turn % 2
+			}
+		}),
+		"answers by position": answers(func(_ teachers.Dataset, dst []int) {
+			if len(dst) == 1 {
+				dst[0] = (dst[0] + 1) % 2
+			}
+		}),
+		"forgets a row": broken{after: func(_ teachers.Dataset, good teachers.Classifier, dst []int, x teachers.Matrix) error {
+			if len(dst) < 2 || len(dst) != x.Rows {
+				return good.Predict(dst, x)
+			}
+			x.Rows--
+			return good.Predict(dst[:len(dst)-1], x)
 		}},
 	}
 }

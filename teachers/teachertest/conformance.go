@@ -1,6 +1,7 @@
 package teachertest
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -31,21 +32,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Features == 0 {
-		o.Features = 24
-	}
-	if o.Classes == 0 {
-		o.Classes = 3
-	}
-	if o.Examples == 0 {
-		o.Examples = 120
-	}
-	if o.Accuracy == 0 {
-		o.Accuracy = 0.8
-	}
-	if o.Prompt == 0 {
-		o.Prompt = 2 * time.Second
-	}
+	o.Features, o.Classes, o.Examples = cmp.Or(o.Features, 24), cmp.Or(o.Classes, 3), cmp.Or(o.Examples, 120)
+	o.Accuracy, o.Prompt = cmp.Or(o.Accuracy, 0.8), cmp.Or(o.Prompt, 2*time.Second)
 	return o
 }
 
@@ -166,7 +154,7 @@ func (k kit) refusesData(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// refused checks that a call returns an error. A panic is a failure that names what was given, as a learner
+// refused checks that a call returns an error. A panic is a failure that names the input, as a learner
 // that indexes before it looks is the commonest one.
 func refused(t *testing.T, given string, call func() error) {
 	t.Helper()

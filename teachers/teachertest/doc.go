@@ -14,7 +14,7 @@
 // # Caveats
 //
 //   - All data are synthetic and small: a learner that passes is well-behaved, not good.
-//   - The kit can see whether a learner draws randomness from elsewhere only if the learner says that it is
+//   - The kit can see whether a learner draws randomness from elsewhere only if the learner claims to be
 //     reproducible.
 //
 // # Use
