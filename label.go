@@ -18,9 +18,9 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Labels are what was released. Nothing in them is private.
+// Labels are released labels. Nothing in them is private.
 type Labels struct {
-	label.Result         // what was asked and answered, by which mechanism, at what cost
+	label.Result         // queries, answers, mechanism and cost
 	Labels       []Asked // the queries that were asked, in order
 }
 
@@ -31,7 +31,7 @@ type Asked struct {
 	Name  string // of the class, as LabelOptions.Out has it; "" if declined
 }
 
-// LabelOptions are those of [Label]. Budget and Out are required.
+// LabelOptions configure [Label]. Budget and Out are required.
 type LabelOptions struct {
 	Budget
 	Out string // path of the labels, as CSV
@@ -39,7 +39,7 @@ type LabelOptions struct {
 	// released, follows from it, so it must come from public data: from teachers of the same kind and size
 	// that were trained on public rows, and never from votes of the private ones.
 	TeacherAccuracy float64
-	// MinAccuracy is how often labels must be what the plurality says; default 0.9.
+	// MinAccuracy is how often labels must be the plurality; default 0.9.
 	MinAccuracy float64
 	// Teachers is their number. It is needed for counts, and confirms that a file with more teachers than
 	// queries is not transposed.
@@ -48,11 +48,11 @@ type LabelOptions struct {
 	Pool string
 }
 
-// Label releases votes as labels, in the file LabelOptions.Out too. It first checks the votes: what would
-// make epsilon untrue, such as one teacher voting twice, is an [*fault.Error]. Then it plans from public
-// numbers alone; where the budget carries no labels that are right often enough, the error is an
-// [*fault.Error] that says what would do, around a [*plan.NoPlanError], and nothing is charged. See package
-// label for what is charged and when.
+// Label releases votes as labels, in the file LabelOptions.Out too. It first checks the votes: a finding
+// that would make epsilon untrue, such as one teacher voting twice, is a [*fault.Error]. Then it plans from
+// public numbers alone; where the budget carries no labels that are right often enough, the error is a
+// [*fault.Error] with a remedy, around a [*plan.NoPlanError], and nothing is charged. Package label
+// describes the charge.
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
 	if err != nil {
@@ -67,7 +67,7 @@ func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error)
 	if err := o.check(ctx, v); err != nil {
 		return Labels{}, err
 	}
-	if !o.Shared { // what is released is fixed in advance, and mechanisms on votes are held by both
+	if !o.Shared { // the releases are fixed in advance, and both accountants hold mechanisms on votes
 		file.New.Accountant = accountant.ByAuto
 	}
 	planning := label.Planning{
@@ -92,7 +92,7 @@ func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error)
 	return labels, err
 }
 
-// className returns what a file of labels has for a class.
+// className returns the name of a class in a file of labels.
 func className(names []string, class int) string {
 	switch {
 	case class < 0:
@@ -110,11 +110,15 @@ func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	}
 	switch n := v.Teachers(); {
 	case n < 2:
-		return &fault.Error{What: fmt.Sprintf("there are %d teachers, as far as the votes show", n), Why: "a plan needs their number", Fix: "open counts with votes.Options.Teachers"}
+		return &fault.Error{What: fmt.Sprintf("there are %d teachers, as far as the votes show", n),
+			Why: "a plan needs their number", Fix: "open counts with votes.Options.Teachers"}
 	case o.Teachers != 0 && o.Teachers != n:
-		return &fault.Error{What: fmt.Sprintf("the votes are those of %d teachers, LabelOptions.Teachers says %d", n, o.Teachers), Fix: "look whether the file is transposed"}
+		return &fault.Error{What: fmt.Sprintf("the votes are those of %d teachers, LabelOptions.Teachers says %d", n, o.Teachers),
+			Fix: "look whether the file is transposed"}
 	case !v.Counts() && n > v.Total() && o.Teachers == 0:
-		return &fault.Error{What: fmt.Sprintf("%d teachers vote on %d queries", n, v.Total()), Why: "if the file is transposed, epsilon is not what it says", Fix: "open it with votes.Options.Transpose, or confirm with LabelOptions.Teachers"}
+		return &fault.Error{What: fmt.Sprintf("%d teachers vote on %d queries", n, v.Total()),
+			Why: "if the file is transposed, epsilon is not what it says",
+			Fix: "open it with votes.Options.Transpose, or confirm with LabelOptions.Teachers"}
 	}
 	report, err := v.Check(ctx)
 	if err != nil {
@@ -122,14 +126,16 @@ func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	}
 	for _, f := range report.Findings() {
 		if f.Level == votes.LevelFail {
-			return &fault.Error{What: fmt.Sprintf("the votes fail a check, %s: %s", f.Check, f.Detail), Why: "one teacher must be one share of the private data, or epsilon is not what it says",
-				Fix: "mend the votes, or charge them nevertheless with package label, on a ledger whose Config.Waived names the check, and release nothing of it"}
+			return &fault.Error{What: fmt.Sprintf("the votes fail a check, %s: %s", f.Check, f.Detail),
+				Why: "one teacher must be one share of the private data, or epsilon is not what it says",
+				Fix: "mend the votes, or charge them nevertheless with package label, " +
+					"on a ledger whose Config.Waived names the check, and release nothing of it"}
 		}
 	}
 	return nil
 }
 
-// explain says what would work where no plan does.
+// explain adds a remedy to the error that there is no plan.
 func explain(err error) error {
 	var none *plan.NoPlanError
 	if !errors.As(err, &none) {
@@ -144,12 +150,13 @@ func explain(err error) error {
 	}
 	what := fmt.Sprintf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon)
 	if none.Best.Queries > 0 {
-		what = fmt.Sprintf("epsilon %g carries %.1f labels that are right %.0f %% of the time, fewer than %d for each class", none.Goal.Epsilon, none.Best.ExpectedCorrect, 100*none.Goal.MinAccuracy, plan.LeastPerClass)
+		what = fmt.Sprintf("epsilon %g carries %.1f labels that are right %.0f %% of the time, fewer than %d for each class",
+			none.Goal.Epsilon, none.Best.ExpectedCorrect, 100*none.Goal.MinAccuracy, plan.LeastPerClass)
 	}
 	return &fault.Error{What: what, Why: "nothing was charged", Fix: fix, Err: err}
 }
 
-// readLabels reads the labels of a run that is complete; names are those of the classes.
+// readLabels reads the labels of a complete run, by the names of the classes.
 func readLabels(path string, names []string) ([]Asked, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -163,17 +170,16 @@ func readLabels(path string, names []string) ([]Asked, error) {
 	var out []Asked
 	for _, line := range lines[1:] {
 		a := Asked{Class: -1, Name: line[1]}
-		if a.Query, err = strconv.Atoi(line[0]); err != nil {
-			return nil, fmt.Errorf("pate: %s: %w", path, err)
-		}
+		a.Query, err = strconv.Atoi(line[0])
 		switch {
-		case a.Name == "":
+		case a.Name == "" || err != nil:
 		case names != nil:
 			a.Class = slices.Index(names, a.Name)
 		default:
-			if a.Class, err = strconv.Atoi(a.Name); err != nil {
-				return nil, fmt.Errorf("pate: %s: %w", path, err)
-			}
+			a.Class, err = strconv.Atoi(a.Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("pate: %s: %w", path, err)
 		}
 		out = append(out, a)
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Budget says what may be spent, and where it is written down. Epsilon, Delta and Ledger are required.
+// Budget is the budget of a call and its ledger. Epsilon, Delta and Ledger are required.
 type Budget struct {
 	Epsilon float64 // of the ledger, finite and above 0
 	Delta   float64 // far below one over the number of units
 	Ledger  string  // path of the ledger that is charged; made if it is not there
 	Unit    string  // of a new ledger: whose data one change is; default "record"
-	// Shared makes a new ledger one that others may charge later, and what holds for all of them is its
-	// budget. By default what one call costs is all that the ledger takes.
+	// Shared makes a new ledger that other runs may charge later, all within its budget. By default the
+	// ledger takes this call alone.
 	Shared bool
-	// Seed, if set, makes a repeatable experiment; nothing of it is releasable.
+	// Seed, if set, makes a repeatable experiment, which is not releasable.
 	Seed *uint64
 	// Warn, if set, receives warnings that do not stop the call.
 	Warn func(string)
@@ -44,8 +44,8 @@ func (b Budget) file(out string) (run.File, error) {
 	return run.File{Path: b.Ledger, New: made, Expect: expect, Warn: b.Warn}, nil
 }
 
-// Verify checks that a ledger is whole, and that it is not an older copy of itself as far as the heads
-// beside it and in the user's state folder show. It returns what the ledger adds up to.
+// Verify checks that a ledger is whole, and no older copy as far as the heads beside it and in the user's
+// state folder show, and returns its summary.
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/pate-go/pate/internal/results"
 )
 
-// PublishOptions say what is published, and what it may cost. Epsilon, Delta, Private and Out are required,
-// and Public or Ranges.
+// PublishOptions configure [Publish]. Epsilon, Delta, Private and Out are required, and Public or Ranges.
 type PublishOptions struct {
-	Budget // of all that is released. Ledger and Shared are left out: the ledger is a file of Out
+	Budget // of all releases. Ledger and Shared are left out: the ledger is a file of Out
 
 	// Out is a folder: what may leave is in its folder public, once all is complete. Its folder private has
 	// the ledger, keys and votes, and is as secret as the private rows.
@@ -36,15 +35,15 @@ type PublishOptions struct {
 	Marginals bool
 
 	DPSGD       bool // one private model, trained by DP-SGD, in place of teachers
-	RowsPerUnit int  // of it: how many rows of a unit are trained on at most; default 1
+	RowsPerUnit int  // with DPSGD: most rows of a unit to train on; default 1
 
 	DestroySecrets bool // remove keys and votes of a complete run; the ledger stays
 
 	Progress func(stage string, done, total int)
-	Say      func(text string) // is called with sentences about the run, all of them public
+	Say      func(text string) // is called with sentences about the run, which are public
 }
 
-// Published describes what was published. Nothing in it is private.
+// Published describes a publication. Nothing in it is private.
 type Published struct {
 	Teachers   int    // 0 of one private model
 	Mechanism  string // that answered them
@@ -55,21 +54,22 @@ type Published struct {
 	Epsilon    float64 // of everything in Files, at Delta, rounded up
 	Delta      float64
 	Releasable bool
-	Files      []string // paths of what was made
+	Files      []string // paths
 }
 
 // Publish carries out a publication under one ledger: teachers are trained on disjoint parts of the private
 // rows and vote on the public ones, as many labels as the budget pays for are released, a student learns
-// from them, and a statement says what it cost. Everything is planned from public numbers and checked
-// before the ledger is charged; where the budget carries no labels that are right often enough the error is
-// a [*fault.Error] around a [*plan.NoPlanError].
+// from them, and a statement states the cost. Everything is planned from public numbers and checked before
+// the ledger is charged; where the budget carries no labels that are right often enough the error is a
+// [*fault.Error] around a [*plan.NoPlanError].
 //
 // With the same options a run that was stopped goes on, with the same noise and at no further cost, and a
 // complete one is compared with its ledger. A folder of another run is refused with [run.ErrOtherRun].
 func Publish(ctx context.Context, o PublishOptions) (Published, error) {
-	c := publish.Config{Private: o.Private, Public: o.Public, Reading: o.Reading, Out: o.Out, Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed,
-		Size: o.Size, RowsPerUnit: o.RowsPerUnit, Teachers: o.Teachers, Learner: o.Learner, TeacherAccuracy: o.TeacherAccuracy, MinAccuracy: o.MinAccuracy,
-		Ranges: o.Ranges, DestroySecrets: o.DestroySecrets, Command: "pate.Publish", Progress: o.Progress, Say: o.Say, Warn: o.Warn}
+	c := publish.Config{Settings: publish.Settings{Private: o.Private, Public: o.Public, Reading: o.Reading,
+		Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed, Size: o.Size, RowsPerUnit: o.RowsPerUnit,
+		Teachers: o.Teachers, Learner: o.Learner, TeacherAccuracy: o.TeacherAccuracy, MinAccuracy: o.MinAccuracy, Ranges: o.Ranges},
+		Out: o.Out, DestroySecrets: o.DestroySecrets, Command: "pate.Publish", Progress: o.Progress, Say: o.Say, Warn: o.Warn}
 	switch {
 	case o.Ledger != "" || o.Shared:
 		return Published{}, errors.New("pate: a publication has a ledger of its own, in PublishOptions.Out: leave Ledger and Shared out")

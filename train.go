@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Trained is what is known of a model that was released. Nothing in it is private.
+// Trained describes a released model. Nothing in it is private.
 type Trained struct {
 	NoiseMultiplier float64 // that was found for the budget
 	Event           accountant.Event
@@ -28,24 +28,24 @@ type Trained struct {
 	Complete        bool // and was complete: the model is that of the file
 }
 
-// TrainOptions are those of [Train]. Budget and Out are required.
+// TrainOptions configure [Train]. Budget and Out are required.
 type TrainOptions struct {
 	Budget
 	Out string // path of the model
 }
 
-// leastLeft is the epsilon below which what is left of a ledger is no budget: a model would be all noise.
+// leastLeft is the epsilon below which the rest of a ledger is no budget: a model would be all noise.
 const leastLeft = 1e-3
 
-// noise is what the ledger has of a training, beside its data, configuration and initial parameters.
+// noise names a training in the ledger, beside its data, configuration and initial parameters.
 type noise struct {
 	Multiplier float64 `json:"noise_multiplier"`
 }
 
-// Train trains model in place on data, by [dpsgd.Train] with the least noise for which the whole of it fits
-// what is left of the budget, and saves it as TrainOptions.Out (see [nn.Model.Load]). cfg.NoiseMultiplier
+// Train trains model in place on data, by [dpsgd.Train] with the least noise for which the whole training
+// fits the rest of the budget, and saves it as TrainOptions.Out (see [nn.Model.Load]). cfg.NoiseMultiplier
 // must be left out. Each unit that the ledger names has at most one row. Everything is charged before the
-// first step; the file has its name when its hash is committed. On an error the model is as it was.
+// first step; the file has its name when its hash is committed. On an error the model is unchanged.
 //
 // A run is recognised by its data, configuration and initial parameters: with the same ones an interrupted
 // run goes on, with the same noise, and a complete one loads its file.
@@ -57,7 +57,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	if cfg.NoiseMultiplier != 0 || len(cfg.Phases) > 0 || cfg.NonPrivate {
 		return trained, errors.New("pate: Train finds the noise: leave Config.NoiseMultiplier, Phases and NonPrivate out, or call dpsgd.Train")
 	}
-	cfg.NoiseMultiplier = 1 // any: what is wrong with the rest is said before a ledger is made
+	cfg.NoiseMultiplier = 1 // any: other mistakes are refused before a ledger is made
 	if err := errors.Join(cfg.Validate(), model.Check(data)); err != nil {
 		return trained, err
 	}
@@ -98,7 +98,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	return trained, nil
 }
 
-// leastNoise returns the least noise, rounded up to six digits, for which the training fits what is left.
+// leastNoise returns the least noise, rounded up to six digits, for which the training fits.
 func (o TrainOptions) leastNoise(ctx context.Context, before *run.Before, cfg dpsgd.Config) (float64, error) {
 	least, err := before.LeastNoise(ctx, func(noise float64) (accountant.Event, error) {
 		cfg.NoiseMultiplier = noise
@@ -107,9 +107,13 @@ func (o TrainOptions) leastNoise(ctx context.Context, before *run.Before, cfg dp
 	left := before.Left().Epsilon
 	switch {
 	case errors.Is(err, ledger.ErrSealed):
-		return 0, &fault.Error{What: o.Ledger + " takes no more", Why: "what it was made for is done, and was all of it", Fix: "name another ledger; one with Budget.Shared can be charged again"}
+		return 0, &fault.Error{What: o.Ledger + " takes no more", Why: "what it was made for is done, and was all of it",
+			Fix: "name another ledger; one with Budget.Shared can be charged again"}
 	case errors.Is(err, accountant.ErrNoBracket), err == nil && left < leastLeft:
-		return 0, &fault.Error{What: fmt.Sprintf("%s has nothing left for a model: a release of epsilon %.2g would still fit", o.Ledger, left), Why: "it was charged before; nothing more was", Fix: "name another ledger, and add up the two"}
+		return 0, &fault.Error{
+			What: fmt.Sprintf("%s has nothing left for a model: a release of epsilon %.2g would still fit",
+				o.Ledger, left), Why: "it was charged before; nothing more was",
+			Fix: "name another ledger, and add up the two"}
 	case err != nil:
 		return 0, fmt.Errorf("pate: noise: %w", err)
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/internal/results"
@@ -28,30 +27,9 @@ import (
 // keptReport is the report of a complete run.
 const keptReport = "report.json"
 
-// settings are all that what is published depends on, but the rows and the key.
-type settings struct {
-	Private         dataset.Source  `json:"private"`
-	Public          dataset.Source  `json:"public"`
-	Reading         dataset.Reading `json:"reading"`
-	Epsilon         float64         `json:"epsilon"`
-	Delta           float64         `json:"delta"`
-	Unit            string          `json:"unit"`
-	Seed            *uint64         `json:"seed,omitempty"`
-	Method          string          `json:"method"`
-	Size            int             `json:"size,omitempty"`
-	RowsPerUnit     int             `json:"rows_per_unit,omitempty"`
-	Teachers        int             `json:"teachers,omitempty"`
-	Learner         string          `json:"learner,omitempty"`
-	TeacherAccuracy float64         `json:"teacher_accuracy,omitempty"`
-	MinAccuracy     float64         `json:"min_accuracy,omitempty"`
-	Pool            string          `json:"pool"`
-	Ranges          string          `json:"ranges,omitempty"`
-}
-
 // open opens the folder of the run.
 func (j *job) open(ctx context.Context) (run.Folder, error) {
-	s := settings{j.Private, j.Public, j.Reading, j.Epsilon, j.Delta, j.Unit, j.Seed, j.Method, j.Size, j.RowsPerUnit, j.Teachers, j.Learner,
-		j.TeacherAccuracy, j.MinAccuracy, j.Pool, j.Ranges}
+	s := j.Settings
 	for _, path := range []*string{&s.Private.Path, &s.Private.Labels, &s.Private.Units, &s.Public.Path, &s.Public.Labels, &s.Ranges} {
 		if *path == "" {
 			continue
@@ -78,8 +56,8 @@ func (j *job) kept() (r *Report, err error) {
 	return r, err
 }
 
-// publish checks that the ledger paid for what a complete run released, and copies to the public half what
-// is not there. What is there and is something else is refused.
+// publish checks that the ledger paid for the releases of a complete run, and copies missing files to the
+// public half. Other files in their places are refused.
 func (j *job) publish(r *Report) error {
 	paid := labelsFile
 	if r.Method == DPSGD {
@@ -122,8 +100,8 @@ func (j *job) publish(r *Report) error {
 	return nil
 }
 
-// destroySecrets overwrites and removes what only a run that is not complete would need. The ledger stays,
-// since what was charged stays spent, and so does what is published.
+// destroySecrets overwrites and removes everything that only an unfinished run would need. The ledger
+// stays, since its charges stay spent, and so do the published files.
 func (j *job) destroySecrets() error {
 	stay := []string{"lock", "config.json", "finished", keptReport, "published", "results"}
 	entries, err := os.ReadDir(j.dir.Private())
@@ -150,10 +128,10 @@ func (j *job) destroySecrets() error {
 	return durable.SyncDir(j.dir.Private())
 }
 
-// releasable reports whether what is made may be published.
+// releasable reports whether results may be published.
 func (j *job) releasable() bool { return j.Seed == nil }
 
-// made returns where a result is made. What may be published is copied from there when all is complete.
+// made returns where a result is made. Publishable results are copied from there when all are complete.
 func (j *job) made(name string) string {
 	if j.releasable() {
 		return j.dir.Private("published", name)
@@ -172,7 +150,7 @@ func (j *job) writeBytes(name string, text []byte) error {
 	return durable.WriteBytes(j.made(name), 0o600, text)
 }
 
-// ledger returns the ledger of the run and how it is made. Its run is yet without a name.
+// ledger returns the ledger of the run and its configuration, without the name of the run.
 func (j *job) ledger() run.File {
 	made := ledger.Config{Unit: j.Unit, Relation: accountant.AddRemove, Epsilon: j.Epsilon, Delta: j.Delta, Noise: ledger.SecretNoise}
 	if !j.releasable() {

@@ -20,9 +20,8 @@ import (
 )
 
 // label plans how many rows of the pool are asked, chooses them, and releases their labels. It returns the
-// rows. The votes are those of disjoint shares, since they were made here: teachers that vote alike
-// everywhere have learned the same, and that is not looked at. A check of them would tell of private rows
-// by what it says.
+// rows. The votes were made here, by disjoint shares: teachers that vote alike everywhere have learned the
+// same, and are not looked for. The findings of a check would depend on private rows.
 func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
@@ -32,7 +31,8 @@ func (v *voting) label(ctx context.Context, t *training.Result) (released label.
 		released, rows, err = v.labelPlanned(ctx, t)
 	}
 	if err == nil {
-		v.Say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked, released.Setting.Mechanism, number.DigitsUp(released.Claim, 5)))
+		v.Say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked,
+			released.Setting.Mechanism, number.DigitsUp(released.Claim, 5)))
 	}
 	return released, rows, err
 }
@@ -53,7 +53,8 @@ func (v *voting) labelPlanned(ctx context.Context, t *training.Result) (released
 	}
 	planning.Public.Accuracy = v.TeacherAccuracy
 	file := v.ledger()
-	released, err = label.Run(ctx, label.Config{Ledger: file.Path, Account: file.New, Expect: file.Expect, Out: v.made(labelsFile), Pool: "pool",
+	released, err = label.Run(ctx, label.Config{Ledger: file.Path, Account: file.New, Expect: file.Expect,
+		Out: v.made(labelsFile), Pool: "pool",
 		Votes: all, Plan: planning, Warn: v.Warn, Seed: v.Seed})
 	return released, rows, err
 }
@@ -87,7 +88,7 @@ func (j *job) questions(ctx context.Context, t *training.Result, n int) ([]int, 
 	return rows, source, err
 }
 
-// choose returns n rows of the pool: those that public rows alone say a student learns most from. They are
+// choose returns the n rows of the pool that a student learns most from, by public rows alone. They are
 // written down before they are asked, since another kind of machine could choose others when it carries on.
 func (j *job) choose(ctx context.Context, t *training.Result, n int) ([]int, error) {
 	path := j.dir.Private(askedRows)
@@ -100,7 +101,8 @@ func (j *job) choose(ctx context.Context, t *training.Result, n int) ([]int, err
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	rows, err := published.Questions(ctx, t.Public, t.Pool, n, func(p student.Progress) { j.Progress("queries: "+p.Stage, p.Done, p.Total) })
+	rows, err := published.Questions(ctx, t.Public, t.Pool, n,
+		func(p student.Progress) { j.Progress("queries: "+p.Stage, p.Done, p.Total) })
 	if err != nil {
 		return nil, err
 	}

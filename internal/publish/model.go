@@ -12,10 +12,10 @@ import (
 	"github.com/pate-go/pate/internal/student/published"
 )
 
-// modelKind is what the published model says of itself.
+// modelKind describes the published model.
 const modelKind = "logistic regression, trained by DP-SGD"
 
-// modelName is what package recipe calls the only model of a shared ledger.
+// modelName is package recipe's name for the only model of a shared ledger.
 const modelName = "left-run-0"
 
 // model trains one private model and releases it. Once it is whole everything else is a function of the
@@ -31,7 +31,8 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 	if err != nil {
 		return data, err
 	}
-	m.cfg = recipe.Config{Task: task, Delta: m.Delta, Unit: m.Unit, RowsPerUnit: m.RowsPerUnit, Records: m.Size, Rows: schema, Cache: m.Cache}
+	m.cfg = recipe.Config{Task: task, Delta: m.Delta, Unit: m.Unit, RowsPerUnit: m.RowsPerUnit, Records: m.Size,
+		Rows: schema, Cache: m.Cache}
 	m.cfg.Plans = []recipe.Plan{{Recipe: recipe.Default(m.cfg.Shape(), "", "", m.Epsilon)}}
 	file := m.ledger()
 	account := file.New
@@ -48,7 +49,8 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 	if task.Grouped && m.RowsPerUnit == 1 {
 		m.Say(fmt.Sprintf("rows of one %s: the first alone; --rows-per-unit takes more, at the same epsilon", m.Unit))
 	} else if task.Grouped {
-		m.Say(fmt.Sprintf("rows of one %s: up to %d, as given; their gradients are averaged and count as one, so epsilon is for all of them", m.Unit, m.RowsPerUnit))
+		m.Say(fmt.Sprintf("rows of one %s: up to %d, as given; their gradients are averaged and count as one, so epsilon is for all of them",
+			m.Unit, m.RowsPerUnit))
 	}
 	if !m.begun {
 		if err := m.cfg.TryLedger(ctx); err != nil {
@@ -118,8 +120,10 @@ func (m *model) trained(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	p, train := left.Labels, cfg.Plans[0].Recipe.Train
-	return &Report{Schema: schemaPublish, Method: DPSGD, Unit: p.Unit, Student: left.Card.String(), Entry: p.Entry, Epsilon: p.Epsilon, Delta: p.Delta, Releasable: p.Releasable,
-		Training: &Training{Records: cfg.Shape().Records, RowsPerUnit: m.RowsPerUnit, Steps: train.Steps, Probability: train.SamplingProbability, Noise: result.Rows[0].Noise, ClipNorm: train.ClipNorm}}, nil
+	return &Report{Schema: schemaPublish, Method: DPSGD, Unit: p.Unit, Student: left.Card.String(), Entry: p.Entry,
+		Epsilon: p.Epsilon, Delta: p.Delta, Releasable: p.Releasable,
+		Training: &Training{Records: cfg.Shape().Records, RowsPerUnit: m.RowsPerUnit, Steps: train.Steps,
+			Probability: train.SamplingProbability, Noise: result.Rows[0].Noise, ClipNorm: train.ClipNorm}}, nil
 }
 
 // formatFor returns what writes a model as it is published. The ledger commits to its bytes.
@@ -130,7 +134,8 @@ func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, erro
 			return nil, errors.New("publish: the model is not linear")
 		}
 		p := published.Private{Schema: cfg.Rows, Kind: modelKind, Features: m.Features, Model: model, Provenance: published.Provenance{
-			Ledger: ledgerFile, Entry: paid.Entry, Epsilon: paid.Epsilon, Delta: paid.Delta, Unit: cfg.Unit, Relation: cfg.Shared.Account.Relation.String(), Releasable: m.Releasable}}
+			Ledger: ledgerFile, Entry: paid.Entry, Epsilon: paid.Epsilon, Delta: paid.Delta, Unit: cfg.Unit,
+			Relation: cfg.Shared.Account.Relation.String(), Releasable: m.Releasable}}
 		if t := m.Transform(); t != nil {
 			text, err := t.MarshalBinary()
 			if err != nil {
@@ -146,7 +151,7 @@ func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, erro
 	}
 }
 
-// answer writes what the model says of the public rows.
+// answer writes the model's classes of the public rows.
 func (m *model) answer(ctx context.Context, r *Report) error {
 	model, err := published.Open(m.made(studentFile))
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	mostDrawn     = 3000
 )
 
-// drawn is a pool that comes from what is declared of the columns.
+// drawn is a pool from the declared columns.
 type drawn struct {
 	ranges *dataset.Ranges
 	rows   int
@@ -58,7 +58,9 @@ func (v *voting) declared() (*dataset.Schema, error) {
 // count lets the pool come from counts of private rows.
 func (d *drawn) count(ctx context.Context, j *job, private dataset.Set) (err error) {
 	d.private = private
-	d.marginals, err = marginals.ForPool(ctx, marginals.Config{Bins: d.ranges.Bins(), Relation: accountant.AddRemove}, accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta})
+	d.marginals, err = marginals.ForPool(ctx,
+		marginals.Config{Bins: d.ranges.Bins(), Relation: accountant.AddRemove},
+		accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta})
 	return err
 }
 
@@ -120,12 +122,13 @@ func (v *voting) countColumns(ctx context.Context) (err error) {
 	if _, err := d.session.Next(ctx); err != nil {
 		return errors.Join(err, d.session.Close())
 	}
-	v.Say(fmt.Sprintf("pool: %d rows, drawn from the counts of %d columns, which take %.0f %% of the budget", d.rows, len(d.counts), 100*marginals.PoolShare))
+	v.Say(fmt.Sprintf("pool: %d rows, drawn from the counts of %d columns, which take %.0f %% of the budget",
+		d.rows, len(d.counts), 100*marginals.PoolShare))
 	return nil
 }
 
-// keptPlan plans labels for what marginals leave of a budget. The plan is on disk before it is charged,
-// since another version could plan otherwise.
+// keptPlan plans labels for the rest of a budget after the marginals. The plan is on disk before it is
+// charged, since another version could plan otherwise.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
 	var kept struct {
 		Mechanism string             `json:"mechanism"`

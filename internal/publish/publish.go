@@ -12,10 +12,10 @@
 //
 // # Guarantee
 //
-// What is in the public half of the folder is (Epsilon, Delta)-differentially private in the private rows,
-// of one unit more or fewer. It leaves when the run is complete. A run that was stopped goes on with the
-// same noise, at no further cost; a complete one is compared with its ledger. Nothing in private rows stops
-// a run after the charge: what may be wrong with them is refused before.
+// The public half of the folder is (Epsilon, Delta)-differentially private in the private rows, of one unit
+// more or fewer. It leaves when the run is complete. A run that was stopped goes on with the same noise, at
+// no further cost; a complete one is compared with its ledger. Nothing in private rows stops a run after
+// the charge: what may be wrong with them is refused before.
 package publish
 
 import (
@@ -53,37 +53,42 @@ const (
 // DefaultAccuracy is Config.MinAccuracy where none is given.
 const DefaultAccuracy = 0.9
 
-// Config says what is published. Private, Public (or Ranges), Out, Epsilon and Delta are required.
+// Settings are everything that the published files depend on, except the rows and the key. Private, Public
+// (or Ranges), Epsilon and Delta are required.
+type Settings struct {
+	Private         dataset.Source  `json:"private"`
+	Public          dataset.Source  `json:"public"`
+	Reading         dataset.Reading `json:"reading"`
+	Epsilon         float64         `json:"epsilon"`
+	Delta           float64         `json:"delta"`
+	Unit            string          `json:"unit"`                       // the name of a unit; default: the unit column, or "record"
+	Seed            *uint64         `json:"seed,omitempty"`             // makes a repeatable experiment, of which nothing is releasable
+	Method          string          `json:"method"`                     // default PATE
+	Size            int             `json:"size,omitempty"`             // about how many units are private, in public; DPSGD needs it
+	RowsPerUnit     int             `json:"rows_per_unit,omitempty"`    // of DPSGD: most rows of a unit to train on; default 1
+	Teachers        int             `json:"teachers,omitempty"`         // default: by Size, or 100
+	Learner         string          `json:"learner,omitempty"`          // one of training.Learners; default: by the kind of data
+	TeacherAccuracy float64         `json:"teacher_accuracy,omitempty"` // how often one teacher is right, from public data; 0: unknown
+	MinAccuracy     float64         `json:"min_accuracy,omitempty"`     // how often labels must be the plurality; default DefaultAccuracy
+	Pool            string          `json:"pool"`                       // default PoolRows
+	Ranges          string          `json:"ranges,omitempty"`           // file of the declared ranges of all columns, for other pools
+}
+
+// Config describes a publication. Out is required.
 type Config struct {
-	Private, Public dataset.Source
-	Reading         dataset.Reading
-	Out             string // folder; its half "public" is what may leave
-	Epsilon, Delta  float64
-	Unit            string  // what a unit is, in a word; default: the unit column, or "record"
-	Seed            *uint64 // makes a repeatable experiment, of which nothing is releasable
-	Method          string  // default PATE
-	Size            int     // about how many units are private, as may be said in public; DPSGD needs it
-	RowsPerUnit     int     // of DPSGD: how many rows of a unit are trained on at most; default 1
-
-	// Of PATE.
-	Teachers        int     // default: by Size, or 100
-	Learner         string  // one of training.Learners; default: by the kind of data
-	TeacherAccuracy float64 // how often one teacher is right, from public data; 0: not known
-	MinAccuracy     float64 // how often labels must be the teachers' plurality; default DefaultAccuracy
-	Pool            string  // default PoolRows
-	Ranges          string  // file of the declared ranges of all columns, for other pools
-
+	Settings
+	Out            string          // folder; its half "public" is what may leave
 	DestroySecrets bool            // remove keys and votes of a complete run
 	Command        string          // repeats the run; errors name it
 	Cache          *features.Cache // of DPSGD; may be nil
 
 	Progress func(stage string, done, total int)
-	Say      func(text string) // is called with sentences for people, all of them public
+	Say      func(text string) // is called with sentences for people, which are public
 	Warn     func(text string)
-	// Columns is called with what public rows show of their columns, and with those that may name whose
-	// record a row is, where every row counts as a unit of its own.
+	// Columns is called with the notes on columns of public rows, and with the columns that may name the
+	// owner of a row, if every row counts as a unit of its own.
 	Columns func(notes []dataset.ColumnNote, repeated []string)
-	// Spare is called with all rows in memory before DPSGD trains on them, and what it returns after.
+	// Spare is called with all rows in memory before DPSGD trains on them, and restore after.
 	Spare func(dataset.Task) (restore func())
 }
 
@@ -124,11 +129,11 @@ func (c Config) complete() (Config, error) {
 }
 
 // Units returns how many hold data of their own, as is known in public.
-func (c Config) Units() run.Units {
-	if c.Method == DPSGD {
-		return run.Units{N: c.Size, Noun: "units"}
+func (s Settings) Units() run.Units {
+	if s.Method == DPSGD {
+		return run.Units{N: s.Size, Noun: "units"}
 	}
-	return run.Units{N: training.Job{Teachers: c.Teachers, Size: c.Size}.Count(), Noun: "teachers"}
+	return run.Units{N: training.Job{Teachers: s.Teachers, Size: s.Size}.Count(), Noun: "teachers"}
 }
 
 // job is one run.
@@ -162,7 +167,7 @@ type method interface {
 }
 
 // Run carries out a publication, goes on with one that was stopped, or compares a complete one with its
-// ledger and puts back what is missing of its public half. A run is recognised by its configuration, and a
+// ledger and restores missing files of its public half. A run is recognised by its configuration, and a
 // complete one by a hash of its data too: others are refused with run.ErrOtherRun. Where no labels would be
 // right often enough the error is a [*plan.NoPlanError] and nothing is charged.
 func Run(ctx context.Context, c Config) (*Report, error) {
@@ -212,9 +217,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r, err
 }
 
-// make carries out a run, or what is left of it. It finds what an earlier process left: the teachers their
-// votes, the labels their charge and key, and everything after the labels is a function of these and of
-// public rows. What is published leaves when all of it is there.
+// make carries out the rest of a run. The teachers find their votes, and the labels their charge and key,
+// of an earlier process; everything after the labels is a function of these and of public rows. Files are
+// published when all are complete.
 func (j *job) make(ctx context.Context, folder *run.Folder, m method, data [32]byte) (*Report, error) {
 	if left, err := os.ReadDir(j.dir.Public()); err == nil && len(left) > 0 {
 		return nil, results.Released(j.dir.Public(left[0].Name()), "the run in "+j.dir.Private()+" has not released it")

@@ -24,7 +24,7 @@ import (
 
 const schemaPublish = "pate.publish/1"
 
-// Report is what was published. All of it is public.
+// Report describes a publication. It is public.
 type Report struct {
 	Schema     string              `json:"schema"`
 	Method     string              `json:"method"`
@@ -48,7 +48,7 @@ type Report struct {
 	Files      []File              `json:"files"`
 }
 
-// Training describes how a private model was trained. All of it is public.
+// Training describes how a private model was trained. It is public.
 type Training struct {
 	Records     int     `json:"records"` // as declared
 	RowsPerUnit int     `json:"rows_per_unit"`
@@ -160,6 +160,7 @@ func (j *job) report(r *Report, files ...string) error {
 		return err
 	}
 	return j.write(reportFile, func(w io.Writer) error {
-		return t.Execute(w, map[string]any{"R": r, "Classes": strings.Join(r.Classes, ", "), "Epsilon": number.DigitsUp(r.Epsilon, 5), "Held": r.Held.Percent()})
+		return t.Execute(w, map[string]any{"R": r, "Classes": strings.Join(r.Classes, ", "),
+			"Epsilon": number.DigitsUp(r.Epsilon, 5), "Held": r.Held.Percent()})
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// voting releases labels by the votes of teachers, and a student of them.
+// voting releases labels by the votes of teachers, and a student.
 type voting struct {
 	*job
 	teachers training.Job
@@ -23,7 +23,8 @@ type voting struct {
 }
 
 func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
-	v.teachers = training.Job{Private: v.Private, Public: v.Public, Reading: v.Reading, Teachers: v.Teachers, Size: v.Size, Learner: v.Learner, Unit: v.Unit,
+	v.teachers = training.Job{Private: v.Private, Public: v.Public, Reading: v.Reading, Teachers: v.Teachers,
+		Size: v.Size, Learner: v.Learner, Unit: v.Unit,
 		Out: v.dir.Private("votes.npy"), Secrets: v.dir.Private("teachers"), Progress: v.Progress, Say: v.Say,
 		Decided: func(r *training.Result) { v.Columns(r.Columns, r.Repeated) }}
 	v.public = plan.Public{Teachers: v.teachers.Count()}
@@ -57,7 +58,7 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 	return private.Hash(), nil
 }
 
-// planned plans labels for what the counts of a drawn pool leave of the budget.
+// planned plans labels for the budget without the counts of a drawn pool.
 func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 	account := v.ledger().New
 	trial, err := run.Trial(account)
@@ -84,13 +85,14 @@ func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 
 // goal is what labels are planned for.
 func (v *voting) goal() plan.Goal {
-	return plan.Goal{MinAccuracy: v.MinAccuracy, Steady: v.public.Accuracy <= plan.UsualAccuracy, MinLabels: plan.LeastPerClass * float64(v.public.Classes)}
+	return plan.Goal{MinAccuracy: v.MinAccuracy, Steady: v.public.Accuracy <= plan.UsualAccuracy,
+		MinLabels: plan.LeastPerClass * float64(v.public.Classes)}
 }
 
-// lesserAccuracy is that of teachers for which a plan without a declared accuracy is tried.
+// lesserAccuracy is the lower accuracy for which a plan without a declared accuracy is tried.
 const lesserAccuracy = 0.8
 
-// sayPlan says what is asked of so many queries, and what that takes for granted where nothing is declared.
+// sayPlan describes a plan for so many queries, and its assumption where no accuracy is declared.
 func (v *voting) sayPlan(ctx context.Context, a plan.Alternative, queries int) error {
 	labels := strconv.FormatFloat(a.ExpectedAnswers, 'f', 1, 64)
 	if a.ExpectedAnswers >= 999.95 {
@@ -107,7 +109,8 @@ func (v *voting) sayPlan(ctx context.Context, a plan.Alternative, queries int) e
 	if err != nil {
 		return err
 	}
-	v.Say(fmt.Sprintf("%s %.0f %% of the time, which nobody said; of teachers right %.0f %%, %.0f %% of these labels would be what the plurality says",
+	v.Say(fmt.Sprintf("%s %.0f %% of the time, which nobody said; of teachers right %.0f %%, "+
+		"%.0f %% of these labels would be what the plurality says",
 		told, 100*plan.UsualAccuracy, 100*lesserAccuracy, 100*lesser.Accuracy()))
 	v.Say("if you know from public data that one teacher is right more often, say so: --teacher-accuracy 0.95 asks more queries")
 	return nil
@@ -136,7 +139,8 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r = &Report{Schema: schemaPublish, Method: PATE, Public: trained.Queries, Teachers: trained.Teachers, Reason: trained.Reason, Learner: trained.Learner,
+	r = &Report{Schema: schemaPublish, Method: PATE, Public: trained.Queries, Teachers: trained.Teachers,
+		Reason: trained.Reason, Learner: trained.Learner,
 		Classes: trained.Classes, Unit: trained.Unit, Asked: released.Asked, Released: released.Answered, Mechanism: released.Setting.Mechanism,
 		Epsilon: released.Claim, Delta: released.Delta, Releasable: released.Releasable}
 	if v.pool != nil {

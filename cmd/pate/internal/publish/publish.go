@@ -110,7 +110,7 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 			return shell.UsageError("train", err)
 		}
 	}
-	if err := (publish.Config{Method: f.method, Teachers: f.teachers, Size: f.size}).Units().Check(g.Delta); err != nil {
+	if err := (publish.Settings{Method: f.method, Teachers: f.teachers, Size: f.size}).Units().Check(g.Delta); err != nil {
 		return shell.FaultError(err, "privacy")
 	}
 	return f.CheckApart(private)
@@ -134,9 +134,12 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 		g.Logf("%s", text)
 	}
 	c := publish.Config{
-		Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Out: f.out, Epsilon: f.epsilon, Delta: g.Delta, Unit: f.UnitWord(),
-		Method: f.method, Size: f.size, RowsPerUnit: f.rows, Teachers: f.teachers, Learner: f.learner, TeacherAccuracy: f.accuracy, MinAccuracy: f.least,
-		Pool: f.pool, Ranges: f.ranges, DestroySecrets: f.destroy, Cache: shell.FeatureCache(say), Spare: shell.SpareMemory,
+		Settings: publish.Settings{
+			Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Epsilon: f.epsilon, Delta: g.Delta,
+			Unit: f.UnitWord(), Method: f.method, Size: f.size, RowsPerUnit: f.rows, Teachers: f.teachers, Learner: f.learner,
+			TeacherAccuracy: f.accuracy, MinAccuracy: f.least, Pool: f.pool, Ranges: f.ranges,
+		},
+		Out: f.out, DestroySecrets: f.destroy, Cache: shell.FeatureCache(say), Spare: shell.SpareMemory,
 		Progress: bar.Update, Say: say, Warn: func(text string) {
 			bar.Clear()
 			g.Warn(text)
