@@ -2,10 +2,15 @@ package controls
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/rng"
 )
@@ -79,4 +84,192 @@ func Find(targets []Target, names ...string) ([]Target, error) {
 		}
 	}
 	return found, nil
+}
+
+// claimer computes a claim; if it has a profile, at delta.
+type claimer func(delta float64) (audit.Claim, error)
+
+// stated claims fixed numbers.
+func stated(epsilon, delta float64) claimer {
+	return func(float64) (audit.Claim, error) { return audit.Claim{Epsilon: epsilon, Delta: delta}, nil }
+}
+
+// pure claims the largest loss of an event, and the failure probability beside it.
+func pure(event accountant.Event) claimer {
+	return func(float64) (audit.Claim, error) {
+		loss, failure, err := accountant.Divergence(accountant.ReplaceOne, math.Inf(1), event)
+		return audit.Claim{Epsilon: loss, Delta: failure}, err
+	}
+}
+
+// profile claims the cost of an event at delta, by the better of two accountants.
+func profile(event accountant.Event, relation accountant.Relation) claimer {
+	return func(delta float64) (audit.Claim, error) {
+		best := math.Inf(1)
+		for _, open := range []func() (accountant.Accountant, error){
+			accountant.RDPConfig{Relation: relation}.NewAccount, accountant.PLDConfig{Relation: relation}.NewAccount,
+		} {
+			account, err := open()
+			if err != nil {
+				return audit.Claim{}, err
+			}
+			if err := account.Compose(event, 1); errors.Is(err, accountant.ErrUnsupportedEvent) {
+				continue
+			} else if err != nil {
+				return audit.Claim{}, err
+			}
+			bound, err := account.Epsilon(context.Background(), delta)
+			if err != nil {
+				return audit.Claim{}, err
+			}
+			best = min(best, bound.Upper)
+		}
+		return audit.Claim{Epsilon: best, Delta: delta}, nil
+	}
+}
+
+// pureOrProfile claims the price of a mechanism without or with Gaussian noise.
+func pureOrProfile(event accountant.Event, isPure bool) claimer {
+	if isPure {
+		return pure(event)
+	}
+	return profile(event, accountant.ReplaceOne)
+}
+
+// must is for the fixed configurations and laws of this package, whose errors are mistakes here.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// lawAccuracy is the relative accuracy of the laws.
+const lawAccuracy = 1e-9
+
+// laws are logarithms of the probabilities of all outcomes, on pairs of neighbours.
+type laws = iter.Seq2[[]float64, []float64]
+
+// byLaw returns a target whose laws on pairs of neighbours are compared.
+func byLaw(name, on string, claim claimer, pairs laws) Target {
+	return Target{Name: name, Method: ByLaw, On: on, audit: func(_ context.Context, e effort) (audit.Finding, error) {
+		c, err := claim(e.delta)
+		if err != nil {
+			return audit.Finding{}, err
+		}
+		return audit.Exact(c, lawAccuracy, pairs)
+	}}
+}
+
+// onePair is for targets with one pair of laws.
+func onePair(p, q []float64) laws {
+	return func(yield func(p, q []float64) bool) { yield(p, q) }
+}
+
+// overVotes compares the laws over all ways in which a number of teachers can vote or abstain, one of whom
+// votes otherwise, stops or starts voting.
+func overVotes(teachers, classes int, law func(counts []int) []float64) laws {
+	return func(yield func(p, q []float64) bool) {
+		known := map[string][]float64{}
+		var all [][]int
+		for votes := range teachers + 1 {
+			all = append(all, histograms(votes, classes)...)
+		}
+		for _, counts := range all {
+			known[fmt.Sprint(counts)] = law(counts)
+		}
+		for _, counts := range all {
+			for from := range classes + 1 { // the last stands for abstaining
+				for to := range from { // audit.Exact takes a pair both ways
+					other := slices.Clone(counts)
+					if from < classes {
+						other[from]--
+					}
+					if to < classes {
+						other[to]++
+					}
+					if q, ok := known[fmt.Sprint(other)]; ok && !yield(known[fmt.Sprint(counts)], q) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// histograms lists all ways in which votes can fall.
+func histograms(votes, classes int) [][]int {
+	if classes == 1 {
+		return [][]int{{votes}}
+	}
+	var out [][]int
+	for n := range votes + 1 {
+		for _, rest := range histograms(votes-n, classes-1) {
+			out = append(out, append([]int{n}, rest...))
+		}
+	}
+	return out
+}
+
+// side makes the runs of a mechanism on one of two inputs.
+type side[O comparable] func(key rng.Key, runs int) (audit.Run[O], error)
+
+// runs returns a target that is run on two inputs.
+func runs[O comparable](name, on string, n int, claim claimer, one, two side[O]) Target {
+	return Target{Name: name, Method: ByRuns, On: on, Runs: n,
+		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
+			c, err := claim(e.delta)
+			if err != nil {
+				return audit.Finding{}, err
+			}
+			first, err := one(e.key.Derive("one"), e.runs)
+			if err != nil {
+				return audit.Finding{}, err
+			}
+			second, err := two(e.key.Derive("two"), e.runs)
+			if err != nil {
+				return audit.Finding{}, err
+			}
+			return audit.BlackBox(ctx, first, second, audit.Config{Claim: c, Alpha: e.alpha, Runs: e.runs, Progress: e.progress})
+		}}
+}
+
+// reservations hands out reservations for one event: a run needs one, as any run does. An audit has no
+// budget of its own, since its inputs are made up.
+type reservations struct {
+	event accountant.Event
+	size  int // how many are reserved at a time; their failures must fit one ledger
+	ready []*ledger.Reservation
+}
+
+func (p *reservations) take() (*ledger.Reservation, error) {
+	if len(p.ready) == 0 {
+		l, err := ledger.New(ledger.Config{Unit: "record of an audit", Relation: accountant.ReplaceOne, Epsilon: 1e15, Delta: 0.9})
+		if err != nil {
+			return nil, err
+		}
+		if p.ready, err = l.ReserveBatch(slices.Repeat([]accountant.Event{p.event}, p.size)); err != nil {
+			return nil, fmt.Errorf("controls: reserving: %w", err)
+		}
+	}
+	r := p.ready[0]
+	p.ready = p.ready[1:]
+	return r, nil
+}
+
+// each makes a side of a mechanism that is charged anew for every run.
+func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
+	return func(key rng.Key, _ int) (audit.Run[O], error) {
+		p := &reservations{event: event, size: 1000}
+		if failure := must(pure(event)(0)).Delta; failure > 0 {
+			p.size = max(1, int(min(1000, 0.5/failure)))
+		}
+		return func(i uint64) (none O, err error) {
+			r, err := p.take()
+			if err != nil {
+				return none, err
+			}
+			return run(r, key.Derive("run", i))
+		}, nil
+	}
 }

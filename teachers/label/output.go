@@ -3,13 +3,19 @@ package label
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/npy"
+	"github.com/pate-go/pate/internal/parquet"
 )
 
 // Labels are CSV, unless the name of the file asks for another [Form]: a line for each query that was
@@ -140,4 +146,231 @@ func countLabels(f io.Reader) (c counts, err error) {
 			c.answered++
 		}
 	}
+}
+
+// Form is how labels are written. It follows from the name of the file.
+type Form string
+
+const (
+	CSV     Form = "csv"     // query,label
+	JSONL   Form = "jsonl"   // {"query":17,"label":3}
+	NPY     Form = "npy"     // a matrix of int64 with two columns
+	Parquet Form = "parquet" // columns query and label
+)
+
+// FormOf returns the form of labels that are written to a path; CSV if its extension is none of the others.
+func FormOf(path string) Form {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".jsonl", ".ndjson":
+		return JSONL
+	case ".npy":
+		return NPY
+	case ".parquet":
+		return Parquet
+	}
+	return CSV
+}
+
+// maxLabels bounds a file of labels that is no CSV, and its CSV, in bytes.
+const maxLabels = 1 << 28
+
+// collected are labels that are written at once, at the end.
+type collected struct {
+	queries, labels []int64
+	declined        []bool
+}
+
+func (c *collected) add(query uint64, label int, answered bool) {
+	c.queries = append(c.queries, int64(query))
+	c.labels = append(c.labels, int64(label))
+	c.declined = append(c.declined, !answered)
+}
+
+// writeNPY writes rows of query and class, -1 where the mechanism declined.
+func (c *collected) writeNPY(w io.Writer, numbers []int) error {
+	if err := npy.WriteHeader(w, npy.Header{Type: "<i8", Shape: []int{len(c.queries), 2}}); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	for i, query := range c.queries {
+		label := c.labels[i]
+		switch {
+		case c.declined[i]:
+			label = -1
+		case numbers != nil:
+			label = int64(numbers[label])
+		}
+		row := binary.LittleEndian.AppendUint64(nil, uint64(query))
+		if _, err := out.Write(binary.LittleEndian.AppendUint64(row, uint64(label))); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// writeParquet writes numbers of classes, or their names, as a column of that name.
+func (c *collected) writeParquet(w io.Writer, column string, names []string) error {
+	label := parquet.Values{Name: column, Ints: c.labels, Missing: c.declined}
+	if names != nil {
+		label.Ints, label.Texts = nil, make([]string, len(c.labels))
+		for i, class := range c.labels {
+			if !c.declined[i] {
+				label.Texts[i] = names[class]
+			}
+		}
+	}
+	return parquet.Write(w, []parquet.Values{{Name: "query", Ints: c.queries}, label})
+}
+
+// numbersOf returns the numbers if all names of classes are whole numbers from 0 up, and nil if not: an
+// array then has the places of the classes.
+func numbersOf(names []string) []int {
+	var numbers []int
+	for _, name := range names {
+		n, err := strconv.Atoi(name)
+		if err != nil || n < 0 || strconv.Itoa(n) != name {
+			return nil
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// errForm refuses a file that is no file of labels.
+var errForm = errors.New("it is no file of labels")
+
+// ReadCSV returns a reader of labels, in whatever form they are, as CSV. CSV, and anything that is not
+// recognised, is passed on as it is; of other forms at most 256 MiB are read.
+func ReadCSV(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(r, 1<<16)
+	head, err := b.Peek(6)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var read func(raw []byte, out *csv.Writer) error
+	switch {
+	case bytes.HasPrefix(head, []byte(npy.Magic)):
+		read = readNPY
+	case bytes.HasPrefix(head, []byte(parquet.Magic)):
+		read = readParquet
+	case bytes.HasPrefix(head, []byte("{")):
+		read = readJSONL
+	default:
+		return b, nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(b, maxLabels+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxLabels {
+		return nil, fmt.Errorf("more than %d bytes of labels that are no CSV", maxLabels)
+	}
+	var text bytes.Buffer
+	out := csv.NewWriter(&text)
+	if err := read(raw, out); err != nil {
+		return nil, err
+	}
+	out.Flush()
+	if text.Len() > maxLabels {
+		return nil, errForm
+	}
+	return &text, out.Error()
+}
+
+func readNPY(raw []byte, out *csv.Writer) error {
+	h, used, err := npy.ReadHeader(raw)
+	if err != nil {
+		return err
+	}
+	raw = raw[used:]
+	if h.Type != "<i8" || h.Fortran || len(h.Shape) != 2 || h.Shape[1] != 2 || h.Shape[0] > len(raw) || len(raw) != 16*h.Shape[0] {
+		return errForm
+	}
+	if err := out.Write([]string{"query", "label"}); err != nil {
+		return err
+	}
+	for ; len(raw) > 0; raw = raw[16:] {
+		query, class := int64(binary.LittleEndian.Uint64(raw)), int64(binary.LittleEndian.Uint64(raw[8:]))
+		label := ""
+		if class != -1 {
+			label = strconv.FormatInt(class, 10)
+		}
+		if err := out.Write([]string{strconv.FormatInt(query, 10), label}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readParquet(raw []byte, out *csv.Writer) error {
+	f, err := parquet.Open(bytes.NewReader(raw), int64(len(raw)), "labels")
+	if err != nil {
+		return err
+	}
+	columns := f.Columns()
+	if len(columns) != 2 || f.Len() > maxLabels/4 {
+		return errForm
+	}
+	if err := out.Write([]string{columns[0].Name, columns[1].Name}); err != nil {
+		return err
+	}
+	rows, err := f.Rows(nil)
+	if err != nil {
+		return err
+	}
+	size := 0
+	for {
+		cells, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if size += 2 + len(cells[0]) + len(cells[1]); size > maxLabels {
+			return errForm
+		}
+		if err := out.Write(cells); err != nil {
+			return err
+		}
+	}
+}
+
+func readJSONL(raw []byte, out *csv.Writer) error {
+	first := true
+	for line := range bytes.Lines(raw) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var row struct {
+			Query *json.Number    `json:"query"`
+			Label json.RawMessage `json:"label"`
+			Held  json.RawMessage `json:"label_not_releasable"`
+		}
+		if err := json.Unmarshal(line, &row); err != nil || row.Query == nil || (row.Label == nil) == (row.Held == nil) {
+			return errForm
+		}
+		value, column := row.Label, labelColumn
+		if row.Held != nil {
+			value, column = row.Held, withheldColumn
+		}
+		if first {
+			first = false
+			if err := out.Write([]string{"query", column}); err != nil {
+				return err
+			}
+		}
+		label := string(value)
+		if label == "null" {
+			label = ""
+		} else if label[0] == '"' {
+			if err := json.Unmarshal(value, &label); err != nil {
+				return errForm
+			}
+		}
+		if err := out.Write([]string{row.Query.String(), label}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -221,4 +222,153 @@ func inflate(w io.Writer, r io.Reader, how packing) error {
 	}
 	_, err = z.WriteTo(w)
 	return err
+}
+
+// withoutIndexColumn replaces a CSV file by the same without its column 1, line by line.
+func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options) (*input, error) {
+	var r reader
+	isNPY, err := sniff(&r, in)
+	r.close()
+	if err != nil {
+		return nil, err
+	}
+	if isNPY || in.table() {
+		return nil, in.refuse("is no CSV file, and has no column that names rows",
+			"an index column is what pandas writes before the others in CSV", "leave --index-column out")
+	}
+	if opt.Transpose {
+		return nil, errors.New("votes: an index column is for files of queries x teachers")
+	}
+	return unpackInput(ctx, in, packedIndexed, into, opt)
+}
+
+// cutFirstColumn copies lines without their first cell. Blank lines stay, so that lines keep their numbers.
+func cutFirstColumn(w *bufio.Writer, r *bufio.Reader, in *input) error {
+	head, err := r.Peek(1 << 16)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if text := bytes.TrimPrefix(head, []byte(byteOrderMark)); len(text) < len(head) {
+		_, _ = r.Discard(len(head) - len(text))
+		head = text
+	}
+	sep := csvSeparator(head)
+	for line := 1; ; line++ {
+		cell, err := r.Peek(maxCSVCell + 1)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		end, closed := cellEnd(cell, 0, sep)
+		switch {
+		case end > maxCSVCell:
+			return longCell(in)
+		case closed && cell[end] == sep:
+			end++
+		case !isBlank(cell[:end]):
+			return in.refuse(fmt.Sprintf("row %d has one cell", line), "with --index-column it names the row, and votes follow it",
+				"leave --index-column out, or fix the row")
+		case !closed:
+			return nil
+		}
+		_, _ = r.Discard(end)
+		if err := copyLine(w, r); err != nil {
+			return err
+		}
+	}
+}
+
+// copyLine copies the rest of a line, and its end.
+func copyLine(w *bufio.Writer, r *bufio.Reader) error {
+	for {
+		part, err := r.ReadSlice('\n')
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF):
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// writeParquet writes Parquet as the CSV that is read in its place, under a header. A panic of its reader
+// is an error, too.
+func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err error) {
+	defer func() {
+		if recover() != nil { // the panic may quote the file
+			err = in.refuse("is damaged in a way that its reader (Parquet) does not know", "", "write the file again")
+		}
+	}()
+	file, err := parquet.Open(r, in.size, in.name)
+	if err != nil {
+		return err
+	}
+	var all, names []string
+	var read []int
+	var truth []bool // is the column one of truth values
+	for i, c := range file.Columns() {
+		all = append(all, c.Name)
+		if !strings.HasPrefix(c.Name, "__index_level_") { // pandas' row numbers
+			names, read, truth = append(names, c.Name), append(read, i), append(truth, c.Truth())
+		}
+	}
+	if isLong(all) {
+		return longTable(in, fmt.Sprintf("pd.read_parquet(%q)", in.name),
+			fmt.Sprintf("to_parquet(%q, index=False)", beside(in.name, ".parquet")))
+	}
+	if len(read) == 0 {
+		return in.refuse("has no columns of votes", "", "check that the right file is given")
+	}
+	if opt.Probabilities && !opt.Transpose {
+		if err := opt.checkOrder(in, names); err != nil {
+			return err
+		}
+	}
+	rows, err := file.Rows(read)
+	if err != nil {
+		return err
+	}
+	for i := range read {
+		names[i] = fmt.Sprintf("v%d", i)
+	}
+	words := slices.Contains(opt.ClassNames, "True")
+	for cells := names; ; {
+		if _, err := w.WriteString(strings.Join(cells, ",") + "\n"); err != nil {
+			return err
+		}
+		if cells, err = rows.Next(); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		for i, cell := range cells {
+			switch {
+			case truth[i] && !words:
+				cells[i] = strings.NewReplacer("True", "1", "False", "0").Replace(cell)
+			case strings.ContainsAny(cell, ",;\t\"\r\n"):
+				cells[i] = "\ufffd" // no name of a class, nor a vote
+			}
+		}
+	}
+}
+
+// isLong reports whether the names of columns are the ones of a table of single votes.
+func isLong(names []string) bool {
+	seen := map[string]bool{}
+	for _, name := range names {
+		seen[strings.ToLower(name)] = true
+	}
+	return len(names) <= 4 && (seen["teacher"] || seen["model"]) && (seen["vote"] || seen["label"])
+}
+
+// longTable refuses a table with a row for each vote; read and write are how pandas handles it.
+func longTable(in *input, read, write string) error {
+	return in.refuse("has a row for each vote, of a query and a teacher",
+		"each row is a query, each column a teacher: a teacher then votes once",
+		inPython(read+`.pivot(index="query", columns="teacher", values="vote").`+write)+
+			", with the names of its columns; or count the votes where they lie, pate votes sql")
 }

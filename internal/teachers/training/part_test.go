@@ -10,6 +10,9 @@ import (
 
 	"github.com/pate-go/pate/internal/sealed"
 	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/teachertest"
+	"github.com/pate-go/pate/teachers/trees"
 )
 
 func somePart(change func(*partHead)) []byte {
@@ -59,4 +62,17 @@ func FuzzPart(f *testing.F) {
 			require.LessOrEqual(t, len(p.cells)+16*len(p.units), len(file))
 		}
 	})
+}
+
+func TestTeachersForLeavesUnitsToEach(t *testing.T) {
+	for _, c := range []struct{ units, teachers int }{
+		{2, 2}, {9, 9}, {100, 20}, {400, 40}, {1000, 70}, {3951, 197}, {22857, 310}, {60000, 490},
+	} {
+		require.Equal(t, c.teachers, TeachersFor(c.units), "%d units", c.units)
+	}
+}
+
+func TestMixedForestIsALearner(t *testing.T) {
+	l := mixedForest{Best: trees.Forest{Trees: 10}, Random: trees.Forest{Trees: 10, Thresholds: trees.RandomThresholds}}
+	teachertest.TestLearner(t, func() teachers.Learner { return l }, teachertest.Options{})
 }
