@@ -94,7 +94,6 @@ func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error)
 	return labels, err
 }
 
-// className returns the name of a class in a file of labels.
 func className(names []string, class int) string {
 	switch {
 	case class < 0:
@@ -158,7 +157,6 @@ func explain(err error) error {
 	return &fault.Error{What: what, Why: "nothing was charged", Fix: fix, Err: err}
 }
 
-// readLabels reads the labels of a complete run, by the names of the classes.
 func readLabels(path string, names []string) ([]Asked, error) {
 	f, err := os.Open(path)
 	if err != nil {

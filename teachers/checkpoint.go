@@ -81,8 +81,7 @@ func (c *checkpoint) bind(t int, share Dataset) []byte {
 	return binding
 }
 
-// load fills column with the votes that an earlier run left for teacher t, and reports whether they are
-// valid.
+// load fills column with the votes that an earlier run left for teacher t, if they are valid.
 func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	f, err := os.Open(c.path(t))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -69,7 +69,6 @@ func (l DPSGD) reserve(cfg dpsgd.Config) (*ledger.Reservation, error) {
 	return budget.Reserve(cfg.Event())
 }
 
-// dpsgdModel is a fitted DPSGD.
 type dpsgdModel struct {
 	model             *nn.Model
 	features, classes int

@@ -88,7 +88,6 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 	return m, nil
 }
 
-// kernelModel is a fitted KernelRidge.
 type kernelModel struct {
 	scorer
 	rbf  dense.RBF
@@ -97,11 +96,9 @@ type kernelModel struct {
 	coef Matrix    // classes present x examples
 }
 
-// gramRows is how many rows of the Gram matrix are computed at a time.
 const gramRows = 64
 
-// gram returns K + lambda·1 in float64. It sets the diagonal to its true value, 1 + lambda, and not to what
-// rounding made of |x-x|².
+// gram returns K + lambda·1 in float64, with the true diagonal 1 + lambda, free of rounding.
 func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetric, error) {
 	n := m.x.Rows
 	out := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}

@@ -148,8 +148,7 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	return constant{class: class, classes: data.Classes, features: data.X.Cols}, true
 }
 
-// begin refuses invalid data and a context that is done, and returns the model of a share without two
-// classes.
+// begin refuses invalid data and a done context, and returns the model of a share without two classes.
 func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 	if err := data.Validate(); err != nil {
 		return nil, err
@@ -202,7 +201,6 @@ type scorer struct {
 	absent   float32 // score of classes that the share did not have
 }
 
-// predictRows is how many rows are scored at a time. This bounds the working memory.
 const predictRows = 256
 
 // predict calls score on blocks of x. The function score fills a row per query, with one score for each
@@ -252,7 +250,6 @@ func checkScores(dst, x Matrix, classes, features int) error {
 	return checkQueries(x, features)
 }
 
-// softmaxRow replaces logits by probabilities.
 func softmaxRow(v []float32) {
 	top := v[dense.Argmax(v)]
 	var sum float64

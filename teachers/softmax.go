@@ -54,8 +54,7 @@ func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifie
 	}, nil
 }
 
-// softmaxLoss evaluates the loss and its gradient, by float32 products and float64 sums. Parameters are the
-// rows of W, then b.
+// softmaxLoss evaluates loss and gradient, by float32 products and float64 sums. Parameters are W, then b.
 type softmaxLoss struct {
 	x     Matrix
 	y     []int
@@ -126,7 +125,6 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 	return loss + s.l2/2*square
 }
 
-// softmaxModel is a fitted Softmax.
 type softmaxModel struct {
 	scorer
 	w    Matrix
@@ -150,8 +148,7 @@ func (m *softmaxModel) Predict(dst []int, x Matrix) error { return m.predict(dst
 // Scores writes the model's probabilities. See [Scorer].
 func (m *softmaxModel) Scores(dst, x Matrix) error { return m.scores(dst, x, m.score) }
 
-// lbfgsMemory is the number of past steps kept. Usual numbers are 5 to 20 (Nocedal and Wright 2006, section
-// 7.2).
+// lbfgsMemory is the number of past steps kept; 5 to 20 are usual (Nocedal and Wright 2006, section 7.2).
 const lbfgsMemory = 10
 
 // minimise descends from x, in place, on a convex function, by limited-memory BFGS with backtracking to
@@ -224,8 +221,7 @@ type correction struct {
 	sy   float64
 }
 
-// newton sets d = -H g, where H is the inverse Hessian that past implies. It uses the two-loop recursion,
-// algorithm 7.4.
+// newton sets d = -H g for the inverse Hessian H that past implies, by the recursion of algorithm 7.4.
 func newton(d, g []float64, past []correction) {
 	for i, v := range g {
 		d[i] = -v

@@ -82,7 +82,6 @@ func Train(ctx context.Context, cfg Config, private Dataset, share []int, querie
 	return e.run(ctx)
 }
 
-// ensemble is one call of Train.
 type ensemble struct {
 	cfg     Config
 	mine    []int // teachers to train, ascending

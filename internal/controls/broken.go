@@ -17,8 +17,7 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// brokenLaw is a sparse vector that was published and is not private (Lyu, Su, Li 2017), and the pair of
-// inputs that shows it.
+// brokenLaw is a published sparse vector that is not private (Lyu, Su, Li 2017), and inputs that show it.
 type brokenLaw struct {
 	name, mistake string
 	epsilon       float64 // claimed
@@ -61,7 +60,6 @@ func brokenSparse() []Target {
 	return append(all, noisyValue())
 }
 
-// comparisons draws from a law with continuous Laplace noise as textbooks do, in floating point.
 func comparisons(law svt.Law, values []float64) side[string] {
 	return func(key rng.Key, _ int) (audit.Run[string], error) {
 		rnd := rand.New(key.Stream())
@@ -304,7 +302,6 @@ func brokenAccounts() []Target {
 	}
 }
 
-// binomial returns the law of the number of ones among n, each of the given log odds.
 func binomial(n int, logOdds float64) []float64 {
 	hit, miss := -math.Log1p(math.Exp(-logOdds)), -math.Log1p(math.Exp(logOdds))
 	law := make([]float64, n+1)
@@ -342,8 +339,7 @@ const flipScale, flips = 10.0, 500
 var exponential = profile(accountant.Repeated{
 	Event: accountant.ExponentialMechanism{Epsilon: 2 / flipScale}, Count: flips}, accountant.ReplaceOne)
 
-// permuteAndFlip returns the law of the wins of the class that is behind by a lead, of two, which wins a
-// query with probability e^(-lead/Scale)/2.
+// permuteAndFlip returns the law of the wins of the class behind: each has probability e^(-lead/Scale)/2.
 func permuteAndFlip(lead float64) []float64 {
 	p := math.Exp(-lead/flipScale) / 2
 	return binomial(flips, math.Log(p/(1-p)))

@@ -143,5 +143,4 @@ func weight(t Target, asked int) int {
 	return weightOfOthers
 }
 
-// weightOfOthers is what a target without runs is counted as.
 const weightOfOthers = 20_000

@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/internal/accountant/audit"
 )
 
-// sgdTargets returns DP-SGD as shipped.
 func sgdTargets() []Target {
 	return []Target{canaries("dpsgd", canaryConfig(), unchanged, canaryConfig().NoiseMultiplier)}
 }
@@ -66,7 +65,6 @@ func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model
 		}}
 }
 
-// coins flips a fair coin for each of n canaries.
 func (e effort) coins(n int) (heads int, in []bool) {
 	coins := e.key.Derive("coins").Stream()
 	for range n {
@@ -78,8 +76,7 @@ func (e effort) coins(n int) (heads int, in []bool) {
 	return heads, in
 }
 
-// guess trains a model on a ledger of its own, with no budget to speak of, and guesses from the scores that
-// look returns after each step which canaries were in.
+// guess trains a model on a ledger of its own, and guesses from the scores of look which canaries were in.
 func (e effort) guess(ctx context.Context, claim claimer, model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config,
 	look func(rate float64) []float64, in []bool, guesses int) (audit.Finding, error) {
 	claimed, err := claim(e.delta)
@@ -109,7 +106,6 @@ func (e effort) guess(ctx context.Context, claim claimer, model dpsgd.Model, dat
 	return audit.OneRun(g, claimed, e.alpha)
 }
 
-// watch keeps score of the canaries while a model is trained.
 type watch struct {
 	cfg     dpsgd.Config
 	weights []float32 // live; of the first class, then of the second

@@ -14,8 +14,7 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// mechanismTargets audits the mechanisms that have an example of two neighbours in their description, by
-// law and by runs.
+// mechanismTargets audits the mechanisms whose description has an example of two neighbours.
 func mechanismTargets() []Target {
 	const teachers, classes = 10, 3
 	var all []Target
@@ -59,7 +58,6 @@ func asked(mechanism func(n int) (aggregate.Mechanism, error), counts []int) sid
 	}
 }
 
-// stableTargets returns releases of stable answers.
 func stableTargets() []Target {
 	laplace := stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 1e-3, Questions: 1}
 	gaussian := stability.MStabConfig{Noise: stability.Gaussian, Sigma: 1.5, Delta: 1e-3, Questions: 1}
@@ -71,15 +69,13 @@ func stableTargets() []Target {
 	), subsampled())
 }
 
-// stableClaim returns (epsilon, probability of failure), or for Gaussian noise a point of its profile
-// beyond that.
+// stableClaim returns (epsilon, probability of failure), or a point of the Gaussian profile beyond that.
 func stableClaim(cfg stability.MStabConfig) claimer {
 	claim := pureOrProfile(must(stability.NewMStab(cfg)).Event(), cfg.Noise != stability.Gaussian)
 	return func(delta float64) (audit.Claim, error) { return claim(max(delta, 2*cfg.Delta)) }
 }
 
-// stable audits by law every way in which few teachers can vote, where released answers differ if winners
-// do, and by runs two ways.
+// stable audits by law all votes of few teachers, and by runs two of them.
 func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 	const teachers, classes = 14, 2
 	m := must(stability.NewMStab(cfg))
@@ -147,7 +143,6 @@ func numberTargets() []Target {
 	}
 }
 
-// bucket rounds a number to a coarse grid; far away is one bucket.
 func bucket(x, width, reach float64) int {
 	return int(math.Round(min(reach, max(-reach, x)) / width))
 }
@@ -164,8 +159,7 @@ func meanByRuns(name string, cfg stability.MeanConfig, isPure bool) Target {
 	return runs(name, "[9 .5 -.5 0] and [-9 .5 -.5 0]", 50_000, pureOrProfile(m.Event(), isPure), release(9), release(-9))
 }
 
-// proposed returns the median of nine values close together, for a local sensitivity that holds around
-// them. The middle value moves.
+// proposed returns the median of nine values close together, of which the middle one moves.
 func proposed() Target {
 	p := must(stability.NewPTR(stability.PTRConfig{Bound: 0.1, Epsilon: 0.5, TestEpsilon: 1, Delta: 0.05}))
 	release := func(middle float64) side[string] {

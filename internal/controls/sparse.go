@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// sparseTargets returns the sparse vector mechanisms.
 func sparseTargets() []Target {
 	one := svt.SparseVectorConfig{Noise: svt.DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1}
 	three := svt.SparseVectorConfig{Noise: svt.DiscreteLaplace, Epsilon: 1, Answers: 3, Sensitivity: 1}
@@ -143,8 +142,7 @@ func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target 
 	return []Target{law, runs(name, fmt.Sprintf("distances %v and %v", one, two), 50_000, pure(m.Event()), ask(one), ask(two))}
 }
 
-// stableLaws returns the laws of a run on two inputs. A release where the answers differ is possible on one
-// input only.
+// stableLaws returns the laws of a run on two inputs. Only one can release where the answers differ.
 func stableLaws(law svt.Law, queries []stableQuery) (p, q []float64) {
 	var one, two []float64
 	for _, s := range queries {

@@ -40,7 +40,6 @@ func (t Target) mistaken(how string) Target {
 	return t
 }
 
-// effort is what one audit may use.
 type effort struct {
 	key      rng.Key
 	alpha    float64
@@ -89,7 +88,6 @@ func Find(targets []Target, names ...string) ([]Target, error) {
 // claimer computes a claim; if it has a profile, at delta.
 type claimer func(delta float64) (audit.Claim, error)
 
-// stated claims fixed numbers.
 func stated(epsilon, delta float64) claimer {
 	return func(float64) (audit.Claim, error) { return audit.Claim{Epsilon: epsilon, Delta: delta}, nil }
 }
@@ -144,7 +142,6 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// lawAccuracy is the relative accuracy of the laws.
 const lawAccuracy = 1e-9
 
 // laws are logarithms of the probabilities of all outcomes, on pairs of neighbours.
@@ -161,7 +158,6 @@ func byLaw(name, on string, claim claimer, pairs laws) Target {
 	}}
 }
 
-// onePair is for targets with one pair of laws.
 func onePair(p, q []float64) laws {
 	return func(yield func(p, q []float64) bool) { yield(p, q) }
 }
@@ -197,7 +193,6 @@ func overVotes(teachers, classes int, law func(counts []int) []float64) laws {
 	}
 }
 
-// histograms lists all ways in which votes can fall.
 func histograms(votes, classes int) [][]int {
 	if classes == 1 {
 		return [][]int{{votes}}

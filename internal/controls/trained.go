@@ -87,7 +87,6 @@ func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	return e.guess(ctx, claim, model, data, cfg, w.look, in, t.guesses)
 }
 
-// config returns the recipe with the noise that its epsilon asks for.
 func (t trained) config(ctx context.Context, images labelled) (dpsgd.Config, error) {
 	cfg := t.train(recipe.Shape{Kind: dataset.Handwriting, Records: images.x.Rows, Columns: images.x.Cols,
 		Classes: images.classes, Image: images.shape})
@@ -102,7 +101,6 @@ func (t trained) config(ctx context.Context, images labelled) (dpsgd.Config, err
 	return cfg, err
 }
 
-// labelled is a set with its features.
 type labelled struct {
 	x       blas32.General
 	y       []int
@@ -156,7 +154,6 @@ func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
 	return data
 }
 
-// canarySize returns the norm of a standardised image.
 func canarySize(images labelled) float32 { return float32(math.Sqrt(float64(images.x.Cols))) }
 
 // weightWatch scores the canaries of a linear model while it is trained, by the log-likelihood ratio of the
@@ -186,7 +183,6 @@ func newWeightWatch(cfg dpsgd.Config, live []float32, images labelled, x blas32.
 	}
 }
 
-// look takes a step of the given learning rate into account.
 func (w *weightWatch) look(rate float64) []float64 {
 	if rate == 0 {
 		return w.scores // the weights show nothing

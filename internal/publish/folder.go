@@ -24,10 +24,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// keptReport is the report of a complete run.
 const keptReport = "report.json"
 
-// open opens the folder of the run.
 func (j *job) open(ctx context.Context) (run.Folder, error) {
 	s := j.Settings
 	for _, path := range []*string{&s.Private.Path, &s.Private.Labels, &s.Private.Units, &s.Public.Path, &s.Public.Labels, &s.Ranges} {
@@ -47,7 +45,6 @@ func (j *job) open(ctx context.Context) (run.Folder, error) {
 	})
 }
 
-// kept returns the report of a complete run.
 func (j *job) kept() (r *Report, err error) {
 	text, err := os.ReadFile(j.dir.Private(keptReport))
 	if err == nil {
@@ -128,7 +125,6 @@ func (j *job) destroySecrets() error {
 	return durable.SyncDir(j.dir.Private())
 }
 
-// releasable reports whether results may be published.
 func (j *job) releasable() bool { return j.Seed == nil }
 
 // made returns where a result is made. Publishable results are copied from there when all are complete.
@@ -140,12 +136,10 @@ func (j *job) made(name string) string {
 	return path
 }
 
-// write writes a result.
 func (j *job) write(name string, write func(io.Writer) error) error {
 	return durable.WriteFile(j.made(name), 0o600, write)
 }
 
-// writeBytes writes a result that is there.
 func (j *job) writeBytes(name string, text []byte) error {
 	return durable.WriteBytes(j.made(name), 0o600, text)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/pate-go/pate/internal/student/published"
 )
 
-// modelKind describes the published model.
 const modelKind = "logistic regression, trained by DP-SGD"
 
 // modelName is package recipe's name for the only model of a shared ledger.
@@ -60,7 +59,6 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 	return task.Hash(), nil
 }
 
-// readTask reads all rows into a task for one private model.
 func (m *model) readTask() (dataset.Task, *dataset.Schema, error) {
 	schema, pool, err := dataset.ReadPublic(m.Public, m.Reading)
 	if err != nil {

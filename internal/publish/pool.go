@@ -55,7 +55,6 @@ func (v *voting) declared() (*dataset.Schema, error) {
 	return ranges.Schema(v.teachers.Reading)
 }
 
-// count lets the pool come from counts of private rows.
 func (d *drawn) count(ctx context.Context, j *job, private dataset.Set) (err error) {
 	d.private = private
 	d.marginals, err = marginals.ForPool(ctx,

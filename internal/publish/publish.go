@@ -136,7 +136,6 @@ func (s Settings) Units() run.Units {
 	return run.Units{N: training.Job{Teachers: s.Teachers, Size: s.Size}.Count(), Noun: "teachers"}
 }
 
-// job is one run.
 type job struct {
 	Config
 	dir   results.Folder

@@ -70,7 +70,6 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// names returns the names of the files, without the report's own.
 func (r *Report) names() []string {
 	var names []string
 	for _, f := range r.Files {
@@ -114,8 +113,7 @@ func (j *job) student(ctx context.Context, t *training.Result, rows []int, r *Re
 	return m.Save(j.made(studentFile), 0o600)
 }
 
-// statement writes the statement, and a copy of the ledger that it is about. The ledger committed to files
-// of these names.
+// statement writes the statement about released files, and a copy of its ledger.
 func (j *job) statement(released ...string) error {
 	text, err := os.ReadFile(j.dir.Private(ledgerFile))
 	if err != nil {
@@ -269,8 +267,8 @@ func queriesOf(rows []int) []byte {
 	return text
 }
 
-// readRows reads n rows of a pool that queriesOf wrote. It is false for anything else: rows that were
-// chosen for another plan, which nothing was charged for.
+// readRows reads n rows that queriesOf wrote, and is false for any other text, such as rows of another
+// plan.
 func readRows(text string, n, pool int) ([]int, bool) {
 	rows := make([]int, 0, n)
 	for line := range strings.Lines(text) {

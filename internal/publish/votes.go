@@ -83,7 +83,6 @@ func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 	return a, err
 }
 
-// goal is what labels are planned for.
 func (v *voting) goal() plan.Goal {
 	return plan.Goal{MinAccuracy: v.MinAccuracy, Steady: v.public.Accuracy <= plan.UsualAccuracy,
 		MinLabels: plan.LeastPerClass * float64(v.public.Classes)}

@@ -10,11 +10,9 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// kind names runs of labels on a ledger.
 const kind = "label"
 
-// identity is everything in public that a run is a function of, as the ledger has it: all but votes and
-// key.
+// identity is everything public that a run is a function of, as the ledger has it.
 type identity struct {
 	Pool        string             `json:"pool"`
 	Queries     [2]int             `json:"queries"` // from <= q < to
@@ -37,7 +35,6 @@ func (c Config) identity(predictions string) (identity, error) {
 	return id, nil
 }
 
-// take sets the mechanism of the run.
 func (id *identity) take(s setting) {
 	id.Mechanism, id.Parameters, id.Teachers = s.s.Mechanism, s.s.Values, s.s.Teachers
 }
@@ -68,7 +65,6 @@ type recorded struct {
 	id identity
 }
 
-// recordedRuns returns the runs of labels of a ledger.
 func recordedRuns(before *run.Before) ([]recorded, error) {
 	var runs []recorded
 	for i := range before.Recorded {
@@ -95,8 +91,7 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run that is asked for, nil if it is new. A run that has a query in common with
-// another one is refused.
+// find returns the recorded run that is asked for, nil if it is new, and refuses a run that shares a query.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)
@@ -124,8 +119,7 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	return nil, nil
 }
 
-// differences lists how a run that is asked for differs from the recorded one. Chosen values that were not
-// given agree with any.
+// differences lists how a run differs from the recorded one. Chosen values that were not given agree.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {

@@ -21,9 +21,9 @@ import (
 type Config struct {
 	Ledger string // path; made if it is not there; required
 	// Account is how the ledger is made if it is new. Run, Data and Noise are not taken. Waived must be
-	// equal to the Waived of an existing ledger. In mode Reserved the tightest accountant claims unless one is named.
-	// In mode Filter half of Delta becomes FailureDelta if that is 0 and the mechanism is one of package
-	// stable.
+	// equal to the Waived of an existing ledger. In mode Reserved the tightest accountant claims unless one
+	// is named. In mode Filter half of Delta becomes FailureDelta if that is 0 and the mechanism is one of
+	// package stable.
 	Account ledger.Config
 	Expect  Expect // what a ledger that exists must say
 	Out     string // path of the labels, whose extension says their [Form]; required

@@ -32,8 +32,7 @@ type predictionReader struct {
 // maxPredictionLine holds 60 bytes for each of the most classes there can be.
 const maxPredictionLine = 1 << 21
 
-// checkPredictions reads a whole file of predictions, which are public, and identifies it. What could not
-// be used to its last line is refused here, before anything is charged for it.
+// checkPredictions reads a whole file of predictions before anything is charged, and returns its hash.
 func checkPredictions(path string, classes, queries int) (string, error) {
 	r, err := openPredictions(path, classes)
 	if err != nil {
@@ -119,8 +118,7 @@ func isNumber(cell string) bool {
 	return err == nil
 }
 
-// rest reads to the end: how many lines there are that nobody asked for, but for blank ones, and what
-// identifies the file.
+// rest reads to the end: the number of lines left that are not blank, and the hash of the file.
 func (r *predictionReader) rest() (more int, sum string, err error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')

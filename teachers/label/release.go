@@ -23,8 +23,7 @@ type batch struct {
 	predictions [][]float64 // of mechanisms that compare with them
 }
 
-// batches reads votes, and predictions if there are any, ahead of their use. The error of reading comes
-// last.
+// batches reads votes and predictions ahead of their use. The error of reading comes last.
 func batches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

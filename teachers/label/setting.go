@@ -43,7 +43,6 @@ func (c Config) mayFail() bool {
 	return err == nil && s.d.Fails
 }
 
-// hasNoise reports whether all noise is given.
 func (s setting) hasNoise() bool { return s.d.Settled(s.s) }
 
 // event returns the worst case of the whole run.
@@ -157,10 +156,8 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		Fix: "ask fewer queries, allow fewer failures, or take a noisy argmax"}
 }
 
-// answerFunc answers a batch.
 type answerFunc func(batch) ([]aggregate.Answer, error)
 
-// start begins the session of a setting on a reservation.
 func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 	var current batch
 	s.s.Predict = func(query uint64) ([]float64, error) { return current.predictions[query-current.first], nil }

@@ -362,7 +362,6 @@ func clone(data teachers.Dataset) teachers.Dataset {
 	return data
 }
 
-// only returns the examples of one class.
 func only(data teachers.Dataset, class int) teachers.Dataset {
 	out := teachers.Dataset{X: data.X, Classes: data.Classes}
 	out.X.Data, out.X.Stride, out.X.Rows = nil, data.X.Cols, 0

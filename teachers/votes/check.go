@@ -40,7 +40,6 @@ type Report struct {
 // MaxChance is the largest ChanceDuplicates at which duplicates are a fault.
 const MaxChance = 1e-3
 
-// checker gathers a report.
 type checker struct {
 	Report
 	source    *Source
@@ -50,8 +49,7 @@ type checker struct {
 	sum       int64   // of all counts
 }
 
-// teacherVotes summarizes the votes of one teacher: their hash, the first, whether they differ, their
-// number.
+// teacherVotes is the hash of one teacher's votes, the first, whether they differ, and their number.
 type teacherVotes struct {
 	hash   uint64
 	first  int16
@@ -138,7 +136,6 @@ func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
 	return &c.Report, nil
 }
 
-// eachHashed visits and hashes all blocks of rows.
 func eachHashed[C cell](ctx context.Context, s *Source, h hash.Hash, visit func(first int, cells []C)) error {
 	var buf []byte
 	return eachBlock(ctx, s, 0, s.shape.rows, func(first int, cells []C, _ int) error {
@@ -245,7 +242,6 @@ func (c *checker) invalid(row, col, code int) {
 	}
 }
 
-// finish draws the conclusions about teachers.
 func (c *checker) finish() {
 	if c.Queries == 0 {
 		c.LeastVotes = 0

@@ -28,15 +28,13 @@ type csvForm struct {
 	lines   bool // each line is a teacher or class
 }
 
-// csvPosition is the line and column of the next cell.
 type csvPosition struct {
 	form *csvForm
 	line int // 1-based
 	col  int
 }
 
-// numberedCells is from how many cells on a first line of 0, 1, 2, ... is taken for column numbers: fewer
-// may well be votes.
+// numberedCells is from how many cells on a first line of 0, 1, 2, ... is taken for column numbers.
 const numberedCells = 5
 
 const byteOrderMark = "\xef\xbb\xbf"
@@ -136,8 +134,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	return t, nil
 }
 
-// indexed refuses a header that begins as pandas begins one for numbered rows: the numbers would be read as
-// the votes of one more teacher.
+// indexed refuses a header of numbered rows: the numbers would be read as votes of one more teacher.
 func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
@@ -166,8 +163,7 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	return odd.ragged(in, 1+t.form.headers, first.cells)
 }
 
-// foreignText refuses text that would be misread: with line ends of old Macintoshes, or with blanks between
-// numbers. head is the beginning of the file.
+// foreignText refuses text that would be misread: line ends of old Macintoshes, blanks between numbers.
 func foreignText(in *input, head []byte) error {
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
 		return in.refuse("ends its lines with CR alone", "lines end with LF, or CR LF", "write it anew, "+
@@ -188,7 +184,6 @@ func foreignText(in *input, head []byte) error {
 	return nil
 }
 
-// blanksApart reports whether a line begins with numbers between which are blanks alone.
 func blanksApart(line []byte) bool {
 	fields := bytes.Fields(line)
 	if len(fields) < 2 || bytes.ContainsAny(line, ",;\t") {
@@ -213,7 +208,6 @@ func csvSeparator(head []byte) byte {
 	return ','
 }
 
-// csvLine describes one line of a CSV file without its values.
 type csvLine struct {
 	cells    int
 	name     string // the first cell, in lower case

@@ -6,7 +6,6 @@ import (
 	"fmt"
 )
 
-// fillCSV reads the next len(dst) cells of a cursor.
 func fillCSV[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err error) {
 	for len(dst) > 0 {
 		w, err := r.at(cur.in, cur.offset, 8*len(dst)+2*maxCSVCell)
@@ -24,8 +23,7 @@ func fillCSV[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// parseCells reads whole cells from w, which begins where a cell begins, until dst is full or w holds no
-// whole cell more.
+// parseCells reads whole cells from w, which begins with a cell, until dst is full or w is used up.
 func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, bad int, err error) {
 	last := cur.offset+int64(len(w)) == cur.in.size
 	form, at := cur.csv.form, &cur.csv
@@ -140,8 +138,7 @@ func longCell(in *input) error {
 		"check that the right file is given (a quote that is never closed?)")
 }
 
-// cellEnd finds the separator or line break that ends the cell at p. In quotes a separator is part of the
-// cell; a line break always ends it.
+// cellEnd finds the separator, outside of quotes, or the line break that ends the cell at p.
 func cellEnd(w []byte, p int, sep byte) (end int, found bool) {
 	quoted := false
 	for end = p; end < len(w); end++ {
@@ -155,7 +152,6 @@ func cellEnd(w []byte, p int, sep byte) (end int, found bool) {
 	return end, false
 }
 
-// trimCell removes white space and then quotes.
 func trimCell(cell []byte) []byte {
 	cell = bytes.TrimSpace(cell)
 	if n := len(cell); n > 1 && cell[0] == '"' && cell[n-1] == '"' {

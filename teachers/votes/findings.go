@@ -157,7 +157,6 @@ func (r *Report) duplicates() Finding {
 // maxListed is how many teachers, or groups, a finding names.
 const maxListed = 8
 
-// list names teachers, by number from 0 or by file.
 func (r *Report) list(teachers []int) string {
 	var names []string
 	for i, t := range teachers {

@@ -15,8 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// input is a file of votes. It is opened for each use: there may be more files than the system lets a
-// process hold open.
+// input is a file of votes. It is opened for each use: there may be more files than can be open at once.
 type input struct {
 	name     string
 	size     int64
@@ -26,12 +25,10 @@ type input struct {
 	packed   []packing // how what is read lay in the file, from the outside in
 }
 
-// table reports whether the votes were in Parquet.
 func (in *input) table() bool {
 	return slices.Contains(in.packed, packedParquet)
 }
 
-// openInput is an open file, or a part of one.
 type openInput interface {
 	io.ReaderAt
 	io.Closer
@@ -132,8 +129,7 @@ type reader struct {
 
 const bufferBytes = 1 << 20
 
-// at reads up to want bytes, at most bufferBytes, from an offset of an input. It returns fewer at the end
-// of the file only.
+// at reads up to want bytes, at most bufferBytes; fewer at the end of the file only.
 func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	if r.input != in {
 		r.close()
@@ -160,7 +156,6 @@ func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	return r.buf[:want], nil
 }
 
-// close closes the file.
 func (r *reader) close() {
 	if r.file != nil {
 		r.file.Close() // was only read
@@ -175,7 +170,6 @@ func (r *reader) recheck(in *input) error {
 	return err
 }
 
-// refuse returns the error for a file of votes.
 func (in *input) refuse(what, why, fix string) *fault.Error {
 	return &fault.Error{File: in.name, What: what, Why: why, Fix: fix}
 }
@@ -183,7 +177,6 @@ func (in *input) refuse(what, why, fix string) *fault.Error {
 // Stdin is the path that stands for [Options].Spool.
 const Stdin = "-"
 
-// stdinName is what a spool is called in errors.
 const stdinName = "standard input"
 
 // Spool holds votes that can be read once only, from a pipe for instance: votes are read more than once.
@@ -254,7 +247,6 @@ func (s *Spool) Close() error {
 	return nil
 }
 
-// input makes a file of the spool.
 func (s *Spool) input() *input {
 	return &input{name: stdinName, size: s.info.Size(), open: func() (openInput, error) {
 		is, err := s.file.Stat()

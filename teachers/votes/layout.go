@@ -37,7 +37,6 @@ func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Option
 	return whole, nil
 }
 
-// matrixLayout finds the cells of a matrix.
 func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layout, error) {
 	isNPY, err := sniff(r, in)
 	if err != nil {
@@ -87,7 +86,6 @@ func linesLayout(lines, width int, columns bool, first cursor, line func(i int) 
 	return out, nil
 }
 
-// vectorLayout finds the cells of the file of one teacher.
 func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows int, cur cursor, err error) {
 	isNPY, err := sniff(r, in)
 	if err != nil {

@@ -150,8 +150,7 @@ func (v Matrix) Gaps() []int {
 	return out
 }
 
-// topTwo returns the index of the largest count, the lowest of equals, and its lead over the second
-// largest.
+// topTwo returns the index of the largest count, the lowest of equals, and its lead over the next.
 func topTwo(counts []int) (best, gap int) {
 	second := -1
 	for i := 1; i < len(counts); i++ {
@@ -179,7 +178,6 @@ func (v Matrix) Hash() [32]byte {
 	return sum
 }
 
-// appendRow appends the votes of one query, one or two bytes each.
 func (v Matrix) appendRow(buf []byte, query int) []byte {
 	start := query * v.teachers
 	if v.narrow != nil {
@@ -271,7 +269,6 @@ func appendCells[C cell](buf []byte, cells []C) []byte {
 	return buf
 }
 
-// signed returns the number that a cell stands for.
 func signed[C cell](v C) int {
 	if b, ok := any(v).(byte); ok {
 		return int(int8(b))

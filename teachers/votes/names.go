@@ -9,7 +9,6 @@ import (
 	shown "github.com/pate-go/pate/internal/table"
 )
 
-// maxClassName bounds the name of a class, in bytes.
 const maxClassName = 256
 
 // CheckClassNames refuses names that cannot stand for classes: fewer than two, equal ones, empty ones, and
@@ -35,8 +34,7 @@ func CheckClassNames(names []string) error {
 	return nil
 }
 
-// domain is what a cell may hold: the whole numbers low <= v < limit or, in a file with other words or
-// numbers for classes, these.
+// domain is what a cell may hold: whole numbers low <= v < limit or, if stated, other words or numbers.
 type domain struct {
 	low, limit int
 	// first is the number that stands for class 0 in the file.
@@ -49,7 +47,6 @@ type domain struct {
 	shares bool
 }
 
-// labelDomain returns what a cell of labels may hold.
 func (o Options) labelDomain(classes int) domain {
 	d := domain{low: Abstention, limit: classes, first: int64(o.FirstClass)}
 	if o.ClassNames == nil {
@@ -73,7 +70,6 @@ func (o Options) labelDomain(classes int) domain {
 // plain reports whether the number k stands for class k.
 func (d domain) plain() bool { return d.first == 0 && d.names == nil && !d.shares }
 
-// whole returns the cell for a whole number.
 func (d domain) whole(v int64) int {
 	if d.shares {
 		return share(float64(v))

@@ -7,7 +7,6 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// fillNPY reads the next len(dst) elements of a cursor.
 func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err error) {
 	size := cur.npy.Size
 	for len(dst) > 0 {
@@ -92,8 +91,8 @@ func allWithin(raw []byte, add, limit int) bool {
 	return true
 }
 
-// readWhole reads booleans and integers, little-endian. Numbers beyond int64 become the largest, and bytes
-// that are no boolean too.
+// readWhole reads booleans and integers, little-endian. Invalid booleans and larger numbers become
+// MaxInt64.
 func readWhole(dst []int64, raw []byte, t npy.Type) {
 	le, unused := binary.LittleEndian, 64-8*t.Size
 	for i := range dst {
@@ -119,7 +118,6 @@ func readWhole(dst []int64, raw []byte, t npy.Type) {
 	}
 }
 
-// float returns the cell for a floating-point number.
 func (d domain) float(v float64) int {
 	if d.shares {
 		return share(v)

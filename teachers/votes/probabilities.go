@@ -12,15 +12,13 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxOff bounds how far from 1 the probabilities of the classes may add up to: rounded to two digits, those
-// of ten classes may be as far off.
+// maxOff bounds how far from 1 probabilities may add up to: ten that are rounded to two digits are as far
+// off.
 const maxOff = 0.05
 
-// shareDomain is what a cell of probabilities may hold: a number that is not negative, as its 64 bits,
-// which are in the order of the numbers.
+// shareDomain holds probabilities as their 64 bits, which are in the order of the numbers.
 var shareDomain = domain{shares: true}
 
-// share returns the cell for a probability.
 func share(v float64) int {
 	switch {
 	case v != v:
@@ -110,8 +108,7 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 	return p, p.checkClasses(p.source.shape.cols)
 }
 
-// cube finds the cells of an array of queries x teachers x classes, or with Transpose of teachers x queries
-// x classes.
+// cube finds the cells of an array of queries x teachers x classes, or transposed of teachers x queries.
 func (p *shares) cube(head npy.Header, cur cursor) error {
 	a, b, classes := head.Shape[0], head.Shape[1], head.Shape[2]
 	if err := p.checkClasses(classes); err != nil {
@@ -179,7 +176,6 @@ func (o Options) checkOrder(in *input, columns []string) error {
 	return nil
 }
 
-// write writes the votes as NPY.
 func (p *shares) write(ctx context.Context, w *bufio.Writer) error {
 	wide := p.source.classes > math.MaxInt8
 	typ := "|i1"

@@ -8,8 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// cell is how a vote or a count is held: labels in one byte, as int8, or in two, counts in four,
-// probabilities in eight.
+// cell holds a label in one byte, as int8, or two, a count in four, a probability in eight.
 type cell interface{ byte | int16 | int32 | int64 }
 
 // What a cell that holds no vote becomes.
@@ -40,8 +39,8 @@ type cursor struct {
 // tileCells is how many cells of columns are held at a time, at most four bytes each.
 const tileCells = 1 << 24
 
-// eachRow visits the rows from <= row < to in order and fails at a cell that is no vote. The next row
-// overwrites the row.
+// eachRow visits the rows from <= row < to in order, each in the same memory, and refuses cells without
+// vote.
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
 	dom := s.dom
 	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error {
@@ -88,7 +87,6 @@ func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(
 	return nil
 }
 
-// runCells is how many cells of rows are read at a time.
 const runCells = 1 << 18
 
 // run is rows that were read, or why they were not.
@@ -188,7 +186,6 @@ func eachTile[C cell](ctx context.Context, r *reader, s *Source, from, to int, v
 	return nil
 }
 
-// fill reads the next cells of a cursor.
 func fill[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err error) {
 	if cur.npy != nil {
 		return fillNPY(r, cur, dst, dom)
@@ -212,7 +209,6 @@ func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error 
 	return nil
 }
 
-// badCell returns the error for a cell that is no vote.
 func (s *Source) badCell(row, col, code int) *fault.Error {
 	e := &fault.Error{File: s.files[0].name, What: s.place(row, col) + " holds " + s.badWord(code), Fix: "fix the vote"}
 	if s.shape.columns && len(s.files) > 1 {
@@ -226,7 +222,6 @@ func (s *Source) badCell(row, col, code int) *fault.Error {
 	return e
 }
 
-// vocabulary describes the valid votes.
 func (s *Source) vocabulary() string {
 	if s.opt.ClassNames != nil {
 		return fmt.Sprintf("votes are the %d class names, and -1 or nothing is a missing vote", s.classes)

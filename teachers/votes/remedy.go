@@ -11,14 +11,12 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// cellError is the error for a cell that is no vote.
 type cellError struct{ told *fault.Error }
 
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds a remedy, which it finds by reading the file once more, and the owner's notice to the
-// error for a cell.
+// explained adds a remedy and the owner's notice to the error for a cell.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {
@@ -43,7 +41,6 @@ func (s *Source) explained(ctx context.Context, err error) error {
 	return &told
 }
 
-// remedy describes how to mend a file of labels.
 func (s *Source) remedy(f survey) string {
 	switch {
 	case f.numbered && len(s.files) == 1 && s.shape.cursors[0].npy == nil && !s.shape.cursors[0].in.table() &&
@@ -78,7 +75,6 @@ func (s *Source) remedy(f survey) string {
 	return "state how many classes there are with --classes, or fix the vote"
 }
 
-// withoutIndex returns the line of Python that takes column 1 out.
 func (s *Source) withoutIndex() string {
 	form := s.shape.cursors[0]
 	name := s.files[0].name
@@ -111,7 +107,6 @@ func (s *Source) python(made string) string {
 	return line
 }
 
-// separator returns pandas' argument for a separator.
 func separator(sep byte) string {
 	if sep == ',' {
 		return ""
@@ -119,24 +114,21 @@ func separator(sep byte) string {
 	return fmt.Sprintf(", sep=%q", string(sep))
 }
 
-// inPython introduces a line of Python, in which np is numpy and pd is pandas. Standard input has no name
-// there.
+// inPython introduces a line of Python, in which np is numpy, pd is pandas and standard input has no name.
 func inPython(line string) string {
 	return "in Python: " + strings.ReplaceAll(line, stdinName, "votes")
 }
 
-// saved returns the line of Python that, after setup, saves the array expr; %q stands for the name of the file.
+// saved returns the line of Python that, after setup, saves the array expr; %q stands for the file.
 func saved(name, setup, expr string) string {
 	line := fmt.Sprintf("%snp.save(%q, %s)", setup, beside(name, ".npy"), expr)
 	return inPython(strings.ReplaceAll(line, "%q", strconv.Quote(name)))
 }
 
-// stackLine returns the line of Python that saves the votes of trained models.
 func stackLine(name string) string {
 	return saved(name, "", "np.stack([t.predict(rows) for t in teachers], axis=1)")
 }
 
-// beside names the mended file beside the file it is made of.
 func beside(name, ext string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name)) + "-fixed" + ext
 }
@@ -144,18 +136,15 @@ func beside(name, ext string) string {
 // ownerNotice ends the error for a single vote.
 const ownerNotice = "; this message tells of private votes and is for their owner alone"
 
-// survey counts the cells of a file by kind, if a cell is no vote, to find a remedy. It is as private as
-// the votes.
+// survey counts the cells of a file by kind, to find a remedy. It is as private as the votes.
 type survey struct {
 	whole, missing, shares, nan, text, other int64 // cells
 	least, most                              int   // of the whole numbers
 	numbered                                 bool  // column 1 counts the rows
 }
 
-// surveyLimit bounds the whole numbers of a survey.
 const surveyLimit = 1 << 30
 
-// survey reads all cells once more.
 func (s *Source) survey(ctx context.Context) (survey, error) {
 	wide := *s
 	wide.dom = domain{low: Abstention, limit: surveyLimit}

@@ -356,7 +356,6 @@ func copyRows[C cell](ctx context.Context, s *Source, to []C) error {
 	})
 }
 
-// narrow reports whether a label takes one byte.
 func (s *Source) narrow() bool { return !s.opt.Counts && s.classes <= math.MaxInt8 }
 
 // read reads all the votes, refuses invalid ones and sets the hash.
@@ -380,7 +379,6 @@ func (s *Source) read(ctx context.Context) error {
 	return err
 }
 
-// hashRows hashes and checks all rows.
 func hashRows[C cell](ctx context.Context, s *Source, h hash.Hash, check func(query int, row []C) error) error {
 	var buf []byte
 	return eachRow(ctx, s, 0, s.shape.rows, func(query int, row []C) error {
@@ -390,7 +388,6 @@ func hashRows[C cell](ctx context.Context, s *Source, h hash.Hash, check func(qu
 	})
 }
 
-// newHash returns a hash that has taken in the shape.
 func (s *Source) newHash() hash.Hash {
 	if s.opt.Counts {
 		return newHash("pate votes counts 1\x00", s.shape.rows, s.classes)

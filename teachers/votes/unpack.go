@@ -33,7 +33,6 @@ const (
 	packedIndexed packing = "column 1"
 )
 
-// packingOf recognises how a file begins.
 func packingOf(head []byte) packing {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
@@ -177,7 +176,6 @@ func (s *store) input(of *input, from int64, kind string) *input {
 	}}
 }
 
-// unpackError returns the error for a file that is not unpacked.
 func unpackError(ctx context.Context, in *input, how packing, into *store, err error) error {
 	var told *fault.Error
 	switch {
@@ -277,7 +275,6 @@ func cutFirstColumn(w *bufio.Writer, r *bufio.Reader, in *input) error {
 	}
 }
 
-// copyLine copies the rest of a line, and its end.
 func copyLine(w *bufio.Writer, r *bufio.Reader) error {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -294,8 +291,7 @@ func copyLine(w *bufio.Writer, r *bufio.Reader) error {
 	}
 }
 
-// writeParquet writes Parquet as the CSV that is read in its place, under a header. A panic of its reader
-// is an error, too.
+// writeParquet writes Parquet as CSV under a header. A panic of its reader becomes an error.
 func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err error) {
 	defer func() {
 		if recover() != nil { // the panic may quote the file

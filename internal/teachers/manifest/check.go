@@ -56,7 +56,6 @@ func CheckText(ctx context.Context, name string, text []byte) (*Report, error) {
 	return check(ctx, []string{name}, passUnits, open)
 }
 
-// opener opens a manifest by its name.
 type opener func(name string) (io.ReadCloser, error)
 
 func openFile(path string) (io.ReadCloser, error) { return durable.OpenRegular(path) }
@@ -115,7 +114,6 @@ func agree[T comparable](what string, have *T, other T) error {
 	return nil
 }
 
-// entry is a unit of a silo.
 type entry struct {
 	unit Hash
 	silo int32
@@ -203,7 +201,6 @@ func (open opener) read(ctx context.Context, path string, visit func(SiloInfo, H
 	return head, silos, nil
 }
 
-// stoppable is a reader that ends with ctx.
 type stoppable struct {
 	ctx context.Context
 	r   io.Reader
@@ -281,7 +278,6 @@ func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	return append(out, r.sameVotes(checked, salt))
 }
 
-// sameVotes finds whether the manifest was bound to the votes.
 func (r *Report) sameVotes(checked *votes.Report, salt Salt) votes.Finding {
 	f := votes.Finding{Check: "manifest votes", Level: votes.LevelNote}
 	switch {

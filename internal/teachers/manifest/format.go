@@ -90,7 +90,6 @@ func (h Head) Check() error {
 	return nil
 }
 
-// isHex reports whether text is size bytes in lower-case hexadecimal.
 func isHex(text string, size int) bool {
 	raw, err := hex.DecodeString(text)
 	return err == nil && len(raw) == size && hex.EncodeToString(raw) == text
@@ -279,7 +278,6 @@ func (p *parser) silo(visit func(SiloInfo, Hash) error) (s SiloInfo) {
 	return s
 }
 
-// unit reads the hash of one unit.
 func (p *parser) unit() (h Hash) {
 	quoted := p.raw()
 	if p.err != nil {

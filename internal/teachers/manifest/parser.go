@@ -49,7 +49,6 @@ func (p *parser) next() byte {
 	return 0
 }
 
-// back puts the last byte back.
 func (p *parser) back() {
 	if p.err == nil {
 		p.fail(p.r.UnreadByte())
@@ -111,7 +110,6 @@ func (p *parser) object(where string, fields map[string]any) (seen map[string]bo
 	return seen
 }
 
-// names reads an array of strings.
 func (p *parser) names() []string {
 	names := []string{}
 	p.array(func() {

@@ -56,7 +56,6 @@ func (j Job) Count() int {
 	return n
 }
 
-// withDefaults sets defaults and checks the rest.
 func (j Job) withDefaults() (Job, error) {
 	switch {
 	case j.Private.Path == "" || j.Public.Path == "" || j.Out == "":
@@ -111,7 +110,6 @@ func (j Job) withDefaults() (Job, error) {
 	return j, nil
 }
 
-// refuse returns the error about a file.
 func refuse(path, what, why, fix string) error {
 	return &fault.Error{File: path, What: what, Why: why, Fix: fix}
 }

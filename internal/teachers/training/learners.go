@@ -149,7 +149,6 @@ type mixedModel struct {
 	classes, features int
 }
 
-// mixedRows is how many rows are scored at a time.
 const mixedRows = 256
 
 // Predict answers the class that both forests support most. See [teachers.Classifier].
@@ -183,7 +182,7 @@ const defaultTeachers = 100
 
 // TeachersFor returns the number of teachers for a number of private units: about 2 sqrt(n) teachers, at
 // least 200 where each still gets 20 units. For a given noise the number of answers grows with the square
-// of the number of teachers, so more and weaker teachers are worth it as long as most of them agree: on
+// of the number of teachers, so more and weaker teachers are worth it as long as most agree: on
 // development splits, at an epsilon of 2 and as many answers, 200 teachers of optdigits are answered right
 // 87 % of the time and 100 of them 85 %, 200 teachers of letter 60 % and 100 of them 53 %; on MNIST 500
 // teachers get four times the answers of 250, 95 % of them right instead of 96 %. The number of units must
@@ -193,7 +192,6 @@ func TeachersFor(units int) int {
 	return min(units, max(2, root, min(200, units/20)))
 }
 
-// teachers returns how many teachers there are, and why.
 func (j Job) teachers() (n int, reason string) {
 	switch {
 	case j.Teachers > 0:

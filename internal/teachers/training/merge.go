@@ -70,7 +70,8 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	}
 	r := &Result{Schema: Schema, Teachers: first.Teachers, Reason: fmt.Sprintf("those of %d parts", first.Parts),
 		Queries: first.Queries, Classes: first.ClassNames,
-		Unit: first.Unit, Relation: relation, Learner: first.Training.Learner, Features: first.Training.Features, Votes: m.Out, Manifest: manifest.Beside(m.Out), Seeded: first.Seeded}
+		Unit: first.Unit, Relation: relation, Learner: first.Training.Learner, Features: first.Training.Features, 
+		Votes: m.Out, Manifest: manifest.Beside(m.Out), Seeded: first.Seeded}
 	if salt.IsZero() {
 		return r, nil
 	}
@@ -81,7 +82,6 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	return r, s.finish()
 }
 
-// findParts returns the files that paths, patterns and folders name.
 func findParts(names []string) (paths []string, err error) {
 	for _, name := range names {
 		found, err := partsOf(name)
@@ -97,8 +97,7 @@ func findParts(names []string) (paths []string, err error) {
 	return paths, nil
 }
 
-// partsOf returns the file of that name, the parts in a folder, or the files that match a pattern; at least
-// one.
+// partsOf returns the file of that name, the parts in a folder, or the files that match a pattern.
 func partsOf(name string) (paths []string, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -128,7 +127,6 @@ func partsOf(name string) (paths []string, err error) {
 	return paths, nil
 }
 
-// readParts reads all parts, in their order, into one matrix.
 func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix, error) {
 	var first *partFile
 	var byPart []*partFile

@@ -54,10 +54,8 @@ const (
 	maxPart     = 2 << 30
 )
 
-// partEnd ends the name of a file of a part.
 const partEnd = ".part"
 
-// partFile is a file of a part, as it was read.
 type partFile struct {
 	partHead
 	path  string
@@ -65,7 +63,6 @@ type partFile struct {
 	units []manifest.Hash
 }
 
-// teachersOf returns the teachers of a part.
 func teachersOf(part, parts, teachers int) (mine []int) {
 	for t := part; t < teachers; t += parts {
 		mine = append(mine, t)
@@ -76,7 +73,6 @@ func teachersOf(part, parts, teachers int) (mine []int) {
 // keyID names a key without revealing it.
 func keyID(key rng.Key) string { return fmt.Sprintf("%016x", key.Derive("id").Stream().Uint64()) }
 
-// partHead returns the head of the part that this task makes.
 func (t *task) partHead() partHead {
 	r := t.result
 	return partHead{Part: t.Part, Parts: t.Parts, Teachers: r.Teachers, Queries: r.Queries, ClassNames: r.Classes,
@@ -89,7 +85,6 @@ func (h partHead) partName() string {
 	return fmt.Sprintf("part-%0*d-of-%d-", len(fmt.Sprint(h.Parts)), h.Part+1, h.Parts)
 }
 
-// partThere reports whether the part of this task is there.
 func (t *task) partThere() (bool, error) {
 	t.result.Part = fmt.Sprintf("%d/%d", t.Part+1, t.Parts)
 	want := t.partHead()
@@ -172,7 +167,6 @@ func (t *task) unitHashes() (hashes []manifest.Hash) {
 	return slices.Compact(hashes)
 }
 
-// readPart reads a file of a part and checks that it is whole.
 func readPart(path string) (*partFile, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {

@@ -54,7 +54,6 @@ type Result struct {
 // relation is one unit more or fewer, which changes one teacher's votes.
 const relation = "add_remove"
 
-// task is a job with its data.
 type task struct {
 	Job
 	result  *Result
@@ -173,7 +172,6 @@ func (t *task) features(ctx context.Context, stage string, set dataset.Set) (tea
 	return x, err
 }
 
-// readPrivate reads the private rows by the schema of the public ones.
 func (t *task) readPrivate(ctx context.Context) error {
 	t.Progress("private rows", 0, 1)
 	set, err := t.schema.ReadPrivate(t.Private)
@@ -201,7 +199,6 @@ func (t *task) vacant() error {
 	return err
 }
 
-// complete reports whether the votes of this job are there.
 func (t *task) complete() (bool, error) {
 	there, err := durable.Exists(t.Out)
 	if err != nil || !there || t.Silo != "" { // the votes of all silos are no silo's
@@ -223,7 +220,8 @@ func (t *task) complete() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if is != want || record.Data != t.data || head.Teachers != t.result.Teachers || head.Unit != t.Unit || !slices.Equal(head.ClassNames, t.result.Classes) {
+	if is != want || record.Data != t.data || head.Teachers != t.result.Teachers ||
+		head.Unit != t.Unit || !slices.Equal(head.ClassNames, t.result.Classes) {
 		return false, t.errExists()
 	}
 	matrix, err := votes.Load(t.Out, len(t.result.Classes))
@@ -239,8 +237,7 @@ func (t *task) fingerprint() [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate training 1: %q %q %q", t.hashes.Learner, t.hashes.Features, t.result.Classes))
 }
 
-// keepVotes writes votes, unless they are there. It leaves other votes of that name alone and returns
-// exists.
+// keepVotes writes votes, unless they are there; for other votes of that name it returns exists.
 func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) error {
 	there, err := durable.Exists(out)
 	if err != nil {
@@ -255,7 +252,6 @@ func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) erro
 	return nil // stopped between the votes and their manifest
 }
 
-// share returns the teacher of every private row.
 func (t *task) share() ([]int, error) {
 	key := t.secrets.key.Derive("partition")
 	if t.Silo == "" {
@@ -268,7 +264,6 @@ func (t *task) share() ([]int, error) {
 	return share, err
 }
 
-// errExists returns the error about a file where the votes belong.
 func (t *task) errExists() error {
 	return refuse(t.Out, "is there already, and was not made by this job from these rows",
 		"votes are not overwritten", "choose another --out, or remove it with its manifest and "+t.Secrets)
@@ -283,7 +278,6 @@ func (t *task) otherJob(err error) error {
 	return err
 }
 
-// train trains the missing teachers, and writes votes and manifest.
 func (t *task) train(ctx context.Context) error {
 	r := t.result
 	key := t.secrets.key

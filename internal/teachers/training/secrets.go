@@ -61,10 +61,8 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 	return s, s.readSalt()
 }
 
-// single returns the folder of the votes of each teacher.
 func (s *secrets) single() string { return filepath.Join(s.dir, "teachers") }
 
-// runKey returns the key of the folder, and makes it where there is none.
 func (s *secrets) runKey() (rng.Key, error) {
 	path := filepath.Join(s.dir, "run.key")
 	key, ok, err := keyfile.Read(path)
