@@ -70,7 +70,7 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	}
 	r := &Result{Schema: Schema, Teachers: first.Teachers, Reason: fmt.Sprintf("those of %d parts", first.Parts),
 		Queries: first.Queries, Classes: first.ClassNames,
-		Unit: first.Unit, Relation: relation, Learner: first.Training.Learner, Features: first.Training.Features, 
+		Unit: first.Unit, Relation: relation, Learner: first.Training.Learner, Features: first.Training.Features,
 		Votes: m.Out, Manifest: manifest.Beside(m.Out), Seeded: first.Seeded}
 	if salt.IsZero() {
 		return r, nil
