@@ -11,38 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newAccounts starts one of every accountant.
-func newAccounts(t require.TestingT, rel Relation) map[string]Accountant {
-	out := map[string]Accountant{}
-	add := func(name string, a Accountant, err error) {
-		require.NoError(t, err)
-		out[name] = a
-	}
-	rdp, err := NewRDP(RDPConfig{Relation: rel})
-	add("rdp", rdp, err)
-	classic, err := NewRDP(RDPConfig{Relation: rel, Conversion: Classic})
-	add("rdp classic", classic, err)
-	pld, err := NewPLD(PLDConfig{Relation: rel, Gap: 0.01})
-	add("pld", pld, err)
-	moments, err := NewMoments(rel)
-	add("moments", moments, err)
-	zcdp, err := NewZCDP(rel, Improved)
-	add("zcdp", zcdp, err)
-	standard, err := NewZCDP(rel, Classic)
-	add("zcdp classic", standard, err)
-	basic, err := NewBasic(rel)
-	add("basic", basic, err)
-	dworkRoth, err := NewDworkRoth(rel)
-	add("advanced dwork-roth", dworkRoth, err)
-	kov, err := NewKairouzOh(rel)
-	add("advanced kov", kov, err)
-	advanced, err := NewAdvanced(rel)
-	add("advanced", advanced, err)
-	optimal, err := NewOptimal(rel)
-	add("optimal", optimal, err)
-	return out
-}
-
 // oneOfEach is one of each type, the composite ones around several.
 func oneOfEach() []Event {
 	return []Event{
@@ -80,25 +48,21 @@ func TestRepeatedIsManyComposesEverywhere(t *testing.T) {
 					var unsupported *UnsupportedEventError
 					require.True(t, errors.As(err, &unsupported), "%s, %#v: %v", name, e, err)
 					require.NotEmpty(t, unsupported.Reason)
-					b, err := a.Epsilon(context.Background(), 1e-5)
-					require.NoError(t, err)
+					b := epsAt(t, a, 1e-5)
 					require.Zero(t, b.Upper)
 					continue
 				}
-				_, err := a.Epsilon(context.Background(), 1e-5)
-				require.NoError(t, err)
+				epsAt(t, a, 1e-5)
 				for range n - 1 {
 					require.NoError(t, a.Compose(e, 1))
 				}
 				require.NoError(t, counted[name].Compose(e, n))
 				require.NoError(t, repeated[name].Compose(Repeated{e, n}, 1))
 				for _, delta := range []float64{0, 1e-5} {
-					want, err := a.Epsilon(context.Background(), delta)
-					require.NoError(t, err)
+					want := epsAt(t, a, delta)
 					require.False(t, math.IsNaN(want.Upper) || want.Upper < 0, "%s %#v", name, e)
 					for _, other := range []Accountant{counted[name], repeated[name]} {
-						got, err := other.Epsilon(context.Background(), delta)
-						require.NoError(t, err)
+						got := epsAt(t, other, delta)
 						require.Equal(t, want, got, "%s %#v at %v", name, e, delta)
 					}
 				}
@@ -129,18 +93,15 @@ func TestAccountantsAreConsistent(t *testing.T) {
 			}
 			last := math.Inf(1)
 			for _, delta := range []float64{0, 1e-300, 1e-6, 0.5} {
-				b, err := a.Epsilon(context.Background(), delta)
-				require.NoError(t, err)
+				b := epsAt(t, a, delta)
 				require.LessOrEqual(t, b.Upper, last*(1+1e-3), "%s: epsilon falls as delta grows", name)
 				last = b.Upper
 			}
-			b, err := a.Epsilon(context.Background(), 1e-6)
-			require.NoError(t, err)
+			b := epsAt(t, a, 1e-6)
 			if math.IsInf(b.Upper, 1) {
 				continue
 			}
-			d, err := a.Delta(context.Background(), b.Upper*(1+1e-7))
-			require.NoError(t, err)
+			d := deltaAt(t, a, b.Upper*(1+1e-7))
 			require.LessOrEqual(t, d.Upper, 1e-6*(1+1e-5), name)
 		}
 	}

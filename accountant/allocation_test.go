@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"math"
 
 	"testing"
@@ -16,10 +15,8 @@ func intervalOf(t *testing.T, delta float64, e Event) (Bound, Bound) {
 	p, r := newPLD(t, PLDConfig{Gap: 0.05}), newRDP(t, RDPConfig{})
 	require.NoError(t, p.Compose(e, 1))
 	require.NoError(t, r.Compose(e, 1))
-	b, err := p.Epsilon(t.Context(), delta)
-	require.NoError(t, err)
-	rb, err := r.Epsilon(context.Background(), delta)
-	require.NoError(t, err)
+	b := epsAt(t, p, delta)
+	rb := epsAt(t, r, delta)
 	require.LessOrEqual(t, b.Lower, b.Floor+1e-12, "%+v", e)
 	require.LessOrEqual(t, b.Floor, b.Upper, "%+v", e)
 	require.LessOrEqual(t, b.Lower, rb.Upper, "%+v", e)
@@ -48,10 +45,8 @@ func TestAllocationAtExtremes(t *testing.T) {
 				RandomAllocation{steps, steps, Gaussian{sigma}}, BallsInBins{steps, steps, Gaussian{sigma}}, BallsInBins{1, 3, Gaussian{sigma}},
 				BandedMatrix{1, steps, 1e-9, sigma}, BandedMatrix{steps, steps, 0, sigma},
 			} {
-				r := newRDP(t, RDPConfig{})
-				require.NoError(t, r.Compose(e, 1))
-				b, err := r.Epsilon(context.Background(), 1e-5)
-				require.NoError(t, err)
+				r := newRDP(t, RDPConfig{}, e)
+				b := epsAt(t, r, 1e-5)
 				require.GreaterOrEqual(t, b.Upper, 0.0)
 			}
 		}
@@ -130,8 +125,7 @@ func TestAllocationRefusals(t *testing.T) {
 		"a sample of allocated":      {AddRemove, PoissonSampled{0.1, RandomAllocation{1, 5, Gaussian{1}}}},
 		"an allocation of allocated": {AddRemove, RandomAllocation{1, 5, RandomAllocation{1, 5, Gaussian{1}}}},
 	} {
-		byPLD, err := NewPLD(PLDConfig{Relation: c.relation})
-		require.NoError(t, err)
+		byPLD := newPLD(t, PLDConfig{Relation: c.relation})
 		for _, a := range []Accountant{newRDP(t, RDPConfig{Relation: c.relation}), byPLD} {
 			var refused *UnsupportedEventError
 			require.ErrorAs(t, a.Compose(c.event, 1), &refused, name)
@@ -161,11 +155,8 @@ func TestAllocationDeltaBeyondTheLossesOfOneOrder(t *testing.T) {
 		steps          int64
 		sigma, epsilon float64
 	}{{100, 1, 1}, {1000, 0.5, 2}} {
-		p, err := NewPLD(PLDConfig{Relation: AddRemove})
-		require.NoError(t, err)
-		require.NoError(t, p.Compose(RandomAllocation{1, c.steps, Gaussian{c.sigma}}, 1))
-		b, err := p.Delta(context.Background(), c.epsilon)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{Relation: AddRemove}, RandomAllocation{1, c.steps, Gaussian{c.sigma}})
+		b := deltaAt(t, p, c.epsilon)
 		assert.LessOrEqual(t, b.Upper, 1.05*b.Lower, "%+v", c)
 	}
 }
@@ -195,11 +186,8 @@ func TestAllocationCalibrates(t *testing.T) {
 		assert.LessOrEqual(t, said.Upper, c.target.Epsilon, name)
 		assert.GreaterOrEqual(t, said.Upper, c.target.Epsilon-gap, name)
 		// Noise that is less by more than the gap is worth misses the target for certain.
-		less, err := NewPLD(PLDConfig{Relation: AddRemove, Gap: gap})
-		require.NoError(t, err)
-		require.NoError(t, less.Compose(c.event(0.95*noise), 1), name)
-		b, err := less.Epsilon(t.Context(), c.target.Delta)
-		require.NoError(t, err, name)
+		less := newPLD(t, PLDConfig{Relation: AddRemove, Gap: gap}, c.event(0.95*noise))
+		b := epsAt(t, less, c.target.Delta)
 		assert.Greater(t, b.Floor, c.target.Epsilon-gap, name)
 		assert.Greater(t, b.Upper, c.target.Epsilon, name)
 	}
@@ -212,12 +200,9 @@ func TestAllocationAtTinyDelta(t *testing.T) {
 		steps             int64
 		sigma, delta, gap float64
 	}{{7, 0.05187404344883567, 1e-10, 1e-4}, {1e7, 1, 1e-300, 0.05}, {1e7, 1e3, 1e-300, 0.05}, {100, 30, 1e-200, 0.05}} {
-		p := newPLD(t, PLDConfig{Gap: c.gap})
-		require.NoError(t, p.Compose(RandomAllocation{1, c.steps, Gaussian{c.sigma}}, 1))
-		b, err := p.Epsilon(t.Context(), c.delta)
-		require.NoError(t, err)
-		d, err := p.Delta(t.Context(), b.Lower)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{Gap: c.gap}, RandomAllocation{1, c.steps, Gaussian{c.sigma}})
+		b := epsAt(t, p, c.delta)
+		d := deltaAt(t, p, b.Lower)
 		require.GreaterOrEqual(t, d.Upper, c.delta*(1-1e-9), "%+v", c)
 		certain, err := GaussianEpsilon(c.sigma, c.delta)
 		require.NoError(t, err)

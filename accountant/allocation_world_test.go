@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math"
@@ -181,15 +180,13 @@ func TestAllocationSmallWorlds(t *testing.T) {
 		require.NoError(t, p.Compose(e, 1))
 		require.NoError(t, r.Compose(e, 1))
 		for _, eps := range epsilons {
-			b, err := r.Delta(context.Background(), eps)
-			require.NoError(t, err)
+			b := deltaAt(t, r, eps)
 			byRDP = append(byRDP, b.Upper)
 			if b.Upper < 1e-6 { // a world hardly gets there
 				byPLD = append(byPLD, b.Upper)
 				continue
 			}
-			d, err := p.Delta(t.Context(), eps)
-			require.NoError(t, err)
+			d := deltaAt(t, p, eps)
 			require.LessOrEqual(t, d.Lower, d.Upper)
 			byPLD = append(byPLD, d.Upper)
 		}

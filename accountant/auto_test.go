@@ -31,7 +31,7 @@ func TestTightestClaimsByLossDistributions(t *testing.T) {
 
 	rdp, err := Epsilon(t.Context(), ByRDP, AddRemove, 1e-5, gnmaxVotes(49.9, 270))
 	require.NoError(t, err)
-	want, err := rdpOf(t, gnmaxVotes(49.9, 270)).Epsilon(t.Context(), 1e-5)
+	want, err := newRDP(t, RDPConfig{}, gnmaxVotes(49.9, 270)).Epsilon(t.Context(), 1e-5)
 	require.NoError(t, err)
 	assert.Equal(t, Claim{Bound: want, By: ByRDP}, rdp)
 }
@@ -72,39 +72,19 @@ func TestTightestIsTheLeastOfItsAccountants(t *testing.T) {
 			if auto.By == ByPLD {
 				require.Less(t, auto.Upper, rdp.Upper)
 			}
-			d, err := tightOf(t, AutoConfig{Relation: AddRemove}, events...).Delta(context.Background(), 1)
+			d, err := newAuto(t, AutoConfig{Relation: AddRemove}, events...).Delta(context.Background(), 1)
 			require.NoError(t, err)
-			r, err := rdpOf(t, events...).Delta(context.Background(), 1)
+			r, err := newRDP(t, RDPConfig{}, events...).Delta(context.Background(), 1)
 			require.NoError(t, err)
 			require.LessOrEqual(t, d.Upper, r.Upper)
 		})
 	}
 }
 
-func tightOf(t testing.TB, cfg AutoConfig, events ...Event) *Auto {
-	t.Helper()
-	account, err := NewAuto(cfg)
-	require.NoError(t, err)
-	for _, e := range events {
-		require.NoError(t, account.Compose(e, 1))
-	}
-	return account
-}
-
-func rdpOf(t testing.TB, events ...Event) *RDP {
-	t.Helper()
-	account, err := NewRDP(RDPConfig{Relation: AddRemove})
-	require.NoError(t, err)
-	for _, e := range events {
-		require.NoError(t, account.Compose(e, 1))
-	}
-	return account
-}
-
 // What would take long is left to Rényi divergences, by what it is and not by a clock.
 func TestTightestDoesNotTakeLong(t *testing.T) {
 	t.Parallel()
-	many := tightOf(t, AutoConfig{Relation: AddRemove})
+	many := newAuto(t, AutoConfig{Relation: AddRemove})
 	for i := range maxTightPairs {
 		require.NoError(t, many.Compose(LNMax{Scale: 100 + float64(i)}, 1))
 		require.NotNil(t, many.pld)
@@ -118,16 +98,15 @@ func TestTightestDoesNotTakeLong(t *testing.T) {
 	require.Equal(t, ByRDP, c.By)
 	require.ErrorContains(t, c.Lack, "more than 64 different releases")
 
-	slow := tightOf(t, AutoConfig{Relation: AddRemove}, gnmaxVotes(40, 100))
+	slow := newAuto(t, AutoConfig{Relation: AddRemove}, gnmaxVotes(40, 100))
 	slow.pld.composer.MaxWork = 1 << 10
 	c, err = slow.Claim(t.Context(), 1e-5)
 	require.NoError(t, err)
 	require.Equal(t, ByRDP, c.By)
 	require.ErrorIs(t, c.Lack, pld.ErrTooMuchWork)
-	d, err := slow.Delta(context.Background(), 1)
-	require.NoError(t, err)
+	d := deltaAt(t, slow, 1)
 	require.Positive(t, d.Upper)
-	asked := tightOf(t, AutoConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
+	asked := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
 	asked.pld.composer.MaxWork = 1 << 10
 	_, err = asked.Claim(t.Context(), 1e-5)
 	require.ErrorIs(t, err, pld.ErrTooMuchWork, "PLD that was asked for by name is not replaced")
@@ -136,7 +115,7 @@ func TestTightestDoesNotTakeLong(t *testing.T) {
 // A refused event leaves nothing behind.
 func TestTightComposesAllOrNothing(t *testing.T) {
 	t.Parallel()
-	a := tightOf(t, AutoConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
+	a := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
 	before, err := a.Claim(t.Context(), 1e-5)
 	require.NoError(t, err)
 	require.Error(t, a.Compose(ZCDP{0.1}, 1))

@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -13,10 +12,8 @@ import (
 // once claimed more than the truth.
 func TestARewrittenEventHasNoLowerBound(t *testing.T) {
 	lower := func(delta float64, e Event) Bound {
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(e, 1))
-		b, err := p.Epsilon(t.Context(), delta)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{}, e)
+		b := epsAt(t, p, delta)
 		return b
 	}
 	// One sampled Laplace step, q = 1/2: P[loss > l] in closed form gives 0.59074.
@@ -88,10 +85,8 @@ func TestCountsThatOverflowInside(t *testing.T) {
 			}
 		}
 		if refused == nil {
-			want, err := r.Epsilon(context.Background(), 0)
-			require.NoError(t, err)
-			got, err := p.Epsilon(context.Background(), 0)
-			require.NoError(t, err)
+			want := epsAt(t, r, 0)
+			got := epsAt(t, p, 0)
 			require.GreaterOrEqual(t, got.Upper, want.Upper*(1-1e-9), "%+v", events)
 			continue
 		}
@@ -110,11 +105,9 @@ func TestPoissonSelectionOfFewRuns(t *testing.T) {
 			return []float64{-math.Expm1(-mean * p), math.Exp(-mean*p) - none, none}
 		}
 		world := lawPair{best(p), best(1 - p)}
-		account := newRDP(t, RDPConfig{})
-		require.NoError(t, account.Compose(PoissonSelection{mean, PureDP{eps}}, 1))
+		account := newRDP(t, RDPConfig{}, PoissonSelection{mean, PureDP{eps}})
 		for _, at := range []float64{0, 1, 2.5, 3} {
-			b, err := account.Delta(context.Background(), at)
-			require.NoError(t, err)
+			b := deltaAt(t, account, at)
 			require.GreaterOrEqual(t, b.Upper, world.delta(at), "mean %v at %v", mean, at)
 		}
 		for _, a := range []float64{1.5, 2, 8, 40} {
@@ -131,13 +124,10 @@ func TestPoissonSelectionOfFewRuns(t *testing.T) {
 
 func TestNoiseTooSmallForAFloat64(t *testing.T) {
 	for _, e := range []Event{Gaussian{1e-200}, GNMax{Sigma: 1e-251}, Composed{[]Event{Gaussian{1e-200}, PureDP{1}}}} {
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(e, 1))
-		b, err := p.Epsilon(context.Background(), 1e-5)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{}, e)
+		b := epsAt(t, p, 1e-5)
 		assert.Equal(t, math.Inf(1), b.Upper)
-		d, err := p.Delta(context.Background(), 1)
-		require.NoError(t, err)
+		d := deltaAt(t, p, 1)
 		assert.Equal(t, 1.0, d.Upper)
 	}
 }
@@ -150,8 +140,6 @@ func TestASensitivityNearARoot(t *testing.T) {
 }
 
 func TestAHugeBatchIsAnsweredAtOnce(t *testing.T) {
-	account := newRDP(t, RDPConfig{})
-	require.NoError(t, account.Compose(TruncatedPoisson{.5, 2000000000010000000, 4e18, Gaussian{1}}, 1))
-	_, err := account.Epsilon(context.Background(), 1e-5)
-	require.NoError(t, err)
+	account := newRDP(t, RDPConfig{}, TruncatedPoisson{.5, 2000000000010000000, 4e18, Gaussian{1}})
+	epsAt(t, account, 1e-5)
 }

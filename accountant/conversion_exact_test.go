@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -44,22 +43,19 @@ func TestConversionsNeverBelowExact(t *testing.T) {
 		divergences, failure, err := r.RDP([]float64{a})
 		require.NoError(t, err)
 		left := num(delta).sub(num(failure)).float() * (1 + 1e-15)
-		b, err := r.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
+		b := epsAt(t, r, delta)
 		truth := exactEpsilon(c, a, divergences[0], math.Min(left, delta))
 		require.GreaterOrEqual(t, b.Upper, truth*(1-1e-15), "%v order %v rho %v delta %v", c, a, rho, delta)
 		require.LessOrEqual(t, b.Upper, truth*(1+1e-12)+1e-12*(divergences[0]+30/(a-1)), "%v order %v rho %v delta %v", c, a, rho, delta)
 
 		eps := log(1e-9, 50)
-		d, err := r.Delta(context.Background(), eps)
-		require.NoError(t, err)
+		d := deltaAt(t, r, eps)
 		require.GreaterOrEqual(t, d.Upper, math.Exp(exactLogDelta(c, a, num(a).mul(num(rho)).float(), eps))*(1-1e-15), "%v order %v rho %v epsilon %v", c, a, rho, eps)
 
 		z, err := NewZCDP(AddRemove, Improved)
 		require.NoError(t, err)
 		require.NoError(t, z.Compose(ZCDP{rho}, 1))
-		b, err = z.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
+		b = epsAt(t, z, delta)
 		if b.Order > 1+1e-9 && b.Upper > 0 { // any order is valid, so the answer may be checked at its own
 			require.GreaterOrEqual(t, b.Upper, exactEpsilon(Improved, b.Order, num(b.Order).mul(num(rho)).float(), delta)*(1-1e-12), "rho %v delta %v", rho, delta)
 		}
@@ -110,24 +106,20 @@ func TestGaussianIntervalContainsExact(t *testing.T) {
 	for range Cases(exactCases, 1500) / 15 {
 		noise, delta := log(0.3, 1e9), log(1e-15, 0.3)
 		count := int64(math.Max(1, math.Min(9e15, log(1e-9, 40)*noise*noise)))
-		p, err := NewPLD(PLDConfig{Relation: AddRemove})
-		require.NoError(t, err)
-		require.NoError(t, p.Compose(Gaussian{noise}, count))
-		b, err := p.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{Relation: AddRemove}, Repeated{Gaussian{noise}, count})
+		b := epsAt(t, p, delta)
 		mu := num(float64(count)).log().div(num(2)).exp().div(num(noise))
-		deltaAt := func(eps float64) exact {
+		exactDelta := func(eps float64) exact {
 			c := num(eps).div(mu)
 			half := mu.div(num(2))
 			return exactNormalCDF(half.sub(c)).sub(num(eps).exp().mul(exactNormalCDF(half.add(c).neg())))
 		}
-		require.LessOrEqual(t, deltaAt(b.Upper).v.Cmp(num(delta).v), 0, "%v x %v delta %v: %v", noise, count, delta, b)
+		require.LessOrEqual(t, exactDelta(b.Upper).v.Cmp(num(delta).v), 0, "%v x %v delta %v: %v", noise, count, delta, b)
 		if b.Lower > 0 {
-			require.GreaterOrEqual(t, deltaAt(b.Lower).v.Cmp(num(delta).v), 0, "%v x %v delta %v: %v", noise, count, delta, b)
+			require.GreaterOrEqual(t, exactDelta(b.Lower).v.Cmp(num(delta).v), 0, "%v x %v delta %v: %v", noise, count, delta, b)
 		}
-		d, err := p.Delta(context.Background(), b.Upper)
-		require.NoError(t, err)
-		truth := deltaAt(b.Upper).float()
+		d := deltaAt(t, p, b.Upper)
+		truth := exactDelta(b.Upper).float()
 		require.GreaterOrEqual(t, d.Upper, truth, "%v x %v epsilon %v", noise, count, b.Upper)
 		require.LessOrEqual(t, d.Lower, truth, "%v x %v epsilon %v", noise, count, b.Upper)
 	}

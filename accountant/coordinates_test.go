@@ -14,12 +14,8 @@ import (
 func TestShiftsOnSeveralCoordinates(t *testing.T) {
 	t.Parallel()
 	delta := func(events []Event, eps float64) Bound {
-		p := newPLD(t, PLDConfig{Gap: 0.02})
-		for _, e := range events {
-			require.NoError(t, p.Compose(e, 1))
-		}
-		b, err := p.Delta(t.Context(), eps)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{Gap: 0.02}, events...)
+		b := deltaAt(t, p, eps)
 		return b
 	}
 	rnd := rand.New(rand.NewPCG(3, 5))

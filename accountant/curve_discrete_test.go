@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"testing"
@@ -33,17 +32,12 @@ func TestDiscreteLaplaceAtLargeScales(t *testing.T) {
 		require.InEpsilon(t, g.Value, discreteLaplaceCurve(g.Scale, g.Sensitivity)(g.Order), 1e-13, "%+v", g)
 	}
 	for _, g := range golden.Composed {
-		r := newRDP(t, RDPConfig{})
-		require.NoError(t, r.Compose(DiscreteLaplace{g.Scale, g.Sensitivity}, g.Count))
-		b, err := r.Epsilon(context.Background(), golden.Delta)
-		require.NoError(t, err)
+		r := newRDP(t, RDPConfig{}, Repeated{DiscreteLaplace{g.Scale, g.Sensitivity}, g.Count})
+		b := epsAt(t, r, golden.Delta)
 		require.GreaterOrEqual(t, b.Upper, g.Epsilon, "%+v", g)
 		require.InEpsilon(t, g.Epsilon, b.Upper, 1e-10, "%+v", g)
-		p, err := NewPLD(PLDConfig{Relation: AddRemove, Gap: 0.1, MaxMemory: 2 << 20})
-		require.NoError(t, err)
-		require.NoError(t, p.Compose(DiscreteLaplace{g.Scale, g.Sensitivity}, g.Count))
-		b, err = p.Epsilon(context.Background(), golden.Delta)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{Relation: AddRemove, Gap: 0.1, MaxMemory: 2 << 20}, Repeated{DiscreteLaplace{g.Scale, g.Sensitivity}, g.Count})
+		b = epsAt(t, p, golden.Delta)
 		require.Greater(t, b.Upper, 0.9*g.Epsilon, "%+v", g) // what PLD saves at most here
 	}
 }

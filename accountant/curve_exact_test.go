@@ -10,10 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var (
-	exactCases = flag.Int("curves", 500, "random curves and conversions that the tests against 96-digit arithmetic evaluate")
-	seed       = flag.Uint64("seed", 1, "of the random cases of -curves and -compositions")
-)
+var exactCases = flag.Int("curves", 500, "random curves and conversions that the tests against 96-digit arithmetic evaluate")
 
 // divergence returns log(moment)/(a-1).
 func divergence(moment exact, a float64) float64 {

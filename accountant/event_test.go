@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -129,8 +128,7 @@ func TestEventsKnowWhatTheyClaim(t *testing.T) {
 		assert.Equal(t, composed || repeated, mechanism == "", "words of %s", name)
 		// every accountant answers or refuses with a reason
 		for _, rel := range []Relation{AddRemove, ReplaceOne} {
-			p, err := NewPLD(PLDConfig{Relation: rel})
-			require.NoError(t, err)
+			p := newPLD(t, PLDConfig{Relation: rel})
 			for _, a := range []Accountant{newRDP(t, RDPConfig{Relation: rel}), p} {
 				if err := a.Compose(k.event, 2); err != nil {
 					var refused *UnsupportedEventError
@@ -138,8 +136,7 @@ func TestEventsKnowWhatTheyClaim(t *testing.T) {
 					require.NotEmpty(t, refused.Reason)
 					continue
 				}
-				b, err := a.Epsilon(context.Background(), 1e-5)
-				require.NoError(t, err)
+				b := epsAt(t, a, 1e-5)
 				require.LessOrEqual(t, b.Lower, b.Upper, name)
 			}
 		}
@@ -203,23 +200,17 @@ func (news) pair() (pld.Pair, error)        { return pld.Response(1), nil }
 // Nobody said that the pair is attained, so its cost is an upper bound only; and what
 // the event does not know is refused.
 func TestUnsaidIsRefused(t *testing.T) {
-	p, err := NewPLD(PLDConfig{Relation: AddRemove})
-	require.NoError(t, err)
-	require.NoError(t, p.Compose(news{}, 20))
-	b, err := p.Epsilon(t.Context(), 1e-5)
-	require.NoError(t, err)
+	p := newPLD(t, PLDConfig{Relation: AddRemove}, Repeated{news{}, 20})
+	b := epsAt(t, p, 1e-5)
 	assert.Positive(t, b.Floor)
 	assert.GreaterOrEqual(t, b.Upper, b.Floor)
 	assert.Zero(t, b.Lower)
-	d, err := p.Delta(t.Context(), 0.1)
-	require.NoError(t, err)
+	d := deltaAt(t, p, 0.1)
 	assert.Positive(t, d.Floor)
 	assert.Zero(t, d.Lower)
 
-	r := newRDP(t, RDPConfig{})
-	require.NoError(t, r.Compose(news{}, 1))
-	whole, err := r.Epsilon(context.Background(), 1e-5)
-	require.NoError(t, err)
+	r := newRDP(t, RDPConfig{}, news{})
+	whole := epsAt(t, r, 1e-5)
 	assert.Equal(t, math.Inf(1), whole.Upper, "no curve")
 	assert.True(t, math.IsNaN(PropertiesOf(news{}).Rho))
 	for _, e := range []Event{PoissonSampled{0.5, news{}}, Group{2, news{}}} {

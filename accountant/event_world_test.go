@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -40,13 +39,11 @@ func TestAccountantsAgainstEnumeration(t *testing.T) {
 			if name == "moments" {
 				continue
 			}
-			b, err := a.Delta(context.Background(), at)
-			require.NoError(t, err)
+			b := deltaAt(t, a, at)
 			delta[name] = b.Upper
 			require.GreaterOrEqual(t, b.Upper, truth*(1-1e-13)-1e-15, name)
 			if truth > 1e-12 {
-				eps, err := a.Epsilon(context.Background(), truth*(1-1e-9))
-				require.NoError(t, err)
+				eps := epsAt(t, a, truth*(1-1e-9))
 				require.GreaterOrEqual(t, eps.Upper, at*(1-1e-6)-1e-6, name)
 			}
 		}
@@ -85,8 +82,7 @@ func TestWithoutReplacementSmallWorld(t *testing.T) {
 				c := withoutReplacementCurveOf(t, SampledWithoutReplacement{int64(m), int64(n), DiscreteLaplace{scale, 1}})
 				g := newAccounts(t, ReplaceOne)["optimal"]
 				require.NoError(t, g.Compose(SampledWithoutReplacement{int64(m), int64(n), DiscreteLaplace{scale, 1}}, 1))
-				b, err := g.Epsilon(context.Background(), 0)
-				require.NoError(t, err)
+				b := epsAt(t, g, 0)
 				for ones := range n {
 					p, q := law(ones), law(ones+1)
 					for _, pair := range [][2][]float64{{p, q}, {q, p}} {
@@ -133,9 +129,7 @@ func TestWithoutReplacementTwice(t *testing.T) {
 					continue // replacing one moves the sum by two: no pair is known
 				}
 				claim := func(population int) *PLD {
-					p, err := NewPLD(PLDConfig{Relation: relation})
-					require.NoError(t, err)
-					require.NoError(t, p.Compose(SampledWithoutReplacement{int64(m), int64(population), c.inner}, 2))
+					p := newPLD(t, PLDConfig{Relation: relation}, Repeated{SampledWithoutReplacement{int64(m), int64(population), c.inner}, 2})
 					return p
 				}
 				p, half := claim(n), claim(2*n)
@@ -145,12 +139,10 @@ func TestWithoutReplacementTwice(t *testing.T) {
 						other = output(n-1, m, ones)
 					}
 					for _, eps := range []float64{0, 0.2, 0.7, 1.2} {
-						b, err := p.Delta(context.Background(), eps)
-						require.NoError(t, err)
+						b := deltaAt(t, p, eps)
 						worst := math.Max(testkit.HockeyStick(one, other, eps), testkit.HockeyStick(other, one, eps))
 						require.GreaterOrEqual(t, b.Upper, worst-1e-12, "%v %v %d of %d, %d ones, epsilon %v", relation, c.inner, m, n, ones, eps)
-						wrong, err := half.Delta(context.Background(), eps)
-						require.NoError(t, err)
+						wrong := deltaAt(t, half, eps)
 						caught = caught || relation == ReplaceOne && wrong.Upper < worst
 					}
 				}
@@ -199,8 +191,7 @@ func TestTruncatedPoissonSmallWorld(t *testing.T) {
 				for _, a := range []Accountant{newRDP(t, RDPConfig{}), newPLD(t, PLDConfig{})} {
 					require.NoError(t, a.Compose(TruncatedPoisson{q, 2, int64(n), Gaussian{sigma}}, 1))
 					for _, eps := range []float64{0, 0.1, 0.5, 1} {
-						b, err := a.Delta(context.Background(), eps)
-						require.NoError(t, err)
+						b := deltaAt(t, a, eps)
 						assert.GreaterOrEqual(t, b.Upper, testkit.HockeyStick(p, r, eps))
 						assert.GreaterOrEqual(t, b.Upper, testkit.HockeyStick(r, p, eps))
 					}
@@ -301,8 +292,7 @@ func TestGroup(t *testing.T) {
 		}
 		p, r = append(p, (1-q)*(1-q)*f(0)+2*q*(1-q)*f(1)+q*q*f(2)), append(r, f(0))
 	}
-	g := newRDP(t, RDPConfig{})
-	require.NoError(t, g.Compose(Group{2, PoissonSampled{q, Gaussian{sigma}}}, 1))
+	g := newRDP(t, RDPConfig{}, Group{2, PoissonSampled{q, Gaussian{sigma}}})
 	for _, order := range a {
 		v, _, err := g.RDP([]float64{order})
 		require.NoError(t, err)

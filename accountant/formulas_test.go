@@ -7,23 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// divergenceOf returns the divergence and failure of one run.
-func divergenceOf(t *testing.T, e Event, order float64) (divergence, failure float64) {
-	t.Helper()
-	account, err := NewRDP(RDPConfig{Relation: AddRemove})
-	require.NoError(t, err)
-	require.NoError(t, account.Compose(e, 1))
-	d, failure, err := account.RDP([]float64{order})
-	require.NoError(t, err)
-	return d[0], failure
-}
-
 // The event of a stable sparse vector costs 1/B1 + 2 Failures/B2, and fails with the
 // tail of the threshold noise above the threshold.
 func TestStableSVTIsItsFormula(t *testing.T) {
 	for _, e := range []StableSVT{{4, 8, 40, 1}, {1, 2, 0, 7}, {100, 3, 999, 50}} {
 		epsilon := 1/e.B1 + 2*float64(e.Failures)/e.B2
-		d, failure := divergenceOf(t, e, math.Inf(1))
+		d, failure := rdpAt(t, math.Inf(1), e)
 		require.GreaterOrEqual(t, d, epsilon)
 		require.InEpsilon(t, epsilon, d, 1e-11)
 		tail := math.Exp(-float64(e.Threshold+1) / e.B1)
@@ -38,7 +27,7 @@ func TestSampledIntegerNoiseIsOnTheChord(t *testing.T) {
 	for _, e := range []PoissonSampled{{0.1, DiscreteGaussian{2, 1}}, {0.5, DiscreteGaussian{1, 1}}, {0.01, GNMax{Sigma: 3, Discrete: true}}} {
 		for _, order := range []float64{2, 3, 10} {
 			at := func(a float64) float64 {
-				d, _ := divergenceOf(t, e, a)
+				d, _ := rdpAt(t, a, e)
 				return d * (a - 1)
 			}
 			require.GreaterOrEqual(t, at(order+0.5), (at(order)+at(order+1))/2*(1-1e-9), "%+v at %v", e, order)
@@ -49,16 +38,15 @@ func TestSampledIntegerNoiseIsOnTheChord(t *testing.T) {
 // A group moves an integer sum by the sensitivity of each of its records.
 func TestGroupOfIntegerNoise(t *testing.T) {
 	one := DiscreteGaussian{Sigma: 10, Sensitivity: 1.5}
-	d, _ := divergenceOf(t, Group{Size: 4, Event: one}, 3)
-	want, _ := divergenceOf(t, DiscreteGaussian{Sigma: 10, Sensitivity: 6}, 3)
+	d, _ := rdpAt(t, 3, Group{Size: 4, Event: one})
+	want, _ := rdpAt(t, 3, DiscreteGaussian{Sigma: 10, Sensitivity: 6})
 	require.InEpsilon(t, want, d, 1e-12)
 }
 
 // A selection among runs that may fail has no bound, however seldom they do.
 func TestSelectionAmongRunsThatFailIsRefused(t *testing.T) {
-	account, err := NewRDP(RDPConfig{Relation: AddRemove})
-	require.NoError(t, err)
-	err = account.Compose(Selection{Eta: 1, Gamma: 0.1, Event: WithFailure{Event: PureDP{1}, Delta: 1e-9}}, 1)
+	account := newRDP(t, RDPConfig{Relation: AddRemove})
+	err := account.Compose(Selection{Eta: 1, Gamma: 0.1, Event: WithFailure{Event: PureDP{1}, Delta: 1e-9}}, 1)
 	require.ErrorIs(t, err, ErrUnsupportedEvent)
 }
 
@@ -82,8 +70,8 @@ func TestSeveralReleasesFromOneSample(t *testing.T) {
 	several := PoissonSampled{0.1, Composed{[]Event{Repeated{Gaussian{2}, 3}, Gaussian{5}}}}
 	one := PoissonSampled{0.1, Gaussian{1 / math.Sqrt(3.0/4+1.0/25)}}
 	for _, order := range []float64{1.5, 2, 20} {
-		got, _ := divergenceOf(t, several, order)
-		want, _ := divergenceOf(t, one, order)
+		got, _ := rdpAt(t, order, several)
+		want, _ := rdpAt(t, order, one)
 		require.InEpsilon(t, want, got, 1e-9)
 	}
 }
@@ -91,11 +79,8 @@ func TestSeveralReleasesFromOneSample(t *testing.T) {
 // A sensitivity of the root of 2 is a shift by one on two coordinates.
 func TestShiftsOfIntegerNoiseAreCounted(t *testing.T) {
 	epsilon := func(e Event) Bound {
-		account, err := NewPLD(PLDConfig{Relation: AddRemove})
-		require.NoError(t, err)
-		require.NoError(t, account.Compose(e, 1))
-		b, err := account.Epsilon(t.Context(), 1e-6)
-		require.NoError(t, err)
+		account := newPLD(t, PLDConfig{Relation: AddRemove}, e)
+		b := epsAt(t, account, 1e-6)
 		return b
 	}
 	root, twice := epsilon(DiscreteGaussian{4, math.Sqrt2}), epsilon(Repeated{DiscreteGaussian{4, 1}, 2})

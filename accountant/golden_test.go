@@ -1,32 +1,13 @@
 package accountant
 
 import (
-	"context"
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// readGolden decodes one file of testdata; see testdata/README.md.
-func readGolden(t testing.TB, name string, into any) {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(data, into))
-}
-
-func relErr(got, want float64) float64 {
-	if got == want {
-		return 0
-	}
-	return math.Abs(got-want) / math.Abs(want)
-}
 
 type sampledRecord struct {
 	Q, Sigma, Order float64
@@ -174,7 +155,7 @@ func TestConversionGolden(t *testing.T) {
 	}
 	var worst, worstFree float64
 	for _, r := range file.Records {
-		run := dpsgd(r.Q, r.Sigma, r.Steps)
+		run := sgd(r.Q, r.Sigma, r.Steps)
 		b := epsilonOf(t, RDPConfig{Orders: file.Orders}, r.Delta, run)
 		worst = math.Max(worst, relErr(b.Upper, r.Improved))
 		assert.LessOrEqual(t, relErr(b.Upper, r.Improved), 1e-11, "%s improved %v", r.ID, b)
@@ -212,11 +193,8 @@ func TestZCDPConversionGolden(t *testing.T) {
 		assert.GreaterOrEqual(t, got, r.CKS*(1-1e-7), "%+v", r)
 	}
 	for _, r := range file.ZCDP.Delta {
-		a, err := NewRDP(RDPConfig{Relation: AddRemove})
-		require.NoError(t, err)
-		require.NoError(t, a.Compose(ZCDP{r.Rho}, 1))
-		b, err := a.Delta(context.Background(), r.Eps)
-		require.NoError(t, err)
+		a := newRDP(t, RDPConfig{Relation: AddRemove}, ZCDP{r.Rho})
+		b := deltaAt(t, a, r.Eps)
 		assert.LessOrEqual(t, b.Upper, math.Max(r.CKS*(1+1e-7), 1e-300), "%+v", r)
 		assert.GreaterOrEqual(t, b.Upper, r.CKS*(1-1e-6), "%+v", r)
 	}
@@ -310,16 +288,16 @@ func TestCalibrationGolden(t *testing.T) {
 	fixed := RDPConfig{Relation: AddRemove, Orders: grid.Orders}
 	for _, r := range file.Sigma {
 		noise, b, err := CalibrateNoise(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(noise float64) (Event, error) {
-			return dpsgd(r.Q, noise, r.Steps), nil
+			return sgd(r.Q, noise, r.Steps), nil
 		})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Target)
 		assert.LessOrEqual(t, relErr(noise, r.Sigma), 2e-6, "%+v: %v", r, noise)
-		assert.Equal(t, b, epsilonOf(t, fixed, r.Delta, dpsgd(r.Q, noise, r.Steps)), "recomputed")
+		assert.Equal(t, b, epsilonOf(t, fixed, r.Delta, sgd(r.Q, noise, r.Steps)), "recomputed")
 	}
 	for _, r := range file.Steps {
 		steps, b, err := CalibrateCount(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(n int64) (Event, error) {
-			return dpsgd(r.Q, r.Sigma, n), nil
+			return sgd(r.Q, r.Sigma, n), nil
 		})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Target)
@@ -327,7 +305,7 @@ func TestCalibrationGolden(t *testing.T) {
 	}
 	for _, r := range file.Rate {
 		q, b, err := CalibrateProbability(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(q float64) (Event, error) {
-			return dpsgd(q, r.Sigma, r.Steps), nil
+			return sgd(q, r.Sigma, r.Steps), nil
 		})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Target)
@@ -348,7 +326,7 @@ func TestOpacusSanity(t *testing.T) {
 	readGolden(t, "dpsgd_accountant.json", &file)
 	require.NotEmpty(t, file.Rows)
 	for _, r := range file.Rows {
-		got := epsilonOf(t, RDPConfig{}, r.Delta, dpsgd(r.Q, r.Sigma, r.Steps)).Upper
+		got := epsilonOf(t, RDPConfig{}, r.Delta, sgd(r.Q, r.Sigma, r.Steps)).Upper
 		assert.LessOrEqual(t, got, r.Eps*(1+1e-6), "%+v", r)
 		assert.GreaterOrEqual(t, got, r.Eps*0.98, "%+v", r)
 	}
@@ -374,17 +352,14 @@ func TestRDPNeverBelowTruth(t *testing.T) {
 	require.NotEmpty(t, file.Records)
 	deltas := 0
 	for _, r := range file.Records {
-		a := newRDP(t, RDPConfig{})
-		require.NoError(t, a.Compose(dpsgd(r.Q, r.Sigma, r.Steps), 1))
-		b, err := a.Epsilon(context.Background(), r.Delta)
-		require.NoError(t, err)
+		a := newRDP(t, RDPConfig{}, sgd(r.Q, r.Sigma, r.Steps))
+		b := epsAt(t, a, r.Delta)
 		assert.GreaterOrEqual(t, b.Upper, r.Lower, r.ID)
 		for _, side := range r.Detail.Adjacencies {
 			for key, lower := range side.Delta {
 				eps, err := strconv.ParseFloat(key, 64)
 				require.NoError(t, err)
-				b, err := a.Delta(context.Background(), eps)
-				require.NoError(t, err)
+				b := deltaAt(t, a, eps)
 				assert.GreaterOrEqual(t, b.Upper, lower*(1-1e-9), "%s delta at %s", r.ID, key)
 				deltas++
 			}

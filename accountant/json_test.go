@@ -35,7 +35,7 @@ func TestParseEveryEvent(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, AddRemove, s.Relation)
 	require.Len(t, s.Events, 16)
-	assert.Equal(t, dpsgd(0.01, 4, 10000), s.Events[0])
+	assert.Equal(t, sgd(0.01, 4, 10000), s.Events[0])
 	assert.Equal(t, StableSVT{20, 400, 300, 20}, s.Events[12])
 	assert.Equal(t, Composed{[]Event{GNMax{Sigma: 40}, NonPrivate{}}}, s.Events[15])
 	for _, e := range s.Events { // each can be accounted

@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -104,15 +103,12 @@ func TestCompositionOfEverything(t *testing.T) {
 		all := step.times(lawPair{winner(1), winner(-1)}).times(laplace).times(release).times(above)
 		for _, eps := range []float64{0, 0.5, 1, 2, 3, 4} {
 			truth := all.delta(eps)
-			p, err := byPLD.Delta(t.Context(), eps)
-			require.NoError(t, err)
-			r, err := byRDP.Delta(context.Background(), eps)
-			require.NoError(t, err)
+			p := deltaAt(t, byPLD, eps)
+			r := deltaAt(t, byRDP, eps)
 			require.GreaterOrEqual(t, p.Upper, truth, "%s at %v", name, eps)
 			require.GreaterOrEqual(t, r.Upper, truth, "%s at %v", name, eps)
 			require.LessOrEqual(t, p.Upper, r.Upper)
-			wrong, err := forgetful.Delta(t.Context(), eps)
-			require.NoError(t, err)
+			wrong := deltaAt(t, forgetful, eps)
 			caught = caught || wrong.Upper < truth
 			t.Logf("%s, epsilon %v: exact delta %.3g, claimed %.3g by PLD, %.3g by RDP", name, eps, truth, p.Upper, r.Upper)
 		}

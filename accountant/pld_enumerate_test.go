@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // Small mixtures of responses, whose epsilon lies at the edge of the losses for a
@@ -19,12 +18,8 @@ func TestSmallMixturesAreExact(t *testing.T) {
 			b := pldEpsilon(t, PLDConfig{}, delta, events...)
 			assert.True(t, b.GapReached)
 			assert.LessOrEqual(t, b.Upper-b.Lower, 1e-9*(1+b.Upper), "%+v at %v", events, delta)
-			p := newPLD(t, PLDConfig{})
-			for _, e := range events {
-				require.NoError(t, p.Compose(e, 1))
-			}
-			d, err := p.Delta(t.Context(), b.Upper)
-			require.NoError(t, err)
+			p := newPLD(t, PLDConfig{}, events...)
+			d := deltaAt(t, p, b.Upper)
 			assert.LessOrEqual(t, d.Lower, delta*(1+1e-9))
 		}
 	}

@@ -18,11 +18,9 @@ func TestPLDExtremes(t *testing.T) {
 	for _, q := range []float64{1e-9, 0.01, 1 - 1e-9} {
 		for _, sigma := range noises {
 			for _, n := range counts {
-				p := newPLD(t, PLDConfig{MaxMemory: 1 << 20})
-				require.NoError(t, p.Compose(sgd(q, sigma, n), 1))
+				p := newPLD(t, PLDConfig{MaxMemory: 1 << 20}, sgd(q, sigma, n))
 				for _, delta := range deltas {
-					b, err := p.Epsilon(t.Context(), delta)
-					require.NoError(t, err)
+					b := epsAt(t, p, delta)
 					require.False(t, math.IsNaN(b.Lower) || math.IsNaN(b.Upper))
 					require.LessOrEqual(t, b.Lower, b.Upper)
 					require.LessOrEqual(t, 0.0, b.Lower)
@@ -54,30 +52,24 @@ func TestPLDAbsurdParameters(t *testing.T) {
 			if _, ok := e.(KaryResponse); ok {
 				relation = ReplaceOne
 			}
-			p, err := NewPLD(PLDConfig{Relation: relation, MaxMemory: 8 << 20})
-			require.NoError(t, err)
-			require.NoError(t, p.Compose(e, n))
-			b, err := p.Epsilon(t.Context(), 0.01)
-			require.NoError(t, err, "%T%v", e, e)
+			p := newPLD(t, PLDConfig{Relation: relation, MaxMemory: 8 << 20}, Repeated{e, n})
+			b := epsAt(t, p, 0.01)
 			require.True(t, 0 <= b.Lower && b.Lower <= b.Upper, "%T%v: %v", e, e, b)
-			d, err := p.Delta(t.Context(), 0.01)
-			require.NoError(t, err, "%T%v", e, e)
+			d := deltaAt(t, p, 0.01)
 			require.True(t, 0 <= d.Lower && d.Lower <= d.Upper && d.Upper <= 1, "%T%v: %v", e, e, d)
 		}
 	}
 }
 
 func TestPLDStopsWithItsContext(t *testing.T) {
-	p := newPLD(t, PLDConfig{Gap: 1e-5})
-	require.NoError(t, p.Compose(sgd(0.01, 1, 1e6), 1))
+	p := newPLD(t, PLDConfig{Gap: 1e-5}, sgd(0.01, 1, 1e6))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := p.Epsilon(ctx, 1e-5)
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = p.Delta(ctx, 1)
 	require.ErrorIs(t, err, context.Canceled)
-	b, err := p.Epsilon(t.Context(), 1e-5)
-	require.NoError(t, err, "a cancelled question leaves nothing behind")
+	b := epsAt(t, p, 1e-5)
 	assert.Positive(t, b.Upper)
 }
 
@@ -99,19 +91,14 @@ func TestPLDOfLossesTooSmallToTellApart(t *testing.T) {
 		{"some steps of many", []Event{RandomAllocation{3, 1e6, Gaussian{1e16}}}, 1e-5},
 		{"odds beyond a float64", []Event{LNMax{Scale: 1e-310}}, 1e-5},
 	} {
-		p := newPLD(t, PLDConfig{MaxMemory: 8 << 20})
-		for _, e := range x.events {
-			require.NoError(t, p.Compose(e, 1), x.name)
-		}
-		b, err := p.Epsilon(t.Context(), x.delta)
-		require.NoError(t, err, x.name)
+		p := newPLD(t, PLDConfig{MaxMemory: 8 << 20}, x.events...)
+		b := epsAt(t, p, x.delta)
 		require.GreaterOrEqual(t, b.Lower, 0.0, x.name)
 		require.LessOrEqual(t, b.Lower, b.Upper, x.name)
 		if math.IsInf(b.Upper, 1) {
 			continue
 		}
-		d, err := p.Delta(t.Context(), b.Upper)
-		require.NoError(t, err, x.name)
+		d := deltaAt(t, p, b.Upper)
 		require.LessOrEqual(t, d.Lower, x.delta, x.name)
 		require.LessOrEqual(t, d.Lower, d.Upper, x.name)
 	}
@@ -122,10 +109,8 @@ func TestAllocationOfTooMuchNoise(t *testing.T) {
 	t.Parallel()
 	const steps = 1 << 30
 	delta := func(sigma float64) Bound { // at epsilon 0
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(BallsInBins{steps, 1, Gaussian{sigma}}, 1))
-		d, err := p.Delta(t.Context(), 0)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{}, BallsInBins{steps, 1, Gaussian{sigma}})
+		d := deltaAt(t, p, 0)
 		return d
 	}
 	most := math.Sqrt(1 << 72 / float64(steps)) // of what is accounted

@@ -1,12 +1,12 @@
 package accountant
 
 import (
-	"encoding/json"
 	"flag"
 	"math"
-	"os"
+	"strconv"
 	"testing"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -17,21 +17,6 @@ var everyTarget = flag.Bool("targets", false,
 // The width of the reference brackets, and what is left of ours: reference
 // values are rigorous up to double rounding.
 const bracketTolerance = 1e-9
-
-func newPLD(t testing.TB, cfg PLDConfig) *PLD {
-	t.Helper()
-	cfg.Relation = AddRemove
-	p, err := NewPLD(cfg)
-	require.NoError(t, err)
-	return p
-}
-
-func pldGolden(t testing.TB, name string, into any) {
-	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(data, into))
-}
 
 // requireBracket checks that two intervals for one truth overlap as they must:
 // the truth lies in both.
@@ -64,28 +49,25 @@ func TestPLDEpsilonGolden(t *testing.T) {
 			} `json:"reference_detail"`
 		}
 	}
-	pldGolden(t, "pld_eps.json", &file)
+	readGolden(t, "pld_eps.json", &file)
 	require.NotEmpty(t, file.Records)
 	for _, r := range file.Records {
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(PoissonSampled{r.Q, Gaussian{r.Sigma}}, r.Steps))
-		b, err := p.Epsilon(t.Context(), r.Delta)
-		require.NoError(t, err, r.ID)
+		p := newPLD(t, PLDConfig{}, Repeated{PoissonSampled{r.Q, Gaussian{r.Sigma}}, r.Steps})
+		b := epsAt(t, p, r.Delta)
 		requireBracket(t, b, r.Lower, r.Upper, 1e-3, r.ID)
 		lower, upper := map[float64]float64{}, map[float64]float64{}
 		for _, a := range r.Detail.Adjacencies {
 			for k, v := range a.Upper {
-				e := number(t, k)
+				e := testkit.Must(strconv.ParseFloat(k, 64))
 				upper[e] = math.Max(upper[e], v)
 			}
 			for k, v := range a.Lower {
-				e := number(t, k)
+				e := testkit.Must(strconv.ParseFloat(k, 64))
 				lower[e] = math.Max(lower[e], v)
 			}
 		}
 		for _, e := range []float64{0.5, 2} {
-			d, err := p.Delta(t.Context(), e)
-			require.NoError(t, err, r.ID)
+			d := deltaAt(t, p, e)
 			assert.GreaterOrEqual(t, d.Upper, lower[e]*(1-1e-9), "%s: delta upper at %v", r.ID, e)
 			assert.LessOrEqual(t, d.Lower, upper[e]*(1+1e-9), "%s: delta lower at %v", r.ID, e)
 			if d.Upper > 1e-12 {
@@ -93,13 +75,6 @@ func TestPLDEpsilonGolden(t *testing.T) {
 			}
 		}
 	}
-}
-
-func number(t testing.TB, s string) float64 {
-	t.Helper()
-	var x float64
-	require.NoError(t, json.Unmarshal([]byte(s), &x))
-	return x
 }
 
 func TestPLDHeterogeneousGolden(t *testing.T) {
@@ -144,7 +119,7 @@ func TestPLDHeterogeneousGolden(t *testing.T) {
 			Upper any `json:"eps_upper"`
 		} `json:"laplace_composition"`
 	}
-	pldGolden(t, "pld_heterogeneous.json", &file)
+	readGolden(t, "pld_heterogeneous.json", &file)
 	require.NotEmpty(t, file.Heterogeneous)
 	for _, r := range file.Heterogeneous {
 		p := newPLD(t, PLDConfig{})
@@ -161,16 +136,13 @@ func TestPLDHeterogeneousGolden(t *testing.T) {
 			require.NoError(t, p.Compose(RandomizedResponse{c.Epsilon}, c.Count))
 		}
 		for d, want := range r.TwoSided {
-			b, err := p.Epsilon(t.Context(), number(t, d))
-			require.NoError(t, err, r.ID)
+			b := epsAt(t, p, testkit.Must(strconv.ParseFloat(d, 64)))
 			requireBracket(t, b, want.Lower, want.Upper, 1e-3, r.ID+" "+d)
 		}
 	}
 	for _, r := range file.Gaussian {
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(Gaussian{r.Sigma}, r.Count))
-		b, err := p.Epsilon(t.Context(), r.Delta)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{}, Repeated{Gaussian{r.Sigma}, r.Count})
+		b := epsAt(t, p, r.Delta)
 		assert.LessOrEqual(t, b.Lower, r.Answer)
 		assert.GreaterOrEqual(t, b.Upper, r.Answer)
 		assert.InEpsilon(t, b.Upper, b.Lower, 1e-10)
@@ -186,10 +158,8 @@ func TestPLDHeterogeneousGolden(t *testing.T) {
 		default:
 			continue // the reference has no answer
 		}
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(Laplace{r.B}, r.Count))
-		b, err := p.Epsilon(t.Context(), r.Delta)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{}, Repeated{Laplace{r.B}, r.Count})
+		b := epsAt(t, p, r.Delta)
 		requireBracket(t, b, lower, upper, 1e-3, "laplace")
 	}
 }
@@ -204,13 +174,11 @@ func TestPLDSmallDeltaGolden(t *testing.T) {
 			Upper           float64 `json:"two_sided_upper"`
 		}
 	}
-	pldGolden(t, "pld_small_delta.json", &file)
+	readGolden(t, "pld_small_delta.json", &file)
 	require.NotEmpty(t, file.Records)
 	for _, r := range file.Records {
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(PoissonSampled{r.Q, Gaussian{r.Sigma}}, r.T))
-		b, err := p.Epsilon(t.Context(), r.Delta)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{}, Repeated{PoissonSampled{r.Q, Gaussian{r.Sigma}}, r.T})
+		b := epsAt(t, p, r.Delta)
 		requireBracket(t, b, r.Lower, r.Upper, 1e-3, "")
 		if t.Failed() {
 			t.Log(r)
@@ -241,7 +209,7 @@ func TestPLDCalibrationGolden(t *testing.T) {
 			Most         float64 `json:"max_q_pld"`
 		} `json:"sampling_rate"`
 	}
-	pldGolden(t, "calibration.json", &file)
+	readGolden(t, "calibration.json", &file)
 	account := PLDConfig{Relation: AddRemove}.NewAccount
 	type run struct {
 		q     float64

@@ -1,24 +1,12 @@
 package accountant
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// simpson integrates f over [a, b].
-func simpson(f func(x float64) float64, a, b float64) float64 {
-	const n = 8000
-	h := (b - a) / n
-	sum := f(a) + f(b)
-	for i := 1; i < n; i++ {
-		sum += float64(2+2*(i%2)) * f(a+float64(i)*h)
-	}
-	return sum * h / 3
-}
 
 // sampledGaussianDelta is the exact delta of one Poisson-sampled Gaussian step,
 // the larger of both directions, by quadrature of positive integrands from where
@@ -54,19 +42,15 @@ func TestPLDContainsOneStep(t *testing.T) {
 		if want < 1e-200 {
 			continue
 		}
-		account, err := NewPLD(PLDConfig{Relation: AddRemove})
-		require.NoError(t, err)
-		require.NoError(t, account.Compose(PoissonSampled{q, Gaussian{sigma}}, 1))
-		delta, err := account.Delta(context.Background(), epsilon)
-		require.NoError(t, err)
+		account := newPLD(t, PLDConfig{Relation: AddRemove}, PoissonSampled{q, Gaussian{sigma}})
+		delta := deltaAt(t, account, epsilon)
 		require.GreaterOrEqual(t, delta.Upper, want*(1-1e-6), "q=%v sigma=%v epsilon=%v", q, sigma, epsilon)
 		require.LessOrEqual(t, delta.Lower, want*(1+1e-6), "q=%v sigma=%v epsilon=%v", q, sigma, epsilon)
 		checked, tightest = checked+1, math.Min(tightest, delta.Upper/want)
 		if want > 0.5 {
 			continue
 		}
-		back, err := account.Epsilon(context.Background(), want)
-		require.NoError(t, err)
+		back := epsAt(t, account, want)
 		require.GreaterOrEqual(t, back.Upper, epsilon*(1-1e-6), "q=%v sigma=%v delta=%v", q, sigma, want)
 		require.LessOrEqual(t, back.Lower, epsilon*(1+1e-6), "q=%v sigma=%v delta=%v", q, sigma, want)
 	}
@@ -93,8 +77,7 @@ func TestPLDIntervalsMeet(t *testing.T) {
 			for _, e := range events {
 				require.NoError(t, account.Compose(e, 1))
 			}
-			b, err := account.Epsilon(context.Background(), delta)
-			require.NoError(t, err)
+			b := epsAt(t, account, delta)
 			return b
 		}
 		var all []Bound
@@ -119,10 +102,8 @@ func TestPLDGridsFollowRareLosses(t *testing.T) {
 		q, sigma, delta float64
 		steps           int64
 	}{{1.76e-7, 0.796, 4.86e-13, 16}, {1.41e-7, 1.005, 7.54e-13, 53}, {7.16e-7, 0.793, 1.06e-10, 41}, {1.77e-8, 0.501, 5.28e-14, 11}} {
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(sgd(c.q, c.sigma, c.steps), 1))
-		b, err := p.Epsilon(t.Context(), c.delta)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{}, sgd(c.q, c.sigma, c.steps))
+		b := epsAt(t, p, c.delta)
 		require.LessOrEqual(t, b.Points, 150_000, "%+v", c)
 		require.LessOrEqual(t, b.Upper, 1.15*b.Lower, "%+v", c)
 	}

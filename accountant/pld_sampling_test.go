@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -99,11 +98,8 @@ func TestOneRunOnASample(t *testing.T) {
 				want[ReplaceOne] = b.onSample(float64(m)/1000, x, false)
 			}
 			for relation, e := range events {
-				p, err := NewPLD(PLDConfig{Relation: relation})
-				require.NoError(t, err)
-				require.NoError(t, p.Compose(e, 1))
-				d, err := p.Delta(t.Context(), x)
-				require.NoError(t, err)
+				p := newPLD(t, PLDConfig{Relation: relation}, e)
+				d := deltaAt(t, p, x)
 				require.GreaterOrEqual(t, d.Upper, want[relation]*(1-1e-9), "%T%v %v", e, e, x)
 				require.LessOrEqual(t, d.Floor, want[relation]*(1+1e-9), "%T%v %v", e, e, x)
 				require.LessOrEqual(t, d.Lower, d.Upper)
@@ -132,9 +128,7 @@ func TestTwoRunsOnASample(t *testing.T) {
 		{DiscreteLaplace{2, 3}, laplaceWorld(DiscreteLaplace{2, 3}), gaussianBase(1.5), 0.05},
 		{DiscreteLaplace{1, 2}, laplaceWorld(DiscreteLaplace{1, 2}), laplaceBase(0.5), 0.9},
 	} {
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(PoissonSampled{c.q, c.one}, 1))
-		require.NoError(t, p.Compose(PoissonSampled{c.q, c.other.inner}, 1))
+		p := newPLD(t, PLDConfig{}, PoissonSampled{c.q, c.one}, PoissonSampled{c.q, c.other.inner})
 		for _, x := range []float64{0, 0.05, 0.3, 1} {
 			forward, backward := 0.0, 0.0
 			one := c.world.sampled(c.q)
@@ -143,8 +137,7 @@ func TestTwoRunsOnASample(t *testing.T) {
 				backward += one.mass[i] * math.Exp(-l) * c.other.onSample(c.q, x+l, true)
 			}
 			want := math.Max(forward, backward)
-			d, err := p.Delta(t.Context(), x)
-			require.NoError(t, err)
+			d := deltaAt(t, p, x)
 			require.GreaterOrEqual(t, d.Upper, want*(1-1e-9), "%v at %v", c.one, x)
 			require.LessOrEqual(t, d.Lower, want*(1+1e-9), "%v at %v", c.one, x)
 			assert.Less(t, d.Upper, want*1.02+1e-6)
@@ -179,10 +172,8 @@ func TestSampledNoiseAgainstPeer(t *testing.T) {
 		{DiscreteLaplace{10, 3}, 0.5, 500, 1e-8, 22.615040749702022, 22.66504074970025},
 		{DiscreteLaplace{2, 3}, 0.9, 20, 1e-5, 27.414415013345167, 27.416415013345166},
 	} {
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(PoissonSampled{r.q, r.inner}, r.steps))
-		b, err := p.Epsilon(t.Context(), r.delta)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{}, Repeated{PoissonSampled{r.q, r.inner}, r.steps})
+		b := epsAt(t, p, r.delta)
 		assert.LessOrEqual(t, b.Lower, r.most+1e-9, "%v", r)
 		assert.GreaterOrEqual(t, b.Upper, r.optimistic-1e-9, "%v", r)
 		assert.True(t, b.GapReached, "%v [%v, %v]", r, b.Lower, b.Upper)
@@ -212,10 +203,8 @@ func TestSampledNoiseExtremes(t *testing.T) {
 				require.NoError(t, p.Compose(e, c.steps))
 				claim, err := p.Claim(t.Context(), 1e-6)
 				require.NoError(t, err, "%v %v", e, c)
-				r := newRDP(t, RDPConfig{Relation: relation})
-				require.NoError(t, r.Compose(e, c.steps))
-				b, err := r.Epsilon(context.Background(), 1e-6)
-				require.NoError(t, err)
+				r := newRDP(t, RDPConfig{Relation: relation}, Repeated{e, c.steps})
+				b := epsAt(t, r, 1e-6)
 				require.LessOrEqual(t, claim.Upper, b.Upper, "%v %v", e, c)
 				require.LessOrEqual(t, claim.Lower, claim.Upper, "%v %v", e, c)
 				require.False(t, math.IsNaN(claim.Upper))
@@ -228,10 +217,8 @@ func TestSampledNoiseExtremes(t *testing.T) {
 // record, each with a loss of 5 10^5. A cell of odds beyond float64 would lose their mass.
 func TestTinyNoiseOnASample(t *testing.T) {
 	t.Parallel()
-	p := newPLD(t, PLDConfig{})
-	require.NoError(t, p.Compose(PoissonSampled{0.01, DiscreteGaussian{1e-3, 1}}, 1e5))
-	b, err := p.Epsilon(context.Background(), 1e-6)
-	require.NoError(t, err)
+	p := newPLD(t, PLDConfig{}, Repeated{PoissonSampled{0.01, DiscreteGaussian{1e-3, 1}}, 1e5})
+	b := epsAt(t, p, 1e-6)
 	assert.Greater(t, b.Upper, 5e8)
 }
 
@@ -242,10 +229,8 @@ func TestWithoutReplacementUnderAddRemove(t *testing.T) {
 	drawn, sampled := newPLD(t, PLDConfig{}), newPLD(t, PLDConfig{})
 	require.NoError(t, drawn.Compose(SampledWithoutReplacement{100, 10000, Gaussian{2}}, 500))
 	require.NoError(t, sampled.Compose(PoissonSampled{0.01 * (1 + 4e-16), Gaussian{mathx.Down(1)}}, 500))
-	one, err := drawn.Epsilon(context.Background(), 1e-5)
-	require.NoError(t, err)
-	other, err := sampled.Epsilon(context.Background(), 1e-5)
-	require.NoError(t, err)
+	one := epsAt(t, drawn, 1e-5)
+	other := epsAt(t, sampled, 1e-5)
 	assert.InDelta(t, other.Upper, one.Upper, 1e-6)
 	assert.InDelta(t, other.Lower, one.Lower, 1e-6)
 	require.ErrorIs(t, drawn.Compose(SampledWithoutReplacement{7, 7, Gaussian{2}}, 1), ErrUnsupportedEvent)

@@ -29,12 +29,8 @@ func TestSeveralIsNear(t *testing.T) {
 	}
 	// With other events, and little memory.
 	for _, memory := range []int64{1 << 20, 0} {
-		p := newPLD(t, PLDConfig{MaxMemory: memory})
-		require.NoError(t, p.Compose(RandomAllocation{4, 100, Gaussian{2}}, 3))
-		require.NoError(t, p.Compose(PoissonSampled{0.1, Gaussian{2}}, 20))
-		require.NoError(t, p.Compose(Laplace{5}, 1))
-		b, err := p.Epsilon(t.Context(), 1e-6)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{MaxMemory: memory}, Repeated{RandomAllocation{4, 100, Gaussian{2}}, 3}, Repeated{PoissonSampled{0.1, Gaussian{2}}, 20}, Laplace{5})
+		b := epsAt(t, p, 1e-6)
 		assert.LessOrEqual(t, b.Lower, b.Upper)
 		assert.Greater(t, b.Lower, 0.9*b.Upper, "%d bytes: %+v", memory, b)
 	}

@@ -10,21 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func pldEpsilon(t testing.TB, cfg PLDConfig, delta float64, events ...Event) Bound {
-	t.Helper()
-	p := newPLD(t, cfg)
-	for _, e := range events {
-		require.NoError(t, p.Compose(e, 1))
-	}
-	b, err := p.Epsilon(t.Context(), delta)
-	require.NoError(t, err)
-	return b
-}
-
-func sgd(q, sigma float64, steps int64) Event {
-	return Repeated{PoissonSampled{q, Gaussian{sigma}}, steps}
-}
-
 // Abadi et al. 2016: the moments accountant says 1.26, the truth is 0.946867.
 func TestPLDHoldsThePublishedExample(t *testing.T) {
 	b := pldEpsilon(t, PLDConfig{}, 1e-5, sgd(0.01, 4, 10000))
@@ -76,12 +61,9 @@ func TestPLDProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := PLDConfig{Relation: AddRemove, Gap: 0.02, MaxMemory: 4 << 20}
-		a, err := NewPLD(cfg)
-		require.NoError(t, err)
-		b, err := NewPLD(cfg)
-		require.NoError(t, err)
-		r, err := NewRDP(RDPConfig{Relation: AddRemove})
-		require.NoError(t, err)
+		a := newPLD(t, cfg)
+		b := newPLD(t, cfg)
+		r := newRDP(t, RDPConfig{Relation: AddRemove})
 		for range rapid.IntRange(1, 3).Draw(t, "events") {
 			e := drawPLDEvent(t)
 			n := rapid.IntRange(1, 12).Draw(t, "count")
@@ -92,26 +74,20 @@ func TestPLDProperties(t *testing.T) {
 			}
 		}
 		delta := math.Pow(10, rapid.Float64Range(-12, -2).Draw(t, "log delta"))
-		x, err := a.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
-		y, err := b.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
+		x := epsAt(t, a, delta)
+		y := epsAt(t, b, delta)
 		require.Equal(t, x, y, "Repeated(n) is n compositions")
-		again, err := a.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
+		again := epsAt(t, a, delta)
 		require.Equal(t, x, again, "asking changes nothing")
-		rb, err := r.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
+		rb := epsAt(t, r, delta)
 		require.LessOrEqual(t, x.Upper, rb.Upper)
 		require.LessOrEqual(t, 0.0, x.Lower)
 		require.LessOrEqual(t, x.Lower, x.Upper)
 		require.LessOrEqual(t, x.Floor, x.Upper)
-		smaller, err := a.Epsilon(context.Background(), delta/10)
-		require.NoError(t, err)
+		smaller := epsAt(t, a, delta/10)
 		require.GreaterOrEqual(t, smaller.Upper, x.Floor, "less delta costs more")
 		if !math.IsInf(x.Upper, 1) && rapid.Bool().Draw(t, "ask delta") {
-			d, err := a.Delta(context.Background(), x.Upper)
-			require.NoError(t, err)
+			d := deltaAt(t, a, x.Upper)
 			require.LessOrEqual(t, d.Lower, delta*(1+1e-9), "delta at the claim")
 			require.LessOrEqual(t, d.Lower, d.Upper)
 		}
@@ -137,12 +113,10 @@ func TestPLDUnsupported(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, ErrUnsupportedEvent, name)
-		b, err := p.Epsilon(context.Background(), 1e-5)
-		require.NoError(t, err)
+		b := epsAt(t, p, 1e-5)
 		assert.Zero(t, b.Upper, "nothing was added")
 	}
-	p, err := NewPLD(PLDConfig{Relation: ReplaceOne})
-	require.NoError(t, err)
+	p := newPLD(t, PLDConfig{Relation: ReplaceOne})
 	require.ErrorIs(t, p.Compose(PoissonSampled{0.1, Gaussian{1}}, 1), ErrUnsupportedEvent)
 	require.ErrorIs(t, p.Compose(PoissonSampled{1, Gaussian{1}}, 1), ErrUnsupportedEvent, "of everything, too: its noise is relative to one record's presence")
 	for _, cfg := range []PLDConfig{{}, {Relation: AddRemove, Gap: -1}, {Relation: AddRemove, Gap: math.NaN()}, {Relation: AddRemove, MaxMemory: 7}} {
@@ -174,10 +148,8 @@ func TestPLDFailuresAndPureEvents(t *testing.T) {
 	require.NoError(t, err)
 	assert.InDelta(t, whole, part.Upper, 1e-6)
 	// One release by the exponential mechanism: delta <= (e^{eps/2}-1)^2/(e^eps-1) at 0.
-	p := newPLD(t, PLDConfig{})
-	require.NoError(t, p.Compose(ExponentialMechanism{1}, 1))
-	d, err := p.Delta(context.Background(), 0)
-	require.NoError(t, err)
+	p := newPLD(t, PLDConfig{}, ExponentialMechanism{1})
+	d := deltaAt(t, p, 0)
 	assert.InEpsilon(t, math.Tanh(0.25), d.Upper, 1e-3)
 	assert.LessOrEqual(t, d.Lower, math.Tanh(0.25)*(1+1e-12))
 	assert.GreaterOrEqual(t, d.Upper, math.Tanh(0.25))

@@ -53,15 +53,6 @@ func trees(depth int) *rapid.Generator[Event] {
 	})
 }
 
-func newRDP(t require.TestingT, cfg RDPConfig) *RDP {
-	if cfg.Relation == 0 {
-		cfg.Relation = AddRemove
-	}
-	r, err := NewRDP(cfg)
-	require.NoError(t, err)
-	return r
-}
-
 func TestRepeatedIsManyComposes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := trees(2).Draw(t, "event")
@@ -74,11 +65,9 @@ func TestRepeatedIsManyComposes(t *testing.T) {
 		}
 		assert.Equal(t, counted.terms.curves.Counts, single.terms.curves.Counts)
 		for _, delta := range []float64{1e-2, 1e-6} {
-			want, err := single.Epsilon(context.Background(), delta)
-			require.NoError(t, err)
+			want := epsAt(t, single, delta)
 			for _, other := range []*RDP{counted, repeated} {
-				got, err := other.Epsilon(context.Background(), delta)
-				require.NoError(t, err)
+				got := epsAt(t, other, delta)
 				require.Equal(t, want, got)
 			}
 		}
@@ -92,12 +81,9 @@ func TestAskingChangesNothing(t *testing.T) {
 		for _, e := range events {
 			require.NoError(t, quiet.Compose(e, 1))
 			require.NoError(t, asked.Compose(e, 1))
-			a, err := asked.Epsilon(context.Background(), 1e-5)
-			require.NoError(t, err)
-			_, err = asked.Delta(context.Background(), 1)
-			require.NoError(t, err)
-			b, err := asked.Epsilon(context.Background(), 1e-5)
-			require.NoError(t, err)
+			a := epsAt(t, asked, 1e-5)
+			_ = deltaAt(t, asked, 1)
+			b := epsAt(t, asked, 1e-5)
 			require.Equal(t, a, b)
 		}
 		a, _ := quiet.Epsilon(context.Background(), 1e-5)
@@ -118,10 +104,8 @@ func TestMonotone(t *testing.T) {
 		delta := logUniform(1e-15, 0.1).Draw(t, "delta")
 		more := rapid.Float64Range(1, 3).Draw(t, "more")
 		eps := func(q, sigma float64, steps int64, delta float64) float64 {
-			r := newRDP(t, RDPConfig{})
-			require.NoError(t, r.Compose(dpsgd(q, sigma, steps), 1))
-			b, err := r.Epsilon(context.Background(), delta)
-			require.NoError(t, err)
+			r := newRDP(t, RDPConfig{}, sgd(q, sigma, steps))
+			b := epsAt(t, r, delta)
 			return b.Upper
 		}
 		base := eps(q, sigma, steps, delta)
@@ -135,20 +119,16 @@ func TestMonotone(t *testing.T) {
 // Epsilon and Delta are each other's inverse, and composing adds cost.
 func TestDeltaInvertsEpsilon(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRDP(t, RDPConfig{Orders: DefaultOrders()})
-		require.NoError(t, r.Compose(trees(2).Draw(t, "event"), 1))
+		r := newRDP(t, RDPConfig{Orders: DefaultOrders()}, trees(2).Draw(t, "event"))
 		delta := logUniform(1e-12, 0.1).Draw(t, "delta")
-		b, err := r.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
+		b := epsAt(t, r, delta)
 		if math.IsInf(b.Upper, 1) {
 			return
 		}
-		back, err := r.Delta(context.Background(), b.Upper)
-		require.NoError(t, err)
+		back := deltaAt(t, r, b.Upper)
 		assert.LessOrEqual(t, back.Upper, delta*(1+1e-6))
 		require.NoError(t, r.Compose(leaves().Draw(t, "another"), 1))
-		c, err := r.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
+		c := epsAt(t, r, delta)
 		assert.LessOrEqual(t, b.Upper, c.Upper)
 	})
 }
@@ -158,19 +138,16 @@ func TestExtremes(t *testing.T) {
 	for _, q := range []float64{1e-9, 0.5, 1 - 1e-12, 1} {
 		for _, sigma := range []float64{0.01, 0.0399, 0.04, 0.3, 1, 30, 1e6} {
 			for _, steps := range []int64{1, 1e9} {
-				r := newRDP(t, RDPConfig{})
-				require.NoError(t, r.Compose(dpsgd(q, sigma, steps), 1))
+				r := newRDP(t, RDPConfig{}, sgd(q, sigma, steps))
 				previous := 0.0
 				for _, delta := range []float64{0.5, 1e-5, 1e-300} {
-					b, err := r.Epsilon(context.Background(), delta)
-					require.NoError(t, err)
+					b := epsAt(t, r, delta)
 					require.False(t, math.IsNaN(b.Upper) || math.IsInf(b.Upper, 0), "%v %v %v %v: %+v", q, sigma, steps, delta, b)
 					require.GreaterOrEqual(t, b.Upper*refineSlack, previous, "%v %v %v %v", q, sigma, steps, delta)
 					previous = b.Upper
 				}
 				for _, eps := range []float64{0, 1, 1e9} {
-					b, err := r.Delta(context.Background(), eps)
-					require.NoError(t, err)
+					b := deltaAt(t, r, eps)
 					require.True(t, b.Upper >= 0 && b.Upper <= 1, "%+v", b)
 				}
 			}
@@ -192,8 +169,7 @@ func TestExtremes(t *testing.T) {
 
 func TestEveryCurveGrowsWithItsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRDP(t, RDPConfig{})
-		require.NoError(t, r.Compose(leaves().Draw(t, "leaf"), 1))
+		r := newRDP(t, RDPConfig{}, leaves().Draw(t, "leaf"))
 		values, _, err := r.RDP(DefaultOrders())
 		require.NoError(t, err)
 		for i, v := range values {
@@ -235,15 +211,12 @@ func TestAbsurdParameters(t *testing.T) {
 				PoissonSampled{math.Min(y, 0.5), Gaussian{x}}, WithFailure{PureDP{x}, 1e-6},
 			} {
 				for _, n := range []int64{1, math.MaxInt64} {
-					r := newRDP(t, RDPConfig{})
-					require.NoError(t, r.Compose(e, n))
+					r := newRDP(t, RDPConfig{}, Repeated{e, n})
 					for _, delta := range []float64{0, 1e-300, 1e-5, 0.9} {
-						b, err := r.Epsilon(context.Background(), delta)
-						require.NoError(t, err)
+						b := epsAt(t, r, delta)
 						require.GreaterOrEqual(t, b.Upper, 0.0, "%#v x %d at %v", e, n, delta) // NaN fails
 					}
-					b, err := r.Delta(context.Background(), 1)
-					require.NoError(t, err)
+					b := deltaAt(t, r, 1)
 					require.True(t, b.Upper >= 0 && b.Upper <= 1, "%#v x %d", e, n)
 					values, _, err := r.RDP([]float64{1.01, 2, 1e6, math.Inf(1)})
 					require.NoError(t, err)
@@ -277,13 +250,10 @@ func TestQuadratureAgainstBinomialSum(t *testing.T) {
 // TestSubnormalDelta: a smaller delta never costs less epsilon, also where
 // floating-point numbers lose their leading bit.
 func TestSubnormalDelta(t *testing.T) {
-	account, err := NewRDP(RDPConfig{Relation: AddRemove})
-	require.NoError(t, err)
-	require.NoError(t, account.Compose(Gaussian{1}, 1))
+	account := newRDP(t, RDPConfig{Relation: AddRemove}, Gaussian{1})
 	last := 0.0
 	for _, delta := range []float64{1e-300, 1e-307, 1e-310, 1e-320, 5e-324} {
-		b, err := account.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
+		b := epsAt(t, account, delta)
 		require.Greater(t, b.Upper, last*(1+1e-4), "delta %v", delta)
 		last = b.Upper
 	}

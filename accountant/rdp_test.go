@@ -11,34 +11,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-func epsilonOf(t testing.TB, cfg RDPConfig, delta float64, events ...Event) Bound {
-	t.Helper()
-	if cfg.Relation == 0 {
-		cfg.Relation = AddRemove
-	}
-	r, err := NewRDP(cfg)
-	require.NoError(t, err)
-	for _, e := range events {
-		require.NoError(t, r.Compose(e, 1))
-	}
-	b, err := r.Epsilon(t.Context(), delta)
-	require.NoError(t, err)
-	return b
-}
-
-func dpsgd(q, sigma float64, steps int64) Event {
-	return Repeated{PoissonSampled{q, Gaussian{sigma}}, steps}
-}
-
 func TestPublishedNumbers(t *testing.T) {
-	b := epsilonOf(t, RDPConfig{}, 1e-5, dpsgd(0.01, 4, 10000))
+	b := epsilonOf(t, RDPConfig{}, 1e-5, sgd(0.01, 4, 10000))
 	assert.InDelta(t, 1.0355, b.Upper, 1e-3)
 	t.Logf("%+v", b)
 	var integers []float64
 	for a := 2.0; a <= 256; a++ {
 		integers = append(integers, a)
 	}
-	b = epsilonOf(t, RDPConfig{Orders: integers, Conversion: Classic}, 1e-5, dpsgd(256./60000, 1.1, 14062))
+	b = epsilonOf(t, RDPConfig{Orders: integers, Conversion: Classic}, 1e-5, sgd(256./60000, 1.1, 14062))
 	assert.InDelta(t, 3.009, b.Upper, 1e-3)
 	t.Logf("%+v", b)
 }
@@ -52,7 +33,7 @@ func BenchmarkEpsilon(b *testing.B) {
 			}
 			r, err := NewRDP(cfg)
 			require.NoError(b, err)
-			require.NoError(b, r.Compose(dpsgd(0.01, 1, 1000), 1))
+			require.NoError(b, r.Compose(sgd(0.01, 1, 1000), 1))
 			for b.Loop() {
 				if _, err := r.Epsilon(context.Background(), 1e-5); err != nil {
 					b.Fatal(err)
@@ -83,8 +64,7 @@ func TestRefusals(t *testing.T) {
 	assert.ErrorIs(t, r.Compose(Gaussian{math.NaN()}, 1), ErrInvalidEvent)
 	assert.ErrorIs(t, r.Compose(Repeated{Repeated{GNMax{Sigma: 1}, math.MaxInt64}, 2}, 1), ErrInvalidEvent)
 	assert.ErrorIs(t, r.Compose(PoissonSampled{0.1, nil}, 1), ErrInvalidEvent)
-	b, err := r.Epsilon(context.Background(), 1e-5)
-	require.NoError(t, err)
+	b := epsAt(t, r, 1e-5)
 	assert.Zero(t, b.Upper, "nothing was charged by what was refused")
 }
 
@@ -109,28 +89,22 @@ func TestUnsupportedIsSaidNotGuessed(t *testing.T) {
 			require.ErrorAs(t, err, &unsupported, name)
 			assert.ErrorIs(t, err, ErrUnsupportedEvent)
 			assert.NotEmpty(t, unsupported.Reason)
-			b, err := r.Epsilon(context.Background(), 1e-5)
-			require.NoError(t, err)
+			b := epsAt(t, r, 1e-5)
 			assert.Zero(t, b.Upper, "%s: the whole tree is checked before any of it is charged", name)
 		}
 	}
 }
 
 func TestFailureProbability(t *testing.T) {
-	r := newRDP(t, RDPConfig{})
-	require.NoError(t, r.Compose(WithFailure{PureDP{0.1}, 1e-7}, 30))
-	require.NoError(t, r.Compose(MStab{0.5, 40}, 1))
+	r := newRDP(t, RDPConfig{}, Repeated{WithFailure{PureDP{0.1}, 1e-7}, 30}, MStab{0.5, 40})
 	want := 30e-7 + 0.5*math.Exp(-20)
-	b, err := r.Epsilon(context.Background(), 1e-5)
-	require.NoError(t, err)
+	b := epsAt(t, r, 1e-5)
 	assert.InEpsilon(t, want, b.FailureDelta, 1e-12)
 	assert.GreaterOrEqual(t, b.FailureDelta, want*(1-1e-15))
 	assert.Less(t, b.Upper, 3.5)
-	b, err = r.Epsilon(context.Background(), want/2)
-	require.NoError(t, err)
+	b = epsAt(t, r, want/2)
 	assert.Equal(t, math.Inf(1), b.Upper)
-	d, err := r.Delta(context.Background(), 3.6)
-	require.NoError(t, err)
+	d := deltaAt(t, r, 3.6)
 	assert.InEpsilon(t, want, d.Upper, 1e-12, "beyond the pure part only the failure is left")
 }
 
@@ -149,7 +123,7 @@ func TestGridEdge(t *testing.T) {
 	assert.True(t, epsilonOf(t, RDPConfig{Orders: []float64{2, 3, 4}}, 1e-5, GNMax{Sigma: 100}).AtGridEdge)
 	assert.True(t, epsilonOf(t, RDPConfig{Orders: []float64{8, 9}}, 1e-5, GNMax{Sigma: 1}).AtGridEdge)
 	assert.False(t, epsilonOf(t, RDPConfig{}, 1e-5, GNMax{Sigma: 100}).AtGridEdge)
-	assert.False(t, epsilonOf(t, RDPConfig{}, 1e-5, dpsgd(1e-4, 5, 1)).AtGridEdge)
+	assert.False(t, epsilonOf(t, RDPConfig{}, 1e-5, sgd(1e-4, 5, 1)).AtGridEdge)
 }
 
 // Every order gives a bound, so the best one must be found in spite of
@@ -160,8 +134,8 @@ func TestRefinementAgainstDenseScan(t *testing.T) {
 		dense = append(dense, a)
 	}
 	for _, events := range [][]Event{
-		{dpsgd(0.01, 1, 1000)}, {dpsgd(1e-3, 0.5, 10)}, {Repeated{GNMax{Sigma: 40}, 500}, Repeated{Threshold{Sigma: 150}, 1000}},
-		{LNMax{Scale: 20}, ExponentialMechanism{0.1}, dpsgd(0.02, 2, 500)}, {Repeated{Laplace{1}, 100}},
+		{sgd(0.01, 1, 1000)}, {sgd(1e-3, 0.5, 10)}, {Repeated{GNMax{Sigma: 40}, 500}, Repeated{Threshold{Sigma: 150}, 1000}},
+		{LNMax{Scale: 20}, ExponentialMechanism{0.1}, sgd(0.02, 2, 500)}, {Repeated{Laplace{1}, 100}},
 	} {
 		got, scan := epsilonOf(t, RDPConfig{}, 1e-6, events...), epsilonOf(t, RDPConfig{Orders: dense}, 1e-6, events...)
 		assert.LessOrEqual(t, got.Upper, scan.Upper*(1+1e-9), "%v", events)
@@ -195,7 +169,7 @@ func TestCalibrationHasNoBracket(t *testing.T) {
 
 func TestCalibrateProbability(t *testing.T) {
 	account := RDPConfig{Relation: AddRemove}.NewAccount
-	event := func(q float64) Event { return dpsgd(q, 1, 1000) }
+	event := func(q float64) Event { return sgd(q, 1, 1000) }
 	q, b, err := CalibrateProbability(t.Context(), account, Target{1000, 1e-5}, func(float64) (Event, error) { return Gaussian{1}, nil })
 	require.NoError(t, err)
 	assert.Equal(t, 1.0, q, "all of the data is within the budget")
@@ -246,16 +220,12 @@ func TestCalibrationNeverOvershoots(t *testing.T) {
 		event := func(noise float64) Event { return Repeated{GNMax{Sigma: noise}, n} }
 		noise, b, err := CalibrateNoise(t.Context(), cfg.NewAccount, target, func(noise float64) (Event, error) { return event(noise), nil })
 		require.NoError(t, err)
-		again := newRDP(t, cfg)
-		require.NoError(t, again.Compose(event(noise), 1))
-		c, err := again.Epsilon(context.Background(), target.Delta)
-		require.NoError(t, err)
+		again := newRDP(t, cfg, event(noise))
+		c := epsAt(t, again, target.Delta)
 		assert.Equal(t, b, c)
 		assert.LessOrEqual(t, c.Upper, target.Epsilon)
-		less := newRDP(t, cfg)
-		require.NoError(t, less.Compose(event(noise*(1-1e-6)), 1))
-		c, err = less.Epsilon(context.Background(), target.Delta)
-		require.NoError(t, err)
+		less := newRDP(t, cfg, event(noise*(1-1e-6)))
+		c = epsAt(t, less, target.Delta)
 		assert.Greater(t, c.Upper, target.Epsilon, "and wastes nothing")
 	})
 }
@@ -273,16 +243,8 @@ func TestCalibrateGaussian(t *testing.T) {
 		delta, err := GaussianDelta(noise, target.Epsilon)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, delta, target.Delta)
-		assert.LessOrEqual(t, b.Upper, epsilonOf2(t, target.Delta, Gaussian{noise})*(1+1e-9), "the exact answer is the smaller")
+		assert.LessOrEqual(t, b.Upper, epsilonOf(t, RDPConfig{}, target.Delta, Gaussian{noise}).Upper*(1+1e-9), "the exact answer is the smaller")
 	})
 	_, _, err := CalibrateGaussian(Target{1, 0})
 	assert.ErrorContains(t, err, "delta")
-}
-
-func epsilonOf2(t require.TestingT, delta float64, e Event) float64 {
-	r := newRDP(t, RDPConfig{})
-	require.NoError(t, r.Compose(e, 1))
-	b, err := r.Epsilon(context.Background(), delta)
-	require.NoError(t, err)
-	return b.Upper
 }

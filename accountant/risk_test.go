@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"sort"
@@ -13,7 +12,7 @@ import (
 
 func riskOf(t testing.TB, events ...Event) *Risk {
 	t.Helper()
-	r, err := tightOf(t, AutoConfig{Relation: AddRemove}, events...).Risk(t.Context())
+	r, err := newAuto(t, AutoConfig{Relation: AddRemove}, events...).Risk(t.Context())
 	require.NoError(t, err)
 	return r
 }
@@ -53,17 +52,16 @@ func TestRiskOfAGaussian(t *testing.T) {
 func TestRiskByRenyiIsNotBelowItsDeltas(t *testing.T) {
 	t.Parallel()
 	for _, e := range []Event{Gaussian{0.7}, sgd(0.05, 1, 200), WithFailure{PureDP{0.4}, 1e-4}} {
-		account := tightOf(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, e)
+		account := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, e)
 		r, err := account.Risk(t.Context())
 		require.NoError(t, err)
 		for i := range 400 {
 			epsilon := 20 * math.Pow(float64(i)/400, 2)
-			b, err := account.Delta(context.Background(), epsilon)
-			require.NoError(t, err)
+			b := deltaAt(t, account, epsilon)
 			require.GreaterOrEqual(t, r.worst(epsilon).Upper, b.Upper, "%v at %v", e, epsilon)
 		}
 	}
-	r, err := tightOf(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, Gaussian{1}).Risk(t.Context())
+	r, err := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, Gaussian{1}).Risk(t.Context())
 	require.NoError(t, err)
 	for i := range 20 {
 		fpr := (float64(i) + 0.5) / 20
@@ -131,10 +129,9 @@ func TestRiskIsWithinOnePoint(t *testing.T) {
 		"rdp":     {ZCDP{0.05}},
 	} {
 		r := riskOf(t, events...)
-		account := tightOf(t, AutoConfig{Relation: AddRemove}, events...)
+		account := newAuto(t, AutoConfig{Relation: AddRemove}, events...)
 		for _, delta := range []float64{2e-3, 0.05} {
-			b, err := account.Epsilon(context.Background(), delta)
-			require.NoError(t, err)
+			b := epsAt(t, account, delta)
 			for _, fpr := range []float64{0.001, 0.01, 0.1, 0.5} {
 				v, err := r.TPR(fpr)
 				require.NoError(t, err)

@@ -39,8 +39,7 @@ func TestSampledDiscreteVotesMoveTwoCounts(t *testing.T) {
 			}
 		}
 		truth := math.Log(moment) / (a - 1)
-		r := newRDP(t, RDPConfig{})
-		require.NoError(t, r.Compose(PoissonSampled{q, GNMax{Sigma: sigma, Discrete: true}}, 1))
+		r := newRDP(t, RDPConfig{}, PoissonSampled{q, GNMax{Sigma: sigma, Discrete: true}})
 		claim, failure, err := r.RDP([]float64{a})
 		require.NoError(t, err)
 		require.Zero(t, failure)

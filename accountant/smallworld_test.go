@@ -97,24 +97,20 @@ func TestSmallWorldCurves(t *testing.T) {
 func TestSmallWorldComposition(t *testing.T) {
 	p, q := []float64{0.25, 0.75}, []float64{0.75, 0.25} // epsilon log 3
 	lap := law(60, func(k float64) float64 { return math.Exp(-math.Abs(k) / 1.5) })
-	account := newRDP(t, RDPConfig{})
-	require.NoError(t, account.Compose(RandomizedResponse{math.Log(3)}, 3))
-	require.NoError(t, account.Compose(DiscreteLaplace{1.5, 1}, 1))
+	account := newRDP(t, RDPConfig{}, Repeated{RandomizedResponse{math.Log(3)}, 3}, DiscreteLaplace{1.5, 1})
 	one, other := lap, shift(lap, 1)
 	for range 3 {
 		one, other = product(one, p), product(other, q)
 	}
 	for _, eps := range []float64{0, 0.3, 1, 2, 3, 3.9} {
-		b, err := account.Delta(context.Background(), eps)
-		require.NoError(t, err)
+		b := deltaAt(t, account, eps)
 		exact := testkit.HockeyStick(one, other, eps)
 		assert.LessOrEqual(t, exact, b.Upper, "epsilon %v", eps)
 		assert.Less(t, b.Upper, 20*exact+1e-9, "epsilon %v: not useless either", eps)
 		assert.Greater(t, b.Upper, 0.0)
 	}
 	// beyond the pure bound nothing is left
-	b, err := account.Delta(context.Background(), 3*math.Log(3)+1/1.5+1e-9)
-	require.NoError(t, err)
+	b := deltaAt(t, account, 3*math.Log(3)+1/1.5+1e-9)
 	assert.Zero(t, b.Upper)
 }
 
@@ -130,20 +126,17 @@ func TestSmallWorldMStab(t *testing.T) {
 		"same answer":       {{release(4), 0, 1 - release(4)}, {release(5), 0, 1 - release(5)}},
 	} {
 		one, other := pair[0], pair[1]
-		a := newRDP(t, RDPConfig{})
-		require.NoError(t, a.Compose(MStab{eps, threshold}, 2))
+		a := newRDP(t, RDPConfig{}, Repeated{MStab{eps, threshold}, 2})
 		p2, q2 := product(one, one), product(other, other)
 		for _, e := range []float64{0, 0.2, 0.5, 1, 2} {
-			b, err := a.Delta(context.Background(), e)
-			require.NoError(t, err)
+			b := deltaAt(t, a, e)
 			assert.LessOrEqual(t, testkit.HockeyStick(p2, q2, e), b.Upper, "%s at %v", name, e)
 			assert.LessOrEqual(t, testkit.HockeyStick(q2, p2, e), b.Upper, "%s at %v", name, e)
 		}
 		b, err := a.Epsilon(context.Background(), math.Exp(-eps*threshold)*0.9) // below the failure of two runs
 		require.NoError(t, err)
 		assert.True(t, math.IsInf(b.Upper, 1), "no finite epsilon below the failure probability")
-		b, err = a.Epsilon(context.Background(), math.Exp(-eps*threshold)*1.1)
-		require.NoError(t, err)
+		b = epsAt(t, a, math.Exp(-eps*threshold)*1.1)
 		assert.LessOrEqual(t, b.Upper, 2*eps)
 	}
 }
@@ -176,8 +169,7 @@ func TestSmallWorldStableSVT(t *testing.T) {
 		}
 		return out
 	}
-	a := newRDP(t, RDPConfig{})
-	require.NoError(t, a.Compose(e, 1))
+	a := newRDP(t, RDPConfig{}, e)
 	for _, pair := range [][2][]int{
 		{{0, 5, 3}, {0, 6, 2}}, {{7, 1, 4}, {6, 2, 5}}, {{0, 0, 0}, {0, 0, 0}}, {{5, 5, 0}, {6, 6, 0}}, {{1, 8, 8}, {2, 7, 7}},
 	} {
@@ -190,8 +182,7 @@ func TestSmallWorldStableSVT(t *testing.T) {
 			for k, p := range other {
 				reverse += math.Max(0, p-math.Exp(eps)*one[k])
 			}
-			b, err := a.Delta(context.Background(), eps)
-			require.NoError(t, err)
+			b := deltaAt(t, a, eps)
 			assert.LessOrEqual(t, math.Max(exact, reverse), b.Upper+1e-12, "%v at %v", pair, eps)
 		}
 	}
@@ -204,13 +195,13 @@ func TestNegativeControls(t *testing.T) {
 		for a := 2.0; a <= 64; a++ {
 			integers = append(integers, a)
 		}
-		free := epsilonOf(t, RDPConfig{}, 1e-5, dpsgd(0.2, 1, 2000)).Upper
+		free := epsilonOf(t, RDPConfig{}, 1e-5, sgd(0.2, 1, 2000)).Upper
 		assert.InDelta(t, 106.9, free, 0.1)
-		assert.Greater(t, epsilonOf(t, RDPConfig{Orders: integers}, 1e-5, dpsgd(0.2, 1, 2000)).Upper, 1.2*free)
+		assert.Greater(t, epsilonOf(t, RDPConfig{Orders: integers}, 1e-5, sgd(0.2, 1, 2000)).Upper, 1.2*free)
 	})
 	t.Run("classic is not improved", func(t *testing.T) {
-		improved := epsilonOf(t, RDPConfig{}, 1e-5, dpsgd(0.01, 4, 10000)).Upper
-		classic := epsilonOf(t, RDPConfig{Conversion: Classic}, 1e-5, dpsgd(0.01, 4, 10000)).Upper
+		improved := epsilonOf(t, RDPConfig{}, 1e-5, sgd(0.01, 4, 10000)).Upper
+		classic := epsilonOf(t, RDPConfig{Conversion: Classic}, 1e-5, sgd(0.01, 4, 10000)).Upper
 		assert.Greater(t, relErr(classic, improved), 0.1)
 	})
 	t.Run("1-p cancels", func(t *testing.T) {

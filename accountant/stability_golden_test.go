@@ -38,8 +38,7 @@ func TestStabilityGolden(t *testing.T) {
 	require.Len(t, file.PTR, 12)
 	for _, r := range file.PTR {
 		if r.Kind == "gaussian_test" {
-			account := newRDP(t, RDPConfig{})
-			require.NoError(t, account.Compose(WithFailure{Gaussian{r.Sigma}, r.Failure}, 1))
+			account := newRDP(t, RDPConfig{}, WithFailure{Gaussian{r.Sigma}, r.Failure})
 			got, failure, err := account.RDP([]float64{2, 7})
 			require.NoError(t, err)
 			assert.InEpsilonSlice(t, []float64{2 * r.PerOrder, 7 * r.PerOrder}, got, 1e-9)

@@ -110,8 +110,7 @@ func questions(t *testing.T, rel Relation, delta float64, events ...Event) {
 			return r.TPR(0.01)
 		})
 	}
-	p, err := NewPLD(PLDConfig{Relation: rel})
-	require.NoError(t, err)
+	p := newPLD(t, PLDConfig{Relation: rel})
 	if p.Compose(Composed{events}, 1) != nil {
 		return
 	}

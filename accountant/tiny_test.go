@@ -15,9 +15,7 @@ func TestNoCostIsTooSmallToCount(t *testing.T) {
 		ExponentialMechanism{Epsilon: 1e-200}, GNMax{Sigma: 1e200}, LNMax{Scale: 1e200},
 		PoissonSampled{Probability: 0.5, Event: PureDP{Epsilon: 1e-200}}, PoissonSampled{Probability: 0.5, Event: Gaussian{NoiseMultiplier: 1e200}},
 	} {
-		account, err := NewRDP(RDPConfig{Relation: AddRemove})
-		require.NoError(t, err)
-		require.NoError(t, account.Compose(e, 1))
+		account := newRDP(t, RDPConfig{Relation: AddRemove}, e)
 		divergence, _, err := account.RDP([]float64{1.5, 2, 100})
 		require.NoError(t, err)
 		for _, d := range divergence {

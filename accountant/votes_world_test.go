@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -137,11 +136,8 @@ func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 	for _, w := range worlds {
 		for _, queries := range []int64{1, 3} {
 			name := fmt.Sprintf("%d of %+v", queries, w.event)
-			p, err := NewPLD(PLDConfig{Relation: ReplaceOne})
-			require.NoError(t, err)
-			require.NoError(t, p.Compose(w.event, queries))
-			r := newRDP(t, RDPConfig{Relation: ReplaceOne})
-			require.NoError(t, r.Compose(w.event, queries))
+			p := newPLD(t, PLDConfig{Relation: ReplaceOne}, Repeated{w.event, queries})
+			r := newRDP(t, RDPConfig{Relation: ReplaceOne}, Repeated{w.event, queries})
 			for _, eps := range []float64{0, 0.3, 1, 2.5} {
 				worst := 0.0
 				for _, pair := range w.pairs { // the same neighbours at every query
@@ -151,12 +147,10 @@ func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 					}
 					worst = math.Max(worst, all.delta(eps))
 				}
-				got, err := p.Delta(t.Context(), eps)
-				require.NoError(t, err)
+				got := deltaAt(t, p, eps)
 				require.GreaterOrEqual(t, got.Upper, worst*(1-1e-12)-1e-14, "%s at %v", name, eps)
 				require.LessOrEqual(t, got.Lower, worst*(1+1e-12)+1e-14, "%s at %v", name, eps)
-				rb, err := r.Delta(context.Background(), eps)
-				require.NoError(t, err)
+				rb := deltaAt(t, r, eps)
 				require.GreaterOrEqual(t, rb.Upper, worst*(1-1e-12)-1e-14, "%s at %v by RDP", name, eps)
 				if got.Upper > 1e-6 {
 					closest = math.Max(closest, worst/got.Upper)
@@ -173,11 +167,8 @@ func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 	p0 := 1 / (1 + 2*(math.Exp(-2)+math.Exp(-8)+math.Exp(-18))) // P[Z >= 0] - P[Z >= 1]
 	claim := func(e Event) float64 {
-		p, err := NewPLD(PLDConfig{Relation: ReplaceOne})
-		require.NoError(t, err)
-		require.NoError(t, p.Compose(e, 1))
-		b, err := p.Delta(context.Background(), 0)
-		require.NoError(t, err)
+		p := newPLD(t, PLDConfig{Relation: ReplaceOne}, e)
+		b := deltaAt(t, p, 0)
 		return b.Upper
 	}
 	assert.Less(t, claim(Threshold{Sigma: 0.5}), p0, "the control is broken")
@@ -187,8 +178,7 @@ func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, o.Compose(Threshold{Sigma: 0.5, Discrete: true}, 1))
 	for _, delta := range []float64{0.1, 0.5, 0.7} {
-		b, err := o.Epsilon(context.Background(), delta)
-		require.NoError(t, err)
+		b := epsAt(t, o, delta)
 		bit := lawPair{[]float64{(1 + p0) / 2, (1 - p0) / 2}, []float64{(1 - p0) / 2, (1 + p0) / 2}}
 		assert.LessOrEqual(t, bit.delta(b.Upper), delta)
 	}
@@ -202,8 +192,7 @@ func TestSampledPureAgainstEnumeration(t *testing.T) {
 		with, without := []float64{lo + c.q*(hi-lo), hi - c.q*(hi-lo)}, []float64{lo, hi}
 		one := lawPair{with, without}
 		event := PoissonSampled{c.q, RandomizedResponse{c.eps}}
-		curve := newRDP(t, RDPConfig{})
-		require.NoError(t, curve.Compose(event, 1))
+		curve := newRDP(t, RDPConfig{}, event)
 		for _, a := range []float64{1.01, 1.5, 2, 8, 40.5, 600} {
 			got, _, err := curve.RDP([]float64{a})
 			require.NoError(t, err)
@@ -229,11 +218,9 @@ func TestSampledPureAgainstEnumeration(t *testing.T) {
 		for range 3 {
 			all = all.times(one)
 		}
-		p := newPLD(t, PLDConfig{})
-		require.NoError(t, p.Compose(event, 4))
+		p := newPLD(t, PLDConfig{}, Repeated{event, 4})
 		for _, eps := range []float64{0, 0.01, 0.1, 0.5, 2} {
-			got, err := p.Delta(t.Context(), eps)
-			require.NoError(t, err)
+			got := deltaAt(t, p, eps)
 			want := all.delta(eps)
 			require.GreaterOrEqual(t, got.Upper, want-1e-14, "%+v at %v", c, eps)
 			require.LessOrEqual(t, got.Lower, want+1e-14, "%+v at %v", c, eps)
