@@ -52,10 +52,8 @@ func (r ClassRule) Validate() error {
 	return nil
 }
 
-// harmful completes an error about the name of a class that is no harmless text.
 const harmful = "holds control characters, or begins with = + - @ as a formula does"
 
-// declared returns the set of names; nil if the rule has none.
 func (r ClassRule) declared() map[string]bool {
 	if r.Names == nil {
 		return nil
@@ -119,7 +117,6 @@ func sortClasses(classes []string) {
 	})
 }
 
-// classesOf returns the classes of a table whose public rows are these.
 func (t *Table) classesOf(public []int) ([]string, error) {
 	if len(t.Labels) == 0 {
 		return nil, fmt.Errorf("dataset: table %q has no labels", t.Name)
@@ -153,7 +150,6 @@ func (t *Table) classesOf(public []int) ([]string, error) {
 	return classes, nil
 }
 
-// classify returns the rows that are not left out, and their classes.
 func (t *Table) classify(classes []string, rows []int) (kept, class []int, err error) {
 	number := make(map[string]int, len(classes))
 	for k, name := range classes {
@@ -182,7 +178,6 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 	return kept, class, nil
 }
 
-// fixMissing ends the advice about a row without a label.
 const fixMissing = "fill in the label, or say with --other-labels what becomes of it"
 
 // label returns the label of a row as it stands in the file, "" if there is none.

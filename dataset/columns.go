@@ -35,7 +35,6 @@ const (
 	isEmpty // left out: all are missing
 )
 
-// numberForm is how a cell is read as a number; by default as Go reads it.
 type numberForm struct {
 	comma bool   // 1.234,5
 	date  string // a layout of package time: days
@@ -47,7 +46,6 @@ var dateLayouts = []string{
 	"02.01.2006", "02/01/2006", "01/02/2006", "02-01-2006", "2 Jan 2006", "02-Jan-2006", "Jan 2, 2006",
 }
 
-// columnUse describes the public values of a column.
 type columnUse struct {
 	is      columnKind
 	form    numberForm // of numbers
@@ -64,7 +62,6 @@ func isIndexName(name string, first bool) bool {
 	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
 }
 
-// inspect looks at the public values of a column, in the order of rows, with their counts.
 func inspect(c Column, first bool, count map[string]int) columnUse {
 	n := 0
 	for _, k := range count {
@@ -145,10 +142,8 @@ func ascending(values []string) bool {
 
 var decimalComma = regexp.MustCompile(`^[+-]?(\d{1,3}(\.\d{3})*|\d+)(,\d+)?$`)
 
-// isDecimalComma reports whether a cell is a number as much of Europe writes it.
 func isDecimalComma(cell string) bool { return decimalComma.MatchString(cell) }
 
-// parse returns the number that a cell of this form stands for.
 func (n numberForm) parse(cell string) (float64, error) {
 	switch {
 	case n.comma:
@@ -166,7 +161,6 @@ func (n numberForm) parse(cell string) (float64, error) {
 	return strconv.ParseFloat(cell, 64)
 }
 
-// describe returns the description of a column with these features.
 func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
 	n := ColumnNote{Name: name}
 	switch j.is {
@@ -218,7 +212,6 @@ func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
 	return n
 }
 
-// keep returns the use of a column that was asked for by name.
 func (j columnUse) keep() columnUse {
 	if j.leftOut() {
 		j.is, j.repeat = isCategory, false
@@ -229,7 +222,6 @@ func (j columnUse) keep() columnUse {
 	return j
 }
 
-// leftOut reports whether such a column cannot help.
 func (j columnUse) leftOut() bool {
 	return j.is == isText || j.is == isID || j.is == isIndex
 }
@@ -261,7 +253,6 @@ func obviousLabel(names []string) int {
 	return at
 }
 
-// shown lists names, not too many.
 func shown(names []string) string {
 	text := strings.Join(names[:min(len(names), 20)], ", ")
 	if len(names) > 20 {

@@ -66,7 +66,6 @@ const (
 	rowBytes  = 144     // of a row, beside its cells
 )
 
-// readCSV reads a table from r; path is for messages.
 func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {
@@ -107,7 +106,6 @@ type row struct {
 	cells []string
 }
 
-// rowReader turns the errors of encoding/csv into ours and trims cells.
 type rowReader struct {
 	path  string
 	csv   *csv.Reader
@@ -153,7 +151,6 @@ func separator(b *bufio.Reader) rune {
 	return ','
 }
 
-// next returns the next row, or io.EOF and none.
 func (r *rowReader) next() (row, error) {
 	cells, err := r.csv.Read()
 	if errors.Is(err, io.EOF) {
@@ -205,7 +202,6 @@ func (l *recordLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// columnNames gives every column a name and reports whether the first row is a header.
 func columnNames(path string, opt CSVOptions, first []string) (names []string, isHeader bool, err error) {
 	switch opt.Header {
 	case HeaderYes:
@@ -232,7 +228,6 @@ func columnNames(path string, opt CSVOptions, first []string) (names []string, i
 	return names, isHeader, nil
 }
 
-// nameColumns names columns without a name by their number.
 func nameColumns(names []string) {
 	for i := range names {
 		if names[i] == "" {
@@ -264,7 +259,6 @@ func isNumber(cell string) bool {
 	return !errors.Is(err, strconv.ErrSyntax)
 }
 
-// isMissing reports whether a trimmed cell stands for "not known".
 func isMissing(cell string) bool {
 	return cell == "" || cell == "?" || cell == "NA" || strings.EqualFold(cell, "nan")
 }

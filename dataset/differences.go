@@ -32,7 +32,6 @@ func middle(values []float64) (low, high float64) {
 	return values[cut], values[len(values)-1-cut]
 }
 
-// usualCells looks at public cells, at columns that become features alone.
 func usualCells(t *Table, e *Encoder) []usual {
 	out := make([]usual, len(e.columns))
 	for j, f := range e.columns {
@@ -62,7 +61,6 @@ func usualCells(t *Table, e *Encoder) []usual {
 	return out
 }
 
-// usual returns the declared values of each column.
 func (r *Ranges) usual() []usual {
 	out := make([]usual, len(r.columns))
 	for j, d := range r.columns {
@@ -76,7 +74,6 @@ func (r *Ranges) usual() []usual {
 	return out
 }
 
-// unlikeCells names the columns in which most private values are not among the usual ones.
 func unlikeCells(t *Table, public []usual) []string {
 	var unlike []string
 	for j, u := range public {
@@ -119,7 +116,6 @@ func unlikeCells(t *Table, public []usual) []string {
 	return unlike
 }
 
-// usualNumbers looks at public rows that have been scaled.
 func usualNumbers(x blas32.General) []usual {
 	out := make([]usual, x.Cols)
 	values := make([]float64, min(x.Rows, maxUsual))
@@ -132,7 +128,6 @@ func usualNumbers(x blas32.General) []usual {
 	return out
 }
 
-// unlikeNumbers names the columns in which most private numbers are not among the usual ones.
 func unlikeNumbers(x blas32.General, public []usual) []string {
 	if public == nil || x.Rows < minCompared {
 		return nil
@@ -154,7 +149,6 @@ func unlikeNumbers(x blas32.General, public []usual) []string {
 	return unlike
 }
 
-// differences returns the error about columns in which private and public rows are unlike.
 func (s *Schema) differences(name string, columns []string) error {
 	if len(columns) == 0 {
 		return nil

@@ -148,7 +148,6 @@ func (r *Ranges) draw(weights [][]float64, rows int) *Table {
 	return out
 }
 
-// drawn returns a cell of a bin.
 func (d declared) drawn(bin int, rnd *rand.Rand) string {
 	switch {
 	case d.missing && bin == d.bins()-1:

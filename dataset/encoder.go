@@ -82,7 +82,6 @@ func (e *Encoder) add(f encodedColumn) {
 	e.columns = append(e.columns, f)
 }
 
-// fitColumn fits a column whose features count from 0.
 func fitColumn(c Column, keep []string, first bool) (encodedColumn, columnUse, error) {
 	f := encodedColumn{name: c.Name, missing: -1}
 	count := map[string]int{}
@@ -123,13 +122,11 @@ func fitColumn(c Column, keep []string, first bool) (encodedColumn, columnUse, e
 	return f, j, nil
 }
 
-// markMissing adds the feature of missing values behind the others.
 func (f *encodedColumn) markMissing() {
 	f.missing = f.width
 	f.width++
 }
 
-// indices returns the index of each value.
 func indices(values []string) map[string]int {
 	at := make(map[string]int, len(values))
 	for i, v := range values {
@@ -138,7 +135,6 @@ func indices(values []string) map[string]int {
 	return at
 }
 
-// fitNumbers finds mean and standard deviation over values with multiplicities.
 func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, err error) {
 	weight := make(map[float64]float64, len(count))
 	for text, k := range count {
@@ -190,7 +186,6 @@ func (e *Encoder) needed() []string {
 	return names
 }
 
-// Dim returns the number of features.
 func (e *Encoder) Dim() int { return e.dim }
 
 // Columns returns the names of the columns that the encoder was fitted on.

@@ -44,7 +44,6 @@ type hashWriter struct {
 	buf []byte
 }
 
-// add takes the buffer with something appended.
 func (w *hashWriter) add(longer []byte) {
 	if w.buf = longer; len(longer) >= 1<<15 {
 		w.h.Write(longer)

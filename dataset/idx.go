@@ -95,7 +95,6 @@ func (a idxArray) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
-// readIDXFile reads a file of images or labels.
 func readIDXFile(path string, dimensions int, of string) (idxArray, error) {
 	return withFile(path, func(f *os.File) (idxArray, error) {
 		a, err := readIDX(f, dimensions)
@@ -106,7 +105,6 @@ func readIDXFile(path string, dimensions int, of string) (idxArray, error) {
 	})
 }
 
-// idxNames reads the labels of an idx file, one byte each.
 func idxNames(path string) ([]string, error) {
 	a, err := readIDXFile(path, 1, "labels")
 	names := make([]string, len(a.data))

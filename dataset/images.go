@@ -25,7 +25,6 @@ func DirFS(files fs.FS, path string, rule ClassRule) (train, test Set, err error
 	return readFolder(files, folder{path: path, name: filepath.Base(filepath.Clean(path)), rule: rule})
 }
 
-// folder describes a folder of idx files.
 type folder struct {
 	path, name string
 	rule       ClassRule

@@ -57,7 +57,6 @@ func (c *cell) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*string)(c))
 }
 
-// texts converts between texts and cells.
 func texts[To, From ~string](in []From) (out []To) {
 	for _, t := range in {
 		out = append(out, To(t))
@@ -104,7 +103,6 @@ func (e *Encoder) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// column returns a column whose features count from 0.
 func (c columnJSON) column() (encodedColumn, error) {
 	f := encodedColumn{name: string(c.Name), mean: c.Mean, sd: c.SD, missing: -1, width: len(c.Categories)}
 	f.form = numberForm{comma: c.Comma, date: c.Date}
@@ -233,7 +231,6 @@ func (s *Schema) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// check reports parts that do not fit together.
 func (s *Schema) check() error {
 	img := s.Image
 	side := func(n int) bool { return n >= 1 && n <= 1<<12 }

@@ -100,7 +100,6 @@ func (a *array) setType(descr string) error {
 
 func (a *array) Close() error { return a.file.Close() }
 
-// readAt fills raw from an element on.
 func (a *array) readAt(raw []byte, element int64) error {
 	if _, err := a.file.ReadAt(raw, a.start+element*int64(a.width)); err != nil {
 		return &fault.Error{File: a.path, What: "cannot be read", Err: err, Fix: "do not change the file while it is read"}
@@ -108,7 +107,6 @@ func (a *array) readAt(raw []byte, element int64) error {
 	return nil
 }
 
-// npyRows are the rows of a file of numbers.
 type npyRows struct{ array }
 
 func openRows(path string) (*npyRows, error) {
@@ -236,7 +234,6 @@ func readNames(path string) ([]string, error) {
 	return names, nil
 }
 
-// name returns one element as a text.
 func (a *array) name(raw []byte) (string, error) {
 	switch {
 	case a.chars > 0 && a.width == a.chars:

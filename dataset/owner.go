@@ -45,12 +45,10 @@ func columnsAre(names, public []string) string {
 	return fmt.Sprintf("its %d columns are %s", len(names), shown(names))
 }
 
-// wrong returns an error about a file: what, why it matters and what to do.
 func wrong(file, what, why, fix string) error {
 	return &fault.Error{File: file, What: what, Why: why, Fix: fix}
 }
 
-// failed returns an error about a file with its cause.
 func failed(file, what string, err error) error {
 	return &fault.Error{File: file, What: what, Err: err}
 }

@@ -22,7 +22,6 @@ const (
 	maxImages = 1 << 22
 )
 
-// pictureFile is one image of a folder.
 type pictureFile struct {
 	name  string // below the folder, with slashes: its unit, and its id where it is public
 	class string // the folder that it is in, "" for the top
@@ -35,12 +34,10 @@ type pictureRows struct {
 	shape Shape
 }
 
-// isPicture reports whether a file is one of the formats that are read.
 func isPicture(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// listPictures finds the images of a folder: in it, and in its folders, which name classes.
 func listPictures(dir string) ([]pictureFile, error) {
 	var files []pictureFile
 	top, err := os.ReadDir(dir)
@@ -103,7 +100,6 @@ func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error)
 	return shape, nil
 }
 
-// openPicture returns what read makes of an image file.
 func openPicture[T any](path string, read func(f *os.File) (T, error)) (T, error) {
 	return withFile(path, func(f *os.File) (T, error) {
 		out, err := read(f)

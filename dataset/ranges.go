@@ -99,12 +99,10 @@ func parseRanges(path string, text []byte) (*Ranges, error) {
 	return out, nil
 }
 
-// column returns the index of a declared column, -1 if there is none.
 func (r *Ranges) column(name string) int {
 	return slices.IndexFunc(r.columns, func(d declared) bool { return d.name == name })
 }
 
-// declare reads a line.
 func declare(cells []string) (declared, error) {
 	for i := range cells {
 		cells[i] = strings.TrimSpace(cells[i])
@@ -134,7 +132,6 @@ func declare(cells []string) (declared, error) {
 	return d, nil
 }
 
-// setEdges sets the bins of a range.
 func (d *declared) setEdges(texts []string) error {
 	d.whole = true
 	for _, text := range texts {
@@ -194,7 +191,6 @@ func (d declared) place(v float64) int {
 	return max(0, min(at, len(d.edges)-2))
 }
 
-// ends returns the least and the largest number.
 func (d declared) ends() (low, high float64) {
 	low, high = d.edges[0], d.edges[len(d.edges)-1]
 	if d.whole {
@@ -203,7 +199,6 @@ func (d declared) ends() (low, high float64) {
 	return low, high
 }
 
-// moments returns mean and variance within a bin of numbers.
 func (d declared) moments(bin int) (mean, variance float64) {
 	low, width := d.edges[bin], d.edges[bin+1]-d.edges[bin]
 	if d.whole {
@@ -212,7 +207,6 @@ func (d declared) moments(bin int) (mean, variance float64) {
 	return low + width/2, width * width / 12
 }
 
-// Bins returns how many bins each column has.
 func (r *Ranges) Bins() []int {
 	n := make([]int, len(r.columns))
 	for j, d := range r.columns {
@@ -316,7 +310,6 @@ func (r *Ranges) Cells(x blas32.General) [][]int {
 	return cells
 }
 
-// cell returns the bin of an encoded row.
 func (d declared) cell(f encodedColumn, row []float32) int {
 	if f.missing >= 0 && row[f.missing] == 1 {
 		return d.bins() - 1
@@ -327,7 +320,6 @@ func (d declared) cell(f encodedColumn, row []float32) int {
 	return slices.Index(row[f.at:f.at+len(d.values)], 1)
 }
 
-// number returns the value of an encoded number.
 func (d declared) number(f encodedColumn, encoded float32) float64 {
 	low, high := d.ends()
 	v := max(low, min(high, float64(encoded)*f.sd+f.mean))

@@ -34,7 +34,6 @@ type Pool struct {
 	Image Shape
 }
 
-// Len returns the number of rows.
 func (p Pool) Len() int { return p.X.Rows }
 
 // ReadPublic reads public rows and makes the schema by which the private ones are read. Label and unit are
@@ -146,7 +145,6 @@ func (s *Schema) fitNumbers(n *numbers) (err error) {
 	return err
 }
 
-// pool encodes public or new rows.
 func (s *Schema) pool(in rows) (Pool, error) {
 	about := in.about()
 	p := Pool{Name: about.Name, Image: s.Image}
@@ -257,7 +255,6 @@ func (s *Schema) readPrivate(src Source) (Set, error) {
 	return set, nil
 }
 
-// sameKind reports a table where the schema is one of numbers.
 func (s *Schema) sameKind(src Source, in rows) error {
 	if in.table == nil || s.Encoder != nil {
 		return nil
@@ -279,7 +276,6 @@ func (s *Set) keepRows(kept []int) {
 	s.Units, s.X.Rows, s.X.Data = units, len(kept), s.X.Data[:len(kept)*s.X.Stride]
 }
 
-// privateCells encodes a private table.
 func (s *Schema) privateCells(t *Table) (blas32.General, error) {
 	picked, err := s.align(t)
 	if err != nil {
@@ -293,7 +289,6 @@ func (s *Schema) privateCells(t *Table) (blas32.General, error) {
 	return s.Encoder.Encode(picked)
 }
 
-// header returns names of which a private header has some.
 func (s *Schema) header() []string {
 	return append(s.Encoder.Columns(), s.reading.CSV.Label, s.reading.CSV.Unit)
 }
@@ -325,7 +320,6 @@ func twoColumns(file, name string) error {
 	return wrong(file, "has more than one column "+name, "columns are found by their names", "give each column a name of its own")
 }
 
-// privateNumbers scales private rows and names their units.
 func (s *Schema) privateNumbers(n *numbers) (blas32.General, error) {
 	if err := s.fits(n); err != nil {
 		return blas32.General{}, err

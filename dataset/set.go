@@ -36,7 +36,6 @@ type Set struct {
 	Provenance string         // where the bytes come from, one line
 }
 
-// Len returns the number of rows.
 func (s Set) Len() int { return len(s.Y) }
 
 // Slice returns the rows from <= i < to. It shares memory with s.
@@ -119,7 +118,6 @@ func (s Set) OnePerUnit() Set {
 	return s.rows(first)
 }
 
-// rows copies rows of s.
 func (s Set) rows(indices []int) Set {
 	out := s
 	out.Y, out.Units, out.IDs = nil, nil, nil
@@ -130,7 +128,6 @@ func (s Set) rows(indices []int) Set {
 	return out
 }
 
-// with returns the rows of s and then those of other.
 func (s Set) with(other Set) Set {
 	all := s.rows(upTo(s.Len()))
 	for i := range other.Len() {

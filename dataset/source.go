@@ -44,7 +44,6 @@ type Reading struct {
 // several rows.
 func (r Reading) Grouped(src Source) bool { return r.CSV.Unit != "" || src.Units != "" }
 
-// rows is the content of a source: a table or numbers.
 type rows struct {
 	table   *Table
 	numbers *numbers
@@ -168,14 +167,12 @@ func labelsBeside(path string) string {
 	return ""
 }
 
-// newNumbers returns rows without labels and units.
 func (r Reading) newNumbers(path string, source rowSource) *numbers {
 	count, _ := source.size()
 	return &numbers{rows: source, Table: Table{Name: tableName(path), Rule: r.Rule, Provenance: tableName(path), path: path,
 		Y: slices.Repeat([]int{-1}, count)}}
 }
 
-// openNumbers puts labels and units beside rows.
 func (r Reading) openNumbers(src Source, source rowSource, optional bool) (rows, error) {
 	n := r.newNumbers(src.Path, source)
 	if src.Labels != "" {
@@ -281,7 +278,6 @@ func (l *nameList) add(name string) error {
 	return nil
 }
 
-// openFolder opens a folder of images. Folders in it name classes.
 func (r Reading) openFolder(src Source, optional bool) (rows, error) {
 	if !isPictureFolder(src.Path) {
 		return rows{}, &fault.Error{File: src.Path, What: "is a folder without images",

@@ -58,7 +58,6 @@ func (t *Table) parts(p Protocol) (parts [3][]int, err error) {
 	return parts, t.enough(parts)
 }
 
-// upTo returns 0, 1 and so on, n numbers.
 func upTo(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -67,7 +66,6 @@ func upTo(n int) []int {
 	return all
 }
 
-// enough reports parts that have no rows.
 func (t *Table) enough(parts [3][]int) error {
 	private, pool, test := len(parts[0]), len(parts[1]), len(parts[2])
 	if min(private, pool, test) > 0 {
@@ -98,7 +96,6 @@ func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	return kept, nil
 }
 
-// encode sets the features of the three sets to those rows of t.
 func (t *Task) encode(table *Table, parts [3][]int) (err error) {
 	for i, set := range t.sets() {
 		if set.X, err = t.Encoder.Encode(table.Rows(parts[i])); err != nil {

@@ -42,10 +42,8 @@ type Column struct {
 	Values []string // trimmed cells
 }
 
-// file names the table in a message.
 func (t *Table) file() string { return cmp.Or(t.path, t.Name) }
 
-// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.Y) }
 
 // Rows returns a new table of the rows with these indices, in this order.
@@ -69,7 +67,6 @@ func pickRows[T any](of []T, indices []int) []T {
 	return out
 }
 
-// tableBuilder collects the rows of a file.
 type tableBuilder struct {
 	path        string
 	names       []string

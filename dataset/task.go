@@ -22,7 +22,6 @@ const (
 	FullTest Protocol = "full-test"
 )
 
-// Protocols lists the protocols.
 func Protocols() []string { return []string{string(Literature), string(Development), string(FullTest)} }
 
 // Kind classifies rows as far as that decides how a model is best trained. It is declared, for known data
@@ -117,7 +116,6 @@ func (t Task) Waived() []string {
 	return []string{"split"}
 }
 
-// newTask cuts the private rows from one set, pool and test rows from another.
 func newTask(p Protocol, private, public Set, cuts [3][2]int) (Task, error) {
 	t := Task{Name: private.Name, Protocol: p, Kind: Pictures, Classes: private.Classes, Image: private.Image, Provenance: private.Provenance}
 	from := private

@@ -34,7 +34,6 @@ func Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Pack
 // filler sets all rows of out to the features of an extraction.
 type filler func(x *extraction, ctx context.Context, out rows) error
 
-// toMatrix returns features as a matrix.
 func toMatrix(ctx context.Context, set dataset.Set, e Extractor, workers int, fill filler) (blas32.General, error) {
 	x, err := newExtraction(ctx, set, e, workers)
 	if err != nil {
@@ -47,7 +46,6 @@ func toMatrix(ctx context.Context, set dataset.Set, e Extractor, workers int, fi
 	return out, nil
 }
 
-// toPacked returns features packed.
 func toPacked(ctx context.Context, set dataset.Set, e Extractor, workers int, fill filler) (*Packed, error) {
 	x, err := newExtraction(ctx, set, e, workers)
 	if err != nil {
@@ -81,7 +79,6 @@ type rows interface {
 	set(i int, b []byte)
 }
 
-// floatRows is a matrix of float32.
 type floatRows struct{ blas32.General }
 
 func (x floatRows) count() int { return x.Rows }
@@ -101,7 +98,6 @@ func (x floatRows) set(i int, b []byte) {
 	}
 }
 
-// packedRows is a packed matrix.
 type packedRows struct{ *Packed }
 
 func (p packedRows) count() int { return p.rows }
@@ -135,7 +131,6 @@ type extraction struct {
 	keys    map[string][sha256.Size]byte // by kind, those that were computed
 }
 
-// newExtraction checks what extraction is called with.
 func newExtraction(ctx context.Context, set dataset.Set, e Extractor, workers int) (*extraction, error) {
 	x := &extraction{set: set, by: e, shape: set.Image, workers: workers, keys: map[string][sha256.Size]byte{}}
 	if x.shape == (dataset.Shape{}) {
@@ -153,7 +148,6 @@ func newExtraction(ctx context.Context, set dataset.Set, e Extractor, workers in
 	return x, x.ended(ctx)
 }
 
-// ended returns the error of a context that has ended.
 func (x *extraction) ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("features: %s: %w", x.by.Name(), err)
@@ -161,10 +155,8 @@ func (x *extraction) ended(ctx context.Context) error {
 	return nil
 }
 
-// chunk is how many images a worker takes at a time.
 const chunk = 64
 
-// run sets all rows of out to features.
 func (x *extraction) run(ctx context.Context, out rows) error {
 	var bad atomic.Int64
 	bad.Store(-1)
@@ -224,7 +216,6 @@ func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, e
 	return key, nil
 }
 
-// probes is how many test images there are.
 const probes = 3
 
 // probe returns the features of the test images: one that is empty, one that is flat and negative, and one

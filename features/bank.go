@@ -159,13 +159,11 @@ func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *ke
 	return all
 }
 
-// group is one group of [kernel.Groups].
 type group struct {
 	out           [kernel.GroupOutputs]int
 	first, second kernel.GroupInputs
 }
 
-// outcome is a coefficient of a filtered signal.
 type outcome struct {
 	row, col wave
 	part     int // 0 is real, 1 imaginary

@@ -48,7 +48,6 @@ type Cache struct {
 // defaultLimit is 8 GB, eleven times the features of MNIST that recipes use.
 const defaultLimit int64 = 8e9
 
-// extension of the names of files.
 const extension = ".features"
 
 // errDamaged is the error for [Cache.Warn] about a file whose bytes have changed.
@@ -64,7 +63,6 @@ func (c Cache) Pack(ctx context.Context, set dataset.Set, e Extractor, workers i
 	return toPacked(ctx, set, e, workers, c.fill)
 }
 
-// fill sets all rows of out to features, from a file if there is one.
 func (c Cache) fill(x *extraction, ctx context.Context, out rows) error {
 	dir, err := c.dir()
 	if err != nil {
@@ -142,7 +140,6 @@ func (f cacheFile) name() string { return hex.EncodeToString(f.key[:]) + extensi
 
 func pieces(rows int) int { return (rows + pieceRows - 1) / pieceRows }
 
-// fileSize returns the size of the file of x.
 func fileSize(x rows) int64 {
 	return int64(x.count())*int64(x.size()) + int64(pieces(x.count()))*sealSize
 }

@@ -36,7 +36,6 @@ func (d Deskew) Dim(shape dataset.Shape) int {
 
 func (d Deskew) Extract(dst, img []float32, shape dataset.Shape) { extractOne(d, dst, img, shape) }
 
-// ExtractBatch implements [batcher].
 func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(d, dst, x, shape)
 	upright := dst
@@ -129,13 +128,11 @@ func (s *straightener) deskew(dst, img []float32) {
 	}
 }
 
-// split returns v as a whole number and a fraction in [0, 1).
 func split(v float64) (int, float64) {
 	whole := math.Floor(v)
 	return int(whole), v - whole
 }
 
-// line returns a padded line, zeros outside the image.
 func (s *straightener) line(y int) []float32 {
 	if y < 0 || y >= s.shape.Rows {
 		y = s.shape.Rows

@@ -34,7 +34,6 @@ const (
 	NameDeskewedHOG = "deskewed-hog"
 )
 
-// Names lists the names of [Named].
 func Names() []string { return []string{NameDeskewedHOG, NameHOG, NameDeskewed, NamePixels} }
 
 // Named returns the extractor of this name for rows of this shape. All named extractors are functions of
@@ -65,7 +64,6 @@ type batcher interface {
 	ExtractBatch(dst, x blas32.General, shape dataset.Shape)
 }
 
-// extractBatch extracts the rows of x, together if e can.
 func extractBatch(e Extractor, dst, x blas32.General, shape dataset.Shape) {
 	if b, ok := e.(batcher); ok {
 		b.ExtractBatch(dst, x, shape)
@@ -76,7 +74,6 @@ func extractBatch(e Extractor, dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// extractOne extracts one image as a batch.
 func extractOne(e batcher, dst, img []float32, shape dataset.Shape) {
 	row := func(v []float32) blas32.General {
 		return blas32.General{Rows: 1, Cols: len(v), Stride: len(v), Data: v}
@@ -84,7 +81,6 @@ func extractOne(e batcher, dst, img []float32, shape dataset.Shape) {
 	e.ExtractBatch(row(dst), row(img), shape)
 }
 
-// extractThen extracts a batch and changes each vector.
 func extractThen(of Extractor, dst, x blas32.General, shape dataset.Shape, change func(v []float32)) {
 	extractBatch(of, dst, x, shape)
 	for i := range dst.Rows {
@@ -126,7 +122,6 @@ func (s Standardize) Dim(shape dataset.Shape) int { return s.Of.Dim(shape) }
 
 func (s Standardize) Extract(dst, img []float32, shape dataset.Shape) { extractOne(s, dst, img, shape) }
 
-// ExtractBatch implements [batcher].
 func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	extractThen(s.Of, dst, x, shape, func(v []float32) {
 		mean := float32(kernel.Sum(v) / float64(len(v)))
@@ -146,7 +141,6 @@ func (u UnitNorm) Dim(shape dataset.Shape) int { return u.Of.Dim(shape) }
 
 func (u UnitNorm) Extract(dst, img []float32, shape dataset.Shape) { extractOne(u, dst, img, shape) }
 
-// ExtractBatch implements [batcher].
 func (u UnitNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	extractThen(u.Of, dst, x, shape, func(v []float32) { toNorm(v, 1) })
 }
@@ -187,7 +181,6 @@ func (g GroupNorm) Dim(shape dataset.Shape) int {
 
 func (g GroupNorm) Extract(dst, img []float32, shape dataset.Shape) { extractOne(g, dst, img, shape) }
 
-// ExtractBatch implements [batcher].
 func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(g, dst, x, shape)
 	n := dst.Cols / g.Groups
@@ -204,7 +197,6 @@ func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 // of each plane in a grid of cells. On a grey image it is the other alone.
 type colour struct{ Of Extractor }
 
-// colourCells is the number of cells of a side.
 const colourCells = 4
 
 func (c colour) Name() string { return "colour(" + c.Of.Name() + ")" }
@@ -241,7 +233,6 @@ func (c colour) Extract(dst, img []float32, shape dataset.Shape) {
 	}
 }
 
-// cellMean returns the mean of one cell of a plane.
 func cellMean(plane []float32, shape dataset.Shape, a, b int) float32 {
 	var sum float32
 	count := 0

@@ -55,7 +55,6 @@ func (h HOG) Dim(shape dataset.Shape) int {
 
 func (h HOG) Extract(dst, img []float32, shape dataset.Shape) { extractOne(h, dst, img, shape) }
 
-// ExtractBatch implements [batcher].
 func (h HOG) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(h, dst, x, shape)
 	g := h.newGrid(shape)
@@ -64,7 +63,6 @@ func (h HOG) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// hogGrid is the working memory for images of one shape.
 type hogGrid struct {
 	HOG
 	shape        dataset.Shape
@@ -95,7 +93,6 @@ func (h HOG) newGrid(shape dataset.Shape) *hogGrid {
 	return g
 }
 
-// nearCells returns the near cells of the first pixels of a line.
 func (h HOG) nearCells(pixels int) []nearCells {
 	near := make([]nearCells, pixels)
 	for p := range near {
@@ -105,7 +102,6 @@ func (h HOG) nearCells(pixels int) []nearCells {
 	return near
 }
 
-// extract fills dst with the features of an image.
 func (g *hogGrid) extract(dst, img []float32) {
 	g.accumulate(img)
 	run := g.Block * g.Bins // cells of a block that lie side by side are contiguous
@@ -153,7 +149,6 @@ func (g *hogGrid) gradients(img []float32) {
 	}
 }
 
-// accumulate fills the histograms of the cells.
 func (g *hogGrid) accumulate(img []float32) {
 	clear(g.hist)
 	g.gradients(img)

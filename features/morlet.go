@@ -9,9 +9,8 @@ import (
 // pi/8, xi = 3 pi/4 2^-j, sigma = 0.8 2^j along e and twice that across it, and K such that psi has mean
 // zero. The low pass is a round Gaussian of sigma 1.6. All are summed over five periods in both directions.
 const (
-	scales = 2
-	angles = 8
-	// periods on either side that a filter is summed over.
+	scales  = 2
+	angles  = 8
 	periods = 2
 	// farthest is an exponent of an envelope, whose peak is 1, that no sum in double precision notices.
 	farthest = 80
@@ -83,7 +82,6 @@ func realTransform(re, im []float64, rows, cols int) []float64 {
 	return out
 }
 
-// circlePoints returns n points around the unit circle, each as sine and cosine.
 func circlePoints(n int) [][2]float64 {
 	points := make([][2]float64, n)
 	for i := range points {
@@ -138,7 +136,6 @@ func lowPass(n, level int) []float64 {
 // the points determine, and products with them take half of the operations: see [kernel.Mirror].
 type basis struct{ n int }
 
-// wave is a basis function of frequency k.
 type wave struct {
 	k    int
 	sine bool
@@ -164,7 +161,6 @@ func (b basis) place(w wave) (int, bool) {
 	return b.n/2 + w.k, w.k > 0 && w.k < b.n/2
 }
 
-// at returns the value of a function at point i of n.
 func (w wave) at(i, n int) float64 {
 	s, c := math.Sincos(2 * math.Pi * float64(w.k*i%n) / float64(n))
 	if w.sine {

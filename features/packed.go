@@ -32,10 +32,8 @@ func newPacked(rows, cols int) *Packed {
 	return &Packed{rows: rows, cols: cols, data: make([]int16, rows*cols), exponents: make([]int8, rows)}
 }
 
-// Dims returns the numbers of rows and columns.
 func (p *Packed) Dims() (rows, cols int) { return p.rows, p.cols }
 
-// row returns the integers of a row.
 func (p *Packed) row(i int) []int16 { return p.data[i*p.cols : (i+1)*p.cols] }
 
 // Unpack sets dst, as long as a row, to row i.
@@ -85,7 +83,6 @@ func exponent(most float32) int {
 	return max(e, leastExponent)
 }
 
-// blockRows is how many rows are unpacked together.
 const blockRows = 64
 
 // Update replaces all rows by the results of f, some rows at a time, with the given number of goroutines.
@@ -139,7 +136,6 @@ func (p *Packed) Hash(workers int) [sha256.Size]byte {
 	return all
 }
 
-// hashRows is how many rows are hashed together.
 const hashRows = 1024
 
 // hashAll writes the hashes of all rows to h. Encode appends a row to b.
@@ -166,7 +162,6 @@ func (p *Packed) append(b []byte, i int) []byte {
 // SideBySide joins packed matrices: a row is their rows, one behind the other.
 type SideBySide []*Packed
 
-// Dims returns the number of rows and the sum of columns.
 func (b SideBySide) Dims() (rows, cols int) {
 	for _, p := range b {
 		rows, cols = p.rows, cols+p.cols
@@ -192,7 +187,6 @@ func (b SideBySide) Fetch(i, from, to int) {
 	}
 }
 
-// Float32 returns all rows as float32.
 func (b SideBySide) Float32(workers int) blas32.General {
 	out := dense.New(b.Dims())
 	at := 0

@@ -28,7 +28,6 @@ type Scattering struct {
 	pool  sync.Pool              // of *scatteringMemory
 }
 
-// Channels is the number of channels of a [Scattering].
 const Channels = 1 + scales*angles + angles*angles
 
 // maxScatteringSide bounds the tables, which grow with the cube of the side.
@@ -44,7 +43,6 @@ func NewScattering(shape dataset.Shape) (*Scattering, error) {
 	return &Scattering{shape: shape, plan: sync.OnceValue(func() *scatteringPlan { return newScatteringPlan(shape) })}, nil
 }
 
-// Name returns "scattering(J=2,L=8)"; the shape is the images'.
 func (s *Scattering) Name() string { return "scattering(J=2,L=8)" }
 
 // Positions returns the number of values in a channel.
@@ -54,7 +52,6 @@ func (s *Scattering) Positions() int {
 	return rows * cols
 }
 
-// Dim returns Channels times Positions for images of the prepared shape.
 func (s *Scattering) Dim(shape dataset.Shape) int {
 	if shape != s.shape {
 		return 0
@@ -62,7 +59,6 @@ func (s *Scattering) Dim(shape dataset.Shape) int {
 	return Channels * s.Positions()
 }
 
-// Extract implements [Extractor].
 func (s *Scattering) Extract(dst, img []float32, shape dataset.Shape) {
 	extractOne(s, dst, img, shape)
 }

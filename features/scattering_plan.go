@@ -69,7 +69,6 @@ func newAxis(points int) axis {
 	return a
 }
 
-// newFolded prepares the transforms of n points at resolution 2^-level.
 func newFolded(n, out, level int) folded {
 	h := n / 2
 	waves, low := basis{n}.waves(), lowPass(n, level)
@@ -119,7 +118,6 @@ func newHalves(n int, at func(k, i int) float64) kernel.Halves {
 	return kernel.Halves{M: n, Last: last, Even: rows((n+1)/2, 0), Odd: rows(n/2, 1)}
 }
 
-// scatteringPlan holds everything that is computed once for a shape.
 type scatteringPlan struct {
 	row, col         axis
 	outRows, outCols int

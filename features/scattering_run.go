@@ -10,7 +10,6 @@ import (
 // together is the number of images that are loaded together: two signals of a point.
 const together = 2 * lanes
 
-// scatteringMemory is the working memory of one goroutine.
 type scatteringMemory struct {
 	image, imageRows       grid // the pixels of all images, and transformed along rows
 	spectrum               grid // of the images
@@ -52,7 +51,6 @@ func newScatteringMemory(p *scatteringPlan) *scatteringMemory {
 	}
 }
 
-// run computes the features of at most together images.
 func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	p.load(s.image, s.pixels, x)
 	p.row.average.alongRows(s.imageRows, s.image)
@@ -148,7 +146,6 @@ func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col f
 	}
 }
 
-// averages makes averages of the moduli.
 func (p *scatteringPlan) averages(s scratch, row, col folded) {
 	out := p.outCols
 	col.average.MulStrips(s.average.data, s.average.across(out/2, 1), s.average.across((out-1)/2, -1),
@@ -156,7 +153,6 @@ func (p *scatteringPlan) averages(s scratch, row, col folded) {
 	row.lowPass.alongRows(s.out, s.average)
 }
 
-// analyse makes the spectrum of the two fine moduli.
 func (p *scatteringPlan) analyse(s *scatteringMemory) {
 	row, col := p.row.fine, p.col.fine
 	h, w := row.n/2+1, col.n/2+1
@@ -225,7 +221,6 @@ func newGrids(n, rows, cols int) (all []grid, apart int) {
 	return all, apart
 }
 
-// point returns the place of a point.
 func (g grid) point(row, col int) int { return row*g.row + col*point }
 
 // spare returns the place of results that nobody reads.
@@ -244,7 +239,6 @@ func (g grid) down(row, step int) kernel.Strips {
 	return kernel.Strips{At: g.point(row, 0), Row: step * g.row, Step: point}
 }
 
-// matrix is a small dense matrix by which a dimension is transformed.
 type matrix struct {
 	m, n int
 	v    []float32

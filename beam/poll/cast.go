@@ -30,7 +30,6 @@ func CastVotes(s beam.Scope, p Poll, teacher Teacher, settings string) beam.PCol
 	return beam.ParDo(s, &castFn{Poll: p, Teacher: fn, Settings: settings}, numbers)
 }
 
-// castFn trains one teacher.
 type castFn struct {
 	Poll     Poll
 	Teacher  beam.EncodedFunc

@@ -32,7 +32,6 @@ func CheckVotes(s beam.Scope, c Counts) {
 	beam.ParDo0(s.Scope("CheckVotes"), checkFn, c.report)
 }
 
-// keyFn gives each vote the block that counts it.
 type keyFn struct {
 	Poll  Poll
 	Block int64
@@ -42,7 +41,6 @@ func (f *keyFn) ProcessElement(v Vote) (int64, Vote) {
 	return f.Poll.block(v.Query, f.Block), v
 }
 
-// countFn counts the votes of a block.
 type countFn struct{ Poll Poll }
 
 func (f *countFn) CreateAccumulator() tally { return newTally(f.Poll) }
@@ -54,7 +52,6 @@ func (f *countFn) AddInput(t tally, v Vote) tally {
 
 func (f *countFn) MergeAccumulators(a, b tally) tally { return merged(a, b) }
 
-// mergeFn puts reports together.
 type mergeFn struct{ Poll Poll }
 
 func (f *mergeFn) CreateAccumulator() tally { return newTally(f.Poll) }

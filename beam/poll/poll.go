@@ -43,7 +43,6 @@ const (
 	outsideBlocks = -1 // the key of votes on no query of the poll
 )
 
-// words returns how many words have a bit for each teacher.
 func (p Poll) words() int { return (p.Teachers + 63) / 64 }
 
 // blockQueries returns how many consecutive queries are counted under one key.
@@ -59,7 +58,6 @@ func (p Poll) block(query, each int64) int64 {
 	return query / each
 }
 
-// blocks returns the number of blocks.
 func (p Poll) blocks() int64 { return (p.Queries-1)/p.blockQueries() + 1 }
 
 // rows returns how many queries a block has: the last may have fewer.
@@ -73,7 +71,6 @@ func (p Poll) shardBlocks(shard, shards int64) (from, to int64) {
 	return cut(all, shard, shards), cut(all, shard+1, shards)
 }
 
-// cut returns where shard begins.
 func cut(blocks, shard, shards int64) int64 {
 	return shard*(blocks/shards) + min(shard, blocks%shards)
 }

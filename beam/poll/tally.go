@@ -56,7 +56,6 @@ func (s *state) hold(query int64) {
 	}
 }
 
-// add counts a vote.
 func (s *state) add(v Vote) {
 	p := &s.poll
 	switch {

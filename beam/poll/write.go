@@ -36,7 +36,6 @@ func (o Sharded) Validate() error {
 	return nil
 }
 
-// Files returns the names of the files.
 func (o Sharded) Files() []string {
 	names := make([]string, o.Shards)
 	for i := range names {
@@ -84,7 +83,6 @@ func (f *textFn) ProcessElement(block int64, t tally, emit func(int64, piece)) {
 	emit(f.Poll.shardOf(block, f.Shards), piece{block, f.Poll.lines(block, t.s.counts)})
 }
 
-// lines returns the lines of a block; counts may be nil.
 func (p Poll) lines(block int64, counts []uint32) []byte {
 	rows := p.rows(block)
 	if counts == nil {

@@ -76,7 +76,6 @@ func ofUCI(name, sum string, open func(Named) (dataset.Data, error)) Named {
 	}
 }
 
-// Names returns the names of all data sets.
 func Names() []string {
 	var names []string
 	for _, n := range All() {
@@ -142,7 +141,6 @@ func (n Named) Find(f File) (string, error) {
 		Fix: n.Install, Err: fs.ErrNotExist}
 }
 
-// images reads a folder of idx files.
 func (n Named) images(files fs.FS, kind dataset.Kind, provenance string, classes []string) (dataset.Data, error) {
 	train, test, err := dataset.DirFS(files, n.Name, dataset.ClassRule{Names: classes})
 	for _, s := range []*dataset.Set{&train, &test} {

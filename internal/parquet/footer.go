@@ -134,7 +134,6 @@ func (f *File) inColumn(i int, c Column, what string) *fault.Error {
 	return f.inGroup(i, fmt.Sprintf("column %q %s", c.Name, what))
 }
 
-// Columns returns the columns in the order of the file.
 func (f *File) Columns() []Column { return f.columns }
 
 // Len returns how many rows the file claims. Nothing is to be allocated by it.

@@ -62,7 +62,6 @@ func (c *cursor) next(f *File, u *unpacker, dst []byte) ([]byte, error) {
 	return c.value(dst)
 }
 
-// page reads the next page.
 func (c *cursor) page(f *File, u *unpacker) error {
 	h, body, err := c.read(f, u)
 	if err != nil {
@@ -99,7 +98,6 @@ func (c *cursor) page(f *File, u *unpacker) error {
 	return nil // an index
 }
 
-// begin begins a page of values.
 func (c *cursor) begin(n int32) error {
 	if n < 0 || int64(n) > c.unread {
 		return complain("has a page of %d values where %d are left", n, c.unread)

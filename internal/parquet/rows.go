@@ -92,7 +92,6 @@ func (c complaint) Error() string { return string(c) }
 
 func complain(format string, args ...any) error { return complaint(fmt.Sprintf(format, args...)) }
 
-// failed names the place where reading failed.
 func (r *Rows) failed(i int, err error) error {
 	var text complaint
 	if !errors.As(err, &text) {

@@ -8,7 +8,6 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Column is a column of a table.
 type Column struct {
 	Name    string
 	Refused string // the content of a column that is not read: "timestamps"; empty for others
@@ -118,7 +117,6 @@ func (e element) means() string {
 	return meansOther
 }
 
-// columnOf returns how the values of a column are read.
 func columnOf(e element) Column {
 	c := Column{Name: strings.Clone(e.Name), physical: -1}
 	if e.Physical != nil {

@@ -33,7 +33,6 @@ func (v Values) physical() int32 {
 	return int32(format.Int64)
 }
 
-// element describes the column.
 func (v Values) element() element {
 	physical, repetition, utf8 := v.physical(), int32(format.Required), int32(0)
 	if v.Missing != nil {

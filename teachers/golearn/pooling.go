@@ -41,7 +41,6 @@ func (p Pooling) apply(dst, src []float32) {
 	}
 }
 
-// matrix returns the pooled features of all rows.
 func (p Pooling) matrix(x teachers.Matrix, features int) teachers.Matrix {
 	out := teachers.Matrix{Rows: x.Rows, Cols: features, Stride: features, Data: make([]float32, x.Rows*features)}
 	for i := range x.Rows {

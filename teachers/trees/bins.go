@@ -26,7 +26,6 @@ type binnedColumn struct {
 	low, high []float32 // smallest and largest value in each bin
 }
 
-// bins returns the number of bins, at least 2.
 func (c *binnedColumn) bins() int { return len(c.low) }
 
 // threshold returns a value between bins a and b, a < b: rows up to bin a are not above it, rows from bin b
@@ -133,7 +132,6 @@ func cut(sorted []float32, most int) (low, high []float32) {
 	return low, high
 }
 
-// binsOrDefault checks the number of bins that a learner was given.
 func binsOrDefault(learner string, bins, standard int) (int, error) {
 	if bins == 0 {
 		return standard, nil

@@ -49,7 +49,6 @@ func (l Booster) withDefaults() (Booster, error) {
 	return l, err
 }
 
-// Fit adds the trees. See [teachers.Learner].
 func (l Booster) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
 	l, err := l.withDefaults()
 	if err != nil {
@@ -81,7 +80,6 @@ func (m *booster) probabilities(scores, x []float32) {
 	probabilities(scores)
 }
 
-// probabilities replaces logits.
 func probabilities(v []float32) {
 	top := slices.Max(v)
 	var sum float64
@@ -95,7 +93,6 @@ func probabilities(v []float32) {
 	}
 }
 
-// boosting is one fit of a booster.
 type boosting struct {
 	out    *booster
 	l      Booster

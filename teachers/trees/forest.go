@@ -36,7 +36,6 @@ const (
 // Reproducible states that fits repeat themselves.
 func (Forest) Reproducible() bool { return true }
 
-// Fit grows the trees. See [teachers.Learner].
 func (l Forest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
 	if l.Thresholds != BestThresholds && l.Thresholds != RandomThresholds {
 		return nil, fmt.Errorf("trees: Forest.Thresholds is %d, want BestThresholds or RandomThresholds", l.Thresholds)
@@ -63,7 +62,6 @@ func (l Forest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) 
 	})
 }
 
-// forest is a fitted Forest.
 type forest struct {
 	ensemble
 	leaves []classShare // of all leaves, one after the other

@@ -25,7 +25,6 @@ type giniGrower struct {
 	buckets [maxBins + 1]int32
 }
 
-// binnedRow is a row of a node under one column.
 type binnedRow struct{ bin, class, weight int32 }
 
 func newGiniGrower(out *forest, data *binned, class []int32, l Forest) *giniGrower {

@@ -125,7 +125,6 @@ func (e *ensemble) Scores(dst, x teachers.Matrix) error {
 	return nil
 }
 
-// plain returns the common part as data.
 func (e *ensemble) plain() *plain.Trees {
 	t := &plain.Trees{Classes: slices.Clone(e.present)}
 	for _, root := range e.roots {
@@ -139,7 +138,6 @@ func (e *ensemble) plain() *plain.Trees {
 	return t
 }
 
-// Plain returns the model as data.
 func (m *forest) Plain() *plain.Model {
 	t := m.ensemble.plain()
 	for _, end := range m.ends {
@@ -152,7 +150,6 @@ func (m *forest) Plain() *plain.Model {
 	return &plain.Model{Trees: t}
 }
 
-// Plain returns the model as data.
 func (m *booster) Plain() *plain.Model {
 	t := m.ensemble.plain()
 	t.Prior = plain.Wide(m.prior)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"encoding/csv"
 	"errors"
 	"flag"
@@ -23,37 +24,10 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-const help = `Count the votes of teachers with Apache Beam: on this machine, or on many by --runner.
-
-Votes are lines, one for each vote, in any order and any number of files:
-
-  query,teacher,vote                           CSV, with or without that header
-  {"query": 0, "teacher": 0, "vote": 0}        JSON lines, by the ending .jsonl
-
-Queries and teachers are numbered from 0. The vote is a class, -1 where it is missing;
-with --class-names a name. The counts, a row for each query in order and a column for
-each class, go to shards. One after the other they are the file that pate votes counts writes:
-
-  cat counts-*-of-00016.csv | pate label - --counts --teachers 100 --classes 10 \
-      --epsilon 2 --ledger run.jsonl --out labels.csv
-
-Noise, key and charge stay with pate label. Nothing is written if a teacher voted twice on
-a query, if a vote is of no teacher, for no class or on no query, or if two teachers vote
-alike everywhere. Counts are as secret as the votes.
-
-Examples:
-  countvotes --votes 'votes-*.csv' --queries 1000000 --teachers 100 --classes 10 --out counts
-  countvotes --votes 'gs://B/votes-*.csv' --queries 10000000 --teachers 100 --classes 10 \
-      --out gs://B/counts --shards 16 --runner dataflow --project P --region R \
-      --staging_location gs://B/staging
-
-Flags of this program:
-`
-
-const flagsOfBeam = `
-Flags of Beam: --runner prism|dataflow|flink|spark|universal, --endpoint, --environment_type,
---environment_config, --project, --region, --staging_location; all of them: --help-beam
-`
+// help has the flags of this program between its two parts.
+//
+//go:embed help.txt
+var help string
 
 type flags struct {
 	poll       poll.Poll
@@ -87,10 +61,11 @@ func main() {
 	ours := f.ours()
 	ours.VisitAll(func(g *flag.Flag) { flag.Var(g.Value, g.Name, g.Usage) })
 	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), help)
+		above, below, _ := strings.Cut(help, "FLAGS\n")
+		fmt.Fprint(flag.CommandLine.Output(), above)
 		ours.SetOutput(flag.CommandLine.Output())
 		ours.PrintDefaults()
-		fmt.Fprint(flag.CommandLine.Output(), flagsOfBeam)
+		fmt.Fprint(flag.CommandLine.Output(), below)
 	}
 	flag.BoolFunc("help-beam", "prints the flags of Beam", func(string) error {
 		flag.PrintDefaults()

@@ -26,7 +26,6 @@ type Marginals struct {
 	noise *rng.DiscreteGaussian
 }
 
-// New returns the mechanism for cfg.
 func New(cfg Config) (*Marginals, error) {
 	if len(cfg.Bins) == 0 {
 		return nil, errors.New("marginals: Bins is empty: there are no columns")
@@ -93,7 +92,6 @@ func (m *Marginals) check(cells [][]int) error {
 	return nil
 }
 
-// draw returns noise for every count.
 func (m *Marginals) draw(key rng.Key) [][]int64 {
 	noise := make([][]int64, len(m.cfg.Bins))
 	for j, n := range m.cfg.Bins {
@@ -103,7 +101,6 @@ func (m *Marginals) draw(key rng.Key) [][]int64 {
 	return noise
 }
 
-// add counts the units of each bin.
 func (m *Marginals) add(counts [][]int64, cells [][]int) {
 	for _, unit := range cells {
 		for j, bin := range unit {
