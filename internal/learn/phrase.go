@@ -15,7 +15,7 @@ import (
 // type, and the page's code would be four times as long.
 type phrases map[string][]phrase
 
-// phrase is words, a value, another phrase, or cases of which the first that is met is told.
+// phrase is words, a value, another phrase, or cases of which the first that is met is used.
 type phrase struct {
 	words, value, other string
 	cases               []phraseCase

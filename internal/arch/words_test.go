@@ -1,0 +1,107 @@
+package arch_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// patterns are turns of phrase that hide the subject of a sentence, with the largest number of each in comments of Go files.
+// A bound only falls: lower it when a comment is rewritten.
+var patterns = map[string]int{
+	`(says?|tells?|knows)`: 202,
+	`(that|those) of`:      87,
+	`of (it|them)`:         84,
+	`what (is|was|it)`:     158,
+}
+
+// retired are phrases that do not come back in Go files, pages and printed errors, with the phrase of the field and the files that
+// may still have them.
+var retired = []struct {
+	phrase, instead string
+	except          []string
+}{
+	{"held back", "held-out", []string{"cmd/pate/internal/publish/report.go", "cmd/pate/internal/student/report.go",
+		"internal/student/published/doubt.go", "internal/student/published/model.go", "student/crossvalidate.go",
+		"student/denoise.go", "student/learn.go", "student/mixture.go"}},
+	{"goes on where", "resumes", []string{"cmd/pate/internal/shell/folder.go"}},
+	{"went on where", "resumed", nil},
+	{"next door", "neighbouring", nil},
+	{"writes over", "overwrites", nil},
+	{"written over", "overwritten", nil},
+	{"loss distributions claim", "the claim is by privacy loss distributions", nil},
+	{"whoever", "a noun", []string{"accountant/ledger/torn.go", "accountant/statement/words.go", "cmd/pate/internal/check/hash.go",
+		"cmd/pate/internal/dpsgd/output.go", "cmd/pate/internal/tune/output.go", "experiments/report/advice.go",
+		"experiments/report/words.go", "internal/durable/lock.go", "teachers/label/charged.go", "teachers/votes/layout.go",
+		"cmd/pate/testdata/errors.txt"}},
+	{"who has", "a noun", []string{"accountant/statement/statement.go", "accountant/statement/words.go", "beam/poll/count.go",
+		"experiments/report/advice.go"}},
+	{"put back", "restored", []string{"internal/results/results.go", "run/book.go", "run/doc.go", "teachers/label/doc.go"}},
+	{"told apart", "distinguished", []string{"experiments/report/words.go", "stability/continuous.go"}},
+	{"tells apart", "distinguishes", []string{"accountant/internal/pld/allocation.go", "accountant/internal/pld/mixture.go"}},
+	{"tell apart", "distinguish", []string{"accountant/risk.go"}},
+	{"by heart", "overfit", []string{"internal/accountant/bayes/doc.go"}},
+	{"for ever", "permanently", []string{"accountant/ledger/file.go", "dpsgd/nn/weights.go", "rng/doc.go"}},
+	{"is told", "is reported", []string{"accountant/calibrate_search.go", "cmd/pate/internal/label/label.go",
+		"cmd/pate/internal/shell/training.go", "cmd/pate/internal/shell/values.go", "internal/teachers/manifest/check.go"}},
+	{"are told", "are reported", []string{"stability/continuous.go"}},
+	{"is said", "is stated", []string{"cmd/pate/internal/check/check.go", "cmd/pate/internal/shell/globals.go",
+		"cmd/pate/internal/shell/training.go", "cmd/pate/internal/student/report.go", "train.go"}},
+	{"are said", "are stated", nil},
+	{"mended", "fixed", []string{"accountant/ledger/file.go", "accountant/ledger/ledger.go", "accountant/ledger/verify.go",
+		"teachers/votes/remedy.go"}},
+	{"speaks of", "describes", []string{"internal/accountant/bayes/figure.go"}},
+	{"a run that is there", "an existing run", nil},
+	{"words are told", "text is written", nil},
+	{"twice the same", "identical", nil},
+	{"in vain", "without effect", nil},
+}
+
+// TestWordsOfTheField: patterns keep to their bounds, and retired phrases do not come back.
+func TestWordsOfTheField(t *testing.T) {
+	root := filepath.Join("..", "..")
+	counts, texts := map[string]int{}, pages(t)
+	texts[filepath.Join(root, "cmd", "pate", "testdata", "errors.txt")] = ""
+	require.NoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			texts[path] = ""
+		}
+		return err
+	}))
+	comment, space := regexp.MustCompile(`(?m)^\s*//(.*)$`), regexp.MustCompile(`[\s/]+`)
+	expressions := map[string]*regexp.Regexp{}
+	for p := range patterns {
+		expressions[p] = regexp.MustCompile(`\b` + p + `\b`)
+	}
+	for path := range texts {
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		text := strings.ToLower(string(raw))
+		if strings.HasSuffix(path, ".go") {
+			var comments strings.Builder
+			for _, m := range comment.FindAllStringSubmatch(text, -1) {
+				comments.WriteString(m[1] + " ")
+			}
+			for p, re := range expressions {
+				counts[p] += len(re.FindAllString(comments.String(), -1))
+			}
+		}
+		name, err := filepath.Rel(root, path)
+		require.NoError(t, err)
+		flat := " " + space.ReplaceAllString(text, " ") + " "
+		for _, r := range retired {
+			if strings.Contains(flat, " "+r.phrase+" ") && !slices.Contains(r.except, filepath.ToSlash(name)) {
+				t.Errorf("%s has %q: write %q", name, r.phrase, r.instead)
+			}
+		}
+	}
+	for p, most := range patterns {
+		require.LessOrEqual(t, counts[p], most, p)
+	}
+}
