@@ -112,7 +112,6 @@ func (w *augmentedWorker) AddClipped(sum []float32, data Data, rows []int, clip 
 	})
 }
 
-// load fills in the views of record r.
 func (w *augmentedWorker) load(data Data, r int) {
 	n, v := len(w.rows), &w.views
 	if v.X.Cols != data.X.Cols {

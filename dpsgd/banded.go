@@ -135,7 +135,6 @@ func (b *banded) state() []int64 {
 	return slices.Concat(b.noise...)
 }
 
-// restore is the inverse of state.
 func (b *banded) restore(state []int64) {
 	if b == nil {
 		return

@@ -142,7 +142,6 @@ func (c Config) GaussianDraws(parameters int) int {
 	return c.TotalSteps() * parameters
 }
 
-// eventOf returns the event of the first steps of a phase.
 func (c Config) eventOf(p Phase, steps int) accountant.Event {
 	if c.Laplace {
 		return accountant.Repeated{Event: accountant.Laplace{NoiseMultiplier: p.NoiseMultiplier}, Count: int64(steps)}
@@ -252,7 +251,6 @@ func (c Config) identity() string {
 	return "dpsgd 6 " + string(text)
 }
 
-// every returns n, or a twentieth of all steps if n is not positive.
 func (c Config) every(n int) int {
 	if n > 0 {
 		return n

@@ -60,7 +60,6 @@ type cyclicSampler struct {
 	parts   []turns
 }
 
-// turns holds the turns of the records of one part.
 type turns struct {
 	key     rng.Key // they were drawn from; zero before
 	records [][]int // of every turn, ascending

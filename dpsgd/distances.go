@@ -94,7 +94,6 @@ func (d Distances) most(expected float64) int {
 	return int(math.Min(128, math.Max(2, expected/16)))
 }
 
-// meter measures distances.
 type meter struct {
 	worker  Worker
 	one     []float32 // what a record contributes

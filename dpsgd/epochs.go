@@ -162,7 +162,6 @@ type words struct {
 
 func newWords(key rng.Key) *words { return &words{key: key, stream: key.Stream()} }
 
-// below returns a uniform integer below n > 0.
 func (w *words) below(n uint64) uint64 {
 	w.used++
 	if v, ok := scaled(w.stream.Uint64(), n); ok {

@@ -87,7 +87,6 @@ func groupingOf(parameters int) grouping {
 	return grouping{rows: MaxRows, limit: MaxRows}
 }
 
-// blocks returns the number of blocks for batches of the expected size.
 func (g grouping) blocks(expected float64) int {
 	return max(1, int(math.Ceil(expected/(0.75*float64(g.rows)))))
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// hashSize is the length of a hash in bytes.
 const hashSize = 32
 
 // hasher distinguishes the integer sums of a step: sums that differ have different hashes, but for a chance

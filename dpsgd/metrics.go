@@ -110,7 +110,6 @@ func (d Data) allFinite() error {
 	return nil
 }
 
-// observer reports the steps of Train to its caller.
 type observer struct {
 	cfg       Config
 	model     Model

@@ -67,12 +67,10 @@ func jointMultiplier(a, b float64) float64 {
 	return low / math.Sqrt(1+ratio*ratio) * (1 - 0x1p-50)
 }
 
-// noiseLaw is a sampler of integers.
 type noiseLaw interface {
 	Fill(dst []int64, s *rng.Stream)
 }
 
-// laplaceLaw adds Fill to a sampler that makes one value at a time.
 type laplaceLaw struct{ *rng.DiscreteLaplace }
 
 func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
@@ -98,7 +96,6 @@ func newRelease(model Model, data Data, s setting, records, workers int) (*relea
 	return r, r.set(s)
 }
 
-// set prepares for steps of another setting.
 func (r *release) set(s setting) error {
 	was := r.setting
 	if r.batch == nil || was.probability != s.probability || was.sampling != s.sampling || was.start != s.start {
@@ -225,7 +222,6 @@ func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 // results.
 const pieceLength = 1024
 
-// scratchOf returns the scratch of a goroutine.
 func (r *release) scratchOf(worker int) *scratch {
 	if r.scratch[worker] == nil {
 		r.scratch[worker] = new(scratch)

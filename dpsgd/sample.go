@@ -33,7 +33,6 @@ func newBatcher(s Sampling, probability float64, start, records, blocks int) *ba
 	}
 }
 
-// draw makes the batch of a step from the run's key.
 func (b *batcher) draw(workers int, key rng.Key, step int) {
 	parallel.Each(workers, len(b.picked), func(_, part int) {
 		low := part * drawLength

@@ -110,7 +110,6 @@ func (c Config) validateSampling() error {
 	return nil
 }
 
-// poisson draws every step by itself.
 type poisson struct{}
 
 func (poisson) validate(Config) error       { return nil }

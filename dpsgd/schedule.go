@@ -77,7 +77,6 @@ func (s Schedule) share(step, steps int) float64 {
 	return 1
 }
 
-// rate returns the learning rate of a step, counted from 0.
 func (c Config) rate(step int) float64 {
 	return c.LearningRate * c.Schedule.share(step, c.TotalSteps())
 }

@@ -10,10 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// spanLength is how many parameters a goroutine takes at a time.
 const spanLength = 4096
 
-// spansOf returns the number of spans of n parameters.
 func spansOf(n int) int { return (n + spanLength - 1) / spanLength }
 
 // spans calls f for consecutive ranges of n parameters.
@@ -36,7 +34,6 @@ type summer struct {
 	blind   bool        // to that: how tests see what such a worker would do
 }
 
-// summingWorker is the working memory of a goroutine.
 type summingWorker struct {
 	Worker
 	packed PackedWorker // nil if it is none, or rows are not packed

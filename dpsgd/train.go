@@ -70,7 +70,6 @@ func Train(ctx context.Context, model Model, data Data, cfg Config, reservation 
 	return t.result(key), nil
 }
 
-// trainer is the state of a run.
 type trainer struct {
 	cfg     Config
 	model   Model
@@ -132,7 +131,6 @@ func (t *trainer) start(reservation *ledger.Reservation, key rng.Key) error {
 	return nil
 }
 
-// setting returns the setting of a step.
 func (t *trainer) setting(step int) setting {
 	p, start := t.cfg.phaseAt(step)
 	if t.cfg.Sampling.EpochSteps == 0 {

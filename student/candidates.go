@@ -80,7 +80,6 @@ func logistic() Candidate {
 	})
 }
 
-// supervised returns a learner on the labelled rows alone.
 func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Candidate {
 	fit := func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 		labelled, err := check(x, labels, classes)

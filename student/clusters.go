@@ -64,13 +64,11 @@ func newCentroids(centres Matrix, places []int) centroids {
 	return centroids{places, dense.SquaredNorms(centres), transposed(centres)}
 }
 
-// assignment is the memory of one goroutine.
 type assignment struct {
 	rows         [2][]int // compared with all centres, and with the ones that moved
 	picked, dots Matrix
 }
 
-// nearest compares rows with centroids.
 func (w *assignment) nearest(k *clusters, rows []int, c centroids) {
 	if len(rows) == 0 || c.turned.Cols == 0 {
 		return
@@ -125,7 +123,6 @@ func (k *clusters) move() bool {
 	return any
 }
 
-// distances returns every row's squared distance from its centre.
 func (k *clusters) distances() []float32 {
 	out := make([]float32, len(k.least))
 	for i, least := range k.least {

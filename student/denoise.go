@@ -107,7 +107,6 @@ func (r *ridge) answers(ctx context.Context, z Matrix) ([]int, error) {
 	return out, nil
 }
 
-// named returns how many rows have a label.
 func named(labels []int) int {
 	n := 0
 	for _, y := range labels {

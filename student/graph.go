@@ -101,7 +101,6 @@ func (r *ranking) limit() float32 {
 	return r.dist[r.have-1]
 }
 
-// add adds a row, unless as many are nearer.
 func (r *ranking) add(row int32, d float32) {
 	before := func(at int) bool { return d < r.dist[at] || d == r.dist[at] && row < r.near[at] }
 	at := r.have
@@ -159,7 +158,6 @@ func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 	}
 }
 
-// end is one end of an edge, as seen from the other.
 type end struct {
 	row    int32
 	weight float32

@@ -49,7 +49,6 @@ func released(labels []int, rows, classes int) (labelled, present []int, err err
 	return labelled, present, nil
 }
 
-// gather copies the named rows of x and their labels into a data set.
 func gather(x Matrix, labels, rows []int, classes int) teachers.Dataset {
 	out := teachers.Dataset{X: dense.New(len(rows), x.Cols), Y: make([]int, len(rows)), Classes: classes}
 	for i, r := range rows {

@@ -8,7 +8,6 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// mixture is a mean of its members' probabilities.
 type mixture struct {
 	members           []member
 	names             []string

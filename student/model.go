@@ -7,7 +7,6 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// model is a fitted student.
 type model struct {
 	projection *projection // nil if the rows are the features
 	metric     Matrix      // components x components; no rows if none was learnt

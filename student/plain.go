@@ -33,7 +33,6 @@ func (m *model) Plain() *plain.Model {
 	return &plain.Model{Kernel: k}
 }
 
-// describe puts the projection before a kernel.
 func (p *projection) describe(k *plain.Kernel) {
 	k.Centre, k.Scale, k.Limit = slices.Clone(p.mean), p.scale, far
 	k.Directions = plain.Widen(p.directions.Data, p.directions.Rows, p.directions.Cols, p.directions.Stride)

@@ -26,7 +26,6 @@ type Config struct {
 	Progress func(Progress) // called from the caller's goroutine; nil is fine
 }
 
-// defaultComponents is how many principal directions a pool keeps by default.
 const defaultComponents = 128
 
 // Progress is the state of NewPool, Select or Fit.

@@ -52,7 +52,6 @@ func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 	return c
 }
 
-// projectedModel is a model of projected rows.
 type projectedModel struct {
 	projection *projection
 	of         member

@@ -40,7 +40,6 @@ const (
 	far = 1e6
 )
 
-// newProjection fits a projection to x, which has at least one row.
 func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand) (*projection, error) {
 	p := &projection{mean: make([]float64, x.Cols), scale: 1}
 	for i := range x.Rows {
@@ -142,7 +141,6 @@ func (p *projection) walk(ctx context.Context, x, basis Matrix, do func(centred,
 	return nil
 }
 
-// mean32 returns the mean in the precision of features.
 func (p *projection) mean32() []float32 {
 	mean := make([]float32, len(p.mean))
 	for j, v := range p.mean {
@@ -151,14 +149,12 @@ func (p *projection) mean32() []float32 {
 	return mean
 }
 
-// centre sets dst to the rows of x, centred and scaled.
 func (p *projection) centre(dst, x Matrix, mean []float32) {
 	for i := range dst.Rows {
 		kernel.Centre(dense.Row(dst, i), dense.Row(x, i), mean, p.scale, far)
 	}
 }
 
-// apply projects x.
 func (p *projection) apply(ctx context.Context, x Matrix) (Matrix, error) {
 	out, mean := dense.New(x.Rows, p.directions.Cols), p.mean32()
 	err := forBlocks(ctx, x.Rows, func(scratch *Matrix, from, to int) {

@@ -78,7 +78,6 @@ func newRidgeSums(landmarks Matrix, hard []int, width float64, classes int) *rid
 	return s
 }
 
-// add adds the rows of z whose target in hard is not Unlabelled.
 func (s *ridgeSums) add(ctx context.Context, z Matrix, hard []int) error {
 	m, classes := s.landmarks.Rows, len(s.mean)
 	k, y := dense.New(min(gramRows, z.Rows), m), dense.New(min(gramRows, z.Rows), classes)

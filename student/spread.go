@@ -110,7 +110,6 @@ func even(counts []float64, total float64) bool {
 	return statistic <= freedom+3*math.Sqrt(2*freedom)
 }
 
-// normalise divides v by its sum, if the sum is positive.
 func normalise(v []float32) {
 	var sum float32
 	for _, x := range v {

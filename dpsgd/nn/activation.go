@@ -7,19 +7,16 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// plain is embedded by layers without parameters.
 type plain struct{}
 
 func (plain) Tensors(Shape) []int               { return nil }
 func (plain) Init([]float64, Shape, *rand.Rand) {}
 
-// plainPass is embedded by passes without parameters.
 type plainPass[T Float] struct{}
 
 func (plainPass[T]) Start([]T)                 {}
 func (plainPass[T]) AddScaled([]T, int, [][]T) {}
 
-// elementwise is embedded by activations.
 type elementwise struct{ plain }
 
 func (elementwise) Output(in Shape) (Shape, error) { return in, nil }

@@ -33,7 +33,6 @@ func (c Conv2D) Output(in Shape) (Shape, error) {
 	return c.window().output(in, c.Filters)
 }
 
-// taps returns the number of weights of one filter.
 func (c Conv2D) taps(in Shape) int      { return c.Kernel * c.Kernel * in.Channels }
 func (c Conv2D) Tensors(in Shape) []int { return []int{c.Filters * c.taps(in), c.Filters} }
 
@@ -201,7 +200,6 @@ func addSquares[T Float](dst, scratch []float64, g []T, n, rows int) {
 	}
 }
 
-// addScaledRows adds the rows of g times their scales to sum.
 func addScaledRows[T Float](sum, g []T, rows int, scales []T) {
 	n := len(sum)
 	kernel.AddATB(sum, n, scales, 1, g, n, 1, n, rows)

@@ -15,7 +15,6 @@ import (
 // name; the number of parameters, 8 bytes; the parameters in single precision; SHA-256 of all before.
 const fileMagic = "pate dpsgd/nn 1\n"
 
-// maxName bounds the name of an architecture in a file.
 const maxName = 1 << 16
 
 // head returns the bytes before the parameters in the model's file.

@@ -16,7 +16,6 @@ type GroupNorm struct {
 	Groups int // divides the number of channels
 }
 
-// groupEpsilon is added to variances.
 const groupEpsilon = 1e-5
 
 func (g GroupNorm) String() string { return fmt.Sprintf("groupnorm %d", g.Groups) }

@@ -88,7 +88,6 @@ func newWorker[T Float](a *architecture, rows int) *worker[T] {
 	return w
 }
 
-// pass returns a layer's working memory in the precision T.
 func pass[T Float](layer Layer, in Shape, rows int) Pass[T] {
 	var p any
 	switch any(T(0)).(type) {
@@ -229,7 +228,6 @@ func (w *worker[T]) AppendNorms(dst []float64, batch examples[T], rows []int, cl
 	return dst
 }
 
-// forward computes the outputs of rows.
 func (w *worker[T]) forward(batch examples[T], rows []int) {
 	w.gather(batch, rows)
 	for l, p := range w.passes {

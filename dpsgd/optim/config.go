@@ -40,7 +40,6 @@ type Config struct {
 	Epsilon float64 `json:"epsilon,omitzero"`
 }
 
-// withDefaults returns c with defaults for fields that are zero.
 func (c Config) withDefaults() Config {
 	switch c.Method {
 	case "":

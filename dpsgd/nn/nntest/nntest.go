@@ -76,7 +76,6 @@ func total(sizes []int) (n int) {
 	return n
 }
 
-// bench is a pass with buffers for some rows.
 type bench[T nn.Float] struct {
 	nn.Pass[T]
 	in, out, parameters int
@@ -103,7 +102,6 @@ func newBench[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, rows 
 	return b
 }
 
-// fill draws x and dy.
 func (b *bench[T]) fill(rnd *rand.Rand) {
 	copy(b.x, normal[T](rnd, len(b.x)))
 	copy(b.dy, normal[T](rnd, len(b.dy)))

@@ -185,7 +185,6 @@ func (c Config) extractors(shape dataset.Shape) (scattering, hog features.Extrac
 	return scattering, hog, nil
 }
 
-// straight returns e on straightened images, if Deskew is set.
 func (c Config) straight(e features.Extractor) features.Extractor {
 	if c.Deskew {
 		return features.Deskew{Of: e}

@@ -90,7 +90,6 @@ func PrepareRecords(
 	return p.out, nil
 }
 
-// preparation is the state of Prepare.
 type preparation struct {
 	ctx          context.Context
 	cfg          Config
@@ -144,14 +143,12 @@ func (p *preparation) learn(part *part, train dataset.Set) error {
 	return p.transform.finish(part, x, p.cfg.Workers)
 }
 
-// release returns how a statistic of training rows is released.
 func (p *preparation) release(x *features.Packed, noise, clip float64) moments.Config {
 	c := p.cfg.release(noise, clip)
 	c.Ends, c.Packed = p.ends, x
 	return c
 }
 
-// next returns the reservation of the next release.
 func (p *preparation) next() *ledger.Reservation {
 	r := p.reservations[0]
 	p.reservations = p.reservations[1:]

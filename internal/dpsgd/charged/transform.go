@@ -24,7 +24,6 @@ type Transform struct {
 	cols  int
 }
 
-// part is some columns of all rows.
 type part struct {
 	stage     string
 	extractor features.Extractor
@@ -43,7 +42,6 @@ func (e *ShapeError) Error() string {
 
 const scatteringStage = "scattering"
 
-// newTransform returns a transform that has no statistics yet.
 func newTransform(cfg Config, image dataset.Shape) (*Transform, error) {
 	scattering, hog, err := cfg.extractors(image)
 	if err != nil {
@@ -117,7 +115,6 @@ func (p *part) of(x blas32.General) blas32.General {
 	return columns
 }
 
-// extract computes the part before statistics.
 func (t *Transform) extract(ctx context.Context, p *part, set dataset.Set, how Config) (*features.Packed, error) {
 	if set.Image != t.image {
 		return nil, &ShapeError{Got: set.Image, Want: t.image}

@@ -109,7 +109,6 @@ func parseTransform(b []byte) (*Transform, error) {
 	return t, f.End()
 }
 
-// transform rebuilds the transform that the header describes.
 func (h transformHeader) transform(f *sealed.Reader) (*Transform, error) {
 	cfg := Config{Scattering: h.Scattering, HOG: h.HOG, Deskew: h.Deskew, Gradients: h.Gradients}
 	t, err := newTransform(cfg, h.Image)
@@ -127,7 +126,6 @@ func (h transformHeader) transform(f *sealed.Reader) (*Transform, error) {
 	return t, nil
 }
 
-// restore gives a part its statistics.
 func (h partHeader) restore(p *part, f *sealed.Reader) error {
 	if name := p.extractor.Name(); h.Extractor != name {
 		return fmt.Errorf("made by %q, which is %q in this version", h.Extractor, name)

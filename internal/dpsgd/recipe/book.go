@@ -20,7 +20,6 @@ type Shared struct {
 	Account ledger.Config // of the file that is there or is to be made; relation add_remove
 }
 
-// kind of a run on a ledger.
 const kind = "dpsgd"
 
 // settings are all inputs of a run but its data and its key.
@@ -57,7 +56,6 @@ func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.
 	return nil, *new(S), nil
 }
 
-// withNoise returns the settings with their noise.
 func (j *job) withNoise(noise float64) settings {
 	s := j.settings()
 	s.Noise = noise

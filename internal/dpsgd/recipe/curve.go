@@ -15,7 +15,6 @@ import (
 // curvePoints is how many models a curve shows, the last one included.
 const curvePoints = 8
 
-// checkpointEvery returns the number of steps between two checkpoints.
 func checkpointEvery(total int) int { return max(2, total/20) }
 
 // onCurve reports whether a step before the last is shown on the curve. No such step ends with a checkpoint:
@@ -33,7 +32,6 @@ func onCurve(step, total int) bool {
 	return false
 }
 
-// watcher follows a training.
 type watcher struct {
 	*job
 	ctx   context.Context // that no interruption ends: a point takes a moment
@@ -78,7 +76,6 @@ func (w *watcher) point(m dpsgd.Metrics) error {
 	return w.save(state{Noise: w.noise, Curve: w.curve})
 }
 
-// epsilonAfter returns the cost of the statistics and of a training so far.
 func (w *watcher) epsilonAfter(training accountant.Event) (float64, error) {
 	events := w.plan.events(w.noise)
 	events[len(events)-1] = training
@@ -86,7 +83,6 @@ func (w *watcher) epsilonAfter(training accountant.Event) (float64, error) {
 	return b.Upper, err
 }
 
-// stage names the job for a progress bar.
 func (j *job) stage() string {
 	name := j.plan.name()
 	if j.plan.Epsilon != 0 {

@@ -79,7 +79,6 @@ func (r Recipe) Columns(s Shape) (int, error) {
 	return e.Dim(shape), nil
 }
 
-// prepared is a task with its features.
 type prepared struct {
 	train     dpsgd.Data
 	test      blas32.General
@@ -140,7 +139,6 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 	return p, nil
 }
 
-// learn makes features with statistics.
 func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledger.Reservation) (prepared, error) {
 	c.Workers, c.Cache = j.Workers, j.Cache
 	c.Progress = func(stage string) { j.Progress(Progress{Stage: stage, Done: 0, Total: 1}) }

@@ -30,7 +30,6 @@ const maxModelFile = 1<<32 + 1<<28
 // ErrModelFile is matched by every error about a file that is not a model as this version writes it.
 var ErrModelFile = errors.New("recipe: not a model file")
 
-// bytes returns the model's file.
 func (m *Model) bytes() ([]byte, error) {
 	card, err := json.Marshal(m.Card)
 	if err != nil {
@@ -144,7 +143,6 @@ func (c Card) shape() Shape {
 	return Shape{Records: 1, Columns: c.Columns, Classes: len(c.Classes), Image: c.Image}
 }
 
-// restoreFeatures finds out how features are made.
 func (m *Model) restoreFeatures(transform []byte) error {
 	r := Recipe{Features: m.Features}
 	if _, ok := r.learned(m.shape()); ok {

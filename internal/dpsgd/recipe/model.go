@@ -28,7 +28,6 @@ const mlp = "mlp"
 // Models returns the names of models, for people.
 func Models() []string { return []string{Linear, mlp + ":WIDTH[,WIDTH...]", CNN} }
 
-// maxWidth bounds a hidden layer, maxDepth their number.
 const maxWidth, maxDepth = 1 << 14, 16
 
 // newModel makes an untrained model. Its start is a function of the key.

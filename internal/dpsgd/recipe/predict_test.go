@@ -24,7 +24,7 @@ import (
 
 func accuracyOf(t *testing.T, m *Model, set dataset.Set) float64 {
 	t.Helper()
-	classes, err := m.Predict(context.Background(), set)
+	classes, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	accuracy, known := m.Accuracy(classes, set)
 	require.True(t, known)
@@ -69,10 +69,9 @@ func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
 			r := base
 			change(&r)
 			c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 5})
-			result, err := Run(context.Background(), c)
+			result, err := Run(t.Context(), c)
 			require.NoError(t, err)
-			m, err := OpenModel(filepath.Join(c.Dir, "private", "results", "models", "noise-5-run-0.model"))
-			require.NoError(t, err)
+			m := modelOf(t, c, "noise-5-run-0.model")
 			require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, test))
 			require.Equal(t, Card{
 				Data: "strokes", Features: r.Features, Kind: r.Model, Columns: 256, Image: task.Image, Classes: task.Classes,
@@ -80,12 +79,12 @@ func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
 			}, m.Card)
 			require.True(t, m.ScoredOn(test))
 			require.False(t, m.ScoredOn(task.Private))
-			all, err := m.Predictions(context.Background(), test)
+			all, err := m.Predictions(t.Context(), test)
 			require.NoError(t, err)
 			for i := 0; i < test.Len(); i += 17 {
 				one, err := test.Slice(i, i+1)
 				require.NoError(t, err)
-				alone, err := m.Predictions(context.Background(), one)
+				alone, err := m.Predictions(t.Context(), one)
 				require.NoError(t, err)
 				require.Equal(t, all[i:i+1], alone)
 			}
@@ -125,7 +124,7 @@ func TestPredictions(t *testing.T) {
 	for i := range set.X.Data {
 		set.X.Data[i] = float32(rnd.NormFloat64())
 	}
-	all, err := m.Predictions(context.Background(), set)
+	all, err := m.Predictions(t.Context(), set)
 	require.NoError(t, err)
 	require.Len(t, all, n)
 	for i, p := range all {
@@ -138,17 +137,17 @@ func TestPredictions(t *testing.T) {
 		require.Equal(t, sum > 0, p.Class == 1, i)
 		require.InDelta(t, above, p.Probability, 1e-6)
 	}
-	none, err := m.Predict(context.Background(), dataset.Set{X: blas32.General{Cols: 3, Stride: 3}})
+	none, err := m.Predict(t.Context(), dataset.Set{X: blas32.General{Cols: 3, Stride: 3}})
 	require.NoError(t, err)
 	require.Empty(t, none)
 	huge := dataset.Set{X: blas32.General{Rows: 1, Cols: 3, Stride: 3, Data: []float32{1e38, 1e38, 0}}}
-	p, err := m.Predictions(context.Background(), huge)
+	p, err := m.Predictions(t.Context(), huge)
 	require.NoError(t, err)
 	require.Equal(t, []Prediction{{1, 1}}, p)
 	huge.X.Data[2] = math.MaxFloat32
-	_, err = m.Predictions(context.Background(), huge)
+	_, err = m.Predictions(t.Context(), huge)
 	require.ErrorContains(t, err, "row 0")
-	cancelled, cancel := context.WithCancel(context.Background())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = m.Predict(cancelled, set)
 	require.ErrorIs(t, err, context.Canceled)
@@ -176,10 +175,10 @@ func TestRowsThatDoNotFit(t *testing.T) {
 		"not finite":   {m, rows(4, dataset.Shape{}, 1, 2, nan, 4)},
 		"malformed":    {m, short},
 	} {
-		_, err := c.m.Predict(context.Background(), c.set)
+		_, err := c.m.Predict(t.Context(), c.set)
 		require.ErrorIs(t, err, ErrRows, name)
 	}
-	_, err := ofImages.Predict(context.Background(), rows(4, square, 1, 2, 3, 4))
+	_, err := ofImages.Predict(t.Context(), rows(4, square, 1, 2, 3, 4))
 	require.NoError(t, err)
 }
 
@@ -274,7 +273,7 @@ func FuzzModel(f *testing.F) {
 			return
 		}
 		set := dataset.Set{Image: m.Image, X: blas32.General{Rows: 1, Cols: m.Columns, Stride: m.Columns, Data: make([]float32, m.Columns)}}
-		if classes, err := m.Predict(context.Background(), set); err == nil && (classes[0] < 0 || classes[0] >= len(m.Classes)) {
+		if classes, err := m.Predict(t.Context(), set); err == nil && (classes[0] < 0 || classes[0] >= len(m.Classes)) {
 			t.Fatal(classes)
 		}
 	})

@@ -109,7 +109,6 @@ func (p Plan) validate(s Shape, shared bool) error {
 	return nil
 }
 
-// train returns the configuration with noise.
 func (p Plan) train(noise float64) dpsgd.Config {
 	c := p.Recipe.Train
 	c.NoiseMultiplier, c.NonPrivate = noise, p.NonPrivate
@@ -128,7 +127,6 @@ func (p Plan) events(noise float64) []accountant.Event {
 // Event returns all charges of one model of the plan with this noise, in one composition.
 func (p Plan) Event(noise float64) accountant.Event { return whole(p.events(noise)) }
 
-// whole returns the composition of events.
 func whole(events []accountant.Event) accountant.Event {
 	if len(events) == 1 {
 		return events[0]
@@ -136,7 +134,6 @@ func whole(events []accountant.Event) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
-// name returns a plan's short name in files.
 func (p Plan) name() string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	switch {

@@ -54,6 +54,18 @@ func strokes(t *testing.T, private, test int) dataset.Task {
 	return task
 }
 
+// modelPath returns the place of a model that a seeded run left.
+func modelPath(dir, name string) string {
+	return filepath.Join(dir, "private", "results", "models", name)
+}
+
+func modelOf(t *testing.T, c Config, name string) *Model {
+	t.Helper()
+	m, err := OpenModel(modelPath(c.Dir, name))
+	require.NoError(t, err)
+	return m
+}
+
 func config(t *testing.T, task dataset.Task, plans ...Plan) Config {
 	t.Helper()
 	return Config{Task: task, Delta: 1e-4, Plans: plans, Key: rng.SeedKey(11), Dir: t.TempDir()}
@@ -91,7 +103,7 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			if r.Features == deskewed+Scattering || r.Features == ScatteringHOG {
 				c.Plans[0].Recipe.Statistics.SecondNoise, c.Plans[0].Recipe.Statistics.SecondClip = 4, 1
 			}
-			result, err := Run(context.Background(), c)
+			result, err := Run(t.Context(), c)
 			require.NoError(t, err)
 			require.Equal(t, 80, result.Test, "the pool scores too")
 			row := result.Rows[0]
@@ -106,10 +118,10 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			for _, e := range row.Account.Events {
 				require.NoError(t, account.Compose(e, 1))
 			}
-			b, err := account.Epsilon(context.Background(), 1e-4*(1-latticeShare))
+			b, err := account.Epsilon(t.Context(), 1e-4*(1-latticeShare))
 			require.NoError(t, err)
 			require.InDelta(t, *row.Epsilon, b.Upper, 1e-9)
-			require.FileExists(t, filepath.Join(c.Dir, "private", "results", "models", "epsilon-4-run-0.model"))
+			require.FileExists(t, modelPath(c.Dir, "epsilon-4-run-0.model"))
 			if name == "hog" {
 				require.Greater(t, row.Accuracy, 0.9)
 			}
@@ -175,22 +187,22 @@ func TestDiscreteNoiseIsAllowedFor(t *testing.T) {
 	to, err := p.claim(s, 1e-5)
 	require.NoError(t, err)
 	require.Positive(t, to.draws)
-	noise, err := to.calibrate(context.Background(), p)
+	noise, err := to.calibrate(t.Context(), p)
 	require.NoError(t, err)
 	event := whole(p.events(noise))
-	b, err := to.epsilonOf(context.Background(), event)
+	b, err := to.epsilonOf(t.Context(), event)
 	require.NoError(t, err)
 	require.LessOrEqual(t, b.Upper, 1.0)
 	require.Greater(t, b.Upper, 0.999)
 
 	coarse := claim{delta: 1e-5, draws: 1 << 50}
 	require.False(t, coarse.continuous(1))
-	dear, err := coarse.epsilonOf(context.Background(), event)
+	dear, err := coarse.epsilonOf(t.Context(), event)
 	require.NoError(t, err)
 	require.Greater(t, dear.Upper, b.Upper*1.01, "by Rényi divergences")
-	noise, err = coarse.calibrate(context.Background(), p)
+	noise, err = coarse.calibrate(t.Context(), p)
 	require.NoError(t, err)
-	dear, err = coarse.epsilonOf(context.Background(), whole(p.events(noise)))
+	dear, err = coarse.epsilonOf(t.Context(), whole(p.events(noise)))
 	require.NoError(t, err)
 	require.LessOrEqual(t, dear.Upper, 1.0)
 }
@@ -201,13 +213,13 @@ func TestStatisticsAreCharged(t *testing.T) {
 	cheap, dear := Default(s, ScatteringHOG, "", 1), Default(s, ScatteringHOG, "", 1)
 	cheap.Features = features.NameHOG
 	to := claim{delta: 1e-5}
-	a, err := to.calibrate(context.Background(), Plan{Recipe: cheap, Epsilon: 1})
+	a, err := to.calibrate(t.Context(), Plan{Recipe: cheap, Epsilon: 1})
 	require.NoError(t, err)
-	b, err := to.calibrate(context.Background(), Plan{Recipe: dear, Epsilon: 1})
+	b, err := to.calibrate(t.Context(), Plan{Recipe: dear, Epsilon: 1})
 	require.NoError(t, err)
 	require.Greater(t, b, a)
 	dear.Statistics.MeanNoise = 0.5
-	_, err = to.calibrate(context.Background(), Plan{Recipe: dear, Epsilon: 1})
+	_, err = to.calibrate(t.Context(), Plan{Recipe: dear, Epsilon: 1})
 	require.ErrorIs(t, err, ErrBudget)
 }
 
@@ -217,12 +229,12 @@ func TestAnInterruptedRunEndsAlike(t *testing.T) {
 	r := Default(ShapeOf(task), CentredHOG, "", 4)
 	r.Train.Steps = 60
 	c := config(t, task, Plan{Recipe: r, Epsilon: 4})
-	whole, err := Run(context.Background(), c)
+	whole, err := Run(t.Context(), c)
 	require.NoError(t, err)
 	first := c.Dir
 	c.Dir = t.TempDir()
 	for cut := 7; ; cut += 7 {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(t.Context())
 		c.Progress = func(p Progress) {
 			if p.Total == 60 && p.Done >= cut {
 				cancel()
@@ -244,7 +256,7 @@ func TestAnInterruptedRunEndsAlike(t *testing.T) {
 	}
 	models := [2][]byte{}
 	for i, dir := range []string{first, c.Dir} {
-		models[i], err = os.ReadFile(filepath.Join(dir, "private", "results", "models", "epsilon-4-run-0.model"))
+		models[i], err = os.ReadFile(modelPath(dir, "epsilon-4-run-0.model"))
 		require.NoError(t, err)
 	}
 	require.Equal(t, models[0], models[1])
@@ -253,7 +265,7 @@ func TestAnInterruptedRunEndsAlike(t *testing.T) {
 	require.Empty(t, files, "a checkpoint tells of private rows and is not kept")
 	before, err := os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-4-run-0.jsonl"))
 	require.NoError(t, err)
-	_, err = Run(context.Background(), c)
+	_, err = Run(t.Context(), c)
 	require.NoError(t, err)
 	after, err := os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-4-run-0.jsonl"))
 	require.NoError(t, err)
@@ -266,9 +278,9 @@ func TestTheModelFileIsTheModel(t *testing.T) {
 	r := Default(ShapeOf(task), features.NamePixels, "mlp:8", 8)
 	r.Train.Steps, r.Train.AverageDecay = 20, 0.5
 	c := config(t, task, Plan{Recipe: r, Epsilon: 8})
-	result, err := Run(context.Background(), c)
+	result, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	path := filepath.Join(c.Dir, "private", "results", "models", "epsilon-8-run-0.model")
+	path := modelPath(c.Dir, "epsilon-8-run-0.model")
 	m, err := OpenModel(path)
 	require.NoError(t, err)
 	require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, task.WithoutPool().Test))
@@ -286,7 +298,7 @@ func TestWithoutPrivacyNothingIsClaimed(t *testing.T) {
 		r := Default(ShapeOf(task), name, "", math.Inf(1))
 		r.Train.Steps = 20
 		c := config(t, task, Plan{Recipe: r, NonPrivate: true})
-		result, err := Run(context.Background(), c)
+		result, err := Run(t.Context(), c)
 		require.NoError(t, err)
 		row := result.Rows[0]
 		require.Nil(t, row.Epsilon)
@@ -329,7 +341,7 @@ func TestConfigIsRefused(t *testing.T) {
 			require.NoError(t, c.Validate())
 			change(&c)
 			require.ErrorIs(t, c.Validate(), ErrConfig)
-			_, err := Run(context.Background(), c)
+			_, err := Run(t.Context(), c)
 			require.ErrorIs(t, err, ErrConfig)
 		})
 	}
@@ -340,11 +352,11 @@ func TestDataThatChangedAreNotMixed(t *testing.T) {
 	r := Default(ShapeOf(task), features.NamePixels, "", 1)
 	r.Train.Steps = 4
 	c := config(t, task, Plan{Recipe: r, Epsilon: 1})
-	_, err := Run(context.Background(), c)
+	_, err := Run(t.Context(), c)
 	require.NoError(t, err)
 	c.Task.Private.Y = append([]int(nil), c.Task.Private.Y...)
 	c.Task.Private.Y[3] ^= 1
-	_, err = Run(context.Background(), c)
+	_, err = Run(t.Context(), c)
 	require.ErrorIs(t, err, run.ErrOtherRun)
 }
 
@@ -355,7 +367,7 @@ func TestAllSeedsAreCountedTogether(t *testing.T) {
 	r.Train.Steps = 3
 	c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 4}, Plan{Recipe: r, NoiseMultiplier: 6})
 	c.Seeds = 3
-	result, err := Run(context.Background(), c)
+	result, err := Run(t.Context(), c)
 	require.NoError(t, err)
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
 	require.NoError(t, err)
@@ -364,7 +376,7 @@ func TestAllSeedsAreCountedTogether(t *testing.T) {
 			require.NoError(t, account.Compose(e, 3))
 		}
 	}
-	b, err := account.Epsilon(context.Background(), 1e-4*(1-latticeShare))
+	b, err := account.Epsilon(t.Context(), 1e-4*(1-latticeShare))
 	require.NoError(t, err)
 	require.InDelta(t, b.Lower, result.EpsilonAll, 0.01*b.Upper)
 	require.GreaterOrEqual(t, result.EpsilonAll, b.Lower)
@@ -397,7 +409,7 @@ func TestPlansShareFeatures(t *testing.T) {
 		}
 		_, err := Run(t.Context(), c)
 		require.NoError(t, err)
-		models, err := filepath.Glob(filepath.Join(c.Dir, "private", "results", "models", "*"))
+		models, err := filepath.Glob(modelPath(c.Dir, "*"))
 		require.NoError(t, err)
 		out := map[string]string{}
 		for _, m := range models {
@@ -415,4 +427,45 @@ func TestPlansShareFeatures(t *testing.T) {
 			require.Equal(t, text, together[name], name)
 		}
 	}
+}
+
+// A run that is cut off between checkpoint and observation loses no point.
+func TestNoPointOfACurveEndsWithACheckpoint(t *testing.T) {
+	for total := 1; total < 3000; total++ {
+		points := 0
+		for step := 1; step < total; step++ {
+			if onCurve(step, total) {
+				points++
+				if step > 1 {
+					require.NotZero(t, step%checkpointEvery(total), "step %d of %d", step, total)
+				}
+			}
+		}
+		if total >= 2*curvePoints {
+			require.Equal(t, curvePoints-1, points, "%d steps", total)
+		}
+	}
+}
+
+// TestNoiseIsForTheSamplingThatRuns checks that noise is chosen for the event of the
+// sampling, and that what is claimed for it is the accountant's answer.
+func TestNoiseIsForTheSamplingThatRuns(t *testing.T) {
+	to := claim{delta: 1e-5}
+	p := Plan{Epsilon: 2, Recipe: Recipe{Features: "raw", Train: dpsgd.Config{
+		Steps: 14, ClipNorm: 1, LearningRate: 1, Sampling: dpsgd.Sampling{Scheme: dpsgd.Allocation, EpochSteps: 7},
+	}}}
+	noise, err := to.calibrate(t.Context(), p)
+	require.NoError(t, err)
+	events := p.events(noise)
+	require.Equal(t, []accountant.Event{p.train(noise).Event()}, events)
+	bound, err := to.epsilonOf(t.Context(), events[0])
+	require.NoError(t, err)
+	require.LessOrEqual(t, bound.Upper, 2.0)
+	require.Greater(t, bound.Upper, 1.99)
+	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
+	require.NoError(t, err)
+	require.NoError(t, account.Compose(events[0], 1))
+	same, err := account.Epsilon(t.Context(), 1e-5*(1-latticeShare))
+	require.NoError(t, err)
+	require.Equal(t, same.Upper, bound.Upper)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// runner is a Config at work.
 type runner struct {
 	Config
 	shape Shape
@@ -97,7 +96,6 @@ func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 	return set, ends, nil
 }
 
-// wholeSeconds returns the time since start, rounded up.
 func wholeSeconds(start time.Time) float64 { return math.Ceil(time.Since(start).Seconds()) }
 
 // plans runs every plan with every seed, and returns a row for each plan. The plans of one seed follow each
@@ -147,7 +145,6 @@ func mean(runs []Row) Row {
 	return row
 }
 
-// job is one run of a plan.
 type job struct {
 	*runner
 	plan   Plan

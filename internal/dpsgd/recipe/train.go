@@ -57,7 +57,6 @@ func (j *job) settle(ctx context.Context, shared *ledger.Ledger) (float64, error
 	return j.chooseNoise(ctx, shared, j.plan)
 }
 
-// modelFile returns where the model goes, and its mode.
 func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
 	return results.Folder(j.Dir).Place(releasable, "models", j.name()+".model")
 }
@@ -135,7 +134,6 @@ func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 	return row, j.finish(end)
 }
 
-// trainWithout trains a model that no ledger charges.
 func (j *job) trainWithout(ctx context.Context, done state) (Row, error) {
 	row, file, err := j.train(ctx, done, nil, Paid{})
 	if err != nil {
@@ -219,7 +217,6 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 	return row, file, err
 }
 
-// finish keeps the row of a model that is written.
 func (j *job) finish(done state) error {
 	if err := j.save(done); err != nil {
 		return err
@@ -236,7 +233,6 @@ func (j *job) removeCheckpoint() error {
 	return nil
 }
 
-// card describes the model in its file.
 func (j *job) card(row Row) Card {
 	c := Card{
 		Data: j.Task.Name, Features: row.Features, Kind: row.Model, Columns: j.Task.Private.X.Cols, Image: j.Task.Image,
@@ -249,7 +245,6 @@ func (j *job) card(row Row) Card {
 	return c
 }
 
-// row describes the trained model.
 func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config, trained dpsgd.Result) (Row, error) {
 	_, columns := p.train.Dims()
 	row := Row{
@@ -290,7 +285,6 @@ func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config
 	return row, nil
 }
 
-// claimOf returns the epsilon of all that a ledger covers.
 func claimOf(l *ledger.Ledger) (float64, error) {
 	if c := l.Config(); c.Mode != ledger.Reserved {
 		return c.Epsilon, nil
@@ -299,13 +293,11 @@ func claimOf(l *ledger.Ledger) (float64, error) {
 	return claim, wrapped(err)
 }
 
-// paidFor returns the charge of a model.
 func paidFor(l *ledger.Ledger, reservations []*ledger.Reservation) (Paid, error) {
 	claim, err := claimOf(l)
 	return Paid{Entry: reservations[0].Entry(), Epsilon: claim, Delta: l.Config().Delta}, err
 }
 
-// stateOf returns the state of a shared ledger.
 func stateOf(l *ledger.Ledger) (*LedgerState, error) {
 	c := l.Config()
 	claim, err := claimOf(l)

@@ -59,8 +59,7 @@ func TestASecondRowMovesTheSumByOneClipNorm(t *testing.T) {
 		c.RowsPerUnit = 2
 		_, err := Run(t.Context(), c)
 		require.NoError(t, err)
-		m, err := OpenModel(filepath.Join(c.Dir, "private", "results", "models", c.Plans[0].name()+"-run-0.model"))
-		require.NoError(t, err)
+		m := modelOf(t, c, c.Plans[0].name()+"-run-0.model")
 		return m.network.Parameters()
 	}
 	moved, square := sum(task.Private.Y[0]), 0.0
@@ -134,8 +133,7 @@ func TestADeclaredNumberDividesSums(t *testing.T) {
 		c.Plans = []Plan{{Recipe: r, NoiseMultiplier: 0.01}} // against a sum of 240 records
 		_, err := Run(t.Context(), c)
 		require.NoError(t, err)
-		m, err := OpenModel(filepath.Join(c.Dir, "private", "results", "models", c.Plans[0].name()+"-run-0.model"))
-		require.NoError(t, err)
+		m := modelOf(t, c, c.Plans[0].name()+"-run-0.model")
 		return m.network.Parameters()
 	}
 	one, half := parameters(240), parameters(480)

@@ -86,7 +86,6 @@ func (c Config) Validate() error {
 	return err
 }
 
-// newJob checks a Config.
 func (c Config) newJob() (*job, error) {
 	j, err := c.complete()
 	if err != nil {

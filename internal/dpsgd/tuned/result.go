@@ -95,7 +95,6 @@ func (j *job) newResult(p tune.Price) (*Result, error) {
 	return r, nil
 }
 
-// releasable reports whether the model may leave.
 func (j *job) releasable() bool { return j.Key.Releasable() && j.Task.Withheld() == "" }
 
 // chosen returns the released run, its setting in full.

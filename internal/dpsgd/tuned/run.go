@@ -41,7 +41,6 @@ type state struct {
 	Result *Result    `json:"result,omitempty"`
 }
 
-// kind of a run on a ledger.
 const kind = "tune"
 
 // settings are all inputs of a search but its data and its key.
@@ -151,7 +150,6 @@ func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	}
 }
 
-// withPrice returns the settings with their price.
 func (j *job) withPrice(price *tune.Price) settings {
 	s := j.settings()
 	s.Price = price

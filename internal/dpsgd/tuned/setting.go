@@ -43,7 +43,6 @@ type field struct {
 	number **float64
 }
 
-// fields returns all places of a setting.
 func (s *Setting) fields() []field {
 	return []field{
 		{"features", &s.Features, nil}, {"model", &s.Model, nil}, {"optimizer", &s.Optimizer, nil},
@@ -69,7 +68,6 @@ func (s Setting) String() string {
 	return strings.Join(words, ", ")
 }
 
-// apply returns the base recipe with this setting.
 func (s Setting) apply(base recipe.Recipe) recipe.Recipe {
 	r := base
 	r.Features, r.Model = cmp.Or(s.Features, r.Features), cmp.Or(s.Model, r.Model)

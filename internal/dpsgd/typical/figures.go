@@ -35,7 +35,6 @@ func Of[R any](rows []R, of func(R) Figures) Rows {
 	return all
 }
 
-// file has the figures of a run.
 const file = "bayes.json"
 
 // Write keeps the figures in dir/private, for their owner alone to read. It writes nothing if there are none.

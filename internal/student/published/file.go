@@ -17,21 +17,18 @@ import (
 // The file of a student: a line of magic, JSON, and the SHA-256 of all before.
 const magic = "pate student 1\n"
 
-// maxFile bounds the file. The largest model, 3,000 landmarks of 2,304 features, takes a
-// fifth.
+// maxFile bounds the file, at five times the largest model, 3,000 landmarks of 2,304 features.
 const maxFile = 1 << 29
 
-// ErrFile is matched by every error about a file that is not a student as this version
-// writes it.
+// ErrFile is matched by every error about a file that is not a student as this version writes it.
 var ErrFile = errors.New("published: not the file of a student")
 
-// document is the JSON of a model.
 type document struct {
 	Card
 	Model plain.Model `json:"model"`
 }
 
-// Export writes the model as JSON: all that predicting takes, and its provenance.
+// Export writes the model as JSON, with its provenance.
 func (m *Model) Export(w io.Writer) error {
 	text, err := json.Marshal(document{m.Card, m.model})
 	if err != nil {
@@ -62,8 +59,8 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 	return sealed.Seal(b.Bytes()), nil
 }
 
-// Open reads the file of a student. A file that is none, or is damaged, is an error that
-// matches [ErrFile]. Memory is bounded by a small multiple of the file's size.
+// Open reads the file of a student. An error about a file that is none or is damaged matches [ErrFile].
+// Memory is bounded by a small multiple of the file's size.
 func Open(path string) (*Model, error) {
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {

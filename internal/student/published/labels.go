@@ -19,13 +19,13 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Labels are what was released for the rows of a pool.
+// Labels are the released labels of the rows of a pool.
 type Labels struct {
 	Of       []int    // class of each row of the pool, or student.Unlabelled
 	Classes  []string // names of all classes
 	Released int      // rows with a label
 	Asked    int      // lines of the file
-	Withheld bool     // they are marked as not releasable: nothing of them may be published
+	Withheld bool     // marked as not releasable: no part may be published
 	SHA256   string   // of the file, hexadecimal
 }
 
@@ -36,11 +36,11 @@ const (
 	withheldLabel = "label_not_releasable"
 )
 
-// ReadLabels reads what `pate label` wrote, in whatever form; as CSV that is a line "query,label", or "row,label" as
-// [Labels.Write] has it, for each query, a row of the pool from 0, where an empty label means that the mechanism declined. Rows has the
-// queries if they are not the rows themselves: Rows[q] is the row of query q. A label is the
-// number of a class from 0, or its name if classes has names. Without names classes are
-// called by their numbers, as many as occur and at least 2. What is wrong is an [*fault.Error].
+// ReadLabels reads the file of `pate label`, in any form. As CSV that is a line "query,label", or "row,label"
+// as by [Labels.Write], for each query, a row of the pool from 0, where an empty label means that the
+// mechanism declined. Rows has the queries if they are not the rows themselves: Rows[q] is the row of query
+// q. A label is the number of a class from 0, or its name if classes has names. Without names classes are
+// called by their numbers, as many as occur and at least 2. An error about the file is an [*fault.Error].
 func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
 	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
 	sum := sha256.New()
@@ -66,7 +66,9 @@ func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, er
 	case err != nil:
 		return Labels{}, &fault.Error{What: "the labels cannot be read", Err: err}
 	case !p.heading:
-		return Labels{}, &fault.Error{What: "the labels are empty", Why: "they begin with the line query,label", Fix: "give the file that pate label wrote"}
+		return Labels{}, &fault.Error{
+			What: "the labels are empty", Why: "they begin with the line query,label", Fix: "give the file that pate label wrote",
+		}
 	}
 	if classes == nil {
 		l.Classes = names(max(2, p.most+1))
@@ -75,7 +77,6 @@ func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, er
 	return l, nil
 }
 
-// labelParser takes a file of labels line by line.
 type labelParser struct {
 	*Labels
 	rows    []int
@@ -88,8 +89,11 @@ type labelParser struct {
 func (p *labelParser) line(n int, text string) error {
 	text = strings.TrimSuffix(text, "\r")
 	refuse := func(format string, args ...any) error {
-		return &fault.Error{What: fmt.Sprintf("line %d of the labels %s", n, fmt.Sprintf(format, args...)), Why: "every line is query,label: a row of the pool from 0, and a class or nothing",
-			Fix: "give the file that pate label wrote, and the public rows that its votes were on"}
+		return &fault.Error{
+			What: fmt.Sprintf("line %d of the labels %s", n, fmt.Sprintf(format, args...)),
+			Why:  "every line is query,label: a row of the pool from 0, and a class or nothing",
+			Fix:  "give the file that pate label wrote, and the public rows that its votes were on",
+		}
 	}
 	query, label, found := strings.Cut(text, ",")
 	label = strings.Trim(strings.TrimSpace(label), `"`)
@@ -141,8 +145,8 @@ func names(n int) []string {
 	return out
 }
 
-// Write writes the labels as CSV, with names of classes: a line row,label for each row of
-// the pool that has one. The heading says if they are withheld.
+// Write writes the labels as CSV, with names of classes: a line row,label for each labelled row of the pool.
+// The heading marks withheld labels.
 func (l Labels) Write(w io.Writer) error {
 	t := table.Table{Header: []string{"row", "label"}, Left: []bool{false, true}}
 	if l.Withheld {

@@ -17,20 +17,19 @@ import (
 	"github.com/pate-go/pate/internal/plain"
 )
 
-// Card says what a model is, how rows become its features and where its labels came from.
+// Card describes a model, the features of its rows and the provenance of its labels.
 type Card struct {
-	Schema string `json:"schema"` // SchemaModel
-	// Kind names the kinds of student whose probabilities the model is the mean of.
-	Kind    []string `json:"kind"`
+	Schema  string   `json:"schema"` // SchemaModel
+	Kind    []string `json:"kind"`   // kinds of student whose probabilities are averaged
 	Classes []string `json:"classes"`
-	// Rows says how rows are read; it was made of public rows.
+	// Rows is how rows are read, by public rows.
 	Rows *dataset.Schema `json:"rows"`
-	// Features names what is made of what Rows reads, as features.Named has it.
-	Features string `json:"features"`
-	// Extractor says how Features are made, in full.
+	// Features names the features of a row, as features.Named has it, and Extractor how they are made, in
+	// full.
+	Features  string `json:"features"`
 	Extractor string `json:"extractor"`
-	// Transform makes Features that learned a little from private rows, which was charged:
-	// a [charged.Transform] as it writes itself. None for others.
+	// Transform makes Features that learned a little from private rows, which was charged: a
+	// [charged.Transform] as it writes itself. None for others.
 	Transform []byte     `json:"transform,omitempty"`
 	Columns   int        `json:"columns"` // of the features
 	HeldBack  HeldBack   `json:"held_back"`
@@ -40,15 +39,15 @@ type Card struct {
 // SchemaModel names the JSON form of a model.
 const SchemaModel = "pate.student-model/1"
 
-// HeldBack says how often the student, trained without a released label, predicted it.
-// Released labels may be wrong themselves. Labels is 0 if nothing could be compared.
+// HeldBack counts how often the student, trained without a released label, predicted it. Released labels may
+// be wrong themselves. Labels is 0 if nothing could be compared.
 type HeldBack struct {
 	Labels int `json:"labels"`
 	Right  int `json:"right"`
 }
 
-// Percent returns how many of a hundred labels held back were predicted, with one decimal; "" if there
-// are none.
+// Percent returns how many of a hundred labels held back were predicted, with one decimal; "" if there are
+// none.
 func (h *HeldBack) Percent() string {
 	if h == nil || h.Labels == 0 {
 		return ""
@@ -56,24 +55,22 @@ func (h *HeldBack) Percent() string {
 	return strconv.FormatFloat(100*float64(h.Right)/float64(h.Labels), 'f', 1, 64)
 }
 
-// Provenance says what the labels were and what they cost. It is what the maker of the
-// model said; `pate ledger verify` compares it with a ledger. A model that learned from
-// private rows itself has no labels: Asked and Released are 0, SHA256 is empty, and the
-// entry is its own.
+// Provenance is the claim of a model's maker about the labels and their cost; `pate ledger verify` compares
+// it with a ledger. A model that learned from private rows itself has no labels: Asked and Released are 0,
+// SHA256 is empty, and the entry is its own.
 type Provenance struct {
 	Asked    int    `json:"asked"`
 	Released int    `json:"released"`
 	SHA256   string `json:"sha256"` // of the file of labels
-	// Ledger names the ledger whose entry Entry the labels were charged to; absent if
-	// nobody said.
+	// Ledger names the ledger whose entry Entry the labels were charged to; absent if unknown.
 	Ledger   string  `json:"ledger,omitempty"`
 	Entry    int64   `json:"entry,omitempty"`
-	Epsilon  float64 `json:"epsilon,omitempty"` // of all that the ledger covers, at Delta
+	Epsilon  float64 `json:"epsilon,omitempty"` // of the whole ledger, at Delta
 	Delta    float64 `json:"delta,omitempty"`
 	Unit     string  `json:"unit,omitempty"`
 	Relation string  `json:"relation,omitempty"`
-	// Releasable says that the labels were committed to the ledger, that their noise
-	// did not come from a seed, and that no refusal was waived for them.
+	// Releasable is true if the labels were committed to the ledger, their noise did not come from a seed,
+	// and no refusal was waived.
 	Releasable bool     `json:"releasable"`
 	Waived     []string `json:"waived,omitempty"` // see ledger.Config
 }
@@ -86,21 +83,23 @@ type Model struct {
 	transform *charged.Transform // in place of the extractor; else nil
 }
 
-// Prediction is the class of a row, the lowest of the most probable, and what the model
-// takes the probabilities of all classes to be.
+// Prediction is the class of a row, the lowest of the most probable, and the model's probabilities of all
+// classes.
 type Prediction struct {
 	Class         int
 	Probabilities []float64
 }
 
-// Probability returns that of the class.
+// Probability returns the probability of the class.
 func (p Prediction) Probability() float64 { return p.Probabilities[p.Class] }
 
-// Predict asks the model about rows that [Card].Rows has read. Rows of another shape are an
-// [*fault.Error].
+// Predict asks the model about rows that [Card].Rows has read. Rows of another shape are an [*fault.Error].
 func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, error) {
 	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
-		return nil, &fault.Error{What: fmt.Sprintf("the rows have %d columns", rows.X.Cols), Why: fmt.Sprintf("the model was trained on %d of another shape", m.Rows.Features)}
+		return nil, &fault.Error{
+			What: fmt.Sprintf("the rows have %d columns", rows.X.Cols),
+			Why:  fmt.Sprintf("the model was trained on %d of another shape", m.Rows.Features),
+		}
 	}
 	out, classes := make([]Prediction, rows.Len()), len(m.Classes)
 	for from := 0; from < rows.Len(); from += predictRows {
@@ -136,8 +135,7 @@ func (m *Model) features(ctx context.Context, set dataset.Set) (dense.Matrix, er
 	return features.Apply(ctx, set, m.extractor, runtime.GOMAXPROCS(0))
 }
 
-// Accuracy returns how many of the rows whose truth is known were predicted, and how many
-// those are.
+// Accuracy returns how many rows of known truth were predicted, and their number.
 func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, known int) {
 	for i, truth := range rows.Truth {
 		if truth >= 0 {
@@ -150,7 +148,7 @@ func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, kn
 	return right, known
 }
 
-// check reports what does not fit together, and finds the extractor.
+// check reports parts that do not fit together, and finds the extractor.
 func (m *Model) check() error {
 	switch {
 	case m.Schema != SchemaModel:
@@ -178,7 +176,8 @@ func (m *Model) restoreFeatures() (int, error) {
 			return 0, err
 		}
 		if got := m.transform.Image(); got != m.Rows.Image {
-			return 0, fmt.Errorf("its features are made of images of %dx%d, not %dx%d", got.Rows, got.Cols, m.Rows.Image.Rows, m.Rows.Image.Cols)
+			return 0, fmt.Errorf("its features are made of images of %dx%d, not %dx%d",
+				got.Rows, got.Cols, m.Rows.Image.Rows, m.Rows.Image.Cols)
 		}
 		return m.transform.Columns(), nil
 	}
@@ -195,7 +194,6 @@ func (m *Model) restoreFeatures() (int, error) {
 	return columns(m.extractor, m.Rows), nil
 }
 
-// columns returns the number of features made of a row.
 func columns(e features.Extractor, rows *dataset.Schema) int {
 	shape := rows.Image
 	if shape == (dataset.Shape{}) {
@@ -204,7 +202,7 @@ func columns(e features.Extractor, rows *dataset.Schema) int {
 	return e.Dim(shape)
 }
 
-// String says for people what kind of model it is.
+// String returns the kind of the model, for people.
 func (c Card) String() string {
 	if len(c.Kind) == 1 {
 		return c.Kind[0]
@@ -212,24 +210,23 @@ func (c Card) String() string {
 	return "mean of " + strings.Join(c.Kind, ", ")
 }
 
-// Private is a model that learned from private rows itself, under noise that was charged:
-// by package dpsgd. No labels stand between the rows and the model.
+// Private is a model that learned from private rows itself, under charged noise, by package dpsgd.
 type Private struct {
-	Schema   *dataset.Schema // how rows were read, by public ones
-	Kind     string          // of model, for people
-	Features string          // of which it is a model
-	// Transform makes Features that learned from private rows; nil for others.
-	Transform []byte
-	// Settings says how those features are made, in full.
-	Settings   string
+	Schema     *dataset.Schema // how rows were read, by public ones
+	Kind       string          // of model, for people
+	Features   string          // of which it is a model
+	Transform  []byte          // makes Features that learned from private rows; nil for others
+	Settings   string          // of these features, in full
 	Model      plain.Model
 	Provenance Provenance
 }
 
-// FromModel returns the model as it is published. What does not fit together is an error.
+// FromModel returns the model as it is published.
 func FromModel(p Private) (*Model, error) {
-	m := &Model{Card: Card{Schema: SchemaModel, Kind: []string{p.Kind}, Classes: p.Schema.Classes, Rows: p.Schema, Features: p.Features,
-		Extractor: p.Settings, Transform: p.Transform, Labels: p.Provenance}, model: p.Model}
+	m := &Model{model: p.Model, Card: Card{
+		Schema: SchemaModel, Kind: []string{p.Kind}, Classes: p.Schema.Classes, Rows: p.Schema, Features: p.Features,
+		Extractor: p.Settings, Transform: p.Transform, Labels: p.Provenance,
+	}}
 	if p.Transform == nil {
 		e, err := features.Named(p.Features, p.Schema.Image)
 		if err != nil {

@@ -29,8 +29,7 @@ func weights(columns int) plain.Model {
 	return plain.Model{Linear: l}
 }
 
-// TestAPrivateModelGoesThroughItsFile and answers by its weights, and carries where it came
-// from.
+// TestAPrivateModelGoesThroughItsFile and answers by its weights, and carries where it came from.
 func TestAPrivateModelGoesThroughItsFile(t *testing.T) {
 	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: write(t, "public.csv", rows(300, 1))}, dataset.Reading{CSV: dataset.CSVOptions{Label: "outcome"}})
 	require.NoError(t, err)

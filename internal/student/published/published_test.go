@@ -121,8 +121,7 @@ func TestAStudentGoesThroughItsFile(t *testing.T) {
 	require.True(t, bytes.Equal(a, b))
 }
 
-// TestTheJSONIsEnough: a reader that shares no code with the writer predicts the same from
-// the JSON alone.
+// TestTheJSONIsEnough: a reader that shares no code with the writer predicts the same from the JSON alone.
 func TestTheJSONIsEnough(t *testing.T) {
 	m, asked, _ := trained(t)
 	require.Greater(t, len(m.Kind), 1)

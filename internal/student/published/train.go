@@ -15,21 +15,19 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// Config says what a student is trained on. Nothing of it is private.
+// Config sets the training of a student. All fields are public.
 type Config struct {
-	Schema *dataset.Schema // how the pool was read
-	Pool   dataset.Pool    // public rows
-	Labels Labels          // of its rows
-	// Provenance adds what is known of the labels' cost. Asked, Released and SHA256 are
-	// those of Labels; a seed makes it not releasable.
-	Provenance Provenance
+	Schema     *dataset.Schema        // how the pool was read
+	Pool       dataset.Pool           // public rows
+	Labels     Labels                 // of its rows
+	Provenance Provenance             // cost of the labels; Asked, Released and SHA256 are taken from Labels
 	Progress   func(student.Progress) // nil is fine
 }
 
 // minSide is the smallest image side for gradient features.
 const minSide = 8
 
-// featuresOf names the features of rows: those that `pate compare` takes.
+// featuresOf names the features of rows, as in `pate compare`.
 func featuresOf(s *dataset.Schema) string {
 	switch {
 	case s.Image.Rows < minSide || s.Image.Cols < minSide || s.Image.Channels > 1:
@@ -40,14 +38,15 @@ func featuresOf(s *dataset.Schema) string {
 	return features.NameHOG
 }
 
-// Train trains the student that cross-validation on the released labels keeps. Without any
-// label the error matches [student.ErrNoLabels]. The same configuration gives the same
-// model.
+// Train trains the student that cross-validation on the released labels keeps. Without any label the error
+// matches [student.ErrNoLabels]. The same configuration gives the same model.
 func Train(ctx context.Context, c Config) (*Model, error) {
 	if c.Schema == nil || len(c.Labels.Of) != c.Pool.Len() {
 		return nil, errors.New("published: Config.Schema is nil, or Labels are of another pool")
 	}
-	m := &Model{Card: Card{Schema: SchemaModel, Classes: c.Labels.Classes, Rows: c.Schema, Features: featuresOf(c.Schema), Labels: c.Provenance}}
+	m := &Model{Card: Card{
+		Schema: SchemaModel, Classes: c.Labels.Classes, Rows: c.Schema, Features: featuresOf(c.Schema), Labels: c.Provenance,
+	}}
 	m.Labels.Asked, m.Labels.Released, m.Labels.SHA256 = c.Labels.Asked, c.Labels.Released, c.Labels.SHA256
 	m.Labels.Releasable = m.Labels.Releasable && !c.Labels.Withheld
 	extractor, x, err := extract(ctx, c.Schema, c.Pool)
@@ -55,7 +54,8 @@ func Train(ctx context.Context, c Config) (*Model, error) {
 		return nil, err
 	}
 	m.Extractor, m.Columns = extractor.Name(), columns(extractor, c.Schema)
-	choice, err := student.Learn(ctx, x, c.Labels.Of, len(c.Labels.Classes), student.LearnerConfig{Images: c.Schema.Image.Rows > 0, Progress: c.Progress}, stream(c.Labels))
+	learner := student.LearnerConfig{Images: c.Schema.Image.Rows > 0, Progress: c.Progress}
+	choice, err := student.Learn(ctx, x, c.Labels.Of, len(c.Labels.Classes), learner, stream(c.Labels))
 	if err != nil {
 		return nil, fmt.Errorf("published: %w", err)
 	}
@@ -74,7 +74,6 @@ func Train(ctx context.Context, c Config) (*Model, error) {
 	return m, nil
 }
 
-// extract makes the features of the rows of a pool.
 func extract(ctx context.Context, s *dataset.Schema, p dataset.Pool) (features.Extractor, student.Matrix, error) {
 	e, err := features.Named(featuresOf(s), s.Image)
 	if err != nil {
@@ -87,9 +86,8 @@ func extract(ctx context.Context, s *dataset.Schema, p dataset.Pool) (features.E
 	return e, x, nil
 }
 
-// Questions returns n different rows of a pool that a student learns most from when their
-// labels are known, as [student.Select] chooses them. The same public rows give the same
-// questions on machines of one kind.
+// Questions returns n different rows of a pool to ask about, chosen by [student.Select]. The same public rows
+// give the same questions on machines of one kind.
 func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, report func(student.Progress)) ([]int, error) {
 	_, x, err := extract(ctx, s, p)
 	if err != nil {
@@ -109,4 +107,43 @@ func stream(l Labels) *rand.Rand {
 	}
 	sum := h.Sum(nil)
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])))
+}
+
+// nearlyAll is the share of one class among released labels from which on a student can learn little of the
+// others.
+const nearlyAll = 0.95
+
+// Doubt returns, for people, why the model may be of no more use than always naming the most frequent class
+// of its labels: nearly all labels are of that class, or it is right for more labels than the student
+// predicted when they were held back. It returns "" otherwise. It is a function of the release.
+func (m *Model) Doubt(l Labels) string {
+	class, most := l.majority()
+	held := m.HeldBack
+	switch {
+	case l.Released == 0:
+		return ""
+	case float64(most) >= nearlyAll*float64(l.Released):
+		return fmt.Sprintf("%d of %d released labels are %q: the student has next to nothing to learn the other classes from; "+
+			"release more labels, or ask rows among which they are less rare",
+			most, l.Released, l.Classes[class])
+	case held.Labels > 0 && int64(held.Right)*int64(l.Released) < int64(most)*int64(held.Labels):
+		return fmt.Sprintf("the student predicted %d of %d labels held back, and %d of %d released labels are %q: "+
+			"always saying so would be right more often; release more labels",
+			held.Right, held.Labels, most, l.Released, l.Classes[class])
+	}
+	return ""
+}
+
+// majority returns the most frequent class of the labels, the lowest of equal ones, and its number.
+func (l Labels) majority() (class, most int) {
+	count := make([]int, len(l.Classes))
+	for _, c := range l.Of {
+		if c == student.Unlabelled {
+			continue
+		}
+		if count[c]++; count[c] > most || count[c] == most && c < class {
+			class, most = c, count[c]
+		}
+	}
+	return class, most
 }
