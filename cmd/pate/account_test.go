@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -44,20 +43,5 @@ func TestCalibrationIsConfirmedByAccount(t *testing.T) {
 		var account struct{ Results []struct{ Epsilon float64 } }
 		require.NoError(t, json.Unmarshal([]byte(stdout), &account))
 		assert.Equal(t, noise.Epsilon, account.Results[0].Epsilon)
-	}
-}
-
-func TestFormatUp(t *testing.T) {
-	for x, want := range map[float64]string{
-		1.03538400: "1.0354", 1.03541: "1.0355", 0: "0", 1e-5: "1e-05", 9.99999: "10", 99999.5: "1e+05",
-		math.Inf(1): "inf", 1.234511e-7: "1.2346e-07", 17: "17",
-	} {
-		assert.Equal(t, want, shell.FormatUp(x, false))
-	}
-	assert.Equal(t, "1.03541", shell.FormatUp(1.03541, true))
-	above := math.Nextafter(0.0265, 1)
-	assert.Equal(t, "0.0266", shell.FormatEpsilon(above, false), "%v is more than 0.0265", above)
-	for x, want := range map[float64]string{1.03546: "1.0354", 1.0354: "1.0354", 0.94639999: "0.94639", math.Inf(1): "Inf"} {
-		assert.Equal(t, want, shell.FormatDown(x))
 	}
 }

@@ -53,30 +53,3 @@ func TestTablesAreReadAloud(t *testing.T) {
 	require.Contains(t, errs, "name the column of the class with --label")
 	require.Contains(t, errs, "ward, note, seen, kind")
 }
-
-// Features in NPY files and folders of images are split, trained on and scored as tables are.
-func TestDPSGDReadsMatrices(t *testing.T) {
-	dir := t.TempDir()
-	const rows = 300
-	x := npyFile(t, rows, 4, func(i, j int) float64 { return 3*float64(i%2) + noise(i, j) })
-	y := npyFile(t, rows, 1, func(i, _ int) float64 { return float64(i % 2) })
-	u := npyFile(t, rows, 1, func(i, _ int) float64 { return float64(i / 2) })
-	for name, text := range map[string][]byte{"x.npy": x, "y.npy": y, "u.npy": u} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
-	}
-	at := func(name string) string { return filepath.Join(dir, name) }
-	text, _ := typed(t, shell.ExitDone, "dpsgd", "--data", at("x.npy"), "--labels", at("y.npy"), "--units", at("u.npy"), "--delta", "1e-4", "--epsilon", "4", "--seed", "1", "--format", "json")
-	var r struct {
-		Private int `json:"private"`
-		Rows    []struct {
-			Accuracy float64 `json:"accuracy"`
-		} `json:"rows"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(text), &r))
-	require.InDelta(t, 105, r.Private, 25, "one row a unit")
-	require.Greater(t, r.Rows[0].Accuracy, 0.9)
-	_, errs := typed(t, shell.ExitInvalidInput, "dpsgd", "--data", at("x.npy"), "--delta", "1e-4")
-	require.Contains(t, errs, "--labels")
-	_, errs = typed(t, shell.ExitInvalidInput, "compare", "--data", at("x.npy"), "--labels", at("u.npy"), "--label", "a", "--delta", "1e-4")
-	require.Contains(t, errs, "takes no column options")
-}

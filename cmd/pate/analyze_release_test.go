@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestAReleaseOverwritesNothing: not what it is made from, by whatever name, nor
@@ -28,8 +30,7 @@ func TestAReleaseOverwritesNothing(t *testing.T) {
 	require.NoError(t, os.Symlink(book, "booklink"))
 	require.NoError(t, os.Symlink("nowhere", "dangling"))
 	listing := func() []string {
-		found, err := os.ReadDir(".")
-		require.NoError(t, err)
+		found := testkit.Must(os.ReadDir("."))
 		var names []string
 		for _, f := range found {
 			names = append(names, f.Name())
@@ -53,8 +54,7 @@ func TestAReleaseOverwritesNothing(t *testing.T) {
 		require.Equal(t, before, listing(), when)
 		is, _ := os.ReadFile(book)
 		require.Equal(t, string(was), string(is), when)
-		votes, err := os.ReadFile("votes.csv")
-		require.NoError(t, err)
+		votes := testkit.Must(os.ReadFile("votes.csv"))
 		require.Equal(t, counts, string(votes), when)
 	}
 	refused("no ledger")
@@ -72,8 +72,7 @@ func TestANumberWhoseKeyIsLost(t *testing.T) {
 	preparedFolder(t)
 	c := releasingCommands()[1]
 	crashAt(t, c.args(0), "reserved", 1, true)
-	keys, err := filepath.Glob("run.jsonl.*.key")
-	require.NoError(t, err)
+	keys := testkit.Must(filepath.Glob("run.jsonl.*.key"))
 	require.Len(t, keys, 1)
 	require.NoError(t, os.Remove(keys[0]))
 	code, said := command(t.Context(), c.args(0))

@@ -16,6 +16,8 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/accountant/bayes"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // typicalTable writes a table of two clouds.
@@ -65,8 +67,7 @@ func TestABayesianFigureStandsNowhereAsEpsilon(t *testing.T) {
 				require.NotContains(t, fmt.Sprint(epsilon), f.Cell())
 			}
 
-			records, err := csv.NewReader(strings.NewReader(shown("csv"))).ReadAll()
-			require.NoError(t, err)
+			records := testkit.Must(csv.NewReader(strings.NewReader(shown("csv"))).ReadAll())
 			requireOwnColumns(t, records, mus, "epsilon", "private_bayes")
 			text := shown("table")
 			for _, words := range []string{"not differential privacy", "Not releasable", "outliers", "private"} {
@@ -101,8 +102,7 @@ func TestABayesianFigureStandsNowhereAsEpsilon(t *testing.T) {
 				}
 				if strings.Contains(path, string(filepath.Separator)+"private"+string(filepath.Separator)) && !strings.Contains(path, filepath.Join("private", "results")) {
 					if strings.Contains(string(data), "bayes_mu") {
-						info, err := d.Info()
-						require.NoError(t, err)
+						info := testkit.Must(d.Info())
 						require.Zero(t, info.Mode().Perm()&0o077, path)
 					}
 					return nil
@@ -114,8 +114,7 @@ func TestABayesianFigureStandsNowhereAsEpsilon(t *testing.T) {
 
 			// Commands that account, verify and state take neither the file nor the figure in it.
 			kept := filepath.Join(dir, "private", "bayes.json")
-			data, err := os.ReadFile(kept)
-			require.NoError(t, err)
+			data := testkit.Must(os.ReadFile(kept))
 			var figures [][]json.RawMessage
 			require.NoError(t, json.Unmarshal(data, &figures))
 			one := filepath.Join(t.TempDir(), "one.json")
@@ -137,8 +136,7 @@ func TestABayesianFigureStandsNowhereAsEpsilon(t *testing.T) {
 			}
 
 			// The ledger, its statement and its account are of differential privacy alone.
-			ledgers, err := filepath.Glob(filepath.Join(dir, "private", "ledger", "*.jsonl"))
-			require.NoError(t, err)
+			ledgers := testkit.Must(filepath.Glob(filepath.Join(dir, "private", "ledger", "*.jsonl")))
 			require.NotEmpty(t, ledgers)
 			for _, format := range []string{"json", "md", "table"} {
 				for _, line := range [][]string{{"ledger", "show", ledgers[0], "--format", format}, {"ledger", "statement", ledgers[0], "--format", format}} {

@@ -15,6 +15,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/crash"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 var errCrashed = errors.New("crashed")
@@ -69,8 +71,7 @@ func TestEveryReleaseSurvivesACrashAtEveryStep(t *testing.T) {
 			entries, commits := verifyLedgers(t, c.book(0))
 			require.Equal(t, entries, commits)
 			clean := func() {
-				left, err := os.ReadDir(".")
-				require.NoError(t, err)
+				left := testkit.Must(os.ReadDir("."))
 				for _, f := range left {
 					if !strings.HasPrefix(f.Name(), "votes") && f.Name() != "blobs.csv" {
 						require.NoError(t, os.RemoveAll(f.Name()))

@@ -13,13 +13,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // The Job of Kubernetes and the job array of Slurm say what the command understands, agree
 // with themselves about how many parts there are, and train parts of one whole.
 func TestDeploy(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	require.NoError(t, err)
+	bash := testkit.Must(exec.LookPath("bash"))
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
@@ -75,8 +76,7 @@ func TestDeploy(t *testing.T) {
 	typed(t, shell.ExitDone, args...)
 
 	// The other by the script.
-	script, err := filepath.Abs("../../deploy/slurm-array.sh")
-	require.NoError(t, err)
+	script := testkit.Must(filepath.Abs("../../deploy/slurm-array.sh"))
 	out, err := exec.Command(bash, "-n", script).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	array := regexp.MustCompile(`(?m)^#SBATCH --array=0-(\d+)$`).FindStringSubmatch(read(t, script))
@@ -84,8 +84,7 @@ func TestDeploy(t *testing.T) {
 	require.Len(t, array, 2)
 	require.Len(t, shards, 2)
 	var last, parts int
-	_, err = fmt.Sscan(array[1]+" "+shards[1], &last, &parts)
-	require.NoError(t, err)
+	_ = testkit.Must(fmt.Sscan(array[1]+" "+shards[1], &last, &parts))
 	require.Equal(t, parts, last+1)
 	require.NoError(t, os.Unsetenv("JOB_COMPLETION_INDEX")) // Setenv restores it
 	run := func(index string) (string, error) {

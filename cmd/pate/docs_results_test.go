@@ -14,18 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/experiments"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestDocsShowMeasuredNumbers compares the tables of docs/comparing.md with the committed results: those about tasks,
 // sweeps and pools exactly. A number with a decimal point in the text of these sections must stand in one of the tables.
 func TestDocsShowMeasuredNumbers(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
-	page, err := os.ReadFile(filepath.Join(docs, "comparing.md"))
-	require.NoError(t, err)
+	page := testkit.Must(os.ReadFile(filepath.Join(docs, "comparing.md")))
 	text, _, found := strings.Cut(string(page), "\n## One private model\n")
 	require.True(t, found)
-	files, err := filepath.Glob(filepath.Join(docs, "results", "*.json"))
-	require.NoError(t, err)
+	files := testkit.Must(filepath.Glob(filepath.Join(docs, "results", "*.json")))
 	require.NotEmpty(t, files)
 	tables := []string{tasksHeader, sweepHeader}
 	for _, file := range files {
@@ -47,8 +47,7 @@ func TestDocsShowMeasuredNumbers(t *testing.T) {
 }
 
 func readResult(t *testing.T, file string) *experiments.Result {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(file))
 	var r experiments.Result
 	require.NoError(t, json.Unmarshal(text, &r), file)
 	require.Equal(t, experiments.Schema, r.Schema)
@@ -128,8 +127,7 @@ func sweepRows(r *experiments.Result) string {
 // declared ranges alone.
 func poolsTable(t *testing.T, folder, page string) string {
 	methods := []string{experiments.GNMax, experiments.ConfidentGNMax, experiments.SampledKNN, experiments.ReverseKNN, experiments.DPSGD}
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
-	require.NoError(t, err)
+	files := testkit.Must(filepath.Glob(filepath.Join(folder, "*.json")))
 	require.NotEmpty(t, files)
 	var b strings.Builder
 	b.WriteString("| data | pool | rows | GNMax % | Confident-GNMax % | near ones of a sample % | nearest questions % | DP-SGD % | most frequent class % | standard error, points |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestDocs runs what the pages in docs tell readers to type. In a block fenced as
@@ -18,8 +20,7 @@ import (
 // command. Commands are pate's, or pipes into pate. Files that they write must be
 // those beside the page, if there are such; UPDATE_GOLDEN=1 rewrites these.
 func TestDocs(t *testing.T) {
-	docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
-	require.NoError(t, err)
+	docs := testkit.Must(filepath.Abs(filepath.Join("..", "..", "docs")))
 	scripts, pages := t.TempDir(), make(map[string]string)
 	require.NoError(t, filepath.WalkDir(docs, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".md" {

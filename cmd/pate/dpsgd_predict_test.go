@@ -16,6 +16,8 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // predicted is the JSON of pate predict.
@@ -92,13 +94,10 @@ func TestPredictSaysWhatTrainingSaid(t *testing.T) {
 			require.False(t, report.Releasable, "seeded")
 			require.Empty(t, report.Labels)
 
-			info, err := os.Stat(labels)
-			require.NoError(t, err)
+			info := testkit.Must(os.Stat(labels))
 			require.Equal(t, os.FileMode(0o600), info.Mode())
-			file, err := os.ReadFile(labels)
-			require.NoError(t, err)
-			rows, err := csv.NewReader(strings.NewReader(string(file))).ReadAll()
-			require.NoError(t, err)
+			file := testkit.Must(os.ReadFile(labels))
+			rows := testkit.Must(csv.NewReader(strings.NewReader(string(file))).ReadAll())
 			require.Equal(t, []string{"row", "label", "probability", "releasable"}, rows[0])
 			require.Len(t, rows, 61)
 			right := 0.0
@@ -130,8 +129,7 @@ func TestPredictRefuses(t *testing.T) {
 	strokeFolder(t, data, 16, 120, 20)
 	strokeFolder(t, larger, 17, 20, 20)
 	model, _ := trainedOn(t, data, "--features", "raw")
-	file, err := os.ReadFile(model)
-	require.NoError(t, err)
+	file := testkit.Must(os.ReadFile(model))
 	damaged, never := filepath.Join(dir, "damaged.model"), filepath.Join(dir, "never.csv")
 	file[len(file)/2] ^= 1
 	require.NoError(t, os.WriteFile(damaged, file, 0o600))
@@ -171,10 +169,8 @@ func TestPredictOnTables(t *testing.T) {
 	require.Equal(t, "1", all.Labels[0].Row)
 	require.Greater(t, *all.Accuracy, 0.6)
 
-	file, err := os.ReadFile(data)
-	require.NoError(t, err)
-	rows, err := csv.NewReader(strings.NewReader(string(file))).ReadAll()
-	require.NoError(t, err)
+	file := testkit.Must(os.ReadFile(data))
+	rows := testkit.Must(csv.NewReader(strings.NewReader(string(file))).ReadAll())
 	fresh := filepath.Join(dir, "fresh.csv")
 	write := func(columns ...int) {
 		var text strings.Builder
@@ -294,8 +290,7 @@ func TestPredictReleasesWhatScoredAlone(t *testing.T) {
 			}
 			out := filepath.Join(t.TempDir(), "run")
 			typed(t, shell.ExitDone, append(words(c.train), "--delta", "1e-4", "--out", out)...)
-			models, err := filepath.Glob(filepath.Join(out, "public", "models", "*.model"))
-			require.NoError(t, err)
+			models := testkit.Must(filepath.Glob(filepath.Join(out, "public", "models", "*.model")))
 			require.Len(t, models, 1)
 			for _, a := range c.asked {
 				args := append([]string{"predict", models[0], "--format", "json"}, words(a.of)...)

@@ -18,6 +18,8 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // blobs writes a table of three classes that a line can tell apart, four rows a person.
@@ -95,25 +97,6 @@ func TestDPSGDTrainsAndRepeatsItself(t *testing.T) {
 	require.Contains(t, errs, "other data")
 }
 
-func TestDPSGDWithASecretKey(t *testing.T) {
-	dir := t.TempDir()
-	data, out := filepath.Join(dir, "blobs.csv"), filepath.Join(dir, "run")
-	blobs(t, data, 900)
-	base := []string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--unit", "who", "--unit-name", "person", "--out", out, "--format", "json"}
-	first, _ := typed(t, shell.ExitDone, base...)
-	var r recipe.Result
-	require.NoError(t, json.Unmarshal([]byte(first), &r))
-	require.True(t, r.Releasable)
-	require.Equal(t, "person", r.Unit)
-	require.Less(t, r.Private, 300, "one row a person")
-	require.Contains(t, r.Note, "one row per person")
-	require.NoFileExists(t, filepath.Join(out, "private", "run.key"))
-	require.FileExists(t, filepath.Join(out, "public", "models", "epsilon-2-run-0.model"))
-	again, errs := typed(t, shell.ExitDone, base...)
-	require.Equal(t, first, again)
-	require.Contains(t, errs, "its key destroyed")
-}
-
 func TestDPSGDGoesOnWhereItWasInterrupted(t *testing.T) {
 	goesOn(t, "epsilon-2-run-0")
 	// Of the other schemes this one keeps noise on disk; package dpsgd interrupts all of them.
@@ -149,10 +132,8 @@ func goesOn(t *testing.T, name string, more ...string) {
 	}
 	t.Logf("cut off %d times", interrupted)
 	require.Positive(t, interrupted, "the test means nothing if nothing was cut off")
-	a, err := os.ReadFile(filepath.Join(dir, "whole", "private", "results", "curve.csv"))
-	require.NoError(t, err)
-	b, err := os.ReadFile(filepath.Join(dir, "cut", "private", "results", "curve.csv"))
-	require.NoError(t, err)
+	a := testkit.Must(os.ReadFile(filepath.Join(dir, "whole", "private", "results", "curve.csv")))
+	b := testkit.Must(os.ReadFile(filepath.Join(dir, "cut", "private", "results", "curve.csv")))
 	require.Equal(t, string(a), string(b))
 }
 
@@ -168,8 +149,7 @@ func TestDPSGDWithADamagedCheckpoint(t *testing.T) {
 	go cancelAfter{cancel: cancel, file: checkpoint}.watch(ctx)
 	var out, errs bytes.Buffer
 	require.Equal(t, shell.ExitInterrupted, run(ctx, args, strings.NewReader(""), &out, &errs), errs.String())
-	text, err := os.ReadFile(checkpoint)
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(checkpoint))
 	text[len(text)/2] ^= 1
 	require.NoError(t, os.WriteFile(checkpoint, text, 0o600))
 	_, said := typed(t, shell.ExitCheckFailed, args...)
@@ -222,12 +202,10 @@ func TestDPSGDOnASharedLedger(t *testing.T) {
 
 	first := train(shell.ExitDone, "one", "--epsilon", "4", "--spend", "1")
 	label(shell.ExitDone, "labels.csv", "--sigma", "30")
-	before, err := os.ReadFile(book)
-	require.NoError(t, err)
+	before := testkit.Must(os.ReadFile(book))
 	train(shell.ExitOverBudget, "never", "--noise-multiplier", "0.5")
 	require.NoDirExists(t, filepath.Join(dir, "never"))
-	after, err := os.ReadFile(book)
-	require.NoError(t, err)
+	after := testkit.Must(os.ReadFile(book))
 	require.Equal(t, string(before), string(after), "nothing is spent")
 
 	rest := train(shell.ExitDone, "rest")
@@ -268,16 +246,13 @@ func TestDPSGDMarksItsFiles(t *testing.T) {
 		text, _ := typed(t, shell.ExitDone, args...)
 		require.Equal(t, seeded, strings.Contains(text, `"seconds"`), "what may leave has no times")
 		for _, name := range []string{"results.json", "results.csv", "curve.csv", filepath.Join("accounts", account), filepath.Join("models", "epsilon-2-run-0.model")} {
-			info, err := os.Stat(filepath.Join(out, half, name))
-			require.NoError(t, err)
+			info := testkit.Must(os.Stat(filepath.Join(out, half, name)))
 			require.Equal(t, mode, info.Mode().Perm(), name)
-			text, err := os.ReadFile(filepath.Join(out, half, name))
-			require.NoError(t, err)
+			text := testkit.Must(os.ReadFile(filepath.Join(out, half, name)))
 			require.NotContains(t, string(text), `"seconds"`, name)
 		}
 		for _, name := range []string{"results.csv", "curve.csv"} {
-			text, err := os.ReadFile(filepath.Join(out, half, name))
-			require.NoError(t, err)
+			text := testkit.Must(os.ReadFile(filepath.Join(out, half, name)))
 			for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 				require.True(t, i == 0 || strings.HasSuffix(line, ","+mark), line)
 			}

@@ -14,13 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // wrongFiles writes the files that the commands above name.
 func wrongFiles(t *testing.T) {
 	t.Helper()
-	dates, err := os.ReadFile("../../dataset/testdata/parquet/dates.parquet")
-	require.NoError(t, err)
+	dates := testkit.Must(os.ReadFile("../../dataset/testdata/parquet/dates.parquet"))
 	preparedFolder(t)
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
@@ -51,8 +52,7 @@ func wrongFiles(t *testing.T) {
 	write("unknown.json", `{"relation":"add_remove","events":[{"type":"gnmx","sigma":40}]}`)
 	write("about.json", `{"data_set":"visits","date":"2026-03-01"}`)
 	write("wrong.json", `{"owner":"me"}`)
-	pool, err := os.ReadFile("blobs.csv")
-	require.NoError(t, err)
+	pool := testkit.Must(os.ReadFile("blobs.csv"))
 	write("pool.csv", string(pool)+"\n")
 	require.NoError(t, os.Mkdir("folder", 0o700))
 	label := func(name string, more ...string) {
@@ -63,8 +63,7 @@ func wrongFiles(t *testing.T) {
 	label("visits", "--unit", "visit")
 	require.NoError(t, os.Rename("run.csv", "labels.csv"))
 	edit := func(from, old, new, to string) {
-		text, err := os.ReadFile(from)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(from))
 		require.Contains(t, string(text), old)
 		write(to, strings.Replace(string(text), old, new, 1))
 	}
@@ -85,15 +84,12 @@ var (
 // TestEveryErrorSaysWhatWhyAndFix types the command lines in testdata/errors.txt, in a folder with the files of
 // wrongFiles, and compares the messages. UPDATE_GOLDEN=1 rewrites them; to add a mistake is to add its line.
 func TestEveryErrorSaysWhatWhyAndFix(t *testing.T) {
-	golden, err := filepath.Abs(filepath.Join("testdata", "errors.txt"))
-	require.NoError(t, err)
+	golden := testkit.Must(filepath.Abs(filepath.Join("testdata", "errors.txt")))
 	wrongFiles(t)
-	here, err := os.Getwd()
-	require.NoError(t, err)
+	here := testkit.Must(os.Getwd())
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(here, "cache"))
 	t.Setenv("PATE_DATA", here)
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
+	want := testkit.Must(os.ReadFile(golden))
 	var got strings.Builder
 	for line := range strings.Lines(string(want)) {
 		line = strings.TrimSpace(line)
@@ -133,8 +129,7 @@ func TestEveryErrorSaysWhatWhyAndFix(t *testing.T) {
 			assert.GreaterOrEqual(t, lines, 2, "%s: says neither why nor what to do", line)
 		}
 	}
-	left, err := filepath.Glob("new*")
-	require.NoError(t, err)
+	left := testkit.Must(filepath.Glob("new*"))
 	require.Empty(t, left, "what is refused leaves nothing")
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))

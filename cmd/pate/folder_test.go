@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // folderCommands returns every command with a folder of results, in a folder with its inputs, as
@@ -55,8 +57,7 @@ func TestWhatMayBePublishedLiesInOneFolder(t *testing.T) {
 				lines := strings.Split(strings.TrimSpace(errs), "\n")
 				out := filepath.Join(dir, "out")
 				require.Contains(t, lines[len(lines)-1], filepath.Join(out, "private")+": keep it to yourself")
-				halves, err := os.ReadDir(out)
-				require.NoError(t, err)
+				halves := testkit.Must(os.ReadDir(out))
 				if seeded {
 					require.Len(t, halves, 1, "%v", halves)
 					require.FileExists(t, filepath.Join(out, "private", "results", map[bool]string{true: "report.html", false: "results.json"}[name == "publish"]))
@@ -70,8 +71,7 @@ func TestWhatMayBePublishedLiesInOneFolder(t *testing.T) {
 				}
 				require.NoError(t, filepath.WalkDir(filepath.Join(out, "private"), func(path string, e fs.DirEntry, err error) error {
 					require.NoError(t, err)
-					info, err := e.Info()
-					require.NoError(t, err)
+					info := testkit.Must(e.Info())
 					require.Zero(t, info.Mode().Perm()&0o077, "%s: %v", path, info.Mode())
 					return nil
 				}))
@@ -87,8 +87,7 @@ func publicFiles(t *testing.T, public, machine string) []string {
 	var when time.Time
 	require.NoError(t, filepath.WalkDir(public, func(path string, e fs.DirEntry, err error) error {
 		require.NoError(t, err)
-		info, err := e.Info()
-		require.NoError(t, err)
+		info := testkit.Must(e.Info())
 		if when.IsZero() {
 			when = info.ModTime()
 		}
@@ -97,8 +96,7 @@ func publicFiles(t *testing.T, public, machine string) []string {
 			return nil
 		}
 		require.Equal(t, fs.FileMode(0o644), info.Mode().Perm(), path)
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(path))
 		require.NotContains(t, string(text), machine, path)
 		require.NotContains(t, string(text), `"seconds"`, path)
 		require.NotContains(t, strings.ReplaceAll(string(text), `"releasable": false`, `"releasable":false`), `"releasable":false`, path)

@@ -47,10 +47,3 @@ func TestHelpFitsTheTerminalAndTeaches(t *testing.T) {
 	}
 	walk(root)
 }
-
-func TestVersionNamesTheBuild(t *testing.T) {
-	for _, args := range [][]string{{"version"}, {"--version"}} {
-		text, _ := typed(t, shell.ExitDone, args...)
-		require.True(t, strings.HasPrefix(text, "pate "), text)
-	}
-}

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // process returns the command as a process of its own, which is the binary of these tests:
@@ -96,8 +98,7 @@ func TestKilledReleases(t *testing.T) {
 	for _, c := range killedCommands(t) {
 		t.Run(c.name, func(t *testing.T) {
 			preparedFolder(t)
-			dir, err := os.Getwd()
-			require.NoError(t, err)
+			dir := testkit.Must(os.Getwd())
 			folderCommands(t, dir)
 			took := ends(t, process("", c.args(0)...))
 			want, wantEntries := files(t, c.out(0)), int64(0)

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestEveryCommandAndTopicHasAManualPage(t *testing.T) {
@@ -27,8 +29,7 @@ func TestEveryCommandAndTopicHasAManualPage(t *testing.T) {
 		if cmd.Hidden {
 			return
 		}
-		found, err := filepath.Glob(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".[17]"))
-		require.NoError(t, err)
+		found := testkit.Must(filepath.Glob(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".[17]")))
 		require.Len(t, found, 1, cmd.CommandPath())
 		pages++
 		for _, child := range cmd.Commands() {
@@ -38,12 +39,10 @@ func TestEveryCommandAndTopicHasAManualPage(t *testing.T) {
 	walk(root)
 	require.Greater(t, pages, 30)
 	require.FileExists(t, filepath.Join(dir, "pate-privacy.7"))
-	label, err := os.ReadFile(filepath.Join(dir, "pate-label.1"))
-	require.NoError(t, err)
+	label := testkit.Must(os.ReadFile(filepath.Join(dir, "pate-label.1")))
 	require.Contains(t, string(label), `\fB--ledger\fP`)
 	if groff, err := exec.LookPath("groff"); err == nil {
-		pages, err := filepath.Glob(filepath.Join(dir, "*"))
-		require.NoError(t, err)
+		pages := testkit.Must(filepath.Glob(filepath.Join(dir, "*")))
 		said, err := exec.Command(groff, append([]string{"-K", "utf8", "-man", "-ww", "-z"}, pages...)...).CombinedOutput()
 		require.NoError(t, err, "%s", said)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // leaving is a row of the table of commands.
@@ -46,10 +48,8 @@ type left map[string]string
 // leave runs the commands on files and returns what they leave.
 func (c leaving) leave(t *testing.T, n neighbour) left {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pate-neighbour-")
-	require.NoError(t, err)
-	dir, err = filepath.EvalSymlinks(dir)
-	require.NoError(t, err)
+	dir := testkit.Must(os.MkdirTemp("", "pate-neighbour-"))
+	dir = testkit.Must(filepath.EvalSymlinks(dir))
 	defer os.RemoveAll(dir)
 	given := maps.Clone(n.files)
 	maps.Copy(given, c.files)
@@ -83,8 +83,7 @@ func (c leaving) leave(t *testing.T, n neighbour) left {
 	require.NoError(t, filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
 		require.NoError(t, err)
 		path = filepath.ToSlash(path)
-		info, err := e.Info()
-		require.NoError(t, err)
+		info := testkit.Must(e.Info())
 		switch {
 		case path == ".":
 			return nil
@@ -96,8 +95,7 @@ func (c leaving) leave(t *testing.T, n neighbour) left {
 		case given[path] != nil || c.holds(path):
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(path))
 		require.NotContains(t, string(text), dir, "%s has a path of this machine", path)
 		out[path] = info.Mode().String() + "\n" + string(text)
 		return nil

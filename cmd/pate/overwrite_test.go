@@ -20,6 +20,8 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/learn/page"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // outputFlags are the names of flags of files and folders that commands write.
@@ -65,8 +67,7 @@ func writers() map[string][]string {
 func writersFolder(t *testing.T) {
 	t.Helper()
 	preparedFolder(t)
-	dir, err := os.Getwd()
-	require.NoError(t, err)
+	dir := testkit.Must(os.Getwd())
 	folderCommands(t, dir)
 	write := func(name, text string) { require.NoError(t, os.WriteFile(name, []byte(text), 0o600)) }
 	run := func(line string) { typed(t, shell.ExitDone, strings.Fields(line)...) }
@@ -83,8 +84,7 @@ func writersFolder(t *testing.T) {
 	for part := range 2 {
 		run(strings.Replace(lines["train"][1], "--shard 1/2", fmt.Sprintf("--shard %d/2", part+1), 1))
 	}
-	parts, err := filepath.Glob("parts/*")
-	require.NoError(t, err)
+	parts := testkit.Must(filepath.Glob("parts/*"))
 	require.Len(t, parts, 2)
 	for i, path := range parts {
 		require.NoError(t, os.Rename(path, fmt.Sprintf("part%d", i+1)))
@@ -101,8 +101,7 @@ func writersFolder(t *testing.T) {
 	write("events.json", `{"relation":"add_remove","events":[{"type":"repeated","count":9,"event":{"type":"gaussian","noise_multiplier":4}}]}`)
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
+	der := testkit.Must(x509.MarshalPKCS8PrivateKey(key))
 	write("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 }
 
@@ -112,15 +111,12 @@ func copyFolder(t *testing.T, from string) string {
 	to := t.TempDir()
 	require.NoError(t, filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		require.NoError(t, err)
-		name, err := filepath.Rel(from, path)
-		require.NoError(t, err)
+		name := testkit.Must(filepath.Rel(from, path))
 		if e.IsDir() {
 			return os.MkdirAll(filepath.Join(to, name), 0o700)
 		}
-		info, err := e.Info()
-		require.NoError(t, err)
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		info := testkit.Must(e.Info())
+		text := testkit.Must(os.ReadFile(path))
 		return os.WriteFile(filepath.Join(to, name), text, info.Mode().Perm())
 	}))
 	t.Chdir(to)
@@ -147,8 +143,7 @@ func TestFoldersOverwriteNoInput(t *testing.T) {
 	}
 	walk(newRootCommand(&shell.Globals{}))
 	writersFolder(t)
-	from, err := os.Getwd()
-	require.NoError(t, err)
+	from := testkit.Must(os.Getwd())
 	tried := 0
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
 		for i, line := range lines[name] {
@@ -176,8 +171,7 @@ func overwriteNothing(t *testing.T, from string, args []string) (tried int) {
 		written = args[2:3]
 	}
 	for path := range contents(t, dir) {
-		name, err := filepath.Rel(dir, path)
-		require.NoError(t, err)
+		name := testkit.Must(filepath.Rel(dir, path))
 		if _, was := before[path]; !was && !strings.HasPrefix(name, "state") {
 			written = append(written, name)
 		}
@@ -231,7 +225,6 @@ func overwriteNothing(t *testing.T, from string, args []string) (tried int) {
 }
 
 func mustGetwd(t *testing.T) string {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
+	dir := testkit.Must(os.Getwd())
 	return dir
 }

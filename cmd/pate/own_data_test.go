@@ -10,14 +10,15 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestOwnData types what docs/own-data.md tells readers to type, on a small table of
 // invented patients in place of the real one. The number of teachers, which follows from
 // --size, is cut with the table.
 func TestOwnData(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "own-data.md"))
-	require.NoError(t, err)
+	page := testkit.Must(os.ReadFile(filepath.Join("..", "..", "docs", "own-data.md")))
 	var script strings.Builder
 	fence := ""
 	commands := 0

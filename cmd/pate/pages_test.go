@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // commandLines returns the command lines of pate in the fenced blocks of a page,
@@ -80,8 +82,7 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 		case filepath.Ext(path) != ".md" || e.Name() == "CHANGELOG.md": // which names what is gone
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(path))
 		for _, words := range commandLines(string(text)) {
 			if words[0] == "help" {
 				continue

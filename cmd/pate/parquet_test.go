@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestTrainOnParquet: a Parquet table trains the teachers of the same table in CSV. One row
@@ -13,8 +15,7 @@ import (
 // column of integers as floats; and so does no other way to cut and compress the same rows.
 func TestTrainOnParquet(t *testing.T) {
 	file := func(name string) []byte {
-		raw, err := os.ReadFile(filepath.Join("../../dataset/testdata/parquet", name))
-		require.NoError(t, err)
+		raw := testkit.Must(os.ReadFile(filepath.Join("../../dataset/testdata/parquet", name)))
 		return raw
 	}
 	for _, unit := range []string{"", "patient"} {

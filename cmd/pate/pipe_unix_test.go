@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestPipesAreNotWaitedFor: opening a named pipe waits for a writer, whatever context there is, so
@@ -43,8 +45,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 			}()
 			_, said := typed(t, shell.ExitInvalidInput, args...)
 			require.Contains(t, said, "no regular file")
-			reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
-			require.NoError(t, err)
+			reader := testkit.Must(os.OpenFile(pipe, os.O_RDWR, 0))
 			require.NoError(t, <-written)
 			require.NoError(t, reader.Close())
 		})

@@ -40,22 +40,48 @@ func contents(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// A folder that shows a release has no second one when the private half is gone or older, and the
-// state of this user with it: that would be a second budget.
+// TestAReleaseWithoutItsPrivateHalfIsNotRepeated: a folder that shows a release has no second one when the private half
+// is gone, and the state of this user with it: that would be a second budget. The command that a refusal names repeats
+// the run, and after --destroy-private the same command finds all complete: it trains nothing, makes no secret and puts
+// back what is missing of the public half.
 func TestAReleaseWithoutItsPrivateHalfIsNotRepeated(t *testing.T) {
 	for _, name := range []string{"publish", "publish marginals", "publish dpsgd", "dpsgd", "tune", "compare", "compare neighbours"} {
 		t.Run(name, func(t *testing.T) {
 			args, out := published(t, name)
-			before := contents(t, filepath.Join(out, "public"))
-			require.NoError(t, os.Rename(filepath.Join(out, "private"), filepath.Join(out, "away")))
+			public, private := filepath.Join(out, "public"), filepath.Join(out, "private")
+			before := contents(t, public)
+			require.NoError(t, os.Rename(private, filepath.Join(out, "away")))
 			t.Setenv("XDG_STATE_HOME", t.TempDir())
 			_, errs := typed(t, shell.ExitCheckFailed, args...)
 			require.Contains(t, errs, "was released")
-			require.NoDirExists(t, filepath.Join(out, "private"), "nothing is made")
-			require.Equal(t, before, contents(t, filepath.Join(out, "public")))
-			require.NoError(t, os.Rename(filepath.Join(out, "away"), filepath.Join(out, "private")))
+			require.NoDirExists(t, private, "nothing is made")
+			require.Equal(t, before, contents(t, public))
+			require.NoError(t, os.Rename(filepath.Join(out, "away"), private))
 			typed(t, shell.ExitDone, args...)
-			require.Equal(t, before, contents(t, filepath.Join(out, "public")))
+			require.Equal(t, before, contents(t, public))
+			if args[0] != "publish" {
+				return
+			}
+			_, errs = typed(t, shell.ExitInvalidInput, append(args, "--accept-differences")...)
+			named := regexp.MustCompile("`pate (.*)`").FindStringSubmatch(errs)
+			require.NotNil(t, named, errs)
+			_, errs = typed(t, shell.ExitDone, strings.Fields(strings.ReplaceAll(named[1], "'", ""))...)
+			require.Contains(t, errs, "nothing was trained")
+			require.Equal(t, before, contents(t, public))
+			destroy := append(args, "--destroy-private")
+			typed(t, shell.ExitDone, destroy...)
+			left := contents(t, private)
+			for path := range left {
+				name := filepath.ToSlash(strings.TrimPrefix(path, out))
+				require.NotRegexp(t, `\.key$|salt|\.npy|teachers|checkpoint|plan\.json|model/`, name)
+			}
+			require.NoError(t, os.RemoveAll(public))
+			for _, again := range [][]string{args, destroy} {
+				_, errs = typed(t, shell.ExitDone, again...)
+				require.Contains(t, errs, "nothing was trained")
+				require.Equal(t, before, contents(t, public))
+				require.Equal(t, left, contents(t, private))
+			}
 		})
 	}
 }
@@ -88,31 +114,6 @@ func TestPublishedFilesAreThoseThatWerePaidFor(t *testing.T) {
 				restore()
 			}
 			typed(t, shell.ExitDone, args...)
-		})
-	}
-}
-
-// After --destroy-private the same command finds all complete: it trains nothing, makes no secret
-// and puts back what is missing of the public half.
-func TestARunWhoseSecretsAreDestroyedIsComplete(t *testing.T) {
-	for _, name := range []string{"publish", "publish marginals", "publish dpsgd"} {
-		t.Run(name, func(t *testing.T) {
-			args, out := published(t, name)
-			first := contents(t, filepath.Join(out, "public"))
-			destroy := append(args, "--destroy-private")
-			typed(t, shell.ExitDone, destroy...)
-			left := contents(t, filepath.Join(out, "private"))
-			for path := range left {
-				require.NotRegexp(t, regexp.MustCompile(`\.key$|salt|\.npy|teachers|checkpoint|plan\.json|model/`), filepath.ToSlash(strings.TrimPrefix(path, out)))
-			}
-			require.NoError(t, os.RemoveAll(filepath.Join(out, "public")))
-			_, errs := typed(t, shell.ExitDone, args...)
-			require.Contains(t, errs, "nothing was trained")
-			require.NotContains(t, errs, "teachers: 24")
-			require.Equal(t, first, contents(t, filepath.Join(out, "public")))
-			require.Equal(t, left, contents(t, filepath.Join(out, "private")))
-			typed(t, shell.ExitDone, destroy...)
-			require.Equal(t, left, contents(t, filepath.Join(out, "private")))
 		})
 	}
 }
@@ -156,22 +157,6 @@ func TestDeclaredColumnsAreCheckedBeforeTheCharge(t *testing.T) {
 			typed(t, shell.ExitDone, args...)
 			verified, _ := typed(t, shell.ExitDone, "ledger", "verify", in("out/public/ledger.jsonl"), "--labels", in("out/public/labels.csv"))
 			require.Contains(t, verified, map[string]string{"none": "1 reserved, 1 committed", "marginals": "2 reserved, 2 committed"}[pool])
-		})
-	}
-}
-
-// The command that a refusal names repeats the run, as it is.
-func TestTheCommandThatARefusalNamesRepeatsTheRun(t *testing.T) {
-	for _, name := range []string{"publish", "publish marginals", "publish dpsgd"} {
-		t.Run(name, func(t *testing.T) {
-			args, out := published(t, name)
-			_, errs := typed(t, shell.ExitInvalidInput, append(args, "--accept-differences")...)
-			named := regexp.MustCompile("`pate (.*)`").FindStringSubmatch(errs)
-			require.NotNil(t, named, errs)
-			before := contents(t, filepath.Join(out, "public"))
-			_, errs = typed(t, shell.ExitDone, strings.Fields(strings.ReplaceAll(named[1], "'", ""))...)
-			require.Contains(t, errs, "nothing was trained")
-			require.Equal(t, before, contents(t, filepath.Join(out, "public")))
 		})
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // publishing is `pate publish` on the table of people, with a budget that answers some
@@ -65,24 +67,21 @@ func publishedBy(t *testing.T, command func(private, public, out string, more ..
 	shown = map[string]string{"stdout": here(stdout.Bytes()), "stderr": here(stderr.Bytes())}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		require.NoError(t, err)
-		name, err := filepath.Rel(dir, path)
-		require.NoError(t, err)
+		name := testkit.Must(filepath.Rel(dir, path))
 		switch {
 		case e.IsDir() || name == "private.csv":
 			return nil
 		case strings.HasPrefix(name, filepath.Join("out", "private", "results")): // of a seeded run
 			name = filepath.Join("out", filepath.Base(name))
 		case strings.HasPrefix(name, filepath.Join("out", "private")): // their names and sizes alone
-			info, err := e.Info()
-			require.NoError(t, err)
+			info := testkit.Must(e.Info())
 			if filepath.Ext(name) != ".json" && !strings.HasPrefix(filepath.Base(name), "lock") {
 				require.Equal(t, fs.FileMode(0o600), info.Mode().Perm(), name)
 			}
 			shown[name] = "secret"
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(path))
 		shown[name] = here(text)
 		return nil
 	}))
@@ -151,10 +150,8 @@ func TestPublishDrawsThePoolFromCountsAlone(t *testing.T) {
 			}
 			cells, now := strings.Split(line, ","), strings.Split(after[i], ",")
 			require.Equal(t, cells[:2], now[:2], name)
-			a, err := strconv.Atoi(cells[2])
-			require.NoError(t, err)
-			b, err := strconv.Atoi(now[2])
-			require.NoError(t, err)
+			a := testkit.Must(strconv.Atoi(cells[2]))
+			b := testkit.Must(strconv.Atoi(now[2]))
 			require.Equal(t, 1, b-a, "%s: a unit is one, of however many rows", name)
 			columns[cells[0]]++
 			moved++

@@ -12,14 +12,15 @@ import (
 
 	"github.com/pate-go/pate/experiments/report"
 	"github.com/pate-go/pate/internal/table"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestReadmeShowsMeasuredNumbers compares the table of README with what `pate compare` prints of the committed results,
 // but for the seconds, and the line on Fashion-MNIST of docs/comparing.md likewise.
 func TestReadmeShowsMeasuredNumbers(t *testing.T) {
 	root := filepath.Join("..", "..")
-	page, err := os.ReadFile(filepath.Join(root, "README.md"))
-	require.NoError(t, err)
+	page := testkit.Must(os.ReadFile(filepath.Join(root, "README.md")))
 	printed := func(name string) [][]string {
 		var b bytes.Buffer
 		require.NoError(t, report.Table(readResult(t, filepath.Join(root, "docs", "results", "readme", name))).Write(&b, table.Text))
@@ -31,8 +32,7 @@ func TestReadmeShowsMeasuredNumbers(t *testing.T) {
 	require.True(t, sameButSeconds(printed("mnist.json"), fieldsOfLines(shown)))
 	require.False(t, sameButSeconds(printed("mnist.json"), fieldsOfLines(strings.Replace(shown, "97.8", "97.9", 1))), "the check can fail")
 
-	page, err = os.ReadFile(filepath.Join(root, "docs", "comparing.md"))
-	require.NoError(t, err)
+	page = testkit.Must(os.ReadFile(filepath.Join(root, "docs", "comparing.md")))
 	_, line, found := strings.Cut(string(page), "\nFashion-MNIST, one seed")
 	require.True(t, found)
 	line, _, _ = strings.Cut(line, "\n")

@@ -14,13 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/npy"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestReadme runs what README tells those to type who come with votes of their own, on
 // such votes.
 func TestReadme(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	require.NoError(t, err)
+	page := testkit.Must(os.ReadFile(filepath.Join("..", "..", "README.md")))
 	_, section, found := strings.Cut(string(page), "\n## Your own votes\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")

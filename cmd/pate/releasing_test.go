@@ -16,6 +16,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	protocol "github.com/pate-go/pate/run"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // releasing is a command that releases something under the protocol of package run.
@@ -71,8 +73,7 @@ func releasingCommands() []releasing {
 func preparedFolder(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	state, err := filepath.Abs("state")
-	require.NoError(t, err)
+	state := testkit.Must(filepath.Abs("state"))
 	t.Setenv("XDG_STATE_HOME", state)
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for n := range 4 {
@@ -100,11 +101,9 @@ func files(t *testing.T, patterns string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, pattern := range strings.Fields(patterns) {
-		paths, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		paths := testkit.Must(filepath.Glob(pattern))
 		for _, path := range paths {
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
+			text := testkit.Must(os.ReadFile(path))
 			found[path] = string(text)
 		}
 	}
@@ -115,8 +114,7 @@ func files(t *testing.T, patterns string) map[string]string {
 func verifyLedgers(t *testing.T, pattern string) (entries, commits int64) {
 	t.Helper()
 	for path := range files(t, pattern) {
-		s, err := verifyLedger(path)
-		require.NoError(t, err)
+		s := testkit.Must(verifyLedger(path))
 		entries, commits = entries+s.Entries, commits+s.Commits
 	}
 	return entries, commits

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // copies is what is kept of a ledger at one time: by what it is, the contents.
@@ -20,8 +22,7 @@ type copies map[string]string
 // keptFiles are the files that tell how far a ledger has come.
 func keptFiles(t *testing.T) map[string]string {
 	t.Helper()
-	marks, err := filepath.Glob("state/pate/ledgers/*.head")
-	require.NoError(t, err)
+	marks := testkit.Must(filepath.Glob("state/pate/ledgers/*.head"))
 	require.Len(t, marks, 1)
 	return map[string]string{"ledger": "run.jsonl", "head": "run.jsonl.head", "id": "run.jsonl.id", "mark": marks[0]}
 }
@@ -30,8 +31,7 @@ func takeCopies(t *testing.T) copies {
 	t.Helper()
 	c := copies{}
 	for what, path := range keptFiles(t) {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(path))
 		c[what] = string(text)
 	}
 	return c
@@ -156,12 +156,9 @@ func readers(t *testing.T, is condition) {
 // clearRelease removes what a release under one condition left.
 func clearRelease(t *testing.T, paths map[string]string) {
 	t.Helper()
-	left, err := filepath.Glob("out2*")
-	require.NoError(t, err)
-	keys, err := filepath.Glob("run.jsonl*")
-	require.NoError(t, err)
-	marks, err := filepath.Glob("state/pate/ledgers/*")
-	require.NoError(t, err)
+	left := testkit.Must(filepath.Glob("out2*"))
+	keys := testkit.Must(filepath.Glob("run.jsonl*"))
+	marks := testkit.Must(filepath.Glob("state/pate/ledgers/*"))
 	for _, path := range append(append(left, keys...), marks...) {
 		require.NoError(t, os.RemoveAll(path))
 	}
@@ -184,10 +181,8 @@ func TestRollbackOfARunsOwnLedger(t *testing.T) {
 				return paths[0]
 			}
 			read := func() copies {
-				text, err := os.ReadFile(one())
-				require.NoError(t, err)
-				head, err := os.ReadFile(one() + ".head")
-				require.NoError(t, err)
+				text := testkit.Must(os.ReadFile(one()))
+				head := testkit.Must(os.ReadFile(one() + ".head"))
 				return copies{"ledger": string(text), "head": string(head)}
 			}
 			put := func(path, is, older, newer string) {
@@ -239,8 +234,7 @@ func TestANewLedgerInThePlaceOfAnother(t *testing.T) {
 	for n, c := range releasingCommands()[:3] {
 		_, said := command(t.Context(), c.args(0))
 		require.Equal(t, n > 0, strings.Contains(said, "another ledger was charged under this name"), said)
-		all, err := filepath.Glob("run.jsonl*")
-		require.NoError(t, err)
+		all := testkit.Must(filepath.Glob("run.jsonl*"))
 		for _, path := range append(all, c.out(0)) {
 			require.NoError(t, os.RemoveAll(path))
 		}

@@ -12,21 +12,21 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/teachers/votes"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // partsOf returns the files of parts in a folder, in their order.
 func partsOf(t *testing.T, dir string) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, "part-*.part"))
-	require.NoError(t, err)
+	found := testkit.Must(filepath.Glob(filepath.Join(dir, "part-*.part")))
 	slices.Sort(found)
 	return found
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
+	b := testkit.Must(os.ReadFile(path))
 	return string(b)
 }
 
@@ -54,8 +54,7 @@ func TestTeachersMerge(t *testing.T) {
 	require.Len(t, before, 3)
 	stat := func() (all string) {
 		for _, p := range partsOf(t, at("v.npy.parts")) {
-			info, err := os.Stat(p)
-			require.NoError(t, err)
+			info := testkit.Must(os.Stat(p))
 			require.Equal(t, os.FileMode(0o600), info.Mode())
 			all += fmt.Sprintln(p, info.ModTime(), read(t, p))
 		}
@@ -146,8 +145,7 @@ func TestTeachersTellNothingOfOneUnit(t *testing.T) {
 			shown += out + errs
 		}
 		for _, p := range partsOf(t, filepath.Join(dir, "v.npy.parts")) {
-			info, err := os.Stat(p)
-			require.NoError(t, err)
+			info := testkit.Must(os.Stat(p))
 			shown += fmt.Sprintln(p, info.Size())
 		}
 		return keyed.ReplaceAllString(strings.ReplaceAll(shown, dir, "DIR"), "#")
@@ -198,8 +196,7 @@ func TestTeachersOfSilos(t *testing.T) {
 	for _, path := range litter {
 		require.NoFileExists(t, path)
 	}
-	v, err := votes.Load(at("v.npy"), 3)
-	require.NoError(t, err)
+	v := testkit.Must(votes.Load(at("v.npy"), 3))
 	require.Equal(t, 6, v.Teachers())
 	require.NotContains(t, read(t, at("v.npy.manifest.json")), `"votes"`, "who merges has no salt")
 	text, _ := typed(t, shell.ExitDone, "votes", "check", "--manifest", at("v.npy.silos.json"))
@@ -208,8 +205,7 @@ func TestTeachersOfSilos(t *testing.T) {
 	// One row more moves one column, of a teacher of that silo.
 	train(1, of[1]+"9.5,-9.5,red,newcomer,c\n"+"9.4,-9.5,red,newcomer,c\n")
 	typed(t, shell.ExitDone, "votes", "merge", parts, "--out", at("w.npy"))
-	w, err := votes.Load(at("w.npy"), 3)
-	require.NoError(t, err)
+	w := testkit.Must(votes.Load(at("w.npy"), 3))
 	for q := range v.Queries() {
 		for k := range v.Teachers() {
 			require.True(t, k%3 == 1 || v.At(q, k) == w.At(q, k))

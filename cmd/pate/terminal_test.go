@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestNoNameReachesTheTerminalRaw: names of files and flags hold whatever their maker put into them. A terminal
@@ -19,8 +21,7 @@ func TestNoNameReachesTheTerminalRaw(t *testing.T) {
 	const hostile = "\x1b[2J\r\u202e\npate: warning: all is well"
 	ledger, labels := hostile+".jsonl", hostile+".csv"
 	for from, to := range map[string]string{"run.jsonl": ledger, "labels.csv": labels} {
-		text, err := os.ReadFile(from)
-		require.NoError(t, err)
+		text := testkit.Must(os.ReadFile(from))
 		require.NoError(t, os.WriteFile(to, text, 0o600))
 	}
 	classes := "--class-names=b,a" + hostile

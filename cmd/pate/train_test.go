@@ -25,6 +25,8 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers/votes"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // trained is what a training shows, and its votes.
@@ -49,19 +51,16 @@ func trainOn(t *testing.T, files map[string][]byte, classes int, args ...string)
 	}
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, shell.ExitDone, run(context.Background(), args, strings.NewReader(""), &stdout, &stderr), "%s\n%s", args, &stderr)
-	manifest, err := os.ReadFile(filepath.Join(dir, "v.npy.manifest.json"))
-	require.NoError(t, err)
+	manifest := testkit.Must(os.ReadFile(filepath.Join(dir, "v.npy.manifest.json")))
 	out := trained{public: map[string]string{"stdout": stdout.String(), "stderr": stderr.String(), "manifest": keyed.ReplaceAllString(string(manifest), "#")}}
 	for name, text := range out.public {
 		out.public[name] = strings.ReplaceAll(text, dir, "DIR")
 	}
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := testkit.Must(os.ReadDir(dir))
 	for _, e := range entries {
 		out.public["files"] += " " + e.Name()
 	}
-	out.votes, err = votes.Load(filepath.Join(dir, "v.npy"), classes)
-	require.NoError(t, err)
+	out.votes = testkit.Must(votes.Load(filepath.Join(dir, "v.npy"), classes))
 	return out
 }
 
@@ -303,13 +302,10 @@ func TestTrainInParts(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "two.npy"))
 	typed(t, shell.ExitDone, slices.Concat(args, two, []string{"--shard", "1/3"})...)
 	typed(t, shell.ExitDone, slices.Concat(args, two)...)
-	a, err := os.ReadFile(filepath.Join(dir, "one.npy"))
-	require.NoError(t, err)
-	b, err := os.ReadFile(filepath.Join(dir, "two.npy"))
-	require.NoError(t, err)
+	a := testkit.Must(os.ReadFile(filepath.Join(dir, "one.npy")))
+	b := testkit.Must(os.ReadFile(filepath.Join(dir, "two.npy")))
 	require.Equal(t, a, b)
-	secret, err := os.ReadDir(filepath.Join(dir, "one.npy.private"))
-	require.NoError(t, err)
+	secret := testkit.Must(os.ReadDir(filepath.Join(dir, "one.npy.private")))
 	for _, e := range secret {
 		require.Contains(t, []string{"lock", "lock-key", "salt", "one.npy.made"}, e.Name())
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Rows that score, or are asked about, under --split development of one's own table are
@@ -44,8 +46,7 @@ func TestAnotherSplitOfOwnDataIsWithheld(t *testing.T) {
 			shown, _ := typed(t, shell.ExitDone, slices.Concat(args, base[:len(base)-2], []string{"--split", split, "--out", out})...)
 			require.Contains(t, shown, "Not releasable")
 			require.Contains(t, strings.Join(strings.Fields(shown), " "), r.Withheld)
-			public, err := filepath.Glob(filepath.Join(out, "public", "*"))
-			require.NoError(t, err)
+			public := testkit.Must(filepath.Glob(filepath.Join(out, "public", "*")))
 			require.Equal(t, []string{filepath.Join(out, "public", "accounts")}, public)
 			var ledgers []string
 			require.NoError(t, filepath.WalkDir(out, func(path string, _ os.DirEntry, err error) error {
@@ -59,8 +60,7 @@ func TestAnotherSplitOfOwnDataIsWithheld(t *testing.T) {
 				stated, _ := typed(t, shell.ExitDone, "ledger", "statement", l, "--format", "json")
 				require.Contains(t, stated, `"releasable": false`, l)
 			}
-			models, err := filepath.Glob(filepath.Join(out, "private", "results", "models", "*.model"))
-			require.NoError(t, err)
+			models := testkit.Must(filepath.Glob(filepath.Join(out, "private", "results", "models", "*.model")))
 			require.Len(t, models, 1)
 			for _, public := range [][]string{nil, {"--public-rows"}} {
 				text, _ := typed(t, shell.ExitDone, slices.Concat([]string{"predict", models[0], base[1]}, base[2:6], []string{"--scored", "--split", split, "--format", "json"}, public)...)
