@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 )
 
-// source is the generator ChaCha8Rand (C2SP), word for word as [rand.ChaCha8]. It keeps
-// many words at hand, so that loops read them where they lie.
+// source is the generator ChaCha8Rand (C2SP), word for word as [rand.ChaCha8]. It keeps many words at hand,
+// so that loops read them in place.
 //
 //	loop:  B = blocks 0..15 of ChaCha with 8 rounds, keyed by K. Constants and counter
-//	           are not added at the end, the key is. Of four blocks that follow each
-//	           other, word 0 of all four comes first, then word 1 of all four, and so on
+//	           are not added at the end, the key is. Of four consecutive blocks
+//	           word 0 of all four comes first, then word 1 of all four, and so on
 //	       output all of B but its last 32 bytes
 //	       K = the last 32 bytes of B
 //

@@ -1,21 +1,20 @@
-// Package rng draws every random number of the toolkit. It has keys, the streams of bits
-// that they expand to, and exact samplers of integer noise.
+// Package rng draws every random number of the toolkit: keys, the streams of bits that they expand to, and
+// exact samplers of integer noise.
 //
-// A run has one [Key] of 256 secret bits. Everything random derives from it by name
-// ([Key.Derive], a pseudo-random function): the partition of the records, each teacher's
-// training, the noise of each query. Hence no two purposes share a stream, and the order in
-// which they run does not matter. An interrupted run that resumes repeats the same noise.
-// It never draws fresh noise for a question that it has already answered.
+// A run has one [Key] of 256 secret bits. Everything random derives from it by name ([Key.Derive], a
+// pseudo-random function): the partition of the records, each teacher's training, the noise of each query.
+// Hence no two purposes share a stream, their order does not matter, and a run that resumes repeats the same
+// noise.
 //
-// A [Stream] is ChaCha8 keyed by a Key. The samplers [DiscreteLaplace] (with its
-// geometric half) and [DiscreteGaussian] read a stream of uniform bits and return integers. If the bits
-// are uniform, their laws are exact. They touch no floating-point number while sampling, so the attacks
-// on floating-point noise (Mironov 2012; Jin et al. 2022) do not apply. They compare machine words with
-// integers that are proven to enclose the real numbers in question. Where that leaves a doubt, big
-// integers and further bits of the stream decide. No probability is ever rounded.
+// A [Stream] is ChaCha8 keyed by a Key. The samplers [DiscreteLaplace] (with its geometric half) and
+// [DiscreteGaussian] read a stream of uniform bits and return integers. If the bits are uniform, their laws
+// are exact. They touch no floating-point number while sampling, so the attacks on floating-point noise
+// (Mironov 2012; Jin et al. 2022) do not apply. They compare machine words with integers that are proven to
+// enclose the real numbers in question; where that leaves a doubt, big integers and further bits of the
+// stream decide.
 //
-// [RoundedNormal] draws continuous noise and rounds it to a grid, also exactly. It serves
-// noise whose size is itself a secret. The time it takes depends on that size.
+// [RoundedNormal] draws continuous noise and rounds it to a grid, also exactly. It serves noise whose size is
+// itself a secret. The time it takes depends on that size.
 //
 //	key, err := rng.NewKey()
 //	noise, err := rng.NewDiscreteGaussian(40)
@@ -23,17 +22,15 @@
 //
 // # Guarantee
 //
-// Assume that the key comes from [NewKey], that HMAC-SHA256 is a pseudo-random function and
-// that ChaCha8 is a pseudo-random generator. Then what a sampler returns cannot be told
-// from independent draws of its exact law.
+// If the key comes from [NewKey], HMAC-SHA256 is a pseudo-random function and ChaCha8 a pseudo-random
+// generator, then the values of a sampler cannot be distinguished from independent draws of its exact law.
 //
 // # Caveats
 //
-//   - Keys from [SeedKey] have at most 64 bits of entropy and are usually written in a
-//     script. Anyone with the seed can subtract the noise. For such keys, and for
-//     every key derived from them, [Key.Releasable] returns false, for ever.
-//   - The samplers look up tables and reject. The time they take and the memory they touch
-//     depend on the noise drawn. Draw all noise before the protected values are read: then
-//     the time does not depend on those values.
+//   - Keys from [SeedKey] have at most 64 bits of entropy. Anyone with the seed can subtract
+//     the noise. For such keys, and all keys derived from them, [Key.Releasable] returns false.
+//   - The samplers look up tables and reject: their time and memory accesses depend on the
+//     noise. Draw all noise before the protected values are read, so that the time does not
+//     depend on those values.
 //   - The first draw of a sampler makes its table, in up to 5 ms.
 package rng

@@ -2,17 +2,14 @@ package rng
 
 import "math/big"
 
-// interval encloses a real number x of [0, 1]: lo <= 2^prec x <= hi, where prec is the
-// precision that was asked for.
+// interval encloses a real number x of [0, 1]: lo <= 2^prec x <= hi for a precision prec.
 type interval struct{ lo, hi *big.Int }
 
-// expNeg encloses exp(-p/q) for integers p >= 0, q > 0.
-//
-// It halves the argument h times, until y <= 1/2, and sums the series of exp(y), whose terms are
-// positive. It rounds them down for one bound and up for the other. Each term left out is at most half
-// its predecessor, so together they are less than the last term. Taking the reciprocal swaps the bounds,
-// and h squarings follow. Every step is monotone and rounds outwards, so the bounds hold for every
-// working precision. The precision only sets how far apart they are.
+// expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves the argument h times, until y <= 1/2, and
+// sums the series of exp(y), whose terms are positive, rounded down for one bound and up for the other. Each
+// term left out is at most half its predecessor, so together they are less than the last term. Taking the
+// reciprocal swaps the bounds, and h squarings follow. Every step is monotone and rounds outwards, so the
+// bounds hold for every working precision, which only sets how far apart they are.
 func expNeg(p, q *big.Int, prec uint) interval {
 	h := uint(max(0, p.BitLen()-q.BitLen()+2))
 	work := prec + 2*h + 32
@@ -39,7 +36,7 @@ func expNeg(p, q *big.Int, prec uint) interval {
 	return x
 }
 
-// quoUp sets z to x/y rounded up, for x >= 0 and y > 0. The two may share memory: z may be x.
+// quoUp sets z to x/y rounded up, for x >= 0 and y > 0. z may be x.
 func quoUp(z, x, y *big.Int) *big.Int {
 	var rest big.Int
 	if z.QuoRem(x, y, &rest); rest.Sign() > 0 {
@@ -76,10 +73,10 @@ type halfGaussian struct {
 	shift uint
 }
 
-// tails sums the weights w_k = exp(-k^2/(2 s^2)) from the far end. With q = exp(-1/(2 s^2))
-// the ratio w_(k+1)/w_k = q^(2k+1) falls by q^2 each time. That makes two products a
-// weight, rounded down for one bound and up for the other. As the ratios fall, all weights
-// beyond w_K are together at most w_K r/(1-r), where r is the ratio at K.
+// tails sums the weights w_k = exp(-k^2/(2 s^2)) from the far end. With q = exp(-1/(2 s^2)) the ratio
+// w_(k+1)/w_k = q^(2k+1) falls by q^2 each time: two products a weight, rounded down for one bound and up for
+// the other. As the ratios fall, all weights beyond w_K are together at most w_K r/(1-r), where r is the
+// ratio at K.
 func (l halfGaussian) tails(prec uint) []interval {
 	work := prec + guard
 	den := new(big.Int).SetUint64(l.num)
@@ -110,9 +107,8 @@ func (l halfGaussian) tails(prec uint) []interval {
 	return append(tails, interval{new(big.Int), quoUp(new(big.Int), rest.Lsh(rest, prec), all.lo)})
 }
 
-// gaussianWeights returns the weights w_0, w_1, ..., each times 2^work, down to the first
-// one below 2^stop. It also returns the ratio of the next weight to that one. The function
-// round divides by 2^work and chooses the direction of rounding.
+// gaussianWeights returns the weights w_0, w_1, ..., each times 2^work, down to the first one below 2^stop,
+// and the ratio of the next weight to that one. round divides by 2^work and chooses the direction.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)

@@ -9,11 +9,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// DiscreteGaussian samples the integers with probability proportional to exp(-k^2/(2 sigma^2)). Its
-// variance is at most sigma^2. Shifting it by an integer s costs at most the Renyi divergence a s^2/(2
-// sigma^2) of the continuous Gaussian at every order a (Canonne, Kamath, Steinke 2020, Proposition 5).
-//
-// A DiscreteGaussian is safe for concurrent use if each goroutine has its own Stream.
+// DiscreteGaussian samples the integers with probability proportional to exp(-k^2/(2 sigma^2)). Its variance
+// is at most sigma^2. Shifting it by an integer s costs at most the Renyi divergence a s^2/(2 sigma^2) of the
+// continuous Gaussian at every order a (Canonne, Kamath, Steinke 2020, Proposition 5). It is safe for
+// concurrent use if each goroutine has its own Stream.
 type DiscreteGaussian struct {
 	sigma   float64 // num/2^shift, exactly
 	num     uint64
@@ -27,17 +26,16 @@ type DiscreteGaussian struct {
 	reach uint64    // of quick; fine > 0 only
 }
 
-// Up to sigma = 2^8 a cell is one integer. Above 2^8 the cell width is the power of two for
-// which sigma spans at least 32 and less than 64 cells. Wider cells would mean more
-// rejections within a cell. Narrower cells would mean more slots of the table that two
-// cells share. With this width, 96 draws in 100 cost one word and no search.
+// Up to sigma = 2^8 a cell is one integer. Above, the cell width is the power of two for which sigma spans at
+// least 32 and less than 64 cells: wider cells mean more rejections within a cell, narrower ones more slots
+// of the table that two cells share. 96 draws in 100 cost one word and no search.
 const (
 	gaussianCells  = 5
 	oneToACellBits = 8
 )
 
-// NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40]. It takes sigma as
-// exactly the dyadic rational that the float64 is. Nothing is rounded.
+// NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40], taken as exactly the dyadic rational that
+// the float64 is.
 func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	if !(sigma >= minScale && sigma <= maxScale) {
 		return nil, fmt.Errorf("rng: sigma of discrete Gaussian noise must be in [2^-10, 2^40], not %g", sigma)
@@ -93,8 +91,8 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	       unless B = - and M = 0:  return B M
 //
 // M is reached with probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) =
-// exp(-M^2/(2 sigma^2)). Zero can come from B = + alone. Otherwise it would count twice. Below sigma =
-// 2^8 a cell is one integer, so J = 0 and the Bernoulli rejects nothing.
+// exp(-M^2/(2 sigma^2)). Zero comes from B = + alone, or it would count twice. Below sigma = 2^8 a cell is
+// one integer, so J = 0 and the Bernoulli rejects nothing.
 //
 // With wide cells one word w holds the first bits of everything there is to draw:
 //
@@ -103,10 +101,10 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	fine bits           J
 //	1 bit               B
 //
-// All are disjoint bits, hence independent. Further bits of U and V come from further words. X and the
-// outcome of the Bernoulli are functions of U, V and words after those. Where w alone decides both (quick),
-// no other word is read, and a word that is not read plays no part in the law. Otherwise (settle) the next
-// two words extend U and V, and everything is decided as if they had been there from the start.
+// All are disjoint bits, hence independent. X and the outcome of the Bernoulli are functions of U, V and
+// words after those. Where w alone decides both (quick), no other word is read, and a word that is not read
+// plays no part in the law. Otherwise (settle) the next two words extend U and V, and everything is decided
+// as if they had been there from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	if d.fine > 0 && len(dst) >= worthTelling {
 		dst = d.fill(machine, dst, s)
@@ -164,9 +162,9 @@ whole:
 	return dst
 }
 
-// settleFour does what decide does with a word that quick refuses, and with the three words behind
-// it, where these decide: nearly always. It reports whether the first three words make one value, y,
-// or all four make none.
+// settleFour does what decide does with a word that quick refuses, and with the three words behind it, where
+// these decide: nearly always. It reports whether the first three words make one value, y, or all four make
+// none.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one, none bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
@@ -185,8 +183,8 @@ func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one,
 	return y, v >= top, v < g.frac && words[3] > top/2 // the second trial fails, as 2 words[3] >= top
 }
 
-// decide returns the value that a word and as many further ones as it takes stand for. It reports
-// false if they are refused.
+// decide returns the value of a word and as many further ones as it takes. It reports false if they are
+// refused.
 func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bool) {
 	m, ok := d.quick(t, w)
 	if !ok {
@@ -207,7 +205,7 @@ const (
 	copied    = 32 // values at a time: a fixed number needs no decision
 )
 
-// copy copies n values, and returns n. It may overwrite what lies behind them in dst.
+// copy copies n values, and returns n. It may overwrite further places of dst.
 func (t *told) copy(on path, dst []int64, from, n uint) uint {
 	if on == portable || n > copied || len(dst) < copied {
 		return uint(copy(dst, t.values[from:from+n]))
@@ -245,13 +243,13 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 // known returns how many bits of V a word holds: at least 15.
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// quick returns M, and reports whether w alone shows that it is accepted. That needs two things. The slot
-// lies in one cell X. And V >= (2X+1)/(2 s^2): this is above the exponent g = j (2X+j)/(2 s^2) of every j
-// < 1, so that the first trial V < g fails and the Bernoulli is true.
+// quick returns M, and reports whether w alone shows that it is accepted: the slot lies in one cell X, and V
+// >= (2X+1)/(2 s^2). The latter is above the exponent g = j (2X+j)/(2 s^2) of every j < 1, so that the first
+// trial V < g fails and the Bernoulli is true.
 //
-// Let n bits of V be known, with the value v: then V >= v/2^n. Reach is ceil(2^n/(2 s^2))
-// 2^(64-n), and w<<13 is v 2^(64-n) plus less than 2^(64-n). A slot in one cell has X < 4s
-// (its probability is 2^-13 or more), so (2X+1) reach < 2^63.
+// Let n bits of V be known, with the value v: then V >= v/2^n. Reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13
+// is v 2^(64-n) plus less than 2^(64-n). A slot in one cell has X < 4s (its probability is 2^-13 or more), so
+// (2X+1) reach < 2^63.
 func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	x := uint64(t.guide[w>>(64-guideBits)])
 	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach
@@ -265,8 +263,7 @@ func (d *DiscreteGaussian) extended(w, moreU, moreV uint64) (u, v uint64) {
 	return u, w<<guideBits>>((64-known)&63)<<((64-known)&63) | moreV>>known
 }
 
-// settle returns M for the word w, and reports whether it is accepted. The words moreU and
-// moreV continue U and V.
+// settle returns M for the word w, and reports whether it is accepted. moreU and moreV continue U and V.
 func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (m uint64, ok bool) {
 	u, v := d.extended(w, moreU, moreV)
 	x, ok := t.search(u)
@@ -282,9 +279,9 @@ func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
-// accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2). The
-// word v is the first word of the trial. Where x is too large for machine words, accept
-// does not use v. Quick accepts no such x, so nothing is known of v then.
+// accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2). The word v is the first
+// word of the trial. Where x is too large for machine words, v is not used; quick accepts no such x, so
+// nothing is known of v then.
 func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	exact := func() (p, q *big.Int) { return d.exactExponent(x, j) }
 	if x >= 1<<9 {
@@ -294,12 +291,10 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	return v >= g.frac+g.slack || bernoulliExpFrom(s, v, g, exact)
 }
 
-// exponent encloses g for x < 2^9.
-//
-// Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i), which is below 2^64, and c = 2^74/(2
-// s^2), which is at most 2^63 because s >= 2^5. Rounding 2^54 (2x+i) down, and then its product with i,
-// takes less than 2 off y, hence less than 1 off the result. Rounding c down takes off less than 1, and
-// so does rounding the result: less than 3 in all. As y < 2^64 and c <= 2^63, g < 1/2.
+// exponent encloses g for x < 2^9. Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and
+// c = 2^74/(2 s^2), at most 2^63 because s >= 2^5. Rounding 2^54 (2x+i) down, and then its product with i,
+// takes less than 2 off y, hence less than 1 off the result. Rounding c down takes off less than 1, and so
+// does rounding the result: less than 3 in all. As y < 2^64 and c <= 2^63, g < 1/2.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	i := j << (64 - d.fine)
 	y, _ := bits.Mul64(i, x<<55+i>>10)

@@ -9,16 +9,11 @@ import (
 //
 //	X = number of m >= 1 with U < P[X >= m]
 //
-// is at least m with probability P[X >= m]. U is never written down: its bits are read only
-// as long as the comparison needs them. The first 63 bits, the integer u, place U in [u,
-// u+1)/2^63. A table holds for every tail T an integer e with e <= 2^63 T <= e + slack.
-//
-//   - If u < e, then U < T.
-//   - If u >= e + slack, then U >= T.
-//   - In between, less than once in 2^50 draws, extend decides exactly.
-//
-// So the table decides certain cases only, and nothing is rounded. Mostly the first 13
-// bits decide. The table is made when it is first needed.
+// is at least m with probability P[X >= m]. The bits of U are read only as long as the comparison needs them.
+// The first 63 bits, the integer u, place U in [u, u+1)/2^63. A table, made when it is first needed, holds
+// for every tail T an integer e with e <= 2^63 T <= e + slack. If u < e, then U < T; if u >= e + slack, then
+// U >= T; in between, less than once in 2^50 draws, extend decides exactly. So the table decides certain
+// cases only, and nothing is rounded. Mostly the first 13 bits decide.
 type inversion struct {
 	law  law
 	made atomic.Pointer[table]
@@ -62,8 +57,8 @@ func (t *table) find(u uint64) (x uint64, ok bool) {
 	return t.search(u)
 }
 
-// search does what find does, without a decision whether the slot is open. It counts the tails
-// above u. The last one, 0, ends the loop.
+// search does what find does where the slot is open. It counts the tails above u. The last one, 0, ends the
+// loop.
 func (t *table) search(u uint64) (x uint64, ok bool) {
 	m := int(t.guide[u>>(uBits-guideBits)] % open)
 	tails := t.tails[m:]
@@ -91,8 +86,8 @@ func newTable(l law) *table {
 	return t
 }
 
-// index makes the guide. A slot is closed if its largest u is below all tails before the m-th, and its
-// least u is at least slack above the m-th tail. Then every u of the slot gives X = m.
+// index makes the guide. A slot is closed if its largest u is below all tails before the m-th, and its least
+// u is at least slack above the m-th tail: every u of the slot gives X = m.
 func (t *table) index() {
 	m := len(t.tails) - 1
 	for g := range t.guide {
@@ -108,16 +103,15 @@ func (t *table) index() {
 	}
 }
 
-// extend returns X for a U that starts with the n bits u. It reads as many more words as
-// the comparison needs.
+// extend returns X for a U that starts with the n bits u. It reads as many more words as the comparison
+// needs.
 //
 //	loop:  for m = 1, 2, ...:  if U < P[X >= m] for certain: next m
 //	                           if U >= P[X >= m] for certain: return m-1
 //	                           else leave this loop
 //	       u = 2^64 u + next word;  n = n + 64
 //
-// The enclosures shrink with n, so the loop ends unless U equals a tail in all its bits.
-// That has probability 0.
+// The enclosures shrink with n, so the loop ends unless U equals a tail in all its bits, with probability 0.
 func extend(s *Stream, l law, u uint64, n uint) uint64 {
 	const extra = 32
 	low, high := new(big.Int).SetUint64(u), new(big.Int) // 2^(n+extra) U is in [low, high)

@@ -12,18 +12,16 @@ import (
 	"strings"
 )
 
-// Key is a 256-bit secret with a mark whether its noise may cover releases. Make a Key with
-// [NewKey] or [SeedKey]. The zero Key has no secret: using it panics, and [Key.IsZero] reports it.
-//
-// A Key prints as a redacted word under every verb and logger, and refuses to be encoded as
-// JSON. [Key.MarshalText] is the only way to its secret.
+// Key is a 256-bit secret with a mark whether its noise may cover releases. Make a Key with [NewKey] or
+// [SeedKey]. The zero Key has no secret: using it panics, and [Key.IsZero] reports it. A Key prints as a
+// redacted word under every verb and logger, and refuses to be encoded as JSON. [Key.MarshalText] is the only
+// way to its secret.
 type Key struct {
 	secret     *sealed
 	releasable bool
 }
 
-// sealed keeps the secret two pointers away. Where a Key sits in an unexported field, fmt
-// cannot call its methods and prints addresses.
+// sealed keeps the secret two pointers away: where a Key sits in an unexported field, fmt prints addresses.
 type sealed struct {
 	bytes *[sha256.Size]byte
 }
@@ -32,8 +30,7 @@ func seal(bytes [sha256.Size]byte) *sealed { return &sealed{bytes: &bytes} }
 
 const redacted = "rng.Key(redacted)"
 
-// Every MAC input starts with the number of its method, so that the inputs of different
-// methods can never be equal.
+// Every MAC input starts with the number of its method, so that inputs of different methods differ.
 const (
 	domainIDs   = 1
 	domainBytes = 2
@@ -48,8 +45,8 @@ func NewKey() (Key, error) {
 	return Key{secret: seal(secret), releasable: true}, nil
 }
 
-// SeedKey expands a seed into a key for repeatable experiments. Neither the key nor
-// anything derived from it is releasable: noise that anyone can redraw protects nothing.
+// SeedKey expands a seed into a key for repeatable experiments. Neither the key nor anything derived from it
+// is releasable: noise that anyone can redraw protects nothing.
 func SeedKey(seed uint64) Key {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pate seeded key 1\x00"), seed))
 	return Key{secret: seal(sum)}
@@ -73,8 +70,8 @@ func (k Key) Derive(label string, ids ...uint64) Key {
 	return k.child(b)
 }
 
-// DeriveBytes returns the key named by label and data, such as a hash of the votes. It
-// never collides with Derive.
+// DeriveBytes returns the key named by label and data, such as a hash of the votes. It never collides with
+// Derive.
 func (k Key) DeriveBytes(label string, data []byte) Key {
 	var scratch [256]byte
 	return k.child(append(k.message(scratch[:0], domainBytes, label), data...))
@@ -91,10 +88,9 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 	return append(b, label...)
 }
 
-// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). Names are short and
-// the secret has one length, so two calls on the stack are enough. They replace the general
-// hash.Hash, which takes ten allocations and three times as long. Where a million keys of
-// one label are only read as streams, [Key.Streams] is faster still.
+// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). Two calls on the stack replace the
+// general hash.Hash, which takes ten allocations and three times as long. Where a million keys of one label
+// are only read as streams, [Key.Streams] is faster still.
 func (k Key) child(message []byte) Key {
 	inner := sha256.Sum256(message)
 	var scratch [sha256.BlockSize + sha256.Size]byte
@@ -119,8 +115,8 @@ const (
 	textSeeded     = "pate-key-1:seeded:"
 )
 
-// MarshalText encodes the key, secret included, so that a run can be resumed. Anyone who reads the result
-// can remove the noise: write it to a file with mode 0600 and nowhere else.
+// MarshalText encodes the key, secret included, so that a run can be resumed. Anyone who reads the result can
+// remove the noise: write it to a file with mode 0600 and nowhere else.
 func (k Key) MarshalText() ([]byte, error) {
 	if k.secret == nil {
 		return nil, errors.New("rng: zero Key has no text form")
@@ -132,8 +128,7 @@ func (k Key) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(prefix), k.secret.bytes[:]), nil
 }
 
-// UnmarshalText decodes what MarshalText wrote. It allows white space around the text. Its
-// errors never quote the input.
+// UnmarshalText decodes what MarshalText wrote, within white space. Its errors never quote the input.
 func (k *Key) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	body, releasable := strings.CutPrefix(s, textReleasable)
@@ -151,8 +146,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON always fails: a key inside a configuration or a log record would
-// otherwise be written out by accident.
+// MarshalJSON always fails: a key in a configuration or a log record would be written out by accident.
 func (k Key) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("rng: a Key is secret and has no JSON form; use MarshalText on purpose")
 }

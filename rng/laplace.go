@@ -7,16 +7,15 @@ import (
 	"math/bits"
 )
 
-// The samplers accept scales in [minScale, maxScale]. Below minScale the noise is zero but
-// for an event that never happens. Above maxScale sums in int64 could overflow.
+// The samplers accept scales in [minScale, maxScale]: below, the noise is zero but for an event that never
+// happens; above, sums in int64 could overflow.
 const (
 	minScale = 0x1p-10
 	maxScale = 0x1p40
 )
 
-// DiscreteLaplace samples the integers with probability tanh(1/(2b)) exp(-|k|/b), where b
-// is the scale. This is the discrete Laplace, or two-sided geometric, distribution.
-// Shifting it by s costs s/b of pure privacy loss.
+// DiscreteLaplace samples the integers with probability tanh(1/(2b)) exp(-|k|/b) for the scale b, the
+// two-sided geometric distribution. Shifting it by s costs s/b of pure privacy loss.
 type DiscreteLaplace struct {
 	scale float64 // num/2^shift, exactly
 	num   uint64
@@ -31,8 +30,8 @@ type DiscreteLaplace struct {
 // The cell width is the power of two for which the scale spans at least 16 and less than 32 cells.
 const laplaceCells = 4
 
-// NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40]. It takes the scale as
-// exactly the dyadic rational that the float64 is.
+// NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40], taken as exactly the dyadic rational
+// that the float64 is.
 func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	if !(scale >= minScale && scale <= maxScale) {
 		return nil, fmt.Errorf("rng: scale of discrete Laplace noise must be in [2^-10, 2^40], not %g", scale)
@@ -55,8 +54,8 @@ func (d *DiscreteLaplace) LogProb(k int64) float64 {
 	return math.Log(math.Tanh(1/(2*d.scale))) - math.Abs(float64(k))/d.scale
 }
 
-// Sample draws one value: a geometric value with a sign. It draws again after minus zero,
-// which would count zero twice.
+// Sample draws one value: a geometric value with a sign, again after minus zero, which would count zero
+// twice.
 func (d *DiscreteLaplace) Sample(s *Stream) int64 {
 	for {
 		if y, ok := signed(d.geometric(s)); ok {
@@ -97,8 +96,8 @@ func (d *DiscreteLaplace) accept(s *Stream, j uint64) bool {
 	return bernoulliExp(s, d.exponent(j), func() (p, q *big.Int) { return d.exactExponent(j) })
 }
 
-// exponent encloses j/scale = (j/2^fine)/s, which is at most 1/16. Rounding 1/s and then
-// the product takes off less than 1 each.
+// exponent encloses j/scale = (j/2^fine)/s <= 1/16. Rounding 1/s and then the product takes off less than 1
+// each.
 func (d *DiscreteLaplace) exponent(j uint64) exponent {
 	x, _ := bits.Mul64(j<<(64-d.fine), d.slope)
 	return exponent{0, x, d.slack}

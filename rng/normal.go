@@ -9,19 +9,17 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. It takes the floats as exactly
-// the dyadic rationals that they are. It serves noise whose size depends on protected values: a real number
-// is drawn without rounding, to as many bits as the result needs, and the release is a function of that
-// number alone. Its law is the law of continuous noise, rounded, and not the law of a discrete Gaussian.
-//
-// It is slow, some microseconds. The time and the number of words it reads depend on mean
-// and sd as well as on the noise.
+// RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z, the floats taken as exactly the
+// dyadic rationals that they are. It serves noise whose size depends on protected values: a real number is
+// drawn without rounding, to as many bits as the result needs, and the release is a function of that number
+// alone. Its law is the law of continuous noise, rounded, and not the law of a discrete Gaussian. It takes
+// some microseconds, and the time and the number of words read depend on mean and sd as well as on the noise.
 type RoundedNormal struct {
 	mean, sd, grid *big.Int // all three scaled by one power of two
 	digit          uint     // bits of a real number that are drawn at a time
 }
 
-// NewRoundedNormal returns a sampler. The mean must be finite. Both sd and grid must be finite and above 0.
+// NewRoundedNormal returns a sampler for a finite mean and for sd and grid that are finite and above 0.
 func NewRoundedNormal(mean, sd, grid float64) (*RoundedNormal, error) {
 	switch {
 	case !mathx.IsFinite(mean):
@@ -54,7 +52,7 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 	return m[0], m[1], m[2]
 }
 
-// Sample draws one value. A value beyond the range of int64 becomes the end of that range.
+// Sample draws one value, at most the ends of int64.
 //
 //	loop:  k = number of successes of Bernoulli(exp(-1/2)) before the first failure
 //	       unless Bernoulli(exp(-k(k-1)/2)): again
@@ -64,10 +62,10 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 //	       return floor((mean + sd B (k+x))/grid + 1/2)
 //
 // This is Algorithm N of Karney (2016). The density of k+x is proportional to exp(-k/2 - k(k-1)/2 -
-// x(2k+x)/2) = exp(-(k+x)^2/2). Only those bits of x are drawn that a comparison needs. Every decision is
-// a function of bits drawn before it, so the bits still to come are uniform and independent of all of
-// them. Hence x and the decisions have the joint law that they would have if x had been drawn in full.
-// Finitely many bits decide the floor with probability 1.
+// x(2k+x)/2) = exp(-(k+x)^2/2). Only those bits of x are drawn that a comparison needs. Every decision is a
+// function of bits drawn before it, so the bits still to come are uniform and independent of all decisions: x
+// and the decisions have the joint law of an x drawn in full. Finitely many bits decide the floor with
+// probability 1.
 func (n *RoundedNormal) Sample(s *Stream) int64 {
 	for {
 		var k uint64
@@ -85,8 +83,8 @@ func (n *RoundedNormal) Sample(s *Stream) int64 {
 	}
 }
 
-// lazy holds the first bits of a uniform real in [0, 1). The number lies in [head,
-// head+1)/2^bits, where bits counts the bits drawn so far.
+// lazy holds the first bits of a uniform real in [head, head+1)/2^bits, where bits counts the bits drawn so
+// far.
 type lazy struct {
 	src   interface{ Uint64() uint64 }
 	digit uint // in [1, 64]
@@ -154,9 +152,8 @@ func below(u *lazy, j, k uint64, x *lazy) bool {
 	}
 }
 
-// round returns floor((mean + sd (k+x))/grid + 1/2), or the same with k+x negated. The real
-// number lies strictly between the values at the two ends of the interval of x. It equals
-// one of those values with probability 0.
+// round returns floor((mean + sd (k+x))/grid + 1/2), or the same with k+x negated. The real number lies
+// strictly between the values at the two ends of the interval of x, and equals one with probability 0.
 func (n *RoundedNormal) round(k uint64, x *lazy, negative bool) int64 {
 	one := big.NewInt(1)
 	for ; ; x.extend() {

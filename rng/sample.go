@@ -6,8 +6,8 @@ import (
 )
 
 // Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a uniform integer
-// below 2^136 with q 2^136, which is an integer: the last bit of q is worth at least 2^-116. The leading
-// byte usually decides, and a word has eight bytes. If it is equal, the rest is drawn.
+// below 2^136 with q 2^136, an integer since the last bit of q is worth at least 2^-116. The leading byte
+// usually decides, and a word has eight bytes. If it is equal, the rest is drawn.
 type Bernoulli struct {
 	always bool
 	first  byte
@@ -68,9 +68,9 @@ func (b Bernoulli) rest(s *Stream) bool {
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
 }
 
-// atMost returns the top bits of the bytes of word that are at most first. Where the top bits
-// of the two are equal, those below decide: first's, with the top bit set, less the byte's
-// keep that bit if they are not less, and no byte borrows from another.
+// atMost returns the top bits of the bytes of word that are at most first. Where the top bits of the two are
+// equal, those below decide: first's, with the top bit set, less the byte's keep that bit if they are not
+// less, and no byte borrows from another.
 func (b Bernoulli) atMost(word uint64) uint64 {
 	const ones = 0x0101010101010101
 	const top = ones << 7

@@ -7,17 +7,16 @@ import (
 	"math/rand/v2"
 )
 
-// Stream is the sequence of uniform 64-bit words of one key, by ChaCha8. It implements [rand.Source], so
-// rand.New(stream) gives a *rand.Rand for training and shuffling. Noise that protects data uses the samplers
-// of this package instead. A Stream is not safe for concurrent use: derive one key for each goroutine.
+// Stream is the sequence of uniform 64-bit words of one key, by ChaCha8. It implements [rand.Source], for
+// training and shuffling; noise that protects data uses the samplers of this package. A Stream is not safe
+// for concurrent use: derive one key for each goroutine.
 type Stream struct {
 	src source
 }
 
 var _ rand.Source = (*Stream)(nil)
 
-// Stream returns the key's stream, from its start. Two calls return two streams with the
-// same words. Derive a key for each purpose, and read its stream once.
+// Stream returns the key's stream, from its start. Derive a key for each purpose, and read its stream once.
 func (k Key) Stream() *Stream {
 	if k.secret == nil {
 		panic("rng: zero Key: make one with NewKey or SeedKey")
@@ -30,9 +29,9 @@ func (k Key) Stream() *Stream {
 // Uint64 returns 64 uniform bits.
 func (s *Stream) Uint64() uint64 { return s.src.Uint64() }
 
-// Uint64N returns a uniform integer in [0, n), without bias. The argument n = 0 stands for 2^64. It uses
-// Lemire's multiply-and-reject (2019). Once the 2^64 mod n smallest values of lo(x n) are rejected, hi(x
-// n) is uniform, because every hi then has exactly floor(2^64/n) preimages.
+// Uint64N returns a uniform integer in [0, n), without bias; n = 0 stands for 2^64. It uses Lemire's
+// multiply-and-reject (2019): once the 2^64 mod n smallest values of lo(x n) are rejected, every hi(x n) has
+// exactly floor(2^64/n) preimages.
 func (s *Stream) Uint64N(n uint64) uint64 {
 	x := s.Uint64()
 	if n&(n-1) == 0 { // power of two, or 0

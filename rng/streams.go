@@ -9,10 +9,10 @@ import (
 	"io"
 )
 
-// Streams hands out the streams of keys that differ in their ids alone, one at a time: what Derive(label,
-// ids...).Stream() returns, word for word. HMAC begins both of its hashes with a block that depends on
-// the secret only. These two blocks are hashed once, and nothing is allocated for a stream, which makes
-// it about three times as fast. A Streams is not safe for concurrent use.
+// Streams hands out the streams of keys that differ in their ids alone, one at a time: Derive(label,
+// ids...).Stream(), word for word. The first blocks of the two hashes of HMAC depend on the secret only. They
+// are hashed once, and nothing is allocated for a stream, which makes it about three times as fast. A Streams
+// is not safe for concurrent use.
 type Streams struct {
 	inner, outer []byte // states of SHA-256 behind those blocks
 	hash         digest
