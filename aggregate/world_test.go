@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"math"
-	"slices"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,21 +14,10 @@ type world struct {
 	edges      [][]int
 }
 
-// newWorld is every way votes can fall, from low to high of them, one of which appears, disappears or moves.
-func newWorld(low, high, classes int, moves bool) world {
-	all := slices.DeleteFunc(testkit.Histograms(high, classes), func(h []int) bool { return votesOf(h) < low })
-	return world{all, testkit.Neighbours(all, moves)}
-}
-
-// smallWorld is every way so many teachers can vote or abstain: one of them votes otherwise, stops or starts
-// voting.
-func smallWorld(teachers, classes int) world { return newWorld(0, teachers, classes, true) }
-
-func votesOf(counts []int) (votes int) {
-	for _, n := range counts {
-		votes += n
-	}
-	return votes
+// smallWorld is every way so many teachers can vote or abstain: one of them votes otherwise, stops or starts voting.
+func smallWorld(teachers, classes int) world {
+	all := testkit.Histograms(teachers, classes)
+	return world{all, testkit.Neighbours(all, true)}
 }
 
 type lawFunc = func(Histogram) (Law, error)

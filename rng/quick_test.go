@@ -8,10 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
-
-	"github.com/pate-go/pate/internal/testkit"
 )
 
 // wideSigmas have more than one integer to a cell: few and many, and cells at both ends of their width.
@@ -260,73 +257,6 @@ func TestQuickControl(t *testing.T) {
 		}
 		require.Zero(t, right)
 		require.Positive(t, wrong, sigma)
-	}
-}
-
-// placePValue returns the p-value of a chi-square test of where in their cells the draws
-// lie, in sixteen parts of a cell.
-func placePValue(d *DiscreteGaussian, control bool, fill func([]int64)) float64 {
-	observed, expected := make([]float64, 16), make([]float64, 16)
-	total := 8 * float64(draws(control))
-	dst := make([]int64, 1000)
-	for range int(total) / len(dst) {
-		fill(dst)
-		for _, y := range dst {
-			observed[max(y, -y)>>(d.fine-4)&15]++
-		}
-	}
-	part := int64(1) << (d.fine - 4)
-	normal := distuv.Normal{Sigma: d.sigma}
-	for i := range int64(16 * 9 * 64) { // beyond 9 sigma
-		p := 2 * (normal.CDF(0.5-float64(i*part)) - normal.CDF(0.5-float64((i+1)*part)))
-		if part == 1 {
-			p = 2 * math.Exp(d.LogProb(i))
-		}
-		if i == 0 { // zero has one sign
-			p -= math.Exp(d.LogProb(0))
-		}
-		expected[i&15] += p * total
-	}
-	return testkit.ChiSquare(observed, expected)
-}
-
-func TestPlaceInCell(t *testing.T) {
-	for _, sigma := range []float64{512, 1000, 1 << 28, 1<<29 - 1, maxScale} {
-		d := gaussian(t, sigma)
-		s := SeedKey(21).Derive("place", math.Float64bits(sigma)).Stream()
-		require.Greater(t, placePValue(d, false, func(dst []int64) { d.Fill(dst, s) }), falseAlarm, sigma)
-	}
-}
-
-func TestPlaceInCellControls(t *testing.T) {
-	if testkit.Race {
-		t.Skip("too few draws")
-	}
-	broken := func(sigma float64, change func(*DiscreteGaussian), word func(*DiscreteGaussian, uint64) uint64) float64 {
-		d := gaussian(t, sigma)
-		s := SeedKey(22).Stream()
-		change(d)
-		made := d.cells.table()
-		return placePValue(d, true, func(dst []int64) {
-			for i := 0; i < len(dst); {
-				if y, ok := d.decide(s, made, word(d, s.Uint64())); ok {
-					dst[i] = y
-					i++
-				}
-			}
-		})
-	}
-	none := func(*DiscreteGaussian) {}
-	same := func(_ *DiscreteGaussian, w uint64) uint64 { return w }
-	for _, sigma := range []float64{512, 1 << 28} {
-		require.Greater(t, broken(sigma, none, same), falseAlarm)
-		require.Less(t, broken(sigma, func(d *DiscreteGaussian) { d.reach = 0 }, same), falseAlarm, "never refused in a closed slot")
-		require.Less(t, broken(sigma, none, func(d *DiscreteGaussian, w uint64) uint64 {
-			j := w >> 1 & (1<<d.fine - 1) // V starts with the bits of J
-			v := j << (64 - d.fine) >> guideBits
-			kept := uint64(1<<guideBits-1)<<(64-guideBits) | (1<<(d.fine+1) - 1)
-			return w&kept | v&^kept
-		}), falseAlarm, "bits of J shared with V")
 	}
 }
 

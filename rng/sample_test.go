@@ -48,17 +48,6 @@ func TestSampledBytes(t *testing.T) {
 	}
 }
 
-// TestSamplingCountsOfManyProbabilities uses probabilities on both sides of the one from
-// which words are skipped, with and without a rest. The false-alarm rate is 1e-6 in all.
-func TestSamplingCountsOfManyProbabilities(t *testing.T) {
-	for i, q := range []float64{1.0 / 512, 1.0 / 300, 1.0 / 60, 1.0 / 256, 0.25, 0.3, 126.5 / 256, 127.5 / 256, 0.5, 0.9, 0.999} {
-		const n = 1_000_003
-		count := 0.0
-		NewBernoulli(q).Among(n, SeedKey(uint64(i)).Stream(), func(int) { count++ })
-		require.InDelta(t, n*q, count, 5.4*math.Sqrt(n*q*(1-q)), q)
-	}
-}
-
 func TestAmongInParts(t *testing.T) {
 	for _, q := range []float64{0x1p-20, 0.01, 0.3, 0.5, 0.9, 1} {
 		const n = 1000

@@ -3,7 +3,6 @@ package stability
 import (
 	"math"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,30 +17,6 @@ func sampleOf(t require.TestingT, x []float64, low, high float64) sample {
 	s, err := sorted(x, low, high)
 	require.NoError(t, err)
 	return s
-}
-
-func TestMedianReference(t *testing.T) {
-	var ref struct {
-		Entries []struct {
-			X      []float64
-			Domain [2]float64
-			Local  []float64          `json:"local_sensitivity_within_distance"`
-			Smooth map[string]float64 `json:"smooth_sensitivity"`
-		}
-	}
-	testkit.ReadJSON(t, "testdata/median_smooth_sensitivity.json", &ref)
-	require.Len(t, ref.Entries, 6)
-	for _, e := range ref.Entries {
-		s := sampleOf(t, e.X, e.Domain[0], e.Domain[1])
-		for k, want := range e.Local {
-			require.Equal(t, want, s.sensitivityWithin(k))
-		}
-		for text, want := range e.Smooth {
-			beta, err := strconv.ParseFloat(text, 64)
-			require.NoError(t, err)
-			require.InEpsilon(t, want, s.smoothSensitivity(beta), 1e-12)
-		}
-	}
 }
 
 // TestSmoothSensitivityIsItsDefinition checks that the search in halves finds what the definition says.

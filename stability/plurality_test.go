@@ -143,45 +143,6 @@ func TestOtherStatisticsAreNotAdmissible(t *testing.T) {
 	}
 }
 
-func TestPluralityReference(t *testing.T) {
-	var ref struct {
-		Entries []struct {
-			Counts  []int
-			Argmax  int   `json:"argmax_lowest"`
-			Moves   int64 `json:"d_replace"`
-			Appears int64 `json:"d_addremove"`
-			Safe    int64 `json:"d_tie_safe_replace"`
-			SafeAdd int64 `json:"d_tie_safe_addremove"`
-		}
-		Abstention struct {
-			Entries []struct {
-				Counts []int
-				Moves  int64 `json:"d_replace_with_abstain"`
-				Vanish int64 `json:"d_appear_vanish"`
-			}
-		} `json:"abstention_model"`
-	}
-	testkit.ReadJSON(t, "testdata/distance_to_instability.json", &ref)
-	require.Len(t, ref.Entries, 468)
-	check := func(want int64, counts []int, change Change, ties Ties) int {
-		winner, distance, err := Plurality(counts, change, ties)
-		require.NoError(t, err)
-		require.Equal(t, want, distance, "%v", counts)
-		return winner
-	}
-	for _, e := range ref.Entries {
-		require.Equal(t, e.Argmax, check(e.Moves, e.Counts, VoteMoves, LowestIndex))
-		check(e.Appears, e.Counts, VoteAppears, LowestIndex)
-		check(e.Safe, e.Counts, VoteMoves, AnyTies)
-		check(e.SafeAdd, e.Counts, VoteAppears, AnyTies)
-	}
-	require.NotEmpty(t, ref.Abstention.Entries)
-	for _, e := range ref.Abstention.Entries {
-		check(e.Moves, e.Counts, VoteMoves, LowestIndex)
-		check(e.Vanish, e.Counts, VoteAppears, LowestIndex)
-	}
-}
-
 // TestPluralityProperties tries elections that are too large for the search. Distances of
 // neighbours are at most 1 apart, and 0 where winners differ, and the distance is attained.
 func TestPluralityProperties(t *testing.T) {

@@ -97,33 +97,6 @@ func TestSessionsAreThoseOfThePackages(t *testing.T) {
 	}
 }
 
-// TestAnswersFollowTheLaw compares 100 first queries with LawAt. The bound is 5
-// standard deviations: a false alarm in 2 million.
-func TestAnswersFollowTheLaw(t *testing.T) {
-	const runs = 100
-	for _, cfg := range configs() {
-		cfg.Queries = min(cfg.Queries, 1)
-		m, err := New(cfg)
-		require.NoError(t, err)
-		votes := histogram(t, 2, 24, 1) // distance 10
-		released := 0
-		for i := range uint64(runs) {
-			s, err := m.Start(reserve(t, m.Event()), rng.SeedKey(i))
-			require.NoError(t, err)
-			a, err := s.Ask(0, votes)
-			require.NoError(t, err)
-			if a.Answered {
-				released++
-			}
-		}
-		log, refused := m.LawAt(10)
-		p := math.Exp(log)
-		require.InDelta(t, 1, p+math.Exp(refused), 1e-12)
-		require.InDelta(t, p*runs, released, 5*math.Sqrt(runs*p*(1-p)), "%+v", cfg)
-		require.NotEqual(t, 0, released)
-	}
-}
-
 // TestFit: what is found is within the budget, and a little less noise is not.
 func TestFit(t *testing.T) {
 	target := accountant.Target{Epsilon: 1, Delta: 1e-6}
