@@ -50,18 +50,14 @@ func bayesStepsFigure(t *testing.T) drawn {
 	xs := []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}
 	for _, quantile := range []float64{0.05, 0.25, 0.75, 0.95} {
 		norms := weibullNorms(3000, quantile)
-		d.curves = append(d.curves, through(t, fmt.Sprintf("clip and noise at the %g quantile", quantile), xs, func(steps float64) (float64, error) {
+		d.add(t, fmt.Sprintf("clip and noise at the %g quantile", quantile), xs, func(steps float64) (float64, error) {
 			f, err := typicalMu(bayes.StudentT, int(steps), 1, norms)
 			return opaque.Open(f.Opaque()), err
-		}))
+		})
 	}
-	worst := through(t, "every record at the clip norm", xs, func(steps float64) (float64, error) {
-		f, err := typicalMu(bayes.StudentT, int(steps), 1, []float64{1, 1})
-		return opaque.Open(f.OpaqueWorst()), err
+	return d.worst(t, xs, func(steps float64) (bayes.Figure, error) {
+		return typicalMu(bayes.StudentT, int(steps), 1, []float64{1, 1})
 	})
-	worst.Dashed, worst.Colour = true, -1
-	d.curves = append(d.curves, worst)
-	return d
 }
 
 // estimates draws the two limits for samples of several sizes, and the worst case.
@@ -72,17 +68,22 @@ func estimates(t *testing.T, d drawn, xs []float64, at func(e bayes.Estimator, n
 		e    bayes.Estimator
 		n    int
 	}{{"Student's t, 30 norms", bayes.StudentT, 30}, {"Student's t, 10,000 norms", bayes.StudentT, 10000}, {"Bernstein, 10,000 norms", bayes.Bernstein, 10000}} {
-		d.curves = append(d.curves, through(t, c.name, xs, func(x float64) (float64, error) {
+		d.add(t, c.name, xs, func(x float64) (float64, error) {
 			f, err := at(c.e, norms[:c.n], x)
 			return opaque.Open(read(f)), err
-		}))
+		})
 	}
-	worst := through(t, "every record at the clip norm", xs, func(x float64) (float64, error) {
-		f, err := at(bayes.StudentT, norms[:30], x)
+	return d.worst(t, xs, func(x float64) (bayes.Figure, error) { return at(bayes.StudentT, norms[:30], x) })
+}
+
+// worst adds the worst case as a dashed curve.
+func (d drawn) worst(t *testing.T, xs []float64, at func(x float64) (bayes.Figure, error)) drawn {
+	d.add(t, "every record at the clip norm", xs, func(x float64) (float64, error) {
+		f, err := at(x)
 		return opaque.Open(f.OpaqueWorst()), err
 	})
-	worst.Dashed, worst.Colour = true, -1
-	d.curves = append(d.curves, worst)
+	last := &d.curves[len(d.curves)-1]
+	last.Dashed, last.Colour = true, -1
 	return d
 }
 

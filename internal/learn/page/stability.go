@@ -120,7 +120,7 @@ func judge(p pair, broken bool, task string) Verdict {
 	case broken:
 		return Verdict{Words: "These two data sets do not refute the claim. It is false all the same: " + task + "."}
 	}
-	return Verdict{Holds: true, Words: "The claim holds: nothing that can come out tells more than was charged."}
+	return Verdict{Holds: true, Words: "The claim holds: no outcome reveals more than was charged."}
 }
 
 // drawBar draws the chance of release over the distance, with the bar.
