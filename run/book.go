@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/pate-go/pate/accountant"
@@ -244,9 +243,6 @@ func (b *Book) begin(known Heads) error {
 	}
 	f.warnOfMode()
 	if b.shared {
-		if kind := durable.Remote(filepath.Dir(f.Path)); kind != "" {
-			f.warn("%s is on a file system (%s) whose locks may not hold between hosts: use it from one host only", f.Path, kind)
-		}
 		if !b.lacks {
 			if err := b.makeSecret(); err != nil {
 				return err

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -246,4 +248,113 @@ func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(do(t.Context(), one(f, "c"))), ledger.ErrCorrupt, "by the state folder")
 	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME")))
 	testkit.Must(do(t.Context(), one(f, "c"))) // no file tells: the package comment says so
+}
+
+// A ledger under which something left, and of which no second head is known, may be an older copy that was
+// put back with all that is beside it. That is told once: then the head is known.
+func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
+	f, warned := book(t)
+	b := testkit.Must(f.Open(t.Context(), f.New))
+	require.NoError(t, b.Close())
+	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME")))
+	testkit.Must(do(t.Context(), one(f, "a")))
+	require.Empty(t, *warned, "nothing had left")
+
+	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME"))) // as on another machine
+	for _, name := range []string{"a", "b", "c"} {
+		testkit.Must(do(t.Context(), one(f, name)))
+		require.Len(t, *warned, 1)
+	}
+	require.Contains(t, (*warned)[0], "used from another machine")
+	require.Contains(t, (*warned)[0], "older copy")
+}
+
+// What a killed process left in the state folder goes when the ledger is opened next.
+func TestTheStateFolderIsSwept(t *testing.T) {
+	f, _ := book(t)
+	testkit.Must(do(t.Context(), one(f, "a")))
+	state := filepath.Join(os.Getenv("XDG_STATE_HOME"), "pate", "ledgers")
+	kept := testkit.Must(os.ReadDir(state))
+	require.Len(t, kept, 2, "a head and an index")
+	for _, file := range kept {
+		require.NoError(t, os.WriteFile(filepath.Join(state, "."+file.Name()+".17.tmp"), nil, 0o600))
+	}
+	testkit.Must(do(t.Context(), one(f, "b")))
+	left := testkit.Must(os.ReadDir(state))
+	require.Len(t, left, 2)
+}
+
+// A link to a ledger is not charged: nothing comes to lie beside the link.
+func TestALinkToALedger(t *testing.T) {
+	f, _ := book(t)
+	testkit.Must(do(t.Context(), one(f, "a")))
+	link := f
+	link.Path = filepath.Join(filepath.Dir(f.Path), "link.jsonl")
+	require.NoError(t, os.Symlink(filepath.Base(f.Path), link.Path))
+	known := testkit.Must(run.ReadHeads(link.Path))
+	require.Positive(t, known.Beside.Lines)
+	require.ErrorContains(t, testkit.Err(do(t.Context(), one(link, "b"))), "is a link to ")
+	require.NoFileExists(t, run.HeadFile(link.Path))
+}
+
+// An error about a ledger that is not whole names its file once.
+func TestACorruptLedgerIsNamedOnce(t *testing.T) {
+	f, _ := book(t)
+	testkit.Must(do(t.Context(), one(f, "a")))
+	text := testkit.Must(os.ReadFile(f.Path))
+	require.NoError(t, os.WriteFile(f.Path, append(text, "x\n"...), 0o600))
+	_, err := f.Open(t.Context(), f.New)
+	require.ErrorIs(t, err, ledger.ErrCorrupt)
+	require.Equal(t, 1, strings.Count(err.Error(), f.Path), err)
+}
+
+// One file leaves, once: the second call finds it complete and draws nothing.
+func Example() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "")
+	check(err)
+	defer os.RemoveAll(dir)
+	check(os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")))
+
+	type settings struct {
+		Epsilon float64 `json:"epsilon"`
+	}
+	hash := sha256.Sum256([]byte("private rows"))
+	once := run.Run{
+		File: run.File{Path: filepath.Join(dir, "run.jsonl"), New: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1, Delta: 1e-5}},
+		Kind: "mean", Units: run.Units{N: 1000, Noun: "records"},
+		Plan: func(ctx context.Context, before *run.Before) (run.Plan, error) {
+			s := settings{Epsilon: 0.5} // or what before.LeastNoise finds
+			same, err := before.Find(hash[:], &s)
+			if err != nil {
+				return run.Plan{}, err
+			}
+			events := [][]accountant.Event{{accountant.PureDP{Epsilon: s.Epsilon}}}
+			return run.Plan{Events: events, Settings: s, Inputs: hash[:], Same: same}, nil
+		},
+		Stages: []run.Stage{{
+			Out: filepath.Join(dir, "mean.txt"),
+			Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
+				fmt.Println("drawn once") // by a mechanism that takes r[0] and key
+				_, err := io.WriteString(out, "noisy\n")
+				return err
+			},
+		}},
+	}
+	for range 2 {
+		check(once.Do(ctx, func(s *run.Session, done []run.Done) error {
+			fmt.Println("complete before:", done[0].Complete)
+			return nil
+		}))
+	}
+	// Output:
+	// drawn once
+	// complete before: false
+	// complete before: true
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

@@ -119,9 +119,7 @@ func (l *Ledger) usable() error {
 //
 // When Config.Run is set, entries that were in the file when it was opened are handed out again, in order,
 // for the same events and at no cost; another event is an error.
-func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) {
-	return l.own.Reserve(e)
-}
+func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) { return l.own.Reserve(e) }
 
 // ReserveBatch reserves several events at the cost of one sync: all, in order, or none and an error.
 func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {

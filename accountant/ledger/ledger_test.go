@@ -3,6 +3,8 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"testing"
@@ -221,4 +223,133 @@ func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
 	require.Error(t, testkit.Err(l.Reserve(nil)))
 	require.ErrorIs(t, none.Begin(nil, ledger.Use{Secret: true}), ledger.ErrNotReserved)
 	require.NoError(t, none.Begin(accountant.Composed{}, ledger.Use{Secret: true}))
+}
+
+// A charge is for one relation and one kind of noise: what is of another kind does not begin, seals nothing
+// and leaves the reservation to what fits.
+func TestBeginRefusesWhatTheLedgerDoesNotStandFor(t *testing.T) {
+	event := accountant.GNMax{Sigma: 40}
+	for name, c := range map[string]struct {
+		relation accountant.Relation
+		noise    ledger.Noise
+		use      ledger.Use
+		says     string
+	}{
+		"either, secret":           {accountant.AddRemove, ledger.SecretNoise, ledger.Use{Secret: true}, ""},
+		"the same":                 {accountant.ReplaceOne, ledger.SecretNoise, ledger.Use{Relation: accountant.ReplaceOne, Secret: true}, ""},
+		"add_remove only":          {accountant.ReplaceOne, ledger.SecretNoise, ledger.Use{Relation: accountant.AddRemove, Secret: true}, "add_remove only, and the ledger's is replace_one"},
+		"replace_one only":         {accountant.AddRemove, "", ledger.Use{Relation: accountant.ReplaceOne}, "replace_one only"},
+		"seed, secret ledger":      {accountant.AddRemove, ledger.SecretNoise, ledger.Use{}, "from a seed"},
+		"seed, seeded ledger":      {accountant.AddRemove, ledger.SeededNoise, ledger.Use{}, ""},
+		"secret, seeded ledger":    {accountant.AddRemove, ledger.SeededNoise, ledger.Use{Secret: true}, ""},
+		"seed, ledger of no claim": {accountant.AddRemove, "", ledger.Use{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: c.relation, Epsilon: 2, Delta: 1e-5, Noise: c.noise}))
+			r := testkit.Must(l.Reserve(event))
+			require.Equal(t, c.relation, r.Relation())
+			err := r.Begin(event, c.use)
+			if c.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ledger.ErrUnfit)
+			require.ErrorContains(t, err, c.says)
+			testkit.Must(l.Reserve(event)) // not sealed
+			require.NoError(t, r.Begin(event, ledger.Use{Relation: c.relation, Secret: true}), "not used up")
+		})
+	}
+}
+
+// A file that its name no longer means charges nothing, and nothing leaves under it.
+func TestAFileThatLostItsName(t *testing.T) {
+	for name, lose := range map[string]func(t *testing.T, path string){
+		"removed": func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },
+		"renamed": func(t *testing.T, path string) { require.NoError(t, os.Rename(path, path+".old")) },
+		"replaced": func(t *testing.T, path string) {
+			text := testkit.Must(os.ReadFile(path))
+			require.NoError(t, os.WriteFile(path+".new", text, 0o600))
+			require.NoError(t, os.Rename(path+".new", path))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "ledger.jsonl")
+			cfg := config
+			cfg.Mode = ledger.Filter
+			l := testkit.Must(ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{}))
+			defer l.Close()
+			r := testkit.Must(l.Reserve(queries(1)))
+			lose(t, path)
+			require.ErrorIs(t, l.Commit(r, []byte("labels")), ledger.ErrBroken)
+			require.ErrorIs(t, testkit.Err(l.Reserve(queries(1))), ledger.ErrBroken)
+			require.ErrorIs(t, r.Begin(queries(1), ledger.Use{Secret: true}), ledger.ErrBroken)
+			if name == "renamed" { // nothing was written under the old name
+				f := testkit.Must(os.Open(path + ".old"))
+				defer f.Close()
+				s := testkit.Must(ledger.Verify(f, ledger.VerifyOptions{}))
+				require.EqualValues(t, 1, s.Entries)
+				require.Zero(t, s.Commits)
+			}
+		})
+	}
+}
+
+func TestOnlyRegularFiles(t *testing.T) {
+	dir := t.TempDir()
+	_, err := ledger.Open(t.Context(), dir, config, ledger.VerifyOptions{})
+	require.ErrorContains(t, err, "no regular file")
+	info := testkit.Must(os.Stat(dir))
+
+	path := filepath.Join(dir, "ledger.jsonl")
+	l := testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
+	require.NoError(t, l.Close())
+	made := testkit.Must(os.Stat(path))
+	require.Equal(t, os.FileMode(0o600), made.Mode().Perm())
+	require.NoError(t, os.Chmod(path, 0o640))
+	l = testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
+	require.NoError(t, l.Close())
+	made = testkit.Must(os.Stat(path))
+	require.Equal(t, os.FileMode(0o640), made.Mode().Perm(), "what somebody allowed stays allowed")
+	after := testkit.Must(os.Stat(dir))
+	require.Equal(t, info.Mode(), after.Mode())
+}
+
+// A budget that PATE and DP-SGD share. The second cost is chosen after the first answers were seen, so the
+// ledger is a filter.
+func Example_sharedBudget() {
+	budget, err := ledger.New(ledger.Config{ // a path keeps it on disk
+		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer budget.Close()
+	r, err := budget.Reserve(accountant.Repeated{Event: accountant.GNMax{Sigma: 60, Discrete: true}, Count: 150})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Start the mechanism with r, and before its labels leave:
+	if err := budget.Commit(r, []byte("labels")); err != nil {
+		log.Fatal(err)
+	}
+
+	spent, err := budget.Epsilon()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("let through %.2f, left %.2f\n", spent, budget.Left().Epsilon)
+	steps := func(noise float64) accountant.Event {
+		return accountant.Repeated{Count: 500, Event: accountant.PoissonSampled{Probability: 0.02, Event: accountant.Gaussian{NoiseMultiplier: noise}}}
+	}
+	noise, err := budget.LeastNoise(context.Background(), func(noise float64) (accountant.Event, error) { return steps(noise), nil })
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("500 steps need noise %.3f\n", noise)
+	_, err = budget.Reserve(steps(noise / 2))
+	fmt.Println(errors.Is(err, ledger.ErrBudgetExceeded))
+	// Output:
+	// let through 1.32, left 1.53
+	// 500 steps need noise 1.472
+	// true
 }

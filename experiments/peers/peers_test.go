@@ -59,6 +59,4 @@ func TestTables(t *testing.T) {
 
 // TestTurns: answers are kept in order, engines that are too slow, fail or refuse are said, and the others
 // go on without them.
-func TestTurns(t *testing.T) {
-	run(t, "testdata/turns_check.py")
-}
+func TestTurns(t *testing.T) { run(t, "testdata/turns_check.py") }

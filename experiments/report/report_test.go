@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/testkit"
@@ -195,4 +196,145 @@ func TestFarRowsDoNotPressTheOthers(t *testing.T) {
 	}
 	require.Equal(t, drawn(), drawn(experiments.Row{Method: experiments.Majority, Accuracy: 0.1}))
 	require.NotEqual(t, drawn(), drawn(experiments.Row{Method: experiments.Majority, Accuracy: 0.98}))
+}
+
+func TestUseNamesOneMethodForEachTarget(t *testing.T) {
+	r := sweep()
+	require.Equal(t, "Use dpsgd/linear at ε 0.5 to 2 (best beyond chance at 1 of these 2, within chance of the best elsewhere).",
+		use(advise(atTwo(r, 0.91))), "one that comes out first by chance does not change it")
+	r.Differences[1].Better = experiments.GNMax
+	require.Equal(t, "Use dpsgd/linear at ε 0.5 (best beyond chance); pate/gnmax at ε 2 (best beyond chance).", use(advise(r)))
+	r.Rows = r.Rows[1:2]
+	r.Differences = nil
+	require.Equal(t, "Use dpsgd/linear at ε 0.5 (no other private method was run).", use(advise(r)))
+	r.Rows = nil
+	require.Empty(t, advise(r))
+	require.Equal(t, "Use pate/confident-gnmax at ε 2 (as good as any, within chance).", use([]advice{{Epsilon: 2, Row: experiments.Row{Method: experiments.ConfidentGNMax}, Ties: []string{"x"}}}))
+}
+
+// atTwo sets the accuracy of GNMax at ε 2.
+func atTwo(r *experiments.Result, accuracy float64) *experiments.Result {
+	r.Rows[2].Accuracy = accuracy
+	return r
+}
+
+// The whole curve tells less than ε and δ, and one Gaussian release is known in closed form.
+func TestRiskIsThatOfWhatWasCharged(t *testing.T) {
+	epsilon, delta := 2.0, 1e-5
+	row := experiments.Row{Epsilon: &epsilon}
+	point := riskOf(row, delta)
+	require.Equal(t, risk{statement.Right(2, delta), statement.TPR(2, delta, 0.01)}, point)
+	row.Account = &accountant.Schedule{Relation: accountant.AddRemove, Events: []accountant.Event{accountant.Gaussian{NoiseMultiplier: 2}}}
+	curve := riskOf(row, delta)
+	require.InDelta(t, 0.59871, curve.Right, 1e-5, "normal(1/(2 sigma))")
+	require.InDelta(t, 0.033907, curve.Found, 1e-5, "normal(normal^-1(0.01) + 1/sigma)")
+	require.Less(t, curve.Found, point.Found)
+	row.Account.Events = append(row.Account.Events, accountant.NonPrivate{})
+	require.Equal(t, point, riskOf(row, delta), "no more than epsilon and delta allow")
+}
+
+func TestAWaterfallAddsUpAndShowsGains(t *testing.T) {
+	r := sample()
+	require.Empty(t, waterfalls(r), "without the vote without noise")
+	r.Rows = append(r.Rows, experiments.Row{Method: experiments.Plurality, Accuracy: 0.95}, experiments.Row{Method: experiments.TrueLabels, Accuracy: 0.987})
+	falls := waterfalls(r)
+	require.Len(t, falls, 1)
+	var values, kinds []string
+	for _, s := range falls[0].Steps {
+		values, kinds = append(values, s.Value), append(kinds, s.Kind)
+		require.GreaterOrEqual(t, s.Left, 0.0)
+		require.LessOrEqual(t, s.Left+s.Width, 100+1e-9)
+	}
+	require.Equal(t, []string{"99.0", "−4.0", "+4.0", "−0.5", "98.5"}, values)
+	require.Equal(t, []string{"level", "loss", "gain", "loss", "level"}, kinds)
+	require.Equal(t, "98.7", falls[0].Known)
+}
+
+func TestClassTables(t *testing.T) {
+	r := sample()
+	require.Empty(t, classTables(r), "results of earlier versions")
+	r.ClassNames, r.ClassRows = []string{"cat", "dog", "none"}, []int{3, 1, 0}
+	r.Rows[0].Recall = []float64{1, 0.5, 0}
+	tables := classTables(r)
+	require.Len(t, tables, 1)
+	require.Equal(t, []string{experiments.ConfidentGNMax}, tables[0].Methods)
+	require.Equal(t, []classCell{{Text: "50.0", Width: 50, Worst: true}}, tables[0].Rows[1].Cells)
+	require.Equal(t, []classCell{{Text: "–"}}, tables[0].Rows[2].Cells)
+}
+
+// TestRegimeOfTheDocs: docs/regime.svg is what the committed results give. UPDATE_GOLDEN=1 draws it again.
+func TestRegimeOfTheDocs(t *testing.T) {
+	docs := filepath.Join("..", "..", "docs")
+	files := testkit.Must(filepath.Glob(filepath.Join(docs, "results", "*.json")))
+	var results []*experiments.Result
+	for _, file := range files {
+		text := testkit.Must(os.ReadFile(file))
+		var r experiments.Result
+		require.NoError(t, json.Unmarshal(text, &r))
+		results = append(results, &r)
+	}
+	svg := Regime(results)
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+	}
+	for _, r := range results {
+		require.Positive(t, len(r.EpsilonTargets))
+	}
+	name := filepath.Join(docs, "regime.svg")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(name, svg, 0o644))
+	}
+	drawn := testkit.Must(os.ReadFile(name))
+	require.Equal(t, string(drawn), string(svg), "UPDATE_GOLDEN=1 go test ./experiments/report -run Regime")
+	require.NotEqual(t, string(drawn), string(Regime(results[1:])))
+}
+
+// sweep is a comparison at two targets: one is decided, one is not.
+func sweep() *experiments.Result {
+	r := sample()
+	r.EpsilonTarget, r.EpsilonTargets = 0.5, []float64{0.5, 2}
+	r.Rows = nil
+	for i, e := range r.EpsilonTargets {
+		sd := 0.004
+		r.Rows = append(r.Rows,
+			experiments.Row{Method: experiments.GNMax, TargetEpsilon: e, Epsilon: &e, Accuracy: 0.8 + 0.1*float64(i), SD: &sd, Runs: []float64{0.8, 0.81}, StandardError: 0.003,
+				Charged: []experiments.Charge{{Event: "noisy argmax", Count: 9, Share: 1}}},
+			experiments.Row{Method: experiments.DPSGD, TargetEpsilon: e, Epsilon: &e, Accuracy: 0.9, StandardError: 0.003})
+	}
+	r.Rows = append(r.Rows, experiments.Row{Method: experiments.NonPrivate, Accuracy: 0.95})
+	r.Differences = []experiments.Difference{
+		{TargetEpsilon: 0.5, A: experiments.GNMax, B: experiments.DPSGD, Mean: -0.1, Low: -0.11, High: -0.09, Better: experiments.DPSGD},
+		{TargetEpsilon: 2, A: experiments.GNMax, B: experiments.DPSGD, Low: -0.01, High: 0.01},
+	}
+	return r
+}
+
+func TestASweepSaysWhoWonAndDrawsEveryMethodOnce(t *testing.T) {
+	r, dir := sweep(), t.TempDir()
+	require.NoError(t, Write(dir, r, "pate compare --epsilon 0.5,2"))
+	text := testkit.Must(os.ReadFile(filepath.Join(dir, "private", "results", "report.html")))
+	page := string(text)
+	said := strings.Index(page, "Best beyond chance: dpsgd/linear at ε 0.5. Best, and not to be told apart: dpsgd/linear, pate/gnmax at ε 2.")
+	require.Positive(t, said)
+	require.Less(t, said, strings.Index(page, "<svg"))
+	require.Less(t, strings.Index(page, "<svg"), strings.Index(page, "<table"), "the picture first")
+	svg := testkit.Must(os.ReadFile(filepath.Join(dir, "private", "results", "accuracy.svg")))
+	for _, name := range []string{experiments.GNMax, experiments.DPSGD, experiments.NonPrivate} {
+		require.Equal(t, 1, strings.Count(string(svg), name+"<"), "a name at the end of its line")
+	}
+}
+
+func TestDecision(t *testing.T) {
+	r := sweep()
+	r.Differences[0].Better = ""
+	require.Equal(t, "No method was best beyond chance. Best, and not to be told apart: dpsgd/linear, pate/gnmax at ε 0.5, 2.", Decision(r))
+	r.Differences[0].Better, r.Differences[1].Better = experiments.DPSGD, experiments.GNMax
+	r.Rows[2].Accuracy = 0.91
+	require.Equal(t, "Best beyond chance: dpsgd/linear at ε 0.5; pate/gnmax at ε 2. No other method was within chance of it.", Decision(r))
+	r.Differences = nil
+	require.Empty(t, Decision(r))
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,5 +142,170 @@ func noiseCell(row experiments.Row) string {
 		return fmt.Sprintf("×%.3g", row.NoiseMultiplier)
 	default:
 		return ""
+	}
+}
+
+// classTable is the recall of every class by each method at one target.
+type classTable struct {
+	At      string
+	Open    bool // shown unfolded
+	Methods []string
+	Rows    []classRow
+}
+
+type classRow struct {
+	Name  string
+	Rows  int // of the test
+	Cells []classCell
+}
+
+type classCell struct {
+	Text  string
+	Width float64 // of its bar, percent
+	Worst bool    // of its method
+}
+
+// classTables returns one for each target; none for results of earlier versions. Methods without a target
+// are in each.
+func classTables(r *experiments.Result) []classTable {
+	if len(r.ClassNames) == 0 || len(r.ClassRows) != len(r.ClassNames) {
+		return nil
+	}
+	var out []classTable
+	for i, e := range targets(r) {
+		t := classTable{At: number.Exact(e), Open: i == len(targets(r))/2}
+		var of []experiments.Row
+		for _, row := range r.Rows {
+			shown := row.Epsilon != nil && target(r, row) == e ||
+				row.Method == experiments.NonPrivate || row.Method == experiments.BoostedTrees
+			if shown && len(row.Recall) == len(r.ClassNames) {
+				of, t.Methods = append(of, row), append(t.Methods, row.Method)
+			}
+		}
+		if len(of) == 0 {
+			return nil
+		}
+		for y, name := range r.ClassNames {
+			line := classRow{Name: table.Printable(name), Rows: r.ClassRows[y]}
+			for _, row := range of {
+				c := classCell{Text: "–"}
+				if line.Rows > 0 {
+					v := row.Recall[y]
+					c = classCell{Text: fmt.Sprintf("%.1f", 100*v), Width: 100 * v, Worst: worst(r, row) == v}
+				}
+				line.Cells = append(line.Cells, c)
+			}
+			t.Rows = append(t.Rows, line)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// worst returns the least recall of a row, over classes with test rows.
+func worst(r *experiments.Result, row experiments.Row) float64 {
+	least := 1.0
+	for y, v := range row.Recall {
+		if r.ClassRows[y] > 0 {
+			least = min(least, v)
+		}
+	}
+	return least
+}
+
+// waterfall shows the losses of accuracy of a vote of teachers at one target: from the best model without
+// privacy to the student. A step may gain.
+type waterfall struct {
+	At     string // target
+	Method string
+	Labels int // released, of one run
+	Steps  []step
+	// Known is the accuracy of the same student on true labels of as many queries, in words; empty if it
+	// was not run.
+	Known string
+}
+
+// step is a level, or the difference between two levels.
+type step struct {
+	Name  string
+	Value string
+	// Left and Width of its bar, in percent of the scale of the waterfall.
+	Left, Width float64
+	Kind        string // "level", "loss" or "gain"
+}
+
+// waterfalls returns one for the best vote of teachers at each target; none where the model without privacy
+// or the vote without noise was not run.
+func waterfalls(r *experiments.Result) []waterfall {
+	var open, plurality float64
+	if r.PoolOf != "" { // the right labels are unknown
+		return nil
+	}
+	for _, row := range r.Rows {
+		switch row.Method {
+		case experiments.NonPrivate, experiments.BoostedTrees:
+			open = math.Max(open, row.Accuracy)
+		case experiments.Plurality:
+			plurality = row.Accuracy
+		}
+	}
+	var out []waterfall
+	for _, e := range targets(r) {
+		var vote, known *experiments.Row
+		for i, row := range r.Rows {
+			switch {
+			case row.Method == experiments.TrueLabels && (row.TargetEpsilon == e || len(r.EpsilonTargets) == 0):
+				known = &r.Rows[i]
+			case row.ByTeachers() && target(r, row) == e && (vote == nil || row.Accuracy > vote.Accuracy):
+				vote = &r.Rows[i]
+			}
+		}
+		if vote == nil || vote.Answered == 0 || open == 0 || plurality == 0 {
+			continue
+		}
+		out = append(out, fall(number.Exact(e), *vote, known, open, plurality))
+	}
+	return out
+}
+
+func fall(at string, vote experiments.Row, known *experiments.Row, open, plurality float64) waterfall {
+	w := waterfall{At: at, Method: vote.Method, Labels: vote.Answered}
+	levels := []float64{open, plurality, vote.LabelAccuracy, vote.Accuracy}
+	low, high := 1.0, 0.0
+	for _, v := range levels {
+		low, high = min(low, v), max(high, v)
+	}
+	low = max(0, low-0.25*(high-low)-0.01)
+	scale := func(v float64) float64 { return 100 * (v - low) / (high - low) }
+	level := func(name string, v float64) {
+		w.Steps = append(w.Steps, step{Name: name, Value: fmt.Sprintf("%.1f", 100*v), Width: scale(v), Kind: "level"})
+	}
+	between := func(name string, from, to float64) {
+		s := step{Name: name, Value: points(to - from), Left: scale(min(from, to)), Width: scale(max(from, to)) - scale(min(from, to)), Kind: "loss"}
+		if to > from {
+			s.Kind = "gain"
+		}
+		w.Steps = append(w.Steps, s)
+	}
+	level("best without privacy", open)
+	between("teachers", open, plurality)
+	between("noise", plurality, vote.LabelAccuracy)
+	between("student", vote.LabelAccuracy, vote.Accuracy)
+	level("student’s accuracy", vote.Accuracy)
+	if known != nil {
+		w.Known = fmt.Sprintf("%.1f", 100*known.Accuracy)
+	}
+	return w
+}
+
+// points prints a difference in points of percent with its sign.
+func points(x float64) string {
+	switch text := fmt.Sprintf("%.1f", 100*math.Abs(x)); {
+	case text == "0.0":
+		return text
+	case x < 0:
+		return "−" + text
+	default:
+		return "+" + text
 	}
 }

@@ -4,10 +4,14 @@ package durable
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
 // WriteFile writes a file at path: all or nothing. It calls write with a buffered writer on a temporary
@@ -59,4 +63,97 @@ func WriteBytes(path string, mode os.FileMode, data []byte) error {
 		_, err := w.Write(data)
 		return err
 	})
+}
+
+// Lock takes a lock file, however long that takes, but not beyond ctx. Only its owner can read the file,
+// because every opener may hold it.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := Wait(ctx, "durable: waiting for another process to leave the folder", func() (*lockedfile.File, error) {
+		f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("durable: %w", err)
+		}
+		return f, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil // nothing was written
+}
+
+// Wait returns the result of open, unless ctx ends first: then the error begins with waiting, and a later
+// result is closed.
+func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
+	var opened, none T
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		opened, err = open()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return opened, err
+	case <-ctx.Done():
+		go func() {
+			if <-done == nil {
+				opened.Close()
+			}
+		}()
+		return none, fmt.Errorf("%s: %w", waiting, ctx.Err())
+	}
+}
+
+// WriteTagged is [WriteFile] with a tag in the name of the temporary file, by which [Sweep] finds it after
+// the process was killed.
+func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) error {
+	return writeFile(path, temporary(path, tag), mode, write)
+}
+
+// Sweep removes the temporary files with this tag beside path. No process may be writing with the tag at
+// that time. Files that cannot be removed stay.
+func Sweep(path, tag string) {
+	before, after, _ := strings.Cut(temporary(path, tag), "*")
+	sweep(filepath.Dir(path), func(name string) (random string) {
+		random, ours := strings.CutPrefix(name, before)
+		random, ends := strings.CutSuffix(random, after)
+		if !ours || !ends {
+			return ""
+		}
+		return random
+	})
+}
+
+// SweepFolder removes the temporary files of this package from a folder in which nobody is writing. Files
+// that cannot be removed stay.
+func SweepFolder(dir string) {
+	sweep(dir, func(name string) (random string) {
+		name, ours := strings.CutSuffix(name, ".tmp")
+		dot := strings.LastIndexByte(name, '.')
+		if !ours || dot <= 0 || name[0] != '.' {
+			return ""
+		}
+		return name[dot+1:]
+	})
+}
+
+// sweep removes the files of a folder whose names have a random part of digits alone.
+func sweep(dir string, random func(name string) string) {
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return // writing there will fail
+	}
+	for _, f := range found {
+		if r := random(f.Name()); r != "" && strings.Trim(r, "0123456789") == "" {
+			os.Remove(filepath.Join(dir, f.Name()))
+		}
+	}
+}
+
+// temporary returns the pattern, for os.CreateTemp, of the temporary files beside path.
+func temporary(path, tag string) string {
+	if tag != "" {
+		tag = "." + tag
+	}
+	return "." + strings.ReplaceAll(filepath.Base(path), "*", "_") + strings.ReplaceAll(tag, "*", "_") + ".*.tmp"
 }

@@ -5,29 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/windows"
 )
-
-// Unchanged reports whether two looks at a name saw one file that nobody wrote to meanwhile, by its size
-// and time of modification.
-func Unchanged(was, is fs.FileInfo) bool { return sameContents(was, is) }
-
-// Remote returns the kind of the file system of path if its locks may not keep out processes of other
-// hosts, and "" otherwise, or if that is not known.
-func Remote(path string) string {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return ""
-	}
-	root, err := windows.UTF16PtrFromString(filepath.VolumeName(path) + `\`)
-	if err == nil && windows.GetDriveType(root) == windows.DRIVE_REMOTE {
-		return "a network drive"
-	}
-	return ""
-}
 
 // patience bounds how long rename waits for others who have the old file open, such as indexers and virus
 // scanners.

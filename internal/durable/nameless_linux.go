@@ -2,7 +2,9 @@ package durable
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,4 +22,12 @@ func nameless(dir string) (known bool, err error) {
 		err = f.Close()
 	}
 	return true, err
+}
+
+// statusTime returns when a file or its attributes last changed, which nobody can set; nil if unknown.
+func statusTime(info fs.FileInfo) any {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Ctim
+	}
+	return nil
 }

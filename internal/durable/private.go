@@ -106,6 +106,9 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-func sameContents(was, is fs.FileInfo) bool {
-	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime())
+// Unchanged reports whether two looks at a name saw one file that nobody wrote to meanwhile: by its size, its
+// time of modification and, where the system has one, the time of its last change.
+func Unchanged(was, is fs.FileInfo) bool {
+	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime()) &&
+		statusTime(was) == statusTime(is)
 }

@@ -46,9 +46,7 @@ func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
 // TestDamageIsFound changes each byte, and cuts at each length.
 func TestDamageIsFound(t *testing.T) {
 	file := sample()
-	intact := func(b []byte) bool {
-		return testkit.Must(Intact(bytes.NewReader(b), int64(len(b)), magic))
-	}
+	intact := func(b []byte) bool { return testkit.Must(Intact(bytes.NewReader(b), int64(len(b)), magic)) }
 	require.True(t, intact(file))
 	for i := range file {
 		bad := bytes.Clone(file)

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"encoding/csv"
 	"strings"
 	"testing"
 
@@ -57,5 +58,52 @@ func TestTextThatIsTooWide(t *testing.T) {
 		row := []string{cell, between, cell[:36]}
 		require.NoError(t, table.Table{Header: row}.Write(&b, table.Text))
 		require.Equal(t, want+"\n", b.String())
+	}
+}
+
+func TestCellsOfStrangersDoNoHarm(t *testing.T) {
+	for cell, want := range map[string]string{
+		`=HYPERLINK("http://x","y")`: `'=HYPERLINK("http://x","y")`,
+		"@SUM(A1)":                   "'@SUM(A1)",
+		"+1+2":                       "'+1+2",
+		"-1+2":                       "'-1+2",
+		"\uff1d1":                    "'\uff1d1",
+		"\t=1":                       `\t=1`,
+		"\r=1":                       `\r=1`,
+		"\x1b[31mred\x1b[0m":         `\x1b[31mred\x1b[0m`,
+		"two\nlines":                 `two\nlines`,
+		"right\u202eleft":            `right\u202eleft`,
+		"\xff":                       `\xff`,
+		"-1":                         "-1",
+		"+2.5e-3":                    "+2.5e-3",
+		"-Inf":                       "-Inf",
+		"-":                          "-",
+		"é, ≤50K \ufffd":             "é, ≤50K \ufffd",
+		"a=b":                        "a=b",
+		"":                           "",
+	} {
+		tab := table.Table{Header: []string{"label", "n"}, Rows: [][]string{{cell, "1"}}}
+		var b strings.Builder
+		require.NoError(t, tab.Write(&b, table.CSV))
+		rows := testkit.Must(csv.NewReader(strings.NewReader(b.String())).ReadAll())
+		require.Equal(t, [][]string{{"label", "n"}, {want, "1"}}, rows)
+		for _, f := range []table.Format{table.Text, table.Markdown, table.LaTeX} {
+			b.Reset()
+			require.NoError(t, tab.Write(&b, f))
+			require.NotContains(t, b.String(), "\x1b")
+			require.NotContains(t, b.String(), "\u202e")
+		}
+	}
+	var b strings.Builder
+	require.NoError(t, table.Table{Header: []string{"a", "b"}, Rows: [][]string{{"<script>x</script> |", "a < b <= c"}}}.Write(&b, table.Markdown))
+	require.Contains(t, b.String(), `| &lt;script>x&lt;/script> \| | a < b <= c |`)
+}
+
+func TestHarmlessNames(t *testing.T) {
+	for _, name := range []string{"", "-", "+", "-1", "+2.5", "<=50K", "a=b", "nach Hause", "Überweisung", "oui\u00a0?", "می\u200cخواهم"} {
+		require.True(t, table.Harmless(name), name)
+	}
+	for _, name := range []string{"=HYPERLINK(1)", "@SUM(A1)", "+1+2", "-x", "\uff1d1", "\x1b[2J", "a\nb", "\t=1", "right\u202eleft", "\xff", "\u009b2J"} {
+		require.False(t, table.Harmless(name), name)
 	}
 }

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/rng"
 )
 
 // Law is the law of the number of runs: Poisson if Mean is above 0, else the truncated negative binomial of
@@ -146,4 +148,170 @@ func (l Law) Quantile(probability float64) int64 {
 		k++
 	}
 	return k
+}
+
+// Price is the cost of choosing: the noise that a search needs beyond one run.
+type Price struct {
+	Law        Law
+	Noise      float64 // the least with which the whole search meets the target
+	Epsilon    float64 // of the search with Noise, at most the target's
+	OneNoise   float64 // the least with which one run by itself meets the target
+	OneEpsilon float64 // of one run with Noise; the rest of Epsilon pays for the choice
+}
+
+// Ratio returns Noise over OneNoise.
+func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
+
+// Noisy is an event by its noise.
+type Noisy = func(noise float64) (accountant.Event, error)
+
+// PriceOf returns the price of a search for a target; event is one run by its noise. The search is
+// accounted by Rényi divergences, the only known ones, and one run by the tightest accountant, as without a
+// search.
+func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {
+	p := Price{Law: l}
+	if err := l.Validate(); err != nil {
+		return p, err
+	}
+	search := func(noise float64) (accountant.Event, error) {
+		run, err := event(noise)
+		if err != nil {
+			return nil, err
+		}
+		return l.Event(run), nil
+	}
+	noise, bound, err := accountant.CalibrateNoise(ctx, accountant.RDPConfig{Relation: relation}.NewAccount, target, search)
+	if err != nil {
+		return p, fmt.Errorf("tune: noise of a search: %w", err)
+	}
+	p, err = PriceAt(ctx, l, relation, target, noise, event)
+	p.Epsilon = bound.Upper
+	return p, err
+}
+
+// PriceAt returns the price of a search with given noise, with which it costs target.Epsilon.
+func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
+	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
+	return p, p.compare(ctx, relation, target, event)
+}
+
+// compare fills in the noise and cost of one run.
+func (p *Price) compare(ctx context.Context, relation accountant.Relation, target accountant.Target, event Noisy) error {
+	tight := accountant.AutoConfig{Relation: relation}.NewAccount
+	var err error
+	if p.OneNoise, _, err = accountant.CalibrateNoise(ctx, tight, target, event); err != nil {
+		return fmt.Errorf("tune: noise of one run: %w", err)
+	}
+	run, err := event(p.Noise)
+	if err != nil {
+		return err
+	}
+	account, err := tight()
+	if err == nil {
+		err = account.Compose(run, 1)
+	}
+	if err == nil {
+		var bound accountant.Bound
+		bound, err = account.Epsilon(ctx, target.Delta)
+		p.OneEpsilon = bound.Upper
+	}
+	if err != nil {
+		return fmt.Errorf("tune: cost of one run: %w", err)
+	}
+	return nil
+}
+
+// Draw returns a number of runs. It has the law exactly, for the parameters as float64: every decision
+// compares random bits with a ratio of integers or with the binary digits of a parameter.
+func (l Law) Draw(s *rng.Stream) int64 {
+	switch {
+	case l.Mean != 0:
+		return poisson(s, l.Mean)
+	case l.Eta < 0:
+		return heavy(s, -l.Eta, l.Gamma)
+	}
+	return geometric(s, l.Eta, l.Gamma)
+}
+
+// poisson adds numbers of mean 1, one for each whole part of the mean, and thins one more to the rest: a
+// sum of independent Poisson numbers is Poisson, and so is a thinned one.
+func poisson(s *rng.Stream, mean float64) int64 {
+	whole, rest := math.Modf(mean)
+	n := int64(0)
+	for range int64(whole) {
+		n += poissonOne(s)
+	}
+	for range poissonOne(s) {
+		if bernoulli(s, rest) {
+			n++
+		}
+	}
+	return n
+}
+
+// poissonOne returns a number of mean 1: k is proposed with probability 2^-(k+1) and accepted with
+// 2^(k-1)/k!, a product of 1/2 at k = 0 and of 2/j for j from 3 to k.
+func poissonOne(s *rng.Stream) int64 {
+	for {
+		k := int64(0)
+		for s.Uint64N(2) == 1 {
+			k++
+		}
+		accept := k > 0 || s.Uint64N(2) == 0
+		for j := int64(3); j <= k && accept; j++ {
+			accept = s.Uint64N(uint64(j)) < 2
+		}
+		if accept {
+			return k
+		}
+	}
+}
+
+// geometric returns k with probability proportional to
+//
+//	gamma (1-gamma)^(k-1) prod_{j=1}^{k-1} (j+eta)/(j+1),   0 <= eta <= 1:
+//
+// the next number is tried unless gamma stops, and kept with the factor of the product; else all begins
+// again.
+func geometric(s *rng.Stream, eta, gamma float64) int64 {
+	for k := uint64(1); ; k++ {
+		if bernoulli(s, gamma) {
+			return int64(k)
+		}
+		if u := s.Uint64N(k + 1); u == k && !bernoulli(s, eta) {
+			k = 0
+		}
+	}
+}
+
+// heavy returns k with probability proportional to
+//
+//	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1):
+//
+// Sibuya's law, whose k-th trial ends with probability alpha/k, where gamma in each trial restarts. Without
+// the first factor geometric would hardly ever end.
+func heavy(s *rng.Stream, alpha, gamma float64) int64 {
+	for k := uint64(1); ; k++ {
+		if bernoulli(s, gamma) {
+			k = 0
+			continue
+		}
+		if s.Uint64N(k) == 0 && bernoulli(s, alpha) {
+			return int64(k)
+		}
+	}
+}
+
+// bernoulli is true with probability p exactly, for p in [0, 1]: uniform bits are below the digits of p.
+func bernoulli(s *rng.Stream, p float64) bool {
+	if p == 1 {
+		return true
+	}
+	frac, exponent := math.Frexp(p)
+	for zeros := -exponent; zeros > 0; zeros -= 64 {
+		if s.Uint64()>>(64-min(zeros, 64)) != 0 {
+			return false
+		}
+	}
+	return s.Uint64()>>11 < uint64(math.Ldexp(frac, 53))
 }

@@ -238,7 +238,7 @@ func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Do
 	}
 }
 
-// Event returns the cost of the labels of a setting with all its noise, whoever votes.
+// Event returns the cost of the labels of a setting with all its noise.
 func Event(s aggregate.Setting) (accountant.Event, error) {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {

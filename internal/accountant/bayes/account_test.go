@@ -2,6 +2,7 @@ package bayes
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -177,6 +178,55 @@ func TestRepeatedStepsAreSteps(t *testing.T) {
 		require.InEpsilonSlice(t, accounts[0].worst, accounts[1].worst, 1e-12)
 		if sample != nil {
 			require.InEpsilon(t, value(accounts[0].Figure()), value(accounts[1].Figure()), 1e-12)
+		}
+	}
+}
+
+// The values are of mpmath, 15 digits.
+func TestCompareLaws(t *testing.T) {
+	got := testkit.Must(CompareLaws([]float64{0.1, 0.4, 0.35, 0.8, 0.2}, []float64{0.3, 0.9, 1.0, 0.7, 0.65, 0.2}))
+	require.InEpsilon(t, -1.44000398617572, got.T, 1e-12)
+	require.InEpsilon(t, 0.183758431636303, got.TValue, 1e-10)
+	require.InEpsilon(t, 0.309759654062751, got.Levene, 1e-12)
+	require.InEpsilon(t, 0.591395494544599, got.LeveneValue, 1e-10)
+
+	same := testkit.Must(CompareLaws([]float64{1, 1, 1}, []float64{1, 1}))
+	require.Equal(t, Tests{TValue: 1, LeveneValue: 1}, same)
+	far := testkit.Must(CompareLaws([]float64{1, 1, 1}, []float64{2, 2}))
+	require.Zero(t, far.TValue)
+	require.Error(t, testkit.Err(CompareLaws([]float64{1}, []float64{2, 2})))
+	require.Error(t, testkit.Err(CompareLaws([]float64{1, math.NaN()}, []float64{2, 2})))
+}
+
+// BenchmarkMillionDistances adds a step of a million clipped distances at 64 orders.
+func BenchmarkMillionDistances(b *testing.B) {
+	orders := DefaultOrders()[:64]
+	random := rand.New(rand.NewPCG(1, 2))
+	distances := make([]float64, 1_000_000)
+	for i := range distances {
+		distances[i] = min(1, random.ExpFloat64()/2)
+	}
+	for _, c := range []struct {
+		name  string
+		steps int
+		step  Step
+	}{
+		{"usual", 1000, Step{SamplingProbability: 0.01, Noise: 1}},
+		{"little-noise", 1000, Step{SamplingProbability: 0.01, Noise: 0.3}},
+		{"large-sample", 1000, Step{SamplingProbability: 0.2, Noise: 4}},
+	} {
+		for _, e := range []Estimator{StudentT, Bernstein} {
+			b.Run(c.name+"/"+e.String(), func(b *testing.B) {
+				for b.Loop() {
+					a, err := New(Config{Steps: c.steps, Delta: 1e-6, Orders: orders, Estimator: e, Bound: 1})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if err := a.Add(c.step, distances); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }

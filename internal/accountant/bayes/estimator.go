@@ -1,8 +1,10 @@
 package bayes
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mathext"
 
@@ -93,4 +95,146 @@ func studentQuantile(tail float64, freedom int) float64 {
 		high *= 2
 	}
 	return mathx.Bisect(exceeded, 0, high)
+}
+
+// LogMoment returns lambda D_{lambda+1} of the step's law with one more record over the law without it, for
+// a record of squared distance r over the squared standard deviation of the noise:
+//
+//	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).
+//
+// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. The mixture over its
+// base dominates the other direction (Theorem 5 there), so K alone is the cost. q is in (0, 1], r at least
+// 0, lambda at least 1. The sum is taken over expm1, whose terms are all positive, and in logs, so K has a
+// relative error of some 1e-14 from 1e-300 to 1e300.
+func LogMoment(lambda int, q, r float64) float64 {
+	return logOnePlus(logExcess(binomials(lambda+1, q), r))
+}
+
+// binomials returns log P[Bin(n, q) = k] for k = 0 to n.
+func binomials(n int, q float64) []float64 {
+	logs, logp, logq := make([]float64, n+1), math.Log(q), math.Log1p(-q)
+	for k := range logs {
+		logs[k] = mathx.LogBinomial(int64(k), int64(n), logp, logq)
+	}
+	return logs
+}
+
+// exponent returns (k^2 - k) r/2.
+func exponent(k int, r float64) float64 { return float64(k) * float64(k-1) / 2 * r }
+
+// logExcess returns log(e^K - 1).
+func logExcess(binomials []float64, r float64) float64 {
+	logs := make([]float64, 0, len(binomials))
+	for k := 2; k < len(binomials); k++ {
+		logs = append(logs, binomials[k]+logExpm1(exponent(k, r)))
+	}
+	return mathx.LogSumExp(logs)
+}
+
+// logExpm1 returns log(e^x - 1), -Inf at 0.
+func logExpm1(x float64) float64 {
+	if x == 0 {
+		return math.Inf(-1)
+	}
+	return mathx.LogExpm1(x)
+}
+
+// logOnePlus returns log(1 + e^x).
+func logOnePlus(x float64) float64 {
+	if x > 36 {
+		return x + math.Exp(-x)
+	}
+	return math.Log1p(math.Exp(x))
+}
+
+// PrintedReverse returns the cost of the other direction as the paper prints it, for comparison only. It is
+// a valid bound that destroys the amplification by sampling: it is of first order in q where the exact
+// value is of second.
+//
+//	log E_{k ~ Bin(lambda, q)} exp((k^2 + k) r/2)
+func PrintedReverse(lambda int, q, r float64) float64 {
+	logs := binomials(lambda, q)
+	for k := range logs {
+		logs[k] += logExpm1(exponent(k+1, r))
+	}
+	return logOnePlus(mathx.LogSumExp(logs))
+}
+
+// Tests compare the distances of used and unused rows, which a Figure assumes to have one law. Small
+// p-values speak against it; large ones do not prove it. They are as private as the distances.
+type Tests struct {
+	T           float64 // Welch's t of the means
+	TValue      float64 // its p-value, two-sided
+	Levene      float64 // Levene's statistic of the spreads, about medians (Brown, Forsythe 1974)
+	LeveneValue float64 // its p-value
+}
+
+// CompareLaws returns the tests for two samples of distances, each of at least two.
+func CompareLaws(used, unused []float64) (Tests, error) {
+	if len(used) < 2 || len(unused) < 2 {
+		return Tests{}, errors.New("bayes: a comparison needs two distances in each sample")
+	}
+	for _, d := range slices.Concat(used, unused) {
+		if !finite(d) {
+			return Tests{}, errors.New("bayes: distances must be finite and at least 0")
+		}
+	}
+	var t Tests
+	t.T, t.TValue = welch(used, unused)
+	// With two groups Levene's statistic is the square of Student's t of the deviations, with one variance
+	// for both.
+	a, b := deviations(used), deviations(unused)
+	n, m := float64(len(a)), float64(len(b))
+	meanA, squaresA := moments(a)
+	meanB, squaresB := moments(b)
+	pooled := (squaresA + squaresB) / (n + m - 2) * (1/n + 1/m)
+	t.Levene, t.LeveneValue = 0, 1
+	if d := meanA - meanB; d != 0 {
+		t.Levene = d * d / pooled
+		t.LeveneValue = twoSided(math.Sqrt(t.Levene), n+m-2)
+	}
+	return t, nil
+}
+
+// welch returns Welch's t and its two-sided p-value.
+func welch(xs, ys []float64) (t, p float64) {
+	n, m := float64(len(xs)), float64(len(ys))
+	meanX, squaresX := moments(xs)
+	meanY, squaresY := moments(ys)
+	if meanX == meanY {
+		return 0, 1
+	}
+	a, b := squaresX/(n-1)/n, squaresY/(m-1)/m
+	t = (meanX - meanY) / math.Sqrt(a+b)
+	return t, twoSided(t, (a+b)*(a+b)/(a*a/(n-1)+b*b/(m-1)))
+}
+
+// moments returns the mean and the sum of squared deviations.
+func moments(xs []float64) (mean, squares float64) {
+	for _, x := range xs {
+		mean += x / float64(len(xs))
+	}
+	for _, x := range xs {
+		squares += (x - mean) * (x - mean)
+	}
+	return mean, squares
+}
+
+// deviations returns the distances from the median.
+func deviations(xs []float64) []float64 {
+	sorted := slices.Sorted(slices.Values(xs))
+	median := (sorted[(len(xs)-1)/2] + sorted[len(xs)/2]) / 2
+	out := make([]float64, len(xs))
+	for i, x := range xs {
+		out[i] = math.Abs(x - median)
+	}
+	return out
+}
+
+// twoSided returns the probability that a Student variable is further from 0 than t.
+func twoSided(t, freedom float64) float64 {
+	if math.IsInf(t, 0) || math.IsNaN(freedom) {
+		return 0
+	}
+	return mathext.RegIncBeta(freedom/2, 0.5, freedom/(freedom+t*t))
 }

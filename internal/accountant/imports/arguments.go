@@ -36,9 +36,7 @@ func (a *arguments) done() error {
 	return a.err
 }
 
-func (a *arguments) has(key string) bool {
-	return slices.Contains(a.keys, key)
-}
+func (a *arguments) has(key string) bool { return slices.Contains(a.keys, key) }
 
 // value returns a required argument.
 func (a *arguments) value(key string) value {

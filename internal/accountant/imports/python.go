@@ -67,9 +67,7 @@ func readValue(r io.Reader) (value, error) {
 	return v, nil
 }
 
-func (p *reader) fail(format string, args ...any) error {
-	return failAt(p.at, format, args...)
-}
+func (p *reader) fail(format string, args ...any) error { return failAt(p.at, format, args...) }
 
 func failAt(at int, format string, args ...any) error {
 	return fmt.Errorf("%w: at byte %d: %s", ErrSyntax, at, fmt.Sprintf(format, args...))
@@ -257,9 +255,7 @@ func (p *reader) word() string {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-func isLetter(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
-}
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 
 // shorten keeps messages short.
 func shorten(s string) string {
