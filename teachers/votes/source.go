@@ -390,7 +390,7 @@ func hashRows[C cell](ctx context.Context, s *Source, h hash.Hash, check func(qu
 
 func (s *Source) newHash() hash.Hash {
 	if s.opt.Counts {
-		return newHash("pate votes counts 1\x00", s.shape.rows, s.classes)
+		return newHash("pate counts 1\x00", s.shape.rows, s.classes)
 	}
 	return newHash("pate votes 1\x00", s.shape.rows, s.teachers, s.classes)
 }
