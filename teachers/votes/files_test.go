@@ -113,6 +113,14 @@ func TestCountsComeBack(t *testing.T) {
 	}
 }
 
+// Ledgers and keys recorded these hashes.
+func TestHashesStay(t *testing.T) {
+	counts := opened(t, votes.Options{Counts: true, Teachers: 5}, []byte("1,2\n0,3\n")).Hash()
+	require.Equal(t, "ffe8a45c38f15b6f", fmt.Sprintf("%x", counts[:8]))
+	labels := opened(t, votes.Options{Classes: 3}, []byte("1,2\n0,\n")).Hash()
+	require.Equal(t, "2b595508b3b7d6c1", fmt.Sprintf("%x", labels[:8]))
+}
+
 func votesOf(t *testing.T, s *votes.Source) (out [][]int) {
 	t.Helper()
 	for b, err := range s.Histograms(context.Background()) {
