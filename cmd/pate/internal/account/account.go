@@ -1,3 +1,4 @@
+// Package account is the command `pate account`: the cost of events by every accountant, and plots.
 package account
 
 import (
@@ -67,11 +68,13 @@ func New(g *shell.Globals) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "print the delta at this epsilon; instead of an epsilon at --delta")
-	flags.StringVar(&f.accountant, "accountant", "all", "accountants, with commas; "+strings.Join(append(shell.AccountantNames(), "strong", "clt"), ", ")+", or all")
+	flags.StringVar(&f.accountant, "accountant", "all", "accountants, with commas; "+strings.Join(append(shell.AccountantNames(), "strong",
+		"clt"), ", ")+", or all")
 	flags.StringVar(&f.orders, "orders", "", "Rényi orders to use, as 1.5,2:64 or 1.1:10.9:0.1 (default: a wide grid, refined)")
 	flags.StringVar(&f.conversion, "conversion", "improved", "improved|classic")
 	flags.BoolVar(&f.rdp, "rdp", false, "also print the Rényi divergence at each of --orders")
-	flags.BoolVar(&f.explain, "explain", false, "explain how and why the accountants differ; what each way to state the result leaves out, and why other tools differ")
+	flags.BoolVar(&f.explain, "explain", false, "explain how and why the accountants differ; what each way to state the result leaves out, "+
+		"and why other tools differ")
 	flags.BoolVar(&f.risk, "risk", false, "also what an attacker can do; from the whole trade-off curve, of pld and rdp")
 	flags.StringVar(&f.from, "from", "pate", "what wrote FILE: "+strings.Join(scheduleFormats(), "|"))
 	flags.StringVar(&f.plot, "plot", "", "draw the curve into this .svg; epsilon against steps, or with --risk the trade-off")

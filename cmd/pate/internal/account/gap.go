@@ -53,9 +53,10 @@ func gapAccountants() []accountantOf {
 			return entry.Start(accountant.RDPConfig{Relation: r})
 		}})
 		if name == "rdp" {
-			all = append(all, accountantOf{"rdp classic", "the same divergences by the looser rule of 2017", func(r accountant.Relation) (accountant.Accountant, error) {
-				return accountant.NewRDP(accountant.RDPConfig{Relation: r, Conversion: accountant.Classic})
-			}})
+			all = append(all, accountantOf{"rdp classic", "the same divergences by the looser rule of 2017",
+				func(r accountant.Relation) (accountant.Accountant, error) {
+					return accountant.NewRDP(accountant.RDPConfig{Relation: r, Conversion: accountant.Classic})
+				}})
 		}
 	}
 	return all
@@ -111,7 +112,8 @@ func (e *explained) tables(format table.Format) []table.Table {
 		return nil
 	}
 	exact := format == table.CSV
-	gaps := table.Table{Header: []string{"accountant", "epsilon", "at least", "above the least", "by %", "why it is above"}, Left: []bool{true, false, false, false, false, true}}
+	gaps := table.Table{Header: []string{"accountant", "epsilon", "at least", "above the least", "by %", "why it is above"},
+		Left: []bool{true, false, false, false, false, true}}
 	for _, g := range e.Gaps {
 		row := []string{g.Accountant, "unsupported", "", "", "", g.Unsupported}
 		if g.Epsilon != nil {
@@ -131,7 +133,8 @@ func (e *explained) tables(format table.Format) []table.Table {
 		}
 		gaps.Rows = append(gaps.Rows, row)
 	}
-	said := table.Table{Header: []string{"said as", "which is", "epsilon", "finds at 1 %", "what that leaves out"}, Left: []bool{true, true, false, false, true}}
+	said := table.Table{Header: []string{"said as", "which is", "epsilon", "finds at 1 %", "what that leaves out"}, Left: []bool{true, true,
+		false, false, true}}
 	for _, s := range e.SaidAs {
 		said.Rows = append(said.Rows, []string{s.As, s.Value, shell.FormatUp(float64(s.Epsilon), exact), shell.FormatUp(s.TPR, exact), s.Loss})
 	}

@@ -61,7 +61,8 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 		}
 	}
 	if len(lines) == 0 {
-		return shell.InputError(errors.New("--plot: no accountant has a finite epsilon to draw"), "", "choose another --accountant or --delta", "account")
+		return shell.InputError(errors.New("--plot: no accountant has a finite epsilon to draw"), "",
+			"choose another --accountant or --delta", "account")
 	}
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
@@ -84,7 +85,8 @@ func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Sche
 
 // drawLines returns the plot, whose vertical axis is logarithmic where the lines end far apart.
 func drawLines(lines []figure.Line, delta float64) []byte {
-	f := figure.Figure{Title: "ε against steps", X: figure.Axis{Label: "steps"}, Y: figure.Axis{Label: "ε (δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + ")"}, Lines: lines}
+	f := figure.Figure{Title: "ε against steps", X: figure.Axis{Label: "steps"},
+		Y: figure.Axis{Label: "ε (δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + ")"}, Lines: lines}
 	low, high, least := math.Inf(1), 0.0, math.Inf(1)
 	for _, l := range lines {
 		last := l.Points[len(l.Points)-1]

@@ -62,7 +62,8 @@ func drawRisk(curve, pair []figure.Point, epsilon, delta float64, by accountant.
 		Lines: []figure.Line{
 			{Name: "guessing", Colour: -1, Dashed: true, Points: []figure.Point{{Y: 1}, {X: 1}}},
 			{Name: "at least, by the whole curve (" + string(by) + ")", Points: curve},
-			{Name: "at least, by ε = " + shell.FormatUp(epsilon, false) + ", δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + " alone", Colour: 1, Dashed: true, Points: pair},
+			{Name: "at least, by ε = " + shell.FormatUp(epsilon, false) + ", δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + " alone",
+				Colour: 1, Dashed: true, Points: pair},
 		},
 	}.SVG()
 }

@@ -24,7 +24,8 @@ func readSchedule(stdin io.Reader, path, from string) (accountant.Schedule, erro
 	if path != "-" {
 		file, err := durable.OpenRegular(path)
 		if err != nil {
-			return accountant.Schedule{}, shell.InputError(err, "the events are read from this file", "check its name, or give - and pipe them in", "account")
+			return accountant.Schedule{}, shell.InputError(err, "the events are read from this file",
+				"check its name, or give - and pipe them in", "account")
 		}
 		defer file.Close()
 		in = file
@@ -36,8 +37,10 @@ func readSchedule(stdin io.Reader, path, from string) (accountant.Schedule, erro
 	switch is := filekind.Of(path); {
 	case path == "-":
 	case is == filekind.Ledger:
-		return accountant.Schedule{}, shell.InputError(fmt.Errorf("%s is a ledger, not a list of events", path), "it says itself what was charged, and what that costs",
-			"what it spent: pate ledger show "+shell.ShellWord(path)+"; its events alone: pate ledger statement "+shell.ShellWord(path)+" --format json, in the field events", "account")
+		return accountant.Schedule{}, shell.InputError(fmt.Errorf("%s is a ledger, not a list of events", path),
+			"it says itself what was charged, and what that costs",
+			"what it spent: pate ledger show "+shell.ShellWord(path)+"; its events alone: pate ledger "+
+				"statement "+shell.ShellWord(path)+" --format json, in the field events", "account")
 	default:
 		if wrong := shell.WrongKind(path, "a list of events", "account", filekind.Events, filekind.JSON); wrong != nil {
 			return accountant.Schedule{}, wrong

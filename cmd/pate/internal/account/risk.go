@@ -117,7 +117,8 @@ func (r accountReport) riskTable(exact bool) table.Table {
 			row("guesses a value, base rate", v.BaseRate, v.Interval)
 		}
 		row("has an advantage", -1, risk.Advantage)
-		t.Rows = append(t.Rows, []string{res.Accountant, fmt.Sprintf("is as Gaussian DP (regret %s)", shell.FormatUp(risk.Mu.Regret, false)), "mu", "", shell.FormatUp(float64(risk.Mu.Upper), exact)})
+		t.Rows = append(t.Rows, []string{res.Accountant, fmt.Sprintf("is as Gaussian DP (regret %s)", shell.FormatUp(risk.Mu.Regret,
+			false)), "mu", "", shell.FormatUp(float64(risk.Mu.Upper), exact)})
 	}
 	return t
 }

@@ -61,7 +61,8 @@ func composeAll(compose func(accountant.Event, int64) error, events []accountant
 	return "", nil
 }
 
-func accountBy(ctx context.Context, g *shell.Globals, name string, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport, curve bool) (accountResult, error) {
+func accountBy(ctx context.Context, g *shell.Globals, name string, cfg accountant.RDPConfig, schedule accountant.Schedule,
+	report accountReport, curve bool) (accountResult, error) {
 	if start, ok := estimators()[name]; ok {
 		return estimateBy(name, start, schedule, report)
 	}
@@ -119,7 +120,8 @@ func accountBy(ctx context.Context, g *shell.Globals, name string, cfg accountan
 	return result, nil
 }
 
-func estimateBy(name string, start func(accountant.Relation) (theorems.Estimator, error), schedule accountant.Schedule, report accountReport) (accountResult, error) {
+func estimateBy(name string, start func(accountant.Relation) (theorems.Estimator, error), schedule accountant.Schedule,
+	report accountReport) (accountResult, error) {
 	result := accountResult{Accountant: name}
 	if report.Delta == nil {
 		result.Unsupported = "an estimate is of an epsilon at a delta only"

@@ -1,3 +1,5 @@
+// Package analyze is the commands `pate votes analyze` and `pate votes analyze release`: the private report
+// on votes, and the one number that is charged and released.
 package analyze
 
 import (
@@ -33,7 +35,8 @@ func New(g *shell.Globals) *cobra.Command {
 	flags := cmd.Flags()
 	f.addMechanism(cmd)
 	flags.StringVar(&f.orders, "orders", "", "Rényi orders to choose from, as 1.5,2:64 (default: those of the published analysis)")
-	flags.StringVar(&f.noise, "noise", "continuous", "noise of the exact divergences; continuous, as in the papers, or discrete, as pate label draws it")
+	flags.StringVar(&f.noise, "noise", "continuous", "noise of the exact divergences; continuous, as in the papers, or discrete, as pate "+
+		"label draws it")
 	flags.StringVar(&f.answers, "answers", "", "confident: the answers, as pate label writes them")
 	shell.Complete(cmd, map[string]shell.Values{
 		"orders": shell.Anything(), "noise": shell.Words("continuous", "discrete"), "answers": shell.Files("csv"),
@@ -80,7 +83,8 @@ func runAnalyze(cmd *cobra.Command, g *shell.Globals, f analyzeFlags, args []str
 	report, err := analysis.Analyze(cmd.Context(), m, onlyHistograms(cmd, votes), options)
 	var beyond *analysis.IntegerNoiseError
 	if errors.As(err, &beyond) {
-		return shell.InputError(err, "the exact divergence of discrete noise is a sum over all whole numbers that matter", "use --noise continuous", "votes")
+		return shell.InputError(err, "the exact divergence of discrete noise is a sum over all whole numbers that matter",
+			"use --noise continuous", "votes")
 	}
 	if err != nil {
 		return shell.FaultError(err, "votes")
@@ -97,4 +101,26 @@ func onlyHistograms(cmd *cobra.Command, votes *votes.Source) iter.Seq2[aggregate
 			}
 		}
 	}
+}
+
+// analyzedFlags describe the mechanism that answered the queries.
+type analyzedFlags struct{ shell.ParameterFlags }
+
+// addMechanism adds the mechanisms that can be analysed, and their noise.
+func (f *analyzedFlags) addMechanism(cmd *cobra.Command) {
+	f.Uncapped = true // caps change no cost of a query
+	f.AddParameters(cmd, "what answered the queries (required)", func(d aggregate.Description) bool { return analysis.Published(d.Name) })
+}
+
+// analysed returns the mechanism that the flags describe.
+func (f *analyzedFlags) analysed(cmd *cobra.Command) (analysis.Mechanism, error) {
+	d, s, err := f.Setting(cmd, true)
+	if err != nil {
+		return analysis.Mechanism{}, err
+	}
+	m, err := analysis.Of(d.Name, s.Values)
+	if err != nil {
+		return m, shell.UsageError("mechanisms", err)
+	}
+	return m, nil
 }

@@ -39,7 +39,8 @@ func newAnalyzeReleaseCommand(g *shell.Globals) *cobra.Command {
 	flags := cmd.Flags()
 	flags.Float64Var(&f.order, "order", 0, "Rényi order of the cost (default: the best if the votes save four fifths of the worst case)")
 	flags.Float64Var(&f.beta, "beta", 0, "smoothness of the sensitivity (default 1/(3 order))")
-	flags.Float64Var(&f.sigmaSS, "sigma-ss", 0, "standard deviation of the noise, in smooth sensitivities (default: the release costs a tenth of the worst case of the queries)")
+	flags.Float64Var(&f.sigmaSS, "sigma-ss", 0, "standard deviation of the noise, in smooth sensitivities (default: the release costs a "+
+		"tenth of the worst case of the queries)")
 	flags.Float64Var(&f.margin, "margin", 2, "added so that the number is seldom too low, in standard deviations of the noise")
 	flags.StringVar(&f.ledger, "ledger", "", "ledger that charged the answers (required)")
 	flags.StringVar(&f.out, "out", "", "JSON file for what is released (required)")
@@ -64,7 +65,8 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 	}
 	switch {
 	case f.Mechanism == "lnmax":
-		return shell.UsageError("mechanisms", errors.New("--mechanism lnmax: its smooth sensitivity is not known; gnmax and confident can be released"))
+		return shell.UsageError("mechanisms", errors.New("--mechanism lnmax: its smooth sensitivity is not known; gnmax and confident can "+
+			"be released"))
 	case f.name == "":
 		return shell.UsageError("ledger", errors.New("--name is empty: it names the release on the ledger"))
 	}
@@ -138,7 +140,8 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 		return err
 	}
 	if votes.Teachers() == 0 {
-		return shell.UsageError("votes", errors.New("--teachers is required with --counts: the number of teachers is public and is not guessed from votes"))
+		return shell.UsageError("votes", errors.New("--teachers is required with --counts: the number of teachers is public and is not "+
+			"guessed from votes"))
 	}
 	s, err := analysis.NewSanitizer(analysis.SanitizerConfig{
 		Mechanism: m, Queries: votes.Queries(), Teachers: votes.Teachers(), Classes: votes.Classes(), Delta: account.Delta,

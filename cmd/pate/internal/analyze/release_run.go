@@ -123,8 +123,10 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 		}
 		return shell.FaultError(err, "ledger")
 	case errors.As(err, &budget) && math.IsInf(budget.Epsilon, 1):
-		return &shell.CommandError{Code: shell.ExitOverBudget, What: fmt.Errorf("with --beta %.6g the release costs infinitely much at every order that the ledger works with", c.Beta),
-			Why: fmt.Sprintf("its cost is finite at orders below %.6g only, and an order that low bounds nothing at this budget; nothing was charged or written", analysis.OrderLimit(c.Beta)),
+		return &shell.CommandError{Code: shell.ExitOverBudget,
+			What: fmt.Errorf("with --beta %.6g the release costs infinitely much at every order that the ledger works with", c.Beta),
+			Why: fmt.Sprintf("its cost is finite at orders below %.6g only, and an order that low bounds nothing at this budget; nothing "+
+				"was charged or written", analysis.OrderLimit(c.Beta)),
 			Fix: "lower --beta, or raise --order from which it follows, without a look at the votes", Topic: "privacy"}
 	case errors.Is(err, ledger.ErrBudgetExceeded):
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: err,

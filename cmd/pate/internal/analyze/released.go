@@ -10,7 +10,8 @@ import (
 
 const schemaReleased = "pate.released/1"
 
-const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: that is the ledger's"
+const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: " +
+	"that is the ledger's"
 
 // releasedReport is all that `pate votes analyze release` writes: the number released,
 // What follows from it, and public parameters.

@@ -135,7 +135,8 @@ func writeAnalysis(g *shell.Globals, mechanism, noise string, r *analysis.Report
 			g.Logf("not sanitized: %s", out.Unsanitized)
 		}
 		if out.ExpectedCost {
-			g.Logf("%d queries, %.1f answers expected, delta %g; expected costs are no bounds, \"all answered\" is", r.Queries, float64(out.ExpectedAnswered), r.Delta)
+			g.Logf("%d queries, %.1f answers expected, delta %g; expected costs are no bounds, \"all answered\" is", r.Queries,
+				float64(out.ExpectedAnswered), r.Delta)
 		} else {
 			g.Logf("%d queries, delta %g", r.Queries, r.Delta)
 		}
@@ -148,11 +149,13 @@ func writeAnalysis(g *shell.Globals, mechanism, noise string, r *analysis.Report
 func (out analyzeReport) table(r *analysis.Report) table.Table {
 	t := table.Table{Header: []string{"private epsilon", "improved", "classic", "order", "holds"}, Left: []bool{true, false, false, false, true}}
 	row := func(name string, e analysis.Epsilon, holds string) {
-		t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.4f", e.Improved.Reveal()), fmt.Sprintf("%.4f", e.Classic.Reveal()), fmt.Sprintf("%g", e.ClassicOrder), holds})
+		t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.4f", e.Improved.Reveal()), fmt.Sprintf("%.4f", e.Classic.Reveal()),
+			fmt.Sprintf("%g", e.ClassicOrder), holds})
 	}
 	costs := func(name string, c analysis.Costs, independent, dependent string) {
 		if c.Claim != nil {
-			t.Rows = append(t.Rows, []string{fmt.Sprintf("claim by %s%s", c.Claim.By, name), shell.FormatEpsilon(c.Claim.Upper, false), "", "", independent})
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("claim by %s%s", c.Claim.By, name), shell.FormatEpsilon(c.Claim.Upper, false), "",
+				"", independent})
 		}
 		row("data-independent"+name, c.Independent, independent)
 		row("data-dependent"+name, c.DataDependent, dependent)

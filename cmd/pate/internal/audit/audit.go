@@ -69,8 +69,9 @@ func New(g *shell.Globals) *cobra.Command {
 	flags.Float64Var(&f.alpha, "alpha", 1e-4, "chance of a false alarm; any claim is refuted although all are true")
 	flags.BoolVar(&f.list, "list", false, "list what would be audited, and audit nothing")
 	shell.Complete(cmd, map[string]shell.Values{
-		"suite":  shell.WordList(append([]string{"default", "trained"}, controls.Names(slices.Concat(controls.Default(), controls.Trained()))...)...),
-		"broken": shell.WordList(append([]string{"all", "trained"}, controls.Names(slices.Concat(controls.Broken(), controls.BrokenTrained()))...)...),
+		"suite": shell.WordList(append([]string{"default", "trained"}, controls.Names(slices.Concat(controls.Default(), controls.Trained()))...)...),
+		"broken": shell.WordList(append([]string{"all", "trained"},
+			controls.Names(slices.Concat(controls.Broken(), controls.BrokenTrained()))...)...),
 	})
 	return cmd
 }
@@ -137,7 +138,8 @@ func auditVerdict(g *shell.Globals, results []controls.Result) error {
 			*where = append(*where, r.Target.Name)
 		}
 	}
-	refuted, why, fix := shipped, "an event was likelier on one input than the claim allows", "do not rely on the claim; audit again, without --seed, to see it confirmed"
+	refuted, why, fix := shipped, "an event was likelier on one input than the claim allows", "do not rely on the claim; audit again, "+
+		"without --seed, to see it confirmed"
 	if len(shipped) == 0 {
 		refuted, why, fix = mistakes, "as it should be: the mistake was made on purpose", ""
 	}

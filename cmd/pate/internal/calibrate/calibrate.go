@@ -1,3 +1,4 @@
+// Package calibrate is the command `pate calibrate`: the noise, or another parameter, that a budget allows.
 package calibrate
 
 import (
@@ -64,7 +65,8 @@ func calibrations() []calibration {
 			event: func(noise, _ float64) (accountant.Event, error) {
 				return accountant.Laplace{NoiseMultiplier: noise}, nil
 			}},
-		{name: "dpsgd", short: "DP-SGD with Poisson sampling", noise: "multiplier of the summed gradient's clipping norm", count: "steps", sampled: true,
+		{name: "dpsgd", short: "DP-SGD with Poisson sampling", noise: "multiplier of the summed gradient's clipping norm", count: "steps",
+			sampled: true,
 			example: `  pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2
   pate calibrate dpsgd --probability 0.01 --noise 1 --epsilon 2 --accountant rdp`,
 			event: func(noise, probability float64) (accountant.Event, error) {
@@ -124,7 +126,8 @@ func (f *budgetFlags) start() (accountant.NewAccount, error) {
 	}
 	entry, known := shell.FindAccountant(f.accountant)
 	if !known {
-		return nil, shell.UsageError("calibrate", fmt.Errorf("--accountant %s: no such accountant; there are %s", f.accountant, strings.Join(claimants(), ", ")))
+		return nil, shell.UsageError("calibrate", fmt.Errorf("--accountant %s: no such accountant; there are %s", f.accountant,
+			strings.Join(claimants(), ", ")))
 	}
 	return func() (accountant.Accountant, error) {
 		return entry.Start(accountant.RDPConfig{Relation: accountant.AddRemove})
@@ -251,11 +254,18 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 	var b accountant.Bound
 	switch missing {
 	case "noise":
-		p.noise, b, err = accountant.CalibrateNoise(ctx, start, target, func(x float64) (accountant.Event, error) { return event(x, p.probability, p.count) })
+		p.noise, b, err = accountant.CalibrateNoise(ctx, start, target, func(x float64) (accountant.Event, error) {
+			return event(x, p.probability, p.count)
+		})
 	case "probability":
-		p.probability, b, err = accountant.CalibrateProbability(ctx, start, target, func(x float64) (accountant.Event, error) { return event(p.noise, x, p.count) })
+		p.probability, b, err = accountant.CalibrateProbability(ctx, start, target, func(x float64) (accountant.Event, error) {
+			return event(p.noise, x, p.count)
+		})
 	default:
-		p.count, b, err = accountant.CalibrateCount(ctx, start, target, func(n int64) (accountant.Event, error) { return event(p.noise, p.probability, n) })
+		p.count, b, err = accountant.CalibrateCount(ctx, start, target, func(n int64) (accountant.Event,
+			error) {
+			return event(p.noise, p.probability, n)
+		})
 	}
 	switch {
 	case errors.Is(err, accountant.ErrUnsupportedEvent):
@@ -300,7 +310,8 @@ func writeCalibrate(g *shell.Globals, r calibrateReport) error {
 		return shell.WriteJSON(g.Stdout, r)
 	}
 	exact := format == table.CSV
-	t := table.Table{Header: []string{"mechanism", "noise"}, Left: []bool{true, false}, Rows: [][]string{{r.Mechanism, shell.FormatUp(r.Noise, exact)}}}
+	t := table.Table{Header: []string{"mechanism", "noise"}, Left: []bool{true, false},
+		Rows: [][]string{{r.Mechanism, shell.FormatUp(r.Noise, exact)}}}
 	add := func(name, value string) {
 		t.Header, t.Left, t.Rows[0] = append(t.Header, name), append(t.Left, false), append(t.Rows[0], value)
 	}

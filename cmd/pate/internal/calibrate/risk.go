@@ -39,9 +39,11 @@ func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlag
 	case !(f.falseAlarms > 0 && f.falseAlarms < 1):
 		return shell.UsageError("calibrate", fmt.Errorf("--false-alarms %v: a share above 0 and below 1", f.falseAlarms))
 	case !(f.found > f.falseAlarms && f.found < 1):
-		return shell.UsageError("calibrate", fmt.Errorf("--found %v: above --false-alarms %v, which accusing at random finds, and below 1", f.found, f.falseAlarms))
+		return shell.UsageError("calibrate", fmt.Errorf("--found %v: above --false-alarms %v, which accusing at random finds, and below 1",
+			f.found, f.falseAlarms))
 	case missing != "noise":
-		return shell.UsageError("calibrate", fmt.Errorf("--%s: --found searches for the noise alone, so give --%s and leave out --noise", missing, missing))
+		return shell.UsageError("calibrate", fmt.Errorf("--%s: --found searches for the noise alone, so give --%s and leave out --noise",
+			missing, missing))
 	}
 	event := func(noise float64) (accountant.Event, error) { return m.repeated(noise, p.probability, p.count) }
 	cfg := accountant.AutoConfig{Relation: accountant.AddRemove, Method: method}

@@ -1,4 +1,4 @@
-// Package check is the command `pate votes check`: whether a votes file makes sense, and whether silos are disjoint.
+// Package check is the command `pate votes check`: whether votes make sense, and silos are disjoint.
 package check
 
 import (
@@ -114,7 +114,8 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	}
 	join := shell.Target{Flag: "--join", Path: f.join, Topic: "votes"}
 	if f.join != "" {
-		if err := cmp.Or(join.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...), join.CheckDistinct("one of the manifests", paths...),
+		if err := cmp.Or(join.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...),
+			join.CheckDistinct("one of the manifests", paths...),
 			join.CheckDistinct("the salt", f.salt), join.CheckWritable()); err != nil {
 			return err
 		}
@@ -134,7 +135,8 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 			return shell.FaultError(err, "votes")
 		}
 		if f.salt != "" && salt.ID() != silos.Head.SaltID {
-			return shell.InputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos hash with one salt", "give the file that they were made with", "votes")
+			return shell.InputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos hash with one salt",
+				"give the file that they were made with", "votes")
 		}
 		out.addManifest(silos, checked, salt)
 	}
@@ -170,7 +172,8 @@ func labelCommand(cmd *cobra.Command, args []string) string {
 		words = append(words, shell.ShellWord(a))
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if own := cmd.Flags().Lookup(f.Name); own == nil || cmd.InheritedFlags().Lookup(f.Name) != nil || slices.Contains([]string{"manifest", "join", "salt"}, f.Name) {
+		if own := cmd.Flags().Lookup(f.Name); own == nil || cmd.InheritedFlags().Lookup(f.Name) != nil ||
+			slices.Contains([]string{"manifest", "join", "salt"}, f.Name) {
 			return
 		}
 		words = append(words, "--"+f.Name+"="+shell.ShellWord(f.Value.String()))
@@ -197,10 +200,12 @@ func expand(patterns []string) ([]string, error) {
 
 func (r *checkReport) addVotes(v *votes.Report) {
 	r.Votes = &checkVotes{
-		Kind: v.Kind, Queries: v.Queries, Teachers: v.Teachers, Classes: v.Classes, ClassNames: v.ClassNames, ClassVotes: v.ClassVotes, Pluralities: v.Pluralities,
+		Kind: v.Kind, Queries: v.Queries, Teachers: v.Teachers, Classes: v.Classes, ClassNames: v.ClassNames, ClassVotes: v.ClassVotes,
+		Pluralities: v.Pluralities,
 		Abstentions: v.Abstentions, LeastVotes: v.LeastVotes, MostVotes: v.MostVotes,
 		OutOfRange: v.OutOfRange, NaN: v.NaN, NotWhole: v.NotWhole, NotNumber: v.NotNumber,
-		Names: v.Names, Silent: notNil(v.Silent), Constant: notNil(v.Constant), Duplicates: notNil(v.Duplicates), ChanceDuplicates: v.ChanceDuplicates,
+		Names: v.Names, Silent: notNil(v.Silent), Constant: notNil(v.Constant), Duplicates: notNil(v.Duplicates),
+		ChanceDuplicates: v.ChanceDuplicates,
 	}
 	r.Findings = append(r.Findings, v.Findings()...)
 }

@@ -100,7 +100,8 @@ func (f hashIDsFlags) openSalt(g *shell.Globals) (manifest.Salt, error) {
 		return readSalt(f.salt)
 	}
 	if _, err := os.Lstat(f.salt); !errors.Is(err, fs.ErrNotExist) {
-		return manifest.Salt{}, shell.InputError(fmt.Errorf("--new-salt: %s exists", f.salt), "manifests made with it could no longer be compared", "choose another file, or leave out --new-salt", "votes")
+		return manifest.Salt{}, shell.InputError(fmt.Errorf("--new-salt: %s exists", f.salt),
+			"manifests made with it could no longer be compared", "choose another file, or leave out --new-salt", "votes")
 	}
 	salt, err := manifest.NewSalt()
 	if err != nil {
@@ -128,7 +129,8 @@ func readSalt(path string) (manifest.Salt, error) {
 		}
 	}
 	if err != nil {
-		return salt, shell.InputError(fmt.Errorf("--salt %s: %w", path, err), "all silos hash with one salt", "get the file from whoever made it, or make one with --new-salt", "votes")
+		return salt, shell.InputError(fmt.Errorf("--salt %s: %w", path, err), "all silos hash with one salt",
+			"get the file from whoever made it, or make one with --new-salt", "votes")
 	}
 	return salt, nil
 }

@@ -1,3 +1,4 @@
+// Package compare is the command `pate compare`: PATE and DP-SGD head to head on one task.
 package compare
 
 import (
@@ -47,13 +48,18 @@ func New(g *shell.Globals) *cobra.Command {
 	f.DataFlags.Add(flags)
 	flags.StringVar(&f.epsilon, "epsilon", "2", "target of every private method; several with commas are a run each")
 	flags.IntVar(&f.seeds, "seeds", 1, "independent runs; more than one gives mean and sd")
-	flags.StringVar(&f.methods, "methods", "all", "with commas; "+strings.Join(experiments.Methods(), ", ")+"; not part of all: "+strings.Join(experiments.OnRequest(), ", "))
-	flags.StringVar(&f.out, "out", "", "folder of results, plots and report.html; what may be published lies in its folder public, all else in private")
-	flags.StringVar(&f.learner, "learner", "", "kind of the teachers; "+strings.Join(experiments.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
+	flags.StringVar(&f.methods, "methods", "all", "with commas; "+strings.Join(experiments.Methods(),
+		", ")+"; not part of all: "+strings.Join(experiments.OnRequest(), ", "))
+	flags.StringVar(&f.out, "out", "", "folder of results, plots and report.html; what may be published lies in its folder public, all else "+
+		"in private")
+	flags.StringVar(&f.learner, "learner", "", "kind of the teachers; "+strings.Join(experiments.Learners(),
+		", ")+" (default: forest for tables, kernel-ridge otherwise)")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
 	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(features.Names(), ", ")+" (default: by the data)")
-	flags.StringVar(&f.pool, "pool", poolRows, "what questions are about: rows (a fifth of the table), or without public rows none (declared ranges) or marginals (drawn from noisy marginals, charged)")
-	flags.StringVar(&f.ranges, "ranges", "", "ranges of all columns, without public rows; ranges and categories, FILE.csv, with --pool none or marginals (pate help data)")
+	flags.StringVar(&f.pool, "pool", poolRows, "what questions are about: rows (a fifth of the table), or without public rows none "+
+		"(declared ranges) or marginals (drawn from noisy marginals, charged)")
+	flags.StringVar(&f.ranges, "ranges", "", "ranges of all columns, without public rows; ranges and categories, FILE.csv, with --pool none "+
+		"or marginals (pate help data)")
 	f.typical.Add(cmd)
 	f.DataFlags.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
@@ -62,7 +68,8 @@ func New(g *shell.Globals) *cobra.Command {
 		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...), "epsilon": shell.Anything(),
 	})
 	flags.BoolVar(&f.plan, "plan", false, "print what would be done, its time and memory; nothing is trained or charged")
-	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else those of DP-SGD, about 1.9 GB for MNIST, in pate/features of the user's cache")
+	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else those of DP-SGD, about 1.9 GB for "+
+		"MNIST, in pate/features of the user's cache")
 	return cmd
 }
 
@@ -89,7 +96,8 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	}
 	cfg := experiments.Config{
 		Task: task, Epsilons: targets, Delta: g.Delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
-		Features: f.features, Teachers: f.teachers, Unit: shell.UnitWord("", f.Unit), Marginals: f.pool == experiments.PoolMarginals, Typical: typical,
+		Features: f.features, Teachers: f.teachers, Unit: shell.UnitWord("",
+			f.Unit), Marginals: f.pool == experiments.PoolMarginals, Typical: typical,
 	}
 	if !f.noCache {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
@@ -215,7 +223,8 @@ func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []fl
 	if f.methods != "all" {
 		values["methods"] = f.methods
 	}
-	names := []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "labels", "units", "drop", "keep",
+	names := []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "labels", "units",
+		"drop", "keep",
 		"image-size", "epsilon", "delta", "seeds", "methods", "learner", "teachers", "features", "pool", "ranges", "split", "quick"}
 	return shell.Repeats(cmd, []string{"pate compare"}, slices.Concat(names, shell.TypicalNames(), []string{"seed"}), shell.Differs, values)
 }

@@ -26,7 +26,8 @@ func (f compareFlags) task() (dataset.Task, error) {
 			Why: "without public rows the values of every column are known from what you declare alone, never from private rows",
 			Fix: "declare them: --ranges FILE, a line like age,17..90 or sex,Female,Male for each column", Topic: "data"}
 	case !f.drawnPool() && f.ranges != "":
-		return dataset.Task{}, shell.UsageError("data", fmt.Errorf("--ranges %s is for --pool %s or %s", f.ranges, experiments.PoolNone, experiments.PoolMarginals))
+		return dataset.Task{}, shell.UsageError("data", fmt.Errorf("--ranges %s is for --pool %s or %s", f.ranges, experiments.PoolNone,
+			experiments.PoolMarginals))
 	}
 	opt, err := f.Options()
 	if err != nil {

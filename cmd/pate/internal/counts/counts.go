@@ -1,3 +1,4 @@
+// Package counts is the command `pate votes counts`: votes files of any size or number to counts.
 package counts
 
 import (
@@ -116,7 +117,8 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	}
 	switch {
 	case !opt.Counts:
-		return shell.UsageError("votes", errors.New("--join is for files of counts: say --counts, or leave it out and name the votes of all teachers"))
+		return shell.UsageError("votes", errors.New("--join is for files of counts: say --counts, or leave it out and name the votes of "+
+			"all teachers"))
 	case opt.Teachers == 0:
 		return shell.UsageError("votes", errors.New("--teachers is needed: how many there are, in all files together"))
 	}
@@ -127,7 +129,8 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	if err := out.Write(0o600, func(w io.Writer) error { return files.Write(ctx, w, asNPY) }); err != nil {
 		return shell.FaultError(err, "votes")
 	}
-	return f.said(g, result{Schema: schema, Queries: files.Queries(), Teachers: opt.Teachers, Classes: files.Classes(), Counts: f.out}, opt.ClassNames)
+	return f.said(g, result{Schema: schema, Queries: files.Queries(), Teachers: opt.Teachers, Classes: files.Classes(), Counts: f.out},
+		opt.ClassNames)
 }
 
 // check refuses votes whose counts would protect nobody. Counts do not show who voted, so
@@ -157,7 +160,8 @@ func (f *flags) labelCommand(r result, names []string) string {
 		w.Flush()
 		classes = "--class-names " + shell.ShellWord(strings.TrimSpace(list.String()))
 	}
-	return fmt.Sprintf("pate label %s --counts --teachers %d %s --epsilon 2 --ledger run.jsonl --out labels.csv", shell.ShellWord(f.out), r.Teachers, classes)
+	return fmt.Sprintf("pate label %s --counts --teachers %d %s --epsilon 2 --ledger run.jsonl --out labels.csv", shell.ShellWord(f.out),
+		r.Teachers, classes)
 }
 
 func (r result) write(g *shell.Globals) error {

@@ -1,3 +1,4 @@
+// Package dpsgd is the command `pate dpsgd`: one private model.
 package dpsgd
 
 import (
@@ -52,27 +53,35 @@ func New(g *shell.Globals) *cobra.Command {
 	f.data.Add(flags)
 	f.own.add(flags)
 	flags.StringVar(&f.unitName, "unit-name", "", "what a unit is called, in ledgers too (default: the name of that column, or record)")
-	flags.StringVar(&f.epsilon, "epsilon", "", "target of the model; several with commas are a model each (default 2); with --ledger, the budget of a new one")
+	flags.StringVar(&f.epsilon, "epsilon", "", "target of the model; several with commas are a model each (default 2); with --ledger, the "+
+		"budget of a new one")
 	flags.Float64Var(&f.noise, "noise-multiplier", 0, "noise over clip norm, instead of --epsilon")
 	flags.BoolVar(&f.without, "no-privacy", false, "train without noise, and without clipping unless --clip is given")
-	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(recipe.FeatureSets(), ", ")+"; centred and scattering ones learn a little from private rows, which is charged (default: by the data)")
+	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(recipe.FeatureSets(),
+		", ")+"; centred and scattering ones learn a little from private rows, which is charged (default: by the data)")
 	flags.StringVar(&f.model, "model", "", strings.Join(recipe.Models(), ", ")+" (default: linear)")
 	f.training.add(cmd)
 	flags.IntVar(&f.seeds, "seeds", 1, "independent models of each kind; more than one gives mean and sd")
 	flags.IntVar(&f.workers, "workers", 0, "goroutines (default: as many as processors); the model does not depend on it")
-	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else about 1.9 GB for MNIST, in pate/features of the user's cache")
-	flags.StringVar(&f.out, "out", "", "folder of model, results, curve and ledger; what may be published lies in its folder public, all else in private")
+	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else about 1.9 GB for MNIST, in "+
+		"pate/features of the user's cache")
+	flags.StringVar(&f.out, "out", "", "folder of model, results, curve and ledger; what may be published lies in its folder public, all "+
+		"else in private")
 	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger; made if it is not there, instead of one of the run's own")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter or reserved; others may charge a filter later, reserved is for this model alone")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter or reserved; others may charge a filter later, reserved is for "+
+		"this model alone")
 	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: target of the model by itself, instead of all that is left")
 	f.typical.Add(cmd)
 	f.data.Complete(cmd)
 	f.own.complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
 		"unit-name": shell.Suggested("record", "patient", "user"), "epsilon": shell.Anything(), "features": shell.Words(recipe.FeatureSets()...),
-		"model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN), "out": shell.Folder(), "ledger": shell.Files("jsonl"), "mode": shell.Words("filter", "reserved"),
-		"clipping": shell.Words("flat", "per-layer", "automatic", "adaptive"), "optimizer": shell.Words("sgd", "nesterov", "adagrad", "adam", "adamw"),
-		"sampling": shell.Words("poisson", "allocation", "balls-in-bins", "cyclic"), "bands": shell.Anything(), "schedule": shell.Suggested("constant", "linear", "cosine"),
+		"model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN), "out": shell.Folder(), "ledger": shell.Files("jsonl"),
+		"mode":     shell.Words("filter", "reserved"),
+		"clipping": shell.Words("flat", "per-layer", "automatic", "adaptive"), "optimizer": shell.Words("sgd", "nesterov", "adagrad",
+			"adam", "adamw"),
+		"sampling": shell.Words("poisson", "allocation", "balls-in-bins",
+			"cyclic"), "bands": shell.Anything(), "schedule": shell.Suggested("constant", "linear", "cosine"),
 	})
 	return cmd
 }
@@ -176,7 +185,8 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: shell.UnitWord(f.unitName, f.data.Unit), RowsPerUnit: f.own.rows, Records: f.own.size, Rows: schema, Workers: f.workers, Typical: typical}
+	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: shell.UnitWord(f.unitName, f.data.Unit), RowsPerUnit: f.own.rows,
+		Records: f.own.size, Rows: schema, Workers: f.workers, Typical: typical}
 	shape := cfg.Shape()
 	if !f.noCache {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
@@ -229,5 +239,6 @@ func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 // flagNames returns the flags of which the outcome is a function.
 func (f *dpsgdFlags) flagNames() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), ownNames(), []string{"epsilon", "noise-multiplier",
-		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend"}, shell.TypicalNames(), []string{"seed"})
+		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend"}, shell.TypicalNames(),
+		[]string{"seed"})
 }

@@ -79,7 +79,8 @@ func dpsgdTable(r *recipe.Result) table.Table {
 
 // dpsgdRecords returns the result for programs: full precision, one column a field.
 func dpsgdRecords(r *recipe.Result) table.Table {
-	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "standard_error", "sd", "steps", "sampling_probability",
+	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "standard_error", "sd", "steps",
+		"sampling_probability",
 		"noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "auroc", "auroc_sd", "seconds", "releasable"}}
 	optional := func(x *float64) string {
 		if x == nil {
@@ -99,9 +100,11 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 			clip = number.Exact(row.ClipNorm)
 		}
 		t.Rows = append(t.Rows, []string{
-			row.Model, row.Features, optional(row.Epsilon), optional(row.EpsilonLow), number.Exact(r.Delta), number.Exact(row.Accuracy), number.Exact(row.StandardError), optional(row.SD),
+			row.Model, row.Features, optional(row.Epsilon), optional(row.EpsilonLow), number.Exact(r.Delta), number.Exact(row.Accuracy),
+			number.Exact(row.StandardError), optional(row.SD),
 			strconv.Itoa(row.Steps), number.Exact(row.Probability), noise, clip, number.Exact(row.LearningRate),
-			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), optional(row.AUROC), optional(row.AUROCSD), seconds, strconv.FormatBool(row.Releasable),
+			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), optional(row.AUROC), optional(row.AUROCSD), seconds,
+			strconv.FormatBool(row.Releasable),
 		})
 	}
 	return t

@@ -58,7 +58,8 @@ func (f *ownFlags) check(given func(string) bool) error {
 		}
 	}
 	if f.public == "" {
-		return errors.New("--public is required beside PRIVATE: columns, scales and classes come from public rows, as anything fitted on private ones would have to be charged")
+		return errors.New("--public is required beside PRIVATE: columns, scales and classes come from public rows, as anything fitted on " +
+			"private ones would have to be charged")
 	}
 	return shell.CheckUnits(given, f.size, f.rows)
 }

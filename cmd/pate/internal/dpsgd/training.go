@@ -38,7 +38,9 @@ func (f *trainingFlags) add(cmd *cobra.Command) {
 	flags.Float64Var(&f.statistics, "statistics-noise", 0, "noise multiplier of everything that features learn from private rows")
 	flags.IntVar(&f.steps, "steps", 0, "number of updates")
 	flags.Float64Var(&f.batch, "batch", 0, "expected number of records in a batch")
-	flags.StringVar(&f.sampling, "sampling", string(dpsgd.Poisson), "of batches: poisson; allocation, every record in one random step of each epoch; balls-in-bins, in the same one of all epochs, and steps are whole epochs then; or cyclic, with --bands")
+	flags.StringVar(&f.sampling, "sampling", string(dpsgd.Poisson),
+		"of batches: poisson; allocation, every record in one random step of each epoch; balls-in-bins, in the same one of all epochs, and "+
+			"steps are whole epochs then; or cyclic, with --bands")
 	flags.IntVar(&f.bands, "bands", 0, "with --sampling cyclic: records take turns, so many, and noise is correlated over as many steps (BandMF)")
 	flags.Float64Var(&f.clip, "clip", 0, "norm to which every record's gradient is clipped")
 	flags.StringVar(&f.clipping, "clipping", "", "flat; per-layer; automatic, all to one norm; or adaptive, to the median, whose count is charged")
@@ -53,7 +55,8 @@ func (f *trainingFlags) add(cmd *cobra.Command) {
 }
 
 func (f *trainingFlags) names() []string {
-	return []string{"statistics-noise", "steps", "batch", "sampling", "bands", "clip", "clipping", "optimizer", "learning-rate", "schedule", "warmup", "momentum", "weight-decay", "ema", "augment"}
+	return []string{"statistics-noise", "steps", "batch", "sampling", "bands", "clip", "clipping", "optimizer", "learning-rate", "schedule",
+		"warmup", "momentum", "weight-decay", "ema", "augment"}
 }
 
 // set changes a recipe by the flags that were given.
@@ -120,7 +123,8 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {
-		return fmt.Errorf("--bands %d: must be from 1 to %.0f, no more than steps, nor records over --batch: a batch comes from those whose turn it is", f.bands, most)
+		return fmt.Errorf("--bands %d: must be from 1 to %.0f, no more than steps, nor records over --batch: a batch comes from those whose "+
+			"turn it is", f.bands, most)
 	}
 	c.Sampling = dpsgd.Sampling{Scheme: dpsgd.Cyclic, Bands: f.bands}
 	return nil

@@ -1,3 +1,4 @@
+// Package explain is the command `pate learn explain`: mechanisms step by step, with their numbers.
 package explain
 
 import (

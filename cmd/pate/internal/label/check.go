@@ -32,7 +32,8 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	case f.stated.Teachers > 0:
 		g.Logf("%d teachers, as %s says", f.stated.Teachers, f.stated.Where)
 	case !given && !report.Counts:
-		g.Logf("%d teachers and %d queries, as the file has columns and rows: --teachers %d confirms it", report.Teachers, report.Queries, report.Teachers)
+		g.Logf("%d teachers and %d queries, as the file has columns and rows: --teachers %d confirms it", report.Teachers, report.Queries,
+			report.Teachers)
 	}
 	return nil
 }

@@ -1,3 +1,4 @@
+// Package label is the command `pate label`: votes in, released labels out, on a budget.
 package label
 
 import (
@@ -55,19 +56,26 @@ func New(g *shell.Globals) *cobra.Command {
 	flags := cmd.Flags()
 	f.AddParameters(cmd, "how labels are drawn (default: planned from public numbers)", nil)
 	f.addPlanning(cmd)
-	flags.StringVar(&f.predictions, "predictions", "", "interactive: CSV file with a line for each query and the student's probability of each class, from public data")
+	flags.StringVar(&f.predictions, "predictions", "", "interactive: CSV file with a line for each query and the student's probability of "+
+		"each class, from public data")
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
 	flags.StringVar(&f.ledger, "ledger", "", "file that is charged (required); made if it is not there")
 	flags.StringVar(&f.out, "out", "", "the labels (required): .csv, .jsonl, .npy or .parquet")
 	flags.StringVar(&f.pool, "pool", "pool", "name of the public data set the queries come from")
-	flags.StringVar(&f.unit, "unit", "record", "what one teacher alone has seen; record, user, ...: of a new ledger (default that of a manifest beside the votes)")
+	flags.StringVar(&f.unit, "unit", "record", "what one teacher alone has seen; record, user, ...: of a new ledger (default that of a "+
+		"manifest beside the votes)")
 	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter or reserved; others may charge a filter later, reserved is for this run alone and has 13 to 19 % more labels (a plan spends all: reserved unless given)")
-	flags.StringVar(&f.accountant, "accountant", "auto", "of a new ledger, --mode reserved: auto|pld|rdp, who makes the claim; a filter is always rdp")
-	flags.Float64Var(&f.failure, "failure-delta", 0, "of a new ledger, --mode filter: part of delta for m-stab, m-svec and stable-svt, which may fail (default half with one of them, else 0)")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter or reserved; others may charge a filter later, reserved is for this "+
+		"run alone and has 13 to 19 % more labels (a plan spends all: reserved unless given)")
+	flags.StringVar(&f.accountant, "accountant", "auto", "of a new ledger, --mode reserved: auto|pld|rdp, who makes the claim; a filter is "+
+		"always rdp")
+	flags.Float64Var(&f.failure, "failure-delta", 0, "of a new ledger, --mode filter: part of delta for m-stab, m-svec and stable-svt, "+
+		"which may fail (default half with one of them, else 0)")
 	shell.Complete(cmd, map[string]shell.Values{
-		"predictions": shell.Files("csv"), "ledger": shell.Files("jsonl"), "out": shell.Files("csv", "jsonl", "npy", "parquet"), "pool": shell.Anything(),
-		"unit": shell.Suggested("record", "patient", "user"), "relation": shell.Words("add_remove", "replace_one"), "mode": shell.Words("filter", "reserved"), "accountant": shell.Words("auto", "pld", "rdp"),
+		"predictions": shell.Files("csv"), "ledger": shell.Files("jsonl"), "out": shell.Files("csv", "jsonl", "npy",
+			"parquet"), "pool": shell.Anything(),
+		"unit": shell.Suggested("record", "patient", "user"), "relation": shell.Words("add_remove",
+			"replace_one"), "mode": shell.Words("filter", "reserved"), "accountant": shell.Words("auto", "pld", "rdp"),
 	})
 	return cmd
 }
@@ -130,7 +138,8 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	given := cmd.Flags().Changed
 	if form := strings.ToLower(filepath.Ext(f.out)); slices.Contains(notWritten, form) {
 		return label.Config{}, shell.InputError(fmt.Errorf("--out %s: labels are not written as %s", f.out, form),
-			"the name says the form, and anything else would be CSV under a name that is not true", "end it in .csv, .jsonl, .npy or .parquet", "votes")
+			"the name says the form, and anything else would be CSV under a name that is not true", "end it in .csv, .jsonl, .npy "+
+				"or .parquet", "votes")
 	}
 	c := label.Config{Ledger: f.ledger, Out: f.out, Pool: f.pool, Setting: s, Predictions: f.predictions}
 	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.Delta, FailureDelta: f.failure, Waived: f.force.withheld()}
@@ -251,7 +260,8 @@ func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) er
 		if _, refusals := c.Setting.Values["failures"]; over.Queries == 0 && refusals {
 			return &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError,
 				Why: "the worst case is charged before the first query is asked; nothing was charged or written",
-				Fix: "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with --failure-delta", Topic: "privacy"}
+				Fix: "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with " +
+					"--failure-delta", Topic: "privacy"}
 		}
 		fix := fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries)
 		if over.Queries == 0 {

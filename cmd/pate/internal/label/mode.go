@@ -28,7 +28,8 @@ func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	if err != nil {
 		return err
 	}
-	const cost = "mode filter: others may charge this ledger later, so Rényi divergences claim, and with this noise epsilon %g carries %d queries; --mode reserved would carry %s and take no other run"
+	const cost = "mode filter: others may charge this ledger later, so Rényi divergences claim, and with this noise epsilon %g carries %d " +
+		"queries; --mode reserved would carry %s and take no other run"
 	if here > countedQueries {
 		g.Logf(cost, account.Epsilon, here, "more")
 		return nil

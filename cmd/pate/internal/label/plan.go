@@ -32,7 +32,8 @@ type planningFlags struct {
 
 func (f *planningFlags) addPlanning(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0.9, "how often labels must be the plurality; of a plan; with --mechanism of a clear vote, 80 % for one class")
+	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0.9, "how often labels must be the plurality; of a plan; with --mechanism of a clear "+
+		"vote, 80 % for one class")
 	f.AddAgreement(cmd)
 	flags.BoolVar(&f.yes, "yes", false, "without --mechanism: charge the plan without asking")
 	f.force.addTo(flags)
@@ -50,8 +51,10 @@ func (f *planningFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 		return err
 	}
 	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("--calibrate-on: the plan would follow from private votes"),
-		Why: "its mechanism, noise and queries stand in the ledger, the labels and the statement, and no epsilon covers what they show of the teachers",
-		Fix: "pate plan --calibrate-on shows the plan to the owner of the data; declare --teacher-accuracy from public data; or --force=calibration goes on, and nothing of it may be released", Topic: "mechanisms"}
+		Why: "its mechanism, noise and queries stand in the ledger, the labels and the statement, and no epsilon covers what they show of " +
+			"the teachers",
+		Fix: "pate plan --calibrate-on shows the plan to the owner of the data; declare --teacher-accuracy from public data; or " +
+			"--force=calibration goes on, and nothing of it may be released", Topic: "mechanisms"}
 }
 
 // refusalReport is the JSON of a label that would waste its budget.
@@ -92,7 +95,8 @@ func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 			fix += fmt.Sprintf("; if a teacher is right %.0f %% of the time, which --teacher-accuracy declares", 100*would.Accuracy)
 		}
 	}
-	return &shell.CommandError{Code: shell.ExitOverBudget, What: errors.New(why), Why: "nothing was charged or written", Fix: fix, Topic: "mechanisms"}
+	return &shell.CommandError{Code: shell.ExitOverBudget, What: errors.New(why), Why: "nothing was charged or written", Fix: fix,
+		Topic: "mechanisms"}
 }
 
 // public returns the public numbers of votes.
@@ -116,7 +120,8 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 		if f.CalibrateOn != "" {
 			from = "public numbers and these three, which are private"
 		}
-		g.Logf("plan for %d teachers, from %s: pate label %s %s", c.Votes.Teachers(), from, strings.Join(args, " "), shell.LabelFlags(a.Setting, first))
+		g.Logf("plan for %d teachers, from %s: pate label %s %s", c.Votes.Teachers(), from, strings.Join(args, " "),
+			shell.LabelFlags(a.Setting, first))
 		g.Logf("it asks %d of %d queries and expects %s labels, %.0f %% of them what the plurality says, for all that is left of the budget",
 			a.Queries, c.Votes.Queries(), shell.FormatExpected(a.ExpectedAnswers, false), 100*a.Accuracy())
 		if err := f.tellAssumption(ctx, g, c, a); err != nil {
@@ -139,8 +144,10 @@ func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlan
 	why := fmt.Sprintf("no plan gives labels that are what the plurality says %.0f %% of the time, with %d teachers and what is left of epsilon %g",
 		100*f.minAccuracy, c.Votes.Teachers(), none.Goal.Epsilon)
 	if none.Best.Queries > 0 {
-		why = fmt.Sprintf("what is left of epsilon %g carries %s labels that are what the plurality says %.0f %% of the time, with %d teachers: fewer than %d for each of %d classes",
-			none.Goal.Epsilon, shell.FormatExpected(none.Best.ExpectedCorrect, false), 100*f.minAccuracy, c.Votes.Teachers(), plan.LeastPerClass, c.Votes.Classes())
+		why = fmt.Sprintf("what is left of epsilon %g carries %s labels that are what the plurality says %.0f %% of the time, with %d "+
+			"teachers: fewer than %d for each of %d classes",
+			none.Goal.Epsilon, shell.FormatExpected(none.Best.ExpectedCorrect,
+				false), 100*f.minAccuracy, c.Votes.Teachers(), plan.LeastPerClass, c.Votes.Classes())
 	}
 	return refuse(g, why, would)
 }
@@ -157,7 +164,8 @@ func (f *labelFlags) tellAssumption(ctx context.Context, g *shell.Globals, c *la
 	if err != nil {
 		return err
 	}
-	g.Warn(fmt.Sprintf("the plan takes teachers to be right %.0f %% of the time; with teachers right %.0f %%, %.0f %% of these labels would be what the plurality says: --teacher-accuracy, from public data, plans for yours",
+	g.Warn(fmt.Sprintf("the plan takes teachers to be right %.0f %% of the time; with teachers right %.0f %%, %.0f %% of these labels would "+
+		"be what the plurality says: --teacher-accuracy, from public data, plans for yours",
 		100*plan.UsualAccuracy, 100*weak, 100*e.Accuracy()))
 	return nil
 }
@@ -169,7 +177,8 @@ func (f *labelFlags) confirm(cmd *cobra.Command) error {
 	}
 	in, ok := cmd.InOrStdin().(*shell.Input)
 	if !ok || !in.Terminal() {
-		return shell.UsageError("mechanisms", errors.New("--yes is needed: the plan above spends budget that cannot be had back; or give its --mechanism"))
+		return shell.UsageError("mechanisms", errors.New("--yes is needed: the plan above spends budget that cannot be had back; or give "+
+			"its --mechanism"))
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), "charge all that is left of the budget for it? [y/N] ")
 	line, err := bufio.NewReader(in).ReadString('\n')
@@ -211,11 +220,14 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 		chosen := f.Mechanism != "" && !d.Settled(c.Setting)
 		switch {
 		case clear.Unanimous < least:
-			return refuse(g, fmt.Sprintf("with %s even a unanimous vote of %d teachers would be answered right %.0f %% of the time", describeChosen(s), teachers, 100*clear.Unanimous), f.wouldWork(s, c))
+			return refuse(g, fmt.Sprintf("with %s even a unanimous vote of %d teachers would be answered right %.0f %% of the time",
+				describeChosen(s), teachers, 100*clear.Unanimous), f.wouldWork(s, c))
 		case clear.Answered < leastAnswered:
-			return refuse(g, fmt.Sprintf("with %s even a unanimous vote of %d teachers would be answered %.0f %% of the time", describeChosen(s), teachers, 100*clear.Answered), f.wouldWork(s, c))
+			return refuse(g, fmt.Sprintf("with %s even a unanimous vote of %d teachers would be answered %.0f %% of the time",
+				describeChosen(s), teachers, 100*clear.Answered), f.wouldWork(s, c))
 		case chosen && clear.Right < f.minAccuracy:
-			return refuse(g, fmt.Sprintf("with %s a clear vote, %.0f %% of %d teachers for one class, would be right %.0f %% of the time", describeChosen(s), 100*plan.ClearVote, teachers, 100*clear.Right), f.wouldWork(s, c))
+			return refuse(g, fmt.Sprintf("with %s a clear vote, %.0f %% of %d teachers for one class, would be right %.0f %% of the time",
+				describeChosen(s), 100*plan.ClearVote, teachers, 100*clear.Right), f.wouldWork(s, c))
 		}
 		return nil
 	}

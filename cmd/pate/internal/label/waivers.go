@@ -29,7 +29,8 @@ var waivable = []string{waiveNoise, waiveFew, waiveDuplicates, waiveChecks, waiv
 type waivers []string
 
 func (w *waivers) addTo(flags *pflag.FlagSet) {
-	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks,calibration waives these, and only what is named; of the last three nothing may be released")
+	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks,calibration waives these, and only "+
+		"what is named; of the last three nothing may be released")
 	flags.Lookup("force").NoOptDefVal = waiveNoise
 }
 

@@ -34,7 +34,8 @@ func newAboveThresholdLaw(g *shell.Globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for name, e := range map[string]float64{"epsilon1": epsilon1, "epsilon2": epsilon2} {
 				if !(e > 0 && e <= math.MaxFloat64) {
-					return shell.InputError(fmt.Errorf("--%s %v: must be a finite number above 0", name, e), "", "see pate learn law above-threshold --help", "mechanisms")
+					return shell.InputError(fmt.Errorf("--%s %v: must be a finite number above 0", name, e), "",
+						"see pate learn law above-threshold --help", "mechanisms")
 				}
 			}
 			law := svt.Law{Threshold: threshold, Stop: 1,

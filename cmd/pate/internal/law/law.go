@@ -1,3 +1,4 @@
+// Package law is the command `pate learn law`: exact output laws of mechanisms.
 package law
 
 import (

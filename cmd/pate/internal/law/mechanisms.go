@@ -52,7 +52,8 @@ func help(name string, d aggregate.Description) (long, examples string) {
 	}
 	var lines []string
 	for _, counts := range d.Neighbours {
-		lines = append(lines, fmt.Sprintf("  pate learn law %s --counts %s %s", d.Name, strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ","), "[]"),
+		lines = append(lines, fmt.Sprintf("  pate learn law %s --counts %s %s", d.Name,
+			strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ","), "[]"),
 			shell.FlagsOf(d, d.Audit, func(aggregate.Parameter) bool { return true })))
 	}
 	return "The law of what is sampled: " + d.Short + ". One query costs " + d.Cost + ".", strings.Join(lines, "\n")

@@ -1,3 +1,4 @@
+// Package learn is the command `pate learn`: the course as a page.
 package learn
 
 import (

@@ -54,7 +54,8 @@ func (f fileFlags) read() (*released, error) {
 		for _, path := range group.paths {
 			sum, err := shell.HashFile(path)
 			if err != nil {
-				return nil, shell.InputError(fmt.Errorf("--%s %s: %w", group.kind, path, err), "it is compared with what the ledger committed", "check its name", "ledger")
+				return nil, shell.InputError(fmt.Errorf("--%s %s: %w", group.kind, path, err),
+					"it is compared with what the ledger committed", "check its name", "ledger")
 			}
 			file := &fileReport{Path: path, Kind: group.kind, SHA256: hex.EncodeToString(sum[:])}
 			r.files = append(r.files, file)
@@ -125,9 +126,11 @@ func (f *fileReport) readStatement(ledgerPath string) error {
 	f.Says = fmt.Sprintf("it says what this ledger says at line %d", found.Lines)
 	switch {
 	case found.Ledgers > 1:
-		f.Says = fmt.Sprintf("it is unchanged and about %d ledgers, of which this is one, at line %d; verify the others too", found.Ledgers, found.Lines)
+		f.Says = fmt.Sprintf("it is unchanged and about %d ledgers, of which this is one, at line %d; verify the others too", found.Ledgers,
+			found.Lines)
 	case !found.Rewritten:
-		f.Says = fmt.Sprintf("its digest, its head (line %d) and its epsilon hold; pate %s wrote it, whose words this version does not repeat", found.Lines, statement.Plain(found.Program.String()))
+		f.Says = fmt.Sprintf("its digest, its head (line %d) and its epsilon hold; pate %s wrote it, whose words this version does "+
+			"not repeat", found.Lines, statement.Plain(found.Program.String()))
 	}
 	return nil
 }

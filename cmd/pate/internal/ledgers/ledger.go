@@ -84,10 +84,12 @@ func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error
 	}
 	report := ledgerReport{
 		Schema: schema, Ledger: path, Unit: s.Config.Unit, Relation: s.Config.Relation, Mode: s.Config.Mode,
-		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.Number(claim), Accountant: s.Claimed.By, Recomputed: again,
+		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.Number(claim),
+		Accountant: s.Claimed.By, Recomputed: again,
 		Lines: s.Head.Lines, Entries: s.Entries, Committed: s.Commits, Sealed: s.Sealed, Exhausted: s.Exhausted, Torn: s.Torn,
-		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Head: s.Head, Checked: []string{}, Warning: statement.Warning(claim),
-		Waived: s.Config.Waived, withheld: s.Config.Withheld(),
+		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Head: s.Head, Checked: []string{},
+		Warning: statement.Warning(claim),
+		Waived:  s.Config.Waived, withheld: s.Config.Withheld(),
 	}
 	if releasable := s.Config.Releasable(); releasable || report.withheld != "" {
 		report.Releasable = &releasable

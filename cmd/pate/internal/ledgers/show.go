@@ -34,7 +34,8 @@ func showLedger(g *shell.Globals, path string) error {
 	defer f.Close()
 	var entries []ledgerEntry
 	sum, err := ledger.Verify(f, ledger.VerifyOptions{Heads: known.Of, Entry: func(e ledger.Entry) error {
-		entries = append(entries, ledgerEntry{Entry: e.Number, Line: e.Line, Run: e.Run, Parts: statement.Parts(e.Event), Epsilon: e.Epsilon, Left: e.Left.Epsilon})
+		entries = append(entries, ledgerEntry{Entry: e.Number, Line: e.Line, Run: e.Run, Parts: statement.Parts(e.Event),
+			Epsilon: e.Epsilon, Left: e.Left.Epsilon})
 		return nil
 	}})
 	if err != nil {
@@ -142,7 +143,8 @@ func runName(run string) string {
 }
 
 func ledgerHeading(r ledgerReport) string {
-	return fmt.Sprintf("privacy of one %s, %v, budget epsilon %g at delta %g, mode %v\n\n", statement.Plain(r.Unit), r.Relation, r.Budget, r.Delta, r.Mode)
+	return fmt.Sprintf("privacy of one %s, %v, budget epsilon %g at delta %g, mode %v\n\n", statement.Plain(r.Unit), r.Relation, r.Budget,
+		r.Delta, r.Mode)
 }
 
 // releasable returns whether the committed files may leave.
@@ -174,7 +176,8 @@ func ledgerFooting(r ledgerReport) string {
 		fmt.Fprintf(&b, "the last line is cut off: %s\n", r.Torn)
 	}
 	if r.withheld != "" {
-		fmt.Fprintf(&b, "NOT releasable: %s; otherwise it would be covered by epsilon %s at delta %g\n", r.withheld, shell.FormatUp(float64(r.Claim), false), r.Delta)
+		fmt.Fprintf(&b, "NOT releasable: %s; otherwise it would be covered by epsilon %s at delta %g\n", r.withheld,
+			shell.FormatUp(float64(r.Claim), false), r.Delta)
 	} else {
 		fmt.Fprintf(&b, "what was released is covered by epsilon %s at delta %g%s\n", shell.FormatUp(float64(r.Claim), false), r.Delta, r.provedBy())
 	}

@@ -77,7 +77,8 @@ func signLedger(g *shell.Globals, path, keyPath, out string) error {
 // readPrivateKey reads a file that its owner alone can read.
 func readPrivateKey(path string) (ed25519.PrivateKey, error) {
 	bad := func(err error) error {
-		return shell.InputError(fmt.Errorf("--key %s: %w", path, err), "it must hold an Ed25519 private key that nobody else can read: PEM, PKCS#8, not encrypted",
+		return shell.InputError(fmt.Errorf("--key %s: %w", path, err),
+			"it must hold an Ed25519 private key that nobody else can read: PEM, PKCS#8, not encrypted",
 			"(umask 077; openssl genpkey -algorithm ed25519 -out private.pem), or chmod 600 on yours", "ledger")
 	}
 	text, err := durable.ReadSecret(path)
@@ -128,7 +129,8 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 		if wrong := shell.WrongKind(path, "a signature", "ledger", filekind.Signature, filekind.JSON); wrong != nil {
 			return nil, wrong
 		}
-		return nil, shell.InputError(fmt.Errorf("--signature %s: %w", path, err), "it must be a file that pate ledger sign wrote", "check its name", "ledger")
+		return nil, shell.InputError(fmt.Errorf("--signature %s: %w", path, err), "it must be a file that pate ledger sign wrote",
+			"check its name", "ledger")
 	}
 	text, err = readSmall(keyPath)
 	if err == nil {
@@ -157,7 +159,7 @@ func parsePublicKey(text []byte) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// refusal returns the error of a signature that does not hold for the ledger; other errors are left as they are.
+// refusal returns the error of a signature that does not hold for the ledger; others stay.
 func (s *signedBy) refusal(err error) error {
 	if !errors.Is(err, ledger.ErrSignature) {
 		return err

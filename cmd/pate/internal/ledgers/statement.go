@@ -38,7 +38,8 @@ func newStatement(g *shell.Globals) *cobra.Command {
 	flags.StringArrayVar(&f.labels, "labels", nil, "labels that were released, to be named on the page; may be given more than once")
 	flags.StringArrayVar(&f.models, "model", nil, "model that was released, to be named on the page; may be given more than once")
 	shell.Complete(cmd, map[string]shell.Values{
-		"out": shell.Files("html", "md", "json"), "about": shell.Files("json"), "labels": shell.Files("csv", "jsonl", "npy", "parquet", "json"), "model": shell.Files("model"),
+		"out": shell.Files("html", "md", "json"), "about": shell.Files("json"), "labels": shell.Files("csv", "jsonl", "npy", "parquet",
+			"json"), "model": shell.Files("model"),
 	})
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
 	shell.Without(cmd, "seed", "delta")
@@ -112,7 +113,8 @@ func (f *statementFlags) options() (statement.Options, error) {
 			return opt, nil
 		}
 	}
-	if wrong := shell.WrongKind(f.about, "a JSON file that says what the data are", "statement", filekind.JSON); wrong != nil && !errors.Is(err, os.ErrNotExist) {
+	if wrong := shell.WrongKind(f.about, "a JSON file that says what the data are", "statement", filekind.JSON); wrong != nil &&
+		!errors.Is(err, os.ErrNotExist) {
 		return opt, wrong
 	}
 	return opt, shell.InputError(fmt.Errorf("--about %s: %s", f.about, strings.TrimPrefix(err.Error(), "statement: ")),

@@ -27,7 +27,8 @@ func newLedgerVerify(g *shell.Globals) *cobra.Command {
 			}
 			given := cmd.Flags().Changed("signature") // also as ""
 			if given != cmd.Flags().Changed("public-key") {
-				return shell.UsageError("ledger", errors.New("--signature and --public-key go together: a signature is checked with the key of a signer you know"))
+				return shell.UsageError("ledger", errors.New("--signature and --public-key go together: a signature is checked with the key "+
+					"of a signer you know"))
 			}
 			var signed *signedBy
 			if given {
@@ -50,7 +51,8 @@ func newLedgerVerify(g *shell.Globals) *cobra.Command {
 	cmd.Flags().StringVar(&publicKey, "public-key", "", "PEM file of the signer's public key")
 	takesLedger(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
-		"labels": shell.Files("csv", "jsonl", "npy", "parquet", "json"), "model": shell.Files("model"), "statement": shell.Files("html", "md", "json"), "head": shell.Anything(),
+		"labels": shell.Files("csv", "jsonl", "npy", "parquet", "json"), "model": shell.Files("model"), "statement": shell.Files("html",
+			"md", "json"), "head": shell.Anything(),
 		"signature": shell.Files("sig"), "public-key": shell.Files("pem", "pub"),
 	})
 	return cmd
@@ -140,7 +142,8 @@ func reportVerified(g *shell.Globals, path string, sum ledger.Summary, checked [
 		Header: []string{"lines", "entries", "committed", "mode", "budget", "spent", "claim", "delta", "head", "releasable"},
 		Left:   []bool{false, false, false, true, false, false, false, false, true, true},
 		Rows: [][]string{{strconv.FormatInt(report.Lines, 10), strconv.FormatInt(report.Entries, 10), strconv.FormatInt(report.Committed, 10),
-			report.Mode.String(), shell.FormatUp(report.Budget, exact), shell.FormatUp(report.Spent, exact), shell.FormatUp(float64(report.Claim), exact),
+			report.Mode.String(), shell.FormatUp(report.Budget, exact), shell.FormatUp(report.Spent,
+				exact), shell.FormatUp(float64(report.Claim), exact),
 			strconv.FormatFloat(report.Delta, 'g', -1, 64), fmt.Sprintf("%d:%s", report.Head.Lines, report.Head.Hash), report.releasable()}},
 	}.Write(g.Stdout, format)
 }

@@ -63,7 +63,8 @@ func writeAll(cmd *cobra.Command, dir string) error {
 	}
 	var page bytes.Buffer
 	toMarkdown(cmd)
-	if err := doc.GenMan(cmd, &doc.GenManHeader{Section: section, Source: "pate " + buildinfo.Read().Version, Date: &time.Time{}}, &page); err != nil {
+	if err := doc.GenMan(cmd, &doc.GenManHeader{Section: section, Source: "pate " + buildinfo.Read().Version, Date: &time.Time{}},
+		&page); err != nil {
 		return fmt.Errorf("man: %w", err)
 	}
 	return durable.WriteBytes(path, 0o644, bytes.Replace(page.Bytes(), []byte("Jan 0001"), nil, 1))

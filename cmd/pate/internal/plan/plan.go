@@ -1,3 +1,4 @@
+// Package plan is the command `pate plan`: a budget in, mechanisms and noise out.
 package plan
 
 import (
@@ -127,7 +128,8 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 	if err != nil {
 		return shell.InputError(err, "", "", "mechanisms")
 	}
-	report := planReport{Schema: schemaPlan, Private: len(args) > 0 || f.CalibrateOn != "", Delta: g.Delta, Votes: newPlanVotes(summary, len(args) == 0)}
+	report := planReport{Schema: schemaPlan, Private: len(args) > 0 || f.CalibrateOn != "", Delta: g.Delta, Votes: newPlanVotes(summary,
+		len(args) == 0)}
 	report.Releasable = !report.Private && !g.Seeded
 	var found []plan.Alternative
 	if reverse {
@@ -149,7 +151,8 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 		found = append(found, a)
 	} else {
 		report.TargetEpsilon = &f.epsilon
-		found, err = plan.Alternatives(cmd.Context(), examples, plan.Goal{Epsilon: f.epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy, Queries: f.queries, Accountant: by})
+		found, err = plan.Alternatives(cmd.Context(), examples, plan.Goal{Epsilon: f.epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy,
+			Queries: f.queries, Accountant: by})
 		if errors.Is(err, plan.ErrNoPlan) {
 			return shell.InputError(err, "no mechanism and no number of queries tried is that accurate within that budget",
 				"raise --epsilon, lower --min-accuracy, or have more teachers", "privacy")
@@ -182,13 +185,15 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	}
 	switch {
 	case len(args) == 0 && !simulated:
-		return shell.UsageError("mechanisms", errors.New("plan on what? --teacher-accuracy (or --simulate-accuracy) or --calibrate-on for synthetic votes, or a votes file"))
+		return shell.UsageError("mechanisms", errors.New("plan on what? --teacher-accuracy (or --simulate-accuracy) or --calibrate-on for "+
+			"synthetic votes, or a votes file"))
 	case len(args) > 0 && simulated:
 		return shell.UsageError("mechanisms", errors.New("--simulate-accuracy or a votes file, not both"))
 	case reverse && cmd.Flags().Changed("epsilon"):
 		return shell.UsageError("mechanisms", errors.New("--epsilon asks for a plan, --mechanism for what a setting costs: give one"))
 	case !reverse && !(f.epsilon > 0 && !math.IsInf(f.epsilon, 1)):
-		return shell.UsageError("mechanisms", fmt.Errorf("--epsilon %v: a finite number above 0 is required, or --mechanism for the reverse", f.epsilon))
+		return shell.UsageError("mechanisms", fmt.Errorf("--epsilon %v: a finite number above 0 is required, or --mechanism for "+
+			"the reverse", f.epsilon))
 	case f.queries < 0:
 		return shell.UsageError("mechanisms", fmt.Errorf("--queries %d: must be at least 1", f.queries))
 	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
@@ -234,10 +239,12 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 		if f.Accuracy == 0 {
 			f.Accuracy = plan.UsualAccuracy
 		}
-		s := plan.Simulation{Teachers: teachers, Classes: f.Classes, Queries: n, Accuracy: f.Accuracy, Correlation: f.Correlation, Confusion: f.Confusion}
+		s := plan.Simulation{Teachers: teachers, Classes: f.Classes, Queries: n, Accuracy: f.Accuracy, Correlation: f.Correlation,
+			Confusion: f.Confusion}
 		examples, err := s.Examples(rng.SeedKey(g.Seed))
 		if err != nil {
-			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --teacher-accuracy", "see pate plan --help", "mechanisms")
+			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --teacher-accuracy", "see pate plan --help",
+				"mechanisms")
 		}
 		return examples, nil
 	}
@@ -263,7 +270,8 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 
 func alternativeJSON(a plan.Alternative) planAlternative {
 	v := a.Values
-	p := planAlternative{Mechanism: a.Mechanism, Threshold: v["threshold"], Sigma1: v["sigma1"], Sigma2: v["sigma2"], Sigma: v["sigma"], Scale: v["scale"],
+	p := planAlternative{Mechanism: a.Mechanism, Threshold: v["threshold"], Sigma1: v["sigma1"], Sigma2: v["sigma2"], Sigma: v["sigma"],
+		Scale: v["scale"],
 		Noise: v, Queries: a.Queries, Answers: a.Queries, ExpectedAnswered: a.ExpectedAnswers, ExpectedCorrect: a.ExpectedCorrect,
 		Accuracy: a.Accuracy(), Epsilon: a.Epsilon, Accountant: a.By}
 	if answers, capped := v["answers"]; capped {
@@ -368,11 +376,13 @@ func writePlan(g *shell.Globals, r planReport, all bool) error {
 		Left:   []bool{true},
 	}
 	if exact {
-		t.Header = []string{"mechanism", "threshold", "sigma1", "noise", "queries", "answers", "expected_answered", "expected_correct", "accuracy", "epsilon", "accountant"}
+		t.Header = []string{"mechanism", "threshold", "sigma1", "noise", "queries", "answers", "expected_answered", "expected_correct",
+			"accuracy", "epsilon", "accountant"}
 	}
 	for _, a := range r.Alternatives {
 		row := []string{a.Mechanism, "", "", shell.FormatUp(a.answerNoise(), exact), strconv.Itoa(a.Queries), strconv.Itoa(a.Answers),
-			shell.FormatExpected(a.ExpectedAnswered, exact), shell.FormatExpected(a.ExpectedCorrect, exact), formatShare(a.Accuracy, exact), shell.FormatEpsilon(a.Epsilon, exact)}
+			shell.FormatExpected(a.ExpectedAnswered, exact), shell.FormatExpected(a.ExpectedCorrect, exact), formatShare(a.Accuracy,
+				exact), shell.FormatEpsilon(a.Epsilon, exact)}
 		if _, tested := a.Noise["threshold"]; tested {
 			row[1], row[2] = strconv.FormatFloat(a.Threshold, 'g', -1, 64), shell.FormatUp(a.Sigma1, exact)
 		}

@@ -92,19 +92,22 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 	if err != nil {
 		return shell.InputError(err, "", "", "mechanisms")
 	}
-	report := planTableReport{Schema: schemaPlanTable, Private: len(args) > 0 || f.CalibrateOn != "", Delta: g.Delta, Votes: newPlanVotes(summary, len(args) == 0)}
+	report := planTableReport{Schema: schemaPlanTable, Private: len(args) > 0 || f.CalibrateOn != "", Delta: g.Delta,
+		Votes: newPlanVotes(summary, len(args) == 0)}
 	report.Releasable = !report.Private && !g.Seeded
 	bar := shell.NewProgress(g)
 	for i, epsilon := range f.epsilons {
 		bar.Update("budgets", i, len(f.epsilons))
-		outcomes, err := plan.Outcomes(cmd.Context(), examples, plan.Goal{Epsilon: epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy, Accountant: by})
+		outcomes, err := plan.Outcomes(cmd.Context(), examples, plan.Goal{Epsilon: epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy,
+			Accountant: by})
 		if err != nil {
 			bar.Clear()
 			return err
 		}
 		for _, o := range outcomes {
 			report.Rows = append(report.Rows, planTableRow{TargetEpsilon: epsilon, Mechanism: o.Mechanism, Stability: o.Stability, Noise: o.Noise,
-				Failures: o.Failures, Asked: o.Asked, Released: o.Released, Right: o.Right, Accuracy: o.Accuracy(), Epsilon: o.Epsilon, Accountant: o.By, Approximate: o.Approximate})
+				Failures: o.Failures, Asked: o.Asked, Released: o.Released, Right: o.Right, Accuracy: o.Accuracy(), Epsilon: o.Epsilon,
+				Accountant: o.By, Approximate: o.Approximate})
 		}
 	}
 	bar.Clear()
@@ -145,9 +148,11 @@ func writePlanTable(g *shell.Globals, r planTableReport, labelled bool) error {
 		return shell.WriteJSON(g.Stdout, r)
 	}
 	exact := format == table.CSV
-	t := table.Table{Header: []string{"budget", "mechanism", "noise", "failures", "asked", "released", "right", "share", "eps", "by"}, Left: []bool{false, true, false, false, false, false, false, false, false, true}}
+	t := table.Table{Header: []string{"budget", "mechanism", "noise", "failures", "asked", "released", "right", "share", "eps", "by"},
+		Left: []bool{false, true, false, false, false, false, false, false, false, true}}
 	if exact {
-		t.Header = []string{"target_epsilon", "mechanism", "noise", "failures", "expected_asked", "expected_released", "expected_right", "accuracy", "epsilon", "accountant"}
+		t.Header = []string{"target_epsilon", "mechanism", "noise", "failures", "expected_asked", "expected_released", "expected_right",
+			"accuracy", "epsilon", "accountant"}
 	}
 	for _, row := range r.Rows {
 		failures := ""
@@ -158,8 +163,10 @@ func writePlanTable(g *shell.Globals, r planTableReport, labelled bool) error {
 		if !exact && row.Released < 0.05 { // prints as none
 			share = ""
 		}
-		t.Rows = append(t.Rows, []string{strconv.FormatFloat(row.TargetEpsilon, 'g', -1, 64), row.Mechanism, shell.FormatUp(row.Noise, exact), failures,
-			shell.FormatExpected(row.Asked, exact), shell.FormatExpected(row.Released, exact), shell.FormatExpected(row.Right, exact), share, shell.FormatEpsilon(row.Epsilon, exact), string(row.Accountant)})
+		t.Rows = append(t.Rows, []string{strconv.FormatFloat(row.TargetEpsilon, 'g', -1, 64), row.Mechanism, shell.FormatUp(row.Noise,
+			exact), failures,
+			shell.FormatExpected(row.Asked, exact), shell.FormatExpected(row.Released, exact), shell.FormatExpected(row.Right,
+				exact), share, shell.FormatEpsilon(row.Epsilon, exact), string(row.Accountant)})
 	}
 	if err := t.Write(g.Stdout, format); err != nil {
 		return err

@@ -59,11 +59,15 @@ func New(g *shell.Globals) *cobra.Command {
 	flags.StringVar(&f.out, "out", "", "folder of results; what may be published lies in its folder public, all else in private (required)")
 	shell.ChoiceVar(cmd, &f.method, "method", publish.PATE, []string{publish.PATE, publish.DPSGD}, "teachers or one private model")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
-	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has; as you may say in public; the number of teachers, or sampling and noise of dpsgd, follow from it")
-	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: most rows of a unit that are used; their gradients count as one, at the same epsilon. More than 1 pays where they are views of one thing")
+	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has; as you may say in public; the number of teachers, or sampling and "+
+		"noise of dpsgd, follow from it")
+	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: most rows of a unit that are used; their gradients count as one, at the same "+
+		"epsilon. More than 1 pays where they are views of one thing")
 	shell.ChoiceVar(cmd, &f.learner, "learner", "", training.Learners(), "kind of the teachers (default: forest for tables, kernel-ridge otherwise)")
-	shell.ChoiceVar(cmd, &f.pool, "pool", publish.PoolRows, []string{publish.PoolRows, publish.PoolNone, publish.PoolMarginals}, "what queries are about: rows of --public, or without any none (declared ranges) or marginals (drawn from noisy counts, charged)")
-	flags.StringVar(&f.ranges, "ranges", "", "ranges of all columns, without public rows; ranges and categories, FILE.csv, with --pool none or marginals (pate help data)")
+	shell.ChoiceVar(cmd, &f.pool, "pool", publish.PoolRows, []string{publish.PoolRows, publish.PoolNone, publish.PoolMarginals},
+		"what queries are about: rows of --public, or without any none (declared ranges) or marginals (drawn from noisy counts, charged)")
+	flags.StringVar(&f.ranges, "ranges", "", "ranges of all columns, without public rows; ranges and categories, FILE.csv, with --pool none "+
+		"or marginals (pate help data)")
 	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data; above 0.88 more is asked")
 	flags.Float64Var(&f.least, "min-accuracy", publish.DefaultAccuracy, "how often labels must be the plurality")
 	flags.BoolVar(&f.destroy, "destroy-private", false, "remove votes and keys when all is done")
@@ -81,7 +85,8 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 	case f.drawn() && (f.Public != "" || f.method == publish.DPSGD):
 		return usage("--pool %s is for teachers that vote without public rows: give it without --public and --method dpsgd", f.pool)
 	case f.drawn() && f.ranges == "":
-		return usage("--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: values are known from what you declare alone, never from private rows", f.pool)
+		return usage("--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: values are known from what "+
+			"you declare alone, never from private rows", f.pool)
 	case !f.drawn() && f.ranges != "":
 		return usage("--ranges %s is for --pool %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals)
 	case f.Public == "" && !f.drawn():
@@ -91,7 +96,8 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 	case !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
 		return usage("--epsilon %v: must be a finite number above 0", f.epsilon)
 	case f.method == publish.DPSGD && f.size == 0:
-		return usage("--method dpsgd needs --size: about how many units PRIVATE has, as you may say in public; sampling and noise follow from it, so their number must not be private")
+		return usage("--method dpsgd needs --size: about how many units PRIVATE has, as you may say in public; sampling and noise follow " +
+			"from it, so their number must not be private")
 	case f.method == publish.PATE && given("rows-per-unit"):
 		return usage("--rows-per-unit is for --method dpsgd; a teacher learns from all rows of its units")
 	case !(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1):
@@ -179,7 +185,8 @@ func (f *publishFlags) command(cmd *cobra.Command, g *shell.Globals, private str
 		}
 	}
 	private, err := filepath.Abs(private)
-	return shell.Repeats(cmd, []string{"pate publish", shell.ShellWord(private)}, append(f.Names(), "method", "teachers", "size", "rows-per-unit", "learner",
+	return shell.Repeats(cmd, []string{"pate publish", shell.ShellWord(private)}, append(f.Names(), "method", "teachers", "size",
+		"rows-per-unit", "learner",
 		"pool", "ranges", "teacher-accuracy", "min-accuracy", "epsilon", "delta", "seed", "out"), shell.Differs, values), err
 }
 
@@ -188,8 +195,9 @@ func (f *publishFlags) inWords(err error) error {
 	var none *plan.NoPlanError
 	switch {
 	case errors.As(err, &none):
-		return &shell.CommandError{Code: shell.ExitOverBudget, What: fmt.Errorf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon),
-			Why: "nothing was charged", Fix: remedy(none), Topic: "mechanisms"}
+		return &shell.CommandError{Code: shell.ExitOverBudget,
+			What: fmt.Errorf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon),
+			Why:  "nothing was charged", Fix: remedy(none), Topic: "mechanisms"}
 	case errors.Is(err, run.ErrOtherRun): // shell.Explain has its words
 		return err
 	case errors.Is(err, recipe.ErrConfig):

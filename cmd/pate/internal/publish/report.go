@@ -20,7 +20,8 @@ func print(g *shell.Globals, r *publish.Report) error {
 		fmt.Fprint(g.Stdout, "\n", shell.Wrapped("student: "+r.Student), "\n")
 	}
 	if r.Released == 0 {
-		return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("every query was declined"), Why: "the teachers never agreed clearly enough for this noise, so there is no student; the budget is spent",
+		return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("every query was declined"),
+			Why: "the teachers never agreed clearly enough for this noise, so there is no student; the budget is spent",
 			Fix: "raise --epsilon with another --out, or have more private rows", Topic: "mechanisms"}
 	}
 	return nil
@@ -31,12 +32,14 @@ func tableOf(r *publish.Report, f table.Format) table.Table {
 	if t := r.Training; t != nil {
 		return table.Table{
 			Header: []string{r.Unit + "s", "steps", "noise", "labels", "epsilon"},
-			Rows:   [][]string{{strconv.Itoa(t.Records), strconv.Itoa(t.Steps), fmt.Sprintf("%.4g", t.Noise), strconv.Itoa(r.Released), shell.FormatUp(r.Epsilon, false)}},
+			Rows: [][]string{{strconv.Itoa(t.Records), strconv.Itoa(t.Steps), fmt.Sprintf("%.4g", t.Noise), strconv.Itoa(r.Released),
+				shell.FormatUp(r.Epsilon, false)}},
 		}
 	}
 	t := table.Table{
 		Header: []string{"teachers", "asked", "labels", "predicts % of labels held back", "epsilon"},
-		Rows:   [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Held.Percent(), shell.FormatUp(r.Epsilon, false)}},
+		Rows: [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Held.Percent(),
+			shell.FormatUp(r.Epsilon, false)}},
 	}
 	if f != table.Text {
 		t.Header, t.Rows[0] = append(t.Header, "student"), append(t.Rows[0], r.Student)

@@ -77,15 +77,24 @@ func accountants() []accountantEntry {
 		{"pld", "the whole loss distribution", func(c accountant.RDPConfig) (accountant.Accountant, error) {
 			return accountant.NewPLD(accountant.PLDConfig{Relation: c.Relation})
 		}},
-		{"moments", "integer moments to 32, classic tail bound", func(c accountant.RDPConfig) (accountant.Accountant, error) { return theorems.NewMoments(c.Relation) }},
+		{"moments", "integer moments to 32, classic tail bound", func(c accountant.RDPConfig) (accountant.Accountant,
+			error) {
+			return theorems.NewMoments(c.Relation)
+		}},
 		{"zcdp", "one straight line above the divergence", func(c accountant.RDPConfig) (accountant.Accountant, error) {
 			return theorems.NewZCDP(c.Relation, c.Conversion)
 		}},
-		{"basic", "adds up the worst of every run", func(c accountant.RDPConfig) (accountant.Accountant, error) { return theorems.NewBasic(c.Relation) }},
+		{"basic", "adds up the worst of every run", func(c accountant.RDPConfig) (accountant.Accountant,
+			error) {
+			return theorems.NewBasic(c.Relation)
+		}},
 		{"advanced", "sees an (epsilon, delta) of each run, no more", func(c accountant.RDPConfig) (accountant.Accountant, error) {
 			return theorems.NewAdvanced(c.Relation, theorems.BestTheorem)
 		}},
-		{"optimal", "the least that (epsilon, delta) of each run allow", func(c accountant.RDPConfig) (accountant.Accountant, error) { return theorems.NewOptimal(c.Relation) }},
+		{"optimal", "the least that (epsilon, delta) of each run allow", func(c accountant.RDPConfig) (accountant.Accountant,
+			error) {
+			return theorems.NewOptimal(c.Relation)
+		}},
 	}
 }
 

@@ -23,10 +23,14 @@ type AgreementFlags struct {
 // AddAgreement adds the flags.
 func (f *AgreementFlags) AddAgreement(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Float64Var(&f.Accuracy, "teacher-accuracy", 0, fmt.Sprintf("how often one teacher is right, from public data (default %g)", plan.UsualAccuracy))
-	flags.Float64Var(&f.Correlation, "correlation", 0, fmt.Sprintf("do teachers err on the same queries: 0 each on its own, 1 all on the same; teachers of one kind have 0.1 (weak) to 0.6 (default %g)", plan.DefaultCorrelation))
-	flags.Float64Var(&f.Confusion, "confusion", 0, fmt.Sprintf("do they err alike: share of a query's wrong votes on one class, 1 with two classes (default %g)", plan.DefaultConfusion))
-	flags.StringVar(&f.CalibrateOn, "calibrate-on", "", "VOTES,LABELS: votes of the same teachers on labelled public rows, and the labels: finds the three above, which are private as the teachers are")
+	flags.Float64Var(&f.Accuracy, "teacher-accuracy", 0, fmt.Sprintf("how often one teacher is right, from public data (default %g)",
+		plan.UsualAccuracy))
+	flags.Float64Var(&f.Correlation, "correlation", 0, fmt.Sprintf("do teachers err on the same queries: 0 each on its own, 1 all on the "+
+		"same; teachers of one kind have 0.1 (weak) to 0.6 (default %g)", plan.DefaultCorrelation))
+	flags.Float64Var(&f.Confusion, "confusion", 0, fmt.Sprintf("do they err alike: share of a query's wrong votes on one class, 1 with two "+
+		"classes (default %g)", plan.DefaultConfusion))
+	flags.StringVar(&f.CalibrateOn, "calibrate-on", "", "VOTES,LABELS: votes of the same teachers on labelled public rows, and the labels: "+
+		"finds the three above, which are private as the teachers are")
 	Complete(cmd, map[string]Values{"calibrate-on": Files("npy", "csv")})
 }
 
@@ -95,10 +99,12 @@ func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFla
 		return 0, err
 	}
 	if f.Agreement, err = plan.Calibrate(examples); err != nil {
-		return 0, InputError(fmt.Errorf("--calibrate-on %s: %w", f.CalibrateOn, err), "", "let the teachers vote on more labelled public rows", "votes")
+		return 0, InputError(fmt.Errorf("--calibrate-on %s: %w", f.CalibrateOn, err), "",
+			"let the teachers vote on more labelled public rows", "votes")
 	}
 	g.Logf("on %d labelled rows: --teacher-accuracy %g --correlation %g --confusion %g", len(examples), f.Accuracy, f.Correlation, f.Confusion)
-	g.Warn("these three numbers come from votes: where the teachers are private, they are a use of private data that no epsilon covers, and the plan shows them; teachers of the same kind and size, trained on public rows, avoid that")
+	g.Warn("these three numbers come from votes: where the teachers are private, they are a use of private data that no epsilon covers, and " +
+		"the plan shows them; teachers of the same kind and size, trained on public rows, avoid that")
 	return max(teachers, source.Teachers()), nil
 }
 
@@ -122,13 +128,16 @@ func RightLabels(ctx context.Context, path string, opt votes.Options, examples [
 	source, err := votes.Open(ctx, []string{oneTeacher(path)}, opt)
 	var bad *fault.Error
 	if errors.As(err, &bad) && strings.HasSuffix(bad.What, " columns") {
-		return InputError(fmt.Errorf("%s: %s", path, bad.What), "a file of labels has one column, the right class of each query", "write the labels alone, pandas: y.to_csv(..., index=False)", "votes")
+		return InputError(fmt.Errorf("%s: %s", path, bad.What), "a file of labels has one column, the right class of each query",
+			"write the labels alone, pandas: y.to_csv(..., index=False)", "votes")
 	}
 	if err != nil {
 		return FaultError(err, "votes")
 	}
 	if n := source.Total(); n < len(examples) || n > len(examples) && !more {
-		return InputError(fmt.Errorf("%s has %d labels, and there are %d queries", path, n, len(examples)), "each query needs its right class, and that of another row says nothing of it", "give one label for each row of votes, in their order", "votes")
+		return InputError(fmt.Errorf("%s has %d labels, and there are %d queries", path, n, len(examples)),
+			"each query needs its right class, and that of another row says nothing of it", "give one label for each row of votes, in "+
+				"their order", "votes")
 	}
 	for ballot, err := range source.Histograms(ctx) {
 		if err != nil {
@@ -145,7 +154,8 @@ func RightLabels(ctx context.Context, path string, opt votes.Options, examples [
 			}
 		}
 		if e.Label < 0 {
-			return InputError(fmt.Errorf("%s: query %d has no label", path, ballot.Query), "each query needs its right class", "give all of them", "votes")
+			return InputError(fmt.Errorf("%s: query %d has no label", path, ballot.Query), "each query needs its right class",
+				"give all of them", "votes")
 		}
 	}
 	return nil

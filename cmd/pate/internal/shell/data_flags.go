@@ -40,15 +40,19 @@ type DataFlags struct {
 
 // Add registers the flags of commands that learn from the data.
 func (f *DataFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Data, "data", "mnist", strings.Join(namedsets.Names(), ", ")+", or a path (DIR, FILE.csv, FILE.parquet, FILE.npy: pate help data)")
+	flags.StringVar(&f.Data, "data", "mnist", strings.Join(namedsets.Names(),
+		", ")+", or a path (DIR, FILE.csv, FILE.parquet, FILE.npy: pate help data)")
 	flags.StringVar(&f.Label, "label", "", "label column of a table: a name, or a number from 1")
 	flags.StringVar(&f.Unit, "unit", "", "column that names whose record a row is (default: every row is its own)")
 	flags.StringVar(&f.Labels, "labels", "", "labels of NPY or idx rows; NPY, idx, or a text with one a line")
 	flags.StringVar(&f.Units, "units", "", "units of NPY or idx rows, likewise (default: every row is its own)")
 	f.Columns.Add(flags)
 	f.AddReading(flags)
-	flags.StringVar(&f.Kind, "kind", "", "what the images of DIR are: "+strings.Join(dataset.Kinds(), " or ")+" (default pictures); decides how they are learned")
-	flags.StringVar(&f.Split, "split", string(dataset.Literature), "literature; development: splits the training part only; or full-test: of images, the pool is a part of the training images, and all test images score; only of a known data set is anything but literature releasable")
+	flags.StringVar(&f.Kind, "kind", "", "what the images of DIR are: "+strings.Join(dataset.Kinds(),
+		" or ")+" (default pictures); decides how they are learned")
+	flags.StringVar(&f.Split, "split", string(dataset.Literature),
+		"literature; development: splits the training part only; or full-test: of images, the pool is a part of the training images, and "+
+			"all test images score; only of a known data set is anything but literature releasable")
 	flags.BoolVar(&f.Quick, "quick", false, "a tenth of the private records, for a first look")
 }
 
@@ -67,18 +71,21 @@ func (f *DataFlags) Complete(cmd *cobra.Command) {
 		"data": Suggested(namedsets.Names()...).OrFiles(), "label": Anything(), "unit": Anything(),
 		"kind": Words(dataset.Kinds()...), "split": Words(dataset.Protocols()...),
 		"header": Words("auto", "yes", "no"), "separator": Suggested("tab"), "class-names": Anything(), "other-labels": Suggested("drop"),
-		"labels": Files("npy", "csv", "txt"), "units": Files("npy", "csv", "txt"), "drop": Anything(), "keep": Anything(), "image-size": Suggested("32x32", "64x64"),
+		"labels": Files("npy", "csv", "txt"), "units": Files("npy", "csv",
+			"txt"), "drop": Anything(), "keep": Anything(), "image-size": Suggested("32x32", "64x64"),
 	})
 }
 
 // Names returns the flags of add, in the order in which a command is repeated.
 func (f *DataFlags) Names() []string {
-	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick", "labels", "units", "drop", "keep", "image-size"}
+	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick",
+		"labels", "units", "drop", "keep", "image-size"}
 }
 
 // Options returns how the data are to be read.
 func (f *DataFlags) Options() (dataset.Options, error) {
-	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit, AskLabel: true}, Kind: dataset.Kind(f.Kind), Labels: f.Labels, Units: f.Units}
+	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit, AskLabel: true}, Kind: dataset.Kind(f.Kind),
+		Labels: f.Labels, Units: f.Units}
 	if f.Header != "auto" {
 		o.CSV.Header = dataset.Header(f.Header)
 	}
@@ -174,11 +181,13 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 func (f *DataFlags) wrongKind() error {
 	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) && !slices.Contains(namedsets.Names(), f.Data) {
 		if near := didYouMean(f.Data, namedsets.Names()); near != "" {
-			return InputError(fmt.Errorf("%s: is no data set, folder or file%s", f.Data, near), "known data sets are "+strings.Join(namedsets.Names(), ", "),
+			return InputError(fmt.Errorf("%s: is no data set, folder or file%s", f.Data, near),
+				"known data sets are "+strings.Join(namedsets.Names(), ", "),
 				"give one of them, a folder or a file", "data")
 		}
 	}
-	return WrongKind(f.Data, "a table or images", "data", filekind.NPY, filekind.Parquet, filekind.Gzip, filekind.Zstandard, filekind.IDX, filekind.UTF16, filekind.Empty, filekind.Folder)
+	return WrongKind(f.Data, "a table or images", "data", filekind.NPY, filekind.Parquet, filekind.Gzip, filekind.Zstandard, filekind.IDX,
+		filekind.UTF16, filekind.Empty, filekind.Folder)
 }
 
 // Where names the data for an identity: a known set, or the path from the root.

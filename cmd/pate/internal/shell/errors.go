@@ -136,7 +136,8 @@ func TrainingError(err error) error {
 		return &CommandError{Code: ExitOverBudget, What: err, Why: "no noise brings the whole within the budget; nothing was spent",
 			Fix: "raise --epsilon, or take features that learn nothing from private rows", Topic: "privacy"}
 	case errors.Is(err, ledger.ErrBudgetExceeded):
-		return &CommandError{Code: ExitOverBudget, What: err, Why: "all of a training is charged before a private row is looked at; nothing was spent",
+		return &CommandError{Code: ExitOverBudget, What: err,
+			Why: "all of a training is charged before a private row is looked at; nothing was spent",
 			Fix: "leave --noise-multiplier out to have it chosen, add noise, or train fewer --steps", Topic: "privacy"}
 	case errors.Is(err, dpsgd.ErrCheckpoint):
 		return &CommandError{Code: ExitCheckFailed, What: err, Why: "the training cannot go on from there; its charge stays",
@@ -146,7 +147,8 @@ func TrainingError(err error) error {
 }
 
 // general are remedies that are less specific than the operating system's reason.
-var general = []string{"", "check its name", "name another file", "make its folder, or name another file", "check its name, or give - and pipe them in"}
+var general = []string{"", "check its name", "name another file", "make its folder, or name another file",
+	"check its name, or give - and pipe them in"}
 
 // advise adds to an error that comes from the operating system what a person can do.
 func (e *CommandError) advise() {
@@ -185,7 +187,8 @@ func adviceOn(err error) (why, fix string) {
 	case errors.Is(err, syscall.ENOTDIR):
 		return "a part of the path is a file, not a folder", "check the path"
 	case errors.As(err, &link):
-		return "the finished file could not get its name; what was there is unchanged", "see that nothing else uses the file, and run the same command again"
+		return "the finished file could not get its name; what was there is unchanged", "see that nothing else uses the file, and run the " +
+			"same command again"
 	case errors.Is(err, syscall.EIO):
 		return "the disk or the network failed", "see that it works, and run the same command again"
 	case errors.Is(err, fs.ErrNotExist):
@@ -198,7 +201,8 @@ func adviceOn(err error) (why, fix string) {
 var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
 // packages matches names of packages in front of their messages.
-var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|rng|statement|plan): (?:bad Config: |invalid input: )?)+`)
+var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|` +
+	`aggregate|learn|release|manifest|svt|stable|dataset|rng|statement|plan): (?:bad Config: |invalid input: )?)+`)
 
 // plain takes out of a text what means nothing to those who typed the command: names of
 // packages, and names that files had while they were written.

@@ -35,7 +35,8 @@ func (t Target) CheckDistinct(what string, paths ...string) error {
 			return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
 		}
 		if same {
-			return InputError(fmt.Errorf("%s %s is %s", t.Flag, t.Path, what), "it would be overwritten; nothing was written", "name another file", t.Topic)
+			return InputError(fmt.Errorf("%s %s is %s", t.Flag, t.Path, what), "it would be overwritten; nothing was written",
+				"name another file", t.Topic)
 		}
 	}
 	return nil
@@ -46,7 +47,8 @@ func (t Target) CheckDistinct(what string, paths ...string) error {
 func (t Target) CheckWritable() error {
 	durable.Sweep(t.Path, "")
 	if err := durable.Writable(t.Path); err != nil {
-		return InputError(fmt.Errorf("%s %s cannot be written: %w", t.Flag, t.Path, err), "nothing was written or charged", "make its folder, or name another file", t.Topic)
+		return InputError(fmt.Errorf("%s %s cannot be written: %w", t.Flag, t.Path, err), "nothing was written or charged",
+			"make its folder, or name another file", t.Topic)
 	}
 	return nil
 }
@@ -86,7 +88,8 @@ func (t Target) CheckReplaceable(inputs ...string) error {
 	}
 	for _, kept := range []string{`{"line":1,"schema":"pate.ledger/`, "pate-key-", "-----BEGIN "} {
 		if strings.HasPrefix(string(start[:n]), kept) {
-			return InputError(fmt.Errorf("%s %s is a ledger or a key", t.Flag, t.Path), "it would be lost; nothing was written", "name another file", t.Topic)
+			return InputError(fmt.Errorf("%s %s is a ledger or a key", t.Flag, t.Path), "it would be lost; nothing was written",
+				"name another file", t.Topic)
 		}
 	}
 	return t.CheckWritable()

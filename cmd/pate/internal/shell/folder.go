@@ -87,7 +87,8 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 	for _, input := range inputs(cmd) {
 		for _, path := range written {
 			if in, err := durable.Within(input, path); err == nil && in { // what cannot be read is refused where it is read
-				return InputError(fmt.Errorf("%s is an input, and %s is where this command writes", input, path), "it would be overwritten; nothing was written", "name another place", topic)
+				return InputError(fmt.Errorf("%s is an input, and %s is where this command writes", input, path),
+					"it would be overwritten; nothing was written", "name another place", topic)
 			}
 		}
 	}

@@ -92,8 +92,8 @@ func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	return of(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run: JSON, records for programs, or a table for people with a heading above it on a
-// terminal and a text below it.
+// PrintRun writes the result of a run: JSON, records for programs, or a table for people with a
+// text below and, on a terminal, a heading.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {

@@ -47,7 +47,8 @@ func Describe(root *cobra.Command) {
 		}
 	}
 	walk(root)
-	list := "Topics of pate help TOPIC; pate help COMMAND has everything about a command:\n\n  votes         what a votes file looks like\n  data          what a data file looks like\n"
+	list := "Topics of pate help TOPIC; pate help COMMAND has everything about a command:\n\n  votes         what a votes file looks like\n " +
+		" data          what a data file looks like\n"
 	for _, f := range files {
 		name := strings.TrimSuffix(f.Name(), ".txt")
 		text, left := texts[name]
@@ -94,8 +95,8 @@ func mechanismTable() string {
 	return b.String()
 }
 
-// Help returns the help of a command. --help fits a screen or two: two examples, a line for each flag that is often
-// needed and the names of the others. full, which is `pate help COMMAND`, has everything.
+// Help returns the help of a command. --help fits a screen or two: two examples, a line for each
+// frequent flag and the names of the others. full, which is `pate help COMMAND`, has everything.
 func Help(cmd *cobra.Command, full bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, Wrapped(cmp.Or(cmd.Long, cmd.Short)))
@@ -176,11 +177,14 @@ var sectionsOf = []struct{ title, flags string }{
 	{"What you have", `data public label labels public-labels label-column units header separator classes class-names first-class other-labels
 		kind split quick drop keep image-size counts transpose probabilities index-column queries teachers size calibrate-on teacher-accuracy
 		simulate-accuracy correlation confusion predictions prediction pool ranges manifest salt silo accept-differences answers settings
-		events from signature public-key head statement model-file about table query-column teacher-column vote-column pool-table pool-column values records`},
+		events from signature public-key head statement model-file about table query-column teacher-column
+		vote-column pool-table pool-column values records`},
 	{"What is protected", "unit unit-name relation rows-per-unit"},
-	{"The budget", "epsilon delta ledger mode accountant failure-delta spend min-accuracy found false-alarms bayes bayes-delta bayes-distances bayes-samples constant-time"},
+	{"The budget", "epsilon delta ledger mode accountant failure-delta spend min-accuracy found false-alarms bayes bayes-delta " +
+		"bayes-distances bayes-samples constant-time"},
 	{"The method", ""},
-	{"Output", "out format seed all yes force plan plot export name join private-dir parts destroy-private no-cache workers probability public-rows scored explain risk rdp quiet help list file part dialect"},
+	{"Output", "out format seed all yes force plan plot export name join private-dir parts destroy-private no-cache workers probability " +
+		"public-rows scored explain risk rdp quiet help list file part dialect"},
 }
 
 // rareFlags are left to `pate help COMMAND`; --help names them.

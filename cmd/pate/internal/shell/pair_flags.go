@@ -115,7 +115,8 @@ func (f *ColumnFlags) parse() (drop, keep []string, size dataset.Shape, err erro
 		return nil, nil, size, err
 	}
 	if f.size != "" {
-		if n, err := fmt.Sscanf(f.size+" ", "%dx%d ", &size.Rows, &size.Cols); n != 2 || err != nil || size.Rows < 1 || size.Cols < 1 || size.Rows > 256 || size.Cols > 256 {
+		if n, err := fmt.Sscanf(f.size+" ", "%dx%d ", &size.Rows, &size.Cols); n != 2 || err != nil || size.Rows < 1 || size.Cols < 1 ||
+			size.Rows > 256 || size.Cols > 256 {
 			return nil, nil, size, UsageError("data", fmt.Errorf("--image-size %q: must be ROWSxCOLUMNS, each 1 to 256, such as 32x32", f.size))
 		}
 	}

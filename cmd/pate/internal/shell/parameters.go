@@ -142,7 +142,8 @@ func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.D
 		v, given := s.Values[p.Name]
 		switch {
 		case given && (p.Kind == "noise" || p.Kind == "cap") && !(v > 0 && v <= math.MaxFloat64):
-			return d, s, UsageError("mechanisms", fmt.Errorf("--%s %v: must be above 0%s", p.Name, v, map[bool]string{false: "; leave it out to have it chosen"}[complete]))
+			return d, s, UsageError("mechanisms", fmt.Errorf("--%s %v: must be above 0%s", p.Name, v,
+				map[bool]string{false: "; leave it out to have it chosen"}[complete]))
 		case !given && p.Default == nil && (complete || !p.Chosen()):
 			return d, s, UsageError("mechanisms", fmt.Errorf("--mechanism %s needs --%s", d.Name, strings.Join(required(d, complete), ", --")))
 		}
@@ -203,6 +204,7 @@ func LabelFlags(s aggregate.Setting, from int) string {
 	if err != nil { // as for no mechanism that was planned
 		return ""
 	}
-	parts := []string{"--mechanism " + s.Mechanism, FlagsOf(d, s, func(aggregate.Parameter) bool { return true }), fmt.Sprintf("--queries %d:%d", from, from+s.Queries)}
+	parts := []string{"--mechanism " + s.Mechanism, FlagsOf(d, s, func(aggregate.Parameter) bool { return true }),
+		fmt.Sprintf("--queries %d:%d", from, from+s.Queries)}
 	return strings.Join(parts, " ")
 }

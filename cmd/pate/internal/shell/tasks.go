@@ -70,7 +70,8 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 		g.Logf("  %s", line)
 	}
 	if len(repeated) > 0 {
-		g.Warn(fmt.Sprintf("ids repeat in column %s, and every row counts as a unit of its own; if a person has several rows, name the column with --unit",
+		g.Warn(fmt.Sprintf("ids repeat in column %s, and every row counts as a unit of its own; if a person has several rows, name the "+
+			"column with --unit",
 			strings.Join(repeated, ", ")))
 	}
 }

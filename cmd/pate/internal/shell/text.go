@@ -166,8 +166,8 @@ func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) 
 	return strings.Join(words, " ")
 }
 
-// Given and Differs report whether [Repeats] writes a flag: because it was typed, or because its value is not the
-// default.
+// Given and Differs report whether [Repeats] writes a flag: because it was typed, or because its value is
+// not the default.
 func Given(f *pflag.Flag) bool { return f.Changed }
 
 // Differs is described at [Given].

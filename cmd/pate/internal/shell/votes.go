@@ -50,11 +50,14 @@ func (f *VotesFlags) Add(cmd *cobra.Command) {
 func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	f.stdin = &votesStdin{in: lazyStdin{cmd}}
 	flags := cmd.Flags()
-	flags.IntVar(&f.Classes, "classes", 0, "number of classes, which is public (required; with --counts the number of columns); it is never guessed from votes")
-	flags.StringVar(&f.names, "class-names", "", "public names of all classes; with commas, in their order, in place of --classes; votes may be these words, and labels are")
+	flags.IntVar(&f.Classes, "classes", 0, "number of classes, which is public (required; with --counts the number of columns); it is never "+
+		"guessed from votes")
+	flags.StringVar(&f.names, "class-names", "", "public names of all classes; with commas, in their order, in place of --classes; votes "+
+		"may be these words, and labels are")
 	flags.IntVar(&f.first, "first-class", 0, "number of the first class in the file; 1 if it counts classes from 1")
 	flags.BoolVar(&f.counts, "counts", false, "files hold counts; queries x classes, not labels, queries x teachers")
-	flags.BoolVar(&f.shares, "probabilities", false, "files hold class probabilities; queries x teachers x classes or a file for each teacher; a teacher votes for the largest, the first of equals")
+	flags.BoolVar(&f.shares, "probabilities", false, "files hold class probabilities; queries x teachers x classes or a file for each "+
+		"teacher; a teacher votes for the largest, the first of equals")
 	flags.IntVar(&f.Teachers, "teachers", 0, "number of teachers, where the file does not show it (with --counts)")
 	flags.BoolVar(&f.transpose, "transpose", false, "the file is teachers x queries (with --counts classes x queries)")
 	flags.StringVar(&f.header, "header", "auto", "CSV has a header line: auto|yes|no")
@@ -73,7 +76,8 @@ func (f *VotesFlags) Missing(cmd *cobra.Command) []string {
 
 // Options turns the flags into what package teachers asks for.
 func (f *VotesFlags) Options() (votes.Options, error) {
-	opt := votes.Options{Classes: f.Classes, FirstClass: f.first, Counts: f.counts, Probabilities: f.shares, Teachers: f.Teachers, Transpose: f.transpose, IndexColumn: f.index}
+	opt := votes.Options{Classes: f.Classes, FirstClass: f.first, Counts: f.counts, Probabilities: f.shares, Teachers: f.Teachers,
+		Transpose: f.transpose, IndexColumn: f.index}
 	if f.stdin != nil {
 		opt.Spool = f.stdin.spool
 	}
@@ -150,7 +154,8 @@ func toldVotes(err error, paths []string) error {
 		return nil
 	}
 	for _, path := range paths {
-		if wrong := WrongKind(path, "votes", "votes", filekind.NPY, filekind.Gzip, filekind.Zstandard, filekind.Parquet, filekind.Zip, filekind.UTF16, filekind.Empty, filekind.Folder); wrong != nil {
+		if wrong := WrongKind(path, "votes", "votes", filekind.NPY, filekind.Gzip, filekind.Zstandard, filekind.Parquet, filekind.Zip,
+			filekind.UTF16, filekind.Empty, filekind.Folder); wrong != nil {
 			return wrong
 		}
 	}

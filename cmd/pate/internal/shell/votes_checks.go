@@ -27,7 +27,8 @@ func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 // FailedVotes returns the error of a command that takes no votes with such a finding.
 func FailedVotes(finding votes.Finding, fix string) error {
 	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail),
-		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says; this message tells of private votes and is for their owner alone", Fix: fix, Topic: "votes"}
+		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says; this message " +
+			"tells of private votes and is for their owner alone", Fix: fix, Topic: "votes"}
 }
 
 // CountedTeachers compares the number of teachers of votes with a manifest beside them, and
@@ -42,9 +43,11 @@ func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err
 		}
 		err = UsageError("votes", errors.New(what))
 	case stated > 0 && stated != has:
-		err = transposed(ExitInvalidInput, fmt.Errorf("the votes are of %d teachers, and %s says %d: is the file transposed?", has, where, stated), "give --transpose, or the manifest of these votes")
+		err = transposed(ExitInvalidInput, fmt.Errorf("the votes are of %d teachers, and %s says %d: is the file transposed?", has, where,
+			stated), "give --transpose, or the manifest of these votes")
 	case stated == 0 && !confirmed && !report.Counts && has > report.Queries:
-		err = transposed(ExitCheckFailed, fmt.Errorf("%d teachers and %d queries: is the file transposed?", has, report.Queries), fmt.Sprintf("give --transpose, or confirm with --teachers %d", has))
+		err = transposed(ExitCheckFailed, fmt.Errorf("%d teachers and %d queries: is the file transposed?", has, report.Queries),
+			fmt.Sprintf("give --transpose, or confirm with --teachers %d", has))
 	}
 	return err
 }

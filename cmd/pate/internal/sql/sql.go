@@ -1,3 +1,5 @@
+// Package sql is the command `pate votes sql`: the SQL that counts votes where they lie, with the
+// checks without which the counts would protect nobody.
 package sql
 
 import (
@@ -52,7 +54,8 @@ func New(g *shell.Globals) *cobra.Command {
 	fs.StringVar(&f.File, "file", "counts.csv", "name of the file that the export writes")
 	text := shell.Anything()
 	shell.Complete(cmd, map[string]shell.Values{"dialect": shell.Words(names...), "part": shell.Words(parts...),
-		"table": text, "query-column": text, "teacher-column": text, "vote-column": text, "pool-table": text, "pool-column": text, "class-names": text, "file": text})
+		"table": text, "query-column": text, "teacher-column": text, "vote-column": text, "pool-table": text, "pool-column": text,
+		"class-names": text, "file": text})
 	shell.Without(cmd, "format", "seed", "delta")
 	return cmd
 }
@@ -64,7 +67,8 @@ func (f flags) text() (string, error) {
 	if c.PoolQuery == "" {
 		c.PoolQuery = c.Query
 	}
-	for _, n := range []struct{ flag, value string }{{"table", c.Table}, {"query-column", c.Query}, {"teacher-column", c.Teacher}, {"vote-column", c.Vote}} {
+	for _, n := range []struct{ flag, value string }{{"table", c.Table}, {"query-column", c.Query}, {"teacher-column", c.Teacher},
+		{"vote-column", c.Vote}} {
 		if n.value == "" {
 			return "", fmt.Errorf("--%s is needed", n.flag)
 		}

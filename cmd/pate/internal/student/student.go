@@ -1,3 +1,4 @@
+// Package student is `pate student`: a model from released labels.
 package student
 
 import (
@@ -50,7 +51,8 @@ func New(g *shell.Globals) *cobra.Command {
 	rows := shell.Files("csv", "tsv", "gz", "zst", "parquet", "npy")
 	f.data.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
-		"labels": shell.Files("csv", "jsonl", "npy", "parquet"), "out": shell.Files("model"), "ledger": shell.Files("jsonl"), "export": shell.Files("json"),
+		"labels": shell.Files("csv", "jsonl", "npy", "parquet"), "out": shell.Files("model"), "ledger": shell.Files("jsonl"),
+		"export":       shell.Files("json"),
 		"label-column": shell.Anything(), "drop": shell.Anything(),
 	})
 	shell.CompleteArgs(cmd, rows)

@@ -1,3 +1,4 @@
+// Package train is pate train: private rows and public ones in, votes out.
 package train
 
 import (
@@ -54,18 +55,22 @@ func (f *trainFlags) add(cmd *cobra.Command) {
 	f.Add(flags)
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
 	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has; as you may say in public; the number of teachers follows from it")
-	flags.StringVar(&f.learner, "learner", "", "kind of the teachers; "+strings.Join(training.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
+	flags.StringVar(&f.learner, "learner", "", "kind of the teachers; "+strings.Join(training.Learners(),
+		", ")+" (default: forest for tables, kernel-ridge otherwise)")
 	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(features.Names(), ", ")+" (default: by --kind)")
 	flags.StringVar(&f.shard, "shard", "", "train part I of N alone, as I/N; or auto/N in a job array")
-	flags.StringVar(&f.silo, "silo", "", "with --shard: PRIVATE holds the rows of this silo alone, such as hospital-a, and the part's teachers learn from them")
+	flags.StringVar(&f.silo, "silo", "", "with --shard: PRIVATE holds the rows of this silo alone, such as hospital-a, and the part's "+
+		"teachers learn from them")
 	flags.StringVar(&f.parts, "parts", "", "with --shard: folder of the parts (default: OUT.parts)")
 	flags.IntVar(&f.workers, "workers", 0, "how many teachers train at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "file of the votes (required)")
 	flags.StringVar(&f.private, "private-dir", "", "folder of key, salt and unfinished work (default: OUT.private)")
 	shell.Without(cmd, "delta")
 	f.Complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("npy"), "private-dir": shell.Folder(), "parts": shell.Folder(), "silo": shell.Anything(),
-		"shard": shell.Suggested("1/2", "2/2", "auto/40"), "learner": shell.Words(training.Learners()...), "features": shell.Words(features.Names()...)})
+	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("npy"), "private-dir": shell.Folder(), "parts": shell.Folder(),
+		"silo":  shell.Anything(),
+		"shard": shell.Suggested("1/2", "2/2", "auto/40"), "learner": shell.Words(training.Learners()...),
+		"features": shell.Words(features.Names()...)})
 }
 
 // job returns what package training is asked for.
@@ -90,7 +95,8 @@ func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (
 	if err != nil {
 		return training.Job{}, err
 	}
-	j := training.Job{Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers, Size: f.size, Learner: f.learner,
+	j := training.Job{Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers, Size: f.size,
+		Learner:  f.learner,
 		Features: f.features, Unit: f.UnitWord(), Out: f.out, Secrets: f.private, Workers: f.workers}
 	if g.Seeded {
 		j.Key = rng.SeedKey(g.Seed)
@@ -149,11 +155,13 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 		return t.Write(g.Stdout, format)
 	}
 	if r.Part != "" {
-		fmt.Fprintf(g.Stdout, "part %s of %d teachers is trained: %s\nwhen all parts are: pate votes merge %s --out %s\n", r.Part, r.Teachers, table.Printable(r.PartFile),
+		fmt.Fprintf(g.Stdout, "part %s of %d teachers is trained: %s\nwhen all parts are: pate votes merge %s --out %s\n", r.Part,
+			r.Teachers, table.Printable(r.PartFile),
 			shell.ShellWord(filepath.Dir(r.PartFile)), shell.ShellWord(r.Votes))
 		return nil
 	}
-	fmt.Fprintf(g.Stdout, "votes of %d teachers on %d public rows: %s\nmanifest: %s\nkeep the votes and %s to yourself: they are as secret as the private data\n",
+	fmt.Fprintf(g.Stdout, "votes of %d teachers on %d public rows: %s\nmanifest: %s\nkeep the votes and %s to yourself: they are as secret "+
+		"as the private data\n",
 		r.Teachers, r.Queries, table.Printable(r.Votes), table.Printable(r.Manifest), table.Printable(f.folder()))
 	return nil
 }

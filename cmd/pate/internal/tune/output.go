@@ -41,8 +41,10 @@ func shown(r *tuned.Result) table.Table {
 
 // records returns the result for programs.
 func records(r *tuned.Result) table.Table {
-	t := table.Table{Header: []string{"epsilon", "delta", "law", "expected_runs", "settings", "noise_multiplier", "untuned_noise_multiplier", "untuned_epsilon",
-		"setting", "score", "accuracy", "standard_error", "features", "model", "optimizer", "learning_rate", "clip", "momentum", "weight_decay", "ema", "releasable"}}
+	t := table.Table{Header: []string{"epsilon", "delta", "law", "expected_runs", "settings", "noise_multiplier",
+		"untuned_noise_multiplier", "untuned_epsilon",
+		"setting", "score", "accuracy", "standard_error", "features", "model", "optimizer", "learning_rate", "clip", "momentum",
+		"weight_decay", "ema", "releasable"}}
 	x := number.Exact
 	cells := []string{x(r.Epsilon), x(r.Delta), r.Law.Name, x(r.Law.Expected), strconv.Itoa(r.Settings), x(r.Noise), x(r.OneNoise), x(r.OneEpsilon)}
 	if c := r.Chosen; c != nil {
@@ -58,9 +60,11 @@ func records(r *tuned.Result) table.Table {
 // footnotes explains the numbers.
 func footnotes(r *tuned.Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "ε is a certified upper bound for the model, its setting and its score together. %s runs were expected, by the %s law; how many there were is not released. ",
+	fmt.Fprintf(&b, "ε is a certified upper bound for the model, its setting and its score together. %s runs were expected, by the %s law; "+
+		"how many there were is not released. ",
 		number.Digits(r.Law.Expected, 4), r.Law.Name)
-	fmt.Fprintf(&b, "The noise is %s times that of one model at the same ε (untuned); one model with this noise costs ε = %s, and the choice the rest. ",
+	fmt.Fprintf(&b, "The noise is %s times that of one model at the same ε (untuned); one model with this noise costs ε = %s, and the "+
+		"choice the rest. ",
 		number.Digits(r.Noise/r.OneNoise, 3), shell.FormatUp(r.OneEpsilon, false))
 	if r.Chosen != nil {
 		b.WriteString("Test rows chose nothing. ")

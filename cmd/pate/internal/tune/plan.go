@@ -101,13 +101,16 @@ func advice(p tune.Price, settings int) string {
 	case settings == 1:
 		b.WriteString("With one setting there is nothing to choose: pate dpsgd has less noise at the same ε. ")
 	case p.OneEpsilon < p.Epsilon/2:
-		fmt.Fprintf(&b, "More than half of ε pays for the choice: a model with this noise alone costs ε = %s. It pays only where the best setting is much better than the recipe's own; else take pate dpsgd, or fewer --runs. ", one)
+		fmt.Fprintf(&b, "More than half of ε pays for the choice: a model with this noise alone costs ε = %s. It pays only where the best "+
+			"setting is much better than the recipe's own; else take pate dpsgd, or fewer --runs. ", one)
 	default:
-		fmt.Fprintf(&b, "A model with this noise alone costs ε = %s; the choice costs the rest. It pays where the best setting gains more than pate dpsgd gains from that ε to the whole. ", one)
+		fmt.Fprintf(&b, "A model with this noise alone costs ε = %s; the choice costs the rest. It pays where the best setting gains more "+
+			"than pate dpsgd gains from that ε to the whole. ", one)
 	}
 	if missed := p.Law.Missed(1 / float64(settings)); settings > 1 && missed > 0.5 {
 		fmt.Fprintf(&b, "A given setting is not even tried with a chance of %s: name fewer settings, or more --runs. ", number.Digits(missed, 2))
 	}
-	b.WriteString("runs: expected; 99 %: not exceeded in 99 of 100 searches. missed, none: chances that a given setting, or nothing, is run. Nothing was spent.")
+	b.WriteString("runs: expected; 99 %: not exceeded in 99 of 100 searches. missed, none: chances that a given setting, or nothing, is " +
+		"run. Nothing was spent.")
 	return b.String()
 }

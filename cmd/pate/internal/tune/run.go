@@ -93,7 +93,8 @@ func explain(err error) error {
 		return shell.InputError(err, "every run must cost the same, since the ledger is charged before it is drawn which settings are run",
 			"give settings with features that learn the same statistics", "tune")
 	case errors.Is(err, recipe.ErrBudget):
-		return &shell.CommandError{Code: shell.ExitOverBudget, What: err, Why: "no noise of the training brings the whole within the budget; nothing was spent",
+		return &shell.CommandError{Code: shell.ExitOverBudget, What: err,
+			Why: "no noise of the training brings the whole within the budget; nothing was spent",
 			Fix: "raise --epsilon or --score-noise, or ask for fewer --runs", Topic: "tune"}
 	case errors.Is(err, ledger.ErrBudgetExceeded):
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: err, Why: "all of a search is charged before its first run; nothing was spent",

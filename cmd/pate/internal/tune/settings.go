@@ -95,7 +95,8 @@ func readSettings(path string) ([]tuned.Setting, error) {
 	}
 	settings, err := tuned.ParseSettings(text)
 	if err != nil {
-		return nil, shell.InputError(fmt.Errorf("%s: %w", path, err), "settings are a JSON list of objects, or CSV with a header", "mend the file", "tune")
+		return nil, shell.InputError(fmt.Errorf("%s: %w", path, err), "settings are a JSON list of objects, or CSV with a header",
+			"mend the file", "tune")
 	}
 	return settings, nil
 }

@@ -1,3 +1,5 @@
+// Package tune is the command `pate tune`: one private model, its hyper-parameters chosen
+// under the same budget.
 package tune
 
 import (
@@ -55,30 +57,36 @@ func New(g *shell.Globals) *cobra.Command {
 	flags := cmd.Flags()
 	f.data.Add(flags)
 	flags.StringVar(&f.unitName, "unit-name", "", "what a unit is called, in ledgers too (default: the name of that column, or record)")
-	flags.IntVar(&f.size, "size", 0, "about how many units are private; as you may say in public: sampling and noise follow from it (default: their number, which is then public)")
+	flags.IntVar(&f.size, "size", 0, "about how many units are private; as you may say in public: sampling and noise follow from it "+
+		"(default: their number, which is then public)")
 	flags.Float64Var(&f.epsilon, "epsilon", usualEpsilon, "what the model and its choice may cost together; with --ledger, the budget of a new one")
-	flags.StringVar(&f.law, "law", "logarithmic", "law of the number of runs; logarithmic, geometric, poisson, or negative-binomial:ETA with ETA above -1 and at most 1")
+	flags.StringVar(&f.law, "law", "logarithmic", "law of the number of runs; logarithmic, geometric, poisson, or negative-binomial:ETA "+
+		"with ETA above -1 and at most 1")
 	flags.Float64Var(&f.runs, "runs", 0, "how many runs are expected (default: as many as settings)")
 	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(recipe.FeatureSets(), ", ")+" (default: by the data)")
 	flags.StringVar(&f.model, "model", "", strings.Join(recipe.Models(), ", ")+" (default: linear)")
 	flags.IntVar(&f.steps, "steps", 0, "number of updates of every run")
 	flags.Float64Var(&f.batch, "batch", 0, "expected number of records in a batch of every run")
 	f.settings.add(flags)
-	flags.StringVar(&f.score, "score", "public", "whose rows choose: public, those of the pool; private, a part of the private ones, with noise that is charged")
+	flags.StringVar(&f.score, "score", "public", "whose rows choose: public, those of the pool; private, a part of the private ones, with "+
+		"noise that is charged")
 	flags.Float64Var(&f.scoreShare, "score-share", 0, "with --score private: the share of the private units that choose (default 0.2)")
-	flags.Float64Var(&f.scoreNoise, "score-noise", 0, "with --score private: σ of the noise on the number of right answers (default: by the number of records)")
+	flags.Float64Var(&f.scoreNoise, "score-noise", 0, "with --score private: σ of the noise on the number of right answers (default: by the "+
+		"number of records)")
 	flags.DurationVar(&f.constant, "constant-time", 0, "end only at multiples of this time, such as 30m, longer than the search is likely to take")
 	flags.BoolVar(&f.plan, "plan", false, "say what the choice costs, and spend nothing")
 	flags.IntVar(&f.workers, "workers", 0, "goroutines (default: as many as processors); the model does not depend on it")
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none")
 	flags.StringVar(&f.out, "out", "", "folder of model, results and ledger; what may be published lies in its folder public, all else in private")
 	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger; made if it is not there, instead of one of the run's own")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter or reserved; others may charge a filter later, reserved is for this model alone")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter or reserved; others may charge a filter later, reserved is for "+
+		"this model alone")
 	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: what the search may cost, instead of all that is left")
 	f.data.Complete(cmd)
 	f.settings.complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
-		"unit-name": shell.Suggested("record", "patient", "user"), "law": shell.Suggested("poisson", "geometric", "logarithmic", "negative-binomial:0.5"),
+		"unit-name": shell.Suggested("record", "patient", "user"), "law": shell.Suggested("poisson", "geometric", "logarithmic",
+			"negative-binomial:0.5"),
 		"features": shell.Words(recipe.FeatureSets()...), "model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN),
 		"score": shell.Words("public", "private"), "constant-time": shell.Suggested("10m", "1h"), "out": shell.Folder(),
 		"ledger": shell.Files("jsonl"), "mode": shell.Words("filter", "reserved"),
@@ -161,7 +169,8 @@ func (f *flags) private(records int) *tuned.Private {
 
 // names returns the flags of which the outcome is a function.
 func (f *flags) names() []string {
-	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"size", "epsilon", "delta", "law", "runs", "features", "model", "steps", "batch"},
+	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"size", "epsilon", "delta", "law", "runs", "features",
+		"model", "steps", "batch"},
 		f.settings.names(), []string{"score", "score-share", "score-noise", "constant-time", "ledger", "mode", "spend", "seed"})
 }
 

@@ -1,2 +1,0 @@
-// Package account is the command `pate account`: what events cost, by every accountant, and plots of it.
-package account

@@ -1,2 +1,0 @@
-// Package calibrate is the command `pate calibrate`: the noise, or another parameter, that a budget allows.
-package calibrate

@@ -1,2 +1,0 @@
-// Package dpsgd is the command `pate dpsgd`: one private model.
-package dpsgd

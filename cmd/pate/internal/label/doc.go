@@ -1,2 +1,0 @@
-// Package label is the command `pate label`: votes in, released labels out, on a budget.
-package label

@@ -1,2 +1,0 @@
-// Package law is the command `pate learn law`: exact output laws of mechanisms.
-package law

@@ -1,2 +1,0 @@
-// Package learn is the command `pate learn`: the course as a page.
-package learn

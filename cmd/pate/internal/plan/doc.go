@@ -1,2 +1,0 @@
-// Package plan is the command `pate plan`: a budget in, mechanisms and noise out.
-package plan

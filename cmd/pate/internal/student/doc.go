@@ -1,2 +1,0 @@
-// Package student is `pate student`: a model from released labels.
-package student
