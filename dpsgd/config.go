@@ -17,13 +17,11 @@ type Config struct {
 	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1], taken as exactly the
 	// binary fraction that the float64 is. At 1 every step uses every record: private gradient descent. In
 	// schemes with epochs it is zero, and the probability follows from Sampling.
-	SamplingProbability float64 `json:"sampling_probability,omitzero"`
-	// Sampling is how batches are drawn. The default is Poisson sampling.
-	Sampling Sampling `json:"sampling,omitzero"`
+	SamplingProbability float64  `json:"sampling_probability,omitzero"`
+	Sampling            Sampling `json:"sampling,omitzero"` // how batches are drawn; default Poisson
 	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10, 2^20].
 	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
-	// Steps is the number of updates.
-	Steps int `json:"steps,omitzero"`
+	Steps           int     `json:"steps,omitzero"` // number of updates
 	// Phases, if not empty, replaces SamplingProbability, NoiseMultiplier and Steps, which must then be zero.
 	// A noise schedule is a list of phases.
 	Phases []Phase `json:"phases,omitempty"`
@@ -36,12 +34,9 @@ type Config struct {
 	// pure differential privacy. It needs a model of one parameter and SamplingProbability 1.
 	Laplace bool `json:"laplace,omitzero"`
 
-	// LearningRate multiplies an update. It must be positive.
-	LearningRate float64 `json:"learning_rate,omitzero"`
-	// Schedule moves the learning rate from step to step. By default the rate is constant.
-	Schedule Schedule `json:"schedule,omitzero"`
-	// Optimizer is the update rule. The default is plain gradient descent.
-	Optimizer optim.Config `json:"optimizer,omitzero"`
+	LearningRate float64      `json:"learning_rate,omitzero"` // multiplies an update; positive
+	Schedule     Schedule     `json:"schedule,omitzero"`      // of the learning rate; default constant
+	Optimizer    optim.Config `json:"optimizer,omitzero"`     // update rule; default plain gradient descent
 	// AverageDecay, if not zero, asks for the exponential moving average of the iterates: see Result.Average.
 	// It is in (0, 1). It costs no privacy.
 	AverageDecay float64 `json:"average_decay,omitzero"`
@@ -56,22 +51,19 @@ type Config struct {
 	// Checkpoint names a file, of mode 0600, for the state of the run. Train with the same arguments, on a
 	// reservation of a resumed ledger, resumes an interrupted run from it, for no further charge. The result
 	// is the same to the last bit. The file is as secret as the data. By default there is none.
-	Checkpoint string `json:"-"`
-	// CheckpointEvery is the number of steps between two checkpoints. The default is a twentieth of Steps.
-	CheckpointEvery int `json:"-"`
+	Checkpoint      string `json:"-"`
+	CheckpointEvery int    `json:"-"` // steps between two checkpoints; default a twentieth of Steps
 	// NonPrivate trains without noise, for a baseline. NoiseMultiplier must then be zero. With a ClipNorm
 	// gradients are still clipped; +Inf makes this plain gradient descent. The event is
 	// accountant.NonPrivate, which no budget admits, so Train then takes no reservation.
 	NonPrivate bool `json:"non_private,omitzero"`
 	// Public, if it has rows, is public data on which the model is scored: see Metrics.
-	Public Data `json:"-"`
-	// PublicEvery is the number of steps between two scores. The default is a twentieth of Steps.
-	PublicEvery int `json:"-"`
+	Public      Data `json:"-"`
+	PublicEvery int  `json:"-"` // steps between two scores; default a twentieth of Steps
 	// Observe, if set, is called after every step, from Train's goroutine. The model holds that step's
 	// iterate. The caller may read it and must not change it.
-	Observe func(Metrics) `json:"-"`
-	// Distances, if its Observe is set, are measured at every step. They are private.
-	Distances Distances `json:"-"`
+	Observe   func(Metrics) `json:"-"`
+	Distances Distances     `json:"-"` // measured at every step if Observe is set; private
 }
 
 // Phase is a run of steps that are charged alike.

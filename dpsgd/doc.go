@@ -1,6 +1,6 @@
 // Package dpsgd trains a model by differentially private stochastic gradient descent. It clips the gradient
-// of every record to a fixed norm and adds noise scaled to that norm to the sum. This bounds what the trained
-// model, and every model on the way to it, reveals about whether one record was used.
+// of every record to a fixed norm and adds noise scaled to that norm to the sum. This bounds how much the
+// trained model, and every model on the way, reveals about whether one record was used.
 //
 // One step, on data of n records:
 //
@@ -11,80 +11,55 @@
 //  4. The result is divided by q n, the expected and never the actual batch size, and takes the place of the
 //     gradient.
 //
-// A batch may be empty: its step is noise alone. A gradient that is not finite counts as
-// zero. Per-example norms, scaling and the sum take one backward pass: see [Model].
-//
-// [Config] has the variants of the literature:
-//
-//   - update rules with a memory ([github.com/pate-go/pate/dpsgd/optim]),
-//   - learning rates and noise that move on a schedule fixed in advance,
-//   - clipping by group, automatic clipping, and a clip norm that follows a quantile of the norms,
-//   - averages of iterates,
-//   - every record in every step,
-//   - Laplace noise for one parameter.
-//
-// [Augment] trains on several views of every record. [Sum] is a single release of the sum of all
-// contributions, for private means and the like.
-//
-// # Cost
+// A batch may be empty: its step is noise alone. A gradient that is not finite counts as zero. [Config] has
+// the variants of the literature: update rules with a memory ([github.com/pate-go/pate/dpsgd/optim]),
+// schedules of rates and noise, clipping by group, automatic and adaptive clipping, averages of iterates,
+// every record in every step, Laplace noise for one parameter. [Augment] trains on several views of every
+// record. [Sum] is a single release of the sum of all contributions, for private means and the like.
 //
 // Batches are streamed, at most 256 records at a time, so a logical batch may have any size. Beside the
-// model, the memory is
-//
-//   - for each parameter, twelve bytes for every goroutine,
-//   - eight bytes for each number that the update rule remembers of a parameter,
-//   - a few words for every record.
+// model, the memory is twelve bytes for each parameter and goroutine, eight for each number that the update
+// rule keeps, and a few words for every record.
 //
 // # Guarantee
 //
-// [Config.Event] describes the sequence of all iterates: Steps adaptive repetitions of a
-// Poisson-sampled Gaussian mechanism with the stated noise multiplier (Abadi et al. 2016,
-// Algorithm 1). The relation is "one record added or removed" and the unit is "one row of
-// the data". With adaptive clipping the multiplier is the one of sum and count together.
-// Learning rates, update rules and averages are computed from the releases.
+// [Config.Event] describes the sequence of all iterates: Steps adaptive repetitions of a Poisson-sampled
+// Gaussian mechanism with the stated noise multiplier (Abadi et al. 2016, Algorithm 1), for one record added
+// or removed, where a record is one row of the data. With adaptive clipping the multiplier is the one of sum
+// and count together. Learning rates, update rules and averages are computed from the releases. Replacing a
+// record is another relation and costs more. No event here stands for it.
 //
-// Replacing a record is another relation and costs more. No event here stands for it.
-//
-// [Train] charges before step 0: it runs only on a ledger reservation for exactly that
-// event. The ledger names a unit of privacy. Each such unit must be one record: one row, or
-// with Data.Ends all rows that it has.
-//
-// # Sampling
-//
-// [Sampling] sets how batches are drawn and charged, in one place. Beside Poisson batches there are random
-// allocation, where every record is in k of the t steps of each epoch, and balls in bins, where every record
-// is in the same one of t batches of all epochs. Every record's steps are drawn for it alone, so sizes of
-// batches are random; sums are divided by the expected size, and an empty batch is a step of noise. Their
-// events are accounted for a record added or removed only.
-//
-// With the scheme [Cyclic] the noise of steps is correlated: a step takes off part of what
-// earlier ones added, so sums over many steps have less noise (banded matrix factorisation,
-// Choquette-Choo et al. 2023). Its memory is eight more bytes for each parameter and band. All
-// iterates are still covered. A unit of several rows, see below, has one turn.
-//
-// # Units of several rows
-//
-// With Data.Ends a record is all rows of a unit. Units are sampled, not rows. A unit that is
-// in the batch contributes the mean gradient of its rows, clipped as a whole, so one vector
-// of norm at most C, however many rows it has. A unit more or fewer then changes the sum as
-// a row more or fewer does above, and the event is the same. There is no cheaper one: a unit
-// whose rows are alike reaches the worst case of a single row.
-//
-// The alternatives cost more. Rows sampled and clipped one by one give a unit of k rows the privacy of a
-// group of k: it comes to a batch with probability 1-(1-q)^k, and may move the sum by k C. Rows clipped to
-// C/k would have the same event, but shorter sums: a unit of one row would use a k-th of its share. The price
-// of the mean is that gradients of a unit are added up before they are clipped, one by one and not in one
-// pass, at two more passes over the parameters for a unit.
-//
-// If Data.Ends is nil and a unit has k rows all the same, its privacy is the privacy of a group of k, and no
-// ledger can see that.
+// [Train] charges before step 0: it runs only on a ledger reservation for exactly that event. The ledger
+// names a unit of privacy. Each such unit must be one record: one row, or with Data.Ends all rows that it
+// has.
 //
 // The claim holds for the numbers that the machine computes, not only for the real numbers of the paper. The
-// comment on the type grid bounds what floating point does to the sum. The noise is inflated to cover it, by
-// at most two parts in a thousand, or three above 65,536 parameters. The sampling probability is the exact
+// comment on the type grid bounds the effect of floating point on the sum. The noise is inflated to cover it,
+// by at most two parts in a thousand, or three above 65,536 parameters. The sampling probability is the exact
 // binary fraction of the float64 and is compared with random integers. The noise comes from an exact sampler.
 // Its Renyi divergences at integer orders, sampled or not, equal the continuous Gaussian's. At other orders
 // they differ by less than 2^-1000. For accountants of the privacy loss distribution, see Caveats.
+//
+// # Sampling
+//
+// Beside Poisson batches [Sampling] has random allocation, where every record is in k of the t steps of each
+// epoch, and balls in bins, where every record is in the same one of t batches of all epochs. Every record's
+// steps are drawn for it alone, so sizes of batches are random; sums are divided by the expected size. With
+// the scheme [Cyclic] the noise of steps is correlated: a step takes off part of the earlier noise, so sums
+// over many steps have less (banded matrix factorisation, Choquette-Choo et al. 2023). Its memory is eight
+// more bytes for each parameter and band. All iterates are still covered.
+//
+// # Units of several rows
+//
+// With Data.Ends a record is all rows of a unit. A unit in the batch contributes the mean gradient of its
+// rows, clipped as a whole: one vector of norm at most C, however many rows it has. So the event is the same
+// as for single rows. There is no cheaper one: a unit whose rows are alike reaches the worst case of a single
+// row. Rows sampled and clipped one by one would give a unit of k rows the privacy of a group of k: it comes
+// to a batch with probability 1-(1-q)^k, and may move the sum by k C. Rows clipped to C/k would have the same
+// event, but shorter sums. The price of the mean is two more passes over the parameters for a unit.
+//
+// If Data.Ends is nil and a unit has k rows all the same, it has the privacy of a group of k, and no ledger
+// can see that.
 //
 // # Caveats
 //
@@ -98,14 +73,13 @@
 //     marked not releasable.
 //   - [Diagnostics] are private and unprotected, and so is the running time. The rest of [Metrics] may be
 //     shown.
-//   - The event is charged as a whole. A run that ends early has spent it. The event in [Metrics], of the
-//     steps so far, is for information only.
+//   - The event is charged as a whole. A run that ends early has spent it.
 //   - Features must be public functions of their own row. Statistics fitted on the data, and hyper-parameters
 //     and stopping points chosen on it, cost privacy that nothing here charges.
 //   - The discrete law differs from the continuous Gaussian rounded to the grid by at most 1/(24 s^2) in
 //     total variation per parameter and step, where s >= 2^32 is the standard deviation in grid units. A
-//     bound by hockey-stick divergence (PLD) derived for the continuous law therefore holds with delta larger
-//     by [LatticeDelta]: 1e-10 for 62,740 parameters, 200 steps and epsilon 8.
+//     bound by hockey-stick divergence (PLD) for the continuous law therefore holds with delta larger by
+//     [LatticeDelta]: 1e-10 for 62,740 parameters, 200 steps and epsilon 8.
 //
 // # Use
 //

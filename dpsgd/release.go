@@ -279,11 +279,6 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	}
 }
 
-// unclipped returns the noisy number of sampled records that were not clipped.
-func (r *release) unclipped() float64 {
-	return float64(r.total[r.parameters]) / float64(r.units)
-}
-
 // Fingerprint returns a hash of all inputs of a run by [Train] but the key. It is a fingerprint of secrets:
 // under a key it identifies a run, and without a key it confirms guesses of the data.
 func Fingerprint(model Model, data Data, cfg Config) []byte {

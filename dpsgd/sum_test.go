@@ -50,17 +50,6 @@ func TestSumNoise(t *testing.T) {
 	require.NotEqual(t, sum, released(t, m, data, cfg, 1).Sum, "other data meets other noise")
 }
 
-func TestSumWorkersDoNotMatter(t *testing.T) {
-	sum := func(workers int) []float64 {
-		cfg := SumConfig{ClipNorm: 0.3, NoiseMultiplier: 1, Workers: workers}
-		return released(t, newSoftmax(37, 3), clouds(3000, 37), cfg, 1).Sum
-	}
-	want := sum(1)
-	for _, workers := range []int{2, 7, 0} {
-		require.Equal(t, want, sum(workers), "%d workers", workers)
-	}
-}
-
 func TestSumChargesFirst(t *testing.T) {
 	m := newToy()
 	cfg := SumConfig{ClipNorm: 1, NoiseMultiplier: 1}

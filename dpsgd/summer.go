@@ -43,9 +43,6 @@ type summingWorker struct {
 	full   bool    // ints holds something of this step
 }
 
-// lanesFor returns the number of lanes. It keeps their memory to about 32 MB.
-func lanesFor(parameters int) int { return max(4, min(16, 1<<22/parameters)) }
-
 // newSummer returns a summer for so many integers, at least one for each parameter, or for doubles if
 // integers is 0. Integers after the parameters stay 0.
 func newSummer(model Model, data Data, integers, workers int) *summer {
@@ -55,7 +52,7 @@ func newSummer(model Model, data Data, integers, workers int) *summer {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	if integers == 0 {
-		s.floats = make([][]float64, lanesFor(parameters))
+		s.floats = make([][]float64, max(4, min(16, 1<<22/parameters))) // of about 32 MB in all
 		for l := range s.floats {
 			s.floats[l] = kernel.Make[float64](parameters)
 		}

@@ -164,7 +164,8 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 		return Metrics{}, fmt.Errorf("dpsgd: parameters are not finite after step %d: lower Config.LearningRate", m.Step)
 	}
 	if a := t.cfg.Clipping.Adaptive; a.on() {
-		m.Unclipped = t.release.unclipped() / expected
+		r := t.release
+		m.Unclipped = float64(r.total[r.parameters]) / float64(r.units) / expected
 		t.clip = FlatClip(a.next(m.ClipNorm, m.Unclipped))
 	}
 	t.done++

@@ -156,13 +156,6 @@ func TestUnitsTrain(t *testing.T) {
 	require.ErrorContains(t, err, "record 200 is not one of 200")
 }
 
-// TestSumOfUnits releases one number for each unit.
-func TestSumOfUnits(t *testing.T) {
-	cfg := SumConfig{ClipNorm: 1, NoiseMultiplier: 0x1p-10}
-	data := unitsOf([]float32{0.25, 0.75}, []float32{9, 9, 9}, []float32{-0.25})
-	require.InDelta(t, 1.25, released(t, newToy(), data, cfg, 1).Sum[0], 6*0x1p-10)
-}
-
 // TestUnitsAreRefused checks ends that are no cut of the rows into units, before the charge.
 func TestUnitsAreRefused(t *testing.T) {
 	many := Data{X: dense.New(MaxRows+2, 1), Y: make([]int, MaxRows+2)}

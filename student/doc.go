@@ -24,12 +24,9 @@
 // # Guarantee
 //
 // Everything here is post-processing: functions of released labels, public rows and random numbers of their
-// own. No private record is an input. So a student has the (ε, δ) of the labels it was trained on, under the
-// same unit and relation, and costs nothing more. This holds for any number of students, and for any choice
-// among them, as long as they are compared on released or public data.
-//
-// [Pool.Select] sees no label: the questions are fixed before any is answered, so their
-// choice neither costs nor leaks.
+// own. No private record is an input. So a student, or any choice among students on released or public data,
+// has the (ε, δ) of its labels, under the same unit and relation, and costs nothing more. [Pool.Select] sees
+// no label: the questions are fixed before any is answered, so their choice neither costs nor leaks.
 //
 // # Caveats
 //

@@ -11,8 +11,6 @@ type ahead struct {
 	asked int // how many of their numbers memory was asked for
 }
 
-func (a *ahead) expect(rows []int) { a.rows, a.asked = rows, 0 }
-
 func (a *ahead) ask(numbers int) {
 	for numbers > 0 && a.asked < len(a.rows)*a.cols {
 		row, from := a.asked/a.cols, a.asked%a.cols

@@ -1,16 +1,13 @@
-// Package nn builds models for DP-SGD out of layers: dense, convolution, pooling,
-// activations, group normalisation. A [Model] is a [dpsgd.Model]. One backward pass gives
-// every example's gradient norm and the clipped sum.
-//
-// A batch costs nearly as little as in plain SGD, and no layer keeps as many values as it has examples times
-// parameters. A dense layer needs no gradient per example: the squared norm is |g|^2 (|x|^2 + 1), and the sum
-// is one product of matrices with scaled rows. A convolution computes each gradient in a buffer of the
-// worker, a few examples at a time, and uses it for the norm and for the sum.
+// Package nn builds models for DP-SGD out of layers: dense, convolution, pooling, activations, group
+// normalisation. A [Model] is a [dpsgd.Model]. One backward pass gives every example's gradient norm and the
+// clipped sum, at nearly the cost of plain SGD. A dense layer needs no gradient per example: the squared norm
+// is |g|^2 (|x|^2 + 1), and the sum is one product of matrices with scaled rows. A convolution computes each
+// gradient in a buffer of the worker, a few examples at a time, and uses it for the norm and for the sum.
 //
 // # Guarantee
 //
-// Workers meet the three obligations of [dpsgd.Worker]. Your own layer does so if it passes
-// the tests of package nntest: see [Layer] and [Pass].
+// Workers meet the three obligations of [dpsgd.Worker]. Your own layer does so if it passes the tests of
+// package nntest: see [Layer] and [Pass].
 //
 // # Caveats
 //

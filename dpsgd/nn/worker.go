@@ -142,7 +142,7 @@ func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsg
 		if len(next) == 0 {
 			next = w.next
 		}
-		w.ahead.expect(next[:min(w.rows, len(next))])
+		w.ahead.rows, w.ahead.asked = next[:min(w.rows, len(next))], 0
 		w.addGroup(sum, batch, rows[:n], clip, &tally)
 		rows = rows[n:]
 	}

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 )
@@ -54,11 +53,13 @@ func (w *watcher) point(m dpsgd.Metrics) error {
 	if !w.plan.NonPrivate {
 		var known bool
 		if w.last, known = w.spent[m.Step]; !known {
-			var err error
-			if w.last, err = w.epsilonAfter(m.Event); err != nil {
+			events := w.plan.events(w.noise) // statistics, and the training so far
+			events[len(events)-1] = m.Event
+			b, err := w.claim.epsilonOf(w.ctx, whole(events))
+			if err != nil {
 				return err
 			}
-			w.spent[m.Step] = w.last
+			w.last, w.spent[m.Step] = b.Upper, b.Upper
 		}
 	}
 	if w.seed != 0 {
@@ -74,13 +75,6 @@ func (w *watcher) point(m dpsgd.Metrics) error {
 	}
 	w.curve = append(w.curve, Point{Step: m.Step, Epsilon: w.last, Accuracy: a})
 	return w.save(state{Noise: w.noise, Curve: w.curve})
-}
-
-func (w *watcher) epsilonAfter(training accountant.Event) (float64, error) {
-	events := w.plan.events(w.noise)
-	events[len(events)-1] = training
-	b, err := w.claim.epsilonOf(w.ctx, whole(events))
-	return b.Upper, err
 }
 
 func (j *job) stage() string {

@@ -103,10 +103,11 @@ func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 		Stages: []run.Stage{{
 			Out: path, Mode: mode, Redraw: true, // for the row
 			Draw: func(reservations []*ledger.Reservation, _ rng.Key, out io.Writer) error {
-				paid, err := paidFor(session.Ledger, reservations)
+				claim, err := claimOf(session.Ledger)
 				if err != nil {
 					return err
 				}
+				paid := Paid{Entry: reservations[0].Entry(), Epsilon: claim, Delta: session.Ledger.Config().Delta}
 				trained, file, err := j.train(ctx, done, reservations, paid)
 				if err != nil {
 					return err
@@ -291,11 +292,6 @@ func claimOf(l *ledger.Ledger) (float64, error) {
 	}
 	claim, err := l.Epsilon()
 	return claim, wrapped(err)
-}
-
-func paidFor(l *ledger.Ledger, reservations []*ledger.Reservation) (Paid, error) {
-	claim, err := claimOf(l)
-	return Paid{Entry: reservations[0].Entry(), Epsilon: claim, Delta: l.Config().Delta}, err
 }
 
 func stateOf(l *ledger.Ledger) (*LedgerState, error) {
