@@ -270,7 +270,7 @@ func TestSmallWorldsOfBands(t *testing.T) {
 	const clip, p, tolerance = 0.3, 0.4, 5e-4 // the last of the table
 	either := func(int) []float64 { return []float64{0.5, 0.5} }
 	known := func(r int) []float64 { return [][]float64{{1, 0}, {0, 1}, {1, 0}}[r] }
-	for _, multiplier := range []float64{0.8, 2} {
+	for _, multiplier := range sampled(0.8, 2) {
 		g := gridOf(t, multiplier, clip, 1, 3, 2)
 		cfg := Config{Steps: 2, SamplingProbability: p / 2, NoiseMultiplier: multiplier, ClipNorm: clip, LearningRate: 1, Sampling: cycle(2)}
 		require.NoError(t, cfg.Validate())

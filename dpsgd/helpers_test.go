@@ -2,6 +2,7 @@ package dpsgd
 
 import (
 	"context"
+	"flag"
 	"iter"
 	"math"
 	"math/big"
@@ -20,6 +21,16 @@ import (
 	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
+
+var long = flag.Bool("long", false, "play all of what tests take a sample of")
+
+// sampled returns the first case, or all with -long.
+func sampled[T any](all ...T) []T {
+	if *long {
+		return all
+	}
+	return all[:1]
+}
 
 var usual = Config{
 	SamplingProbability: 0.1, NoiseMultiplier: 1, ClipNorm: 0.5, Steps: 30, LearningRate: 1, Optimizer: optim.Config{Momentum: 0.5},
@@ -376,6 +387,9 @@ func fits(t *testing.T, observed []float64) {
 // releases must make that uniform. The false-alarm rate is 1e-6, and the seeds are fixed.
 func followsLaw(t *testing.T, runs, bins int, m Model, d Data, cfg Config, cdf func(*trainer, Metrics) float64) {
 	t.Helper()
+	if !*long {
+		runs /= 4
+	}
 	tr := trainerOf(t, m, d, cfg, 0)
 	observed := make([]float64, bins)
 	for run := range runs {

@@ -25,7 +25,7 @@ func TestSmallWorlds(t *testing.T) {
 	worlds := [][][]float32{
 		{{9}}, {{0.1}, {-9}, {9}}, {{0.3}, {0.3}, {-0.3}}, {{0.2999999}, {1e-9}, {5}}, {{0}, {0}, {-1}},
 	}
-	for _, multiplier := range []float64{0.6, 1, 4} {
+	for _, multiplier := range sampled(1, 0.6, 4) {
 		ratio := farthest(t, worlds, multiplier, rowByRow, false, 1)
 		require.LessOrEqual(t, ratio, 1+1e-9)
 		require.Greater(t, ratio, 0.99, "no neighbours come near the claim")
@@ -39,7 +39,7 @@ func TestSmallWorldsOfUnits(t *testing.T) {
 	worlds := [][][]float32{
 		{{9}, {9, 9, 9}}, {{-0.1, 0.2}, {0.3, 0.3, 0.3, 0.3}, {-9}}, {{1e-9, -5, 5}, {0, 0, 0, -9}},
 	}
-	for _, multiplier := range []float64{0.6, 1, 4} {
+	for _, multiplier := range sampled(1, 0.6, 4) {
 		ratio := farthest(t, worlds, multiplier, func(d Data) Data { return d }, false, 1)
 		require.LessOrEqual(t, ratio, 1+1e-9)
 		require.Greater(t, ratio, 0.99, "no neighbours come near the claim")

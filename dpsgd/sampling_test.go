@@ -298,7 +298,7 @@ func twoSteps(t *testing.T, data Data, clip float64, g grid, epochs int) []float
 func TestSmallWorldsOfEpochs(t *testing.T) {
 	const clip, tolerance = 0.3, 5e-4 // the last of the table
 	epsilons := []float64{0.1, 0.5, 1.5}
-	for _, multiplier := range []float64{0.8, 2} {
+	for _, multiplier := range sampled(0.8, 2) {
 		for epochs := 1; epochs <= 2; epochs++ {
 			g := gridOf(t, multiplier, clip, 1, 3, 0)
 			cfg := Config{Steps: 2 * epochs, NoiseMultiplier: multiplier, ClipNorm: clip, LearningRate: 1, Sampling: bins(2)}
