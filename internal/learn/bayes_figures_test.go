@@ -32,8 +32,7 @@ func weibullNorms(n int, quantile float64) []float64 {
 	return out
 }
 
-// typicalMu accounts for equal steps with noise of so many clip norms, at q = 0.01 and
-// delta_mu = 1e-10.
+// typicalMu accounts for equal steps with noise of so many clip norms, at q = 0.01 and delta_mu = 1e-10.
 func typicalMu(e bayes.Estimator, steps int, noise float64, norms []float64, orders ...int) (bayes.Figure, error) {
 	a, err := bayes.New(bayes.Config{Steps: steps, Delta: 1e-10, Estimator: e, Bound: 1, Orders: orders, Failure: 1e-11 / float64(steps) / 80})
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Mechanism is something that can be explained. Short and Long are the beginning of its
-// text.
+// Mechanism is something that can be explained. Short and Long are the beginning of its text.
 type Mechanism struct {
 	Name   string
 	Short  string
@@ -107,20 +106,13 @@ func (t *Trace) finite() error {
 	if slices.ContainsFunc(t.Cost.Numbers, infinite) {
 		return fmt.Errorf("%w: no finite epsilon covers this at this delta", ErrInput)
 	}
-	lists := []*[]Number{&t.Released.Numbers}
-	for i := range t.Steps {
-		lists = append(lists, &t.Steps[i].Numbers)
-	}
-	for i := range t.Mistakes {
-		lists = append(lists, &t.Mistakes[i].Numbers)
-	}
-	for _, numbers := range lists {
-		for _, n := range *numbers {
+	for _, p := range t.parts() {
+		for _, n := range *p.numbers {
 			if len(n.Values) > 1 && infinite(n) {
 				return fmt.Errorf("%w: %s is not finite", ErrInput, n.Name)
 			}
 		}
-		*numbers = slices.DeleteFunc(*numbers, infinite)
+		*p.numbers = slices.DeleteFunc(*p.numbers, infinite)
 	}
 	return nil
 }

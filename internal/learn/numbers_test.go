@@ -41,8 +41,7 @@ func numbersOf(t require.TestingT, trace Trace, step string) []Number {
 	return nil
 }
 
-// TestMistakesClaimTooLittle: where a mistake has what is claimed and what is spent, the
-// first is less.
+// TestMistakesClaimTooLittle: where a mistake has what is claimed and what is spent, the first is less.
 func TestMistakesClaimTooLittle(t *testing.T) {
 	for name, mistakes := range map[string][]int{
 		"mean": {0, 3}, "noisy-argmax": {0, 1}, "confident": {0}, "interactive": {0}, "composition": {0, 1},

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// phrases are sentences with values to fill in, by name. Their language is the part of
-// text/template that a lecturer needs: {{.value}}, {{if .value}}, {{if eq .value 2}},
-// {{else}}, {{else if}}, {{end}} and {{template "name" .}}. That package itself is not used,
-// because it calls methods by name: a program with it keeps every exported method of every
-// type, and the page's code would be four times as long.
+// phrases are sentences with values to fill in, by name. Their language is the part of text/template that a
+// lecturer needs: {{.value}}, {{if .value}}, {{if eq .value 2}}, {{else}}, {{else if}}, {{end}} and
+// {{template "name" .}}. That package itself is not used, because it calls methods by name: a program with
+// it keeps every exported method of every type, and the page's code would be four times as long.
 type phrases map[string][]phrase
 
 // phrase is words, a value, another phrase, or cases of which the first that is met is used.

@@ -22,9 +22,8 @@ var branches = map[string][]map[string]string{
 	"dpsgd":               {{"probability": "0.001"}},
 }
 
-// TestTexts checks that every text has a mechanism, that every section of it is told, and
-// that it names the values which Go gives: all of them, and no other, in the cases that
-// a run does not reach too.
+// TestTexts checks that every text has a mechanism, that every section of it is told, and that it names the
+// values which Go gives: all of them, and no other, in the cases that a run does not reach too.
 func TestTexts(t *testing.T) {
 	files, err := texts.ReadDir("text")
 	require.NoError(t, err)

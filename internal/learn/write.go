@@ -56,39 +56,44 @@ type page interface {
 	String() string
 }
 
+// part is a step, a closing section or a mistake, as it is written.
+type part struct {
+	number, heading, words string
+	formula                *Formula
+	numbers                *[]Number
+	index                  string
+}
+
+func (t *Trace) parts() (all []part) {
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		all = append(all, part{fmt.Sprintf("%d. ", i+1), s.Name, s.Words, s.Formula, &s.Numbers, s.Index})
+	}
+	closing := func(heading string, s *Section) {
+		all = append(all, part{"", heading, s.Words, s.Formula, &s.Numbers, s.Index})
+	}
+	closing(releasedHeading, &t.Released)
+	closing(costHeading, &t.Cost)
+	for i := range t.Mistakes {
+		m := &t.Mistakes[i]
+		all = append(all, part{"", "What would go wrong if " + m.If, m.Words, nil, &m.Numbers, ""})
+	}
+	return all
+}
+
 func (t Trace) compose(p page) error {
 	p.title(t.Title)
 	p.words(fmt.Sprintf("One run of %s with seed %d. It shows private data and noise: for teaching, not releasable.", t.Mechanism, t.Seed))
-	section := func(words string, f *Formula, numbers []Number, index string) error {
-		p.words(words)
-		if f != nil {
-			p.formula(*f)
+	for _, x := range t.parts() {
+		p.heading(x.number + x.heading)
+		p.words(x.words)
+		if x.formula != nil {
+			p.formula(*x.formula)
 		}
-		for _, tab := range tables(numbers, index) {
+		for _, tab := range tables(*x.numbers, x.index) {
 			if err := p.table(tab); err != nil {
 				return err
 			}
-		}
-		return nil
-	}
-	for i, s := range t.Steps {
-		p.heading(fmt.Sprintf("%d. %s", i+1, s.Name))
-		if err := section(s.Words, s.Formula, s.Numbers, s.Index); err != nil {
-			return err
-		}
-	}
-	p.heading("What is released")
-	if err := section(t.Released.Words, t.Released.Formula, t.Released.Numbers, t.Released.Index); err != nil {
-		return err
-	}
-	p.heading("What it cost")
-	if err := section(t.Cost.Words, t.Cost.Formula, t.Cost.Numbers, t.Cost.Index); err != nil {
-		return err
-	}
-	for _, m := range t.Mistakes {
-		p.heading("What would go wrong if " + m.If)
-		if err := section(m.Words, nil, m.Numbers, ""); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -129,24 +134,16 @@ func tables(numbers []Number, index string) []table.Table {
 // csv writes one row for each value: step, number, index (empty for a scalar), value.
 func (t Trace) csv(w io.Writer) error {
 	out := table.Table{Header: []string{"step", "number", "index", "value"}}
-	add := func(step string, numbers []Number) {
-		for _, n := range numbers {
+	for _, p := range t.parts() {
+		for _, n := range *p.numbers {
 			for i, x := range n.Values {
 				index := ""
 				if len(n.Values) > 1 {
 					index = strconv.Itoa(i)
 				}
-				out.Rows = append(out.Rows, []string{step, n.Name, index, strconv.FormatFloat(x, 'g', -1, 64)})
+				out.Rows = append(out.Rows, []string{p.heading, n.Name, index, strconv.FormatFloat(x, 'g', -1, 64)})
 			}
 		}
-	}
-	for _, s := range t.Steps {
-		add(s.Name, s.Numbers)
-	}
-	add("What is released", t.Released.Numbers)
-	add("What it cost", t.Cost.Numbers)
-	for _, m := range t.Mistakes {
-		add("What would go wrong if "+m.If, m.Numbers)
 	}
 	return out.Write(w, table.CSV)
 }
@@ -223,8 +220,7 @@ func wrap(text, first, other string) string {
 	return b.String()
 }
 
-// markdownPage writes formulas as TeX between dollars, which GitHub, Jupyter and
-// Pandoc set.
+// markdownPage writes formulas as TeX between dollars, which GitHub, Jupyter and Pandoc set.
 type markdownPage struct{ strings.Builder }
 
 func (p *markdownPage) title(text string) { p.WriteString("# " + text + "\n") }

@@ -85,8 +85,7 @@ func taskOf(data string, key rng.Key) task {
 	return task{private: sample(s, data, n), public: sample(s, data, 24), test: sample(s, data, 200), teachers: teachers, labels: 24}
 }
 
-// nearest answers with the class of the nearest row: a teacher that needs no training, and a
-// student.
+// nearest answers with the class of the nearest row: a teacher that needs no training, and a student.
 func nearest(data dpsgd.Data, rows []int, x []float32) int {
 	best, class := math.Inf(1), 0
 	for _, i := range rows {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -23,48 +24,36 @@ func (p pair) loss(i int) float64 {
 	return p.here[i] - p.there[i]
 }
 
-// spent returns the least epsilon that holds for these two laws at delta, in both orders.
-// The worst set of outcomes is one of the largest losses, so sets are tried in that order:
-// P[S] <= e^epsilon P'[S] + delta means epsilon >= ln((P[S] - delta)/P'[S]).
+// spent returns the least epsilon that holds for these two laws at delta, in both orders. The worst set of
+// outcomes is one of the largest losses, so sets are tried in that order: P[S] <= e^epsilon P'[S] + delta means
+// epsilon >= ln((P[S] - delta)/P'[S]).
 func (p pair) spent() float64 {
-	return max(0, excess(p.here, p.there, p.delta), excess(p.there, p.here, p.delta))
+	reverse := p
+	reverse.here, reverse.there = p.there, p.here
+	return max(0, p.excess(), reverse.excess())
 }
 
-func excess(here, there []float64, delta float64) float64 {
+func (p pair) excess() float64 {
 	worst, a, b := math.Inf(-1), 0.0, 0.0
-	for _, i := range byLoss(here, there) {
-		a, b = a+math.Exp(here[i]), b+math.Exp(there[i])
+	for _, i := range p.byLoss() {
+		a, b = a+math.Exp(p.here[i]), b+math.Exp(p.there[i])
 		switch {
-		case delta == 0 && !math.IsInf(here[i], -1): // each outcome alone, without its rounding
-			worst = max(worst, here[i]-there[i])
-		case a > delta*(1+1e-9):
-			worst = max(worst, math.Log((a-delta)/b))
+		case p.delta == 0 && !math.IsInf(p.here[i], -1): // each outcome alone, without its rounding
+			worst = max(worst, p.here[i]-p.there[i])
+		case a > p.delta*(1+1e-9):
+			worst = max(worst, math.Log((a-p.delta)/b))
 		}
 	}
 	return worst
 }
 
 // byLoss returns the outcomes, the largest loss first.
-func byLoss(here, there []float64) []int {
-	order := make([]int, len(here))
+func (p pair) byLoss() []int {
+	order := make([]int, len(p.here))
 	for i := range order {
 		order[i] = i
 	}
-	loss := func(i int) float64 {
-		if here[i] == there[i] {
-			return 0
-		}
-		return here[i] - there[i]
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch a, b := loss(i), loss(j); {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p.loss(j), p.loss(i)) })
 	return order
 }
 
@@ -81,7 +70,7 @@ func (p pair) excused(i int) bool {
 func (p pair) tradeoff() (wrong, missed []float64) {
 	wrong, missed = []float64{0}, []float64{1}
 	a, b := 0.0, 0.0
-	for _, i := range byLoss(p.here, p.there) {
+	for _, i := range p.byLoss() {
 		a, b = a+math.Exp(p.here[i]), b+math.Exp(p.there[i])
 		wrong, missed = append(wrong, min(1, b)), append(missed, max(0, 1-a))
 	}

@@ -100,9 +100,8 @@ func (d document) write(chapters []page.Chapter) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// code.txt has the functions that chapters show, as they stand in the source: a line with
-// "== " and the name, then the text. A test compares it with the source and writes it anew
-// with UPDATE_GOLDEN=1.
+// code.txt has the functions that chapters show, as they stand in the source: a line with "== " and the
+// name, then the text. A test compares it with the source and writes it anew with UPDATE_GOLDEN=1.
 //
 //go:embed code.txt
 var code string
