@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
 )
@@ -67,8 +68,7 @@ func TestBatchesAreConcurrent(t *testing.T) {
 		votes[q] = histogram(t, 40+q%30, 40, q%50)
 	}
 	m := gnmax(t, 8, queries)
-	want, err := begin(t, m, rng.SeedKey(1)).AskBatch(0, votes)
-	require.NoError(t, err)
+	want := testkit.Must(begin(t, m, rng.SeedKey(1)).AskBatch(0, votes))
 	s := begin(t, m, rng.SeedKey(1))
 	var wg sync.WaitGroup
 	for g := range 8 {
@@ -96,12 +96,9 @@ func TestBatchRefusals(t *testing.T) {
 		require.Empty(t, answers, name)
 	}
 	m := interactive(t, 100, 20, 4, 4, []float64{1, 1}, 9, 9)
-	_, err := begin(t, m, rng.SeedKey(1)).AskBatch(9, []Histogram{h})
-	require.ErrorContains(t, err, "query 9")
-	_, err = s.AskBatch(math.MaxUint64, []Histogram{h, h})
-	require.ErrorContains(t, err, "last number")
-	answers, err := s.AskBatch(4, nil)
-	require.NoError(t, err)
+	require.ErrorContains(t, testkit.Err(begin(t, m, rng.SeedKey(1)).AskBatch(9, []Histogram{h})), "query 9")
+	require.ErrorContains(t, testkit.Err(s.AskBatch(math.MaxUint64, []Histogram{h, h})), "last number")
+	answers := testkit.Must(s.AskBatch(4, nil))
 	require.Empty(t, answers)
 }
 
@@ -119,12 +116,10 @@ func TestNoiseIsThatOfDerivedKeys(t *testing.T) {
 	votes := make([]Histogram, queries)
 	for q := range votes {
 		votes[q] = h
-		a, err := s.Ask(uint64(q), h)
-		require.NoError(t, err)
+		a := testkit.Must(s.Ask(uint64(q), h))
 		require.Equal(t, expect(uint64(q)), a)
 	}
-	batch, err := s.AskBatch(queries, votes)
-	require.NoError(t, err)
+	batch := testkit.Must(s.AskBatch(queries, votes))
 	for i, a := range batch {
 		require.Equal(t, expect(queries+uint64(i)), a)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestChancesAreTheLaw compares Fast with the law of every mechanism that has both, on
@@ -30,10 +32,8 @@ func TestChancesAreTheLaw(t *testing.T) {
 				}
 			}
 			s = d.Complete(s)
-			fast, err := d.ChancesOf(s, len(counts), false)
-			require.NoError(t, err)
-			exact, err := slow.ChancesOf(s, len(counts), false)
-			require.NoError(t, err)
+			fast := testkit.Must(d.ChancesOf(s, len(counts), false))
+			exact := testkit.Must(slow.ChancesOf(s, len(counts), false))
 			require.InDelta(t, exact.Right(counts, label), fast.Right(counts, label), 1e-11)
 			if d.Declines {
 				require.InDelta(t, exact.Answered(counts), fast.Answered(counts), 1e-11)
@@ -45,10 +45,8 @@ func TestChancesAreTheLaw(t *testing.T) {
 // TestRoughLaplace holds what ranks numbers of queries to its tolerance.
 func TestRoughLaplace(t *testing.T) {
 	for _, scale := range []float64{5, 20, 90, 400} {
-		rough, err := laplaceChance(scale, true)
-		require.NoError(t, err)
-		fine, err := laplaceChance(scale, false)
-		require.NoError(t, err)
+		rough := testkit.Must(laplaceChance(scale, true))
+		fine := testkit.Must(laplaceChance(scale, false))
 		for _, counts := range [][]int64{{80, 12, 3, 3, 2}, {50, 48, 2, 0, 0}, {20, 20, 20, 20, 20}, {9, 0, 91, 0, 0}} {
 			for label := range counts {
 				require.InDelta(t, fine(counts, label), rough(counts, label), 1e-2)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // The table of the package comment: noise for (2, 1e-5), and the least lead with
@@ -20,11 +21,9 @@ func TestTableOfThePackageComment(t *testing.T) {
 		"PermuteAndFlip": func(noise float64, queries int) Mechanism { return permuteAndFlip(t, noise, queries) },
 	}
 	epsilon := func(m Mechanism) float64 {
-		account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-		require.NoError(t, err)
+		account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 		require.NoError(t, account.Compose(m.Event(), 1))
-		b, err := account.Epsilon(context.Background(), 1e-5)
-		require.NoError(t, err)
+		b := testkit.Must(account.Epsilon(context.Background(), 1e-5))
 		return b.Upper
 	}
 	for _, row := range []struct {
@@ -54,8 +53,7 @@ func TestTableOfThePackageComment(t *testing.T) {
 		right := func(lead int) float64 {
 			counts := make([]int, row.classes)
 			counts[row.classes-1] = lead
-			law, err := m.Law(histogram(t, counts...))
-			require.NoError(t, err)
+			law := testkit.Must(m.Law(histogram(t, counts...)))
 			return math.Exp(law.LogLabels[row.classes-1])
 		}
 		for lead, p := range map[int]float64{row.likely: 0.95, row.almost: 0.999} {

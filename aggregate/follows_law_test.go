@@ -26,8 +26,7 @@ func answersOf(t *testing.T, m Mechanism, h Histogram, draws int) []float64 {
 		batch[i] = h
 	}
 	for from := 0; from < draws; from += len(batch) {
-		answers, err := s.AskBatch(uint64(from), batch)
-		require.NoError(t, err)
+		answers := testkit.Must(s.AskBatch(uint64(from), batch))
 		for _, a := range answers {
 			if !a.Answered && a.Label != NoLabel {
 				panic("declined with a label")
@@ -109,15 +108,13 @@ func TestMechanismsFollowTheirLaws(t *testing.T) {
 				draws = asked
 			}
 			observed := answersOf(t, c.m, c.votes, draws)
-			law, err := c.m.Law(c.votes)
-			require.NoError(t, err)
+			law := testkit.Must(c.m.Law(c.votes))
 			require.Greater(t, pValue(observed, law), testkit.FalseAlarm)
 			if testkit.Race {
 				return // too few draws for the controls
 			}
 			for name, wrong := range c.controls {
-				law, err := wrong(c.votes)
-				require.NoError(t, err)
+				law := testkit.Must(wrong(c.votes))
 				require.Less(t, pValue(observed, law), testkit.FalseAlarm, name)
 			}
 		})

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestCountVotes(t *testing.T) {
-	h, err := CountVotes([]int{2, 0, Abstain, 2, 2}, 4)
-	require.NoError(t, err)
+	h := testkit.Must(CountVotes([]int{2, 0, Abstain, 2, 2}, 4))
 	require.Equal(t, []int{1, 0, 3, 0}, h.Reveal())
 	require.Equal(t, 4, h.Classes())
 	require.Equal(t, 0, Histogram{}.Classes())
@@ -31,14 +32,12 @@ func TestCountVotes(t *testing.T) {
 		"one class":          {nil, 1},
 		"negative classes":   {nil, -1},
 	} {
-		_, err := CountVotes(c.votes, c.classes)
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(CountVotes(c.votes, c.classes)), name)
 	}
 	for name, counts := range map[string][]int{
 		"none": nil, "one class": {5}, "negative": {1, -1}, "too many": {1, maxCount + 1},
 	} {
-		_, err := NewHistogram(counts)
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(NewHistogram(counts)), name)
 	}
 }
 
@@ -60,6 +59,5 @@ func TestNothingPrintsTheCounts(t *testing.T) {
 	slog.New(slog.NewTextHandler(&buf, nil)).Info("m", "votes", h, "holder", holder{h, h})
 	slog.New(slog.NewJSONHandler(&buf, nil)).Info("m", "votes", h, "holder", holder{h, h})
 	require.NotContains(t, buf.String(), "987654")
-	_, err := json.Marshal(holder{h, h})
-	require.Error(t, err)
+	require.Error(t, testkit.Err(json.Marshal(holder{h, h})))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -31,21 +32,17 @@ func TestInteractiveBranches(t *testing.T) {
 	} {
 		for range 2 {
 			predicted = c.prediction
-			a, err := s.Ask(uint64(q), c.votes)
-			require.NoError(t, err)
+			a := testkit.Must(s.Ask(uint64(q), c.votes))
 			require.Equal(t, c.want, a, c.name)
 		}
 	}
 	predicted = []float64{0.05, 0.9, 0.05}
-	a, err := s.Ask(0, agreed)
-	require.NoError(t, err)
+	a := testkit.Must(s.Ask(0, agreed))
 	require.Equal(t, teachers, a, "a number asked before has its answer, whatever is predicted now")
 	predicted = []float64{0.9, 0.05, 0.05}
-	a, err = s.Ask(10, agreed)
-	require.NoError(t, err, "labels of the student are not answers of the teachers")
+	a = testkit.Must(s.Ask(10, agreed))
 	require.Equal(t, teachers, a)
-	_, err = s.Ask(11, agreed)
-	require.ErrorIs(t, err, ErrExhausted)
+	require.ErrorIs(t, testkit.Err(s.Ask(11, agreed)), ErrExhausted)
 }
 
 // The noise of two predictions for one query is independent: together, two comparisons under the same noise
@@ -57,8 +54,7 @@ func TestInteractiveNoiseDependsOnThePrediction(t *testing.T) {
 		m.cfg.Confidence = 1
 		s := begin(t, m, rng.SeedKey(1))
 		for q := range uint64(500) {
-			a, err := s.Ask(q, h)
-			require.NoError(t, err)
+			a := testkit.Must(s.Ask(q, h))
 			out = append(out, a)
 		}
 		return out
@@ -89,11 +85,9 @@ func TestInteractiveRefusals(t *testing.T) {
 		a, err := s.Ask(1, h)
 		require.ErrorContains(t, err, name)
 		require.Equal(t, Answer{Label: NoLabel}, a)
-		_, err = m.Law(h)
-		require.ErrorContains(t, err, name)
+		require.ErrorContains(t, testkit.Err(m.Law(h)), name)
 	}
-	_, err := s.Ask(1, Histogram{})
-	require.ErrorContains(t, err, "zero Histogram")
+	require.ErrorContains(t, testkit.Err(s.Ask(1, Histogram{})), "zero Histogram")
 }
 
 // Under a prediction of nothing in particular the statistic is the largest count less the same for all
@@ -102,7 +96,6 @@ func TestInteractiveLawIsConfidentLawMoved(t *testing.T) {
 	h := histogram(t, 12, 30, 18)
 	got, err := interactive(t, 60, 5, 4, 3, []float64{0.3, 0.3, 0.4}).Law(h) // predicted 18, 18, 24: ahead by 12
 	require.NoError(t, err)
-	want, err := confident(t, 5+18, 4, 3).Law(h)
-	require.NoError(t, err)
+	want := testkit.Must(confident(t, 5+18, 4, 3).Law(h))
 	require.Equal(t, want, got)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestAheadInClosedForm(t *testing.T) {
@@ -39,8 +41,7 @@ func TestAheadIsTheLaw(t *testing.T) {
 				"exponential":      {gumbelAhead(x, classes-1), exponential(t, 20).Law},
 				"permute-and-flip": {oneSidedAhead(x, classes-1), permuteAndFlip(t, 20).Law},
 			} {
-				law, err := c.law(h)
-				require.NoError(t, err)
+				law := testkit.Must(c.law(h))
 				require.InDelta(t, math.Exp(law.LogLabels[0]), c.ahead, 1e-12, "%s, %d classes, gap %d", name, classes, gap)
 			}
 		}

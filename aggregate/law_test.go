@@ -58,8 +58,7 @@ func interactive(t require.TestingT, teachers int, threshold, sigma1, sigma2 flo
 }
 
 func histogram(t require.TestingT, counts ...int) Histogram {
-	h, err := NewHistogram(counts)
-	require.NoError(t, err)
+	h := testkit.Must(NewHistogram(counts))
 	return h
 }
 
@@ -139,8 +138,7 @@ func TestConfidentLawReference(t *testing.T) {
 	require.NotEmpty(t, ref.Entries)
 	for _, e := range ref.Entries {
 		m := confident(t, e.Threshold, e.Sigma1, e.Sigma2)
-		law, err := m.ContinuousLaw(histogram(t, e.Counts...))
-		require.NoError(t, err)
+		law := testkit.Must(m.ContinuousLaw(histogram(t, e.Counts...)))
 		requireProbs(t, e.Classes, law.LogLabels, fmt.Sprint(e.Counts))
 		requireProbs(t, []float64{1 - e.Answered}, []float64{law.LogDeclined}, "declined")
 	}
@@ -163,8 +161,7 @@ func TestNoiseReference(t *testing.T) {
 	check := func(r reference, noise integerNoise, tail func(from int64) float64) {
 		require.NotEmpty(t, r.TailGE)
 		for k, want := range r.TailGE {
-			from, err := strconv.ParseInt(k, 10, 64)
-			require.NoError(t, err)
+			from := testkit.Must(strconv.ParseInt(k, 10, 64))
 			cdf := noise.cdf(from + 1)
 			require.InEpsilon(t, want, math.Exp(cdf.at(-from)), 1e-9)
 			require.InEpsilon(t, want, math.Exp(tail(from)), 1e-9)
@@ -196,12 +193,11 @@ func TestLawsFarTail(t *testing.T) {
 	testkit.ReadJSON(t, "testdata/far_tail.json", &ref)
 	require.Len(t, ref.Entries, 21)
 	for _, e := range ref.Entries {
-		law, err := map[string]lawFunc{
+		law := testkit.Must(map[string]lawFunc{
 			"lnmax": lnmax(t, e.Noise).Law, "lnmax, continuous": lnmax(t, e.Noise).ContinuousLaw, "gnmax": gnmax(t, e.Noise).Law,
 			"gnmax, continuous": gnmax(t, e.Noise).ContinuousLaw, "exponential": exponential(t, e.Noise).Law,
 			"permute-and-flip": permuteAndFlip(t, e.Noise).Law,
-		}[e.Law](histogram(t, e.Counts...))
-		require.NoError(t, err)
+		}[e.Law](histogram(t, e.Counts...)))
 		require.True(t, math.IsInf(law.LogDeclined, -1))
 		require.InDeltaSlice(t, e.Want, law.LogLabels, 1e-9, "%+v", e)
 	}
@@ -269,8 +265,7 @@ func TestLawsSumToOne(t *testing.T) {
 			laws = append(laws, g.ContinuousLaw, c.ContinuousLaw, l.ContinuousLaw)
 		}
 		for _, law := range laws {
-			l, err := law(h)
-			require.NoError(t, err)
+			l := testkit.Must(law(h))
 			require.InDelta(t, 1, total(l), 1e-11)
 		}
 	})
@@ -285,8 +280,7 @@ func TestLawManyClasses(t *testing.T) {
 			gnmax(t, 1).ContinuousLaw, gnmax(t, 1).Law, lnmax(t, 1).ContinuousLaw, lnmax(t, 1).Law,
 			exponential(t, 1).Law, permuteAndFlip(t, 1).Law,
 		} {
-			l, err := law(histogram(t, counts...))
-			require.NoError(t, err)
+			l := testkit.Must(law(histogram(t, counts...)))
 			require.InDelta(t, 1, total(l), 1e-11)
 			require.InDelta(t, l.LogLabels[298], l.LogLabels[299], 0.02, "equal counts, up to ties")
 		}
@@ -299,24 +293,16 @@ func TestLawRefusesWhatIsTooWide(t *testing.T) {
 		Law(Histogram) (Law, error)
 		ContinuousLaw(Histogram) (Law, error)
 	}{gnmax(t, 1), lnmax(t, 1), confident(t, 1, 1, 1)} {
-		_, err := m.Law(h)
-		require.Error(t, err)
-		_, err = m.ContinuousLaw(h)
-		require.Error(t, err)
-		_, err = m.Law(Histogram{})
-		require.Error(t, err)
+		require.Error(t, testkit.Err(m.Law(h)))
+		require.Error(t, testkit.Err(m.ContinuousLaw(h)))
+		require.Error(t, testkit.Err(m.Law(Histogram{})))
 	}
-	_, err := confident(t, 1, 1e9, 1).Law(histogram(t, 1, 0))
-	require.Error(t, err)
-	_, err = gnmax(t, 1e9).Law(histogram(t, 1, 0))
-	require.Error(t, err)
-	_, err = lnmax(t, 1e9).Law(histogram(t, 1, 0))
-	require.Error(t, err)
+	require.Error(t, testkit.Err(confident(t, 1, 1e9, 1).Law(histogram(t, 1, 0))))
+	require.Error(t, testkit.Err(gnmax(t, 1e9).Law(histogram(t, 1, 0))))
+	require.Error(t, testkit.Err(lnmax(t, 1e9).Law(histogram(t, 1, 0))))
 	for _, law := range []func(Histogram) (Law, error){exponential(t, 1e-3).Law, permuteAndFlip(t, 1e-3).Law} {
-		l, err := law(h)
-		require.NoError(t, err, "closed forms refuse nothing")
+		l := testkit.Must(law(h))
 		require.InEpsilon(t, -0x1p40*1e3, l.LogLabels[1], 1e-9)
-		_, err = law(Histogram{})
-		require.Error(t, err)
+		require.Error(t, testkit.Err(law(Histogram{})))
 	}
 }

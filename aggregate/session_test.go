@@ -11,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
@@ -20,8 +21,7 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 }
 
 func begin(t require.TestingT, m Mechanism, key rng.Key) Session {
-	s, err := m.Start(reserve(t, m.Event()), key)
-	require.NoError(t, err)
+	s := testkit.Must(m.Start(reserve(t, m.Event()), key))
 	return s
 }
 
@@ -29,53 +29,44 @@ func TestSessionCaps(t *testing.T) {
 	h := histogram(t, 90, 10)
 	t.Run("questions", func(t *testing.T) {
 		s := begin(t, gnmax(t, 1, 2), rng.SeedKey(1))
-		first, err := s.Ask(7, h)
-		require.NoError(t, err)
+		first := testkit.Must(s.Ask(7, h))
 		for range 5 {
-			again, err := s.Ask(7, histogram(t, 0, 100))
-			require.NoError(t, err)
+			again := testkit.Must(s.Ask(7, histogram(t, 0, 100)))
 			require.Equal(t, first, again, "a number asked before has its answer")
 		}
-		_, err = s.Ask(8, h)
+		_, err := s.Ask(8, h)
 		require.NoError(t, err)
 		a, err := s.Ask(9, h)
 		require.ErrorIs(t, err, ErrExhausted)
 		require.Equal(t, Answer{Label: NoLabel}, a)
-		again, err := s.Ask(7, h)
-		require.NoError(t, err)
+		again := testkit.Must(s.Ask(7, h))
 		require.Equal(t, first, again)
 	})
 	t.Run("declined questions", func(t *testing.T) {
 		s := begin(t, confident(t, 50, 1, 1, 3, 3), rng.SeedKey(1))
 		for q := range uint64(3) {
-			a, err := s.Ask(q, histogram(t, 20, 20))
-			require.NoError(t, err)
+			a := testkit.Must(s.Ask(q, histogram(t, 20, 20)))
 			require.False(t, a.Answered)
 		}
-		_, err := s.Ask(3, h)
-		require.ErrorIs(t, err, ErrExhausted, "no answer was given, but all tests are used up")
+		require.ErrorIs(t, testkit.Err(s.Ask(3, h)), ErrExhausted, "no answer was given, but all tests are used up")
 	})
 	t.Run("answers", func(t *testing.T) {
 		s := begin(t, confident(t, 50, 1, 1, 10, 2), rng.SeedKey(1))
 		unsure := histogram(t, 20, 20)
 		for q, h := range []Histogram{unsure, h, unsure, h} {
-			a, err := s.Ask(uint64(q), h)
-			require.NoError(t, err)
+			a := testkit.Must(s.Ask(uint64(q), h))
 			require.Equal(t, q%2 == 1, a.Answered)
 		}
 		for _, h := range []Histogram{unsure, h} {
-			_, err := s.Ask(9, h)
-			require.ErrorIs(t, err, ErrExhausted)
+			require.ErrorIs(t, testkit.Err(s.Ask(9, h)), ErrExhausted)
 		}
 	})
 	t.Run("classes", func(t *testing.T) {
 		s := begin(t, gnmax(t, 1, 9), rng.SeedKey(1))
 		_, err := s.Ask(1, h)
 		require.NoError(t, err)
-		_, err = s.Ask(2, histogram(t, 1, 2, 3))
-		require.ErrorContains(t, err, "3 classes")
-		_, err = s.Ask(3, Histogram{})
-		require.Error(t, err)
+		require.ErrorContains(t, testkit.Err(s.Ask(2, histogram(t, 1, 2, 3))), "3 classes")
+		require.Error(t, testkit.Err(s.Ask(3, Histogram{})))
 	})
 }
 
@@ -83,24 +74,16 @@ func TestSessionCaps(t *testing.T) {
 func TestStartNeedsItsCharge(t *testing.T) {
 	m, c := gnmax(t, 40, 10), confident(t, 10, 20, 40)
 	r := reserve(t, m.Event())
-	_, err := m.Start(r, rng.Key{})
-	require.Error(t, err, "zero key")
-	_, err = gnmax(t, 39, 10).Start(r, rng.SeedKey(1))
-	require.ErrorIs(t, err, ledger.ErrNotReserved, "less noise than charged for")
-	_, err = gnmax(t, 40, 11).Start(r, rng.SeedKey(1))
-	require.ErrorIs(t, err, ledger.ErrNotReserved, "more queries than charged for")
-	_, err = c.Start(r, rng.SeedKey(1))
-	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	_, err = m.Start(nil, rng.SeedKey(1))
-	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	s, err := m.Start(r, rng.SeedKey(1))
-	require.NoError(t, err)
+	require.Error(t, testkit.Err(m.Start(r, rng.Key{})), "zero key")
+	require.ErrorIs(t, testkit.Err(gnmax(t, 39, 10).Start(r, rng.SeedKey(1))), ledger.ErrNotReserved, "less noise than charged for")
+	require.ErrorIs(t, testkit.Err(gnmax(t, 40, 11).Start(r, rng.SeedKey(1))), ledger.ErrNotReserved, "more queries than charged for")
+	require.ErrorIs(t, testkit.Err(c.Start(r, rng.SeedKey(1))), ledger.ErrNotReserved)
+	require.ErrorIs(t, testkit.Err(m.Start(nil, rng.SeedKey(1))), ledger.ErrNotReserved)
+	s := testkit.Must(m.Start(r, rng.SeedKey(1)))
 	require.False(t, s.Releasable())
-	_, err = m.Start(r, rng.SeedKey(1))
-	require.ErrorIs(t, err, ledger.ErrNotReserved, "a charge is used once")
+	require.ErrorIs(t, testkit.Err(m.Start(r, rng.SeedKey(1))), ledger.ErrNotReserved, "a charge is used once")
 
-	key, err := rng.NewKey()
-	require.NoError(t, err)
+	key := testkit.Must(rng.NewKey())
 	require.True(t, begin(t, c, key).Releasable())
 }
 
@@ -116,8 +99,7 @@ func TestAnswersRepeat(t *testing.T) {
 			if reverse {
 				q = len(out) - 1 - i
 			}
-			a, err := s.Ask(uint64(q), h)
-			require.NoError(t, err)
+			a := testkit.Must(s.Ask(uint64(q), h))
 			out[q] = a.Label
 		}
 		return out
@@ -203,21 +185,17 @@ func TestEventsAndRefusals(t *testing.T) {
 		if _, capped := d.Parameter("answers"); capped {
 			s = s.With("answers", 2)
 		}
-		m, err := d.New(s)
-		require.NoError(t, err)
+		m := testkit.Must(d.New(s))
 		require.Equal(t, events[d.Name], m.Event())
-		m, err = d.New(s.With("answers", 3))
-		require.NoError(t, err)
+		m = testkit.Must(d.New(s.With("answers", 3)))
 		session := begin(t, m, rng.SeedKey(1))
 		for q := range uint64(3) {
 			_, err := session.Ask(q, histogram(t, 5, 5, 0))
 			require.NoError(t, err)
 		}
-		_, err = session.Ask(3, histogram(t, 5, 5, 0))
-		require.ErrorIs(t, err, ErrExhausted, d.Name)
+		require.ErrorIs(t, testkit.Err(session.Ask(3, histogram(t, 5, 5, 0))), ErrExhausted, d.Name)
 		refused := func(s Setting, field string) {
-			_, err := d.New(s)
-			require.ErrorContains(t, err, field, d.Name)
+			require.ErrorContains(t, testkit.Err(d.New(s)), field, d.Name)
 		}
 		for _, p := range d.Parameters {
 			for _, v := range bad[p.Kind] {
@@ -237,8 +215,7 @@ func TestEventsAndRefusals(t *testing.T) {
 }
 
 func BenchmarkAsk(b *testing.B) {
-	key, err := rng.NewKey()
-	require.NoError(b, err)
+	key := testkit.Must(rng.NewKey())
 	votes := make([]int, 250)
 	for i := range votes {
 		votes[i] = i * i % 10
@@ -255,8 +232,7 @@ func BenchmarkAsk(b *testing.B) {
 				s, q, batch := begin(b, c.m, key), uint64(0), make([]Histogram, size)
 				for b.Loop() {
 					for i := range batch {
-						h, err := CountVotes(votes, 10)
-						require.NoError(b, err)
+						h := testkit.Must(CountVotes(votes, 10))
 						batch[i] = h
 					}
 					_, err := s.AskBatch(q, batch)

@@ -23,8 +23,7 @@ func orders() []float64 {
 
 // charged is what an account is charged for an event, at each order.
 func charged(t require.TestingT, e accountant.Event, orders []float64) []float64 {
-	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne})
-	require.NoError(t, err)
+	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne}))
 	require.NoError(t, account.Compose(e, 1))
 	curve, failure, err := account.RDP(orders)
 	require.NoError(t, err)
@@ -44,18 +43,15 @@ func newClaims(epsilons []float64) claims { return claims{epsilons, map[string][
 func (c claims) of(t *testing.T, e accountant.Event) (byRDP, byPLD []float64) {
 	key := fmt.Sprintf("%#v", e)
 	if _, ok := c.known[key]; !ok {
-		rdp, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne})
-		require.NoError(t, err)
-		pld, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.ReplaceOne})
-		require.NoError(t, err)
+		rdp := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne}))
+		pld := testkit.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.ReplaceOne}))
 		var deltas [2][]float64
 		for i, account := range []accountant.Accountant{rdp, pld} {
 			require.NoError(t, account.Compose(e, 1))
 			for _, epsilon := range c.epsilons {
 				b := accountant.Bound{Upper: 1}
 				if i == 0 || !testkit.Race {
-					b, err = account.Delta(context.Background(), epsilon)
-					require.NoError(t, err)
+					b = testkit.Must(account.Delta(context.Background(), epsilon))
 				}
 				deltas[i] = append(deltas[i], b.Upper)
 			}

@@ -7,19 +7,18 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
 // reserveOn charges n times on one ledger, whose statement says that outcomes may be released.
 func reserveOn(t *testing.T, e accountant.Event, n int) []*ledger.Reservation {
-	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise})
-	require.NoError(t, err)
+	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise}))
 	events := make([]accountant.Event, n)
 	for i := range events {
 		events[i] = e
 	}
-	r, err := l.ReserveBatch(events)
-	require.NoError(t, err)
+	r := testkit.Must(l.ReserveBatch(events))
 	return r
 }
 
@@ -29,8 +28,7 @@ func TestSeedsAreRefusedWhereNoiseIsSecret(t *testing.T) {
 	s, err := m.Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrUnfit)
 	require.Nil(t, s)
-	key, err := rng.NewKey()
-	require.NoError(t, err)
+	key := testkit.Must(rng.NewKey())
 	_, err = m.Start(r, key)
 	require.NoError(t, err, "either relation")
 }
@@ -40,15 +38,12 @@ func TestSeedsAreRefusedWhereNoiseIsSecret(t *testing.T) {
 func TestChargesUnderOneKey(t *testing.T) {
 	const queries, charges = 1000, 3
 	m := gnmax(t, 400, queries)
-	key, err := rng.NewKey()
-	require.NoError(t, err)
+	key := testkit.Must(rng.NewKey())
 	var answers [charges][queries]int
 	for i, r := range reserveOn(t, m.Event(), charges) {
-		s, err := m.Start(r, key)
-		require.NoError(t, err)
+		s := testkit.Must(m.Start(r, key))
 		for q := range answers[i] {
-			a, err := s.Ask(uint64(q), histogram(t, 50+2*(i%2), 50+i%2, 50, 50, 50-3*(i%2)))
-			require.NoError(t, err)
+			a := testkit.Must(s.Ask(uint64(q), histogram(t, 50+2*(i%2), 50+i%2, 50, 50, 50-3*(i%2))))
 			answers[i][q] = a.Label
 		}
 		for j := range i {

@@ -26,9 +26,7 @@ type lawFunc = func(Histogram) (Law, error)
 func (w world) neighbours(t require.TestingT, law lawFunc) [][2]Law {
 	laws := make([]Law, len(w.histograms))
 	for i, c := range w.histograms {
-		var err error
-		laws[i], err = law(histogram(t, c...))
-		require.NoError(t, err)
+		laws[i] = testkit.Must(law(histogram(t, c...)))
 	}
 	var pairs [][2]Law
 	for i, edges := range w.edges {

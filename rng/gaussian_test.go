@@ -9,11 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func gaussian(t require.TestingT, sigma float64) *DiscreteGaussian {
-	d, err := NewDiscreteGaussian(sigma)
-	require.NoError(t, err)
+	d := testkit.Must(NewDiscreteGaussian(sigma))
 	require.Equal(t, sigma, d.Sigma())
 	return d
 }

@@ -30,8 +30,7 @@ func TestLogProbReference(t *testing.T) {
 	check := func(r noiseReference, prob func(int64) float64, reach int64) {
 		require.NotEmpty(t, r.PMF)
 		for k, want := range r.PMF {
-			i, err := strconv.ParseInt(k, 10, 64)
-			require.NoError(t, err)
+			i := testkit.Must(strconv.ParseInt(k, 10, 64))
 			require.InEpsilon(t, want, prob(i), 1e-12)
 			require.InEpsilon(t, want, prob(-i), 1e-12)
 		}
@@ -41,8 +40,7 @@ func TestLogProbReference(t *testing.T) {
 		}
 		require.InEpsilon(t, r.Variance, variance, 1e-12)
 		for m, want := range r.TailGE {
-			from, err := strconv.ParseInt(m, 10, 64)
-			require.NoError(t, err)
+			from := testkit.Must(strconv.ParseInt(m, 10, 64))
 			var tail float64
 			for k := from + reach; k >= from; k-- {
 				tail += prob(k)

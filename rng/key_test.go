@@ -12,11 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func secretOf(t require.TestingT, k Key) string {
-	text, err := k.MarshalText()
-	require.NoError(t, err)
+	text := testkit.Must(k.MarshalText())
 	return string(text)
 }
 
@@ -55,8 +56,7 @@ func TestDerivationIsHMAC(t *testing.T) {
 }
 
 func TestReleasableIsInherited(t *testing.T) {
-	secure, err := NewKey()
-	require.NoError(t, err)
+	secure := testkit.Must(NewKey())
 	require.True(t, secure.Releasable())
 	require.True(t, secure.Derive("a", 1).DeriveBytes("b", nil).Releasable())
 	require.False(t, SeedKey(1).Releasable())
@@ -99,8 +99,7 @@ func TestZeroKeyIsRefused(t *testing.T) {
 	require.Panics(t, func() { k.Stream() })
 	require.Panics(t, func() { k.Derive("a") })
 	require.Panics(t, func() { k.Streams("a") })
-	_, err := k.MarshalText()
-	require.Error(t, err)
+	require.Error(t, testkit.Err(k.MarshalText()))
 }
 
 func TestNothingPrintsTheSecret(t *testing.T) {
@@ -125,8 +124,7 @@ func TestNothingPrintsTheSecret(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&buf, nil)).Info("m", "key", k, "holder", h)
 	require.NotContains(t, buf.String(), secretOf(t, k)[len(textSeeded):])
 	require.NotContains(t, buf.String(), raw)
-	_, err := json.Marshal(h)
-	require.Error(t, err)
+	require.Error(t, testkit.Err(json.Marshal(h)))
 }
 
 func TestUnmarshalRefuses(t *testing.T) {

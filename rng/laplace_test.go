@@ -8,11 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func laplace(t require.TestingT, scale float64) *DiscreteLaplace {
-	d, err := NewDiscreteLaplace(scale)
-	require.NoError(t, err)
+	d := testkit.Must(NewDiscreteLaplace(scale))
 	require.Equal(t, scale, d.Scale())
 	return d
 }
@@ -85,10 +86,8 @@ func TestLaplaceWordsAgreeWithBig(t *testing.T) {
 
 func TestScaleRange(t *testing.T) {
 	for _, bad := range []float64{0, -1, minScale / 2, maxScale * 2, math.Inf(1), math.Inf(-1), math.NaN()} {
-		_, err := NewDiscreteLaplace(bad)
-		require.Error(t, err, bad)
-		_, err = NewDiscreteGaussian(bad)
-		require.Error(t, err, bad)
+		require.Error(t, testkit.Err(NewDiscreteLaplace(bad)), bad)
+		require.Error(t, testkit.Err(NewDiscreteGaussian(bad)), bad)
 	}
 	for _, good := range []float64{minScale, 0.01, maxScale} {
 		laplace(t, good)

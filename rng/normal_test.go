@@ -14,8 +14,7 @@ import (
 )
 
 func roundedNormal(t require.TestingT, mean, sd, grid float64) *RoundedNormal {
-	n, err := NewRoundedNormal(mean, sd, grid)
-	require.NoError(t, err)
+	n := testkit.Must(NewRoundedNormal(mean, sd, grid))
 	return n
 }
 
@@ -227,7 +226,6 @@ func TestRoundedNormalFarApart(t *testing.T) {
 func TestRoundedNormalRefusesBadParameters(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range [][3]float64{{nan, 1, 1}, {inf, 1, 1}, {0, 0, 1}, {0, -1, 1}, {0, nan, 1}, {0, inf, 1}, {0, 1, 0}, {0, 1, -1}, {0, 1, nan}, {0, 1, inf}} {
-		_, err := NewRoundedNormal(c[0], c[1], c[2])
-		require.Error(t, err, "%v", c)
+		require.Error(t, testkit.Err(NewRoundedNormal(c[0], c[1], c[2])), "%v", c)
 	}
 }

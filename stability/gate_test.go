@@ -42,8 +42,7 @@ func TestSmallWorldGate(t *testing.T) {
 		}
 		return d
 	}
-	g, err := NewGate(GateConfig{Epsilon: 0.4, Delta: 0.05, Cost: accountant.PureDP{Epsilon: cost}})
-	require.NoError(t, err)
+	g := testkit.Must(NewGate(GateConfig{Epsilon: 0.4, Delta: 0.05, Cost: accountant.PureDP{Epsilon: cost}}))
 	share := func(distance func(n int) int64) (largest float64) {
 		law := func(n int) []float64 {
 			passed, shut := g.Law(distance(n))
@@ -74,13 +73,10 @@ func TestSmallWorldGate(t *testing.T) {
 // What a Rényi bound calls good says nothing of loss distributions.
 func TestGateWantsARenyiLedgerUnlessItIsDominated(t *testing.T) {
 	for _, dominated := range []bool{false, true} {
-		g, err := NewGate(GateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 1}, Dominated: dominated})
-		require.NoError(t, err)
-		l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByAuto})
-		require.NoError(t, err)
-		r, err := l.Reserve(g.Event())
-		require.NoError(t, err)
-		_, err = Pass(g, r, rng.SeedKey(1), func() (int64, error) { return 100, nil }, func(rng.Key) (int, error) { return 7, nil })
+		g := testkit.Must(NewGate(GateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 1}, Dominated: dominated}))
+		l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByAuto}))
+		r := testkit.Must(l.Reserve(g.Event()))
+		_, err := Pass(g, r, rng.SeedKey(1), func() (int64, error) { return 100, nil }, func(rng.Key) (int, error) { return 7, nil })
 		if dominated {
 			require.NoError(t, err)
 		} else {
@@ -90,35 +86,27 @@ func TestGateWantsARenyiLedgerUnlessItIsDominated(t *testing.T) {
 }
 
 func TestPass(t *testing.T) {
-	g, err := NewGate(GateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 0.1}})
-	require.NoError(t, err)
+	g := testkit.Must(NewGate(GateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 0.1}}))
 	require.Equal(t, accountant.PureDP{Epsilon: 0.1}, g.Event().(accountant.Composed).Events[1])
 	far := func() (int64, error) { return 100, nil }
 	seven := func(rng.Key) (int, error) { return 7, nil }
-	a, err := Pass(g, reserve(t, g.Event()), rng.SeedKey(1), far, seven)
-	require.NoError(t, err)
+	a := testkit.Must(Pass(g, reserve(t, g.Event()), rng.SeedKey(1), far, seven))
 	require.Equal(t, Answer[int]{7, true}, a)
-	a, err = Pass(g, reserve(t, g.Event()), rng.SeedKey(1), func() (int64, error) { return 0, nil },
-		func(rng.Key) (int, error) { panic("behind a shut gate") })
-	require.NoError(t, err)
+	a = testkit.Must(Pass(g, reserve(t, g.Event()), rng.SeedKey(1), func() (int64, error) { return 0, nil },
+		func(rng.Key) (int, error) { panic("behind a shut gate") }))
 	require.Equal(t, Answer[int]{}, a)
 
 	untouched := func() (int64, error) { panic("touched without a charge") }
-	_, err = Pass(g, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1), untouched, seven)
-	require.Error(t, err)
-	_, err = Pass(g, reserve(t, g.Event()), rng.Key{}, untouched, seven)
-	require.Error(t, err)
+	require.Error(t, testkit.Err(Pass(g, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1), untouched, seven)))
+	require.Error(t, testkit.Err(Pass(g, reserve(t, g.Event()), rng.Key{}, untouched, seven)))
 	sick := errors.New("sick")
-	_, err = Pass(g, reserve(t, g.Event()), rng.SeedKey(1), func() (int64, error) { return 100, sick }, seven)
-	require.ErrorIs(t, err, sick)
-	_, err = Pass(g, reserve(t, g.Event()), rng.SeedKey(1), far, func(rng.Key) (int, error) { return 7, sick })
-	require.ErrorIs(t, err, sick)
+	require.ErrorIs(t, testkit.Err(Pass(g, reserve(t, g.Event()), rng.SeedKey(1), func() (int64, error) { return 100, sick }, seven)), sick)
+	require.ErrorIs(t, testkit.Err(Pass(g, reserve(t, g.Event()), rng.SeedKey(1), far, func(rng.Key) (int, error) { return 7, sick })), sick)
 
 	for _, cfg := range []GateConfig{
 		{Epsilon: 1, Delta: 0.1}, {Epsilon: 1, Delta: 0.1, Cost: accountant.PureDP{Epsilon: -1}},
 		{Delta: 0.1, Cost: accountant.PureDP{}}, {Epsilon: 1, Cost: accountant.PureDP{}},
 	} {
-		_, err := NewGate(cfg)
-		require.Error(t, err)
+		require.Error(t, testkit.Err(NewGate(cfg)))
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/testledger"
 )
 
@@ -13,8 +14,7 @@ func newMStab(t require.TestingT, cfg MStabConfig) *MStab {
 	if cfg.Questions == 0 {
 		cfg.Questions = 1
 	}
-	m, err := NewMStab(cfg)
-	require.NoError(t, err)
+	m := testkit.Must(NewMStab(cfg))
 	return m
 }
 
@@ -24,7 +24,6 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 
 // deltaOf returns what an account claims for one event.
 func deltaOf(t require.TestingT, e accountant.Event, eps float64) float64 {
-	b, err := testledger.Account(t, accountant.ReplaceOne, e).Delta(context.Background(), eps)
-	require.NoError(t, err)
+	b := testkit.Must(testledger.Account(t, accountant.ReplaceOne, e).Delta(context.Background(), eps))
 	return b.Upper
 }

@@ -13,8 +13,7 @@ import (
 )
 
 func newMean(t require.TestingT, cfg MeanConfig) *Mean {
-	m, err := NewMean(cfg)
-	require.NoError(t, err)
+	m := testkit.Must(NewMean(cfg))
 	return m
 }
 
@@ -57,8 +56,7 @@ func TestMeanSensitivity(t *testing.T) {
 // quotient is subnormal. The sum used to move by twice what is charged.
 func TestMeanOfRecordsFarBeyondTheClip(t *testing.T) {
 	for _, c := range []struct{ clip, x float64 }{{0x1p-400, 0x1p674 / 0.51}, {1e-10, 1.7e308}, {1e-12, 1.21e308}, {1e-12, 1e280}} {
-		m, err := NewMean(MeanConfig{Noise: Laplace, Records: 1, Dimension: 1, Clip: c.clip, Epsilon: 1})
-		require.NoError(t, err)
+		m := testkit.Must(NewMean(MeanConfig{Noise: Laplace, Records: 1, Dimension: 1, Clip: c.clip, Epsilon: 1}))
 		up, down := []int64{0}, []int64{0}
 		m.addClipped(up, []float64{c.x})
 		m.addClipped(down, []float64{-c.x})
@@ -96,8 +94,7 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 			}
 		}
 		observed, off, expected := make([]float64, 2*cells), make([]float64, 2*cells), make([]float64, 2*cells)
-		charged, err := m.ReleaseVector(reserve(t, m.Event()), rng.SeedKey(0), data)
-		require.NoError(t, err)
+		charged := testkit.Must(m.ReleaseVector(reserve(t, m.Event()), rng.SeedKey(0), data))
 		require.Equal(t, m.release(rng.SeedKey(0), data), charged)
 		for i := range draws {
 			for j, x := range m.release(rng.SeedKey(uint64(i)), data) {
@@ -130,14 +127,10 @@ func TestNewMeanRefuses(t *testing.T) {
 	} {
 		cfg := good
 		change(&cfg)
-		_, err := NewMean(cfg)
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, testkit.Err(NewMean(cfg)), want)
 	}
 	m := newMean(t, good)
-	_, err := m.Release(reserve(t, m.Event()), rng.SeedKey(1), []float64{1})
-	require.ErrorContains(t, err, "Records")
-	_, err = m.ReleaseVector(reserve(t, m.Event()), rng.SeedKey(1), [][]float64{{1, 2}, {3}})
-	require.ErrorContains(t, err, "Dimension")
-	_, err = m.Release(reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1), []float64{1, 2})
-	require.Error(t, err)
+	require.ErrorContains(t, testkit.Err(m.Release(reserve(t, m.Event()), rng.SeedKey(1), []float64{1})), "Records")
+	require.ErrorContains(t, testkit.Err(m.ReleaseVector(reserve(t, m.Event()), rng.SeedKey(1), [][]float64{{1, 2}, {3}})), "Dimension")
+	require.Error(t, testkit.Err(m.Release(reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1), []float64{1, 2})))
 }

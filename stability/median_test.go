@@ -14,8 +14,7 @@ import (
 )
 
 func sampleOf(t require.TestingT, x []float64, low, high float64) sample {
-	s, err := sorted(x, low, high)
-	require.NoError(t, err)
+	s := testkit.Must(sorted(x, low, high))
 	return s
 }
 
@@ -67,13 +66,11 @@ func TestSmallWorldPTR(t *testing.T) {
 	all := samples(5, 4)
 	f := Median(0, 4)
 	for _, bound := range []float64{1, 2} {
-		p, err := newPTR(PTRConfig{Bound: bound, Epsilon: 0.7, TestEpsilon: 0.5, Delta: 0.1}, 0)
-		require.NoError(t, err)
+		p := testkit.Must(newPTR(PTRConfig{Bound: bound, Epsilon: 0.7, TestEpsilon: 0.5, Delta: 0.1}, 0))
 		require.Equal(t, bound, p.grid.unit*math.Floor(bound/p.grid.unit))
 		distance := make([]int64, len(all))
 		for i, x := range all {
-			distance[i], err = f.Distance(x, bound)
-			require.NoError(t, err)
+			distance[i] = testkit.Must(f.Distance(x, bound))
 			direct := int64(1 << 30)
 			for _, y := range all {
 				if sampleOf(t, y, 0, 4).sensitivityWithin(0) > bound {
@@ -84,8 +81,7 @@ func TestSmallWorldPTR(t *testing.T) {
 		}
 		law := func(i int, d int64) []float64 { // on released values -60..64, then shut
 			passed, shut := p.gate.Law(d)
-			value, err := f.Value(all[i])
-			require.NoError(t, err)
+			value := testkit.Must(f.Value(all[i]))
 			var out []float64
 			for k := int64(-60); k <= 64; k++ {
 				out = append(out, math.Exp(passed+p.noise.LogProb(k-p.grid.round(value))))
@@ -133,25 +129,21 @@ func changes(a, b []float64) int64 {
 }
 
 func TestProposeMedian(t *testing.T) {
-	p, err := NewPTR(PTRConfig{Bound: 0.5, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
-	require.NoError(t, err)
+	p := testkit.Must(NewPTR(PTRConfig{Bound: 0.5, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6}))
 	data := make([]float64, 1001)
 	for i := range data {
 		data[i] = 50 + float64(i%5)*0.2
 	}
-	a, err := Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100))
-	require.NoError(t, err)
+	a := testkit.Must(Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100)))
 	require.True(t, a.Released)
 	require.InDelta(t, 50.4, a.Value, 20*0.5)
-	again, err := Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100))
-	require.NoError(t, err)
+	again := testkit.Must(Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100)))
 	require.Equal(t, a, again)
 
 	// The noise is Laplace of scale 1/2: eight cells of equal probability.
 	observed := make([]float64, 8)
 	for seed := range uint64(200) {
-		a, err := Propose(p, reserve(t, p.Event()), rng.SeedKey(seed), data, Median(0, 100))
-		require.NoError(t, err)
+		a := testkit.Must(Propose(p, reserve(t, p.Event()), rng.SeedKey(seed), data, Median(0, 100)))
 		require.True(t, a.Released)
 		z := (a.Value - 50.4) / 0.5
 		observed[int(8*min(1-1e-9, 0.5+0.5*math.Copysign(-math.Expm1(-math.Abs(z)), z)))]++
@@ -161,16 +153,13 @@ func TestProposeMedian(t *testing.T) {
 	for i := range data {
 		data[i] = float64(i % 2 * 100)
 	}
-	a, err = Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100))
-	require.NoError(t, err)
+	a = testkit.Must(Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100)))
 	require.False(t, a.Released, "half at 0, half at 100")
 	require.Zero(t, a.Value)
 
-	_, err = Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data[1:], Median(0, 100))
-	require.ErrorContains(t, err, "odd")
-	_, err = Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(1, 1))
-	require.ErrorContains(t, err, "interval")
-	_, err = Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Function[[]float64]{
+	require.ErrorContains(t, testkit.Err(Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data[1:], Median(0, 100))), "odd")
+	require.ErrorContains(t, testkit.Err(Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(1, 1))), "interval")
+	_, err := Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Function[[]float64]{
 		Value:    func([]float64) (float64, error) { return math.NaN(), nil },
 		Distance: func([]float64, float64) (int64, error) { return 1000, nil },
 	})
@@ -179,8 +168,7 @@ func TestProposeMedian(t *testing.T) {
 		{Bound: 0, Epsilon: 1, TestEpsilon: 1, Delta: 0.1}, {Bound: 1, Epsilon: math.NaN(), TestEpsilon: 1, Delta: 0.1},
 		{Bound: 1, Epsilon: 1, TestEpsilon: 0, Delta: 0.1}, {Bound: 1, Epsilon: 1, TestEpsilon: 1},
 	} {
-		_, err = NewPTR(cfg)
-		require.Error(t, err)
+		require.Error(t, testkit.Err(NewPTR(cfg)))
 	}
 }
 
@@ -191,8 +179,7 @@ func TestSmallWorldSmoothMedian(t *testing.T) {
 	for _, cfg := range []SmoothMedianConfig{
 		{High: 4, Epsilon: 1, Delta: 0.01}, {High: 4, Epsilon: 0.5, Delta: 0.2}, {High: 4, Epsilon: 3, Delta: 1e-4},
 	} {
-		m, err := newSmoothMedian(cfg, 2)
-		require.NoError(t, err)
+		m := testkit.Must(newSmoothMedian(cfg, 2))
 		require.Equal(t, accountant.WithFailure{Event: accountant.PureDP{Epsilon: cfg.Epsilon}, Delta: cfg.Delta}, m.Event())
 		require.Equal(t, 1.0, m.grid.unit)
 		const reach = 1000
@@ -235,8 +222,7 @@ func TestSmallWorldSmoothMedian(t *testing.T) {
 }
 
 func TestSmoothMedianFollowsItsLaw(t *testing.T) {
-	m, err := newSmoothMedian(SmoothMedianConfig{Low: 0, High: 16, Epsilon: 2, Delta: 0.01}, 4)
-	require.NoError(t, err)
+	m := testkit.Must(newSmoothMedian(SmoothMedianConfig{Low: 0, High: 16, Epsilon: 2, Delta: 0.01}, 4))
 	data := []float64{3, 4.2, 5, 5, 6, 7, 9}
 	median, noise, err := m.law(data)
 	require.NoError(t, err)
@@ -247,8 +233,7 @@ func TestSmoothMedianFollowsItsLaw(t *testing.T) {
 	for i := range draws {
 		x := m.grid.value(median + noise.Sample(rng.SeedKey(uint64(i)).Derive("smooth median", params...).Stream()))
 		if i < 20 { // which makes its sampler anew
-			released, err := m.Release(reserve(t, m.Event()), rng.SeedKey(uint64(i)), data)
-			require.NoError(t, err)
+			released := testkit.Must(m.Release(reserve(t, m.Event()), rng.SeedKey(uint64(i)), data))
 			require.Equal(t, x, released)
 		}
 		observed[int(min(max(x-5, -reach), reach))+reach]++ // a unit is 1
@@ -263,11 +248,8 @@ func TestSmoothMedianFollowsItsLaw(t *testing.T) {
 		{Low: 1, High: 1, Epsilon: 1, Delta: 0.1}, {High: 1, Epsilon: 0, Delta: 0.1}, {High: 1, Epsilon: 1},
 		{High: math.Inf(1), Epsilon: 1, Delta: 0.1}, {Low: math.NaN(), High: 1, Epsilon: 1, Delta: 0.1},
 	} {
-		_, err := NewSmoothMedian(cfg)
-		require.Error(t, err)
+		require.Error(t, testkit.Err(NewSmoothMedian(cfg)))
 	}
-	_, err = m.Release(reserve(t, m.Event()), rng.SeedKey(1), data[1:])
-	require.ErrorContains(t, err, "odd")
-	_, err = m.Release(reserve(t, m.Event()), rng.Key{}, data)
-	require.ErrorContains(t, err, "zero Key")
+	require.ErrorContains(t, testkit.Err(m.Release(reserve(t, m.Event()), rng.SeedKey(1), data[1:])), "odd")
+	require.ErrorContains(t, testkit.Err(m.Release(reserve(t, m.Event()), rng.Key{}, data)), "zero Key")
 }

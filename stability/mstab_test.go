@@ -96,13 +96,11 @@ func TestMStabReference(t *testing.T) {
 		require.InEpsilon(t, e.Optimal.Exact, worstDelta(optimal.Law, 200, e.Eps), 1e-6)
 		require.LessOrEqual(t, worstDelta(optimal.Law, 200, e.Eps), e.Delta*(1+1e-9))
 
-		account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne})
-		require.NoError(t, err)
+		account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne}))
 		require.NoError(t, account.Compose(printed.Event(), 1))
 		require.NotEmpty(t, e.Printed.Renyi)
 		for order, want := range e.Printed.Renyi {
-			a, err := strconv.ParseFloat(order, 64)
-			require.NoError(t, err)
+			a := testkit.Must(strconv.ParseFloat(order, 64))
 			divergence, failure, err := account.RDP([]float64{a})
 			require.NoError(t, err)
 			require.InEpsilon(t, want.Laplace, divergence[0], exact)
@@ -153,8 +151,7 @@ func TestThresholds(t *testing.T) {
 			require.Greater(t, math.Exp(lower), delta*(1-1e-9), "a threshold one lower would release as at distance 1")
 		}
 		probability := rapid.Float64Range(0.01, 0.999).Draw(t, "probability")
-		d, err := m.DistanceFor(probability)
-		require.NoError(t, err)
+		d := testkit.Must(m.DistanceFor(probability))
 		released, _ = m.Law(d)
 		require.GreaterOrEqual(t, math.Exp(released), probability*(1-1e-12))
 		released, _ = m.Law(d - 1)
@@ -183,8 +180,7 @@ func TestMStabFollowsItsLaw(t *testing.T) {
 		observed := make([]float64, 2*len(distances))
 		for q := range questions {
 			i := q % len(distances)
-			a, err := session.Ask(uint64(q), i, distances[i])
-			require.NoError(t, err)
+			a := testkit.Must(session.Ask(uint64(q), i, distances[i]))
 			cell := 2 * i
 			if a.Released {
 				require.Equal(t, i, a.Value)
@@ -208,10 +204,8 @@ func TestMStabFollowsItsLaw(t *testing.T) {
 			require.Less(t, fits(newMStab(t, cfg)), testkit.FalseAlarm, "noise a tenth off must be seen")
 		}
 
-		_, err := session.Ask(uint64(questions), 0, 99)
-		require.ErrorIs(t, err, ErrExhausted)
-		again, err := session.Ask(7, 5, -3)
-		require.NoError(t, err)
+		require.ErrorIs(t, testkit.Err(session.Ask(uint64(questions), 0, 99)), ErrExhausted)
+		again := testkit.Must(session.Ask(7, 5, -3))
 		if again.Released {
 			require.Equal(t, 7, again.Value, "a stored answer stays")
 		}
@@ -234,22 +228,17 @@ func TestNewMStabRefuses(t *testing.T) {
 	} {
 		cfg := good
 		change(&cfg)
-		_, err := NewMStab(cfg)
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, testkit.Err(NewMStab(cfg)), want)
 	}
 	m := newMStab(t, good)
-	_, err := Start[int](m, reserve(t, m.Event()), rng.Key{})
-	require.ErrorContains(t, err, "zero Key")
-	_, err = Start[int](m, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1))
-	require.ErrorIs(t, err, ledger.ErrNotReserved)
+	require.ErrorContains(t, testkit.Err(Start[int](m, reserve(t, m.Event()), rng.Key{})), "zero Key")
+	require.ErrorIs(t, testkit.Err(Start[int](m, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1))), ledger.ErrNotReserved)
 	r := reserve(t, m.Event())
-	_, err = Start[int](m, r, rng.SeedKey(1))
+	_, err := Start[int](m, r, rng.SeedKey(1))
 	require.NoError(t, err)
-	_, err = Start[int](m, r, rng.SeedKey(1))
-	require.ErrorIs(t, err, ledger.ErrNotReserved, "twice")
+	require.ErrorIs(t, testkit.Err(Start[int](m, r, rng.SeedKey(1))), ledger.ErrNotReserved, "twice")
 	for _, p := range []float64{-1, 1, math.NaN()} {
-		_, err = m.DistanceFor(p)
-		require.Error(t, err)
+		require.Error(t, testkit.Err(m.DistanceFor(p)))
 	}
 }
 
@@ -258,8 +247,7 @@ func TestNewMStabRefuses(t *testing.T) {
 func TestSessionsRepeat(t *testing.T) {
 	answers := func(key rng.Key, cfg MStabConfig, order func(i int) int) string {
 		m := newMStab(t, cfg)
-		s, err := Start[int](m, reserve(t, m.Event()), key)
-		require.NoError(t, err)
+		s := testkit.Must(Start[int](m, reserve(t, m.Event()), key))
 		out := make([]Answer[int], cfg.Questions)
 		var wg sync.WaitGroup
 		for i := range out {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -16,8 +17,7 @@ import (
 // here is one record, in three parts, so that k records vote 3k times.
 func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 	const records, repetitions, sessions, questions = 20, 3, 80, 50
-	split, err := Repeated(records, records, repetitions, rng.SeedKey(1).Derive("split"))
-	require.NoError(t, err)
+	split := testkit.Must(Repeated(records, records, repetitions, rng.SeedKey(1).Derive("split")))
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 0.5, Delta: 0.01, Questions: questions})
 	vote := func(_ context.Context, part []int) (int, bool) { return part[0], true }
 	for _, yes := range []int{20, 18, 16, 13} {
@@ -27,11 +27,9 @@ func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 		}
 		released := 0
 		for i := range uint64(sessions) {
-			session, err := Start[int](m, reserve(t, m.Event()), rng.SeedKey(uint64(yes)<<32+i))
-			require.NoError(t, err)
+			session := testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(uint64(yes)<<32+i)))
 			for q := range uint64(questions) {
-				a, err := SubsampleAggregate(t.Context(), session, q, data, split, vote)
-				require.NoError(t, err)
+				a := testkit.Must(SubsampleAggregate(t.Context(), session, q, data, split, vote))
 				if a.Released {
 					require.Equal(t, 1, a.Value)
 					released++
@@ -94,12 +92,10 @@ func TestMeanChargesTheRoundingOfEveryCoordinate(t *testing.T) {
 // TestPTRChargesItsRounding uses two values that differ by the proposed bound. When they
 // are rounded they may differ by a unit more, and that is charged.
 func TestPTRChargesItsRounding(t *testing.T) {
-	p, err := NewPTR(PTRConfig{Bound: 1<<20 + 0.75, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
-	require.NoError(t, err)
+	p := testkit.Must(NewPTR(PTRConfig{Bound: 1<<20 + 0.75, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6}))
 	unit := p.grid.unit
 	bound := (math.Floor(p.cfg.Bound/unit) + 0.75) * unit
-	p, err = NewPTR(PTRConfig{Bound: bound, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
-	require.NoError(t, err)
+	p = testkit.Must(NewPTR(PTRConfig{Bound: bound, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6}))
 	require.Equal(t, unit, p.grid.unit)
 	low := 0.4375 * unit
 	moved := p.grid.round(low+bound) - p.grid.round(low)

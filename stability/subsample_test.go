@@ -25,8 +25,7 @@ func TestSplits(t *testing.T) {
 		blocks := rapid.IntRange(1, records).Draw(t, "blocks")
 		repetitions := rapid.IntRange(1, 4).Draw(t, "repetitions")
 		key := rng.SeedKey(rapid.Uint64().Draw(t, "seed"))
-		s, err := Repeated(records, blocks, repetitions, key)
-		require.NoError(t, err)
+		s := testkit.Must(Repeated(records, blocks, repetitions, key))
 		require.Equal(t, blocks*repetitions, s.Models())
 		require.Equal(t, repetitions, s.Overlap())
 		for r := range repetitions {
@@ -41,17 +40,13 @@ func TestSplits(t *testing.T) {
 			require.Equal(t, slices.Repeat([]int{1}, records), seen)
 		}
 	})
-	first, err := Repeated(100, 5, 2, rng.SeedKey(1))
-	require.NoError(t, err)
+	first := testkit.Must(Repeated(100, 5, 2, rng.SeedKey(1)))
 	require.NotEqual(t, first.models[:5], first.models[5:], "repetitions are independent")
 	for _, c := range [][3]int{{0, 1, 1}, {5, 6, 1}, {5, 0, 1}, {5, 1, 0}} {
-		_, err := Repeated(c[0], c[1], c[2], rng.SeedKey(1))
-		require.Error(t, err)
+		require.Error(t, testkit.Err(Repeated(c[0], c[1], c[2], rng.SeedKey(1))))
 	}
-	_, err = Disjoint(5, 2, rng.Key{})
-	require.Error(t, err)
-	_, err = ByUnit([]string{"a"}, 0, rng.SeedKey(1))
-	require.Error(t, err)
+	require.Error(t, testkit.Err(Disjoint(5, 2, rng.Key{})))
+	require.Error(t, testkit.Err(ByUnit([]string{"a"}, 0, rng.SeedKey(1))))
 }
 
 // TestByUnitIgnoresOthers checks that where a unit's records go does not depend on the other units.
@@ -60,8 +55,7 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 	for i := range 300 {
 		units = append(units, strconv.Itoa(i%100))
 	}
-	s, err := ByUnit(units, 7, rng.SeedKey(4))
-	require.NoError(t, err)
+	s := testkit.Must(ByUnit(units, 7, rng.SeedKey(4)))
 	place := func(s Split, units []string) map[string]int {
 		out := map[string]int{}
 		for j, part := range s.models {
@@ -76,16 +70,14 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 	}
 	all := place(s, units)
 	require.Len(t, all, 100)
-	less, err := ByUnit(units[1:], 7, rng.SeedKey(4))
-	require.NoError(t, err)
+	less := testkit.Must(ByUnit(units[1:], 7, rng.SeedKey(4)))
 	require.Equal(t, all, place(less, units[1:]))
 	for _, part := range s.models {
 		require.NotEmpty(t, part)
 	}
 	// The broken variant splits by position, and one record less moves the others.
 	byPosition := func(units []string) map[string]int {
-		s, err := Disjoint(len(units), 7, rng.SeedKey(4))
-		require.NoError(t, err)
+		s := testkit.Must(Disjoint(len(units), 7, rng.SeedKey(4)))
 		return place(s, units)
 	}
 	full, moved := byPosition(units[:100]), 0
@@ -134,14 +126,12 @@ func TestSubsampleDistance(t *testing.T) {
 
 func TestSubsampleAggregate(t *testing.T) {
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 1e-6, Questions: 3})
-	session, err := Start[string](m, reserve(t, m.Event()), rng.SeedKey(1))
-	require.NoError(t, err)
+	session := testkit.Must(Start[string](m, reserve(t, m.Event()), rng.SeedKey(1)))
 	data := make([]float64, 3000)
 	for i := range data {
 		data[i] = 1 + 0.1*math.Sin(float64(i))
 	}
-	split, err := Disjoint(len(data), 60, rng.SeedKey(1).Derive("split"))
-	require.NoError(t, err)
+	split := testkit.Must(Disjoint(len(data), 60, rng.SeedKey(1).Derive("split")))
 	sign := func(_ context.Context, part []float64) (string, bool) {
 		sum := 0.0
 		for _, x := range part {
@@ -154,36 +144,28 @@ func TestSubsampleAggregate(t *testing.T) {
 		return "negative", len(part) > 0
 	}
 	ctx := context.Background()
-	a, err := SubsampleAggregate(ctx, session, 1, data, split, sign)
-	require.NoError(t, err)
+	a := testkit.Must(SubsampleAggregate(ctx, session, 1, data, split, sign))
 	require.Equal(t, Answer[string]{"positive", true}, a)
 	require.Equal(t, 1.0, data[0])
 
 	coin := func(_ context.Context, part []float64) (string, bool) {
 		return strconv.FormatBool(math.Mod(part[0]*1e6, 2) < 1), true
 	}
-	a, err = SubsampleAggregate(ctx, session, 2, data, split, coin)
-	require.NoError(t, err)
+	a = testkit.Must(SubsampleAggregate(ctx, session, 2, data, split, coin))
 	require.False(t, a.Released)
-	a, err = SubsampleAggregate(ctx, session, 3, data, split, func(context.Context, []float64) (string, bool) { return "x", false })
-	require.NoError(t, err)
+	a = testkit.Must(SubsampleAggregate(ctx, session, 3, data, split, func(context.Context, []float64) (string, bool) { return "x", false }))
 	require.Equal(t, Answer[string]{}, a, "all abstain")
 
-	_, err = SubsampleAggregate(ctx, session, 4, data, split, sign)
-	require.ErrorIs(t, err, ErrExhausted)
-	_, err = SubsampleAggregate(ctx, session, 4, data[1:], split, sign)
-	require.ErrorContains(t, err, "split")
-	_, err = SubsampleAggregate(ctx, session, 4, data[1:], Split{}, sign)
-	require.ErrorContains(t, err, "split")
+	require.ErrorIs(t, testkit.Err(SubsampleAggregate(ctx, session, 4, data, split, sign)), ErrExhausted)
+	require.ErrorContains(t, testkit.Err(SubsampleAggregate(ctx, session, 4, data[1:], split, sign)), "split")
+	require.ErrorContains(t, testkit.Err(SubsampleAggregate(ctx, session, 4, data[1:], Split{}, sign)), "split")
 	done, cancel := context.WithCancelCause(ctx)
 	cancel(errors.New("enough"))
-	_, err = SubsampleAggregate(done, session, 4, data, split, sign)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(SubsampleAggregate(done, session, 4, data, split, sign)), context.Canceled)
 }
 
 func TestSubsampleMedian(t *testing.T) {
-	m, err := NewSmoothMedian(SmoothMedianConfig{Low: 0, High: 100, Epsilon: 1, Delta: 1e-6})
-	require.NoError(t, err)
+	m := testkit.Must(NewSmoothMedian(SmoothMedianConfig{Low: 0, High: 100, Epsilon: 1, Delta: 1e-6}))
 	data := make([]float64, 5050)
 	for i := range data {
 		data[i] = 40 + float64(i%11)
@@ -196,20 +178,17 @@ func TestSubsampleMedian(t *testing.T) {
 		}
 		return sum / float64(len(part)), part[0] != 41
 	}
-	split, err := Disjoint(len(data), 201, rng.SeedKey(1))
-	require.NoError(t, err)
+	split := testkit.Must(Disjoint(len(data), 201, rng.SeedKey(1)))
 	ctx := context.Background()
-	got, err := SubsampleMedian(ctx, m, reserve(t, m.Event()), rng.SeedKey(2), data, split, mean)
-	require.NoError(t, err)
+	got := testkit.Must(SubsampleMedian(ctx, m, reserve(t, m.Event()), rng.SeedKey(2), data, split, mean))
 	require.InDelta(t, 45, got, 10)
 
 	untouched := func(context.Context, []float64) (float64, bool) { panic("touched without a charge") }
-	_, err = SubsampleMedian(ctx, m, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(2), data, split, untouched)
+	_, err := SubsampleMedian(ctx, m, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(2), data, split, untouched)
 	require.ErrorIs(t, err, ledger.ErrNotReserved)
 	for _, c := range [][2]int{{200, 1}, {67, 3}} {
-		split, err := Repeated(len(data), c[0], c[1], rng.SeedKey(1))
-		require.NoError(t, err)
-		_, err = SubsampleMedian(ctx, m, reserve(t, m.Event()), rng.SeedKey(2), data, split, untouched)
+		split := testkit.Must(Repeated(len(data), c[0], c[1], rng.SeedKey(1)))
+		_, err := SubsampleMedian(ctx, m, reserve(t, m.Event()), rng.SeedKey(2), data, split, untouched)
 		require.ErrorContains(t, err, "odd number of disjoint")
 	}
 }
@@ -256,10 +235,9 @@ func TestAnswersWithTwoZerosAreRefused(t *testing.T) {
 	for _, good := range []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[named]()} {
 		require.True(t, faithful(good), good)
 	}
-	split, err := Disjoint(100, 10, rng.SeedKey(1))
-	require.NoError(t, err)
+	split := testkit.Must(Disjoint(100, 10, rng.SeedKey(1)))
 	session := &Session[float64]{relation: accountant.ReplaceOne}
-	_, err = SubsampleAggregate(context.Background(), session, 1, make([]float64, 100), split,
+	_, err := SubsampleAggregate(context.Background(), session, 1, make([]float64, 100), split,
 		func(context.Context, []float64) (float64, bool) { return 0, true })
 	require.ErrorContains(t, err, "may be equal and yet differ")
 }

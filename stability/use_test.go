@@ -9,23 +9,19 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
 // TestReleasesFitTheirLedger checks that every release is refused, with no data touched, under a relation
 // it does not hold for, and under a seed where the ledger says that noise is secret.
 func TestReleasesFitTheirLedger(t *testing.T) {
-	median, err := NewSmoothMedian(SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 1e-6})
-	require.NoError(t, err)
-	mean, err := NewMean(MeanConfig{Records: 1, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1})
-	require.NoError(t, err)
-	ptr, err := NewPTR(PTRConfig{Bound: 0.1, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
-	require.NoError(t, err)
+	median := testkit.Must(NewSmoothMedian(SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 1e-6}))
+	mean := testkit.Must(NewMean(MeanConfig{Records: 1, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1}))
+	ptr := testkit.Must(NewPTR(PTRConfig{Bound: 0.1, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6}))
 	stab := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 1e-6})
-	disjoint, err := Disjoint(3, 3, rng.SeedKey(1))
-	require.NoError(t, err)
-	byUnit, err := ByUnit([]string{"a", "b", "c"}, 3, rng.SeedKey(1))
-	require.NoError(t, err)
+	disjoint := testkit.Must(Disjoint(3, 3, rng.SeedKey(1)))
+	byUnit := testkit.Must(ByUnit([]string{"a", "b", "c"}, 3, rng.SeedKey(1)))
 
 	var touched atomic.Bool // the parts are evaluated side by side
 	part := func(context.Context, []int) (float64, bool) { touched.Store(true); return 0.5, true }
@@ -69,20 +65,17 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 		"median by unit":    {median.Event(), false, subsampled(byUnit)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			secret, err := rng.NewKey()
-			require.NoError(t, err)
+			secret := testkit.Must(rng.NewKey())
 			on := func(relation accountant.Relation, key rng.Key) error {
-				l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 0.5, Noise: ledger.SecretNoise})
-				require.NoError(t, err)
-				r, err := l.Reserve(c.event)
-				require.NoError(t, err)
+				l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 0.5, Noise: ledger.SecretNoise}))
+				r := testkit.Must(l.Reserve(c.event))
 				touched.Store(false)
 				return c.release(r, key)
 			}
 			require.ErrorIs(t, on(accountant.ReplaceOne, rng.SeedKey(1)), ledger.ErrUnfit)
 			require.False(t, touched.Load())
 			require.NoError(t, on(accountant.ReplaceOne, secret))
-			err = on(accountant.AddRemove, secret)
+			err := on(accountant.AddRemove, secret)
 			if !c.replace {
 				require.NoError(t, err)
 				return
@@ -94,16 +87,12 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 }
 
 func TestChargesUnderOneKey(t *testing.T) {
-	mean, err := NewMean(MeanConfig{Records: 1, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1})
-	require.NoError(t, err)
-	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 0.5})
-	require.NoError(t, err)
-	charges, err := l.ReserveBatch([]accountant.Event{mean.Event(), mean.Event(), mean.Event()})
-	require.NoError(t, err)
+	mean := testkit.Must(NewMean(MeanConfig{Records: 1, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1}))
+	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 0.5}))
+	charges := testkit.Must(l.ReserveBatch([]accountant.Event{mean.Event(), mean.Event(), mean.Event()}))
 	seen := map[float64]bool{}
 	for _, r := range charges {
-		released, err := mean.Release(r, rng.SeedKey(1), []float64{0})
-		require.NoError(t, err)
+		released := testkit.Must(mean.Release(r, rng.SeedKey(1), []float64{0}))
 		require.False(t, seen[released], "two charges met the same noise")
 		seen[released] = true
 	}

@@ -43,15 +43,13 @@ func TestAccountingReference(t *testing.T) {
 	testkit.ReadJSON(t, "testdata/svt_accounting.json", &ref)
 	require.Len(t, ref.Calibration, 16)
 	for _, e := range ref.Calibration {
-		printed, err := PrintedMSvec(e.Eps, e.Delta, e.M, e.Q)
-		require.NoError(t, err)
+		printed := testkit.Must(PrintedMSvec(e.Eps, e.Delta, e.M, e.Q))
 		require.InEpsilon(t, e.Printed, printed.Lambda, 1e-12)
 		require.EqualValues(t, math.Ceil(e.Threshold), printed.Threshold)
 		if e.Q < 116 {
 			require.Greater(t, printed.Lambda, e.Pure, "worse than plain composition")
 		}
-		tight, err := CalibrateMSvec(context.Background(), e.Eps, e.Delta, e.Q)
-		require.NoError(t, err)
+		tight := testkit.Must(CalibrateMSvec(context.Background(), e.Eps, e.Delta, e.Q))
 		require.LessOrEqual(t, tight.Lambda, e.RDP*(1+1e-7), "the account knows more orders than the reference")
 		require.GreaterOrEqual(t, tight.Lambda, e.Optimal*(1-1e-7), "no account can do better")
 		// These check the closed form of the false release, and what a union over stretches
@@ -60,11 +58,9 @@ func TestAccountingReference(t *testing.T) {
 		require.InDelta(t, math.Log(e.PerQuery), sumTail(e.RDP*1024, 2*e.RDP*1024, int64(math.Round(e.Laplace*1024))), 0.01, "discrete noise of a fine grid")
 		require.Less(t, float64(tight.Threshold), e.Laplace, "with fewer refusals than queries the threshold is lower")
 		require.InEpsilon(t, e.PerQuery, 0.5*math.Exp(-e.Exp/e.RDP)*2/3, 0.5) // b1/(b1+b2) e^(-w/b1) with b2 = 2 b1
-		account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne})
-		require.NoError(t, err)
+		account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne}))
 		require.NoError(t, account.Compose(newMSvec(t, tight).Event(), 1))
-		eps, err := account.Epsilon(context.Background(), e.Delta)
-		require.NoError(t, err)
+		eps := testkit.Must(account.Epsilon(context.Background(), e.Delta))
 		require.LessOrEqual(t, eps.Upper, e.Eps*(1+1e-9))
 		require.Greater(t, eps.Upper, e.Eps*0.9)
 	}

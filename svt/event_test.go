@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -41,16 +42,14 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 		{B1: 4, B2: 8, Threshold: 41, Failures: 1}, {B1: 4, B2: 8, Threshold: 40, Failures: 2},
 	} {
 		m := newStable(t, cfg)
-		s, err := Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))
-		require.NoError(t, err)
+		s := testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(1)))
 		add(cfg, s.run.key)
 	}
 	for _, cfg := range []MSvecConfig{
 		{Lambda: 4, Threshold: 100, Failures: 1}, {Lambda: 5, Threshold: 100, Failures: 1}, {Lambda: 4, Threshold: 101, Failures: 1}, {Lambda: 4, Threshold: 100, Failures: 2},
 	} {
 		m := newMSvec(t, cfg)
-		s, err := Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))
-		require.NoError(t, err)
+		s := testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(1)))
 		add(cfg, s.run.key)
 	}
 	for _, cfg := range []SparseVectorConfig{
@@ -59,8 +58,7 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 		{Noise: Geometric, Epsilon: 1, Answers: 1, Sensitivity: 2}, {Noise: Geometric, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 5},
 	} {
 		m := newSparse(t, cfg)
-		s, err := m.Start(reserve(t, m.Event()), rng.SeedKey(1))
-		require.NoError(t, err)
+		s := testkit.Must(m.Start(reserve(t, m.Event()), rng.SeedKey(1)))
 		add(cfg, s.run.key)
 	}
 }

@@ -21,8 +21,7 @@ func name(above []bool) string {
 }
 
 func transcripts(t require.TestingT, l Law, values []float64) map[string]float64 {
-	outcomes, err := l.Outcomes(values)
-	require.NoError(t, err)
+	outcomes := testkit.Must(l.Outcomes(values))
 	out := map[string]float64{}
 	for _, o := range outcomes {
 		out[name(o.Above)] += o.Prob
@@ -128,8 +127,7 @@ func TestLawsAddUp(t *testing.T) {
 		for i := range values {
 			values[i] = float64(rapid.IntRange(-9, 9).Draw(t, "value"))
 		}
-		outcomes, err := l.Outcomes(values)
-		require.NoError(t, err)
+		outcomes := testkit.Must(l.Outcomes(values))
 		require.EqualValues(t, l.outcomes(len(values)), len(outcomes))
 		total := 0.0
 		for _, o := range outcomes {
@@ -143,13 +141,9 @@ func TestLawsAddUp(t *testing.T) {
 		{}, {ThresholdNoise: noise, QueryNoise: Noise{Geometric, 1}}, {ThresholdNoise: Noise{Laplace, math.NaN()}, QueryNoise: noise},
 		{ThresholdNoise: Noise{6, 1}, QueryNoise: noise}, {ThresholdNoise: Noise{Laplace, 1e11}, QueryNoise: Noise{Laplace, 0.1}},
 	} {
-		_, err := l.Outcomes([]float64{1})
-		require.Error(t, err, "%+v", l)
+		require.Error(t, testkit.Err(l.Outcomes([]float64{1})), "%+v", l)
 	}
-	_, err := Law{ThresholdNoise: noise, QueryNoise: noise}.Outcomes([]float64{math.NaN()})
-	require.Error(t, err)
-	_, err = Law{ThresholdNoise: Noise{Geometric, 1}, QueryNoise: Noise{Geometric, 1}}.Outcomes([]float64{0.5})
-	require.Error(t, err)
-	_, err = Law{ThresholdNoise: noise, QueryNoise: noise}.Outcomes(make([]float64, 30))
-	require.Error(t, err)
+	require.Error(t, testkit.Err(Law{ThresholdNoise: noise, QueryNoise: noise}.Outcomes([]float64{math.NaN()})))
+	require.Error(t, testkit.Err(Law{ThresholdNoise: Noise{Geometric, 1}, QueryNoise: Noise{Geometric, 1}}.Outcomes([]float64{0.5})))
+	require.Error(t, testkit.Err(Law{ThresholdNoise: noise, QueryNoise: noise}.Outcomes(make([]float64, 30))))
 }

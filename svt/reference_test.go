@@ -168,15 +168,13 @@ func TestCalibrateStableSVT(t *testing.T) {
 		q          int
 		refusal    float64
 	}{{1, 1e-6, 20, 0.05}, {0.5, 1e-5, 1, 0.01}, {4, 1e-6, 5, 1e-4}, {8, 1e-9, 100, 0.2}} {
-		cfg, err := CalibrateStableSVT(c.eps, c.delta, c.q, c.refusal)
-		require.NoError(t, err)
+		cfg := testkit.Must(CalibrateStableSVT(c.eps, c.delta, c.q, c.refusal))
 		m := newStable(t, cfg)
 		require.LessOrEqual(t, 1/cfg.B1+2*float64(c.q)/cfg.B2, c.eps)
 		require.InEpsilon(t, c.eps, 1/cfg.B1+2*float64(c.q)/cfg.B2, 1e-9)
 		require.LessOrEqual(t, math.Exp(-float64(cfg.Threshold+1)/cfg.B1), c.delta)
 		require.Greater(t, math.Exp(-float64(cfg.Threshold)/cfg.B1), c.delta)
-		d, err := DistanceFor(m, 1-c.refusal)
-		require.NoError(t, err)
+		d := testkit.Must(DistanceFor(m, 1-c.refusal))
 		formula := math.Pow(math.Sqrt(-math.Log(c.delta))+math.Sqrt(-2*float64(c.q)*math.Log(c.refusal)), 2) / c.eps
 		require.LessOrEqual(t, float64(d), formula+1)
 		require.Greater(t, float64(d), 0.8*formula)
@@ -184,8 +182,7 @@ func TestCalibrateStableSVT(t *testing.T) {
 		for share := 0.01; share < 1; share += 0.01 {
 			other := StableSVTConfig{B1: 1 / (share * c.eps), B2: 2 * float64(c.q) / ((1 - share) * c.eps), Failures: c.q}
 			other.Threshold = int64(math.Ceil(-math.Log(c.delta)*other.B1)) - 1
-			e, err := DistanceFor(newStable(t, other), 1-c.refusal)
-			require.NoError(t, err)
+			e := testkit.Must(DistanceFor(newStable(t, other), 1-c.refusal))
 			best = min(best, e)
 		}
 		t.Logf("%+v: distance %d, best %d, formula %.1f", c, d, best, formula)

@@ -14,20 +14,17 @@ import (
 )
 
 func newSparse(t require.TestingT, cfg SparseVectorConfig) *SparseVector {
-	m, err := NewSparseVector(cfg)
-	require.NoError(t, err)
+	m := testkit.Must(NewSparseVector(cfg))
 	return m
 }
 
 func newStable(t require.TestingT, cfg StableSVTConfig) *StableSVT {
-	m, err := NewStableSVT(cfg)
-	require.NoError(t, err)
+	m := testkit.Must(NewStableSVT(cfg))
 	return m
 }
 
 func newMSvec(t require.TestingT, cfg MSvecConfig) *MSvec {
-	m, err := NewMSvec(cfg)
-	require.NoError(t, err)
+	m := testkit.Must(NewMSvec(cfg))
 	return m
 }
 
@@ -129,37 +126,28 @@ func TestStableRunsFollowTheirLaws(t *testing.T) {
 func TestSessions(t *testing.T) {
 	m := newSparse(t, SparseVectorConfig{Noise: Geometric, Epsilon: 1, Answers: 2, Sensitivity: 1, Threshold: 100})
 	r := reserve(t, m.Event())
-	s, err := m.Start(r, rng.SeedKey(1))
-	require.NoError(t, err)
+	s := testkit.Must(m.Start(r, rng.SeedKey(1)))
 	require.False(t, s.Releasable())
 	for q := range uint64(5) {
-		above, err := s.Ask(q, -1000)
-		require.NoError(t, err)
+		above := testkit.Must(s.Ask(q, -1000))
 		require.False(t, above)
 	}
 	require.Equal(t, 2, s.Left())
 	for q := uint64(5); q < 7; q++ {
-		above, err := s.Ask(q, math.MaxInt64)
-		require.NoError(t, err)
+		above := testkit.Must(s.Ask(q, math.MaxInt64))
 		require.True(t, above)
 	}
-	_, err = s.Ask(7, 0)
-	require.ErrorIs(t, err, ErrExhausted)
-	above, err := s.Ask(5, math.MinInt64)
-	require.NoError(t, err)
+	require.ErrorIs(t, testkit.Err(s.Ask(7, 0)), ErrExhausted)
+	above := testkit.Must(s.Ask(5, math.MinInt64))
 	require.True(t, above, "stored")
 
-	_, err = m.Start(r, rng.SeedKey(1))
-	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	_, err = m.Start(reserve(t, accountant.PureDP{Epsilon: 2}), rng.SeedKey(1))
-	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	_, err = m.Start(reserve(t, m.Event()), rng.Key{})
-	require.ErrorContains(t, err, "zero Key")
+	require.ErrorIs(t, testkit.Err(m.Start(r, rng.SeedKey(1))), ledger.ErrNotReserved)
+	require.ErrorIs(t, testkit.Err(m.Start(reserve(t, accountant.PureDP{Epsilon: 2}), rng.SeedKey(1))), ledger.ErrNotReserved)
+	require.ErrorContains(t, testkit.Err(m.Start(reserve(t, m.Event()), rng.Key{})), "zero Key")
 
 	stable := newStable(t, StableSVTConfig{B1: 2, B2: 40, Threshold: 30, Failures: 1})
 	answers := func(seed uint64) (out []Answer[string]) {
-		s, err := Start[string](stable, reserve(t, stable.Event()), rng.SeedKey(seed))
-		require.NoError(t, err)
+		s := testkit.Must(Start[string](stable, reserve(t, stable.Event()), rng.SeedKey(seed)))
 		for q := range uint64(50) {
 			a, err := s.Ask(q, "x", 100)
 			if err != nil {
@@ -173,21 +161,17 @@ func TestSessions(t *testing.T) {
 	}
 	require.Equal(t, answers(1), answers(1))
 	require.NotEqual(t, answers(1), answers(2))
-	session, err := Start[string](stable, reserve(t, stable.Event()), rng.SeedKey(1))
-	require.NoError(t, err)
-	a, err := session.Ask(1, "secret", math.MinInt64)
-	require.NoError(t, err)
+	session := testkit.Must(Start[string](stable, reserve(t, stable.Event()), rng.SeedKey(1)))
+	a := testkit.Must(session.Ask(1, "secret", math.MinInt64))
 	require.Equal(t, Answer[string]{}, a)
-	_, err = session.Ask(2, "secret", math.MaxInt64)
-	require.ErrorIs(t, err, ErrExhausted)
+	require.ErrorIs(t, testkit.Err(session.Ask(2, "secret", math.MaxInt64)), ErrExhausted)
 }
 
 // TestSessionsAreSafe lets many goroutines use one run. There must never be more refusals
 // than were charged for, and all goroutines must see the same stored answers.
 func TestSessionsAreSafe(t *testing.T) {
 	m := newStable(t, StableSVTConfig{B1: 2, B2: 10, Threshold: 20, Failures: 30})
-	s, err := Start[uint64](m, reserve(t, m.Event()), rng.SeedKey(1))
-	require.NoError(t, err)
+	s := testkit.Must(Start[uint64](m, reserve(t, m.Event()), rng.SeedKey(1)))
 	const workers, queries = 8, 400
 	var answers [workers]map[uint64]Answer[uint64]
 	var wg sync.WaitGroup
@@ -230,27 +214,19 @@ func TestConfigsAreChecked(t *testing.T) {
 	} {
 		cfg := good
 		change(&cfg)
-		_, err := NewSparseVector(cfg)
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, testkit.Err(NewSparseVector(cfg)), want)
 	}
 	for _, cfg := range []StableSVTConfig{
 		{}, {B1: 1, B2: 1}, {B1: math.NaN(), B2: 1, Failures: 1}, {B1: 1, B2: 0, Failures: 1}, {B1: 1, B2: 1, Failures: 1, Threshold: -1},
 	} {
-		_, err := NewStableSVT(cfg)
-		require.Error(t, err)
+		require.Error(t, testkit.Err(NewStableSVT(cfg)))
 	}
 	for _, cfg := range []MSvecConfig{{}, {Lambda: math.Inf(1), Failures: 1}, {Lambda: 1}, {Lambda: 1, Failures: 1, Threshold: -1}} {
-		_, err := NewMSvec(cfg)
-		require.Error(t, err)
+		require.Error(t, testkit.Err(NewMSvec(cfg)))
 	}
-	_, err := CalibrateStableSVT(1, 0, 1, 0.1)
-	require.Error(t, err)
-	_, err = CalibrateStableSVT(1, 0.1, 0, 0.1)
-	require.Error(t, err)
-	_, err = CalibrateMSvec(t.Context(), math.NaN(), 0.1, 1)
-	require.Error(t, err)
-	_, err = PrintedMSvec(1, 0.1, 0, 1)
-	require.Error(t, err)
-	_, err = DistanceFor(newStable(t, StableSVTConfig{B1: 1, B2: 1, Failures: 1}), 1)
-	require.Error(t, err)
+	require.Error(t, testkit.Err(CalibrateStableSVT(1, 0, 1, 0.1)))
+	require.Error(t, testkit.Err(CalibrateStableSVT(1, 0.1, 0, 0.1)))
+	require.Error(t, testkit.Err(CalibrateMSvec(t.Context(), math.NaN(), 0.1, 1)))
+	require.Error(t, testkit.Err(PrintedMSvec(1, 0.1, 0, 1)))
+	require.Error(t, testkit.Err(DistanceFor(newStable(t, StableSVTConfig{B1: 1, B2: 1, Failures: 1}), 1)))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -14,21 +15,15 @@ import (
 // secret. The relation is that of the distances, and the caller provides those. Each of
 // several charges under one key meets other noise.
 func TestRunsFitTheirLedger(t *testing.T) {
-	m, err := NewStableSVT(StableSVTConfig{B1: 4, B2: 4, Threshold: 40, Failures: 1})
-	require.NoError(t, err)
+	m := testkit.Must(NewStableSVT(StableSVTConfig{B1: 4, B2: 4, Threshold: 40, Failures: 1}))
 	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {
-		l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 0.5, Noise: ledger.SecretNoise})
-		require.NoError(t, err)
-		r, err := l.ReserveBatch([]accountant.Event{m.Event(), m.Event(), m.Event()})
-		require.NoError(t, err)
-		_, err = Start[int](m, r[0], rng.SeedKey(1))
-		require.ErrorIs(t, err, ledger.ErrUnfit)
-		key, err := rng.NewKey()
-		require.NoError(t, err)
+		l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 0.5, Noise: ledger.SecretNoise}))
+		r := testkit.Must(l.ReserveBatch([]accountant.Event{m.Event(), m.Event(), m.Event()}))
+		require.ErrorIs(t, testkit.Err(Start[int](m, r[0], rng.SeedKey(1))), ledger.ErrUnfit)
+		key := testkit.Must(rng.NewKey())
 		seen := map[uint64]bool{}
 		for i := range r {
-			s, err := Start[int](m, r[i], key)
-			require.NoError(t, err)
+			s := testkit.Must(Start[int](m, r[i], key))
 			word := s.run.key.Stream().Uint64()
 			require.False(t, seen[word], "two charges under one noise")
 			seen[word] = true

@@ -64,8 +64,7 @@ func outcomesAt(t *testing.T, l Law) func(distances []int64) []Outcome {
 		for i, d := range distances {
 			values[i] = -float64(d)
 		}
-		outcomes, err := l.Outcomes(values)
-		require.NoError(t, err)
+		outcomes := testkit.Must(l.Outcomes(values))
 		return outcomes
 	})
 }
@@ -147,8 +146,7 @@ func TestLawAtIsTheLaw(t *testing.T) {
 			require.InEpsilon(t, none, math.Exp(released), 1e-9, "%+v at %d", m, d)
 			require.InDelta(t, first[0], math.Exp(refused), 1e-9*first[0]+1e-16)
 		}
-		d, err := DistanceFor(m, 0.95)
-		require.NoError(t, err)
+		d := testkit.Must(DistanceFor(m, 0.95))
 		released, _ := m.LawAt(d)
 		require.GreaterOrEqual(t, math.Exp(released), 0.95)
 		released, _ = m.LawAt(d - 1)

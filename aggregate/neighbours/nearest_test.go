@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -18,8 +19,7 @@ import (
 func TestHugeRowsAreFar(t *testing.T) {
 	private, questions := clouds(5, 5, 3, 2, 2)
 	private.X.Data[0], private.X.Data[1] = math.MaxFloat32, -math.MaxFloat32
-	m, err := NewKNearest(KNearestConfig{Neighbours: 4, SamplingProbability: 1, Sigma: 1, Questions: 3})
-	require.NoError(t, err)
+	m := testkit.Must(NewKNearest(KNearestConfig{Neighbours: 4, SamplingProbability: 1, Sigma: 1, Questions: 3}))
 	less := Rows{X: dense.Rows(private.X, 1, 5), Y: private.Y[1:], Units: private.Units[1:], Classes: 2}
 	require.Equal(t, neighbourVotes(t, m, less, questions), neighbourVotes(t, m, private, questions))
 }
@@ -115,10 +115,8 @@ func TestNoNearQuestionIsLeftOut(t *testing.T) {
 					want[n.at*private.Classes]++
 				}
 			}
-			m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: votes, Sigma: 1, Questions: questions.Rows})
-			require.NoError(t, err)
-			got, err := m.votes(t.Context(), private, questions)
-			require.NoError(t, err)
+			m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: votes, Sigma: 1, Questions: questions.Rows}))
+			got := testkit.Must(m.votes(t.Context(), private, questions))
 			require.Equal(t, want, got, name)
 		}
 	}
@@ -144,8 +142,7 @@ func TestNoNearRowIsLeftOut(t *testing.T) {
 			}
 		}
 		q := []float64{1, 0.5, 0.02}[round%3]
-		m, err := NewKNearest(KNearestConfig{Neighbours: votes, SamplingProbability: q, Sigma: 1, Questions: questions.Rows})
-		require.NoError(t, err)
+		m := testkit.Must(NewKNearest(KNearestConfig{Neighbours: votes, SamplingProbability: q, Sigma: 1, Questions: questions.Rows}))
 		g, key := private.group(), rng.SeedKey(uint64(round))
 		got := make([][]int, questions.Rows)
 		require.NoError(t, m.each(t.Context(), key, private, questions, func(question int, votes []int) { got[question] = slices.Clone(votes) }))

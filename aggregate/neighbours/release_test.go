@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
@@ -65,11 +66,9 @@ func bySort(private Rows, question []float32) (class map[string]int, distance ma
 func TestExactNeighbours(t *testing.T) {
 	const classes, k = 4, 7
 	private, questions := clouds(700, 230, 70, 19, classes)
-	m, err := NewKNearest(KNearestConfig{Neighbours: k, SamplingProbability: 1, Sigma: noNoise, Questions: questions.Rows})
-	require.NoError(t, err)
+	m := testkit.Must(NewKNearest(KNearestConfig{Neighbours: k, SamplingProbability: 1, Sigma: noNoise, Questions: questions.Rows}))
 	votes := neighbourVotes(t, m, private, questions)
-	labels, err := m.Release(t.Context(), reserve(t, m.Event()), rng.SeedKey(1), private, questions)
-	require.NoError(t, err)
+	labels := testkit.Must(m.Release(t.Context(), reserve(t, m.Event()), rng.SeedKey(1), private, questions))
 	for q, got := range votes {
 		class, _, order := bySort(private, dense.Row(questions, q))
 		want := make([]int, classes)
@@ -79,10 +78,8 @@ func TestExactNeighbours(t *testing.T) {
 		require.Equal(t, want, got, q)
 		require.Equal(t, slices.Index(want, slices.Max(want)), labels[q])
 	}
-	turned, err := NewNearestQuestions(NearestQuestionsConfig{Votes: k, Sigma: noNoise, Questions: questions.Rows})
-	require.NoError(t, err)
-	counts, err := turned.Release(t.Context(), reserve(t, turned.Event()), rng.SeedKey(1), private, questions)
-	require.NoError(t, err)
+	turned := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: k, Sigma: noNoise, Questions: questions.Rows}))
+	counts := testkit.Must(turned.Release(t.Context(), reserve(t, turned.Event()), rng.SeedKey(1), private, questions))
 	want := make([]int64, questions.Rows*classes)
 	type far struct {
 		q, class int
@@ -111,11 +108,9 @@ func TestExactNeighbours(t *testing.T) {
 func TestSamplesAreWhatIsCharged(t *testing.T) {
 	const q, n = 0.3, 40_000
 	private := Rows{X: dense.New(1, 1), Y: []int{1}, Units: []string{"a"}, Classes: 2}
-	m, err := NewKNearest(KNearestConfig{Neighbours: 1, SamplingProbability: q, Sigma: noNoise, Questions: n})
-	require.NoError(t, err)
+	m := testkit.Must(NewKNearest(KNearestConfig{Neighbours: 1, SamplingProbability: q, Sigma: noNoise, Questions: n}))
 	require.Equal(t, accountant.Repeated{Event: sampled(q, accountant.GNMax{Sigma: noNoise, Discrete: true}), Count: n}, m.Event())
-	labels, err := m.Release(t.Context(), reserve(t, m.Event()), rng.SeedKey(3), private, dense.New(n, 1))
-	require.NoError(t, err)
+	labels := testkit.Must(m.Release(t.Context(), reserve(t, m.Event()), rng.SeedKey(3), private, dense.New(n, 1)))
 	drawn, twice, far := 0., 0., 0.
 	for i, y := range labels {
 		drawn += float64(y)
@@ -136,10 +131,8 @@ func TestSamplesAreWhatIsCharged(t *testing.T) {
 func TestNoiseOfCounts(t *testing.T) {
 	const n, sigma = 20_000, 3.
 	private := Rows{X: dense.New(0, 1), Classes: 2}
-	m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: 1, Sigma: sigma, Questions: n})
-	require.NoError(t, err)
-	counts, err := m.Release(t.Context(), reserve(t, m.Event()), rng.SeedKey(3), private, dense.New(n, 1))
-	require.NoError(t, err)
+	m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: 1, Sigma: sigma, Questions: n}))
+	counts := testkit.Must(m.Release(t.Context(), reserve(t, m.Event()), rng.SeedKey(3), private, dense.New(n, 1)))
 	square, pairs := 0., 0.
 	for q := range n {
 		c := counts.At(q)
@@ -154,41 +147,28 @@ func TestNoiseOfCounts(t *testing.T) {
 // as the ledger says. The same run repeats itself; another entry, key or parameter does not.
 func TestReleaseNeedsItsReservation(t *testing.T) {
 	private, questions := clouds(60, 60, 30, 3, 3)
-	m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: 2, Sigma: 4, Questions: 30})
-	require.NoError(t, err)
-	other, err := NewNearestQuestions(NearestQuestionsConfig{Votes: 3, Sigma: 4, Questions: 30})
-	require.NoError(t, err)
-	kn, err := NewKNearest(KNearestConfig{Neighbours: 3, SamplingProbability: 0.5, Sigma: 4, Questions: 30})
-	require.NoError(t, err)
+	m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: 2, Sigma: 4, Questions: 30}))
+	other := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: 3, Sigma: 4, Questions: 30}))
+	kn := testkit.Must(NewKNearest(KNearestConfig{Neighbours: 3, SamplingProbability: 0.5, Sigma: 4, Questions: 30}))
 	ctx, key := t.Context(), rng.SeedKey(1)
-	_, err = m.Release(ctx, reserve(t, other.Event()), key, private, questions)
-	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	_, err = m.Release(ctx, testledger.Reserve(t, accountant.ReplaceOne, m.Event()), key, private, questions)
-	require.ErrorIs(t, err, ledger.ErrUnfit)
-	secret, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1, Noise: ledger.SecretNoise})
-	require.NoError(t, err)
-	reservation, err := secret.Reserve(kn.Event())
-	require.NoError(t, err)
-	_, err = kn.Release(ctx, reservation, key, private, questions)
-	require.ErrorIs(t, err, ledger.ErrUnfit)
-	_, err = kn.Release(ctx, reserve(t, kn.Event()), rng.Key{}, private, questions)
-	require.ErrorContains(t, err, "zero Key")
-	_, err = kn.Release(ctx, reserve(t, kn.Event()), key, private, dense.Rows(questions, 0, 29))
-	require.ErrorContains(t, err, "29 questions")
+	require.ErrorIs(t, testkit.Err(m.Release(ctx, reserve(t, other.Event()), key, private, questions)), ledger.ErrNotReserved)
+	require.ErrorIs(t, testkit.Err(m.Release(ctx, testledger.Reserve(t, accountant.ReplaceOne, m.Event()), key, private, questions)), ledger.ErrUnfit)
+	secret := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1, Noise: ledger.SecretNoise}))
+	reservation := testkit.Must(secret.Reserve(kn.Event()))
+	require.ErrorIs(t, testkit.Err(kn.Release(ctx, reservation, key, private, questions)), ledger.ErrUnfit)
+	require.ErrorContains(t, testkit.Err(kn.Release(ctx, reserve(t, kn.Event()), rng.Key{}, private, questions)), "zero Key")
+	require.ErrorContains(t, testkit.Err(kn.Release(ctx, reserve(t, kn.Event()), key, private, dense.Rows(questions, 0, 29))), "29 questions")
 
 	release := func(key rng.Key, m *NearestQuestions) []int64 {
 		reservation := reserve(t, m.Event())
-		counts, err := m.Release(ctx, reservation, key, private, questions)
-		require.NoError(t, err)
-		_, err = m.Release(ctx, reservation, key, private, questions)
-		require.ErrorIs(t, err, ledger.ErrNotReserved, "once")
+		counts := testkit.Must(m.Release(ctx, reservation, key, private, questions))
+		require.ErrorIs(t, testkit.Err(m.Release(ctx, reservation, key, private, questions)), ledger.ErrNotReserved, "once")
 		return counts.Votes
 	}
 	require.Equal(t, release(key, m), release(key, m))
 	require.NotEqual(t, release(key, m), release(rng.SeedKey(2), m))
 	without := func(m *NearestQuestions) []int64 { // the noise alone
-		votes, err := m.votes(ctx, private, questions)
-		require.NoError(t, err)
+		votes := testkit.Must(m.votes(ctx, private, questions))
 		noise := release(key, m)
 		for i, v := range votes {
 			noise[i] -= v
@@ -196,14 +176,11 @@ func TestReleaseNeedsItsReservation(t *testing.T) {
 		return noise
 	}
 	require.NotEqual(t, without(m), without(other), "two votes and three under one key would tell their difference")
-	book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1})
-	require.NoError(t, err)
+	book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1}))
 	var runs [][]int64
-	twice, err := book.ReserveBatch([]accountant.Event{m.Event(), m.Event()})
-	require.NoError(t, err)
+	twice := testkit.Must(book.ReserveBatch([]accountant.Event{m.Event(), m.Event()}))
 	for _, reservation := range twice {
-		counts, err := m.Release(ctx, reservation, key, private, questions)
-		require.NoError(t, err)
+		counts := testkit.Must(m.Release(ctx, reservation, key, private, questions))
 		runs = append(runs, counts.Votes)
 	}
 	require.NotEqual(t, runs[0], runs[1], "two charges do not share noise")
@@ -213,12 +190,10 @@ func TestParametersOutOfRange(t *testing.T) {
 	for _, c := range []KNearestConfig{
 		{0, 0.5, 1, 1}, {1, 0, 1, 1}, {1, 1.1, 1, 1}, {1, math.NaN(), 1, 1}, {1, 0.5, 0, 1}, {1, 0.5, 1, 0},
 	} {
-		_, err := NewKNearest(c)
-		require.Error(t, err, c)
+		require.Error(t, testkit.Err(NewKNearest(c)), c)
 	}
 	for _, c := range []NearestQuestionsConfig{{0, 1, 1}, {2, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
-		_, err := NewNearestQuestions(c)
-		require.Error(t, err, c)
+		require.Error(t, testkit.Err(NewNearestQuestions(c)), c)
 	}
 	good, questions := clouds(4, 4, 2, 2, 2)
 	for name, spoil := range map[string]func(*Rows){

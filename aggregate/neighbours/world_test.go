@@ -49,8 +49,7 @@ func (l line) laws(t require.TestingT, k, classes int, q, sigma float64) (chance
 	question := dense.New(1, 1)
 	b := newBlock(1)
 	b.measure(newPanel(question, 0), g, 0, g.units())
-	noise, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: 1})
-	require.NoError(t, err)
+	noise := testkit.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: 1}))
 	seen := map[string][]float64{}
 	for sample := range 1 << g.units() {
 		p := 1.0
@@ -69,10 +68,8 @@ func (l line) laws(t require.TestingT, k, classes int, q, sigma float64) (chance
 		}
 		name := fmt.Sprint(votes)
 		if seen[name] == nil {
-			h, err := aggregate.NewHistogram(votes)
-			require.NoError(t, err)
-			answer, err := noise.Law(h)
-			require.NoError(t, err)
+			h := testkit.Must(aggregate.NewHistogram(votes))
+			answer := testkit.Must(noise.Law(h))
 			for c := range classes {
 				seen[name] = append(seen[name], math.Exp(answer.LogLabels[c]))
 			}
@@ -109,8 +106,7 @@ var (
 )
 
 func claimOf(t require.TestingT, e accountant.Event) (c claim) {
-	account, err := accountant.NewAuto(accountant.AutoConfig{Relation: accountant.AddRemove})
-	require.NoError(t, err)
+	account := testkit.Must(accountant.NewAuto(accountant.AutoConfig{Relation: accountant.AddRemove}))
 	require.NoError(t, account.Compose(e, 1))
 	for _, a := range orders {
 		d, _, err := accountant.Divergence(accountant.AddRemove, a, e)
@@ -118,8 +114,7 @@ func claimOf(t require.TestingT, e accountant.Event) (c claim) {
 		c.renyi = append(c.renyi, d)
 	}
 	for _, eps := range epsilons {
-		bound, err := account.Delta(context.Background(), eps)
-		require.NoError(t, err)
+		bound := testkit.Must(account.Delta(context.Background(), eps))
 		c.delta = append(c.delta, bound.Upper)
 	}
 	return c
@@ -243,12 +238,9 @@ func TestAUnitMovesItsVotesAlone(t *testing.T) {
 				private.Units[i] = fmt.Sprint(i)
 			}
 		}
-		m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: c.votes, Sigma: 1, Questions: c.questions})
-		require.NoError(t, err)
-		with, err := m.votes(t.Context(), private, questions)
-		require.NoError(t, err)
-		kn, err := NewKNearest(KNearestConfig{Neighbours: 3, SamplingProbability: 1, Sigma: 1, Questions: c.questions})
-		require.NoError(t, err)
+		m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: c.votes, Sigma: 1, Questions: c.questions}))
+		with := testkit.Must(m.votes(t.Context(), private, questions))
+		kn := testkit.Must(NewKNearest(KNearestConfig{Neighbours: 3, SamplingProbability: 1, Sigma: 1, Questions: c.questions}))
 		near := neighbourVotes(t, kn, private, questions)
 		for range 4 {
 			gone := private.Units[rnd.IntN(c.rows)]
@@ -261,8 +253,7 @@ func TestAUnitMovesItsVotesAlone(t *testing.T) {
 				less.X.Rows++
 				less.Y, less.Units = append(less.Y, private.Y[i]), append(less.Units, u)
 			}
-			without, err := m.votes(t.Context(), less, questions)
-			require.NoError(t, err)
+			without := testkit.Must(m.votes(t.Context(), less, questions))
 			moved := 0
 			for q := range c.questions {
 				at := 0
@@ -298,8 +289,7 @@ func neighbourVotes(t *testing.T, m *KNearest, private Rows, questions dense.Mat
 // within the claim, and beyond that of one vote.
 func TestNearestQuestionsWorld(t *testing.T) {
 	const sigma, reach = 1.3, 14
-	noise, err := rng.NewDiscreteGaussian(sigma)
-	require.NoError(t, err)
+	noise := testkit.Must(rng.NewDiscreteGaussian(sigma))
 	var p, q []float64
 	for a := int64(-reach); a <= reach; a++ {
 		for b := int64(-reach); b <= reach; b++ {
@@ -307,8 +297,7 @@ func TestNearestQuestionsWorld(t *testing.T) {
 			p = append(p, math.Exp(noise.LogProb(a-1)+noise.LogProb(b-1)))
 		}
 	}
-	m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: 2, Sigma: sigma, Questions: 9})
-	require.NoError(t, err)
+	m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: 2, Sigma: sigma, Questions: 9}))
 	renyi, delta := claimOf(t, m.Event()).excess(p, q)
 	require.LessOrEqual(t, renyi, 1+1e-9)
 	require.Greater(t, renyi, 0.999, "the counts themselves are released")

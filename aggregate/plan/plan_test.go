@@ -15,36 +15,32 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/aggregate/stable"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
 var long = flag.Bool("long", false, "play all of what tests take a sample of")
 
 func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
-	h, err := aggregate.NewHistogram(counts)
-	require.NoError(t, err)
+	h := testkit.Must(aggregate.NewHistogram(counts))
 	return h
 }
 
 func simulated(t require.TestingT, queries int) []Example {
-	examples, err := Simulation{Teachers: 100, Classes: 5, Queries: queries, Accuracy: 0.8}.Examples(rng.SeedKey(4))
-	require.NoError(t, err)
+	examples := testkit.Must(Simulation{Teachers: 100, Classes: 5, Queries: queries, Accuracy: 0.8}.Examples(rng.SeedKey(4)))
 	return examples
 }
 
 // exact is what Evaluate should say, from the laws of package aggregate.
 func exact(t require.TestingT, s aggregate.Setting, e Example) (answered, correct float64) {
-	m, err := made(t, s)
-	require.NoError(t, err)
-	law, err := m.Law(e.Votes)
-	require.NoError(t, err)
+	m := testkit.Must(made(t, s))
+	law := testkit.Must(m.Law(e.Votes))
 	return -math.Expm1(law.LogDeclined), math.Exp(law.LogLabels[e.Label])
 }
 
 // made returns the mechanism of a setting.
 func made(t require.TestingT, s aggregate.Setting) (aggregate.Mechanism, error) {
-	d, err := mechanisms.Find(s.Mechanism)
-	require.NoError(t, err)
+	d := testkit.Must(mechanisms.Find(s.Mechanism))
 	return d.New(d.Complete(s))
 }
 
@@ -57,8 +53,7 @@ func TestExpectationsAreThoseOfTheLaws(t *testing.T) {
 				counts := rapid.SliceOfN(rapid.IntRange(0, 60), 2, 12).Draw(t, "counts")
 				noise := math.Exp(rapid.Float64Range(-2, 5).Draw(t, "log noise"))
 				e := Example{Votes: histogram(t, counts...), Label: rapid.IntRange(0, len(counts)-1).Draw(t, "label")}
-				d, err := mechanisms.Find(mechanism)
-				require.NoError(t, err)
+				d := testkit.Must(mechanisms.Find(mechanism))
 				s := aggregate.Setting{Mechanism: mechanism, Queries: 3}
 				for _, p := range d.Parameters {
 					switch p.Kind {
@@ -69,8 +64,7 @@ func TestExpectationsAreThoseOfTheLaws(t *testing.T) {
 						noise = math.Exp(rapid.Float64Range(-1, 5).Draw(t, "log of more noise"))
 					}
 				}
-				a, err := Evaluate(t.Context(), []Example{e}, s, accountant.ByRDP, 1e-5)
-				require.NoError(t, err)
+				a := testkit.Must(Evaluate(t.Context(), []Example{e}, s, accountant.ByRDP, 1e-5))
 				answered, correct := exact(t, s, e)
 				require.InDelta(t, 3*answered, a.ExpectedAnswers, 1e-11)
 				require.InDelta(t, 3*correct, a.ExpectedCorrect, 1e-11)
@@ -102,14 +96,11 @@ func TestUntilCap(t *testing.T) {
 
 // charged is what a ledger of its own claims once the mechanism that would run has been charged to it.
 func charged(t require.TestingT, a Alternative, by accountant.Method, epsilon, delta float64) ledger.Claim {
-	m, err := made(t, a.Setting)
+	m := testkit.Must(made(t, a.Setting))
+	book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: epsilon, Delta: delta, Accountant: by}))
+	_, err := book.Reserve(m.Event())
 	require.NoError(t, err)
-	book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: epsilon, Delta: delta, Accountant: by})
-	require.NoError(t, err)
-	_, err = book.Reserve(m.Event())
-	require.NoError(t, err)
-	claim, err := book.Claim()
-	require.NoError(t, err)
+	claim := testkit.Must(book.Claim())
 	return claim
 }
 
@@ -128,8 +119,7 @@ func TestNoAlternativeIsAboveTheBudget(t *testing.T) {
 				if eps < 1 || eps > 20 || accuracy > 0 { // loss distributions take seconds at both ends
 					by = accountant.ByRDP
 				}
-				out, err := Alternatives(t.Context(), examples, Goal{Epsilon: eps, Delta: delta, MinAccuracy: accuracy, Accountant: by})
-				require.NoError(t, err)
+				out := testkit.Must(Alternatives(t.Context(), examples, Goal{Epsilon: eps, Delta: delta, MinAccuracy: accuracy, Accountant: by}))
 				for i, a := range out {
 					require.LessOrEqual(t, a.Epsilon, eps, "%+v", a)
 					claimed := charged(t, a, by, eps, delta)
@@ -153,22 +143,18 @@ func TestNoAlternativeIsAboveTheBudget(t *testing.T) {
 // TestSearchIsGood compares the grid's best with a finer search.
 func TestSearchIsGood(t *testing.T) {
 	examples := simulated(t, 50)
-	c, err := newCases(examples)
-	require.NoError(t, err)
+	c := testkit.Must(newCases(examples))
 	for _, goal := range []Goal{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 1, Delta: 1e-5, MinAccuracy: 0.7}, {Epsilon: 4, Delta: 1e-5, MinAccuracy: 0.75}} {
 		goal.Accountant = accountant.ByRDP // what is compared is the search
-		out, err := Alternatives(t.Context(), examples, goal)
-		require.NoError(t, err)
+		out := testkit.Must(Alternatives(t.Context(), examples, goal))
 		best := make(map[string]float64)
 		for _, a := range out {
 			best[a.Mechanism] = max(best[a.Mechanism], a.ExpectedCorrect)
 		}
 		rival := 0.0
 		for queries := 1; queries <= len(examples); queries++ {
-			s, err := calibrated(t.Context(), GNMax, queries, goal)
-			require.NoError(t, err)
-			a, err := c.expect(t.Context(), s)
-			require.NoError(t, err)
+			s := testkit.Must(calibrated(t.Context(), GNMax, queries, goal))
+			a := testkit.Must(c.expect(t.Context(), s))
 			if a.Accuracy() >= goal.MinAccuracy {
 				rival = max(rival, a.ExpectedCorrect)
 			}
@@ -176,8 +162,7 @@ func TestSearchIsGood(t *testing.T) {
 		require.Positive(t, rival)
 		require.Greater(t, best[GNMax], 0.99*rival, "%+v", goal)
 
-		single, err := calibrated(t.Context(), GNMax, 1, goal)
-		require.NoError(t, err)
+		single := testkit.Must(calibrated(t.Context(), GNMax, 1, goal))
 		rnd, rivalConfident := rand.New(rand.NewPCG(5, 0)), 0.0
 		for range 150 {
 			queries := 1 + rnd.IntN(len(examples))
@@ -185,8 +170,7 @@ func TestSearchIsGood(t *testing.T) {
 			rho := 1 / (single.Values["sigma"] * single.Values["sigma"])
 			s := confidentSetting{threshold: math.Floor(rnd.Float64() * 110), sigma1: math.Sqrt(float64(queries) / (2 * share * rho)),
 				sigma2: math.Sqrt(float64(answers) / ((1 - share) * rho)), queries: queries, answers: answers}
-			a, err := c.expect(t.Context(), s.setting())
-			require.NoError(t, err)
+			a := testkit.Must(c.expect(t.Context(), s.setting()))
 			require.NoError(t, a.claim(t.Context(), goal.Accountant, goal.Delta))
 			if a.Accuracy() >= goal.MinAccuracy && a.Epsilon <= goal.Epsilon*(1+1e-6) {
 				rivalConfident = max(rivalConfident, a.ExpectedCorrect)
@@ -200,8 +184,7 @@ func TestSearchIsGood(t *testing.T) {
 // TestThinned plans on more examples than a search looks at.
 func TestThinned(t *testing.T) {
 	examples := simulated(t, 2*maxSearched+1)
-	c, err := newCases(examples)
-	require.NoError(t, err)
+	c := testkit.Must(newCases(examples))
 	require.Len(t, c.thinned(maxSearched).counts, 1334)
 	goal := Goal{Epsilon: 1, Delta: 1e-5, MinAccuracy: 0.8, Accountant: accountant.ByRDP}
 	for _, mechanism := range []string{exponential, GNMax} {
@@ -209,10 +192,8 @@ func TestThinned(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, found)
 		s.Queries = s.Queries * 11 / 10 // a search that erred
-		s, err = calibrated(t.Context(), mechanism, s.Queries, goal)
-		require.NoError(t, err)
-		a, err := c.accurate(t.Context(), s, goal)
-		require.NoError(t, err)
+		s = testkit.Must(calibrated(t.Context(), mechanism, s.Queries, goal))
+		a := testkit.Must(c.accurate(t.Context(), s, goal))
 		require.GreaterOrEqual(t, a.Accuracy(), 0.8)
 		require.Less(t, a.Accuracy(), 0.83)
 		require.LessOrEqual(t, a.Epsilon, goal.Epsilon)
@@ -221,13 +202,10 @@ func TestThinned(t *testing.T) {
 
 func TestSimulation(t *testing.T) {
 	s := Simulation{Teachers: 200, Classes: 10, Queries: 4000, Accuracy: 0.83}
-	examples, err := s.Examples(rng.SeedKey(1))
-	require.NoError(t, err)
-	again, err := s.Examples(rng.SeedKey(1))
-	require.NoError(t, err)
+	examples := testkit.Must(s.Examples(rng.SeedKey(1)))
+	again := testkit.Must(s.Examples(rng.SeedKey(1)))
 	require.Equal(t, examples[7].Votes.Reveal(), again[7].Votes.Reveal())
-	summary, err := Summarize(examples)
-	require.NoError(t, err)
+	summary := testkit.Must(Summarize(examples))
 	// The standard deviation of a query's share is sqrt(a(1-a)c) = 0.24.
 	require.InDelta(t, 0.83, summary.TeacherAccuracy, 5*0.24/math.Sqrt(4000))
 	require.Equal(t, 200, summary.Teachers)
@@ -251,18 +229,15 @@ func TestSimulation(t *testing.T) {
 	// As on MNIST, plurality is right far less often than independent teachers' would be: the control below.
 	require.InDelta(t, 0.91, summary.PluralityAccuracy, 0.025)
 	s.Correlation = 1e-6
-	examples, err = s.Examples(rng.SeedKey(1))
-	require.NoError(t, err)
-	summary, err = Summarize(examples)
-	require.NoError(t, err)
+	examples = testkit.Must(s.Examples(rng.SeedKey(1)))
+	summary = testkit.Must(Summarize(examples))
 	require.Equal(t, 1.0, summary.PluralityAccuracy)
 }
 
 func TestPluralityExamples(t *testing.T) {
 	examples := PluralityExamples([]aggregate.Histogram{histogram(t, 1, 5, 5), histogram(t, 0, 0, 0), histogram(t, 3, 2, 9)})
 	require.Equal(t, []int{1, 0, 2}, []int{examples[0].Label, examples[1].Label, examples[2].Label})
-	summary, err := Summarize(examples)
-	require.NoError(t, err)
+	summary := testkit.Must(Summarize(examples))
 	require.Equal(t, 1.0, summary.PluralityAccuracy)
 	require.Equal(t, 14, summary.Teachers)
 }
@@ -273,19 +248,15 @@ func TestRefusals(t *testing.T) {
 		"epsilon 0": {Delta: 1e-5}, "epsilon NaN": {Epsilon: math.NaN(), Delta: 1e-5}, "epsilon inf": {Epsilon: math.Inf(1), Delta: 1e-5},
 		"delta 0": {Epsilon: 1}, "delta 1": {Epsilon: 1, Delta: 1}, "accuracy 1": {Epsilon: 1, Delta: 1e-5, MinAccuracy: 1},
 	} {
-		_, err := Alternatives(t.Context(), good, goal)
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(Alternatives(t.Context(), good, goal)), name)
 	}
-	_, err := Alternatives(t.Context(), good, Goal{Epsilon: 0.01, Delta: 1e-5, MinAccuracy: 0.95})
-	require.ErrorIs(t, err, ErrNoPlan)
+	require.ErrorIs(t, testkit.Err(Alternatives(t.Context(), good, Goal{Epsilon: 0.01, Delta: 1e-5, MinAccuracy: 0.95})), ErrNoPlan)
 	for name, examples := range map[string][]Example{
 		"none": nil, "zero histogram": {{}}, "label": {{Votes: histogram(t, 1, 2), Label: 2}}, "negative label": {{Votes: histogram(t, 1, 2), Label: -1}},
 		"classes": {{Votes: histogram(t, 1, 2)}, {Votes: histogram(t, 1, 2, 3)}}, "votes": {{Votes: histogram(t, 1<<30, 2)}},
 	} {
-		_, err := Alternatives(t.Context(), examples, Goal{Epsilon: 1, Delta: 1e-5})
-		require.Error(t, err, name)
-		_, err = Summarize(examples)
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(Alternatives(t.Context(), examples, Goal{Epsilon: 1, Delta: 1e-5})), name)
+		require.Error(t, testkit.Err(Summarize(examples)), name)
 	}
 	type values = map[string]float64
 	for name, s := range map[string]aggregate.Setting{
@@ -294,8 +265,7 @@ func TestRefusals(t *testing.T) {
 		"answers":   {Mechanism: Confident, Values: values{"threshold": 0, "sigma1": 1, "sigma2": 1, "answers": 2}, Queries: 1},
 		"stability": {Mechanism: stable.MStab, Values: values{"sigma": 1, "threshold": 3}, Queries: 1},
 	} {
-		_, err := Evaluate(t.Context(), good, s, accountant.ByAuto, 1e-5)
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(Evaluate(t.Context(), good, s, accountant.ByAuto, 1e-5)), name)
 	}
 	for name, s := range map[string]Simulation{
 		"teachers": {Teachers: 1, Classes: 2, Queries: 1, Accuracy: 0.5}, "classes": {Teachers: 2, Classes: 1, Queries: 1, Accuracy: 0.5},
@@ -303,18 +273,15 @@ func TestRefusals(t *testing.T) {
 		"correlation": {Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5, Correlation: 1}, "confusion": {Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5, Confusion: 1.1},
 		"NaN": {Teachers: 2, Classes: 2, Queries: 1, Accuracy: math.NaN()},
 	} {
-		_, err := s.Examples(rng.SeedKey(1))
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(s.Examples(rng.SeedKey(1))), name)
 	}
-	_, err = Simulation{Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5}.Examples(rng.Key{})
-	require.Error(t, err)
+	require.Error(t, testkit.Err(Simulation{Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5}.Examples(rng.Key{})))
 }
 
 // TestFewVotes has fewer thresholds than the grid.
 func TestFewVotes(t *testing.T) {
 	for _, counts := range [][]int{{0, 0}, {1, 0}, {3, 2}} {
-		out, err := Alternatives(t.Context(), PluralityExamples([]aggregate.Histogram{histogram(t, counts...)}), Goal{Epsilon: 1, Delta: 1e-5})
-		require.NoError(t, err)
+		out := testkit.Must(Alternatives(t.Context(), PluralityExamples([]aggregate.Histogram{histogram(t, counts...)}), Goal{Epsilon: 1, Delta: 1e-5}))
 		for i, a := range out {
 			for _, b := range out[:i] {
 				require.False(t, a.Equal(b.Setting), "%v twice", a.Setting)
@@ -326,14 +293,12 @@ func TestFewVotes(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Alternatives(ctx, simulated(t, 5), Goal{Epsilon: 1, Delta: 1e-5})
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(Alternatives(ctx, simulated(t, 5), Goal{Epsilon: 1, Delta: 1e-5})), context.Canceled)
 }
 
 // BenchmarkAlternatives is the default plan: 1,000 queries, 250 teachers, 10 classes.
 func BenchmarkAlternatives(b *testing.B) {
-	examples, err := Simulation{Teachers: 250, Classes: 10, Queries: 1000, Accuracy: 0.83}.Examples(rng.SeedKey(1))
-	require.NoError(b, err)
+	examples := testkit.Must(Simulation{Teachers: 250, Classes: 10, Queries: 1000, Accuracy: 0.83}.Examples(rng.SeedKey(1)))
 	for b.Loop() {
 		_, err := Alternatives(b.Context(), examples, Goal{Epsilon: 2, Delta: 1e-5})
 		require.NoError(b, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/stable"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -18,33 +19,28 @@ import (
 func TestForLabels(t *testing.T) {
 	goal := Goal{Epsilon: 3, Delta: 1e-5, MinAccuracy: 0.9, MinLabels: 9, Accountant: accountant.ByRDP}
 	p := Public{Teachers: 80, Classes: 3, Queries: 60, Agreement: Agreement{Accuracy: 0.85}}
-	a, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
-	require.NoError(t, err)
+	a := testkit.Must(ForLabels(t.Context(), p, goal, goal.least(t.Context())))
 	require.LessOrEqual(t, a.Epsilon, goal.Epsilon)
 	require.LessOrEqual(t, a.Queries, p.Queries)
-	worlds, err := p.worlds(plannedExamples)
-	require.NoError(t, err)
+	worlds := testkit.Must(p.worlds(plannedExamples))
 	require.Len(t, worlds, 2, "teachers who err together, and who do not")
 	for _, world := range worlds {
-		e, err := world.expect(t.Context(), a.Setting)
-		require.NoError(t, err)
+		e := testkit.Must(world.expect(t.Context(), a.Setting))
 		require.GreaterOrEqual(t, e.Accuracy(), goal.MinAccuracy)
 	}
 
 	few := Public{Teachers: 4, Classes: 3, Queries: 40}
 	goal.Epsilon = 0.5
-	_, err = ForLabels(t.Context(), few, goal, goal.least(t.Context()))
+	_, err := ForLabels(t.Context(), few, goal, goal.least(t.Context()))
 	var none *NoPlanError
 	require.ErrorAs(t, err, &none)
 	require.ErrorIs(t, err, ErrNoPlan)
 	require.NoError(t, few.Remedy(t.Context(), none))
 	goal.Epsilon = none.Epsilon
-	works, err := few.works(t.Context(), goal)
-	require.NoError(t, err)
+	works := testkit.Must(few.works(t.Context(), goal))
 	require.True(t, works, "what is said to do does")
 	few.Teachers, goal.Epsilon = none.Teachers, 0.5
-	works, err = few.works(t.Context(), goal)
-	require.NoError(t, err)
+	works = testkit.Must(few.works(t.Context(), goal))
 	require.True(t, works)
 }
 
@@ -53,15 +49,13 @@ func TestForLabels(t *testing.T) {
 func TestForLabelsAsksTheBudget(t *testing.T) {
 	goal := Goal{Epsilon: 2, Delta: 1e-5, MinAccuracy: 0.9, Accountant: accountant.ByRDP}
 	p := Public{Teachers: 60, Classes: 3, Queries: 1000}
-	a, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
-	require.NoError(t, err)
+	a := testkit.Must(ForLabels(t.Context(), p, goal, goal.least(t.Context())))
 	require.LessOrEqual(t, a.Epsilon, goal.Epsilon, "in the digits that it is printed with")
 	generous := goal
 	generous.Epsilon = 2.2
-	b, err := ForLabels(t.Context(), p, goal, generous.least(t.Context()))
-	require.NoError(t, err)
+	b := testkit.Must(ForLabels(t.Context(), p, goal, generous.least(t.Context())))
 	require.Greater(t, b.ExpectedCorrect, 1.05*a.ExpectedCorrect)
-	_, err = ForLabels(t.Context(), p, goal, func(func(float64) (accountant.Event, error)) (float64, error) {
+	_, err := ForLabels(t.Context(), p, goal, func(func(float64) (accountant.Event, error)) (float64, error) {
 		return 0, &accountant.NoBracketError{Parameter: "noise", Epsilon: 3, Target: accountant.Target{Epsilon: 2, Delta: 1e-5}}
 	})
 	require.ErrorIs(t, err, ErrNoPlan)
@@ -71,18 +65,14 @@ func TestForLabelsAsksTheBudget(t *testing.T) {
 func TestCalibrate(t *testing.T) {
 	for _, want := range []Agreement{{0.87, 0.4, 0.7}, {0.55, 0.12, 0.3}, {0.7, 0.6, 0.95}} {
 		s := Simulation{Teachers: 60, Classes: 6, Queries: 5000, Accuracy: want.Accuracy, Correlation: want.Correlation, Confusion: want.Confusion}
-		examples, err := s.Examples(rng.SeedKey(3))
-		require.NoError(t, err)
-		got, err := Calibrate(examples)
-		require.NoError(t, err)
+		examples := testkit.Must(s.Examples(rng.SeedKey(3)))
+		got := testkit.Must(Calibrate(examples))
 		require.InDelta(t, want.Accuracy, got.Accuracy, 0.021)
 		require.InDelta(t, want.Correlation, got.Correlation, 0.031)
 		require.InDelta(t, want.Confusion, got.Confusion, 0.031)
-		_, err = Calibrate(examples[:leastCalibration-1])
-		require.ErrorIs(t, err, errFewExamples)
+		require.ErrorIs(t, testkit.Err(Calibrate(examples[:leastCalibration-1])), errFewExamples)
 	}
-	got, err := Calibrate(PluralityExamples(slices.Repeat([]aggregate.Histogram{histogram(t, 0, 9)}, 40)))
-	require.NoError(t, err)
+	got := testkit.Must(Calibrate(PluralityExamples(slices.Repeat([]aggregate.Histogram{histogram(t, 0, 9)}, 40))))
 	require.Equal(t, Agreement{Accuracy: 0.99, Correlation: 0.01, Confusion: 1}, got, "teachers who are never wrong")
 }
 
@@ -94,15 +84,13 @@ func TestClearly(t *testing.T) {
 		clear, unanimous float64
 	}{{1e6, 0.1, 0.1}, {0.5, 1, 1}, {166.47, 0.16, 0.2}} {
 		s := aggregate.Setting{Mechanism: GNMax, Queries: 1}.With("sigma", c.sigma)
-		got, err := Clearly(s, 60, 10)
-		require.NoError(t, err)
+		got := testkit.Must(Clearly(s, 60, 10))
 		require.InDelta(t, c.clear, got.Right, 0.04)
 		require.InDelta(t, c.unanimous, got.Unanimous, 0.06)
 		require.Equal(t, 1.0, got.Answered)
 	}
 	s := aggregate.Setting{Mechanism: Confident, Queries: 1}.With("threshold", 90).With("sigma1", 10).With("sigma2", 1)
-	got, err := Clearly(s, 60, 10)
-	require.NoError(t, err)
+	got := testkit.Must(Clearly(s, 60, 10))
 	require.InDelta(t, 0.0013, got.Answered, 0.0003, "three deviations above the votes")
 	require.Greater(t, got.Unanimous, 0.999)
 }
@@ -116,10 +104,8 @@ func TestPlansAreClear(t *testing.T) {
 	}{{80, 3, 2}, {60, 2, 3}} {
 		goal := Goal{Epsilon: c.epsilon, Delta: 1e-5, MinAccuracy: 0.9, Accountant: accountant.ByRDP}
 		p := Public{Teachers: c.teachers, Classes: c.classes, Queries: 1000}
-		a, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
-		require.NoError(t, err)
-		got, err := Clearly(a.Setting, c.teachers, c.classes)
-		require.NoError(t, err)
+		a := testkit.Must(ForLabels(t.Context(), p, goal, goal.least(t.Context())))
+		got := testkit.Must(Clearly(a.Setting, c.teachers, c.classes))
 		require.Greater(t, got.Unanimous, 0.9, a.Setting)
 		require.Greater(t, got.Answered, 0.2, a.Setting)
 	}
@@ -128,23 +114,19 @@ func TestPlansAreClear(t *testing.T) {
 // A plan for a few queries, made on many examples, is for a few queries, and expects
 // of each what those many say.
 func TestFewQueriesOnManyExamples(t *testing.T) {
-	examples, err := Simulation{Teachers: 60, Classes: 3, Queries: 400, Accuracy: 0.83}.Examples(rng.SeedKey(1))
-	require.NoError(t, err)
+	examples := testkit.Must(Simulation{Teachers: 60, Classes: 3, Queries: 400, Accuracy: 0.83}.Examples(rng.SeedKey(1)))
 	goal := Goal{Epsilon: 2, Delta: 1e-5, Queries: 5}
-	found, err := Alternatives(t.Context(), examples, goal)
-	require.NoError(t, err)
+	found := testkit.Must(Alternatives(t.Context(), examples, goal))
 	for _, a := range found {
 		require.LessOrEqual(t, a.Queries, 5)
 		require.LessOrEqual(t, a.ExpectedCorrect, 5.0)
 		require.LessOrEqual(t, a.Epsilon, 2.0)
-		again, err := Evaluate(t.Context(), examples, a.Setting, accountant.ByAuto, goal.Delta)
-		require.NoError(t, err)
+		again := testkit.Must(Evaluate(t.Context(), examples, a.Setting, accountant.ByAuto, goal.Delta))
 		require.Equal(t, again, a)
 	}
 	require.Equal(t, 5, found[0].Queries)
 	goal.Queries = -1
-	_, err = Alternatives(t.Context(), examples, goal)
-	require.ErrorContains(t, err, "Queries")
+	require.ErrorContains(t, testkit.Err(Alternatives(t.Context(), examples, goal)), "Queries")
 }
 
 // A steady plan asks what the budget pays for at the share of noise, be there more queries
@@ -152,14 +134,11 @@ func TestFewQueriesOnManyExamples(t *testing.T) {
 func TestSteadyPlans(t *testing.T) {
 	goal := Goal{Epsilon: 2, Delta: 1e-5, MinAccuracy: 0.9, Steady: true}
 	target := accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta}
-	affordable, err := MaxCount(t.Context(), 100, target)
-	require.NoError(t, err)
-	none, err := MaxCount(t.Context(), 2, accountant.Target{Epsilon: 0.01, Delta: 1e-9})
-	require.NoError(t, err)
+	affordable := testkit.Must(MaxCount(t.Context(), 100, target))
+	none := testkit.Must(MaxCount(t.Context(), 2, accountant.Target{Epsilon: 0.01, Delta: 1e-9}))
 	require.Zero(t, none)
 	for pool, asked := range map[int]int{60: int(affordable), 20: 20} {
-		a, err := ForLabels(t.Context(), Public{Teachers: 100, Classes: 10, Queries: pool}, goal, goal.least(t.Context()))
-		require.NoError(t, err)
+		a := testkit.Must(ForLabels(t.Context(), Public{Teachers: 100, Classes: 10, Queries: pool}, goal, goal.least(t.Context())))
 		require.Equal(t, GNMax, a.Mechanism)
 		require.Equal(t, asked, a.Queries)
 		require.LessOrEqual(t, a.Values["sigma"], 0.2*100)
@@ -167,11 +146,9 @@ func TestSteadyPlans(t *testing.T) {
 		require.Greater(t, a.Epsilon, 0.99*goal.Epsilon)
 	}
 	goal.MinAccuracy = 0.995
-	strict, err := ForLabels(t.Context(), Public{Teachers: 40, Classes: 3, Queries: 30}, goal, goal.least(t.Context()))
-	require.NoError(t, err)
+	strict := testkit.Must(ForLabels(t.Context(), Public{Teachers: 40, Classes: 3, Queries: 30}, goal, goal.least(t.Context())))
 	goal.Steady = false
-	other, err := ForLabels(t.Context(), Public{Teachers: 40, Classes: 3, Queries: 30}, goal, goal.least(t.Context()))
-	require.NoError(t, err)
+	other := testkit.Must(ForLabels(t.Context(), Public{Teachers: 40, Classes: 3, Queries: 30}, goal, goal.least(t.Context())))
 	require.Equal(t, other, strict)
 }
 
@@ -180,13 +157,11 @@ func TestSteadyPlans(t *testing.T) {
 func TestMaxQueries(t *testing.T) {
 	carried := func(s aggregate.Setting, mode ledger.Mode) int {
 		cfg := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: mode, Accountant: accountant.ByAuto}
-		n, err := MaxQueries(t.Context(), s, cfg)
-		require.NoError(t, err)
+		n := testkit.Must(MaxQueries(t.Context(), s, cfg))
 		if n == 0 || s.Mechanism != GNMax {
 			return n
 		}
-		book, err := ledger.New(cfg)
-		require.NoError(t, err)
+		book := testkit.Must(ledger.New(cfg))
 		one := accountant.GNMax{Sigma: s.Values["sigma"], Discrete: true}
 		require.NoError(t, book.Try(accountant.Repeated{Event: one, Count: int64(n)}))
 		require.Error(t, book.Try(accountant.Repeated{Event: one, Count: int64(n) + 1}))
@@ -200,6 +175,5 @@ func TestMaxQueries(t *testing.T) {
 	require.Zero(t, carried(aggregate.Setting{Mechanism: GNMax, Queries: 7}.With("sigma", 0.5), ledger.Filter), "not one")
 	s := aggregate.Setting{Mechanism: Confident, Queries: 100}.With("threshold", 60).With("sigma1", 100).With("sigma2", 40).With("answers", 50)
 	require.Greater(t, carried(s, ledger.Filter), carried(s.With("answers", 100), ledger.Filter), "answers keep their share")
-	_, err := MaxQueries(t.Context(), aggregate.Setting{Mechanism: stable.MStab, Queries: 1}, ledger.Config{})
-	require.Error(t, err)
+	require.Error(t, testkit.Err(MaxQueries(t.Context(), aggregate.Setting{Mechanism: stable.MStab, Queries: 1}, ledger.Config{})))
 }

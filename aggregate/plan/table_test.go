@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/stable"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -26,21 +27,18 @@ func sparseConfigs() map[string]stable.Config {
 func TestOutcomesOfOneDistance(t *testing.T) {
 	const queries = 9
 	for name, cfg := range sparseConfigs() {
-		m, err := stable.New(cfg)
-		require.NoError(t, err)
+		m := testkit.Must(stable.New(cfg))
 		for _, distance := range []int{0, 9, 12, 25} {
 			d := distances{queries: queries, share: make([]float64, 40), right: make([]float64, 40)}
 			d.share[distance], d.right[distance] = 1, 0.75
-			got, err := d.evaluate(t.Context(), name, cfg, Goal{Delta: 0.1})
-			require.NoError(t, err)
+			got := testkit.Must(d.evaluate(t.Context(), name, cfg, Goal{Delta: 0.1}))
 			var asked, released float64
 			if law, sequential := m.RunLaw(); sequential {
 				values := make([]float64, queries)
 				for i := range values {
 					values[i] = -float64(distance)
 				}
-				transcripts, err := law.Outcomes(values)
-				require.NoError(t, err)
+				transcripts := testkit.Must(law.Outcomes(values))
 				for _, o := range transcripts {
 					asked += o.Prob * float64(len(o.Above))
 					for _, refused := range o.Above {
@@ -71,10 +69,8 @@ func TestOutcomesAreThoseOfRuns(t *testing.T) {
 	examples := []Example{
 		{Votes: histogram(t, 40, 3, 2), Label: 0}, {Votes: histogram(t, 3, 60, 2), Label: 1}, {Votes: histogram(t, 20, 9, 18), Label: 2},
 	}
-	c, err := newCases(examples)
-	require.NoError(t, err)
-	d, err := c.distances()
-	require.NoError(t, err)
+	c := testkit.Must(newCases(examples))
+	d := testkit.Must(c.distances())
 	d.queries = queries
 	for name, cfg := range sparseConfigs() {
 		if name == "wide" { // releases what no ledger would take
@@ -83,18 +79,13 @@ func TestOutcomesAreThoseOfRuns(t *testing.T) {
 		if cfg.Mechanism == stable.MStab {
 			cfg.Queries = queries
 		}
-		m, err := stable.New(cfg)
-		require.NoError(t, err)
-		want, err := d.evaluate(t.Context(), name, cfg, Goal{Delta: 0.1})
-		require.NoError(t, err)
+		m := testkit.Must(stable.New(cfg))
+		want := testkit.Must(d.evaluate(t.Context(), name, cfg, Goal{Delta: 0.1}))
 		var mean, square [3]float64
 		for run := range uint64(runs) {
-			book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.99})
-			require.NoError(t, err)
-			r, err := book.Reserve(m.Event())
-			require.NoError(t, err)
-			session, err := m.Start(r, rng.SeedKey(run))
-			require.NoError(t, err)
+			book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.99}))
+			r := testkit.Must(book.Reserve(m.Event()))
+			session := testkit.Must(m.Start(r, rng.SeedKey(run)))
 			order := rng.SeedKey(run).Derive("order").Stream()
 			var seen [3]float64
 			for q := range uint64(queries) {
@@ -147,8 +138,7 @@ func TestRenewals(t *testing.T) {
 func TestOutcomesAgreeWithTheRegime(t *testing.T) {
 	right := func(examples []Example, epsilon float64, method accountant.Method) map[string]float64 {
 		goal := Goal{Epsilon: epsilon, Delta: 1e-6, Accountant: method}
-		out, err := Outcomes(t.Context(), examples, goal)
-		require.NoError(t, err)
+		out := testkit.Must(Outcomes(t.Context(), examples, goal))
 		by := make(map[string]float64)
 		for _, o := range out {
 			require.LessOrEqual(t, o.Epsilon, goal.Epsilon, o.Mechanism)
@@ -162,8 +152,7 @@ func TestOutcomesAgreeWithTheRegime(t *testing.T) {
 		return by
 	}
 	simulate := func(s Simulation) []Example {
-		examples, err := s.Examples(rng.SeedKey(1))
-		require.NoError(t, err)
+		examples := testkit.Must(s.Examples(rng.SeedKey(1)))
 		return examples
 	}
 	by := accountant.ByRDP

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
 )
@@ -34,8 +35,7 @@ func TestFlipBoundGrowsWithTheProbability(t *testing.T) {
 func TestSensitivityCountsEveryQuery(t *testing.T) {
 	argmax := 0.0
 	for _, m := range []Mechanism{gnmax(4), confident(8, 2, 4)} {
-		l, err := newSensitivity(m, 3, 3)
-		require.NoError(t, err)
+		l := testkit.Must(newSensitivity(m, 3, 3))
 		profile := func(times int) []float64 {
 			var rows [][]int
 			for range times {
@@ -44,8 +44,7 @@ func TestSensitivityCountsEveryQuery(t *testing.T) {
 			groups, _, err := collect(context.Background(), histograms(rows), Options{})
 			require.NoError(t, err)
 			require.Len(t, groups, len(smallVotes), "equal votes are one group")
-			p, err := l.worst(context.Background(), groups, 20)
-			require.NoError(t, err)
+			p := testkit.Must(l.worst(context.Background(), groups, 20))
 			return p
 		}
 		once, thrice := profile(1), profile(3)
@@ -64,11 +63,10 @@ func TestSensitivityCountsEveryQuery(t *testing.T) {
 // by half a unit on average, and not below by that.
 func TestReleaseIsRoundedUp(t *testing.T) {
 	const seeds = 400
-	s, err := NewSanitizer(SanitizerConfig{
+	s := testkit.Must(NewSanitizer(SanitizerConfig{
 		Mechanism: gnmax(2), Queries: 60, Teachers: 20, Classes: 3, Delta: 1e-5,
 		Order: 4, Beta: 0.05, Sigma: 0.05, Grid: 0.5,
-	})
-	require.NoError(t, err)
+	}))
 	var rows [][]int
 	for range 20 {
 		rows = append(rows, smallVotes...)
@@ -81,10 +79,8 @@ func TestReleaseIsRoundedUp(t *testing.T) {
 	require.Less(t, mean, s.worst-5*sd-1, "and from the worst case")
 	total := 0.0
 	for seed := range uint64(seeds) {
-		charge, err := book(t, 1e6).Reserve(s.Event())
-		require.NoError(t, err)
-		r, err := s.Release(t.Context(), charge, rng.SeedKey(seed), histograms(rows))
-		require.NoError(t, err)
+		charge := testkit.Must(book(t, 1e6).Reserve(s.Event()))
+		r := testkit.Must(s.Release(t.Context(), charge, rng.SeedKey(seed), histograms(rows)))
 		total += r.Cost - mean
 	}
 	// six standard deviations of the mean: false alarm below 1e-8

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestFlipBoundOfGNMax(t *testing.T) {
@@ -131,8 +133,7 @@ func TestBoundsHoldForwards(t *testing.T) {
 		noise := math.Exp(rapid.Float64Range(-1, 4).Draw(t, "log noise"))
 		a := 1 + math.Exp(rapid.Float64Range(-2, 4).Draw(t, "log order"))
 		h := newTally(counts)
-		gauss, err := Mechanism{}.exact(newInstance(gaussianNoise{noise}), counts, []float64{a})
-		require.NoError(t, err)
+		gauss := testkit.Must(Mechanism{}.exact(newInstance(gaussianNoise{noise}), counts, []float64{a}))
 		bound := gnmaxRDP(h.logFlipGaussian(noise), noise, a)
 		require.LessOrEqual(t, gauss.forward[0], bound*(1+1e-7)+1e-300)
 		require.LessOrEqual(t, gauss.both()[0], a/noise/noise*(1+1e-9))
@@ -142,8 +143,7 @@ func TestBoundsHoldForwards(t *testing.T) {
 				exceeded++
 			}
 		}
-		laplace, err := Mechanism{}.exact(newInstance(laplaceNoise{noise}), counts, []float64{a})
-		require.NoError(t, err)
+		laplace := testkit.Must(Mechanism{}.exact(newInstance(laplaceNoise{noise}), counts, []float64{a}))
 		require.LessOrEqual(t, laplace.forward[0], lnmaxRDP(h.logFlipLaplace(noise), noise, a)*(1+1e-9)+1e-300)
 		require.LessOrEqual(t, laplace.both()[0], lnmaxWorst(noise, a)*(1+1e-9))
 	})
@@ -159,8 +159,7 @@ func TestTheDomainTestOfLNMaxMatters(t *testing.T) {
 	_, ok := lnmaxFlipBound(math.Log(q), scale, a)
 	require.False(t, ok)
 	broken := math.Log((1-q)*math.Pow((1-q)/(1-math.Exp(eps)*q), a-1)+q*math.Exp(eps*(a-1))) / (a - 1)
-	d, err := Mechanism{}.exact(newInstance(laplaceNoise{scale}), counts, []float64{a})
-	require.NoError(t, err)
+	d := testkit.Must(Mechanism{}.exact(newInstance(laplaceNoise{scale}), counts, []float64{a}))
 	t.Logf("with the guard q < 1/2 %.3f, divergence %.3f", broken, d.forward[0])
 	require.Negative(t, broken)
 	require.Positive(t, d.forward[0])

@@ -11,13 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func newInstance(n noise) *instance { return &instance{noise: n} }
 
 func continuous(t *testing.T, e *instance, counts []int, orders []float64) divergences {
-	d, err := Mechanism{}.exact(e, counts, orders)
-	require.NoError(t, err)
+	d := testkit.Must(Mechanism{}.exact(e, counts, orders))
 	return d
 }
 
@@ -66,9 +66,7 @@ func TestExactDivergences(t *testing.T) {
 				require.LessOrEqual(t, got.forward[i], lnmaxRDP(h.logFlipLaplace(1/c.Gamma), 1/c.Gamma, a)*(1+1e-9))
 			}
 		case "confident_joint":
-			var err error
-			got, err = confident(c.T, c.Sigma1, c.Sigma2).exact(newInstance(gaussianNoise{c.Sigma2}), h, file.Orders)
-			require.NoError(t, err)
+			got = testkit.Must(confident(c.T, c.Sigma1, c.Sigma2).exact(newInstance(gaussianNoise{c.Sigma2}), h, file.Orders))
 			pass, fail := thresholdLaw(float64(h[0]), c.T, c.Sigma1)
 			for i, a := range file.Orders {
 				first, second := thresholdRDP(pass, fail, c.Sigma1, a), gnmaxRDP(h.logFlipGaussian(c.Sigma2), c.Sigma2, a)
@@ -171,15 +169,12 @@ func TestOneSidedness(t *testing.T) {
 // TestInstanceAgreesWithTheLaw compares with package aggregate's own quadrature,
 // for histograms with gaps of up to 60 sigma, one instance for all.
 func TestInstanceAgreesWithTheLaw(t *testing.T) {
-	m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 5, Queries: 1})
-	require.NoError(t, err)
+	m := testkit.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 5, Queries: 1}))
 	e := newInstance(gaussianNoise{5})
 	rapid.Check(t, func(t *rapid.T) {
 		counts := rapid.SliceOfN(rapid.IntRange(0, 300), 2, 12).Draw(t, "counts")
-		h, err := aggregate.NewHistogram(counts)
-		require.NoError(t, err)
-		want, err := m.ContinuousLaw(h)
-		require.NoError(t, err)
+		h := testkit.Must(aggregate.NewHistogram(counts))
+		want := testkit.Must(m.ContinuousLaw(h))
 		e.prepare(newTally(counts))
 		for i, p := range e.law(nil, counts) {
 			require.InDelta(t, want.LogLabels[i], p, 1e-11*math.Max(1, math.Abs(p)))
@@ -212,18 +207,12 @@ func TestNeighboursAreAllMoves(t *testing.T) {
 // TestLatticeAgreesWithTheLaw compares integer noise on a histogram and all its
 // neighbours with package aggregate's own law of each.
 func TestLatticeAgreesWithTheLaw(t *testing.T) {
-	gaussian, err := newGaussianLattice(5)
-	require.NoError(t, err)
-	laplace, err := newLaplaceLattice(3)
-	require.NoError(t, err)
-	confident, err := confident(30.5, 7, 5).laws(true)
-	require.NoError(t, err)
-	gnmax, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 5, Queries: 1})
-	require.NoError(t, err)
-	lnmax, err := aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: 3, Queries: 1})
-	require.NoError(t, err)
-	gated, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: 30.5, Sigma1: 7, Sigma2: 5, Queries: 1, Answers: 1})
-	require.NoError(t, err)
+	gaussian := testkit.Must(newGaussianLattice(5))
+	laplace := testkit.Must(newLaplaceLattice(3))
+	confident := testkit.Must(confident(30.5, 7, 5).laws(true))
+	gnmax := testkit.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 5, Queries: 1}))
+	lnmax := testkit.Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: 3, Queries: 1}))
+	gated := testkit.Must(aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: 30.5, Sigma1: 7, Sigma2: 5, Queries: 1, Answers: 1}))
 	rapid.Check(t, func(t *rapid.T) {
 		counts := rapid.SliceOfN(rapid.IntRange(0, 60), 2, 5).Draw(t, "counts")
 		visited := 0
@@ -232,10 +221,8 @@ func TestLatticeAgreesWithTheLaw(t *testing.T) {
 			law func(aggregate.Histogram) (aggregate.Law, error)
 		}{{gaussian, gnmax.Law}, {laplace, lnmax.Law}} {
 			require.NoError(t, c.e.visit(counts, func(law []float64, counts []int) {
-				h, err := aggregate.NewHistogram(counts)
-				require.NoError(t, err)
-				want, err := c.law(h)
-				require.NoError(t, err)
+				h := testkit.Must(aggregate.NewHistogram(counts))
+				want := testkit.Must(c.law(h))
 				for i, p := range law {
 					require.InDelta(t, want.LogLabels[i], p, 1e-11*math.Max(1, math.Abs(p)), "%v", counts)
 				}
@@ -249,17 +236,14 @@ func TestLatticeAgreesWithTheLaw(t *testing.T) {
 			}
 		}
 		require.Equal(t, 2*(moves+1), visited)
-		h, err := aggregate.NewHistogram(counts)
-		require.NoError(t, err)
-		want, err := gated.Law(h)
-		require.NoError(t, err)
+		h := testkit.Must(aggregate.NewHistogram(counts))
+		want := testkit.Must(gated.Law(h))
 		pass, fail := confident.threshold(slices.Max(counts), 30.5, 7)
 		require.InDelta(t, want.LogDeclined, fail, 1e-11*math.Max(1, math.Abs(fail)))
 		require.InDelta(t, 1, math.Exp(pass)+math.Exp(fail), 1e-12)
 	})
 	require.Error(t, gaussian.visit([]int{1000, 0}, func([]float64, []int) {}))
-	narrow, err := newGaussianLattice(0.5)
-	require.NoError(t, err)
+	narrow := testkit.Must(newGaussianLattice(0.5))
 	require.Error(t, narrow.visit([]int{16, 2}, func([]float64, []int) {}), "its probabilities underflow")
 }
 
@@ -269,11 +253,9 @@ func TestIntegerNoiseApproachesContinuous(t *testing.T) {
 	rows := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))[:20]
 	for _, m := range []Mechanism{gnmax(40), confident(200, 150, 40), lnmax(20)} {
 		o := Options{Delta: 1e-5, Orders: []float64{2, 8, 20}}
-		smooth, err := Analyze(context.Background(), m, histograms(rows), o)
-		require.NoError(t, err)
+		smooth := testkit.Must(Analyze(context.Background(), m, histograms(rows), o))
 		o.IntegerNoise = true
-		whole, err := Analyze(context.Background(), m, histograms(rows), o)
-		require.NoError(t, err)
+		whole := testkit.Must(Analyze(context.Background(), m, histograms(rows), o))
 		require.InEpsilon(t, smooth.All.DataDependent.Improved.Reveal(), whole.All.DataDependent.Improved.Reveal(), 1e-12)
 		require.InEpsilon(t, smooth.Exact.Both.Improved.Reveal(), whole.Exact.Both.Improved.Reveal(), 2e-3, "%+v", m)
 		require.LessOrEqual(t, whole.Exact.Both.Improved.Reveal(), whole.All.Independent.Improved.Reveal())
@@ -284,10 +266,8 @@ func TestIntegerNoiseApproachesContinuous(t *testing.T) {
 // which a flip bound for continuous noise does not know.
 func TestContinuousBoundsAreNotForIntegerNoise(t *testing.T) {
 	counts, sigma, a := []int{8, 14}, 0.9228515625, 1.837
-	e, err := newGaussianLattice(sigma)
-	require.NoError(t, err)
-	whole, err := Mechanism{}.exact(e, counts, []float64{a})
-	require.NoError(t, err)
+	e := testkit.Must(newGaussianLattice(sigma))
+	whole := testkit.Must(Mechanism{}.exact(e, counts, []float64{a}))
 	bound, ok := flipBound(newTally(counts).logFlipGaussian(sigma), sigma, a)
 	require.True(t, ok)
 	t.Logf("integer noise %.5f, continuous %.5f, Theorem 6 for continuous noise %.5f", whole.forward[0], continuous(t, newInstance(gaussianNoise{sigma}), counts, []float64{a}).forward[0], bound)

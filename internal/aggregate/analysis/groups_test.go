@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // spreadTallies are histograms of ten teachers more and more apart, so that tables made for
@@ -41,8 +42,7 @@ func TestReportsDoNotDependOnTheNumberOfCores(t *testing.T) {
 			var want *Report
 			for _, cores := range []int{1, 5} {
 				onCores(cores, func() {
-					got, err := Analyze(context.Background(), c.m, histograms(rows), Options{Delta: 1e-5, Orders: []float64{1.5, 2, 2.5, 20}, IntegerNoise: c.integer})
-					require.NoError(t, err)
+					got := testkit.Must(Analyze(context.Background(), c.m, histograms(rows), Options{Delta: 1e-5, Orders: []float64{1.5, 2, 2.5, 20}, IntegerNoise: c.integer}))
 					if want == nil {
 						want = got
 					}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // profile is the published one where its conditions hold.
@@ -64,8 +66,7 @@ func TestSmoothSensitivityAgainstReference(t *testing.T) {
 				relative(t, within, profile[d], 1e-8, "%s %v distance %d", c.Kind, c.Votes, d)
 			}
 		default:
-			l, err := newLocalCost(c.Sigma, c.Order, len(c.Votes))
-			require.NoError(t, err)
+			l := testkit.Must(newLocalCost(c.Sigma, c.Order, len(c.Votes)))
 			if c.Jump && l.published() == nil {
 				// The reference looks for q0 below a bound of its own and calls it a
 				// jump when q0 is above; the cost itself is continuous there.
@@ -134,8 +135,7 @@ func TestSmoothSensitivityAgainstBruteForce(t *testing.T) {
 	for _, c := range file.Entries {
 		h := newTally(c.Counts)
 		relative(t, c.Cost, gnmaxRDP(h.logFlipGaussian(c.Sigma), c.Sigma, c.Alpha), 1e-9, "cost of %v", c.Counts)
-		l, err := newLocalCost(c.Sigma, c.Alpha, len(c.Counts))
-		require.NoError(t, err)
+		l := testkit.Must(newLocalCost(c.Sigma, c.Alpha, len(c.Counts)))
 		profile := make([]float64, len(c.Profile))
 		l.profile(profile, h, 1)
 		within := 0.0
@@ -145,8 +145,7 @@ func TestSmoothSensitivityAgainstBruteForce(t *testing.T) {
 		}
 		above := 0.0
 		for text, brute := range c.Smooth {
-			beta, err := strconv.ParseFloat(text, 64)
-			require.NoError(t, err)
+			beta := testkit.Must(strconv.ParseFloat(text, 64))
 			smooth := discounted(profile, beta)
 			require.GreaterOrEqual(t, smooth*(1+1e-9), brute)
 			above = math.Max(above, smooth/brute)
@@ -221,8 +220,7 @@ func bruteForce(votes []int, sigma, order float64) []float64 {
 // classes and misses the worst histograms.
 func TestUnsortedCountsAreCaught(t *testing.T) {
 	counts := []int{3, 18, 9}
-	l, err := newLocalCost(4, 2, 3)
-	require.NoError(t, err)
+	l := testkit.Must(newLocalCost(4, 2, 3))
 	profile, broken := make([]float64, 31), make([]float64, 31)
 	l.profile(profile, newTally(counts), 1)
 	l.profile(broken, tally(counts), 1)
@@ -244,8 +242,7 @@ func TestCellsAgreeWithThePublishedProfile(t *testing.T) {
 		{[]int{250, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 40, 17}, {[]int{150, 60, 40, 0, 0, 0, 0, 0, 0, 0}, 40, 17},
 		{[]int{100, 90, 20, 20, 20, 0, 0, 0, 0, 0}, 40, 5}, {[]int{30, 0, 0}, 6, 2}, {[]int{16, 14}, 6, 2},
 	} {
-		l, err := newLocalCost(c.sigma, c.order, len(c.votes))
-		require.NoError(t, err)
+		l := testkit.Must(newLocalCost(c.sigma, c.order, len(c.votes)))
 		require.NoError(t, l.published())
 		published, cells := make([]float64, 60), make([]float64, 60)
 		l.publishedProfile(published, newTally(c.votes), 1)
@@ -267,8 +264,7 @@ func TestCellsAgreeWithThePublishedProfile(t *testing.T) {
 // who abstained votes, or one who voted abstains.
 func TestAbstentionsAreWithinReach(t *testing.T) {
 	for _, order := range []float64{2, 4} {
-		l, err := newLocalCost(3, order, 2)
-		require.NoError(t, err)
+		l := testkit.Must(newLocalCost(3, order, 2))
 		require.Equal(t, order == 2, l.published() == nil, "one setting of each kind")
 		abstentionsAreWithinReach(t, l)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestSmoothSensitivityOfAReleaseIsSmooth: in a small world, between all neighbours, costs differ by at
@@ -14,8 +16,7 @@ import (
 func TestSmoothSensitivityOfAReleaseIsSmooth(t *testing.T) {
 	most := 0.0
 	for _, m := range []Mechanism{gnmax(0.8), gnmax(1.5), gnmax(4), confident(5, 3, 1.5)} {
-		s, err := NewSanitizer(SanitizerConfig{Mechanism: m, Queries: 1, Teachers: 7, Classes: 3, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1})
-		require.NoError(t, err)
+		s := testkit.Must(NewSanitizer(SanitizerConfig{Mechanism: m, Queries: 1, Teachers: 7, Classes: 3, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1}))
 		type law struct{ mean, sd, smooth float64 }
 		laws := map[[3]int]law{}
 		at := func(h [3]int) law {
@@ -26,8 +27,7 @@ func TestSmoothSensitivityOfAReleaseIsSmooth(t *testing.T) {
 			}
 			return laws[h]
 		}
-		charge, err := releaseCost(s.event(), 3)
-		require.NoError(t, err)
+		charge := testkit.Must(releaseCost(s.event(), 3))
 		ratio, closest := 0.0, 0.0
 		visit := func(h, o [3]int) {
 			p, q := at(h), at(o)
@@ -76,10 +76,8 @@ func gaussianDivergence(m, s, n, r, a float64) float64 {
 // TestSmoothSensitivityOfTwoQueriesIsSmooth: a teacher moves in both at once.
 func TestSmoothSensitivityOfTwoQueriesIsSmooth(t *testing.T) {
 	const teachers = 5
-	s, err := NewSanitizer(SanitizerConfig{Mechanism: gnmax(0.9), Queries: 2, Teachers: teachers, Classes: 2, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1})
-	require.NoError(t, err)
-	charge, err := releaseCost(s.event(), 3)
-	require.NoError(t, err)
+	s := testkit.Must(NewSanitizer(SanitizerConfig{Mechanism: gnmax(0.9), Queries: 2, Teachers: teachers, Classes: 2, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1}))
+	charge := testkit.Must(releaseCost(s.event(), 3))
 	var all [][2]int
 	for a := 0; a <= teachers; a++ {
 		for b := 0; a+b <= teachers; b++ {
@@ -116,8 +114,7 @@ func TestSmoothSensitivityOfTwoQueriesIsSmooth(t *testing.T) {
 // TestLocalSensitivityIsNotSmooth: noise scaled by the local sensitivity alone
 // differs between neighbours by more than is charged.
 func TestLocalSensitivityIsNotSmooth(t *testing.T) {
-	l, err := newLocalCost(1.5, 3, 3)
-	require.NoError(t, err)
+	l := testkit.Must(newLocalCost(1.5, 3, 3))
 	local := func(counts ...int) float64 {
 		profile := make([]float64, 1)
 		l.cellProfile(profile, newTally(counts), 1)

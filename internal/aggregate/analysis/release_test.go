@@ -13,27 +13,25 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
 func book(t testing.TB, epsilon float64) *ledger.Ledger {
-	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: 1e-5, Mode: ledger.Filter})
-	require.NoError(t, err)
+	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: 1e-5, Mode: ledger.Filter}))
 	return l
 }
 
 func publish(t testing.TB, s *Sanitizer, key rng.Key, rows [][]int) (Released, error) {
-	r, err := book(t, 100).Reserve(s.Event())
-	require.NoError(t, err)
+	r := testkit.Must(book(t, 100).Reserve(s.Event()))
 	return s.Release(context.Background(), r, key, histograms(rows))
 }
 
 func smallSanitizer(t testing.TB) *Sanitizer {
-	s, err := NewSanitizer(SanitizerConfig{
+	s := testkit.Must(NewSanitizer(SanitizerConfig{
 		Mechanism: confident(12, 8, 4), Queries: 3, Teachers: 20, Classes: 3, Delta: 1e-5,
 		Order: 4, Beta: 0.05, Sigma: 5, Margin: 2,
-	})
-	require.NoError(t, err)
+	}))
 	return s
 }
 
@@ -61,8 +59,7 @@ func TestReleasesOfOtherSettingsMeetOtherNoise(t *testing.T) {
 	} {
 		cfg := base
 		change(&cfg)
-		s, err := NewSanitizer(cfg)
-		require.NoError(t, err, name)
+		s := testkit.Must(NewSanitizer(cfg))
 		word := s.key(rng.SeedKey(1), groups).Stream().Uint64()
 		require.NotContains(t, seen, word, "%s and %s", name, seen[word])
 		seen[word] = name
@@ -74,8 +71,7 @@ func TestReleasesOfOtherSettingsMeetOtherNoise(t *testing.T) {
 func TestReleasedEpsilonHoldsBothCosts(t *testing.T) {
 	s := smallSanitizer(t)
 	for _, drawn := range []float64{0, 0.1, 1, s.worst / 2} {
-		r, err := s.released(drawn, true)
-		require.NoError(t, err)
+		r := testkit.Must(s.released(drawn, true))
 		require.Equal(t, s.cost, r.ReleaseCost)
 		require.GreaterOrEqual(t, r.Cost, math.Min(drawn, s.worst))
 		// at an integer order the rule is sum + log(1-1/a) - log(a delta)/(a-1)
@@ -92,29 +88,24 @@ func TestReleasedEpsilonHoldsBothCosts(t *testing.T) {
 func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
 	cfg := smallSanitizer(t).Config()
 	cfg.Sigma = 0.5
-	s, err := NewSanitizer(cfg)
-	require.NoError(t, err)
+	s := testkit.Must(NewSanitizer(cfg))
 	require.Equal(t, accountant.GNSS{Beta: 0.05, Sigma: 0.5, Margin: 2}, s.Event())
 	var key rng.Key
 	require.NoError(t, key.UnmarshalText([]byte("pate-key-1:releasable:"+strings.Repeat("A", 43))))
-	first, err := publish(t, s, key, smallVotes)
-	require.NoError(t, err)
+	first := testkit.Must(publish(t, s, key, smallVotes))
 	require.Greater(t, first.Cost, 0.0, "not cut off")
 	require.Less(t, first.Cost, s.worst)
 	require.True(t, first.Releasable)
 	require.Zero(t, math.Mod(first.Cost, defaultGrid))
-	again, err := publish(t, s, key, smallVotes)
-	require.NoError(t, err)
+	again := testkit.Must(publish(t, s, key, smallVotes))
 	require.Equal(t, first, again, "the same key, the same votes: the same number")
 
 	// Not the order of queries or the names of classes, which change nothing.
-	again, err = publish(t, s, key, [][]int{{7, 9, 2}, {0, 0, 20}, {1, 18, 1}})
-	require.NoError(t, err)
+	again = testkit.Must(publish(t, s, key, [][]int{{7, 9, 2}, {0, 0, 20}, {1, 18, 1}}))
 	require.Equal(t, first, again)
 
 	// On other votes the noise is independent.
-	moved, err := publish(t, s, key, [][]int{{20, 0, 0}, {1, 18, 1}, {9, 6, 3}})
-	require.NoError(t, err)
+	moved := testkit.Must(publish(t, s, key, [][]int{{20, 0, 0}, {1, 18, 1}, {9, 6, 3}}))
 	require.NotEqual(t, first.Cost, moved.Cost)
 	drawn := func(rows [][]int, cost float64) float64 {
 		groups, _, err := collect(context.Background(), histograms(rows), Options{})
@@ -125,30 +116,23 @@ func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
 	}
 	require.Greater(t, math.Abs(drawn(smallVotes, first.Cost)-drawn([][]int{{20, 0, 0}, {1, 18, 1}, {9, 6, 3}}, moved.Cost)), 1e-3, "independent noise")
 
-	seeded, err := publish(t, s, rng.SeedKey(1), smallVotes)
-	require.NoError(t, err)
+	seeded := testkit.Must(publish(t, s, rng.SeedKey(1), smallVotes))
 	require.False(t, seeded.Releasable)
 
 	l := book(t, 100)
-	r, err := l.Reserve(s.Event())
-	require.NoError(t, err)
+	r := testkit.Must(l.Reserve(s.Event()))
 	read := 0
 	counting := func(yield func(aggregate.Histogram, error) bool) {
 		read++
 		histograms(smallVotes)(yield)
 	}
-	_, err = s.Release(context.Background(), r, key, counting)
+	_, err := s.Release(context.Background(), r, key, counting)
 	require.NoError(t, err)
-	_, err = s.Release(context.Background(), r, key, counting)
-	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	r, err = l.Reserve(accountant.GNSS{Beta: 0.05, Sigma: 50, Margin: 2})
-	require.NoError(t, err)
-	_, err = s.Release(context.Background(), r, key, counting)
-	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	_, err = s.Release(context.Background(), nil, key, counting)
-	require.ErrorIs(t, err, ledger.ErrNotReserved)
-	_, err = s.Release(context.Background(), r, rng.Key{}, counting)
-	require.ErrorContains(t, err, "zero Key")
+	require.ErrorIs(t, testkit.Err(s.Release(context.Background(), r, key, counting)), ledger.ErrNotReserved)
+	r = testkit.Must(l.Reserve(accountant.GNSS{Beta: 0.05, Sigma: 50, Margin: 2}))
+	require.ErrorIs(t, testkit.Err(s.Release(context.Background(), r, key, counting)), ledger.ErrNotReserved)
+	require.ErrorIs(t, testkit.Err(s.Release(context.Background(), nil, key, counting)), ledger.ErrNotReserved)
+	require.ErrorContains(t, testkit.Err(s.Release(context.Background(), r, rng.Key{}, counting)), "zero Key")
 	require.Equal(t, 1, read, "no vote is read before the charge")
 }
 
@@ -160,13 +144,10 @@ func TestReleaseHasItsLaw(t *testing.T) {
 	require.NoError(t, err)
 	mean, sd, err := s.noise(context.Background(), groups)
 	require.NoError(t, err)
-	profile, err := s.sensitivity.worst(context.Background(), groups, 20)
-	require.NoError(t, err)
+	profile := testkit.Must(s.sensitivity.worst(context.Background(), groups, 20))
 	require.InEpsilon(t, 5*discounted(profile, 0.05), sd, 1e-5)
-	r, err := Analyze(context.Background(), s.cfg.Mechanism, histograms(smallVotes), Options{Delta: 1e-5, Orders: []float64{4}, Teachers: 20})
-	require.NoError(t, err)
-	before, err := accountant.Classic.Epsilon(4, mean-2*sd, 1e-5)
-	require.NoError(t, err)
+	r := testkit.Must(Analyze(context.Background(), s.cfg.Mechanism, histograms(smallVotes), Options{Delta: 1e-5, Orders: []float64{4}, Teachers: 20}))
+	before := testkit.Must(accountant.Classic.Epsilon(4, mean-2*sd, 1e-5))
 	require.InEpsilon(t, r.All.DataDependent.Classic.Reveal(), before, 1e-12)
 	t.Logf("cost %.4f, sd %.4f, of at most %.4f", mean-2*sd, sd, s.worst)
 
@@ -176,8 +157,7 @@ func TestReleaseHasItsLaw(t *testing.T) {
 	var observed [bins + 2]float64
 	n := 3000
 	for i := range n {
-		out, err := publish(t, s, rng.SeedKey(uint64(i)), smallVotes)
-		require.NoError(t, err)
+		out := testkit.Must(publish(t, s, rng.SeedKey(uint64(i)), smallVotes))
 		require.GreaterOrEqual(t, out.Cost, 0.0)
 		switch {
 		case out.Cost == 0:
@@ -211,14 +191,12 @@ func TestSanitizerDefaultsLookAtPublicNumbersOnly(t *testing.T) {
 		m       Mechanism
 		queries int
 	}{{confident(200, 150, 40), 640}, {gnmax(40), 640}, {gnmax(40), 10}, {gnmax(20), 1000}, {gnmax(400), 100}} {
-		s, err := NewSanitizer(SanitizerConfig{Mechanism: c.m, Queries: c.queries, Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2})
-		require.NoError(t, err)
+		s := testkit.Must(NewSanitizer(SanitizerConfig{Mechanism: c.m, Queries: c.queries, Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2}))
 		got := s.Config()
 		t.Logf("%+v x %d: order %.2f beta %.4f sigma %.3f, costs %.4f of %.4f", c.m, c.queries, got.Order, got.Beta, got.Sigma, s.cost, s.worst)
 		require.Greater(t, got.Order, 1.0)
 		require.Less(t, s.cost, s.worst/9+0.02)
-		again, err := NewSanitizer(got)
-		require.NoError(t, err)
+		again := testkit.Must(NewSanitizer(got))
 		require.Equal(t, got, again.Config(), "what was chosen is taken as it is")
 	}
 }
@@ -247,8 +225,7 @@ func TestSanitizerRefusesBadInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := good
 			change(&cfg)
-			_, err := NewSanitizer(cfg)
-			require.ErrorContains(t, err, name)
+			require.ErrorContains(t, testkit.Err(NewSanitizer(cfg)), name)
 		})
 	}
 	s := smallSanitizer(t)
@@ -269,8 +246,6 @@ func TestSanitizerRefusesBadInput(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	r, err := book(t, 100).Reserve(s.Event())
-	require.NoError(t, err)
-	_, err = s.Release(cancelled, r, rng.SeedKey(1), histograms(smallVotes))
-	require.ErrorIs(t, err, context.Canceled)
+	r := testkit.Must(book(t, 100).Reserve(s.Event()))
+	require.ErrorIs(t, testkit.Err(s.Release(cancelled, r, rng.SeedKey(1), histograms(smallVotes))), context.Canceled)
 }

@@ -23,15 +23,13 @@ import (
 
 // readNumbers reads a file of comma-separated numbers.
 func readNumbers(t testing.TB, path string) [][]float64 {
-	f, err := os.Open(path)
-	require.NoError(t, err)
+	f := testkit.Must(os.Open(path))
 	defer f.Close()
 	var rows [][]float64
 	for s := bufio.NewScanner(f); s.Scan(); {
 		var row []float64
 		for _, cell := range strings.Split(s.Text(), ",") {
-			v, err := strconv.ParseFloat(cell, 64)
-			require.NoError(t, err)
+			v := testkit.Must(strconv.ParseFloat(cell, 64))
 			row = append(row, v)
 		}
 		rows = append(rows, row)
@@ -134,8 +132,7 @@ func TestEndToEnd(t *testing.T) {
 			default:
 				require.Fail(t, "unknown mechanism", c.Mechanism)
 			}
-			r, err := Analyze(context.Background(), m, histograms(rows), Options{Delta: c.Delta, Orders: file.Orders})
-			require.NoError(t, err)
+			r := testkit.Must(Analyze(context.Background(), m, histograms(rows), Options{Delta: c.Delta, Orders: file.Orders}))
 			require.Equal(t, c.NumQueries, r.Queries)
 			costs := r.All
 			if r.Expected != nil {
@@ -195,12 +192,10 @@ func TestNumbersSayThatTheyArePrivate(t *testing.T) {
 		require.Equal(t, "1.25 (private)", fmt.Sprintf(verb, n))
 	}
 	require.Contains(t, fmt.Sprint(Epsilon{Improved: n}), "1.25 (private)")
-	text, err := json.Marshal(n)
-	require.NoError(t, err)
+	text := testkit.Must(json.Marshal(n))
 	require.JSONEq(t, `{"private":true,"value":1.25}`, string(text))
 	for want, m := range map[string]Mechanism{`{"Sigma":4}`: gnmax(4), `{"Threshold":3,"Sigma1":2,"Sigma2":4}`: confident(3, 2, 4), `{"Scale":4}`: lnmax(4)} {
-		text, err := json.Marshal(m)
-		require.NoError(t, err)
+		text := testkit.Must(json.Marshal(m))
 		require.Equal(t, want, string(text), "releases of before")
 	}
 	var log strings.Builder
@@ -259,24 +254,20 @@ func TestRealisedCostIsKeptApart(t *testing.T) {
 	for i := range answered {
 		answered[i] = i%2 == 0
 	}
-	plain, err := Analyze(context.Background(), m, histograms(rows), o)
-	require.NoError(t, err)
+	plain := testkit.Must(Analyze(context.Background(), m, histograms(rows), o))
 	require.Nil(t, plain.Realised)
 	o.Answered = answered
-	half, err := Analyze(context.Background(), m, histograms(rows), o)
-	require.NoError(t, err)
+	half := testkit.Must(Analyze(context.Background(), m, histograms(rows), o))
 	require.Equal(t, plain.All, half.All)
 	require.Equal(t, plain.Expected, half.Expected)
 	require.Equal(t, 20, half.Realised.Answered)
 	require.Less(t, half.Realised.DataDependent.Improved.Reveal(), half.All.DataDependent.Improved.Reveal())
 	o.Answered = make([]bool, len(rows))
-	none, err := Analyze(context.Background(), m, histograms(rows), o)
-	require.NoError(t, err)
+	none := testkit.Must(Analyze(context.Background(), m, histograms(rows), o))
 	require.Less(t, none.Realised.DataDependent.Improved.Reveal(), half.Realised.DataDependent.Improved.Reveal())
 	for i := range o.Answered {
 		o.Answered[i] = true
 	}
-	all, err := Analyze(context.Background(), m, histograms(rows), o)
-	require.NoError(t, err)
+	all := testkit.Must(Analyze(context.Background(), m, histograms(rows), o))
 	require.Equal(t, all.All.DataDependent, all.Realised.DataDependent)
 }

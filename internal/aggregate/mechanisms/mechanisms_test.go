@@ -88,13 +88,11 @@ func TestDescriptionsAreComplete(t *testing.T) {
 				}
 				require.Equal(t, 2, moved, "neighbours between which one vote moves")
 			}
-			found, err := mechanisms.Find(d.Name)
-			require.NoError(t, err)
+			found := testkit.Must(mechanisms.Find(d.Name))
 			require.Equal(t, d.Parameters[0].Name, found.Parameters[0].Name)
 		})
 	}
-	_, err := mechanisms.Find("magic")
-	require.ErrorContains(t, err, "gnmax, confident")
+	require.ErrorContains(t, testkit.Err(mechanisms.Find("magic")), "gnmax, confident")
 	require.Equal(t, []string{"interactive"}, mechanisms.Names(func(d aggregate.Description) bool { return d.Predicts }))
 }
 
@@ -133,10 +131,8 @@ func TestEventsCoverTheLaws(t *testing.T) {
 	orders := []float64{1.1, 1.3, 1.7, 2, 3, 4, 6, 8, 16, 32, 64}
 	for _, d := range mechanisms.All() {
 		for i, s := range settings(d, 1) {
-			m, err := d.New(s)
-			require.NoError(t, err)
-			account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne})
-			require.NoError(t, err)
+			m := testkit.Must(d.New(s))
+			account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne}))
 			require.NoError(t, account.Compose(m.Event(), 1))
 			curve, failure, err := account.RDP(orders)
 			require.NoError(t, err)
@@ -163,10 +159,8 @@ func neighbours(t *testing.T, m aggregate.Mechanism, compare func(p, q aggregate
 	all := slices.DeleteFunc(testkit.Histograms(6, 3), func(counts []int) bool { return slices.Max(counts) == 0 })
 	laws := make([]aggregate.Law, len(all))
 	for i, counts := range all {
-		h, err := aggregate.NewHistogram(counts)
-		require.NoError(t, err)
-		laws[i], err = m.Law(h)
-		require.NoError(t, err)
+		h := testkit.Must(aggregate.NewHistogram(counts))
+		laws[i] = testkit.Must(m.Law(h))
 		sum := math.Exp(laws[i].LogDeclined)
 		for _, l := range laws[i].LogLabels {
 			sum += math.Exp(l)
@@ -200,8 +194,7 @@ func divergence(order float64, p, q aggregate.Law) (divergence, lost float64) {
 // standard deviations of each answer's share: a false alarm in ten million.
 func TestSessionsFollowTheLaws(t *testing.T) {
 	const runs = 4000
-	h, err := aggregate.NewHistogram([]int{9, 4, 1})
-	require.NoError(t, err)
+	h := testkit.Must(aggregate.NewHistogram([]int{9, 4, 1}))
 	for _, d := range mechanisms.All() {
 		s := settings(d, 1)[1]
 		s.Teachers, s.Queries = 14, 1
@@ -220,8 +213,7 @@ func TestSessionsFollowTheLaws(t *testing.T) {
 			m, err = d.New(s)
 		}
 		require.NoError(t, err, d.Name)
-		law, err := m.Law(h)
-		require.NoError(t, err)
+		law := testkit.Must(m.Law(h))
 		n := runs
 		if sequential {
 			n = 300
@@ -230,23 +222,18 @@ func TestSessionsFollowTheLaws(t *testing.T) {
 		var session aggregate.Session
 		for i := range n {
 			if session == nil || sequential {
-				book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.9})
-				require.NoError(t, err)
-				r, err := book.Reserve(m.Event())
-				require.NoError(t, err)
-				session, err = m.Start(r, rng.SeedKey(uint64(i)))
-				require.NoError(t, err)
+				book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.9}))
+				r := testkit.Must(book.Reserve(m.Event()))
+				session = testkit.Must(m.Start(r, rng.SeedKey(uint64(i))))
 				require.False(t, session.Releasable())
 			}
 			query := uint64(i)
 			if sequential {
 				query = 0
 			}
-			a, err := session.Ask(query, h)
-			require.NoError(t, err)
+			a := testkit.Must(session.Ask(query, h))
 			if i < 20 {
-				again, err := session.AskBatch(query, []aggregate.Histogram{h})
-				require.NoError(t, err)
+				again := testkit.Must(session.AskBatch(query, []aggregate.Histogram{h}))
 				require.Equal(t, a, again[0])
 			}
 			label := a.Label

@@ -43,8 +43,7 @@ func TestRegimeTable(t *testing.T) {
 			}
 			r := Regime{Teachers: maxTeachers, Classes: 2, Queries: int(e["queries"]), Epsilon: e["eps"], Delta: e["delta"], Unstable: unstable}
 			name := fmt.Sprintf("%+v", r)
-			advice, err := advise(t.Context(), r, cfg)
-			require.NoError(t, err)
+			advice := testkit.Must(advise(t.Context(), r, cfg))
 			require.Len(t, advice.Methods, 9)
 			gap := make(map[string]float64)
 			for _, m := range advice.Methods {
@@ -61,8 +60,7 @@ func TestRegimeTable(t *testing.T) {
 			// two Laplace counts: less by up to sqrt 2. Permute-and-flip still is charged that way.
 			require.Less(t, gap["lnmax"], e["lnmax"], name)
 			require.Greater(t, gap["lnmax"], e["lnmax"]/math.Sqrt2*0.99, name)
-			pure, err := r.argmaxPure(t, cfg)
-			require.NoError(t, err)
+			pure := testkit.Must(r.argmaxPure(t, cfg))
 			require.InEpsilon(t, e["lnmax"], pure, 1e-8, name)
 
 			// Stability methods are those that are drawn, with integer noise: their gaps
@@ -99,8 +97,7 @@ func TestRegimeTable(t *testing.T) {
 // argmaxPure returns the gap LNMax needs if it is charged as 2/b-DP alone.
 func (r Regime) argmaxPure(t *testing.T, cfg accountant.AutoConfig) (float64, error) {
 	r.Success = 0.95
-	d, err := mechanisms.Find("lnmax")
-	require.NoError(t, err)
+	d := testkit.Must(mechanisms.Find("lnmax"))
 	m, err := r.argmaxRegime(t.Context(), cfg, d, func(x float64) (accountant.Event, error) {
 		return accountant.Repeated{Event: accountant.PureDP{Epsilon: 2 / x}, Count: int64(r.Queries)}, nil
 	})
@@ -109,28 +106,23 @@ func (r Regime) argmaxPure(t *testing.T, cfg accountant.AutoConfig) (float64, er
 
 func TestAdvise(t *testing.T) {
 	// Few queries, few teachers: noisy argmax. Many unanimous ones: stability.
-	few, err := Advise(t.Context(), Regime{Teachers: 250, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: 190})
-	require.NoError(t, err)
+	few := testkit.Must(Advise(t.Context(), Regime{Teachers: 250, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: 190}))
 	require.True(t, few.StabilityLoses())
 	require.Equal(t, 50, few.Regime.Unstable)
 	require.Equal(t, "gnmax", few.Winner().Mechanism)
-	many, err := Advise(t.Context(), Regime{Teachers: 1000, Classes: 10, Queries: 100_000, Epsilon: 4, Delta: 1e-6, Gap: 900, Unstable: 20})
-	require.NoError(t, err)
+	many := testkit.Must(Advise(t.Context(), Regime{Teachers: 1000, Classes: 10, Queries: 100_000, Epsilon: 4, Delta: 1e-6, Gap: 900, Unstable: 20}))
 	require.Equal(t, stable.SVT, many.Winner().Mechanism)
 	require.True(t, many.Feasible(many.Winner()))
 	require.Greater(t, many.Winner().AtGap, 0.95)
 
 	// At the gap needed, the method succeeds as often as was asked, and no more.
 	renyi := claims(accountant.ByRDP)
-	quick, err := advise(t.Context(), few.Regime, renyi)
-	require.NoError(t, err)
+	quick := testkit.Must(advise(t.Context(), few.Regime, renyi))
 	for _, m := range quick.Methods {
 		require.GreaterOrEqual(t, m.GapNeeded, few.method(m.Mechanism).GapNeeded, "the tightest accountant asks for no larger gap of %s", m.Mechanism)
 		gap := int(math.Ceil(m.GapNeeded))
-		again, err := advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap}, renyi)
-		require.NoError(t, err)
-		below, err := advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap - 4}, renyi)
-		require.NoError(t, err)
+		again := testkit.Must(advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap}, renyi))
+		below := testkit.Must(advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap - 4}, renyi))
 		require.GreaterOrEqual(t, again.method(m.Mechanism).AtGap, 0.95, m.Mechanism)
 		require.Less(t, below.method(m.Mechanism).AtGap, again.method(m.Mechanism).AtGap, m.Mechanism)
 		if m.Mechanism != stable.SVT { // which asks for more than 95 %, not to use up its failures
@@ -138,13 +130,11 @@ func TestAdvise(t *testing.T) {
 		}
 	}
 
-	from, err := StabilityWinsFrom(t.Context(), few.Regime)
-	require.NoError(t, err)
+	from := testkit.Must(StabilityWinsFrom(t.Context(), few.Regime))
 	r := few.Regime
 	for queries, loses := range map[int]bool{from / 2: true, from: false} {
 		r.Queries = queries
-		a, err := Advise(t.Context(), r)
-		require.NoError(t, err)
+		a := testkit.Must(Advise(t.Context(), r))
 		require.Equal(t, loses, a.StabilityLoses(), "%d queries", queries)
 	}
 }
@@ -164,9 +154,7 @@ func TestAdviseRefuses(t *testing.T) {
 	} {
 		r := good
 		change(&r)
-		_, err := Advise(t.Context(), r)
-		require.Error(t, err, name)
-		_, err = StabilityWinsFrom(t.Context(), r)
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(Advise(t.Context(), r)), name)
+		require.Error(t, testkit.Err(StabilityWinsFrom(t.Context(), r)), name)
 	}
 }

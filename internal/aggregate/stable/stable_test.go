@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/stability"
@@ -29,14 +30,12 @@ func least(t require.TestingT, target accountant.Target) func(func(float64) (acc
 }
 
 func epsilon(t require.TestingT, e accountant.Event, delta float64) float64 {
-	b, err := testledger.Account(t, accountant.AddRemove, e).Epsilon(context.Background(), delta)
-	require.NoError(t, err)
+	b := testkit.Must(testledger.Account(t, accountant.AddRemove, e).Epsilon(context.Background(), delta))
 	return b.Upper
 }
 
 func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
-	h, err := aggregate.NewHistogram(counts)
-	require.NoError(t, err)
+	h := testkit.Must(aggregate.NewHistogram(counts))
 	return h
 }
 
@@ -54,20 +53,16 @@ func configs() []Config {
 func TestSessionsAreThoseOfThePackages(t *testing.T) {
 	key := rng.SeedKey(4)
 	for _, cfg := range configs() {
-		m, err := New(cfg)
-		require.NoError(t, err)
-		session, err := m.Start(reserve(t, m.Event()), key)
-		require.NoError(t, err)
+		m := testkit.Must(New(cfg))
+		session := testkit.Must(m.Start(reserve(t, m.Event()), key))
 		require.False(t, session.Releasable())
 		var ask func(query uint64, distance int64) (bool, error)
 		switch {
 		case m.test != nil:
-			s, err := stability.Start[int](m.test, reserve(t, m.test.Event()), key)
-			require.NoError(t, err)
+			s := testkit.Must(stability.Start[int](m.test, reserve(t, m.test.Event()), key))
 			ask = func(q uint64, d int64) (bool, error) { a, err := s.Ask(q, 0, d); return a.Released, err }
 		default:
-			s, err := svt.Start[int](m.svt, reserve(t, m.svt.Event()), key)
-			require.NoError(t, err)
+			s := testkit.Must(svt.Start[int](m.svt, reserve(t, m.svt.Event()), key))
 			ask = func(q uint64, d int64) (bool, error) { a, err := s.Ask(q, 0, d); return a.Released, err }
 		}
 		answered, ended := 0, false
@@ -88,8 +83,7 @@ func TestSessionsAreThoseOfThePackages(t *testing.T) {
 			} else {
 				require.Equal(t, aggregate.NoLabel, got.Label)
 			}
-			again, err := session.Ask(q, histogram(t, 90, 0, 0))
-			require.NoError(t, err)
+			again := testkit.Must(session.Ask(q, histogram(t, 90, 0, 0)))
 			require.Equal(t, got, again)
 		}
 		require.True(t, ended)
@@ -106,10 +100,8 @@ func TestFit(t *testing.T) {
 		{Mechanism: MSvec, Queries: 1000, Failures: 20, Delta: 5e-7}, {Mechanism: SVT, Queries: 1000, Failures: 20, Delta: 5e-7},
 		{Mechanism: SVT, Queries: 5, Failures: 5, Delta: 9e-7},
 	} {
-		cfg, err := Fit(task, least(t, target))
-		require.NoError(t, err)
-		m, err := New(cfg)
-		require.NoError(t, err)
+		cfg := testkit.Must(Fit(task, least(t, target)))
+		m := testkit.Must(New(cfg))
 		eps := epsilon(t, m.Event(), target.Delta)
 		require.LessOrEqual(t, eps, target.Epsilon, "%+v", task)
 		require.Greater(t, eps, target.Epsilon*0.995, "%+v", task)
@@ -122,8 +114,7 @@ func TestFit(t *testing.T) {
 	}
 	_, err := Fit(Task{Mechanism: SVT, Queries: 10, Failures: 2, Delta: 1e-6}, least(t, target))
 	require.NoError(t, err, "at pure epsilon all of delta may go to releases at distance 0")
-	_, err = Fit(Task{Mechanism: MStab, Queries: 10, Delta: 2e-6}, least(t, target))
-	require.ErrorIs(t, err, ErrNoFit)
+	require.ErrorIs(t, testkit.Err(Fit(Task{Mechanism: MStab, Queries: 10, Delta: 2e-6}, least(t, target))), ErrNoFit)
 }
 
 // TestThresholdsGoRoundAndRound: a config of MStab names the mechanism it came from.
@@ -132,10 +123,8 @@ func TestThresholdsGoRoundAndRound(t *testing.T) {
 		task := Task{Mechanism: MStab, Queries: rapid.IntRange(1, 1000).Draw(t, "queries"), Delta: math.Pow(10, -rapid.Float64Range(2, 11).Draw(t, "delta"))}
 		noise := math.Exp(rapid.Float64Range(0, 5).Draw(t, "noise"))
 		for _, f := range task.families() {
-			cfg, err := f(noise)
-			require.NoError(t, err)
-			m, err := New(cfg)
-			require.NoError(t, err)
+			cfg := testkit.Must(f(noise))
+			m := testkit.Must(New(cfg))
 			require.Equal(t, cfg.Threshold, m.test.Threshold())
 			released, _ := m.LawAt(0)
 			require.LessOrEqual(t, math.Exp(released)*float64(task.Queries), task.Delta*(1+1e-9))
@@ -153,25 +142,18 @@ func TestRefusals(t *testing.T) {
 		"b1 of m-svec": {Mechanism: MSvec, Lambda: 2, B1: 2, Failures: 1}, "no scale": {Mechanism: MSvec, Failures: 1},
 		"infinite": {Mechanism: SVT, B1: 2, B2: math.Inf(1), Failures: 1}, "negative": {Mechanism: MSvec, Lambda: 2, Threshold: -1, Failures: 1},
 	} {
-		_, err := New(cfg)
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(New(cfg)), name)
 	}
 	for _, task := range []Task{
 		{}, {Mechanism: SVT, Queries: 1, Delta: 1e-6}, {Mechanism: SVT, Queries: 1, Failures: 2, Delta: 1e-6}, {Mechanism: MStab, Queries: 1, Failures: 1, Delta: 1e-6},
 		{Mechanism: MStab, Queries: 1, Delta: math.NaN()}, {Mechanism: MStab, Queries: 1, Delta: 1e-6, Success: 1}, {Mechanism: SVT, Noise: stability.Laplace, Queries: 1, Failures: 1, Delta: 1e-6},
 		{Mechanism: "x", Queries: 1, Failures: 1, Delta: 1e-6},
 	} {
-		_, err := Fit(task, least(t, accountant.Target{Epsilon: 1, Delta: 1e-5}))
-		require.Error(t, err, "%+v", task)
+		require.Error(t, testkit.Err(Fit(task, least(t, accountant.Target{Epsilon: 1, Delta: 1e-5}))), "%+v", task)
 	}
-	m, err := New(configs()[3])
-	require.NoError(t, err)
-	_, err = m.Start(reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1))
-	require.Error(t, err, "another charge")
-	_, err = m.Start(reserve(t, m.Event()), rng.Key{})
-	require.Error(t, err, "no key")
-	s, err := m.Start(reserve(t, m.Event()), rng.SeedKey(1))
-	require.NoError(t, err)
-	_, err = s.Ask(0, aggregate.Histogram{})
-	require.Error(t, err, "no votes")
+	m := testkit.Must(New(configs()[3]))
+	require.Error(t, testkit.Err(m.Start(reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1))), "another charge")
+	require.Error(t, testkit.Err(m.Start(reserve(t, m.Event()), rng.Key{})), "no key")
+	s := testkit.Must(m.Start(reserve(t, m.Event()), rng.SeedKey(1)))
+	require.Error(t, testkit.Err(s.Ask(0, aggregate.Histogram{})), "no votes")
 }
