@@ -162,28 +162,17 @@ func (n numberForm) parse(cell string) (float64, error) {
 }
 
 func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
-	n := ColumnNote{Name: name}
-	switch j.is {
-	case isNumeric:
-		n.Is = "numeric"
-		if j.form.comma {
-			n.Is = "numeric, with decimal commas"
-		} else if j.form.date != "" {
-			n.Is = "date, like " + j.form.date
-		}
-	case isCategory:
-		n.Is = "category, " + plural(j.levels, "level")
-	case isText:
-		n.Is = "free text"
-	case isID:
-		n.Is = "id-like: nearly every row has its own"
-		if j.repeat {
-			n.Is = "id-like, and ids repeat"
-		}
-	case isIndex:
-		n.Is = "row numbers without a name"
-	case isEmpty:
-		n.Is = "empty in public rows"
+	n := ColumnNote{Name: name, Is: [...]string{
+		isNumeric: "numeric", isCategory: "category, " + plural(j.levels, "level"), isText: "free text",
+		isID: "id-like: nearly every row has its own", isIndex: "row numbers without a name", isEmpty: "empty in public rows",
+	}[j.is]}
+	switch {
+	case j.is == isNumeric && j.form.comma:
+		n.Is = "numeric, with decimal commas"
+	case j.is == isNumeric && j.form.date != "":
+		n.Is = "date, like " + j.form.date
+	case j.is == isID && j.repeat:
+		n.Is = "id-like, and ids repeat"
 	}
 	values := f.width
 	if f.missing >= 0 {

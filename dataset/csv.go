@@ -203,16 +203,8 @@ func (l *recordLimit) Read(p []byte) (int, error) {
 }
 
 func columnNames(path string, opt CSVOptions, first []string) (names []string, isHeader bool, err error) {
-	switch opt.Header {
-	case HeaderYes:
-		isHeader = true
-	case headerAuto:
-		if isHeader, err = opt.header(path, first); err != nil {
-			return nil, false, err
-		}
-	case HeaderNo:
-	default:
-		return nil, false, fmt.Errorf("dataset: header %q is none of %q, %q, %q", opt.Header, headerAuto, HeaderYes, HeaderNo)
+	if isHeader, err = opt.header(path, first); err != nil {
+		return nil, false, err
 	}
 	names = make([]string, len(first))
 	switch {
@@ -243,6 +235,10 @@ func (o CSVOptions) header(path string, first []string) (bool, error) {
 		return column != "" && err != nil
 	}
 	switch {
+	case o.Header == HeaderYes || o.Header == HeaderNo:
+		return o.Header == HeaderYes, nil
+	case o.Header != headerAuto:
+		return false, fmt.Errorf("dataset: header %q is none of %q, %q, %q", o.Header, headerAuto, HeaderYes, HeaderNo)
 	case len(o.Names) > 0:
 		return false, nil
 	case named(o.Label) || named(o.Unit):

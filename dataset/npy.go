@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -133,19 +134,41 @@ func openRows(path string) (*npyRows, error) {
 func (r *npyRows) size() (rows, cols int) { return r.shape[0], r.shape[1] }
 func (r *npyRows) image() Shape           { return Shape{} }
 
-// each reads blocks of rows. In Fortran order a block is a piece of every column.
-func (r *npyRows) each(visit func(i int, row []float64) error) error {
-	rows, cols := r.size()
-	block := max(1, min(rows, blockBytes/(cols*r.width)))
-	raw := make([]byte, block*cols*r.width)
-	values := make([]float64, block*cols)
-	row := make([]float64, cols)
+// blocks reads rows of so many elements in blocks, little-endian. In Fortran order a block is a piece of every column.
+func (a *array) blocks(cols int, visit func(from, n int, raw []byte) error) error {
+	rows := a.shape[0]
+	block := max(1, min(rows, blockBytes/(cols*a.width)))
+	room := make([]byte, block*cols*a.width)
 	for from := 0; from < rows; from += block {
 		n := min(block, rows-from)
-		if err := r.readBlock(raw[:n*cols*r.width], from, n); err != nil {
+		raw, pieces, step := room[:n*cols*a.width], 1, 0
+		at := int64(from) * int64(cols)
+		if a.fort {
+			at, pieces, step = int64(from), cols, rows
+		}
+		size := len(raw) / pieces
+		for j := range pieces {
+			if err := a.readAt(raw[j*size:(j+1)*size], at+int64(j)*int64(step)); err != nil {
+				return err
+			}
+		}
+		if a.chars == 0 && a.typ.Big {
+			npy.SwapBytes(raw, a.typ.Size)
+		}
+		if err := visit(from, n, raw); err != nil {
 			return err
 		}
-		r.decode(values[:n*cols], raw[:n*cols*r.width])
+	}
+	return nil
+}
+
+func (r *npyRows) each(visit func(i int, row []float64) error) error {
+	_, cols := r.size()
+	row := make([]float64, cols)
+	var values []float64
+	return r.blocks(cols, func(from, n int, raw []byte) error {
+		values = slices.Grow(values[:0], n*cols)[:n*cols]
+		r.decode(values, raw)
 		for i := range n {
 			for j := range row {
 				if r.fort {
@@ -158,29 +181,11 @@ func (r *npyRows) each(visit func(i int, row []float64) error) error {
 				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-func (r *npyRows) readBlock(raw []byte, from, n int) error {
-	rows, cols := r.size()
-	if !r.fort {
-		return r.readAt(raw, int64(from)*int64(cols))
-	}
-	piece := n * r.width
-	for j := range cols {
-		if err := r.readAt(raw[j*piece:(j+1)*piece], int64(j)*int64(rows)+int64(from)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// decode turns elements into numbers. It may change raw.
 func (a *array) decode(dst []float64, raw []byte) {
-	if a.typ.Big {
-		npy.SwapBytes(raw, a.typ.Size)
-	}
 	if a.typ.Kind == 'f' {
 		npy.Floats(dst, raw, a.typ.Size)
 		return
@@ -212,24 +217,19 @@ func readNames(path string) ([]string, error) {
 	}
 	names := make([]string, 0, min(n, 1<<16))
 	repeated := newInterner()
-	block := max(1, min(n, blockBytes/a.width))
-	raw := make([]byte, block*a.width)
-	for from := 0; from < n; from += block {
-		part := raw[:min(block, n-from)*a.width]
-		if err := a.readAt(part, int64(from)); err != nil {
-			return nil, err
-		}
-		if a.chars == 0 && a.typ.Big {
-			npy.SwapBytes(part, a.typ.Size)
-		}
-		for at := 0; at < len(part); at += a.width {
-			name, err := a.name(part[at : at+a.width])
+	err = a.blocks(1, func(from, _ int, raw []byte) error {
+		for at := 0; at < len(raw); at += a.width {
+			name, err := a.name(raw[at : at+a.width])
 			if err != nil {
-				return nil, &fault.Error{File: path, Row: from + at/a.width + 1, What: err.Error(),
+				return &fault.Error{File: path, Row: from + at/a.width + 1, What: err.Error(),
 					Why: "labels and units are names or whole numbers", Fix: "save y.astype('int64') or y.astype(str)"}
 			}
 			names = append(names, repeated.intern(name))
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return names, nil
 }
