@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // plainHOG is HOG written from its definition in float64: every cell looks at every pixel and every
@@ -81,27 +82,6 @@ func TestHOGEqualsItsDefinition(t *testing.T) {
 	}
 }
 
-func TestHOGOfAnEdge(t *testing.T) {
-	// Dark left half, bright right half: every gradient points along +x, which is direction 0 of each cell.
-	shape := dataset.Shape{Rows: 8, Cols: 8}
-	img := make([]float32, 64)
-	for i := range img {
-		if i%8 >= 4 {
-			img[i] = 1
-		}
-	}
-	h := StandardHOG()
-	out := make([]float32, h.Dim(shape))
-	h.Extract(out, img, shape)
-	for i, v := range out {
-		if i%16 == 0 {
-			assert.InDelta(t, 0.5, v, 1e-6, "cell %d", i/16) // four equal entries of norm 1
-		} else {
-			assert.Zero(t, v, "direction %d", i%16)
-		}
-	}
-}
-
 func TestHOGShape(t *testing.T) {
 	shape := dataset.Shape{Rows: 28, Cols: 28}
 	h := StandardHOG()
@@ -119,17 +99,16 @@ func TestHOGShape(t *testing.T) {
 	}
 }
 
-func BenchmarkHOG(b *testing.B) {
+func BenchmarkExtract(b *testing.B) {
 	shape := dataset.Shape{Rows: 28, Cols: 28}
-	img := randomImage(rand.New(rand.NewPCG(9, 10)), shape)
-	e := Standardize{Of: Deskew{Of: StandardHOG()}}
-	x := blas32.General{Rows: 64, Cols: 784, Stride: 784}
-	for range x.Rows {
-		x.Data = append(x.Data, img...)
+	set := randomSet(64, shape)
+	for _, e := range []batcher{Standardize{Of: Deskew{Of: StandardHOG()}}, testkit.Must(NewScattering(shape))} {
+		b.Run(e.Name(), func(b *testing.B) {
+			out := dense.New(set.X.Rows, e.Dim(shape))
+			for b.Loop() {
+				e.ExtractBatch(out, set.X, shape)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*set.X.Rows), "us/image")
+		})
 	}
-	out := blas32.General{Rows: 64, Cols: 2304, Stride: 2304, Data: make([]float32, 64*2304)}
-	for b.Loop() {
-		e.ExtractBatch(out, x, shape)
-	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/image")
 }

@@ -4,12 +4,10 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"math"
-	"math/rand/v2"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/testkit"
@@ -22,17 +20,12 @@ type kymatioImage struct {
 	Scattering []float64
 }
 
-func kymatioImages(t testing.TB) []kymatioImage {
+func TestScatteringIsKymatio(t *testing.T) {
 	f := testkit.Must(os.Open("testdata/kymatio.json.gz"))
 	defer f.Close()
-	z := testkit.Must(gzip.NewReader(f))
 	var images []kymatioImage
-	require.NoError(t, json.NewDecoder(z).Decode(&images))
-	return images
-}
-
-func TestScatteringIsKymatio(t *testing.T) {
-	for _, g := range kymatioImages(t) {
+	require.NoError(t, json.NewDecoder(testkit.Must(gzip.NewReader(f))).Decode(&images))
+	for _, g := range images {
 		t.Run(g.Name, func(t *testing.T) {
 			shape := dataset.Shape{Rows: g.Rows, Cols: g.Cols}
 			s := testkit.Must(NewScattering(shape))
@@ -52,20 +45,4 @@ func TestScatteringIsKymatio(t *testing.T) {
 			require.Less(t, worst, 1e-4*largest)
 		})
 	}
-}
-
-func BenchmarkScattering(b *testing.B) {
-	shape := dataset.Shape{Rows: 28, Cols: 28}
-	s := testkit.Must(NewScattering(shape))
-	const images = 64
-	rnd := rand.New(rand.NewPCG(1, 1))
-	x := blas32.General{Rows: images, Cols: 784, Stride: 784, Data: make([]float32, images*784)}
-	for i := range x.Data {
-		x.Data[i] = rnd.Float32()
-	}
-	dst := blas32.General{Rows: images, Cols: s.Dim(shape), Stride: s.Dim(shape), Data: make([]float32, images*s.Dim(shape))}
-	for b.Loop() {
-		s.ExtractBatch(dst, x, shape)
-	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N*images), "ms/image")
 }

@@ -155,12 +155,3 @@ func TestMNIST(t *testing.T) {
 	}
 	require.InDelta(t, 0.1307, sum/float64(len(train.X.Data)), 5e-5)
 }
-
-func BenchmarkHash(b *testing.B) {
-	train, _, err := MNIST()
-	require.NoError(b, err)
-	for b.Loop() {
-		train.Hash()
-	}
-	b.ReportMetric(float64(len(train.X.Data))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mfloats/s")
-}

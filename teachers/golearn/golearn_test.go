@@ -108,25 +108,3 @@ func TestTreesDependOnTheirSeedAlone(t *testing.T) {
 		require.Equal(t, first, votes)
 	}
 }
-
-func BenchmarkFit(b *testing.B) {
-	const n = 240
-	rnd := rand.New(rand.NewPCG(1, 2))
-	data := drawn(rnd, n, 784, 10)
-	half := golearn.Pooling{Rows: 28, Cols: 28, Size: 2}
-	for name, learner := range map[string]teachers.Learner{
-		"nb/784": golearn.BernoulliNB{Threshold: 0.5}, "nb/196": golearn.BernoulliNB{Threshold: 0.5, Pool: half},
-		"id3/784": golearn.BaggedID3{Threshold: 0.5}, "id3/196": golearn.BaggedID3{Threshold: 0.5, Pool: half},
-	} {
-		b.Run(name, func(b *testing.B) {
-			var model teachers.Classifier
-			for b.Loop() {
-				model = testkit.Must(learner.Fit(context.Background(), data, rnd))
-			}
-			b.StopTimer()
-			start := time.Now()
-			require.NoError(b, model.Predict(make([]int, n), data.X))
-			b.ReportMetric(float64(time.Since(start).Microseconds())/n, "µs/query")
-		})
-	}
-}
