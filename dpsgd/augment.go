@@ -139,8 +139,7 @@ func (w *augmentedWorker) load(data Data, r int) {
 // Rows by Cols pixels, row-major, one after the other, which move together.
 type Shift struct {
 	Planes, Rows, Cols int
-	// By is the largest number of pixels to move, in either direction, at least 0.
-	By int
+	By                 int // largest number of pixels to move, in either direction, at least 0
 	// Flip mirrors left and right with probability one half.
 	Flip bool
 }

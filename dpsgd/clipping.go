@@ -33,9 +33,8 @@ type Clipping struct {
 // The count is charged: see Config.Event. C starts at Config.ClipNorm.
 type Adaptive struct {
 	// Quantile is the share of records to leave unclipped, in (0, 1). Zero turns adaptive clipping off.
-	Quantile float64 `json:"quantile,omitzero"`
-	// LearningRate sets how fast C moves, in (0, 10].
-	LearningRate float64 `json:"learning_rate,omitzero"`
+	Quantile     float64 `json:"quantile,omitzero"`
+	LearningRate float64 `json:"learning_rate,omitzero"` // sets how fast C moves, in (0, 10]
 	// CountNoise is the standard deviation of the noise of the count, in records, in [2^-10, 2^20]. A step is
 	// charged as one Gaussian release with the noise multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. If
 	// CountNoise is a twentieth of the expected batch, that costs next to nothing.

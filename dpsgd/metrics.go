@@ -24,13 +24,11 @@ type Metrics struct {
 	// Unclipped is the noisy number of records that were not clipped, as a share of the expected batch, if
 	// clipping is adaptive. Otherwise it is NaN.
 	Unclipped float64
-	// Event is the worst case of the steps so far: see Config.EventAfter.
-	Event accountant.Event
+	Event     accountant.Event // worst case of the steps so far: see Config.EventAfter
 	// Public is the score on Config.Public after this step. It is computed every
 	// Config.PublicEvery steps and after the last step. Otherwise it is nil.
-	Public *Score
-	// Private holds the counts of this step alone.
-	Private Diagnostics
+	Public  *Score
+	Private Diagnostics // holds the counts of this step alone
 }
 
 // Score is the quality of a model on public data.

@@ -15,11 +15,9 @@ import (
 
 // SumConfig sets how to release the sum of the contributions of all records.
 type SumConfig struct {
-	// ClipNorm bounds the norm of a record's contribution, in [2^-40, 2^40].
-	ClipNorm float64
-	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10, 2^20].
-	NoiseMultiplier  float64
-	Records, Workers int // as in Config
+	ClipNorm         float64 // bounds the norm of a record's contribution, in [2^-40, 2^40]
+	NoiseMultiplier  float64 // standard deviation of the noise over the clip norm, in [2^-10, 2^20]
+	Records, Workers int     // as in Config
 }
 
 // Event returns the event of one sum, for the relation "add or remove one record".
@@ -41,11 +39,9 @@ func (c SumConfig) Validate() error {
 type SumResult struct {
 	// Sum estimates the clipped sum, with one element for each of the model's parameters. The noise of each
 	// element has a standard deviation just above NoiseMultiplier times ClipNorm.
-	Sum []float64
-	// Event is what the reservation was charged for.
-	Event accountant.Event
-	// Releasable is false for a seeded key.
-	Releasable  bool
+	Sum         []float64
+	Event       accountant.Event // event of the reservation
+	Releasable  bool             // false for a seeded key
 	Diagnostics Diagnostics
 }
 

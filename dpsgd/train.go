@@ -15,16 +15,14 @@ import (
 
 // Result describes a finished run.
 type Result struct {
-	// Event is what the reservation was charged for.
-	Event accountant.Event
+	Event accountant.Event // event of the reservation
 	Steps int
 	// Average is the moving average of the iterates, if Config.AverageDecay is a > 0, and nil otherwise. It
 	// starts at the initial parameters. After every step it becomes a times itself plus (1 - a) times the
 	// parameters. To use it, copy it over the model's Parameters.
-	Average  []float32
-	ClipNorm float64 // after the last step; adaptive clipping moves it
-	// Releasable is false for a seeded key and for non-private training.
-	Releasable  bool
+	Average     []float32
+	ClipNorm    float64 // after the last step; adaptive clipping moves it
+	Releasable  bool    // false for a seeded key and for non-private training
 	Diagnostics Diagnostics
 }
 

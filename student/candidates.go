@@ -93,10 +93,8 @@ func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Ca
 }
 
 const (
-	// kernelRidgeLambda is in units of the kernel, whose diagonal is 1.
-	kernelRidgeLambda = .1
-	// kernelRidgeRows bounds the labels of a kernel ridge, whose time grows with their cube.
-	kernelRidgeRows = 3000
+	kernelRidgeLambda = .1   // in units of the kernel, whose diagonal is 1
+	kernelRidgeRows   = 3000 // bounds the labels of a kernel ridge, whose time grows with their cube
 )
 
 // fitKernelRidge trains a kernel ridge whose width is the mean distance of two labelled

@@ -30,9 +30,8 @@ type CrossValidation struct {
 	// is clearly better, by more than errors of the labels explain. If the mean is hardly ahead after two
 	// folds, no more are tried.
 	Favourite bool
-	// Folds is the number of parts, at most one for each label; default 5.
-	Folds    int
-	Progress func(Progress) // one goroutine at a time; nil is fine
+	Folds     int            // number of parts, at most one for each label; default 5
+	Progress  func(Progress) // one goroutine at a time; nil is fine
 }
 
 // Candidate is one kind of student. Its classifiers must implement teachers.Scorer. Scores between 0 and 1

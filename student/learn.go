@@ -29,9 +29,8 @@ type Learner struct {
 type LearnerConfig struct {
 	// Images is true if rows are features of images. Images that look alike are of one class, so
 	// [ImageCandidates] are compared; otherwise [TableCandidates].
-	Images bool
-	// Labelled are rows that have labels already, of which no more than [MaxSpread] count.
-	Labelled []int
+	Images   bool
+	Labelled []int          // rows that have labels already, of which no more than [MaxSpread] count
 	Progress func(Progress) // nil is fine
 }
 

@@ -36,8 +36,7 @@ const (
 	// development split, 200 labels: accuracy .9735 at 0, .9748 at .1, .9745 at .2, .9728 at .3, less above.
 	whiten = .1
 
-	// far bounds scaled features, so that rows unlike any in the pool do not overflow.
-	far = 1e6
+	far = 1e6 // bounds scaled features, so that rows unlike any in the pool do not overflow
 )
 
 func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand) (*projection, error) {

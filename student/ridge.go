@@ -21,8 +21,7 @@ const (
 	ridgeLambda = .1
 	ridgeFloor  = 1e-5
 
-	// gramRows is how many rows are worked on at a time.
-	gramRows = 1024
+	gramRows = 1024 // how many rows are worked on at a time
 )
 
 // ridge is kernel ridge regression on the classes' indicators, restricted to functions spanned by landmark

@@ -10,8 +10,7 @@ type Method string
 
 // These are the methods. The zero value means SGD.
 const (
-	// SGD is gradient descent with momentum, of Nesterov's kind or not.
-	SGD Method = "sgd"
+	SGD Method = "sgd" // gradient descent with momentum, of Nesterov's kind or not
 	// AdaGrad divides by the root of the sum of squares (Duchi et al. 2011).
 	AdaGrad Method = "adagrad"
 	// Adam divides a mean of gradients by the root of a mean of squares (Kingma, Ba 2015).

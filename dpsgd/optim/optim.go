@@ -20,8 +20,7 @@ type Optimizer struct {
 
 // State is the memory of an Optimizer.
 type State struct {
-	// Steps is the number of steps made.
-	Steps int64
+	Steps int64 // number of steps made
 	// First is the velocity of SGD with momentum, or Adam's mean of gradients. Second is AdaGrad's sum, or
 	// Adam's mean of squares. Each has one number a parameter, or is nil if the method has none.
 	First, Second []float64

@@ -33,8 +33,7 @@ type Config struct {
 	MeanNoise    float64 `json:"mean_noise,omitzero"`
 	HOGMeanNoise float64 `json:"hog_mean_noise,omitzero"`
 
-	// Records is the public number of training rows, by which sums are divided.
-	Records int             `json:"-"`
+	Records int             `json:"-"` // public number of training rows, by which sums are divided
 	Workers int             `json:"-"` // at least 1
 	Cache   *features.Cache `json:"-"` // nil: features are computed every time
 	// Progress, if not nil, is called with the name of each stage when it begins.

@@ -23,8 +23,7 @@ type Config struct {
 	Delta float64 // in (0, 1/number of private units)
 	Plans []Plan  // a row each
 	Seeds int     // independent runs of each plan; default 1
-	// Unit is a word for the owner of the data of a unit in Task.Private.Units; default "record".
-	Unit string
+	Unit  string  // word for the owner of the data of a unit in Task.Private.Units; default "record"
 	// RowsPerUnit bounds how many rows of a unit are trained on, where units have several by Task.Grouped: a
 	// public number up to dpsgd.MaxRows. A unit's share of a step is one clipped vector all the same; see
 	// [dpsgd.Data]. Of more rows, a unit keeps the rows of least hash under Key. Default 1, the first row of
@@ -46,8 +45,7 @@ type Config struct {
 	// arguments must give the same bytes.
 	Format func(m *Model, paid Paid) ([]byte, error)
 
-	// Key is the secret all randomness derives from.
-	Key rng.Key
+	Key rng.Key // secret all randomness derives from
 	// Dir keeps ledgers and checkpoints, so that an interrupted run can be resumed. It must exist.
 	Dir string
 

@@ -31,14 +31,13 @@ type Model struct {
 
 // Card describes a model and its cost.
 type Card struct {
-	Data     string        `json:"data"`     // name of the task
-	Features string        `json:"features"` // one of FeatureSets()
-	Kind     string        `json:"model"`    // as Recipe.Model
-	Columns  int           `json:"columns"`  // of a row, before features are made
-	Image    dataset.Shape `json:"image"`    // zero if rows are not images
-	Classes  []string      `json:"classes"`
-	// Extractor names the extractor of features that learn nothing.
-	Extractor string `json:"extractor,omitempty"`
+	Data      string        `json:"data"`     // name of the task
+	Features  string        `json:"features"` // one of FeatureSets()
+	Kind      string        `json:"model"`    // as Recipe.Model
+	Columns   int           `json:"columns"`  // of a row, before features are made
+	Image     dataset.Shape `json:"image"`    // zero if rows are not images
+	Classes   []string      `json:"classes"`
+	Extractor string        `json:"extractor,omitempty"` // names the extractor of features that learn nothing
 	// Encoder makes the columns of a row from the columns of a table, fitted on public rows.
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
 	// Reading is how rows were read, if that was by public ones: new rows are read alike.
@@ -49,9 +48,8 @@ type Card struct {
 	Delta   float64  `json:"delta,omitempty"`
 	Unit    string   `json:"unit,omitempty"`
 	// Releasable is true for a model that may leave: charged, with cryptographic noise.
-	Releasable bool `json:"releasable"`
-	// Scored is the hash of the rows that scored, which are public.
-	Scored string `json:"scored,omitempty"`
+	Releasable bool   `json:"releasable"`
+	Scored     string `json:"scored,omitempty"` // hash of the rows that scored, which are public
 }
 
 // Prediction is the class of a row, the lowest with the largest output, and the softmax of that output.

@@ -31,14 +31,13 @@ type Result struct {
 	// nothing is withheld.
 	Releasable bool `json:"releasable"`
 	// Withheld is the reason why nothing may leave whatever was charged, as [dataset.Task.Withheld].
-	Withheld string  `json:"withheld,omitempty"`
-	Seeded   bool    `json:"seeded"`
-	Seeds    int     `json:"seeds"`
-	Rows     []Row   `json:"rows"`
-	Seconds  float64 `json:"seconds,omitempty"` // whole, rounded up
-	// EpsilonAll is the cost of all rows and all seeds together.
-	EpsilonAll float64      `json:"epsilon_all,omitempty"`
-	Ledger     *LedgerState `json:"ledger,omitempty"` // if it is a shared one
+	Withheld   string       `json:"withheld,omitempty"`
+	Seeded     bool         `json:"seeded"`
+	Seeds      int          `json:"seeds"`
+	Rows       []Row        `json:"rows"`
+	Seconds    float64      `json:"seconds,omitempty"`     // whole, rounded up
+	EpsilonAll float64      `json:"epsilon_all,omitempty"` // cost of all rows and all seeds together
+	Ledger     *LedgerState `json:"ledger,omitempty"`      // if it is a shared one
 	Note       string       `json:"note,omitempty"`
 }
 
@@ -73,16 +72,15 @@ type Row struct {
 	Model    string `json:"model"`
 	Features string `json:"features"`
 	// Settings of features that learn from private rows.
-	Settings   string   `json:"feature_settings,omitempty"`
-	Dimensions int      `json:"dimensions"` // columns of the features
-	Parameters int      `json:"parameters"`
-	Epsilon    *float64 `json:"epsilon,omitempty"` // certified upper bound
-	EpsilonLow *float64 `json:"epsilon_lower,omitempty"`
-	Releasable bool     `json:"releasable"`
-	Accuracy   float64  `json:"accuracy"`
-	SD         *float64 `json:"sd,omitempty"` // absent for one seed
-	// Runs are the accuracies of all runs, if there are several.
-	Runs []float64 `json:"runs,omitempty"`
+	Settings   string    `json:"feature_settings,omitempty"`
+	Dimensions int       `json:"dimensions"` // columns of the features
+	Parameters int       `json:"parameters"`
+	Epsilon    *float64  `json:"epsilon,omitempty"` // certified upper bound
+	EpsilonLow *float64  `json:"epsilon_lower,omitempty"`
+	Releasable bool      `json:"releasable"`
+	Accuracy   float64   `json:"accuracy"`
+	SD         *float64  `json:"sd,omitempty"`   // absent for one seed
+	Runs       []float64 `json:"runs,omitempty"` // accuracies of all runs, if there are several
 	// Recall is the recall of each class on the test rows, a mean over runs; 0 for a class of no test rows.
 	// Absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
@@ -97,22 +95,19 @@ type Row struct {
 	// Sampling is how batches are drawn; it is absent for Poisson sampling. EpochSteps is the number of steps
 	// of an epoch, in schemes with epochs, and Bands the number of turns, and of steps over which noise is
 	// correlated, if it is cyclic.
-	Sampling   dpsgd.Scheme `json:"sampling,omitempty"`
-	EpochSteps int          `json:"epoch_steps,omitempty"`
-	Bands      int          `json:"bands,omitempty"`
-	Noise      float64      `json:"noise_multiplier,omitempty"`
-	// ClipNorm is absent where nothing was clipped.
-	ClipNorm     float64 `json:"clip_norm,omitempty"`
-	LearningRate float64 `json:"learning_rate"`
-	// Statistics are the charges before the training.
-	Statistics []json.RawMessage `json:"statistics"`
-	Seconds    float64           `json:"seconds,omitempty"` // of one seed, whole, rounded up
+	Sampling     dpsgd.Scheme      `json:"sampling,omitempty"`
+	EpochSteps   int               `json:"epoch_steps,omitempty"`
+	Bands        int               `json:"bands,omitempty"`
+	Noise        float64           `json:"noise_multiplier,omitempty"`
+	ClipNorm     float64           `json:"clip_norm,omitempty"` // absent where nothing was clipped
+	LearningRate float64           `json:"learning_rate"`
+	Statistics   []json.RawMessage `json:"statistics"`        // charges before the training
+	Seconds      float64           `json:"seconds,omitempty"` // of one seed, whole, rounded up
 	// Account is what `pate account` reads to recompute Epsilon.
-	Account *accountant.Schedule `json:"account,omitempty"`
-	// Curve is accuracy as the budget is spent, first seed.
-	Curve           []Point `json:"curve,omitempty"`
-	Name            string  `json:"name"` // in file names
-	typical.Figures         // of the training alone
+	Account         *accountant.Schedule `json:"account,omitempty"`
+	Curve           []Point              `json:"curve,omitempty"` // accuracy as the budget is spent, first seed
+	Name            string               `json:"name"`            // in file names
+	typical.Figures                      // of the training alone
 }
 
 // Point is a stage of a training.

@@ -162,12 +162,11 @@ func (j *job) name() string { return fmt.Sprintf("%s-run-%d", j.plan.name(), j.s
 
 // state is the part of a job on disk, apart from the checkpoint.
 type state struct {
-	ID    string  `json:"id"` // of the run, with its data
-	Noise float64 `json:"noise_multiplier"`
-	Curve []Point `json:"curve,omitempty"` // so far
-	Row   *Row    `json:"row,omitempty"`   // of a finished run
-	// Ledger is the shared one's, after a finished run.
-	Ledger *LedgerState `json:"ledger,omitempty"`
+	ID     string       `json:"id"` // of the run, with its data
+	Noise  float64      `json:"noise_multiplier"`
+	Curve  []Point      `json:"curve,omitempty"`  // so far
+	Row    *Row         `json:"row,omitempty"`    // of a finished run
+	Ledger *LedgerState `json:"ledger,omitempty"` // shared one's, after a finished run
 }
 
 func (j *job) stateFile() string { return filepath.Join(j.dir, "state.json") }

@@ -32,14 +32,12 @@ type Result struct {
 	Noise      float64 `json:"noise_multiplier"`
 	OneNoise   float64 `json:"untuned_noise_multiplier"`
 	OneEpsilon float64 `json:"untuned_epsilon"`
-	// Chosen is the best run; absent where the law drew none.
-	Chosen     *Chosen `json:"chosen,omitempty"`
+	Chosen     *Chosen `json:"chosen,omitempty"` // best run; absent where the law drew none
 	Releasable bool    `json:"releasable"`
 	// Withheld is the reason why nothing may leave though it was charged, as [dataset.Task.Withheld].
-	Withheld string `json:"withheld,omitempty"`
-	Seeded   bool   `json:"seeded"`
-	// Account is what `pate account` reads to recompute Epsilon.
-	Account accountant.Schedule `json:"account"`
+	Withheld string              `json:"withheld,omitempty"`
+	Seeded   bool                `json:"seeded"`
+	Account  accountant.Schedule `json:"account"` // what `pate account` reads to recompute Epsilon
 }
 
 // LawJSON is the law of the number of runs.
@@ -65,9 +63,8 @@ type Chosen struct {
 	Index int `json:"index"` // of the setting, from 1
 	// Score is the accuracy on the public rows that chose, or the noisy number of right
 	// answers on private ones. It flatters, as the best of several.
-	Score float64 `json:"score"`
-	// Accuracy is on test rows, which chose nothing.
-	Accuracy      float64 `json:"accuracy"`
+	Score         float64 `json:"score"`
+	Accuracy      float64 `json:"accuracy"` // on test rows, which chose nothing
 	StandardError float64 `json:"standard_error"`
 	Steps         int     `json:"steps"`
 	Probability   float64 `json:"sampling_probability"`

@@ -30,8 +30,7 @@ type Labels struct {
 }
 
 const (
-	// maxLabels bounds the file of labels, in bytes.
-	maxLabels = 1 << 28
+	maxLabels = 1 << 28 // bounds the file of labels, in bytes
 	// withheldLabel heads labels that must not be released; see package teachers/label.
 	withheldLabel = "label_not_releasable"
 )

@@ -19,11 +19,10 @@ import (
 
 // Card describes a model, the features of its rows and the provenance of its labels.
 type Card struct {
-	Schema  string   `json:"schema"` // SchemaModel
-	Kind    []string `json:"kind"`   // kinds of student whose probabilities are averaged
-	Classes []string `json:"classes"`
-	// Rows is how rows are read, by public rows.
-	Rows *dataset.Schema `json:"rows"`
+	Schema  string          `json:"schema"` // SchemaModel
+	Kind    []string        `json:"kind"`   // kinds of student whose probabilities are averaged
+	Classes []string        `json:"classes"`
+	Rows    *dataset.Schema `json:"rows"` // how rows are read, by public rows
 	// Features names the features of a row, as features.Named has it, and Extractor how they are made, in
 	// full.
 	Features  string `json:"features"`
