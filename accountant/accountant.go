@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type Bound struct {
 	Points     int  // of the longest window convolved, 0 for a closed form
 }
 
-// Relation says which data sets are neighbours.
+// Relation is the meaning of neighbouring data sets.
 type Relation int
 
 const (
@@ -46,33 +47,40 @@ const (
 	ReplaceOne
 )
 
+// names are the values of a small enumeration in JSON.
+type names[K comparable] map[K]string
+
+func (n names[K]) marshal(k K, kind string) ([]byte, error) {
+	if _, ok := n[k]; !ok {
+		return nil, fmt.Errorf("accountant: %v is not a %s", k, kind)
+	}
+	return []byte(n[k]), nil
+}
+
+// unmarshal finds the value of a name, false if there is none.
+func (n names[K]) unmarshal(text []byte, into *K) bool {
+	for k, name := range n {
+		if name == string(text) {
+			*into = k
+			return true
+		}
+	}
+	return false
+}
+
+var relationNames = names[Relation]{AddRemove: "add_remove", ReplaceOne: "replace_one"}
+
 // String returns the name used in JSON.
 func (r Relation) String() string {
-	switch r {
-	case AddRemove:
-		return "add_remove"
-	case ReplaceOne:
-		return "replace_one"
-	}
-	return fmt.Sprintf("Relation(%d)", int(r))
+	return cmp.Or(relationNames[r], fmt.Sprintf("Relation(%d)", int(r)))
 }
 
 // MarshalText implements encoding.TextMarshaler.
-func (r Relation) MarshalText() ([]byte, error) {
-	if r != AddRemove && r != ReplaceOne {
-		return nil, fmt.Errorf("accountant: %v is not a relation", r)
-	}
-	return []byte(r.String()), nil
-}
+func (r Relation) MarshalText() ([]byte, error) { return relationNames.marshal(r, "relation") }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (r *Relation) UnmarshalText(text []byte) error {
-	switch string(text) {
-	case "add_remove":
-		*r = AddRemove
-	case "replace_one":
-		*r = ReplaceOne
-	default:
+	if !relationNames.unmarshal(text, r) {
 		return fmt.Errorf("accountant: relation %q is neither add_remove nor replace_one", text)
 	}
 	return nil
@@ -81,7 +89,7 @@ func (r *Relation) UnmarshalText(text []byte) error {
 // ErrUnsupportedEvent is matched by every *UnsupportedEventError.
 var ErrUnsupportedEvent = errors.New("accountant: unsupported event")
 
-// UnsupportedEventError says which event an accountant cannot hold, and why.
+// UnsupportedEventError names an event that an accountant cannot hold, and the reason.
 type UnsupportedEventError struct {
 	Event  Event
 	Reason string

@@ -23,8 +23,8 @@ func intervalOf(t *testing.T, delta float64, e Event) (Bound, Bound) {
 	return b, rb
 }
 
-// Tiny and huge noise and numbers of steps: bounds, in time, never above what one takes for
-// certain and never below what the sum of all outputs shows.
+// Tiny and huge noise and numbers of steps: bounds, in time, never above what one takes for certain and
+// never below what the sum of all outputs shows.
 func TestAllocationAtExtremes(t *testing.T) {
 	t.Parallel()
 	for _, sigma := range []float64{5e-324, 1e-3, 1, 1e6} {
@@ -148,8 +148,8 @@ func TestAllocationRefusals(t *testing.T) {
 	assert.Zero(t, votes.Lower)
 }
 
-// The losses of the order in which a record is added end early. Beyond their end that order
-// costs next to nothing, and the upper bound is that of the other.
+// The losses of the order in which a record is added end early. Beyond their end that order costs next to
+// nothing, and the upper bound is that of the other.
 func TestAllocationDeltaBeyondTheLossesOfOneOrder(t *testing.T) {
 	for _, c := range []struct {
 		steps          int64
@@ -161,8 +161,8 @@ func TestAllocationDeltaBeyondTheLossesOfOneOrder(t *testing.T) {
 	}
 }
 
-// Noise for a target is what an account then says: never above the target, and within what the
-// loss distributions leave open below it.
+// Noise for a target is what an account then says: never above the target, and within what the loss
+// distributions leave open below it.
 func TestAllocationCalibrates(t *testing.T) {
 	t.Parallel()
 	const gap = 0.05

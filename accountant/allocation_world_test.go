@@ -12,10 +12,10 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-var allocationWorldCount = flag.Int("allocation-worlds", 600, "random small worlds that TestAllocationSmallWorlds enumerates")
+var allocationWorldCount = flag.Int("allocation-worlds", 200, "random small worlds that TestAllocationSmallWorlds enumerates")
 
-// A world is a run in which a record takes part in a random set of steps, and an analyst who chooses, by the
-// answers before, how far the record moves the next one. Answers are told as one of a few cells.
+// A world is a run in which a record takes part in a random set of steps, and an analyst who chooses, by
+// the answers before, how far the record moves the next one. Answers are told as one of a few cells.
 type world struct {
 	event    Event
 	steps    int
@@ -168,8 +168,8 @@ func (w *world) laws(rnd *rand.Rand) (with, without []float64) {
 	return with, without
 }
 
-// Analysts who adapt, on every scheme: the exact divergence is never above the claim. The
-// controls, whose claims leave something out, are found.
+// Analysts who adapt, on every scheme: the exact divergence is never above the claim. The controls, whose
+// claims leave something out, are found.
 func TestAllocationSmallWorlds(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(16, 3))

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
-// Method says which accountant makes a claim about a fixed list of events.
+// Method is the accountant that makes a claim about a fixed list of events.
 type Method string
 
 const (
@@ -106,11 +106,11 @@ func (t *Auto) Compose(e Event, count int64) error {
 	return t.rdp.Compose(e, count) // whose only errors are also those of PLD
 }
 
-// Claim is what a list of events costs, and who says so.
+// Claim is the cost of a list of events, and the accountant that proves it.
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Lack says why loss distributions did not answer; nil if they did, or were not asked.
+	// Lack is the reason that loss distributions did not answer; nil if they did, or were not asked.
 	Lack error
 }
 

@@ -36,8 +36,7 @@ func TestTightestClaimsByLossDistributions(t *testing.T) {
 	assert.Equal(t, Claim{Bound: want, By: ByRDP}, rdp)
 }
 
-// Every method gives a bound, the tightest the least of them, of every list that the
-// others hold.
+// Every method gives a bound, the tightest the least of them, of every list that the others hold.
 func TestTightestIsTheLeastOfItsAccountants(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string][]Event{
@@ -130,8 +129,8 @@ func TestTightComposesAllOrNothing(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Calibration by the tightest account begins at the Rényi answer and ends below it, and
-// what it returns meets the target.
+// Calibration by the tightest account begins at the Rényi answer and ends below it, and what it returns
+// meets the target.
 func TestCalibrationBeginsRoughly(t *testing.T) {
 	t.Parallel()
 	tight := AutoConfig{Relation: AddRemove}.NewAccount
@@ -150,8 +149,8 @@ func TestCalibrationBeginsRoughly(t *testing.T) {
 	require.NoError(t, err)
 	require.InEpsilon(t, least*math.Sqrt(400), noise, 2e-3)
 
-	// What is gained over Rényi divergences falls with epsilon: at 8 it is 12.9 % of many
-	// answers, which is all that Gaussian noise allows.
+	// What is gained over Rényi divergences falls with epsilon: at 8 it is 12.9 % of many answers, which is
+	// all that Gaussian noise allows.
 	for _, c := range []struct{ epsilon, sigma float64 }{{1, 40}, {2, 40}, {8, 20}} {
 		target.Epsilon = c.epsilon
 		n, b, err := CalibrateCount(t.Context(), tight, target, func(n int64) (Event, error) { return gnmaxVotes(c.sigma, n), nil })

@@ -29,7 +29,7 @@ func (t Target) validate() error {
 // ErrNoBracket is matched by every *NoBracketError.
 var ErrNoBracket = errors.New("accountant: the target is not between two trials")
 
-// NoBracketError says that a search met no trial on one side of its target.
+// NoBracketError is returned by a search that met no trial on one side of its target.
 type NoBracketError struct {
 	Parameter string  // what was searched: "noise", "probability" or "count"
 	Last      float64 // the outermost value tried
@@ -92,33 +92,32 @@ type cheaperAccount struct {
 // roughTolerance is what a rough account is calibrated to: the next begins a percent or more away.
 const roughTolerance = 1e-3
 
-// cheaper returns accounts to be tried before that of a calibration, each from where the one before has
-// ended: its rough one, and loss distributions without lower ends, which mostly have the same upper end at
-// half of the work or less.
+// cheaper returns accounts to be tried before the account of a calibration, each from where the one before
+// has ended: its rough one, and loss distributions without lower ends, which mostly have the same upper end
+// at half of the work or less.
 func cheaper(newAccount NewAccount) []cheaperAccount {
 	account, err := newAccount()
 	if err != nil {
 		return nil // the calibration will say so
 	}
 	var all []cheaperAccount
-	if slow, ok := account.(Rougher); ok && slow.Rough() != nil {
+	add := func(tolerance float64, change func(account Accountant) Accountant) {
 		all = append(all, cheaperAccount{func() (Accountant, error) {
 			account, err := newAccount()
 			if err != nil {
 				return nil, err
 			}
-			return account.(Rougher).Rough(), nil
-		}, roughTolerance})
+			return change(account), nil
+		}, tolerance})
+	}
+	if slow, ok := account.(Rougher); ok && slow.Rough() != nil {
+		add(roughTolerance, func(account Accountant) Accountant { return account.(Rougher).Rough() })
 	}
 	if distributions(account) != nil {
-		all = append(all, cheaperAccount{func() (Accountant, error) {
-			account, err := newAccount()
-			if err != nil {
-				return nil, err
-			}
+		add(noiseTolerance, func(account Accountant) Accountant {
 			distributions(account).onlyUpper = true
-			return account, nil
-		}, noiseTolerance})
+			return account
+		})
 	}
 	return all
 }
@@ -151,7 +150,7 @@ func distributions(account Accountant) *PLD {
 }
 
 // tried returns the epsilon of the event of a parameter by an account of its own. Events that come again,
-// as those of rounded noise do, are not asked about twice.
+// as with rounded noise, are not asked about twice.
 func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target Target, event func(T) (Event, error)) func(T) (Bound, error) {
 	type claim struct {
 		event Event
@@ -180,11 +179,11 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 }
 
 // CalibrateNoise returns the least noise, to 1e-8 relative or to what that is worth of epsilon (1e-6 where
-// the bound of an account jumps past the target), for which the event meets the target, with what it
-// achieves: always at most target.Epsilon. Noise is whatever parameter the event takes that costs less as
-// it grows, searched from 1e-6 to 1e15. (A single release of small integer noise may cost a little more
-// with a little more noise; the answer is within the target all the same.) It returns a *NoBracketError if
-// no noise meets the target, or the least does. An error of event ends the search and is returned as it is.
+// the bound of an account jumps past the target), for which the event meets the target, with its bound:
+// always at most target.Epsilon. Noise is whatever parameter the event takes that costs less as it grows,
+// searched from 1e-6 to 1e15. (A single release of small integer noise may cost a little more with a little
+// more noise; the answer is within the target all the same.) It returns a *NoBracketError if no noise meets
+// the target, or the least does. An error of event ends the search and is returned as it is.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -196,9 +195,10 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 }
 
 // CalibrateProbability returns the largest sampling probability in (0, 1], to 1e-8 relative, for which the
-// event meets the target, with what it achieves. It returns a *NoBracketError if no probability above 1e-15
-// does.
-func CalibrateProbability(ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) (Event, error)) (float64, Bound, error) {
+// event meets the target, with its bound. It returns a *NoBracketError if no probability above 1e-15 does.
+func CalibrateProbability(
+	ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) (Event, error),
+) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
 	}
@@ -222,7 +222,7 @@ func CalibrateProbability(ctx context.Context, newAccount NewAccount, target Tar
 }
 
 // CalibrateCount returns the largest count, steps or queries, for which the event meets the target, with
-// what it achieves. It returns a *NoBracketError if one is too many, or 2^53 are not.
+// its bound. It returns a *NoBracketError if one is too many, or 2^53 are not.
 func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -234,7 +234,7 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 }
 
 // Affordable returns the largest count for which the event meets the target: 0 if one is too many, and a
-// count that does where 2^53 do. Errors are those of [CalibrateCount] otherwise.
+// count that does where 2^53 do. Other errors are as in [CalibrateCount].
 func Affordable(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, error) {
 	n, _, err := CalibrateCount(ctx, newAccount, target, event)
 	var bracket *NoBracketError
@@ -248,8 +248,8 @@ func Affordable(ctx context.Context, newAccount NewAccount, target Target, event
 }
 
 // CalibrateGaussian returns the least noise multiplier, to 1e-10 relative, of one Gaussian release that
-// meets the target, by the exact formula (Balle, Wang 2018), with what it achieves: always at most
-// target.Epsilon. Delta must be above 0.
+// meets the target, by the exact formula (Balle, Wang 2018), with its bound: always at most target.Epsilon.
+// Delta must be above 0.
 func CalibrateGaussian(target Target) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err

@@ -18,7 +18,8 @@ func (t RiskTarget) validate() error {
 	case !(t.FalseAlarms > 0 && t.FalseAlarms < 1):
 		return fmt.Errorf("accountant: RiskTarget.FalseAlarms must be in (0, 1), got %v", t.FalseAlarms)
 	case !(t.Found > t.FalseAlarms && t.Found < 1):
-		return fmt.Errorf("accountant: RiskTarget.Found must be above FalseAlarms (%v), which accusing at random finds, and below 1, got %v", t.FalseAlarms, t.Found)
+		const wrong = "accountant: RiskTarget.Found must be above FalseAlarms (%v), which accusing at random finds, and below 1, got %v"
+		return fmt.Errorf(wrong, t.FalseAlarms, t.Found)
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// At most 3 in 100 found at 1 % false alarms: two normal laws that are Phi^-1(0.03) -
-// Phi^-1(0.01) deviations apart, the most that Gaussian noise may leave.
+// At most 3 in 100 found at 1 % false alarms: two normal laws that are Phi^-1(0.03) - Phi^-1(0.01)
+// deviations apart, the most that Gaussian noise may leave.
 func TestCalibrateRiskOfGaussians(t *testing.T) {
 	t.Parallel()
 	target := RiskTarget{Found: 0.03, FalseAlarms: 0.01}

@@ -9,8 +9,8 @@ import (
 // fall as it grows, and by how much the logarithm of its cost exceeds the target's.
 type trial struct{ at, over float64 }
 
-// trials is what a search knows of costs. Log cost is nearly linear in log noise, so a curve through the
-// trials nearest the target soon meets it.
+// trials are the costs that a search has seen. Log cost is nearly linear in log noise, so a curve through
+// the trials nearest the target soon meets it.
 type trials struct {
 	made  []trial
 	slope float64 // of over by at, known from elsewhere; 0 if it is not
@@ -97,7 +97,7 @@ type start struct{ parameter, slope float64 }
 // interval does by a part of its width where its grids change.
 const jumpTolerance = 1e-6
 
-// leastNoise returns the least noise that meets the target, to a relative tolerance, and what it achieves.
+// leastNoise returns the least noise that meets the target, to a relative tolerance, and its bound.
 // Invariant: hi was tried and meets the target, with best; lo was, and does not.
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
@@ -165,8 +165,8 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 	}
 }
 
-// mostCount returns the largest count that meets the target, and what it achieves. Invariant: lo meets it,
-// with best, or is 0; hi, once there is one, was tried and does not.
+// mostCount returns the largest count that meets the target, and its bound. Invariant: lo meets it, with
+// best, or is 0; hi, once there is one, was tried and does not.
 func mostCount(target Target, from start, try func(count int64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi int64

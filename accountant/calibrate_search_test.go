@@ -82,8 +82,8 @@ func TestMostCountOfAnyCost(t *testing.T) {
 	}
 }
 
-// What a calibration returns is what the account it was asked for says of that noise, whatever was
-// tried on the way; and that account is asked few times.
+// What a calibration returns is what the account it was asked for says of that noise, whatever was tried on
+// the way; and that account is asked few times.
 func TestCalibrationsAreCertified(t *testing.T) {
 	t.Parallel()
 	event := func(noise float64) (Event, error) {

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -18,33 +19,19 @@ const (
 	Classic
 )
 
+var conversionNames = names[Conversion]{Improved: "improved", Classic: "classic"}
+
 // String returns the name used in JSON.
 func (c Conversion) String() string {
-	switch c {
-	case Improved:
-		return "improved"
-	case Classic:
-		return "classic"
-	}
-	return fmt.Sprintf("Conversion(%d)", int(c))
+	return cmp.Or(conversionNames[c], fmt.Sprintf("Conversion(%d)", int(c)))
 }
 
 // MarshalText implements encoding.TextMarshaler.
-func (c Conversion) MarshalText() ([]byte, error) {
-	if c != Improved && c != Classic {
-		return nil, fmt.Errorf("accountant: %v is not a conversion", c)
-	}
-	return []byte(c.String()), nil
-}
+func (c Conversion) MarshalText() ([]byte, error) { return conversionNames.marshal(c, "conversion") }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Conversion) UnmarshalText(text []byte) error {
-	switch string(text) {
-	case "improved":
-		*c = Improved
-	case "classic":
-		*c = Classic
-	default:
+	if !conversionNames.unmarshal(text, c) {
 		return fmt.Errorf("accountant: conversion %q is neither improved nor classic", text)
 	}
 	return nil

@@ -62,8 +62,7 @@ func TestConversionsNeverBelowExact(t *testing.T) {
 	}
 }
 
-// exactNormalCDF is the Taylor series of the error function, which leaves 30 digits
-// of the tail at -10.
+// exactNormalCDF is the Taylor series of the error function, which leaves 30 digits of the tail at -10.
 func exactNormalCDF(x exact) exact {
 	square := x.mul(x).div(num(2))
 	term, sum := x, x
@@ -97,8 +96,8 @@ var sqrtTwoPi = func() exact {
 	return num(2).mul(pi).log().div(num(2)).exp()
 }()
 
-// The closed form of Gaussian noise brackets the exact answer: n releases of any
-// noise to 1e9 and any count to 9e15.
+// The closed form of Gaussian noise brackets the exact answer: n releases of any noise to 1e9 and any count
+// to 9e15.
 func TestGaussianIntervalContainsExact(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(9, *seed))

@@ -9,7 +9,7 @@ import (
 
 // maxAllocationOrder is the largest order whose moments are computed; above, the cost of noise that the
 // record takes part in for certain is a valid bound, as the divergence is convex. So it is for noise below
-// a quarter, where a sum of many ratios is mostly one of them.
+// a quarter, where a sum of many ratios is mostly its largest.
 const maxAllocationOrder = 256
 
 // allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) of the likelihood ratio R of one random
@@ -45,8 +45,8 @@ func allocationCurve(steps int64, sigma float64) curve {
 	}
 }
 
-// newAllocationMoments adds ratios up by doubling: with c(j) = E S^j / j! those of a sum of independent S
-// and T are sum_j c_S(j) c_T(a-j). One ratio has E r^j = e^{j(j-1)/(2 sigma^2)}.
+// newAllocationMoments adds ratios up by doubling: with c(j) = E S^j / j! the moments of a sum of
+// independent S and T are sum_j c_S(j) c_T(a-j). One ratio has E r^j = e^{j(j-1)/(2 sigma^2)}.
 func newAllocationMoments(steps, sigma float64) *allocationMoments {
 	m := &allocationMoments{steps: math.Min(steps, pld.MaxAllocated), sigma: sigma}
 	block := make([]float64, maxAllocationOrder+1)
@@ -118,7 +118,7 @@ func (m *allocationMoments) inverse(b float64) float64 {
 		logs[i] = b*n.z + n.l
 	}
 	gamma, _ := math.Lgamma(b)
-	// Left of the nodes f is 1 at most, right of them it is the last value at most, and falls.
+	// Left of the nodes f is 1 at most, on the right it is the last value at most, and falls.
 	first, last := m.laplace[0], m.laplace[len(m.laplace)-1]
 	rest := mathx.LogAddExp(b*first.z-math.Log(b), b*last.z+last.l+math.Ln2)
 	log := mathx.LogAddExp(mathx.LogSumExp(logs)+math.Log(laplaceStep), rest) - gamma

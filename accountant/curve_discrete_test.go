@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Discrete Laplace noise of large scale and sensitivity from 2 on: an adversarial
-// review found a certified epsilon of 0 here, where the divergence of one release is
-// below the rounding of a sum that is nearly one.
+// Discrete Laplace noise of large scale and sensitivity from 2 on: an adversarial review found a certified
+// epsilon of 0 here, where the divergence of one release is below the rounding of a sum that is nearly one.
 func TestDiscreteLaplaceAtLargeScales(t *testing.T) {
 	var golden struct {
 		Delta      float64

@@ -30,8 +30,8 @@ func exactLaplace(eps exact, a float64) exact {
 	return first.add(x.sub(num(1)).div(b).mul(x.mul(eps).neg().exp()))
 }
 
-// exactDiscreteLaplace adds up the masses r^|k| (1-r)/(1+r) of a small shift one by
-// one, and those of a large one as the geometric series between 0 and the shift.
+// exactDiscreteLaplace adds up the masses r^|k| (1-r)/(1+r) of a small shift one by one, and those of a
+// large one as the geometric series between 0 and the shift.
 func exactDiscreteLaplace(scale float64, s int64, a float64) exact {
 	t := num(1).div(num(scale))
 	r, shift, x := t.neg().exp(), num(float64(s)), num(a)
@@ -107,8 +107,8 @@ func exactSampledGaussian(q, sigma float64, a int) exact {
 	return sum
 }
 
-// exactSampledGaussianAt is the moment at a real order by the trapezoid rule at half the
-// step and twice the reach that sampledGaussian uses.
+// exactSampledGaussianAt is the moment at a real order by the trapezoid rule at half the step and twice the
+// reach that sampledGaussian uses.
 func exactSampledGaussianAt(q, sigma, a float64) exact {
 	step := math.Min(0.25, sigma/5)
 	right := int((math.Max(a, 2)/sigma + 14) / step)
@@ -120,8 +120,8 @@ func exactSampledGaussianAt(q, sigma, a float64) exact {
 		sum = sum.add(density.mul(ratio.pow(num(a)).sub(num(a).mul(ratio.sub(num(1))))))
 		mass = mass.add(density)
 	}
-	// The linear term has mean 0. Dividing by the sum of the weights instead of
-	// sqrt(2 pi) cancels what the grid misses of either.
+	// The linear term has mean 0. Dividing by the sum of the weights instead of sqrt(2 pi) cancels what the
+	// grid misses of either.
 	return sum.div(mass)
 }
 
@@ -171,9 +171,9 @@ func drawCurve(rnd *rand.Rand) (leaf Event, a, truth float64) {
 	return LNMax{Scale: noise}, a, math.Min(num(2).mul(lap).float(), divergence(exactPure(num(2).div(num(noise)), a), a))
 }
 
-// No curve lies below the exact divergence by more than the slack that total adds,
-// and none that is exact lies above it by more than 1e-9: scales to 1e9, sensitivities
-// to 1e9, orders from 1 + 1e-6 to 10^6. The reference keeps 96 digits.
+// No curve lies below the exact divergence by more than the slack that total adds, and none that is exact
+// lies above it by more than 1e-9: scales to 1e9, sensitivities to 1e9, orders from 1 + 1e-6 to 10^6. The
+// reference keeps 96 digits.
 func TestCurvesNeverBelowExact(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(7, *seed))

@@ -1,12 +1,13 @@
 // Package accountant answers what private computations cost together.
 //
-// A computation is described by an [Event], plain data that says which mechanism ran with which parameters.
-// An [Accountant] composes events adaptively and bounds the (epsilon, delta) of the whole. [RDP] holds a
-// Rényi divergence curve plus a failure probability; the two add up under composition, so noisy argmax,
-// sampled gradients and stability releases share one account:
+// A computation is described by an [Event], plain data: which mechanism ran with which parameters. An
+// [Accountant] composes events adaptively and bounds the (epsilon, delta) of the whole. [RDP] holds a Rényi
+// divergence curve plus a failure probability; the two add up under composition, so noisy argmax, sampled
+// gradients and stability releases share one account:
 //
 //	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-//	err = account.Compose(accountant.PoissonSampled{Probability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 4}}, 10000)
+//	step := accountant.PoissonSampled{Probability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 4}}
+//	err = account.Compose(step, 10000)
 //	bound, err := account.Epsilon(ctx, 1e-5) // bound.Upper is 1.0354
 //
 // # Accountants
@@ -20,16 +21,16 @@
 //
 // # Guarantee
 //
-// Let the events be what was run, with numbers and parameters fixed in advance, in an order that may be
+// Let the events describe the run, with numbers and parameters fixed in advance, in an order that may be
 // chosen while looking at earlier answers. Then on neighbouring data sets in the sense of the [Relation]
 // the outputs are (Upper, delta)-indistinguishable in both directions. The unit, record or user, is what
 // the caller counts as one change of the data.
 //
 // A mechanism has cost (curve, failure) in one of two ways. Either, for every ordered pair of neighbours,
 // there is an event of probability at least 1 - failure on which the divergence of order a, not
-// renormalised, is at most curve(a). Or its two laws are mixtures as [WithFailure] says, which is what an
-// (epsilon, delta) guarantee in both directions gives. Both parts of the cost add, and so does a
-// composition of mechanisms of either kind (conversion by Canonne, Kamath, Steinke 2020, Proposition 12).
+// renormalised, is at most curve(a). Or its two laws are mixtures as in [WithFailure], which an (epsilon,
+// delta) guarantee in both directions gives. Both parts of the cost add, and so does a composition of
+// mechanisms of either kind (conversion by Canonne, Kamath, Steinke 2020, Proposition 12).
 //
 // # The order may be adaptive
 //
@@ -40,10 +41,11 @@
 //
 //	integral (p(y) P_y - g q(y) Q_y)_+ = integral p(y) H(P_y, Q_y; g q(y)/p(y)).
 //
-// What is left does not depend on y, only its order does, so by induction the last factor is at most that
-// of the product of what is left, at the same ratio. The whole is then at most that of the first step times
-// this product; and products commute. The same argument with moments in place of H serves the curves. It
-// fails if the multiset itself depends on answers: then a filter is needed, which is package ledger's.
+// The rest does not depend on y, only its order does, so by induction the last factor is at most the
+// divergence of the product of the rest, at the same ratio. The whole is then at most the divergence of the
+// first step times this product; and products commute. The same argument with moments in place of H serves
+// the curves. It fails if the multiset itself depends on answers: then a filter is needed, which is package
+// ledger's.
 //
 // Sessions that are open side by side and release step by step, as in the mode Reserved of package ledger,
 // are covered by this argument where each step has noise of its own. A session that keeps noise between
@@ -56,8 +58,8 @@
 // Noise multipliers are relative to the sensitivity under the relation of the account; PATE events are per
 // vote, and a record moves one vote under either relation. Poisson sampling means Poisson sampling: batches
 // of fixed size and truncated ones are other events, and shuffled ones, which cost more, have none. Integer
-// noise and continuous noise have the same Rényi bound but not the same loss distribution: events say which
-// was drawn. Stopping early on the strength of the answers needs a filter.
+// noise and continuous noise have the same Rényi bound but not the same loss distribution: events record
+// which was drawn. Stopping early on the strength of the answers needs a filter.
 //
 // The arithmetic is float64, not interval arithmetic. Curves are good to 3e-13 relative where they are
 // exact, for noise up to 1e9 and orders from 1 + 1e-6 to 10^6; tests compare them with 96-digit arithmetic.

@@ -20,8 +20,7 @@ import (
 
 var enumerated = flag.Int("cases", 150, "random compositions that TestNeverBelowEnumeration enumerates")
 
-// worlds is the law of a sum of losses under P, by enumeration; under Q it is
-// mass e^-loss.
+// worlds is the law of a sum of losses under P, by enumeration; under Q it is mass e^-loss.
 type worlds struct{ loss, mass []float64 }
 
 func (w worlds) times(v worlds) worlds {
@@ -88,8 +87,7 @@ func laplaceWorld(e DiscreteLaplace) (w worlds) {
 	return worlds{[]float64{0}, []float64{1}}.times(w)
 }
 
-// randomWorld draws a mechanism and the losses of its worst pair, from the
-// definition of its noise.
+// randomWorld draws a mechanism and the losses of its worst pair, from the definition of its noise.
 func randomWorld(rnd *rand.Rand) (Event, worlds) {
 	response := func(eps float64) worlds {
 		hi := 1 / (1 + math.Exp(-eps))
@@ -123,11 +121,10 @@ func randomWorld(rnd *rand.Rand) (Event, worlds) {
 	return KaryResponse{eps, k}, worlds{[]float64{-eps, 0, eps}, []float64{1 / z, (float64(k) - 2) / z, math.Exp(eps) / z}}
 }
 
-// TestNeverBelowEnumeration: random compositions of randomised responses,
-// discrete Laplace and discrete Gaussian noise, also under sampling, against
-// enumeration of all outcomes at a random epsilon, by every accountant that
-// holds them. Nothing is below the truth, and no lower bound above it. Run it
-// with -cases 100000 before a release.
+// TestNeverBelowEnumeration: random compositions of randomised responses, discrete Laplace and discrete
+// Gaussian noise, also under sampling, against enumeration of all outcomes at a random epsilon, by every
+// accountant that holds them. Nothing is below the truth, and no lower bound above it. Run it with -cases
+// 100000 before a release.
 func TestNeverBelowEnumeration(t *testing.T) {
 	t.Parallel()
 	type extreme struct{ least, most float64 }
@@ -244,8 +241,7 @@ func enumerate(seed uint64, saw func(accountant string, ratio float64)) string {
 
 var compositions = flag.Int("compositions", 12, "random compositions that TestNoAccountantIsBelowALowerEnd asks every accountant about")
 
-// randomRuns returns events with counts whose composition costs about target, a
-// sum of epsilon^2/2.
+// randomRuns returns events with counts whose composition costs about target, a sum of epsilon^2/2.
 func randomRuns(rnd *rand.Rand) (events []Event, counts []int64) {
 	log := func(lo, hi float64) float64 { return math.Exp(math.Log(lo) + rnd.Float64()*math.Log(hi/lo)) }
 	target := log(1e-6, 30)
@@ -301,8 +297,8 @@ func randomRuns(rnd *rand.Rand) (events []Event, counts []int64) {
 	return events, counts
 }
 
-// No accountant answers less than the largest lower end that any of them certifies, for
-// noise to 1e9 and counts to 9e15.
+// No accountant answers less than the largest lower end that any of them certifies, for noise to 1e9 and
+// counts to 9e15.
 func TestNoAccountantIsBelowALowerEnd(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(11, *seed))

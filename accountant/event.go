@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Event describes completely what was run on the private data: which mechanism, with which parameters,
-// how often. It is data, never behaviour: an accountant interprets it, and an auditor can re-interpret it
+// An Event describes completely one run on the private data: which mechanism, with which parameters, how
+// often. It is data, never behaviour: an accountant interprets it, and an auditor can re-interpret it
 // later. The set is closed; an accountant that cannot hold an event returns ErrUnsupportedEvent and never
 // guesses. The meaning of a field never changes.
 //

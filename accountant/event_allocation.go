@@ -9,8 +9,8 @@ import (
 )
 
 // RandomAllocation runs Event, Gaussian noise, Steps times on batches such that every record is in K of the
-// batches, those of a uniformly random subset of the steps, drawn for every record by itself and afresh in
-// each run of the event, such as each epoch. The answer of a step may depend on those before.
+// batches, a uniformly random subset of the steps, drawn for every record by itself and afresh in each run
+// of the event, such as each epoch. The answer of a step may depend on those before.
 //
 // The outputs of the steps a record is in are shifted by a vector of one sensitivity at most, chosen by the
 // outputs before. Such a vector of noisy answers is a function, with randomness of its own, of one noisy
@@ -126,7 +126,7 @@ func (e RandomAllocation) sigma() float64 {
 	return noise.NoiseMultiplier
 }
 
-// curve, pair and attained are those of the leaves that flatten makes.
+// curve, pair and attained are for the leaves that flatten makes.
 func (e RandomAllocation) curve() curve {
 	if e.sigma() == 0 {
 		return infiniteCurve

@@ -60,7 +60,7 @@ func (e Repeated) group(n int64) (Event, error) {
 }
 
 // WithFailure is Event, except with probability at most Delta, when anything may be revealed. It holds a
-// mechanism whose laws on any two neighbouring data sets, given what was answered before, are
+// mechanism whose laws on any two neighbouring data sets, given the answers before, are
 //
 //	P = (1-Delta) P' + Delta B   and   Q = (1-Delta) Q' + Delta C
 //

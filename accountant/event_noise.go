@@ -99,7 +99,7 @@ func (e DiscreteGaussian) pair() (pld.Pair, error) {
 }
 
 // moved returns how many coordinates the worst neighbour moves, each by one. An integer vector of L2 norm
-// below 2 has entries 0 and +-1 only, at most norm^2 of them. From norm 2 on, moving one coordinate by two
+// below 2 has entries 0 and +-1 only, at most norm^2 nonzero. From norm 2 on, moving one coordinate by two
 // competes with moving four by one, and neither is known to dominate.
 func (e DiscreteGaussian) moved() (int64, error) {
 	// A sensitivity typed to a few digits means the root it is near. An integer function that moves by less

@@ -136,7 +136,7 @@ func (e ZCDP) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "zero-concentrated privacy bounds moments of the loss, not its distribution: no pair dominates it"}
 }
 
-// NonPrivate reveals its input. Accountants return an infinite epsilon and refuse a sample of it.
+// NonPrivate reveals its input. Accountants return an infinite epsilon and refuse to sample it.
 type NonPrivate struct{}
 
 func (NonPrivate) name() string { return "non_private" }

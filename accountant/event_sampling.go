@@ -24,7 +24,8 @@ func (e PoissonSampled) words(p printer) (mechanism, parameters string) {
 	return "on a Poisson sample", "q " + p.number(e.Probability)
 }
 
-const poissonNeedsAddRemove = "Poisson sampling is accounted under add_remove only; under replace_one the sensitivity doubles and the amplification differs"
+const poissonNeedsAddRemove = "Poisson sampling is accounted under add_remove only; " +
+	"under replace_one the sensitivity doubles and the amplification differs"
 
 func (e PoissonSampled) flatten(t *terms, count int64, rel Relation) error {
 	if e.Probability == 0 { // nobody takes part; still refuse what could not be accounted
@@ -56,7 +57,8 @@ func sampledForm(e PoissonSampled) (Event, error) {
 	if holdsGroup(e.Event) {
 		return nil, &UnsupportedEventError{e, groupInSample}
 	}
-	refusal := &UnsupportedEventError{e, "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, and for a single release of integer noise or of pure epsilon"}
+	refusal := &UnsupportedEventError{e, "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, " +
+		"and for a single release of integer noise or of pure epsilon"}
 	leaves := inner.curves.Keys
 	if len(inner.failures.Keys) > 0 || len(leaves) == 0 {
 		return nil, refusal

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// normalDivergence is the divergence of order a of N(0, 1) from N(mean, sd^2), by
-// quadrature.
+// normalDivergence is the divergence of order a of N(0, 1) from N(mean, sd^2), by quadrature.
 func normalDivergence(a, mean, sd float64) float64 {
 	log := func(x float64) float64 { // of p^a q^(1-a)
 		z := (x - mean) / sd
@@ -23,8 +22,8 @@ func normalDivergence(a, mean, sd float64) float64 {
 	return (math.Log(simpson(func(x float64) float64 { return math.Exp(log(x) - top) }, peak-width, peak+width)) + top) / (a - 1)
 }
 
-// The curve is never below the divergence of two releases that smooth sensitivity
-// allows, whichever of the two bounds is the larger, and reached by the worst.
+// The curve is never below the divergence of two releases that smooth sensitivity allows, whichever of the
+// two bounds is the larger, and reached by the worst.
 func TestGNSSAgainstQuadrature(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(23, 1))
@@ -47,8 +46,8 @@ func TestGNSSAgainstQuadrature(t *testing.T) {
 	assert.InDelta(t, 1, closest, 1e-6)
 }
 
-// The cost printed in the paper, at the parameters its code chooses, is below the
-// divergence of two laws that smooth sensitivity allows.
+// The cost printed in the paper, at the parameters its code chooses, is below the divergence of two laws
+// that smooth sensitivity allows.
 func TestPrintedGNSSCostIsNoBound(t *testing.T) {
 	const a, beta, sigma = 17, .02824, 7.703
 	printed := a*math.Exp(2*beta)/(sigma*sigma) + (beta*a-math.Log(1-2*a*beta)/2)/(a-1)

@@ -19,8 +19,7 @@ import (
 	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
-// knowledge is an example of an event and what it claims to know. An event
-// that is added needs a line here.
+// knowledge is an example of an event and what it claims to know. An event that is added needs a line here.
 type knowledge struct {
 	event  Event
 	claims string // of curve, sampled, guarantee, rho, group, pair, attained; see holds
@@ -176,8 +175,8 @@ func TestEveryEventIsRegistered(t *testing.T) {
 	assert.Equal(t, len(known), found)
 }
 
-// TestEveryEventIsDocumented checks the table of the documentation, and the list of types that
-// the help of the command prints.
+// TestEveryEventIsDocumented checks the table of the documentation, and the list of types that the help of
+// the command prints.
 func TestEveryEventIsDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "accounting.md"))
 	require.NoError(t, err)
@@ -197,8 +196,8 @@ func (news) name() string                   { return "news" }
 func (news) words(printer) (string, string) { return "news", "" }
 func (news) pair() (pld.Pair, error)        { return pld.Response(1), nil }
 
-// Nobody said that the pair is attained, so its cost is an upper bound only; and what
-// the event does not know is refused.
+// Nobody said that the pair is attained, so its cost is an upper bound only; and what the event does not
+// know is refused.
 func TestUnsaidIsRefused(t *testing.T) {
 	p := newPLD(t, PLDConfig{Relation: AddRemove}, Repeated{news{}, 20})
 	b := epsAt(t, p, 1e-5)

@@ -11,9 +11,8 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// Randomised responses that now and then give themselves away, all outcomes
-// enumerated: no accountant may say less than the truth, optimal says it, and
-// the better theorem is never above the weaker.
+// Randomised responses that now and then give themselves away, all outcomes enumerated: no accountant may
+// say less than the truth, optimal says it, and the better theorem is never above the weaker.
 func TestAccountantsAgainstEnumeration(t *testing.T) {
 	worst := 0.0
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,8 +57,8 @@ func TestAccountantsAgainstEnumeration(t *testing.T) {
 	t.Logf("worst ratio of optimal to the enumeration: 1 + %.1g", worst-1)
 }
 
-// Every subset of every small data set of bits: their noisy sum, by discrete
-// Laplace noise, seen through a random subset.
+// Every subset of every small data set of bits: their noisy sum, by discrete Laplace noise, seen through a
+// random subset.
 func TestWithoutReplacementSmallWorld(t *testing.T) {
 	const far = 60
 	for _, scale := range []float64{0.5, 1, 3} {
@@ -97,8 +96,8 @@ func TestWithoutReplacementSmallWorld(t *testing.T) {
 	}
 }
 
-// Two subsets of one small data set of bits, each sum with noise of its own, under both
-// relations: a bit is replaced, or is there in the larger data only.
+// Two subsets of one small data set of bits, each sum with noise of its own, under both relations: a bit is
+// replaced, or is there in the larger data only.
 func TestWithoutReplacementTwice(t *testing.T) {
 	t.Parallel()
 	const far = 40
@@ -169,8 +168,8 @@ func choose(n, k int) float64 {
 	return c
 }
 
-// A batch of at most two of a few records, each adding one to a sum with
-// Gaussian noise: both laws integrated, the claim must hold both ways.
+// A batch of at most two of a few records, each adding one to a sum with Gaussian noise: both laws
+// integrated, the claim must hold both ways.
 func TestTruncatedPoissonSmallWorld(t *testing.T) {
 	const step = 0.01
 	for _, n := range []int{3, 6} {
@@ -203,8 +202,8 @@ func TestTruncatedPoissonSmallWorld(t *testing.T) {
 	assert.Zero(t, free.Failure(), "a cap that no batch reaches without the record costs nothing")
 }
 
-// The best of a random number of coin flips: the law of the winner is the
-// probability generating function of the number of runs.
+// The best of a random number of coin flips: the law of the winner is the probability generating function
+// of the number of runs.
 func TestSelectionSmallWorld(t *testing.T) {
 	t.Parallel()
 	negativeBinomial := func(eta, gamma float64) func(x float64) float64 {
@@ -262,6 +261,7 @@ func mustJSON(t *testing.T, e Event) []byte {
 func TestGroup(t *testing.T) {
 	a := []float64{1.5, 2, 7, 40}
 	for name, c := range map[string]struct{ got, want Event }{
+		"integers":    {Group{4, DiscreteGaussian{10, 1.5}}, DiscreteGaussian{10, 6}},
 		"noise":       {Group{3, Gaussian{6}}, Gaussian{2}},
 		"votes":       {Group{4, GNMax{Sigma: 40}}, GNMax{Sigma: 10}},
 		"rho":         {Group{3, ZCDP{0.1}}, ZCDP{0.9}},

@@ -2,6 +2,7 @@ package accountant_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -41,9 +42,7 @@ func ExampleCalibrateNoise() {
 }
 
 func TestMain(m *testing.M) {
-	accountant.NewBasic = func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewBasic(r) }
-	accountant.NewOptimal = func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewOptimal(r) }
-	accountant.NewMoments = func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewMoments(r) }
+	accountant.NewBasic, accountant.NewOptimal, accountant.NewMoments = theorems.NewBasic, theorems.NewOptimal, theorems.NewMoments
 	advanced := func(t theorems.Theorem) func(accountant.Relation) (accountant.Accountant, error) {
 		return func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewAdvanced(r, t) }
 	}
@@ -52,6 +51,12 @@ func TestMain(m *testing.M) {
 	accountant.NewKairouzOh = advanced(theorems.KairouzOhViswanath)
 	accountant.NewZCDP = func(r accountant.Relation, c accountant.Conversion) (accountant.Accountant, error) {
 		return theorems.NewZCDP(r, c)
+	}
+	flag.Parse()
+	checked := false
+	flag.Visit(func(f *flag.Flag) { checked = checked || f.Name == "rapid.checks" || f.Name == "long" })
+	if !checked { // a sample
+		_ = flag.Set("rapid.checks", "25")
 	}
 	os.Exit(m.Run())
 }

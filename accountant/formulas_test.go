@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The event of a stable sparse vector costs 1/B1 + 2 Failures/B2, and fails with the
-// tail of the threshold noise above the threshold.
+// The event of a stable sparse vector costs 1/B1 + 2 Failures/B2, and fails with the tail of the threshold
+// noise above the threshold.
 func TestStableSVTIsItsFormula(t *testing.T) {
 	for _, e := range []StableSVT{{4, 8, 40, 1}, {1, 2, 0, 7}, {100, 3, 999, 50}} {
 		epsilon := 1/e.B1 + 2*float64(e.Failures)/e.B2
@@ -21,8 +21,8 @@ func TestStableSVTIsItsFormula(t *testing.T) {
 	}
 }
 
-// At a real order the log moment of sampled integer noise is taken on the chord between
-// whole orders, which it lies below.
+// At a real order the log moment of sampled integer noise is taken on the chord between whole orders, which
+// it lies below.
 func TestSampledIntegerNoiseIsOnTheChord(t *testing.T) {
 	for _, e := range []PoissonSampled{{0.1, DiscreteGaussian{2, 1}}, {0.5, DiscreteGaussian{1, 1}}, {0.01, GNMax{Sigma: 3, Discrete: true}}} {
 		for _, order := range []float64{2, 3, 10} {
@@ -35,33 +35,13 @@ func TestSampledIntegerNoiseIsOnTheChord(t *testing.T) {
 	}
 }
 
-// A group moves an integer sum by the sensitivity of each of its records.
-func TestGroupOfIntegerNoise(t *testing.T) {
-	one := DiscreteGaussian{Sigma: 10, Sensitivity: 1.5}
-	d, _ := rdpAt(t, 3, Group{Size: 4, Event: one})
-	want, _ := rdpAt(t, 3, DiscreteGaussian{Sigma: 10, Sensitivity: 6})
-	require.InEpsilon(t, want, d, 1e-12)
-}
-
-// A selection among runs that may fail has no bound, however seldom they do.
-func TestSelectionAmongRunsThatFailIsRefused(t *testing.T) {
-	account := newRDP(t, RDPConfig{Relation: AddRemove})
-	err := account.Compose(Selection{Eta: 1, Gamma: 0.1, Event: WithFailure{Event: PureDP{1}, Delta: 1e-9}}, 1)
-	require.ErrorIs(t, err, ErrUnsupportedEvent)
-}
-
-// A moved vote has norm sqrt(2) among noisy counts, and 1 in a test of the largest.
+// A moved vote has norm sqrt(2) among noisy counts, 1 in a test of the largest, and changes two counts with
+// Laplace noise.
 func TestRhoOfVotes(t *testing.T) {
 	for _, discrete := range []bool{false, true} {
 		require.InEpsilon(t, 1.0/9, PropertiesOf(GNMax{Sigma: 3, Discrete: discrete}).Rho, 1e-12)
+		require.InEpsilon(t, 2.0/3*math.Tanh(1.0/6), PropertiesOf(LNMax{Scale: 3, Discrete: discrete}).Rho, 1e-12)
 		require.InEpsilon(t, 1.0/18, PropertiesOf(Threshold{Sigma: 3, Discrete: discrete}).Rho, 1e-12)
-	}
-}
-
-// A moved vote changes two counts with Laplace noise: the rho is that of two.
-func TestRhoOfLaplaceVotes(t *testing.T) {
-	for _, e := range []LNMax{{Scale: 3}, {Scale: 3, Discrete: true}} {
-		require.InEpsilon(t, 2.0/3*math.Tanh(1.0/6), PropertiesOf(e).Rho, 1e-12)
 	}
 }
 

@@ -29,7 +29,8 @@ func Cases(flagged *int, all int) int {
 // skipped reports whether case i is left out: all but each n-th are, unless -long plays all.
 func skipped(i, n int) bool { return !*long && i%n != 0 }
 
-// The accountants of package theorems, which imports this one: TestMain, of the external tests, hands them over.
+// The accountants of package theorems, which imports this one: TestMain, of the external tests, hands them
+// over.
 var (
 	NewBasic, NewOptimal, NewMoments func(Relation) (Accountant, error)
 	NewDworkRoth, NewKairouzOh       func(Relation) (Accountant, error)

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// SchemaEvents names the JSON form of a Schedule.
-const SchemaEvents = "pate.events/1"
+// schemaEvents names the JSON form of a Schedule.
+const schemaEvents = "pate.events/1"
 
 // maxJSON bounds the size of a document, in bytes.
 const maxJSON = 16 << 20
@@ -31,7 +31,7 @@ type Schedule struct {
 	Events   []Event
 }
 
-// allEvents returns the zero value of every event that JSON knows.
+// allEvents returns the zero value of every event of the JSON form.
 func allEvents() []Event {
 	return []Event{Gaussian{}, Laplace{}, DiscreteGaussian{}, DiscreteLaplace{},
 		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, KaryResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},
@@ -195,7 +195,7 @@ func readEvents(data []byte, depth int) ([]Event, error) {
 	return events, nil
 }
 
-// object is a JSON object whose keys are taken one by one; what is left over is an error.
+// object is a JSON object whose keys are taken one by one; a key left over is an error.
 type object struct {
 	keys   []string
 	values map[string]json.RawMessage
@@ -311,7 +311,7 @@ func (s Schedule) MarshalJSON() ([]byte, error) {
 		}
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"schema":%q,"relation":%q,"events":`, SchemaEvents, relation)
+	fmt.Fprintf(&b, `{"schema":%q,"relation":%q,"events":`, schemaEvents, relation)
 	if err := writeEvents(&b, s.Events); err != nil {
 		return nil, err
 	}
@@ -333,8 +333,8 @@ func (s *Schedule) UnmarshalJSON(data []byte) error {
 		if err := o.take("schema", &schema); err != nil {
 			return err
 		}
-		if schema != SchemaEvents {
-			return fmt.Errorf("%w: schema %q, this version reads %q", ErrBadJSON, schema, SchemaEvents)
+		if schema != schemaEvents {
+			return fmt.Errorf("%w: schema %q, this version reads %q", ErrBadJSON, schema, schemaEvents)
 		}
 	}
 	var out Schedule

@@ -11,9 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Answers of other libraries that are wrong or loose, record by record: ours
-// is never below the right one, and where the record's reference is of the
-// kind we compute, equal to it.
+// Answers of other libraries that are wrong or loose, record by record: ours is never below the right one,
+// and where the record's reference is of the kind we compute, equal to it.
 func TestKnownDefects(t *testing.T) {
 	var file struct {
 		Records []struct {
@@ -75,8 +74,8 @@ func TestKnownDefects(t *testing.T) {
 					assert.GreaterOrEqual(t, got, number(t, r.Reference)*(1-1e-3))
 				}
 			case scan("replace one gaussian sigma %g", &sigma):
-				// A noise multiplier is relative to the sensitivity under the
-				// relation of the account: clipping to 1 means 2 under replace-one.
+				// A noise multiplier is relative to the sensitivity under the relation of the account:
+				// clipping to 1 means 2 under replace-one.
 				got := epsilonOf(t, RDPConfig{Relation: ReplaceOne}, 1e-5, Gaussian{sigma / 2}).Upper
 				assert.InEpsilon(t, field(t, r.Reference, "rdp_with_half_sigma"), got, 1e-2)
 				exact, err := GaussianEpsilon(sigma/2, 1e-5)

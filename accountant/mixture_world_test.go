@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// quantised is the law of a real output seen through cells: what it tells is
-// told by the output itself, so it lower-bounds the truth, closely for fine cells.
+// quantised is the law of a real output seen through cells: what it tells is told by the output itself, so
+// it lower-bounds the truth, closely for fine cells.
 func quantised(cdf func(x float64) float64, lo, hi float64, cells int) []float64 {
 	law := []float64{cdf(lo)}
 	for i := range cells {
@@ -30,8 +30,8 @@ func laplaceCDF(x float64) float64 {
 	return 1 - math.Exp(-x)/2
 }
 
-// firstAbove is the law of where AboveThreshold with one answer halts on these
-// queries against the threshold 0, by Simpson's rule over the threshold noise.
+// firstAbove is the law of where AboveThreshold with one answer halts on these queries against the
+// threshold 0, by Simpson's rule over the threshold noise.
 func firstAbove(e AboveThreshold, queries []float64) []float64 {
 	law := make([]float64, len(queries)+1)
 	for i := range law {
@@ -52,9 +52,8 @@ func firstAbove(e AboveThreshold, queries []float64) []float64 {
 	return law
 }
 
-// One account of everything: a step of DP-SGD, a noisy argmax, a Laplace
-// release, a stability release and a sparse vector, all on the same two
-// neighbours, against the product of their output laws.
+// One account of everything: a step of DP-SGD, a noisy argmax, a Laplace release, a stability release and a
+// sparse vector, all on the same two neighbours, against the product of their output laws.
 func TestCompositionOfEverything(t *testing.T) {
 	t.Parallel()
 	const q, sigma, votes, multiplier = 0.2, 1.5, 3.0, 2.0

@@ -25,9 +25,9 @@ func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 // truncated tails, the mass a window leaves outside, rounding of masses, losses and transforms are bounded
 // and added. What cannot be certified is answered by a wider interval.
 //
-// Upper bounds every mechanism the events describe. Lower is what some of them cost: for noisy argmax,
-// thresholds and stability releases, whose published pairs are not attained, it stays well below Upper
-// whatever the gap; the numerical error alone is Bound.Floor to Upper.
+// Upper bounds every mechanism the events describe. Lower is the cost of some: for noisy argmax, thresholds
+// and stability releases, whose published pairs are not attained, it stays well below Upper whatever the
+// gap; the numerical error alone is Bound.Floor to Upper.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer
@@ -105,38 +105,32 @@ func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
 	}
-	if b, ok := p.epsilons[delta]; ok {
+	return remembered(ctx, &p.epsilons, delta, p.epsilon)
+}
+
+// remembered answers a question at x once.
+func remembered(ctx context.Context, made *map[float64]Bound, x float64, answer func(context.Context, float64) (Bound, error)) (Bound, error) {
+	if b, ok := (*made)[x]; ok {
 		return b, nil
 	}
-	b, err := p.epsilon(ctx, delta)
+	b, err := answer(ctx, x)
 	if err != nil {
 		return Bound{}, err
 	}
-	if p.epsilons == nil {
-		p.epsilons = make(map[float64]Bound)
+	if *made == nil {
+		*made = make(map[float64]Bound)
 	}
-	p.epsilons[delta] = b
+	(*made)[x] = b
 	return b, nil
 }
 
 // Delta bounds the least delta at a finite epsilon >= 0. The gap is not a goal here: the interval is as
-// wide as that of an epsilon of that gap.
+// wide as the interval of an epsilon of that gap.
 func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
 	}
-	if b, ok := p.deltas[epsilon]; ok {
-		return b, nil
-	}
-	b, err := p.delta(ctx, epsilon)
-	if err != nil {
-		return Bound{}, err
-	}
-	if p.deltas == nil {
-		p.deltas = make(map[float64]Bound)
-	}
-	p.deltas[epsilon] = b
-	return b, nil
+	return remembered(ctx, &p.deltas, epsilon, p.delta)
 }
 
 // sums returns the dominating pairs of everything composed, and sums of pairs that are attained, one or

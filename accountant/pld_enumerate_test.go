@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Small mixtures of responses, whose epsilon lies at the edge of the losses for a
-// small delta, where no grid is fine enough.
+// Small mixtures of responses, whose epsilon lies at the edge of the losses for a small delta, where no
+// grid is fine enough.
 func TestSmallMixturesAreExact(t *testing.T) {
 	for _, events := range [][]Event{
 		{Repeated{DiscreteLaplace{1.7, 3}, 2}, PoissonSampled{.000184, PureDP{2.3658}}},

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Parameters at the edge of what is valid: an answer that is in order, or a
-// wide one, within seconds.
+// Parameters at the edge of what is valid: an answer that is in order, or a wide one, within seconds.
 func TestPLDExtremes(t *testing.T) {
 	t.Parallel()
 	noises, deltas := []float64{0.01, 1, 1e6}, []float64{0.5, 1e-5, 1e-300}
@@ -73,9 +72,9 @@ func TestPLDStopsWithItsContext(t *testing.T) {
 	assert.Positive(t, b.Upper)
 }
 
-// Losses so small beside others, or beside where their grid begins, that a grid for them has more
-// points than memory or than a float64 tells apart: an interval in order, of a few megabytes, and
-// neither a hang nor a panic.
+// Losses so small beside others, or beside where their grid begins, that a grid for them has more points
+// than memory or than a float64 tells apart: an interval in order, of a few megabytes, and neither a hang
+// nor a panic.
 func TestPLDOfLossesTooSmallToTellApart(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

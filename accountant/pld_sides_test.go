@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestALargeEpsilonReachesItsGap: a relative error of delta moves this epsilon by ten times
-// as much, which windows must allow for.
+// TestALargeEpsilonReachesItsGap: a relative error of delta moves this epsilon by ten times as much, which
+// windows must allow for.
 func TestALargeEpsilonReachesItsGap(t *testing.T) {
 	p := newPLD(t, PLDConfig{}, sgd(0.01, 1, 10_000_000))
 	b := epsAt(t, p, 1e-5)
@@ -17,8 +17,8 @@ func TestALargeEpsilonReachesItsGap(t *testing.T) {
 	require.Less(t, b.Upper, 1014.06804)
 }
 
-// TestVeryManySteps: rounding of a transform of one step, a thousand million times, is more
-// than this gap, so the frequencies that matter come from the definition.
+// TestVeryManySteps: rounding of a transform of one step, a thousand million times, is more than this gap,
+// so the frequencies that matter come from the definition.
 func TestVeryManySteps(t *testing.T) {
 	p := newPLD(t, PLDConfig{}, sgd(1e-5, 1, 1_000_000_000))
 	b := epsAt(t, p, 1e-5)

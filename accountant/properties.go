@@ -2,15 +2,15 @@ package accountant
 
 import "math"
 
-// Properties are what is known of one run of a mechanism beside its Rényi curve. The composition theorems,
-// package theorems, rest on them.
+// Properties are the known facts of one run of a mechanism beside its Rényi curve. The composition
+// theorems, package theorems, rest on them.
 type Properties struct {
 	// Relation is the only one the event is defined for, 0 if any.
 	Relation Relation
-	// Guaranteed says that one run is (Epsilon, Delta)-private.
+	// Guaranteed means that one run is (Epsilon, Delta)-private.
 	Guaranteed     bool
 	Epsilon, Delta float64
-	// NoiseMultiplier is that of a Gaussian event, of continuous noise, which dominates the mechanism; 0 if
+	// NoiseMultiplier belongs to a Gaussian event, of continuous noise, which dominates the mechanism; 0 if
 	// there is none.
 	NoiseMultiplier float64
 	// Rho is the zCDP parameter, rounded up; NaN if there is none.
@@ -19,7 +19,7 @@ type Properties struct {
 	Twice Event
 }
 
-// PropertiesOf returns what is known of one run of a valid event.
+// PropertiesOf returns the properties of one run of a valid event.
 func PropertiesOf(e Event) Properties {
 	one, ok := guaranteeOf(e)
 	p := Properties{Relation: relationOf(e), Guaranteed: ok, Epsilon: one.epsilon, Delta: one.delta, Rho: math.NaN()}

@@ -79,7 +79,7 @@ func Divergence(rel Relation, order float64, e Event) (divergence, failure float
 // failure returns the summed failure probability, rounded up.
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
-// Runs returns the single mechanisms that what was composed came down to, with how often each runs. Some
+// Runs returns the single mechanisms that the composed events came down to, with how often each runs. Some
 // are events that only accountants know.
 func (r *RDP) Runs() []Repeated {
 	runs := make([]Repeated, len(r.terms.curves.Keys))

@@ -78,6 +78,7 @@ func TestUnsupportedIsSaidNotGuessed(t *testing.T) {
 		"sampled zCDP":                 {PoissonSampled{0.1, ZCDP{1}}, both},
 		"sampled mixture":              {PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, PureDP{1}}}}, both},
 		"sampled integer noises":       {PoissonSampled{0.1, Repeated{GNMax{Sigma: 1, Discrete: true}, 2}}, both},
+		"selection among failures":     {Selection{1, 0.1, WithFailure{PureDP{1}, 1e-9}}, both},
 		"sampled failure":              {PoissonSampled{0.1, WithFailure{PureDP{1}, 0.1}}, both},
 		"sampled vote, never drawn":    {PoissonSampled{0, PoissonSampled{0.5, ZCDP{1}}}, both},
 		"hidden in a tree, after good": {Composed{[]Event{GNMax{Sigma: 1}, Repeated{PoissonSampled{0.1, ZCDP{1}}, 3}}}, both},
@@ -126,8 +127,8 @@ func TestGridEdge(t *testing.T) {
 	assert.False(t, epsilonOf(t, RDPConfig{}, 1e-5, sgd(1e-4, 5, 1)).AtGridEdge)
 }
 
-// Every order gives a bound, so the best one must be found in spite of
-// refinement; a dense scan finds nothing better by more than its tolerance.
+// Every order gives a bound, so the best one must be found in spite of refinement; a dense scan finds
+// nothing better by more than its tolerance.
 func TestRefinementAgainstDenseScan(t *testing.T) {
 	var dense []float64
 	for a := 1.005; a < 3000; a *= 1.002 {
@@ -188,8 +189,8 @@ func TestCalibrateProbability(t *testing.T) {
 	assert.Greater(t, more.Upper, 2.0)
 }
 
-// TestAnEventThatCannotBeMadeEndsACalibration checks that the search returns its error, at
-// the first value and at later ones.
+// TestAnEventThatCannotBeMadeEndsACalibration checks that the search returns its error, at the first value
+// and at later ones.
 func TestAnEventThatCannotBeMadeEndsACalibration(t *testing.T) {
 	wrong := errors.New("no such event")
 	for tries := range 3 {

@@ -17,13 +17,13 @@ type Interval struct {
 	Upper float64 `json:"upper"`
 }
 
-// Risk is what a run leaves an attacker who knows everything but which of two neighbours the data were,
-// from the whole of delta as a function of epsilon and not from one point of it. Of two laws P and Q, a
-// test that accuses a share a of Q rightly finds at most
+// Risk bounds the success of an attacker for whom only the choice between two neighbours is open, from the
+// whole of delta as a function of epsilon and not from one point. Of two laws P and Q, a test that accuses
+// a share a of Q rightly finds at most
 //
 //	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon))
 //
-// of P, with d the delta of (P, Q) and r that of (Q, P) (Dong, Roth, Su 2022, Proposition 2.12: the
+// of P, with d the delta of (P, Q) and r the delta of (Q, P) (Dong, Roth, Su 2022, Proposition 2.12: the
 // trade-off curve is the convex conjugate of the two). Every epsilon gives an upper bound, wherever the
 // search for the best one ends; that the function is convex bounds its minimum from below.
 //
@@ -128,7 +128,7 @@ func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 	return Interval{1 - v.Upper, 1 - v.Lower}, nil
 }
 
-// riskEdge is an epsilon beyond which nothing is left to tell.
+// riskEdge is an epsilon beyond which nothing is left.
 const riskEdge = 50
 
 // tpr bounds the best test of one order of the pairs: the minimum over g = e^epsilon > 0 of g fpr + H_g(P,
@@ -281,7 +281,7 @@ func (r *Risk) Right(prior float64) (Interval, error) {
 	return Interval{likelier + rarer*d.Lower - rounding, math.Min(1, likelier+rarer*d.Upper+rounding)}, nil
 }
 
-// GDP is a parameter of Gaussian differential privacy: the run is no easier to tell apart than two normal
+// GDP is a parameter of Gaussian differential privacy: the run is no easier to separate than two normal
 // laws that are Mu standard deviations apart, except with a chance Delta.
 type GDP struct {
 	Mu    float64 `json:"upper"`
@@ -294,8 +294,8 @@ type GDP struct {
 // gdpTail is the chance beside a Mu that is not exact.
 const gdpTail = 1e-9
 
-// GDP returns a certified Mu: delta of the run is nowhere above that of the two normal laws and Delta. It
-// is +Inf if none holds.
+// GDP returns a certified Mu: delta of the run is nowhere above the delta of the two normal laws and Delta.
+// It is +Inf if none holds.
 func (r *Risk) GDP() GDP {
 	if r.mu > 0 {
 		return GDP{Mu: r.mu * (1 + 1e-12)}
@@ -314,8 +314,8 @@ func (r *Risk) GDP() GDP {
 			return out
 		}
 	}
-	// Between two points delta is at most that of the first, and the normal one at least that of the
-	// second.
+	// Between two points delta is at most the delta of the first, and the normal one at least the delta of
+	// the second.
 	holds := func(mu float64) bool {
 		for i, d := range upper {
 			if d <= out.Delta {

@@ -47,8 +47,8 @@ func TestRiskOfAGaussian(t *testing.T) {
 	}
 }
 
-// By Rényi divergences, delta is known at some epsilons, and between two of them counts as at the
-// lesser: nowhere less than the account itself gives.
+// By Rényi divergences, delta is known at some epsilons, and between two of them counts as at the lesser:
+// nowhere less than the account itself gives.
 func TestRiskByRenyiIsNotBelowItsDeltas(t *testing.T) {
 	t.Parallel()
 	for _, e := range []Event{Gaussian{0.7}, sgd(0.05, 1, 200), WithFailure{PureDP{0.4}, 1e-4}} {
@@ -71,8 +71,8 @@ func TestRiskByRenyiIsNotBelowItsDeltas(t *testing.T) {
 	}
 }
 
-// Delta is nowhere above that of the normal laws of a certified mu, between the epsilons that
-// mu was chosen at either, and a failure is no part of mu.
+// Delta is nowhere above that of the normal laws of a certified mu, between the epsilons that mu was chosen
+// at either, and a failure is no part of mu.
 func TestDeltaIsBelowThatOfItsMu(t *testing.T) {
 	t.Parallel()
 	for _, events := range [][]Event{
@@ -90,8 +90,8 @@ func TestDeltaIsBelowThatOfItsMu(t *testing.T) {
 	}
 }
 
-// What the issue of a statement is: votes whose (epsilon, delta) is (2, 1e-5). One pair
-// gives 88 % right guesses; the curve says less than 60.
+// What the issue of a statement is: votes whose (epsilon, delta) is (2, 1e-5). One pair gives 88 % right
+// guesses; the curve says less than 60.
 func TestRiskOfVotesAtEpsilonTwo(t *testing.T) {
 	t.Parallel()
 	events := gnmaxVotes(49.9, 310)
@@ -168,9 +168,8 @@ func TestRiskIsWithinOnePoint(t *testing.T) {
 	}
 }
 
-// Small worlds: a few responses, sampled or not, of which every outcome is listed. The best
-// test of each size, the best guess at every prior and the total variation are never outside
-// the interval.
+// Small worlds: a few responses, sampled or not, of which every outcome is listed. The best test of each
+// size, the best guess at every prior and the total variation are never outside the interval.
 func TestRiskSmallWorlds(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(16, 2))

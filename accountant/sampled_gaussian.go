@@ -22,7 +22,7 @@ func sampledGaussianCurve(q, sigma float64) curve {
 
 // sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise of sigma, relative to the
 // length of an integer shift, on a Poisson sample. At an integer order the moments that the binomial sum
-// mixes are exactly those of continuous noise (Canonne, Kamath, Steinke 2020), so the sum is; between
+// mixes equal the moments of continuous noise (Canonne, Kamath, Steinke 2020), so the sum is; between
 // integers the log moment is convex. Reflection at half the shift swaps both laws, so the mixture over its
 // base dominates here too (Mironov, Talwar, Zhang 2019, Theorem 5).
 func sampledDiscreteGaussianCurve(q, sigma float64) curve {

@@ -8,26 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// discreteNoise lists the discrete Gaussian law from -reach to reach.
-func discreteNoise(sigma float64, reach int) []float64 {
-	law, sum := make([]float64, 2*reach+1), 0.0
-	for i := range law {
-		x := float64(i - reach)
-		law[i] = math.Exp(-x * x / (2 * sigma * sigma))
-		sum += law[i]
-	}
-	for i := range law {
-		law[i] /= sum
-	}
-	return law
-}
-
-// A vote that takes part with probability q and moves from one count to another: the
-// divergence of both noisy counts, over all pairs of integers. A charge for a single
-// count is half of it.
+// A vote that takes part with probability q and moves from one count to another: the divergence of both
+// noisy counts, over all pairs of integers. A charge for a single count is half of it.
 func TestSampledDiscreteVotesMoveTwoCounts(t *testing.T) {
 	const sigma, q, reach = 2.0, 0.2, 40
-	noise := discreteNoise(sigma, reach+1)
+	noise := law(reach+1, func(x float64) float64 { return math.Exp(-x * x / (2 * sigma * sigma)) })
 	at := func(x int) float64 { return noise[x+reach+1] }
 	for _, a := range []float64{2, 3, 5, 16} {
 		moment := 0.0
@@ -48,8 +33,8 @@ func TestSampledDiscreteVotesMoveTwoCounts(t *testing.T) {
 	}
 }
 
-// A group of up to 2^c records costs 3^c times the divergence of one at the 2^c-fold
-// order: three triangle inequalities per doubling (Mironov 2017, Proposition 2).
+// A group of up to 2^c records costs 3^c times the divergence of one at the 2^c-fold order: three triangle
+// inequalities per doubling (Mironov 2017, Proposition 2).
 func TestGroupsOfASampleCostThreePerDoubling(t *testing.T) {
 	sample := PoissonSampled{0.001, Gaussian{4}}
 	for _, c := range []struct {

@@ -33,8 +33,8 @@ func TestWithoutReplacementGolden(t *testing.T) {
 		for i, a := range r.Orders {
 			got := c(a)
 			if exact, ok := map[float64]float64{64: 0.118522388399587, 128: 0.242032022522863, 256: 0.673324838972153}[a]; ok && r.Sigma == 10 && r.Q == 0.5 {
-				// The library's forward differences cancel here and it answers up to
-				// 90 % too much; these are the same formula in 400-digit arithmetic.
+				// The library's forward differences cancel here and it answers up to 90 % too much; these
+				// are the same formula in 400-digit arithmetic.
 				assert.InEpsilon(t, exact, got, 1e-12)
 				continue
 			}
@@ -55,8 +55,7 @@ func TestWithoutReplacementGolden(t *testing.T) {
 	eps.log()
 }
 
-// The even moments against their alternating sums, which are exact while they
-// do not cancel.
+// The even moments against their alternating sums, which are exact while they do not cancel.
 func TestRatioMoments(t *testing.T) {
 	for _, sigma := range []float64{0.3, 0.5, 1, 2, 3} {
 		m := newRatioMoments(sigma)

@@ -76,8 +76,7 @@ func TestSmallWorldCurves(t *testing.T) {
 					q = shift(world.p, int(e.Sensitivity))
 				}
 			}
-			// The table ends where the noise has no mass left; high orders
-			// would weigh its seam.
+			// The table ends where the noise has no mass left; high orders would weigh its seam.
 			for _, a := range smallOrders {
 				if a > 8 && world.q == nil {
 					continue
@@ -114,8 +113,8 @@ func TestSmallWorldComposition(t *testing.T) {
 	assert.Zero(t, b.Upper)
 }
 
-// A stability release on neighbours with different answers: one has the label
-// "a" at distance 0, the other "b". Outputs: a, b, fail.
+// A stability release on neighbours with different answers: one has the label "a" at distance 0, the other
+// "b". Outputs: a, b, fail.
 func TestSmallWorldMStab(t *testing.T) {
 	const eps, threshold = 0.5, 10
 	release := func(d float64) float64 { // P[d + Lap(1/eps) > threshold], d <= threshold
@@ -144,8 +143,8 @@ func TestSmallWorldMStab(t *testing.T) {
 // The stable sparse vector by enumeration of all transcripts of three queries.
 func TestSmallWorldStableSVT(t *testing.T) {
 	e := StableSVT{B1: 2, B2: 3, Threshold: 4, Failures: 1}
-	// transcript i < 3: query i fails after i releases; 3: all released. Where
-	// the answers differ (distance 0 under both) a release separates the two.
+	// transcript i < 3: query i fails after i releases; 3: all released. Where the answers differ (distance
+	// 0 under both) a release separates the two.
 	transcripts := func(d []int, side int) map[[2]int]float64 {
 		r1, r2 := math.Exp(-1/e.B1), math.Exp(-1/e.B2)
 		out := map[[2]int]float64{}

@@ -57,8 +57,8 @@ func (s scales) event(zero Event, depth int) Event {
 	}
 }
 
-// any draws an event of any type; of events inside others most are Gaussian noise, which
-// most samples are accounted for.
+// any draws an event of any type; of events inside others most are Gaussian noise, which most samples are
+// accounted for.
 func (s scales) any(depth int) Event {
 	all := allEvents()
 	if depth > 0 && s.IntN(4) > 0 || depth > 3 {
@@ -70,8 +70,8 @@ func (s scales) any(depth int) Event {
 	return s.event(all[s.IntN(len(all))], depth)
 }
 
-// questions asks about a schedule all that an account answers. Every answer gets a context of a
-// second. It may take far longer on a busy machine, but it must end.
+// questions asks about a schedule all that an account answers. Every answer gets a context of a second. It
+// may take far longer on a busy machine, but it must end.
 func questions(t *testing.T, rel Relation, delta float64, events ...Event) {
 	t.Helper()
 	text, err := json.Marshal(Schedule{rel, events})
@@ -124,8 +124,8 @@ func questions(t *testing.T, rel Relation, delta float64, events ...Event) {
 	})
 }
 
-// Any parameters that are valid, alone and in pairs: an answer or a refusal when the context
-// ends, if not before; never a loop, NaN or a panic. With -sweep 8000 it takes half an hour.
+// Any parameters that are valid, alone and in pairs: an answer or a refusal when the context ends, if not
+// before; never a loop, NaN or a panic. With -sweep 8000 it takes half an hour.
 func TestEveryScaleIsAnsweredOrRefused(t *testing.T) {
 	t.Parallel()
 	for i := range Cases(swept, 30) {
@@ -138,8 +138,8 @@ func TestEveryScaleIsAnsweredOrRefused(t *testing.T) {
 	}
 }
 
-// Shifts of 1e6 to 2e8 standard deviations beside another law: far out there, a piece of an
-// integral that is short enough is nothing to a float64, and there are too many of them before.
+// Shifts of 1e6 to 2e8 standard deviations beside another law: far out there, a piece of an integral that
+// is short enough is nothing to a float64, and there are too many of them before.
 func TestNextToNoNoiseIsAnsweredOrRefused(t *testing.T) {
 	t.Parallel()
 	allocated := RandomAllocation{999999999999999, 1000000000000000, Gaussian{0.3}}

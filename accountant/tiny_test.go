@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A cost that is too small for a float64 is never nothing: repeated often enough it would
-// be free.
+// A cost that is too small for a float64 is never nothing: repeated often enough it would be free.
 func TestNoCostIsTooSmallToCount(t *testing.T) {
 	for _, e := range []Event{
 		Gaussian{NoiseMultiplier: 1e200}, Laplace{NoiseMultiplier: 1e200}, DiscreteGaussian{Sigma: 1e200, Sensitivity: 1},

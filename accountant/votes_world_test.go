@@ -5,22 +5,10 @@ import (
 	"math"
 	"testing"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// integerNoise is a law on -reach..reach whose tails beyond have no weight.
-func integerNoise(reach int, logWeight func(x float64) float64) []float64 {
-	p, sum := make([]float64, 2*reach+1), 0.0
-	for i := range p {
-		p[i] = math.Exp(logWeight(float64(i - reach)))
-		sum += p[i]
-	}
-	for i := range p {
-		p[i] /= sum
-	}
-	return p
-}
 
 // argmaxLaw is the law of the noisy argmax of counts, ties to the first.
 func argmaxLaw(counts []int, noise []float64) []float64 {
@@ -53,28 +41,14 @@ func argmaxLaw(counts []int, noise []float64) []float64 {
 type lawPair struct{ p, q []float64 }
 
 func (w lawPair) times(v lawPair) lawPair {
-	var out lawPair
-	for i := range w.p {
-		for j := range v.p {
-			out.p = append(out.p, w.p[i]*v.p[j])
-			out.q = append(out.q, w.q[i]*v.q[j])
-		}
-	}
-	return out
+	return lawPair{product(w.p, v.p), product(w.q, v.q)}
 }
 
 // delta is the hockey-stick divergence at epsilon, the worse of both orders.
-func (w lawPair) delta(eps float64) float64 {
-	forward, backward := 0.0, 0.0
-	for i := range w.p {
-		forward += math.Max(0, w.p[i]-math.Exp(eps)*w.q[i])
-		backward += math.Max(0, w.q[i]-math.Exp(eps)*w.p[i])
-	}
-	return math.Max(forward, backward)
-}
+func (w lawPair) delta(eps float64) float64 { return testkit.EitherHockeyStick(w.p, w.q, eps) }
 
-// votePairs are the laws of one query for every histogram of 4 teachers and 3
-// classes and every vote that moves.
+// votePairs are the laws of one query for every histogram of 4 teachers and 3 classes and every vote that
+// moves.
 func votePairs(law func(counts []int) []float64) (pairs []lawPair) {
 	for a := 0; a <= 4; a++ {
 		for b := 0; a+b <= 4; b++ {
@@ -95,15 +69,15 @@ func votePairs(law func(counts []int) []float64) (pairs []lawPair) {
 	return pairs
 }
 
-// Integer noise on votes: what PLD and RDP claim is never below exact
-// enumeration, one query and three, and the attained side never above it.
+// Integer noise on votes: what PLD and RDP claim is never below exact enumeration, one query and three, and
+// the attained side never above it.
 func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 	const reach = 60
 	gaussian := func(sigma float64) []float64 {
-		return integerNoise(reach, func(x float64) float64 { return -x * x / (2 * sigma * sigma) })
+		return law(reach, func(x float64) float64 { return math.Exp(-x * x / (2 * sigma * sigma)) })
 	}
 	laplace := func(scale float64) []float64 {
-		return integerNoise(reach, func(x float64) float64 { return -math.Abs(x) / scale })
+		return law(reach, func(x float64) float64 { return math.Exp(-math.Abs(x) / scale) })
 	}
 	type world struct {
 		event Event
@@ -162,8 +136,8 @@ func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 	assert.Greater(t, closest, 0.9, "the claim is not just large")
 }
 
-// The pair of continuous noise does not hold integer noise: at sigma 0.5 it
-// claims a total variation of 0.683, and the threshold bit alone has 0.787.
+// The pair of continuous noise does not hold integer noise: at sigma 0.5 it claims a total variation of
+// 0.683, and the threshold bit alone has 0.787.
 func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 	p0 := 1 / (1 + 2*(math.Exp(-2)+math.Exp(-8)+math.Exp(-18))) // P[Z >= 0] - P[Z >= 1]
 	claim := func(e Event) float64 {
@@ -184,8 +158,8 @@ func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 	}
 }
 
-// A pure mechanism on a Poisson sample, against the two outcomes of a sampled
-// randomised response, composed exactly.
+// A pure mechanism on a Poisson sample, against the two outcomes of a sampled randomised response, composed
+// exactly.
 func TestSampledPureAgainstEnumeration(t *testing.T) {
 	for _, c := range []struct{ q, eps float64 }{{0.01, 1}, {0.5, 0.1}, {0.3, 3}, {0.001, 8}, {0.9, 20}, {1e-9, 0.5}} {
 		hi, lo := 1/(1+math.Exp(-c.eps)), 1/(1+math.Exp(c.eps))
@@ -198,11 +172,7 @@ func TestSampledPureAgainstEnumeration(t *testing.T) {
 			require.NoError(t, err)
 			largest := 0.0
 			for _, pair := range []lawPair{one, {without, with}} {
-				sum := 0.0
-				for i := range pair.p {
-					sum += pair.p[i] * math.Pow(pair.p[i]/pair.q[i], a-1)
-				}
-				want := math.Log(sum) / (a - 1)
+				want := testkit.Renyi(pair.p, pair.q, a)
 				if math.IsInf(want, 1) { // beyond float64 here
 					largest = math.NaN()
 				} else if want > 1e-9 {

@@ -21,15 +21,10 @@ const (
 	KairouzOhViswanath
 )
 
-// Advanced accounts by advanced composition, of mechanisms that differ as well as of equal ones. Delta is
-// divided in the best way between the theorem's slack d, the deltas of the events and the shares of events
-// with a trade-off. Its Lower is always 0.
-type Advanced struct{ composition }
-
-var _ accountant.Accountant = (*Advanced)(nil)
-
-// NewAdvanced starts an empty account.
-func NewAdvanced(rel accountant.Relation, t Theorem) (*Advanced, error) {
+// NewAdvanced starts an empty account by advanced composition, of mechanisms that differ as well as of
+// equal ones. Delta is divided in the best way between the theorem's slack d, the deltas of the events and
+// the shares of events with a trade-off. Its Lower is always 0.
+func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, error) {
 	var bound func(rs []runs, slack float64) float64
 	switch t {
 	case BestTheorem:
@@ -43,8 +38,7 @@ func NewAdvanced(rel accountant.Relation, t Theorem) (*Advanced, error) {
 	default:
 		return nil, fmt.Errorf("theorems: %d is not a composition theorem", int(t))
 	}
-	c, err := newComposition(rel, bound, bound)
-	return &Advanced{c}, err
+	return newComposition(rel, bound, bound)
 }
 
 // advancedEpsilon returns the smallest of all forms.

@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// runs says that count mechanisms, each pure epsilon-DP once the deltas are set aside, ran.
+// runs are count mechanisms, each pure epsilon-DP once the deltas are set aside.
 type runs struct {
 	epsilon float64
 	count   int64
@@ -26,16 +26,40 @@ type composition struct {
 	// = slack >= 0.
 	bound func(rs []runs, slack float64) float64
 	// split is bound or something like it that is fast, by which to search for the best division of delta
-	// between trade-offs and theorem. Nil says that the theorem has no use for slack: the trade-offs take
+	// between trade-offs and theorem. Nil means that the theorem has no use for slack: the trade-offs take
 	// it all.
 	split func(rs []runs, slack float64) float64
 }
 
-func newComposition(rel accountant.Relation, split, bound func([]runs, float64) float64) (composition, error) {
+func newComposition(rel accountant.Relation, split, bound func([]runs, float64) float64) (accountant.Accountant, error) {
 	if _, err := rel.MarshalText(); err != nil {
-		return composition{}, fmt.Errorf("theorems: the relation must be AddRemove or ReplaceOne, got %v", rel)
+		return nil, fmt.Errorf("theorems: the relation must be AddRemove or ReplaceOne, got %v", rel)
 	}
-	return composition{relation: rel, bound: bound, split: split}, nil
+	return &composition{relation: rel, bound: bound, split: split}, nil
+}
+
+// NewBasic starts an empty account by basic composition: epsilons add up, deltas add up (Dwork, Kenthapadi,
+// McSherry, Mironov, Naor 2006). Events with a trade-off of epsilon against delta share the delta that is
+// left equally, run by run. It holds whatever the mechanisms are, also when they are chosen adaptively, and
+// its Lower is always 0.
+func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
+	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
+}
+
+// basicEpsilon returns the sum of all epsilons, rounded up.
+func basicEpsilon(rs []runs) float64 {
+	sum := 0.0
+	for _, r := range rs {
+		term := r.epsilon
+		if r.count > 1 {
+			term = mathx.Up(r.epsilon * float64(r.count))
+		}
+		sum = sumUp(sum, term)
+	}
+	if math.IsNaN(sum) {
+		return math.Inf(1)
+	}
+	return sum
 }
 
 // Compose implements Accountant.
@@ -182,7 +206,9 @@ func mergeRuns(rs []runs) []runs {
 
 // deltaByEpsilon inverts a non-increasing Epsilon: the least delta, to the last bits, at which it is at
 // most epsilon.
-func deltaByEpsilon(ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error)) (accountant.Bound, error) {
+func deltaByEpsilon(
+	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
+) (accountant.Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return accountant.Bound{}, fmt.Errorf("theorems: epsilon must be a finite number, at least 0, got %v", epsilon)
 	}

@@ -305,20 +305,13 @@ func TestMomentsAndCentralLimitGolden(t *testing.T) {
 	}
 }
 
-// A zCDP answer is the conversion at its own order; any order is valid.
-func TestZCDPIsTheConversionAtItsOrder(t *testing.T) {
-	for _, rho := range []float64{1e-18, 1e-9, 1e-3, 0.5, 20} {
-		for _, delta := range []float64{1e-15, 1e-6, 0.1, 0.9} {
-			z, err := NewZCDP(AddRemove, Improved)
-			require.NoError(t, err)
-			require.NoError(t, z.Compose(ZCDP{Rho: rho}, 1))
-			b, err := z.Epsilon(context.Background(), delta)
-			require.NoError(t, err)
-			if b.Order > 1 {
-				want, err := Improved.Epsilon(b.Order, b.Order*rho, delta)
-				require.NoError(t, err)
-				require.GreaterOrEqual(t, b.Upper*(1+1e-12), want, "rho %v delta %v", rho, delta)
-			}
-		}
-	}
+// What rdp accounts and the theorems do not says so, and where to go.
+func TestARefusalNamesWhatAccountsIt(t *testing.T) {
+	e := SampledWithoutReplacement{Size: 1, Population: 9, Event: Gaussian{NoiseMultiplier: 2}}
+	g := new(guarantees)
+	assert.NoError(t, g.flatten(e, 1, ReplaceOne))
+	err := g.flatten(e, 1, AddRemove)
+	var refused *UnsupportedEventError
+	assert.ErrorAs(t, err, &refused)
+	assert.ErrorContains(t, err, "under add_remove is not known to the composition theorems; rdp accounts it")
 }

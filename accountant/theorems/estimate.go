@@ -24,7 +24,7 @@ type Estimator interface {
 	Estimate(delta float64) (Estimate, error)
 }
 
-// gaussianSteps are Gaussian releases and Poisson samples of them.
+// gaussianSteps are Gaussian releases and their Poisson samples.
 type gaussianSteps struct {
 	account *accountant.RDP // holds the events
 }
@@ -70,24 +70,21 @@ func checkOpenDelta(delta float64) error {
 	return nil
 }
 
-// StrongComposition is what the moments accountant was compared with when it was published (Abadi et al.
-// 2016, section 5.1): the classical Gaussian mechanism with epsilon_0 = sqrt(2 log(1.25/delta_0))/sigma,
-// the cost of a sampled step taken as (q epsilon_0, q delta_0), advanced composition (Dwork, Rothblum,
-// Vadhan 2010), delta split in the best way. Two of its steps are not valid: amplification is not linear
-// (log(1 + q(e^epsilon - 1)) is larger), and the classical Gaussian needs epsilon_0 below 1. Advanced is
-// the valid form.
-type StrongComposition struct{ gaussianSteps }
+type strongComposition struct{ gaussianSteps }
 
-var _ Estimator = (*StrongComposition)(nil)
-
-// NewStrongComposition starts an empty estimate.
-func NewStrongComposition(rel accountant.Relation) (*StrongComposition, error) {
+// NewStrongComposition starts an empty estimate: what the moments accountant was compared with when it was
+// published (Abadi et al. 2016, section 5.1): the classical Gaussian mechanism with epsilon_0 = sqrt(2
+// log(1.25/delta_0))/sigma, the cost of a sampled step taken as (q epsilon_0, q delta_0), advanced
+// composition (Dwork, Rothblum, Vadhan 2010), delta split in the best way. Two of its steps are not valid:
+// amplification is not linear (log(1 + q(e^epsilon - 1)) is larger), and the classical Gaussian needs
+// epsilon_0 below 1. Advanced is the valid form.
+func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 	g, err := newGaussianSteps(rel)
-	return &StrongComposition{g}, err
+	return &strongComposition{g}, err
 }
 
 // Estimate implements Estimator.
-func (s *StrongComposition) Estimate(delta float64) (Estimate, error) {
+func (s *strongComposition) Estimate(delta float64) (Estimate, error) {
 	if err := checkOpenDelta(delta); err != nil {
 		return Estimate{}, err
 	}
@@ -115,21 +112,19 @@ func (s *StrongComposition) Estimate(delta float64) (Estimate, error) {
 	return out, nil
 }
 
-// CentralLimit is the central limit theorem of Gaussian differential privacy (Bu, Dong, Long, Su 2020):
-// many sampled steps are taken for one Gaussian of mu = q sqrt(T (e^{1/sigma^2} - 1)). It is a limit, with
-// an error of unknown sign that is large for few steps or small q; most often it is too small.
-type CentralLimit struct{ gaussianSteps }
+type centralLimit struct{ gaussianSteps }
 
-var _ Estimator = (*CentralLimit)(nil)
-
-// NewCentralLimit starts an empty estimate.
-func NewCentralLimit(rel accountant.Relation) (*CentralLimit, error) {
+// NewCentralLimit starts an empty estimate: the central limit theorem of Gaussian differential privacy (Bu,
+// Dong, Long, Su 2020): many sampled steps are taken for one Gaussian of mu = q sqrt(T (e^{1/sigma^2} -
+// 1)). It is a limit, with an error of unknown sign that is large for few steps or small q; most often it
+// is too small.
+func NewCentralLimit(rel accountant.Relation) (Estimator, error) {
 	g, err := newGaussianSteps(rel)
-	return &CentralLimit{g}, err
+	return &centralLimit{g}, err
 }
 
 // Estimate implements Estimator.
-func (c *CentralLimit) Estimate(delta float64) (Estimate, error) {
+func (c *centralLimit) Estimate(delta float64) (Estimate, error) {
 	if err := checkOpenDelta(delta); err != nil {
 		return Estimate{}, err
 	}

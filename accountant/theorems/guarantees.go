@@ -44,6 +44,10 @@ func checkRuns(e accountant.Event, count int64) error {
 
 var errTooMany = fmt.Errorf("%w: more than %d runs of one event", accountant.ErrInvalidEvent, int64(math.MaxInt64))
 
+func unsupported(e accountant.Event, reason string) error {
+	return &accountant.UnsupportedEventError{Event: e, Reason: reason}
+}
+
 func add[K comparable](m *mathx.Multiset[K], k K, n int64) error {
 	if !m.Add(k, n) {
 		return errTooMany
@@ -138,7 +142,7 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 	case hasTradeoff(p):
 		return add(&g.tradeoffs, e, count)
 	}
-	return &accountant.UnsupportedEventError{Event: e, Reason: "its (epsilon, delta) is not known to the composition theorems"}
+	return unsupported(e, "its (epsilon, delta) is not known to the composition theorems")
 }
 
 // sampled adds a sampled run of inner: (epsilon, delta) becomes (log(1 + q(e^epsilon - 1)), q delta), under
@@ -152,7 +156,7 @@ func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Eve
 	if hasTradeoff(p) && !p.Guaranteed {
 		return add(&g.tradeoffs, e, count)
 	}
-	return &accountant.UnsupportedEventError{Event: e, Reason: fmt.Sprintf("amplification by sampling is known here for a single mechanism only, not for %T", inner)}
+	return unsupported(e, fmt.Sprintf("amplification by sampling is known here for a single mechanism only, not for %T", inner))
 }
 
 // selection adds a selection of something pure: (2+eta) epsilon (Papernot, Steinke 2022; 3 epsilon for the
@@ -165,12 +169,12 @@ func (g *guarantees) selection(e accountant.Selection, count int64, rel accounta
 	var rs []runs
 	for i, k := range inner.fixed.Keys {
 		if k.delta > 0 {
-			return &accountant.UnsupportedEventError{Event: e, Reason: selectionNeedsPure}
+			return unsupported(e, selectionNeedsPure)
 		}
 		rs = append(rs, runs{k.epsilon, inner.fixed.Counts[i]})
 	}
 	if len(inner.tradeoffs.Keys) > 0 || len(inner.failures.Keys) > 0 {
-		return &accountant.UnsupportedEventError{Event: e, Reason: selectionNeedsPure}
+		return unsupported(e, selectionNeedsPure)
 	}
 	return add(&g.fixed, guarantee{mathx.Up((2 + e.Eta) * basicEpsilon(rs)), 0}, count)
 }
@@ -206,7 +210,7 @@ func sumUp(a, b float64) float64 {
 	return mathx.Up(a + b)
 }
 
-// refusal returns why an event cannot be accounted under a relation, as RDP says it.
+// refusal returns why an event cannot be accounted under a relation, as RDP words it.
 func refusal(e accountant.Event, rel accountant.Relation) error {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})
 	if err != nil {
@@ -215,10 +219,10 @@ func refusal(e accountant.Event, rel accountant.Relation) error {
 	if err := account.Compose(e, 1); err != nil {
 		return err
 	}
-	return &accountant.UnsupportedEventError{Event: e, Reason: "its (epsilon, delta) under " + rel.String() + " is not known to the composition theorems; rdp accounts it"}
+	return unsupported(e, "its (epsilon, delta) under "+rel.String()+" is not known to the composition theorems; rdp accounts it")
 }
 
-// hasTradeoff reports whether tradeoffEpsilon knows an event of these properties.
+// hasTradeoff reports whether tradeoffEpsilon accounts an event of these properties.
 func hasTradeoff(p accountant.Properties) bool {
 	return p.NoiseMultiplier > 0 || !math.IsNaN(p.Rho)
 }

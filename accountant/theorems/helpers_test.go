@@ -2,21 +2,18 @@ package theorems
 
 import (
 	"context"
-	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
 	. "github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/stretchr/testify/require"
 )
 
 // readGolden decodes one file of the accountant's testdata.
 func readGolden(t testing.TB, name string, into any) {
-	data, err := os.ReadFile(filepath.Join("..", "testdata", name))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(data, into))
+	testkit.ReadJSON(t, filepath.Join("..", "testdata", name), into)
 }
 
 func relErr(got, want float64) float64 {

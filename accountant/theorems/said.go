@@ -7,10 +7,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// PairEpsilon returns what one (epsilon, delta) says at another delta: the least epsilon there that every
-// mechanism with that guarantee has, +Inf below its delta. The worst of them fails with probability delta
-// and is randomised response otherwise (Kairouz, Oh, Viswanath 2015), whose delta at e is (e^epsilon -
-// e^e)/(1 + e^epsilon): so it is exact.
+// PairEpsilon returns the epsilon that one (epsilon, delta) gives at another delta: the least epsilon there
+// that every mechanism with that guarantee has, +Inf below its delta. The worst one fails with probability
+// delta and is randomised response otherwise (Kairouz, Oh, Viswanath 2015), whose delta at e is (e^epsilon
+// - e^e)/(1 + e^epsilon): so it is exact.
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:
@@ -27,9 +27,9 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 	return math.Max(0, epsilon+math.Log1p(-less)+4e-16*(1+epsilon))
 }
 
-// TPR bounds how many a test finds at a rate of false alarms: all that rho says of a test. What a test
-// answers is one bit, whose divergence at no order and in neither direction is above that of the run; tests
-// that use all of that are the bound. Orders are a grid, and each of them holds, so a finer one could only
+// TPR bounds how many a test finds at a rate of false alarms: the most that rho allows. What a test answers
+// is one bit, whose divergence at no order and in neither direction is above the divergence of the run;
+// tests that use all of this are the bound. Orders are a grid, and each holds, so a finer one could only
 // lower it.
 func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if !(fpr >= 0 && fpr <= 1) {
@@ -51,9 +51,9 @@ func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	}
 	// With failure f a test that accuses a share x finds at most (1-f) g(x/(1-f)) + f, for g the bound of
 	// rho alone, which is concave from g(0) >= 0: at most g(x) + f. That is for failures that are mixtures,
-	// as those of all events with a rho are: WithFailure is one by definition, and what is (epsilon,
-	// f)-private in both directions by Kairouz, Oh, Viswanath 2015, with the rho of epsilon. A divergence
-	// on an event of probability 1-f alone allows more.
+	// as for all events with a rho: WithFailure is one by definition, and an (epsilon, f)-private mechanism
+	// in both directions by Kairouz, Oh, Viswanath 2015, with the rho of epsilon. A divergence on an event
+	// of probability 1-f alone allows more.
 	return math.Min(1, sumUp(hi*(1+1e-12), failure)), nil
 }
 

@@ -11,26 +11,18 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	. "github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
-// failing is the law of a mechanism that is exactly (epsilon, delta) private, on four outcomes,
-// for each of two neighbours.
+// failing is the law of a mechanism that is exactly (epsilon, delta) private, on four outcomes, for each of
+// two neighbours.
 func failing(epsilon, delta float64) (p, q []float64) {
 	r, s := 1/(1+math.Exp(-epsilon)), 1/(1+math.Exp(epsilon)) // which make 1
 	return []float64{delta, (1 - delta) * r, (1 - delta) * s, 0}, []float64{0, (1 - delta) * s, (1 - delta) * r, delta}
 }
 
-// deltaOf is the hockey-stick divergence of two laws at epsilon.
-func deltaOf(p, q []float64, epsilon float64) float64 {
-	d := 0.0
-	for i := range p {
-		d += math.Max(0, p[i]-math.Exp(epsilon)*q[i])
-	}
-	return d
-}
-
-// TestPairEpsilonIsThatOfTheWorst: at what it says the worst mechanism of a pair just keeps
-// the other delta.
+// TestPairEpsilonIsThatOfTheWorst: at what it says the worst mechanism of a pair just keeps the other
+// delta.
 func TestPairEpsilonIsThatOfTheWorst(t *testing.T) {
 	for _, epsilon := range []float64{1e-3, 0.5, 2, 8, 40} {
 		for _, delta := range []float64{0, 1e-9, 1e-3, 0.2} {
@@ -42,9 +34,9 @@ func TestPairEpsilonIsThatOfTheWorst(t *testing.T) {
 					continue
 				}
 				require.LessOrEqual(t, says, epsilon*(1+1e-15)+1e-15)
-				require.LessOrEqual(t, deltaOf(p, q, says), at*(1+1e-12)+1e-15, "%v %v %v", epsilon, delta, at)
+				require.LessOrEqual(t, testkit.HockeyStick(p, q, says), at*(1+1e-12)+1e-15, "%v %v %v", epsilon, delta, at)
 				if says > 1e-6 { // exact: a little less breaks it, but where one double is all that is lost
-					require.Greater(t, deltaOf(p, q, says-1e-6*(1+says)), at*(1-1e-12), "%v %v %v", epsilon, delta, at)
+					require.Greater(t, testkit.HockeyStick(p, q, says-1e-6*(1+says)), at*(1-1e-12), "%v %v %v", epsilon, delta, at)
 				}
 			}
 		}
@@ -62,9 +54,9 @@ func concentrated(t *testing.T, rho float64) *Concentrated {
 	return z
 }
 
-// TestTPROfConcentration: no test of a Gaussian release of that rho, nor of any of 600
-// random small worlds within it, finds more; and it is below what the best (epsilon, delta)
-// of rho says, to the grid of orders: nothing is lost by not going there first.
+// TestTPROfConcentration: no test of a Gaussian release of that rho, nor of any of 600 random small worlds
+// within it, finds more; and it is below what the best (epsilon, delta) of rho says, to the grid of orders:
+// nothing is lost by not going there first.
 func TestTPROfConcentration(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 0))
 	for _, rho := range []float64{1e-4, 0.01, 0.1, 0.5, 2, 10} {
@@ -128,11 +120,7 @@ func law(rnd *rand.Rand) []float64 {
 func within1(p, q []float64, rho float64) bool {
 	for a := 1.0005; a < 4000; a = 1 + (a-1)*1.1 {
 		for _, x := range [2][2][]float64{{p, q}, {q, p}} {
-			sum := 0.0
-			for i := range p {
-				sum += math.Exp(a*math.Log(x[0][i]) + (1-a)*math.Log(x[1][i]))
-			}
-			if math.Log(sum)/(a-1) > a*rho {
+			if testkit.Renyi(x[0], x[1], a) > a*rho {
 				return false
 			}
 		}

@@ -44,7 +44,7 @@ func (z *Concentrated) Compose(e accountant.Event, count int64) error {
 	}
 	for _, run := range alone.Runs() {
 		if math.IsNaN(accountant.PropertiesOf(run.Event).Rho) {
-			return &accountant.UnsupportedEventError{Event: run.Event, Reason: "its divergence is not linear in the order: zCDP has no amplification by sampling and no selection"}
+			return unsupported(run.Event, "its divergence is not linear in the order: zCDP has no amplification by sampling and no selection")
 		}
 	}
 	return z.account.Compose(e, count)

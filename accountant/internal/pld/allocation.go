@@ -13,8 +13,8 @@ const (
 	// are accounted as this many, which cost more, since a mean of more terms is less in the convex order.
 	MaxAllocated = 1 << 34
 	// maxAllocatedSquared bounds the square of the noise multiplier times the steps, whose root is one over
-	// the deviation of the loss: a grid as fine would have more points to 0 than an int, or a float64,
-	// tells apart. Less noise is accounted where there is more, which costs more.
+	// the deviation of the loss: a grid as fine would have more points to 0 than an int, or a float64, can
+	// separate. Less noise is accounted where there is more, which costs more.
 	maxAllocatedSquared = 1 << 72
 	// maxAllocationWork bounds the products that one law may take.
 	maxAllocationWork = 1 << 26
@@ -22,8 +22,8 @@ const (
 	maxRatioPoints = 1 << 14
 )
 
-// allocation is the pair of a record that takes part in one of steps Gaussian steps, with the laws that
-// were computed of it.
+// allocation is the pair of a record that takes part in one of steps Gaussian steps, with its computed
+// laws.
 type allocation struct {
 	steps   float64
 	sigma   float64
@@ -72,9 +72,9 @@ func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sum
 	return l, err
 }
 
-// build adds ratios up by doubling. The error of all grids of one level is that of blocks x (h_m m)^2, so
-// small blocks need coarse grids only, as long as one large ratio, which may make up the whole sum, keeps
-// its place.
+// build adds ratios up by doubling. The error of all grids of one level is blocks x (h_m m)^2, so small
+// blocks need coarse grids only, as long as one large ratio, which may make up the whole sum, keeps its
+// place.
 func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumLaw, error) {
 	largest := math.Exp(math.Min(600, (0.5/a.sigma+5)/a.sigma))
 	step := func(m float64) float64 {
@@ -106,7 +106,7 @@ func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumL
 	}
 }
 
-// pointLaw lists losses with the logs of their masses under P, and bounds what is not listed.
+// pointLaw lists losses with the logs of their masses under P, and bounds the rest.
 type pointLaw struct {
 	loss, logMass []float64
 	zero, inf     float64 // mass under Q at loss -Inf, and under P at +Inf; above only
@@ -192,7 +192,7 @@ func (l *pointLaw) cells(h float64, width gridWidths) *cells {
 	return c
 }
 
-// roughLaw is that of a coarse grid; beyond it one ratio is the whole loss.
+// roughLaw comes from a coarse grid; beyond it one ratio is the whole loss.
 func (a *allocation) roughLaw(ctx context.Context) roughLaw {
 	var s roughLaw
 	last := math.Inf(-1)

@@ -25,8 +25,8 @@ func splitOf(t *testing.T, a *allocation, tail float64) *splitLaw {
 	return l
 }
 
-// Tails are cut at probabilities from where one sees them: what is cut is at 0 or at infinity, or
-// merged, and no mass is lost.
+// Tails are cut at probabilities from where one sees them: what is cut is at 0 or at infinity, or merged,
+// and no mass is lost.
 func TestAllocationLosesNoMass(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ steps, sigma float64 }{{2, 3}, {7, 2}, {100, 1.5}, {1000, 1.2}} {

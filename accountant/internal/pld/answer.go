@@ -25,7 +25,7 @@ type Interval struct {
 	Points       int  // of the longest window convolved, 0 for a closed form
 }
 
-// Target says what interval of epsilon has to be found.
+// Target is the interval of epsilon to be found.
 type Target struct {
 	DeltaUp   float64 // delta of the upper end, above 0
 	DeltaLow  float64 // delta of the lower end, above 0
@@ -130,7 +130,9 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 			if err != nil {
 				return Interval{}, err
 			}
-			best.Upper, best.Points = math.Min(best.Upper, upperEpsilon(t, to.DeltaUp)), c.largest
+			if best.Points = c.largest; t != nil {
+				best.Upper = math.Min(best.Upper, t.epsilon(to.DeltaUp))
+			}
 			if best.Upper <= to.enough {
 				best.Reached = true
 				return best, nil
@@ -153,11 +155,13 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 		if err != nil {
 			return Interval{}, err
 		}
-		if !to.OnlyLower {
-			best.Upper = math.Min(best.Upper, upperEpsilon(up, to.DeltaUp))
+		if up != nil {
+			best.Upper = math.Min(best.Upper, up.epsilon(to.DeltaUp))
+		}
+		if low != nil {
+			best.Lower = math.Max(best.Lower, low.epsilon(to.DeltaLow))
 		}
 		capped = budget > before
-		best.Lower = math.Max(best.Lower, lowerEpsilon(low, to.DeltaLow))
 		best.Points = c.largest
 		width := best.Upper - best.Lower
 		aim = q.width(to.Gap, best.Upper)

@@ -64,7 +64,7 @@ func discreteLaplace(scale float64, s int64) *atoms {
 
 // discreteGaussian returns noise of weight e^{-k^2/(2 sigma^2)} on some coordinates, each shifted by 1. The
 // loss (coordinates - 2x)/(2 sigma^2) depends on their sum x alone, and is kept for |x| up to 40 of its
-// standard deviations; what is beyond has probability below 1e-340, as the noise is sub-Gaussian (Canonne,
+// standard deviations; the rest has probability below 1e-340, as the noise is sub-Gaussian (Canonne,
 // Kamath, Steinke 2020).
 //
 // The sum has weight c(x mod m) e^{-x^2/(2 m sigma^2)} on m coordinates: completing the square leaves a
@@ -140,7 +140,7 @@ func (a *atoms) law(lambda float64, up bool) *tilted {
 		if up && i == 0 && !math.IsInf(a.logBefore, -1) {
 			l = mathx.LogAddExp(l, a.logBefore)
 		}
-		// The relative error of a mass is that of its logarithm.
+		// The relative error of a mass is the error of its logarithm.
 		t.p[i] = math.Exp(l+lambda*(a.off+a.h*float64(i))-base) * math.Exp(sign*0x1p-50*(8+math.Abs(l)))
 	}
 	t.logM = base
@@ -151,15 +151,20 @@ func (a *atoms) law(lambda float64, up bool) *tilted {
 }
 
 func (a *atoms) roughLaw() roughLaw {
-	step := 1 + len(a.logp)/2000
+	return thinned(len(a.logp), func(i int) (loss, logp float64) { return a.off + a.h*float64(i), a.logp[i] })
+}
+
+// thinned lists about 2000 of n outcomes, the last included, each with the mass of those it stands for.
+func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
+	step := 1 + n/2000
 	var s roughLaw
-	for i := 0; i < len(a.logp); i += step {
-		s.loss = append(s.loss, a.off+a.h*float64(i))
-		s.logw = append(s.logw, a.logp[i]+math.Log(float64(step)))
+	for i := 0; i < n; i += step {
+		loss, logp := at(i)
+		s.loss, s.logw = append(s.loss, loss), append(s.logw, logp+math.Log(float64(step)))
 	}
-	if last := len(a.logp) - 1; last%step != 0 {
-		s.loss = append(s.loss, a.off+a.h*float64(last))
-		s.logw = append(s.logw, a.logp[last])
+	if (n-1)%step != 0 {
+		loss, logp := at(n - 1)
+		s.loss, s.logw = append(s.loss, loss), append(s.logw, logp)
 	}
 	return s
 }

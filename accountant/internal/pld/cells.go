@@ -44,6 +44,14 @@ type cells struct {
 // at returns the loss of grid point i.
 func (c *cells) at(i int) float64 { return c.off + c.h*float64(c.grid[i]) }
 
+// first returns the first grid point from i on that is not below a loss, or the last of all.
+func (c *cells) first(i int, loss float64) int {
+	for i < len(c.grid)-1 && c.at(i) < loss {
+		i++
+	}
+	return i
+}
+
 // gridAtom is P-mass whose loss is grid point i.
 type gridAtom struct {
 	i       int
@@ -87,8 +95,8 @@ func (c *cells) mirror() *cells {
 	return m
 }
 
-// gridWidths says how wide the cell that goes from a loss in the direction of step may be, in steps: wide
-// where the tilted law has little mass.
+// gridWidths returns how wide the cell that goes from a loss in the direction of step may be, in steps:
+// wide where the tilted law has little mass.
 type gridWidths func(from, step float64) int
 
 // cut returns grid indices from at or below lo to at or above hi.

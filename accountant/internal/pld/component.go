@@ -22,7 +22,7 @@ type component struct {
 	logTail float64
 }
 
-// components prepares the pairs of a sum in one order. Its only error is that of the context.
+// components prepares the pairs of a sum in one order. Its only error is the error of the context.
 func (m *Composer) components(ctx context.Context, s *Sum, reverse bool) ([]component, error) {
 	var out []component
 	if s.mu2 > 0 {
@@ -99,7 +99,7 @@ func (c *component) ownGrid() bool {
 }
 
 // law discretises one step: on the grid of step h, or somewhat less if aligned, or, for atoms, as it is. It
-// refuses more than most points. Losses above those of the rough law are left to infinity.
+// refuses more than most points. Losses above the rough law are left to infinity.
 func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {
@@ -149,7 +149,7 @@ func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge
 		inner := width
 		width = func(from, step float64) int { return inner(-from, -step) }
 	}
-	// What is below or above has this log probability, for all steps together.
+	// The mass below or above has this log probability, for all steps together.
 	logN := math.Log(float64(c.count))
 	below, above := -40-logN, c.logTail-logN
 	if reverse {

@@ -41,8 +41,8 @@ func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted,
 	return t, c.spend(len(t.p) + t.pieces)
 }
 
-// build runs one component through its stages and returns what is left to convolve on the top grid: blocks,
-// and at most one shorter remainder.
+// build runs one component through its stages and returns the factors left to convolve on the top grid:
+// blocks, and at most one shorter remainder.
 func (q *query) build(c *convolver, part *component, stages []stage, top float64, up bool) ([]factor, error) {
 	first := top
 	if len(stages) > 0 {

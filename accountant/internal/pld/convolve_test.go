@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestManyStepsAreConvolvedAsFewAre: frequencies from the definition and from a transform give
-// one law, but for what both say that rounding did. As one block of very many, the law is
-// certified to be several times nearer.
+// TestManyStepsAreConvolvedAsFewAre: frequencies from the definition and from a transform give one law, but
+// for what both say that rounding did. As one block of very many, the law is certified to be several times
+// nearer.
 func TestManyStepsAreConvolvedAsFewAre(t *testing.T) {
 	for _, q := range []float64{1e-3, 0.01} {
 		for _, reverse := range []bool{false, true} {
@@ -43,8 +43,8 @@ func TestManyStepsAreConvolvedAsFewAre(t *testing.T) {
 	}
 }
 
-// TestWindowsHoldTheirLaw: what lies outside a window, summed up by a transform three times
-// as long, is less than was allowed.
+// TestWindowsHoldTheirLaw: what lies outside a window, summed up by a transform three times as long, is
+// less than was allowed.
 func TestWindowsHoldTheirLaw(t *testing.T) {
 	for _, q := range []float64{1e-3, 0.1} {
 		for _, power := range []int64{2, 25, 300} {

@@ -11,7 +11,7 @@ const (
 )
 
 // Curve returns delta of a sum, as a function of epsilon >= 0, for one order of its pairs. One convolution
-// that is not tilted holds all epsilons at once, to an absolute error far below that of a share of people.
+// that is not tilted holds all epsilons at once, to an absolute error far below a share of people.
 func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilon float64) Interval, error) {
 	switch {
 	case s.reveals:

@@ -1,5 +1,5 @@
 // Package pld composes privacy loss distributions: it is given pairs of laws with counts and returns
-// intervals that hold their epsilon and delta. It knows no mechanism.
+// intervals that hold their epsilon and delta. It has no notion of mechanisms.
 //
 // The privacy loss of a pair of laws (P, Q) at an output y is log P(y)/Q(y), y drawn from P. A [Sum] lists
 // pairs with how often each is composed; a [Composer] answers about a Sum. Every step is discretised once

@@ -20,10 +20,10 @@ import (
 // which is H_g of ((1-q)Q + qP, Q) (Balle, Barthe, Gaboardi 2018). For g < 1 it is 1 - g + g H_{1/g}(B, A),
 // which is bounded by the same. If (P, Q) is symmetric the two bounds join to a convex function, the
 // divergence of one pair that is symmetric too: it dominates every pair of neighbours in both orders, hence
-// their compositions (Zhu, Dong, Wang 2022, Theorem 10). Its losses above 0 are those of ((1-q)Q + qP, Q),
-// those below their mirror image, and the rest has the loss 0. No data need attain it: the neighbours that
-// are worst at g above 1 are not those that are worst below (Lebeda, Regehr, Kamath, Steinke 2024). What
-// data attain is ((1-q)Q + qP, Q), in either order: all records but x look like x'.
+// their compositions (Zhu, Dong, Wang 2022, Theorem 10). Its losses above 0 are the losses of ((1-q)Q + qP,
+// Q), those below their mirror image, and the rest has the loss 0. No data need attain it: the neighbours
+// that are worst at g above 1 are not those that are worst below (Lebeda, Regehr, Kamath, Steinke 2024).
+// What data attain is ((1-q)Q + qP, Q), in either order: all records but x look like x'.
 
 // drawnMixture is that pair for Gaussian noise.
 type drawnMixture struct{ mixture }

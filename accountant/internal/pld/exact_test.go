@@ -48,10 +48,10 @@ func symmetric(x []float64, k int) []float64 {
 	return e
 }
 
-// severalDelta is the exact delta of k random steps of t, in both orders. The likelihood ratio is
-// the elementary symmetric polynomial of degree k over the number of subsets, which is linear in
-// the last ratio; so with all others fixed the mean over the last is that of a call or a put, and
-// the others are a product of trapezoid rules.
+// severalDelta is the exact delta of k random steps of t, in both orders. The likelihood ratio is the
+// elementary symmetric polynomial of degree k over the number of subsets, which is linear in the last
+// ratio; so with all others fixed the mean over the last is that of a call or a put, and the others are a
+// product of trapezoid rules.
 func severalDelta(t, k, nodes int, sigma, epsilon float64) (forward, reverse float64) {
 	const reach = 8.0
 	step := (2*reach + 1/sigma) / float64(nodes)
@@ -103,8 +103,8 @@ func severalDelta(t, k, nodes int, sigma, epsilon float64) (forward, reverse flo
 	return forward, reverse
 }
 
-// k steps of t, for t to 6, against the exact law: both orders, computed both ways, are below it and
-// near. So is the interval as a whole.
+// k steps of t, for t to 6, against the exact law: both orders, computed both ways, are below it and near.
+// So is the interval as a whole.
 func TestSeveralIsBelowTheExactLaw(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -148,8 +148,8 @@ func TestSeveralIsBelowTheExactLaw(t *testing.T) {
 	}
 }
 
-// Intervals of 20 to 100 steps hold what is sampled. A record's steps are drawn, and their noise
-// moved further; each interval end may be 5 standard errors off, which happens once in 3 million.
+// Intervals of 20 to 100 steps hold what is sampled. A record's steps are drawn, and their noise moved
+// further; each interval end may be 5 standard errors off, which happens once in 3 million.
 func TestSeveralHoldsWhatIsSampled(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 14))

@@ -13,8 +13,8 @@ import (
 // Laplace noise at sensitivity/scale = epsilon has weight e^{-epsilon/2}/4 and the atoms. Without atoms and
 // with weight 1/(4 sinh(epsilon/2)) the pair dominates every epsilon-bounded-range mechanism: the two-point
 // laws with losses t and t-epsilon have hockey-stick divergence (e^eps - e^t)(1 - g e^-t)/(e^eps - 1) at
-// ratio g, largest at e^t = sqrt(g e^eps), and (e^{eps/2} - sqrt g)^2/(e^eps - 1), convex in g, is that of
-// this pair. The extreme laws are those of Dong, Durfee, Rogers 2020.
+// ratio g, largest at e^t = sqrt(g e^eps), and (e^{eps/2} - sqrt g)^2/(e^eps - 1), convex in g, is the
+// divergence of this pair. The extreme laws are from Dong, Durfee, Rogers 2020.
 type exponential struct {
 	epsilon float64
 	atoms   bool

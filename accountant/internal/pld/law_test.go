@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// oneStepDelta is the delta of one step at the loss of z, by quadrature of a
-// positive integrand from its zero at z: relative accuracy at any size.
+// oneStepDelta is the delta of one step at the loss of z, by quadrature of a positive integrand from its
+// zero at z: relative accuracy at any size.
 func oneStepDelta(m mixture, z float64, reverse bool) float64 {
 	scale := math.Log(m.q) + m.exponent(z) // q e^u, of which the ratio moves
 	sign, shift := 1.0, 0.0
@@ -31,9 +31,8 @@ func oneStepDelta(m mixture, z float64, reverse bool) float64 {
 	return sum
 }
 
-// TestLawsAtAnyTilt: the laws of one step, and what coarser lattices make of
-// them, aligned and not, lie on their side of the exact delta whatever the
-// tilt and however coarse the grid.
+// TestLawsAtAnyTilt: the laws of one step, and what coarser lattices make of them, aligned and not, lie on
+// their side of the exact delta whatever the tilt and however coarse the grid.
 func TestLawsAtAnyTilt(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
@@ -132,8 +131,8 @@ func TestExponentialLawsAtAnyTilt(t *testing.T) {
 	}
 }
 
-// Every law is exact in what discretisation must keep: an upper law holds all
-// of P and of Q, a lower one all of Q and no more than P.
+// Every law is exact in what discretisation must keep: an upper law holds all of P and of Q, a lower one
+// all of Q and no more than P.
 func TestCellsKeepTheirMasses(t *testing.T) {
 	t.Parallel()
 	for _, m := range []mixture{{0.01, 1}, {0.5, 0.3}, {1e-5, 1}, {1, 2}, {0.9, 0.02}} {

@@ -93,15 +93,11 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 	if bottom == least {
 		c.leftLow = 0
 	}
-	for c.leftHigh = 1; c.leftHigh < len(c.grid)-1 && c.at(c.leftHigh) < lo; {
-		c.leftHigh++
-	}
+	c.leftHigh = c.first(1, lo)
 	c.rightLow = len(c.grid) - 2
 	c.lossError = m.lossError(math.Max(math.Abs(lo), math.Abs(hi)), math.Abs(zhi), m.slope(zhi))
 	if m.q < 1 && merge {
-		for c.lowest = 0; c.lowest < len(c.grid)-1 && c.grid[c.lowest] < 0; {
-			c.lowest++
-		}
+		c.lowest = c.first(0, c.off)
 	}
 	c.halfs, c.pieces = m.fill(c, zlo, zhi, lo, hi), int(m.pieces(zlo, zhi))
 	return c
@@ -140,7 +136,7 @@ type output struct{ z, loss, slope float64 }
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
 // maxPieces bounds the pieces that one law is integrated in. So many are short: at the shifts that need
-// them one Rényi order is as good, and far beyond a piece is less than a float64 tells apart.
+// them one Rényi order is as good, and far beyond a piece is below the resolution of a float64.
 const maxPieces = 1 << 18
 
 // pieces bounds how many half takes between two outputs.

@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// outcomes is a pair with finitely many outcomes whose losses lie on no lattice, as those of integer noise
-// on a sample. They are cut into cells as a density is: the three integrals of a half cell are sums.
+// outcomes is a pair with finitely many outcomes whose losses lie on no lattice, as with integer noise on a
+// sample. They are cut into cells as a density is: the three integrals of a half cell are sums.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of what is left out on either side, under P and under Q
@@ -135,8 +135,8 @@ func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	return best
 }
 
-// window returns the first and the last outcome to keep: what is below the first has at most e^below, what
-// is above the last at most e^above, under P, or under Q.
+// window returns the first and the last outcome to keep: the mass below the first is at most e^below, above
+// the last at most e^above, under P, or under Q.
 func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	log := func(i int) float64 {
 		if underQ {
@@ -182,15 +182,11 @@ func (o *outcomes) cells(h, off float64, first, last int, merge bool, width grid
 	}
 	c.leftP, c.leftQ = o.outside(0, first)
 	c.rightP, c.rightQ = o.outside(last+1, len(o.loss))
-	for c.leftHigh = 1; c.leftHigh < len(c.grid)-1 && c.at(c.leftHigh) < lo; {
-		c.leftHigh++
-	}
+	c.leftHigh = c.first(1, lo)
 	c.rightLow = len(c.grid) - 2
 	c.lossError = o.lossError + 0x1p-50*(math.Abs(off)+math.Max(math.Abs(lo), math.Abs(hi)))
 	if merge {
-		for c.lowest = 0; c.lowest < len(c.grid)-1 && c.grid[c.lowest] < 0; {
-			c.lowest++
-		}
+		c.lowest = c.first(0, c.off)
 	}
 	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
 	from := first
@@ -218,17 +214,6 @@ func (o *outcomes) cells(h, off float64, first, last int, merge bool, width grid
 	return c
 }
 
-// roughLaw thins the outcomes.
 func (o *outcomes) roughLaw() roughLaw {
-	step := 1 + len(o.loss)/2000
-	var s roughLaw
-	for i := 0; i < len(o.loss); i += step {
-		s.loss = append(s.loss, o.loss[i])
-		s.logw = append(s.logw, o.logp[i]+math.Log(float64(step)))
-	}
-	if last := len(o.loss) - 1; last%step != 0 {
-		s.loss = append(s.loss, o.loss[last])
-		s.logw = append(s.logw, o.logp[last])
-	}
-	return s
+	return thinned(len(o.loss), func(i int) (loss, logp float64) { return o.loss[i], o.logp[i] })
 }

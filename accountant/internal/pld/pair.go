@@ -78,8 +78,8 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 	return Pair{pairDiscreteGaussian, sigma, 0, float64(coordinates)}
 }
 
-// LeastAllocated is the least noise multiplier whose allocation is computed. With less noise the pair is
-// that of a record in the step for certain, whose losses are larger; its epsilon is in the hundreds.
+// LeastAllocated is the least noise multiplier whose allocation is computed. With less noise the pair is of
+// a record in the step for certain, whose losses are larger; its epsilon is in the hundreds.
 const LeastAllocated = 0.05
 
 // Allocation is Gaussian noise on steps, in one of which, a random one, the record is.
@@ -147,7 +147,7 @@ func (p Pair) OnFixedSample(q float64) Pair {
 	return Pair{}
 }
 
-// drawn reports whether the pair is that of a sample without replacement.
+// drawn reports whether the pair is of a sample without replacement.
 func (p Pair) drawn() bool { return p.kind >= pairDrawn }
 
 // unsampled returns the largest loss of all records of a pair on a sample, +Inf if there is none.

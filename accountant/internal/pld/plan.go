@@ -2,7 +2,7 @@ package pld
 
 import "math"
 
-// stage is one level of a composition: blocks on a grid of step h, power of them convolved into one block
+// stage is one level of a composition: blocks on a grid of step h, so many (power) convolved into one block
 // of the next stage.
 type stage struct {
 	h     float64
@@ -128,7 +128,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 }
 
 // stageShare weighs what a stage may use up: the window of the first, where the losses of one step span far
-// more than most of them are wide, is by far the longest.
+// more than most are wide, is by far the longest.
 func (q *query) stageShare(stage int) float64 {
 	if stage == 0 && q.dense() {
 		return 3

@@ -6,13 +6,13 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// profile is delta as a function of epsilon, one side of it.
+// profile is delta as a function of epsilon, on one side.
 type profile struct {
 	t      *tilted
 	lambda float64
 	up     bool
 	// With x the distance above point k: excess[k] is the tilted mean of e^{-lambda x} (1 - e^-x), rest[k]
-	// that of e^{-(lambda+1) x}, over x >= 0.
+	// the mean of e^{-(lambda+1) x}, over x >= 0.
 	excess, rest []float64
 	weight       float64 // max over x > 0 of w(x) = e^{-lambda x} (1 - e^-x)
 	spread       float64 // bounds sqrt(h sum of w(x)^2) on the lattice and all finer ones
@@ -42,9 +42,9 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 	return p
 }
 
-// delta bounds delta at epsilon from the profile's side, all errors included: those of the law's masses
-// weigh at most weight each, or spread for noise, those of its losses move epsilon, mass at infinity counts
-// in full.
+// delta bounds delta at epsilon from the profile's side, all errors included: errors of the law's masses
+// weigh at most weight each, or spread for noise, errors of its losses move epsilon, mass at infinity
+// counts in full.
 func (p *profile) delta(eps float64) float64 {
 	t := p.t
 	if p.up {
@@ -124,19 +124,4 @@ func (p *profile) epsilon(delta float64) float64 {
 		return hi
 	}
 	return lo
-}
-
-// upperEpsilon and lowerEpsilon are what a profile answers, or nothing does.
-func upperEpsilon(p *profile, delta float64) float64 {
-	if p == nil {
-		return math.Inf(1)
-	}
-	return p.epsilon(delta)
-}
-
-func lowerEpsilon(p *profile, delta float64) float64 {
-	if p == nil {
-		return 0
-	}
-	return p.epsilon(delta)
 }

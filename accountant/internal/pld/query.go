@@ -95,8 +95,8 @@ func (q *query) aimDelta(logDelta, gap float64) {
 	q.aim(math.Max(0, eps), logDelta, gap)
 }
 
-// aimEpsilon tilts for the delta at epsilon. One huge loss brings at least some of it; how much the bulk
-// brings is guessed without losses that are too rare to matter beside the guess.
+// aimEpsilon tilts for the delta at epsilon. One huge loss brings a part; how much the bulk brings is
+// guessed without losses that are too rare to matter beside the guess.
 func (q *query) aimEpsilon(eps, gap float64) {
 	jump := math.Inf(-1)
 	for i := range q.parts {
@@ -113,14 +113,14 @@ func (q *query) aimEpsilon(eps, gap float64) {
 		r.truncate(logDelta + math.Log(errorShare*gap))
 		lambda := r.chernoff(eps)
 		k, k1, k2 := r.moments(lambda)
-		// Away from the tilted mean (all losses, or none, are smaller) the exponent still says most.
+		// Away from the tilted mean (all losses, or none, are smaller) the exponent still dominates.
 		next := roughLogDelta(lambda, k, k1, k2) + lambda*(k1-eps)
 		logDelta = math.Max(-720, math.Min(logDelta, math.Max(jump, next)))
 	}
 	q.aim(eps, logDelta, gap)
 }
 
-// truncateFor forgets losses too rare to matter to an answer at delta. Those of densities may matter more,
+// truncateFor forgets losses too rare to matter to an answer at delta. Losses of densities may matter more,
 // by the slope that is not known yet; a single outcome rarer than that turns the aim.
 func (q *query) truncateFor(logDelta, gap float64) {
 	share := errorShare * gap
@@ -195,8 +195,8 @@ func (q *query) aim(eps, logDelta, gap float64) {
 }
 
 // foreseeable reports whether the sum is nearly normal where the answer is expected, so that the slope
-// there says what width grids bring: of many steps of Gaussian noise, no loss of which is far above the
-// spread of all, and at no extreme slope.
+// there gives the width that grids bring: of many steps of Gaussian noise, no loss of which is far above
+// the spread of all, and at no extreme slope.
 func (q *query) foreseeable(eps, slope float64) bool {
 	const leastSteps, mostSlope, mostSpreads = 1000, 100, 5
 	if q.tilted || eps <= 0 || slope <= leastSlope || slope >= mostSlope || !q.dense() || q.steps() < leastSteps {
@@ -218,7 +218,7 @@ func (q *query) steps() float64 {
 }
 
 // cheapest returns the tilt up to top that needs the shortest windows, of those that leave the rounding of
-// transforms below what is wanted, or about as low as top does.
+// transforms below the wanted error, or about as low as top does.
 func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	best, cost := top, math.Inf(1)
 	if top > 0 && len(q.parts) <= 4 {
@@ -248,17 +248,17 @@ func (q *query) cheapest(top, eps, want, gap float64) float64 {
 }
 
 // slope returns by how much, about, a relative error of delta exceeds the error of epsilon that it makes:
-// by the tilt, so that small tilts, those of large epsilons, need longer tails and windows. What these
-// leave out is added to the errors of a law whatever it is, and no claim rests on this choice.
+// by the tilt, so that small tilts, for large epsilons, need longer tails and windows. What these leave out
+// is added to the errors of a law whatever it is, and no claim rests on this choice.
 func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
 
-// dense reports whether all losses are those of Gaussian noise, on samples or not.
+// dense reports whether all pairs are Gaussian noise, on samples or not.
 func (q *query) dense() bool {
 	return !slices.ContainsFunc(q.parts, func(c component) bool { return c.key.kind != pairSampled && c.key.kind != pairGaussian })
 }
 
 // sparse reports whether the answer is far above the tilted mean and within reach of a few steps, whose
-// rare losses make up all of it: then neither that mean nor the spread around it says how large the answer
+// rare losses make up the whole: then neither that mean nor the spread around it shows how large the answer
 // is, and grids for them are a hundred times too fine.
 func (q *query) sparse() bool {
 	return !q.reverse && q.steps() < 1000 && q.center < q.aimed/10 && q.dense()

@@ -86,7 +86,7 @@ type mixing struct {
 //	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1,
 //
 // where a rate only counts if its output takes from i. The two are 0.9 at most, so there is one solution,
-// all shares of it are in [0.1, 1], and elimination from one end to the other is stable.
+// all its shares are in [0.1, 1], and elimination from one end to the other is stable.
 func share(mixes []mixing, points []mergedOutput) {
 	taken := func(j int, fromBelow bool) float64 {
 		if j < 0 || j >= len(points) || points[j].dev > 0 != fromBelow {
@@ -120,7 +120,7 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull tells what an output is, seen from a grid point so many points above.
+// pull describes an output, seen from a grid point so many points above.
 type pull struct {
 	points     int
 	unit, rise float64
@@ -204,10 +204,9 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	return out
 }
 
-// visit hands all masses to f, times what weigh says of their distance above the point of out that is below
-// them, or the nearest, and so summed up for each such point, in increasing order, or several times in
-// parts. Where the lattices are nested, with period points of t in a cell of out, a distance is weighed
-// once.
+// visit hands all masses to f, times weigh of their distance above the point of out that is below them, or
+// the nearest, and so summed up for each such point, in increasing order, or several times in parts. Where
+// the lattices are nested, with period points of t in a cell of out, a distance is weighed once.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
 	if period == 0 {
 		for i, mass := range t.p {

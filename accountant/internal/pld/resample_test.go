@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSharesAreSettled: what outputs keep and what their neighbours take makes up all of them,
-// and what an output takes belongs to what it keeps.
+// TestSharesAreSettled: what outputs keep and what their neighbours take makes up all of them, and what an
+// output takes belongs to what it keeps.
 func TestSharesAreSettled(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -38,8 +38,8 @@ func TestSharesAreSettled(t *testing.T) {
 	}
 }
 
-// TestNestedLatticesAreVisitedAsAnyAre: sums over the cells of a coarser lattice are those of
-// single points placed by their losses.
+// TestNestedLatticesAreVisitedAsAnyAre: sums over the cells of a coarser lattice are those of single points
+// placed by their losses.
 func TestNestedLatticesAreVisitedAsAnyAre(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range 500 {

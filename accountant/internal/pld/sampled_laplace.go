@@ -80,9 +80,7 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	}
 	c.leftHigh, c.rightLow = min(1, len(c.grid)-1), len(c.grid)-2
 	if merge {
-		for c.lowest = 0; c.lowest < len(c.grid)-1 && c.grid[c.lowest] < 0; {
-			c.lowest++
-		}
+		c.lowest = c.first(0, c.off)
 	}
 	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
 	from := -s.epsilon

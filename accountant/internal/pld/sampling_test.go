@@ -64,8 +64,8 @@ func bases() []base {
 	return out
 }
 
-// onSample is delta of ((1-q)Q + qP, Q) or, reverse, of (Q, (1-q)Q + qP): against e^x = 1-q +
-// q e^y, (1-q)Q + qP - e^x Q = q (P - e^y Q).
+// onSample is delta of ((1-q)Q + qP, Q) or, reverse, of (Q, (1-q)Q + qP): against e^x = 1-q + q e^y, (1-q)Q
+// + qP - e^x Q = q (P - e^y Q).
 func (b base) onSample(q, x float64, reverse bool) float64 {
 	if !reverse {
 		if y := mathx.LogUnmix(q, x); !math.IsInf(y, -1) {
@@ -79,8 +79,8 @@ func (b base) onSample(q, x float64, reverse bool) float64 {
 	return 0
 }
 
-// The laws of one step on either side of the exact delta, whatever the tilt and however
-// coarse the grid, as TestLawsAtAnyTilt has it for Gaussian noise.
+// The laws of one step on either side of the exact delta, whatever the tilt and however coarse the grid, as
+// TestLawsAtAnyTilt has it for Gaussian noise.
 func TestSampledLawsAtAnyTilt(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(12, 6))

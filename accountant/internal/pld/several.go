@@ -15,17 +15,17 @@ import (
 //
 //	f = log(1 - c + c r), rounded to a multiple of h.
 //
-// What is below follows from three facts.
+// The bound follows from three facts.
 //
-//   - A number that is computed from the answers tells no more than they do (post-processing). So
+//   - A number that is computed from the answers shows no more than the answers (post-processing). So
 //     whatever c, h and the rounding are, its two laws, with the record and without, bound epsilon
 //     and delta from below.
 //   - The law does not depend on which steps the record is in: a sum has no order. Without the record
-//     it is that of steps independent terms under N(0, 1); with it count of them are under
+//     it is the law of steps independent terms under N(0, 1); with it count terms are under
 //     N(1/sigma, 1). The mean over the subsets is a mean of equal laws.
 //   - The sum of (P - e^epsilon Q)_+ over the outcomes falls if P is lowered and Q raised at any of
 //     them, alone or composed with other pairs. So masses may be off, if the first law of the pair
-//     is rounded down and the second up; of what is not listed the first law is taken as 0.
+//     is rounded down and the second up; of unlisted outcomes the first law is taken as 0.
 //
 // Were the steps independent Poisson samples, f would be their loss; that makes the number a good one.
 type several struct {
@@ -38,13 +38,13 @@ const (
 	maxSeveral = 1e9
 	// maxSeveralNoise bounds the noise multiplier: with more, the sum of the answers shows as much.
 	maxSeveralNoise = 1e6
-	// The lattice of the sum has about so many points; what is kept of it is merged to so many outcomes.
+	// The lattice of the sum has about so many points; the part kept is merged to so many outcomes.
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
 // depths returns logs of the tail probabilities at which laws are computed. Transforms err by a share of
-// the largest mass for each step, so they say nothing of rare outcomes; where delta is as rare, laws tilted
-// to outcomes of such probabilities do.
+// the largest mass for each step, so rare outcomes are lost; where delta is as rare, laws tilted to
+// outcomes of such probabilities do.
 func (s several) depths(logDelta float64) []float64 {
 	const share = 3e-11
 	if logDelta > math.Log(share*float64(s.steps)) {
@@ -62,8 +62,8 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a pair below that of the sum, in the order that is asked for, from lattices of at most
-// so many points, for a delta of about e^logDelta. Where nothing can be certified it is one that tells
+// outcomes returns a pair below the pair of the sum, in the order that is asked for, from lattices of at
+// most so many points, for a delta of about e^logDelta. Where nothing can be certified it is one that shows
 // nothing.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
@@ -116,8 +116,8 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 }
 
 // term cuts the line of a step's answer at the ends of f's cells. Where these lie, f is rounded there:
-// cells whose ends are off are those of another rounding, and their masses are exact. What is left of zlo
-// belongs to the first cell and what is right of zhi to the last, rare as it is at a delta of e^logDelta.
+// cells whose ends are off belong to another rounding, and their masses are exact. The mass left of zlo
+// belongs to the first cell and the mass right of zhi to the last, rare as it is at a delta of e^logDelta.
 func (s several) term(most int, logDelta float64) *term {
 	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)
@@ -169,7 +169,7 @@ func (s several) spread(m mixture) float64 {
 }
 
 // normalMass returns P[a < N(0,1) < b]. The relative error is below (64 + 8 z^2) 2^-52, z the larger end:
-// that of the exponents, whatever the width.
+// the error of the exponents, whatever the width.
 func normalMass(a, b float64) float64 {
 	near := math.Min(math.Max(0, a), b) // where the density is largest
 	sum := 0.0
@@ -240,13 +240,13 @@ func (f *term) law(p []float64, lambda float64) *tilted {
 }
 
 // tiltedSum is the law of the sum of all terms as one tilt sees it. Each true mass is within a factor
-// e^slack, and then within what t says, of p e^(logM - lambda loss).
+// e^slack, and then within the errors of t, of p e^(logM - lambda loss).
 type tiltedSum struct {
 	t             *tilted
 	lambda, slack float64
 }
 
-// sum adds the terms, count of them with the record.
+// sum adds the terms, count with the record.
 func (s several) sum(c *convolver, f *term, lambda float64, count int64) (tiltedSum, bool) {
 	factors := []factor{{f.law(f.none, lambda), s.steps - count}}
 	if count > 0 {
@@ -285,7 +285,7 @@ func (s tiltedSum) run(at, run int) (sum, wrong, unit float64) {
 	return sum, wrong, s.t.logM - s.lambda*s.t.h*float64(edge)
 }
 
-// rounding bounds that of a mass and of the exponent that undoes the tilt.
+// rounding bounds the rounding of a mass and of the exponent that undoes the tilt.
 func (s tiltedSum) rounding(run int, unit float64) float64 {
 	return s.slack + float64(run)*0x1p-50 + 0x1p-44 + 0x1p-48*(math.Abs(s.t.logM)+math.Abs(unit-s.t.logM))
 }

@@ -54,7 +54,7 @@ func (q *query) allocates() bool {
 }
 
 // fork returns a convolver for another goroutine, with windows of at most so many points, that counts its
-// own work from zero and may do what is left.
+// own work from zero and may do the rest.
 func (c *convolver) fork(most int) *convolver {
 	f := *c
 	f.maxLength, f.work = most, 0

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSidesAtTheSameTime: composing both sides at once changes neither, nor the work that
-// is counted, wherever both fit.
+// TestSidesAtTheSameTime: composing both sides at once changes neither, nor the work that is counted,
+// wherever both fit.
 func TestSidesAtTheSameTime(t *testing.T) {
 	for name, s := range map[string]*Sum{
 		"one mechanism": sumOf(3000, sgd(0.01, 1)),
@@ -46,8 +46,8 @@ func TestSidesAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestSidesShareTheMemory: windows that would not fit beside each other are made one after
-// the other, each as long as memory allows.
+// TestSidesShareTheMemory: windows that would not fit beside each other are made one after the other, each
+// as long as memory allows.
 func TestSidesShareTheMemory(t *testing.T) {
 	s := sumOf(3000, sgd(0.01, 1))
 	q := &query{parts: componentsOf(t, s, false)}

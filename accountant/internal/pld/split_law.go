@@ -31,9 +31,9 @@ const (
 // masses are q under Q, and under P, where the ratio of one step counts by its size, low.
 //
 // Beside n large ratios there are t - n small ones. That is computed for n of 0 and 1, which nearly all
-// sums have. With mu the mean of a small one, the sum of m of them is below that of m' > m less (m'-m) mu
-// in the convex order. So from two large ones on, above, t small ones and large ones less mu each are
-// taken; below, t - most small ones and most mu are, most being the largest n.
+// sums have. With mu the mean of a small one, the sum of m is below the sum of m' > m less (m'-m) mu in the
+// convex order. So from two large ones on, above, t small ones and large ones less mu each are taken;
+// below, t - most small ones and most mu are, most being the largest n.
 type splitLaw struct {
 	steps, sigma float64
 	tail         float64 // probability that may be cut off on either side
@@ -92,7 +92,8 @@ func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up 
 func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	t := a.steps
 	m := mixture{1, a.sigma}
-	l := &splitLaw{steps: t, sigma: a.sigma, tail: tail, h: h / 2, d: h * math.Sqrt(t) / 2, sums: make(map[splitKey]*smallSum), jumps: make(map[jumpKey]*sumLaw),
+	l := &splitLaw{steps: t, sigma: a.sigma, tail: tail, h: h / 2, d: h * math.Sqrt(t) / 2,
+		sums: make(map[splitKey]*smallSum), jumps: make(map[jumpKey]*sumLaw),
 		fft: &convolver{maxLength: maxSplit, accuracy: 1e-16}}
 	reach := math.Sqrt(-2 * math.Log(tail/(4*t)))
 	zlo, zhi := -reach, 1/a.sigma+reach
@@ -130,8 +131,8 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	l.one, l.biased = step(q), step(low)
 	l.mean = math.Exp(l.biased.logM - l.one.logM)
 	// The ends of a cell are rounded against its width, and the mean is a sum of n. The value of a merged
-	// sum is that of its ratios, of two masses each, weighed by masses of t ratios over the few cells it
-	// lies in.
+	// sum is the value of its ratios, of two masses each, weighed by masses of t ratios over the few cells
+	// it lies in.
 	ratio := l.slack + 0x1p-44
 	l.slack = t*ratio + 0x1p-40
 	l.place = 2*ratio + float64(n)*0x1p-53 + 8*h*t*ratio
@@ -153,7 +154,7 @@ func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack fl
 	return math.Max(0, -s.right*unit/(to-from)), math.Max(0, s.left*unit/(to-from)), s.mass * unit, s.slack
 }
 
-// weigh sets the weights C(t,n) P[small]^(t-n) of n large ratios, until what is left is nothing.
+// weigh sets the weights C(t,n) P[small]^(t-n) of n large ratios, until nothing is left.
 func (l *splitLaw) weigh(t, tail float64) {
 	l.weights = []float64{math.Exp(t * l.one.logM)}
 	if l.high >= l.end {
@@ -173,8 +174,8 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
-// jump returns the law of one large ratio, or that of several, less mean each. Mass and size are those of
-// one block, and each number of large ratios has its weight.
+// jump returns the law of one large ratio, or of several, less mean each. Mass and size are for one block,
+// and each number of large ratios has its weight.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {
@@ -258,10 +259,10 @@ func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 }
 
 // small returns the sum of so many small ratios, plus one of shift, on the geometric grid, with bounds of
-// the probabilities it leaves out. The masses are those of certain small ones, whose mean is one. They may
-// be off by the noise of transforms, which counts against them: above, what all may lack is left out;
-// below, what each may lack is taken from the law on the left of the order and added to the one on the
-// right, and again as often as a jump counts the mass beside it.
+// the probabilities it leaves out. The masses belong to certain small ones, whose mean is one. They may be
+// off by the noise of transforms, which counts against them: above, what all may lack is left out; below,
+// what each may lack is taken from the law on the left of the order and added to the one on the right, and
+// again as often as a jump counts the mass beside it.
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
 	q, err := l.of(n, false)
 	if err != nil {
@@ -345,7 +346,7 @@ func (l *splitLaw) sum(reverse, up bool) (*sumLaw, error) {
 		for i, q := range all.q {
 			all.p[i] = q * math.Exp(all.h*float64(all.lo+i)) / l.steps
 		}
-		// Independent of the small ratios, what is large adds one to the mean at most.
+		// Independent of the small ratios, the large part adds one to the mean at most.
 		all.zero, all.inf = l.cutQ+restQ, l.cutP+restP+restQ
 	}
 	all.cut(l.tail)

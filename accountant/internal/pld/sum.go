@@ -10,7 +10,7 @@ import (
 // A Sum lists the pairs of a composition with how often each is composed. Pairs of one Gaussian release are
 // merged into one.
 type Sum struct {
-	// Plain says that of several steps only the sum of the outputs counts: see Several.
+	// Plain makes of several steps only the sum of the outputs count: see Several.
 	Plain bool
 
 	mu2     float64 // sum of n (sensitivity/sigma)^2 of plain Gaussians
@@ -61,7 +61,7 @@ func (s *Sum) AddOdds(logOdds float64, n int64) {
 	}
 }
 
-// About says near which delta the sum will be asked about; [Several] depends on it.
+// About sets the delta near which the sum will be asked; [Several] depends on it.
 func (s *Sum) About(delta float64) { s.about = mathx.Log(delta) }
 
 // Full reports whether a count was too large to be added.

@@ -9,9 +9,9 @@ import "math"
 //	Q = N(0, sigma^2 I),   P = mean over i of N(e_i, sigma^2 I),   P/Q = (r_1 + .. + r_t)/t
 //
 // on the t outputs. The hockey-stick divergences of both orders, E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+, are
-// means of convex functions of the sum, and so are those of the composition with any other pair. So a law
-// above in the convex order (mass split between two points with the same mean) dominates, and one below
-// (points merged into their mean) is dominated; and sums of independent terms keep the order.
+// means of convex functions of the sum, and so are the divergences of the composition with any other pair.
+// So a law above in the convex order (mass split between two points with the same mean) dominates, and one
+// below (points merged into their mean) is dominated; and sums of independent terms keep the order.
 //
 // Point i is at e^{h (lo+i)}. Above, masses lie on the points; below, they lie near, at m p/q.
 type sumLaw struct {
@@ -63,7 +63,7 @@ func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	}
 	l.slack += 0x1p-49
 	l.place = h*l.slack + 0x1p-50
-	// What is below keeps its mean at 0 and the first point, what is above at the last and infinity.
+	// The mass below keeps its mean at 0 and the first point, the mass above at the last and infinity.
 	belowP, belowQ := math.Exp(c.leftP), math.Exp(c.leftQ)
 	aboveP, aboveQ := math.Exp(c.rightP), math.Exp(c.rightQ)
 	if up {
@@ -236,7 +236,7 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 }
 
 // cut shortens the grid where tails have probability tail at most, below under Q and above under P. Above
-// in the order, what was below the first point is split between it and 0, and what was above the last one
+// in the order, the mass below the first point is split between it and 0, and the mass above the last one
 // between it and infinity; below, it is merged.
 func (l *sumLaw) cut(tail float64) {
 	first, last := 0, len(l.q)-1

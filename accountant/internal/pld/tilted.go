@@ -21,8 +21,8 @@ type tilted struct {
 	// err bounds the sum of |p - truth| over the lattice; the truth is what exact arithmetic would have
 	// given.
 	err float64
-	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error, that of transforms, which is
-	// spread over the whole window.
+	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error, the noise of transforms,
+	// which is spread over the whole window.
 	noise float64
 	// most bounds one |p - truth| of that part, of what the last convolution did.
 	most   float64
@@ -36,7 +36,8 @@ type tilted struct {
 	mean, variance float64
 }
 
-// sound tells whether a law is one: parameters beyond the range of float64 can leave nothing of it.
+// sound reports whether all numbers of a law are finite, which parameters beyond the range of float64
+// prevent.
 func (t *tilted) sound() bool {
 	return mathx.IsFinite(t.logM + t.mean + t.variance + t.err + t.noise + t.lossError + t.h)
 }

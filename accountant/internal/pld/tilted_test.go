@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// The Gaussian, discretised like any other pair by composing it with next to
-// nothing, still contains the closed form, down to delta 1e-250.
+// The Gaussian, discretised like any other pair by composing it with next to nothing, still contains the
+// closed form, down to delta 1e-250.
 func TestPLDContainsTheExactGaussian(t *testing.T) {
 	i := 0
 	for _, mu := range []float64{0.01, 5} {
@@ -32,8 +32,8 @@ func TestPLDContainsTheExactGaussian(t *testing.T) {
 	}
 }
 
-// direct convolves step with itself n times without transforms; what leaves
-// the top is infinite loss, what leaves the bottom goes to the lowest point.
+// direct convolves step with itself n times without transforms; what leaves the top is infinite loss, what
+// leaves the bottom goes to the lowest point.
 func direct(step []float64, n, zero, size int) (law []float64, inf float64) {
 	mul := func(a, b []float64, ia, ib float64) ([]float64, float64) {
 		out, lost := make([]float64, size), ia+ib

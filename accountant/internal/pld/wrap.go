@@ -27,8 +27,8 @@ func wrap(to []complex128, p []float64, at int) {
 	}
 }
 
-// unwrap reads to p what wrap would have written, no longer than the period, but zeros for what is
-// negative.
+// unwrap reads to p what wrap would have written, no longer than the period, but zeros for negative
+// numbers.
 func unwrap(p []float64, from []complex128, at int) {
 	for len(p) > 0 {
 		run := p[:min(len(p), 2*len(from)-at)]

@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Config says how a moment is released.
+// Config are the parameters of the release of a moment.
 type Config struct {
 	// ClipNorm bounds the Euclidean norm of what a record contributes.
 	ClipNorm float64
@@ -25,8 +25,8 @@ type Config struct {
 	Records int
 	// Workers is the number of goroutines. The default is GOMAXPROCS. It does not change the result.
 	Workers int
-	// Ends says that a record is several rows, as in [dpsgd.Data]. It contributes the mean of what they
-	// would, clipped as a whole. By default every row is a record.
+	// Ends makes a record of several rows, as in [dpsgd.Data]. It contributes the mean of what they would,
+	// clipped as a whole. By default every row is a record.
 	Ends []int
 	// Packed, if not nil, holds the rows in place of x, which must then be the zero matrix.
 	Packed dpsgd.Packed
@@ -61,7 +61,7 @@ type Source struct {
 	Releasable      bool // false for a seeded key
 }
 
-// Event returns what was charged.
+// Event returns the charged event.
 func (s Source) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: s.NoiseMultiplier}
 }
@@ -74,7 +74,9 @@ func (c Config) columns(x blas32.General) int {
 
 // release sums what the rows of x contribute to the model and divides by the public number of records. It
 // also reports whether the result is releasable.
-func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, reservation *ledger.Reservation, key rng.Key) ([]float64, bool, error) {
+func release(
+	ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, reservation *ledger.Reservation, key rng.Key,
+) ([]float64, bool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, false, err
 	}

@@ -41,8 +41,9 @@ type worker struct {
 
 func (w *worker) Start() {}
 
-// AddClipped implements [dpsgd.Worker]. A contribution is a function of its row, computed by itself. Its norm
-// is taken in double precision and its scaled entries are rounded once. So its norm is at most C (1 + 2^-23).
+// AddClipped implements [dpsgd.Worker]. A contribution is a function of its row, computed by itself. Its
+// norm is taken in double precision and its scaled entries are rounded once. So its norm is at most C (1 +
+// 2^-23).
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

@@ -12,7 +12,7 @@
 // # Guarantee
 //
 // A release is the Gaussian mechanism with the noise multiplier of its Config, for the relation "add or
-// remove one record". Config.Records is the same for both neighbours. What is computed from a release is
+// remove one record". Config.Records is the same for both neighbours. Anything computed from a release is
 // post-processing. A row that was centred or whitened is a function of that row and of releases, so the
 // next mechanism sees neighbouring data as before.
 //

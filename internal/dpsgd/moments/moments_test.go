@@ -44,8 +44,8 @@ func TestEstimateMean(t *testing.T) {
 	cfg := Config{ClipNorm: 5, NoiseMultiplier: faint, Records: 4}
 	m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
 	require.NoError(t, err)
-	// The row (3, 4) counts as it is, (30, -40) as (3, -4) and the third row not at all.
-	// The sum is divided by four.
+	// The row (3, 4) counts as it is, (30, -40) as (3, -4) and the third row not at all. The sum is divided
+	// by four.
 	require.InDeltaSlice(t, []float64{1.5, 0}, m.Vector, 6*faint*5/4)
 	require.NotEqual(t, []float64{1.5, 0}, m.Vector, "there is noise")
 	require.Equal(t, Source{Moment: "mean", Channels: 2, Positions: 1, ClipNorm: 5, NoiseMultiplier: faint, Records: 4}, m.Source)
@@ -81,9 +81,10 @@ func TestEstimateSecondMoment(t *testing.T) {
 }
 
 // TestNoiseIsAsClaimed checks that the noise has a standard deviation of NoiseMultiplier times ClipNorm on
-// every coordinate in which the contribution is clipped. Entries off the diagonal of the matrix have less, by
-// the root of 2. With n values the estimate of a standard deviation has relative error 1/sqrt(2n). The test
-// allows five of them, false-alarm rate 1e-6. Noise that forgets the clip norm, or the root, is caught.
+// every coordinate in which the contribution is clipped. Entries off the diagonal of the matrix have less,
+// by the root of 2. With n values the estimate of a standard deviation has relative error 1/sqrt(2n). The
+// test allows five of them, false-alarm rate 1e-6. Noise that forgets the clip norm, or the root, is
+// caught.
 func TestNoiseIsAsClaimed(t *testing.T) {
 	const channels = 60
 	x := blas32.General{Rows: 1, Cols: channels, Stride: channels, Data: make([]float32, channels)}
@@ -137,8 +138,8 @@ func TestAReservationIsNeeded(t *testing.T) {
 	}
 }
 
-// TestMomentsRefuseReplacedRecords checks the relation. A moment is charged for records
-// added or removed. On a ledger for replaced ones it would cost half of the truth.
+// TestMomentsRefuseReplacedRecords checks the relation. A moment is charged for records added or removed.
+// On a ledger for replaced ones it would cost half of the truth.
 func TestMomentsRefuseReplacedRecords(t *testing.T) {
 	cfg := Config{ClipNorm: 1, NoiseMultiplier: 1, Records: 2}
 	x := matrix([]float32{1, 2}, []float32{3, 4})
@@ -316,8 +317,8 @@ func BenchmarkWhiten(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/row")
 }
 
-// TestWhiteningOfAnotherMatrix checks that a matrix is refused that is missing or has other
-// channels than its source says.
+// TestWhiteningOfAnotherMatrix checks that a matrix is refused that is missing or has other channels than
+// its source says.
 func TestWhiteningOfAnotherMatrix(t *testing.T) {
 	source := Source{Channels: 3, Positions: 2}
 	for _, m := range []*mat.SymDense{nil, mat.NewSymDense(2, []float64{1, 0, 0, 1})} {

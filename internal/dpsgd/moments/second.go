@@ -26,7 +26,9 @@ const maxChannels = 1024
 // the other, each with the same number of positions. A row contributes the mean, over its positions, of the
 // outer products of the channels' values. This symmetric matrix is clipped to the Frobenius norm
 // cfg.ClipNorm. A row that is not finite counts as zero.
-func EstimateSecondMoment(ctx context.Context, x blas32.General, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key) (SecondMoment, error) {
+func EstimateSecondMoment(
+	ctx context.Context, x blas32.General, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key,
+) (SecondMoment, error) {
 	cols := cfg.columns(x)
 	if channels < 1 || channels > maxChannels || cols < channels || cols%channels != 0 {
 		return SecondMoment{}, fmt.Errorf("moments: %d channels in rows of %d columns", channels, cols)

@@ -31,9 +31,9 @@ func widen(v []float32) []float64 {
 
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }
 
-// TestARecordMovesTheSumByAtMostTheClipNorm tries the smallest worlds: all rows of three entries from a short
-// list of numbers, and every pair of neighbours whose smaller set has none or one of them. What a record adds
-// has, as a vector and as a matrix, a norm of at most C. The broken models exceed it.
+// TestARecordMovesTheSumByAtMostTheClipNorm tries the smallest worlds: all rows of three entries from a
+// short list of numbers, and every pair of neighbours whose smaller set has none or one of them. What a
+// record adds has, as a vector and as a matrix, a norm of at most C. The broken models exceed it.
 func TestARecordMovesTheSumByAtMostTheClipNorm(t *testing.T) {
 	const c = 1.5
 	alphabet := []float32{0, 1e-20, -0.7, 3, 1e15}
@@ -107,8 +107,8 @@ func (w unclippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, 
 	return w.Worker.AddClipped(sum, data, rows, dpsgd.FlatClip(math.Inf(1)))
 }
 
-// TestObligations checks the obligations of a dpsgd.Worker on rows of all sizes. Contributions are exact next
-// to any other rows and at any address, clipped, and summed within gamma_64.
+// TestObligations checks the obligations of a dpsgd.Worker on rows of all sizes. Contributions are exact
+// next to any other rows and at any address, clipped, and summed within gamma_64.
 func TestObligations(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 6))
 	const n, channels, positions, c = dpsgd.MaxRows, 5, 3, 0.8

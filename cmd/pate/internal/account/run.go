@@ -18,8 +18,8 @@ import (
 // estimators lists the estimates, which are no bounds.
 func estimators() map[string]func(rel accountant.Relation) (theorems.Estimator, error) {
 	return map[string]func(accountant.Relation) (theorems.Estimator, error){
-		"strong": func(r accountant.Relation) (theorems.Estimator, error) { return theorems.NewStrongComposition(r) },
-		"clt":    func(r accountant.Relation) (theorems.Estimator, error) { return theorems.NewCentralLimit(r) },
+		"strong": theorems.NewStrongComposition,
+		"clt":    theorems.NewCentralLimit,
 	}
 }
 
