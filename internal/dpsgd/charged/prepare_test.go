@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -24,7 +25,7 @@ var shape = dataset.Shape{Rows: 12, Cols: 12}
 
 func images(n int, seed uint64) dataset.Set {
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	s := dataset.Set{Name: "random", Image: shape, X: blas32.General{Rows: n, Cols: 144, Stride: 144, Data: make([]float32, n*144)}}
+	s := dataset.Set{Name: "random", Image: shape, X: dense.New(n, 144)}
 	for i := range s.X.Data {
 		s.X.Data[i] = max(0, 2*rnd.Float32()-1)
 	}
@@ -84,11 +85,7 @@ func TestPrepare(t *testing.T) {
 	for _, x := range []blas32.General{f.Train.Float32(1), f.Test} {
 		for i := range x.Rows {
 			for _, part := range [][]float32{dense.Row(x, i)[:scattering], dense.Row(x, i)[scattering:]} {
-				square := 0.0
-				for _, v := range part {
-					square += float64(v) * float64(v)
-				}
-				require.InDelta(t, math.Sqrt(float64(dim)/2), math.Sqrt(square), 1e-3)
+				require.InDelta(t, math.Sqrt(float64(dim)/2), math.Sqrt(kernel.SquaredNorm(part)), 1e-3)
 			}
 		}
 	}

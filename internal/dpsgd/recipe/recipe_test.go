@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
@@ -21,6 +20,7 @@ import (
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
 )
 
@@ -32,8 +32,7 @@ func strokes(t *testing.T, private, test int) dataset.Task {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	make := func(n int, part string) dataset.Set {
 		const side = 16
-		s := dataset.Set{Name: "strokes", X: blas32.General{Rows: n, Cols: side * side, Stride: side * side, Data: make([]float32, n*side*side)},
-			Classes: []string{"upright", "lying"}, Image: dataset.Shape{Rows: side, Cols: side}}
+		s := dataset.Set{Name: "strokes", X: dense.New(n, side*side), Classes: []string{"upright", "lying"}, Image: dataset.Shape{Rows: side, Cols: side}}
 		for i := range n {
 			class, at, from := i%2, 4+rnd.IntN(8), rnd.IntN(4)
 			for k := from; k < from+10; k++ {
@@ -49,9 +48,8 @@ func strokes(t *testing.T, private, test int) dataset.Task {
 		}
 		return s
 	}
-	task := dataset.Task{Name: "strokes", Protocol: dataset.Literature, Private: make(private, "private"), Pool: make(test/2, "pool"), Test: make(test-test/2, "test"),
+	return dataset.Task{Name: "strokes", Protocol: dataset.Literature, Private: make(private, "private"), Pool: make(test/2, "pool"), Test: make(test-test/2, "test"),
 		Classes: []string{"upright", "lying"}, Image: dataset.Shape{Rows: 16, Cols: 16}}
-	return task
 }
 
 // modelPath returns the place of a model that a seeded run left.
