@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"sync"
 
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
-	"gonum.org/v1/gonum/blas/blas32"
+	"github.com/pate-go/pate/internal/kernel"
 )
 
 // Scattering is the 2-D scattering transform of order two with two scales and eight angles (Bruna and
@@ -76,4 +78,134 @@ func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 		to := min(from+together, x.Rows)
 		s.plan().run(m, dense.Rows(dst, from, to), dense.Rows(x, from, to))
 	}
+}
+
+// axis is the transforms along one dimension of the image.
+type axis struct {
+	in, n, half, out int    // points of the image, padded, at half resolution, and that come out
+	analyse          matrix // padding and analysis of the image: n x in
+	average          matrix // padding and low pass of the image: out x in
+	fine             folded
+	coarse           folded // at half resolution
+}
+
+// folded is the transforms along a dimension of n points, in the real basis and from sums and differences
+// of the points on either side of the centre. Point 0, and n/2, which meet themselves, count twice there
+// and have half the weight.
+type folded struct {
+	n            int
+	inverse      kernel.Quarters // synthesis
+	mirrored     kernel.Quarters // of a signal the other way round
+	cosine, sine kernel.Halves   // analysis: of the sums, of differences 1 to n/2 - 1
+	average      kernel.Mirror   // low pass of points in front of and behind the centre
+	lowPass      matrix          // the same of points that are not folded: out x n
+}
+
+// pointsOf returns to how many points those of an image are padded, in Kymatio's way to the next multiple
+// of four and four more, and how many come out.
+func pointsOf(image int) (padded, out int) {
+	const step = 1 << scales
+	padded = ((image+step)/step + 1) * step
+	return padded, padded/step - 2
+}
+
+// newAxis pads by reflection that does not repeat the border, the smaller half in front. The centre is the
+// centre of the points which come out.
+func newAxis(points int) axis {
+	n, out := pointsOf(points)
+	a := axis{in: points, n: n, half: n / 2, out: out}
+	centre := n/2 - 2
+	padded := func(row func(i int) float64) []float64 {
+		image := make([]float64, points)
+		for x := range n {
+			from := x - (n-points)/2
+			if from < 0 {
+				from = -from
+			}
+			if from >= points {
+				from = 2*(points-1) - from
+			}
+			image[from] += row((x - centre + n) % n)
+		}
+		return image
+	}
+	a.fine = newFolded(n, a.out, 0)
+	a.coarse = newFolded(n/2, a.out, 1)
+	analysis, average := make([][]float64, n), make([][]float64, a.out)
+	for i, w := range (basis{n}).waves() {
+		analysis[i] = padded(func(x int) float64 { return w.at(x, n) })
+	}
+	low := lowPass(n, 0)
+	for u := range average {
+		average[u] = padded(func(x int) float64 { return low[u*n+(x+centre)%n] })
+	}
+	a.analyse = newMatrix(n, points, func(i, j int) float64 { return analysis[i][j] })
+	a.average = newMatrix(a.out, points, func(i, j int) float64 { return average[i][j] })
+	return a
+}
+
+func newFolded(n, out, level int) folded {
+	h := n / 2
+	waves, low := basis{n}.waves(), lowPass(n, level)
+	centre := n/2 - 2>>level
+	pass := func(u, x int) float64 { return low[u*n+(x+centre+n)%n] }
+	share := func(x int) float64 {
+		if x == 0 || x == h {
+			return 0.5
+		}
+		return 1
+	}
+	f := folded{n: n}
+	// Point h - i has the cosines of even frequencies and the sines of odd ones that point i has, and minus
+	// the others.
+	f.inverse = kernel.Quarters{Last: h, Mirror: newMirror(h/2+1, h+1, h-1,
+		func(i, k int) float64 { return waves[k].at(i, n) },
+		func(i, k int) float64 { return waves[h+1+k].at(i, n) })}
+	f.mirrored = f.inverse
+	f.mirrored.Odd = newMatrix(h/2+1, h-1, func(i, k int) float64 { return -waves[h+1+k].at(i, n) }).v
+	f.cosine = newHalves(h+1, func(k, i int) float64 { return share(i) * waves[k].at(i, n) })
+	f.sine = newHalves(h-1, func(k, i int) float64 { return waves[h+1+k].at(i+1, n) })
+	// The points behind the centre, which has one of its own if their number is odd.
+	first := out / 2
+	f.average = newMirror(out-first, h+1, h+1,
+		func(u, x int) float64 { return share(x) * (pass(first+u, x) + pass(first+u, -x)) / 2 },
+		func(u, x int) float64 { return (pass(first+u, x) - pass(first+u, -x)) / 2 })
+	f.lowPass = newMatrix(out, n, pass)
+	return f
+}
+
+func newMirror(m, ke, ko int, even, odd func(i, j int) float64) kernel.Mirror {
+	return kernel.Mirror{Even: newMatrix(m, ke, even).v, Odd: newMatrix(m, ko, odd).v, M: m, KE: ke, KO: ko}
+}
+
+// newHalves returns the product of n inputs and as many results, of which even ones are even about the
+// middle of the inputs, and odd ones odd.
+func newHalves(n int, at func(k, i int) float64) kernel.Halves {
+	last := n - 1
+	rows := func(m, first int) []float32 {
+		return newMatrix(m, last/2+1, func(r, i int) float64 {
+			if 2*i == last { // it meets itself
+				return at(2*r+first, i) / 2
+			}
+			return at(2*r+first, i)
+		}).v
+	}
+	return kernel.Halves{M: n, Last: last, Even: rows((n+1)/2, 0), Odd: rows(n/2, 1)}
+}
+
+type scatteringPlan struct {
+	row, col         axis
+	outRows, outCols int
+	fine             bank // first order, fine scale
+	coarse           bank // coarse scale, of the image and of the fine moduli
+}
+
+func newScatteringPlan(shape dataset.Shape) *scatteringPlan {
+	p := &scatteringPlan{row: newAxis(shape.Rows), col: newAxis(shape.Cols)}
+	p.outRows, p.outCols = p.row.out, p.col.out
+	// Places are offsets in the memory of a goroutine.
+	m := newScatteringMemory(p)
+	p.fine = newBank(newSpectrum(p.row.n, p.col.n, 0), m.fine.band[0], m.spectrum, 1)
+	p.coarse = newBank(newSpectrum(p.row.n, p.col.n, 1), m.coarse.band[0], m.spectrum, 2)
+	return p
 }
