@@ -63,7 +63,7 @@ func (l *lesson) typicalRun() typicalRun {
 	return r
 }
 
-// figure accounts for the run at one order, or at all of them.
+// figure accounts for the run at one order, or at all orders.
 func (r typicalRun) figure(e bayes.Estimator, steps int, orders ...int) bayes.Figure {
 	if len(orders) == 0 {
 		orders = r.lambdas

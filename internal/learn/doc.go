@@ -8,7 +8,7 @@
 // A [Trace] is data: a title, ordered steps of a name, words, a formula and numbers, and three closing
 // sections: what is released, what it cost, and what would go wrong if a common misconception were followed.
 // Numbers come from the packages that run the mechanisms - aggregate, stability, svt, dpsgd - and from
-// accountant, not from formulas of this package. Where a mechanism shows its noise only in what it releases,
+// accountant, not from formulas of this package. Where a mechanism shows its noise only in its release,
 // the trace runs it and works back; elsewhere the noise is drawn by the same exact samplers. Formulas that
 // are wrong stand here, beside what they lead to. The same seed gives the same trace.
 //

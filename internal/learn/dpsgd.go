@@ -56,7 +56,7 @@ func traceGradient(l *lesson) {
 	l.let("expected", in.expected())
 	for i, s := range steps {
 		l.let("step", i+1)
-		in.tell(l, s)
+		in.add(l, s)
 	}
 	l.release(vector("value", rounded(steps[len(steps)-1].After)))
 	l.Released.Index = "parameter"
@@ -106,8 +106,8 @@ func norms(gs [][]float64) []float64 {
 // expected returns the expected size of a sample.
 func (in gradientInputs) expected() float64 { return in.probability * float64(in.records) }
 
-// tell adds one step of training as two steps of the trace.
-func (in gradientInputs) tell(l *lesson, s TrainingStep) {
+// add adds one step of training as two steps of the trace.
+func (in gradientInputs) add(l *lesson, s TrainingStep) {
 	sum, noise, noisy := make([]float64, len(s.Before)), make([]float64, len(s.Before)), make([]float64, len(s.Before))
 	for _, g := range s.Clipped {
 		for i, x := range g {

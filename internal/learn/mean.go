@@ -82,7 +82,7 @@ func traceMean(l *lesson) {
 //	s^2/n + 6 s^2/(n epsilon).
 //
 // Lecture notes print 4 for the 6: they take the variance of the noise to be its scale squared, half of
-// what it is. As (|x|-c)_+ <= x^2/(4c), half of that clip has 3/2 for the 6; the larger clip is the one in
+// its value. As (|x|-c)_+ <= x^2/(4c), half of that clip has 3/2 for the 6; the larger clip is the one in
 // the literature.
 func laplaceClip(rootMoment float64, records int, epsilon float64) (clip, squaredError float64, err error) {
 	if !(rootMoment >= 0x1p-400 && rootMoment <= 0x1p400) || records < 1 || !(epsilon >= 0x1p-40 && epsilon <= 0x1p40) {

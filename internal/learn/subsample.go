@@ -164,8 +164,8 @@ func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) {
 
 // sampPlan holds the numbers of M_samp (Smith, Thakurta 2013), which trains each model on a sample that
 // every record enters independently with probability gamma. Every record must be in at most a share 2 gamma
-// of the models, except with probability delta. Lecture notes print log(n/delta)/gamma^2 models, by Hoeffding's
-// inequality. For rare events Chernoff's inequality has log(n/delta)/((2 log 2 - 1) gamma).
+// of the models, except with probability delta. Lecture notes print log(n/delta)/gamma^2 models, by
+// Hoeffding's inequality. For rare events Chernoff's inequality has log(n/delta)/((2 log 2 - 1) gamma).
 type sampPlan struct {
 	gamma    float64 // epsilon/(32 log(1/delta))
 	chernoff int     // models, by Chernoff

@@ -14,7 +14,7 @@
 //
 // # The words
 //
-// The words of a chapter - claim, misconception, exercises with solutions - stand beside those of its
+// The words of a chapter - claim, misconception, exercises with solutions - stand beside the words of its
 // trace, in folder text of package learn.
 //
 // # Adding a chapter

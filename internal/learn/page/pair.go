@@ -25,8 +25,8 @@ func (p pair) loss(i int) float64 {
 }
 
 // spent returns the least epsilon that holds for these two laws at delta, in both orders. The worst set of
-// outcomes is one of the largest losses, so sets are tried in that order: P[S] <= e^epsilon P'[S] + delta means
-// epsilon >= ln((P[S] - delta)/P'[S]).
+// outcomes is one of the largest losses, so sets are tried in that order: P[S] <= e^epsilon P'[S] + delta
+// means epsilon >= ln((P[S] - delta)/P'[S]).
 func (p pair) spent() float64 {
 	reverse := p
 	reverse.here, reverse.there = p.there, p.here
