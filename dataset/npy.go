@@ -134,7 +134,8 @@ func openRows(path string) (*npyRows, error) {
 func (r *npyRows) size() (rows, cols int) { return r.shape[0], r.shape[1] }
 func (r *npyRows) image() Shape           { return Shape{} }
 
-// blocks reads rows of so many elements in blocks, little-endian. In Fortran order a block is a piece of every column.
+// blocks reads rows of so many elements in blocks, little-endian. In Fortran order a block is a piece of
+// every column.
 func (a *array) blocks(cols int, visit func(from, n int, raw []byte) error) error {
 	rows := a.shape[0]
 	block := max(1, min(rows, blockBytes/(cols*a.width)))

@@ -61,8 +61,8 @@ func (p *Packed) Pack(i int, src []float32) error {
 	return nil
 }
 
-// The largest integer, its bits, and the exponents of the smallest unit whose inverse is a float32
-// and of the largest of which so many are one.
+// The largest integer, its bits, and the exponents of the smallest unit whose inverse is a float32 and of
+// the largest of which so many are one.
 const (
 	mostUnits     = math.MaxInt16
 	unitBits      = 15

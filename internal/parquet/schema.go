@@ -166,7 +166,8 @@ func refusal(physical format.Type, means string) string {
 // Truth reports whether the values are truth values.
 func (c Column) Truth() bool { return c.kind == kindBool && c.Refused == "" }
 
-// Convert returns the line of pandas that turns a refused column into one that is read. It is empty for others.
+// Convert returns the line of pandas that turns a refused column into one that is read. It is empty for
+// others.
 func (c Column) Convert() string {
 	calls := map[string]string{meansStamp: "astype(str)", meansTime: "astype(str)", meansUUID: "astype(str)",
 		meansDecimal: "astype('float64')", meansHalf: "astype('float64')",
