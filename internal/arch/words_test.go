@@ -16,9 +16,9 @@ import (
 // A bound only falls: lower it when a comment is rewritten.
 var patterns = map[string]int{
 	`(says?|tells?|knows)`: 20,
-	`(that|those) of`:      60,
+	`(that|those) of`:      15,
 	`of (it|them)`:         20,
-	`what (is|was|it)`:     60,
+	`what (is|was|it)`:     25,
 }
 
 // retired are phrases that do not come back in Go files, pages and printed errors, with the phrase of the field and the files that
