@@ -72,8 +72,7 @@ func TestAnInterruptedRunGoesOnAndRepeatsItself(t *testing.T) {
 	trained := testkit.Must(filepath.Glob(filepath.Join(dir, "private", "run-0", "teachers", "*")))
 	require.GreaterOrEqual(t, len(trained), 17)
 	before := modTimes(t, trained)
-	again := testkit.Must(Compare(context.Background(), few(dir)))
-	require.Equal(t, timeless(whole), timeless(again))
+	require.Equal(t, timeless(whole), timeless(testkit.Must(Compare(context.Background(), few(dir)))))
 	require.Equal(t, before, modTimes(t, trained), "a teacher was trained twice")
 }
 
@@ -107,8 +106,7 @@ func TestAChargeIsWrittenBeforeLabelsAndOnlyOnce(t *testing.T) {
 	require.Contains(t, string(labels), `,"b, c"`)
 
 	testkit.Must(Compare(context.Background(), cfg))
-	second := testkit.Must(os.ReadFile(path))
-	require.Equal(t, string(first), string(second))
+	require.Equal(t, string(first), string(testkit.Must(os.ReadFile(path))))
 }
 
 func TestSecretsAreReadableByTheOwnerAlone(t *testing.T) {
@@ -118,8 +116,7 @@ func TestSecretsAreReadableByTheOwnerAlone(t *testing.T) {
 	testkit.Must(Compare(context.Background(), cfg))
 	require.NoError(t, filepath.WalkDir(filepath.Join(dir, "private"), func(path string, d os.DirEntry, err error) error {
 		require.NoError(t, err)
-		info := testkit.Must(d.Info())
-		require.Zero(t, info.Mode().Perm()&0o077, path)
+		require.Zero(t, testkit.Must(d.Info()).Mode().Perm()&0o077, path)
 		return nil
 	}))
 }
@@ -239,8 +236,7 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 		}
 	}
 	require.InDelta(t, cfg.Task.Private.UnitCount(), reds, 150, "units, not their rows")
-	again := testkit.Must(Compare(t.Context(), cfg))
-	require.Equal(t, timeless(r), timeless(again))
+	require.Equal(t, timeless(r), timeless(testkit.Must(Compare(t.Context(), cfg))))
 	all()
 	cfg.Task.Private.Y[0] = 1 - cfg.Task.Private.Y[0] // other data: another run
 	require.Error(t, testkit.Err(Compare(t.Context(), cfg)))

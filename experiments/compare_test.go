@@ -200,11 +200,9 @@ func TestASweepIsARunForEachTarget(t *testing.T) {
 			require.Contains(t, string(text), fmt.Sprintf(`"epsilon":%v,`, want), l)
 		}
 	}
-	again := testkit.Must(Compare(t.Context(), cfg))
-	require.Equal(t, timeless(sweep), timeless(again))
+	require.Equal(t, timeless(sweep), timeless(testkit.Must(Compare(t.Context(), cfg))))
 	for l, text := range before {
-		now := testkit.Must(os.ReadFile(l))
-		require.Equal(t, text, string(now), "nothing is charged twice")
+		require.Equal(t, text, string(testkit.Must(os.ReadFile(l))), "nothing is charged twice")
 	}
 }
 

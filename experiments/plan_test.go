@@ -253,11 +253,9 @@ func TestNeighboursLabelWithoutTeachers(t *testing.T) {
 	}
 	_, err := os.Stat(filepath.Join(dir, "private", "run-0"))
 	require.ErrorIs(t, err, os.ErrNotExist, "no teachers, no votes of them")
-	again := testkit.Must(Compare(t.Context(), cfg))
-	require.Equal(t, timeless(r), timeless(again))
+	require.Equal(t, timeless(r), timeless(testkit.Must(Compare(t.Context(), cfg))))
 	for file, before := range files {
-		text := testkit.Must(os.ReadFile(filepath.Join(dir, file)))
-		require.Equal(t, before, string(text), file)
+		require.Equal(t, before, string(testkit.Must(os.ReadFile(filepath.Join(dir, file)))), file)
 	}
 	cfg.Task.Private.Y[0] = 1 - cfg.Task.Private.Y[0] // other data: another run
 	require.Error(t, testkit.Err(Compare(t.Context(), cfg)))

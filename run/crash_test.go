@@ -179,10 +179,8 @@ func TestCrashesOfEveryKind(t *testing.T) {
 // complete checks what a complete run leaves, and that it draws nothing more unless it must.
 func (s *sample) complete(t *testing.T) {
 	t.Helper()
-	keys := testkit.Must(run.Keys(s.Path))
-	require.Empty(t, keys)
-	left := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(s.Path), ".*")))
-	require.Empty(t, left)
+	require.Empty(t, testkit.Must(run.Keys(s.Path)))
+	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(s.Path), ".*"))))
 	before := testkit.Must(os.ReadFile(s.Path))
 	require.NoError(t, s.Do(t.Context(), func(session *run.Session, done []run.Done) error {
 		require.True(t, session.Recorded)
@@ -191,8 +189,7 @@ func (s *sample) complete(t *testing.T) {
 		}
 		return nil
 	}))
-	after := testkit.Must(os.ReadFile(s.Path))
-	require.Equal(t, string(before), string(after), "nothing is charged again")
+	require.Equal(t, string(before), string(testkit.Must(os.ReadFile(s.Path))), "nothing is charged again")
 }
 
 // What is put back, lost, edited or of another run is refused, and nothing is drawn.
@@ -263,8 +260,7 @@ func TestANewRunThatIsRefusedWritesNothing(t *testing.T) {
 	s.New.Epsilon = 2
 	require.NoError(t, os.WriteFile(s.Stages[0].Out, nil, 0o600))
 	require.ErrorContains(t, s.Do(t.Context(), nil), "is there already")
-	found := testkit.Must(os.ReadDir(filepath.Dir(s.Path)))
-	require.Len(t, found, 1)
+	require.Len(t, testkit.Must(os.ReadDir(filepath.Dir(s.Path))), 1)
 }
 
 // A ledger that somebody charged while a run was planned for a new one is planned for again.

@@ -12,8 +12,7 @@ import (
 func FuzzIdentity(f *testing.F) {
 	id := testkit.Must(newIdentity("label", map[string]any{"pool": "p", "queries": []int{0, 5}}))
 	id.Inputs, id.Key = "v", "k"
-	text := testkit.Must(id.encode())
-	f.Add(text)
+	f.Add(testkit.Must(id.encode()))
 	f.Add(`{"run":1}`)
 	f.Add(`{"run":2,"kind":"label"}`)
 	f.Add("run")
@@ -26,10 +25,7 @@ func FuzzIdentity(f *testing.F) {
 		again, ok, err := parseIdentity(text)
 		require.NoError(t, err)
 		require.True(t, ok)
-		twice := testkit.Must(again.encode())
-		require.Equal(t, text, twice)
-		tag := testkit.Must(id.tag())
-		same := testkit.Must(again.tag())
-		require.Equal(t, tag, same)
+		require.Equal(t, text, testkit.Must(again.encode()))
+		require.Equal(t, testkit.Must(id.tag()), testkit.Must(again.tag()))
 	})
 }

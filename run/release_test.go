@@ -102,8 +102,7 @@ func TestTheOrder(t *testing.T) {
 		require.Equal(t, place != "opened" && place != "done", len(testkit.Must(run.Keys(f.Path))) == 1, place)
 		require.Equal(t, at >= 3, has(`"reserve":1`), place)
 		require.Equal(t, at >= 5, has(`"commit":1`), place)
-		head := testkit.Must(run.ReadHeads(f.Path))
-		require.Equal(t, at >= 6, head.Beside.Lines == 4, place)
+		require.Equal(t, at >= 6, testkit.Must(run.ReadHeads(f.Path)).Beside.Lines == 4, place)
 		require.Equal(t, at >= 7, on(out), place)
 		return nil
 	})
@@ -222,8 +221,7 @@ func TestLedgersMadeAlike(t *testing.T) {
 	other := f
 	other.Path += "2"
 	testkit.Must(do(t.Context(), one(other, "a")))
-	text := testkit.Must(os.ReadFile(other.Path))
-	require.NoError(t, os.WriteFile(f.Path, text, 0o600))
+	require.NoError(t, os.WriteFile(f.Path, testkit.Must(os.ReadFile(other.Path)), 0o600))
 	require.ErrorIs(t, testkit.Err(do(t.Context(), one(f, "b"))), ledger.ErrCorrupt)
 }
 
@@ -254,8 +252,7 @@ func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 // put back with all that is beside it. That is told once: then the head is known.
 func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
 	f, warned := book(t)
-	b := testkit.Must(f.Open(t.Context(), f.New))
-	require.NoError(t, b.Close())
+	require.NoError(t, testkit.Must(f.Open(t.Context(), f.New)).Close())
 	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME")))
 	testkit.Must(do(t.Context(), one(f, "a")))
 	require.Empty(t, *warned, "nothing had left")
@@ -280,8 +277,7 @@ func TestTheStateFolderIsSwept(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(state, "."+file.Name()+".17.tmp"), nil, 0o600))
 	}
 	testkit.Must(do(t.Context(), one(f, "b")))
-	left := testkit.Must(os.ReadDir(state))
-	require.Len(t, left, 2)
+	require.Len(t, testkit.Must(os.ReadDir(state)), 2)
 }
 
 // A link to a ledger is not charged: nothing comes to lie beside the link.
@@ -291,8 +287,7 @@ func TestALinkToALedger(t *testing.T) {
 	link := f
 	link.Path = filepath.Join(filepath.Dir(f.Path), "link.jsonl")
 	require.NoError(t, os.Symlink(filepath.Base(f.Path), link.Path))
-	known := testkit.Must(run.ReadHeads(link.Path))
-	require.Positive(t, known.Beside.Lines)
+	require.Positive(t, testkit.Must(run.ReadHeads(link.Path)).Beside.Lines)
 	require.ErrorContains(t, testkit.Err(do(t.Context(), one(link, "b"))), "is a link to ")
 	require.NoFileExists(t, run.HeadFile(link.Path))
 }
@@ -301,8 +296,7 @@ func TestALinkToALedger(t *testing.T) {
 func TestACorruptLedgerIsNamedOnce(t *testing.T) {
 	f, _ := book(t)
 	testkit.Must(do(t.Context(), one(f, "a")))
-	text := testkit.Must(os.ReadFile(f.Path))
-	require.NoError(t, os.WriteFile(f.Path, append(text, "x\n"...), 0o600))
+	require.NoError(t, os.WriteFile(f.Path, append(testkit.Must(os.ReadFile(f.Path)), "x\n"...), 0o600))
 	_, err := f.Open(t.Context(), f.New)
 	require.ErrorIs(t, err, ledger.ErrCorrupt)
 	require.Equal(t, 1, strings.Count(err.Error(), f.Path), err)

@@ -34,23 +34,19 @@ func TestLossDistributionsClaim(t *testing.T) {
 	assert.Equal(t, accountant.ByPLD, claim.By)
 	assert.LessOrEqual(t, claim.Epsilon, 2.0)
 	assert.Greater(t, claim.Epsilon, 1.98)
-	unsealed := testkit.Must(verify(m.data))
-	assert.Equal(t, claim.Epsilon, unsealed.Epsilon)
+	assert.Equal(t, claim.Epsilon, testkit.Must(verify(m.data)).Epsilon)
 	require.NoError(t, l.Commit(r, []byte("labels")))
 	s := testkit.Must(verify(m.data))
 	assert.Equal(t, claim, s.Claimed)
 	assert.True(t, s.Sealed)
-	same := testkit.Must(s.Claim(testConfig.Delta))
-	assert.Equal(t, claim.Epsilon, same)
+	assert.Equal(t, claim.Epsilon, testkit.Must(s.Claim(testConfig.Delta)))
 	alone := testkit.Must(accountant.Epsilon(t.Context(), accountant.ByAuto, accountant.AddRemove, testConfig.Delta, s.Schedule.Events...))
 	assert.Equal(t, claim.Epsilon, alone.Upper, "from the events alone")
-	other := testkit.Must(s.Claim(1e-7))
-	assert.Greater(t, other, claim.Epsilon)
+	assert.Greater(t, testkit.Must(s.Claim(1e-7)), claim.Epsilon)
 	assert.Contains(t, string(m.data), `"accountant":"auto"`)
 	assert.Contains(t, string(m.data), `"accountant":"pld","prev"`)
 	again := testkit.Must(openStore(m, tightConfig(), VerifyOptions{}))
-	reopened := testkit.Must(again.Claim())
-	assert.Equal(t, claim, reopened)
+	assert.Equal(t, claim, testkit.Must(again.Claim()))
 	require.ErrorIs(t, again.Try(answers(49.9, 1)), ErrSealed)
 
 	small := testkit.Must(openStore(&memory{}, tightConfig(), VerifyOptions{}))
@@ -109,8 +105,7 @@ func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 	for _, e := range events {
 		testkit.Must(single.Reserve(e))
 	}
-	claim := testkit.Must(single.Claim())
-	require.Equal(t, batch, claim)
+	require.Equal(t, batch, testkit.Must(single.Claim()))
 	size := len(m.data)
 	var over *BudgetError
 	require.ErrorAs(t, testkit.Err(l.ReserveBatch(events[:2])), &over)
@@ -119,8 +114,7 @@ func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 	require.Less(t, over.Epsilon, 2.1, "by loss distributions too")
 	require.Less(t, over.Asked, 0.5)
 	require.Len(t, m.data, size)
-	after := testkit.Must(l.Claim())
-	require.Equal(t, batch, after)
+	require.Equal(t, batch, testkit.Must(l.Claim()))
 
 	var shown []float64
 	testkit.Must(Verify(bytes.NewReader(m.data), VerifyOptions{Entry: func(e Entry) error {
@@ -146,8 +140,7 @@ func TestALedgerKeepsItsAccountant(t *testing.T) {
 	require.ErrorIs(t, l.Try(answers(49.9, 30)), ErrBudgetExceeded)
 
 	_, m = fileOf(t, tightConfig())
-	read := testkit.Must(ReadConfig(bytes.NewReader(m.data)))
-	require.Equal(t, tightConfig(), read)
+	require.Equal(t, tightConfig(), testkit.Must(ReadConfig(bytes.NewReader(m.data))))
 	testkit.Must(openStore(m, testConfig, VerifyOptions{})) // left out is what the file says
 	rdp := testConfig
 	rdp.Accountant = accountant.ByRDP
@@ -164,9 +157,7 @@ func TestAFilterIsRenyi(t *testing.T) {
 	l, m := fileOf(t, cfg)
 	require.Contains(t, string(m.data), `"accountant":"rdp"`)
 	fits := testkit.Must(l.Fits(t.Context(), answers(40, 1)))
-	plain := testkit.Must(New(filterConfig()))
-	same := testkit.Must(plain.Fits(t.Context(), answers(40, 1)))
-	require.Equal(t, same, fits)
+	require.Equal(t, testkit.Must(testkit.Must(New(filterConfig())).Fits(t.Context(), answers(40, 1))), fits)
 	forged := strings.Replace(string(m.data), `"accountant":"rdp"`, `"accountant":"auto"`, 1)
 	require.ErrorIs(t, testkit.Err(verify(relink(t, []byte(forged)))), ErrCorrupt)
 }

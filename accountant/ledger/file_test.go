@@ -91,8 +91,7 @@ func TestAFailedAppendStopsTheLedger(t *testing.T) {
 				require.NoError(t, l.Close())
 
 				l = testkit.Must(openStore(m, cfg, VerifyOptions{})) // opening again reads what is there
-				total := testkit.Must(l.Epsilon())
-				require.Positive(t, total)
+				require.Positive(t, testkit.Must(l.Epsilon()))
 			})
 		}
 	}
@@ -168,16 +167,14 @@ func TestWhatALedgerSaysOfItself(t *testing.T) {
 	cfg.Data, cfg.Noise, cfg.Orders = "sha256:01", SecretNoise, []float64{8, math.Inf(1)}
 	l := testkit.Must(openStore(m, cfg, VerifyOptions{}))
 	require.Equal(t, cfg, l.Config())
-	r := testkit.Must(l.Reserve(votes(5)))
-	require.Equal(t, votes(5), r.Event())
+	require.Equal(t, votes(5), testkit.Must(l.Reserve(votes(5))).Event())
 	s := testkit.Must(verify(m.data))
 	require.Equal(t, cfg, s.Config)
 	require.Equal(t, l.Head(), s.Head)
 	require.Equal(t, l.Left(), s.Left)
 	require.Equal(t, l.Schedule(), s.Schedule)
 	require.Contains(t, s.Library, "github.com/pate-go/pate ")
-	read := testkit.Must(ReadConfig(bytes.NewReader(m.data)))
-	require.Equal(t, cfg, read)
+	require.Equal(t, cfg, testkit.Must(ReadConfig(bytes.NewReader(m.data))))
 	for _, bad := range []string{"", "x", "x\n"} {
 		require.ErrorIs(t, testkit.Err(ReadConfig(strings.NewReader(bad))), ErrCorrupt)
 	}
@@ -230,8 +227,7 @@ func TestATornLastLine(t *testing.T) {
 			}
 			return r.Reserve(votes(n))
 		}
-		first := testkit.Must(reserve(l, 5))
-		require.NoError(t, l.Commit(first, []byte("x")))
+		require.NoError(t, l.Commit(testkit.Must(reserve(l, 5)), []byte("x")))
 		base := testkit.Must(l.Epsilon())
 		start := len(m.data)
 		l.open = map[string]bool{}
@@ -283,8 +279,7 @@ func TestATornCommitLeavesTheReservation(t *testing.T) {
 	kind := len(`{"line":3,"c`)
 	for cut := reserved + kind; cut < len(whole); cut++ {
 		m := &memory{data: bytes.Clone(whole[:cut])}
-		l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
-		require.False(t, l.chain.exhausted)
+		require.False(t, testkit.Must(openStore(m, filterConfig(), VerifyOptions{})).chain.exhausted)
 		want := reserved
 		if cut == len(whole)-1 { // the newline alone is missing
 			want = len(whole)
@@ -362,18 +357,15 @@ func TestBatchesAreAllOrNothing(t *testing.T) {
 	require.ErrorIs(t, err, accountant.ErrInvalidEvent)
 	require.Equal(t, string(before), string(m.data))
 	require.Empty(t, l.Schedule().Events)
-	again := testkit.Must(l.Epsilon())
-	require.Equal(t, spent, again)
+	require.Equal(t, spent, testkit.Must(l.Epsilon()))
 	r := testkit.Must(l.ReserveBatch([]accountant.Event{votes(5), votes(5)}))
 	require.Equal(t, []accountant.Event{accountant.Repeated{Event: votes(5), Count: 2}}, l.Schedule().Events)
 
 	require.ErrorContains(t, l.CommitBatch([]Outcome{{Of: r[0]}, {Of: r[0]}}), "twice")
-	other := testkit.Must(New(filterConfig()))
-	require.ErrorContains(t, other.CommitBatch([]Outcome{{Of: r[0]}}), "another ledger")
+	require.ErrorContains(t, testkit.Must(New(filterConfig())).CommitBatch([]Outcome{{Of: r[0]}}), "another ledger")
 	require.ErrorContains(t, l.CommitBatch([]Outcome{{}}), "another ledger")
 	require.NoError(t, l.CommitBatch([]Outcome{{Of: r[1], Bytes: []byte("b")}}))
 	require.Error(t, l.CommitBatch([]Outcome{{Of: r[0]}, {Of: r[1], Bytes: []byte("c")}}))
-	s := testkit.Must(verify(m.data))
-	require.EqualValues(t, 1, s.Commits, "nothing of a refused batch")
+	require.EqualValues(t, 1, testkit.Must(verify(m.data)).Commits, "nothing of a refused batch")
 	require.NoError(t, l.CommitBatch(nil))
 }

@@ -98,8 +98,7 @@ func TestForgedClaimsAreFound(t *testing.T) {
 		require.Equal(t, c.epsilon, s.Claimed.Sealed)
 		require.Equal(t, c.by, s.Claimed.By)
 	}
-	s := testkit.Must(verify([]byte(sealed)))
-	require.Nil(t, s.Claimed.Again)
+	require.Nil(t, testkit.Must(verify([]byte(sealed))).Claimed.Again)
 }
 
 // claims checks that a file is read, and that epsilon is what is reported of it everywhere.
@@ -108,11 +107,9 @@ func claims(t *testing.T, data []byte, cfg Config, epsilon float64) {
 	s := testkit.Must(verify(data))
 	require.Equal(t, epsilon, s.Epsilon)
 	require.Equal(t, epsilon, s.Claimed.Epsilon)
-	at := testkit.Must(s.Claim(cfg.Delta))
-	require.Equal(t, epsilon, at)
+	require.Equal(t, epsilon, testkit.Must(s.Claim(cfg.Delta)))
 	again := testkit.Must(openStore(&memory{data: data}, cfg, VerifyOptions{}))
-	reopened := testkit.Must(again.Claim())
-	require.Equal(t, s.Claimed, reopened)
+	require.Equal(t, s.Claimed, testkit.Must(again.Claim()))
 }
 
 // A seal between the floor of an interval and its upper end may lie below the truth. So it is no claim:
@@ -131,8 +128,7 @@ func TestASealBelowTheUpperEndIsNotTheClaim(t *testing.T) {
 		cfg := tightConfig()
 		cfg.Epsilon, cfg.Delta = 20, c.delta
 		l, m := fileOf(t, cfg)
-		r := testkit.Must(l.Reserve(c.event))
-		require.NoError(t, r.Begin(c.event, Use{}))
+		require.NoError(t, testkit.Must(l.Reserve(c.event)).Begin(c.event, Use{}))
 		honest := testkit.Must(l.Claim())
 		claims(t, m.data, cfg, honest.Epsilon)
 		for _, says := range append(c.forged, honest.Epsilon*(1-1e-10)) {

@@ -111,8 +111,7 @@ func TestAppendsOfOthersAreFound(t *testing.T) {
 		_, err := second.Reserve(votes(1))
 		require.ErrorIs(t, err, ErrBroken)
 		require.ErrorIs(t, err, errShared)
-		s := testkit.Must(verify(m.data))
-		require.EqualValues(t, 1, s.Entries)
+		require.EqualValues(t, 1, testkit.Must(verify(m.data)).Entries)
 	})
 	t.Run("at the same time", func(t *testing.T) {
 		m := &overwritten{}
@@ -198,8 +197,7 @@ func TestASignatureHoldsForTheLedgerThatWasSigned(t *testing.T) {
 	written := testkit.Must(json.Marshal(s))
 	var read Signature
 	require.NoError(t, json.Unmarshal(written, &read))
-	sum := testkit.Must(verifySigned(file, read, publicOf(key)))
-	require.Equal(t, s.Head, sum.Head)
+	require.Equal(t, s.Head, testkit.Must(verifySigned(file, read, publicOf(key))).Head)
 }
 
 func TestASignatureHoldsForItsLineWhenTheLedgerGrew(t *testing.T) {
@@ -208,8 +206,7 @@ func TestASignatureHoldsForItsLineWhenTheLedgerGrew(t *testing.T) {
 	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 	testkit.Must(l.Reserve(votes(1)))
 	require.NoError(t, l.Close())
-	sum := testkit.Must(verifySigned(m.data, s, publicOf(key)))
-	require.Greater(t, sum.Head.Lines, s.Lines)
+	require.Greater(t, testkit.Must(verifySigned(m.data, s, publicOf(key))).Head.Lines, s.Lines)
 }
 
 func TestASignatureByAnotherKeyDoesNotHold(t *testing.T) {

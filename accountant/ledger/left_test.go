@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -54,8 +53,7 @@ func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 		require.Greater(t, renyi(event(noise), 1, 1e-5), 1.35, "%v: subtraction would leave 0.8", mode)
 		require.ErrorIs(t, testkit.Err(l.Reserve(event(noise*(1-1e-6)))), ErrBudgetExceeded)
 		testkit.Must(l.Reserve(event(noise)))
-		n := testkit.Must(l.Fits(t.Context(), event(noise)))
-		require.Zero(t, n)
+		require.Zero(t, testkit.Must(l.Fits(t.Context(), event(noise))))
 	}
 }
 
@@ -90,8 +88,7 @@ func TestWhatFitsCanBeReserved(t *testing.T) {
 		} else {
 			require.ErrorIs(t, testkit.Err(l.Reserve(accountant.Repeated{Event: e, Count: 1})), ErrBudgetExceeded)
 		}
-		total := testkit.Must(l.Epsilon())
-		require.LessOrEqual(t, total, cfg.Epsilon)
+		require.LessOrEqual(t, testkit.Must(l.Epsilon()), cfg.Epsilon)
 	})
 }
 
@@ -112,8 +109,7 @@ func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 			before := testkit.Must(l.Epsilon())
 			if _, err := l.Reserve(e); err != nil {
 				require.ErrorIs(t, err, ErrBudgetExceeded)
-				after := testkit.Must(l.Epsilon())
-				require.Equal(t, before, after)
+				require.Equal(t, before, testkit.Must(l.Epsilon()))
 				continue
 			}
 			taken = append(taken, e)
@@ -135,8 +131,7 @@ func TestManySmallChargesAreNotLostToRounding(t *testing.T) {
 	e := accountant.Gaussian{NoiseMultiplier: 1e5 / 3}
 	text := testkit.Must(accountant.MarshalEvent(e))
 	for range 1_000_000 {
-		c := testkit.Must(b.chargeOf(text))
-		require.NoError(t, b.add(c))
+		require.NoError(t, b.add(testkit.Must(b.chargeOf(text))))
 	}
 	exact := 1e6 * (b.cfg.Orders[0] / 2 * (3e-5 * 3e-5))
 	require.InEpsilon(t, exact, b.divergence(0, 0), 5e-12)
@@ -216,26 +211,6 @@ func BenchmarkPairs(b *testing.B) {
 			})
 		}
 	}
-}
-
-// BenchmarkTwoSyncs is what the disk allows an unbatched pair.
-func BenchmarkTwoSyncs(b *testing.B) {
-	s := testkit.Must(openDisk(filepath.Join(b.TempDir(), "file")))
-	defer s.Close()
-	text := bytes.Repeat([]byte("x"), 250)
-	size := int64(0)
-	for b.Loop() {
-		for range 2 {
-			if _, err := s.WriteAt(text, size); err != nil {
-				b.Fatal(err)
-			}
-			if err := s.Sync(); err != nil {
-				b.Fatal(err)
-			}
-			size += int64(len(text))
-		}
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 }
 
 // long is the file of a filter with so many entries, each committed.

@@ -17,13 +17,11 @@ import (
 // before.
 func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
 	l, m := fileOf(t, filterConfig())
-	r := testkit.Must(l.Run("a"))
-	testkit.Must(r.Reserve(votes(5)))
+	testkit.Must(testkit.Must(l.Run("a")).Reserve(votes(5)))
 	start := len(m.data)
 	testkit.Must(l.Reserve(votes(7)))
 	for cut := start + len(`{"line":4,"reserve"`) + 1; cut < start+bytes.Index(m.data[start:], []byte(`,"epsilon"`)); cut++ {
-		s := testkit.Must(verify(m.data[:cut]))
-		require.True(t, s.Exhausted, "%s", m.data[start:cut])
+		require.True(t, testkit.Must(verify(m.data[:cut])).Exhausted, "%s", m.data[start:cut])
 	}
 }
 
@@ -36,8 +34,7 @@ func TestATornSeal(t *testing.T) {
 	require.NoError(t, r.Begin(votes(5), Use{Secret: true}))
 	for cut := start + len(`{"line":3,"s`); cut < len(m.data); cut++ {
 		torn := &memory{data: bytes.Clone(m.data[:cut])}
-		s := testkit.Must(verify(torn.data))
-		require.True(t, s.Sealed, "%s", m.data[start:cut])
+		require.True(t, testkit.Must(verify(torn.data)).Sealed, "%s", m.data[start:cut])
 		again := testkit.Must(openStore(torn, testConfig, VerifyOptions{}))
 		require.Equal(t, string(m.data), string(torn.data))
 		require.ErrorIs(t, testkit.Err(again.Reserve(votes(1))), ErrSealed)
@@ -55,8 +52,7 @@ func TestAnExhaustedLedgerClaimsNothingAtASmallerDelta(t *testing.T) {
 		s := testkit.Must(verify(append(bytes.Clone(m.data), `{"line":3,"reserve":2,"event":{"ty`...)))
 		require.True(t, s.Exhausted)
 		for delta, claim := range map[float64]float64{cfg.Delta: cfg.Epsilon, 2 * cfg.Delta: cfg.Epsilon, cfg.Delta / 10: math.Inf(1)} {
-			at := testkit.Must(s.Claim(delta))
-			require.Equal(t, claim, at, "at delta %g", delta)
+			require.Equal(t, claim, testkit.Must(s.Claim(delta)), "at delta %g", delta)
 		}
 	}
 }
@@ -77,8 +73,7 @@ func TestTheHeadOfATornLedger(t *testing.T) {
 		_, err = Verify(bytes.NewReader(mended.data), knowing(s.Head))
 		require.NoError(t, err, "cut at %d", cut)
 	}
-	s := testkit.Must(verify(m.data[:header]))
-	require.Zero(t, s.Head)
+	require.Zero(t, testkit.Must(verify(m.data[:header])).Head)
 }
 
 // counted counts what is read.

@@ -21,8 +21,7 @@ func TestOddsComeFromTheWholeCurve(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		cfg := ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2.2, Delta: 1e-5, Mode: mode, Accountant: accountant.ByAuto}
 		l := testkit.Must(ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{}))
-		r := testkit.Must(l.Reserve(e))
-		require.NoError(t, l.Commit(r, []byte("labels")))
+		require.NoError(t, l.Commit(testkit.Must(l.Reserve(e)), []byte("labels")))
 		require.NoError(t, l.Close())
 		f := testkit.Must(os.Open(path))
 		s := testkit.Must(FromReader("run.jsonl", f))

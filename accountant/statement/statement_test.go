@@ -230,8 +230,7 @@ func TestAStatementNamesTheLargerOfSealAndProof(t *testing.T) {
 	cfg.Accountant = accountant.ByAuto
 	l := testkit.Must(ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{}))
 	charge(t, false, sgd)(l)
-	r := testkit.Must(l.Reserve(votes))
-	require.NoError(t, r.Begin(votes, ledger.Use{Secret: true}))
+	require.NoError(t, testkit.Must(l.Reserve(votes)).Begin(votes, ledger.Use{Secret: true}))
 	honest := testkit.Must(l.Epsilon())
 	require.NoError(t, l.Close())
 	file := testkit.Must(os.ReadFile(path))

@@ -48,8 +48,7 @@ func TestInABrowser(t *testing.T) {
 		Errors []string
 	}) {
 		args := append([]string{"testdata/browser.js", browser, testkit.Folder(t)}, addresses...)
-		out := testkit.Must(exec.CommandContext(ctx, node, args...).Output())
-		require.NoError(t, json.Unmarshal(out, &told))
+		require.NoError(t, json.Unmarshal(testkit.Must(exec.CommandContext(ctx, node, args...).Output()), &told))
 		return told
 	}
 	told := look(append(addresses, "file://"+wide)...)

@@ -69,15 +69,13 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 		}
 	}
 	var back map[string]any
-	data := testkit.Must(os.ReadFile(filepath.Join(results, "results.json")))
-	require.NoError(t, json.Unmarshal(data, &back))
+	require.NoError(t, json.Unmarshal(testkit.Must(os.ReadFile(filepath.Join(results, "results.json"))), &back))
 	require.Equal(t, "pate.compare/1", back["schema"])
 	account := testkit.Must(os.ReadFile(filepath.Join(dir, "public", "accounts", "pate-confident-gnmax.json")))
 	schedule := testkit.Must(accountant.ParseSchedule(account))
 	require.Equal(t, []accountant.Event{accountant.GNMax{Sigma: 40}}, schedule.Events)
 
-	again := testkit.Must(Read(dir))
-	require.Equal(t, sample(), again)
+	require.Equal(t, sample(), testkit.Must(Read(dir)))
 	require.NoError(t, os.WriteFile(filepath.Join(results, "results.json"), []byte(`{"schema":"pate.label/1"}`), 0o600))
 	require.ErrorContains(t, testkit.Err(Read(dir)), "pate.label/1")
 }
@@ -116,12 +114,6 @@ func TestRecordsKeepFullPrecision(t *testing.T) {
 	require.Contains(t, b.String(), "1.9999999973183933")
 }
 
-func TestAReportWithoutPrivateRows(t *testing.T) {
-	r := sample()
-	r.Rows, r.Diagnostics = r.Rows[2:], nil
-	require.NoError(t, Write(t.TempDir(), r, "pate compare"))
-}
-
 // TestClaimsReadNoLessThanTheyAre: one ulp above 0.0265, times 10,000, is 265.
 func TestClaimsReadNoLessThanTheyAre(t *testing.T) {
 	above := math.Nextafter(0.0265, 1)
@@ -152,8 +144,7 @@ func TestPublishedFilesTellNoTimes(t *testing.T) {
 		require.NotContains(t, string(text), `"seconds"`, path)
 		return nil
 	}))
-	again := testkit.Must(Read(dir))
-	require.Equal(t, r, again)
+	require.Equal(t, r, testkit.Must(Read(dir)))
 }
 
 // Every file of a seeded run says that it is not releasable, and is for its owner alone.
@@ -169,8 +160,7 @@ func TestFilesOfASeededRunAreMarked(t *testing.T) {
 		if e.IsDir() {
 			return nil
 		}
-		info := testkit.Must(e.Info())
-		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), path)
+		require.Equal(t, os.FileMode(0o600), testkit.Must(e.Info()).Mode().Perm(), path)
 		text := testkit.Must(os.ReadFile(path))
 		switch {
 		case filepath.Base(filepath.Dir(path)) == "private":

@@ -34,8 +34,7 @@ func TestWriteFileReplacesWhollyOrNotAtAll(t *testing.T) {
 	secret := testkit.Must(durable.ReadSecret(path)) // refuses what others may read
 	require.Equal(t, "new", string(secret))
 
-	names := testkit.Must(os.ReadDir(dir))
-	require.Len(t, names, 1, "a temporary file was left behind")
+	require.Len(t, testkit.Must(os.ReadDir(dir)), 1, "a temporary file was left behind")
 }
 
 func TestWriteFileIntoAMissingFolder(t *testing.T) {
@@ -73,13 +72,11 @@ func TestWriteTaggedIsSecretUntilItHasItsName(t *testing.T) {
 		require.NoError(t, durable.WriteTagged(path, "tag", 0o644, func(w io.Writer) error {
 			found := testkit.Must(filepath.Glob(filepath.Join(dir, ".*.tag.*.tmp")))
 			require.Len(t, found, 1)
-			info := testkit.Must(os.Stat(found[0]))
-			require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+			require.Equal(t, os.FileMode(0o600), testkit.Must(os.Stat(found[0])).Mode().Perm())
 			_, err := io.WriteString(w, "all of it")
 			return err
 		}))
-		info := testkit.Must(os.Stat(path))
-		require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
+		require.Equal(t, os.FileMode(0o644), testkit.Must(os.Stat(path)).Mode().Perm())
 	}
 	path := filepath.Join(dir, "killed")
 	gone := errors.New("gone")
@@ -125,14 +122,12 @@ func TestSameSeesThroughLinks(t *testing.T) {
 		{at("none", "x"), at("votes"), false},
 	} {
 		for range 2 {
-			same := testkit.Must(durable.Same(tc.a, tc.b))
-			require.Equal(t, tc.same, same, "%s %s", tc.a, tc.b)
+			require.Equal(t, tc.same, testkit.Must(durable.Same(tc.a, tc.b)), "%s %s", tc.a, tc.b)
 			tc.a, tc.b = tc.b, tc.a
 		}
 	}
 	require.Error(t, testkit.Err(durable.Same(at("loop"), at("votes"))))
-	there := testkit.Must(durable.Exists(at("dangling")))
-	require.True(t, there)
+	require.True(t, testkit.Must(durable.Exists(at("dangling"))))
 	require.NoError(t, durable.Writable(at("sub", "x")))
 	require.NoFileExists(t, at("sub", "x"))
 	require.Error(t, durable.Writable(at("none", "x")))
@@ -160,11 +155,9 @@ func TestHoldsIsExact(t *testing.T) {
 		text []byte
 		want bool
 	}{{text, true}, {text[1:], false}, {text[:len(text)-1], false}, {append(bytes.Clone(text), 'x'), false}, {changed, false}, {nil, false}} {
-		holds := testkit.Must(durable.Holds(path, pieces(tc.text)))
-		require.Equal(t, tc.want, holds)
+		require.Equal(t, tc.want, testkit.Must(durable.Holds(path, pieces(tc.text))))
 	}
 	failed := errors.New("no votes")
 	require.ErrorIs(t, testkit.Err(durable.Holds(path, func(io.Writer) error { return failed })), failed)
-	holds := testkit.Must(durable.Holds(path+"2", pieces(text)))
-	require.False(t, holds)
+	require.False(t, testkit.Must(durable.Holds(path+"2", pieces(text))))
 }

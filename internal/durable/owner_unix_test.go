@@ -44,8 +44,7 @@ func TestSecretsAreTheOwnersAlone(t *testing.T) {
 	}
 	for _, mode := range []fs.FileMode{0o600, 0o400} {
 		require.NoError(t, os.Chmod(path, mode))
-		text := testkit.Must(durable.ReadSecret(path))
-		require.Equal(t, "secret", string(text))
+		require.Equal(t, "secret", string(testkit.Must(durable.ReadSecret(path))))
 	}
 	require.NoError(t, os.Symlink(path, filepath.Join(dir, "link")))
 	require.ErrorIs(t, testkit.Err(durable.ReadSecret(filepath.Join(dir, "link"))), durable.ErrExposed)
@@ -60,8 +59,7 @@ func TestPrivateFolders(t *testing.T) {
 	private := filepath.Join(dir, "a", "b", "private")
 	require.NoError(t, durable.PrivateFolder(private))
 	require.NoError(t, durable.PrivateFolder(private), "it is there")
-	info := testkit.Must(os.Stat(private))
-	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	require.Equal(t, fs.FileMode(0o700), testkit.Must(os.Stat(private)).Mode().Perm())
 	for _, mode := range []fs.FileMode{0o770, 0o707, 0o777 | fs.ModeSticky} {
 		require.NoError(t, os.Chmod(private, mode))
 		require.ErrorIs(t, durable.PrivateFolder(private), durable.ErrExposed, "%v", mode)
@@ -77,6 +75,5 @@ func TestLocksAreTheirOwners(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock := testkit.Must(durable.Lock(context.Background(), path))
 	defer unlock()
-	info := testkit.Must(os.Stat(path))
-	require.Equal(t, os.FileMode(0o600), info.Mode())
+	require.Equal(t, os.FileMode(0o600), testkit.Must(os.Stat(path)).Mode())
 }

@@ -31,8 +31,7 @@ func TestSecretsAreTheUsersAlone(t *testing.T) {
 	require.ErrorIs(t, durable.PrivateFolder(folder), durable.ErrExposed)
 
 	require.NoError(t, durable.WriteBytes(path, 0o600, []byte("secret")))
-	text := testkit.Must(durable.ReadSecret(path))
-	require.Equal(t, "secret", string(text))
+	require.Equal(t, "secret", string(testkit.Must(durable.ReadSecret(path))))
 	for who, refused := range map[string]bool{
 		"(A;;FR;;;BU)": true, "(A;;FW;;;AU)": true, "(A;;SD;;;WD)": true, "(A;;GR;;;WD)": true,
 		"(D;;FR;;;WD)": false, "(A;;0x120080;;;WD)": false, // denied; the attributes alone

@@ -22,8 +22,7 @@ func TestAKeyIsKeptAndDestroyed(t *testing.T) {
 
 	key := testkit.Must(rng.NewKey())
 	require.NoError(t, keyfile.Write(path, key))
-	info := testkit.Must(os.Stat(path))
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.Equal(t, os.FileMode(0o600), testkit.Must(os.Stat(path)).Mode().Perm())
 	got, ok, err := keyfile.Read(path)
 	require.NoError(t, err)
 	require.True(t, ok)

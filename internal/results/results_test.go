@@ -19,8 +19,7 @@ func TestWhatMayBePublishedLiesApart(t *testing.T) {
 	f := results.Folder(dir)
 	require.NoError(t, f.Keep("votes.npy", nil))
 	require.NoError(t, os.Chmod(f.Private("votes.npy"), 0o644))
-	some := testkit.Must(f.Settle())
-	require.False(t, some)
+	require.False(t, testkit.Must(f.Settle()))
 	text := func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }
 	for _, releasable := range []bool{true, false} {
 		for _, name := range []string{"results.json", filepath.Join("accounts", "a.json")} {
@@ -42,8 +41,7 @@ func TestWhatMayBePublishedLiesApart(t *testing.T) {
 		"private/results/report.html": 0o600,
 	}, modes)
 	for name, want := range map[string]string{"results.json": "public/results.json", "report.html": "private/results/report.html"} {
-		found := testkit.Must(f.Find(name))
-		require.Equal(t, filepath.Join(dir, filepath.FromSlash(want)), found)
+		require.Equal(t, filepath.Join(dir, filepath.FromSlash(want)), testkit.Must(f.Find(name)))
 	}
 }
 
@@ -56,12 +54,10 @@ func TestPublishedFilesHaveOneTime(t *testing.T) {
 	}
 	early := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(f.Public("a"), early, early))
-	some := testkit.Must(f.Settle())
-	require.True(t, some)
+	require.True(t, testkit.Must(f.Settle()))
 	one := testkit.Must(os.Stat(f.Public("a")))
 	for _, path := range []string{f.Public("b"), f.Public("b", "c"), f.Public()} {
-		info := testkit.Must(os.Stat(path))
-		require.Equal(t, one.ModTime(), info.ModTime(), path)
+		require.Equal(t, one.ModTime(), testkit.Must(os.Stat(path)).ModTime(), path)
 	}
 	require.Zero(t, one.ModTime().Nanosecond())
 }

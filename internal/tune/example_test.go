@@ -3,10 +3,10 @@ package tune_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/tune"
 	"github.com/pate-go/pate/rng"
 )
@@ -20,14 +20,8 @@ func Example() {
 		func(x int) bool { return x > 50 },
 		func(x int) bool { return x > 80 },
 	}
-	noise, err := rng.NewDiscreteGaussian(sigma)
-	if err != nil {
-		log.Fatal(err)
-	}
-	law, err := tune.NegativeBinomial(1, 9) // geometric: nine runs are expected
-	if err != nil {
-		log.Fatal(err)
-	}
+	noise := testkit.Must(rng.NewDiscreteGaussian(sigma))
+	law := testkit.Must(tune.NegativeBinomial(1, 9)) // geometric: nine runs are expected
 	search := tune.Search{
 		Law: law, Settings: len(students), Event: accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: 1}, Relation: accountant.AddRemove,
 		Run: func(_ context.Context, r tune.Run) (tune.Outcome, error) {
@@ -42,23 +36,11 @@ func Example() {
 		},
 	}
 	whole := law.Event(search.Event)
-	budget, err := accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, 1e-5, whole)
-	if err != nil {
-		log.Fatal(err)
-	}
-	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5, Noise: ledger.SeededNoise})
-	if err != nil {
-		log.Fatal(err)
-	}
+	budget := testkit.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, 1e-5, whole))
+	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5, Noise: ledger.SeededNoise}))
 	defer l.Close()
-	r, err := l.Reserve(whole)
-	if err != nil {
-		log.Fatal(err)
-	}
-	best, err := tune.Select(context.Background(), search, r, rng.SeedKey(1))
-	if err != nil {
-		log.Fatal(err)
-	}
+	r := testkit.Must(l.Reserve(whole))
+	best := testkit.Must(tune.Select(context.Background(), search, r, rng.SeedKey(1)))
 	fmt.Printf("%s; all of it within epsilon 0.8: %v\n", best.Output, budget.Upper <= 0.8)
 	// Output:
 	// student 1; all of it within epsilon 0.8: true

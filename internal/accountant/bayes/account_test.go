@@ -2,7 +2,6 @@ package bayes
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -150,8 +149,7 @@ func TestAttackSuccessAgreesWithTheReference(t *testing.T) {
 
 func TestShareOutside(t *testing.T) {
 	f := Figure{Delta: 1e-10}
-	share := testkit.Must(f.ShareOutside(1e-5))
-	require.InEpsilon(t, 1e-5, share, 1e-12)
+	require.InEpsilon(t, 1e-5, testkit.Must(f.ShareOutside(1e-5)), 1e-12)
 	require.Error(t, testkit.Err(f.ShareOutside(1e-11)))
 }
 
@@ -190,43 +188,8 @@ func TestCompareLaws(t *testing.T) {
 	require.InEpsilon(t, 0.309759654062751, got.Levene, 1e-12)
 	require.InEpsilon(t, 0.591395494544599, got.LeveneValue, 1e-10)
 
-	same := testkit.Must(CompareLaws([]float64{1, 1, 1}, []float64{1, 1}))
-	require.Equal(t, Tests{TValue: 1, LeveneValue: 1}, same)
-	far := testkit.Must(CompareLaws([]float64{1, 1, 1}, []float64{2, 2}))
-	require.Zero(t, far.TValue)
+	require.Equal(t, Tests{TValue: 1, LeveneValue: 1}, testkit.Must(CompareLaws([]float64{1, 1, 1}, []float64{1, 1})))
+	require.Zero(t, testkit.Must(CompareLaws([]float64{1, 1, 1}, []float64{2, 2})).TValue)
 	require.Error(t, testkit.Err(CompareLaws([]float64{1}, []float64{2, 2})))
 	require.Error(t, testkit.Err(CompareLaws([]float64{1, math.NaN()}, []float64{2, 2})))
-}
-
-// BenchmarkMillionDistances adds a step of a million clipped distances at 64 orders.
-func BenchmarkMillionDistances(b *testing.B) {
-	orders := DefaultOrders()[:64]
-	random := rand.New(rand.NewPCG(1, 2))
-	distances := make([]float64, 1_000_000)
-	for i := range distances {
-		distances[i] = min(1, random.ExpFloat64()/2)
-	}
-	for _, c := range []struct {
-		name  string
-		steps int
-		step  Step
-	}{
-		{"usual", 1000, Step{SamplingProbability: 0.01, Noise: 1}},
-		{"little-noise", 1000, Step{SamplingProbability: 0.01, Noise: 0.3}},
-		{"large-sample", 1000, Step{SamplingProbability: 0.2, Noise: 4}},
-	} {
-		for _, e := range []Estimator{StudentT, Bernstein} {
-			b.Run(c.name+"/"+e.String(), func(b *testing.B) {
-				for b.Loop() {
-					a, err := New(Config{Steps: c.steps, Delta: 1e-6, Orders: orders, Estimator: e, Bound: 1})
-					if err != nil {
-						b.Fatal(err)
-					}
-					if err := a.Add(c.step, distances); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-	}
 }

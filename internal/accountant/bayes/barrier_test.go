@@ -101,10 +101,7 @@ func TestAReportSaysWhatItIs(t *testing.T) {
 // Twenty steps in which no record of the sample was further than 0.1 from the others, where the clip norm
 // allows 1.
 func Example() {
-	a, err := bayes.New(bayes.Config{Steps: 20, Delta: 1e-5, Bound: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
+	a := testkit.Must(bayes.New(bayes.Config{Steps: 20, Delta: 1e-5, Bound: 1}))
 	distances := make([]float64, 500)
 	for i := range distances {
 		distances[i] = 0.1 * float64(i%5) / 4

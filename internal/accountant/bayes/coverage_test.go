@@ -110,8 +110,7 @@ func TestCoverageOfTheReference(t *testing.T) {
 
 // read decodes a reference file.
 func read(t *testing.T, name string, into any) {
-	data := testkit.Must(os.ReadFile("testdata/" + name))
-	require.NoError(t, json.Unmarshal(data, into))
+	require.NoError(t, json.Unmarshal(testkit.Must(os.ReadFile("testdata/"+name)), into))
 }
 
 // off is the relative difference.
