@@ -292,7 +292,7 @@ type repair struct {
 //   - a seal is that seal: it may have been whole, and answers given under it,
 //   - a reservation of a resumable run, or what may be one on a ledger that only such runs have charged,
 //     is dropped, as the run will ask for it again before it goes on, and be charged for it then,
-//   - another reservation, or what may be one, is all of the budget that was left: nothing more can be reserved,
+//   - another reservation, or a line that may be one, takes all of the budget that was left,
 //   - any other line charges nothing, and is dropped,
 //   - and what no append can have left is corrupt.
 //

@@ -5,8 +5,10 @@
 //	s, err := statement.FromReader("run.jsonl", file)
 //	err = s.WriteMarkdown(os.Stdout)
 //
-// The sections follow NIST SP 800-226 (2025): the protected data, the strength, its meaning for an attacker, the mechanisms, the charges and their limits, the assumptions, and how to verify the page. Every number is recomputed from the ledger by package accountant, alike for PATE, DP-SGD and
-// everything else.
+// The sections follow NIST SP 800-226 (2025): the protected data, the strength, its meaning for an
+// attacker, the mechanisms, the charges and their limits, the assumptions, and how to verify the page.
+// Every number is recomputed from the ledger by package accountant, alike for PATE, DP-SGD and everything
+// else.
 //
 // [New] states several ledgers on one page, with their total cost to the same people. Whose data, and what
 // for, is an [About].

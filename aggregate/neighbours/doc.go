@@ -10,7 +10,8 @@
 // al. 2024 (Private Evolution, the nearest-neighbour histogram) rank synthetic images by such a histogram
 // with one vote for each record; here the cells are questions and classes.
 //
-//	m, err := neighbours.NewNearestQuestions(neighbours.NearestQuestionsConfig{Votes: 8, Sigma: 6, Questions: 1000})
+//	config := neighbours.NearestQuestionsConfig{Votes: 8, Sigma: 6, Questions: 1000}
+//	m, err := neighbours.NewNearestQuestions(config)
 //	counts, err := m.Release(ctx, reservation, key, rows, questions) // ledger.Reserve(m.Event())
 //	labels := counts.Labels()
 //

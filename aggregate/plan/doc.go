@@ -2,7 +2,8 @@
 // mechanism, threshold, noise and number of queries give the most correct labels,
 // and for given noise, the cost and the expected number of right labels.
 //
-//	votes, err := plan.Simulation{Teachers: 250, Classes: 10, Queries: 1000, Accuracy: 0.83}.Examples(rng.SeedKey(1))
+//	s := plan.Simulation{Teachers: 250, Classes: 10, Queries: 1000, Accuracy: 0.83}
+//	votes, err := s.Examples(rng.SeedKey(1))
 //	best, err := plan.Alternatives(ctx, votes, plan.Goal{Epsilon: 2, Delta: 1e-5})
 //
 // [Alternatives] compares settings of every mechanism of package aggregate on

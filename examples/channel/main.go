@@ -91,7 +91,8 @@ func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(out, "answered %d, declined %d; epsilon %.2f; may be released: %v\n", answered, declined, epsilon, session.Releasable())
+			_, err = fmt.Fprintf(out, "answered %d, declined %d; epsilon %.2f; may be released: %v\n",
+				answered, declined, epsilon, session.Releasable())
 			return err
 		}
 	}

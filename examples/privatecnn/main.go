@@ -41,7 +41,10 @@ func train(ctx context.Context, out io.Writer, folder string, seed *uint64) erro
 	model.Init(rand.New(rand.NewPCG(1, 2))) // public
 	trained, err := pate.Train(ctx, model, strokes(2000),
 		dpsgd.Config{SamplingProbability: 0.05, ClipNorm: 1, Steps: 40, LearningRate: 0.5},
-		pate.TrainOptions{Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: filepath.Join(folder, "run.jsonl"), Seed: seed}, Out: filepath.Join(folder, "strokes.model")})
+		pate.TrainOptions{
+			Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: filepath.Join(folder, "run.jsonl"), Seed: seed},
+			Out:    filepath.Join(folder, "strokes.model"),
+		})
 	if err != nil {
 		return err
 	}
@@ -49,7 +52,8 @@ func train(ctx context.Context, out io.Writer, folder string, seed *uint64) erro
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "right %.0f %%; noise %.2f; epsilon %.2f; may be released: %v\n", 100*test.Accuracy, trained.NoiseMultiplier, trained.Epsilon, trained.Releasable)
+	_, err = fmt.Fprintf(out, "right %.0f %%; noise %.2f; epsilon %.2f; may be released: %v\n",
+		100*test.Accuracy, trained.NoiseMultiplier, trained.Epsilon, trained.Releasable)
 	return err
 }
 

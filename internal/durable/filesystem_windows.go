@@ -81,7 +81,8 @@ func Unnamed(pattern string) (f *os.File, named bool, err error) {
 		return nil, false, err
 	}
 	handle, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE|windows.DELETE,
-		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, windows.OPEN_EXISTING, windows.FILE_ATTRIBUTE_TEMPORARY|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
+		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, windows.OPEN_EXISTING,
+		windows.FILE_ATTRIBUTE_TEMPORARY|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
 	if err != nil {
 		return nil, false, errors.Join(&fs.PathError{Op: "open", Path: made.Name(), Err: err}, os.Remove(made.Name()))
 	}

@@ -4,6 +4,7 @@ package figure
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"html/template"
 	"math"
@@ -69,13 +70,9 @@ func (f Figure) SVG() []byte {
 }
 
 // style is the style sheet of a file.
-const style = `<style>
-svg { font-family: system-ui, sans-serif; background: #fff; color: #1b1b1b; } path { fill: none; } .grid { stroke: #ddd; } .zero { stroke: #777; } .tick { fill: #5a5a58; } .mark { fill: #a63f00; }
-.line { stroke: currentColor; stroke-width: 2; } .dashed { stroke-dasharray: 5 4; } .hair { stroke: currentColor; stroke-width: .7; } .bar { stroke: currentColor; stroke-width: 1.2; opacity: .7; } circle, .name { fill: currentColor; }
-.level { color: #6b7480; } .s0 { color: #0072b2; } .s1 { color: #c9530a; } .s2 { color: #00805e; } .s3 { color: #b0508a; } .s4 { color: #8a6500; } .s5 { color: #2f8fc4; } .s6 { color: #1b1b1b; } .s7 { color: #7a4fc0; }
-@media (prefers-color-scheme: dark) { svg { background: #17181a; } .grid { stroke: #3a3c40; } .tick { fill: #a8a8a4; } .mark { fill: #ff9d5c; } .level { color: #8f99a6; }
-.s0 { color: #56b4e9; } .s1 { color: #ff8f4d; } .s2 { color: #3fc79a; } .s3 { color: #e796c4; } .s4 { color: #f0c04a; } .s5 { color: #9ad0f5; } .s6 { color: #f2f2f2; } .s7 { color: #b79cf0; } }
-</style>`
+//
+//go:embed style.html
+var style string
 
 // draw writes one size of the plot.
 func (f Figure) draw(b *strings.Builder, s Size) {

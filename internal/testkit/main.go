@@ -6,7 +6,7 @@ import (
 )
 
 // Main runs the tests of a package in folders of their own. Temporary files lie in memory where the system
-// offers it, since tests sync thousands of files; the state folder is not the user's. It returns the exit code.
+// offers it, since tests sync thousands of files. The state folder is not the user's. Main returns the code.
 func Main(m interface{ Run() int }) int {
 	dir := Must(os.MkdirTemp(memoryFolder(), "pate-test-"))
 	defer os.RemoveAll(dir)

@@ -2,8 +2,9 @@
 //
 //	source, err := votes.Open(ctx, []string{"votes.npy"}, votes.Options{Classes: 10})
 //	result, err := label.Run(ctx, label.Config{
-//		Ledger: "run.jsonl", Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2,
-//			Delta: 1e-5}, Out: "labels.csv", Pool: "test images", Votes: source, Setting: aggregate.Setting{Mechanism: "gnmax"},
+//		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5},
+//		Ledger:  "run.jsonl", Out: "labels.csv", Pool: "test images",
+//		Votes:   source, Setting: aggregate.Setting{Mechanism: "gnmax"},
 //	})
 //
 // One [Run] answers a range of queries by one mechanism. Its worst case, for all questions and answers that

@@ -10,7 +10,8 @@ import (
 
 // DPAccounting reads the repr of a DpEvent of Google's dp_accounting, or a list, as in
 //
-//	SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01, event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
+//	SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01,
+//	    event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
 // Arguments must be named. The schedule is under add_remove, unless it holds a RandomizedResponseDpEvent or
 // a SampledWithoutReplacementDpEvent, which exist under replace_one only. There, Gaussian, Laplace,

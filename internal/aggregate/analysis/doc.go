@@ -15,7 +15,8 @@
 // One number may leave: a [Sanitizer] adds noise to the data-dependent cost, once, under parameters that
 // were fixed before anybody looked, after the ledger was charged for it:
 //
-//	s, err := analysis.NewSanitizer(analysis.SanitizerConfig{Mechanism: m, Queries: 640, Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2})
+//	s, err := analysis.NewSanitizer(analysis.SanitizerConfig{
+//		Mechanism: m, Queries: 640, Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2})
 //	r, err := l.Reserve(s.Event())
 //	out, err := s.Release(ctx, r, key, votes)
 //	…

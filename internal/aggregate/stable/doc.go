@@ -1,7 +1,8 @@
 // Package stable puts votes to the mechanisms of packages stability and svt: the plurality is released as
 // it is where many votes would have to move before another class won, and refused elsewhere.
 //
-//	cfg, err := stable.Fit(stable.Task{Mechanism: stable.SVT, Queries: 10_000, Failures: 20, Delta: 1e-6}, least)
+//	task := stable.Task{Mechanism: stable.SVT, Queries: 10_000, Failures: 20, Delta: 1e-6}
+//	cfg, err := stable.Fit(task, least)
 //	m, err := stable.New(cfg)
 //	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
 //	answer, err := session.Ask(query, votes)

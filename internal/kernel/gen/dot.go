@@ -40,7 +40,7 @@ func dots() {
 	}
 }
 
-// The registers: aw moves along rows of a; a3 and b3 three rows below; bw moves along rows of b.
+// The registers: aw and bw move along rows of a and b, a3 and b3 three rows below.
 type dot struct {
 	c, ldc, a, lda, ldb, m, aw, a3, bw, count, work, b3 reg.Register
 }

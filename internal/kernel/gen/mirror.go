@@ -14,7 +14,8 @@ func mirrors() {
 	registersOfMirror.named("mirrorStrips32").write()
 }
 
-// The registers: ups from a row of results to the next; aw moves along a row of coefficients; bw moves down the strip; left rows of results.
+// The registers: ups steps from a row of results to the next, aw moves along a row of coefficients, bw moves
+// down the strip, and left counts rows of results.
 type mirror struct {
 	name                                                                 string
 	up, down, ups, dns, even, es, odd, os, src, srow, aw, bw, left, work reg.Register

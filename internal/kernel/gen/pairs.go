@@ -44,7 +44,8 @@ func dots512() {
 	}
 }
 
-// The registers: aw moves along rows of a; a3 three rows below; tail the last k modulo eight lanes; some the last n modulo four columns.
+// The registers: aw moves along rows of a, a3 three rows below; tail masks the last k modulo eight lanes,
+// some the last n modulo four columns.
 type pairs struct {
 	c, ldc, lda, ldb, aw, a3, count, tail, some reg.Register
 }
