@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// intervalOf returns the answer of loss distributions and that of Rényi divergences.
+// intervalOf returns the answer of privacy loss distributions and that of Rényi divergences.
 func intervalOf(t *testing.T, delta float64, e Event) (Bound, Bound) {
 	t.Helper()
 	p, r := newPLD(t, PLDConfig{Gap: 0.05}), newRDP(t, RDPConfig{})

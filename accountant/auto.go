@@ -44,12 +44,12 @@ func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 // proves least. Both are bounds of the same run, and neither is chosen by an answer, so the lesser is a
 // bound.
 //
-// It is no filter. A run that goes on for as long as a total of loss distributions is within a budget is
-// not covered by that budget; see package ledger, mode Filter.
+// It is no filter. A run that goes on for as long as a total of privacy loss distributions is within a
+// budget is not covered by that budget; see package ledger, mode Filter.
 //
-// Loss distributions are left out where they would be no help to wait for: of events without a pair, of
-// more than 64 different releases, and where an answer would take more than a few seconds, counted in
-// points and not by a clock. So the same events have the same claim wherever it is computed.
+// Privacy loss distributions are left out where they would be no help to wait for: of events without a
+// pair, of more than 64 different releases, and where an answer would take more than a few seconds, counted
+// in points and not by a clock. So the same events have the same claim wherever it is computed.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP
@@ -110,7 +110,7 @@ func (t *Auto) Compose(e Event, count int64) error {
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Lack is the reason that loss distributions did not answer; nil if they did, or were not asked.
+	// Lack is the reason that privacy loss distributions did not answer; nil if they did, or were not asked.
 	Lack error
 }
 

@@ -93,8 +93,8 @@ type cheaperAccount struct {
 const roughTolerance = 1e-3
 
 // cheaper returns accounts to be tried before the account of a calibration, each from where the one before
-// has ended: its rough one, and loss distributions without lower ends, which mostly have the same upper end
-// at half of the work or less.
+// has ended: its rough one, and privacy loss distributions without lower ends, which mostly have the same
+// upper end at half of the work or less.
 func cheaper(newAccount NewAccount) []cheaperAccount {
 	account, err := newAccount()
 	if err != nil {
@@ -138,7 +138,7 @@ func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start
 	return search(newAccount, from, noiseTolerance)
 }
 
-// distributions returns the loss distributions of an account, nil if it has none.
+// distributions returns the privacy loss distributions of an account, nil if it has none.
 func distributions(account Accountant) *PLD {
 	switch account := account.(type) {
 	case *PLD:

@@ -58,8 +58,8 @@
 // Noise multipliers are relative to the sensitivity under the relation of the account; PATE events are per
 // vote, and a record moves one vote under either relation. Poisson sampling means Poisson sampling: batches
 // of fixed size and truncated ones are other events, and shuffled ones, which cost more, have none. Integer
-// noise and continuous noise have the same Rényi bound but not the same loss distribution: events record
-// which was drawn. Stopping early on the strength of the answers needs a filter.
+// noise and continuous noise have the same Rényi bound but not the same privacy loss distribution: events
+// record which was drawn. Stopping early on the strength of the answers needs a filter.
 //
 // The arithmetic is float64, not interval arithmetic. Curves are good to 3e-13 relative where they are
 // exact, for noise up to 1e9 and orders from 1 + 1e-6 to 10^6; tests compare them with 96-digit arithmetic.

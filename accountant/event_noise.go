@@ -109,7 +109,7 @@ func (e DiscreteGaussian) moved() (int64, error) {
 	case moved > 3:
 		return 0, &UnsupportedEventError{e, "from sensitivity 2 on no single shift is known to be the worst"}
 	case moved > 0 && 80*e.Sigma > pld.MaxAtoms:
-		return 0, &UnsupportedEventError{e, fmt.Sprintf("a sigma above %d is too fine for a loss distribution", pld.MaxAtoms/80)}
+		return 0, &UnsupportedEventError{e, fmt.Sprintf("a sigma above %d is too fine for a privacy loss distribution", pld.MaxAtoms/80)}
 	}
 	return moved, nil
 }
@@ -149,7 +149,7 @@ func (e DiscreteLaplace) group(n int64) (Event, error) {
 
 func (e DiscreteLaplace) pair() (pld.Pair, error) {
 	if e.Sensitivity > pld.MaxAtoms {
-		return pld.Pair{}, &UnsupportedEventError{e, fmt.Sprintf("a sensitivity above %d is too fine for a loss distribution", pld.MaxAtoms)}
+		return pld.Pair{}, &UnsupportedEventError{e, fmt.Sprintf("a sensitivity above %d is too fine for a privacy loss distribution", pld.MaxAtoms)}
 	}
 	return pld.DiscreteLaplace(e.Scale, e.Sensitivity), nil
 }

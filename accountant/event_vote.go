@@ -9,7 +9,7 @@ import (
 
 // GNMax is one noisy argmax of vote counts with Gaussian noise of standard deviation Sigma on every count
 // (Papernot et al. 2018, Proposition 8). Its Rényi curve is the same for either noise (Canonne, Kamath,
-// Steinke 2020); its loss distribution is not, so Discrete records which was drawn.
+// Steinke 2020); its privacy loss distribution is not, so Discrete records which was drawn.
 type GNMax struct {
 	Sigma    float64 `json:"sigma"`              // per vote count, > 0
 	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise on integer counts

@@ -78,7 +78,7 @@ func (p *PLD) Compose(e Event, count int64) error {
 		}
 	}
 	if p.maxPairs > 0 && p.pairs.Different(&s) > p.maxPairs {
-		return &UnsupportedEventError{e, fmt.Sprintf("loss distributions of more than %d different releases take long", p.maxPairs)}
+		return &UnsupportedEventError{e, fmt.Sprintf("privacy loss distributions of more than %d different releases take long", p.maxPairs)}
 	}
 	if s.Full() || !p.terms.fits(&added) || !p.pairs.Fits(&s) {
 		return errTooMany

@@ -78,7 +78,7 @@ func gaussianStep(q, z float64) accountant.Event {
 	return accountant.PoissonSampled{Probability: q, Event: accountant.Gaussian{NoiseMultiplier: z}}
 }
 
-// claimed returns the delta at e that the event of cfg claims by its loss distribution.
+// claimed returns the delta at e that the event of cfg claims by its privacy loss distribution.
 func claimed(t *testing.T, cfg Config, e float64) float64 {
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
 	require.NoError(t, err)
@@ -260,8 +260,8 @@ func batches(n int, q float64) iter.Seq2[float64, []int] {
 	}
 }
 
-// mixture is the exact law of one step's release on a toy: a discrete Gaussian shifted by the
-// integer sum of every possible batch.
+// mixture is the exact law of one step's release on a toy: a discrete Gaussian shifted by the integer sum
+// of every possible batch.
 type mixture struct {
 	weights, means []float64 // in units of the grid
 	sigma          float64
@@ -276,8 +276,8 @@ func lawOf(t *testing.T, data Data, q, clip float64, g grid) mixture {
 	return m
 }
 
-// density tabulates the law over k/sigma in steps of 1/mesh. The common standard deviation is above 2^32. So
-// a smooth sum over the integers equals the sum over the table, to more digits than doubles have.
+// density tabulates the law over k/sigma in steps of 1/mesh. The common standard deviation is above 2^32.
+// So a smooth sum over the integers equals the sum over the table, to more digits than doubles have.
 func (m mixture) density() []float64 {
 	const mesh, reach = 200, 40
 	d := make([]float64, 2*reach*mesh+1)
@@ -335,8 +335,8 @@ func renyi(p, q []float64, order int) float64 {
 	return math.Log(max(s[0], s[1])) / (a - 1)
 }
 
-// sampledGaussian returns the Renyi divergence of the Poisson-sampled Gaussian at an integer order, by
-// the binomial sum (Mironov, Talwar, Zhang 2019).
+// sampledGaussian returns the Renyi divergence of the Poisson-sampled Gaussian at an integer order, by the
+// binomial sum (Mironov, Talwar, Zhang 2019).
 func sampledGaussian(q, multiplier float64, order int) float64 {
 	s := 0.0
 	for k := range order + 1 {
@@ -346,9 +346,9 @@ func sampledGaussian(q, multiplier float64, order int) float64 {
 	return math.Log(s) / float64(order-1)
 }
 
-// farthest returns the largest Renyi divergence of one step between neighbours that differ in one
-// unit, over the claim for one record. Unless it is a control, hockey-stick divergences are checked
-// too. Noise is scaled by the last argument.
+// farthest returns the largest Renyi divergence of one step between neighbours that differ in one unit,
+// over the claim for one record. Unless it is a control, hockey-stick divergences are checked too. Noise is
+// scaled by the last argument.
 func farthest(t *testing.T, worlds [][][]float32, multiplier float64, as func(Data) Data, control bool, noise float64) (ratio float64) {
 	const q, clip = 0.25, 0.3
 	g := gridOf(t, multiplier, clip, 1, 8, 0)

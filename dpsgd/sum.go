@@ -49,8 +49,8 @@ type SumResult struct {
 // with every record in the batch, and nothing is trained. A private mean, a matrix of second moments and a
 // histogram are the sums of models whose workers add a row, its outer product or a cell: see [Model].
 //
-// The reservation must be for cfg.Event() and unused. It is used up when Sum starts, even if Sum then fails.
-// The same key, data, configuration and model give the same sum.
+// The reservation must be for cfg.Event() and unused. It is used up when Sum starts, even if Sum then
+// fails. The same key, data, configuration and model give the same sum.
 func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key rng.Key) (SumResult, error) {
 	if err := cfg.Validate(); err != nil {
 		return SumResult{}, err
@@ -101,7 +101,8 @@ func checkRun(model Model, data Data, key rng.Key) error {
 }
 
 // begin uses the reservation, which must be for the event. The event is of continuous noise, and the noise
-// drawn is of integers: its Rényi divergences are no larger, but it has a loss distribution of its own.
+// drawn is of integers: its Rényi divergences are no larger, but it has a privacy loss distribution of its
+// own.
 func begin(event accountant.Event, reservation *ledger.Reservation, key rng.Key) error {
 	use := ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}
 	if err := reservation.Begin(event, use); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TestTrainFitsItsLedger checks the relation. The event of DP-SGD is for a record added or
-// removed. Replacing one costs more, so a ledger of that relation does not take the charge.
+// TestTrainFitsItsLedger checks the relation. The event of DP-SGD is for a record added or removed.
+// Replacing one costs more, so a ledger of that relation does not take the charge.
 func TestTrainFitsItsLedger(t *testing.T) {
 	secret, err := rng.NewKey()
 	require.NoError(t, err)
@@ -48,9 +48,9 @@ func TestTrainFitsItsLedger(t *testing.T) {
 	}
 }
 
-// TestReleasesRefuseReplacedRecords checks sums and Laplace noise, which are for records added or removed as
-// well. A ledger of the other relation can hold their events, at half of what a replaced record costs. So it
-// is the release that refuses, before it reads a record.
+// TestReleasesRefuseReplacedRecords checks sums and Laplace noise, which are for records added or removed
+// as well. A ledger of the other relation can hold their events, at half of what a replaced record costs.
+// So it is the release that refuses, before it reads a record.
 func TestReleasesRefuseReplacedRecords(t *testing.T) {
 	key, err := rng.NewKey()
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestReleasesRefuseReplacedRecords(t *testing.T) {
 			}
 			m := newToy()
 			require.ErrorIs(t, on(accountant.ReplaceOne, m, accountant.ByRDP), ledger.ErrUnfit)
-			require.ErrorIs(t, on(accountant.AddRemove, m, accountant.ByAuto), ledger.ErrUnfit, "integer noise has a loss distribution of its own")
+			require.ErrorIs(t, on(accountant.AddRemove, m, accountant.ByAuto), ledger.ErrUnfit, "integer noise has a privacy loss distribution of its own")
 			require.Zero(t, m.parameter[0])
 			require.NoError(t, on(accountant.AddRemove, m, accountant.ByRDP))
 		})

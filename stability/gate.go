@@ -14,9 +14,9 @@ type GateConfig struct {
 	Epsilon float64          // of the test; [2^-20, 2^9]
 	Delta   float64          // probability that the test passes where it should not; [1e-15, 1/4]
 	Cost    accountant.Event // what the mechanism behind the gate costs where the gate may be passed
-	// Dominated: a data set is called good only if the mechanism behind the gate is dominated by Cost there,
-	// in every hockey-stick divergence and in both orders, and not only within its Rényi curve. Without it a
-	// ledger on which loss distributions may claim is refused.
+	// Dominated: a data set is called good only if the mechanism behind the gate is dominated by Cost
+	// there, in every hockey-stick divergence and in both orders, and not only within its Rényi curve.
+	// Without it a ledger on which privacy loss distributions may claim is refused.
 	Dominated bool
 }
 
@@ -30,15 +30,15 @@ type GateConfig struct {
 //
 // Proof, for each order (D, D') of two neighbours. The outcome of the test costs Epsilon. If D is good, M
 // adds at most Cost. If D is not good, its distance is 0, and the gate stays shut except with probability
-// Delta. So the whole costs Epsilon and Cost, and fails with the exact tail, at most Delta. The pair is taken
-// in both orders, so the one direction D_a(M(D)||M(D')) is enough in the definition of good. Bounds like
-// Theorem 6 of Papernot et al. (2018) are about this direction only and no guarantee by themselves; behind a
-// gate they become one. A Rényi bound does not bound loss distributions: if they account for the event
-// (accountant.PLD), see GateConfig.Dominated.
+// Delta. So the whole costs Epsilon and Cost, and fails with the exact tail, at most Delta. The pair is
+// taken in both orders, so the one direction D_a(M(D)||M(D')) is enough in the definition of good. Bounds
+// like Theorem 6 of Papernot et al. (2018) are about this direction only and no guarantee by themselves;
+// behind a gate they become one. A Rényi bound does not bound privacy loss distributions: if they account
+// for the event (accountant.PLD), see GateConfig.Dominated.
 //
-// Testing the distance is what makes the charge valid: a test of whether D itself is good, however noisy, has
-// no bounded sensitivity. Cost must not be chosen by looking at the data. Proposing another Cost after a
-// refusal is a second mechanism with a second charge.
+// Testing the distance is what makes the charge valid: a test of whether D itself is good, however noisy,
+// has no bounded sensitivity. Cost must not be chosen by looking at the data. Proposing another Cost after
+// a refusal is a second mechanism with a second charge.
 type Gate struct {
 	test      *MStab
 	cost      accountant.Event
@@ -69,8 +69,8 @@ func (g *Gate) Event() accountant.Event {
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
 // Pass runs mechanism, with a key of its own, if the distance passes the test. It fails, with nothing
-// touched, unless r charges exactly g.Event() and was not used before. It returns an error of either function
-// as it is: such an error must not leave.
+// touched, unless r charges exactly g.Event() and was not used before. It returns an error of either
+// function as it is: such an error must not leave.
 func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)

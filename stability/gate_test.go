@@ -13,9 +13,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TestSmallWorldGate enumerates a mechanism that answers 1 with a probability that varies
-// with the number of votes, slowly at the ends and fast between them. The gate lets it
-// answer where the probability varies slowly. The test uses both meanings of slowly.
+// TestSmallWorldGate enumerates a mechanism that answers 1 with a probability that varies with the number
+// of votes, slowly at the ends and fast between them. The gate lets it answer where the probability varies
+// slowly. The test uses both meanings of slowly.
 func TestSmallWorldGate(t *testing.T) {
 	const cost = 0.25
 	chance := []float64{0.20, 0.21, 0.22, 0.20, 0.19, 0.18, 0.18, 0.17, 0.001, 0.18, 0.2, 0.22, 0.5, 0.8, 0.82, 0.83, 0.84, 0.84, 0.84, 0.84, 0.84, 0.84}
@@ -70,7 +70,7 @@ func TestSmallWorldGate(t *testing.T) {
 	require.Greater(t, share(func(n int) int64 { return 6 * distance(n, true) }), 1.5, "a distance in other units")
 }
 
-// What a Rényi bound calls good says nothing of loss distributions.
+// What a Rényi bound calls good says nothing of privacy loss distributions.
 func TestGateWantsARenyiLedgerUnlessItIsDominated(t *testing.T) {
 	for _, dominated := range []bool{false, true} {
 		g := testkit.Must(NewGate(GateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 1}, Dominated: dominated}))

@@ -47,7 +47,7 @@ type chain struct {
 	commits spans
 	sealed  bool
 	claimed *Claim // of a sealed file: see claimOfSeal
-	above   bool   // some line exceeds the budget: loss distributions have to make it fit
+	above   bool   // some line exceeds the budget: privacy loss distributions have to make it fit
 	id      string // of the ledger
 	// exhausted: a reservation was cut off before its event, and nobody will repeat it, so it counts as all
 	// that was left.

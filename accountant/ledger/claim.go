@@ -20,9 +20,9 @@ import (
 // bound at every delta.
 //
 // None of this holds in mode Filter, where earlier answers choose the next event. "Go on while the total of
-// the loss distributions is in budget" bounds no release: the distributions of the runs that end early and
-// late differ, and no theorem adds them up at one delta. Rényi divergences at an order fixed in advance do
-// add up.
+// the privacy loss distributions is in budget" bounds no release: the distributions of the runs that end
+// early and late differ, and no theorem adds them up at one delta. Rényi divergences at an order fixed in
+// advance do add up.
 //
 // A mechanism of which the event bounds the Rényi divergences alone is marked in its [Use], and refused here.
 
@@ -30,7 +30,7 @@ import (
 type Claim struct {
 	Epsilon float64           // the larger of the upper end that this version proves and of the seal
 	By      accountant.Method // ByPLD or ByRDP
-	// Lack is the reason why loss distributions did not answer, where they were asked.
+	// Lack is the reason why privacy loss distributions did not answer, where they were asked.
 	Lack error
 	// Sealed is the epsilon of the seal, and Again this version's interval of the events' epsilon, where
 	// the two differ; else 0 and nil.
@@ -129,9 +129,9 @@ func (b *balance) alone(charges ...*charge) float64 {
 }
 
 // within checks that the reservations read fit the budget, unless they are sealed. Another version, whose
-// loss distributions end elsewhere in their gap, may have let them in. Nothing in the file proves that, any
-// more than a forgery would be, so they are refused; as nothing was drawn before a seal, that costs no
-// budget.
+// privacy loss distributions end elsewhere in their gap, may have let them in. Nothing in the file proves
+// that, any more than a forgery would be, so they are refused; as nothing was drawn before a seal, that
+// costs no budget.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -155,17 +155,17 @@ func (c *chain) tooMuch(epsilon float64) string {
 	if err != nil || !plausible(cfg.Epsilon, accountant.Bound{Lower: math.Min(again.Floor, epsilon), Upper: epsilon}) {
 		return reason
 	}
-	return fmt.Sprintf("%s by no more than loss distributions of two versions differ: %s, which made the file, "+
+	return fmt.Sprintf("%s by no more than privacy loss distributions of two versions differ: %s, which made the file, "+
 		"may have found that they fit. It is not sealed, so nothing was released under it: "+
 		"start another ledger with a little more noise or budget, or use this one with that version, whose seal holds",
 		reason, c.header.Library)
 }
 
 // claimOfSeal checks the epsilon of a seal, and returns the claim: the larger of the seal and the epsilon
-// that this version proves. Loss distributions are computed to a gap, and another version may end elsewhere
-// in it, or prove more, so a seal may differ. But nothing in the file proves a seal below the upper end of
-// this version, so one is refused if it is below the floor, by Rényi divergences, or lower by more than
-// claimSlip.
+// that this version proves. Privacy loss distributions are computed to a gap, and another version may end
+// elsewhere in it, or prove more, so a seal may differ. But nothing in the file proves a seal below the
+// upper end of this version, so one is refused if it is below the floor, by Rényi divergences, or lower by
+// more than claimSlip.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {

@@ -23,8 +23,8 @@ func answers(sigma float64, n int64) accountant.Event {
 	return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: n}
 }
 
-// 310 answers at noise 49.9 are epsilon 2.16 by Rényi divergences and below 2 by loss distributions. The
-// file says who claims, and gives the claim back to the digit.
+// 310 answers at noise 49.9 are epsilon 2.16 by Rényi divergences and below 2 by privacy loss
+// distributions. The file says who claims, and gives the claim back to the digit.
 func TestLossDistributionsClaim(t *testing.T) {
 	t.Parallel()
 	l, m := fileOf(t, tightConfig())
@@ -56,9 +56,9 @@ func TestLossDistributionsClaim(t *testing.T) {
 	require.ErrorIs(t, claim.Lack, accountant.ErrUnsupportedEvent)
 }
 
-// What loss distributions let in over Rényi divergences: at least 13 % more answers, or, where the exact
-// epsilon of Gaussian noise allows less, all of that but a few answers in a thousand. Of many answers at
-// epsilon 8 the limit is 12.9 %: no accountant gives more.
+// What privacy loss distributions let in over Rényi divergences: at least 13 % more answers, or, where the
+// exact epsilon of Gaussian noise allows less, all of that but a few answers in a thousand. Of many answers
+// at epsilon 8 the limit is 12.9 %: no accountant gives more.
 func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ epsilon, sigma float64 }{{1, 40}, {2, 40}, {8, 20}, {8, 40}, {8, 100}} {
@@ -111,7 +111,7 @@ func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 	require.ErrorAs(t, testkit.Err(l.ReserveBatch(events[:2])), &over)
 	require.Equal(t, batch.Epsilon, over.Spent)
 	require.Greater(t, over.Epsilon, 2.0)
-	require.Less(t, over.Epsilon, 2.1, "by loss distributions too")
+	require.Less(t, over.Epsilon, 2.1, "by privacy loss distributions too")
 	require.Less(t, over.Asked, 0.5)
 	require.Len(t, m.data, size)
 	require.Equal(t, batch, testkit.Must(l.Claim()))
@@ -162,7 +162,7 @@ func TestAFilterIsRenyi(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(verify(relink(t, []byte(forged)))), ErrCorrupt)
 }
 
-// An event that bounds Rényi divergences alone has no place where loss distributions claim.
+// An event that bounds Rényi divergences alone has no place where privacy loss distributions claim.
 func TestRenyiBoundsWantARenyiLedger(t *testing.T) {
 	t.Parallel()
 	e := accountant.Gaussian{NoiseMultiplier: 10}

@@ -154,7 +154,7 @@ func (c Config) validate() error {
 	}
 	switch {
 	case c.Mode == Filter && c.Accountant == accountant.ByPLD:
-		return errors.New("ledger: Config.Accountant: loss distributions are no filter: " +
+		return errors.New("ledger: Config.Accountant: privacy loss distributions are no filter: " +
 			"costs that are chosen while looking at answers are accounted in mode Filter by Rényi divergences")
 	case c.Unit == "":
 		return errors.New("ledger: Config.Unit is empty: say whose data one change is, such as record or user")

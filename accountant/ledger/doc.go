@@ -32,10 +32,10 @@
 // Everything released under reservations of one ledger is together (Epsilon, Delta)-differentially private
 // for its unit and relation. In mode Reserved the curves do not depend on any answer, so they add up as
 // curves (Mironov 2017) and their sum, [Ledger.Epsilon], is the guarantee. Nor do the pairs of the events,
-// so the composition of all loss distributions bounds the same run, in whatever order it used the events:
-// claim.go has the argument. In mode Filter each order bounds the runs that end within it (Feldman, Zrnic
-// 2021; with interleaved sessions, Haney et al. 2023) and the shares of delta add up; the guarantee is the
-// budget, used up or not, since a total reached by choice bounds nothing (Rogers et al. 2016).
+// so the composition of all privacy loss distributions bounds the same run, in whatever order it used the
+// events: claim.go has the argument. In mode Filter each order bounds the runs that end within it (Feldman,
+// Zrnic 2021; with interleaved sessions, Haney et al. 2023) and the shares of delta add up; the guarantee
+// is the budget, used up or not, since a total reached by choice bounds nothing (Rogers et al. 2016).
 //
 // A crash may cost budget; it never returns any. Reserve and Commit return when their lines are synced, so
 // every outcome that left under them is in the file after any crash. A last line that was cut off belongs
@@ -49,21 +49,21 @@
 //
 // Lines of JSON, of mode 0600, appended and never changed: a header with the Config, the orders, the
 // version of this module and a random id; "reserve" with the event and the total it makes by Rényi
-// divergences, which is above the budget where only loss distributions make it fit; "commit" with the
-// SHA-256 of an outcome; in mode Reserved one "seal", with the total and, where there was a choice, the
+// divergences, which is above the budget where only privacy loss distributions make it fit; "commit" with
+// the SHA-256 of an outcome; in mode Reserved one "seal", with the total and, where there was a choice, the
 // accountant that proved it; "run", which names a run that shares the ledger; and "torn", for a line that
 // was cut off. Each holds its number, in "prev" the SHA-256 of the line before it without newline, and in
 // "check" the CRC-32C of itself up to there. Outcomes are hashed as they are: a person who can guess one
 // can confirm it, so the file is as secret as the outcomes until they are released.
 //
 // The claim of a sealed ledger is the larger of its seal and of the epsilon that this version proves.
-// Another version, whose loss distributions end elsewhere in their gap or prove more, may have sealed
-// another epsilon: if that lies above the floor of this version's interval (see [accountant.Claim]) and
-// within the budget, the file is whole, and [Claim] holds both numbers. The floor bounds the cost from
+// Another version, whose privacy loss distributions end elsewhere in their gap or prove more, may have
+// sealed another epsilon: if that lies above the floor of this version's interval (see [accountant.Claim])
+// and within the budget, the file is whole, and [Claim] holds both numbers. The floor bounds the cost from
 // below, and so proves no seal below the upper end. A seal below the floor, or more than half a percent and
 // 0.002 under the proven epsilon, is corrupt. Without a seal nothing records another version's proof:
-// reservations that fill the budget to the last digit by its loss distributions, and exceed it by those
-// here, are refused. Nothing was released under them.
+// reservations that fill the budget to the last digit by its privacy loss distributions, and exceed it by
+// those here, are refused. Nothing was released under them.
 //
 // # Caveats
 //
@@ -77,10 +77,10 @@
 //
 // An accidental change inside the file is found, with its line, by the chain of hashes; one in the last
 // line by its own check. Lines removed at the end, and an older copy, are whole, shorter ledgers, and a
-// forger can hash everything again: the chain has no key. Package run keeps [Ledger.Head] for that,
-// beside the ledger and in the user's state folder; [Open] and [Verify] compare it. Where somebody may
-// write there too, keep the head, which the statement prints, where they cannot. [Sign] signs a head, where
-// it matters who vouches for a ledger; [Open] and [Verify] check the signature.
+// forger can hash everything again: the chain has no key. Package run keeps [Ledger.Head] for that, beside
+// the ledger and in the user's state folder; [Open] and [Verify] compare it. Where somebody may write there
+// too, keep the head, which the statement prints, where they cannot. [Sign] signs a head, where it matters
+// who vouches for a ledger; [Open] and [Verify] check the signature.
 //
 // Data, in Config, is compared and not looked at. Sealing sees the use of reservations, not what their
 // author has read: a worst case chosen by looking at the private data themselves is covered by nothing.

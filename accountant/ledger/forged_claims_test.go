@@ -144,8 +144,8 @@ func sampledGaussian(probability, noise float64, steps int64) accountant.Event {
 	return accountant.Repeated{Event: accountant.PoissonSampled{Probability: probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}, Count: steps}
 }
 
-// A seal by Rényi divergences is no upper end of loss distributions: below what this version proves it is
-// refused, however near.
+// A seal by Rényi divergences is no upper end of privacy loss distributions: below what this version proves
+// it is refused, however near.
 func TestASealByRenyiLacksNothing(t *testing.T) {
 	t.Parallel()
 	_, sealed, claim, _ := sealedFile(t)

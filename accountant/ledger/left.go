@@ -12,8 +12,8 @@ import (
 )
 
 // Left is the rest of a budget after composition, which is more than the difference of two epsilons: after
-// 1.2 of 2, about 1.55. It is by Rényi divergences; where loss distributions may claim, [Ledger.Fits] and
-// [Ledger.LeastNoise] find more.
+// 1.2 of 2, about 1.55. It is by Rényi divergences; where privacy loss distributions may claim,
+// [Ledger.Fits] and [Ledger.LeastNoise] find more.
 type Left struct {
 	// Rho is the largest Gaussian release that still fits, as zero-concentrated cost: one with noise
 	// multiplier 1/sqrt(2 Rho).
@@ -197,7 +197,7 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 	if len(events) > 1 { // a single one is refused before it is added
 		before = b.snapshot()
 	}
-	// Loss distributions are asked once, of the whole batch.
+	// Privacy loss distributions are asked once, of the whole batch.
 	together := len(events) > 1 && b.cfg.Method() != accountant.ByRDP
 	charges, epsilons := make([]*charge, len(events)), make([]float64, len(events))
 	for i, e := range events {

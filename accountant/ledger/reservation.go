@@ -26,7 +26,7 @@ type Use struct {
 	// Relation is the only one for which the event bounds the mechanism; 0 if it does for both.
 	Relation accountant.Relation
 	// Renyi: the event bounds the Rényi divergences of the mechanism, and perhaps not its privacy loss
-	// distribution. A ledger on which loss distributions may claim is refused.
+	// distribution. A ledger on which privacy loss distributions may claim is refused.
 	Renyi bool
 	// Secret: all noise comes from a secret key. Without it a ledger of SecretNoise, whose statement allows
 	// release, is refused.

@@ -35,8 +35,8 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 }
 
 // equivalent returns the goal with the epsilon that, by Rényi divergences alone, takes as little noise of
-// GNMax as the budget does: searches try thousands of settings, and loss distributions take a tenth of a
-// second. False: the budget takes nothing.
+// GNMax as the budget does: searches try thousands of settings, and privacy loss distributions take a tenth
+// of a second. False: the budget takes nothing.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)
@@ -110,9 +110,9 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns a setting with the least noise, in the proportions it has, that the budget takes, in numbers of
-// six digits: the upper end of a claim by loss distributions may rise a little where noise is rounded up.
-// False: no noise is enough.
+// fit returns a setting with the least noise, in the proportions it has, that the budget takes, in numbers
+// of six digits: the upper end of a claim by privacy loss distributions may rise a little where noise is
+// rounded up. False: no noise is enough.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, bare := known(s.Mechanism), s
 	proportions := d

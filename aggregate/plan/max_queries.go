@@ -12,9 +12,9 @@ import (
 )
 
 // MaxQueries returns how many queries, at most, a new ledger would take of a setting: with its noise, and
-// with a cap on answers in the same proportion; 0 if not one. Mode Filter lets others charge later what they
-// choose by earlier answers, for which Rényi divergences at orders fixed in advance are the bound that holds;
-// mode Reserved may claim by loss distributions.
+// with a cap on answers in the same proportion; 0 if not one. Mode Filter lets others charge later what
+// they choose by earlier answers, for which Rényi divergences at orders fixed in advance are the bound that
+// holds; mode Reserved may claim by privacy loss distributions.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -69,14 +69,14 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 // maxCarried is more queries than anybody labels.
 const maxCarried = 1 << 30
 
-// noiseShare is the vote noise of a steady plan as a share of the number of teachers. At 0.2 two noisy counts
-// differ by 0.28 of all votes, one standard deviation, so that a gap of nine tenths is safe and a contested
-// query is not. Students of development splits of MNIST, optdigits, Adult and letter were best about here,
-// whatever the accuracy of their teachers.
+// noiseShare is the vote noise of a steady plan as a share of the number of teachers. At 0.2 two noisy
+// counts differ by 0.28 of all votes, one standard deviation, so that a gap of nine tenths is safe and a
+// contested query is not. Students of development splits of MNIST, optdigits, Adult and letter were best
+// about here, whatever the accuracy of their teachers.
 const noiseShare = 0.2
 
-// MaxCount returns how many queries GNMax answers within a target, at noiseShare of this
-// many teachers; 0 if one is too many.
+// MaxCount returns how many queries GNMax answers within a target, at noiseShare of this many teachers; 0
+// if one is too many.
 func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int64, error) {
 	sigma := noiseShare * float64(teachers)
 	event := func(n int64) (accountant.Event, error) {
@@ -89,8 +89,8 @@ func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int6
 	return n, nil
 }
 
-// steady returns the plan that asks GNMax as often as noiseShare affords, or all queries;
-// false if it is not right often enough, or has too few labels.
+// steady returns the plan that asks GNMax as often as noiseShare affords, or all queries; false if it is
+// not right often enough, or has too few labels.
 func (p Public) steady(ctx context.Context, worlds []cases, goal Goal, budget aggregate.LeastNoise) (Alternative, bool, error) {
 	n, err := MaxCount(ctx, p.Teachers, accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta})
 	if err != nil || n == 0 {

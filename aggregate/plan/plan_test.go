@@ -44,8 +44,8 @@ func made(t require.TestingT, s aggregate.Setting) (aggregate.Mechanism, error) 
 	return d.New(d.Complete(s))
 }
 
-// TestExpectationsAreThoseOfTheLaws compares with the laws of every mechanism that can
-// be planned, on random votes and noise.
+// TestExpectationsAreThoseOfTheLaws compares with the laws of every mechanism that can be planned, on
+// random votes and noise.
 func TestExpectationsAreThoseOfTheLaws(t *testing.T) {
 	for _, mechanism := range mechanisms.Names(Plannable) {
 		t.Run(mechanism, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestNoAlternativeIsAboveTheBudget(t *testing.T) {
 					continue
 				}
 				by := accountant.ByAuto
-				if eps < 1 || eps > 20 || accuracy > 0 { // loss distributions take seconds at both ends
+				if eps < 1 || eps > 20 || accuracy > 0 { // privacy loss distributions take seconds at both ends
 					by = accountant.ByRDP
 				}
 				out := testkit.Must(Alternatives(t.Context(), examples, Goal{Epsilon: eps, Delta: delta, MinAccuracy: accuracy, Accountant: by}))

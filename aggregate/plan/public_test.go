@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TestForLabels: a plan is right often enough in every world it must hold in, and keeps
-// the goal; too few teachers are told what would do.
+// TestForLabels: a plan is right often enough in every world it must hold in, and keeps the goal; too few
+// teachers are told what would do.
 func TestForLabels(t *testing.T) {
 	goal := Goal{Epsilon: 3, Delta: 1e-5, MinAccuracy: 0.9, MinLabels: 9, Accountant: accountant.ByRDP}
 	p := Public{Teachers: 80, Classes: 3, Queries: 60, Agreement: Agreement{Accuracy: 0.85}}
@@ -44,8 +44,8 @@ func TestForLabels(t *testing.T) {
 	require.True(t, works)
 }
 
-// TestForLabelsAsksTheBudget: a ledger that takes less noise than Rényi divergences gives
-// more labels, and one that takes none no plan.
+// TestForLabelsAsksTheBudget: a ledger that takes less noise than Rényi divergences gives more labels, and
+// one that takes none no plan.
 func TestForLabelsAsksTheBudget(t *testing.T) {
 	goal := Goal{Epsilon: 2, Delta: 1e-5, MinAccuracy: 0.9, Accountant: accountant.ByRDP}
 	p := Public{Teachers: 60, Classes: 3, Queries: 1000}
@@ -76,8 +76,8 @@ func TestCalibrate(t *testing.T) {
 	require.Equal(t, Agreement{Accuracy: 0.99, Correlation: 0.01, Confusion: 1}, got, "teachers who are never wrong")
 }
 
-// TestClearly: noise that drowns the votes leaves a guess, little noise certainty, and a
-// threshold beyond all votes no answer.
+// TestClearly: noise that drowns the votes leaves a guess, little noise certainty, and a threshold beyond
+// all votes no answer.
 func TestClearly(t *testing.T) {
 	for _, c := range []struct {
 		sigma            float64
@@ -95,8 +95,8 @@ func TestClearly(t *testing.T) {
 	require.Greater(t, got.Unanimous, 0.999)
 }
 
-// TestPlansAreClear: what a plan chooses, a person may choose by hand: its noise is never
-// among that which is refused because even clear votes would not be answered right.
+// TestPlansAreClear: what a plan chooses, a person may choose by hand: its noise is never among that which
+// is refused because even clear votes would not be answered right.
 func TestPlansAreClear(t *testing.T) {
 	for _, c := range []struct {
 		teachers, classes int
@@ -111,8 +111,8 @@ func TestPlansAreClear(t *testing.T) {
 	}
 }
 
-// A plan for a few queries, made on many examples, is for a few queries, and expects
-// of each what those many say.
+// A plan for a few queries, made on many examples, is for a few queries, and expects of each what those
+// many say.
 func TestFewQueriesOnManyExamples(t *testing.T) {
 	examples := testkit.Must(Simulation{Teachers: 60, Classes: 3, Queries: 400, Accuracy: 0.83}.Examples(rng.SeedKey(1)))
 	goal := Goal{Epsilon: 2, Delta: 1e-5, Queries: 5}
@@ -129,8 +129,8 @@ func TestFewQueriesOnManyExamples(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(Alternatives(t.Context(), examples, goal)), "Queries")
 }
 
-// A steady plan asks what the budget pays for at the share of noise, be there more queries
-// or fewer, and leaves no budget. Where that is not right often enough it is the other
+// A steady plan asks what the budget pays for at the share of noise, be there more queries or fewer, and
+// leaves no budget. Where that is not right often enough it is the other
 func TestSteadyPlans(t *testing.T) {
 	goal := Goal{Epsilon: 2, Delta: 1e-5, MinAccuracy: 0.9, Steady: true}
 	target := accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta}
@@ -152,8 +152,8 @@ func TestSteadyPlans(t *testing.T) {
 	require.Equal(t, other, strict)
 }
 
-// TestMaxQueries: as many queries fit as are returned and not one more, whatever number the search
-// begins at; and what loss distributions add in mode reserved.
+// TestMaxQueries: as many queries fit as are returned and not one more, whatever number the search begins
+// at; and what privacy loss distributions add in mode reserved.
 func TestMaxQueries(t *testing.T) {
 	carried := func(s aggregate.Setting, mode ledger.Mode) int {
 		cfg := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: mode, Accountant: accountant.ByAuto}

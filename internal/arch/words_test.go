@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patterns are turns of phrase that hide the subject of a sentence, with the largest number of each in comments of Go files.
-// A bound only falls: lower it when a comment is rewritten.
+// patterns are turns of phrase that hide the subject of a sentence, with the largest number of each in
+// comments of Go files. A bound only falls: lower it when a comment is rewritten.
 var patterns = map[string]int{
 	`(says?|tells?|knows)`: 20,
 	`(that|those) of`:      15,
@@ -21,8 +21,8 @@ var patterns = map[string]int{
 	`what (is|was|it)`:     25,
 }
 
-// retired are phrases that do not come back in Go files, pages and printed errors, with the phrase of the field and the files that
-// may still have them.
+// retired are phrases that do not come back in Go files, pages and printed errors, with the phrase of the
+// field and the files that may still have them.
 var retired = []struct {
 	phrase, instead string
 	except          []string
@@ -33,7 +33,7 @@ var retired = []struct {
 	{"next door", "neighbouring", nil},
 	{"writes over", "overwrites", nil},
 	{"written over", "overwritten", nil},
-	{"loss distributions claim", "the claim is by privacy loss distributions", nil},
+	{"privacy loss distributions claim", "the claim is by privacy loss distributions", nil},
 	{"whoever", "a noun", []string{"accountant/statement/words.go", "cmd/pate/internal/check/hash.go",
 		"cmd/pate/internal/dpsgd/output.go", "cmd/pate/internal/tune/output.go", "experiments/report/words.go",
 		"teachers/votes/layout.go", "cmd/pate/testdata/errors.txt"}},

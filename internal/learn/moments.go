@@ -51,7 +51,7 @@ func traceMoments(l *lesson) {
 	l.stepOver("row", "lambda", vector("lambda", lambdas), vector("steps x alpha", total), vector("epsilon", answer),
 		scalar("best lambda, of 1 to 32", all.lambda), claim("epsilon, moments accountant", all.moments))
 	l.step("accountants", scalar("strong composition, an estimate", all.strong), claim("basic composition", all.basic),
-		claim("moments accountant", all.moments), claim("Rényi accountant", all.renyi), claim("loss distribution", all.pld))
+		claim("moments accountant", all.moments), claim("Rényi accountant", all.renyi), claim("privacy loss distribution", all.pld))
 	longer := []Number{{Name: "steps"}, {Name: "moments", claim: true}, {Name: "Rényi", claim: true}}
 	for _, n := range []int{steps, 4 * steps, 16 * steps} {
 		a := renyiAndMoments(step, n, l.delta)

@@ -87,7 +87,7 @@ func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (
 	if key.IsZero() {
 		return nil, fmt.Errorf("%w: the key is empty", ErrSearch)
 	}
-	// The theorems bound Rényi divergences, and no loss distribution.
+	// The theorems bound Rényi divergences, and no privacy loss distribution.
 	if err := r.Begin(s.Law.Event(s.Event), ledger.Use{Relation: s.Relation, Renyi: true, Secret: key.Releasable()}); err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}

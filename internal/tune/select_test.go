@@ -148,7 +148,7 @@ func TestNothingRunsUncharged(t *testing.T) {
 	defer tight.Close()
 	r := testkit.Must(tight.Reserve(s.Law.Event(s.Event)))
 	_, err = Select(context.Background(), s, r, secret)
-	require.ErrorIs(t, err, ledger.ErrUnfit, "loss distributions may claim there")
+	require.ErrorIs(t, err, ledger.ErrUnfit, "privacy loss distributions may claim there")
 	for name, change := range map[string]func(*Search){
 		"law": func(s *Search) { s.Law = Law{} }, "settings": func(s *Search) { s.Settings = 0 }, "event": func(s *Search) { s.Event = nil },
 		"bad event": func(s *Search) { s.Event = accountant.PureDP{Epsilon: math.NaN()} }, "relation": func(s *Search) { s.Relation = 0 },

@@ -71,7 +71,7 @@ type Result struct {
 	// Of the ledger as a whole.
 	Account ledger.Config
 	Claim   float64           // epsilon at Delta of everything released under it
-	Lack    error             // why loss distributions did not claim, where they were asked
+	Lack    error             // why privacy loss distributions did not claim, where they were asked
 	By      accountant.Method // who proved Claim; in mode Filter the budget is by Rényi divergences
 	Left    ledger.Left
 }

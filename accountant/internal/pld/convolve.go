@@ -44,7 +44,7 @@ var errTooLong = errors.New("accountant: the convolution does not fit in memory"
 var errTooCoarse = errors.New("accountant: a grid that fits in memory is too coarse")
 
 // ErrTooMuchWork is returned for an answer that takes more points than the Composer allows.
-var ErrTooMuchWork = errors.New("accountant: loss distributions of these events take too long")
+var ErrTooMuchWork = errors.New("accountant: privacy loss distributions of these events take too long")
 
 // spend counts points, and refuses more than are allowed.
 func (c *convolver) spend(points int) error {

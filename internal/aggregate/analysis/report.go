@@ -23,8 +23,8 @@ type Options struct {
 	IntegerNoise bool
 }
 
-// Report is the cost of a mechanism on the votes it was asked on. All numbers are private, no epsilon here is
-// a claim, and none is an (epsilon, delta) guarantee of anybody who was not among the votes: see the
+// Report is the cost of a mechanism on the votes it was asked on. All numbers are private, no epsilon here
+// is a claim, and none is an (epsilon, delta) guarantee of anybody who was not among the votes: see the
 // package's Guarantee.
 type Report struct {
 	Mechanism   Mechanism
@@ -44,15 +44,15 @@ type Epsilon struct {
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
 }
 
-// Costs are epsilons without and with a look at the votes, both as published, by Rényi
-// divergences. DataDependent is one-sided: it bounds D_a(M(D)||M(D')) for the true data D
-// only. Independent holds on any votes.
+// Costs are epsilons without and with a look at the votes, both as published, by Rényi divergences.
+// DataDependent is one-sided: it bounds D_a(M(D)||M(D')) for the true data D only. Independent holds on any
+// votes.
 type Costs struct {
 	Independent, DataDependent Epsilon
 	// Claim is the charge of a ledger of mode reserved for as much on any votes: at most Independent, since
-	// loss distributions may claim, and less for LNMax, whose published cost is loose. It depends on no vote,
-	// but for how many were answered. Nil of Expected, which no run is, and of noise that package aggregate
-	// does not draw.
+	// privacy loss distributions may claim, and less for LNMax, whose published cost is loose. It depends
+	// on no vote, but for how many were answered. Nil of Expected, which no run is, and of noise that
+	// package aggregate does not draw.
 	Claim *accountant.Claim
 }
 
@@ -69,8 +69,8 @@ type Expected struct {
 }
 
 // Realised is the cost of the threshold tests plus the cost of the answers that were given. Its Independent
-// part is what a filter with one order fixed in advance, or caps charged up front, would have charged.
-// Its DataDependent part is NOT a bound, since which queries are charged depends on the votes.
+// part is what a filter with one order fixed in advance, or caps charged up front, would have charged. Its
+// DataDependent part is NOT a bound, since which queries are charged depends on the votes.
 type Realised struct {
 	Answered int
 	Costs
@@ -87,8 +87,8 @@ type group struct {
 	answered int // of them
 }
 
-// Analyze computes the report on votes. It reads votes once, keeps each distinct
-// sorted histogram once (at most 2^22), and analyses it once.
+// Analyze computes the report on votes. It reads votes once, keeps each distinct sorted histogram once (at
+// most 2^22), and analyses it once.
 func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogram, error], o Options) (*Report, error) {
 	if err := m.validate(); err != nil {
 		return nil, err

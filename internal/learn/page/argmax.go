@@ -167,7 +167,7 @@ func (p pair) withCounts(here, there []int) pair {
 	}
 }
 
-// allowed bounds from below what every test misses, by the whole loss distribution of the charge.
+// allowed bounds from below what every test misses, by the whole privacy loss distribution of the charge.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
 	if a.pure || a.declines { // the loss of both its parts takes a second

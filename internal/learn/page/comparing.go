@@ -271,9 +271,9 @@ func drawComparing(r *reader) (v View) {
 	return v
 }
 
-// scatterOf returns how far the rates of an attack on runs trainings each way may be from the
-// truth, all at once, with 95 percent: both rates by Dvoretzky, Kiefer and Wolfowitz with the
-// constant of Massart (1990), 2.5 percent each.
+// scatterOf returns how far the rates of an attack on runs trainings each way may be from the truth, all at
+// once, with 95 percent: both rates by Dvoretzky, Kiefer and Wolfowitz with the constant of Massart (1990),
+// 2.5 percent each.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
 // against compares the rates of an attack, and their band of scatter, with the certified maximum. Between
@@ -326,14 +326,14 @@ func drawTask(t task) Panel {
 		fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
 }
 
-// drawAttackOn draws the attack below the largest rates that the loss distribution of the training allows.
-// It returns the largest rate found at 10 percent accused wrongly, and a sentence that compares the attack
-// with it.
+// drawAttackOn draws the attack below the largest rates that the privacy loss distribution of the training
+// allows. It returns the largest rate found at 10 percent accused wrongly, and a sentence that compares the
+// attack with it.
 func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
 	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
 	p := newPlot(axis{label: "accused wrongly", low: 0, high: 1}, axis{label: "found", low: 0, high: 1})
-	// The whole training is one Gaussian release: its curve is the curve of two normal laws a
-	// certified Mu apart, one point for each threshold of the best test.
+	// The whole training is one Gaussian release: its curve is the curve of two normal laws a certified Mu
+	// apart, one point for each threshold of the best test.
 	mu := risk.GDP().Mu
 	normal := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 	most := func(wrong float64) float64 { return normal(mu + math.Sqrt2*math.Erfinv(2*wrong-1)) }

@@ -113,7 +113,7 @@ func drawComposition(r *reader) (v View) {
 		values = append(values, Number{Name: a.name, Value: x})
 	}
 	bars, y := newCanvas(plotHeight), 34.0
-	for _, n := range append(values, Number{Name: "loss distribution", Value: bound.Upper}) {
+	for _, n := range append(values, Number{Name: "privacy loss distribution", Value: bound.Upper}) {
 		width := max(2, (panelWidth-110)*n.Value/most)
 		v.claim(n.Name, n.Value)
 		bars.text("name", "start", 8, y, n.Name)
@@ -122,12 +122,12 @@ func drawComposition(r *reader) (v View) {
 		y += 46
 		table.Rows = append(table.Rows, []string{n.Name, up(n.Value)})
 	}
-	v.number("loss distribution, certified from below", bound.Lower)
+	v.number("privacy loss distribution, certified from below", bound.Lower)
 	v.Panels = []Panel{
 		race.panel("race", "The race", fmt.Sprintf("epsilon of %s accountants over the number of answers; at %s answers the smallest is %s.",
 			short(float64(len(all)+1)), short(now), up(min(least, bound.Upper))), table),
 		bars.panel("now", "At "+short(now)+" answers",
-			fmt.Sprintf("the loss distribution certifies that epsilon lies between %s and %s.", short(bound.Lower), up(bound.Upper)), table),
+			fmt.Sprintf("the privacy loss distribution certifies that epsilon lies between %s and %s.", short(bound.Lower), up(bound.Upper)), table),
 	}
 	v.say("%s answers: the loss-distribution accountant certifies ε between %s and %s at δ = %s; the others claim from %s.",
 		short(now), short(bound.Lower), up(bound.Upper), short(Delta), up(least))
@@ -169,7 +169,7 @@ func drawRace(e accountant.Event, all []runner, now float64) *plot {
 	}
 	p.area("band", exact, lower, upper)
 	p.curve("curve", exact, upper)
-	p.key("curve", p.right-180, -2, "loss distribution, both sides")
+	p.key("curve", p.right-180, -2, "privacy loss distribution, both sides")
 	p.line("now", p.px(now), p.top, p.px(now), p.bottom)
 	return p
 }

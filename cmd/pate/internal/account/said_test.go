@@ -24,8 +24,8 @@ func said(t *testing.T, delta float64, events ...accountant.Event) map[string]sa
 	return by
 }
 
-// TestWaysThatLoseNothing: where a way to say a run is exact, what follows from it alone is
-// what the loss distribution gives.
+// TestWaysThatLoseNothing: where a way to say a run is exact, what follows from it alone is what the
+// privacy loss distribution gives.
 func TestWaysThatLoseNothing(t *testing.T) {
 	response := said(t, 1e-3, accountant.RandomizedResponse{Epsilon: 1.5})
 	curve, pure := response["a trade-off curve"], response["a pure epsilon"]

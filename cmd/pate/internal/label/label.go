@@ -109,7 +109,7 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	case given("failure-delta") && (f.mode != "filter" || !(f.failure > 0 && f.failure < g.Delta)):
 		return s, usage("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
 	case f.mode == "filter" && f.accountant == "pld" && (f.Mechanism != "" || given("mode")):
-		return s, usage("privacy", "--accountant pld: loss distributions are no filter; they claim with --mode reserved")
+		return s, usage("privacy", "--accountant pld: privacy loss distributions are no filter; they claim with --mode reserved")
 	case f.pool == "":
 		return s, usage("votes", "--pool is empty: it names the public data set that the queries come from")
 	case given("epsilon") && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
@@ -118,8 +118,7 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	return s, nil
 }
 
-// settle takes unit and relation from a manifest beside the votes, or refuses flags that it
-// contradicts.
+// settle takes unit and relation from a manifest beside the votes, or refuses flags that it contradicts.
 func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	if f.stated, err = shell.StatedBeside(args); err != nil {
 		return err
@@ -290,7 +289,7 @@ func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 	}
 	switch {
 	case r.Account.Mode == ledger.Reserved && r.By == accountant.ByPLD:
-		g.Logf("the claim is that of loss distributions, for all that was reserved: pate help privacy")
+		g.Logf("epsilon follows from the privacy loss distributions of all that was reserved: pate help privacy")
 	case r.Lack != nil:
 		g.Logf("the claim is by Rényi divergences: %v", r.Lack)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/pate-go/pate/teachers/label"
 )
 
-// countedQueries is from how many queries on it is not counted how many more a ledger of mode
-// reserved would carry: searching by loss distributions takes up to forty seconds then, and
-// labels of two million queries two.
+// countedQueries is from how many queries on it is not counted how many more a ledger of mode reserved
+// would carry: searching by privacy loss distributions takes up to forty seconds then, and labels of two
+// million queries two.
 const countedQueries = 100_000
 
 // tellMode prints the cost of mode filter of a new ledger in answers: the queries of this noise that its

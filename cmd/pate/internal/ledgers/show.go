@@ -194,5 +194,5 @@ func (r ledgerReport) provedBy() string {
 	if r.Accountant != accountant.ByPLD {
 		return ""
 	}
-	return ", as loss distributions prove"
+	return ", as privacy loss distributions prove"
 }

@@ -297,7 +297,7 @@ func (a planAlternative) filterCost() string {
 			"Plan 1 takes as many queries there."
 	}
 	return fmt.Sprintf("With --mode filter others may charge the ledger later, by what they have seen.\n"+
-		"Loss distributions are no filter: Rényi divergences claim there, and with the\n"+
+		"Privacy loss distributions are no filter: Rényi divergences claim there, and with the\n"+
 		"noise of plan 1 it takes %d queries where reserved takes %d (%s).", a.FilterQueries, a.Queries, fewerBy(a.FilterQueries, a.Queries))
 }
 

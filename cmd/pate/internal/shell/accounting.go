@@ -62,8 +62,8 @@ func ParseOrders(text string) ([]float64, error) {
 	return orders, nil
 }
 
-// An accountantEntry is an accountant a user can name, and what sets its
-// number apart, in a few words for a column.
+// An accountantEntry is an accountant a user can name, and what sets its number apart, in a few words for a
+// column.
 type accountantEntry struct {
 	name  string
 	Why   string
@@ -74,7 +74,7 @@ type accountantEntry struct {
 func accountants() []accountantEntry {
 	return []accountantEntry{
 		{"rdp", "the divergence at the best order", func(c accountant.RDPConfig) (accountant.Accountant, error) { return accountant.NewRDP(c) }},
-		{"pld", "the whole loss distribution", func(c accountant.RDPConfig) (accountant.Accountant, error) {
+		{"pld", "the whole privacy loss distribution", func(c accountant.RDPConfig) (accountant.Accountant, error) {
 			return accountant.NewPLD(accountant.PLDConfig{Relation: c.Relation})
 		}},
 		{"moments", "integer moments to 32, classic tail bound", func(c accountant.RDPConfig) (accountant.Accountant,
@@ -123,8 +123,8 @@ func CheckAccountant(name string) error {
 	return fmt.Errorf("--accountant %s: no such accountant; there are %s", name, strings.Join(AccountantNames(), ", "))
 }
 
-// Targets reads the value of --epsilon where it may have several, with commas. They are
-// different, finite and above 0, and come back ascending.
+// Targets reads the value of --epsilon where it may have several, with commas. They are different, finite
+// and above 0, and come back ascending.
 func Targets(text string) ([]float64, error) {
 	var targets []float64
 	for word := range strings.SplitSeq(text, ",") {
@@ -153,8 +153,8 @@ func TargetsText(targets []float64) string {
 	return strings.Join(words, ",")
 }
 
-// CheckDelta refuses a delta that allows giving away one of n units, which a noun names; nothing
-// where n is 0, not known.
+// CheckDelta refuses a delta that allows giving away one of n units, which a noun names; nothing where n is
+// 0, not known.
 func CheckDelta(delta float64, n int, noun string) error {
 	return FaultError(run.Units{N: n, Noun: noun}.Check(delta), "privacy")
 }
