@@ -158,29 +158,28 @@ func TestTrainRefuses(t *testing.T) {
 	}
 
 	// Seeded runs are for experiments, on ledgers of their own.
-	o := trainOptions(t)
-	o.Seed = &seed
-	m := softmax(t)
-	trained, err := pate.Train(t.Context(), m, records(500), config(), o)
+	train := func(o pate.TrainOptions) (*nn.Model, pate.Trained, error) {
+		m := softmax(t)
+		trained, err := pate.Train(t.Context(), m, records(500), config(), o)
+		return m, trained, err
+	}
+	seeded, twin, secret := trainOptions(t), trainOptions(t), trainOptions(t)
+	seeded.Seed, twin.Seed = &seed, &seed
+	m, trained, err := train(seeded)
 	require.NoError(t, err)
 	require.False(t, trained.Releasable)
-	require.False(t, says(o.Ledger))
-	secret := o
-	secret.Seed, secret.Out = nil, o.Out+"2"
-	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
-	require.ErrorContains(t, err, "noise is seeded, not secret")
-	secret = trainOptions(t)
-	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
-	require.NoError(t, err)
-	secret.Seed, secret.Out = &seed, secret.Out+"2"
-	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
-	require.ErrorContains(t, err, "noise is secret, not seeded")
-	twin := trainOptions(t)
-	twin.Seed = &seed
-	repeated := softmax(t)
-	_, err = pate.Train(t.Context(), repeated, records(500), config(), twin)
+	require.False(t, says(seeded.Ledger))
+	repeated, _, err := train(twin)
 	require.NoError(t, err)
 	require.Equal(t, m.Parameters(), repeated.Parameters())
+	seeded.Seed, seeded.Out = nil, seeded.Out+"2"
+	_, _, err = train(seeded)
+	require.ErrorContains(t, err, "noise is seeded, not secret")
+	_, _, err = train(secret)
+	require.NoError(t, err)
+	secret.Seed, secret.Out = &seed, secret.Out+"2"
+	_, _, err = train(secret)
+	require.ErrorContains(t, err, "noise is secret, not seeded")
 }
 
 // Nothing about the data stands on the ledger but a name under its secret.

@@ -96,8 +96,13 @@ func TestTrainDoesNotDependOnWorkers(t *testing.T) {
 	w := newWorld(t)
 	want := w.mustTrain(t).Hash()
 	for _, workers := range []int{0, 1, 7, 100} {
-		w.cfg.Workers = workers
+		var seen []int
+		w.cfg.Workers, w.cfg.Progress = workers, func(done, total int) { seen = append(seen, done, total-20) }
 		require.Equal(t, want, w.mustTrain(t).Hash())
+		require.Len(t, seen, 40)
+		for i := range 20 {
+			require.Equal(t, []int{i + 1, 0}, seen[2*i:2*i+2])
+		}
 	}
 	w.cfg.Key = rng.SeedKey(2)
 	require.NotEqual(t, want, w.mustTrain(t).Hash())
@@ -131,20 +136,6 @@ func TestOneRecordMovesOneColumn(t *testing.T) {
 	}
 }
 
-func TestTrainReportsProgress(t *testing.T) {
-	w := newWorld(t)
-	var seen []int
-	w.cfg.Progress = func(done, total int) {
-		require.Equal(t, 20, total)
-		seen = append(seen, done)
-	}
-	w.mustTrain(t)
-	require.Len(t, seen, 20)
-	for i, done := range seen {
-		require.Equal(t, i+1, done)
-	}
-}
-
 func TestTrainResumes(t *testing.T) {
 	w := newWorld(t)
 	want := w.mustTrain(t).Hash()
@@ -160,12 +151,10 @@ func TestTrainResumes(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Nil(t, v)
 	files := names(t, w.cfg.Checkpoint)
+	stray := filepath.Join(w.cfg.Checkpoint, ".teacher-0000003.votes.123.tmp") // of a killed process
+	require.NoError(t, os.WriteFile(stray, []byte("half"), 0o600))
 	require.GreaterOrEqual(t, len(files), 7)
 	require.Less(t, len(files), 20)
-
-	// What a killed process may leave goes away.
-	stray := filepath.Join(w.cfg.Checkpoint, ".teacher-0000003.votes.123.tmp")
-	require.NoError(t, os.WriteFile(stray, []byte("half"), 0o600))
 
 	w.cfg.Progress = nil
 	w.fits.Store(0)
@@ -228,21 +217,18 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 		"queries":     func(w *world) { w.queries.Rows-- },
 		"classes":     func(w *world) { w.private.Classes++ },
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.cfg.Checkpoint = t.TempDir()
-			w.mustTrain(t)
-			path := filepath.Join(w.cfg.Checkpoint, "teacher-0000000.votes")
-			before, err := os.ReadFile(path)
-			require.NoError(t, err)
-			change(w)
-			v, err := w.train()
-			require.ErrorIs(t, err, run.ErrOtherRun)
-			require.Nil(t, v)
-			after, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.Equal(t, before, after, "it was touched")
-		})
+		w := newWorld(t)
+		w.cfg.Checkpoint = t.TempDir()
+		w.mustTrain(t)
+		path := filepath.Join(w.cfg.Checkpoint, "teacher-0000000.votes")
+		before, err := os.ReadFile(path)
+		require.NoError(t, err)
+		change(w)
+		_, err = w.train()
+		require.ErrorIs(t, err, run.ErrOtherRun, name)
+		after, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, before, after, "%s: it was touched", name)
 	}
 }
 

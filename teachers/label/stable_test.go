@@ -92,18 +92,15 @@ func TestStableRunsResume(t *testing.T) {
 // TestStableRunsShareALedger: each run takes part of the delta that is left.
 func TestStableRunsShareALedger(t *testing.T) {
 	c := stably(t, stable.SVT)
-	c.Setting = with(stable.SVT, "b1", 6.0, "b2", 30.0, "threshold", 80.0, "failures", 3.0)
-	first := release1(t, c)
-	require.False(t, first.Calibrated)
-	for i, mechanism := range []string{stable.MStab, plan.GNMax} {
-		c.Pool, c.Out = fmt.Sprint("pool", i), fmt.Sprint(c.Out, i)
+	for i, s := range []aggregate.Setting{
+		with(stable.SVT, "b1", 6.0, "b2", 30.0, "threshold", 80.0, "failures", 3.0),
+		with(stable.MStab, "sigma", 60.0, "threshold", 330.0), with(plan.GNMax),
+	} {
+		c.Pool, c.Out, c.Setting = fmt.Sprint("pool", i), fmt.Sprint(c.Out, i), s
 		path := write(t, filepath.Join(filepath.Dir(c.Ledger), fmt.Sprint(i, ".csv")), voteRows(uint64(10+i), testQueries, 250))
 		c.Votes = open(t, path, votes.Options{})
-		c.Setting = with(mechanism)
-		if mechanism == stable.MStab {
-			c.Setting = with(mechanism, "sigma", 60.0, "threshold", 330.0)
-		}
 		r := release1(t, c)
+		require.Equal(t, i == 2, r.Calibrated)
 		require.LessOrEqual(t, r.Epsilon, c.Account.Epsilon)
 	}
 	require.EqualValues(t, 3, summary(t, c.Ledger).Entries)
