@@ -259,3 +259,59 @@ func TestConcurrentFirstDraw(t *testing.T) {
 		require.Equal(t, want, <-got)
 	}
 }
+
+func TestMassesInStrides(t *testing.T) {
+	noise := gaussian(t, 3)
+	masses := NewMasses(noise.LogProb, 20)
+	for _, stride := range []int64{1, 3} {
+		for from := int64(-50); from < 40; from++ {
+			products, want := make([]float64, 30), make([]float64, 30)
+			for i := range products {
+				products[i] = 1 / float64(i+1)
+				want[i] = products[i] * masses.AtMost(from+int64(i)*stride)
+			}
+			masses.TimesAtMost(products, from, stride)
+			require.Equal(t, want, products, "from %d by %d", from, stride)
+			if from < -20 || from > 20 {
+				continue
+			}
+			products = make([]float64, (20-from)/stride+1)
+			masses.FillAt(products, from, stride)
+			for i, p := range products {
+				require.Equal(t, math.Exp(noise.LogProb(from+int64(i)*stride)), p, "from %d by %d", from, stride)
+			}
+		}
+	}
+}
+
+// BenchmarkFill draws what a step of private training draws, in runs.
+func BenchmarkFill(b *testing.B) {
+	dst := make([]int64, 4096)
+	for _, sigma := range []float64{40, 1e3, 1 << 28, 1e9, maxScale} {
+		d := gaussian(b, sigma)
+		b.Run(fmt.Sprintf("sigma=%g", sigma), func(b *testing.B) {
+			s := SeedKey(1).Stream()
+			for b.Loop() {
+				d.Fill(dst, s)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(dst)), "ns/draw")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkQuery draws the randomness of one Confident-GNMax query on ten classes: its
+// stream, and eleven draws.
+func BenchmarkQuery(b *testing.B) {
+	threshold, counts := gaussian(b, 150), gaussian(b, 40)
+	streams, query := SeedKey(1).Streams("query"), uint64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		query++
+		s := streams.Of(query)
+		threshold.Sample(s)
+		for range 10 {
+			counts.Sample(s)
+		}
+	}
+}

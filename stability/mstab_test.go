@@ -1,6 +1,7 @@
 package stability
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -15,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -285,4 +287,22 @@ func TestLaplaceScaleIsNotBelowTheInverse(t *testing.T) {
 	require.Greater(t, above, 100, "where the quotient was rounded down")
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 0.3, Delta: 0.01})
 	require.Equal(t, atLeastInverse(0.3), m.laplace.Scale())
+}
+
+func newMStab(t require.TestingT, cfg MStabConfig) *MStab {
+	if cfg.Questions == 0 {
+		cfg.Questions = 1
+	}
+	m := testkit.Must(NewMStab(cfg))
+	return m
+}
+
+func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
+	return testledger.Reserve(t, accountant.ReplaceOne, e)
+}
+
+// deltaOf returns what an account claims for one event.
+func deltaOf(t require.TestingT, e accountant.Event, eps float64) float64 {
+	b := testkit.Must(testledger.Account(t, accountant.ReplaceOne, e).Delta(context.Background(), eps))
+	return b.Upper
 }

@@ -1,6 +1,7 @@
 package student_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/plain"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/trees"
 )
 
 var ridge = teachers.KernelRidge{Gamma: 1, Lambda: .1}
@@ -113,4 +115,120 @@ func requirePlain(t *testing.T, m teachers.Classifier, x student.Matrix, classes
 		require.InDelta(t, v, got[i], 1e-3, "row %d", i/classes)
 	}
 	return p
+}
+
+// TestStudentsOfProjections: of many columns, candidates learn from projections, and say so
+// where they are written down.
+func TestStudentsOfProjections(t *testing.T) {
+	const columns = 600
+	x, y := blobs(300, columns, 3, stream(1))
+	fresh, truth := blobs(100, columns, 3, stream(2))
+	labels := label(y, stream(3).Perm(300)[:60])
+	pool := newPool(t, x, student.Config{Landmarks: 60})
+	for _, c := range student.ImageCandidates(pool)[1:] {
+		t.Run(c.Name, func(t *testing.T) {
+			m, err := c.Fit(t.Context(), x, labels, 3, stream(4))
+			require.NoError(t, err)
+			require.Greater(t, accuracy(t, m, fresh, truth), .95)
+			if p := requirePlain(t, m, fresh, 3); p.Kernel != nil {
+				require.Len(t, p.Kernel.Landmarks[0], 128)
+			}
+			narrow := dense.New(1, columns-1)
+			require.Error(t, m.Predict(make([]int, 1), narrow))
+			require.Error(t, m.(teachers.Scorer).Scores(dense.New(1, 3), narrow))
+		})
+	}
+}
+
+// TestPlainModelsSayWhatTheClassifierSays: written down as data, every kind of student has
+// the scores it had, up to float32, also on rows far from all others.
+func TestPlainModelsSayWhatTheClassifierSays(t *testing.T) {
+	x, y := table(200, false, 1)
+	for i := range y {
+		y[i] *= 2 // class 1 of 3 has no label
+	}
+	labels := label(y, stream(3).Perm(200)[:90])
+	test, _ := table(200, false, 2)
+	test.Data[7] = 1e9
+	candidates := student.TableCandidates(newPool(t, x, student.Config{Landmarks: 60}))
+	for name, l := range map[string]teachers.Learner{"booster": trees.Booster{Rounds: 5}, "constant": teachers.Softmax{}} {
+		candidates = append(candidates, student.Candidate{Name: name, Fit: func(ctx context.Context, x student.Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+			if name == "constant" {
+				labels = label(y, []int{5})
+			}
+			return student.Supervised(ctx, l, x, labels, classes, rnd)
+		}})
+	}
+	for _, c := range candidates {
+		t.Run(c.Name, func(t *testing.T) {
+			m, err := c.Fit(t.Context(), x, labels, 3, stream(4))
+			require.NoError(t, err)
+			requirePlain(t, m, test, 3)
+		})
+	}
+	choice, err := student.Learn(t.Context(), x, labels, 3, student.LearnerConfig{}, stream(5))
+	require.NoError(t, err)
+	require.Len(t, requirePlain(t, choice.Model, test, 3).Mean.Members, len(choice.Kept))
+}
+
+// Questions are spread over a pool of which nearly all rows are alike, where rows at random
+// would be of the one cluster.
+func TestSelectCoversRareRows(t *testing.T) {
+	const rows, rare = 600, 5
+	r := stream(1)
+	cluster := make([]int, rows)
+	for k := 1; k < 4; k++ {
+		for i := range rare {
+			cluster[100*k+i] = k
+		}
+	}
+	x := matrix(rows, 6, func(i, j int) float64 { return r.NormFloat64()/10 + 5*float64(cluster[i]*(j+1)%4) })
+	of := func(chosen []int) (clusters int) {
+		seen := [4]bool{}
+		for _, row := range chosen {
+			if !seen[cluster[row]] {
+				seen[cluster[row]] = true
+				clusters++
+			}
+		}
+		return clusters
+	}
+	for seed := range uint64(5) {
+		chosen, err := student.Select(t.Context(), x, 8, func(student.Progress) {}, stream(seed))
+		require.NoError(t, err)
+		require.Equal(t, 4, of(chosen))
+		again, err := student.Select(t.Context(), x, 8, func(student.Progress) {}, stream(seed))
+		require.NoError(t, err)
+		require.Equal(t, chosen, again)
+		require.Less(t, of(stream(seed).Perm(rows)[:8]), 4)
+	}
+	all, err := student.Select(t.Context(), x, rows, func(student.Progress) {}, stream(1))
+	require.NoError(t, err)
+	slices.Sort(all)
+	require.Len(t, slices.Compact(all), rows)
+}
+
+func requireDistinct(t *testing.T, queries []int, m, rows int) {
+	t.Helper()
+	require.Len(t, queries, m)
+	seen := map[int]bool{}
+	for _, q := range queries {
+		require.False(t, q < 0 || q >= rows || seen[q])
+		seen[q] = true
+	}
+}
+
+func TestSelectCoversAllClusters(t *testing.T) {
+	x, y := blobs(400, 30, 10, stream(1))
+	p := newPool(t, x, student.Config{})
+	queries, err := p.Select(t.Context(), 20, stream(2))
+	require.NoError(t, err)
+	seen := map[int]bool{}
+	for _, q := range queries {
+		seen[y[q]] = true
+	}
+	require.Len(t, seen, 10)
+	all, err := p.Select(t.Context(), 400, stream(2))
+	require.NoError(t, err)
+	requireDistinct(t, all, 400, 400)
 }

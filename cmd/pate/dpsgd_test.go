@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
-
 	"github.com/pate-go/pate/internal/testkit"
 )
 
@@ -260,4 +260,89 @@ func TestDPSGDMarksItsFiles(t *testing.T) {
 		again, _ := typed(t, shell.ExitDone, args...)
 		require.Equal(t, text, again, "times are kept apart")
 	}
+}
+
+// What pate compare shows of DP-SGD is what pate dpsgd trains.
+func TestCompareTrainsAsDPSGDDoes(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "t.csv")
+	require.NoError(t, os.WriteFile(file, people(false), 0o600))
+	common := []string{"--data", file, "--label", "kind", "--unit", "who", "--delta", "1e-4", "--epsilon", "3", "--format", "json"}
+	row := func(args ...string) map[string]any {
+		text, _ := typed(t, shell.ExitDone, slices.Concat(args, common)...)
+		var r struct{ Rows []map[string]any }
+		require.NoError(t, json.Unmarshal([]byte(text), &r))
+		require.Len(t, r.Rows, 1)
+		return r.Rows[0]
+	}
+	alone := row("dpsgd", "--out", filepath.Join(dir, "a"))
+	beside := row("compare", "--methods", "dpsgd/linear", "--out", filepath.Join(dir, "b"))
+	for _, key := range []string{"epsilon", "steps", "sampling_probability", "noise_multiplier", "account"} {
+		require.Equal(t, alone[key], beside[key], key)
+	}
+	typed(t, shell.ExitDone, "predict", filepath.Join(dir, "b", "public", "models", "epsilon-3-run-0.model"), file, "--label", "kind", "--unit", "who", "--scored")
+}
+
+// TestPredictionsOfASeededStudentAreMarked: a file of predictions leaves without what the
+// terminal said of the model.
+func TestPredictionsOfASeededStudentAreMarked(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(at("private.csv"), people(false), 0o600))
+	require.NoError(t, os.WriteFile(at("public.csv"), clearPublic(), 0o600))
+	typed(t, shell.ExitDone, publishing(at("private.csv"), at("public.csv"), at("out"), "--seed", "3")...)
+	var model string
+	require.NoError(t, filepath.WalkDir(at("out"), func(path string, _ os.DirEntry, err error) error {
+		if filepath.Base(path) == "student.model" {
+			model = path
+		}
+		return err
+	}))
+	typed(t, shell.ExitDone, "predict", model, at("public.csv"), "--public-rows", "--probability", "--out", at("new.csv"))
+	lines := strings.Split(strings.TrimSpace(read(t, at("new.csv"))), "\n")
+	require.Len(t, lines, 13)
+	for i, line := range lines {
+		require.True(t, strings.HasSuffix(line, map[bool]string{true: ",releasable", false: ",false"}[i == 0]), line)
+	}
+}
+
+// A table with everything that people have in tables is read aloud, and what cannot help is
+// left out.
+func TestTablesAreReadAloud(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	b.WriteString(",patient_id,visit,weight,ward,note,seen,label\n")
+	for i := range 400 {
+		fmt.Fprintf(&b, "%d,%d,v%05d,\"%d,%d\",%s,came at %d with pain,%02d.%02d.2024,%c\n", i, 5000+i*7%150, (i*7919)%100000, 50+i%40, i%10, []string{"north", "south"}[i%2], i*31, 1+i%28, 1+i%12, 'a'+i/3%2)
+	}
+	file := filepath.Join(dir, "t.csv")
+	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
+	text, errs := typed(t, shell.ExitDone, "dpsgd", "--data", file, "--header", "yes", "--delta", "1e-4", "--steps", "3", "--format", "json")
+	for _, want := range []string{
+		`column 1 +row numbers without a name -> left out`, `patient_id +id-like, and ids repeat -> left out`, `visit +id-like: .* -> left out`,
+		`weight +numeric, with decimal commas -> 1 feature`, `ward +category, 2 levels -> 2 features`, `note +free text -> left out`, `seen +date, like 02.01.2006 -> 1 feature`,
+		`warning: ids repeat in column patient_id, .* --unit`,
+	} {
+		require.Regexp(t, want, errs)
+	}
+	var r struct {
+		Rows []struct {
+			Accuracy      float64 `json:"accuracy"`
+			StandardError float64 `json:"standard_error"`
+			Dimensions    int     `json:"dimensions"`
+		} `json:"rows"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &r))
+	require.Equal(t, 4, r.Rows[0].Dimensions)
+	require.InDelta(t, 0.07, r.Rows[0].StandardError, 0.03)
+
+	_, errs = typed(t, shell.ExitDone, "dpsgd", "--data", file, "--label", "label", "--unit", "patient_id", "--keep", "visit", "--drop", "note,seen", "--delta", "1e-4", "--steps", "3")
+	require.NotContains(t, errs, "warning")
+	require.NotContains(t, errs, "seen")
+	require.Regexp(t, `visit +category, \d+ levels -> \d+ features`, errs)
+
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(b.String(), ",label", ",kind", 1)), 0o600))
+	_, errs = typed(t, shell.ExitInvalidInput, "compare", "--data", file, "--header", "yes", "--delta", "1e-4")
+	require.Contains(t, errs, "name the column of the class with --label")
+	require.Contains(t, errs, "ward, note, seen, kind")
 }

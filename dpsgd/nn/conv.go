@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/pate-go/pate/internal/kernel"
@@ -203,4 +204,85 @@ func addSquares[T Float](dst, scratch []float64, g []T, n, rows int) {
 func addScaledRows[T Float](sum, g []T, rows int, scales []T) {
 	n := len(sum)
 	kernel.AddATB(sum, n, scales, 1, g, n, 1, n, rows)
+}
+
+// Weights is where the weights of a layer start. Intercepts start at zero.
+type Weights int
+
+const (
+	// He draws normal weights of variance 2/fan-in, for layers before a ReLU (He et al. 2015).
+	He Weights = iota
+	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for tanh or no
+	// activation (Glorot and Bengio 2010).
+	Glorot
+	// Zero is for models that are linear in their parameters. Any other model would keep
+	// its units alike for ever.
+	Zero
+)
+
+func (w Weights) check() error {
+	if w < He || w > Zero {
+		return fmt.Errorf("field Weights is %d, must be He, Glorot or Zero", int(w))
+	}
+	return nil
+}
+
+func (w Weights) draw(dst []float64, fanIn, fanOut int, rnd *rand.Rand) {
+	switch w {
+	case He:
+		deviation := math.Sqrt(2 / float64(fanIn))
+		for i := range dst {
+			dst[i] = deviation * rnd.NormFloat64()
+		}
+	case Glorot:
+		limit := math.Sqrt(6 / (float64(fanIn) + float64(fanOut)))
+		for i := range dst {
+			dst[i] = limit * (2*rnd.Float64() - 1)
+		}
+	default:
+		clear(dst)
+	}
+}
+
+// Float is the type of a value. Training uses float32, and tests repeat it in float64.
+type Float interface{ float32 | float64 }
+
+// Shape describes one example between two layers: Rows x Cols positions with Channels values each, laid out
+// by row, then column, then channel. A vector is one position whose channels are its elements.
+type Shape struct{ Rows, Cols, Channels int }
+
+// Vector returns the shape of n plain values.
+func Vector(n int) Shape { return Shape{Rows: 1, Cols: 1, Channels: n} }
+
+// Image returns the shape of a picture with the given number of channels.
+func Image(rows, cols, channels int) Shape {
+	return Shape{Rows: rows, Cols: cols, Channels: channels}
+}
+
+// Size returns the number of values.
+func (s Shape) Size() int { return s.Rows * s.Cols * s.Channels }
+
+// String returns "28x28x1", or "10" for a vector.
+func (s Shape) String() string {
+	if s.Rows == 1 && s.Cols == 1 {
+		return fmt.Sprint(s.Channels)
+	}
+	return fmt.Sprintf("%dx%dx%d", s.Rows, s.Cols, s.Channels)
+}
+
+// maxSize bounds the values of one example in any place, and the parameters of a model, so
+// that products of two sizes stay within an int64.
+const maxSize = 1 << 30
+
+func (s Shape) valid() bool {
+	size := 1
+	for _, n := range []int{s.Rows, s.Cols, s.Channels} {
+		if n < 1 || n > maxSize {
+			return false
+		}
+		if size *= n; size > maxSize {
+			return false
+		}
+	}
+	return true
 }

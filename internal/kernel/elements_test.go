@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -219,4 +220,168 @@ func TestNotBelow(t *testing.T) {
 		}
 	})
 	require.Panics(t, func() { NotBelow(make([]float32, 2), make([]float32, 3), 1) })
+}
+
+// TestSquaredDistances compares the portable path with sums in float64, and the others with it bit for bit.
+func TestSquaredDistances(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		rows, k, gap, count := rapid.IntRange(1, 9).Draw(t, "rows"), rapid.IntRange(0, 70).Draw(t, "k"), rapid.IntRange(0, 3).Draw(t, "gap"), rapid.IntRange(0, 70).Draw(t, "count")
+		ld := max(1, k+gap)
+		m := make([]float32, (rows-1)*ld+k)
+		for i := range m {
+			m[i] = float32(rnd.NormFloat64())
+		}
+		x, places := make([]float32, k), make([]int32, count)
+		for i := range x {
+			x[i] = float32(rnd.NormFloat64())
+		}
+		want := make([]float32, count)
+		for i := range places {
+			places[i] = rnd.Int32N(int32(rows))
+		}
+		along(portable, func() { SquaredDistances(want, x, m, ld, places) })
+		for i, p := range places {
+			sum := 0.0
+			for j, v := range x {
+				d := float64(v) - float64(m[int(p)*ld+j])
+				sum += d * d
+			}
+			require.InEpsilon(t, 1+sum, 1+float64(want[i]), 1e-5)
+		}
+		odd := hostile[float32]().Draw(t, "odd")
+		if k > 0 && rapid.Bool().Draw(t, "hostile") {
+			m[rnd.IntN(len(m))], x[rnd.IntN(k)] = odd, odd
+			along(portable, func() { SquaredDistances(want, x, m, ld, places) })
+		}
+		for range paths[float32]() {
+			got, ok := guarded(make([]float32, count))
+			SquaredDistances(got, x, m, ld, places)
+			bitsEqual(t, want, got)
+			require.True(t, ok())
+		}
+	})
+	x := make([]float32, 8)
+	require.Panics(t, func() { SquaredDistances(x[:1], x, x, 8, nil) })
+	require.Panics(t, func() { SquaredDistances(x[:1], x, x, 8, []int32{1}) })
+	require.Panics(t, func() { SquaredDistances(x[:1], x, x, 8, []int32{-1}) })
+}
+
+// TestSparse compares every path with a loop over all elements of the matrix, bit for bit.
+func TestSparse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		rows, columns, n := rapid.IntRange(0, 6).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "columns"), rapid.IntRange(0, 40).Draw(t, "n")
+		ldb, ldd := max(1, n+rnd.IntN(3)), max(1, n+rnd.IntN(3))
+		b := make([]float32, columns*ldb)
+		for i := range b {
+			b[i] = float32(rnd.NormFloat64())
+		}
+		if rapid.Bool().Draw(t, "hostile") {
+			b[rnd.IntN(len(b))] = hostile[float32]().Draw(t, "odd")
+		}
+		start, places, weights := []int32{0}, []int32{}, []float32{}
+		want := make([]float32, rows*ldd)
+		for i := range want {
+			want[i] = -5 // of which a gap between rows stays
+		}
+		for i := range rows {
+			clear(want[i*ldd:][:n])
+			for range rnd.IntN(12) {
+				p, w := rnd.IntN(columns), float32(rnd.NormFloat64())
+				places, weights = append(places, int32(p)), append(weights, w)
+				for j := range n {
+					want[i*ldd+j] += float32(w * b[p*ldb+j])
+				}
+			}
+			start = append(start, int32(len(places)))
+		}
+		from := rnd.IntN(rows + 1)
+		to := from + rnd.IntN(rows-from+1)
+		s := NewSparse(columns, start, places, weights)
+		for range paths[float32]() {
+			got, ok := guarded(slices.Repeat([]float32{-5}, (to-from)*ldd))
+			s.MulRows(got, ldd, from, to, b, ldb, n)
+			bitsEqual(t, want[from*ldd:to*ldd], got)
+			require.True(t, ok())
+		}
+	})
+	one, b := []float32{1}, make([]float32, 8)
+	for name, f := range map[string]func(){
+		"column":     func() { NewSparse(1, []int32{0, 1}, []int32{1}, one) },
+		"negative":   func() { NewSparse(1, []int32{0, 1}, []int32{-1}, one) },
+		"short":      func() { NewSparse(1, []int32{0, 2}, []int32{0}, one) },
+		"falling":    func() { NewSparse(1, []int32{0, 2, 1}, []int32{0}, one) },
+		"no rows":    func() { NewSparse(1, nil, nil, nil) },
+		"weights":    func() { NewSparse(1, []int32{0, 1}, []int32{0}, nil) },
+		"rows":       func() { NewSparse(1, []int32{0, 1}, []int32{0}, one).MulRows(b, 8, 0, 2, b, 8, 8) },
+		"empty rows": func() { (Sparse{}).MulRows(b, 8, 0, 1, b, 8, 8) },
+		"dst":        func() { NewSparse(1, []int32{0, 1}, []int32{0}, one).MulRows(b[:7], 8, 0, 1, b, 8, 8) },
+		"factor":     func() { NewSparse(1, []int32{0, 1}, []int32{0}, one).MulRows(b, 8, 0, 1, b[:7], 8, 8) },
+	} {
+		require.Panics(t, f, name)
+	}
+}
+
+func TestExp32(t *testing.T) {
+	worst := 0.0
+	for x := float32(0); x > -87; x -= 0.00037 {
+		worst = max(worst, math.Abs(float64(exp32(x))/math.Exp(float64(x))-1))
+	}
+	t.Logf("worst relative error %.3g", worst)
+	require.Less(t, worst, 1e-7)
+	require.Zero(t, exp32(float32(math.NaN())))
+	require.Equal(t, float32(1), exp32(0))
+	require.Zero(t, exp32(-87.1))
+	require.Zero(t, exp32(float32(math.Inf(-1))))
+	require.Zero(t, exp32(-math.MaxFloat32))
+}
+
+// TestGaussian compares every path with exp32, bit for bit, over the whole domain and on hostile numbers;
+// TestExp32 compares that with math.Exp.
+func TestGaussian(t *testing.T) {
+	compare := func(t require.TestingT, products, norms []float32, norm, gamma float32) {
+		want := make([]float32, len(products))
+		for j, p := range products {
+			want[j] = exp32(-gamma * max(0, norm+norms[j]-2*p))
+		}
+		for range paths[float32]() {
+			got, ok := guarded(products)
+			Gaussian(got, norm, norms, gamma)
+			bitsEqual(t, want, got)
+			require.True(t, ok())
+		}
+	}
+	t.Run("domain", func(t *testing.T) {
+		var products []float32
+		for x := float32(0.5); x > -45; x -= 0.00037 {
+			products = append(products, x)
+		}
+		compare(t, products, make([]float32, len(products)), 0, 1)
+		compare(t, products, make([]float32, len(products)), 0, 1e-3)
+	})
+	t.Run("any", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.IntRange(0, 40).Draw(t, "n")
+			of := func(name string) []float32 { return rapid.SliceOfN(hostile[float32](), n, n).Draw(t, name) }
+			compare(t, of("products"), of("norms"), hostile[float32]().Draw(t, "norm"), rapid.Float32Range(0, 100).Draw(t, "gamma"))
+		})
+	})
+	require.Panics(t, func() { Gaussian(make([]float32, 2), 1, make([]float32, 3), 1) })
+}
+
+func BenchmarkGaussian(b *testing.B) {
+	x, norms, scratch := make([]float32, 1024), make([]float32, 1024), make([]float32, 1024)
+	for i := range x {
+		x[i] = -float32(i) / 100
+	}
+	for on := range paths[float32]() {
+		b.Run(on.String(), func(b *testing.B) {
+			for b.Loop() {
+				copy(scratch, x)
+				Gaussian(scratch, 1, norms, 1)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/exp")
+		})
+	}
 }

@@ -1,6 +1,9 @@
 package kernel
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Float is the element type. Training uses float32; tests repeat it in float64.
 type Float interface{ float32 | float64 }
@@ -51,3 +54,287 @@ func zero[T Float](dst []T, ldd, m, n int) {
 		clear(dst[i*ldd : i*ldd+n])
 	}
 }
+
+// AddInts adds noise to total, and sets scaled to the sums times scale: each is rounded to a double, and
+// then the product is. All three have one length.
+func AddInts(scaled []float64, total, noise []int64, scale float64) {
+	match(len(total) == len(scaled) && len(noise) == len(scaled))
+	done := whole[float32](len(scaled), 4)
+	if done > 0 {
+		addInts64(&scaled[0], &total[0], &noise[0], done, scale)
+	}
+	for i := done; i < len(total); i++ {
+		total[i] += noise[i]
+		scaled[i] = float64(total[i]) * scale
+	}
+}
+
+// Descend subtracts rate times (gradient + decay x) from every parameter x, in double precision and without
+// fusing, and rounds once more to T. It reports whether all are finite then. Both slices have one length.
+func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (finite bool) {
+	match(len(parameters) == len(gradient))
+	done := whole[T](len(parameters), 4)
+	finite = done == 0 || descend32(first(parameters), &gradient[0], done, decay, rate) == 0
+	for i := done; i < len(parameters); i++ {
+		x := float64(parameters[i])
+		next := T(x - float64(rate*float64(gradient[i]+float64(decay*x))))
+		parameters[i] = next
+		finite = finite && next-next == 0
+	}
+	return finite
+}
+
+// distanceSums is in how many places a squared distance is summed: one sum waits for itself most of the
+// time.
+const distanceSums = 4
+
+// SquaredDistances sets dst to the squared distances of x from the rows of a matrix at the given places;
+// both have one length. Element p goes to sum p mod 4, the elements after the last four to the first sum;
+// then the sums are added in pairs. All paths have the same bits.
+func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
+	match(len(dst) == len(places))
+	for _, p := range places {
+		if p < 0 {
+			panic("kernel: place out of range")
+		}
+		check(rows, ld, int(p)+1, len(x))
+	}
+	for from := 0; from < len(places); from += distancesAtOnce {
+		var sums [distancesAtOnce][distanceSums]float32
+		part := places[from:min(from+distancesAtOnce, len(places))]
+		done, k := whole[float32](len(part), 4), whole[float32](len(x), distanceSums)
+		if done > 0 && k > 0 {
+			distances32(&sums[0][0], &x[0], &rows[0], 4*ld, &part[0], done, k)
+		}
+		for i, p := range part {
+			s, row := &sums[i], rows[int(p)*ld:][:len(x)]
+			j := len(x) &^ (distanceSums - 1)
+			if i >= done {
+				for k := 0; k < j; k += distanceSums {
+					a, b := x[k:k+4:k+4], row[k:k+4:k+4]
+					for e := range s {
+						d := a[e] - b[e]
+						s[e] += float32(d * d)
+					}
+				}
+			}
+			for ; j < len(x); j++ {
+				d := x[j] - row[j]
+				s[0] += float32(d * d)
+			}
+			dst[from+i] = s[0] + s[1] + (s[2] + s[3])
+		}
+	}
+}
+
+// distancesAtOnce is how many distances have their sums side by side.
+const distancesAtOnce = 32
+
+// MaxTaps sets best[c] to the largest of the values x[c+taps[t]], and winner[c] to the first t it comes
+// from. There are at most 256 taps. Values compare as their bits do, so -0 is below 0, and NaN without a
+// sign is above infinity.
+func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
+	checkTaps(len(best), winner, x, taps)
+	done := whole[T](len(best), 8)
+	if done > 0 {
+		maxTaps32(first(best), &winner[0], first(x), &taps[0], len(taps), done)
+	}
+	for c := done; c < len(best); c++ {
+		top, won := order(x[c+taps[0]]), 0
+		for t, tap := range taps {
+			if o := order(x[c+tap]); o > top {
+				top, won = o, t
+			}
+		}
+		best[c], winner[c] = ofBits[T](orderOf(top)), uint8(won)
+	}
+}
+
+// AddToTaps adds src[c] to dst[c+taps[winner[c]]] for every c, in ascending order. That is the gradient of
+// MaxTaps. The taps must ascend.
+func AddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) {
+	checkTaps(len(src), winner, dst, taps)
+	done := whole[T](len(src), 8)
+	if done > 0 {
+		addToTaps32(first(dst), &winner[0], first(src), &taps[0], len(taps), done)
+	}
+	for c := done; c < len(src); c++ {
+		dst[c+taps[winner[c]]] += src[c]
+	}
+}
+
+// checkTaps panics unless n windows fit.
+func checkTaps[T Float](n int, winner []uint8, x []T, taps []int) {
+	match(len(winner) == n && len(taps) != 0 && len(taps) <= math.MaxUint8+1)
+	for t, tap := range taps {
+		if tap < 0 || n > 0 && tap > len(x)-n || t > 0 && tap <= taps[t-1] {
+			panic("kernel: slice too short for its dimensions")
+		}
+	}
+}
+
+// order maps v to an integer that sorts like v, with -0 below +0.
+func order[T Float](v T) int64 { return orderOf(bitsOf(v)) }
+
+// orderOf maps the bits of a number to its order, and its order to its bits.
+func orderOf(b int64) int64 { return b ^ int64(uint64(b>>63)>>1) }
+
+// Sparse is a matrix in compressed rows: those elements of row i that are not zero are
+// weights[start[i]:start[i+1]], in the columns of the same places. Its zero value has no rows. Many
+// goroutines may multiply by one.
+type Sparse struct {
+	columns       int
+	start, places []int32
+	weights       []float32
+}
+
+// NewSparse returns a matrix of as many rows as start has elements, less one. It keeps the slices.
+func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
+	match(len(places) == len(weights) && len(start) != 0 && start[0] == 0 && int(start[len(start)-1]) == len(places))
+	for i, from := range start[1:] {
+		if from < start[i] {
+			panic("kernel: rows out of order")
+		}
+	}
+	for _, p := range places {
+		if p < 0 || int(p) >= columns {
+			panic("kernel: place out of range")
+		}
+	}
+	return Sparse{columns, start, places, weights}
+}
+
+// MulRows sets dst to the product of rows [from, to) and b, which has n columns. It adds up one row of b
+// after the other, and rounds products before it adds them, on all paths.
+func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
+	if from < 0 || from > to || to >= max(1, len(s.start)) {
+		panic("kernel: rows out of range")
+	}
+	check(dst, ldd, to-from, n)
+	check(b, ldb, s.columns, n)
+	if n == 0 || from == to {
+		return
+	}
+	if pathOf[float32]() > portable && len(s.places) > 0 {
+		sparse32(&dst[0], 4*ldd, &s.start[from], to-from, &s.places[0], &s.weights[0], &b[0], 4*ldb, n, mask((n-1)%8+1))
+		return
+	}
+	for i := from; i < to; i++ {
+		out := dst[(i-from)*ldd:][:n]
+		clear(out)
+		for e := s.start[i]; e < s.start[i+1]; e++ {
+			w := s.weights[e]
+			for j, v := range b[int(s.places[e])*ldb:][:n] {
+				out[j] += float32(w * v)
+			}
+		}
+	}
+}
+
+// AddRows adds the sum of the rows of a, m by n, to dst, n long. It sums the rows in runs of 48, and then
+// sums the runs, as [AddATB] does.
+func AddRows[T Float](dst []T, a []T, lda, m, n int) {
+	check(dst, n, 1, n)
+	check(a, lda, m, n)
+	if n == 0 || m == 0 {
+		return
+	}
+	done := whole[T](n, 8)
+	if done > 0 {
+		addRows32(first(dst), first(a), 4*lda, m, done, addRun)
+	}
+	const width = 16
+	var sum [width]T
+	for j := done; j < n; j += width {
+		sum := sum[:min(width, n-j)]
+		for from := 0; from < m; from += addRun {
+			clear(sum)
+			for i := from; i < min(from+addRun, m); i++ {
+				for c, v := range a[i*lda+j : i*lda+j+len(sum)] {
+					sum[c] += v
+				}
+			}
+			for c, v := range sum {
+				dst[j+c] += v
+			}
+		}
+	}
+}
+
+// CopyRow copies src to dst and prefetches next, the row to be copied after it: rows in a random order come
+// from far away. All three have one length.
+func CopyRow[T Float](dst, src, next []T) {
+	match(len(src) == len(dst) && len(next) == len(dst))
+	done := whole[T](len(dst), 16)
+	if done > 0 {
+		copyRow32(first(dst), first(src), first(next), done)
+	}
+	copy(dst[done:], src[done:])
+}
+
+// Scale sets dst to factor times src, element by element. The two slices may be the same.
+func Scale[T Float](dst []T, factor T, src []T) {
+	match(len(dst) == len(src))
+	done := whole[T](len(src), 8)
+	if done > 0 {
+		scale32(first(dst), first(src), done, float32(factor))
+	}
+	for i := done; i < len(src); i++ {
+		dst[i] = factor * src[i]
+	}
+}
+
+// Gaussian replaces the inner products xz of a row x with others by the Gaussian kernel exp(-gamma |x-z|²),
+// given the squared norms. The squared distance |x|² + |z|² - 2xz counts as 0 where rounding makes it
+// negative. The relative error of the exponential is below 1e-7; below e^-87, and of NaN, it is 0. All
+// paths have the same bits.
+func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
+	match(len(norms) == len(products))
+	if pathOf[float32]() > portable {
+		const lanes = 8
+		done := whole[float32](len(products), lanes)
+		if done > 0 {
+			gaussian32(&products[0], &norms[0], done, norm, -gamma, &roots[0])
+		}
+		if done < len(products) {
+			var last, lastNorms [lanes]float32
+			copy(last[:], products[done:])
+			copy(lastNorms[:], norms[done:])
+			gaussian32(&last[0], &lastNorms[0], lanes, norm, -gamma, &roots[0])
+			copy(products[done:], last[:])
+		}
+		return
+	}
+	for j, dot := range products {
+		products[j] = exp32(-gamma * max(0, norm+norms[j]-2*dot))
+	}
+}
+
+// exp32 returns eˣ for x <= 0 with a relative error below 1e-7 (a test goes over the domain). Below -87,
+// and of NaN, it returns 0. It writes x = (n + r) ln 2 / 64 with
+// |r| <= 1/2, in float64. So eˣ is 2^(n/64), a power of 2 times a root from a table, times a
+// factor whose Taylor polynomial of degree 2 has a remainder below (ln 2/128)³/6 = 2.7e-8.
+// Products are rounded before they are added, on every machine.
+func exp32(x float32) float32 {
+	if !(x > -87) {
+		return 0
+	}
+	const (
+		magic = 3 << 51 // a float64 near it is an integer: its last bits are n
+		unit  = math.Ln2 / 64
+	)
+	t := float64(float64(x) * (1 / unit))
+	rounded := t + magic
+	n := math.Float64bits(rounded)
+	r := t - (rounded - magic)
+	power := math.Float64frombits(roots[n%64] + n>>6<<52)
+	return float32(power + float64(power*float64(r*(unit+float64(r*(unit*unit/2))))))
+}
+
+// roots are the bits of 2^(i/64).
+var roots = func() (bits [64]uint64) {
+	for i := range bits {
+		bits[i] = math.Float64bits(math.Exp2(float64(i) / 64))
+	}
+	return bits
+}()

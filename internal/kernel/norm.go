@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // SquaredNorm returns the sum of squares of x in double precision. The relative error is below 2^-53
 // (len(x)/16 + 5), and no float32 overflows or underflows on the way. The result does not depend on where x
 // lies in memory.
@@ -40,4 +42,91 @@ func sumOf(s *[normLanes]float64) float64 {
 	a, b, c, d := s[0]+s[8], s[1]+s[9], s[2]+s[10], s[3]+s[11]
 	a, b, c, d = a+(s[4]+s[12]), b+(s[5]+s[13]), c+(s[6]+s[14]), d+(s[7]+s[15])
 	return (a + c) + (b + d)
+}
+
+// Affine sets dst to (src - shift) times factor, with one rounding of each operation and one to float32.
+// Both have one length and may be the same.
+func Affine(dst, src []float32, shift, factor float64) {
+	match(len(src) == len(dst))
+	done := whole[float32](len(dst), 8)
+	if done > 0 {
+		affine32(&dst[0], &src[0], done, shift, factor)
+	}
+	for i := done; i < len(dst); i++ {
+		dst[i] = float32((float64(src[i]) - shift) * factor)
+	}
+}
+
+// Sum returns the sum of x in double precision, added in the lanes of [SquaredNorm].
+func Sum(x []float32) float64 {
+	var s [normLanes]float64
+	if done := whole[float32](len(x), normLanes); done > 0 {
+		sum32(&s[0], &x[0], done)
+		x = x[done:]
+	}
+	for i, v := range x {
+		s[i%normLanes] += float64(v)
+	}
+	return sumOf(&s)
+}
+
+// SquaresAbout returns the sum of squared distances from a centre, added as [Sum] adds.
+func SquaresAbout(x []float32, centre float64) float64 {
+	var s [normLanes]float64
+	if done := whole[float32](len(x), normLanes); done > 0 {
+		squaresAbout32(&s[0], &x[0], done, centre)
+		x = x[done:]
+	}
+	for i, v := range x {
+		d := float64(v) - centre
+		s[i%normLanes] += float64(d * d)
+	}
+	return sumOf(&s)
+}
+
+// FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to even, to dst, clears src and
+// returns its squared norm before that, as [SquaredNorm] computes it. Products must be below 2^51 in
+// magnitude: the sums are meaningless otherwise, and the norm shows it. The factor must have at most 24
+// significant bits, so that its products with float32 values are exact doubles, rounded once.
+func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
+	match(len(dst) == len(src))
+	var s [normLanes]float64
+	if done := whole[float32](len(src), normLanes); done > 0 {
+		foldInt64(&dst[0], &src[0], done, perUnit, &s[0])
+		dst, src = dst[done:], src[done:]
+	}
+	// A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in the low bits.
+	const magic = 0x1.8p52
+	offset := int64(math.Float64bits(magic))
+	for j, v := range src {
+		s[j%normLanes] += float64(float64(v) * float64(v))
+		dst[j] += int64(math.Float64bits(float64(float64(v)*perUnit)+magic)) - offset
+		src[j] = 0
+	}
+	return sumOf(&s)
+}
+
+// FoldFloat64 adds src to dst, and clears src. Both have one length.
+func FoldFloat64(dst []float64, src []float32) {
+	match(len(dst) == len(src))
+	done := whole[float32](len(dst), 8)
+	if done > 0 {
+		foldFloats32(&dst[0], &src[0], done)
+	}
+	for j, v := range src[done:] {
+		dst[done+j] += float64(v)
+	}
+	clear(src[done:])
+}
+
+// AddFloat64 adds src to dst. Both have one length.
+func AddFloat64(dst, src []float64) {
+	match(len(dst) == len(src))
+	done := whole[float32](len(dst), 8)
+	if done > 0 {
+		addFloats64(&dst[0], &src[0], done)
+	}
+	for j, v := range src[done:] {
+		dst[done+j] += v
+	}
 }

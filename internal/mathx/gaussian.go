@@ -53,3 +53,105 @@ func GaussianEpsilon(sigma, delta float64) float64 {
 	}
 	return Bisect(f, 0, hi)
 }
+
+// Log returns the natural logarithm of x >= 0 and is right for subnormal numbers too. On
+// amd64 math.Log stops near -709.09 below 2.2e-308, while Log(5e-324) is -744.44. That
+// would understate an epsilon at such a delta.
+func Log(x float64) float64 {
+	if x > 0 && x < 0x1p-1022 {
+		return math.Log(x*0x1p60) - 60*math.Ln2
+	}
+	return math.Log(x)
+}
+
+const logSqrt2Pi = 0.918938533204672741780329736405617639861
+
+// LogNormalPDF returns the log density of the standard normal law.
+func LogNormalPDF(x float64) float64 { return -x*x/2 - logSqrt2Pi }
+
+// LogNormalCDF returns log P[N(0,1) <= x]. The relative error of the probability stays near
+// 1e-15 (1 + x^2/2) in both tails.
+func LogNormalCDF(x float64) float64 {
+	switch {
+	case x > 0:
+		return math.Log1p(-0.5 * math.Erfc(x/math.Sqrt2))
+	case x > -5:
+		return math.Log(0.5 * math.Erfc(-x/math.Sqrt2))
+	default:
+		return math.Log(Mills(-x)) + LogNormalPDF(x)
+	}
+}
+
+// Mills returns the Mills ratio P[N(0,1) > x] / density(x). It overflows to +Inf below about -38.
+func Mills(x float64) float64 {
+	if x < 5 {
+		return 0.5 * math.Erfc(x/math.Sqrt2) * math.Exp(x*x/2+logSqrt2Pi)
+	}
+	if x > 1e8 {
+		return 1 / x
+	}
+	// Evaluate Laplace's continued fraction 1/(x+1/(x+2/(x+3/...))) from the back. From
+	// x = 5 on, 80 levels reach double precision.
+	t := x
+	for k := 80; k >= 1; k-- {
+		t = x + float64(k)/t
+	}
+	return 1 / t
+}
+
+// Least returns the least integer n >= 0 with enough(n), found by doubling, then halving.
+// For every integer above n, enough must hold too.
+func Least(enough func(int64) bool) int64 {
+	low, high := int64(-1), int64(1)
+	for !enough(high) {
+		low, high = high, 2*high
+	}
+	for high-low > 1 {
+		if mid := low + (high-low)/2; enough(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high
+}
+
+// GoldenSection returns the best point met while shrinking [lo, hi] around a
+// minimum of f, 40 evaluations at most.
+func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
+	const ratio = 0.6180339887498949
+	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
+	fa, fb := f(a), f(b)
+	for i := 0; i < 38 && hi-lo > 1e-7*lo; i++ {
+		if fa <= fb {
+			hi, b, fb = b, a, fa
+			a = hi - ratio*(hi-lo)
+			fa = f(a)
+		} else {
+			lo, a, fa = a, b, fb
+			b = lo + ratio*(hi-lo)
+			fb = f(b)
+		}
+	}
+	if fa <= fb {
+		return a, fa
+	}
+	return b, fb
+}
+
+// Bisect returns the smallest x with f(x), to the last bit, for an f that
+// switches once from false at lo to true at hi.
+func Bisect(f func(float64) bool, lo, hi float64) float64 {
+	for range 200 {
+		mid := lo + (hi-lo)/2
+		if mid <= lo || mid >= hi {
+			break
+		}
+		if f(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}

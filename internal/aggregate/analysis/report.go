@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"runtime"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/parallel"
 )
 
 // Options of [Analyze].
@@ -278,4 +280,85 @@ func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float6
 		s.weights = append(s.weights, q.answer)
 	})
 	return s, err
+}
+
+// spent is a divergence at each order, summed over queries.
+type spent []float64
+
+// add adds times the other's costs; a nil other is zero.
+func (s spent) add(other spent, times float64) {
+	for i, cost := range other {
+		s[i] += times * cost
+	}
+}
+
+// convert returns the epsilon of s at the best of the orders.
+func (s spent) convert(orders []float64, delta float64, rule accountant.Conversion) (epsilon, order float64, err error) {
+	epsilon, order = math.Inf(1), orders[0]
+	for i, a := range orders {
+		at, err := rule.Epsilon(a, math.Max(0, s[i]), delta)
+		if err != nil {
+			return 0, 0, fmt.Errorf("analysis: %w", err)
+		}
+		if at < epsilon {
+			epsilon, order = at, a
+		}
+	}
+	return epsilon, order, nil
+}
+
+// DefaultOrders returns a fresh copy of the orders that are tried, of the published analysis of
+// PATE, 2 to 100.5 by 0.5 and 99 above, geometrically to 500, and three below 2.
+func DefaultOrders() []float64 {
+	orders := []float64{1.25, 1.5, 1.75}
+	for a := 2.0; a <= 100.5; a += 0.5 {
+		orders = append(orders, a)
+	}
+	for i := 1; i < 100; i++ {
+		orders = append(orders, 100*math.Pow(5, float64(i)/99))
+	}
+	return orders
+}
+
+// blockGroups is how many groups are worked on between two sums: it bounds memory, and how
+// long a context that ended goes unnoticed.
+const blockGroups = 256
+
+// inOrder computes something of every group, on all cores, and hands it to take, group by group in their
+// order. So a sum that take forms has the same bits on any number of cores. The function worker is called
+// once for each core, and its result is used by one goroutine; results must not depend on which
+// groups it was called with before. The error is the first, in the order of groups.
+func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
+	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
+	for w := range compute {
+		var err error
+		if compute[w], err = worker(); err != nil {
+			return err
+		}
+	}
+	results, failures := make([]T, blockGroups), make([]error, blockGroups)
+	for from := 0; from < len(groups); from += blockGroups {
+		block := groups[from:min(from+blockGroups, len(groups))]
+		parallel.Each(len(compute), len(block), func(w, i int) {
+			if ctx.Err() == nil {
+				results[i], failures[i] = compute[w](from+i, block[i])
+			}
+		})
+		if err := errors.Join(ctx.Err(), firstError(failures)); err != nil {
+			return err
+		}
+		for i := range block {
+			take(from+i, results[i])
+		}
+	}
+	return nil
+}
+
+func firstError(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
