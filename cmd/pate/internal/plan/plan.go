@@ -298,7 +298,8 @@ func (a planAlternative) filterCost() string {
 	}
 	return fmt.Sprintf("With --mode filter others may charge the ledger later, by what they have seen.\n"+
 		"Privacy loss distributions are no filter: Rényi divergences claim there, and\n"+
-		"with the noise of plan 1 it takes %d queries where reserved takes %d\n(%s).", a.FilterQueries, a.Queries, fewerBy(a.FilterQueries, a.Queries))
+		"with the noise of plan 1 it takes %d queries where reserved takes %d\n(%s).",
+		a.FilterQueries, a.Queries, fewerBy(a.FilterQueries, a.Queries))
 }
 
 // fewerBy prints the share by which a number is less than another.
