@@ -19,7 +19,7 @@ const (
 	// contribution, at most the clip norm. It follows the sampling law of a step, in which a record comes or
 	// stays away by itself.
 	Batches Between = iota
-	// Records is between the contributions of two records, as in the published Bayesian accountant, where one
+	// Records is between the contributions of two records, as in the published accountant, where one
 	// record takes the place of another. It is at most twice the clip norm.
 	Records
 )
@@ -35,9 +35,8 @@ func (b Between) String() string {
 	return fmt.Sprintf("Between(%d)", int(b))
 }
 
-// Distances asks Train to measure distances at every step, for package internal/accountant/bayes. They change
-// nothing about the training. They are exact functions of the private data, protected by nothing and charged
-// nowhere.
+// Distances asks Train to measure distances at every step, for figures of a typical record. They change nothing
+// about the training. They are exact functions of the private data, protected by nothing and charged nowhere.
 type Distances struct {
 	// Observe is called with the distances of each step, before the parameters move, but not for the steps
 	// before a checkpoint that a run resumes. Nil measures nothing.

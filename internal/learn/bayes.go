@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/opaque"
 )
 
-func bayesian() Mechanism {
+func typical() Mechanism {
 	return mechanism("bayes", traceBayes,
 		Input{"sample", "32", "norms at a step"},
 		Input{"shape", "0.5", "of the Weibull law of gradient norms"},

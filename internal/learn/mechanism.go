@@ -38,7 +38,7 @@ func Mechanisms() []Mechanism {
 		noisyArgmax(), confident(), interactive(),
 		composition(), moments(),
 		stable(), subsample(), sparseVector(), stableSVT(),
-		gradient(), bayesian(),
+		gradient(), typical(),
 	}
 }
 

@@ -1,11 +1,11 @@
 // Package golearn offers models of the golearn library (github.com/sjwhitworth/golearn) as teachers:
-// Bernoulli naive Bayes, bagged ID3 trees and nearest neighbours.
+// [BernoulliNB], bagged ID3 trees and nearest neighbours.
 //
 // Features become golearn instances by public constants only. A threshold in the configuration decides
 // which features count as present, and [Pooling] averages squares of pixels, each image by itself. Nothing
 // is fitted on private data outside the model.
 //
-//   - [BernoulliNB] is golearn's naive Bayes.
+//   - [BernoulliNB] takes features as independent, given the class.
 //   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples that this package draws.
 //     golearn's own forests run in goroutines whose panics nobody can catch, and draw from
 //     the global random source.
@@ -22,7 +22,7 @@
 //     votes, and never ask again.
 //   - A panic in golearn becomes an error.
 //   - golearn looks up every feature by a search over all features. Hundreds of features
-//     are fine, thousands are not. Pooling images to a quarter makes trees and naive Bayes
+//     are fine, thousands are not. Pooling images to a quarter makes trees and [BernoulliNB]
 //     several times faster at little cost.
 //
 // # Use

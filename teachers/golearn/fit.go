@@ -62,7 +62,7 @@ func labels(classes int) *base.CategoricalAttribute {
 	return attribute
 }
 
-// alwaysOn names an attribute that is present in every row. golearn's naive Bayes panics on a class without
+// alwaysOn names an attribute that is present in every row. golearn's BernoulliNB panics on a class without
 // a present feature, and its ID3 does not split on a feature that is alone. With this attribute neither
 // happens, and it separates no classes.
 const alwaysOn = "on"

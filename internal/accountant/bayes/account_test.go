@@ -2,6 +2,7 @@ package bayes
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,13 +14,7 @@ import (
 
 func value(f Figure) float64 { return opaque.Open(f.mu) }
 
-func repeat(x float64, n int) []float64 {
-	xs := make([]float64, n)
-	for i := range xs {
-		xs[i] = x
-	}
-	return xs
-}
+func repeat(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) }
 
 func TestEqualDistancesGiveTheMomentsAccountant(t *testing.T) {
 	for _, c := range []struct{ q, noise float64 }{{0.01, 1}, {0.001, 0.7}, {0.2, 4}, {1, 20}, {0.017, 1.1}} {
@@ -178,18 +173,4 @@ func TestRepeatedStepsAreSteps(t *testing.T) {
 			require.InEpsilon(t, value(accounts[0].Figure()), value(accounts[1].Figure()), 1e-12)
 		}
 	}
-}
-
-// The values are of mpmath, 15 digits.
-func TestCompareLaws(t *testing.T) {
-	got := testkit.Must(CompareLaws([]float64{0.1, 0.4, 0.35, 0.8, 0.2}, []float64{0.3, 0.9, 1.0, 0.7, 0.65, 0.2}))
-	require.InEpsilon(t, -1.44000398617572, got.T, 1e-12)
-	require.InEpsilon(t, 0.183758431636303, got.TValue, 1e-10)
-	require.InEpsilon(t, 0.309759654062751, got.Levene, 1e-12)
-	require.InEpsilon(t, 0.591395494544599, got.LeveneValue, 1e-10)
-
-	require.Equal(t, Tests{TValue: 1, LeveneValue: 1}, testkit.Must(CompareLaws([]float64{1, 1, 1}, []float64{1, 1})))
-	require.Zero(t, testkit.Must(CompareLaws([]float64{1, 1, 1}, []float64{2, 2})).TValue)
-	require.Error(t, testkit.Err(CompareLaws([]float64{1}, []float64{2, 2})))
-	require.Error(t, testkit.Err(CompareLaws([]float64{1, math.NaN()}, []float64{2, 2})))
 }
