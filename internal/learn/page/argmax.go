@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
@@ -13,45 +14,29 @@ import (
 	"github.com/pate-go/pate/internal/learn"
 )
 
-func noisyArgmax() Chapter {
-	t := readText("noisy-argmax")
+// noisyArgmax completes the chapter on noisy argmax: the mechanisms to choose from are those of the register whose
+// law is a function of the votes alone.
+func noisyArgmax(c *Chapter) {
 	var choices []Choice
+	var declining []string
 	for _, d := range onVotes() {
 		choices = append(choices, Choice{d.Name, d.Name + ": " + d.Short})
+		if d.Declines {
+			declining = append(declining, d.Name)
+		}
 	}
-	return Chapter{
-		Name: "noisy-argmax", Text: t,
-		Knobs: []Knob{
-			{ID: "mechanism", Label: "Mechanism", Kind: Pick, Default: "gnmax", Choices: append(choices,
-				Choice{"one-count", "broken: Laplace, for one count"}, Choice{"half-charge", "broken: Gaussian, charged for one count"},
-				Choice{"no-noise", "broken: no noise, “only the winner”"},
-			)},
-			{ID: "noise", Label: "Noise, in votes", Kind: Range, Min: 1, Max: 60, Step: 1, Default: "20"},
-			{ID: "votes", Label: "Votes of each class", Kind: Words, Default: "60,40,3"},
-			{ID: "move", Label: "The vote that moves", Kind: Move, Default: ""},
-			{ID: "also", Label: "Released", Kind: Pick, Default: "label",
-				Choices: []Choice{{"label", "the label"}, {"counts", "the label, and the counts too"}}},
-			{ID: "answers", Label: "Answers, for the charge of all", Kind: Range, Min: 1, Max: 1000, Step: 1, Default: "100"},
-			{ID: "threshold", Label: "Threshold of Confident", Kind: Range, Min: 0, Max: 500, Step: 5, Default: "50", For: "mechanism=confident"},
-		},
-		Scenes: []Scene{
-			{"Sixty to forty", nil},
-			{"Everybody agrees", Situation{"votes": "250,0,0,0", "noise": "20", "move": "0>1"}},
-			{"Ten classes, 250 teachers", Situation{"votes": "90,60,30,20,15,10,10,5,5,5", "noise": "30"}},
-			{"Charged for one count: refuted", Situation{"mechanism": "half-charge", "votes": "180,66", "noise": "20"}},
-			{"No noise: refuted", Situation{"mechanism": "no-noise", "votes": "50,49"}},
-			{"Noise for one count: refuted", Situation{"mechanism": "one-count", "votes": "60,0", "noise": "2", "move": "0>1"}},
-			{"The counts too: refuted", Situation{"also": "counts"}},
-		},
-		Exercises: []Exercise{
-			t.exercise("right", func() float64 { return gaussianWins(60, 40) }, 0.01),
-			t.exercise("moved", func() float64 { return gaussianWins(59, 41) }, 0.01),
-			t.exercise("scale", func() float64 { return 2 / 0.1 }, 0.005),
-		},
-		Code:  []string{"aggregate.argmax", "aggregate.GNMax.Event", "aggregate.GNMax.draw"},
-		draw:  drawArgmax,
-		trace: traceArgmax,
+	for i := range c.Knobs {
+		switch k := &c.Knobs[i]; k.ID {
+		case "mechanism":
+			k.Choices = append(choices, k.Choices...) // before the broken variants
+		case "threshold":
+			k.For = "mechanism=" + strings.Join(declining, "|")
+		}
 	}
+	c.draw, c.trace = drawArgmax, traceArgmax
+	c.exercise("right", 0.01, func() float64 { return gaussianWins(60, 40) })
+	c.exercise("moved", 0.01, func() float64 { return gaussianWins(59, 41) })
+	c.exercise("scale", 0.005, func() float64 { return 2 / 0.1 })
 }
 
 // onVotes returns the mechanisms whose law is a function of the votes alone.

@@ -1,6 +1,8 @@
 package page
 
 import (
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -63,9 +65,24 @@ type Scene struct {
 // Situation holds the values of knobs, by id. A knob that is not in a Situation has its default.
 type Situation map[string]string
 
+// chapterFile has the names, knobs and situations of all chapters, and the functions whose source they show.
+//
+//go:embed chapters.json
+var chapterFile []byte
+
 // Chapters returns all chapters, in the order to teach them.
-func Chapters() []Chapter {
-	return []Chapter{noisyArgmax(), composition(), stable(), subsample(), sparseVector(), pateItself(), gradients(), comparing()}
+func Chapters() (all []Chapter) {
+	_ = json.Unmarshal(chapterFile, &all) // a test reads it, too
+	complete := map[string]func(*Chapter){
+		"noisy-argmax": noisyArgmax, "composition": composition, "stability": stable, "subsample-aggregate": subsample,
+		"sparse-vector": sparseVector, "pate": pateItself, "dpsgd": gradients, "comparing": comparing,
+	}
+	for i := range all {
+		c := &all[i]
+		c.Text = readText(c.Name)
+		complete[c.Name](c)
+	}
+	return all
 }
 
 // Find returns the chapter of that name.

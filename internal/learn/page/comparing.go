@@ -16,33 +16,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-func comparing() Chapter {
-	t := readText("comparing")
-	return Chapter{
-		Name: "comparing", Text: t,
-		Knobs: []Knob{
-			{ID: "data", Label: "Private data", Kind: Pick, Default: "few",
-				Choices: []Choice{{"few", "160 records, two clouds"}, {"moons", "2,400 records, two moons"}}},
-			{ID: "epsilon", Label: "ε of the attacked training", Kind: Range, Min: 0.5, Max: 8, Step: 0.5, Default: "2"},
-			{ID: "runs", Label: "Trainings that are attacked, each way", Kind: Range, Min: 20, Max: 80, Step: 20, Default: "40"},
-			{ID: "seed", Label: "Another run: seed", Kind: Range, Min: 0, Max: 10, Step: 1, Default: "1"},
-		},
-		Scenes: []Scene{
-			{"Few records", nil},
-			{"Many records, and a line does not do", Situation{"data": "moons"}},
-			{"A large ε under attack", Situation{"epsilon": "8"}},
-		},
-		Exercises: []Exercise{
-			t.exercise("advantage", func() float64 { return (math.E - 1) / (math.E + 1) }, 0.01),
-			t.exercise("tpr", func() float64 { return 100 * math.Exp(2) * 0.01 }, 0.02),
-		},
-		Code:  []string{"accountant.Risk.TPR", "dpsgd.Train"},
-		Needs: "Training both ways, and the models that are attacked.",
-		draw:  drawComparing,
-		trace: func(*reader) (string, map[string]string) {
-			return "moments", map[string]string{}
-		},
-	}
+func comparing(c *Chapter) {
+	c.draw = drawComparing
+	c.trace = func(*reader) (string, map[string]string) { return "moments", nil }
+	c.exercise("advantage", 0.01, func() float64 { return (math.E - 1) / (math.E + 1) })
+	c.exercise("tpr", 0.02, func() float64 { return 100 * math.Exp(2) * 0.01 })
 }
 
 // task is small data for both ways: private, public without labels, and to score on.

@@ -10,40 +10,16 @@ import (
 	"github.com/pate-go/pate/internal/learn"
 )
 
-func composition() Chapter {
-	t := readText("composition")
-	return Chapter{
-		Name: "composition", Text: t,
-		Knobs: []Knob{
-			{ID: "step", Label: "What is repeated", Kind: Pick, Default: "pure", Choices: []Choice{
-				{"pure", "an ε-private answer"}, {"gaussian", "Gaussian noise"}, {"sampled", "a step of DP-SGD, as in 2016"},
-			}},
-			{ID: "epsilon", Label: "ε of one answer", Kind: Range, Min: 0.01, Max: 1, Step: 0.01, Default: "0.1", For: "step=pure"},
-			{ID: "noise", Label: "Noise over sensitivity", Kind: Range, Min: 1, Max: 40, Step: 0.5, Default: "4", For: "step=gaussian|sampled"},
-			{ID: "probability", Label: "Chance to be in the sample", Kind: Range, Min: 0.001, Max: 0.1, Step: 0.001,
-				Default: "0.01", For: "step=sampled"},
-			{ID: "decade", Label: "Answers, as a power of 10", Kind: Range, Min: 0, Max: 4, Step: 0.25, Default: "2", Play: true},
-		},
-		Scenes: []Scene{
-			{"A hundred answers of 0.1", nil},
-			{"Ten thousand: the drift overtakes", Situation{"decade": "4"}},
-			{"Gaussian noise", Situation{"step": "gaussian", "noise": "20"}},
-			{"The figure of 2016", Situation{"step": "sampled", "decade": "4"}},
-		},
-		Exercises: []Exercise{
-			t.exercise("advanced", func() float64 { return byAccount(advancedAccount(), accountant.PureDP{Epsilon: 0.1}, 100) }, 0.01),
-			t.exercise("moments", func() float64 { return byAccount(momentsAccount(), sampledStep(0.01, 4), 10000) }, 0.01),
-		},
-		Code: []string{"accountant/theorems.basicEpsilon", "accountant/theorems.lossMoments.kairouzOhViswanath"},
-		draw: drawComposition,
-		trace: func(r *reader) (string, map[string]string) {
-			k := short(answersOf(r))
-			if r.text("step") == "pure" {
-				return "composition", map[string]string{"epsilon": r.text("epsilon"), "runs": k}
-			}
-			return "moments", map[string]string{}
-		},
+func composition(c *Chapter) {
+	c.draw = drawComposition
+	c.trace = func(r *reader) (string, map[string]string) {
+		if r.text("step") == "pure" {
+			return "composition", map[string]string{"epsilon": r.text("epsilon"), "runs": short(answersOf(r))}
+		}
+		return "moments", nil
 	}
+	c.exercise("advanced", 0.01, func() float64 { return byAccount(advancedAccount(), accountant.PureDP{Epsilon: 0.1}, 100) })
+	c.exercise("moments", 0.01, func() float64 { return byAccount(momentsAccount(), sampledStep(0.01, 4), 10000) })
 }
 
 // answersOf returns the whole number of answers of the knob.

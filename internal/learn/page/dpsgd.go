@@ -13,34 +13,13 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-func gradients() Chapter {
-	t := readText("dpsgd")
-	return Chapter{
-		Name: "dpsgd", Text: t,
-		Knobs: []Knob{
-			{ID: "step", Label: "Step", Kind: Range, Min: 1, Max: 40, Step: 1, Default: "12", Play: true},
-			{ID: "clip", Label: "Clip C", Kind: Range, Min: 0.1, Max: 4, Step: 0.1, Default: "1"},
-			{ID: "noise", Label: "Noise over the clip, σ", Kind: Range, Min: 0.3, Max: 6, Step: 0.1, Default: "1"},
-			{ID: "probability", Label: "Chance to be in the sample", Kind: Range, Min: 0.05, Max: 1, Step: 0.05, Default: "0.5"},
-			{ID: "rate", Label: "Learning rate", Kind: Range, Min: 0.1, Max: 4, Step: 0.1, Default: "1"},
-			{ID: "seed", Label: "Another run: seed", Kind: Range, Min: 0, Max: 20, Step: 1, Default: "2"},
-		},
-		Scenes: []Scene{
-			{"Twelve steps", nil},
-			{"Little noise", Situation{"noise": "0.3", "step": "40"}},
-			{"Much noise", Situation{"noise": "5", "step": "40"}},
-			{"A tight clip", Situation{"clip": "0.1", "rate": "4", "step": "40"}},
-		},
-		Exercises: []Exercise{
-			t.exercise("factor", func() float64 { return 2 / 7.1 }, 0.02),
-			t.exercise("longer", func() float64 { return charged(accountant.Repeated{Event: sampledStep(0.01, 4), Count: 40000}) }, 0.01),
-		},
-		Code: []string{"dpsgd.Config.Event", "internal/learn.Watch"},
-		draw: drawGradients,
-		trace: func(r *reader) (string, map[string]string) {
-			return "dpsgd", r.only("clip", "noise", "probability", "rate")
-		},
+func gradients(c *Chapter) {
+	c.draw = drawGradients
+	c.trace = func(r *reader) (string, map[string]string) {
+		return "dpsgd", r.only("clip", "noise", "probability", "rate")
 	}
+	c.exercise("factor", 0.02, func() float64 { return 2 / 7.1 })
+	c.exercise("longer", 0.01, func() float64 { return charged(accountant.Repeated{Event: sampledStep(0.01, 4), Count: 40000}) })
 }
 
 const plainRecords = 60

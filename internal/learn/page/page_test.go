@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/learn"
 )
 
@@ -47,6 +49,47 @@ func TestChapters(t *testing.T) {
 				require.NoError(t, err, s.Name)
 			}
 		})
+	}
+}
+
+func found(t *testing.T, chapter string) Chapter {
+	c, err := Find(chapter)
+	require.NoError(t, err)
+	return c
+}
+
+// TestChapterFile: the file of chapters has no field that is not read, and its knobs reach as far as the pictures.
+func TestChapterFile(t *testing.T) {
+	d := json.NewDecoder(bytes.NewReader(chapterFile))
+	d.DisallowUnknownFields()
+	require.NoError(t, d.Decode(&[]Chapter{}))
+	most := func(chapter, knob string) float64 {
+		knobs := found(t, chapter).Knobs
+		return knobs[slices.IndexFunc(knobs, func(k Knob) bool { return k.ID == knob })].Max
+	}
+	require.EqualValues(t, pateQuestions, most("pate", "asked"))
+	require.EqualValues(t, subsampleRecords-1, most("subsample-aggregate", "record"))
+}
+
+// TestNoMechanismIsForgotten: every mechanism of the register whose law is a function of votes alone is a choice of
+// the page, and its pictures hold; the page has no other mechanism than those and the broken ones.
+func TestNoMechanismIsForgotten(t *testing.T) {
+	c := found(t, "noisy-argmax")
+	offered := map[string]bool{}
+	for _, choice := range c.Knobs[0].Choices {
+		offered[choice.Value] = !strings.HasPrefix(choice.Label, "broken: ")
+	}
+	for _, d := range mechanisms.All() {
+		require.Equal(t, !d.Predicts && !d.Distances, offered[d.Name], d.Name)
+		if offered[d.Name] {
+			v := well(t, c, Situation{"mechanism": d.Name})
+			require.True(t, v.Verdict.Holds, d.Name)
+			require.Contains(t, v.Command, "pate learn law ", d.Name)
+		}
+		delete(offered, d.Name)
+	}
+	for name, sound := range offered {
+		require.False(t, sound, "%s is in no register", name)
 	}
 }
 
@@ -94,7 +137,7 @@ func TestExercises(t *testing.T) {
 			}
 		}
 	}
-	_, _, err := noisyArgmax().Check("nothing", 1)
+	_, _, err := found(t, "noisy-argmax").Check("nothing", 1)
 	require.Error(t, err)
 }
 
@@ -105,7 +148,7 @@ func TestSituationsThatAreWrong(t *testing.T) {
 		{"votes": "1"}, {"votes": "0,0"}, {"votes": "1,x"}, {"votes": "400,400"}, {"votes": "1.5,2"}, {"votes": "-1,2"}, {"votes": "1,2,3,4,5,6,7,8,9,10,11"},
 		{"move": "1"}, {"move": "a>b"}, {"move": "-1>0"}, {"answers": "1.5"},
 	} {
-		_, err := noisyArgmax().Draw(s)
+		_, err := found(t, "noisy-argmax").Draw(s)
 		require.ErrorIs(t, err, ErrSituation, "%v", s)
 	}
 	require.Contains(t, string(Call([]byte("{"))), `"error"`)

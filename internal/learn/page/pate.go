@@ -11,41 +11,18 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-func pateItself() Chapter {
-	t := readText("pate")
-	return Chapter{
-		Name: "pate", Text: t,
-		Knobs: []Knob{
-			{ID: "teachers", Label: "Teachers", Kind: Range, Min: 20, Max: 250, Step: 10, Default: "150"},
-			{ID: "accuracy", Label: "A teacher is right, percent", Kind: Range, Min: 40, Max: 95, Step: 5, Default: "75"},
-			{ID: "noise", Label: "Noise of an answer, in votes", Kind: Range, Min: 2, Max: 60, Step: 1, Default: "20"},
-			{ID: "test", Label: "Noise of the test, in votes", Kind: Range, Min: 2, Max: 150, Step: 1, Default: "40"},
-			{ID: "threshold", Label: "Threshold, in percent of teachers", Kind: Range, Min: 0, Max: 100, Step: 5, Default: "60"},
-			{ID: "asked", Label: "Questions asked so far", Kind: Range, Min: 1, Max: pateQuestions, Step: 1, Default: "60", Play: true},
-			{ID: "seed", Label: "Another run: seed", Kind: Range, Min: 0, Max: 20, Step: 1, Default: "4"},
-		},
-		Scenes: []Scene{
-			{"Most agree", nil},
-			{"Without a bar", Situation{"threshold": "0"}},
-			{"Weak teachers", Situation{"accuracy": "45"}},
-			{"Twenty teachers", Situation{"teachers": "20"}},
-			{"Little noise, large bill", Situation{"noise": "5"}},
-		},
-		Exercises: []Exercise{
-			t.exercise("rho", func() float64 { return 500.0 / (40 * 40) }, 0.005),
-			t.exercise("labels", func() float64 { return charged(accountant.Repeated{Event: accountant.GNMax{Sigma: 40}, Count: 500}) }, 0.01),
-		},
-		Code: []string{"aggregate.ConfidentGNMax.Event", "aggregate.ConfidentGNMax.answer"},
-		draw: drawPATE,
-		trace: func(r *reader) (string, map[string]string) {
-			n := r.number("teachers")
-			top := math.Round(n * r.number("accuracy") / 100)
-			return "confident", map[string]string{
-				"counts": fmt.Sprintf("%.0f,%.0f", top, n-top), "threshold": short(n * r.number("threshold") / 100),
-				"sigma1": r.text("test"), "sigma2": r.text("noise"), "queries": fmt.Sprint(pateQuestions), "answers": fmt.Sprint(pateQuestions),
-			}
-		},
+func pateItself(c *Chapter) {
+	c.draw = drawPATE
+	c.trace = func(r *reader) (string, map[string]string) {
+		n := r.number("teachers")
+		top := math.Round(n * r.number("accuracy") / 100)
+		return "confident", map[string]string{
+			"counts": fmt.Sprintf("%.0f,%.0f", top, n-top), "threshold": short(n * r.number("threshold") / 100),
+			"sigma1": r.text("test"), "sigma2": r.text("noise"), "queries": fmt.Sprint(pateQuestions), "answers": fmt.Sprint(pateQuestions),
+		}
 	}
+	c.exercise("rho", 0.005, func() float64 { return 500.0 / (40 * 40) })
+	c.exercise("labels", 0.01, func() float64 { return charged(accountant.Repeated{Event: accountant.GNMax{Sigma: 40}, Count: 500}) })
 }
 
 const (

@@ -10,39 +10,13 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-func sparseVector() Chapter {
-	t := readText("sparse-vector")
-	return Chapter{
-		Name: "sparse-vector", Text: t,
-		Knobs: []Knob{
-			{ID: "variant", Label: "Algorithm", Kind: Pick, Default: "shipped", Choices: []Choice{
-				{"shipped", "sparse vector"}, {"threshold-only", "broken: no noise on the questions"}, {"endless", "broken: never stops"},
-				{"fixed-scale", "broken: noise that does not grow with the answers"}, {"inverted", "broken: noise of scale ε in place of 1/ε"},
-			}},
-			{ID: "values", Label: "The stream", Kind: Words, Default: "3,12,5,20,8,41,10,60,2,38", For: "variant=shipped"},
-			{ID: "threshold", Label: "Threshold", Kind: Range, Min: 0, Max: 60, Step: 1, Default: "25", For: "variant=shipped"},
-			{ID: "epsilon", Label: "ε of the whole run", Kind: Range, Min: 0.1, Max: 4, Step: 0.1, Default: "1", For: "variant=shipped"},
-			{ID: "answers", Label: "Answers above, then it stops", Kind: Range, Min: 1, Max: 4, Step: 1, Default: "2", For: "variant=shipped"},
-			{ID: "asked", Label: "Questions asked so far", Kind: Range, Min: 1, Max: 10, Step: 1, Default: "10", Play: true, For: "variant=shipped"},
-			{ID: "seed", Label: "Another run: seed", Kind: Range, Min: 0, Max: 30, Step: 1, Default: "7", For: "variant=shipped"},
-		},
-		Scenes: []Scene{
-			{"A stream", nil},
-			{"No noise on the questions: refuted", Situation{"variant": "threshold-only"}},
-			{"Never stops: refuted", Situation{"variant": "endless"}},
-			{"Noise that does not grow: refuted", Situation{"variant": "fixed-scale"}},
-			{"Scale ε for 1/ε: refuted", Situation{"variant": "inverted"}},
-		},
-		Exercises: []Exercise{
-			t.exercise("share", func() float64 { return 100 * svt.ThresholdShare(1, false) }, 0.02),
-			t.exercise("free", func() float64 { return 1 }, 0.001),
-		},
-		Code: []string{"svt.NewSparseVector", "svt.Law.Outcomes"},
-		draw: drawSparse,
-		trace: func(r *reader) (string, map[string]string) {
-			return "sparse-vector", r.only("values", "threshold", "epsilon", "answers")
-		},
+func sparseVector(c *Chapter) {
+	c.draw = drawSparse
+	c.trace = func(r *reader) (string, map[string]string) {
+		return "sparse-vector", r.only("values", "threshold", "epsilon", "answers")
 	}
+	c.exercise("share", 0.02, func() float64 { return 100 * svt.ThresholdShare(1, false) })
+	c.exercise("free", 0.001, func() float64 { return 1 })
 }
 
 func drawSparse(r *reader) View {

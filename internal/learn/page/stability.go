@@ -8,36 +8,13 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-func stable() Chapter {
-	t := readText("stability")
-	return Chapter{
-		Name: "stability", Text: t,
-		Knobs: []Knob{
-			{ID: "variant", Label: "The test", Kind: Pick, Default: "shipped", Choices: []Choice{
-				{"shipped", "distance + noise > T"}, {"no-noise", "broken: distance > T, without noise"},
-				{"lead", "broken: lead − 1 in place of the distance"},
-			}},
-			{ID: "votes", Label: "Votes of each class", Kind: Words, Default: "45,12,3"},
-			{ID: "move", Label: "The vote that moves", Kind: Move},
-			{ID: "epsilon", Label: "ε of one question", Kind: Range, Min: 0.1, Max: 3, Step: 0.1, Default: "1"},
-		},
-		Scenes: []Scene{
-			{"Far from changing", nil},
-			{"On the bar", Situation{"votes": "36,12,3"}},
-			{"Nearly tied", Situation{"votes": "21,20,4"}},
-			{"Without noise: refuted", Situation{"variant": "no-noise", "votes": "37,13,0"}},
-			{"The lead in its place: refuted", Situation{"variant": "lead", "votes": "24,20,1"}},
-		},
-		Exercises: []Exercise{
-			t.exercise("distance", func() float64 { return movesOf(stability.LowestIndex, 12, 44, 3) }, 0.001),
-			t.exercise("threshold", func() float64 { return float64(stabilityTest(1).Threshold()) }, 0.001),
-		},
-		Code: []string{"stability.Plurality", "stability.MStab.useLaplace"},
-		draw: drawStability,
-		trace: func(r *reader) (string, map[string]string) {
-			return "stability", map[string]string{"counts": list(r.votes("votes")), "epsilon": r.text("epsilon")}
-		},
+func stable(c *Chapter) {
+	c.draw = drawStability
+	c.trace = func(r *reader) (string, map[string]string) {
+		return "stability", map[string]string{"counts": list(r.votes("votes")), "epsilon": r.text("epsilon")}
 	}
+	c.exercise("distance", 0.001, func() float64 { return movesOf(stability.LowestIndex, 12, 44, 3) })
+	c.exercise("threshold", 0.001, func() float64 { return float64(stabilityTest(1).Threshold()) })
 }
 
 func stabilityTest(epsilon float64) *stability.MStab {

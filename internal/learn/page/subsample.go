@@ -13,39 +13,17 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-func subsample() Chapter {
-	t := readText("subsample-aggregate")
-	return Chapter{
-		Name: "subsample-aggregate", Text: t,
-		Knobs: []Knob{
-			{ID: "split", Label: "Records go to blocks", Kind: Pick, Default: "lot",
-				Choices: []Choice{{"lot", "by lot"}, {"twice", "by lot, in two splits"}, {"sorted", "broken: cut from the sorted file"}}},
-			{ID: "blocks", Label: "Blocks", Kind: Range, Min: 5, Max: 60, Step: 5, Default: "20"},
-			{ID: "share", Label: "Share of A, in percent", Kind: Range, Min: 50, Max: 95, Step: 5, Default: "70"},
-			{ID: "record", Label: "The record that is replaced", Kind: Range, Min: 0, Max: subsampleRecords - 1, Step: 1, Default: "7", Play: true},
-			{ID: "seed", Label: "Another lot: seed", Kind: Range, Min: 0, Max: 20, Step: 1, Default: "3"},
-		},
-		Scenes: []Scene{
-			{"Twenty blocks", nil},
-			{"Sixty small blocks", Situation{"blocks": "60"}},
-			{"Hardly a majority", Situation{"share": "55"}},
-			{"Two splits side by side", Situation{"split": "twice"}},
-			{"Cut from the sorted file: refuted", Situation{"split": "sorted", "record": "0"}},
-		},
-		Exercises: []Exercise{
-			t.exercise("moves", func() float64 { return movesOf(stability.AnyTies, 14, 6) }, 0.001),
-			t.exercise("twice", func() float64 { return math.Floor(movesOf(stability.AnyTies, 28, 12) / 2) }, 0.001),
-		},
-		Code: []string{"stability.Repeated", "stability.SubsampleAggregate"},
-		draw: drawSubsample,
-		trace: func(r *reader) (string, map[string]string) {
-			a := r.number("share") / 100
-			return "subsample-aggregate", map[string]string{
-				"shares": fmt.Sprintf("%v,%v", a, math.Round((1-a)*100)/100), "records": fmt.Sprint(subsampleRecords), "blocks": r.text("blocks"),
-				"repetitions": map[bool]string{true: "2", false: "1"}[r.text("split") == "twice"],
-			}
-		},
+func subsample(c *Chapter) {
+	c.draw = drawSubsample
+	c.trace = func(r *reader) (string, map[string]string) {
+		a := r.number("share") / 100
+		return "subsample-aggregate", map[string]string{
+			"shares": fmt.Sprintf("%v,%v", a, math.Round((1-a)*100)/100), "records": fmt.Sprint(subsampleRecords), "blocks": r.text("blocks"),
+			"repetitions": map[bool]string{true: "2", false: "1"}[r.text("split") == "twice"],
+		}
 	}
+	c.exercise("moves", 0.001, func() float64 { return movesOf(stability.AnyTies, 14, 6) })
+	c.exercise("twice", 0.001, func() float64 { return math.Floor(movesOf(stability.AnyTies, 28, 12) / 2) })
 }
 
 const subsampleRecords = 240

@@ -26,9 +26,10 @@ func readText(name string) Text {
 	}
 }
 
-// exercise returns an exercise with the words of its two parts.
-func (t Text) exercise(name string, answer func() float64, tolerance float64) Exercise {
-	return Exercise{Name: name, Question: t.parts["Exercise "+name], Solution: t.parts["Solution "+name], answer: answer, tolerance: tolerance}
+// exercise adds an exercise with the words of its two parts. Its tolerance is relative.
+func (c *Chapter) exercise(name string, tolerance float64, answer func() float64) {
+	c.Exercises = append(c.Exercises, Exercise{
+		Name: name, Question: c.Text.parts["Exercise "+name], Solution: c.Text.parts["Solution "+name], answer: answer, tolerance: tolerance})
 }
 
 // Exercise is a question whose answer is a number that the packages compute.
