@@ -242,11 +242,13 @@ func (b *Book) begin(known Heads) error {
 		durable.Sweep(path, "")
 	}
 	f.warnOfMode()
-	if b.shared {
-		if !b.lacks {
-			if err := b.makeSecret(); err != nil {
-				return err
-			}
+	if b.shared && !b.lacks {
+		there, err := durable.Exists(IDFile(f.Path))
+		if err == nil && !there {
+			_, err = Key(IDFile(f.Path))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	switch none := (ledger.Head{}); {
@@ -273,35 +275,30 @@ func (f File) warnOfMode() {
 	}
 }
 
-// makeSecret writes the secret of a ledger if it has none.
-func (b *Book) makeSecret() error {
-	path := IDFile(b.file.Path)
-	if there, err := durable.Exists(path); there || err != nil {
-		return err
+// Key returns the secret key in a file that its owner alone can read, and makes one if there is no such file.
+func Key(path string) (rng.Key, error) {
+	key, ok, err := keyfile.Read(path)
+	if err != nil || ok {
+		return key, err
 	}
-	secret, err := rng.NewKey()
-	if err != nil {
-		return fmt.Errorf("run: %w", err)
+	if key, err = rng.NewKey(); err != nil {
+		return key, fmt.Errorf("run: %w", err)
 	}
-	return keyfile.Write(path, secret)
+	return key, keyfile.Write(path, key)
 }
 
 // secret returns the secret under which the inputs of the ledger are recognised. used: inputs were
 // recognised by it before, so it must exist.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
-	secret, ok, err := keyfile.Read(path)
-	if err != nil || ok {
-		return secret, err
+	if !used {
+		return Key(path)
 	}
-	if used {
-		return secret, &fault.Error{What: path + " is gone", Why: "without it nothing tells whether this input was answered before",
+	secret, ok, err := keyfile.Read(path)
+	if err == nil && !ok {
+		err = &fault.Error{What: path + " is gone", Why: "without it nothing tells whether this input was answered before",
 			Fix: "restore the file; without it no more is released under this ledger", Check: true}
 	}
-	if err := b.makeSecret(); err != nil {
-		return secret, err
-	}
-	secret, _, err = keyfile.Read(path)
 	return secret, err
 }
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/internal/teachers/manifest"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -54,7 +54,7 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 	defer unlock()
 	durable.SweepFolder(s.dir) // of processes that were killed: key and salt are written under this lock
 	if s.key.IsZero() {
-		if s.key, err = s.runKey(); err != nil {
+		if s.key, err = run.Key(filepath.Join(s.dir, "run.key")); err != nil {
 			return nil, err
 		}
 	}
@@ -62,18 +62,6 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 }
 
 func (s *secrets) single() string { return filepath.Join(s.dir, "teachers") }
-
-func (s *secrets) runKey() (rng.Key, error) {
-	path := filepath.Join(s.dir, "run.key")
-	key, ok, err := keyfile.Read(path)
-	if err != nil || ok {
-		return key, err
-	}
-	if key, err = rng.NewKey(); err != nil {
-		return key, err
-	}
-	return key, keyfile.Write(path, key)
-}
 
 func (s *secrets) readSalt() error {
 	path := filepath.Join(s.dir, "salt")
