@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -57,12 +58,6 @@ func newTransform(cfg Config, image dataset.Shape) (*Transform, error) {
 	}
 	return t, nil
 }
-
-// Image returns the size of the images that the transform takes.
-func (t *Transform) Image() dataset.Shape { return t.image }
-
-// Columns returns the number of features.
-func (t *Transform) Columns() int { return t.cols }
 
 // Releasable reports whether all statistics of the transform were released with cryptographic noise.
 func (t *Transform) Releasable() bool {
@@ -162,4 +157,48 @@ func update(x *features.Packed, workers int, how []byte, f func(rows blas32.Gene
 		return fmt.Errorf("charged: %w", err)
 	}
 	return nil
+}
+
+// Extraction makes the features of a model's rows: by a transform, or by an extractor that learned nothing.
+type Extraction struct {
+	Transform *Transform
+	Fixed     features.Extractor // without a transform
+}
+
+// RestoreExtraction reads a transform as it wrote itself, or for nil finds the extractor of these features,
+// which must still have the settings that it had when the model was made.
+func RestoreExtraction(transform []byte, name, settings string, image dataset.Shape) (e Extraction, err error) {
+	if transform == nil {
+		if e.Fixed, err = features.Named(name, image); err == nil && e.Fixed.Name() != settings {
+			err = fmt.Errorf("its features are %q, which are %q in this version", settings, e.Fixed.Name())
+		}
+		return e, err
+	}
+	e.Transform = new(Transform)
+	if err := e.Transform.UnmarshalBinary(transform); err != nil {
+		return e, err
+	}
+	if got := e.Transform.image; got != image {
+		return e, fmt.Errorf("its features are made of images of %dx%d, not %dx%d", got.Rows, got.Cols, image.Rows, image.Cols)
+	}
+	return e, nil
+}
+
+// Columns returns the number of features of rows with so many columns, or of images.
+func (e Extraction) Columns(image dataset.Shape, columns int) int {
+	switch {
+	case e.Transform != nil:
+		return e.Transform.cols
+	case image == dataset.Shape{}:
+		image = dataset.Shape{Rows: 1, Cols: columns}
+	}
+	return e.Fixed.Dim(image)
+}
+
+// Apply makes the features of rows, with all processors.
+func (e Extraction) Apply(ctx context.Context, set dataset.Set) (blas32.General, error) {
+	if e.Transform != nil {
+		return e.Transform.Apply(ctx, set, runtime.GOMAXPROCS(0))
+	}
+	return features.Apply(ctx, set, e.Fixed, runtime.GOMAXPROCS(0))
 }

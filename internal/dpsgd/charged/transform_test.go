@@ -44,8 +44,8 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 			var read Transform
 			require.NoError(t, read.UnmarshalBinary(text))
 			for _, transform := range []*Transform{f.Transform, &read} {
-				require.Equal(t, f.Test.Cols, transform.Columns())
-				require.Equal(t, shape, transform.Image())
+				require.Equal(t, f.Test.Cols, transform.cols)
+				require.Equal(t, shape, transform.image)
 				require.Equal(t, len(cfg.Events()) == 0, transform.Releasable(), "the key is seeded")
 				for workers := 1; workers < 3; workers++ {
 					x, err := transform.Apply(ctx, test, workers)
@@ -162,11 +162,11 @@ func FuzzTransform(f *testing.F) {
 		if _, err := read.MarshalBinary(); err != nil {
 			t.Fatal(err)
 		}
-		if read.Columns() > 1<<16 || read.Image().Pixels() > 1<<12 {
+		if read.cols > 1<<16 || read.image.Pixels() > 1<<12 {
 			return
 		}
-		set := dataset.Set{Image: read.Image(), X: dense.New(2, read.Image().Pixels())}
-		if x, err := read.Apply(context.Background(), set, 1); err == nil && x.Cols != read.Columns() {
+		set := dataset.Set{Image: read.image, X: dense.New(2, read.image.Pixels())}
+		if x, err := read.Apply(context.Background(), set, 1); err == nil && x.Cols != read.cols {
 			t.Fatal(x.Cols)
 		}
 	})

@@ -80,10 +80,9 @@ func (r Recipe) Columns(s Shape) (int, error) {
 }
 
 type prepared struct {
-	train     dpsgd.Data
-	test      blas32.General
-	transform *charged.Transform // of features that learned something
-	fixed     features.Extractor // of others
+	train dpsgd.Data
+	test  blas32.General
+	by    charged.Extraction
 }
 
 // prepare makes the features of a run, or takes the features of the run before where they are the same.
@@ -123,7 +122,7 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 	case j.Cache != nil:
 		apply = j.Cache.Apply
 	}
-	p := prepared{train: dpsgd.Data{Y: j.Task.Private.Y, Ends: j.ends}, fixed: e}
+	p := prepared{train: dpsgd.Data{Y: j.Task.Private.Y, Ends: j.ends}, by: charged.Extraction{Fixed: e}}
 	j.Progress(Progress{Stage: "features", Done: 0, Total: 2})
 	if p.train.X, err = apply(ctx, j.Task.Private, e, j.Workers); err != nil {
 		return prepared{}, wrapped(err)
@@ -155,7 +154,8 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 	if err != nil {
 		return prepared{}, wrapped(err)
 	}
-	return prepared{train: dpsgd.Data{Packed: f.Train, Y: j.Task.Private.Y, Ends: j.ends}, test: f.Test, transform: f.Transform}, nil
+	return prepared{train: dpsgd.Data{Packed: f.Train, Y: j.Task.Private.Y, Ends: j.ends}, test: f.Test,
+		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 
 // unprotected reserves statistics on a ledger of their own that nothing keeps: for a model that protects

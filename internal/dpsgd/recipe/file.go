@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/sealed"
 	"github.com/pate-go/pate/rng"
@@ -36,8 +35,8 @@ func (m *Model) bytes() ([]byte, error) {
 		return nil, wrapped(err)
 	}
 	var transform []byte
-	if m.transform != nil {
-		if transform, err = m.transform.MarshalBinary(); err != nil {
+	if m.made.Transform != nil {
+		if transform, err = m.made.Transform.MarshalBinary(); err != nil {
 			return nil, wrapped(err)
 		}
 	}
@@ -143,33 +142,19 @@ func (c Card) shape() Shape {
 	return Shape{Records: 1, Columns: c.Columns, Classes: len(c.Classes), Image: c.Image}
 }
 
-func (m *Model) restoreFeatures(transform []byte) error {
+func (m *Model) restoreFeatures(transform []byte) (err error) {
 	r := Recipe{Features: m.Features}
-	if _, ok := r.learned(m.shape()); ok {
-		m.transform = new(charged.Transform)
-		if err := m.transform.UnmarshalBinary(transform); err != nil {
+	if _, learns := r.learned(m.shape()); !learns {
+		if len(transform) > 0 {
+			return fmt.Errorf("features %q learn nothing", m.Features)
+		}
+		if _, err := r.Columns(m.shape()); err != nil {
 			return err
 		}
-		if got := m.transform.Image(); got != m.Image {
-			return fmt.Errorf("its features are made of images of %dx%d, not %dx%d",
-				got.Rows, got.Cols, m.Image.Rows, m.Image.Cols)
-		}
-		return nil
+		transform = nil
 	}
-	if len(transform) > 0 {
-		return fmt.Errorf("features %q learn nothing", m.Features)
-	}
-	if _, err := r.Columns(m.shape()); err != nil {
-		return err
-	}
-	var err error
-	if m.fixed, err = features.Named(m.Features, m.Image); err != nil {
-		return err
-	}
-	if name := m.fixed.Name(); m.Extractor != name {
-		return fmt.Errorf("its features are %q, which are %q in this version", m.Extractor, name)
-	}
-	return nil
+	m.made, err = charged.RestoreExtraction(transform, m.Features, m.Extractor, m.Image)
+	return err
 }
 
 // restoreNetwork reads the network, whose parameters must be there before memory is allocated for them.

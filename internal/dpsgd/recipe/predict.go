@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/nn"
-	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/mathx"
@@ -24,9 +20,8 @@ import (
 // goroutines.
 type Model struct {
 	Card
-	transform *charged.Transform // of features that were learned; else nil
-	fixed     features.Extractor // of others
-	network   *nn.Model
+	made    charged.Extraction
+	network *nn.Model
 }
 
 // Card describes a model and its cost.
@@ -125,7 +120,7 @@ func (m *Model) Predictions(ctx context.Context, set dataset.Set) ([]Prediction,
 	for from := 0; from < set.X.Rows; from += predictRows {
 		to := min(from+predictRows, set.X.Rows)
 		block := dataset.Set{Name: set.Name, Image: set.Image, X: dense.Rows(set.X, from, to)}
-		x, err := m.features(ctx, block)
+		x, err := m.made.Apply(ctx, block)
 		if err != nil {
 			return nil, wrapped(err)
 		}
@@ -168,24 +163,7 @@ func (m *Model) fit(set dataset.Set) error {
 	return nil
 }
 
-func (m *Model) featureColumns() int {
-	if m.transform != nil {
-		return m.transform.Columns()
-	}
-	shape := m.Image
-	if shape == (dataset.Shape{}) {
-		shape = dataset.Shape{Rows: 1, Cols: m.Columns}
-	}
-	return m.fixed.Dim(shape)
-}
-
-func (m *Model) features(ctx context.Context, set dataset.Set) (blas32.General, error) {
-	workers := runtime.GOMAXPROCS(0)
-	if m.transform != nil {
-		return m.transform.Apply(ctx, set, workers)
-	}
-	return features.Apply(ctx, set, m.fixed, workers)
-}
+func (m *Model) featureColumns() int { return m.made.Columns(m.Image, m.Columns) }
 
 // predict returns the largest output and its softmax, which cannot overflow: all exponents are 0 or below.
 func predict(outputs []float32) (Prediction, error) {
@@ -248,4 +226,4 @@ func (m *Model) Plain() (p plain.Model, ok bool) {
 
 // Transform returns the transform that makes the features of the model from private statistics, which were
 // charged; nil if its features learn nothing.
-func (m *Model) Transform() *charged.Transform { return m.transform }
+func (m *Model) Transform() *charged.Transform { return m.made.Transform }

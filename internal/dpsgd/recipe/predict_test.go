@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/sealed"
 	"github.com/pate-go/pate/rng"
@@ -102,7 +103,7 @@ func linear(t testing.TB, columns int) *Model {
 		network.Parameters()[columns+i] = 1
 	}
 	return &Model{Card: Card{Data: "numbers", Features: features.NamePixels, Kind: Linear, Columns: columns, Classes: []string{"below", "above"}, Extractor: "raw"},
-		fixed: features.Raw{}, network: network}
+		made: charged.Extraction{Fixed: features.Raw{}}, network: network}
 }
 
 // saved is the model as a file.

@@ -206,9 +206,9 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 		row.Curve = append(watch.curve, last)
 	}
 	row.Seconds = wholeSeconds(start)
-	whole := Model{Card: j.card(row), transform: p.transform, fixed: p.fixed, network: m}
-	if p.fixed != nil {
-		whole.Extractor = p.fixed.Name()
+	whole := Model{Card: j.card(row), made: p.by, network: m}
+	if p.by.Fixed != nil {
+		whole.Extractor = p.by.Fixed.Name()
 	}
 	format := j.Format
 	if format == nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,9 +81,8 @@ type Provenance struct {
 // Model is a student that can be asked. It may be used by several goroutines.
 type Model struct {
 	Card
-	model     plain.Model
-	extractor features.Extractor
-	transform *charged.Transform // in place of the extractor; else nil
+	model plain.Model
+	made  charged.Extraction
 }
 
 // Prediction is the class of a row, the lowest of the most probable, and the model's probabilities of all
@@ -108,7 +106,7 @@ func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, e
 	out, classes := make([]Prediction, rows.Len()), len(m.Classes)
 	for from := 0; from < rows.Len(); from += predictRows {
 		to := min(from+predictRows, rows.Len())
-		x, err := m.features(ctx, dataset.Set{Name: rows.Name, X: dense.Rows(rows.X, from, to), Image: rows.Image})
+		x, err := m.made.Apply(ctx, dataset.Set{Name: rows.Name, X: dense.Rows(rows.X, from, to), Image: rows.Image})
 		if err != nil {
 			return nil, fmt.Errorf("published: %w", err)
 		}
@@ -131,13 +129,6 @@ func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, e
 
 // predictRows is how many rows have their features in memory at a time.
 const predictRows = 1 << 12
-
-func (m *Model) features(ctx context.Context, set dataset.Set) (dense.Matrix, error) {
-	if m.transform != nil {
-		return m.transform.Apply(ctx, set, runtime.GOMAXPROCS(0))
-	}
-	return features.Apply(ctx, set, m.extractor, runtime.GOMAXPROCS(0))
-}
 
 // Accuracy returns how many rows of known truth were predicted, and their number.
 func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, known int) {
@@ -173,37 +164,14 @@ func (m *Model) check() error {
 }
 
 // restoreFeatures finds out how features are made, and how many there are.
-func (m *Model) restoreFeatures() (int, error) {
-	if m.Transform != nil {
-		m.transform = new(charged.Transform)
-		if err := m.transform.UnmarshalBinary(m.Transform); err != nil {
-			return 0, err
-		}
-		if got := m.transform.Image(); got != m.Rows.Image {
-			return 0, fmt.Errorf("its features are made of images of %dx%d, not %dx%d",
-				got.Rows, got.Cols, m.Rows.Image.Rows, m.Rows.Image.Cols)
-		}
-		return m.transform.Columns(), nil
-	}
-	if !slices.Contains(features.Names(), m.Features) {
+func (m *Model) restoreFeatures() (columns int, err error) {
+	if m.Transform == nil && !slices.Contains(features.Names(), m.Features) {
 		return 0, fmt.Errorf("it has features %.40q", m.Features)
 	}
-	var err error
-	if m.extractor, err = features.Named(m.Features, m.Rows.Image); err != nil {
+	if m.made, err = charged.RestoreExtraction(m.Transform, m.Features, m.Extractor, m.Rows.Image); err != nil {
 		return 0, err
 	}
-	if name := m.extractor.Name(); m.Extractor != name {
-		return 0, fmt.Errorf("its features are %q, which are %q in this version", m.Extractor, name)
-	}
-	return columns(m.extractor, m.Rows), nil
-}
-
-func columns(e features.Extractor, rows *dataset.Schema) int {
-	shape := rows.Image
-	if shape == (dataset.Shape{}) {
-		shape = dataset.Shape{Rows: 1, Cols: rows.Features}
-	}
-	return e.Dim(shape)
+	return m.made.Columns(m.Rows.Image, m.Rows.Features), nil
 }
 
 // String returns the kind of the model, for people.

@@ -53,7 +53,7 @@ func Train(ctx context.Context, c Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Extractor, m.Columns = extractor.Name(), columns(extractor, c.Schema)
+	m.Extractor, m.Columns = extractor.Name(), x.Cols
 	learner := student.LearnerConfig{Images: c.Schema.Image.Rows > 0, Progress: c.Progress}
 	choice, err := student.Learn(ctx, x, c.Labels.Of, len(c.Labels.Classes), learner, stream(c.Labels))
 	if err != nil {
