@@ -2,6 +2,7 @@ package student
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/pate-go/pate/internal/dense"
@@ -82,14 +83,27 @@ func logistic() Candidate {
 
 func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Candidate {
 	fit := func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
-		labelled, err := check(x, labels, classes)
+		data, err := labelledPart(x, labels, classes)
 		if err != nil {
 			return nil, err
 		}
-		data := gather(x, labels, labelled, classes)
 		return learner(data).Fit(ctx, data, rnd)
 	}
 	return Candidate{Name: name, Fit: fit}
+}
+
+// Supervised trains learner on the rows of x that have a released label. The argument labels has one entry
+// per row of x, a class or [Unlabelled]. Without any label the error is [ErrNoLabels].
+func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+	data, err := labelledPart(x, labels, classes)
+	if err != nil {
+		return nil, err
+	}
+	c, err := learner.Fit(ctx, data, rnd)
+	if err != nil {
+		return nil, fmt.Errorf("student: %w", err)
+	}
+	return c, nil
 }
 
 const (

@@ -16,8 +16,7 @@
 //   - [Learner] does all this for one pool, and chooses the student by the kind of rows and the number of
 //     labels. Of images with labels for thousands of rows, of which half may be wrong, a ridge answers for
 //     the whole pool, and its answers are learned.
-//   - [Supervised] and [SelfTraining] train any teachers.Learner on the labelled rows. SelfTraining also
-//     trains it on its own confident answers.
+//   - [Supervised] trains any teachers.Learner on the labelled rows.
 //   - [CrossValidation] compares students on labels that it holds back, and keeps their mean or the best one.
 //     Use it on tables, with [TableCandidates].
 //

@@ -49,6 +49,24 @@ func released(labels []int, rows, classes int) (labelled, present []int, err err
 	return labelled, present, nil
 }
 
+// check refuses bad labels and features. It returns the labelled rows.
+func check(x Matrix, labels []int, classes int) ([]int, error) {
+	if err := checkMatrix(x); err != nil {
+		return nil, err
+	}
+	labelled, _, err := released(labels, x.Rows, classes)
+	return labelled, err
+}
+
+// labelledPart returns the rows that have a label.
+func labelledPart(x Matrix, labels []int, classes int) (teachers.Dataset, error) {
+	rows, err := check(x, labels, classes)
+	if err != nil {
+		return teachers.Dataset{}, err
+	}
+	return gather(x, labels, rows, classes), nil
+}
+
 func gather(x Matrix, labels, rows []int, classes int) teachers.Dataset {
 	out := teachers.Dataset{X: dense.New(len(rows), x.Cols), Y: make([]int, len(rows)), Classes: classes}
 	for i, r := range rows {

@@ -35,11 +35,10 @@ func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 		c.Try, c.of = fit, z
 	}
 	c.Fit = func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
-		labelled, err := check(x, labels, classes)
+		data, err := labelledPart(x, labels, classes)
 		if err != nil {
 			return nil, err
 		}
-		data := gather(x, labels, labelled, classes)
 		z, err := p.projection.apply(ctx, data.X)
 		if err != nil {
 			return nil, err

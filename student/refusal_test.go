@@ -22,8 +22,6 @@ func TestNoLabelsIsATypedError(t *testing.T) {
 	require.ErrorIs(t, err, student.ErrNoLabels)
 	_, err = student.Supervised(t.Context(), ridge, x, none, 2, stream(1))
 	require.ErrorIs(t, err, student.ErrNoLabels)
-	_, err = student.SelfTraining{Learner: ridge}.Fit(t.Context(), x, none, 2, stream(1))
-	require.ErrorIs(t, err, student.ErrNoLabels)
 }
 
 func TestBadInputIsRefused(t *testing.T) {
@@ -56,14 +54,6 @@ func TestBadInputIsRefused(t *testing.T) {
 		"too many questions": func() error { _, err := p.Select(t.Context(), 31, stream(1)); return err },
 		"nothing to ask": func() error {
 			_, err := student.Select(t.Context(), x, 0, func(student.Progress) {}, stream(1))
-			return err
-		},
-		"no learner": func() error {
-			_, err := student.SelfTraining{}.Fit(t.Context(), x, y, 2, stream(1))
-			return err
-		},
-		"fraction NaN": func() error {
-			_, err := student.SelfTraining{Learner: ridge, Fraction: math.NaN()}.Fit(t.Context(), x, y, 2, stream(1))
 			return err
 		},
 		"columns":      func() error { return m.Predict(make([]int, 30), dense.New(30, 3)) },

@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/student"
-	"github.com/pate-go/pate/teachers"
 )
 
 func TestSpreadingBeatsTheLabelsAloneOnMoons(t *testing.T) {
@@ -68,30 +67,6 @@ func TestSmallPoolsWithFewNoisyLabels(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, accuracy(t, m, fresh, truth), .95, "%d labels", asked)
 	}
-}
-
-func TestSelfTrainingBeatsTheLabelsAlone(t *testing.T) {
-	x, y := blobs(400, 30, 4, stream(1))
-	fresh, truth := blobs(800, 30, 4, stream(2))
-	for r, m := range map[uint64]student.Matrix{3: x, 4: fresh} { // closer together
-		noise := stream(r)
-		for i := range m.Data {
-			m.Data[i] += float32(2 * noise.NormFloat64())
-		}
-	}
-	learner := teachers.KernelRidge{Gamma: .002, Lambda: .1}
-	var alone, self float64
-	for seed := range uint64(10) {
-		labels := label(y, []int{int(8 * seed), int(8*seed) + 1, int(8*seed) + 2, int(8*seed) + 3}) // one of each class
-		a, err := student.Supervised(t.Context(), learner, x, labels, 4, stream(3))
-		require.NoError(t, err)
-		s, err := student.SelfTraining{Learner: learner}.Fit(t.Context(), x, labels, 4, stream(3))
-		require.NoError(t, err)
-		alone += accuracy(t, a, fresh, truth) / 10
-		self += accuracy(t, s, fresh, truth) / 10
-	}
-	t.Logf("self-training %.3f, supervised %.3f", self, alone)
-	require.Greater(t, self, alone+.005)
 }
 
 func TestClassesWithoutALabelAreNeverAnswered(t *testing.T) {
