@@ -37,7 +37,7 @@ func TestOddsComeFromTheWholeCurve(t *testing.T) {
 		assert.Greater(t, s.Attacker.Right, 0.59)
 		require.Equal(t, 0.01, s.Attacker.Rates[1].FPR)
 		assert.LessOrEqual(t, s.Attacker.Rates[1].TPR, 0.035)
-		assert.Contains(t, s.meaning().Text[0], "at most 599 are right")
-		assert.Contains(t, s.mechanisms().After[0], "privacy loss distributions")
+		assert.Contains(t, testkit.Must(s.sections())[2].Text[0], "at most 599 are right")
+		assert.Contains(t, testkit.Must(s.sections())[3].After[0], "privacy loss distributions")
 	}
 }

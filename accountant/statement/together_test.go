@@ -86,7 +86,7 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 	seeded.Noise = ledger.SeededNoise
 	s := testkit.Must(New(Options{}, source("a", file), source("b", ledgerFile(t, seeded, e))))
 	require.False(t, *s.Release)
-	require.Contains(t, s.trust().List[0], "from a seed")
+	require.Contains(t, testkit.Must(s.sections())[5].List[0], "from a seed")
 	waived := reserved("patient")
 	waived.Waived = []string{"duplicates"}
 	s = testkit.Must(New(Options{}, source("a", file), source("b", ledgerFile(t, waived, e))))

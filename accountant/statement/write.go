@@ -30,7 +30,11 @@ func (s *Statement) WriteMarkdown(w io.Writer) error {
 	for _, row := range s.about() {
 		fmt.Fprintf(&b, "- %s: %s\n", row[0], escape.Replace(row[1]))
 	}
-	for i, part := range s.sections() {
+	sections, err := s.sections()
+	if err != nil {
+		return err
+	}
+	for i, part := range sections {
 		fmt.Fprintf(&b, "\n## %d. %s\n", i+1, escape.Replace(part.Title))
 		for _, text := range part.Text {
 			fmt.Fprintf(&b, "\n%s\n", escape.Replace(text))
@@ -88,8 +92,11 @@ func (s *Statement) WriteHTML(w io.Writer) error {
 		return fmt.Errorf("statement: %w", err)
 	}
 	s = s.printed()
-	p := page{Title: s.title(), About: s.about(), Sections: s.sections()}
+	p := page{Title: s.title(), About: s.about()}
 	p.Verdict, p.Alarm = s.verdict()
+	if p.Sections, err = s.sections(); err != nil {
+		return err
+	}
 	var b bytes.Buffer
 	if err := t.Execute(&b, p); err != nil {
 		return fmt.Errorf("statement: %w", err)
@@ -152,6 +159,7 @@ func Plain(text string) string {
 func (s *Statement) printed() *Statement {
 	p := *s
 	p.Ledger, p.Unit, p.Library, p.Data, p.Torn = Plain(s.Ledger), Plain(s.Unit), Plain(s.Library), Plain(s.Data), Plain(s.Torn)
+	p.Seal = Plain(s.Seal) // has the Library of its header
 	p.NotShown = notCharged(ledger.Config{Unit: p.Unit})
 	p.Released = slices.Clone(s.Released)
 	for i, r := range p.Released {
