@@ -137,7 +137,10 @@ func (s *Statement) sections() ([]section, error) {
 		Held: s.Compared != nil && *s.Compared, Composed: s.epsilon() < sum*(1-1e-9), Sum: sum,
 		AtOrders: strings.Join(orders, ", "), Guesses: int(math.Min(1000, math.Ceil(1000*s.Attacker.Right))),
 	})
-	return layout(b.String()), err
+	if err != nil {
+		return nil, fmt.Errorf("statement: %w", err)
+	}
+	return layout(b.String()), nil
 }
 
 // row returns a line of a table. Text from outside has no tabs: see Plain.
@@ -149,9 +152,9 @@ func row(cells ...any) string {
 	return "| " + strings.Join(texts, "\t")
 }
 
-// layout reads sections: a line "## " is a title, "| " a row of cells with tabs between them, of which the first has
-// the header, "- " an item of the list, "$ " a command. Other lines are paragraphs, before the table or after it. An
-// item and a paragraph go on until an empty line or one of another kind.
+// layout reads sections: a line "## " is a title, "| " a row of cells with tabs between them, the first of which
+// is the header, "- " an item of the list, "$ " a command. Other lines are paragraphs, before the table or after
+// it. An item and a paragraph go on until an empty line or one of another kind.
 func layout(text string) []section {
 	var all []section
 	var s *section
