@@ -51,7 +51,7 @@ func classTask(t *testing.T, labels, sides []string, rule ClassRule) (Task, erro
 	if err != nil {
 		return Task{}, err
 	}
-	return splitTable(table, Literature, nil)
+	return splitTable(table, Literature, nil, nil)
 }
 
 // A private row with a label that nobody else has moves no name and no number of classes.

@@ -241,6 +241,6 @@ func TestUnlabelledTable(t *testing.T) {
 		_, err := readCSV(strings.NewReader(text), "t.csv", opt)
 		require.Error(t, err)
 	}
-	_, err := splitTable(table, Literature, nil)
+	_, err := splitTable(table, Literature, nil, nil)
 	require.Error(t, err, "without labels there is nothing to learn")
 }

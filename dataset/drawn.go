@@ -20,37 +20,6 @@ const (
 	mostDrawn    = 6000
 )
 
-// splitDeclared splits a table as [splitTable] does, where there are no public rows. The columns are
-// encoded as declared, and the pool is drawn from the declaration. Rows that [splitTable] would put into
-// the pool are left out, so that both have the same private and test rows.
-func splitDeclared(t *Table, p Protocol, all *Ranges) (Task, error) {
-	ranges, err := all.pick(t)
-	if err != nil {
-		return Task{}, err
-	}
-	parts, err := t.parts(p)
-	if err != nil {
-		return Task{}, err
-	}
-	parts[1] = nil
-	task, err := t.task(p, parts[2])
-	if err != nil {
-		return Task{}, err
-	}
-	task.Ranges, task.Encoder = ranges, ranges.encoder
-	kept, err := t.fill(&task, parts)
-	if err != nil {
-		return Task{}, err
-	}
-	if err := task.encode(t, kept); err != nil {
-		return Task{}, err
-	}
-	if task, err = task.Drawn(nil); err != nil {
-		return Task{}, err
-	}
-	return task, task.validate()
-}
-
 // Drawn returns the task, one of declared ranges, with a pool that is drawn column by column, bins in
 // proportion to their weights, and columns scaled by the same weights. Nil weights are alike in all bins.
 // Weights are finite and not negative; a column without any is drawn as if all were alike. They must be

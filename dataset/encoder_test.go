@@ -82,7 +82,7 @@ func TestFeaturesDependOnPublicRowsAndTheRowAlone(t *testing.T) {
 	for i := range table.Units {
 		table.Units[i] = fmt.Sprint("unit ", i)
 	}
-	before := testkit.Must(splitTable(table, Literature, nil))
+	before := testkit.Must(splitTable(table, Literature, nil, nil))
 	const changed = 17
 	victim := slices.Index(table.Units, before.Private.Units[changed])
 	all, err := fitEncoder(table, nil) // negative control, below
@@ -90,7 +90,7 @@ func TestFeaturesDependOnPublicRowsAndTheRowAlone(t *testing.T) {
 	for j, v := range []string{"1e9", "unheard of", "?"} {
 		table.Columns[j].Values[victim] = v
 	}
-	after := testkit.Must(splitTable(table, Literature, nil))
+	after := testkit.Must(splitTable(table, Literature, nil, nil))
 	assert.Equal(t, before.Pool, after.Pool)
 	assert.Equal(t, before.Test, after.Test)
 	require.Equal(t, before.Private.Units, after.Private.Units)

@@ -23,13 +23,6 @@ type rowSource interface {
 // maxNumbers bounds the numbers of one matrix in memory: 4 GiB.
 const maxNumbers = 1 << 30
 
-// numbers are rows of numbers. The table holds their labels, units and class rule, and has no columns.
-type numbers struct {
-	Table
-	rows rowSource
-	ids  []string // public names of the rows, nil if they have none
-}
-
 // contentNames names rows by their content and by the number of equal rows above, as [ReadTable] does.
 type contentNames struct {
 	copies map[[16]byte]int
@@ -57,63 +50,38 @@ func (c *contentNames) name(hash [16]byte) (unit, group string) {
 	return unit, unit[:len("content/")+2*len(hash)]
 }
 
-// nameUnits gives every row a unit by its content, where none is named.
-func (n *numbers) nameUnits() error {
-	if n.Units != nil {
+// nameUnits gives every labelled row a unit by its content, where none is named.
+func (t *Table) nameUnits() error {
+	if len(t.Labels) == 0 {
+		return wrong(t.path, "has no labels", "a model is trained on labelled rows",
+			"name a file with --labels, or put images into a folder for each class")
+	}
+	if t.Units != nil {
 		return nil
 	}
 	var names contentNames
-	return n.rows.each(func(i int, row []float64) error {
-		unit, group := names.unit(row, n.label(i))
-		n.Units, n.groups = append(n.Units, unit), append(n.groups, group)
+	return t.numbers.each(func(i int, row []float64) error {
+		unit, group := names.unit(row, t.label(i))
+		t.Units, t.groups = append(t.Units, unit), append(t.groups, group)
 		return nil
 	})
 }
 
-// splitNumbers splits rows of numbers or images by unit, as [splitTable] does. Numbers are scaled by the
-// rows of the pool, and images get the shape of the pool.
-func splitNumbers(n *numbers, p Protocol) (Task, error) {
-	defer rows{numbers: n}.close()
-	if len(n.Labels) == 0 {
-		return Task{}, wrong(n.path, "has no labels", "a model is trained on labelled rows",
-			"name a file with --labels, or put images into a folder for each class")
-	}
-	if err := n.nameUnits(); err != nil {
-		return Task{}, err
-	}
-	parts, err := n.parts(p)
-	if err != nil {
-		return Task{}, err
-	}
-	task, err := n.task(p, slices.Concat(parts[1], parts[2]))
-	if err != nil {
-		return Task{}, err
-	}
-	if pictures, ok := n.rows.(*pictureRows); ok {
-		pool := make([]pictureFile, len(parts[1]))
-		for i, at := range parts[1] {
-			pool[i] = pictures.files[at]
-		}
-		if pictures.shape, err = shapeOfPictures(pictures.dir, pool, pictures.shape); err != nil {
-			return Task{}, err
+// fitPool gives the images of a task the shape that those of the pool have, and fits the scale of other
+// numbers to the pool.
+func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {
+	if pictures, ok := t.numbers.(*pictureRows); ok {
+		pictures.shape, err = shapeOfPictures(pictures.dir, pickRows(pictures.files, pool), pictures.shape)
+		if err != nil {
+			return err
 		}
 	}
-	s := &Schema{}
-	if task.Image = n.rows.image(); task.Image != (Shape{}) {
+	if task.Image = t.numbers.image(); task.Image != (Shape{}) {
 		task.Kind, task.Grouped = Pictures, false
-	} else if s.scale, err = n.fitScale(some{n.rows, parts[1]}); err != nil {
-		return Task{}, err
+		return nil
 	}
-	kept, err := n.fill(&task, parts)
-	if err != nil {
-		return Task{}, err
-	}
-	for i, set := range task.sets() {
-		if set.X, err = s.matrix(&numbers{Table: Table{path: n.path}, rows: some{n.rows, kept[i]}}, nil); err != nil {
-			return Task{}, err
-		}
-	}
-	return task, task.validate()
+	s.scale, err = fitScale(t.path, some{t.numbers, pool})
+	return err
 }
 
 // some are some rows of a source, in its order.
@@ -146,7 +114,7 @@ type scale struct {
 }
 
 // fitScale fits a scale to public rows. Numbers that are not finite are left out.
-func (n *numbers) fitScale(public rowSource) (scale, error) {
+func fitScale(path string, public rowSource) (scale, error) {
 	_, cols := public.size()
 	s := scale{Mean: make([]float64, cols), SD: make([]float64, cols)}
 	count := make([]float64, cols)
@@ -163,7 +131,7 @@ func (n *numbers) fitScale(public rowSource) (scale, error) {
 		return nil
 	})
 	if err != nil {
-		return s, failed(n.path, "cannot be scaled", err)
+		return s, failed(path, "cannot be scaled", err)
 	}
 	for j := range s.SD {
 		if s.SD[j] = math.Sqrt(s.SD[j] / max(1, count[j])); !mathx.IsFinite(s.SD[j]) || s.SD[j] < 1e-9*math.Abs(s.Mean[j]) {
@@ -171,7 +139,7 @@ func (n *numbers) fitScale(public rowSource) (scale, error) {
 		}
 	}
 	if slices.Max(s.SD) == 0 {
-		return s, failed(n.path, "cannot be scaled", fmt.Errorf("no column varies over the public rows"))
+		return s, failed(path, "cannot be scaled", fmt.Errorf("no column varies over the public rows"))
 	}
 	return s, nil
 }

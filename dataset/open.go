@@ -21,7 +21,7 @@ type Data struct {
 	Ranges    *Ranges // of the table, where there are no public rows
 
 	keep    []string // columns of the table that stay
-	numbers *numbers // rows of an NPY or idx file or of a folder of images; nil for others
+	numbers *Table   // of rows of an NPY or idx file or of a folder of images; nil for others
 }
 
 // Task splits the data by the protocol. An error about rows that are not published is marked as being for
@@ -48,12 +48,10 @@ func (d Data) Task(p Protocol) (Task, error) {
 
 func (d Data) split(p Protocol) (Task, error) {
 	switch {
-	case d.Ranges != nil:
-		return splitDeclared(d.Table, p, d.Ranges)
 	case d.Table != nil:
-		return splitTable(d.Table, p, d.keep)
+		return splitTable(d.Table, p, d.keep, d.Ranges)
 	case d.numbers != nil:
-		return splitNumbers(d.numbers, p)
+		return splitTable(d.numbers, p, nil, nil)
 	}
 	return splitImages(d.Train, d.Test, p)
 }
@@ -118,12 +116,27 @@ func (o Options) OnlyRanges(where string) error {
 
 func open(where string, opt Options) (Data, error) {
 	info, missing := os.Stat(where)
-	if missing == nil {
-		if d, found, err := openSource(where, info.IsDir(), opt); found || err != nil {
-			return d, err
+	parted := true // whether it is a table, or images in two parts
+	if missing == nil && info.IsDir() {
+		parted = !isPictureFolder(where)
+	} else if missing == nil {
+		head, err := firstBytes(where)
+		if err != nil {
+			return Data{}, err
 		}
+		parted = magicOf(head) == ""
 	}
-	if missing == nil && !info.IsDir() {
+	switch {
+	case !parted && !opt.CSV.isZero():
+		return Data{}, wrong(where, "takes no column options", "only a table does", "name files with --labels and --units")
+	case !parted:
+		r := Reading{Rule: opt.Rule, Kind: opt.Kind, ImageSize: opt.ImageSize}
+		in, err := r.open(Source{Path: where, Labels: opt.Labels, Units: opt.Units}, false)
+		if err != nil {
+			return Data{}, opt.mark(err)
+		}
+		return Data{Name: in.Name, Kind: opt.Kind, numbers: in}, nil
+	case missing == nil && !info.IsDir():
 		if opt.Kind != "" && opt.Kind != Columns {
 			return Data{}, wrong(where, "takes no kind of image", "it is a file, and files are tables", "")
 		}
@@ -148,30 +161,4 @@ func open(where string, opt Options) (Data, error) {
 		return Data{}, opt.mark(err)
 	}
 	return Data{Name: train.Name, Kind: cmp.Or(opt.Kind, Pictures), Train: train, Test: test}, nil
-}
-
-// openSource opens rows of numbers or images that are not split yet: an NPY or idx file, or a folder of
-// images. Found is false for all else.
-func openSource(where string, folder bool, opt Options) (d Data, found bool, err error) {
-	if folder {
-		found = isPictureFolder(where)
-	} else {
-		head, err := firstBytes(where)
-		if err != nil {
-			return d, false, err
-		}
-		found = magicOf(head) != ""
-	}
-	if !found {
-		return d, false, nil
-	}
-	if !opt.CSV.isZero() {
-		return d, true, wrong(where, "takes no column options", "only a table does", "name files with --labels and --units")
-	}
-	r := Reading{Rule: opt.Rule, Kind: opt.Kind, ImageSize: opt.ImageSize}
-	in, err := r.open(Source{Path: where, Labels: opt.Labels, Units: opt.Units}, false)
-	if err != nil {
-		return d, true, opt.mark(err)
-	}
-	return Data{Name: in.numbers.Name, Kind: opt.Kind, numbers: in.numbers}, true, nil
 }

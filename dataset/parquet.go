@@ -3,7 +3,6 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -97,32 +96,4 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 		}
 		return next, nil
 	})
-}
-
-// parquetNames reads the only column of a file.
-func parquetNames(f *os.File, path string) ([]string, error) {
-	file, err := openParquet(f, path)
-	if err != nil {
-		return nil, err
-	}
-	if n := len(file.Columns()); n != 1 {
-		return nil, wrong(path, fmt.Sprintf("has %d columns", n), "there is one label, or one unit, for each row", "save one column")
-	}
-	rows, err := file.Rows([]int{0})
-	if err != nil {
-		return nil, err
-	}
-	names := nameList{path: path, repeated: newInterner()}
-	for {
-		cells, err := rows.Next()
-		if errors.Is(err, io.EOF) {
-			return names.names, nil
-		}
-		if err == nil {
-			err = names.add(strings.TrimSpace(cells[0]))
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // Schema describes the rows of a task: classes, columns and how they become features. It is made of public
@@ -51,15 +53,10 @@ func ReadPublic(src Source, r Reading) (*Schema, Pool, error) {
 	}
 	defer in.close()
 	s := &Schema{Kind: r.Kind, reading: r}
-	if s.Classes, err = in.about().publicClasses(); err != nil {
+	if s.Classes, err = in.publicClasses(); err != nil {
 		return nil, Pool{}, err
 	}
-	if in.table != nil {
-		err = s.fitTable(in.table)
-	} else {
-		err = s.fitNumbers(in.numbers)
-	}
-	if err != nil {
+	if err = s.fit(in); err != nil {
 		return nil, Pool{}, err
 	}
 	pool, err := s.pool(in)
@@ -81,8 +78,11 @@ func (t *Table) publicClasses() ([]string, error) {
 	return t.classesOf(labelled)
 }
 
-func (s *Schema) fitTable(t *Table) error {
-	if s.reading.Ranges != nil {
+func (s *Schema) fit(t *Table) error {
+	switch {
+	case t.numbers != nil:
+		return s.fitNumbers(t)
+	case s.reading.Ranges != nil:
 		return s.fitDeclared(t)
 	}
 	e, err := fitEncoder(t, s.reading.Keep)
@@ -127,33 +127,30 @@ func (s *Schema) fitDeclared(t *Table) error {
 	return nil
 }
 
-func (s *Schema) fitNumbers(n *numbers) (err error) {
-	if pictures, ok := n.rows.(*pictureRows); ok {
+func (s *Schema) fitNumbers(t *Table) (err error) {
+	if pictures, ok := t.numbers.(*pictureRows); ok {
 		if pictures.shape, err = shapeOfPictures(pictures.dir, pictures.files, s.reading.ImageSize); err != nil {
 			return err
 		}
 	}
-	s.Image = n.rows.image()
-	_, s.Features = n.rows.size()
+	s.Image = t.numbers.image()
+	_, s.Features = t.numbers.size()
 	switch {
 	case s.Image == Shape{}:
 		s.Kind = Columns
-		s.scale, err = n.fitScale(n.rows)
+		s.scale, err = fitScale(t.path, t.numbers)
 	case s.Kind == "":
 		s.Kind = Pictures
 	}
 	return err
 }
 
-func (s *Schema) pool(in rows) (Pool, error) {
-	about := in.about()
-	p := Pool{Name: about.Name, Image: s.Image}
-	var err error
-	if in.table != nil {
-		p.X, err = s.Encoder.Encode(in.table)
+func (s *Schema) pool(in *Table) (p Pool, err error) {
+	p = Pool{Name: in.Name, IDs: in.ids, Image: s.Image}
+	if in.numbers == nil {
+		p.X, err = s.Encoder.Encode(in)
 	} else {
-		p.X, err = s.matrix(in.numbers, nil)
-		p.IDs = in.numbers.ids
+		p.X, err = s.matrix(in, nil)
 	}
 	if err != nil {
 		return Pool{}, err
@@ -161,24 +158,24 @@ func (s *Schema) pool(in rows) (Pool, error) {
 	if p.IDs == nil {
 		p.IDs = Numbers(p.X.Rows)
 	}
-	if len(about.Labels) > 0 && s.Classes != nil {
-		p.Truth = make([]int, len(about.Y))
-		for i := range about.Y {
-			p.Truth[i] = slices.Index(s.Classes, about.label(i))
+	if len(in.Labels) > 0 && s.Classes != nil {
+		p.Truth = make([]int, len(in.Y))
+		for i := range in.Y {
+			p.Truth[i] = slices.Index(s.Classes, in.label(i))
 		}
 	}
 	return p, nil
 }
 
 // matrix reads all rows, scaled, and shows each to visit before, if that is set.
-func (s *Schema) matrix(n *numbers, visit func(i int, row []float64)) (blas32.General, error) {
-	count, cols := n.rows.size()
+func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.General, error) {
+	count, cols := t.numbers.size()
 	if count > maxNumbers/cols {
-		return blas32.General{}, wrong(n.path, fmt.Sprintf("has %d rows of %d numbers, more than fit in memory", count, cols),
+		return blas32.General{}, wrong(t.path, fmt.Sprintf("has %d rows of %d numbers, more than fit in memory", count, cols),
 			"", "give fewer rows")
 	}
-	x := blas32.General{Rows: count, Cols: cols, Stride: cols, Data: make([]float32, count*cols)}
-	return x, n.rows.each(func(i int, row []float64) error {
+	x := dense.New(count, cols)
+	return x, t.numbers.each(func(i int, row []float64) error {
 		if visit != nil {
 			visit(i, row)
 		}
@@ -228,35 +225,33 @@ func (s *Schema) readPrivate(src Source) (Set, error) {
 	if err := s.sameKind(src, in); err != nil {
 		return Set{}, err
 	}
-	about := in.about()
-	about.path = src.Path
-	if len(about.Labels) == 0 {
+	in.path = src.Path
+	if len(in.Labels) == 0 {
 		return Set{}, wrong(src.Path, "has no labels", "teachers learn from labelled rows",
 			"name the column or the file with --label or --labels, or put images into a folder for each class")
 	}
-	all := upTo(len(about.Y))
-	kept, y, err := about.classify(s.Classes, all)
+	all := upTo(len(in.Y))
+	kept, y, err := in.classify(s.Classes, all)
 	if err != nil {
 		return Set{}, err
 	}
-	set := Set{Name: about.Name, Y: y, Classes: s.Classes, Image: s.Image, Provenance: about.Provenance}
-	if in.table != nil {
-		set.X, err = s.privateCells(in.table)
+	set := Set{Name: in.Name, Y: y, Classes: s.Classes, Image: s.Image, Provenance: in.Provenance}
+	if in.numbers == nil {
+		set.X, err = s.privateCells(in)
 	} else {
-		set.X, err = s.privateNumbers(in.numbers)
+		set.X, err = s.privateNumbers(in)
 	}
 	if err != nil {
 		return Set{}, err
 	}
-	set.Units = about.Units
-	set.LeftOut = leftOut(about.Units, all, kept)
+	set.Units, set.LeftOut = in.Units, leftOut(in.Units, all, kept)
 	set.keepRows(kept)
 	set.IDs = numbered("private", set.Len())
 	return set, nil
 }
 
-func (s *Schema) sameKind(src Source, in rows) error {
-	if in.table == nil || s.Encoder != nil {
+func (s *Schema) sameKind(src Source, in *Table) error {
+	if in.numbers != nil || s.Encoder != nil {
 		return nil
 	}
 	return wrong(src.Path, "is a table", fmt.Sprintf("the public rows have %d numbers each, from another kind of file", s.Features),
@@ -268,12 +263,10 @@ func (s *Set) keepRows(kept []int) {
 	if len(kept) == s.X.Rows {
 		return
 	}
-	units := make([]string, len(kept))
 	for i, from := range kept {
-		units[i] = s.Units[from]
-		copy(s.X.Data[i*s.X.Stride:i*s.X.Stride+s.X.Cols], s.X.Data[from*s.X.Stride:])
+		copy(dense.Row(s.X, i), dense.Row(s.X, from))
 	}
-	s.Units, s.X.Rows, s.X.Data = units, len(kept), s.X.Data[:len(kept)*s.X.Stride]
+	s.Units, s.X.Rows, s.X.Data = pickRows(s.Units, kept), len(kept), s.X.Data[:len(kept)*s.X.Stride]
 }
 
 func (s *Schema) privateCells(t *Table) (blas32.General, error) {
@@ -320,30 +313,30 @@ func twoColumns(file, name string) error {
 	return wrong(file, "has more than one column "+name, "columns are found by their names", "give each column a name of its own")
 }
 
-func (s *Schema) privateNumbers(n *numbers) (blas32.General, error) {
-	if err := s.fits(n); err != nil {
+func (s *Schema) privateNumbers(t *Table) (blas32.General, error) {
+	if err := s.fits(t); err != nil {
 		return blas32.General{}, err
 	}
 	var visit func(i int, row []float64)
-	if n.Units == nil {
+	if t.Units == nil {
 		var names contentNames
-		n.Units = make([]string, len(n.Y))
-		visit = func(i int, row []float64) { n.Units[i], _ = names.unit(row, n.label(i)) }
+		t.Units = make([]string, len(t.Y))
+		visit = func(i int, row []float64) { t.Units[i], _ = names.unit(row, t.label(i)) }
 	}
-	x, err := s.matrix(n, visit)
+	x, err := s.matrix(t, visit)
 	if err == nil && !s.reading.Accept {
-		err = s.differences(n.path, unlikeNumbers(x, s.usual))
+		err = s.differences(t.path, unlikeNumbers(x, s.usual))
 	}
 	return x, err
 }
 
 // fits gives images the shape of the schema and reports rows of another size.
-func (s *Schema) fits(n *numbers) error {
-	if pictures, ok := n.rows.(*pictureRows); ok && s.Image != (Shape{}) {
+func (s *Schema) fits(t *Table) error {
+	if pictures, ok := t.numbers.(*pictureRows); ok && s.Image != (Shape{}) {
 		pictures.shape = s.Image
 	}
-	if _, cols := n.rows.size(); s.Encoder != nil || cols != s.Features || n.rows.image() != s.Image {
-		return wrong(n.path, fmt.Sprintf("has rows of %d numbers, and the public rows have %d features", cols, s.Features),
+	if _, cols := t.numbers.size(); s.Encoder != nil || cols != s.Features || t.numbers.image() != s.Image {
+		return wrong(t.path, fmt.Sprintf("has rows of %d numbers, and the public rows have %d features", cols, s.Features),
 			"private, public and new rows are of one kind and size", "make the features of both in the same way")
 	}
 	return nil
@@ -365,10 +358,10 @@ func (s *Schema) ReadNew(src Source) (Pool, error) {
 	if err = s.sameKind(src, in); err != nil {
 		return Pool{}, err
 	}
-	if in.table != nil {
-		in.table, err = s.align(in.table)
+	if in.numbers == nil {
+		in, err = s.align(in)
 	} else {
-		err = s.fits(in.numbers)
+		err = s.fits(in)
 	}
 	if err != nil {
 		return Pool{}, err

@@ -1,12 +1,12 @@
 package dataset
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash"
 	"slices"
 	"strconv"
 
@@ -50,16 +50,12 @@ func (s Set) Slice(from, to int) (Set, error) {
 		return Set{}, fmt.Errorf("dataset: rows [%d, %d) of %q, which has %d", from, to, s.Name, s.Len())
 	}
 	out := s
-	out.Y = s.Y[from:to:to]
-	out.Units = s.Units[from:to:to]
-	out.IDs = s.IDs[from:to:to]
-	out.X.Rows = to - from
-	if to == from {
-		out.X.Data = nil
-		return out, nil
+	out.Y, out.Units, out.IDs = s.Y[from:to:to], s.Units[from:to:to], s.IDs[from:to:to]
+	out.X.Rows, out.X.Data = to-from, nil
+	if to > from {
+		end := (to-1)*s.X.Stride + s.X.Cols
+		out.X.Data = s.X.Data[from*s.X.Stride : end : end]
 	}
-	end := (to-1)*s.X.Stride + s.X.Cols
-	out.X.Data = s.X.Data[from*s.X.Stride : end : end]
 	return out, nil
 }
 
@@ -126,28 +122,16 @@ func (s Set) OnePerUnit() Set {
 
 func (s Set) rows(indices []int) Set {
 	out := s
-	out.Y, out.Units, out.IDs = nil, nil, nil
-	out.X = blas32.General{Cols: s.X.Cols, Stride: s.X.Cols, Data: make([]float32, 0, len(indices)*s.X.Cols)}
-	for _, i := range indices {
-		out.appendRow(s, i)
-	}
+	out.X, out.Y = dense.Pick(s.X, indices), pickRows(s.Y, indices)
+	out.Units, out.IDs = pickRows(s.Units, indices), pickRows(s.IDs, indices)
 	return out
 }
 
 func (s Set) with(other Set) Set {
-	all := s.rows(upTo(s.Len()))
-	for i := range other.Len() {
-		all.appendRow(other, i)
-	}
+	all, more := s.rows(upTo(s.Len())), other.rows(upTo(other.Len()))
+	all.X.Rows, all.X.Data = all.Len()+more.Len(), append(all.X.Data, more.X.Data...)
+	all.Y, all.Units, all.IDs = append(all.Y, more.Y...), append(all.Units, more.Units...), append(all.IDs, more.IDs...)
 	return all
-}
-
-func (s *Set) appendRow(from Set, i int) {
-	s.X.Rows++
-	s.X.Data = append(s.X.Data, from.X.Data[i*from.X.Stride:i*from.X.Stride+from.X.Cols]...)
-	s.Y = append(s.Y, from.Y[i])
-	s.Units = append(s.Units, from.Units[i])
-	s.IDs = append(s.IDs, from.IDs[i])
 }
 
 // numbered returns the names part/0, part/1 to part/n-1.
@@ -210,58 +194,39 @@ func (p Pool) Hash() [32]byte {
 	return hashSets("pate dataset pool 1", Set{X: p.X, Units: p.IDs, Image: p.Image})
 }
 
+// hashSets feeds a hash with lists that are each preceded by their length, so that different data never give
+// the same stream of bytes.
 func hashSets(kind string, sets ...Set) (out [32]byte) {
-	w := &hashWriter{h: sha256.New()}
-	w.text(kind)
+	h := sha256.New()
+	w := bufio.NewWriterSize(h, 1<<15) // a hash.Hash never returns an error
+	number := func(all ...int) {
+		for _, v := range all {
+			_, _ = w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(v)))
+		}
+	}
+	text := func(all ...string) {
+		for _, s := range all {
+			number(len(s))
+			_, _ = w.WriteString(s)
+		}
+	}
+	text(kind)
 	for _, s := range sets {
-		w.set(s)
+		number(s.X.Rows, s.X.Cols, s.Image.Rows, s.Image.Cols)
+		for i := range s.X.Rows {
+			_, _ = w.Write(sealed.Append(w.AvailableBuffer(), dense.Row(s.X, i)))
+		}
+		number(len(s.Y))
+		number(s.Y...)
+		number(len(s.Units), len(s.LeftOut))
+		text(s.Units...)
+		text(s.LeftOut...)
+		number(len(s.Classes))
+		text(s.Classes...)
 	}
-	w.h.Write(w.buf) // a hash.Hash never returns an error
-	w.h.Sum(out[:0])
+	_ = w.Flush()
+	h.Sum(out[:0])
 	return out
-}
-
-// hashWriter feeds a hash through a buffer. Every list is preceded by its length, so that different data
-// never give the same stream of bytes.
-type hashWriter struct {
-	h   hash.Hash
-	buf []byte
-}
-
-func (w *hashWriter) add(longer []byte) {
-	if w.buf = longer; len(longer) >= 1<<15 {
-		w.h.Write(longer)
-		w.buf = longer[:0]
-	}
-}
-
-func (w *hashWriter) number(v int) { w.add(binary.LittleEndian.AppendUint64(w.buf, uint64(v))) }
-
-func (w *hashWriter) text(s string) {
-	w.number(len(s))
-	w.add(append(w.buf, s...))
-}
-
-func (w *hashWriter) set(s Set) {
-	for _, n := range []int{s.X.Rows, s.X.Cols, s.Image.Rows, s.Image.Cols} {
-		w.number(n)
-	}
-	for i := range s.X.Rows {
-		w.add(sealed.Append(w.buf, s.X.Data[i*s.X.Stride:i*s.X.Stride+s.X.Cols]))
-	}
-	w.number(len(s.Y))
-	for _, y := range s.Y {
-		w.number(y)
-	}
-	w.number(len(s.Units))
-	w.number(len(s.LeftOut))
-	for _, u := range slices.Concat(s.Units, s.LeftOut) {
-		w.text(u)
-	}
-	w.number(len(s.Classes))
-	for _, c := range s.Classes {
-		w.text(c)
-	}
 }
 
 // PerUnit returns at most so many rows of every unit, rows of a unit together, and where each unit ends:
@@ -288,7 +253,7 @@ func (s Set) PerUnit(most int, key []byte) (kept Set, ends []int) {
 			units = append(units, nil)
 		}
 		mac.Reset()
-		raw = sealed.Append(binary.LittleEndian.AppendUint64(raw[:0], uint64(s.Y[i])), s.X.Data[i*s.X.Stride:i*s.X.Stride+s.X.Cols])
+		raw = sealed.Append(binary.LittleEndian.AppendUint64(raw[:0], uint64(s.Y[i])), dense.Row(s.X, i))
 		mac.Write(raw)
 		r := ranked{row: i}
 		mac.Sum(r.hash[:0])

@@ -44,25 +44,10 @@ type Reading struct {
 // several rows.
 func (r Reading) Grouped(src Source) bool { return r.CSV.Unit != "" || src.Units != "" }
 
-type rows struct {
-	table   *Table
-	numbers *numbers
-}
-
-// about returns labels, units and the rule of a source.
-func (r rows) about() *Table {
-	if r.table != nil {
-		return r.table
-	}
-	return &r.numbers.Table
-}
-
 // close closes the file that rows are read from, if one is open.
-func (r rows) close() {
-	if r.numbers != nil {
-		if file, ok := r.numbers.rows.(*npyRows); ok {
-			file.Close()
-		}
+func (t *Table) close() {
+	if file, ok := t.numbers.(*npyRows); ok {
+		file.Close()
 	}
 }
 
@@ -83,10 +68,10 @@ func magicOf(head []byte) string {
 }
 
 // open opens a source. Optional takes label and unit as far as the file has them, for public rows.
-func (r Reading) open(src Source, optional bool) (rows, error) {
+func (r Reading) open(src Source, optional bool) (*Table, error) {
 	info, err := os.Stat(src.Path)
 	if err != nil {
-		return rows{}, &fault.Error{File: src.Path, What: "cannot be read", Err: err,
+		return nil, &fault.Error{File: src.Path, What: "cannot be read", Err: err,
 			Fix: "give a CSV, Parquet, NPY or idx file, or a folder of images"}
 	}
 	if info.IsDir() {
@@ -94,29 +79,29 @@ func (r Reading) open(src Source, optional bool) (rows, error) {
 	}
 	head, err := firstBytes(src.Path)
 	if err != nil {
-		return rows{}, err
+		return nil, err
 	}
 	switch magicOf(head) {
 	case npy.Magic:
 		source, err := openRows(src.Path)
 		if err != nil {
-			return rows{}, err
+			return nil, err
 		}
 		return r.openNumbers(src, source, optional)
 	case magicIDX3:
 		a, err := readIDXFile(src.Path, 3, "images")
 		if err != nil {
-			return rows{}, err
+			return nil, err
 		}
 		if src.Labels == "" && !optional {
 			src.Labels = labelsBeside(src.Path)
 		}
 		return r.openNumbers(src, a, optional)
 	case magicZip:
-		return rows{}, wrong(src.Path, "is a zip archive, such as .npz or .xlsx", "", "save one array with numpy.save, or the table as CSV")
+		return nil, wrong(src.Path, "is a zip archive, such as .npz or .xlsx", "", "save one array with numpy.save, or the table as CSV")
 	}
 	if src.Labels != "" || src.Units != "" {
-		return rows{}, wrong(src.Path, "is a table, with files of labels or units beside it", "in a table they are columns",
+		return nil, wrong(src.Path, "is a table, with files of labels or units beside it", "in a table they are columns",
 			"name the columns with --label and --unit")
 	}
 	opt := r.CSV
@@ -124,8 +109,7 @@ func (r Reading) open(src Source, optional bool) (rows, error) {
 	if optional {
 		opt.Rule.Other = ""
 	}
-	t, err := ReadTable(src.Path, opt)
-	return rows{table: t}, err
+	return ReadTable(src.Path, opt)
 }
 
 // withFile returns what read makes of a regular file.
@@ -167,48 +151,45 @@ func labelsBeside(path string) string {
 	return ""
 }
 
-func (r Reading) newNumbers(path string, source rowSource) *numbers {
+func (r Reading) newNumbers(path string, source rowSource) *Table {
 	count, _ := source.size()
-	return &numbers{rows: source, Table: Table{Name: tableName(path), Rule: r.Rule, Provenance: tableName(path), path: path,
-		Y: slices.Repeat([]int{-1}, count)}}
+	return &Table{Name: tableName(path), Rule: r.Rule, Provenance: tableName(path), path: path,
+		Y: slices.Repeat([]int{-1}, count), numbers: source}
 }
 
-func (r Reading) openNumbers(src Source, source rowSource, optional bool) (rows, error) {
-	n := r.newNumbers(src.Path, source)
+func (r Reading) openNumbers(src Source, source rowSource, optional bool) (*Table, error) {
+	t := r.newNumbers(src.Path, source)
 	if src.Labels != "" {
-		labels, err := readLines(src.Labels, n.Len())
+		labels, err := readLines(src.Labels, t.Len())
 		if err != nil {
-			return rows{}, err
+			return nil, err
 		}
-		if err := n.setLabels(src.Labels, labels, optional); err != nil {
-			return rows{}, err
+		if err := t.setLabels(src.Labels, labels, optional); err != nil {
+			return nil, err
 		}
 	}
 	if src.Units == "" {
-		return rows{numbers: n}, nil
+		return t, nil
 	}
-	units, err := readLines(src.Units, n.Len())
-	if err != nil {
-		return rows{}, err
+	var err error
+	if t.Units, err = readLines(src.Units, t.Len()); err != nil {
+		return nil, err
 	}
-	if i := slices.IndexFunc(units, isMissing); i >= 0 && !optional {
-		return rows{}, &fault.Error{File: src.Units, Row: i + 1, What: "has no unit",
+	if i := slices.IndexFunc(t.Units, isMissing); i >= 0 && !optional {
+		return nil, &fault.Error{File: src.Units, Row: i + 1, What: "has no unit",
 			Why: "every row belongs to a unit of privacy", Fix: "fill in the unit"}
 	}
-	n.Units = units
-	return rows{numbers: n}, nil
+	return t, nil
 }
 
 // setLabels takes a label for every row, by the rules for the label column of a table.
-func (n *numbers) setLabels(path string, labels []string, optional bool) error {
-	b := tableBuilder{path: path, names: []string{"label"}, rule: n.Rule, declared: n.Rule.declared(), optional: optional,
-		labels: map[string]int{}, out: &n.Table}
+func (t *Table) setLabels(path string, labels []string, optional bool) (err error) {
+	b := tableBuilder{path: path, names: []string{"label"}, rule: t.Rule, declared: t.Rule.declared(), optional: optional,
+		labels: map[string]int{}, out: t}
 	for i, l := range labels {
-		y, err := b.labelOf(row{line: i + 1, cells: []string{l}})
-		if err != nil {
+		if t.Y[i], err = b.labelOf(row{line: i + 1, cells: []string{l}}); err != nil {
 			return err
 		}
-		n.Y[i] = y
 	}
 	return nil
 }
@@ -220,15 +201,16 @@ func readLines(path string, n int) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	list := &nameList{path: path, repeated: newInterner()}
 	switch {
 	case bytes.HasPrefix(head, []byte(npy.Magic)):
 		names, err = readNames(path)
 	case bytes.HasPrefix(head, []byte(magicIDX1)):
 		names, err = idxNames(path)
 	case bytes.HasPrefix(head, []byte(parquet.Magic)):
-		names, err = withFile(path, func(f *os.File) ([]string, error) { return parquetNames(f, path) })
+		names, err = withFile(path, list.parquet)
 	default:
-		names, err = withFile(path, func(f *os.File) ([]string, error) { return textNames(f, path) })
+		names, err = withFile(path, list.text)
 		if len(names) == n+1 {
 			names = names[1:]
 		}
@@ -243,24 +225,44 @@ func readLines(path string, n int) (names []string, err error) {
 	return names, nil
 }
 
-func textNames(f *os.File, path string) ([]string, error) {
+func (l *nameList) text(f *os.File) ([]string, error) {
 	plain, err := unpack.Reader(f)
 	if err != nil {
-		return nil, failed(path, "cannot be unpacked", err)
+		return nil, failed(l.path, "cannot be unpacked", err)
 	}
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, maxRecord)
-	names := nameList{path: path, repeated: newInterner()}
 	for lines.Scan() {
-		text := strings.Trim(strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff")), `"`)
-		if err := names.add(text); err != nil {
+		if err := l.add(strings.Trim(strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff")), `"`)); err != nil {
 			return nil, err
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, failed(path, "cannot be read", err)
+		return nil, failed(l.path, "cannot be read", err)
 	}
-	return names.names, nil
+	return l.names, nil
+}
+
+// parquet reads the only column of a file.
+func (l *nameList) parquet(f *os.File) ([]string, error) {
+	file, err := openParquet(f, l.path)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(file.Columns()); n != 1 {
+		return nil, wrong(l.path, fmt.Sprintf("has %d columns", n), "there is one label, or one unit, for each row", "save one column")
+	}
+	rows, err := file.Rows(nil)
+	for err == nil {
+		var cells []string
+		if cells, err = rows.Next(); err == nil {
+			err = l.add(strings.TrimSpace(cells[0]))
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return l.names, nil
 }
 
 // nameList holds the names of a file, each text once, within the memory of a table.
@@ -278,30 +280,30 @@ func (l *nameList) add(name string) error {
 	return nil
 }
 
-func (r Reading) openFolder(src Source, optional bool) (rows, error) {
+func (r Reading) openFolder(src Source, optional bool) (*Table, error) {
 	if !isPictureFolder(src.Path) {
-		return rows{}, &fault.Error{File: src.Path, What: "is a folder without images",
+		return nil, &fault.Error{File: src.Path, What: "is a folder without images",
 			Why: "a folder holds PNG, JPEG or GIF files, or a folder of them for each class",
 			Fix: "of idx files name one: DIR/train-images-idx3-ubyte", Err: fs.ErrNotExist}
 	}
 	files, err := listPictures(src.Path)
 	if err != nil {
-		return rows{}, err
+		return nil, err
 	}
-	n := r.newNumbers(src.Path, &pictureRows{dir: src.Path, files: files, shape: r.ImageSize})
+	t := r.newNumbers(src.Path, &pictureRows{dir: src.Path, files: files, shape: r.ImageSize})
 	classes, labelled := make([]string, len(files)), false
 	for i, f := range files {
 		classes[i], labelled = f.class, labelled || f.class != ""
-		n.ids = append(n.ids, f.name)
+		t.ids = append(t.ids, f.name)
 	}
-	n.Units = n.ids
+	t.Units = t.ids
 	if src.Units != "" {
-		if n.Units, err = readLines(src.Units, len(files)); err != nil {
-			return rows{}, err
+		if t.Units, err = readLines(src.Units, len(files)); err != nil {
+			return nil, err
 		}
 	}
-	if !labelled {
-		return rows{numbers: n}, nil
+	if labelled {
+		err = t.setLabels(src.Path, classes, optional)
 	}
-	return rows{numbers: n}, n.setLabels(src.Path, classes, optional)
+	return t, err
 }

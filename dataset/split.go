@@ -15,27 +15,65 @@ import (
 // features are encoded by an [Encoder] fitted on the pool, which keeps the columns of these names even
 // where they look like ids or free text, and labels become classes as t.Rule states. IDs count the rows of
 // each part in the order of the table, "pool/0", "pool/1" and so on, so that the ids of the pool, which are
-// released with its labels, do not depend on private rows.
-func splitTable(t *Table, p Protocol, keep []string) (Task, error) {
+// released with its labels, do not depend on private rows. Rows of numbers are scaled by the rows of the
+// pool, and images get the shape of the pool.
+//
+// Where columns are declared there are no public rows: the columns are encoded as declared, and the pool is
+// drawn from the declaration. Rows that would be in the pool are left out, so that private and test rows
+// are the same either way.
+func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Task, err error) {
+	switch {
+	case t.numbers != nil:
+		defer t.close()
+		err = t.nameUnits()
+	case declared != nil:
+		declared, err = declared.pick(t)
+	}
+	if err != nil {
+		return Task{}, err
+	}
 	parts, err := t.parts(p)
 	if err != nil {
 		return Task{}, err
 	}
-	task, err := t.task(p, slices.Concat(parts[1], parts[2]))
+	if declared != nil {
+		parts[1] = nil
+	}
+	classes, err := t.classesOf(slices.Concat(parts[1], parts[2]))
 	if err != nil {
 		return Task{}, err
+	}
+	task = Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Grouped: t.groups == nil, Provenance: t.Provenance, Ranges: declared}
+	s := &Schema{}
+	if t.numbers != nil {
+		if err := t.fitPool(&task, s, parts[1]); err != nil {
+			return Task{}, err
+		}
 	}
 	kept, err := t.fill(&task, parts)
+	switch {
+	case err != nil || t.numbers != nil:
+	case declared != nil:
+		task.Encoder = declared.encoder
+	default:
+		if err = t.enough(kept); err == nil {
+			task.Encoder, err = fitEncoder(t.Rows(kept[1]), keep)
+		}
+	}
+	for i, set := range task.sets() {
+		switch {
+		case err != nil:
+			return Task{}, err
+		case t.numbers != nil:
+			set.X, err = s.matrix(&Table{path: t.path, numbers: some{t.numbers, kept[i]}}, nil)
+		default:
+			set.X, err = task.Encoder.Encode(t.Rows(kept[i]))
+		}
+	}
+	if err == nil && declared != nil {
+		task, err = task.Drawn(nil)
+	}
 	if err != nil {
-		return Task{}, err
-	}
-	if err := t.enough(kept); err != nil {
-		return Task{}, err
-	}
-	if task.Encoder, err = fitEncoder(t.Rows(kept[1]), keep); err != nil {
-		return Task{}, err
-	}
-	if err := task.encode(t, kept); err != nil {
 		return Task{}, err
 	}
 	return task, task.validate()
@@ -75,12 +113,6 @@ func (t *Table) enough(parts [3][]int) error {
 		"each part must have rows", "give a table with more units")
 }
 
-// task begins a task whose classes come from the public rows of t.
-func (t *Table) task(p Protocol, public []int) (Task, error) {
-	classes, err := t.classesOf(public)
-	return Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Grouped: t.groups == nil, Provenance: t.Provenance}, err
-}
-
 // fill sets all but the features of the three sets, and returns the rows that are not left out.
 func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	for i, set := range task.sets() {
@@ -94,15 +126,6 @@ func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 		set.LeftOut, set.IDs = leftOut(t.Units, parts[i], kept[i]), numbered(partNames[i], len(kept[i]))
 	}
 	return kept, nil
-}
-
-func (t *Task) encode(table *Table, parts [3][]int) (err error) {
-	for i, set := range t.sets() {
-		if set.X, err = t.Encoder.Encode(table.Rows(parts[i])); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // splitUnits distributes rows by their keys. The constant depends on the protocol, so that a second split

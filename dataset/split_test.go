@@ -41,8 +41,8 @@ func unitSet(s Set) map[string]bool {
 
 func TestSplitTableKeepsUnitsTogether(t *testing.T) {
 	table := randomTable(6000, 2000)
-	lit := testkit.Must(splitTable(table, Literature, nil))
-	dev := testkit.Must(splitTable(table, Development, nil))
+	lit := testkit.Must(splitTable(table, Literature, nil, nil))
+	dev := testkit.Must(splitTable(table, Development, nil, nil))
 	for rows, task := range map[int]Task{table.Len(): lit, lit.Private.Len(): dev} {
 		private, pool, test := unitSet(task.Private), unitSet(task.Pool), unitSet(task.Test)
 		assert.Equal(t, rows, task.Private.Len()+task.Pool.Len()+task.Test.Len())
@@ -61,7 +61,7 @@ func TestSplitTableKeepsUnitsTogether(t *testing.T) {
 	}
 	// The order of rows moves no unit.
 	order := rand.New(rand.NewPCG(3, 4)).Perm(table.Len())
-	shuffled := testkit.Must(splitTable(table.Rows(order), Literature, nil))
+	shuffled := testkit.Must(splitTable(table.Rows(order), Literature, nil, nil))
 	assert.Equal(t, unitSet(lit.Pool), unitSet(shuffled.Pool))
 	assert.Equal(t, unitSet(lit.Test), unitSet(shuffled.Test))
 }
@@ -69,14 +69,14 @@ func TestSplitTableKeepsUnitsTogether(t *testing.T) {
 // The ids of the pool stand in the file of released labels.
 func TestReleasedIDsDoNotDependOnPrivateRows(t *testing.T) {
 	table := randomTable(300, 300)
-	whole := testkit.Must(splitTable(table, Literature, nil))
+	whole := testkit.Must(splitTable(table, Literature, nil, nil))
 	for part, set := range map[string]Set{"private": whole.Private, "pool": whole.Pool, "test": whole.Test} {
 		for i, id := range set.IDs {
 			require.Equal(t, fmt.Sprint(part, "/", i), id)
 		}
 	}
 	rest := slices.DeleteFunc(upTo(table.Len()), func(i int) bool { return table.Units[i] == whole.Private.Units[0] })
-	less := testkit.Must(splitTable(table.Rows(rest), Literature, nil))
+	less := testkit.Must(splitTable(table.Rows(rest), Literature, nil, nil))
 	require.Less(t, less.Private.Len(), whole.Private.Len())
 	assert.Equal(t, whole.Pool, less.Pool)
 	assert.Equal(t, whole.Test, less.Test)
@@ -92,7 +92,7 @@ func TestEqualRowsAreOnOneSide(t *testing.T) {
 	}
 	table := testkit.Must(readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo}))
 	for _, p := range []Protocol{Literature, Development} {
-		task := testkit.Must(splitTable(table, p, nil))
+		task := testkit.Must(splitTable(table, p, nil, nil))
 		side := map[string]string{}
 		for part, set := range map[string]Set{"private": task.Private, "pool": task.Pool, "test": task.Test} {
 			assert.Len(t, unitSet(set), set.Len(), "copies are units of their own")
@@ -108,10 +108,10 @@ func TestEqualRowsAreOnOneSide(t *testing.T) {
 }
 
 func TestSplitTableRefuses(t *testing.T) {
-	_, err := splitTable(randomTable(50, 1), Literature, nil)
+	_, err := splitTable(randomTable(50, 1), Literature, nil, nil)
 	var input *fault.Error
 	assert.ErrorAs(t, err, &input)
-	_, err = splitTable(randomTable(50, 50), "other", nil)
+	_, err = splitTable(randomTable(50, 50), "other", nil, nil)
 	assert.ErrorContains(t, err, `unknown protocol "other"`)
 }
 
@@ -152,7 +152,7 @@ func TestImageSplits(t *testing.T) {
 
 func TestHashSeesEveryPart(t *testing.T) {
 	fresh := func() Set {
-		return testkit.Must(splitTable(randomTable(100, 100), Literature, nil)).Private
+		return testkit.Must(splitTable(randomTable(100, 100), Literature, nil, nil)).Private
 	}
 	base := fresh()
 	seen := map[[32]byte]string{base.Hash(): "the original"}
@@ -191,7 +191,7 @@ func TestHashSeesEveryPart(t *testing.T) {
 }
 
 func TestValidateAndSliceRefuse(t *testing.T) {
-	task := testkit.Must(splitTable(randomTable(100, 100), Literature, nil))
+	task := testkit.Must(splitTable(randomTable(100, 100), Literature, nil, nil))
 	for name, edit := range map[string]func(*Set){
 		"label":    func(s *Set) { s.Y = slices.Clone(s.Y); s.Y[0] = 3 },
 		"unit":     func(s *Set) { s.Units = s.Units[1:] },
@@ -214,7 +214,7 @@ func TestValidateAndSliceRefuse(t *testing.T) {
 
 // The first tenth of the rows, the negative control, pulls in the row after it.
 func TestSampleOfANeighbourIsANeighbour(t *testing.T) {
-	whole := testkit.Must(splitTable(randomTable(400, 400), Literature, nil)).Private
+	whole := testkit.Must(splitTable(randomTable(400, 400), Literature, nil, nil)).Private
 	sample := func(s Set) map[string]bool { return unitSet(testkit.Must(s.Sample(0.1))) }
 	tenth := func(s Set) map[string]bool { return unitSet(testkit.Must(s.Slice(0, whole.Len()/10))) }
 	all, first := sample(whole), tenth(whole)
@@ -232,7 +232,7 @@ func TestSampleOfANeighbourIsANeighbour(t *testing.T) {
 }
 
 func TestSampleKeepsWholeUnitsAndAllFields(t *testing.T) {
-	s := testkit.Must(splitTable(randomTable(9000, 3000), Literature, nil)).Private
+	s := testkit.Must(splitTable(randomTable(9000, 3000), Literature, nil, nil)).Private
 	s.Image = Shape{Rows: 1, Cols: s.X.Cols}
 	before := s.Hash()
 	got := testkit.Must(s.Sample(0.1))

@@ -34,6 +34,9 @@ type Table struct {
 	bare   bool     // the file has no header
 	header []string // the names of all columns of the file
 	path   string   // for messages; the name stands for it
+
+	numbers rowSource // rows of an NPY or idx file or of a folder of images, in place of columns; nil for others
+	ids     []string  // public names of such rows, nil if they have none
 }
 
 // Column is one feature of all rows.
