@@ -176,11 +176,11 @@ func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 // schemaJSON is everything that reading new rows depends on. It is public, as a Schema is.
 type schemaJSON struct {
 	Kind     Kind     `json:"kind"`
-	Image    *Shape   `json:"image,omitempty"`
+	Image    Shape    `json:"image,omitzero"`
 	Classes  []cell   `json:"classes,omitempty"`
 	Features int      `json:"features"`
 	Encoder  *Encoder `json:"encoder,omitempty"`
-	Scale    *scale   `json:"scale,omitempty"`
+	Scale    scale    `json:"scale,omitzero"`
 	Columns  []cell   `json:"columns,omitempty"` // of tables without a header
 	Label    string   `json:"label,omitempty"`
 	Unit     string   `json:"unit,omitempty"`
@@ -193,13 +193,7 @@ type schemaJSON struct {
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	csv := s.reading.CSV
 	out := schemaJSON{Kind: s.Kind, Features: s.Features, Encoder: s.Encoder, Label: csv.Label, Unit: csv.Unit, Header: csv.Header,
-		Classes: texts[cell](s.Classes), Columns: texts[cell](s.bare)}
-	if s.Image != (Shape{}) {
-		out.Image = &s.Image
-	}
-	if s.scale.Mean != nil {
-		out.Scale = &s.scale
-	}
+		Image: s.Image, Scale: s.scale, Classes: texts[cell](s.Classes), Columns: texts[cell](s.bare)}
 	if csv.Comma != 0 {
 		out.Comma = string(csv.Comma)
 	}
@@ -212,17 +206,11 @@ func (s *Schema) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return fmt.Errorf("dataset: not a schema: %w", err)
 	}
-	read := Schema{Kind: in.Kind, Features: in.Features, Encoder: in.Encoder,
+	read := Schema{Kind: in.Kind, Features: in.Features, Encoder: in.Encoder, Image: in.Image, scale: in.Scale,
 		Classes: texts[string](in.Classes), bare: texts[string](in.Columns)}
 	read.reading.CSV.Label, read.reading.CSV.Unit, read.reading.CSV.Header = in.Label, in.Unit, in.Header
 	for _, c := range in.Comma {
 		read.reading.CSV.Comma = c
-	}
-	if in.Image != nil {
-		read.Image = *in.Image
-	}
-	if in.Scale != nil {
-		read.scale = *in.Scale
 	}
 	if err := read.check(); err != nil {
 		return fmt.Errorf("dataset: not a schema: %w", err)
@@ -241,7 +229,8 @@ func (s *Schema) check() error {
 		return fmt.Errorf("%d features of a table that is encoded to %d, or is also something else", s.Features, s.Encoder.Dim())
 	case img != (Shape{}) && (!side(img.Rows) || !side(img.Cols) || img.Channels < 0 || img.Channels > 3 || img.Pixels() != s.Features):
 		return fmt.Errorf("%d features of images of %dx%d", s.Features, img.Rows, img.Cols)
-	case s.Encoder == nil && img == (Shape{}) && (len(s.scale.Mean) != s.Features || len(s.scale.SD) != s.Features):
+	case len(s.scale.Mean) != len(s.scale.SD),
+		len(s.scale.Mean) != s.Features && (s.scale.Mean != nil || s.Encoder == nil && img == (Shape{})):
 		return fmt.Errorf("%d features and %d means", s.Features, len(s.scale.Mean))
 	case s.Classes != nil && (ClassRule{Names: s.Classes}).Validate() != nil:
 		return fmt.Errorf("%d classes", len(s.Classes))

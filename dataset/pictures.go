@@ -7,6 +7,7 @@ import (
 	_ "image/gif"  // a format that folders of images hold
 	_ "image/jpeg" // likewise
 	_ "image/png"  // likewise
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 const (
@@ -77,7 +79,7 @@ func listPictures(dir string) ([]pictureFile, error) {
 func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error) {
 	shape := size
 	for i, f := range files {
-		cfg, err := pictureConfig(filepath.Join(dir, filepath.FromSlash(f.name)))
+		cfg, _, err := openPicture(filepath.Join(dir, filepath.FromSlash(f.name)), false)
 		if err != nil {
 			return Shape{}, err
 		}
@@ -100,24 +102,26 @@ func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error)
 	return shape, nil
 }
 
-func openPicture[T any](path string, read func(f *os.File) (T, error)) (T, error) {
-	return withFile(path, func(f *os.File) (T, error) {
-		out, err := read(f)
-		if err != nil {
-			err = &fault.Error{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
+// openPicture reads the size of an image and, if asked to, then its pixels, whose memory is bounded by it.
+func openPicture(path string, pixels bool) (cfg image.Config, img image.Image, err error) {
+	f, err := unpack.Open(path)
+	if err != nil {
+		return cfg, nil, failed(path, "cannot be opened", err)
+	}
+	defer f.Close()
+	cfg, _, err = image.DecodeConfig(f)
+	if err == nil && (cfg.Width < 1 || cfg.Height < 1 || cfg.Width > maxPixels/cfg.Height) {
+		err = fmt.Errorf("it claims %d x %d pixels", cfg.Height, cfg.Width)
+	}
+	if err == nil && pixels {
+		if _, err = f.Seek(0, io.SeekStart); err == nil {
+			img, _, err = image.Decode(f)
 		}
-		return out, err
-	})
-}
-
-func pictureConfig(path string) (image.Config, error) {
-	return openPicture(path, func(f *os.File) (image.Config, error) {
-		cfg, _, err := image.DecodeConfig(f)
-		if err == nil && (cfg.Width < 1 || cfg.Height < 1 || cfg.Width > maxPixels/cfg.Height) {
-			err = fmt.Errorf("it claims %d x %d pixels", cfg.Height, cfg.Width)
-		}
-		return cfg, err
-	})
+	}
+	if err != nil {
+		err = &fault.Error{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
+	}
+	return cfg, img, err
 }
 
 func (r *pictureRows) size() (rows, cols int) { return len(r.files), r.shape.Pixels() }
@@ -126,9 +130,11 @@ func (r *pictureRows) image() Shape           { return r.shape }
 func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	row := make([]float64, r.shape.Pixels())
 	for i, f := range r.files {
-		if err := r.read(row, filepath.Join(r.dir, filepath.FromSlash(f.name))); err != nil {
+		_, img, err := openPicture(filepath.Join(r.dir, filepath.FromSlash(f.name)), true)
+		if err != nil {
 			return err
 		}
+		resample(row, img, r.shape)
 		if err := visit(i, row); err != nil {
 			return err
 		}
@@ -136,24 +142,8 @@ func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
-// read decodes one image and brings it to the shape: each pixel is the mean of the pixels that it covers,
-// the nearest one if it covers none.
-func (r *pictureRows) read(dst []float64, path string) error {
-	if _, err := pictureConfig(path); err != nil { // before its pixels need memory
-		return err
-	}
-	img, err := openPicture(path, func(f *os.File) (image.Image, error) {
-		img, _, err := image.Decode(f)
-		return img, err
-	})
-	if err != nil {
-		return err
-	}
-	resample(dst, img, r.shape)
-	return nil
-}
-
-// resample writes the planes of an image, grey or red, green and blue, in [0, 1].
+// resample writes the planes of an image, grey or red, green and blue, in [0, 1]: each pixel is the mean of
+// the pixels that it covers, the nearest one if it covers none.
 func resample(dst []float64, img image.Image, shape Shape) {
 	b := img.Bounds()
 	plane := shape.Rows * shape.Cols

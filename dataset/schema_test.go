@@ -296,6 +296,7 @@ func FuzzSchemaJSON(f *testing.F) {
 	s := Schema{Kind: Columns, Features: 2, Classes: []string{"a", "b"}, scale: scale{Mean: []float64{1, 2}, SD: []float64{1, 0}}}
 	text := testkit.Must(json.Marshal(&s))
 	f.Add(text)
+	f.Add([]byte(`{"kind":"pictures","image":{"Rows":1,"Cols":2},"features":2,"scale":{"sd":[1]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var s Schema
 		if json.Unmarshal(text, &s) != nil {
