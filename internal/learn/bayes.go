@@ -9,18 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/opaque"
 )
 
-func typical() Mechanism {
-	return mechanism("bayes", traceBayes,
-		Input{"sample", "32", "norms at a step"},
-		Input{"shape", "0.5", "of the Weibull law of gradient norms"},
-		Input{"scale", "0.02", "of that law, over the clip norm"},
-		Input{"probability", "0.01", "of a record to be in the sample of a step"},
-		Input{"noise", "1", "standard deviation over the clip norm"},
-		Input{"steps", "1000", "of training"},
-		Input{"delta-mu", "1e-10", "delta of the Bayesian bound"},
-	)
-}
-
 // typicalRun is the run that is traced, in units of the clip norm.
 type typicalRun struct {
 	shape, scale  float64

@@ -9,13 +9,6 @@ import (
 	"github.com/pate-go/pate/accountant/theorems"
 )
 
-func composition() Mechanism {
-	return mechanism("composition", traceComposition,
-		Input{"epsilon", "0.1", "of one answer, without delta"},
-		Input{"runs", "100", "answers"},
-	)
-}
-
 // maxTosses bounds what a trace draws one by one.
 const maxTosses = 1 << 20
 

@@ -9,17 +9,6 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-func confident() Mechanism {
-	return mechanism("confident", traceConfident,
-		Input{"counts", "180,40,30", "votes of each class"},
-		Input{"threshold", "150", "of the largest count, in votes"},
-		Input{"sigma1", "50", "standard deviation of the noise of the test, in votes"},
-		Input{"sigma2", "20", "standard deviation of the noise on each count of an answer, in votes"},
-		Input{"queries", "1000", "questions asked like this one, for the cost of all"},
-		Input{"answers", "500", "answers given at most"},
-	)
-}
-
 // tested is a noisy argmax behind a test, as in confident and interactive.
 type tested struct {
 	*lesson

@@ -24,6 +24,12 @@
 //
 //	One label from the votes of teachers: noise is added to the counts ...
 //
+// and the inputs of the trace, a line with a default and a meaning for each:
+//
+//	## Inputs
+//
+//	- counts = 60,40,3: votes of each class
+//
 // Then come its sections: a heading, one paragraph, and optionally a formula in two forms, plain lines
 // indented by four spaces and one line of TeX:
 //
@@ -52,8 +58,8 @@
 //
 // # Adding a mechanism
 //
-// Write text/NAME.md, a file with a function that calls mechanism and one that adds the sections in order
-// with step, release, cost and mistake, and a line in [Mechanisms].
+// Write text/NAME.md, a file with a function that adds the sections in order with step, release, cost and
+// mistake, and a line in [Mechanisms].
 //
 // # Caveats
 //

@@ -13,17 +13,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-func gradient() Mechanism {
-	return mechanism("dpsgd", traceGradient,
-		Input{"records", "8", "of two features and two classes, which the seed draws"},
-		Input{"probability", "0.5", "of a record to be in the sample of a step"},
-		Input{"clip", "2", "largest norm of a record's gradient"},
-		Input{"noise", "1", "standard deviation of the noise over the clip"},
-		Input{"rate", "0.5", "learning rate"},
-		Input{"steps", "3", "of training"},
-	)
-}
-
 type gradientInputs struct {
 	records, steps                 int
 	probability, clip, rate, noise float64

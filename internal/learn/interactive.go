@@ -7,19 +7,6 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-func interactive() Mechanism {
-	return mechanism("interactive", traceInteractive,
-		Input{"counts", "20,215,15", "votes of each class"},
-		Input{"prediction", "0.9,0.05,0.05", "the student's probability of each class"},
-		Input{"threshold", "150", "of the largest count beyond the prediction, in votes"},
-		Input{"sigma1", "50", "standard deviation of the noise of the test, in votes"},
-		Input{"sigma2", "20", "standard deviation of the noise on each count of an answer, in votes"},
-		Input{"confidence", "0.8", "the student keeps its label if it finds it likelier than this"},
-		Input{"queries", "1000", "questions asked like this one, for the cost of all"},
-		Input{"answers", "300", "answers of the teachers given at most"},
-	)
-}
-
 func traceInteractive(l *lesson) {
 	h, counts := l.histogram("counts")
 	prediction, confidence := l.numbers("prediction"), l.number("confidence")

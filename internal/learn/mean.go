@@ -9,14 +9,6 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-func mean() Mechanism {
-	return mechanism("mean", traceMean,
-		Input{"values", "3.1,2.4,4,2.9,3.6,1.8,30,2.2,3.3,2.7", "one number for each record; how many there are is public"},
-		Input{"moment", "4", "public guess of the root mean square of a record, from which the clip follows"},
-		Input{"epsilon", "1", "to spend on this mean"},
-	)
-}
-
 func traceMean(l *lesson) {
 	values := l.numbers("values")
 	moment, epsilon := l.positive("moment"), l.positive("epsilon")

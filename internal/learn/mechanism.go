@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Mechanism is something that can be explained. Short and Long are the beginning of its text.
+// Mechanism is something that can be explained. Short, Long and Inputs are the beginning of its text.
 type Mechanism struct {
 	Name   string
 	Short  string
@@ -31,22 +31,28 @@ type Options struct {
 	Delta float64 // at which costs are stated, in (0, 1)
 }
 
-// Mechanisms returns all that can be explained, in the order to read them.
-func Mechanisms() []Mechanism {
-	return []Mechanism{
-		mean(),
-		noisyArgmax(), confident(), interactive(),
-		composition(), moments(),
-		stable(), subsample(), sparseVector(), stableSVT(),
-		gradient(), typical(),
+// Mechanisms returns all that can be explained, in the order to read them. Run returns the error of a text that
+// cannot be read.
+func Mechanisms() (all []Mechanism) {
+	for _, m := range []Mechanism{
+		{Name: "mean", trace: traceMean},
+		{Name: "noisy-argmax", trace: traceNoisyArgmax},
+		{Name: "confident", trace: traceConfident},
+		{Name: "interactive", trace: traceInteractive},
+		{Name: "composition", trace: traceComposition},
+		{Name: "moments", trace: traceMoments},
+		{Name: "stability", trace: traceStable},
+		{Name: "subsample-aggregate", trace: traceSubsample},
+		{Name: "sparse-vector", trace: traceSparse},
+		{Name: "stable-svt", trace: traceStableSVT},
+		{Name: "dpsgd", trace: traceGradient},
+		{Name: "bayes", trace: traceBayes},
+	} {
+		t, _ := readText(m.Name)
+		m.Short, m.Long, m.Inputs = t.short, t.long, t.inputs
+		all = append(all, m)
 	}
-}
-
-// mechanism describes a mechanism in the words of its text. Run returns the error of a text that cannot be
-// read.
-func mechanism(name string, trace func(*lesson), inputs ...Input) Mechanism {
-	t, _ := readText(name)
-	return Mechanism{Name: name, Short: t.short, Long: t.long, Inputs: inputs, trace: trace}
+	return all
 }
 
 // Find returns the mechanism of that name.

@@ -8,14 +8,6 @@ import (
 	"github.com/pate-go/pate/accountant/theorems"
 )
 
-func moments() Mechanism {
-	return mechanism("moments", traceMoments,
-		Input{"probability", "0.01", "of a record to be in the sample of a step"},
-		Input{"noise", "4", "standard deviation over the clip norm"},
-		Input{"steps", "10000", "of training"},
-	)
-}
-
 func traceMoments(l *lesson) {
 	q, noise, steps := l.positive("probability"), l.positive("noise"), l.whole("steps")
 	if steps > maxTosses {

@@ -9,14 +9,6 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-func noisyArgmax() Mechanism {
-	return mechanism("noisy-argmax", traceNoisyArgmax,
-		Input{"counts", "60,40,3", "votes of each class"},
-		Input{"sigma", "20", "standard deviation of the noise on each count, in votes"},
-		Input{"queries", "100", "queries answered like this one, for the cost of all"},
-	)
-}
-
 func traceNoisyArgmax(l *lesson) {
 	h, counts := l.histogram("counts")
 	sigma, queries := l.number("sigma"), l.whole("queries")

@@ -10,15 +10,6 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-func sparseVector() Mechanism {
-	return mechanism("sparse-vector", traceSparse,
-		Input{"values", "3,12,5,30,8,41", "one number for each question; one record changes each by at most 1"},
-		Input{"threshold", "25", "public"},
-		Input{"epsilon", "1", "of the whole run"},
-		Input{"answers", "1", "above the threshold, after which the run stops"},
-	)
-}
-
 // Traces that are readable have small laws.
 const (
 	maxQuestions = 10

@@ -9,14 +9,6 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-func stable() Mechanism {
-	return mechanism("stability", traceStable,
-		Input{"counts", "45,12,3", "votes of each class"},
-		Input{"epsilon", "1", "of one question"},
-		Input{"questions", "10", "asked like this one, for the cost of all"},
-	)
-}
-
 func traceStable(l *lesson) {
 	_, counts := l.histogram("counts")
 	epsilon, questions := l.positive("epsilon"), l.whole("questions")

@@ -8,15 +8,6 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-func stableSVT() Mechanism {
-	return mechanism("stable-svt", traceStableSVT,
-		Input{"distances", "40,3,38,46,0,61,44", "to instability, in votes, of one question each"},
-		Input{"epsilon", "2", "of the whole run"},
-		Input{"failures", "2", "refusals, after which the run stops"},
-		Input{"refusal", "0.05", "probability of refusing an answer that is just stable enough"},
-	)
-}
-
 func traceStableSVT(l *lesson) {
 	distances := l.integers("distances")
 	epsilon, failures, refusal := l.positive("epsilon"), l.whole("failures"), l.positive("refusal")

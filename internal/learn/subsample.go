@@ -14,16 +14,6 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-func subsample() Mechanism {
-	return mechanism("subsample-aggregate", traceSubsample,
-		Input{"shares", "0.5,0.3,0.2", "probability of each letter in the data, which the seed draws"},
-		Input{"records", "1800", "in the data, which is public"},
-		Input{"blocks", "60", "in each split of the data"},
-		Input{"repetitions", "1", "splits side by side: each record is in that many blocks"},
-		Input{"epsilon", "1", "of the test"},
-	)
-}
-
 // letter is a record: a number of its own and its class.
 type letter struct{ id, class int }
 

@@ -14,6 +14,7 @@ var texts embed.FS
 // text is the file of one mechanism or chapter: see the package comment.
 type text struct {
 	title, short, long string
+	inputs             []Input
 	sections           []section
 	course             map[string]string // parts for package page, by heading
 }
@@ -50,6 +51,10 @@ func readText(name string) (text, error) {
 	t.long = strings.TrimSuffix(wrap(t.long, "", ""), "\n")
 	for _, part := range parts[1:] {
 		heading, body, _ := strings.Cut(part, "\n")
+		if heading == "Inputs" {
+			t.inputs = readInputs(body)
+			continue
+		}
 		if isCourse(heading) {
 			t.course[heading] = strings.Join(strings.Fields(body), " ")
 			continue
@@ -61,6 +66,16 @@ func readText(name string) (text, error) {
 		t.sections = append(t.sections, s)
 	}
 	return t, nil
+}
+
+// readInputs reads lines "- name = default: what it is".
+func readInputs(body string) (inputs []Input) {
+	for line := range strings.SplitSeq(strings.TrimSpace(body), "\n") {
+		name, rest, _ := strings.Cut(strings.TrimPrefix(line, "- "), " = ")
+		value, usage, _ := strings.Cut(rest, ": ")
+		inputs = append(inputs, Input{name, value, usage})
+	}
+	return inputs
 }
 
 // parseTexts reads the sections of texts, each named for its id, its heading for
