@@ -98,8 +98,7 @@ func TestBatchRefusals(t *testing.T) {
 	m := interactive(t, 100, 20, 4, 4, []float64{1, 1}, 9, 9)
 	require.ErrorContains(t, testkit.Err(begin(t, m, rng.SeedKey(1)).AskBatch(9, []Histogram{h})), "query 9")
 	require.ErrorContains(t, testkit.Err(s.AskBatch(math.MaxUint64, []Histogram{h, h})), "last number")
-	answers := testkit.Must(s.AskBatch(4, nil))
-	require.Empty(t, answers)
+	require.Empty(t, testkit.Must(s.AskBatch(4, nil)))
 }
 
 // TestNoiseIsThatOfDerivedKeys checks every answer of Ask and AskBatch against the noise of
@@ -116,11 +115,9 @@ func TestNoiseIsThatOfDerivedKeys(t *testing.T) {
 	votes := make([]Histogram, queries)
 	for q := range votes {
 		votes[q] = h
-		a := testkit.Must(s.Ask(uint64(q), h))
-		require.Equal(t, expect(uint64(q)), a)
+		require.Equal(t, expect(uint64(q)), testkit.Must(s.Ask(uint64(q), h)))
 	}
-	batch := testkit.Must(s.AskBatch(queries, votes))
-	for i, a := range batch {
+	for i, a := range testkit.Must(s.AskBatch(queries, votes)) {
 		require.Equal(t, expect(queries+uint64(i)), a)
 	}
 }

@@ -23,8 +23,7 @@ func TestTableOfThePackageComment(t *testing.T) {
 	epsilon := func(m Mechanism) float64 {
 		account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 		require.NoError(t, account.Compose(m.Event(), 1))
-		b := testkit.Must(account.Epsilon(context.Background(), 1e-5))
-		return b.Upper
+		return testkit.Must(account.Epsilon(context.Background(), 1e-5)).Upper
 	}
 	for _, row := range []struct {
 		name           string
@@ -53,8 +52,7 @@ func TestTableOfThePackageComment(t *testing.T) {
 		right := func(lead int) float64 {
 			counts := make([]int, row.classes)
 			counts[row.classes-1] = lead
-			law := testkit.Must(m.Law(histogram(t, counts...)))
-			return math.Exp(law.LogLabels[row.classes-1])
+			return math.Exp(testkit.Must(m.Law(histogram(t, counts...))).LogLabels[row.classes-1])
 		}
 		for lead, p := range map[int]float64{row.likely: 0.95, row.almost: 0.999} {
 			require.GreaterOrEqual(t, right(lead), p, "%+v", row)

@@ -26,8 +26,7 @@ func answersOf(t *testing.T, m Mechanism, h Histogram, draws int) []float64 {
 		batch[i] = h
 	}
 	for from := 0; from < draws; from += len(batch) {
-		answers := testkit.Must(s.AskBatch(uint64(from), batch))
-		for _, a := range answers {
+		for _, a := range testkit.Must(s.AskBatch(uint64(from), batch)) {
 			if !a.Answered && a.Label != NoLabel {
 				panic("declined with a label")
 			}
@@ -114,8 +113,7 @@ func TestMechanismsFollowTheirLaws(t *testing.T) {
 				return // too few draws for the controls
 			}
 			for name, wrong := range c.controls {
-				law := testkit.Must(wrong(c.votes))
-				require.Less(t, pValue(observed, law), testkit.FalseAlarm, name)
+				require.Less(t, pValue(observed, testkit.Must(wrong(c.votes))), testkit.FalseAlarm, name)
 			}
 		})
 	}

@@ -32,8 +32,7 @@ func TestInteractiveBranches(t *testing.T) {
 	} {
 		for range 2 {
 			predicted = c.prediction
-			a := testkit.Must(s.Ask(uint64(q), c.votes))
-			require.Equal(t, c.want, a, c.name)
+			require.Equal(t, c.want, testkit.Must(s.Ask(uint64(q), c.votes)), c.name)
 		}
 	}
 	predicted = []float64{0.05, 0.9, 0.05}
@@ -54,8 +53,7 @@ func TestInteractiveNoiseDependsOnThePrediction(t *testing.T) {
 		m.cfg.Confidence = 1
 		s := begin(t, m, rng.SeedKey(1))
 		for q := range uint64(500) {
-			a := testkit.Must(s.Ask(q, h))
-			out = append(out, a)
+			out = append(out, testkit.Must(s.Ask(q, h)))
 		}
 		return out
 	}
@@ -96,6 +94,5 @@ func TestInteractiveLawIsConfidentLawMoved(t *testing.T) {
 	h := histogram(t, 12, 30, 18)
 	got, err := interactive(t, 60, 5, 4, 3, []float64{0.3, 0.3, 0.4}).Law(h) // predicted 18, 18, 24: ahead by 12
 	require.NoError(t, err)
-	want := testkit.Must(confident(t, 5+18, 4, 3).Law(h))
-	require.Equal(t, want, got)
+	require.Equal(t, testkit.Must(confident(t, 5+18, 4, 3).Law(h)), got)
 }

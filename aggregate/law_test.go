@@ -58,8 +58,7 @@ func interactive(t require.TestingT, teachers int, threshold, sigma1, sigma2 flo
 }
 
 func histogram(t require.TestingT, counts ...int) Histogram {
-	h := testkit.Must(NewHistogram(counts))
-	return h
+	return testkit.Must(NewHistogram(counts))
 }
 
 // close to 1e-9 relative or 1e-13 absolute, as the reference files ask.
@@ -265,8 +264,7 @@ func TestLawsSumToOne(t *testing.T) {
 			laws = append(laws, g.ContinuousLaw, c.ContinuousLaw, l.ContinuousLaw)
 		}
 		for _, law := range laws {
-			l := testkit.Must(law(h))
-			require.InDelta(t, 1, total(l), 1e-11)
+			require.InDelta(t, 1, total(testkit.Must(law(h))), 1e-11)
 		}
 	})
 }
@@ -301,8 +299,7 @@ func TestLawRefusesWhatIsTooWide(t *testing.T) {
 	require.Error(t, testkit.Err(gnmax(t, 1e9).Law(histogram(t, 1, 0))))
 	require.Error(t, testkit.Err(lnmax(t, 1e9).Law(histogram(t, 1, 0))))
 	for _, law := range []func(Histogram) (Law, error){exponential(t, 1e-3).Law, permuteAndFlip(t, 1e-3).Law} {
-		l := testkit.Must(law(h))
-		require.InEpsilon(t, -0x1p40*1e3, l.LogLabels[1], 1e-9)
+		require.InEpsilon(t, -0x1p40*1e3, testkit.Must(law(h)).LogLabels[1], 1e-9)
 		require.Error(t, testkit.Err(law(Histogram{})))
 	}
 }

@@ -21,8 +21,7 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 }
 
 func begin(t require.TestingT, m Mechanism, key rng.Key) Session {
-	s := testkit.Must(m.Start(reserve(t, m.Event()), key))
-	return s
+	return testkit.Must(m.Start(reserve(t, m.Event()), key))
 }
 
 func TestSessionCaps(t *testing.T) {
@@ -39,14 +38,12 @@ func TestSessionCaps(t *testing.T) {
 		a, err := s.Ask(9, h)
 		require.ErrorIs(t, err, ErrExhausted)
 		require.Equal(t, Answer{Label: NoLabel}, a)
-		again := testkit.Must(s.Ask(7, h))
-		require.Equal(t, first, again)
+		require.Equal(t, first, testkit.Must(s.Ask(7, h)))
 	})
 	t.Run("declined questions", func(t *testing.T) {
 		s := begin(t, confident(t, 50, 1, 1, 3, 3), rng.SeedKey(1))
 		for q := range uint64(3) {
-			a := testkit.Must(s.Ask(q, histogram(t, 20, 20)))
-			require.False(t, a.Answered)
+			require.False(t, testkit.Must(s.Ask(q, histogram(t, 20, 20))).Answered)
 		}
 		require.ErrorIs(t, testkit.Err(s.Ask(3, h)), ErrExhausted, "no answer was given, but all tests are used up")
 	})
@@ -54,8 +51,7 @@ func TestSessionCaps(t *testing.T) {
 		s := begin(t, confident(t, 50, 1, 1, 10, 2), rng.SeedKey(1))
 		unsure := histogram(t, 20, 20)
 		for q, h := range []Histogram{unsure, h, unsure, h} {
-			a := testkit.Must(s.Ask(uint64(q), h))
-			require.Equal(t, q%2 == 1, a.Answered)
+			require.Equal(t, q%2 == 1, testkit.Must(s.Ask(uint64(q), h)).Answered)
 		}
 		for _, h := range []Histogram{unsure, h} {
 			require.ErrorIs(t, testkit.Err(s.Ask(9, h)), ErrExhausted)
@@ -79,12 +75,10 @@ func TestStartNeedsItsCharge(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(gnmax(t, 40, 11).Start(r, rng.SeedKey(1))), ledger.ErrNotReserved, "more queries than charged for")
 	require.ErrorIs(t, testkit.Err(c.Start(r, rng.SeedKey(1))), ledger.ErrNotReserved)
 	require.ErrorIs(t, testkit.Err(m.Start(nil, rng.SeedKey(1))), ledger.ErrNotReserved)
-	s := testkit.Must(m.Start(r, rng.SeedKey(1)))
-	require.False(t, s.Releasable())
+	require.False(t, testkit.Must(m.Start(r, rng.SeedKey(1))).Releasable())
 	require.ErrorIs(t, testkit.Err(m.Start(r, rng.SeedKey(1))), ledger.ErrNotReserved, "a charge is used once")
 
-	key := testkit.Must(rng.NewKey())
-	require.True(t, begin(t, c, key).Releasable())
+	require.True(t, begin(t, c, testkit.Must(rng.NewKey())).Releasable())
 }
 
 // Answers are a function of key, parameters, number and votes: not of the order
@@ -99,8 +93,7 @@ func TestAnswersRepeat(t *testing.T) {
 			if reverse {
 				q = len(out) - 1 - i
 			}
-			a := testkit.Must(s.Ask(uint64(q), h))
-			out[q] = a.Label
+			out[q] = testkit.Must(s.Ask(uint64(q), h)).Label
 		}
 		return out
 	}
@@ -232,8 +225,7 @@ func BenchmarkAsk(b *testing.B) {
 				s, q, batch := begin(b, c.m, key), uint64(0), make([]Histogram, size)
 				for b.Loop() {
 					for i := range batch {
-						h := testkit.Must(CountVotes(votes, 10))
-						batch[i] = h
+						batch[i] = testkit.Must(CountVotes(votes, 10))
 					}
 					_, err := s.AskBatch(q, batch)
 					require.NoError(b, err)

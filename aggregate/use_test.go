@@ -18,8 +18,7 @@ func reserveOn(t *testing.T, e accountant.Event, n int) []*ledger.Reservation {
 	for i := range events {
 		events[i] = e
 	}
-	r := testkit.Must(l.ReserveBatch(events))
-	return r
+	return testkit.Must(l.ReserveBatch(events))
 }
 
 func TestSeedsAreRefusedWhereNoiseIsSecret(t *testing.T) {
@@ -28,8 +27,7 @@ func TestSeedsAreRefusedWhereNoiseIsSecret(t *testing.T) {
 	s, err := m.Start(r, rng.SeedKey(1))
 	require.ErrorIs(t, err, ledger.ErrUnfit)
 	require.Nil(t, s)
-	key := testkit.Must(rng.NewKey())
-	_, err = m.Start(r, key)
+	_, err = m.Start(r, testkit.Must(rng.NewKey()))
 	require.NoError(t, err, "either relation")
 }
 

@@ -17,8 +17,7 @@ import (
 )
 
 func secretOf(t require.TestingT, k Key) string {
-	text := testkit.Must(k.MarshalText())
-	return string(text)
+	return string(testkit.Must(k.MarshalText()))
 }
 
 // TestDerivationIsFrozen checks words that never change. The derivation is part of every

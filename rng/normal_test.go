@@ -13,11 +13,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-func roundedNormal(t require.TestingT, mean, sd, grid float64) *RoundedNormal {
-	n := testkit.Must(NewRoundedNormal(mean, sd, grid))
-	return n
-}
-
 // roundedLaw returns the law of round((mean + sd Z)/grid).
 func roundedLaw(mean, sd, grid float64) func(int64) float64 {
 	return func(k int64) float64 {
@@ -40,7 +35,7 @@ func TestRoundedNormalLaw(t *testing.T) {
 		{0.3, 0.4, 1, 1}, {-17.77, 5, 0.25, 3}, {0, 1, 0.125, 1},
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
-			n := roundedNormal(t, c.mean, c.sd, c.grid)
+			n := testkit.Must(NewRoundedNormal(c.mean, c.sd, c.grid))
 			n.digit = c.digit
 			s := SeedKey(21).Derive("rounded normal", math.Float64bits(c.mean), uint64(c.digit)).Stream()
 			p := pValue(draws(false)/10, func() int64 { return n.Sample(s) }, roundedLaw(c.mean, c.sd, c.grid), int64(math.Round(c.mean/c.grid)))
@@ -62,8 +57,8 @@ func TestRoundedNormalControls(t *testing.T) {
 		law func(int64) float64
 	}{
 		"discrete Gaussian":     {gaussian(t, 0.4), roundedLaw(0, 0.4, 1)},
-		"mean rounded first":    {roundedNormal(t, 0, 0.4, 1), law},
-		"sd short by 2 percent": {roundedNormal(t, 0, 0.98, 0.125), roundedLaw(0, 1, 0.125)},
+		"mean rounded first":    {testkit.Must(NewRoundedNormal(0, 0.4, 1)), law},
+		"sd short by 2 percent": {testkit.Must(NewRoundedNormal(0, 0.98, 0.125)), roundedLaw(0, 1, 0.125)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := SeedKey(26).Stream()
@@ -71,7 +66,7 @@ func TestRoundedNormalControls(t *testing.T) {
 		})
 	}
 	t.Run("any k", func(t *testing.T) {
-		s, n := SeedKey(24).Stream(), roundedNormal(t, 0.3, 0.4, 1)
+		s, n := SeedKey(24).Stream(), testkit.Must(NewRoundedNormal(0.3, 0.4, 1))
 		caught(t, 30_000, func() int64 {
 			k := uint64(0)
 			for bernoulliRatio(s, 1, 2) {
@@ -85,7 +80,7 @@ func TestRoundedNormalControls(t *testing.T) {
 		}, law)
 	})
 	t.Run("any x", func(t *testing.T) {
-		s, n := SeedKey(25).Stream(), roundedNormal(t, 0, 1, 0.125)
+		s, n := SeedKey(25).Stream(), testkit.Must(NewRoundedNormal(0, 1, 0.125))
 		caught(t, 30_000, func() int64 {
 			for {
 				k := uint64(0)
@@ -163,7 +158,7 @@ func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 		s := &script{words: c.words}
 		x := &lazy{src: s, digit: 64}
 		x.extend()
-		require.Equal(t, c.want, roundedNormal(t, 0, 1, c.grid).round(c.k, x, c.negative), "%x", c.words)
+		require.Equal(t, c.want, testkit.Must(NewRoundedNormal(0, 1, c.grid)).round(c.k, x, c.negative), "%x", c.words)
 		require.Equal(t, c.read, s.read, "%x", c.words)
 	}
 }
@@ -198,7 +193,7 @@ func TestRoundedNormalDecidesAsTheWholeNumbersDo(t *testing.T) {
 		s = &script{words: append(xs, 1<<62, 1<<62)}
 		x = &lazy{src: s, digit: 64}
 		x.extend()
-		value := roundedNormal(t, mean, sd, grid).round(k, x, negative)
+		value := testkit.Must(NewRoundedNormal(mean, sd, grid)).round(k, x, negative)
 		// Compute the same with all words, less half a grid: strictly within a grid of value.
 		y := new(big.Rat).Add(real(s.words...), new(big.Rat).SetUint64(k))
 		if negative {
@@ -214,12 +209,12 @@ func TestRoundedNormalDecidesAsTheWholeNumbersDo(t *testing.T) {
 
 func TestRoundedNormalFarApart(t *testing.T) {
 	s := SeedKey(27).Stream()
-	require.Equal(t, int64(math.MaxInt64), roundedNormal(t, math.MaxFloat64, 1, 5e-324).Sample(s))
-	require.Equal(t, int64(math.MinInt64), roundedNormal(t, -math.MaxFloat64, 1, 5e-324).Sample(s))
-	require.EqualValues(t, 0, roundedNormal(t, 0, 5e-324, math.MaxFloat64).Sample(s))
-	require.Equal(t, int64(1<<53), roundedNormal(t, 1<<53, 5e-324, 1).Sample(s))
+	require.Equal(t, int64(math.MaxInt64), testkit.Must(NewRoundedNormal(math.MaxFloat64, 1, 5e-324)).Sample(s))
+	require.Equal(t, int64(math.MinInt64), testkit.Must(NewRoundedNormal(-math.MaxFloat64, 1, 5e-324)).Sample(s))
+	require.EqualValues(t, 0, testkit.Must(NewRoundedNormal(0, 5e-324, math.MaxFloat64)).Sample(s))
+	require.Equal(t, int64(1<<53), testkit.Must(NewRoundedNormal(1<<53, 5e-324, 1)).Sample(s))
 	for range 100 { // on a border: either side
-		require.Contains(t, []int64{1, 2}, roundedNormal(t, 1.5, 5e-324, 1).Sample(s))
+		require.Contains(t, []int64{1, 2}, testkit.Must(NewRoundedNormal(1.5, 5e-324, 1)).Sample(s))
 	}
 }
 

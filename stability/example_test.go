@@ -16,8 +16,7 @@ func reserve(e accountant.Event) *ledger.Reservation {
 	budget := must(ledger.New(ledger.Config{
 		Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 4, Delta: 1e-5,
 	}))
-	r := must(budget.Reserve(e))
-	return r
+	return must(budget.Reserve(e))
 }
 
 // A landslide leaves without noise. A close vote does not leave.

@@ -13,11 +13,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-func newMean(t require.TestingT, cfg MeanConfig) *Mean {
-	m := testkit.Must(NewMean(cfg))
-	return m
-}
-
 // TestMeanSensitivity checks that the integers that one record adds never differ by more than is charged for.
 func TestMeanSensitivity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -26,7 +21,7 @@ func TestMeanSensitivity(t *testing.T) {
 		if rapid.Bool().Draw(t, "gaussian") {
 			cfg.Noise, cfg.NoiseMultiplier, cfg.Epsilon = Gaussian, 1/cfg.Epsilon, 0
 		}
-		m := newMean(t, cfg)
+		m := testkit.Must(NewMean(cfg))
 		coordinate := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-2*cfg.Clip, 2*cfg.Clip), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -math.MaxFloat64, cfg.Clip}))
 		units := func(name string) []int64 {
 			sum := make([]int64, d)
@@ -77,7 +72,7 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 		{Records: 4, Dimension: 2, Clip: 5, Noise: Laplace, Epsilon: 2},
 		{Records: 4, Dimension: 2, Clip: 5, Noise: Gaussian, NoiseMultiplier: 0.7},
 	} {
-		m := newMean(t, cfg)
+		m := testkit.Must(NewMean(cfg))
 		const cells = 16
 		draws := 100_000
 		if testkit.Race {
@@ -130,7 +125,7 @@ func TestNewMeanRefuses(t *testing.T) {
 		change(&cfg)
 		require.ErrorContains(t, testkit.Err(NewMean(cfg)), want)
 	}
-	m := newMean(t, good)
+	m := testkit.Must(NewMean(good))
 	require.ErrorContains(t, testkit.Err(m.Release(reserve(t, m.Event()), rng.SeedKey(1), []float64{1})), "Records")
 	require.ErrorContains(t, testkit.Err(m.ReleaseVector(reserve(t, m.Event()), rng.SeedKey(1), [][]float64{{1, 2}, {3}})), "Dimension")
 	require.Error(t, testkit.Err(m.Release(reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1), []float64{1, 2})))
@@ -186,12 +181,12 @@ func TestMeanChargesTheRoundingOfEveryCoordinate(t *testing.T) {
 		{Records: 2, Dimension: d, Clip: d*k + 4, Noise: Laplace, Epsilon: 1},
 		{Records: 2, Dimension: d, Clip: math.Sqrt(d) * k, Noise: Gaussian, NoiseMultiplier: 1},
 	} {
-		unit := newMean(t, cfg).grid.unit
+		unit := testkit.Must(NewMean(cfg)).grid.unit
 		x := (math.Floor(k/unit) + 0.5625) * unit
 		if cfg.Noise == Gaussian {
 			cfg.Clip = math.Sqrt(d) * (x + unit/16)
 		}
-		m := newMean(t, cfg)
+		m := testkit.Must(NewMean(cfg))
 		require.Equal(t, unit, m.grid.unit)
 		up, down := make([]int64, d), make([]int64, d)
 		m.addClipped(up, spread(x))

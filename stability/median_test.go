@@ -13,11 +13,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-func sampleOf(t require.TestingT, x []float64, low, high float64) sample {
-	s := testkit.Must(sorted(x, low, high))
-	return s
-}
-
 // TestSmoothSensitivityIsItsDefinition checks that the search in halves finds what the definition says.
 func TestSmoothSensitivityIsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -26,7 +21,7 @@ func TestSmoothSensitivityIsItsDefinition(t *testing.T) {
 			x = x[1:]
 		}
 		beta := math.Exp2(rapid.Float64Range(-6, 3).Draw(t, "log2 beta"))
-		s, want := sampleOf(t, x, 0, 10), 0.0
+		s, want := testkit.Must(sorted(x, 0, 10)), 0.0
 		for k := range len(x) + 1 {
 			want = max(want, math.Exp(-beta*float64(k))*s.sensitivityWithin(k))
 		}
@@ -73,7 +68,7 @@ func TestSmallWorldPTR(t *testing.T) {
 			distance[i] = testkit.Must(f.Distance(x, bound))
 			direct := int64(1 << 30)
 			for _, y := range all {
-				if sampleOf(t, y, 0, 4).sensitivityWithin(0) > bound {
+				if testkit.Must(sorted(y, 0, 4)).sensitivityWithin(0) > bound {
 					direct = min(direct, changes(x, y))
 				}
 			}
@@ -137,8 +132,7 @@ func TestProposeMedian(t *testing.T) {
 	a := testkit.Must(Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100)))
 	require.True(t, a.Released)
 	require.InDelta(t, 50.4, a.Value, 20*0.5)
-	again := testkit.Must(Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100)))
-	require.Equal(t, a, again)
+	require.Equal(t, a, testkit.Must(Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100))))
 
 	// The noise is Laplace of scale 1/2: eight cells of equal probability.
 	observed := make([]float64, 8)
@@ -207,7 +201,7 @@ func TestSmallWorldSmoothMedian(t *testing.T) {
 			}
 		}
 		local := func(x []float64) []float64 {
-			s := sampleOf(t, x, 0, 4)
+			s := testkit.Must(sorted(x, 0, 4))
 			scale := max(0.05, 2*s.sensitivityWithin(0)/cfg.Epsilon)
 			out := make([]float64, 0, 2*reach+1)
 			for k := -reach; k <= reach; k++ {
@@ -233,8 +227,7 @@ func TestSmoothMedianFollowsItsLaw(t *testing.T) {
 	for i := range draws {
 		x := m.grid.value(median + noise.Sample(rng.SeedKey(uint64(i)).Derive("smooth median", params...).Stream()))
 		if i < 20 { // which makes its sampler anew
-			released := testkit.Must(m.Release(reserve(t, m.Event()), rng.SeedKey(uint64(i)), data))
-			require.Equal(t, x, released)
+			require.Equal(t, x, testkit.Must(m.Release(reserve(t, m.Event()), rng.SeedKey(uint64(i)), data)))
 		}
 		observed[int(min(max(x-5, -reach), reach))+reach]++ // a unit is 1
 	}

@@ -102,8 +102,7 @@ func TestMStabReference(t *testing.T) {
 		require.NoError(t, account.Compose(printed.Event(), 1))
 		require.NotEmpty(t, e.Printed.Renyi)
 		for order, want := range e.Printed.Renyi {
-			a := testkit.Must(strconv.ParseFloat(order, 64))
-			divergence, failure, err := account.RDP([]float64{a})
+			divergence, failure, err := account.RDP([]float64{testkit.Must(strconv.ParseFloat(order, 64))})
 			require.NoError(t, err)
 			require.InEpsilon(t, want.Laplace, divergence[0], exact)
 			require.LessOrEqual(t, want.Same, divergence[0])
@@ -293,8 +292,7 @@ func newMStab(t require.TestingT, cfg MStabConfig) *MStab {
 	if cfg.Questions == 0 {
 		cfg.Questions = 1
 	}
-	m := testkit.Must(NewMStab(cfg))
-	return m
+	return testkit.Must(NewMStab(cfg))
 }
 
 func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
@@ -303,6 +301,5 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 
 // deltaOf returns what an account claims for one event.
 func deltaOf(t require.TestingT, e accountant.Event, eps float64) float64 {
-	b := testkit.Must(testledger.Account(t, accountant.ReplaceOne, e).Delta(context.Background(), eps))
-	return b.Upper
+	return testkit.Must(testledger.Account(t, accountant.ReplaceOne, e).Delta(context.Background(), eps)).Upper
 }

@@ -77,8 +77,7 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 	}
 	// The broken variant splits by position, and one record less moves the others.
 	byPosition := func(units []string) map[string]int {
-		s := testkit.Must(Disjoint(len(units), 7, rng.SeedKey(4)))
-		return place(s, units)
+		return place(testkit.Must(Disjoint(len(units), 7, rng.SeedKey(4))), units)
 	}
 	full, moved := byPosition(units[:100]), 0
 	for unit, j := range byPosition(units[1:100]) {

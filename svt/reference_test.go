@@ -24,13 +24,13 @@ func TestFalseReleases(t *testing.T) {
 		return p
 	}
 	for q := 1; q <= 3; q++ {
-		s := newStable(t, StableSVTConfig{B1: 1.5, B2: 6, Threshold: 5, Failures: q})
+		s := testkit.Must(NewStableSVT(StableSVTConfig{B1: 1.5, B2: 6, Threshold: 5, Failures: q}))
 		r1, r2 := math.Exp(-1/1.5), math.Pow(math.Exp(-1.0/6), float64(q))
 		exact := math.Pow(r1, 6) * (1 - r2) / (1 - r1*r2)
 		require.InEpsilon(t, exact, anyFalse(s.Law(), make([]int64, 8)), 1e-9)
 		charged := math.Pow(r1, 6)
 		require.Less(t, exact, charged)
-		m := newMSvec(t, MSvecConfig{Lambda: 1.5, Threshold: 7, Failures: q})
+		m := testkit.Must(NewMSvec(MSvecConfig{Lambda: 1.5, Threshold: 7, Failures: q}))
 		single := math.Exp(sumTail(1.5, 3, 8))
 		require.InEpsilon(t, -math.Expm1(float64(q)*math.Log1p(-single)), anyFalse(m.Law(), make([]int64, 8)), 1e-9)
 		failure := m.Event().(accountant.WithFailure).Delta
@@ -58,7 +58,7 @@ func TestFalseReleases(t *testing.T) {
 	}
 	// A release right after one at distance 5 is likelier than one out of the blue. This is
 	// why a union over queries with the unconditional p is not enough by itself.
-	m := newMSvec(t, MSvecConfig{Lambda: 1.5, Threshold: 7, Failures: 1})
+	m := testkit.Must(NewMSvec(MSvecConfig{Lambda: 1.5, Threshold: 7, Failures: 1}))
 	law := stableLaw(outcomesAt(t, m.Law())([]int64{7, 7, 7, 0}), []bool{false, false, false, true})
 	released := law["AAAB"] + law["AAAx"]
 	require.Greater(t, law["AAAB"]/released, 1.2*math.Exp(sumTail(1.5, 3, 8)))
@@ -95,7 +95,7 @@ func TestStableReference(t *testing.T) {
 	laws := 0
 	for _, e := range ref.Samples {
 		if e.Unstable > 0 { // a run without end
-			m := newStable(t, StableSVTConfig{B1: e.B1, B2: e.B2, Threshold: e.W, Failures: e.Unstable})
+			m := testkit.Must(NewStableSVT(StableSVTConfig{B1: e.B1, B2: e.B2, Threshold: e.W, Failures: e.Unstable}))
 			r1, r2 := math.Exp(-1/e.B1), math.Exp(-float64(e.Unstable)/e.B2)
 			require.InEpsilon(t, e.Any, math.Pow(r1, float64(e.W)+1)*(1-r2)/(1-r1*r2), 1e-9, "the law of the least of so many")
 			require.InEpsilon(t, e.Bound, math.Pow(r1, float64(e.W)+1), 1e-9)
@@ -107,7 +107,7 @@ func TestStableReference(t *testing.T) {
 			}
 			continue
 		}
-		m := newStable(t, StableSVTConfig{B1: e.B1, B2: e.B2, Threshold: e.W, Failures: e.Q})
+		m := testkit.Must(NewStableSVT(StableSVTConfig{B1: e.B1, B2: e.B2, Threshold: e.W, Failures: e.Q}))
 		other := make([]bool, len(e.D))
 		for i := range other {
 			other[i] = e.Labels[i] != e.Other[i]
@@ -169,7 +169,7 @@ func TestCalibrateStableSVT(t *testing.T) {
 		refusal    float64
 	}{{1, 1e-6, 20, 0.05}, {0.5, 1e-5, 1, 0.01}, {4, 1e-6, 5, 1e-4}, {8, 1e-9, 100, 0.2}} {
 		cfg := testkit.Must(CalibrateStableSVT(c.eps, c.delta, c.q, c.refusal))
-		m := newStable(t, cfg)
+		m := testkit.Must(NewStableSVT(cfg))
 		require.LessOrEqual(t, 1/cfg.B1+2*float64(c.q)/cfg.B2, c.eps)
 		require.InEpsilon(t, c.eps, 1/cfg.B1+2*float64(c.q)/cfg.B2, 1e-9)
 		require.LessOrEqual(t, math.Exp(-float64(cfg.Threshold+1)/cfg.B1), c.delta)
@@ -182,8 +182,7 @@ func TestCalibrateStableSVT(t *testing.T) {
 		for share := 0.01; share < 1; share += 0.01 {
 			other := StableSVTConfig{B1: 1 / (share * c.eps), B2: 2 * float64(c.q) / ((1 - share) * c.eps), Failures: c.q}
 			other.Threshold = int64(math.Ceil(-math.Log(c.delta)*other.B1)) - 1
-			e := testkit.Must(DistanceFor(newStable(t, other), 1-c.refusal))
-			best = min(best, e)
+			best = min(best, testkit.Must(DistanceFor(testkit.Must(NewStableSVT(other)), 1-c.refusal)))
 		}
 		t.Logf("%+v: distance %d, best %d, formula %.1f", c, d, best, formula)
 		require.LessOrEqual(t, float64(d), 1.06*float64(best)+1)

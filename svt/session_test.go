@@ -15,21 +15,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-func newSparse(t require.TestingT, cfg SparseVectorConfig) *SparseVector {
-	m := testkit.Must(NewSparseVector(cfg))
-	return m
-}
-
-func newStable(t require.TestingT, cfg StableSVTConfig) *StableSVT {
-	m := testkit.Must(NewStableSVT(cfg))
-	return m
-}
-
-func newMSvec(t require.TestingT, cfg MSvecConfig) *MSvec {
-	m := testkit.Must(NewMSvec(cfg))
-	return m
-}
-
 // runs is how many runs a law is tested on. A right one fails with probability 1e-9
 // (testkit.FalseAlarm). These are enough to tell: of the wrong laws below, those of noise that
 // is 15 % wider and of a threshold that is drawn anew or not, the nearest has a p-value of 3e-20.
@@ -60,7 +45,7 @@ func TestSparseVectorFollowsItsLaw(t *testing.T) {
 		{Noise: Geometric, Epsilon: 1.5, Answers: 2, Sensitivity: 1, Threshold: 2},
 		{Noise: DiscreteLaplace, Epsilon: 3, Answers: 2, Sensitivity: 2, Threshold: 1, Monotone: true},
 	} {
-		m := newSparse(t, cfg)
+		m := testkit.Must(NewSparseVector(cfg))
 		observed := map[string]float64{}
 		for seed := range uint64(runs) {
 			s := &Session{run[bool]{drawn: m.drawn, threshold: cfg.Threshold, stop: cfg.Answers}}
@@ -91,8 +76,8 @@ func TestStableRunsFollowTheirLaws(t *testing.T) {
 	distances := []int64{9, 0, 7, 12, 4}
 	values := []float64{-9, 0, -7, -12, -4}
 	for _, m := range []StableMechanism{
-		newStable(t, StableSVTConfig{B1: 1.5, B2: 4, Threshold: 5, Failures: 2}),
-		newMSvec(t, MSvecConfig{Lambda: 1.5, Threshold: 6, Failures: 2}),
+		testkit.Must(NewStableSVT(StableSVTConfig{B1: 1.5, B2: 4, Threshold: 5, Failures: 2})),
+		testkit.Must(NewMSvec(MSvecConfig{Lambda: 1.5, Threshold: 6, Failures: 2})),
 	} {
 		l := m.Law()
 		observed := map[string]float64{}
@@ -126,28 +111,25 @@ func TestStableRunsFollowTheirLaws(t *testing.T) {
 }
 
 func TestSessions(t *testing.T) {
-	m := newSparse(t, SparseVectorConfig{Noise: Geometric, Epsilon: 1, Answers: 2, Sensitivity: 1, Threshold: 100})
+	m := testkit.Must(NewSparseVector(SparseVectorConfig{Noise: Geometric, Epsilon: 1, Answers: 2, Sensitivity: 1, Threshold: 100}))
 	r := reserve(t, m.Event())
 	s := testkit.Must(m.Start(r, rng.SeedKey(1)))
 	require.False(t, s.Releasable())
 	for q := range uint64(5) {
-		above := testkit.Must(s.Ask(q, -1000))
-		require.False(t, above)
+		require.False(t, testkit.Must(s.Ask(q, -1000)))
 	}
 	require.Equal(t, 2, s.Left())
 	for q := uint64(5); q < 7; q++ {
-		above := testkit.Must(s.Ask(q, math.MaxInt64))
-		require.True(t, above)
+		require.True(t, testkit.Must(s.Ask(q, math.MaxInt64)))
 	}
 	require.ErrorIs(t, testkit.Err(s.Ask(7, 0)), ErrExhausted)
-	above := testkit.Must(s.Ask(5, math.MinInt64))
-	require.True(t, above, "stored")
+	require.True(t, testkit.Must(s.Ask(5, math.MinInt64)), "stored")
 
 	require.ErrorIs(t, testkit.Err(m.Start(r, rng.SeedKey(1))), ledger.ErrNotReserved)
 	require.ErrorIs(t, testkit.Err(m.Start(reserve(t, accountant.PureDP{Epsilon: 2}), rng.SeedKey(1))), ledger.ErrNotReserved)
 	require.ErrorContains(t, testkit.Err(m.Start(reserve(t, m.Event()), rng.Key{})), "zero Key")
 
-	stable := newStable(t, StableSVTConfig{B1: 2, B2: 40, Threshold: 30, Failures: 1})
+	stable := testkit.Must(NewStableSVT(StableSVTConfig{B1: 2, B2: 40, Threshold: 30, Failures: 1}))
 	answers := func(seed uint64) (out []Answer[string]) {
 		s := testkit.Must(Start[string](stable, reserve(t, stable.Event()), rng.SeedKey(seed)))
 		for q := range uint64(50) {
@@ -164,15 +146,14 @@ func TestSessions(t *testing.T) {
 	require.Equal(t, answers(1), answers(1))
 	require.NotEqual(t, answers(1), answers(2))
 	session := testkit.Must(Start[string](stable, reserve(t, stable.Event()), rng.SeedKey(1)))
-	a := testkit.Must(session.Ask(1, "secret", math.MinInt64))
-	require.Equal(t, Answer[string]{}, a)
+	require.Equal(t, Answer[string]{}, testkit.Must(session.Ask(1, "secret", math.MinInt64)))
 	require.ErrorIs(t, testkit.Err(session.Ask(2, "secret", math.MaxInt64)), ErrExhausted)
 }
 
 // TestSessionsAreSafe lets many goroutines use one run. There must never be more refusals
 // than were charged for, and all goroutines must see the same stored answers.
 func TestSessionsAreSafe(t *testing.T) {
-	m := newStable(t, StableSVTConfig{B1: 2, B2: 10, Threshold: 20, Failures: 30})
+	m := testkit.Must(NewStableSVT(StableSVTConfig{B1: 2, B2: 10, Threshold: 20, Failures: 30}))
 	s := testkit.Must(Start[uint64](m, reserve(t, m.Event()), rng.SeedKey(1)))
 	const workers, queries = 8, 400
 	var answers [workers]map[uint64]Answer[uint64]
@@ -230,7 +211,7 @@ func TestConfigsAreChecked(t *testing.T) {
 	require.Error(t, testkit.Err(CalibrateStableSVT(1, 0.1, 0, 0.1)))
 	require.Error(t, testkit.Err(CalibrateMSvec(t.Context(), math.NaN(), 0.1, 1)))
 	require.Error(t, testkit.Err(PrintedMSvec(1, 0.1, 0, 1)))
-	require.Error(t, testkit.Err(DistanceFor(newStable(t, StableSVTConfig{B1: 1, B2: 1, Failures: 1}), 1)))
+	require.Error(t, testkit.Err(DistanceFor(testkit.Must(NewStableSVT(StableSVTConfig{B1: 1, B2: 1, Failures: 1})), 1)))
 }
 
 func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
@@ -239,8 +220,7 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 
 // deltaOf returns what an account claims for one event.
 func deltaOf(t require.TestingT, e accountant.Event, eps float64) float64 {
-	b := testkit.Must(testledger.Account(t, accountant.ReplaceOne, e).Delta(context.Background(), eps))
-	return b.Upper
+	return testkit.Must(testledger.Account(t, accountant.ReplaceOne, e).Delta(context.Background(), eps)).Upper
 }
 
 // What is charged is what runs: every field of a configuration is in its event.
@@ -248,7 +228,7 @@ func TestEventsAreTheConfigurations(t *testing.T) {
 	for _, cfg := range []StableSVTConfig{
 		{B1: 4, B2: 8, Threshold: 40, Failures: 1}, {B1: 1, B2: 2, Threshold: 0, Failures: 7}, {B1: 100, B2: 3, Threshold: 999, Failures: 50},
 	} {
-		m := newStable(t, cfg)
+		m := testkit.Must(NewStableSVT(cfg))
 		require.Equal(t, accountant.StableSVT{B1: cfg.B1, B2: cfg.B2, Threshold: cfg.Threshold, Failures: int64(cfg.Failures)}, m.Event())
 		require.Equal(t, Law{
 			Threshold: -float64(cfg.Threshold), ThresholdNoise: Noise{Geometric, cfg.B1}, QueryNoise: Noise{Geometric, cfg.B2}, Stop: cfg.Failures,
@@ -257,7 +237,7 @@ func TestEventsAreTheConfigurations(t *testing.T) {
 	for _, cfg := range []SparseVectorConfig{
 		{Noise: Geometric, Epsilon: 0.5, Answers: 3, Sensitivity: 2}, {Noise: DiscreteLaplace, Epsilon: 8, Answers: 1, Sensitivity: 1, Monotone: true},
 	} {
-		m := newSparse(t, cfg)
+		m := testkit.Must(NewSparseVector(cfg))
 		require.Equal(t, accountant.PureDP{Epsilon: cfg.Epsilon}, m.Event())
 	}
 }
@@ -274,25 +254,22 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 		{B1: 4, B2: 8, Threshold: 40, Failures: 1}, {B1: 5, B2: 8, Threshold: 40, Failures: 1}, {B1: 4, B2: 9, Threshold: 40, Failures: 1},
 		{B1: 4, B2: 8, Threshold: 41, Failures: 1}, {B1: 4, B2: 8, Threshold: 40, Failures: 2},
 	} {
-		m := newStable(t, cfg)
-		s := testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(1)))
-		add(cfg, s.run.key)
+		m := testkit.Must(NewStableSVT(cfg))
+		add(cfg, testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))).run.key)
 	}
 	for _, cfg := range []MSvecConfig{
 		{Lambda: 4, Threshold: 100, Failures: 1}, {Lambda: 5, Threshold: 100, Failures: 1}, {Lambda: 4, Threshold: 101, Failures: 1}, {Lambda: 4, Threshold: 100, Failures: 2},
 	} {
-		m := newMSvec(t, cfg)
-		s := testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(1)))
-		add(cfg, s.run.key)
+		m := testkit.Must(NewMSvec(cfg))
+		add(cfg, testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))).run.key)
 	}
 	for _, cfg := range []SparseVectorConfig{
 		{Noise: Geometric, Epsilon: 1, Answers: 1, Sensitivity: 1}, {Noise: DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1},
 		{Noise: Geometric, Epsilon: 2, Answers: 1, Sensitivity: 1}, {Noise: Geometric, Epsilon: 1, Answers: 2, Sensitivity: 1},
 		{Noise: Geometric, Epsilon: 1, Answers: 1, Sensitivity: 2}, {Noise: Geometric, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 5},
 	} {
-		m := newSparse(t, cfg)
-		s := testkit.Must(m.Start(reserve(t, m.Event()), rng.SeedKey(1)))
-		add(cfg, s.run.key)
+		m := testkit.Must(NewSparseVector(cfg))
+		add(cfg, testkit.Must(m.Start(reserve(t, m.Event()), rng.SeedKey(1))).run.key)
 	}
 }
 
@@ -344,7 +321,7 @@ func TestAccountingReference(t *testing.T) {
 		require.Less(t, float64(tight.Threshold), e.Laplace, "with fewer refusals than queries the threshold is lower")
 		require.InEpsilon(t, e.PerQuery, 0.5*math.Exp(-e.Exp/e.RDP)*2/3, 0.5) // b1/(b1+b2) e^(-w/b1) with b2 = 2 b1
 		account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne}))
-		require.NoError(t, account.Compose(newMSvec(t, tight).Event(), 1))
+		require.NoError(t, account.Compose(testkit.Must(NewMSvec(tight)).Event(), 1))
 		eps := testkit.Must(account.Epsilon(context.Background(), e.Delta))
 		require.LessOrEqual(t, eps.Upper, e.Eps*(1+1e-9))
 		require.Greater(t, eps.Upper, e.Eps*0.9)
@@ -376,7 +353,7 @@ func TestAccountingReference(t *testing.T) {
 // however small its probability.
 func TestMSvecFailureIsNeverZero(t *testing.T) {
 	for _, threshold := range []int64{1 << 12, 1 << 40, 1 << 50} {
-		m := newMSvec(t, MSvecConfig{Lambda: 1, Threshold: threshold, Failures: 3})
+		m := testkit.Must(NewMSvec(MSvecConfig{Lambda: 1, Threshold: threshold, Failures: 3}))
 		require.Greater(t, m.Event().(accountant.WithFailure).Delta, 0.0, threshold)
 	}
 }

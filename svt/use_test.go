@@ -23,8 +23,7 @@ func TestRunsFitTheirLedger(t *testing.T) {
 		key := testkit.Must(rng.NewKey())
 		seen := map[uint64]bool{}
 		for i := range r {
-			s := testkit.Must(Start[int](m, r[i], key))
-			word := s.run.key.Stream().Uint64()
+			word := testkit.Must(Start[int](m, r[i], key)).run.key.Stream().Uint64()
 			require.False(t, seen[word], "two charges under one noise")
 			seen[word] = true
 		}

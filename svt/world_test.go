@@ -64,8 +64,7 @@ func outcomesAt(t *testing.T, l Law) func(distances []int64) []Outcome {
 		for i, d := range distances {
 			values[i] = -float64(d)
 		}
-		outcomes := testkit.Must(l.Outcomes(values))
-		return outcomes
+		return testkit.Must(l.Outcomes(values))
 	})
 }
 
@@ -99,13 +98,13 @@ func (w world) laws(outcomes func(distances []int64) []Outcome) (p, q []float64)
 // are within what is charged.
 func TestSmallWorldStable(t *testing.T) {
 	for _, m := range []StableMechanism{
-		newStable(t, StableSVTConfig{B1: 1.5, B2: 4, Threshold: 4, Failures: 1}),
-		newStable(t, StableSVTConfig{B1: 1.5, B2: 4, Threshold: 4, Failures: 2}),
-		newStable(t, StableSVTConfig{B1: 4, B2: 2, Threshold: 3, Failures: 2}),
-		newStable(t, StableSVTConfig{B1: 1, B2: 1, Threshold: 0, Failures: 1}),
-		newMSvec(t, MSvecConfig{Lambda: 1, Threshold: 5, Failures: 1}),
-		newMSvec(t, MSvecConfig{Lambda: 2, Threshold: 6, Failures: 2}),
-		newMSvec(t, MSvecConfig{Lambda: 0.5, Threshold: 2, Failures: 3}),
+		testkit.Must(NewStableSVT(StableSVTConfig{B1: 1.5, B2: 4, Threshold: 4, Failures: 1})),
+		testkit.Must(NewStableSVT(StableSVTConfig{B1: 1.5, B2: 4, Threshold: 4, Failures: 2})),
+		testkit.Must(NewStableSVT(StableSVTConfig{B1: 4, B2: 2, Threshold: 3, Failures: 2})),
+		testkit.Must(NewStableSVT(StableSVTConfig{B1: 1, B2: 1, Threshold: 0, Failures: 1})),
+		testkit.Must(NewMSvec(MSvecConfig{Lambda: 1, Threshold: 5, Failures: 1})),
+		testkit.Must(NewMSvec(MSvecConfig{Lambda: 2, Threshold: 6, Failures: 2})),
+		testkit.Must(NewMSvec(MSvecConfig{Lambda: 0.5, Threshold: 2, Failures: 3})),
 	} {
 		l := m.Law()
 		var epsilons, claims []float64
@@ -134,10 +133,10 @@ func TestSmallWorldStable(t *testing.T) {
 // TestLawAtIsTheLaw checks that the closed forms of one query agree with the law.
 func TestLawAtIsTheLaw(t *testing.T) {
 	for _, m := range []StableMechanism{
-		newStable(t, StableSVTConfig{B1: 1.5, B2: 4, Threshold: 5, Failures: 2}),
-		newMSvec(t, MSvecConfig{Lambda: 0.3, Threshold: 2, Failures: 1}),
-		newMSvec(t, MSvecConfig{Lambda: 3, Threshold: 11, Failures: 1}),
-		newMSvec(t, MSvecConfig{Lambda: 300, Threshold: 2000, Failures: 1}),
+		testkit.Must(NewStableSVT(StableSVTConfig{B1: 1.5, B2: 4, Threshold: 5, Failures: 2})),
+		testkit.Must(NewMSvec(MSvecConfig{Lambda: 0.3, Threshold: 2, Failures: 1})),
+		testkit.Must(NewMSvec(MSvecConfig{Lambda: 3, Threshold: 11, Failures: 1})),
+		testkit.Must(NewMSvec(MSvecConfig{Lambda: 300, Threshold: 2000, Failures: 1})),
 	} {
 		for _, d := range []int64{0, 1, 4, 5, 6, 11, 40, 3000} {
 			first, none, err := m.Law().FirstAbove([]float64{-float64(d)})
@@ -193,16 +192,16 @@ func TestSmallWorldSparseVector(t *testing.T) {
 		{Noise: Geometric, Epsilon: 2, Answers: 2, Sensitivity: 1, Threshold: 0, Monotone: true},
 		{Noise: DiscreteLaplace, Epsilon: 1, Answers: 2, Sensitivity: 1, Threshold: 2, Monotone: true},
 	} {
-		m := newSparse(t, cfg)
+		m := testkit.Must(NewSparseVector(cfg))
 		got := worst(m.Law(), queries, float64(cfg.Sensitivity), cfg.Monotone)
 		t.Logf("%+v: loss %.4f", cfg, got)
 		require.LessOrEqual(t, got, cfg.Epsilon*(1+1e-9))
 		require.Greater(t, got, cfg.Epsilon/4)
 	}
 	// Controls: the noise of monotone queries on others, sensitivity 1 noise for 2, and no stop.
-	m := newSparse(t, SparseVectorConfig{Noise: Geometric, Epsilon: 2, Answers: 2, Sensitivity: 1, Threshold: 0, Monotone: true})
+	m := testkit.Must(NewSparseVector(SparseVectorConfig{Noise: Geometric, Epsilon: 2, Answers: 2, Sensitivity: 1, Threshold: 0, Monotone: true}))
 	require.Greater(t, worst(m.Law(), queries, 1, false), 2.0*1.01, "monotone")
-	m = newSparse(t, SparseVectorConfig{Noise: DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 1})
+	m = testkit.Must(NewSparseVector(SparseVectorConfig{Noise: DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 1}))
 	require.Greater(t, worst(m.Law(), queries, 2, false), 1.01, "sensitivity")
 	if !testkit.Race {
 		l := m.Law()
@@ -221,7 +220,7 @@ func TestSmallWorldControls(t *testing.T) {
 		}
 		return delta
 	}
-	m := newStable(t, StableSVTConfig{B1: 1.5, B2: 4, Threshold: 8, Failures: 1})
+	m := testkit.Must(NewStableSVT(StableSVTConfig{B1: 1.5, B2: 4, Threshold: 8, Failures: 1}))
 	event := m.Event().(accountant.StableSVT)
 	eps, delta := 1/event.B1+2/event.B2, math.Exp(-9/1.5)
 	all := worlds(3, 1, 8)
@@ -239,7 +238,7 @@ func TestSmallWorldControls(t *testing.T) {
 	l.QueryNoise, l.ThresholdNoise = l.ThresholdNoise, l.QueryNoise
 	require.Greater(t, worst(l, all, eps), 2*delta, "scales exchanged")
 
-	v := newMSvec(t, MSvecConfig{Lambda: 1.5, Threshold: 12, Failures: 1})
+	v := testkit.Must(NewMSvec(MSvecConfig{Lambda: 1.5, Threshold: 12, Failures: 1}))
 	epsilon, failure := 2/1.5, v.Event().(accountant.WithFailure).Delta
 	all = worlds(3, 0, 11)
 	require.LessOrEqual(t, worst(v.Law(), all, epsilon), failure)

@@ -116,8 +116,7 @@ func TestNoNearQuestionIsLeftOut(t *testing.T) {
 				}
 			}
 			m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: votes, Sigma: 1, Questions: questions.Rows}))
-			got := testkit.Must(m.votes(t.Context(), private, questions))
-			require.Equal(t, want, got, name)
+			require.Equal(t, want, testkit.Must(m.votes(t.Context(), private, questions)), name)
 		}
 	}
 }

@@ -178,10 +178,8 @@ func TestReleaseNeedsItsReservation(t *testing.T) {
 	require.NotEqual(t, without(m), without(other), "two votes and three under one key would tell their difference")
 	book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1}))
 	var runs [][]int64
-	twice := testkit.Must(book.ReserveBatch([]accountant.Event{m.Event(), m.Event()}))
-	for _, reservation := range twice {
-		counts := testkit.Must(m.Release(ctx, reservation, key, private, questions))
-		runs = append(runs, counts.Votes)
+	for _, reservation := range testkit.Must(book.ReserveBatch([]accountant.Event{m.Event(), m.Event()})) {
+		runs = append(runs, testkit.Must(m.Release(ctx, reservation, key, private, questions)).Votes)
 	}
 	require.NotEqual(t, runs[0], runs[1], "two charges do not share noise")
 }

@@ -68,8 +68,7 @@ func (l line) laws(t require.TestingT, k, classes int, q, sigma float64) (chance
 		}
 		name := fmt.Sprint(votes)
 		if seen[name] == nil {
-			h := testkit.Must(aggregate.NewHistogram(votes))
-			answer := testkit.Must(noise.Law(h))
+			answer := testkit.Must(noise.Law(testkit.Must(aggregate.NewHistogram(votes))))
 			for c := range classes {
 				seen[name] = append(seen[name], math.Exp(answer.LogLabels[c]))
 			}
@@ -114,8 +113,7 @@ func claimOf(t require.TestingT, e accountant.Event) (c claim) {
 		c.renyi = append(c.renyi, d)
 	}
 	for _, eps := range epsilons {
-		bound := testkit.Must(account.Delta(context.Background(), eps))
-		c.delta = append(c.delta, bound.Upper)
+		c.delta = append(c.delta, testkit.Must(account.Delta(context.Background(), eps)).Upper)
 	}
 	return c
 }

@@ -22,8 +22,7 @@ import (
 var long = flag.Bool("long", false, "play all of what tests take a sample of")
 
 func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
-	h := testkit.Must(aggregate.NewHistogram(counts))
-	return h
+	return testkit.Must(aggregate.NewHistogram(counts))
 }
 
 func simulated(t require.TestingT, queries int) []Example {
@@ -33,8 +32,7 @@ func simulated(t require.TestingT, queries int) []Example {
 
 // exact is what Evaluate should say, from the laws of package aggregate.
 func exact(t require.TestingT, s aggregate.Setting, e Example) (answered, correct float64) {
-	m := testkit.Must(made(t, s))
-	law := testkit.Must(m.Law(e.Votes))
+	law := testkit.Must(testkit.Must(made(t, s)).Law(e.Votes))
 	return -math.Expm1(law.LogDeclined), math.Exp(law.LogLabels[e.Label])
 }
 
@@ -100,8 +98,7 @@ func charged(t require.TestingT, a Alternative, by accountant.Method, epsilon, d
 	book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: epsilon, Delta: delta, Accountant: by}))
 	_, err := book.Reserve(m.Event())
 	require.NoError(t, err)
-	claim := testkit.Must(book.Claim())
-	return claim
+	return testkit.Must(book.Claim())
 }
 
 func TestNoAlternativeIsAboveTheBudget(t *testing.T) {
@@ -203,8 +200,7 @@ func TestThinned(t *testing.T) {
 func TestSimulation(t *testing.T) {
 	s := Simulation{Teachers: 200, Classes: 10, Queries: 4000, Accuracy: 0.83}
 	examples := testkit.Must(s.Examples(rng.SeedKey(1)))
-	again := testkit.Must(s.Examples(rng.SeedKey(1)))
-	require.Equal(t, examples[7].Votes.Reveal(), again[7].Votes.Reveal())
+	require.Equal(t, examples[7].Votes.Reveal(), testkit.Must(s.Examples(rng.SeedKey(1)))[7].Votes.Reveal())
 	summary := testkit.Must(Summarize(examples))
 	// The standard deviation of a query's share is sqrt(a(1-a)c) = 0.24.
 	require.InDelta(t, 0.83, summary.TeacherAccuracy, 5*0.24/math.Sqrt(4000))

@@ -38,8 +38,7 @@ func TestOutcomesOfOneDistance(t *testing.T) {
 				for i := range values {
 					values[i] = -float64(distance)
 				}
-				transcripts := testkit.Must(law.Outcomes(values))
-				for _, o := range transcripts {
+				for _, o := range testkit.Must(law.Outcomes(values)) {
 					asked += o.Prob * float64(len(o.Above))
 					for _, refused := range o.Above {
 						if !refused {
@@ -69,8 +68,7 @@ func TestOutcomesAreThoseOfRuns(t *testing.T) {
 	examples := []Example{
 		{Votes: histogram(t, 40, 3, 2), Label: 0}, {Votes: histogram(t, 3, 60, 2), Label: 1}, {Votes: histogram(t, 20, 9, 18), Label: 2},
 	}
-	c := testkit.Must(newCases(examples))
-	d := testkit.Must(c.distances())
+	d := testkit.Must(testkit.Must(newCases(examples)).distances())
 	d.queries = queries
 	for name, cfg := range sparseConfigs() {
 		if name == "wide" { // releases what no ledger would take
@@ -84,8 +82,7 @@ func TestOutcomesAreThoseOfRuns(t *testing.T) {
 		var mean, square [3]float64
 		for run := range uint64(runs) {
 			book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.99}))
-			r := testkit.Must(book.Reserve(m.Event()))
-			session := testkit.Must(m.Start(r, rng.SeedKey(run)))
+			session := testkit.Must(m.Start(testkit.Must(book.Reserve(m.Event())), rng.SeedKey(run)))
 			order := rng.SeedKey(run).Derive("order").Stream()
 			var seen [3]float64
 			for q := range uint64(queries) {
@@ -152,8 +149,7 @@ func TestOutcomesAgreeWithTheRegime(t *testing.T) {
 		return by
 	}
 	simulate := func(s Simulation) []Example {
-		examples := testkit.Must(s.Examples(rng.SeedKey(1)))
-		return examples
+		return testkit.Must(s.Examples(rng.SeedKey(1)))
 	}
 	by := accountant.ByRDP
 	if *long {

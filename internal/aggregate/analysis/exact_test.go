@@ -17,8 +17,7 @@ import (
 func newInstance(n noise) *instance { return &instance{noise: n} }
 
 func continuous(t *testing.T, e *instance, counts []int, orders []float64) divergences {
-	d := testkit.Must(Mechanism{}.exact(e, counts, orders))
-	return d
+	return testkit.Must(Mechanism{}.exact(e, counts, orders))
 }
 
 func TestExactDivergences(t *testing.T) {
@@ -173,8 +172,7 @@ func TestInstanceAgreesWithTheLaw(t *testing.T) {
 	e := newInstance(gaussianNoise{5})
 	rapid.Check(t, func(t *rapid.T) {
 		counts := rapid.SliceOfN(rapid.IntRange(0, 300), 2, 12).Draw(t, "counts")
-		h := testkit.Must(aggregate.NewHistogram(counts))
-		want := testkit.Must(m.ContinuousLaw(h))
+		want := testkit.Must(m.ContinuousLaw(testkit.Must(aggregate.NewHistogram(counts))))
 		e.prepare(newTally(counts))
 		for i, p := range e.law(nil, counts) {
 			require.InDelta(t, want.LogLabels[i], p, 1e-11*math.Max(1, math.Abs(p)))
@@ -221,8 +219,7 @@ func TestLatticeAgreesWithTheLaw(t *testing.T) {
 			law func(aggregate.Histogram) (aggregate.Law, error)
 		}{{gaussian, gnmax.Law}, {laplace, lnmax.Law}} {
 			require.NoError(t, c.e.visit(counts, func(law []float64, counts []int) {
-				h := testkit.Must(aggregate.NewHistogram(counts))
-				want := testkit.Must(c.law(h))
+				want := testkit.Must(c.law(testkit.Must(aggregate.NewHistogram(counts))))
 				for i, p := range law {
 					require.InDelta(t, want.LogLabels[i], p, 1e-11*math.Max(1, math.Abs(p)), "%v", counts)
 				}
@@ -236,8 +233,7 @@ func TestLatticeAgreesWithTheLaw(t *testing.T) {
 			}
 		}
 		require.Equal(t, 2*(moves+1), visited)
-		h := testkit.Must(aggregate.NewHistogram(counts))
-		want := testkit.Must(gated.Law(h))
+		want := testkit.Must(gated.Law(testkit.Must(aggregate.NewHistogram(counts))))
 		pass, fail := confident.threshold(slices.Max(counts), 30.5, 7)
 		require.InDelta(t, want.LogDeclined, fail, 1e-11*math.Max(1, math.Abs(fail)))
 		require.InDelta(t, 1, math.Exp(pass)+math.Exp(fail), 1e-12)
@@ -266,8 +262,7 @@ func TestIntegerNoiseApproachesContinuous(t *testing.T) {
 // which a flip bound for continuous noise does not know.
 func TestContinuousBoundsAreNotForIntegerNoise(t *testing.T) {
 	counts, sigma, a := []int{8, 14}, 0.9228515625, 1.837
-	e := testkit.Must(newGaussianLattice(sigma))
-	whole := testkit.Must(Mechanism{}.exact(e, counts, []float64{a}))
+	whole := testkit.Must(Mechanism{}.exact(testkit.Must(newGaussianLattice(sigma)), counts, []float64{a}))
 	bound, ok := flipBound(newTally(counts).logFlipGaussian(sigma), sigma, a)
 	require.True(t, ok)
 	t.Logf("integer noise %.5f, continuous %.5f, Theorem 6 for continuous noise %.5f", whole.forward[0], continuous(t, newInstance(gaussianNoise{sigma}), counts, []float64{a}).forward[0], bound)

@@ -145,8 +145,7 @@ func TestSmoothSensitivityAgainstBruteForce(t *testing.T) {
 		}
 		above := 0.0
 		for text, brute := range c.Smooth {
-			beta := testkit.Must(strconv.ParseFloat(text, 64))
-			smooth := discounted(profile, beta)
+			smooth := discounted(profile, testkit.Must(strconv.ParseFloat(text, 64)))
 			require.GreaterOrEqual(t, smooth*(1+1e-9), brute)
 			above = math.Max(above, smooth/brute)
 		}

@@ -23,8 +23,7 @@ func book(t testing.TB, epsilon float64) *ledger.Ledger {
 }
 
 func publish(t testing.TB, s *Sanitizer, key rng.Key, rows [][]int) (Released, error) {
-	r := testkit.Must(book(t, 100).Reserve(s.Event()))
-	return s.Release(context.Background(), r, key, histograms(rows))
+	return s.Release(context.Background(), testkit.Must(book(t, 100).Reserve(s.Event())), key, histograms(rows))
 }
 
 func smallSanitizer(t testing.TB) *Sanitizer {
@@ -59,8 +58,7 @@ func TestReleasesOfOtherSettingsMeetOtherNoise(t *testing.T) {
 	} {
 		cfg := base
 		change(&cfg)
-		s := testkit.Must(NewSanitizer(cfg))
-		word := s.key(rng.SeedKey(1), groups).Stream().Uint64()
+		word := testkit.Must(NewSanitizer(cfg)).key(rng.SeedKey(1), groups).Stream().Uint64()
 		require.NotContains(t, seen, word, "%s and %s", name, seen[word])
 		seen[word] = name
 	}
@@ -116,8 +114,7 @@ func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
 	}
 	require.Greater(t, math.Abs(drawn(smallVotes, first.Cost)-drawn([][]int{{20, 0, 0}, {1, 18, 1}, {9, 6, 3}}, moved.Cost)), 1e-3, "independent noise")
 
-	seeded := testkit.Must(publish(t, s, rng.SeedKey(1), smallVotes))
-	require.False(t, seeded.Releasable)
+	require.False(t, testkit.Must(publish(t, s, rng.SeedKey(1), smallVotes)).Releasable)
 
 	l := book(t, 100)
 	r := testkit.Must(l.Reserve(s.Event()))
@@ -196,8 +193,7 @@ func TestSanitizerDefaultsLookAtPublicNumbersOnly(t *testing.T) {
 		t.Logf("%+v x %d: order %.2f beta %.4f sigma %.3f, costs %.4f of %.4f", c.m, c.queries, got.Order, got.Beta, got.Sigma, s.cost, s.worst)
 		require.Greater(t, got.Order, 1.0)
 		require.Less(t, s.cost, s.worst/9+0.02)
-		again := testkit.Must(NewSanitizer(got))
-		require.Equal(t, got, again.Config(), "what was chosen is taken as it is")
+		require.Equal(t, got, testkit.Must(NewSanitizer(got)).Config(), "what was chosen is taken as it is")
 	}
 }
 
@@ -293,8 +289,7 @@ func TestSensitivityCountsEveryQuery(t *testing.T) {
 			groups, _, err := collect(context.Background(), histograms(rows), Options{})
 			require.NoError(t, err)
 			require.Len(t, groups, len(smallVotes), "equal votes are one group")
-			p := testkit.Must(l.worst(context.Background(), groups, 20))
-			return p
+			return testkit.Must(l.worst(context.Background(), groups, 20))
 		}
 		once, thrice := profile(1), profile(3)
 		for d := range once {
@@ -329,8 +324,7 @@ func TestReleaseIsRoundedUp(t *testing.T) {
 	total := 0.0
 	for seed := range uint64(seeds) {
 		charge := testkit.Must(book(t, 1e6).Reserve(s.Event()))
-		r := testkit.Must(s.Release(t.Context(), charge, rng.SeedKey(seed), histograms(rows)))
-		total += r.Cost - mean
+		total += testkit.Must(s.Release(t.Context(), charge, rng.SeedKey(seed), histograms(rows))).Cost - mean
 	}
 	// six standard deviations of the mean: false alarm below 1e-8
 	require.InDelta(t, s.cfg.Grid/2, total/seeds, 6*math.Sqrt((sd*sd+s.cfg.Grid*s.cfg.Grid/12)/seeds))

@@ -29,8 +29,7 @@ func readNumbers(t testing.TB, path string) [][]float64 {
 	for s := bufio.NewScanner(f); s.Scan(); {
 		var row []float64
 		for _, cell := range strings.Split(s.Text(), ",") {
-			v := testkit.Must(strconv.ParseFloat(cell, 64))
-			row = append(row, v)
+			row = append(row, testkit.Must(strconv.ParseFloat(cell, 64)))
 		}
 		rows = append(rows, row)
 	}
@@ -195,8 +194,7 @@ func TestNumbersSayThatTheyArePrivate(t *testing.T) {
 	text := testkit.Must(json.Marshal(n))
 	require.JSONEq(t, `{"private":true,"value":1.25}`, string(text))
 	for want, m := range map[string]Mechanism{`{"Sigma":4}`: gnmax(4), `{"Threshold":3,"Sigma1":2,"Sigma2":4}`: confident(3, 2, 4), `{"Scale":4}`: lnmax(4)} {
-		text := testkit.Must(json.Marshal(m))
-		require.Equal(t, want, string(text), "releases of before")
+		require.Equal(t, want, string(testkit.Must(json.Marshal(m))), "releases of before")
 	}
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "epsilon", n)

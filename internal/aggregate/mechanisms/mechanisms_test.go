@@ -88,8 +88,7 @@ func TestDescriptionsAreComplete(t *testing.T) {
 				}
 				require.Equal(t, 2, moved, "neighbours between which one vote moves")
 			}
-			found := testkit.Must(mechanisms.Find(d.Name))
-			require.Equal(t, d.Parameters[0].Name, found.Parameters[0].Name)
+			require.Equal(t, d.Parameters[0].Name, testkit.Must(mechanisms.Find(d.Name)).Parameters[0].Name)
 		})
 	}
 	require.ErrorContains(t, testkit.Err(mechanisms.Find("magic")), "gnmax, confident")
@@ -159,8 +158,7 @@ func neighbours(t *testing.T, m aggregate.Mechanism, compare func(p, q aggregate
 	all := slices.DeleteFunc(testkit.Histograms(6, 3), func(counts []int) bool { return slices.Max(counts) == 0 })
 	laws := make([]aggregate.Law, len(all))
 	for i, counts := range all {
-		h := testkit.Must(aggregate.NewHistogram(counts))
-		laws[i] = testkit.Must(m.Law(h))
+		laws[i] = testkit.Must(m.Law(testkit.Must(aggregate.NewHistogram(counts))))
 		sum := math.Exp(laws[i].LogDeclined)
 		for _, l := range laws[i].LogLabels {
 			sum += math.Exp(l)
@@ -223,8 +221,7 @@ func TestSessionsFollowTheLaws(t *testing.T) {
 		for i := range n {
 			if session == nil || sequential {
 				book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.9}))
-				r := testkit.Must(book.Reserve(m.Event()))
-				session = testkit.Must(m.Start(r, rng.SeedKey(uint64(i))))
+				session = testkit.Must(m.Start(testkit.Must(book.Reserve(m.Event())), rng.SeedKey(uint64(i))))
 				require.False(t, session.Releasable())
 			}
 			query := uint64(i)
@@ -233,8 +230,7 @@ func TestSessionsFollowTheLaws(t *testing.T) {
 			}
 			a := testkit.Must(session.Ask(query, h))
 			if i < 20 {
-				again := testkit.Must(session.AskBatch(query, []aggregate.Histogram{h}))
-				require.Equal(t, a, again[0])
+				require.Equal(t, a, testkit.Must(session.AskBatch(query, []aggregate.Histogram{h}))[0])
 			}
 			label := a.Label
 			if a.Reused {

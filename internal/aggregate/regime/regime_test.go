@@ -117,8 +117,7 @@ func TestAdvise(t *testing.T) {
 
 	// At the gap needed, the method succeeds as often as was asked, and no more.
 	renyi := claims(accountant.ByRDP)
-	quick := testkit.Must(advise(t.Context(), few.Regime, renyi))
-	for _, m := range quick.Methods {
+	for _, m := range testkit.Must(advise(t.Context(), few.Regime, renyi)).Methods {
 		require.GreaterOrEqual(t, m.GapNeeded, few.method(m.Mechanism).GapNeeded, "the tightest accountant asks for no larger gap of %s", m.Mechanism)
 		gap := int(math.Ceil(m.GapNeeded))
 		again := testkit.Must(advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap}, renyi))
@@ -134,8 +133,7 @@ func TestAdvise(t *testing.T) {
 	r := few.Regime
 	for queries, loses := range map[int]bool{from / 2: true, from: false} {
 		r.Queries = queries
-		a := testkit.Must(Advise(t.Context(), r))
-		require.Equal(t, loses, a.StabilityLoses(), "%d queries", queries)
+		require.Equal(t, loses, testkit.Must(Advise(t.Context(), r)).StabilityLoses(), "%d queries", queries)
 	}
 }
 

@@ -35,8 +35,7 @@ func epsilon(t require.TestingT, e accountant.Event, delta float64) float64 {
 }
 
 func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
-	h := testkit.Must(aggregate.NewHistogram(counts))
-	return h
+	return testkit.Must(aggregate.NewHistogram(counts))
 }
 
 func configs() []Config {
@@ -83,8 +82,7 @@ func TestSessionsAreThoseOfThePackages(t *testing.T) {
 			} else {
 				require.Equal(t, aggregate.NoLabel, got.Label)
 			}
-			again := testkit.Must(session.Ask(q, histogram(t, 90, 0, 0)))
-			require.Equal(t, got, again)
+			require.Equal(t, got, testkit.Must(session.Ask(q, histogram(t, 90, 0, 0))))
 		}
 		require.True(t, ended)
 		require.Positive(t, answered)
