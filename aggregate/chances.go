@@ -14,50 +14,6 @@ import (
 // underflow. An expectation over thousands of queries needs one class of each, to an
 // absolute 1e-12 and a hundred times faster. Tests hold the two together.
 
-// ChancesOf returns the chances of a setting on queries of a number of classes. Rough: good
-// to 1e-2, for comparing numbers of queries.
-func (d Description) ChancesOf(s Setting, classes int, rough bool) (Chances, error) {
-	if d.Fast != nil {
-		return d.Fast(s, classes, rough)
-	}
-	m, err := d.New(s)
-	if err != nil {
-		return Chances{}, err
-	}
-	law := func(counts []int64) (Law, error) {
-		whole := make([]int, len(counts))
-		for i, n := range counts {
-			whole[i] = int(n)
-		}
-		h, err := NewHistogram(whole)
-		if err != nil {
-			return Law{}, err
-		}
-		return m.Law(h)
-	}
-	c := Chances{Right: func(counts []int64, label int) float64 {
-		l, err := law(counts)
-		if err != nil { // as for noise that is too wide
-			return math.NaN()
-		}
-		sum := newLogSums(1)[0]
-		for _, p := range l.LogLabels {
-			sum.add(p)
-		}
-		return math.Exp(l.LogLabels[label] - sum.log())
-	}}
-	if d.Declines {
-		c.Answered = func(counts []int64) float64 {
-			l, err := law(counts)
-			if err != nil {
-				return math.NaN()
-			}
-			return -math.Expm1(math.Min(0, l.LogDeclined))
-		}
-	}
-	return c, nil
-}
-
 // chance is the probability that one class is given.
 type chance = func(counts []int64, label int) float64
 

@@ -114,7 +114,7 @@ func confidentDescription() Description {
 		Parameters: testedParameters("what the largest count must reach"),
 		New:        making(one),
 		Declines:   true,
-		Fast: func(s Setting, classes int, _ bool) (c Chances, err error) {
+		Chances: func(s Setting, classes int, _ bool) (c Chances, err error) {
 			if c.Right, err = gaussianChance(s.Values["sigma2"], classes); err != nil {
 				return c, err
 			}

@@ -28,10 +28,11 @@ type Description struct {
 	// Fit chooses all noise and thresholds together, where a single number would not do. delta is the
 	// probability of releasing what it should not. Nil: WithNoise chooses.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
-	// Fast is Law for plans, which sum over thousands of queries: see Chances. Nil: plans use Law.
-	Fast func(s Setting, classes int, rough bool) (Chances, error)
-	// Ahead returns the probability that a class wins over others that are all x
-	// times the noise behind, for continuous noise. Nil: found by Law.
+	// Chances returns the chances on queries of so many classes, where these follow from votes on single
+	// queries. Rough ones, good to 1e-2, are for comparing numbers of queries.
+	Chances func(s Setting, classes int, rough bool) (Chances, error)
+	// Ahead returns the probability that a class wins over others that are all x times the noise behind, for
+	// continuous noise, where there is nothing to choose but one noise.
 	Ahead func(x float64, rivals int) float64
 
 	// Laws are its output laws with names. Nil: the law of the sampler, under the mechanism's own name.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/rng"
 )
@@ -20,40 +19,28 @@ type ExponentialConfig struct {
 // mechanism (McSherry, Talwar 2007), the same law as the largest of n_j plus Gumbel noise. The log-ratios
 // of a moved vote lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
 type Exponential struct {
-	queries   int
+	single
 	distances *rng.DiscreteLaplace
 }
 
-// NewExponential returns the mechanism for cfg.
+// NewExponential returns the mechanism for cfg. Its epsilon is 2/Scale, rounded up.
 func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 	distances, err := laplaceNoiseFor(cfg.Scale, cfg.Queries)
 	if err != nil {
 		return nil, err
 	}
-	return &Exponential{queries: cfg.Queries, distances: distances}, nil
+	cost := accountant.ExponentialMechanism{Epsilon: twiceOver(distances.Scale())}
+	return &Exponential{single{manyTurns{turns{"exponential", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// Event implements [Mechanism]. Its epsilon is 2/Scale, rounded up.
-func (m *Exponential) Event() accountant.Event {
-	return accountant.Repeated{
-		Event: accountant.ExponentialMechanism{Epsilon: twiceOver(m.distances.Scale())}, Count: int64(m.queries),
-	}
-}
-
-// Start implements [Mechanism].
-func (m *Exponential) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
-	return start(m, m, r, key, m.queries, m.queries)
-}
-
-func (m *Exponential) noise() (string, []uint64) {
-	return "exponential", []uint64{math.Float64bits(m.distances.Scale())}
-}
+// manyTurns are the turns of the exponential mechanism.
+type manyTurns struct{ turns }
 
 // draw lets classes take turns, each turn a uniformly random class, until every class had one: then some
 // turn is accepted whatever the votes are. The first accepted turn is of class j with probability
 // proportional to its chance of acceptance. A turn that is no nearer to acceptance than an earlier one of
 // the same class can not be the first, and is left out.
-func (m *Exponential) draw(noise []int64, s *rng.Stream, classes int) []int64 {
+func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	farthest := make([]int64, classes)
 	for i := range farthest {
 		farthest[i] = -1
@@ -72,8 +59,6 @@ func (m *Exponential) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return noise
 }
 
-func (m *Exponential) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
-
 // exponentialDescription describes Exponential.
 func exponentialDescription() Description {
 	return Description{
@@ -82,7 +67,7 @@ func exponentialDescription() Description {
 		New: making(func(s Setting) (*Exponential, error) {
 			return NewExponential(ExponentialConfig{Scale: s.Values["scale"], Queries: s.Queries})
 		}),
-		Fast: func(s Setting, _ int, _ bool) (Chances, error) {
+		Chances: func(s Setting, _ int, _ bool) (Chances, error) {
 			return Chances{Right: exponentialChance(s.Values["scale"])}, nil
 		},
 		Ahead:      gumbelAhead,
@@ -97,6 +82,18 @@ func exponentialDescription() Description {
 // largest count always. If D has the geometric law P[D >= d] = exp(-d/Scale), then D >= max - n_j has
 // exactly that probability. So order and distances D can be drawn before the votes are looked at, as
 // integers, and the votes only decide where to stop.
+
+// turns is how either of them treats a query.
+type turns struct {
+	name      string
+	distances *rng.DiscreteLaplace
+}
+
+func (t turns) noise() (string, []uint64) {
+	return t.name, []uint64{math.Float64bits(t.distances.Scale())}
+}
+
+func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
 
 // turn appends a turn of a class to noise: a class accepts if its count is at
 // most distance below the largest.

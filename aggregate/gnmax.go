@@ -1,10 +1,7 @@
 package aggregate
 
 import (
-	"math"
-
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -17,7 +14,7 @@ type GNMaxConfig struct {
 // GNMax answers with the class whose count plus discrete Gaussian noise is
 // largest (Papernot et al. 2018, section 4.1).
 type GNMax struct {
-	cfg    GNMaxConfig
+	single
 	counts *rng.DiscreteGaussian
 }
 
@@ -30,29 +27,8 @@ func NewGNMax(cfg GNMaxConfig) (*GNMax, error) {
 	if err := checkCap("Queries", cfg.Queries, maxQueries); err != nil {
 		return nil, err
 	}
-	return &GNMax{cfg: cfg, counts: counts}, nil
-}
-
-// Event implements [Mechanism]. Its sigma is the one sampled, to the last bit.
-func (m *GNMax) Event() accountant.Event {
-	return accountant.Repeated{Event: accountant.GNMax{Sigma: m.counts.Sigma(), Discrete: true}, Count: int64(m.cfg.Queries)}
-}
-
-// Start implements [Mechanism].
-func (m *GNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
-	return start(m, m, r, key, m.cfg.Queries, m.cfg.Queries)
-}
-
-func (m *GNMax) noise() (string, []uint64) {
-	return "gnmax", []uint64{math.Float64bits(m.counts.Sigma())}
-}
-
-func (m *GNMax) draw(noise []int64, s *rng.Stream, classes int) []int64 {
-	return drawEach(noise, classes, m.counts, s)
-}
-
-func (m *GNMax) decide(counts, noise []int64) Answer {
-	return Answer{Label: argmax(counts, noise), Answered: true}
+	cost := accountant.GNMax{Sigma: counts.Sigma(), Discrete: true}
+	return &GNMax{single{noisyCounts{"gnmax", counts.Sigma(), counts}, cost, cfg.Queries}, counts}, nil
 }
 
 // gnmaxDescription describes GNMax.
@@ -64,7 +40,7 @@ func gnmaxDescription() Description {
 		Name: "gnmax", Short: "largest count + Gaussian noise", Cost: "rho = 1/sigma^2",
 		Parameters: []Parameter{noiseParameter("sigma", "noise on each count")},
 		New:        making(one),
-		Fast: func(s Setting, classes int, _ bool) (Chances, error) {
+		Chances: func(s Setting, classes int, _ bool) (Chances, error) {
 			right, err := gaussianChance(s.Values["sigma"], classes)
 			return Chances{Right: right}, err
 		},

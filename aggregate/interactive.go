@@ -200,7 +200,7 @@ func (m *ConfidentGNMax) lawOf(counts []int64, statistic int64) (Law, error) {
 	if points := gaussianReach * m.largest.Sigma(); points > maxLawPoints {
 		return Law{}, errLawTooWide(points)
 	}
-	labels, err := discreteArgmax(counts, gaussianNoise{m.counts}, lowestIndex)
+	labels, err := discreteArgmax(counts, gaussianNoise{m.counts})
 	if err != nil {
 		return Law{}, err
 	}
@@ -213,14 +213,8 @@ func (m *ConfidentGNMax) continuousLawOf(counts []int64, statistic float64) (Law
 	if err != nil {
 		return Law{}, err
 	}
-	pass, fail := m.continuousTest(statistic)
-	return gate(labels, pass, fail), nil
-}
-
-// continuousTest returns log P[statistic + N(0, Sigma1^2) >= Threshold], and of less.
-func (m *ConfidentGNMax) continuousTest(statistic float64) (pass, fail float64) {
 	z := (statistic - m.cfg.Threshold) / m.largest.Sigma()
-	return mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)
+	return gate(labels, mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)), nil
 }
 
 // gate returns the law of an argmax behind an independent test.

@@ -13,15 +13,6 @@ type Law struct {
 	LogDeclined float64   // of declining, or leaving it to the prediction; -Inf for a mechanism that always answers
 }
 
-// ties is the rule for the winner when the largest noisy counts are equal. It changes the
-// law of integer noise, not its privacy.
-type ties int
-
-const (
-	lowestIndex ties = iota // the class with the lowest index, as the mechanisms do
-	uniformTies             // one of them at random
-)
-
 // maxLawPoints bounds the points a law is summed over.
 const maxLawPoints = 1 << 22
 
@@ -55,6 +46,15 @@ func (s *logSum) add(term float64) {
 }
 
 func (s *logSum) log() float64 { return s.top + math.Log(s.sum) }
+
+// logsOf returns the logarithms of sums.
+func logsOf(sums []logSum) []float64 {
+	logs := make([]float64, len(sums))
+	for i := range sums {
+		logs[i] = sums[i].log()
+	}
+	return logs
+}
 
 // always returns the law of a mechanism that always answers, by the law of its labels on valid counts.
 func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, error) {

@@ -47,9 +47,9 @@ func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
 				sums[i].add(total - factor[i])
 			}
 		}
-		logs := make([]float64, k)
-		for i := range sums {
-			logs[i] = accept[i] + sums[i].log()
+		logs := logsOf(sums)
+		for i, a := range accept {
+			logs[i] += a
 		}
 		return logs, nil
 	})

@@ -35,12 +35,9 @@ func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 //
 //	P[i] = sum_x p(x-n_i) T_i(x)
 //
-// where T_i(x) is the probability that the others lose to i at x. With ties to the lowest index, that is
-// F(x-1-n_j) for j < i and F(x-n_j) for j > i. With uniform ties every other class has a uniform rank u'
-// of its own and i wins ties against those whose rank exceeds its rank u, so T_i(x) = integral_0^1
-// prod_{j != i} (F(x-n_j) - u p(x-n_j)) du, a polynomial of degree K-1 that Gauss-Legendre with K/2 nodes
-// integrates exactly. All terms are positive and added as logarithms.
-func discreteArgmax(counts []int64, noise integerNoise, rule ties) ([]float64, error) {
+// where T_i(x) is the probability that the others lose to i at x: with ties to the lowest index, the product
+// of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive and added as logarithms.
+func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	low, high := slices.Min(counts), slices.Max(counts)
 	wide := math.Ceil(noise.reach(len(counts))) + 1
 	points := float64(high-low) + 2*wide
@@ -49,32 +46,21 @@ func discreteArgmax(counts []int64, noise integerNoise, rule ties) ([]float64, e
 	}
 	k, reach := len(counts), int64(wide)
 	cdf := noise.cdf(high - low + reach + 1)
-	var nodes, weights []float64
-	if rule == uniformTies {
-		nodes, weights = legendre(k)
-	}
-
 	sums := newLogSums(k)
-	loses := make([]float64, k) // log probability that class j, later in order, is at most x
-	wins := make([]float64, k)
+	wins := make([]float64, k) // log T_i(x)
 	for x := low - reach; x <= high+reach; x++ {
-		for j, n := range counts {
-			loses[j] = cdf.at(x - n)
+		after := 0.0
+		for i := k - 1; i >= 0; i-- {
+			wins[i] = after
+			after += cdf.at(x - counts[i])
 		}
-		if rule == lowestIndex {
-			lowestIndexWins(wins, loses, counts, cdf, x)
-		} else {
-			uniformWins(wins, loses, counts, noise, nodes, weights, x)
-		}
+		before := 0.0
 		for i, n := range counts {
-			sums[i].add(noise.LogProb(x-n) + wins[i])
+			sums[i].add(noise.LogProb(x-n) + (wins[i] + before))
+			before += cdf.at(x - 1 - n)
 		}
 	}
-	logs := make([]float64, k)
-	for i := range sums {
-		logs[i] = sums[i].log()
-	}
-	return logs, nil
+	return logsOf(sums), nil
 }
 
 // legendre returns the Gauss-Legendre rule on [0, 1] that is exact for products of up to k linear factors.
@@ -82,37 +68,4 @@ func legendre(k int) (nodes, weights []float64) {
 	nodes, weights = make([]float64, k/2+1), make([]float64, k/2+1)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
 	return nodes, weights
-}
-
-// lowestIndexWins sets wins[i] to log T_i(x).
-func lowestIndexWins(wins, loses []float64, counts []int64, cdf latticeCDF, x int64) {
-	after := 0.0
-	for i := len(wins) - 1; i >= 0; i-- {
-		wins[i] = after
-		after += loses[i]
-	}
-	before := 0.0
-	for i, n := range counts {
-		wins[i] += before
-		before += cdf.at(x - 1 - n)
-	}
-}
-
-// uniformWins sets wins[i] to log T_i(x).
-func uniformWins(wins, loses []float64, counts []int64, noise integerNoise, nodes, weights []float64, x int64) {
-	sums := newLogSums(len(wins))
-	factor := make([]float64, len(wins))
-	for q, u := range nodes {
-		total := math.Log(weights[q])
-		for j, n := range counts {
-			factor[j] = loses[j] + math.Log1p(-u*math.Exp(noise.LogProb(x-n)-loses[j]))
-			total += factor[j]
-		}
-		for i := range sums {
-			sums[i].add(total - factor[i])
-		}
-	}
-	for i := range wins {
-		wins[i] = sums[i].log()
-	}
 }

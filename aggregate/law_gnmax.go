@@ -16,12 +16,9 @@ const gaussianReach = 16
 // Law returns the law of one query of this mechanism: discrete Gaussian noise, ties
 // to the lowest index. It needs time and memory in proportion to Sigma plus the
 // spread of the counts, and refuses where that is beyond 2^22.
-func (m *GNMax) Law(h Histogram) (Law, error) { return m.lawWithTies(h, lowestIndex) }
-
-// lawWithTies returns the Law under another rule for ties.
-func (m *GNMax) lawWithTies(h Histogram, rule ties) (Law, error) {
+func (m *GNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
-		return discreteArgmax(counts, gaussianNoise{m.counts}, rule)
+		return discreteArgmax(counts, gaussianNoise{m.counts})
 	})
 }
 
@@ -60,9 +57,9 @@ func gaussianArgmax(counts []int64, sigma float64) ([]float64, error) {
 			sums[i].add(total - cdf[i] + mathx.LogNormalPDF(x-(float64(n)-low)/sigma))
 		}
 	}
-	logs := make([]float64, k)
-	for i := range sums {
-		logs[i] = sums[i].log() + math.Log(step)
+	logs := logsOf(sums)
+	for i := range logs {
+		logs[i] += math.Log(step)
 	}
 	return logs, nil
 }

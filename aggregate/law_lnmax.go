@@ -10,12 +10,9 @@ import (
 // Law returns the law of one query of this mechanism: discrete Laplace noise, ties to
 // the lowest index. It needs time and memory in proportion to Scale plus the
 // spread of the counts, and refuses where that is beyond 2^22.
-func (m *LNMax) Law(h Histogram) (Law, error) { return m.lawWithTies(h, lowestIndex) }
-
-// lawWithTies returns the Law under another rule for ties.
-func (m *LNMax) lawWithTies(h Histogram, rule ties) (Law, error) {
+func (m *LNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
-		return discreteArgmax(counts, laplaceNoise{m.counts}, rule)
+		return discreteArgmax(counts, laplaceNoise{m.counts})
 	})
 }
 
@@ -105,11 +102,7 @@ func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	for q, t := range nodes {
 		add(high, -math.Log(t), math.Log(weights[q]/t)) // dx/b = dt/t
 	}
-	logs := make([]float64, k)
-	for i := range sums {
-		logs[i] = sums[i].log()
-	}
-	return logs, nil
+	return logsOf(sums), nil
 }
 
 // logLaplaceCDF returns log P[Z <= x] for continuous Laplace noise of scale 1.

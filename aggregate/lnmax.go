@@ -1,10 +1,7 @@
 package aggregate
 
 import (
-	"math"
-
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -17,8 +14,8 @@ type LNMaxConfig struct {
 // LNMax answers with the class whose count plus discrete Laplace noise is largest (Papernot et al. 2017,
 // section 2.2). A moved vote changes two counts: each answer is 2/Scale-differentially private, not 1/Scale.
 type LNMax struct {
-	queries int
-	counts  *rng.DiscreteLaplace
+	single
+	counts *rng.DiscreteLaplace
 }
 
 // NewLNMax returns the mechanism for cfg.
@@ -27,29 +24,8 @@ func NewLNMax(cfg LNMaxConfig) (*LNMax, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LNMax{queries: cfg.Queries, counts: counts}, nil
-}
-
-// Event implements [Mechanism]. Its scale is the one sampled, to the last bit.
-func (m *LNMax) Event() accountant.Event {
-	return accountant.Repeated{Event: accountant.LNMax{Scale: m.counts.Scale(), Discrete: true}, Count: int64(m.queries)}
-}
-
-// Start implements [Mechanism].
-func (m *LNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
-	return start(m, m, r, key, m.queries, m.queries)
-}
-
-func (m *LNMax) noise() (string, []uint64) {
-	return "lnmax", []uint64{math.Float64bits(m.counts.Scale())}
-}
-
-func (m *LNMax) draw(noise []int64, s *rng.Stream, classes int) []int64 {
-	return drawEach(noise, classes, m.counts, s)
-}
-
-func (m *LNMax) decide(counts, noise []int64) Answer {
-	return Answer{Label: argmax(counts, noise), Answered: true}
+	cost := accountant.LNMax{Scale: counts.Scale(), Discrete: true}
+	return &LNMax{single{noisyCounts{"lnmax", counts.Scale(), counts}, cost, cfg.Queries}, counts}, nil
 }
 
 // lnmaxDescription describes LNMax.
@@ -61,7 +37,7 @@ func lnmaxDescription() Description {
 		Name: "lnmax", Short: "largest count + Laplace noise", Cost: "epsilon = 2/scale, and rho = 1/scale^2",
 		Parameters: []Parameter{noiseParameter("scale", "noise")},
 		New:        making(one),
-		Fast: func(s Setting, _ int, rough bool) (Chances, error) {
+		Chances: func(s Setting, _ int, rough bool) (Chances, error) {
 			right, err := laplaceChance(s.Values["scale"], rough)
 			return Chances{Right: right}, err
 		},

@@ -57,6 +57,40 @@ type rule interface {
 	decide(counts, noise []int64) Answer
 }
 
+// single is a mechanism that always answers and has nothing to choose but one noise and a cap on questions.
+type single struct {
+	rule
+	cost    accountant.Event // of one question, of the noise as it is sampled, to the last bit
+	queries int
+}
+
+// Event implements [Mechanism].
+func (m *single) Event() accountant.Event {
+	return accountant.Repeated{Event: m.cost, Count: int64(m.queries)}
+}
+
+// Start implements [Mechanism].
+func (m *single) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
+	return start(m, m.rule, r, key, m.queries, m.queries)
+}
+
+// noisyCounts answers with the class whose count plus noise is largest.
+type noisyCounts struct {
+	name  string
+	scale float64 // of the noise
+	each  interface{ Sample(*rng.Stream) int64 }
+}
+
+func (c noisyCounts) noise() (string, []uint64) { return c.name, []uint64{math.Float64bits(c.scale)} }
+
+func (c noisyCounts) draw(noise []int64, s *rng.Stream, classes int) []int64 {
+	return drawEach(noise, classes, c.each, s)
+}
+
+func (noisyCounts) decide(counts, noise []int64) Answer {
+	return Answer{Label: argmax(counts, noise), Answered: true}
+}
+
 // drawEach appends the noise of each class, in order.
 func drawEach(noise []int64, classes int, d interface{ Sample(*rng.Stream) int64 }, s *rng.Stream) []int64 {
 	for range classes {

@@ -1,10 +1,7 @@
 package aggregate
 
 import (
-	"math"
-
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -20,37 +17,25 @@ type PermuteAndFlipConfig struct {
 // same Scale, and 2/Scale-differentially private like it, but does not have its Rényi curve, which can be
 // 3.6 times lower at small epsilons: many queries cost more.
 type PermuteAndFlip struct {
-	queries   int
+	single
 	distances *rng.DiscreteLaplace
 }
 
-// NewPermuteAndFlip returns the mechanism for cfg.
+// NewPermuteAndFlip returns the mechanism for cfg. Its epsilon is 2/Scale, rounded up.
 func NewPermuteAndFlip(cfg PermuteAndFlipConfig) (*PermuteAndFlip, error) {
 	distances, err := laplaceNoiseFor(cfg.Scale, cfg.Queries)
 	if err != nil {
 		return nil, err
 	}
-	return &PermuteAndFlip{queries: cfg.Queries, distances: distances}, nil
+	cost := accountant.PureDP{Epsilon: twiceOver(distances.Scale())}
+	return &PermuteAndFlip{single{oneTurn{turns{"permute-and-flip", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// Event implements [Mechanism]. Its epsilon is 2/Scale, rounded up.
-func (m *PermuteAndFlip) Event() accountant.Event {
-	return accountant.Repeated{
-		Event: accountant.PureDP{Epsilon: twiceOver(m.distances.Scale())}, Count: int64(m.queries),
-	}
-}
-
-// Start implements [Mechanism].
-func (m *PermuteAndFlip) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
-	return start(m, m, r, key, m.queries, m.queries)
-}
-
-func (m *PermuteAndFlip) noise() (string, []uint64) {
-	return "permute-and-flip", []uint64{math.Float64bits(m.distances.Scale())}
-}
+// oneTurn is a turn of every class.
+type oneTurn struct{ turns }
 
 // draw gives every class one turn, in a uniformly random order.
-func (m *PermuteAndFlip) draw(noise []int64, s *rng.Stream, classes int) []int64 {
+func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	order := make([]int, classes)
 	s.Perm(order)
 	for _, class := range order {
@@ -58,8 +43,6 @@ func (m *PermuteAndFlip) draw(noise []int64, s *rng.Stream, classes int) []int64
 	}
 	return noise
 }
-
-func (m *PermuteAndFlip) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
 
 // permuteAndFlipDescription describes PermuteAndFlip.
 func permuteAndFlipDescription() Description {
@@ -69,7 +52,7 @@ func permuteAndFlipDescription() Description {
 		New: making(func(s Setting) (*PermuteAndFlip, error) {
 			return NewPermuteAndFlip(PermuteAndFlipConfig{Scale: s.Values["scale"], Queries: s.Queries})
 		}),
-		Fast: func(s Setting, classes int, _ bool) (Chances, error) {
+		Chances: func(s Setting, classes int, _ bool) (Chances, error) {
 			return Chances{Right: permuteAndFlipChance(s.Values["scale"], classes)}, nil
 		},
 		Ahead:      oneSidedAhead,

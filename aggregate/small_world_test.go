@@ -91,8 +91,6 @@ func worldCases(t *testing.T, classes int) []worldCase {
 	for _, sigma := range []float64{0.3, 1, 2.5, 10} {
 		m, claim := gnmax(t, sigma), func(a float64) float64 { return a / sigma / sigma }
 		add(fmt.Sprintf("gnmax %g", sigma), m.Event(), m.Law, claim)
-		add(fmt.Sprintf("gnmax %g, uniform ties", sigma), m.Event(),
-			func(h Histogram) (Law, error) { return m.lawWithTies(h, uniformTies) }, claim)
 	}
 	for _, scale := range []float64{0.4, 1, 3, 10} {
 		pure := func(a float64) float64 {
@@ -103,8 +101,6 @@ func worldCases(t *testing.T, classes int) []worldCase {
 		}
 		l, e, p := lnmax(t, scale), exponential(t, scale), permuteAndFlip(t, scale)
 		add(fmt.Sprintf("lnmax %g", scale), l.Event(), l.Law, pure)
-		add(fmt.Sprintf("lnmax %g, uniform ties", scale), l.Event(),
-			func(h Histogram) (Law, error) { return l.lawWithTies(h, uniformTies) }, pure)
 		add(fmt.Sprintf("lnmax %g, continuous", scale), accountant.LNMax{Scale: scale}, l.ContinuousLaw, pure)
 		add(fmt.Sprintf("exponential %g", scale), e.Event(), e.Law, pure)
 		add(fmt.Sprintf("permute-and-flip %g", scale), p.Event(), p.Law, pure)

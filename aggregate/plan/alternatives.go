@@ -123,12 +123,8 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 	return out, nil
 }
 
-// How many examples a search looks at, and how many where it has only Law to find chances by. The results are
-// evaluated on all examples.
-const (
-	maxSearched       = 2000
-	maxSearchedSlowly = 200
-)
+// maxSearched is how many examples a search looks at. The results are evaluated on all examples.
+const maxSearched = 2000
 
 // thinned returns at most limit of the examples, evenly spread.
 func (c cases) thinned(limit int) cases {
@@ -186,9 +182,6 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 // often: more queries need more noise each. A ladder first, then steps between its neighbouring rungs.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
-	if d.Fast == nil {
-		c = c.thinned(maxSearchedSlowly)
-	}
 	mostCorrect := 0.0
 	try := func(queries int) error {
 		s, err := calibrated(ctx, mechanism, queries, goal)

@@ -78,7 +78,7 @@ func known(mechanism string) aggregate.Description {
 
 // chances returns the chances of a setting, and for each query the chance that its label is given if any is.
 func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (aggregate.Chances, []float64, error) {
-	chances, err := known(s.Mechanism).ChancesOf(s, len(c.counts[0]), rough)
+	chances, err := known(s.Mechanism).Chances(s, len(c.counts[0]), rough)
 	if err != nil {
 		return chances, nil, fmt.Errorf("plan: %w", err)
 	}
@@ -179,7 +179,7 @@ func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	if noise := d.MostNoise(s); noise > 64*float64(teachers) && noise > 1<<10 { // it drowns every vote
 		return Clear{Right: 1 / float64(classes), Unanimous: 1 / float64(classes), Answered: 1}, nil
 	}
-	chances, err := d.ChancesOf(s, classes, false)
+	chances, err := d.Chances(s, classes, false)
 	if err != nil {
 		return Clear{}, fmt.Errorf("plan: %w", err)
 	}

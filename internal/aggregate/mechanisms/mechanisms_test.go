@@ -68,6 +68,8 @@ func TestDescriptionsAreComplete(t *testing.T) {
 			require.NotEmpty(t, d.Cost)
 			require.NotNil(t, d.New)
 			require.NotEmpty(t, d.Noise(), "a mechanism without noise")
+			require.Equal(t, !d.Predicts && !d.Distances, d.Chances != nil, "what a plan needs")
+			require.Equal(t, mechanisms.AlwaysAnswers(d), d.Ahead != nil, "what a regime needs")
 			names := map[string]bool{}
 			for _, p := range d.Parameters {
 				require.Regexp(t, word, p.Name)

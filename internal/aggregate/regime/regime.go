@@ -165,28 +165,9 @@ func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig,
 		return Method{}, err
 	}
 	rivals := r.Classes - 1
-	ahead := d.Ahead
-	if ahead == nil {
-		ahead = aheadByLaw(d)
-	}
-	needed := leastAbove(func(x float64) bool { return ahead(x, rivals) >= r.Success })
+	needed := leastAbove(func(x float64) bool { return d.Ahead(x, rivals) >= r.Success })
 	return Method{Mechanism: d.Name, Noise: noise, Epsilon: claim.Upper, By: claim.By, GapNeeded: noise * needed,
-		AtGap: ahead(float64(r.Gap)/noise, rivals)}, nil
-}
-
-// aheadByLaw finds the chance of a gap by the law of integer noise of 64 votes.
-func aheadByLaw(d aggregate.Description) func(x float64, rivals int) float64 {
-	const noise = 64
-	return func(x float64, rivals int) float64 {
-		s := aggregate.Setting{Mechanism: d.Name, Queries: 1}.With(d.Noise()[0].Name, noise)
-		chances, err := d.ChancesOf(s, rivals+1, false)
-		if err != nil {
-			return 0
-		}
-		counts := make([]int64, rivals+1)
-		counts[rivals] = int64(math.Round(x * noise))
-		return chances.Right(counts, rivals)
-	}
+		AtGap: d.Ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
 // leastAbove returns the least x >= 0 that is enough, by bisection; enough is monotone.
