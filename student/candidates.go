@@ -72,7 +72,7 @@ func (p *Pool) fitProjected(ctx context.Context, _ Matrix, labels []int, classes
 	}
 	m := *c.(*model)
 	m.projection = nil
-	return &m, nil
+	return m.of(m.Classes, m.Present), nil
 }
 
 func logistic() Candidate {
@@ -131,7 +131,7 @@ func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd 
 	if err := r.interpolate(data.Y, columns(present, classes), len(present), kernelRidgeLambda); err != nil {
 		return nil, err
 	}
-	return &model{ridge: r, classes: classes, present: present}, nil
+	return (&model{ridge: r}).of(classes, present), nil
 }
 
 // meanSquaredDistance returns the mean squared distance of two rows of x, 1 if all are equal.

@@ -41,7 +41,7 @@ func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes 
 	if err != nil {
 		return nil, err
 	}
-	m := &model{projection: p.projection, classes: classes, present: present}
+	m := &model{projection: p.projection}
 	if m.metric, err = withinClass(p.z, answers, len(present)); err != nil {
 		return nil, err
 	}
@@ -51,8 +51,10 @@ func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes 
 	if err != nil {
 		return nil, err
 	}
-	m.ridge, err = fitRidge(ctx, z, answers, p.landmarks, ranked.width(p.config.Neighbours), len(present))
-	return m, err
+	if m.ridge, err = fitRidge(ctx, z, answers, p.landmarks, ranked.width(p.config.Neighbours), len(present)); err != nil {
+		return nil, err
+	}
+	return m.of(classes, present), nil
 }
 
 // fitNoisy trains on rows in a random order, with the ridge under which a classifier of half the landmarks

@@ -2,68 +2,37 @@ package student
 
 import (
 	"context"
+	"math"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
+// model scores about 1 for the right class and 0 for others.
 type model struct {
+	teachers.ScoreModel
 	projection *projection // nil if the rows are the features
 	metric     Matrix      // components x components; no rows if none was learnt
 	ridge      *ridge
-	classes    int
-	present    []int // class of each of the ridge's columns
 }
 
 // absent is the score of classes that no released label named, below every score of ridge regression on
 // indicators.
 const absent = -1e6
 
-// Predict answers the class with the largest score. See teachers.Classifier.
-func (m *model) Predict(dst []int, x Matrix) error {
-	if err := teachers.ValidateQueries(dst, x, m.features()); err != nil {
-		return err
+// of returns the model of so many classes of which these are present, each a column of the ridge.
+func (m *model) of(classes int, present []int) *model {
+	m.ScoreModel = teachers.ScoreModel{Name: "student", Features: m.ridge.landmarks.Cols, Classes: classes,
+		Present: present, Absent: absent, Rows: math.MaxInt,
+		Score: func(dst, x Matrix) error {
+			scores, err := m.scores(x)
+			copy(dst.Data, scores.Data)
+			return err
+		}}
+	if m.projection != nil {
+		m.Features = len(m.projection.mean)
 	}
-	scores, err := m.scores(x)
-	if err != nil {
-		return err
-	}
-	for i := range dst {
-		dst[i] = m.present[dense.Argmax(dense.Row(scores, i))]
-	}
-	return nil
-}
-
-// Scores writes about 1 for the right class and 0 for others. See teachers.Scorer.
-func (m *model) Scores(dst, x Matrix) error {
-	if err := checkScores(dst, x, m.classes); err != nil {
-		return err
-	}
-	if err := teachers.ValidateQueries(make([]int, x.Rows), x, m.features()); err != nil {
-		return err
-	}
-	scores, err := m.scores(x)
-	if err != nil {
-		return err
-	}
-	for i := range x.Rows {
-		out := dense.Row(dst, i)
-		for c := range out {
-			out[c] = absent
-		}
-		for k, v := range dense.Row(scores, i) {
-			out[m.present[k]] = v
-		}
-	}
-	return nil
-}
-
-// features returns the columns of the rows that it answers.
-func (m *model) features() int {
-	if m.projection == nil {
-		return m.ridge.landmarks.Cols
-	}
-	return len(m.projection.mean)
+	return m
 }
 
 func (m *model) scores(x Matrix) (Matrix, error) {

@@ -116,7 +116,7 @@ func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Cla
 	if err != nil {
 		return nil, err
 	}
-	m := &model{projection: p.projection, classes: classes, present: present}
+	m := &model{projection: p.projection}
 	column := columns(present, classes)
 	z, g := p.z, p.graph
 	rounds := max(0, p.config.Rounds)
@@ -149,5 +149,5 @@ func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Cla
 		return nil, err
 	}
 	p.config.Progress(Progress{Stage: "fit", Done: steps, Total: steps})
-	return m, nil
+	return m.of(classes, present), nil
 }

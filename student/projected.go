@@ -110,7 +110,7 @@ func (m *projectedModel) Plain() *plain.Model {
 func (m *model) Plain() *plain.Model {
 	p, r := m.projection, m.ridge
 	k := &plain.Kernel{
-		Classes: slices.Clone(m.present), Gamma: float64(r.rbf.Gamma),
+		Classes: slices.Clone(m.Present), Gamma: float64(r.rbf.Gamma),
 		Coefficients: plain.Widen(r.coef.Data, r.coef.Rows, r.coef.Cols, r.coef.Stride), Intercept: plain.Wide(r.mean),
 	}
 	if p != nil {

@@ -84,7 +84,7 @@ func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
 
 // Scores writes the logits. See [Scorer].
 func (m *dpsgdModel) Scores(dst, x Matrix) error {
-	if err := checkScores(dst, x, m.classes, m.features); err != nil || x.Rows == 0 {
+	if err := checkScores("teachers", dst, x, m.classes, m.features); err != nil || x.Rows == 0 {
 		return err
 	}
 	return m.model.Logits(context.Background(), dst, x)

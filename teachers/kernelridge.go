@@ -51,10 +51,12 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 	}
 	present, index := dense.Present[int](data.Y, data.Classes)
 	m := &kernelModel{
-		scorer: scorer{features: data.X.Cols, classes: data.Classes, present: present, absent: -1},
-		rbf:    dense.RBF{Gamma: float32(l.Gamma)},
-		x:      dense.New(n, data.X.Cols),
-		coef:   dense.New(len(present), n),
+		rbf:  dense.RBF{Gamma: float32(l.Gamma)},
+		x:    dense.New(n, data.X.Cols),
+		coef: dense.New(len(present), n),
+	}
+	m.ScoreModel = ScoreModel{
+		Name: "teachers", Features: data.X.Cols, Classes: data.Classes, Present: present, Absent: -1, Score: m.score,
 	}
 	for i := range n {
 		copy(dense.Row(m.x, i), dense.Row(data.X, i))
@@ -88,8 +90,9 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 	return m, nil
 }
 
+// kernelModel scores by regression values, about -1 to 1.
 type kernelModel struct {
-	scorer
+	ScoreModel
 	rbf  dense.RBF
 	x    Matrix    // examples
 	norm []float32 // their squared norms
@@ -125,17 +128,12 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 // similarities keeps memory for the kernel of queries and examples: an ensemble scores thousands of blocks.
 var similarities = sync.Pool{New: func() any { return new([]float32) }}
 
-func (m *kernelModel) score(dst, x Matrix) {
+func (m *kernelModel) score(dst, x Matrix) error {
 	memory := similarities.Get().(*[]float32)
 	defer similarities.Put(memory)
 	*memory = slices.Grow((*memory)[:0], x.Rows*m.x.Rows)[:x.Rows*m.x.Rows]
 	k := Matrix{Rows: x.Rows, Cols: m.x.Rows, Stride: m.x.Rows, Data: *memory}
 	m.rbf.Block(k, x, dense.SquaredNorms(x), m.x, m.norm)
 	dense.MulBT(dst, k, m.coef)
+	return nil
 }
-
-// Predict answers the class with the largest regression value. See [Classifier].
-func (m *kernelModel) Predict(dst []int, x Matrix) error { return m.predict(dst, x, m.score) }
-
-// Scores writes the regression values, about -1 to 1. See [Scorer].
-func (m *kernelModel) Scores(dst, x Matrix) error { return m.scores(dst, x, m.score) }

@@ -1,6 +1,7 @@
 package teachers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -109,31 +110,7 @@ func CheckMatrix(m Matrix) error {
 }
 
 // constant answers one class on everything. It serves shares that are empty or hold a single class.
-type constant struct {
-	class, classes, features int
-}
-
-func (c constant) Predict(dst []int, x Matrix) error {
-	if err := ValidateQueries(dst, x, c.features); err != nil {
-		return err
-	}
-	for i := range dst {
-		dst[i] = c.class
-	}
-	return nil
-}
-
-func (c constant) Scores(dst, x Matrix) error {
-	if err := checkScores(dst, x, c.classes, c.features); err != nil {
-		return err
-	}
-	for i := range dst.Rows {
-		scores := dense.Row(dst, i)
-		clear(scores)
-		scores[c.class] = 1
-	}
-	return nil
-}
+type constant struct{ ScoreModel }
 
 // Constant returns the classifier that Learner demands for shares without examples or with examples of one
 // class. For all other shares ok is false. The data must be valid.
@@ -145,7 +122,15 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	if slices.ContainsFunc(data.Y, func(y int) bool { return y != class }) {
 		return nil, false
 	}
-	return constant{class: class, classes: data.Classes, features: data.X.Cols}, true
+	return &constant{ScoreModel{
+		Name: "teachers", Features: data.X.Cols, Classes: data.Classes, Present: []int{class},
+		Score: func(dst, _ Matrix) error {
+			for i := range dst.Rows {
+				dense.Row(dst, i)[0] = 1
+			}
+			return nil
+		},
+	}}, true
 }
 
 // begin refuses invalid data and a done context, and returns the model of a share without two classes.
@@ -161,14 +146,14 @@ func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 }
 
 // Plain returns the model as data.
-func (c constant) Plain() *plain.Model {
-	return &plain.Model{Constant: &plain.Constant{Class: c.class}}
+func (c *constant) Plain() *plain.Model {
+	return &plain.Model{Constant: &plain.Constant{Class: c.Present[0]}}
 }
 
 // Plain returns the model as data.
 func (m *softmaxModel) Plain() *plain.Model {
 	return &plain.Model{Linear: &plain.Linear{
-		Classes: slices.Clone(m.present), Bias: plain.Wide(m.bias),
+		Classes: slices.Clone(m.Present), Bias: plain.Wide(m.bias),
 		Weights: plain.Widen(m.w.Data, m.w.Rows, m.w.Cols, m.w.Stride),
 	}}
 }
@@ -177,12 +162,12 @@ func (m *softmaxModel) Plain() *plain.Model {
 func (m *kernelModel) Plain() *plain.Model {
 	n := m.x.Rows
 	k := &plain.Kernel{
-		Classes: slices.Clone(m.present), Gamma: float64(m.rbf.Gamma), Landmarks: plain.Widen(m.x.Data, n, m.x.Cols, m.x.Stride),
-		Coefficients: make([][]float64, n), Intercept: make([]float64, len(m.present)),
+		Classes: slices.Clone(m.Present), Gamma: float64(m.rbf.Gamma), Landmarks: plain.Widen(m.x.Data, n, m.x.Cols, m.x.Stride),
+		Coefficients: make([][]float64, n), Intercept: make([]float64, len(m.Present)),
 	}
 	for i := range n {
-		k.Coefficients[i] = make([]float64, len(m.present))
-		for c := range m.present {
+		k.Coefficients[i] = make([]float64, len(m.Present))
+		for c := range m.Present {
 			k.Coefficients[i][c] = float64(m.coef.Data[c*m.coef.Stride+i]) / 2
 		}
 	}
@@ -192,60 +177,61 @@ func (m *kernelModel) Plain() *plain.Model {
 	return &plain.Model{Kernel: k}
 }
 
-// scorer is the shared part of models that score the classes of their share and answer the best class. It
-// checks the queries, goes block by block and picks the class.
-type scorer struct {
-	features int
-	classes  int
-	present  []int   // class of each score, ascending
-	absent   float32 // score of classes that the share did not have
+// ScoreModel is a [Classifier] and [Scorer], of a function that scores the classes of a share. It checks
+// queries, goes block by block and answers the best class, the lowest of equal ones.
+type ScoreModel struct {
+	Name              string // of the package, for errors
+	Features, Classes int
+	Present           []int   // class of each score, ascending
+	Absent            float32 // score of classes that the share did not have
+	Rows              int     // most queries to score at a time; 0: 256
+	// Score fills a row for each query, with a score for each class present.
+	Score func(dst, x Matrix) error
 }
 
-const predictRows = 256
-
-// predict calls score on blocks of x. The function score fills a row per query, with one score for each
-// class present. Ties go to the lowest class.
-func (s scorer) predict(dst []int, x Matrix, score func(dst, x Matrix)) error {
-	if err := ValidateQueries(dst, x, s.features); err != nil {
+// Predict answers the class with the best score. See [Classifier].
+func (m *ScoreModel) Predict(dst []int, x Matrix) error {
+	if err := ValidateQueries(dst, x, m.Features); err != nil {
 		return err
 	}
-	s.blocks(x, score, func(i int, scores []float32) {
-		dst[i] = s.present[dense.Argmax(scores)]
-	})
-	return nil
+	return m.blocks(x, func(i int, scores []float32) { dst[i] = m.Present[dense.Argmax(scores)] })
 }
 
-func (s scorer) scores(dst, x Matrix, score func(dst, x Matrix)) error {
-	if err := checkScores(dst, x, s.classes, s.features); err != nil {
+// Scores writes the scores, and Absent for classes without one. See [Scorer].
+func (m *ScoreModel) Scores(dst, x Matrix) error {
+	if err := checkScores(m.Name, dst, x, m.Classes, m.Features); err != nil {
 		return err
 	}
-	s.blocks(x, score, func(i int, scores []float32) {
+	return m.blocks(x, func(i int, scores []float32) {
 		out := dense.Row(dst, i)
 		for c := range out {
-			out[c] = s.absent
+			out[c] = m.Absent
 		}
 		for k, v := range scores {
-			out[s.present[k]] = v
+			out[m.Present[k]] = v
 		}
 	})
-	return nil
 }
 
-func (s scorer) blocks(x Matrix, score func(dst, x Matrix), use func(i int, scores []float32)) {
-	work := dense.New(min(predictRows, x.Rows), len(s.present))
-	for from := 0; from < x.Rows; from += predictRows {
-		to := min(from+predictRows, x.Rows)
+func (m *ScoreModel) blocks(x Matrix, use func(i int, scores []float32)) error {
+	rows := min(cmp.Or(m.Rows, 256), x.Rows)
+	work := dense.New(rows, len(m.Present))
+	for from := 0; from < x.Rows; from += rows {
+		to := min(from+rows, x.Rows)
 		block := dense.Rows(work, 0, to-from)
-		score(block, dense.Rows(x, from, to))
+		if err := m.Score(block, dense.Rows(x, from, to)); err != nil {
+			return err
+		}
 		for i := from; i < to; i++ {
 			use(i, dense.Row(block, i-from))
 		}
 	}
+	return nil
 }
 
-func checkScores(dst, x Matrix, classes, features int) error {
+func checkScores(name string, dst, x Matrix, classes, features int) error {
 	if dst.Rows != x.Rows || dst.Cols != classes || dense.Check(dst) != nil {
-		return fmt.Errorf("teachers: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, classes, dst.Rows, dst.Cols)
+		return fmt.Errorf("%s: scores of %d rows and %d classes do not fit into %d x %d", name, x.Rows, classes, dst.Rows, dst.Cols)
 	}
 	return checkQueries(x, features)
 }

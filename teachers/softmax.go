@@ -48,10 +48,9 @@ func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifie
 		return nil, fmt.Errorf("teachers: softmax: %w", err)
 	}
 	loss.load(w)
-	return &softmaxModel{
-		scorer: scorer{features: data.X.Cols, classes: data.Classes, present: present},
-		w:      loss.w, bias: loss.bias,
-	}, nil
+	m := &softmaxModel{w: loss.w, bias: loss.bias}
+	m.ScoreModel = ScoreModel{Name: "teachers", Features: data.X.Cols, Classes: data.Classes, Present: present, Score: m.score}
+	return m, nil
 }
 
 // softmaxLoss evaluates loss and gradient, by float32 products and float64 sums. Parameters are W, then b.
@@ -125,13 +124,14 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 	return loss + s.l2/2*square
 }
 
+// softmaxModel scores by probabilities.
 type softmaxModel struct {
-	scorer
+	ScoreModel
 	w    Matrix
 	bias []float32
 }
 
-func (m *softmaxModel) score(dst, x Matrix) {
+func (m *softmaxModel) score(dst, x Matrix) error {
 	dense.MulBT(dst, x, m.w)
 	for i := range dst.Rows {
 		d := dense.Row(dst, i)
@@ -140,13 +140,8 @@ func (m *softmaxModel) score(dst, x Matrix) {
 		}
 		softmaxRow(d)
 	}
+	return nil
 }
-
-// Predict answers the most probable class. See [Classifier].
-func (m *softmaxModel) Predict(dst []int, x Matrix) error { return m.predict(dst, x, m.score) }
-
-// Scores writes the model's probabilities. See [Scorer].
-func (m *softmaxModel) Scores(dst, x Matrix) error { return m.scores(dst, x, m.score) }
 
 // lbfgsMemory is the number of past steps kept; 5 to 20 are usual (Nocedal and Wright 2006, section 7.2).
 const lbfgsMemory = 10

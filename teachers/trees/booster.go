@@ -103,7 +103,7 @@ type boosting struct {
 }
 
 func newBoosting(out *booster, l Booster, x teachers.Matrix, data *binned, class []int32) *boosting {
-	count := make([]float64, len(out.present))
+	count := make([]float64, len(out.Present))
 	for _, c := range class {
 		count[c]++
 	}

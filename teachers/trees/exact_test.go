@@ -61,7 +61,7 @@ func TestGiniSplitsAreTheBest(t *testing.T) {
 			rows = append(rows, int32(i))
 		}
 		minLeaf := rapid.IntRange(1, 3).Draw(t, "min leaf")
-		g := newGiniGrower(&forest{ensemble: ensemble{present: present}}, bins, class, Forest{Columns: data.X.Cols, MinLeaf: minLeaf})
+		g := newGiniGrower(&forest{ensemble: ensemble{ScoreModel: teachers.ScoreModel{Present: present}}}, bins, class, Forest{Columns: data.X.Cols, MinLeaf: minLeaf})
 		copy(g.weight, weight)
 		for j := range g.columns {
 			g.columns[j] = int32(j)

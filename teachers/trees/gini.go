@@ -28,7 +28,7 @@ type giniGrower struct {
 type binnedRow struct{ bin, class, weight int32 }
 
 func newGiniGrower(out *forest, data *binned, class []int32, l Forest) *giniGrower {
-	n, classes := data.rows, len(out.present)
+	n, classes := data.rows, len(out.Present)
 	return &giniGrower{
 		out: out, data: data, class: class, try: l.Columns, minLeaf: int32(l.MinLeaf), random: l.Thresholds == RandomThresholds,
 		weight: make([]int32, n), rows: make([]int32, 0, n), spare: make([]int32, n), ordered: make([]binnedRow, n),

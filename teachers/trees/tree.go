@@ -52,15 +52,13 @@ func part(rows, spare []int32, bin []uint8, below uint8) int {
 	return middle
 }
 
-// ensemble is the common part of fitted forests and boosters: they score the classes that the share had and
-// answer the best, the lowest of equals.
+// ensemble is the common part of fitted forests and boosters. A forest scores by the mean shares in its
+// leaves, a booster by probabilities.
 type ensemble struct {
-	features int
-	classes  int
-	present  []int // class of each score, ascending
-	nodes    []node
-	roots    []int32
-	score    func(scores, row []float32) // fills one score for each class present
+	teachers.ScoreModel
+	nodes []node
+	roots []int32
+	score func(scores, row []float32) // fills one score for each class present
 }
 
 // fit checks a share, cuts its columns into bins and grows the trees of m, which e is a part of.
@@ -76,7 +74,15 @@ func fit(ctx context.Context, name string, m teachers.Classifier, e *ensemble, d
 		return c, nil
 	}
 	present, class := dense.Present[int32](data.Y, data.Classes)
-	e.features, e.classes, e.present = data.X.Cols, data.Classes, present
+	e.ScoreModel = teachers.ScoreModel{
+		Name: "trees", Features: data.X.Cols, Classes: data.Classes, Present: present,
+		Score: func(dst, x teachers.Matrix) error {
+			for i := range x.Rows {
+				e.score(dense.Row(dst, i), dense.Row(x, i))
+			}
+			return nil
+		},
+	}
 	b, err := newBinned(ctx, data.X, bins)
 	if err == nil {
 		err = grow(b, class)
@@ -87,46 +93,8 @@ func fit(ctx context.Context, name string, m teachers.Classifier, e *ensemble, d
 	return m, nil
 }
 
-// each calls answer with the scores of every row.
-func (e *ensemble) each(x teachers.Matrix, answer func(i int, scores []float32)) {
-	scores := make([]float32, len(e.present))
-	for i := range x.Rows {
-		e.score(scores, dense.Row(x, i))
-		answer(i, scores)
-	}
-}
-
-// Predict answers the class with the best score: of a forest the largest mean share in its leaves, of a
-// booster the largest probability. See [teachers.Classifier].
-func (e *ensemble) Predict(dst []int, x teachers.Matrix) error {
-	if err := teachers.ValidateQueries(dst, x, e.features); err != nil {
-		return err
-	}
-	e.each(x, func(i int, scores []float32) { dst[i] = e.present[dense.Argmax(scores)] })
-	return nil
-}
-
-// Scores gives mean shares or probabilities, which sum to 1, and 0 for classes that the share did not have.
-// See [teachers.Scorer].
-func (e *ensemble) Scores(dst, x teachers.Matrix) error {
-	if dst.Rows != x.Rows || dst.Cols != e.classes || dense.Check(dst) != nil {
-		return fmt.Errorf("trees: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, e.classes, dst.Rows, dst.Cols)
-	}
-	if err := teachers.ValidateQueries(make([]int, x.Rows), x, e.features); err != nil {
-		return err
-	}
-	e.each(x, func(i int, scores []float32) {
-		out := dense.Row(dst, i)
-		clear(out)
-		for k, v := range scores {
-			out[e.present[k]] = v
-		}
-	})
-	return nil
-}
-
 func (e *ensemble) plain() *plain.Trees {
-	t := &plain.Trees{Classes: slices.Clone(e.present)}
+	t := &plain.Trees{Classes: slices.Clone(e.Present)}
 	for _, root := range e.roots {
 		t.Roots = append(t.Roots, int(root))
 	}

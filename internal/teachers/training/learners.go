@@ -2,6 +2,7 @@ package training
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -128,7 +129,7 @@ func (mixedForest) Reproducible() bool { return true }
 
 // Fit grows both forests. See [teachers.Learner].
 func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
-	m := mixedModel{classes: data.Classes, features: data.X.Cols}
+	var halves [2]teachers.Scorer
 	for i, forest := range []trees.Forest{l.Best, l.Random} {
 		c, err := forest.Fit(ctx, data, rnd)
 		if err != nil {
@@ -138,41 +139,23 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 		if !ok {
 			return nil, fmt.Errorf("training: %T has no scores", c)
 		}
-		m.halves[i] = scorer
+		halves[i] = scorer
 	}
-	return m, nil
-}
-
-// mixedModel answers the class with the largest sum of the two mean shares.
-type mixedModel struct {
-	halves            [2]teachers.Scorer
-	classes, features int
-}
-
-const mixedRows = 256
-
-// Predict answers the class that both forests support most. See [teachers.Classifier].
-func (m mixedModel) Predict(dst []int, x teachers.Matrix) error {
-	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
-		return err
+	classes := make([]int, data.Classes)
+	for c := range classes {
+		classes[c] = c
 	}
-	scores := [2]teachers.Matrix{dense.New(min(mixedRows, x.Rows), m.classes), dense.New(min(mixedRows, x.Rows), m.classes)}
-	for from := 0; from < x.Rows; from += mixedRows {
-		to := min(from+mixedRows, x.Rows)
-		for i, half := range m.halves {
-			if err := half.Scores(dense.Rows(scores[i], 0, to-from), dense.Rows(x, from, to)); err != nil {
+	return &teachers.ScoreModel{Name: "training", Features: data.X.Cols, Classes: data.Classes, Present: classes,
+		Score: func(sum, x teachers.Matrix) error { // of the two mean shares
+			more := dense.New(sum.Rows, sum.Cols)
+			if err := errors.Join(halves[0].Scores(sum, x), halves[1].Scores(more, x)); err != nil {
 				return err
 			}
-		}
-		for i := range to - from {
-			sum := dense.Row(scores[0], i)
-			for k, v := range dense.Row(scores[1], i) {
-				sum[k] += v
+			for i, v := range more.Data {
+				sum.Data[i] += v
 			}
-			dst[from+i] = dense.Argmax(sum)
-		}
-	}
-	return nil
+			return nil
+		}}, nil
 }
 
 // defaultTeachers is how many teachers there are where nothing is known in public of the number of private
