@@ -3,11 +3,9 @@ package pate
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 
 	"github.com/pate-go/pate/accountant"
@@ -88,10 +86,7 @@ func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error)
 	if err != nil {
 		return Labels{}, explain(err)
 	}
-	if labels.Complete { // nothing was drawn
-		labels.Labels, err = readLabels(o.Out, v.ClassNames())
-	}
-	return labels, err
+	return labels, nil
 }
 
 func className(names []string, class int) string {
@@ -155,35 +150,6 @@ func explain(err error) error {
 			none.Goal.Epsilon, none.Best.ExpectedCorrect, 100*none.Goal.MinAccuracy, plan.LeastPerClass)
 	}
 	return &fault.Error{What: what, Why: "nothing was charged", Fix: fix, Err: err}
-}
-
-func readLabels(path string, names []string) ([]Asked, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("pate: %w", err)
-	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("pate: %s: %w", path, err)
-	}
-	var out []Asked
-	for _, line := range lines[1:] {
-		a := Asked{Class: -1, Name: line[1]}
-		a.Query, err = strconv.Atoi(line[0])
-		switch {
-		case a.Name == "" || err != nil:
-		case names != nil:
-			a.Class = slices.Index(names, a.Name)
-		default:
-			a.Class, err = strconv.Atoi(a.Name)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("pate: %s: %w", path, err)
-		}
-		out = append(out, a)
-	}
-	return out, nil
 }
 
 // Budget is the budget of a call and its ledger. Epsilon, Delta and Ledger are required.

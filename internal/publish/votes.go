@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
+	"github.com/pate-go/pate/teachers/label"
 )
 
 // voting releases labels by the votes of teachers, and a student.
@@ -60,8 +60,7 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 
 // planned plans labels for the budget without the counts of a drawn pool.
 func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
-	account := v.ledger().New
-	trial, err := run.Trial(account)
+	trial, err := run.Trial(v.ledger().New)
 	if err != nil {
 		return a, err
 	}
@@ -71,16 +70,7 @@ func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 			return a, err
 		}
 	}
-	goal := v.goal()
-	goal.Epsilon, goal.Delta, goal.Accountant = account.Epsilon, account.Delta, account.Method()
-	a, err = plan.ForLabels(ctx, v.public, goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {
-		return trial.LeastNoise(ctx, event)
-	})
-	var none *plan.NoPlanError
-	if errors.As(err, &none) {
-		err = errors.Join(err, v.public.Remedy(ctx, none))
-	}
-	return a, err
+	return label.Planning{Public: v.public, Goal: v.goal()}.On(ctx, &run.Before{Ledger: trial, Fresh: true}, v.public.Queries)
 }
 
 func (v *voting) goal() plan.Goal {

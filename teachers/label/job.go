@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -171,9 +173,17 @@ func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng
 	return err
 }
 
-// read counts the labels of a run that is complete.
+// read counts the labels of a run that is complete, and passes them on.
 func (j *job) read(file io.Reader) (err error) {
-	j.count, err = countLabels(file)
+	j.count, err = countLabels(file, func(query, label string) {
+		class := slices.Index(j.Votes.ClassNames(), label)
+		if n, err := strconv.Atoi(label); class < 0 && err == nil {
+			class = n
+		}
+		if q, err := strconv.ParseUint(query, 10, 64); err == nil && j.Each != nil {
+			j.Each(q, class)
+		}
+	})
 	return err
 }
 

@@ -42,8 +42,8 @@ type Config struct {
 	Predictions string
 	// Seed, if not nil, makes a repeatable experiment, which is not releasable.
 	Seed *uint64
-	// Each, if set, receives every answer that is drawn: the class, or -1 where the mechanism declined. Of
-	// a run that is complete nothing is drawn.
+	// Each, if set, receives every answer that is drawn, or read of a run that is complete: the class, or -1
+	// where the mechanism declined.
 	Each func(query uint64, class int)
 	// Progress, if set, receives how many of the queries are done.
 	Progress func(done, total int)

@@ -122,28 +122,29 @@ func (w *labelWriter) end() error {
 	return w.flush() // the heading, if there was no query
 }
 
-// countLabels counts the labels of a file, in whatever form they are.
-func countLabels(f io.Reader) (c counts, err error) {
+// countLabels counts the labels of a file, in whatever form they are, and passes them on. What is no file of
+// labels has none: its hash will differ.
+func countLabels(f io.Reader, each func(query, label string)) (c counts, err error) {
 	text, err := ReadCSV(f)
 	if err != nil {
-		return c, nil // no file of ours: the hash will differ
+		return c, nil
 	}
 	lines := bufio.NewReaderSize(text, 1<<16)
 	for {
 		text, err := lines.ReadSlice('\n')
-		switch {
+		switch line := string(text); {
 		case err == io.EOF:
 			return c, nil
-		case errors.Is(err, bufio.ErrBufferFull): // no line of ours: the hash will differ
-			continue
+		case errors.Is(err, bufio.ErrBufferFull), line == heading(labelColumn), line == heading(withheldColumn):
 		case err != nil:
 			return c, err
-		case string(text) == heading(labelColumn) || string(text) == heading(withheldColumn):
-			continue
-		}
-		c.asked++
-		if !bytes.HasSuffix(text, []byte(",\n")) {
-			c.answered++
+		default:
+			query, label, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ",")
+			c.asked++
+			if label != "" {
+				c.answered++
+			}
+			each(query, strings.Trim(label, `"`))
 		}
 	}
 }

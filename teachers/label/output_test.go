@@ -127,7 +127,7 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 		file, err := os.Open(c.Out)
 		require.NoError(t, err)
 		defer file.Close()
-		n, err := countLabels(file)
+		n, err := countLabels(file, func(string, string) {})
 		require.NoError(t, err)
 		require.Equal(t, counts{r.Asked, r.Answered}, n)
 

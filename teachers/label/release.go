@@ -136,7 +136,7 @@ func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded
 	if r := at(runs, c.Pool, first); r != nil {
 		s, from, to = r.id.setting().s, r.id.Queries[0], r.id.Queries[1]
 	} else {
-		a, err := c.Plan.on(ctx, before, c.Votes.Queries())
+		a, err := c.Plan.On(ctx, before, c.Votes.Queries())
 		if err == nil && c.Plan.Accept != nil {
 			err = c.Plan.Accept(ctx, a)
 		}
@@ -155,8 +155,8 @@ func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded
 	return c, err
 }
 
-// on plans a new run on the rest of a ledger.
-func (p Planning) on(ctx context.Context, before *run.Before, queries int) (plan.Alternative, error) {
+// On plans a new run of so many queries on the rest of a ledger.
+func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan.Alternative, error) {
 	account := before.Config()
 	p.Public.Queries = queries
 	p.Goal.Epsilon, p.Goal.Delta, p.Goal.Accountant = account.Epsilon, account.Delta, account.Method()

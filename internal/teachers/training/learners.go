@@ -71,33 +71,29 @@ func NewLearner(ctx context.Context, name string, columns int, image dataset.Sha
 		pool = golearn.Pooling{Rows: image.Rows, Cols: image.Cols, Size: 2}
 	}
 	switch name {
-	case Forest:
-		return newMixedForest(), nil
-	case ExtraTrees:
-		return trees.Forest{Thresholds: trees.RandomThresholds}, nil
-	case RandomTrees:
-		return trees.Forest{}, nil
-	case Booster:
-		return trees.Booster{}, nil
-	case KernelRidge:
-		return teachers.KernelRidge{Gamma: kernelGammaPerColumn / float64(columns), Lambda: kernelLambda}, nil
-	case Softmax:
-		return teachers.Softmax{}, nil
-	case BernoulliNB: // threshold 0: above the row's mean, or the public column's
-		return golearn.BernoulliNB{Pool: pool}, nil
-	case BaggedID3:
-		return golearn.BaggedID3{Pool: pool}, nil
+	case DPSGDModel:
+		return dpsgdLearner(ctx)
 	case KNN:
 		learner, err := golearn.NewKNN(3, pool)
 		if err != nil {
 			return nil, fmt.Errorf("training: %w", err)
 		}
 		return learner, nil
-	case DPSGDModel:
-		return dpsgdLearner(ctx)
-	default:
+	}
+	learner, known := map[string]teachers.Learner{
+		Forest:      newMixedForest(),
+		ExtraTrees:  trees.Forest{Thresholds: trees.RandomThresholds},
+		RandomTrees: trees.Forest{},
+		Booster:     trees.Booster{},
+		KernelRidge: teachers.KernelRidge{Gamma: kernelGammaPerColumn / float64(columns), Lambda: kernelLambda},
+		Softmax:     teachers.Softmax{},
+		BernoulliNB: golearn.BernoulliNB{Pool: pool}, // threshold 0: above the row's mean, or the public column's
+		BaggedID3:   golearn.BaggedID3{Pool: pool},
+	}[name]
+	if !known {
 		return nil, fmt.Errorf("training: learner %q is not one of %s", name, strings.Join(Learners(), ", "))
 	}
+	return learner, nil
 }
 
 func dpsgdLearner(ctx context.Context) (teachers.Learner, error) {

@@ -2,6 +2,7 @@ package training
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -45,25 +46,18 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 		return nil, err
 	}
 	first := parts[0]
-	if m.Secrets == "" {
-		m.Secrets = m.Out + ".private"
-	}
+	m.Secrets = cmp.Or(m.Secrets, m.Out+".private")
 	salt, err := readSaltOf(m.Secrets, first)
 	if err != nil {
 		return nil, err
 	}
-	head := manifest.Head{Unit: first.Unit, SaltID: first.Salt, Teachers: first.Teachers,
-		Classes: len(first.ClassNames), ClassNames: first.ClassNames,
-		Queries: first.Queries, Relation: relation, Training: &first.Training}
-	data := first.Data
+	head, data := first.manifest(), first.Data
 	var silos []byte
 	if first.Silo != "" {
 		if silos, err = disjointSilos(ctx, parts); err != nil {
 			return nil, err
 		}
-		own := first.Training // each part had rows of its own
-		own.Command = "pate votes merge"
-		head.Training, data = &own, ""
+		head.Training.Command, data = "pate votes merge", "" // each part had rows of its own
 	}
 	if err := keepMerged(m.Out, head, matrix, silos); err != nil {
 		return nil, err

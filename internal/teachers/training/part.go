@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,6 +79,12 @@ func (t *task) partHead() partHead {
 	return partHead{Part: t.Part, Parts: t.Parts, Teachers: r.Teachers, Queries: r.Queries, ClassNames: r.Classes,
 		Unit: t.Unit, Seeded: r.Seeded,
 		Salt: t.secrets.salt.ID(), Key: keyID(t.secrets.key), Silo: t.Silo, Data: t.data, Training: t.hashes}
+}
+
+// manifest returns what the manifest of the votes states.
+func (h partHead) manifest() manifest.Head {
+	return manifest.Head{Unit: h.Unit, SaltID: h.Salt, Teachers: h.Teachers, Classes: len(h.ClassNames),
+		ClassNames: h.ClassNames, Queries: h.Queries, Relation: relation, Training: &h.Training}
 }
 
 // partName returns the name of a file that holds a part, without the hash of its content.
@@ -173,7 +180,7 @@ func readPart(path string) (*partFile, error) {
 		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	b, err := io.ReadAll(io.LimitReader(f, maxPart+1))
 	if err != nil {
 		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
@@ -182,12 +189,8 @@ func readPart(path string) (*partFile, error) {
 			Why: "it was changed, cut off, or is another file", Fix: "remove it and train that part again",
 			Err: err, Check: true}
 	}
-	if info.Size() > maxPart {
+	if len(b) > maxPart {
 		return nil, damaged(errors.New("too large"))
-	}
-	b := make([]byte, info.Size())
-	if n, err := f.ReadAt(b, 0); n < len(b) {
-		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	p, err := decodePart(b)
 	if err != nil {
@@ -213,9 +216,7 @@ func decodePart(b []byte) (*partFile, error) {
 	if err := errors.Join(r.Err(), d.Decode(&p.partHead)); err != nil {
 		return nil, err
 	}
-	head := manifest.Head{Unit: p.Unit, SaltID: p.Salt, Teachers: p.Teachers, Classes: len(p.ClassNames),
-		ClassNames: p.ClassNames, Queries: p.Queries, Training: &p.Training}
-	if err := head.Check(); err != nil {
+	if err := p.manifest().Check(); err != nil {
 		return nil, err
 	}
 	if p.Teachers < 1 || p.Teachers > votes.MaxTeachers || len(p.ClassNames) < 2 || p.Part < 0 ||

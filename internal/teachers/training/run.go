@@ -306,8 +306,7 @@ func (t *task) train(ctx context.Context) error {
 	if err := t.secrets.keepMade(t.Out, made{Data: t.data, Votes: votesHash(matrix)}); err != nil {
 		return err
 	}
-	head := manifest.Head{Unit: t.Unit, SaltID: t.secrets.salt.ID(), Teachers: r.Teachers, Classes: len(r.Classes), ClassNames: r.Classes,
-		Queries: r.Queries, Relation: relation, Training: &t.hashes}
+	head := t.partHead().manifest()
 	if err := durable.WriteFile(r.Manifest, 0o644, func(w io.Writer) error { return manifest.Write(w, head) }); err != nil {
 		return err
 	}
