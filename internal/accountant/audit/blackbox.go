@@ -24,10 +24,7 @@ type Config struct {
 }
 
 func (c Config) validate() error {
-	if err := c.Claim.validate(); err != nil {
-		return err
-	}
-	if err := validateAlpha(c.Alpha); err != nil {
+	if err := cmp.Or(c.Claim.validate(), validateAlpha(c.Alpha)); err != nil {
 		return err
 	}
 	if c.Runs < 2 || c.Runs >= 1<<31 {

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Count is the number of times an event happened in independent runs.
@@ -24,10 +26,7 @@ func (c Count) validate() error {
 // Limits returns the Clopper-Pearson limits of the probability of the event, rounded outwards: each is on
 // the wrong side with probability at most alpha/2.
 func (c Count) Limits(alpha float64) (lower, upper float64, err error) {
-	if err := c.validate(); err != nil {
-		return 0, 0, err
-	}
-	if err := validateAlpha(alpha); err != nil {
+	if err := cmp.Or(c.validate(), validateAlpha(alpha)); err != nil {
 		return 0, 0, err
 	}
 	upper = 1 - c.complement().lowerLimit(alpha) + 1e-14
@@ -45,7 +44,7 @@ func (c Count) lowerLimit(alpha float64) float64 {
 		return 0
 	}
 	k, n := float64(c.Hits), float64(c.Runs)
-	return leastAbove(k/n, func(p float64) bool { return mathext.RegIncBeta(k, n-k+1, p) > alpha/2 })
+	return math.Nextafter(mathx.Bisect(func(p float64) bool { return mathext.RegIncBeta(k, n-k+1, p) > alpha/2 }, 0, k/n), 0)
 }
 
 // rounding exceeds the relative error of a limit.
@@ -56,23 +55,6 @@ func validateAlpha(alpha float64) error {
 		return fmt.Errorf("audit: the chance of a false alarm must be in [1e-12, 1/2], not %g", alpha)
 	}
 	return nil
-}
-
-// leastAbove returns the p in (0, high) where an increasing condition begins to hold.
-func leastAbove(high float64, holds func(p float64) bool) float64 {
-	low := 0.0
-	for range 200 {
-		mid := low + (high-low)/2
-		if mid <= low || mid >= high {
-			break
-		}
-		if holds(mid) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return low
 }
 
 // LowerBound returns the bound on epsilon at delta by an event chosen in advance, from its counts on one

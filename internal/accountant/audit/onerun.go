@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Guesses is the outcome of a one-run audit: each of Canaries records was put into the data by a fair coin,
@@ -30,17 +32,7 @@ func (g Guesses) validate() error {
 //	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
 //
 // It holds for any dependence between the records.
-func (g Guesses) PValue(claim Claim) (float64, error) {
-	if err := g.validate(); err != nil {
-		return 0, err
-	}
-	if err := claim.validate(); err != nil {
-		return 0, err
-	}
-	return g.pValue(claim), nil
-}
-
-func (g Guesses) pValue(claim Claim) float64 {
+func (g Guesses) PValue(claim Claim) float64 {
 	if g.Right == 0 {
 		return 1
 	}
@@ -68,35 +60,22 @@ func (g Guesses) pValue(claim Claim) float64 {
 // OneRun returns the largest epsilon that the guesses refute at the claim's delta, each with a false alarm
 // of probability at most alpha.
 func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
-	if err := g.validate(); err != nil {
-		return Finding{}, err
-	}
-	if err := claim.validate(); err != nil {
-		return Finding{}, err
-	}
-	if err := validateAlpha(alpha); err != nil {
+	if err := cmp.Or(g.validate(), claim.validate(), validateAlpha(alpha)); err != nil {
 		return Finding{}, err
 	}
 	f := Finding{
 		Claim: claim, Alpha: alpha, Runs: g.Made,
 		Evidence: fmt.Sprintf("%d of %d guesses right, about %d canaries", g.Right, g.Made, g.Canaries),
 	}
-	refuted := func(epsilon float64) bool { return g.pValue(Claim{epsilon, claim.Delta}) <= alpha }
-	if !refuted(0) {
+	holds := func(epsilon float64) bool { return g.PValue(Claim{epsilon, claim.Delta}) > alpha }
+	if holds(0) {
 		return f, nil
 	}
-	low, high := 0.0, 1.0
-	for refuted(high) && high < 64 {
-		low, high = high, 2*high
+	high := 1.0
+	for !holds(high) && high < 64 {
+		high *= 2
 	}
-	for range 100 {
-		if mid := low + (high-low)/2; refuted(mid) {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	f.Epsilon = low
+	f.Epsilon = math.Nextafter(mathx.Bisect(holds, 0, high), 0)
 	return f, nil
 }
 
