@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/rng"
-	"github.com/pate-go/pate/run"
 )
 
 // Sources of a pool where there are no public rows.
@@ -25,33 +24,21 @@ const (
 	PoolMarginals = "marginals" // noisy marginals of the private rows, charged
 )
 
-// drawn is the payment for a pool at one target: a ledger of each method, whose first entry are the
-// marginals.
+// drawn is the payment for a pool at one target: the ledger of each method, by its name.
 type drawn struct {
 	epsilon float64
 	several bool // targets
-
-	mu    sync.Mutex // guards books
-	books map[string]paidRun
+	books   sync.Map
 }
 
-// paidRun is an open ledger that is charged with the marginals and the labels of a method. Its labels are
-// known when they leave.
-type paidRun struct {
-	*run.Session
-	labels *release
-}
-
-// take returns the ledger of a method once, if there is one.
-func (d *drawn) take(method string) (book paidRun, found bool) {
+// take returns the ledger of a method once; nil if there is none.
+func (d *drawn) take(method string) *paid {
 	if d == nil {
-		return book, false
+		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	book, found = d.books[method]
-	delete(d.books, method)
-	return book, found
+	book, _ := d.books.LoadAndDelete(method)
+	p, _ := book.(*paid)
+	return p
 }
 
 // suffix separates the teachers of several targets.
@@ -65,8 +52,8 @@ func (d *drawn) suffix() string {
 // close closes the ledgers that were not taken.
 func (d *drawn) close() error {
 	var errs []error
-	for _, book := range d.books {
-		errs = append(errs, book.Close())
+	for _, book := range d.books.Range {
+		errs = append(errs, book.(*paid).Close())
 	}
 	return errors.Join(errs...)
 }
@@ -78,10 +65,7 @@ func (c point) planMarginals(ctx context.Context) (*marginals.Marginals, error) 
 	}
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
 	m, err := marginals.ForPool(ctx, marginals.Config{Bins: c.Task.Ranges.Bins(), Relation: relation}, target)
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
-	return m, nil
+	return m, wrapped(err)
 }
 
 // outlinePool adds the marginals that the pool is drawn from, with their share of the budget.
@@ -118,7 +102,7 @@ func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *D
 }
 
 func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnostics *Diagnostics, err error) {
-	paid := &drawn{epsilon: c.epsilon, several: len(c.Epsilons) > 1, books: map[string]paidRun{}}
+	paid := &drawn{epsilon: c.epsilon, several: len(c.Epsilons) > 1}
 	defer func() { err = errors.Join(err, paid.close()) }()
 	task, err := c.drawPool(ctx, seed, paid)
 	if err != nil {
@@ -135,23 +119,14 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 
 // openCharged opens the ledger of a method, to be charged with all of its cost before anything is drawn:
 // the marginals, and then the method itself, whose cost follows from public numbers.
-func (c point) openCharged(ctx context.Context, method string, seed int, counts *release) (paid paidRun, err error) {
+func (c point) openCharged(ctx context.Context, method string, seed int, counts *release) (*paid, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
-		return paid, err
+		return nil, err
 	}
 	all := []accountant.Event{c.marginals.Event(), e}
 	bound := fmt.Appendf(nil, "%s on marginals %v, %+v, epsilon %v", method, c.Task.Ranges.Bins(), all, c.epsilon)
-	first, err := c.stage("marginals", method, seed, counts)
-	if err != nil {
-		return paid, err
-	}
-	paid.labels = &release{}
-	second, err := c.stage("labels", method, seed, paid.labels)
-	if err == nil {
-		paid.Session, err = c.open(ctx, method, seed, bound, all, first, second)
-	}
-	return paid, err
+	return c.open(ctx, method, seed, bound, e, counts)
 }
 
 // methodEvent returns the cost of a method without its pool.
@@ -191,7 +166,7 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 		if err != nil {
 			return dataset.Task{}, err
 		}
-		paid.books[method] = book
+		paid.books.Store(method, book)
 		if _, err := book.Next(ctx); err != nil {
 			return dataset.Task{}, fmt.Errorf("experiments: %s: marginals: %w", method, err)
 		}
@@ -204,10 +179,7 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 		return c.Task, nil
 	}
 	task, err := c.Task.Drawn(marginals.Weights(counts))
-	if err != nil {
-		return task, fmt.Errorf("experiments: %w", err)
-	}
-	return task, nil
+	return task, wrapped(err)
 }
 
 // askedHeader names the cells of a drawn question, which a file of labels holds, as nobody else has them.

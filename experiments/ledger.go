@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -22,71 +23,71 @@ type release struct {
 	draw func(r *ledger.Reservation, key rng.Key, out io.Writer) error
 }
 
-// stage returns the stage of a file of a method, such as labels. Releases are repeated for the student that
-// learns from them. The name of the file of a seeded run marks it.
-func (c point) stage(what, method string, seed int, r *release) (run.Stage, error) {
-	name := what + "-" + c.file(method, seed) + ".csv"
-	if !c.Key.Releasable() {
-		name = "seeded-" + name
-	}
-	path, mode, err := results.Folder(c.Dir).Place(c.releasable(), name)
-	if err != nil {
-		return run.Stage{}, fmt.Errorf("experiments: %w", err)
-	}
-	return run.Stage{
-		Name: what, Out: path, Mode: mode, Redraw: true,
-		Key:  func(rng.Key) rng.Key { return r.key },
-		Draw: func(of []*ledger.Reservation, key rng.Key, out io.Writer) error { return r.draw(of[0], key, out) },
-	}, nil
+// paid is an open ledger that is charged with all of a method.
+type paid struct {
+	*run.Session
+	labels release // set before they leave
 }
 
-// open opens the ledger of one method in one run, to release a stage for each event. The run's name covers
-// its key, its data and, as bound, everything else that the answers depend on: a run that repeats itself
-// pays nothing twice, and one that would answer differently is refused.
-func (c point) open(
-	ctx context.Context, method string, seed int, bound []byte, events []accountant.Event, stages ...run.Stage,
-) (*run.Session, error) {
-	id, err := RunID(c.Key, c.hash(), bound)
+// open opens the ledger of one method in one run, and charges the labels and, where the pool is drawn, the
+// marginals before them: counts. The run's name covers its key, its data and, as bound, everything else that
+// the answers depend on: a run that repeats itself pays nothing twice, and one that would answer differently
+// is refused. The name is a pseudorandom function of the data under the secret key and reveals nothing about
+// them. Releases are repeated for the student that learns from them.
+func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts *release) (*paid, error) {
+	data := c.hash()
+	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	var plan run.Plan
-	for _, e := range events {
+	var stages []run.Stage
+	stage := func(what string, e accountant.Event, r *release) {
+		name := what + "-" + c.file(method, seed) + ".csv"
+		if !c.Key.Releasable() { // the name marks it
+			name = "seeded-" + name
+		}
+		path, mode, wrong := results.Folder(c.Dir).Place(c.releasable(), name)
+		err = cmp.Or(err, wrong)
 		plan.Events = append(plan.Events, []accountant.Event{e})
+		stages = append(stages, run.Stage{
+			Name: what, Out: path, Mode: mode, Redraw: true,
+			Key:  func(rng.Key) rng.Key { return r.key },
+			Draw: func(of []*ledger.Reservation, key rng.Key, out io.Writer) error { return r.draw(of[0], key, out) },
+		})
 	}
-	s, err := run.Run{
+	p := &paid{}
+	if counts != nil {
+		stage("marginals", c.marginals.Event(), counts)
+	}
+	if stage("labels", e, &p.labels); err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	p.Session, err = run.Run{
 		File: run.File{
 			Path: results.Folder(c.Dir).Private("ledger", c.file(method, seed)+".jsonl"),
 			New: ledger.Config{
-				Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Run: id, Waived: c.Task.Waived(),
-				Accountant: accountant.ByAuto,
+				Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Waived: c.Task.Waived(),
+				Run: hex.EncodeToString(id[len(id)-16:]), Accountant: accountant.ByAuto,
 			},
 		},
 		Key: c.Key, Stages: stages,
 		Plan: func(context.Context, *run.Before) (run.Plan, error) { return plan, nil },
 	}.Open(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
-	return s, nil
+	return p, wrapped(err)
 }
 
 // leave charges a method and releases its labels. Where the pool is drawn, its ledger is charged already.
-func (c point) leave(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, labels release) error {
-	paid, found := c.drawn.take(method)
-	if !found {
-		stage, err := c.stage("labels", method, seed, &labels)
-		if err != nil {
+func (c point) leave(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, labels release) (err error) {
+	p := c.drawn.take(method)
+	if p == nil {
+		if p, err = c.open(ctx, method, seed, bound, e, nil); err != nil {
 			return err
 		}
-		if paid.Session, err = c.open(ctx, method, seed, bound, []accountant.Event{e}, stage); err != nil {
-			return err
-		}
-	} else {
-		*paid.labels = labels
 	}
-	defer paid.Close()
-	if _, err := paid.Next(ctx); err != nil {
+	p.labels = labels
+	defer p.Close()
+	if _, err := p.Next(ctx); err != nil {
 		return fmt.Errorf("experiments: %s: %w", method, err)
 	}
 	return nil
@@ -109,17 +110,6 @@ func FileName(method string, epsilon float64, several bool) string {
 	return name
 }
 
-// RunID names, in a ledger, the run whose answers repeat themselves: by its key, the hash of its data and,
-// as bound, all other choices. It is a pseudorandom function of the data under the secret key and reveals
-// nothing about them.
-func RunID(key rng.Key, data [32]byte, bound []byte) (string, error) {
-	id, err := key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
-	if err != nil {
-		return "", fmt.Errorf("experiments: %w", err)
-	}
-	return hex.EncodeToString(id[len(id)-16:]), nil
-}
-
 // subfolder makes and returns a private folder for one seed's run.
 func (c Config) subfolder(seed int) (string, error) {
 	path := results.Folder(c.Dir).Private(fmt.Sprintf("run-%d", seed) + c.drawn.suffix())
@@ -137,20 +127,22 @@ const relation = accountant.AddRemove
 // before the first draw.
 func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant.Claim, error) {
 	claim, err := accountant.Epsilon(ctx, accountant.ByAuto, relation, delta, e)
+	return claim, wrapped(err)
+}
+
+// wrapped returns err as an error of this package, nil if it is nil.
+func wrapped(err error) error {
 	if err != nil {
-		return accountant.Claim{}, fmt.Errorf("experiments: %w", err)
+		return fmt.Errorf("experiments: %w", err)
 	}
-	return claim, nil
+	return nil
 }
 
 // epsilonOf returns the cost of an event at delta by Rényi divergences, which hold for the integer noise of
 // DP-SGD.
 func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, e)
-	if err != nil {
-		return accountant.Bound{}, fmt.Errorf("experiments: %w", err)
-	}
-	return b.Bound, nil
+	return b.Bound, wrapped(err)
 }
 
 // calibrate returns the least noise whose event, with the cost of the pool, meets the target.

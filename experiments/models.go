@@ -158,10 +158,7 @@ func (c Config) features(ctx context.Context, set dataset.Set, e features.Extrac
 		return set.X, nil
 	}
 	x, err := features.Apply(ctx, set, e, c.Workers)
-	if err != nil {
-		return x, fmt.Errorf("experiments: %w", err)
-	}
-	return x, nil
+	return x, wrapped(err)
 }
 
 // majority returns the most frequent class, of equals the first.

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -27,13 +26,23 @@ type neighbourPlan struct {
 	note      string
 	sigma     float64
 	sampled   float64 // probability, 0 if there is no sample
-	// release returns the labels, and the noisy counts where they are released too.
-	release releaseVotes
+	nearest   *neighbours.KNearest
+	reverse   *neighbours.NearestQuestions // where nearest is nil
 }
 
-type releaseVotes = func(
+// release returns the labels, and the noisy counts where they are released too.
+func (p neighbourPlan) release(
 	ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix,
-) ([]int, neighbours.Counts, error)
+) (labels []int, counts neighbours.Counts, err error) {
+	if p.nearest != nil {
+		labels, err = p.nearest.Release(ctx, r, key, private, asked)
+		return labels, counts, err
+	}
+	if counts, err = p.reverse.Release(ctx, r, key, private, asked); err != nil {
+		return nil, counts, err
+	}
+	return counts.Labels(), counts, nil
+}
 
 // neighbourPlan chooses the parameters of a method by the numbers of units and classes, the size of the
 // pool and the budget.
@@ -118,14 +127,8 @@ func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 		return neighbourPlan{}, err
 	}
 	return neighbourPlan{
-		event: m.Event(), questions: questions, sigma: sigma, sampled: sampledShare,
+		event: m.Event(), questions: questions, sigma: sigma, sampled: sampledShare, nearest: m,
 		note: fmt.Sprintf("the %d nearest of a sample vote", k),
-		release: func(
-			ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix,
-		) ([]int, neighbours.Counts, error) {
-			labels, err := m.Release(ctx, r, key, private, asked)
-			return labels, neighbours.Counts{}, err
-		},
 	}, nil
 }
 
@@ -160,27 +163,11 @@ func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	if err != nil {
 		return neighbourPlan{}, err
 	}
-	return neighbourPlan{
-		event: m.Event(), questions: questions, sigma: sigma,
-		note: nearestNote(votes),
-		release: func(
-			ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix,
-		) ([]int, neighbours.Counts, error) {
-			counts, err := m.Release(ctx, r, key, private, asked)
-			if err != nil {
-				return nil, counts, err
-			}
-			return counts.Labels(), counts, nil
-		},
-	}, nil
-}
-
-// nearestNote is the note below the table.
-func nearestNote(votes int) string {
-	if votes == 1 {
-		return "every unit votes at the question nearest to it"
+	note := "every unit votes at the question nearest to it"
+	if votes > 1 {
+		note = fmt.Sprintf("every unit votes at the %d questions nearest to it", votes)
 	}
-	return fmt.Sprintf("every unit votes at the %d questions nearest to it", votes)
+	return neighbourPlan{event: m.Event(), questions: questions, sigma: sigma, note: note, reverse: m}, nil
 }
 
 // runNeighbours releases labels by private rows near the questions and trains a student on them.
@@ -230,10 +217,7 @@ func (c point) neighbourQueries(ctx context.Context, plan neighbourPlan, p prepa
 	}
 	key := c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("queries", []byte(c.file(method, seed)))
 	queries, err := p.public.Select(ctx, plan.questions, rand.New(key.Stream()))
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
-	return queries, nil
+	return queries, wrapped(err)
 }
 
 // releaseNeighbours charges a plan and releases its labels.
@@ -272,10 +256,5 @@ func (c point) writeLabels(out io.Writer, queries, labels []int, counts neighbou
 		}
 		file.Rows = append(file.Rows, append(cells, c.askedCells(pool)...))
 	}
-	var text bytes.Buffer
-	if err := file.Write(&text, table.CSV); err != nil {
-		return err
-	}
-	_, err := out.Write(text.Bytes())
-	return err
+	return file.Write(out, table.CSV)
 }

@@ -1,13 +1,13 @@
 package experiments
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pate-go/pate/accountant/ledger"
@@ -163,34 +163,29 @@ func (c point) release(ctx context.Context, m votingPlan, v poll, method string,
 	key := c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]).Derive("epsilon", math.Float64bits(c.epsilon))
 	err := c.leave(ctx, method, seed, bound, m.Event(), release{key, func(r *ledger.Reservation, key rng.Key, out io.Writer) error {
 		session, err := m.Start(r, key)
-		if err != nil {
-			return err
+		if err == nil {
+			answers, err = c.ask(session, v, out)
 		}
-		var file []byte
-		if answers, file, err = c.ask(session, v); err != nil {
-			return err
-		}
-		_, err = out.Write(file)
 		return err
 	}})
 	return answers, err
 }
 
-// ask asks all queries in order, and returns the answers and the file to release.
-func (c point) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []byte, error) {
+// ask asks all queries in order, and writes the file to release.
+func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregate.Answer, error) {
 	answers := make([]aggregate.Answer, 0, len(v.queries))
 	file := table.Table{Header: append([]string{"query", "label"}, c.askedHeader()...)}
 	for q, pool := range v.queries {
 		h, err := v.votes.Histogram(v.rows[q])
 		if err != nil {
-			return nil, nil, fmt.Errorf("query %d: %w", q, err)
+			return nil, fmt.Errorf("query %d: %w", q, err)
 		}
 		answer, err := session.Ask(uint64(q), h)
 		if errors.Is(err, aggregate.ErrExhausted) {
 			break
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("query %d: %w", q, err)
+			return nil, fmt.Errorf("query %d: %w", q, err)
 		}
 		answers = append(answers, answer)
 		label := ""
@@ -199,11 +194,7 @@ func (c point) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []byt
 		}
 		file.Rows = append(file.Rows, append([]string{c.Task.Pool.IDs[pool], label}, c.askedCells(pool)...))
 	}
-	var text bytes.Buffer
-	if err := file.Write(&text, table.CSV); err != nil {
-		return nil, nil, err
-	}
-	return answers, text.Bytes(), nil
+	return answers, file.Write(out, table.CSV)
 }
 
 // voteCurve scores students after a quarter, a half and three quarters of the charged questions, at the
@@ -302,10 +293,4 @@ func diagnose(c Config, v *ensemble) *Diagnostics {
 	return d
 }
 
-func noLabels(n int) []int {
-	labels := make([]int, n)
-	for i := range labels {
-		labels[i] = aggregate.NoLabel
-	}
-	return labels
-}
+func noLabels(n int) []int { return slices.Repeat([]int{aggregate.NoLabel}, n) }

@@ -277,7 +277,6 @@ func TestNeighbourPlansArePublic(t *testing.T) {
 		c := testkit.Must(cfg.withDefaults())
 		for _, m := range neighbourMethods() {
 			plan := testkit.Must(point{Config: c, epsilon: 2}.neighbourPlan(t.Context(), m))
-			plan.release = nil
 			plans = append(plans, plan)
 		}
 	}

@@ -124,7 +124,7 @@ func (c Config) projected(ctx context.Context, pool *student.Learner, set datase
 		errs[i] = err
 	})
 	if err := errors.Join(errs...); err != nil {
-		return teachers.Matrix{}, fmt.Errorf("experiments: %w", err)
+		return teachers.Matrix{}, wrapped(err)
 	}
 	return stack(parts...), nil
 }
@@ -182,10 +182,7 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Learner, err
 			c.Progress(Progress{Stage: "student: " + s.Stage, Done: s.Done, Total: s.Total})
 		},
 	}, rand.New(c.Key.Derive("pool").Stream()))
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
-	return learner, nil
+	return learner, wrapped(err)
 }
 
 // chooseQueries names the pool rows to ask at a target, by their features alone, in a random order so that
