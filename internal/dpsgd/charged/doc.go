@@ -13,18 +13,18 @@
 //
 //	cfg := charged.Default(60000)
 //	events := cfg.Events() // reserve them, together with the training
-//	f, err := charged.Prepare(ctx, train, test, cfg, reservations, key)
+//	f, err := charged.Prepare(ctx, train, nil, test, cfg, reservations, key)
 //	x, err := f.Transform.Apply(ctx, further, workers) // and it can be kept
 //
 // # Guarantee
 //
 // A row of Features.Train or Features.Test depends on its own image. Everything else it depends on is in the
 // events of the configuration, for the relation "add or remove one record". A record is a row of the training
-// set, or with [PrepareRecords] all rows of a unit. So a mechanism that is then run on the rows composes with
-// these events. The statistics themselves may be released. The rows are as private as the images.
+// set, or all rows of a unit, whose ends [Prepare] takes. So a mechanism that is then run on the rows
+// composes with these events. The statistics themselves may be released. The rows are as private as the images.
 //
 // # Caveats
 //
 // Noise, clip norm and ridge of [Default] were found on public images. If a unit owns
-// several rows, [Prepare] does not protect it, and [PrepareRecords] does.
+// several rows, [Prepare] protects it only with the ends of units.
 package charged

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/dpsgd/moments"
@@ -23,42 +22,26 @@ type Features struct {
 	// Train is packed: see [dpsgd.Data.Packed]. A row has its parts one after the other.
 	Train features.SideBySide
 	Test  blas32.General
-	// Transform makes features of further images, as of the test images.
+	// Transform makes features of further images, as of the test images. It has all statistics, with their
+	// sources. Nothing in it is private.
 	Transform *Transform
-	// Statistics describes the releases, in the order of Events. Nothing in it is private.
-	Statistics []moments.Source
-	Events     []accountant.Event
-	Releasable bool    // false for a seeded key
-	Stages     []Stage // whose times depend on the private rows and are not for release
-}
-
-// Stage is a part of the work and how long it took.
-type Stage struct {
-	Name string
-	Took time.Duration
 }
 
 // Prepare makes the features of train and test. Both must have images of one shape, and test may have no
-// rows. It uses up, one by one, an unused reservation for every event of cfg.Events(), in order. The same
-// key, data and configuration give the same features. It allocates only the two matrices, the training rows
-// packed: everything after the extraction happens in place, and rounds rows once more for every statistic and
-// at the end.
-func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key) (Features, error) {
-	return PrepareRecords(ctx, train, nil, test, cfg, reservations, key)
-}
-
-// PrepareRecords is Prepare for records of several rows, whose ends in train are as in [dpsgd.Data]. A record
-// contributes to each statistic the mean of the contributions of its rows, clipped as a whole. Config.Records
-// is the number of records.
-func PrepareRecords(
+// rows. A record is a row of train, or all rows of a unit, whose ends are as in [dpsgd.Data]: it contributes
+// to each statistic the mean of the contributions of its rows, clipped as a whole. Config.Records is the
+// number of records. It uses up, one by one, an unused reservation for every event of cfg.Events(), in order.
+// The same key, data and configuration give the same features. It allocates only the two matrices, the
+// training rows packed: everything after the extraction happens in place, and rounds rows once more for
+// every statistic and at the end.
+func Prepare(
 	ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key,
 ) (Features, error) {
 	if err := cfg.Validate(); err != nil {
 		return Features{}, err
 	}
-	events := cfg.Events()
-	if len(reservations) != len(events) {
-		return Features{}, fmt.Errorf("charged: %d reservations for %d events", len(reservations), len(events))
+	if n := len(cfg.releases()); len(reservations) != n {
+		return Features{}, fmt.Errorf("charged: %d reservations for %d events", len(reservations), n)
 	}
 	if train.X.Rows < 1 {
 		return Features{}, errors.New("charged: no training rows")
@@ -71,23 +54,25 @@ func PrepareRecords(
 	if err != nil {
 		return Features{}, err
 	}
-	p := preparation{ctx: ctx, cfg: cfg, ends: ends, reservations: reservations, key: key, transform: t}
-	p.out = Features{
-		Test: dense.New(test.X.Rows, t.cols), Transform: t, Events: events, Releasable: key.Releasable(),
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
 	}
+	p := preparation{ctx: ctx, cfg: cfg, ends: ends, reservations: reservations, key: key, transform: t}
+	out := Features{Test: dense.New(test.X.Rows, t.cols), Transform: t}
 	for i := range t.parts {
-		if err := p.learn(&t.parts[i], train); err != nil {
+		x, err := p.learn(&t.parts[i], train)
+		if err != nil {
 			return Features{}, err
 		}
+		out.Train = append(out.Train, x)
 	}
 	if test.X.Rows > 0 {
-		p.begin("test rows")
-		if err := t.applyTo(ctx, p.out.Test, test, cfg); err != nil {
+		cfg.Progress("test rows")
+		if err := t.applyTo(ctx, out.Test, test, cfg); err != nil {
 			return Features{}, err
 		}
 	}
-	p.end()
-	return p.out, nil
+	return out, nil
 }
 
 type preparation struct {
@@ -97,33 +82,15 @@ type preparation struct {
 	reservations []*ledger.Reservation // left
 	key          rng.Key
 	transform    *Transform
-	out          Features
-	began        time.Time
 }
 
-func (p *preparation) begin(stage string) {
-	p.end()
-	p.out.Stages = append(p.out.Stages, Stage{Name: stage})
-	if p.cfg.Progress != nil {
-		p.cfg.Progress(stage)
-	}
-	p.began = time.Now()
-}
-
-func (p *preparation) end() {
-	if n := len(p.out.Stages); n > 0 {
-		p.out.Stages[n-1].Took = time.Since(p.began)
-	}
-}
-
-// learn fills in a part of the training rows. On the way it releases the statistics of the part.
-func (p *preparation) learn(part *part, train dataset.Set) error {
-	p.begin(part.stage)
+// learn makes a part of the training rows. On the way it releases the statistics of the part.
+func (p *preparation) learn(part *part, train dataset.Set) (*features.Packed, error) {
+	p.cfg.Progress(part.stage)
 	x, err := p.transform.extract(p.ctx, part, train, p.cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.out.Train = append(p.out.Train, x)
 	scattering := part.stage == scatteringStage
 	noise := p.cfg.HOGMeanNoise
 	if scattering {
@@ -131,22 +98,16 @@ func (p *preparation) learn(part *part, train dataset.Set) error {
 	}
 	if scattering && p.cfg.SecondNoise > 0 {
 		if err := p.whiten(part, x); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if noise > 0 {
 		if err := p.center(part, x, noise); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	p.begin("norm")
-	return p.transform.finish(part, x, p.cfg.Workers)
-}
-
-func (p *preparation) release(x *features.Packed, noise, clip float64) moments.Config {
-	c := p.cfg.release(noise, clip)
-	c.Ends, c.Packed = p.ends, x
-	return c
+	p.cfg.Progress("norm")
+	return x, p.transform.finish(part, x, p.cfg.Workers)
 }
 
 func (p *preparation) next() *ledger.Reservation {
@@ -157,14 +118,13 @@ func (p *preparation) next() *ledger.Reservation {
 
 // whiten releases the second moment of the channels and whitens the rows with it.
 func (p *preparation) whiten(part *part, x *features.Packed) error {
-	p.begin("second moment")
-	release := p.release(x, p.cfg.SecondNoise, p.cfg.SecondClip)
-	second, err := moments.EstimateSecondMoment(p.ctx, blas32.General{}, features.Channels, release, p.next(), p.key)
+	p.cfg.Progress("second moment")
+	data, release := dpsgd.Data{Packed: x, Ends: p.ends}, p.cfg.release(p.cfg.SecondNoise, p.cfg.SecondClip)
+	second, err := moments.EstimateSecondMoment(p.ctx, data, features.Channels, release, p.next(), p.key)
 	if err != nil {
 		return fmt.Errorf("charged: %w", err)
 	}
-	p.out.Statistics = append(p.out.Statistics, second.Source)
-	p.begin("whitening")
+	p.cfg.Progress("whitening")
 	whitening, err := second.Whitening(p.cfg.Ridge)
 	if err != nil {
 		return fmt.Errorf("charged: %w", err)
@@ -175,14 +135,13 @@ func (p *preparation) whiten(part *part, x *features.Packed) error {
 
 // center releases the mean of the rows, clipped to the root of their length.
 func (p *preparation) center(part *part, x *features.Packed, noise float64) error {
-	p.begin(part.stage + " mean")
+	p.cfg.Progress(part.stage + " mean")
 	_, cols := x.Dims()
-	clip := math.Sqrt(float64(cols))
-	mean, err := moments.EstimateMean(p.ctx, blas32.General{}, p.release(x, noise, clip), p.next(), p.key)
+	release := p.cfg.release(noise, math.Sqrt(float64(cols)))
+	mean, err := moments.EstimateMean(p.ctx, dpsgd.Data{Packed: x, Ends: p.ends}, release, p.next(), p.key)
 	if err != nil {
 		return fmt.Errorf("charged: %w", err)
 	}
-	p.out.Statistics = append(p.out.Statistics, mean.Source)
 	part.mean = &mean
 	return nil
 }

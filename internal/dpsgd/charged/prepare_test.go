@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/dpsgd/moments"
 	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/rng"
 )
@@ -44,9 +45,26 @@ func reservations(t *testing.T, events []accountant.Event) []*ledger.Reservation
 }
 
 func prepare(t *testing.T, train, test dataset.Set, cfg Config) Features {
-	f, err := Prepare(context.Background(), train, test, cfg, reservations(t, cfg.Events()), rng.SeedKey(1))
+	return prepareUnits(t, train, nil, test, cfg)
+}
+
+func prepareUnits(t *testing.T, train dataset.Set, ends []int, test dataset.Set, cfg Config) Features {
+	f, err := Prepare(t.Context(), train, ends, test, cfg, reservations(t, cfg.Events()), rng.SeedKey(1))
 	require.NoError(t, err)
 	return f
+}
+
+// sources describes the releases of a transform, in the order of Events.
+func sources(transform *Transform) (all []moments.Source) {
+	for _, p := range transform.parts {
+		if p.whitening != nil {
+			all = append(all, p.whitening.Source)
+		}
+		if p.mean != nil {
+			all = append(all, p.mean.Source)
+		}
+	}
+	return all
 }
 
 // faint returns the default configuration with hardly any noise.
@@ -69,18 +87,15 @@ func TestPrepare(t *testing.T) {
 	rows, cols := f.Train.Dims()
 	require.Equal(t, dim, cols)
 	require.Equal(t, []int{300, 7}, []int{rows, f.Test.Rows})
-	require.Equal(t, cfg.Events(), f.Events)
-	require.Len(t, f.Statistics, 3)
-	for i, s := range f.Statistics {
-		require.Equal(t, f.Events[i], s.Event())
+	statistics := sources(f.Transform)
+	require.Len(t, statistics, 3)
+	for i, s := range statistics {
+		require.Equal(t, cfg.Events()[i], s.Event())
+		require.Equal(t, []float64{40.5, 27, 16}[i], s.ClipNorm)
 	}
-	require.Equal(t, []float64{40.5, 27, 16}, []float64{f.Statistics[0].ClipNorm, f.Statistics[1].ClipNorm, f.Statistics[2].ClipNorm})
-	require.False(t, f.Releasable)
-	require.Len(t, f.Stages, len(stages))
-	for i, s := range f.Stages {
-		require.Equal(t, stages[i], s.Name)
-		require.Positive(t, s.Took)
-	}
+	require.False(t, f.Transform.Releasable())
+	require.Equal(t, []string{"scattering", "second moment", "whitening", "scattering mean", "norm",
+		"oriented gradients", "oriented gradients mean", "norm", "test rows"}, stages)
 	// Rows have the norm that was promised, and their mean is zero.
 	for _, x := range []blas32.General{f.Train.Float32(1), f.Test} {
 		for i := range x.Rows {
@@ -176,7 +191,8 @@ func TestParts(t *testing.T) {
 		f := prepare(t, train, dataset.Set{}, tc.cfg)
 		_, cols := f.Train.Dims()
 		require.Equal(t, tc.dim, cols)
-		require.Len(t, f.Events, tc.events)
+		require.Len(t, sources(f.Transform), tc.events)
+		require.Len(t, tc.cfg.Events(), tc.events)
 		require.NotEmpty(t, tc.cfg.Name())
 	}
 }
@@ -214,12 +230,12 @@ func TestRefusals(t *testing.T) {
 		cfg := Default(20)
 		change(&cfg)
 		require.Error(t, cfg.Validate(), name)
-		_, err := Prepare(ctx, train, train, cfg, make([]*ledger.Reservation, 3), rng.SeedKey(1))
+		_, err := Prepare(ctx, train, nil, train, cfg, make([]*ledger.Reservation, 3), rng.SeedKey(1))
 		require.Error(t, err, name)
 	}
 	cfg := Default(20)
 	run := func(train, test dataset.Set, r []*ledger.Reservation, key rng.Key) error {
-		_, err := Prepare(ctx, train, test, cfg, r, key)
+		_, err := Prepare(ctx, train, nil, test, cfg, r, key)
 		return err
 	}
 	all := func() []*ledger.Reservation { return reservations(t, cfg.Events()) }
@@ -257,11 +273,7 @@ func TestRecordsOfSeveralImages(t *testing.T) {
 		}
 	}
 	cfg := faint(60)
-	of := func(set dataset.Set, ends []int) Features {
-		f, err := PrepareRecords(t.Context(), set, ends, images(2, 3), cfg, reservations(t, cfg.Events()), rng.SeedKey(1))
-		require.NoError(t, err)
-		return f
-	}
+	of := func(set dataset.Set, ends []int) Features { return prepareUnits(t, set, ends, images(2, 3), cfg) }
 	single, units, rows := of(train, nil), of(thrice, ends), of(thrice, nil)
 	apart := func(a, b Features) (most float64) {
 		for i, p := range a.Transform.parts {

@@ -96,18 +96,9 @@ func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset
 		if err := t.finish(p, x, how.Workers); err != nil {
 			return err
 		}
-		x.CopyTo(p.of(out), how.Workers)
+		x.CopyTo(dense.Columns(out, p.from, p.to), how.Workers)
 	}
 	return nil
-}
-
-// of returns the part's columns of a matrix. They share memory with the matrix.
-func (p *part) of(x blas32.General) blas32.General {
-	columns := blas32.General{Rows: x.Rows, Cols: p.to - p.from, Stride: x.Stride}
-	if x.Rows > 0 {
-		columns.Data = x.Data[p.from:]
-	}
-	return columns
 }
 
 func (t *Transform) extract(ctx context.Context, p *part, set dataset.Set, how Config) (*features.Packed, error) {
@@ -131,7 +122,7 @@ func (p *part) whiten(x *features.Packed, workers int) error {
 	}
 	how := fmt.Appendf(nil, "whitening %d\n", p.whitening.Matrix.SymmetricDim())
 	how = sealed.Append(how, triangleOf(p.whitening))
-	return update(x, workers, how, func(rows blas32.General) error { return p.whitening.Apply(rows, 1) })
+	return update(x, workers, how, p.whitening.Apply)
 }
 
 // finish subtracts the mean of a part, if it has one, and scales its rows to the part's share of the norm of
@@ -144,11 +135,11 @@ func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
 	}
 	return update(x, workers, how, func(rows blas32.General) error {
 		if p.mean != nil {
-			if err := p.mean.Subtract(rows, 1); err != nil {
+			if err := p.mean.Subtract(rows); err != nil {
 				return err
 			}
 		}
-		return moments.ScaleRows(rows, length, 1)
+		return moments.ScaleRows(rows, length)
 	})
 }
 

@@ -86,7 +86,7 @@ func TestTransformOfAReleasableKey(t *testing.T) {
 	key, err := rng.NewKey()
 	require.NoError(t, err)
 	cfg := faint(20)
-	f, err := Prepare(context.Background(), images(20, 1), dataset.Set{}, cfg, reservations(t, cfg.Events()), key)
+	f, err := Prepare(context.Background(), images(20, 1), nil, dataset.Set{}, cfg, reservations(t, cfg.Events()), key)
 	require.NoError(t, err)
 	require.True(t, f.Transform.Releasable())
 }

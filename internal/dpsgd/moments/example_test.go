@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/dpsgd/moments"
 	"github.com/pate-go/pate/rng"
 )
@@ -28,7 +29,7 @@ func ExampleEstimateMean() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	mean, err := moments.EstimateMean(context.Background(), x, cfg, charge, rng.SeedKey(1))
+	mean, err := moments.EstimateMean(context.Background(), dpsgd.Data{X: x}, cfg, charge, rng.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
 	}

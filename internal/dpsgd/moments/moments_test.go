@@ -12,12 +12,28 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
 
 func reserve(t testing.TB, e accountant.Event) *ledger.Reservation {
 	return testledger.Reserve(t, accountant.AddRemove, e)
+}
+
+// rowsOf returns rows as records.
+func rowsOf(x blas32.General) dpsgd.Data { return dpsgd.Data{X: x} }
+
+func meanOf(t *testing.T, x blas32.General, cfg Config, seed uint64) Mean {
+	m, err := EstimateMean(t.Context(), rowsOf(x), cfg, reserve(t, cfg.Event()), rng.SeedKey(seed))
+	require.NoError(t, err)
+	return m
+}
+
+func secondOf(t *testing.T, x blas32.General, channels int, cfg Config, seed uint64) SecondMoment {
+	s, err := EstimateSecondMoment(t.Context(), rowsOf(x), channels, cfg, reserve(t, cfg.Event()), rng.SeedKey(seed))
+	require.NoError(t, err)
+	return s
 }
 
 func matrix(rows ...[]float32) blas32.General {
@@ -42,8 +58,7 @@ const faint = 0x1p-10 // the least noise multiplier
 func TestEstimateMean(t *testing.T) {
 	x := matrix([]float32{3, 4}, []float32{30, -40}, []float32{float32(math.NaN()), 1}, []float32{0, 0})
 	cfg := Config{ClipNorm: 5, NoiseMultiplier: faint, Records: 4}
-	m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
-	require.NoError(t, err)
+	m := meanOf(t, x, cfg, 1)
 	// The row (3, 4) counts as it is, (30, -40) as (3, -4) and the third row not at all. The sum is divided
 	// by four.
 	require.InDeltaSlice(t, []float64{1.5, 0}, m.Vector, 6*faint*5/4)
@@ -52,19 +67,18 @@ func TestEstimateMean(t *testing.T) {
 	require.Equal(t, cfg.Event(), m.Source.Event())
 
 	x = matrix([]float32{3, 4})
-	require.NoError(t, m.Subtract(x, 1))
+	require.NoError(t, m.Subtract(x))
 	require.InDelta(t, 1.5, x.Data[0], 0.02)
 	require.InDelta(t, 4, x.Data[1], 0.02)
 	require.Equal(t, float32(-99), x.Data[2], "between rows")
-	require.Error(t, m.Subtract(matrix([]float32{1}), 1))
+	require.Error(t, m.Subtract(matrix([]float32{1})))
 }
 
 func TestEstimateSecondMoment(t *testing.T) {
 	// Use two channels of two positions: (1, 2) and (3, 4).
 	x := matrix([]float32{1, 3, 2, 4})
 	cfg := Config{ClipNorm: 100, NoiseMultiplier: faint, Records: 1}
-	s, err := EstimateSecondMoment(context.Background(), x, 2, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
-	require.NoError(t, err)
+	s := secondOf(t, x, 2, cfg, 1)
 	for _, e := range []struct {
 		i, j int
 		want float64
@@ -73,8 +87,7 @@ func TestEstimateSecondMoment(t *testing.T) {
 	}
 	// Clipping gives a multiple of the same matrix, of norm one.
 	cfg.ClipNorm = 1
-	s, err = EstimateSecondMoment(context.Background(), x, 2, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
-	require.NoError(t, err)
+	s = secondOf(t, x, 2, cfg, 1)
 	require.InDelta(t, 1, mat.Norm(s.Matrix, 2), 10*faint)
 	require.InDelta(t, 7.0/5, s.Matrix.At(0, 1)/s.Matrix.At(0, 0), 0.05)
 	require.Equal(t, 2, s.Source.Positions)
@@ -89,10 +102,7 @@ func TestNoiseIsAsClaimed(t *testing.T) {
 	const channels = 60
 	x := blas32.General{Rows: 1, Cols: channels, Stride: channels, Data: make([]float32, channels)}
 	cfg := Config{ClipNorm: 0.3, NoiseMultiplier: 1.7, Records: 10}
-	s, err := EstimateSecondMoment(context.Background(), x, channels, cfg, reserve(t, cfg.Event()), rng.SeedKey(2))
-	require.NoError(t, err)
-	m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), rng.SeedKey(2))
-	require.NoError(t, err)
+	s, m := secondOf(t, x, channels, cfg, 2), meanOf(t, x, cfg, 2)
 	var on, off []float64
 	for i := range channels {
 		on = append(on, s.Matrix.At(i, i), m.Vector[i])
@@ -122,11 +132,11 @@ func TestAReservationIsNeeded(t *testing.T) {
 	other.NoiseMultiplier = 2
 	for _, run := range []func(*ledger.Reservation) error{
 		func(r *ledger.Reservation) error {
-			_, err := EstimateMean(ctx, x, cfg, r, rng.SeedKey(1))
+			_, err := EstimateMean(ctx, rowsOf(x), cfg, r, rng.SeedKey(1))
 			return err
 		},
 		func(r *ledger.Reservation) error {
-			_, err := EstimateSecondMoment(ctx, x, 3, cfg, r, rng.SeedKey(1))
+			_, err := EstimateSecondMoment(ctx, rowsOf(x), 3, cfg, r, rng.SeedKey(1))
 			return err
 		},
 	} {
@@ -151,8 +161,8 @@ func TestMomentsRefuseReplacedRecords(t *testing.T) {
 			require.NoError(t, err)
 			return r
 		}
-		_, mean := EstimateMean(t.Context(), x, cfg, reserved(), rng.SeedKey(1))
-		_, second := EstimateSecondMoment(t.Context(), x, 2, cfg, reserved(), rng.SeedKey(1))
+		_, mean := EstimateMean(t.Context(), rowsOf(x), cfg, reserved(), rng.SeedKey(1))
+		_, second := EstimateSecondMoment(t.Context(), rowsOf(x), 2, cfg, reserved(), rng.SeedKey(1))
 		if relation == accountant.AddRemove {
 			require.NoError(t, mean)
 			require.NoError(t, second)
@@ -171,48 +181,31 @@ func TestRefusals(t *testing.T) {
 		{ClipNorm: 1, NoiseMultiplier: math.NaN(), Records: 5}, {ClipNorm: 1, NoiseMultiplier: 1, Records: 5, Workers: -1},
 	} {
 		require.Error(t, cfg.Validate(), "%+v", cfg)
-		_, err := EstimateMean(ctx, x, cfg, nil, rng.SeedKey(1))
+		_, err := EstimateMean(ctx, rowsOf(x), cfg, nil, rng.SeedKey(1))
 		require.Error(t, err)
 	}
 	cfg := Config{ClipNorm: 1, NoiseMultiplier: 1, Records: 5}
 	for _, channels := range []int{0, -1, 4, 7, 2000} {
-		_, err := EstimateSecondMoment(ctx, x, channels, cfg, nil, rng.SeedKey(1))
+		_, err := EstimateSecondMoment(ctx, rowsOf(x), channels, cfg, nil, rng.SeedKey(1))
 		require.ErrorContains(t, err, "channels")
 	}
-	_, err := EstimateMean(ctx, x, cfg, reserve(t, cfg.Event()), rng.Key{})
+	_, err := EstimateMean(ctx, rowsOf(x), cfg, reserve(t, cfg.Event()), rng.Key{})
 	require.ErrorContains(t, err, "key")
-	_, err = EstimateMean(ctx, blas32.General{}, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
+	_, err = EstimateMean(ctx, dpsgd.Data{}, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
 	require.Error(t, err)
-	require.Error(t, ScaleRows(x, 0, 1))
-	require.Error(t, ScaleRows(x, math.NaN(), 1))
-	require.Error(t, ScaleRows(x, 1, -1))
+	require.Error(t, ScaleRows(x, 0))
+	require.Error(t, ScaleRows(x, math.NaN()))
 	x.Data[7] = float32(math.Inf(1))
-	require.Error(t, ScaleRows(x, 1, 2))
+	require.Error(t, ScaleRows(x, 1))
 }
 
 func TestAnyNumberOfWorkersGivesTheSame(t *testing.T) {
 	x := randomMatrix(1000, 12, 3)
-	cfg := Config{ClipNorm: 2, NoiseMultiplier: 1, Records: 1000, Workers: 1}
-	release := func() (SecondMoment, Mean, blas32.General) {
-		s, err := EstimateSecondMoment(context.Background(), x, 4, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
-		require.NoError(t, err)
-		m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
-		require.NoError(t, err)
-		y := x
-		y.Data = append([]float32(nil), x.Data...)
-		w, err := s.Whitening(0.1)
-		require.NoError(t, err)
-		require.NoError(t, w.Apply(y, cfg.Workers))
-		require.NoError(t, m.Subtract(y, cfg.Workers))
-		require.NoError(t, ScaleRows(y, 3, cfg.Workers))
-		return s, m, y
-	}
-	s1, m1, y1 := release()
-	cfg.Workers = 3
-	s2, m2, y2 := release()
-	require.Equal(t, s1, s2)
-	require.Equal(t, m1, m2)
-	require.Equal(t, y1, y2)
+	one := Config{ClipNorm: 2, NoiseMultiplier: 1, Records: 1000, Workers: 1}
+	three := one
+	three.Workers = 3
+	require.Equal(t, secondOf(t, x, 4, one, 1), secondOf(t, x, 4, three, 1))
+	require.Equal(t, meanOf(t, x, one, 1), meanOf(t, x, three, 1))
 }
 
 func TestWhitening(t *testing.T) {
@@ -239,18 +232,12 @@ func TestWhitening(t *testing.T) {
 			}
 		}
 	}
-	cfg := Config{ClipNorm: 1 << 20, NoiseMultiplier: faint, Records: rows}
-	second := func() SecondMoment {
-		s, err := EstimateSecondMoment(context.Background(), x, channels, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
-		require.NoError(t, err)
-		return s
-	}
-	cfg.ClipNorm = 1 << 10
-	s := second()
+	cfg := Config{ClipNorm: 1 << 10, NoiseMultiplier: faint, Records: rows}
+	s := secondOf(t, x, channels, cfg, 1)
 	w, err := s.Whitening(1e-6)
 	require.NoError(t, err)
-	require.NoError(t, w.Apply(x, 2))
-	after := second()
+	require.NoError(t, w.Apply(x))
+	after := secondOf(t, x, channels, cfg, 1)
 	for i := range channels {
 		for j := range channels {
 			want := 0.0
@@ -291,15 +278,22 @@ func TestWhiteningOfNoise(t *testing.T) {
 	_, err = s.Whitening(0.01)
 	require.ErrorContains(t, err, "all noise")
 	x := matrix([]float32{1, float32(math.Inf(1))})
-	require.ErrorIs(t, w.Apply(x, 1), errNotFinite)
-	require.Error(t, w.Apply(matrix([]float32{1}), 1))
+	require.ErrorIs(t, w.Apply(x), errNotFinite)
+	require.Error(t, w.Apply(matrix([]float32{1})))
+	// A matrix that is missing, or has other channels than its source, is refused.
+	source := Source{Channels: 3, Positions: 2}
+	for _, m := range []*mat.SymDense{nil, mat.NewSymDense(2, []float64{1, 0, 0, 1})} {
+		_, err := SecondMoment{Matrix: m, Source: source}.Whitening(0.1)
+		require.ErrorContains(t, err, "3 channels")
+		require.ErrorContains(t, Whitening{Matrix: m, Source: source}.Apply(randomMatrix(1, 6, 1)), "3 channels")
+	}
 }
 
 func BenchmarkSecondMoment(b *testing.B) {
 	x := randomMatrix(512, 81*49, 1)
 	cfg := Config{ClipNorm: 40.5, NoiseMultiplier: 20, Records: 512, Workers: 1}
 	for b.Loop() {
-		_, err := EstimateSecondMoment(context.Background(), x, 81, cfg, reserve(b, cfg.Event()), rng.SeedKey(1))
+		_, err := EstimateSecondMoment(b.Context(), rowsOf(x), 81, cfg, reserve(b, cfg.Event()), rng.SeedKey(1))
 		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/row")
@@ -312,19 +306,7 @@ func BenchmarkWhiten(b *testing.B) {
 		w.Matrix.SetSym(i, i, 1)
 	}
 	for b.Loop() {
-		require.NoError(b, w.Apply(x, 1))
+		require.NoError(b, w.Apply(x))
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/row")
-}
-
-// TestWhiteningOfAnotherMatrix checks that a matrix is refused that is missing or has other channels than
-// its source says.
-func TestWhiteningOfAnotherMatrix(t *testing.T) {
-	source := Source{Channels: 3, Positions: 2}
-	for _, m := range []*mat.SymDense{nil, mat.NewSymDense(2, []float64{1, 0, 0, 1})} {
-		_, err := SecondMoment{Matrix: m, Source: source}.Whitening(0.1)
-		require.ErrorContains(t, err, "3 channels")
-		x := blas32.General{Rows: 1, Cols: 6, Stride: 6, Data: make([]float32, 6)}
-		require.ErrorContains(t, Whitening{Matrix: m, Source: source}.Apply(x, 1), "3 channels")
-	}
 }

@@ -2,6 +2,7 @@ package moments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -9,7 +10,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -22,26 +26,23 @@ type SecondMoment struct {
 // maxChannels keeps a contribution, of channels (channels+1)/2 entries, small.
 const maxChannels = 1024
 
-// EstimateSecondMoment releases the second moments of channels. A row of x holds the channels one behind
+// EstimateSecondMoment releases the second moments of channels. A row of data holds the channels one behind
 // the other, each with the same number of positions. A row contributes the mean, over its positions, of the
 // outer products of the channels' values. This symmetric matrix is clipped to the Frobenius norm
 // cfg.ClipNorm. A row that is not finite counts as zero.
 func EstimateSecondMoment(
-	ctx context.Context, x blas32.General, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key,
+	ctx context.Context, data dpsgd.Data, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key,
 ) (SecondMoment, error) {
-	cols := cfg.columns(x)
+	_, cols := data.Dims()
 	if channels < 1 || channels > maxChannels || cols < channels || cols%channels != 0 {
 		return SecondMoment{}, fmt.Errorf("moments: %d channels in rows of %d columns", channels, cols)
 	}
-	positions := cols / channels
-	triangle, releasable, err := release(ctx, secondModel(channels, positions), x, cfg, reservation, key)
+	source := Source{Moment: "second moment", Channels: channels, Positions: cols / channels}
+	triangle, source, err := release(ctx, secondModel(channels, source.Positions), data, cfg, source, reservation, key)
 	if err != nil {
 		return SecondMoment{}, err
 	}
-	return SecondMoment{Matrix: fromTriangle(triangle, channels), Source: Source{
-		Moment: "second moment", Channels: channels, Positions: positions,
-		ClipNorm: cfg.ClipNorm, NoiseMultiplier: cfg.NoiseMultiplier, Records: cfg.Records, Releasable: releasable,
-	}}, nil
+	return SecondMoment{Matrix: fromTriangle(triangle, channels), Source: source}, nil
 }
 
 func secondModel(channels, positions int) *model {
@@ -86,4 +87,82 @@ func fromTriangle(triangle []float64, n int) *mat.SymDense {
 		}
 	}
 	return m
+}
+
+// Whitening is a linear map of channels that is computed from a [SecondMoment].
+type Whitening struct {
+	Matrix *mat.SymDense // channels x channels
+	Ridge  float64
+	Source Source // of the second moment
+}
+
+// Whitening returns the map (S + ridge lambda I)^(-1/2). Here S is the matrix without its negative
+// eigenvalues, which are noise, and lambda is the largest eigenvalue. It costs nothing.
+func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
+	if !(ridge > 0) || math.IsInf(ridge, 0) {
+		return Whitening{}, fmt.Errorf("moments: ridge %g, must be positive and finite", ridge)
+	}
+	if err := squareError(s.Matrix, s.Source); err != nil {
+		return Whitening{}, err
+	}
+	n := s.Matrix.SymmetricDim()
+	var eigen mat.EigenSym
+	if !eigen.Factorize(s.Matrix, true) {
+		return Whitening{}, errors.New("moments: the second moments have no eigendecomposition: they are not finite")
+	}
+	lambda := eigen.Values(nil)
+	top := lambda[n-1]
+	if !(top > 0) {
+		return Whitening{}, fmt.Errorf("moments: the largest second moment is %g: all noise", top)
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	w := mat.NewSymDense(n, nil)
+	for k, l := range lambda {
+		w.SymRankOne(w, 1/math.Sqrt(max(l, 0)+ridge*top), vectors.ColView(k))
+	}
+	for i := range n {
+		for j := i; j < n; j++ {
+			if !mathx.IsFinite(w.At(i, j)) {
+				return Whitening{}, errNotFinite
+			}
+		}
+	}
+	return Whitening{Matrix: w, Ridge: ridge, Source: s.Source}, nil
+}
+
+// squareError returns an error for a matrix that does not have its source's number of channels.
+func squareError(m *mat.SymDense, s Source) error {
+	if m == nil || m.SymmetricDim() != s.Channels {
+		return fmt.Errorf("moments: the matrix is missing or not of %d channels", s.Channels)
+	}
+	return nil
+}
+
+// Apply maps the channels of every row of x at each of its positions, in place. It returns an error if a
+// row is not finite afterwards.
+func (w Whitening) Apply(x blas32.General) error {
+	channels, positions := w.Source.Channels, w.Source.Positions
+	if err := squareError(w.Matrix, w.Source); err != nil {
+		return err
+	}
+	if err := matrixError(x, channels*positions); err != nil {
+		return err
+	}
+	m := make([]float32, channels*channels)
+	for i := range channels {
+		for j := range channels {
+			m[i*channels+j] = float32(w.Matrix.At(i, j))
+		}
+	}
+	out := make([]float32, channels*positions)
+	for i := range x.Rows {
+		row := dense.Row(x, i)
+		kernel.MulAB(out, positions, m, channels, row, positions, channels, positions, channels)
+		copy(row, out)
+		if !dense.Finite(row) {
+			return errNotFinite
+		}
+	}
+	return nil
 }

@@ -150,7 +150,7 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		reservations = own
 	}
 	key := j.Key.Derive("recipe features", uint64(j.seed))
-	f, err := charged.PrepareRecords(ctx, j.Task.Private, j.ends, j.Task.Test, c, reservations, key)
+	f, err := charged.Prepare(ctx, j.Task.Private, j.ends, j.Task.Test, c, reservations, key)
 	if err != nil {
 		return prepared{}, wrapped(err)
 	}

@@ -85,7 +85,7 @@ func TestChargedFeaturesStayWithTheModel(t *testing.T) {
 	require.NoError(t, err)
 	reserved, err := book.ReserveBatch(cfg.Events())
 	require.NoError(t, err)
-	made, err := charged.Prepare(t.Context(), set, dataset.Set{}, cfg, reserved, rng.SeedKey(1))
+	made, err := charged.Prepare(t.Context(), set, nil, dataset.Set{}, cfg, reserved, rng.SeedKey(1))
 	require.NoError(t, err)
 	train := made.Train.Float32(1)
 	transform, err := made.Transform.MarshalBinary()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -26,11 +28,6 @@ type Config struct {
 	Records int
 	// Workers is the number of goroutines. The default is GOMAXPROCS. It does not change the result.
 	Workers int
-	// Ends makes a record of several rows, as in [dpsgd.Data]. It contributes the mean of what they would,
-	// clipped as a whole. By default every row is a record.
-	Ends []int
-	// Packed, if not nil, holds the rows in place of x, which must then be the zero matrix.
-	Packed dpsgd.Packed
 }
 
 // Event returns the event of one moment's release, for the relation "add or remove one record".
@@ -67,31 +64,26 @@ func (s Source) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: s.NoiseMultiplier}
 }
 
-// columns returns the number of columns of x, or of the rows in its place.
-func (c Config) columns(x blas32.General) int {
-	_, cols := dpsgd.Data{X: x, Packed: c.Packed}.Dims()
-	return cols
-}
-
-// release sums what the rows of x contribute to the model and divides by the public number of records. It
-// also reports whether the result is releasable.
+// release sums what the rows of data contribute to the model and divides by the public number of records. It
+// completes the source of the result.
 func release(
-	ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, reservation *ledger.Reservation, key rng.Key,
-) ([]float64, bool, error) {
+	ctx context.Context, m dpsgd.Model, data dpsgd.Data, cfg Config, s Source, reservation *ledger.Reservation, key rng.Key,
+) ([]float64, Source, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, false, err
+		return nil, s, err
 	}
-	data := dpsgd.Data{X: x, Packed: cfg.Packed, Ends: cfg.Ends}
 	rows, _ := data.Dims()
 	data.Y = make([]int, max(rows, 0))
 	result, err := dpsgd.Sum(ctx, m, data, cfg.sum(), reservation, key)
 	if err != nil {
-		return nil, false, fmt.Errorf("moments: %w", err)
+		return nil, s, fmt.Errorf("moments: %w", err)
 	}
 	for i := range result.Sum {
 		result.Sum[i] /= float64(cfg.Records)
 	}
-	return result.Sum, result.Releasable, nil
+	s.ClipNorm, s.NoiseMultiplier, s.Records = cfg.ClipNorm, cfg.NoiseMultiplier, cfg.Records
+	s.Releasable = result.Releasable
+	return result.Sum, s, nil
 }
 
 // matrixError returns an error for a matrix that is malformed or has another number of columns.
@@ -113,18 +105,15 @@ type Mean struct {
 	Source Source
 }
 
-// EstimateMean releases the mean of the rows of x, each clipped to cfg.ClipNorm. A row that is not finite
-// counts as zero.
-func EstimateMean(ctx context.Context, x blas32.General, cfg Config, reservation *ledger.Reservation, key rng.Key) (Mean, error) {
-	cols := cfg.columns(x)
-	vector, releasable, err := release(ctx, meanModel(cols), x, cfg, reservation, key)
+// EstimateMean releases the mean of the rows of data, each clipped to cfg.ClipNorm. A row that is not finite
+// counts as zero. A record of several rows contributes their mean, clipped as a whole.
+func EstimateMean(ctx context.Context, data dpsgd.Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Mean, error) {
+	_, cols := data.Dims()
+	vector, source, err := release(ctx, meanModel(cols), data, cfg, Source{Moment: "mean", Channels: cols, Positions: 1}, reservation, key)
 	if err != nil {
 		return Mean{}, err
 	}
-	return Mean{Vector: vector, Source: Source{
-		Moment: "mean", Channels: cols, Positions: 1,
-		ClipNorm: cfg.ClipNorm, NoiseMultiplier: cfg.NoiseMultiplier, Records: cfg.Records, Releasable: releasable,
-	}}, nil
+	return Mean{Vector: vector, Source: source}, nil
 }
 
 func meanModel(cols int) *model {
@@ -135,7 +124,7 @@ func meanModel(cols int) *model {
 }
 
 // Subtract subtracts the mean from every row of x, in place.
-func (m Mean) Subtract(x blas32.General, workers int) error {
+func (m Mean) Subtract(x blas32.General) error {
 	if err := matrixError(x, len(m.Vector)); err != nil {
 		return err
 	}
@@ -143,10 +132,28 @@ func (m Mean) Subtract(x blas32.General, workers int) error {
 	for j, v := range m.Vector {
 		negated[j] = -float32(v)
 	}
-	return eachRow(x, workers, func() func([]float32) error {
-		return func(row []float32) error {
-			kernel.AddToRows(row, len(row), negated, 1, len(row))
-			return nil
+	kernel.AddToRows(x.Data, x.Stride, negated, x.Rows, x.Cols)
+	return nil
+}
+
+// ScaleRows scales every row of x to the Euclidean norm length, in place. Rows of norm 0 stay. A row that
+// is not finite is an error.
+func ScaleRows(x blas32.General, length float64) error {
+	if !(length > 0) || math.IsInf(length, 0) {
+		return fmt.Errorf("moments: rows of norm %g", length)
+	}
+	if err := matrixError(x, x.Cols); err != nil {
+		return err
+	}
+	for i := range x.Rows {
+		row := dense.Row(x, i)
+		norm := math.Sqrt(kernel.SquaredNorm(row))
+		if !mathx.IsFinite(norm) {
+			return errNotFinite
 		}
-	})
+		if norm > 0 {
+			kernel.Affine(row, row, 0, length/norm)
+		}
+	}
+	return nil
 }
