@@ -70,7 +70,7 @@ func MulBT[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 	case pathOf[T]() > portable && n <= dotCols && k >= dotFrom:
 		dotProducts(dst, ldd, a, lda, b, ldb, m, n, k)
 	default:
-		mulTransposed(dst, ldd, a, lda, b, ldb, m, n, k)
+		panelled(dst, ldd, a, lda, b, ldb, m, n, k, true)
 	}
 }
 
@@ -85,7 +85,7 @@ func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 	case m < packFrom:
 		product(dst, ldd, a, lda, 1, b, ldb, m, n, k, mulRun, false)
 	default:
-		packedProduct(dst, ldd, a, lda, b, ldb, m, n, k)
+		panelled(dst, ldd, a, lda, b, ldb, m, n, k, false)
 	}
 }
 
@@ -120,8 +120,8 @@ func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n
 	}
 }
 
-// mulTransposed computes MulBT from panels of b, which it lays out as MulAB has them.
-func mulTransposed[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+// panelled computes MulBT, or MulAB, from copies of panels of b, laid out as MulAB has them.
+func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, transposed bool) {
 	shared := panelBuffers.Get().(*panelBuffer)
 	defer panelBuffers.Put(shared)
 	panels, w := panelIn[T](shared[:]), width[T]()
@@ -130,8 +130,12 @@ func mulTransposed[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m,
 		for p := 0; p < k; p += mulRun {
 			depth := min(mulRun, k-p)
 			apart := (depth | 1) * w
-			for c := 0; c < cols; c += w {
-				transpose(panels[c/w*apart:], b[(j+c)*ldb+p:], ldb, min(w, cols-c), depth)
+			if transposed {
+				for c := 0; c < cols; c += w {
+					transpose(panels[c/w*apart:], b[(j+c)*ldb+p:], ldb, min(w, cols-c), depth)
+				}
+			} else {
+				gather(panels, apart, b[p*ldb+j:], ldb, cols, depth)
 			}
 			columns(dst[j:], ldd, a[p:], lda, 1, panels, w, apart, m, cols, depth, mulRun, p > 0)
 		}
@@ -178,22 +182,6 @@ func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, 
 					columns(dst[i*ldd+j:], ldd, left, stride, 1, panels[(j-from)/w*apart:], w, apart, rows, cols, depth, addRun, true)
 				}
 			}
-		}
-	}
-}
-
-// packedProduct computes MulAB from copies of panels of b.
-func packedProduct[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	shared := panelBuffers.Get().(*panelBuffer)
-	defer panelBuffers.Put(shared)
-	panels, w := panelIn[T](shared[:]), width[T]()
-	for j, cols := 0, 0; j < n; j += cols {
-		cols = abreast[T](n - j)
-		for p := 0; p < k; p += mulRun {
-			depth := min(mulRun, k-p)
-			apart := (depth | 1) * w
-			gather(panels, apart, b[p*ldb+j:], ldb, cols, depth)
-			columns(dst[j:], ldd, a[p:], lda, 1, panels, w, apart, m, cols, depth, mulRun, p > 0)
 		}
 	}
 }
