@@ -32,16 +32,25 @@ func (m MaxPool) Float64(in Shape, rows int) Pass[float64] { return newMaxPass[f
 
 type maxPass[T Float] struct {
 	plainPass[T]
-	size, run     int // values of a row, and of a run of windows
-	origins, taps []int
-	winner        []uint8 // the tap each output came from
+	pooling
+	winner []uint8 // the tap each output came from
 }
 
 func newMaxPass[T Float](m MaxPool, in Shape, rows int) *maxPass[T] {
-	w := window{kernel: m.Kernel, stride: m.Stride}
-	p := &maxPass[T]{size: in.Size(), taps: w.taps(in)}
+	p := newPooling(m.Kernel, m.Stride, in)
+	return &maxPass[T]{pooling: p, winner: make([]uint8, rows*len(p.origins)*p.run)}
+}
+
+// pooling is where the values of windows lie.
+type pooling struct {
+	size, run     int // values of a row, and of a run of windows
+	origins, taps []int
+}
+
+func newPooling(kernel, stride int, in Shape) pooling {
+	w := window{kernel: kernel, stride: stride}
+	p := pooling{size: in.Size(), taps: w.taps(in)}
 	p.origins, p.run = w.runs(in)
-	p.winner = make([]uint8, rows*len(p.origins)*p.run)
 	return p
 }
 
@@ -86,16 +95,12 @@ func (a AveragePool) Float64(in Shape, _ int) Pass[float64] { return newAverageP
 
 type averagePass[T Float] struct {
 	plainPass[T]
-	size, run     int // values of a row, and of a run of windows
-	origins, taps []int
-	share         T // of one value in a mean
+	pooling
+	share T // of one value in a mean
 }
 
 func newAveragePass[T Float](a AveragePool, in Shape) *averagePass[T] {
-	w := window{kernel: a.Kernel, stride: a.Stride}
-	p := &averagePass[T]{size: in.Size(), taps: w.taps(in), share: 1 / T(a.Kernel*a.Kernel)}
-	p.origins, p.run = w.runs(in)
-	return p
+	return &averagePass[T]{pooling: newPooling(a.Kernel, a.Stride, in), share: 1 / T(a.Kernel*a.Kernel)}
 }
 
 func (p *averagePass[T]) Forward(y, x []T, rows int) {

@@ -5,13 +5,12 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/parallel"
 )
 
 // Logits sets row i of dst, x.Rows by outputs, to the model's outputs at row i of x. It
@@ -88,34 +87,29 @@ func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, erro
 
 // each computes the outputs of all rows of x. It calls f for each, from several goroutines.
 func (m *Model) each(ctx context.Context, x blas32.General, f func(row int, outputs []float32) error) error {
-	per := m.arch.rows()
-	groups := (x.Rows + per - 1) / per
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	errs := make([]error, min(runtime.GOMAXPROCS(0), groups))
-	for g := range errs {
-		wait.Go(func() {
-			w := newWorker[float32](m.arch, per)
-			w.Start(m.parameters)
-			n := m.arch.output().Size()
-			for i := next.Add(1) - 1; i < int64(groups); i = next.Add(1) - 1 {
-				if errs[g] = ctx.Err(); errs[g] != nil {
-					return
-				}
-				var rows []int
-				for r := int(i) * per; r < min((int(i)+1)*per, x.Rows); r++ {
-					rows = append(rows, r)
-				}
-				w.forward(examples[float32]{X: x.Data, Stride: x.Stride}, rows)
-				outputs := w.values[len(w.values)-1]
-				for k, r := range rows {
-					if errs[g] = f(r, outputs[k*n:(k+1)*n]); errs[g] != nil {
-						return
-					}
-				}
+	per, n := m.arch.rows(), m.arch.output().Size()
+	errs := make([]error, (x.Rows+per-1)/per)
+	workers := make([]*worker[float32], min(runtime.GOMAXPROCS(0), len(errs)))
+	parallel.Each(len(workers), len(errs), func(g, i int) {
+		if errs[i] = ctx.Err(); errs[i] != nil {
+			return
+		}
+		if workers[g] == nil {
+			workers[g] = newWorker[float32](m.arch, per)
+			workers[g].Start(m.parameters)
+		}
+		w := workers[g]
+		var rows []int
+		for r := i * per; r < min((i+1)*per, x.Rows); r++ {
+			rows = append(rows, r)
+		}
+		w.forward(examples[float32]{X: x.Data, Stride: x.Stride}, rows)
+		outputs := w.values[len(w.values)-1]
+		for k, r := range rows {
+			if errs[i] = f(r, outputs[k*n:(k+1)*n]); errs[i] != nil {
+				return
 			}
-		})
-	}
-	wait.Wait()
+		}
+	})
 	return cmp.Or(errs...)
 }

@@ -38,25 +38,20 @@ func (c FromChannels) Output(in Shape) (Shape, error) {
 
 func (FromChannels) Workspace(Shape) int { return 0 }
 
-func (c FromChannels) Float32(Shape, int) Pass[float32] {
-	return channelsPass[float32]{channels: c.Shape.Channels, positions: c.Shape.Rows * c.Shape.Cols}
-}
-
-func (c FromChannels) Float64(Shape, int) Pass[float64] {
-	return channelsPass[float64]{channels: c.Shape.Channels, positions: c.Shape.Rows * c.Shape.Cols}
-}
+func (c FromChannels) Float32(Shape, int) Pass[float32] { return channelsPass[float32]{of: c.Shape} }
+func (c FromChannels) Float64(Shape, int) Pass[float64] { return channelsPass[float64]{of: c.Shape} }
 
 type channelsPass[T Float] struct {
 	plainPass[T]
-	channels, positions int
+	of Shape
 }
 
 func (p channelsPass[T]) Forward(y, x []T, rows int) {
-	p.transpose(y, x, rows, p.channels, p.positions)
+	p.transpose(y, x, rows, p.of.Channels, p.of.Rows*p.of.Cols)
 }
 
 func (p channelsPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
-	p.transpose(dx, dy, rows, p.positions, p.channels)
+	p.transpose(dx, dy, rows, p.of.Rows*p.of.Cols, p.of.Channels)
 }
 
 // transpose turns every row of src, an m x n matrix, into its n x m transpose.

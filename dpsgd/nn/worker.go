@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/kernel"
@@ -109,17 +110,6 @@ func (w *worker[T]) Start(parameters []T) {
 	}
 }
 
-// Outputs sets dst, len(rows) x outputs, to the model's values at those rows of the batch.
-func (w *worker[T]) Outputs(dst []T, batch examples[T], rows []int) {
-	size := w.arch.output().Size()
-	for len(rows) > 0 {
-		n := min(w.rows, len(rows))
-		w.forward(batch, rows[:n])
-		copy(dst, w.values[len(w.values)-1][:n*size])
-		dst, rows = dst[n*size:], rows[n:]
-	}
-}
-
 // AddClipped adds the clipped gradients of rows to sum, which is zero. It meets the obligations of
 // [dpsgd.Worker] in the precision T. The argument clip has one norm, or one for every layer with parameters.
 //
@@ -154,10 +144,7 @@ func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsg
 // are not finite, it starts again without them.
 func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
-	private := false
-	for _, norm := range clip.Norms {
-		private = private || !math.IsInf(norm, 1)
-	}
+	private := slices.ContainsFunc(clip.Norms, func(norm float64) bool { return !math.IsInf(norm, 1) })
 	for done := false; !done; {
 		w.forward(batch, w.kept)
 		w.lossOf(batch, w.kept)
@@ -323,6 +310,53 @@ func (w *worker[T]) drop() int {
 	dropped := len(w.kept) - len(kept)
 	w.kept = kept
 	return dropped
+}
+
+// grouping is which tensors are clipped together, with their scales.
+type grouping[T Float] struct {
+	ends   []int // of every group, consecutive tensors: the first after it
+	scales [][]T // of every tensor, one value a row; a group shares a slice
+}
+
+func newGrouping[T Float](ends []int, rows int) grouping[T] {
+	g := grouping[T]{ends: ends}
+	for _, end := range ends {
+		scales := make([]T, rows)
+		for len(g.scales) < end {
+			g.scales = append(g.scales, scales)
+		}
+	}
+	return g
+}
+
+// scale sets the scales of n rows from the squared norms of every tensor's gradients. It
+// returns the number of rows clipped. A row is clipped if one of its groups is.
+func (g grouping[T]) scale(squares [][]float64, n int, clip dpsgd.Clip) (clipped int64) {
+	for i := range n {
+		row, tensor := false, 0
+		for k, end := range g.ends {
+			total, scales := 0.0, g.scales[tensor]
+			for ; tensor < end; tensor++ {
+				total += squares[tensor][i]
+			}
+			scale, above := clip.Scale(k, math.Sqrt(total))
+			scales[i] = towardsZero[T](scale)
+			row = row || above
+		}
+		if row {
+			clipped++
+		}
+	}
+	return clipped
+}
+
+// towardsZero rounds v to the next value of T that is not larger in magnitude.
+func towardsZero[T Float](v float64) T {
+	f := T(v)
+	if math.Abs(float64(f)) > math.Abs(v) {
+		f = T(math.Nextafter32(float32(f), 0))
+	}
+	return f
 }
 
 // ahead asks memory for the packed rows of the next group while a product of this one is computed. Rows of a
