@@ -3,6 +3,8 @@ package dpsgd
 import (
 	"fmt"
 	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/rng"
@@ -81,4 +83,143 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 		dst = append(dst, pick{records[i], int(s.Uint64N(uint64(c.blocks)))})
 	})
 	return dst
+}
+
+// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise, from the diagonal
+// down: a number for each band, of Euclidean norm one. Noise C^-1 z, for z of independent steps, then costs
+// as much as the column norm one: see [accountant.BandedMatrix].
+//
+// The coefficients belong to (1-x)^(-1/2): 1, 1/2, 3/8, ..., cut off after the bands and scaled. Uncut they
+// are the square root of the matrix of prefix sums, which gradient descent without momentum takes of its
+// gradients, and all but optimal for these (Fichtenberger, Henzinger, Upadhyay 2023); cut they are the banded
+// square root of Kalinin and Lampert 2024. They shape learning, not privacy. They are positive and fall, so
+// all roots of their polynomial lie outside of the unit circle (Eneström, Kakeya), and C^-1 z stays bounded.
+func bandedCoefficients(bands int) []float64 {
+	c := make([]float64, bands)
+	c[0] = 1
+	sum := 1.0
+	for i := 1; i < bands; i++ {
+		c[i] = c[i-1] * (1 - 0.5/float64(i))
+		sum += c[i] * c[i]
+	}
+	for i := range c {
+		c[i] /= math.Sqrt(sum)
+	}
+	return c
+}
+
+// bandBits is the number of binary digits used of the coefficients.
+const bandBits = 31
+
+// wholeCoefficients returns the coefficients times 2^bandBits as integers, with a sum of
+// squares of at most 2^(2 bandBits): the norm of a column is at most one, exactly.
+func wholeCoefficients(bands int) []uint64 {
+	real := bandedCoefficients(bands)
+	whole := make([]uint64, bands)
+	for shrink := 0.0; ; shrink = max(0x1p-40, 2*shrink) {
+		rest, fits := uint64(1)<<(2*bandBits), true
+		for i, c := range real {
+			whole[i] = uint64(math.Ldexp(c*(1-shrink), bandBits))
+			if square := whole[i] * whole[i]; fits && square <= rest {
+				rest -= square
+			} else {
+				fits = false
+			}
+		}
+		if fits {
+			return whole
+		}
+	}
+}
+
+// banded makes noise that is correlated over steps, in integers of the grid. With s the sums of the steps and
+// c the coefficients over 2^31, step t releases
+//
+//	y_t = floor(c_0 s_t - c_1 w_(t-1) - c_2 w_(t-2) - ...) + z_t,   x_t = y_t / c_0, cut to an integer
+//
+// where z is the independent noise, x_t takes the place of the sum, and w_t = x_t - s_t is the noise in x_t:
+// C w is z, but for the cuts. Since w = x - s, the argument of floor is c_0 s_t + c_1 s_(t-1) + ... less a
+// number that was released. So a record moves y as it moves C s, rounded down, and x is computed from y
+// alone. The computation is exact: no rounding depends on the sums.
+//
+// The memory is eight bytes for every band and parameter. It is private: the release less the noise is the
+// sum.
+type banded struct {
+	coefficients []uint64
+	noise        [][]int64 // w of a step, at the step modulo the bands; of the step at work s
+}
+
+// newBanded returns nil for one band: independent noise.
+func newBanded(bands, parameters int) *banded {
+	if bands <= 1 {
+		return nil
+	}
+	b := &banded{coefficients: wholeCoefficients(bands), noise: make([][]int64, bands)}
+	for i := range b.noise {
+		b.noise[i] = make([]int64, parameters)
+	}
+	return b
+}
+
+func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
+
+// before sets sums, of the parameters from low on, to the integers that receive the noise of the step.
+func (b *banded) before(sums []int64, low, step int) {
+	copy(b.at(step)[low:], sums)
+	earlier := make([][]int64, 0, len(b.noise))
+	for l := 1; l < len(b.noise) && l <= step; l++ {
+		earlier = append(earlier, b.at(step - l)[low:low+len(sums)])
+	}
+	for j, s := range sums {
+		high, rest := times(s, b.coefficients[0])
+		for l, noise := range earlier {
+			h, r := times(noise[j], b.coefficients[l+1])
+			var borrow uint64
+			rest, borrow = bits.Sub64(rest, r, 0)
+			high, _ = bits.Sub64(high, h, borrow)
+		}
+		sums[j] = int64(high<<(64-bandBits) | rest>>bandBits)
+	}
+}
+
+// after replaces the released integers of the parameters from low on by the estimates of their sums, and
+// keeps the noise in these.
+func (b *banded) after(released []int64, low, step int) {
+	noise := b.at(step)[low : low+len(released)]
+	for j, y := range released {
+		size := uint64(max(y, -y))
+		x, _ := bits.Div64(size>>(64-bandBits), size<<bandBits, b.coefficients[0])
+		if y < 0 {
+			x = -x
+		}
+		released[j] = int64(x)
+		noise[j] = int64(x) - noise[j]
+	}
+}
+
+// times returns the product of 128 bits, in two's complement.
+func times(v int64, c uint64) (high, low uint64) {
+	high, low = bits.Mul64(uint64(v), c)
+	if v < 0 {
+		high -= c
+	}
+	return high, low
+}
+
+// state returns the part of a checkpoint: nil without correlated noise.
+func (b *banded) state() []int64 {
+	if b == nil {
+		return nil
+	}
+	return slices.Concat(b.noise...)
+}
+
+func (b *banded) restore(state []int64) {
+	if b == nil {
+		return
+	}
+	for _, noise := range b.noise {
+		copy(noise, state)
+		state = state[len(noise):]
+	}
 }

@@ -3,6 +3,7 @@ package dpsgd
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/blas/blas32"
@@ -116,4 +117,130 @@ func (d Data) digest(workers int) [][sha256.Size]byte {
 		sums = append(sums, d.Packed.Hash(workers))
 	}
 	return sums
+}
+
+// Packed is rows in a form that takes less memory than float32: package features has one of 16 bits a number.
+// The data are the numbers that Unpack returns: clip norms, clipping and sums are computed from these as from
+// any others, by the same code. The packed form of a row must depend on that row alone.
+type Packed interface {
+	// Dims returns the numbers of rows and columns.
+	Dims() (rows, cols int)
+	// Unpack sets dst, as long as there are columns, to row i. Many goroutines call it at once.
+	Unpack(dst []float32, i int)
+	// Hash returns a hash that identifies the rows: of the rows, or of all their inputs, with the name and
+	// version of each function. It may use so many goroutines.
+	Hash(workers int) [sha256.Size]byte
+}
+
+// Fetcher is a [Packed] that can ask memory for rows ahead of their use. The rows of a batch lie far apart,
+// and waiting for them takes about as long as the computation.
+type Fetcher interface {
+	Packed
+	// Fetch announces that columns from <= j < to of row i will be unpacked soon. It returns at once.
+	Fetch(i, from, to int)
+}
+
+// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, some at a time, so that caches hold
+// them while it computes. Other workers are given rows that were unpacked before.
+type PackedWorker interface {
+	Worker
+	// Expect is called before AddClipped with the rows that the call after that is likely to begin with. A
+	// worker may ask memory for these rows. Nothing changes in the sums.
+	Expect(rows []int)
+}
+
+// Dims returns the numbers of rows and columns, of X or of Packed.
+func (d Data) Dims() (rows, cols int) {
+	if d.Packed != nil {
+		return d.Packed.Dims()
+	}
+	return d.X.Rows, d.X.Cols
+}
+
+func (d Data) validatePacked() error {
+	switch rows, cols := d.Packed.Dims(); {
+	case d.X.Rows != 0 || d.X.Data != nil:
+		return errors.New("dpsgd: Data has rows in X and in Packed")
+	case rows <= 0 || cols <= 0:
+		return fmt.Errorf("dpsgd: the packed matrix has %d rows and %d columns; both must be positive", rows, cols)
+	}
+	return nil
+}
+
+// checkModel returns the model's objection to data. Of packed rows it passes on zeros, with their number of
+// columns, labels and targets.
+func checkModel(model Model, data Data) error {
+	if data.Packed == nil {
+		return model.Check(data)
+	}
+	rows, cols := data.Packed.Dims()
+	x := dense.New(min(rows, MaxRows), cols)
+	for from := 0; from < rows; from += MaxRows {
+		to := min(from+MaxRows, rows)
+		part := Data{X: dense.Rows(x, 0, to-from)}
+		if len(data.Y) > 0 {
+			part.Y = data.Y[from:to]
+		}
+		if data.Targets.Rows > 0 {
+			part.Targets = dense.Rows(data.Targets, from, to)
+		}
+		if err := model.Check(part); err != nil {
+			return fmt.Errorf("rows from %d on: %w", from, err)
+		}
+	}
+	return nil
+}
+
+// unpackedModel trains a model on packed rows: a worker unpacks the rows of a call to memory of its own.
+type unpackedModel struct{ Model }
+
+func (m unpackedModel) Fingerprint() []byte {
+	return append(fmt.Appendf(nil, "unpacked %T ", m.Model), m.Model.Fingerprint()...)
+}
+
+// Groups implements [Grouped].
+func (m unpackedModel) Groups() []int { return groupsOf(m.Model) }
+
+func (m unpackedModel) Worker() Worker {
+	inner := m.Model.Worker()
+	if _, ok := inner.(PackedWorker); ok {
+		return inner
+	}
+	return &unpackingWorker{inner: inner}
+}
+
+type unpackingWorker struct {
+	inner Worker
+	view  Data // the rows of a call
+	rows  []int
+}
+
+func (w *unpackingWorker) Start() { w.inner.Start() }
+
+// AddClipped implements [Worker]. The result depends on the contents of the rows, in their order, and not on
+// where they lie.
+func (w *unpackingWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
+	w.unpack(data, rows)
+	return w.inner.AddClipped(sum, w.view, w.rows[:len(rows)], clip)
+}
+
+func (w *unpackingWorker) unpack(data Data, rows []int) {
+	_, cols := data.Packed.Dims()
+	if need := len(rows) * cols; len(w.view.X.Data) < need {
+		w.view.X.Data = make([]float32, need)
+	}
+	w.view.X = blas32.General{Rows: len(rows), Cols: cols, Stride: cols, Data: w.view.X.Data}
+	w.view.Y = w.view.Y[:0]
+	if data.Targets.Rows > 0 {
+		w.view.Targets = dense.Pick(data.Targets, rows)
+	}
+	for i, r := range rows {
+		data.Packed.Unpack(dense.Row(w.view.X, i), r)
+		if len(data.Y) > 0 {
+			w.view.Y = append(w.view.Y, data.Y[r])
+		}
+		if i == len(w.rows) {
+			w.rows = append(w.rows, i)
+		}
+	}
 }
