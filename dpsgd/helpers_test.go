@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"iter"
+	"maps"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -42,7 +43,7 @@ func cycle(bands int) Sampling   { return Sampling{Scheme: Cyclic, Bands: bands}
 func allocate(t, k int) Sampling { return Sampling{Scheme: Allocation, EpochSteps: t, PerEpoch: k} }
 func bins(t int) Sampling        { return Sampling{Scheme: BallsInBins, EpochSteps: t} }
 
-// everyKind returns a configuration for each kind of state that a run can have.
+// everyKind returns a configuration for each kind of state that a run can have: all of them with -long.
 func everyKind() map[string]Config {
 	with := func(change func(*Config)) Config {
 		cfg := usual
@@ -50,7 +51,7 @@ func everyKind() map[string]Config {
 		change(&cfg)
 		return cfg
 	}
-	return map[string]Config{
+	all := map[string]Config{
 		"sgd":        with(func(*Config) {}),
 		"momentum":   usual,
 		"nesterov":   with(func(c *Config) { c.Optimizer = optim.Config{Momentum: 0.9, Nesterov: true, WeightDecay: 0.01} }),
@@ -72,6 +73,10 @@ func everyKind() map[string]Config {
 			c.Schedule = Schedule{Shape: Linear, Final: 0.1}
 		}),
 	}
+	maps.DeleteFunc(all, func(name string, _ Config) bool {
+		return !*long && !slices.Contains([]string{"momentum", "turns", "allocation", "everything"}, name)
+	})
+	return all
 }
 
 func gaussianStep(q, z float64) accountant.Event {
@@ -153,35 +158,6 @@ func accuracy(t *testing.T, m *Softmax, d Data) float64 {
 		}
 	}
 	return right / float64(len(d.Y))
-}
-
-// toy is a model with one parameter whose gradient is the record's feature.
-type toy struct{ parameter []float32 }
-
-func newToy() toy { return toy{make([]float32, 1)} }
-
-func (m toy) Parameters() []float32 { return m.parameter }
-func (m toy) Check(Data) error      { return nil }
-func (m toy) Worker() Worker        { return toyWorker{} }
-func (m toy) Fingerprint() []byte   { return nil }
-
-type toyWorker struct{}
-
-func (toyWorker) Start() {}
-func (toyWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
-	for _, i := range rows {
-		g := float64(dense.Row(data.X, i)[0])
-		if g-g != 0 {
-			tally.NonFinite++
-			continue
-		}
-		scale, clipped := clip.Scale(0, math.Abs(g))
-		if clipped {
-			tally.Clipped++
-		}
-		sum[0] += float32(scale * g)
-	}
-	return tally
 }
 
 func column(values ...float32) Data {
@@ -321,7 +297,7 @@ func inTwo(weights []float64, means [][2]float64) []float64 {
 	return d
 }
 
-// renyi returns the larger divergence of the two orders.
+// renyi returns the larger divergence of the two directions, over what is above 0 in both tables.
 func renyi(p, q []float64, order int) float64 {
 	var s [2]float64
 	a := float64(order)

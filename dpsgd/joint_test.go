@@ -9,49 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/internal/dense"
 )
-
-// pair is a model with two parameters, in one group or two, whose gradient is the record.
-type pair struct {
-	parameters []float32
-	groups     []int
-}
-
-func newPair(groups ...int) pair { return pair{make([]float32, 2), groups} }
-
-func (m pair) Parameters() []float32 { return m.parameters }
-func (m pair) Check(Data) error      { return nil }
-func (m pair) Worker() Worker        { return pairWorker{m} }
-func (m pair) Fingerprint() []byte   { return nil }
-func (m pair) Groups() []int         { return m.groups }
-
-type pairWorker struct{ m pair }
-
-func (pairWorker) Start() {}
-func (w pairWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
-	groups := w.m.groups
-	if len(clip.Norms) == 1 {
-		groups = []int{2}
-	}
-	for _, i := range rows {
-		low, any := 0, false
-		for g, n := range groups {
-			x := dense.Row(data.X, i)[low : low+n]
-			scale, clipped := clip.Scale(g, normOf(x))
-			any = any || clipped
-			for j, v := range x {
-				sum[low+j] += float32(scale * float64(v))
-			}
-			low += n
-		}
-		if any {
-			tally.Clipped++
-		}
-		tally.Loss += math.Abs(float64(dense.Row(data.X, i)[0]))
-	}
-	return tally
-}
 
 func pairs(values ...float32) Data {
 	n := len(values) / 2

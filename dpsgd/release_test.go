@@ -3,12 +3,15 @@ package dpsgd
 import (
 	"fmt"
 	"math"
+	"math/big"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -21,7 +24,7 @@ func addNoise(r *release, step uint64) {
 // noiseOf returns what a release adds to a sum of integers.
 func noiseOf(t *testing.T, sum []int64) []int64 {
 	t.Helper()
-	r, err := newRelease(toy{parameter: make([]float32, len(sum))}, column(1), setting{probability: 1, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 2)
+	r, err := newRelease(newToy(make([]float32, len(sum))...), column(1), setting{probability: 1, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 2)
 	require.NoError(t, err)
 	r.key = rng.SeedKey(1)
 	r.total = slices.Clone(sum)
@@ -52,7 +55,7 @@ func TestSumsThatDifferMeetOtherNoise(t *testing.T) {
 // changes neither the number of blocks nor the divisor.
 func TestBlocksComeFromThePublicNumber(t *testing.T) {
 	blocks := func(rows, records int) int {
-		r, err := newRelease(toy{parameter: []float32{0}}, column(make([]float32, rows)...), setting{probability: 1, noiseMultiplier: 1, clip: FlatClip(1)}, records, 1)
+		r, err := newRelease(newToy(), column(make([]float32, rows)...), setting{probability: 1, noiseMultiplier: 1, clip: FlatClip(1)}, records, 1)
 		require.NoError(t, err)
 		return r.batch.blocks
 	}
@@ -61,45 +64,29 @@ func TestBlocksComeFromThePublicNumber(t *testing.T) {
 
 	sum := func(records int) float64 {
 		cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Records: records}
-		m := toy{parameter: []float32{0}}
+		m := newToy()
 		_, err := train(t.Context(), t, m, column(1, 1), cfg, rng.SeedKey(1))
 		require.NoError(t, err)
-		return float64(m.parameter[0])
+		return float64(m.parameters[0])
 	}
 	require.NotEqual(t, sum(1), sum(2))
-}
-
-// tooMuch breaks the second obligation of a Worker.
-type tooMuch struct {
-	toy
-	add float32
-}
-
-func (m tooMuch) Worker() Worker { return tooMuchWorker{add: m.add} }
-
-type tooMuchWorker struct {
-	toyWorker
-	add float32
-}
-
-func (w tooMuchWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
-	sum[0] += w.add
-	return Tally{}
 }
 
 // TestAWorkerThatAddsTooMuchReleasesNothing checks that what the noise does not cover is
 // not released, and that the model stays as it was.
 func TestAWorkerThatAddsTooMuchReleasesNothing(t *testing.T) {
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1}
-	for _, add := range []float32{2.001, float32(math.Inf(-1)), float32(math.NaN())} {
-		m := tooMuch{toy: toy{parameter: []float32{0.5}}, add: add}
+	for _, add := range []float32{2, 2.001, float32(math.Inf(-1)), float32(math.NaN())} {
+		m := newToy(0.5)
+		m.add = func(sum []float32, _ Data, _ []int, _ Clip) Tally { sum[0] += add; return Tally{} }
 		_, err := train(t.Context(), t, m, column(1, 1), cfg, rng.SeedKey(1))
+		if add == 2 { // of two records
+			require.NoError(t, err)
+			continue
+		}
 		require.ErrorContains(t, err, "second obligation", "%v", add)
-		require.Equal(t, float32(0.5), m.parameter[0])
+		require.Equal(t, float32(0.5), m.parameters[0])
 	}
-	m := tooMuch{toy: toy{parameter: []float32{0.5}}, add: 2}
-	_, err := train(t.Context(), t, m, column(1, 1), cfg, rng.SeedKey(1))
-	require.NoError(t, err)
 }
 
 // Every run of parameters has noise of its own: with one stream for all, the difference
@@ -126,7 +113,7 @@ func TestSpansMeetOtherNoise(t *testing.T) {
 // Every step has a sample and noise of its own, whatever the sums are.
 func TestStepsMeetOtherSamplesAndNoise(t *testing.T) {
 	records := make([]float32, 300)
-	r, err := newRelease(toy{parameter: make([]float32, 8)}, column(records...), setting{probability: 0.3, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 1)
+	r, err := newRelease(newToy(make([]float32, 8)...), column(records...), setting{probability: 0.3, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 1)
 	require.NoError(t, err)
 	r.key = rng.SeedKey(1)
 	noise, samples := map[int64]bool{}, map[string]bool{}
@@ -147,20 +134,20 @@ func TestStepsMeetOtherSamplesAndNoise(t *testing.T) {
 func TestFingerprintHoldsEverything(t *testing.T) {
 	type input struct {
 		configuration string
-		model         toy
+		model         fake
 		data          Data
 	}
 	base := func() input {
 		d := column(1, 2, 3)
 		d.Y = []int{0, 1, 2}
-		return input{"a", toy{parameter: []float32{1, 2}}, d}
+		return input{"a", newToy(1, 2), d}
 	}
 	seen := map[string]string{}
 	for name, change := range map[string]func(*input){
 		"nothing":       func(*input) {},
 		"configuration": func(i *input) { i.configuration = "b" },
-		"parameters":    func(i *input) { i.model.parameter[1] = 2.5 },
-		"more of them":  func(i *input) { i.model.parameter = append(i.model.parameter, 0) },
+		"parameters":    func(i *input) { i.model.parameters[1] = 2.5 },
+		"more of them":  func(i *input) { i.model.parameters = append(i.model.parameters, 0) },
 		"a record":      func(i *input) { i.data = column(1, 2, 4); i.data.Y = []int{0, 1, 2} },
 		"a label":       func(i *input) { i.data.Y = []int{0, 1, 1} },
 		"units":         func(i *input) { i.data.Ends = []int{1, 3} },
@@ -176,4 +163,93 @@ func TestFingerprintHoldsEverything(t *testing.T) {
 		require.NotContains(t, seen, sum, "%s and %s", name, seen[sum])
 		seen[sum] = name
 	}
+}
+
+// TestHashIsNH checks the hash against its definition, in big integers.
+func TestHashIsNH(t *testing.T) {
+	stream := rng.SeedKey(1).Stream()
+	h := newHasher(stream)
+	for _, n := range []int{0, 1, 2, 5, 64, spanLength - 1, spanLength} {
+		m := make([]int64, n)
+		for i := range m {
+			m[i] = int64(stream.Uint64())
+		}
+		word := func(i int) *big.Int {
+			if i < n {
+				return new(big.Int).SetUint64(uint64(m[i]))
+			}
+			return new(big.Int)
+		}
+		one := big.NewInt(1)
+		modulo := func(v *big.Int, exponent uint) *big.Int { return v.Mod(v, new(big.Int).Lsh(one, exponent)) }
+		got := h.sum(m)
+		for pass := range 2 {
+			want := new(big.Int)
+			for i := 0; i < n; i += 2 {
+				factor := func(i int) *big.Int {
+					return modulo(new(big.Int).Add(word(i), new(big.Int).SetUint64(h.words[i+2*pass])), 64)
+				}
+				want.Add(want, new(big.Int).Mul(factor(i), factor(i+1)))
+			}
+			value := new(big.Int)
+			for i := range 16 { // little-endian
+				value.Lsh(value, 8).Add(value, big.NewInt(int64(got[16*pass+15-i])))
+			}
+			require.Zero(t, modulo(want, 128).Cmp(value), "length %d, pass %d", n, pass)
+		}
+	}
+}
+
+func BenchmarkHash(b *testing.B) {
+	h := newHasher(rng.SeedKey(1).Stream())
+	m := make([]int64, spanLength)
+	b.SetBytes(8 * spanLength)
+	for b.Loop() {
+		h.sum(m)
+	}
+}
+
+// BenchmarkStep times one update with batches of 4,096 records on average, private and not,
+// on all processors. The unit samples/s counts records in batches. What matters is the
+// ratio of the two within one run.
+func BenchmarkStep(b *testing.B) {
+	for _, cols := range []int{784, 2304} {
+		const records, classes = 16384, 10
+		rnd := rand.New(rand.NewPCG(1, 4))
+		data := Data{X: dense.New(records, cols), Y: make([]int, records)}
+		for i := range data.X.Data {
+			data.X.Data[i] = float32(rnd.Float64())
+		}
+		for i := range data.Y {
+			data.Y[i] = rnd.IntN(classes)
+		}
+		for _, cfg := range []Config{
+			{NonPrivate: true, ClipNorm: math.Inf(1)},
+			{NoiseMultiplier: 4, ClipNorm: 0.1},
+		} {
+			name := "private"
+			if cfg.NonPrivate {
+				name = "non-private"
+			}
+			b.Run(fmt.Sprintf("softmax-%d-%d/%s", cols, classes, name), func(b *testing.B) {
+				cfg.SamplingProbability, cfg.Steps, cfg.LearningRate = 0.25, 1, 0.1
+				t := trainerOf(b, newSoftmax(cols, classes), data, cfg, 1)
+				for b.Loop() {
+					stepOf(b, t)
+				}
+				b.ReportMetric(float64(t.counts.Sampled)/b.Elapsed().Seconds(), "samples/s")
+			})
+		}
+	}
+}
+
+// BenchmarkNoise times the noise of one step for 23,050 parameters.
+func BenchmarkNoise(b *testing.B) {
+	data := Data{X: dense.New(1, 2304), Y: []int{0}}
+	t := trainerOf(b, newSoftmax(2304, 10), data, Config{SamplingProbability: 1, NoiseMultiplier: 4, ClipNorm: 0.1}, 1)
+	t.release.total = make([]int64, t.release.parameters)
+	for step := uint64(0); b.Loop(); step++ {
+		addNoise(t.release, step)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(t.release.total)), "ns/sample")
 }

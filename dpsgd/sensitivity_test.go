@@ -119,27 +119,20 @@ func worst(t *testing.T, worlds int, wrap func(*Softmax) Model, sigma func(noise
 func softmaxItself(m *Softmax) Model        { return m }
 func sigmaOf(_, _ float64, g grid) float64  { return g.sigma }
 func unscaled(m, _ float64, g grid) float64 { return m * g.perUnit }
-func broken(f addClipped) func(m *Softmax) Model {
+
+// broken returns softmax regression with another way to clip, which is given the right worker.
+func broken(f func(w Worker, sum []float32, data Data, rows []int, clip Clip) Tally) func(m *Softmax) Model {
 	return func(m *Softmax) Model { return brokenModel{m, f} }
 }
 
-type addClipped func(w Worker, sum []float32, data Data, rows []int, clip Clip) Tally
-
-// brokenModel is a model with another way to clip.
 type brokenModel struct {
 	*Softmax
-	f addClipped
+	f func(w Worker, sum []float32, data Data, rows []int, clip Clip) Tally
 }
 
-func (m brokenModel) Worker() Worker { return brokenWorker{m.Softmax.Worker(), m.f} }
-
-type brokenWorker struct {
-	Worker
-	f addClipped
-}
-
-func (w brokenWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
-	return w.f(w.Worker, sum, data, rows, clip)
+func (m brokenModel) Worker() Worker {
+	w := m.Softmax.Worker()
+	return fakeWorker{func(sum []float32, data Data, rows []int, clip Clip) Tally { return m.f(w, sum, data, rows, clip) }}
 }
 
 // TestNeighboursDifferByAtMostTheSensitivity removes records from random data and compares the integers that
@@ -236,4 +229,56 @@ func TestTheNoiseDoesNotDependOnTheClipNorm(t *testing.T) {
 	for _, clip := range []float64{0x1p-40, 0.77, 123, 0x1p40} {
 		require.Equal(t, gridOf(t, 3, 1, 1000, 100, 0).sigma, gridOf(t, 3, clip, 1000, 100, 0).sigma)
 	}
+}
+
+// newWide returns a model with many parameters, so that whole groups of MaxRows are summed at a time, in runs
+// of so many rows. Its gradient is the record's columns over and over.
+func newWide(rowsOfRun int) fake {
+	return fake{parameters: make([]float32, 1<<16+8), add: func(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
+		run := make([]float32, len(sum))
+		for i, r := range rows {
+			x := dense.Row(data.X, r)
+			scale, clipped := clip.Scale(0, normOf(x[:8])*math.Sqrt(float64(len(sum)/8)))
+			if clipped {
+				tally.Clipped++
+			}
+			var part [8]float32
+			for j := range part {
+				part[j] = float32(scale * float64(x[j]))
+			}
+			for j := range run {
+				run[j] += part[j%8]
+			}
+			if (i+1)%rowsOfRun == 0 || i == len(rows)-1 {
+				for j, v := range run {
+					sum[j] += v
+				}
+				clear(run)
+			}
+		}
+		return tally
+	}}
+}
+
+// TestNeighboursOfLargeModels checks the sensitivity of sums with the larger groups: blocks
+// around MaxRows records, which rounding pushes in one direction.
+func TestNeighboursOfLargeModels(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(9, 1))
+	m := newWide(32)
+	require.Equal(t, grouping{MaxRows, MaxRows}, groupingOf(len(m.parameters)))
+	ratio := 0.0
+	for _, size := range []int{1, MaxRows - 1, MaxRows, MaxRows + 1} {
+		data := Data{X: dense.New(size, 8), Y: make([]int, size)}
+		for i := range data.X.Data {
+			data.X.Data[i] = 1 + float32(i%8)/7
+		}
+		const clip, multiplier = 0.7, 2
+		g := gridOf(t, multiplier, clip, len(m.parameters), size, 0)
+		whole := sumOf(t, m, data, FlatClip(clip), g.perUnit, upTo(size))
+		smaller, moved := without(data, [][]int{upTo(size)}, rnd.IntN(size))
+		d := distance(whole, sumOf(t, m, smaller, FlatClip(clip), g.perUnit, moved...))
+		ratio = math.Max(ratio, d*multiplier/g.sigma)
+	}
+	require.LessOrEqual(t, ratio, 1.0)
+	require.Greater(t, ratio, 0.99)
 }

@@ -18,31 +18,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// weighted multiplies what a model adds by a setting that is not among its parameters.
-type weighted struct {
-	toy
-	weight float32
-	print  bool // the setting in the fingerprint
-}
-
-func (m weighted) Worker() Worker { return weightedWorker{m} }
-func (m weighted) Fingerprint() []byte {
-	if m.print {
-		return fmt.Appendf(nil, "%v", m.weight)
-	}
-	return nil
-}
-
-type weightedWorker struct{ m weighted }
-
-func (weightedWorker) Start() {}
-func (w weightedWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
-	before := sum[0]
-	tally := toyWorker{}.AddClipped(sum, data, rows, clip)
-	sum[0] = before + w.m.weight*(sum[0]-before)
-	return tally
-}
-
 // TestModelsOfOtherSettingsMeetOtherNoise checks that two models that differ in a setting meet
 // different noise, whether their fingerprints differ or not. So the difference of two releases is never
 // the bare gradient.
@@ -51,10 +26,19 @@ func TestModelsOfOtherSettingsMeetOtherNoise(t *testing.T) {
 	for _, print := range []bool{false, true} {
 		var out []float64
 		for _, weight := range []float32{1, 0.5} {
-			m := weighted{newToy(), weight, print}
+			m := newToy()
+			m.add = func(sum []float32, data Data, rows []int, clip Clip) Tally {
+				before := sum[0]
+				tally := addToy(sum, data, rows, clip)
+				sum[0] = before + weight*(sum[0]-before)
+				return tally
+			}
+			if print {
+				m.print = fmt.Sprint(weight)
+			}
 			_, err := train(t.Context(), t, m, constant(4, 0.25), cfg, rng.SeedKey(3))
 			require.NoError(t, err)
-			out = append(out, float64(m.parameter[0]))
+			out = append(out, float64(m.parameters[0]))
 		}
 		require.Greater(t, math.Abs(2*(out[1]-out[0])-0.25), 0.1)
 	}
@@ -79,7 +63,7 @@ func TestStepsDivideByTheExpectedSize(t *testing.T) {
 		require.NoError(t, err)
 		sampled := float64(result.Diagnostics.Sampled)
 		require.Greater(t, math.Abs(sampled-records/2), 3.0, "a batch of about the expected size shows nothing")
-		require.InDelta(t, -value*sampled/(records/2), m.parameter[0], 1e-3)
+		require.InDelta(t, -value*sampled/(records/2), m.parameters[0], 1e-3)
 	}
 }
 
@@ -193,8 +177,8 @@ func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
 		"labels":                                 {m, Data{X: good.X, Y: good.Y[1:]}, usual, key},
 		"columns":                                {m, clouds(10, 5), usual, key},
 		"key":                                    {m, good, usual, rng.Key{}},
-		"parameter 0 of the model is not finite": {toy{[]float32{nan}}, good, usual, key},
-		"no parameters":                          {toy{}, good, usual, key},
+		"parameter 0 of the model is not finite": {newToy(nan), good, usual, key},
+		"no parameters":                          {fake{}, good, usual, key},
 		"row 0 has a value that is not finite":   {m, good, scored, key},
 	} {
 		r := reserve(t, c.cfg)

@@ -12,7 +12,7 @@ var masks = [32]int32{
 // mask returns a mask of n lanes.
 func mask(n int) *int32 { return &masks[16-n] }
 
-func flag(b bool) int {
+func bit(b bool) int {
 	if b {
 		return 1
 	}
@@ -34,14 +34,14 @@ func first[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.Sl
 func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	most := evenly(m, height[T]())
 	if pathOf[T]() == avx512 {
-		tiles512(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, 4*apart, m, most, k, run, flag(add), n)
+		tiles512(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, 4*apart, m, most, k, run, bit(add), n)
 		return
 	}
 	var edge *int32
 	if n < width[T]() {
 		edge = mask(n)
 	}
-	tiles32(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, most, k, run, flag(add), edge)
+	tiles32(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, most, k, run, bit(add), edge)
 }
 
 // evenly returns the size of parts of n, as even as they can be, of at most most.
@@ -55,11 +55,11 @@ func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool
 	done := 0
 	if wide := 8 * width[T](); pathOf[T]() == avx512 && n >= wide {
 		done = n / wide * wide
-		wide512(first(dst), first(a), 4*cs, first(b), 4*ldb, done, k, run, flag(add))
+		wide512(first(dst), first(a), 4*cs, first(b), 4*ldb, done, k, run, bit(add))
 	}
 	if wide := 4 * width[T](); n-done >= wide {
 		more := (n - done) / wide * wide
-		wide32(first(dst[done:]), first(a), 4*cs, first(b[done:]), 4*ldb, more, k, run, flag(add))
+		wide32(first(dst[done:]), first(a), 4*cs, first(b[done:]), 4*ldb, more, k, run, bit(add))
 		done += more
 	}
 	return done
@@ -75,12 +75,12 @@ func fmaDots[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k 
 			rows, cols = m-m%4, n
 		}
 		for j := 0; rows > 0 && j < n; j += cols {
-			dots512(first(dst[j:]), 4*ldd, first(a), 4*lda, first(b[j*ldb:]), 4*ldb, rows, min(cols, n-j), k, flag(add))
+			dots512(first(dst[j:]), 4*ldd, first(a), 4*lda, first(b[j*ldb:]), 4*ldb, rows, min(cols, n-j), k, bit(add))
 		}
 		cols = evenly(n, group)
 	}
 	for j := 0; rows < m && j < n; j += cols {
 		dots32(first(dst[rows*ldd+j:]), 4*ldd, first(a[rows*lda:]), 4*lda, first(b[j*ldb:]), 4*ldb,
-			m-rows, min(cols, n-j), k, flag(add), mask(k%lanes))
+			m-rows, min(cols, n-j), k, bit(add), mask(k%lanes))
 	}
 }

@@ -197,3 +197,119 @@ func TestTranspose(t *testing.T) {
 	})
 	require.Panics(t, func() { Transpose(make([]float32, 5), 2, make([]float32, 6), 3, 2, 3) })
 }
+
+func TestHalves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 11))
+		h := Halves{M: rapid.IntRange(1, 27).Draw(t, "m"), Last: rapid.IntRange(0, 9).Draw(t, "last")}
+		strips, gap := rapid.IntRange(1, 3).Draw(t, "strips"), rapid.IntRange(0, 3).Draw(t, "gap")
+		k, row := h.Last/2+1, strip+gap
+		normal := func(n int) []float32 {
+			x := make([]float32, n)
+			for i := range x {
+				x[i] = float32(rnd.NormFloat64())
+			}
+			return x
+		}
+		h.Even, h.Odd = normal((h.M+1)/2*k), normal(h.M/2*k)
+		from, to := Strips{At: gap, Row: row, Step: row * (h.Last + 1)}, Strips{At: gap, Row: row, Step: row * h.M}
+		src, dst := normal(gap+strips*from.Step), make([]float32, gap+strips*to.Step)
+		for i := range dst {
+			dst[i] = float32(math.NaN())
+		}
+		along(drawn(t), func() { h.MulStrips(dst, to, src, from, strips) })
+		require.Equal(t, strip*h.M*strips, written(dst))
+		for s := range strips {
+			for r := range h.M {
+				for j := range strip {
+					want, size := 0.0, 0.0
+					for i := range k {
+						w, sign := h.Even, 1.0
+						if r%2 == 1 {
+							w, sign = h.Odd, -1
+						}
+						a, b := float64(from.row(src, i, s)[j]), float64(from.row(src, h.Last-i, s)[j])
+						want += float64(w[r/2*k+i]) * (a + sign*b)
+						size += math.Abs(float64(w[r/2*k+i])) * (math.Abs(a) + math.Abs(b))
+					}
+					require.InDelta(t, want, float64(to.row(dst, r, s)[j]), 1e-6*size)
+				}
+			}
+		}
+	})
+}
+
+func TestHalvesRefuseWhatDoesNotFit(t *testing.T) {
+	h := Halves{Even: make([]float32, 2), Odd: make([]float32, 2), M: 2, Last: 2}
+	at := Strips{Row: strip, Step: 3 * strip}
+	src, dst := make([]float32, 3*strip), make([]float32, 2*strip)
+	h.MulStrips(dst, at, src, at, 1)
+	h.MulStrips(dst, at, src, at, 0)
+	require.Panics(t, func() { h.MulStrips(dst[1:], at, src, at, 1) })
+	require.Panics(t, func() { h.MulStrips(dst, at, src[1:], at, 1) })
+	require.Panics(t, func() { h.MulStrips(dst, at, src, at, 2) })
+	for _, bad := range []Halves{{Even: h.Even, Odd: h.Odd, M: 3, Last: 2}, {Even: h.Even, Odd: h.Odd, M: 2, Last: 4}, {Even: h.Even, M: 2, Last: 2}, {}} {
+		require.Panics(t, func() { bad.MulStrips(dst, at, src, at, 1) })
+	}
+}
+
+func TestGroups(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const lanes = 8
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 10))
+		k, groups := rapid.IntRange(1, 9).Draw(t, "k"), rapid.IntRange(0, 5).Draw(t, "groups")
+		src := make([]float32, 40)
+		for i := range src {
+			src[i] = float32(rnd.NormFloat64())
+		}
+		n := GroupOutputs*lanes*groups + 3
+		sum, difference := make([]float32, n), make([]float32, n)
+		var want [2][]float64 // of both products
+		want[0], want[1] = make([]float64, n), make([]float64, n)
+		size := 0.0
+		g := new(Groups)
+		for group := range groups {
+			var out [GroupOutputs]int
+			for i := range out {
+				out[i] = 3 + (group*GroupOutputs+i)*lanes
+			}
+			var inputs [2]GroupInputs
+			for half := range inputs {
+				for range rnd.IntN(k + 1) {
+					from := rnd.IntN(len(src) - lanes + 1)
+					inputs[half].In = append(inputs[half].In, from)
+					for _, at := range out {
+						w := float32(rnd.NormFloat64())
+						inputs[half].Weights = append(inputs[half].Weights, w)
+						for l := range lanes {
+							term := float64(w) * float64(src[from+l])
+							want[half][at+l] += term
+							size = max(size, math.Abs(term))
+						}
+					}
+				}
+			}
+			g.Add(out, inputs[0], inputs[1])
+		}
+		along(drawn(t), func() { g.Mul(sum, difference, src) })
+		for i := range n {
+			require.InDelta(t, want[0][i]+want[1][i], float64(sum[i]), 1e-5*size)
+			require.InDelta(t, want[0][i]-want[1][i], float64(difference[i]), 1e-5*size)
+		}
+	})
+}
+
+func TestGroupsRefuseWhatDoesNotFit(t *testing.T) {
+	g := new(Groups)
+	none, one := GroupInputs{}, GroupInputs{In: []int{5}, Weights: make([]float32, 4)}
+	require.Panics(t, func() { g.Add([4]int{}, GroupInputs{In: []int{0}, Weights: make([]float32, 3)}, none) })
+	require.Panics(t, func() { g.Add([4]int{-1}, one, none) })
+	require.Panics(t, func() { g.Add([4]int{math.MaxInt32}, one, none) })
+	g = new(Groups)
+	g.Add([4]int{0, 8, 16, 24}, one, none)
+	a, b := make([]float32, 32), make([]float32, 32)
+	g.Mul(a, b, make([]float32, 13))
+	require.Panics(t, func() { g.Mul(a[:31], b, make([]float32, 13)) })
+	require.Panics(t, func() { g.Mul(a, b[:31], make([]float32, 13)) })
+	require.Panics(t, func() { g.Mul(a, b, make([]float32, 12)) })
+}

@@ -1,13 +1,18 @@
 package kernel
 
 import (
-	"encoding/binary"
+	"flag"
 	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -101,211 +106,67 @@ func TestFusedPathsAgree(t *testing.T) {
 	})
 }
 
-func TestHalves(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 11))
-		h := Halves{M: rapid.IntRange(1, 27).Draw(t, "m"), Last: rapid.IntRange(0, 9).Draw(t, "last")}
-		strips, gap := rapid.IntRange(1, 3).Draw(t, "strips"), rapid.IntRange(0, 3).Draw(t, "gap")
-		k, row := h.Last/2+1, strip+gap
-		normal := func(n int) []float32 {
-			x := make([]float32, n)
-			for i := range x {
-				x[i] = float32(rnd.NormFloat64())
-			}
-			return x
-		}
-		h.Even, h.Odd = normal((h.M+1)/2*k), normal(h.M/2*k)
-		from, to := Strips{At: gap, Row: row, Step: row * (h.Last + 1)}, Strips{At: gap, Row: row, Step: row * h.M}
-		src, dst := normal(gap+strips*from.Step), make([]float32, gap+strips*to.Step)
-		for i := range dst {
-			dst[i] = float32(math.NaN())
-		}
-		along(drawn(t), func() { h.MulStrips(dst, to, src, from, strips) })
-		require.Equal(t, strip*h.M*strips, written(dst))
-		for s := range strips {
-			for r := range h.M {
-				for j := range strip {
-					want, size := 0.0, 0.0
-					for i := range k {
-						w, sign := h.Even, 1.0
-						if r%2 == 1 {
-							w, sign = h.Odd, -1
-						}
-						a, b := float64(from.row(src, i, s)[j]), float64(from.row(src, h.Last-i, s)[j])
-						want += float64(w[r/2*k+i]) * (a + sign*b)
-						size += math.Abs(float64(w[r/2*k+i])) * (math.Abs(a) + math.Abs(b))
-					}
-					require.InDelta(t, want, float64(to.row(dst, r, s)[j]), 1e-6*size)
-				}
-			}
-		}
-	})
-}
+var long = flag.Bool("long", false, "build the generator of the assembly")
 
-func TestHalvesRefuseWhatDoesNotFit(t *testing.T) {
-	h := Halves{Even: make([]float32, 2), Odd: make([]float32, 2), M: 2, Last: 2}
-	at := Strips{Row: strip, Step: 3 * strip}
-	src, dst := make([]float32, 3*strip), make([]float32, 2*strip)
-	h.MulStrips(dst, at, src, at, 1)
-	h.MulStrips(dst, at, src, at, 0)
-	require.Panics(t, func() { h.MulStrips(dst[1:], at, src, at, 1) })
-	require.Panics(t, func() { h.MulStrips(dst, at, src[1:], at, 1) })
-	require.Panics(t, func() { h.MulStrips(dst, at, src, at, 2) })
-	for _, bad := range []Halves{{Even: h.Even, Odd: h.Odd, M: 3, Last: 2}, {Even: h.Even, Odd: h.Odd, M: 2, Last: 4}, {Even: h.Even, M: 2, Last: 2}, {}} {
-		require.Panics(t, func() { bad.MulStrips(dst, at, src, at, 1) })
+// TestAssemblyIsGenerated checks that the assembly in the repository is what the generator writes. Go
+// generate writes it anew.
+func TestAssemblyIsGenerated(t *testing.T) {
+	if !*long {
+		t.Skip("builds the generator: with -long")
+	}
+	dir := t.TempDir()
+	generate := exec.Command("go", "run", ".", "-out", filepath.Join(dir, "fma_amd64.s"), "-stubs", filepath.Join(dir, "fma_amd64.go"),
+		"-other", filepath.Join(dir, "fma_other.go"), "-pkg", "kernel")
+	generate.Dir = "gen"
+	generate.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOARCH=", "GOOS=")
+	if out, err := generate.CombinedOutput(); err != nil {
+		require.Contains(t, string(out), "module lookup disabled", "%s", out)
+		t.Skip("the modules of the generator are not here: go -C internal/kernel/gen mod download")
+	}
+	for _, name := range []string{"fma_amd64.s", "fma_amd64.go", "fma_other.go"} {
+		code := func(path string) string {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			_, rest, _ := strings.Cut(string(text), "\n") // the command
+			return rest
+		}
+		require.True(t, code(filepath.Join(dir, name)) == code(name), "%s is not what gen writes: run go generate", name)
 	}
 }
 
-func TestGroups(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		const lanes = 8
-		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 10))
-		k, groups := rapid.IntRange(1, 9).Draw(t, "k"), rapid.IntRange(0, 5).Draw(t, "groups")
-		src := make([]float32, 40)
-		for i := range src {
-			src[i] = float32(rnd.NormFloat64())
+func TestMake(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 15, 16, 17, 39, largePage/4 - 1, largePage / 4, largePage/4 + 1, largePage} {
+		a, b, c := Make[float32](n), Make[float64](n), Make[int64](n)
+		require.Len(t, a, n)
+		require.Len(t, b, n)
+		require.Len(t, c, n)
+		for _, address := range []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(a)), unsafe.Pointer(unsafe.SliceData(b)), unsafe.Pointer(unsafe.SliceData(c))} {
+			require.Zero(t, uintptr(address)%alignment)
 		}
-		n := GroupOutputs*lanes*groups + 3
-		sum, difference := make([]float32, n), make([]float32, n)
-		var want [2][]float64 // of both products
-		want[0], want[1] = make([]float64, n), make([]float64, n)
-		size := 0.0
-		g := new(Groups)
-		for group := range groups {
-			var out [GroupOutputs]int
-			for i := range out {
-				out[i] = 3 + (group*GroupOutputs+i)*lanes
-			}
-			var inputs [2]GroupInputs
-			for half := range inputs {
-				for range rnd.IntN(k + 1) {
-					from := rnd.IntN(len(src) - lanes + 1)
-					inputs[half].In = append(inputs[half].In, from)
-					for _, at := range out {
-						w := float32(rnd.NormFloat64())
-						inputs[half].Weights = append(inputs[half].Weights, w)
-						for l := range lanes {
-							term := float64(w) * float64(src[from+l])
-							want[half][at+l] += term
-							size = max(size, math.Abs(term))
-						}
-					}
-				}
-			}
-			g.Add(out, inputs[0], inputs[1])
+		if 4*n >= largePage {
+			require.Zero(t, uintptr(unsafe.Pointer(&a[0]))%largePage)
 		}
-		along(drawn(t), func() { g.Mul(sum, difference, src) })
-		for i := range n {
-			require.InDelta(t, want[0][i]+want[1][i], float64(sum[i]), 1e-5*size)
-			require.InDelta(t, want[0][i]-want[1][i], float64(difference[i]), 1e-5*size)
+		for i := range a {
+			a[i], b[i], c[i] = 1, 1, 1 // all of it is there
 		}
-	})
-}
-
-func TestGroupsRefuseWhatDoesNotFit(t *testing.T) {
-	g := new(Groups)
-	none, one := GroupInputs{}, GroupInputs{In: []int{5}, Weights: make([]float32, 4)}
-	require.Panics(t, func() { g.Add([4]int{}, GroupInputs{In: []int{0}, Weights: make([]float32, 3)}, none) })
-	require.Panics(t, func() { g.Add([4]int{-1}, one, none) })
-	require.Panics(t, func() { g.Add([4]int{math.MaxInt32}, one, none) })
-	g = new(Groups)
-	g.Add([4]int{0, 8, 16, 24}, one, none)
-	a, b := make([]float32, 32), make([]float32, 32)
-	g.Mul(a, b, make([]float32, 13))
-	require.Panics(t, func() { g.Mul(a[:31], b, make([]float32, 13)) })
-	require.Panics(t, func() { g.Mul(a, b[:31], make([]float32, 13)) })
-	require.Panics(t, func() { g.Mul(a, b, make([]float32, 12)) })
-}
-
-// The assembly and the portable path have the same bits, and both round as they say.
-func TestInt16(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 70).Draw(t, "n")
-		unit := float32(math.Ldexp(1, rapid.IntRange(-126, 112).Draw(t, "exponent")))
-		src := rapid.SliceOfN(rapid.Int16(), n, n).Draw(t, "integers")
-		plain, fast := make([]float32, n), make([]float32, n)
-		along(portable, func() { UnpackInt16(plain, src, unit) })
-		UnpackInt16(fast, src, unit)
-		require.Equal(t, plain, fast)
-		for i, v := range src {
-			require.Equal(t, float64(v)*float64(unit), float64(fast[i]))
-		}
-		back := make([]int16, n)
-		PackInt16(back, fast, 1/unit)
-		require.Equal(t, src, back)
-
-		values := rapid.SliceOfN(rapid.Float32Range(-32767, 32767), n, n).Draw(t, "values")
-		for i := range values {
-			if rapid.Bool().Draw(t, "half way") {
-				values[i] = float32(math.Floor(float64(values[i])/2)) + 0.5
-			}
-		}
-		other := make([]int16, n)
-		along(portable, func() { PackInt16(back, values, 1) })
-		PackInt16(other, values, 1)
-		require.Equal(t, back, other)
-		for i, v := range values {
-			require.Equal(t, math.RoundToEven(float64(v)), float64(back[i]))
-		}
-	})
-	require.Panics(t, func() { UnpackInt16(make([]float32, 1), nil, 1) })
-	require.Panics(t, func() { PackInt16(make([]int16, 1), nil, 1) })
-}
-
-// Asking for memory changes nothing, and reads nothing behind the end.
-func TestFetch(t *testing.T) {
-	x := make([]int16, 1000)
-	for i := range x {
-		x[i] = int16(i)
 	}
-	was := slices.Clone(x)
-	for n := range x {
-		Fetch(x[:n])
-		Fetch(x[n:])
-	}
-	require.Equal(t, was, x)
-	Fetch(nil)
 }
 
-func TestLargest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x := rapid.SliceOfN(rapid.Float32(), 0, 90).Draw(t, "x")
-		most := 0.0
-		for _, v := range x {
-			most = max(most, math.Abs(float64(v)))
-		}
-		for range paths[float32]() {
-			require.Equal(t, most, float64(Largest(x)))
-		}
-		if len(x) == 0 {
-			return
-		}
-		i := rapid.IntRange(0, len(x)-1).Draw(t, "i")
-		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-			x[i] = float32(bad)
-			for range paths[float32]() {
-				got := Largest(x)
-				require.False(t, got-got == 0)
+// Whole pages start and end at multiples of their size, are within the memory, and none is left out.
+func TestWholePages(t *testing.T) {
+	memory := make([]byte, 4*largePage)
+	address := func(b []byte) int { return int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
+	for _, from := range []int{0, 1, 4096, largePage - 1, largePage, largePage + 1} {
+		for _, n := range []int{0, 2, largePage - 1, largePage, 2*largePage - 1, 2 * largePage, len(memory) - largePage - 1} {
+			b := memory[from : from+n]
+			pages := wholePages(b)
+			count := (address(b)+n)/largePage - (address(b)+largePage-1)/largePage
+			require.Len(t, pages, max(0, count)*largePage)
+			if len(pages) > 0 {
+				require.Zero(t, address(pages)%largePage)
+				require.GreaterOrEqual(t, address(pages), address(b))
+				require.LessOrEqual(t, address(pages)+len(pages), address(b)+n)
 			}
 		}
-	})
-}
-
-// Bytes are little-endian wherever they lie, and come back.
-func TestInt16Bytes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x := rapid.SliceOf(rapid.Int16()).Draw(t, "x")
-		before := rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "before")
-		b := AppendInt16(before, x)
-		require.Equal(t, before, b[:len(before)])
-		b = b[len(before):]
-		require.Len(t, b, 2*len(x))
-		for i, v := range x {
-			require.Equal(t, uint16(v), binary.LittleEndian.Uint16(b[2*i:]))
-		}
-		back := make([]int16, len(x))
-		LoadInt16(back, b)
-		require.Equal(t, append([]int16{}, x...), back)
-	})
-	require.Panics(t, func() { LoadInt16(make([]int16, 2), make([]byte, 3)) })
+	}
 }

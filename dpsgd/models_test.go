@@ -27,6 +27,86 @@ func (l layer) flat() (f []float64) {
 	return append(f, l.B...)
 }
 
+// fake is a model whose workers add what a function adds.
+type fake struct {
+	parameters []float32
+	print      string
+	add        addClipped
+}
+
+type addClipped func(sum []float32, data Data, rows []int, clip Clip) Tally
+
+func (m fake) Parameters() []float32 { return m.parameters }
+func (m fake) Check(Data) error      { return nil }
+func (m fake) Worker() Worker        { return fakeWorker{m.add} }
+func (m fake) Fingerprint() []byte   { return []byte(m.print) }
+
+type fakeWorker struct{ add addClipped }
+
+func (fakeWorker) Start() {}
+func (w fakeWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
+	return w.add(sum, data, rows, clip)
+}
+
+// newToy returns a model with these parameters, or with one, whose gradient is the record's feature, by the
+// first parameter.
+func newToy(parameters ...float32) fake {
+	if parameters == nil {
+		parameters = []float32{0}
+	}
+	return fake{parameters: parameters, add: addToy}
+}
+
+func addToy(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
+	for _, i := range rows {
+		g := float64(dense.Row(data.X, i)[0])
+		if g-g != 0 {
+			tally.NonFinite++
+			continue
+		}
+		scale, clipped := clip.Scale(0, math.Abs(g))
+		if clipped {
+			tally.Clipped++
+		}
+		sum[0] += float32(scale * g)
+	}
+	return tally
+}
+
+// pair is a model with two parameters, in one group or two, whose gradient is the record.
+type pair struct {
+	fake
+	groups []int
+}
+
+func (m pair) Groups() []int { return m.groups }
+
+func newPair(groups ...int) pair {
+	return pair{fake{parameters: make([]float32, 2), add: func(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
+		groups := groups
+		if len(clip.Norms) == 1 {
+			groups = []int{2}
+		}
+		for _, i := range rows {
+			low, any := 0, false
+			for g, n := range groups {
+				x := dense.Row(data.X, i)[low : low+n]
+				scale, clipped := clip.Scale(g, normOf(x))
+				any = any || clipped
+				for j, v := range x {
+					sum[low+j] += float32(scale * float64(v))
+				}
+				low += n
+			}
+			if any {
+				tally.Clipped++
+			}
+			tally.Loss += math.Abs(float64(dense.Row(data.X, i)[0]))
+		}
+		return tally
+	}}, groups}
+}
+
 // Softmax is softmax regression, as plain as the obligations of Worker allow.
 type Softmax struct {
 	cols, classes int

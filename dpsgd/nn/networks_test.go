@@ -93,7 +93,7 @@ func timeSteps(b *testing.B, build func(*rand.Rand) (*nn.Model, error), data dps
 }
 
 // BenchmarkDistances compares steps that measure distances with steps that do not, one by one within one run.
-// The unit %more is the median of extra processor time. Batches have 1,024 records on average.
+// The unit %more is the median of extra time. Batches have 1,024 records on average.
 func BenchmarkDistances(b *testing.B) {
 	for _, m := range benchModels {
 		data := benchData(8192, m.cols)
@@ -103,24 +103,11 @@ func BenchmarkDistances(b *testing.B) {
 				for b.Loop() {
 					var times [2]time.Duration
 					for i := range times {
-						model, err := m.build(rand.New(rand.NewPCG(1, 1)))
-						require.NoError(b, err)
 						cfg := dpsgd.Config{SamplingProbability: 0.125, NoiseMultiplier: 1, ClipNorm: 1, Steps: 30, LearningRate: 1e-3, Workers: 1}
 						if i == 1 {
 							cfg.Distances = dpsgd.Distances{Observe: func(dpsgd.StepDistances) {}, Between: between}
 						}
-						var start time.Duration
-						cfg.Observe = func(m dpsgd.Metrics) {
-							switch m.Step {
-							case 2:
-								start = processorTime()
-							case m.Steps:
-								times[i] = processorTime() - start
-							}
-						}
-						r := testledger.Reserve(b, accountant.AddRemove, cfg.Event())
-						_, err = dpsgd.Train(b.Context(), model, data, cfg, r, rng.SeedKey(1))
-						require.NoError(b, err)
+						times[i] = timeSteps(b, m.build, data, cfg)
 					}
 					extra = append(extra, 100*(times[1].Seconds()/times[0].Seconds()-1))
 				}
@@ -129,4 +116,34 @@ func BenchmarkDistances(b *testing.B) {
 			})
 		}
 	}
+}
+
+// twin and other have the name of the layer that they hold, and may compute something else.
+type (
+	twin  struct{ nn.Dense }
+	other struct{ nn.Dense }
+)
+
+type verbose struct{ nn.Dense }
+
+func (verbose) String() string { return "dense 2 | relu" }
+
+func TestFingerprintsTellModelsApart(t *testing.T) {
+	d := nn.Dense{Units: 2}
+	seen := map[string]int{}
+	for i, layers := range [][]nn.Layer{
+		{d}, {nn.Dense{Units: 3}}, {twin{d}}, {other{d}}, {&twin{nn.Dense{Units: 3}}},
+		{d, twin{d}}, {twin{d}, d}, {twin{d}, twin{d}},
+		{verbose{d}}, {d, nn.ReLU{}},
+	} {
+		m, err := nn.New(nn.Vector(2), nn.CrossEntropy, layers...)
+		require.NoError(t, err)
+		require.NotContains(t, seen, string(m.Fingerprint()), "model %d", i)
+		seen[string(m.Fingerprint())] = i
+	}
+	value, err := nn.New(nn.Vector(2), nn.CrossEntropy, d)
+	require.NoError(t, err)
+	pointer, err := nn.New(nn.Vector(2), nn.CrossEntropy, &d)
+	require.NoError(t, err)
+	require.Equal(t, value.Fingerprint(), pointer.Fingerprint())
 }
