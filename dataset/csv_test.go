@@ -132,11 +132,9 @@ func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
 			assert.Equal(t, c.row, input.Row)
 		})
 	}
-	_, err := ReadTable(filepath.Join(t.TempDir(), "none.csv"), CSVOptions{})
-	assert.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Header: "maybe"})
-	assert.ErrorContains(t, err, `header "maybe"`)
-	_, err = readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Header: HeaderNo, Comma: '"'})
+	assert.ErrorIs(t, testkit.Err(ReadTable(filepath.Join(t.TempDir(), "none.csv"), CSVOptions{})), fs.ErrNotExist)
+	assert.ErrorContains(t, testkit.Err(readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Header: "maybe"})), `header "maybe"`)
+	_, err := readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Header: HeaderNo, Comma: '"'})
 	assert.ErrorContains(t, err, "cannot separate")
 }
 
@@ -189,8 +187,7 @@ func TestCSVReturnsWhatWasWritten(t *testing.T) {
 			}
 			fmt.Fprintf(&text, "%d\n", i%2)
 		}
-		got, err := readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo, Comma: ','})
-		require.NoError(r, err)
+		got := testkit.Must(readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo, Comma: ','}))
 		for i, cells := range rows {
 			for j, c := range cells {
 				assert.Equal(r, strings.TrimSpace(c), got.Columns[j].Values[i])
@@ -238,9 +235,7 @@ func TestUnlabelledTable(t *testing.T) {
 	require.Equal(t, []string{"p", "q"}, table.Units)
 	require.Len(t, table.Columns, 2)
 	for text, opt := range map[string]CSVOptions{text: {Unlabelled: true, Label: "a"}, "a,b\n": {Unlabelled: true, Header: HeaderYes}} {
-		_, err := readCSV(strings.NewReader(text), "t.csv", opt)
-		require.Error(t, err)
+		require.Error(t, testkit.Err(readCSV(strings.NewReader(text), "t.csv", opt)))
 	}
-	_, err := splitTable(table, Literature, nil, nil)
-	require.Error(t, err, "without labels there is nothing to learn")
+	require.Error(t, testkit.Err(splitTable(table, Literature, nil, nil)), "without labels there is nothing to learn")
 }

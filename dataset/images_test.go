@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // imageData returns images of 2x3 pixels, of which each has its number in its first pixels.
@@ -130,11 +131,9 @@ func TestReadIDXReturnsWhatWasWritten(t *testing.T) {
 		if rapid.Bool().Draw(r, "gzip") {
 			file = gzipped(t, file)
 		}
-		a, err := readIDX(bytes.NewReader(file), len(dims))
-		require.NoError(r, err)
+		a := testkit.Must(readIDX(bytes.NewReader(file), len(dims)))
 		assert.Equal(r, data, a.data)
-		_, err = readIDX(bytes.NewReader(file[:len(file)-1]), len(dims))
-		assert.Error(r, err, "one byte short")
+		assert.Error(r, testkit.Err(readIDX(bytes.NewReader(file[:len(file)-1]), len(dims))), "one byte short")
 	})
 }
 

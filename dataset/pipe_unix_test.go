@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Opening a pipe waits for a writer, without end.
 func TestPipesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	_, err := ReadTable(path, CSVOptions{Header: HeaderNo})
-	assert.ErrorContains(t, err, "no regular file")
-	_, err = Open(path, Options{})
-	assert.ErrorContains(t, err, "no regular file")
+	assert.ErrorContains(t, testkit.Err(ReadTable(path, CSVOptions{Header: HeaderNo})), "no regular file")
+	assert.ErrorContains(t, testkit.Err(Open(path, Options{})), "no regular file")
 }

@@ -43,13 +43,10 @@ func TestReadRanges(t *testing.T) {
 		"a,\"x\n":                        "not CSV",
 		"a,0" + strings.Repeat("..1", 3): "do not ascend",
 	} {
-		_, err := rangesOf(t, text)
-		require.ErrorContains(t, err, want, text)
+		require.ErrorContains(t, testkit.Err(rangesOf(t, text)), want, text)
 	}
-	_, err := ReadRanges(filepath.Join(t.TempDir(), "none"))
-	require.ErrorContains(t, err, "cannot be read")
-	_, err = rangesOf(t, "age,1..9\n"+strings.Repeat("# no table\n", maxRangeBytes/11))
-	require.ErrorContains(t, err, "more than")
+	require.ErrorContains(t, testkit.Err(ReadRanges(filepath.Join(t.TempDir(), "none"))), "cannot be read")
+	require.ErrorContains(t, testkit.Err(rangesOf(t, "age,1..9\n"+strings.Repeat("# no table\n", maxRangeBytes/11))), "more than")
 }
 
 func FuzzRanges(f *testing.F) {
@@ -183,14 +180,11 @@ func TestNoPrivateRowShapesADeclaredTask(t *testing.T) {
 }
 
 func TestWhatIsNotDeclaredIsRefused(t *testing.T) {
-	_, err := surveyTask(t, "age,17..90\n", Options{})
-	require.ErrorContains(t, err, `no range is declared: "weight", "sex"`)
-	_, err = surveyTask(t, surveyRanges+"height,1..3\n", Options{})
-	require.ErrorContains(t, err, `0 feature columns "height"`)
-	_, err = surveyTask(t, "age,17..90\n", Options{CSV: CSVOptions{Drop: []string{"weight", "sex"}}})
+	require.ErrorContains(t, testkit.Err(surveyTask(t, "age,17..90\n", Options{})), `no range is declared: "weight", "sex"`)
+	require.ErrorContains(t, testkit.Err(surveyTask(t, surveyRanges+"height,1..3\n", Options{})), `0 feature columns "height"`)
+	_, err := surveyTask(t, "age,17..90\n", Options{CSV: CSVOptions{Drop: []string{"weight", "sex"}}})
 	require.NoError(t, err)
 	images := imageData(60, 10)
 	images.Ranges = &Ranges{}
-	_, err = images.Task(Literature)
-	require.ErrorContains(t, err, "no columns with names")
+	require.ErrorContains(t, testkit.Err(images.Task(Literature)), "no columns with names")
 }

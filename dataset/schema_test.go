@@ -72,8 +72,7 @@ func TestPrivateRowsAreReadByThePublicSchema(t *testing.T) {
 		{"sex", "category, 2 levels", "2 features"},
 		{"note", "free text", "left out; --keep takes it"},
 	}, s.Encoder.Notes())
-	_, err = s.ReadPrivate(Source{Path: private})
-	require.ErrorContains(t, err, "--class-names")
+	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: private})), "--class-names")
 
 	reading.Rule.Names = []string{"no", "yes"}
 	s, pool, err = ReadPublic(Source{Path: public}, reading)
@@ -199,15 +198,11 @@ func TestFeaturesFromNPY(t *testing.T) {
 	_, err = s.ReadPrivate(Source{Path: private, Labels: y, Units: filepath.Join(dir, "none.txt")})
 	require.ErrorContains(t, err, "cannot be opened")
 	require.NotContains(t, err.Error(), "owner")
-	_, err = s.ReadPrivate(Source{Path: private, Labels: y, Units: public})
-	require.ErrorContains(t, err, "3 columns")
-	_, err = s.ReadPrivate(Source{Path: private})
-	require.ErrorContains(t, err, "has no labels")
+	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: private, Labels: y, Units: public})), "3 columns")
+	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: private})), "has no labels")
 	s.reading.CSV.Label = "y"
-	_, err = s.ReadPrivate(Source{Path: put(t, dir, "t.csv", []byte("a,b,y\n1,2,0\n"))})
-	require.ErrorContains(t, err, "is a table")
-	_, err = s.ReadNew(Source{Path: put(t, dir, "narrow.npy", matrixFile(t, "<f8", 5, 2, value))})
-	require.ErrorContains(t, err, "rows of 2 numbers")
+	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: put(t, dir, "t.csv", []byte("a,b,y\n1,2,0\n"))})), "is a table")
+	require.ErrorContains(t, testkit.Err(s.ReadNew(Source{Path: put(t, dir, "narrow.npy", matrixFile(t, "<f8", 5, 2, value))})), "rows of 2 numbers")
 }
 
 // picture writes a square of one colour.
@@ -250,11 +245,9 @@ func TestFoldersOfImages(t *testing.T) {
 	require.Equal(t, []float32{0, 1, 0}, planes(set.X, 0), "made smaller")
 
 	put(t, private, "rare/1.png", picture(t, 12, color.Gray{1}))
-	_, err = s.ReadPrivate(Source{Path: private})
-	require.ErrorContains(t, err, `"rare", which is no class`)
+	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: private})), `"rare", which is no class`)
 	put(t, private, "rare/1.png", []byte("no image"))
-	_, err = s.ReadPrivate(Source{Path: private})
-	require.Error(t, err)
+	require.Error(t, testkit.Err(s.ReadPrivate(Source{Path: private})))
 	put(t, public, "3.png", picture(t, 13, color.Gray{51}))
 	_, _, err = ReadPublic(Source{Path: public}, Reading{})
 	require.ErrorContains(t, err, "--image-size")

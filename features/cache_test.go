@@ -164,10 +164,8 @@ func TestCacheWithoutAFolder(t *testing.T) {
 
 	// Errors of the features are errors, and nothing is kept.
 	c.Dir = filepath.Join(t.TempDir(), "c")
-	_, err = c.Apply(ctx, set, StandardHOG(), 1)
-	require.ErrorContains(t, err, "cannot be computed")
-	_, err = c.Apply(ctx, set, Raw{}, 0)
-	require.ErrorContains(t, err, "0 workers")
+	require.ErrorContains(t, testkit.Err(c.Apply(ctx, set, StandardHOG(), 1)), "cannot be computed")
+	require.ErrorContains(t, testkit.Err(c.Apply(ctx, set, Raw{}, 0)), "0 workers")
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = c.Apply(ended, set, Raw{}, 1)

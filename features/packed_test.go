@@ -120,8 +120,7 @@ func TestPackIsApplyRounded(t *testing.T) {
 	}
 	require.Len(t, testkit.Must(os.ReadDir(c.Dir)), 2)
 	set.X.Data[17] = float32(math.NaN())
-	_, err := Pack(ctx, set, e, 2)
-	require.ErrorContains(t, err, "row 0")
+	require.ErrorContains(t, testkit.Err(Pack(ctx, set, e, 2)), "row 0")
 }
 
 // Update hands every row over once, and what it leaves does not depend on workers.

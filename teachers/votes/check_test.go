@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -39,8 +40,7 @@ func oddVotes(change func(q, teacher, vote int) string) []byte {
 
 func TestCheckFindsOddTeachers(t *testing.T) {
 	opt := votes.Options{Classes: 4}
-	r, err := votes.CheckIn(opt, oddVotes(func(_, _, vote int) string { return fmt.Sprint(vote) }))
-	require.NoError(t, err)
+	r := testkit.Must(votes.CheckIn(opt, oddVotes(func(_, _, vote int) string { return fmt.Sprint(vote) })))
 	require.False(t, votes.Failed(r.Findings()), "%v", r.Findings())
 	require.Empty(t, r.Silent)
 	require.Empty(t, r.Constant)
@@ -52,7 +52,7 @@ func TestCheckFindsOddTeachers(t *testing.T) {
 	require.EqualValues(t, 2400, all)
 
 	same := map[int]string{}
-	r, err = votes.CheckIn(opt, oddVotes(func(q, c, vote int) string {
+	r, err := votes.CheckIn(opt, oddVotes(func(q, c, vote int) string {
 		switch c {
 		case 1:
 			same[q] = fmt.Sprint(vote)
@@ -79,8 +79,7 @@ func TestCheckFindsOddTeachers(t *testing.T) {
 // TestFewQueriesProveNoDuplicates: equal teachers on three queries that nearly all answer alike are no
 // fault.
 func TestFewQueriesProveNoDuplicates(t *testing.T) {
-	r, err := votes.CheckIn(votes.Options{Classes: 3}, []byte("1,1,1,1,0\n2,2,2,2,2\n0,0,0,1,1\n"))
-	require.NoError(t, err)
+	r := testkit.Must(votes.CheckIn(votes.Options{Classes: 3}, []byte("1,1,1,1,0\n2,2,2,2,2\n0,0,0,1,1\n")))
 	require.Equal(t, [][]int{{0, 1, 2}}, r.Duplicates)
 	// By hand: pairs that agree are 6, 10 and 4 of 10; so 10 x .6 x 1 x .4.
 	require.InDelta(t, 2.4, r.ChanceDuplicates, 1e-12)
@@ -89,34 +88,29 @@ func TestFewQueriesProveNoDuplicates(t *testing.T) {
 }
 
 func TestCheckCountsWhatIsInvalid(t *testing.T) {
-	r, err := votes.CheckIn(votes.Options{Classes: 3}, []byte("0,1,2\n3,nan,1.5\nx,-2,\n"))
-	require.NoError(t, err)
+	r := testkit.Must(votes.CheckIn(votes.Options{Classes: 3}, []byte("0,1,2\n3,nan,1.5\nx,-2,\n")))
 	require.Equal(t, []int64{2, 1, 1, 1, 1}, []int64{r.OutOfRange, r.NaN, r.NotWhole, r.NotNumber, r.Abstentions})
 	require.ErrorContains(t, r.FirstInvalid, "row 2, column 1")
 	require.Zero(t, r.Hash)
 	require.Equal(t, votes.LevelFail, find(t, r, "range").Level)
 	require.Equal(t, votes.LevelFail, find(t, r, "numbers").Level)
 
-	r, err = votes.CheckIn(votes.Options{Counts: true, Teachers: 5}, []byte("1,4,0\n2,2,0\n3,3,0\n-1,0,0\n"))
-	require.NoError(t, err)
+	r = testkit.Must(votes.CheckIn(votes.Options{Counts: true, Teachers: 5}, []byte("1,4,0\n2,2,0\n3,3,0\n-1,0,0\n")))
 	require.Equal(t, []int64{1, 1, 6}, []int64{r.OutOfRange, r.TooMany, r.Abstentions})
 	require.ErrorContains(t, r.FirstInvalid, "query 2 (from 0)")
 	require.Equal(t, []int64{6, 9, 0}, r.ClassVotes)
 	require.Equal(t, votes.LevelFail, find(t, r, "sums").Level)
 	require.Contains(t, find(t, r, "balance").Detail, "classes without votes: 1")
 
-	_, err = votes.CheckIn(votes.Options{Classes: 3}, []byte("0,1\n0\n"))
-	require.Error(t, err, "what has no shape cannot be checked")
+	require.Error(t, testkit.Err(votes.CheckIn(votes.Options{Classes: 3}, []byte("0,1\n0\n"))), "what has no shape cannot be checked")
 }
 
 func TestCheckNamesFiles(t *testing.T) {
-	r, err := votes.CheckIn(votes.Options{Classes: 2}, []byte("0\n0\n"), []byte("0\n1\n"), []byte("\n\n"))
-	require.NoError(t, err)
+	r := testkit.Must(votes.CheckIn(votes.Options{Classes: 2}, []byte("0\n0\n"), []byte("0\n1\n"), []byte("\n\n")))
 	require.Contains(t, find(t, r, "constant").Detail, "votes0")
 	require.Contains(t, find(t, r, "silent").Detail, "votes2")
 	many := strings.Repeat("1,", 29) + "1\n"
-	r, err = votes.CheckIn(votes.Options{Classes: 2}, []byte(many+many))
-	require.NoError(t, err)
+	r = testkit.Must(votes.CheckIn(votes.Options{Classes: 2}, []byte(many+many)))
 	require.Len(t, r.Constant, 30)
 	require.Contains(t, find(t, r, "constant").Detail, "and 22 more")
 }
@@ -157,8 +151,7 @@ func TestOpenChecked(t *testing.T) {
 		require.Equal(t, opened.Queries(), s.Queries(), file)
 		whole := c.opt
 		whole.From, whole.To = 0, 0
-		want, err := votes.Check(t.Context(), paths, whole)
-		require.NoError(t, err)
+		want := testkit.Must(votes.Check(t.Context(), paths, whole))
 		require.Equal(t, want, r, file)
 	}
 }
@@ -167,8 +160,7 @@ func TestOpenChecked(t *testing.T) {
 func TestReadingAheadEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "votes.csv")
 	require.NoError(t, os.WriteFile(path, encodeCSV(",", "\n", false, 100_000, 8, func(q, c int) string { return fmt.Sprint((q + c) % 2) }), 0o600))
-	s, err := votes.Open(t.Context(), []string{path}, votes.Options{Classes: 2})
-	require.NoError(t, err)
+	s := testkit.Must(votes.Open(t.Context(), []string{path}, votes.Options{Classes: 2}))
 	for _, stopAt := range []int{0, 40_000, 99_999} {
 		for b, err := range s.Histograms(t.Context()) {
 			require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -23,10 +24,8 @@ func TestSpool(t *testing.T) {
 	t.Setenv("TMP", dir) // of Windows
 	ctx := context.Background()
 	file := text(",", "\n", number)
-	spool, err := votes.NewSpool(ctx, io.MultiReader(strings.NewReader(file[:9]), strings.NewReader(file[9:])), int64(len(file)))
-	require.NoError(t, err)
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
+	spool := testkit.Must(votes.NewSpool(ctx, io.MultiReader(strings.NewReader(file[:9]), strings.NewReader(file[9:])), int64(len(file))))
+	left := testkit.Must(filepath.Glob(filepath.Join(dir, "*")))
 	if runtime.GOOS == "windows" {
 		require.Len(t, left, 1)
 	} else {
@@ -34,22 +33,17 @@ func TestSpool(t *testing.T) {
 	}
 	opt := votes.Options{Classes: 3, Spool: spool}
 	for range 2 {
-		s, err := votes.Open(ctx, []string{votes.Stdin}, opt)
-		require.NoError(t, err)
+		s := testkit.Must(votes.Open(ctx, []string{votes.Stdin}, opt))
 		requireMeant(t, s)
-		r, err := votes.Check(ctx, []string{votes.Stdin}, opt)
-		require.NoError(t, err)
+		r := testkit.Must(votes.Check(ctx, []string{votes.Stdin}, opt))
 		require.Equal(t, s.Hash(), r.Hash)
 	}
-	_, err = votes.Open(ctx, []string{votes.Stdin, "other.csv"}, opt)
-	require.ErrorContains(t, err, "name it alone")
-	_, err = votes.Open(ctx, []string{votes.Stdin}, votes.Options{Classes: 3})
+	require.ErrorContains(t, testkit.Err(votes.Open(ctx, []string{votes.Stdin, "other.csv"}, opt)), "name it alone")
+	_, err := votes.Open(ctx, []string{votes.Stdin}, votes.Options{Classes: 3})
 	require.ErrorContains(t, err, "no such file", "without a spool it is a file")
 	require.NoError(t, spool.Close())
-	_, err = votes.Open(ctx, []string{votes.Stdin}, opt)
-	require.Error(t, err)
-	left, err = filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
+	require.Error(t, testkit.Err(votes.Open(ctx, []string{votes.Stdin}, opt)))
+	left = testkit.Must(filepath.Glob(filepath.Join(dir, "*")))
 	require.Empty(t, left)
 }
 
@@ -58,20 +52,16 @@ func TestSpoolRefuses(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	t.Setenv("TMP", dir)
-	_, err := votes.NewSpool(context.Background(), strings.NewReader("0,1,2\n"), 5)
-	require.ErrorContains(t, err, "more than 5 bytes")
+	require.ErrorContains(t, testkit.Err(votes.NewSpool(context.Background(), strings.NewReader("0,1,2\n"), 5)), "more than 5 bytes")
 	broken, w := io.Pipe()
 	require.NoError(t, w.CloseWithError(os.ErrPermission))
-	_, err = votes.NewSpool(context.Background(), broken, 5)
-	require.ErrorIs(t, err, os.ErrPermission)
+	require.ErrorIs(t, testkit.Err(votes.NewSpool(context.Background(), broken, 5)), os.ErrPermission)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	silent, w := io.Pipe()
 	defer w.Close()
-	_, err = votes.NewSpool(ctx, silent, 5)
-	require.ErrorIs(t, err, context.Canceled)
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
+	require.ErrorIs(t, testkit.Err(votes.NewSpool(ctx, silent, 5)), context.Canceled)
+	left := testkit.Must(filepath.Glob(filepath.Join(dir, "*")))
 	require.Empty(t, left)
 }
 
@@ -105,8 +95,7 @@ func TestCountsComeBack(t *testing.T) {
 			require.Positive(t, want[1][100])
 		}
 		require.Equal(t, hashes[0], hashes[1])
-		part, err := s.Part(10, 12)
-		require.NoError(t, err)
+		part := testkit.Must(s.Part(10, 12))
 		var b bytes.Buffer
 		require.NoError(t, part.WriteCounts(ctx, &b, false))
 		require.Equal(t, 2, strings.Count(b.String(), "\n"))
@@ -145,8 +134,7 @@ func TestCountsOfManyFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%d.csv", k)), text.Bytes(), 0o600))
 	}
 	written := func(add bool) string {
-		c, err := votes.OpenCounts(ctx, []string{pattern}, opt, add)
-		require.NoError(t, err)
+		c := testkit.Must(votes.OpenCounts(ctx, []string{pattern}, opt, add))
 		var out bytes.Buffer
 		require.NoError(t, c.Write(ctx, &out, false))
 		return out.String()
@@ -164,11 +152,9 @@ func TestCountsOfManyFiles(t *testing.T) {
 	require.Equal(t, appended.String(), written(false))
 
 	for _, add := range []bool{true, false} {
-		c, err := votes.OpenCounts(ctx, []string{pattern}, opt, add)
-		require.NoError(t, err)
-		last, err := os.OpenFile(filepath.Join(dir, "part-2.csv"), os.O_APPEND|os.O_WRONLY, 0)
-		require.NoError(t, err)
-		_, err = last.WriteString("0,2\n")
+		c := testkit.Must(votes.OpenCounts(ctx, []string{pattern}, opt, add))
+		last := testkit.Must(os.OpenFile(filepath.Join(dir, "part-2.csv"), os.O_APPEND|os.O_WRONLY, 0))
+		_, err := last.WriteString("0,2\n")
 		require.NoError(t, err)
 		require.NoError(t, last.Close())
 		require.ErrorContains(t, c.Write(ctx, new(bytes.Buffer), true), "changed while it was in use")
@@ -177,10 +163,8 @@ func TestCountsOfManyFiles(t *testing.T) {
 	for k := range 65 {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("small-%d.csv", k)), []byte("1,0\n"), 0o600))
 	}
-	_, err := votes.OpenCounts(ctx, []string{filepath.Join(dir, "small-*.csv")}, opt, true)
-	require.ErrorContains(t, err, "65 files are added")
-	_, err = votes.OpenCounts(ctx, []string{pattern}, votes.Options{Counts: true}, true)
-	require.ErrorContains(t, err, "need Counts, Teachers")
+	require.ErrorContains(t, testkit.Err(votes.OpenCounts(ctx, []string{filepath.Join(dir, "small-*.csv")}, opt, true)), "65 files are added")
+	require.ErrorContains(t, testkit.Err(votes.OpenCounts(ctx, []string{pattern}, votes.Options{Counts: true}, true)), "need Counts, Teachers")
 }
 
 // What pandas writes with its index is read as the same votes without, and what is no such file is refused.
@@ -199,8 +183,7 @@ func TestIndexColumn(t *testing.T) {
 		require.Contains(t, s.Kind(), "its column 1 left out")
 	}
 	for name, text := range map[string]string{"one cell": "a\nb\n", "one cell later": "0,1\n1\n", "npy": "\x93NUMPY\x01\x00", "empty": ""} {
-		_, err := votes.OpenIn(votes.Options{Classes: 3, IndexColumn: true}, []byte(text))
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3, IndexColumn: true}, []byte(text))), name)
 	}
 	_, err := votes.OpenIn(votes.Options{Classes: 3}, []byte(",ann,bob\n0,1,2\n1,2,0\n"))
 	require.ErrorContains(t, err, `column 1 is named "": row numbers`)
@@ -208,10 +191,8 @@ func TestIndexColumn(t *testing.T) {
 
 // requireSameHistograms opens labels, teachers x queries, and counts, and demands that they agree.
 func requireSameHistograms(t *testing.T, labels, counts string, classes int) {
-	one, err := votes.Open(context.Background(), []string{labels}, votes.Options{Classes: classes, Transpose: true})
-	require.NoError(t, err)
-	other, err := votes.Open(context.Background(), []string{counts}, votes.Options{Counts: true, Teachers: one.Teachers()})
-	require.NoError(t, err)
+	one := testkit.Must(votes.Open(context.Background(), []string{labels}, votes.Options{Classes: classes, Transpose: true}))
+	other := testkit.Must(votes.Open(context.Background(), []string{counts}, votes.Options{Counts: true, Teachers: one.Teachers()}))
 	require.Equal(t, one.Queries(), other.Queries())
 	var want [][]int
 	for b, err := range other.Histograms(context.Background()) {
@@ -222,7 +203,7 @@ func requireSameHistograms(t *testing.T, labels, counts string, classes int) {
 		require.NoError(t, err)
 		require.Equal(t, want[b.Query], b.Histogram.Reveal(), "query %d", b.Query)
 	}
-	_, err = votes.Open(context.Background(), []string{labels}, votes.Options{Classes: classes - 1, Transpose: true})
+	_, err := votes.Open(context.Background(), []string{labels}, votes.Options{Classes: classes - 1, Transpose: true})
 	require.ErrorContains(t, err, "outside the classes")
 }
 

@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
 func randomVotes(t require.TestingT, queries, count, classes int, seed uint64) *votes.Matrix {
-	v, err := votes.New(queries, count, classes)
-	require.NoError(t, err)
+	v := testkit.Must(votes.New(queries, count, classes))
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	for q := range queries {
 		for c := range count {
@@ -36,8 +36,7 @@ func TestVotesComeBackFromTheirFile(t *testing.T) {
 		v := randomVotes(t, rapid.IntRange(0, 20).Draw(t, "queries"), rapid.IntRange(1, 20).Draw(t, "teachers"), classes, rapid.Uint64().Draw(t, "seed"))
 		path := filepath.Join(dir, "votes.npy")
 		require.NoError(t, v.Save(path))
-		back, err := votes.Load(path, classes)
-		require.NoError(t, err)
+		back := testkit.Must(votes.Load(path, classes))
 		require.Equal(t, v.Hash(), back.Hash())
 		for q := range v.Queries() {
 			for c := range v.Teachers() {
@@ -45,8 +44,7 @@ func TestVotesComeBackFromTheirFile(t *testing.T) {
 			}
 		}
 	})
-	info, err := os.Stat(filepath.Join(dir, "votes.npy"))
-	require.NoError(t, err)
+	info := testkit.Must(os.Stat(filepath.Join(dir, "votes.npy")))
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
@@ -63,8 +61,7 @@ func npy(version byte, dict string, data []byte) []byte {
 }
 
 func TestVotesCount(t *testing.T) {
-	v, err := votes.New(4, 5, 4)
-	require.NoError(t, err)
+	v := testkit.Must(votes.New(4, 5, 4))
 	for q, line := range [][]int{
 		{2, 2, 1, 2, -1},
 		{3, 1, 1, 3, 0},      // a tie: the lowest class
@@ -77,12 +74,10 @@ func TestVotesCount(t *testing.T) {
 	}
 	require.Equal(t, []int{2, 1, 0, 0}, v.Pluralities())
 	require.Equal(t, []int{2, 0, 0, 5}, v.Gaps())
-	h, err := v.Histogram(0)
-	require.NoError(t, err)
+	h := testkit.Must(v.Histogram(0))
 	require.Equal(t, []int{0, 1, 3, 0}, h.Reveal())
 	for _, q := range []int{-1, 4} {
-		_, err := v.Histogram(q)
-		require.Error(t, err)
+		require.Error(t, testkit.Err(v.Histogram(q)))
 	}
 	require.Error(t, v.Set(0, 0, 4))
 	require.Error(t, v.Set(0, 0, -2))
@@ -91,8 +86,7 @@ func TestVotesCount(t *testing.T) {
 
 func TestVotesShapesThatAreRefused(t *testing.T) {
 	for _, shape := range [][3]int{{-1, 1, 2}, {1, 0, 2}, {1, votes.MaxTeachers + 1, 2}, {1, 1, 1}, {1, 1, votes.MaxClasses + 1}, {1 << 62, 250, 10}} {
-		_, err := votes.New(shape[0], shape[1], shape[2])
-		require.Error(t, err, "%v", shape)
+		require.Error(t, testkit.Err(votes.New(shape[0], shape[1], shape[2])), "%v", shape)
 	}
 }
 
@@ -103,8 +97,7 @@ func TestHashTellsVotesApart(t *testing.T) {
 	require.NotEqual(t, before, v.Hash())
 	seen := map[[32]byte]bool{}
 	for _, shape := range [][3]int{{3, 4, 5}, {4, 3, 5}, {12, 1, 5}, {3, 4, 6}, {3, 4, 200}} {
-		empty, err := votes.New(shape[0], shape[1], shape[2])
-		require.NoError(t, err)
+		empty := testkit.Must(votes.New(shape[0], shape[1], shape[2]))
 		require.False(t, seen[empty.Hash()])
 		seen[empty.Hash()] = true
 	}
@@ -112,8 +105,7 @@ func TestHashTellsVotesApart(t *testing.T) {
 
 // TestVotesStaySecretWhenPrinted fills a matrix with one telling class.
 func TestVotesStaySecretWhenPrinted(t *testing.T) {
-	v, err := votes.New(3, 2, 100)
-	require.NoError(t, err)
+	v := testkit.Must(votes.New(3, 2, 100))
 	for q := range 3 {
 		require.NoError(t, v.Set(q, 0, 77))
 	}
@@ -129,8 +121,7 @@ func TestVotesStaySecretWhenPrinted(t *testing.T) {
 	}
 	slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: noTime})).Info("votes", "a", v, "b", *v)
 	//lint:ignore SA9005 that nothing comes out is what is tested
-	asJSON, err := json.Marshal(v)
-	require.NoError(t, err)
+	asJSON := testkit.Must(json.Marshal(v))
 	text.Write(asJSON)
 	for _, secret := range []string{"77", "4d", "-1"} {
 		require.NotContains(t, text.String(), secret)

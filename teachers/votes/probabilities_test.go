@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/internal/parquet"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -143,13 +144,11 @@ func TestProbabilities(t *testing.T) {
 		perTeacher(func(k int) []byte { return table(k, diseases[1], diseases[0], diseases[2]) }),
 		perTeacher(func(k int) []byte { return []byte(shareText("x,"+diseases[2]+",y\n", k)) }),
 	} {
-		_, err := votes.OpenIn(named, files...)
-		require.ErrorContains(t, err, "names column ")
+		require.ErrorContains(t, testkit.Err(votes.OpenIn(named, files...)), "names column ")
 	}
 	// 0,1 adds up to 1, and is what pandas writes above the columns of two classes.
 	two := []byte("0,1\n0.5,0.5\n")
-	_, err := votes.OpenIn(votes.Options{Classes: 2, Probabilities: true}, two, two)
-	require.ErrorContains(t, err, "row 1 is 0, 1, 2, ...")
+	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 2, Probabilities: true}, two, two)), "row 1 is 0, 1, 2, ...")
 	s := opened(t, votes.Options{Classes: 2, Probabilities: true, Header: votes.HeaderYes}, two, two)
 	require.Equal(t, 1, s.Queries())
 }
@@ -166,14 +165,12 @@ func TestEqualProbabilities(t *testing.T) {
 }
 
 func opened(t require.TestingT, opt votes.Options, files ...[]byte) *votes.Source {
-	s, err := votes.OpenIn(opt, files...)
-	require.NoError(t, err)
+	s := testkit.Must(votes.OpenIn(opt, files...))
 	return s
 }
 
 func loaded(t require.TestingT, opt votes.Options, files ...[]byte) *votes.Matrix {
-	m, err := opened(t, opt, files...).Load(context.Background())
-	require.NoError(t, err)
+	m := testkit.Must(opened(t, opt, files...).Load(context.Background()))
 	return m
 }
 
@@ -262,8 +259,7 @@ func TestWrongProbabilities(t *testing.T) {
 	} {
 		none := opt
 		none.Header = votes.HeaderNo
-		_, err := votes.OpenIn(none, files...)
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, testkit.Err(votes.OpenIn(none, files...)), want)
 	}
 	_, err := votes.OpenIn(votes.Options{Classes: 3, Counts: true, Probabilities: true}, cube("<f8", false, 5, 4, 3, shareOf))
 	require.ErrorContains(t, err, "counts are no probabilities")

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -100,8 +101,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 	for _, opt := range []votes.Options{
 		{}, {Classes: 1}, {Classes: votes.MaxClasses + 1}, {Classes: 2, Teachers: -1}, {Classes: 2, From: -1}, {Classes: 2, From: 2, To: 2}, {Classes: 2, Header: "perhaps"},
 	} {
-		_, err := votes.OpenIn(opt, []byte("1,1\n"))
-		require.Error(t, err)
+		require.Error(t, testkit.Err(votes.OpenIn(opt, []byte("1,1\n"))))
 	}
 }
 
@@ -118,8 +118,7 @@ func TestErrorsDoNotQuoteVotes(t *testing.T) {
 func TestAFileThatChangesIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "votes.csv")
 	require.NoError(t, os.WriteFile(path, []byte("0,1\n1,1\n"), 0o600))
-	s, err := votes.Open(context.Background(), []string{path}, votes.Options{Classes: 2})
-	require.NoError(t, err)
+	s := testkit.Must(votes.Open(context.Background(), []string{path}, votes.Options{Classes: 2}))
 	for change, do := range map[string]func() error{
 		"content": func() error {
 			if err := os.WriteFile(path, []byte("0,1\n1,0\n"), 0o600); err != nil {
@@ -146,8 +145,7 @@ func TestReadingStopsWhenAsked(t *testing.T) {
 	for _, err := range s.Histograms(ctx) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	_, err := s.Load(ctx)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(s.Load(ctx)), context.Canceled)
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v %d", s, s, s, s), "hash")
 }
 
@@ -177,6 +175,5 @@ func TestMixedFirstRowIsWhatIsSaid(t *testing.T) {
 	file := []byte("0,NA,2,1\n2,1,0,0\n")
 	s := opened(t, votes.Options{Classes: 3, Header: votes.HeaderYes}, file)
 	require.Equal(t, 1, s.Total())
-	_, err := votes.OpenIn(votes.Options{Classes: 3, Header: votes.HeaderNo}, file)
-	require.ErrorContains(t, err, "row 1")
+	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3, Header: votes.HeaderNo}, file)), "row 1")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -37,8 +38,7 @@ func TestVotesAreTheSameFromEveryFormat(t *testing.T) {
 		}
 		queries, count := rapid.IntRange(1, 40).Draw(t, "queries"), rapid.IntRange(1, 40).Draw(t, "teachers")
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
-		want, err := votes.New(queries, count, classes)
-		require.NoError(t, err)
+		want := testkit.Must(votes.New(queries, count, classes))
 		for q := range queries {
 			for c := range count {
 				require.NoError(t, want.Set(q, c, lowest+rnd.IntN(highest-lowest)))
@@ -85,8 +85,7 @@ func TestVotesAreTheSameFromEveryFormat(t *testing.T) {
 		part := opened(t, opt, file)
 		require.Equal(t, want.Hash(), part.Hash(), "the hash is of the whole")
 		requireHistograms(t, want, part)
-		back, err := s.Load(context.Background())
-		require.NoError(t, err)
+		back := testkit.Must(s.Load(context.Background()))
 		require.Equal(t, want.Hash(), back.Hash())
 	})
 }
@@ -96,8 +95,7 @@ func requireHistograms(t require.TestingT, want *votes.Matrix, s *votes.Source) 
 	for b, err := range s.Histograms(context.Background()) {
 		require.NoError(t, err)
 		require.Equal(t, query, b.Query)
-		h, err := want.Histogram(query)
-		require.NoError(t, err)
+		h := testkit.Must(want.Histogram(query))
 		require.Equal(t, h.Reveal(), b.Histogram.Reveal())
 		query++
 	}
@@ -133,8 +131,7 @@ func TestCountsAreTheSameFromEveryFormat(t *testing.T) {
 				q++
 			}
 			require.Equal(t, queries, q)
-			_, err := s.Load(context.Background())
-			require.Error(t, err)
+			require.Error(t, testkit.Err(s.Load(context.Background())))
 		}
 	})
 }
@@ -146,18 +143,15 @@ func TestTilesJoin(t *testing.T) {
 	at := func(q, c int) int { return int(cells[q*count+c]) }
 	for _, classes := range []int{10, 200} {
 		want := opened(t, votes.Options{Classes: classes}, encodeNPY(1, "|i1", false, queries, count, at))
-		all, err := want.Load(context.Background())
-		require.NoError(t, err)
+		all := testkit.Must(want.Load(context.Background()))
 		for _, tile := range []int{1, 7, 100, 64 * 7, 1000, 1 << 20} {
 			for _, from := range []int{0, 5, 200} {
 				opt := votes.Options{Classes: classes, From: from, To: 250}
-				s, err := votes.OpenInTiles(opt, tile, encodeNPY(1, "<i4", true, queries, count, at))
-				require.NoError(t, err)
+				s := testkit.Must(votes.OpenInTiles(opt, tile, encodeNPY(1, "<i4", true, queries, count, at)))
 				require.Equal(t, want.Hash(), s.Hash())
 				requireHistograms(t, all, s)
 				opt.Transpose = true
-				s, err = votes.OpenInTiles(opt, tile, encodeCSV(",", "\n", false, count, queries, func(r, c int) string { return fmt.Sprint(at(c, r)) }))
-				require.NoError(t, err)
+				s = testkit.Must(votes.OpenInTiles(opt, tile, encodeCSV(",", "\n", false, count, queries, func(r, c int) string { return fmt.Sprint(at(c, r)) })))
 				require.Equal(t, want.Hash(), s.Hash())
 				requireHistograms(t, all, s)
 			}
@@ -167,8 +161,7 @@ func TestTilesJoin(t *testing.T) {
 
 func TestOneFileForEachTeacher(t *testing.T) {
 	dir := t.TempDir()
-	want, err := votes.New(3, 4, 5)
-	require.NoError(t, err)
+	want := testkit.Must(votes.New(3, 4, 5))
 	for i, v := range []int{0, 4, -1, 2, 1, 4, 3, -1, 2, 2, 2, 2} {
 		require.NoError(t, want.Set(i/4, i%4, v))
 	}
@@ -191,28 +184,19 @@ func TestOneFileForEachTeacher(t *testing.T) {
 	open := func(paths ...string) (*votes.Source, error) {
 		return votes.Open(context.Background(), paths, votes.Options{Classes: 5})
 	}
-	s, err := open(pattern)
-	require.NoError(t, err)
+	s := testkit.Must(open(pattern))
 	require.Equal(t, want.Hash(), s.Hash())
 	requireHistograms(t, want, s)
 	// Whatever their order, files are sorted.
-	s, err = open(filepath.Join(dir, "t3.csv"), filepath.Join(dir, "t0.npy"), filepath.Join(dir, "t2.csv"), filepath.Join(dir, "t1.npy"))
-	require.NoError(t, err)
+	s = testkit.Must(open(filepath.Join(dir, "t3.csv"), filepath.Join(dir, "t0.npy"), filepath.Join(dir, "t2.csv"), filepath.Join(dir, "t1.npy")))
 	require.Equal(t, want.Hash(), s.Hash())
-	_, err = open(filepath.Join(dir, "t0.npy"), pattern)
-	require.ErrorContains(t, err, "named twice")
-	_, err = open(filepath.Join(dir, "nothing*"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = open(dir)
-	require.ErrorContains(t, err, "regular file")
-	_, err = open()
-	require.Error(t, err)
-	_, err = votes.Open(context.Background(), []string{pattern}, votes.Options{Counts: true})
-	require.Error(t, err)
+	require.ErrorContains(t, testkit.Err(open(filepath.Join(dir, "t0.npy"), pattern)), "named twice")
+	require.ErrorIs(t, testkit.Err(open(filepath.Join(dir, "nothing*"))), os.ErrNotExist)
+	require.ErrorContains(t, testkit.Err(open(dir)), "regular file")
+	require.Error(t, testkit.Err(open()))
+	require.Error(t, testkit.Err(votes.Open(context.Background(), []string{pattern}, votes.Options{Counts: true})))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "t3.csv"), []byte("2\n-1\n"), 0o600))
-	_, err = open(pattern)
-	require.ErrorContains(t, err, "has 2 labels")
+	require.ErrorContains(t, testkit.Err(open(pattern)), "has 2 labels")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "t3.csv"), []byte("2\n-1\n7\n"), 0o600))
-	_, err = open(pattern)
-	require.ErrorContains(t, err, "t3.csv: row 3, column 1 holds a vote outside the classes")
+	require.ErrorContains(t, testkit.Err(open(pattern)), "t3.csv: row 3, column 1 holds a vote outside the classes")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -77,8 +78,7 @@ func TestWaysToWriteVotes(t *testing.T) {
 	disease := func(v int) string { return diseases[v] }
 	one := votes.Options{Classes: 3, FirstClass: 1}
 	fromOne := func(v int) string { return fmt.Sprint(v + 1) }
-	dates, err := os.ReadFile("../../dataset/testdata/parquet/dates.parquet")
-	require.NoError(t, err)
+	dates := testkit.Must(os.ReadFile("../../dataset/testdata/parquet/dates.parquet"))
 	counts := "1,1,2\n1,3,0\n1,0,3\n3,1,0\n0,1,3\n"
 	for name, c := range map[string]struct {
 		opt  votes.Options
@@ -228,12 +228,11 @@ func TestUnknownNamesAreCounted(t *testing.T) {
 		[]byte("flu,gout\nleprosy,flu\nflu,leprosy\n"),
 		npy(1, "{'descr': '|S7', 'fortran_order': False, 'shape': (3, 2), }\n", []byte("flu\x00\x00\x00\x00gout\x00\x00\x00leprosyflu\x00\x00\x00\x00flu\x00\x00\x00\x00leprosy")),
 	} {
-		r, err := votes.CheckIn(opt, file)
-		require.NoError(t, err)
+		r := testkit.Must(votes.CheckIn(opt, file))
 		require.EqualValues(t, 2, r.NotNumber)
 		require.True(t, votes.Failed(r.Findings()))
 		require.NotContains(t, fmt.Sprint(r.Findings(), r.FirstInvalid), "leprosy")
-		_, err = votes.OpenIn(opt, file)
+		_, err := votes.OpenIn(opt, file)
 		require.ErrorContains(t, err, "a word that is no class name")
 		require.NotContains(t, err.Error(), "leprosy")
 	}
@@ -251,8 +250,7 @@ func TestClassNamesThatFilesWouldObey(t *testing.T) {
 // Votes that are read, and mean something else, are noticed.
 func TestVotesThatMeanSomethingElse(t *testing.T) {
 	balance := func(opt votes.Options, file string) votes.Finding {
-		r, err := votes.CheckIn(opt, []byte(file))
-		require.NoError(t, err)
+		r := testkit.Must(votes.CheckIn(opt, []byte(file)))
 		return r.Findings()[1]
 	}
 	signs := balance(votes.Options{Classes: 2}, "-1,1,1\n1,-1,1\n1,1,-1\n")
@@ -270,20 +268,17 @@ func TestClassNamesThatAreRefused(t *testing.T) {
 		"one": {"a"}, "twice": {"a", "a"}, "empty": {"a", ""}, "blanks": {"a", " b"}, "line": {"a", "b\nc"}, "quote": {"a", `b"`},
 		"no text": {"a", "\xff"}, "long": {"a", strings.Repeat("b", 300)},
 	} {
-		_, err := votes.OpenIn(votes.Options{ClassNames: names}, []byte("a\n"))
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(votes.OpenIn(votes.Options{ClassNames: names}, []byte("a\n"))), name)
 	}
 	_, err := votes.OpenIn(votes.Options{ClassNames: diseases, Classes: 2}, []byte("flu\n"))
 	require.ErrorContains(t, err, "3 class names and 2 classes")
-	_, err = votes.OpenIn(votes.Options{Classes: 3, FirstClass: -1}, []byte("0\n"))
-	require.ErrorContains(t, err, "FirstClass")
+	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3, FirstClass: -1}, []byte("0\n"))), "FirstClass")
 }
 
 // ofPandas reads a file of votes that pandas wrote.
 func ofPandas(t testing.TB, name string) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata/parquet", name))
-	require.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(filepath.Join("testdata/parquet", name)))
 	return raw
 }
 
@@ -312,11 +307,9 @@ func TestParquetVotes(t *testing.T) {
 
 func TestDamagedParquetIsRefused(t *testing.T) {
 	raw := ofPandas(t, "int64.parquet")
-	_, err := votes.OpenIn(votes.Options{Classes: 3}, raw[:len(raw)-3])
-	require.ErrorContains(t, err, "votes0: begins as Parquet")
+	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3}, raw[:len(raw)-3])), "votes0: begins as Parquet")
 	raw[5] ^= 0xff
-	_, err = votes.OpenIn(votes.Options{Classes: 3}, raw)
-	require.ErrorContains(t, err, "votes0: row group 0 column \"t0\"")
+	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3}, raw)), "votes0: row group 0 column \"t0\"")
 }
 
 func packed(t testing.TB, raw []byte) (gz, zst []byte) {
@@ -326,8 +319,7 @@ func packed(t testing.TB, raw []byte) (gz, zst []byte) {
 	_, err := w.Write(raw)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	enc, err := zstd.NewWriter(nil)
-	require.NoError(t, err)
+	enc := testkit.Must(zstd.NewWriter(nil))
 	return b.Bytes(), enc.EncodeAll(raw, nil)
 }
 
@@ -339,12 +331,10 @@ func TestCompressedVotes(t *testing.T) {
 		for _, file := range [][]byte{gz, zst} {
 			s := opened(t, votes.Options{Classes: 3}, file)
 			requireMeant(t, s)
-			_, err := votes.OpenIn(votes.Options{Classes: 3}, file[:len(file)-2])
-			require.ErrorContains(t, err, "votes0: cannot be unpacked")
-			_, err = votes.OpenFull(votes.Options{Classes: 3}, int64(len(raw)), file)
+			require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3}, file[:len(file)-2])), "votes0: cannot be unpacked")
+			_, err := votes.OpenFull(votes.Options{Classes: 3}, int64(len(raw)), file)
 			require.NoError(t, err)
-			_, err = votes.OpenFull(votes.Options{Classes: 3}, int64(len(raw))-1, file)
-			require.ErrorContains(t, err, "unpacks to more than")
+			require.ErrorContains(t, testkit.Err(votes.OpenFull(votes.Options{Classes: 3}, int64(len(raw))-1, file)), "unpacks to more than")
 		}
 	}
 	var files [][]byte
@@ -361,14 +351,12 @@ func TestCompressedVotes(t *testing.T) {
 func TestUnpackedVotesLeaveNoFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	s, err := votes.Open(context.Background(), []string{"testdata/parquet/words.parquet"}, votes.Options{ClassNames: diseases})
-	require.NoError(t, err)
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	s := testkit.Must(votes.Open(context.Background(), []string{"testdata/parquet/words.parquet"}, votes.Options{ClassNames: diseases}))
+	left := testkit.Must(os.ReadDir(dir))
 	require.Empty(t, left)
 	requireMeant(t, s)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = votes.Open(ctx, []string{"testdata/parquet/words.parquet"}, votes.Options{ClassNames: diseases})
+	_, err := votes.Open(ctx, []string{"testdata/parquet/words.parquet"}, votes.Options{ClassNames: diseases})
 	require.ErrorIs(t, err, context.Canceled)
 }
