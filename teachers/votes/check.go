@@ -3,7 +3,6 @@ package votes
 import (
 	"context"
 	"errors"
-	"hash"
 	"math"
 	"slices"
 )
@@ -61,14 +60,10 @@ type teacherVotes struct {
 // returns an error if the files cannot be read at all. Memory grows by some 50 bytes for each teacher.
 func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	return check(ctx, files, perTeacher, opt)
-}
-
-func check(ctx context.Context, files []*input, perTeacher bool, opt Options) (*Report, error) {
-	if opt.From != 0 || opt.To != 0 {
+	case opt.From != 0 || opt.To != 0:
 		return nil, errors.New("votes: a check covers all queries")
 	}
 	s, err := newSource(ctx, files, perTeacher, opt)
@@ -114,36 +109,17 @@ func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
 			c.Names = append(c.Names, in.name)
 		}
 	}
-	h := s.newHash()
-	var err error
-	switch {
-	case s.opt.Counts:
-		err = eachHashed(ctx, s, h, c.countBlock)
-	case s.narrow():
-		err = eachHashed(ctx, s, h, func(first int, cells []byte) { labelBlock(c, first, cells) })
-	default:
-		err = eachHashed(ctx, s, h, func(first int, cells []int16) { labelBlock(c, first, cells) })
-	}
+	hash, err := s.read(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if c.FirstInvalid == nil {
-		h.Sum(c.Hash[:0])
+		c.Hash = hash
 	} else if c.FirstInvalid = s.explained(ctx, c.FirstInvalid); ctx.Err() != nil {
 		return nil, c.FirstInvalid
 	}
 	c.finish()
 	return &c.Report, nil
-}
-
-func eachHashed[C cell](ctx context.Context, s *Source, h hash.Hash, visit func(first int, cells []C)) error {
-	var buf []byte
-	return eachBlock(ctx, s, 0, s.shape.rows, func(first int, cells []C, _ int) error {
-		buf = appendCells(buf[:0], cells)
-		h.Write(buf)
-		visit(first, cells)
-		return nil
-	})
 }
 
 // labelBlock takes in rows of votes, of which some may be invalid.

@@ -50,13 +50,18 @@ func OpenInTiles(opt Options, cells int, file []byte) (*Source, error) {
 		return nil, err
 	}
 	s.tile = cells
-	return s, s.read(context.Background())
+	s.hash, err = s.read(context.Background(), nil)
+	return s, err
 }
 
 // CheckIn is Check for files that are in memory.
 func CheckIn(opt Options, files ...[]byte) (*Report, error) {
 	in, perTeacher := inMemory(files)
-	return check(context.Background(), in, perTeacher, opt)
+	s, err := newSource(context.Background(), in, perTeacher, opt)
+	if err != nil {
+		return nil, err
+	}
+	return s.check(context.Background(), perTeacher)
 }
 
 // ReadMatrix is Load from memory.

@@ -42,24 +42,22 @@ const tileCells = 1 << 24
 // eachRow visits the rows from <= row < to in order, each in the same memory, and refuses cells without
 // vote.
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
-	dom := s.dom
-	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error {
-		cols := s.shape.cols
-		for i := 0; i*cols < len(cells); i++ {
-			row := cells[i*cols : (i+1)*cols]
-			if bad > 0 {
-				for col, v := range row {
-					if v := signed(v); v < dom.low {
-						return cellError{s.badCell(first+i, col, v)}
-					}
-				}
-			}
-			if err := visit(first+i, row); err != nil {
-				return err
+	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error { return rowsOf(s, first, cells, bad, visit) })
+}
+
+func rowsOf[C cell](s *Source, first int, cells []C, bad int, visit func(row int, cells []C) error) error {
+	for ; len(cells) > 0; first, cells = first+1, cells[s.shape.cols:] {
+		row := cells[:s.shape.cols]
+		for col := 0; col < len(row) && bad > 0; col++ {
+			if v := signed(row[col]); v < s.dom.low {
+				return cellError{s.badCell(first, col, v)}
 			}
 		}
-		return nil
-	})
+		if err := visit(first, row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eachBlock visits blocks of rows in order, with the number of cells that are no votes; those hold a code

@@ -108,7 +108,8 @@ func open(ctx context.Context, files []*input, perTeacher bool, opt Options) (*S
 	if err != nil {
 		return nil, err
 	}
-	return s, s.explained(ctx, s.read(ctx))
+	s.hash, err = s.read(ctx, nil)
+	return s, s.explained(ctx, err)
 }
 
 // newSource finds files, shape and range, and reads no votes.
@@ -358,33 +359,43 @@ func copyRows[C cell](ctx context.Context, s *Source, to []C) error {
 
 func (s *Source) narrow() bool { return !s.opt.Counts && s.classes <= math.MaxInt8 }
 
-// read reads all the votes, refuses invalid ones and sets the hash.
-func (s *Source) read(ctx context.Context) error {
+// read reads all the votes and returns their hash. Without a checker it refuses invalid ones.
+func (s *Source) read(ctx context.Context, c *checker) (hash [32]byte, err error) {
 	h := s.newHash()
-	var err error
 	switch {
 	case s.opt.Counts:
-		err = hashRows(ctx, s, h, func(query int, row []int32) error {
-			if err := s.checkSum(query, row); err != nil {
-				return err
-			}
-			return nil
-		})
+		err = readCells[int32](ctx, s, c, h)
 	case s.narrow():
-		err = hashRows(ctx, s, h, func(int, []byte) error { return nil })
+		err = readCells[byte](ctx, s, c, h)
 	default:
-		err = hashRows(ctx, s, h, func(int, []int16) error { return nil })
+		err = readCells[int16](ctx, s, c, h)
 	}
-	h.Sum(s.hash[:0])
-	return err
+	h.Sum(hash[:0])
+	return hash, err
 }
 
-func hashRows[C cell](ctx context.Context, s *Source, h hash.Hash, check func(query int, row []C) error) error {
+func readCells[C cell](ctx context.Context, s *Source, c *checker, h hash.Hash) error {
 	var buf []byte
-	return eachRow(ctx, s, 0, s.shape.rows, func(query int, row []C) error {
-		buf = appendCells(buf[:0], row)
+	return eachBlock(ctx, s, 0, s.shape.rows, func(first int, cells []C, bad int) error {
+		buf = appendCells(buf[:0], cells)
 		h.Write(buf)
-		return check(query, row)
+		counts, are := any(cells).([]int32)
+		switch {
+		case c == nil && are:
+			return rowsOf(s, first, counts, bad, func(query int, row []int32) error {
+				if err := s.checkSum(query, row); err != nil {
+					return err
+				}
+				return nil
+			})
+		case c == nil && bad > 0:
+			return rowsOf(s, first, cells, bad, func(int, []C) error { return nil })
+		case are:
+			c.countBlock(first, counts)
+		case c != nil:
+			labelBlock(c, first, cells)
+		}
+		return nil
 	})
 }
 
