@@ -35,13 +35,7 @@ const (
 	Zstandard Kind = "a Zstandard file"
 	Zip       Kind = "a zip archive, as .npz and .xlsx are"
 	IDX       Kind = "an idx file, as those of MNIST"
-	PNG       Kind = "a PNG picture"
-	JPEG      Kind = "a JPEG picture"
-	PDF       Kind = "a PDF"
-	HTML      Kind = "an HTML page"
-	SVG       Kind = "an SVG picture"
 	UTF16     Kind = "a text in UTF-16"
-	PEM       Kind = "a key in PEM"
 	Ledger    Kind = "a ledger"
 	Head      Kind = "the head of a ledger"
 	Key       Kind = "a secret key of a run"
@@ -67,7 +61,7 @@ var magic = []struct {
 	{"pate model ", Model},
 	{"pate-key-", Key},
 	{"query,label", Labels},
-	{"-----BEGIN ", PEM},
+	{"-----BEGIN ", "a key in PEM"},
 	{"\x93NUMPY", NPY},
 	{"PAR1", Parquet},
 	{"ARROW1", Arrow},
@@ -76,9 +70,9 @@ var magic = []struct {
 	{"\x89HDF\r\n", HDF5},
 	{"\x1f\x8b", Gzip},
 	{"PK\x03\x04", Zip},
-	{"\x89PNG\r\n", PNG},
-	{"\xff\xd8\xff", JPEG},
-	{"%PDF-", PDF},
+	{"\x89PNG\r\n", "a PNG picture"},
+	{"\xff\xd8\xff", "a JPEG picture"},
+	{"%PDF-", "a PDF"},
 	{"\xff\xfe", UTF16},
 	{"\xfe\xff", UTF16},
 	{"\x80\x02", Pickle}, {"\x80\x03", Pickle}, {"\x80\x04", Pickle}, {"\x80\x05", Pickle},
@@ -127,9 +121,9 @@ func OfBytes(start []byte) Kind {
 	case strings.HasPrefix(text, "# Privacy statement"), strings.Contains(text, "<title>Privacy statement"):
 		return Statement
 	case strings.HasPrefix(lower, "<svg"), strings.HasPrefix(lower, "<?xml") && strings.Contains(lower, "<svg"):
-		return SVG
+		return "an SVG picture"
 	case strings.HasPrefix(lower, "<!doctype html"), strings.HasPrefix(lower, "<html"):
-		return HTML
+		return "an HTML page"
 	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
 		return ofJSON(text)
 	case isHead(text):

@@ -82,8 +82,15 @@ func halfFloat(b uint16) float64 {
 // Whole reads the integer or truth value with which raw, little-endian, begins. Of the results only the one
 // of the type's sign has a meaning.
 func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
-	for i := t.Size - 1; i >= 0; i-- {
-		unsigned = unsigned<<8 | uint64(raw[i])
+	switch t.Size { // a loop over bytes would be several times slower
+	case 1:
+		unsigned = uint64(raw[0])
+	case 2:
+		unsigned = uint64(binary.LittleEndian.Uint16(raw))
+	case 4:
+		unsigned = uint64(binary.LittleEndian.Uint32(raw))
+	default:
+		unsigned = binary.LittleEndian.Uint64(raw)
 	}
 	shift := 64 - 8*t.Size
 	return int64(unsigned<<shift) >> shift, unsigned

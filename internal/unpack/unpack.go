@@ -55,16 +55,11 @@ func Reader(r io.Reader) (io.Reader, error) {
 		return nil, err
 	}
 	out := &capped{r: b, left: MaxBytes, full: errTooLarge}
-	switch {
-	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
-		out.r, err = gzip.NewReader(b)
-	case bytes.HasPrefix(magic, []byte("\x28\xb5\x2f\xfd")):
-		// One goroutine: none is left behind when reading ends early.
-		out.r, err = zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(smallBytes))
-	default:
+	format := Format(magic)
+	if format == "" {
 		return out, nil
 	}
-	if err != nil {
+	if out.r, err = Decoder(b, format); err != nil {
 		return nil, err
 	}
 	if f, ok := r.(fs.File); ok {
@@ -77,6 +72,26 @@ func Reader(r io.Reader) (io.Reader, error) {
 		}
 	}
 	return out, nil
+}
+
+// Format names the compression of a file that begins with these bytes, "" if it has none.
+func Format(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return "gzip"
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		return "Zstandard"
+	}
+	return ""
+}
+
+// Decoder returns what a file of a [Format] unpacks to, however much that is.
+func Decoder(r io.Reader, format string) (io.Reader, error) {
+	if format == "gzip" {
+		return gzip.NewReader(r)
+	}
+	// One goroutine: none is left behind when reading ends early.
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(smallBytes))
 }
 
 // capped is io.LimitedReader that fails, instead of ending, beyond its limit.

@@ -37,43 +37,47 @@ func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Option
 	return whole, nil
 }
 
-func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layout, error) {
+// fileLayout returns the shape of an array, or lines and cells of a text, and where a line of the file begins.
+func fileLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (head npy.Header, line func(i int) cursor, err error) {
 	isNPY, err := sniff(r, in)
 	if err != nil {
-		return layout{}, err
+		return head, nil, err
 	}
-	if isNPY {
-		head, cur, err := npyLayout(r, in)
-		if err != nil {
-			return layout{}, err
-		}
-		if len(head.Shape) != 2 {
-			return layout{}, in.refuse(fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)),
-				"votes are a matrix, queries x teachers; vectors are one file for each teacher, several paths or a pattern",
-				matrixLine(in.name, head.Shape, opt.Classes))
-		}
-		lines, width := head.Shape[0], head.Shape[1]
-		if head.Fortran {
-			lines, width = width, lines
-		}
-		return linesLayout(lines, width, opt.Transpose != head.Fortran, cur, func(i int) cursor {
-			at := cur
-			at.offset += int64(i) * int64(width) * int64(cur.npy.Size)
-			return at
-		}, in)
+	if !isNPY {
+		text, err := csvLayout(ctx, r, in, opt, offsets)
+		return npy.Header{Shape: []int{text.rows, text.width}}, func(i int) cursor { return text.cursor(in, i) }, err
 	}
-	text, err := csvLayout(ctx, r, in, opt, opt.Transpose)
+	head, first, err := npyLayout(r, in)
+	return head, func(i int) cursor {
+		at := first
+		if i > 0 {
+			width := head.Shape[1]
+			if head.Fortran {
+				width = head.Shape[0]
+			}
+			at.offset += int64(i) * int64(width) * int64(at.npy.Size)
+		}
+		return at
+	}, err
+}
+
+// matrixLayout makes each line of a file a query or a column.
+func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layout, error) {
+	head, line, err := fileLayout(ctx, r, in, opt, opt.Transpose)
 	if err != nil {
 		return layout{}, err
 	}
-	cur := text.cursor(in, 0)
-	return linesLayout(text.rows, text.width, opt.Transpose, cur, func(i int) cursor { return text.cursor(in, i) }, in)
-}
-
-// linesLayout makes each line of a file a query or, if columns, a column.
-func linesLayout(lines, width int, columns bool, first cursor, line func(i int) cursor, in *input) (layout, error) {
-	if !columns {
-		return layout{rows: lines, cols: width, cursors: []cursor{first}}, nil
+	if len(head.Shape) != 2 {
+		return layout{}, in.refuse(fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)),
+			"votes are a matrix, queries x teachers; vectors are one file for each teacher, several paths or a pattern",
+			matrixLine(in.name, head.Shape, opt.Classes))
+	}
+	lines, width := head.Shape[0], head.Shape[1]
+	if head.Fortran {
+		lines, width = width, lines
+	}
+	if opt.Transpose == head.Fortran {
+		return layout{rows: lines, cols: width, cursors: []cursor{line(0)}}, nil
 	}
 	if lines > MaxTeachers {
 		return layout{}, in.refuse(fmt.Sprintf("has %d teachers", lines),
@@ -87,30 +91,16 @@ func linesLayout(lines, width int, columns bool, first cursor, line func(i int) 
 }
 
 func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows int, cur cursor, err error) {
-	isNPY, err := sniff(r, in)
-	if err != nil {
+	head, line, err := fileLayout(ctx, r, in, opt, false)
+	switch {
+	case err != nil:
 		return 0, cursor{}, err
+	case len(head.Shape) == 1:
+		return head.Shape[0], line(0), nil
+	case len(head.Shape) != 2:
+		return 0, cursor{}, notVector(in, fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)))
 	}
-	var lines, width int
-	if isNPY {
-		var head npy.Header
-		if head, cur, err = npyLayout(r, in); err != nil {
-			return 0, cursor{}, err
-		}
-		switch {
-		case len(head.Shape) == 1:
-			return head.Shape[0], cur, nil
-		case len(head.Shape) != 2:
-			return 0, cursor{}, notVector(in, fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)))
-		}
-		lines, width = head.Shape[0], head.Shape[1]
-	} else {
-		text, err := csvLayout(ctx, r, in, opt, false)
-		if err != nil {
-			return 0, cursor{}, err
-		}
-		lines, width, cur = text.rows, text.width, text.cursor(in, 0)
-	}
+	lines, width := head.Shape[0], head.Shape[1]
 	if opt.Transpose {
 		lines, width = width, lines
 	}
@@ -119,12 +109,12 @@ func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows 
 		if width == opt.Classes {
 			e.Fix = "if these are one teacher's probabilities of the classes, say --probabilities"
 		}
-		if width == opt.Classes && isNPY {
+		if width == opt.Classes && line(0).npy != nil {
 			e.Fix += "; or, in each of the files, " + saved(in.name, "", "np.load(%q).argmax(axis=1)")
 		}
 		return 0, cursor{}, e
 	}
-	return lines, cur, nil
+	return lines, line(0), nil
 }
 
 // matrixLine describes how an array of other dimensions becomes a matrix of votes.

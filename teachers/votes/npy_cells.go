@@ -1,7 +1,6 @@
 package votes
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/pate-go/pate/internal/npy"
@@ -94,22 +93,11 @@ func allWithin(raw []byte, add, limit int) bool {
 // readWhole reads booleans and integers, little-endian. Invalid booleans and larger numbers become
 // MaxInt64.
 func readWhole(dst []int64, raw []byte, t npy.Type) {
-	le, unused := binary.LittleEndian, 64-8*t.Size
 	for i := range dst {
-		var v uint64
-		switch t.Size {
-		case 1:
-			v = uint64(raw[i])
-		case 2:
-			v = uint64(le.Uint16(raw[2*i:]))
-		case 4:
-			v = uint64(le.Uint32(raw[4*i:]))
-		default:
-			v = le.Uint64(raw[8*i:])
-		}
+		signed, v := npy.Whole(raw[i*t.Size:], t)
 		switch {
 		case t.Kind == 'i':
-			dst[i] = int64(v<<unused) >> unused
+			dst[i] = signed
 		case t.Kind == 'b' && v > 1:
 			dst[i] = math.MaxInt64
 		default:

@@ -3,7 +3,6 @@ package votes
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -14,35 +13,27 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/parquet"
+	"github.com/pate-go/pate/internal/unpack"
 )
 
 // maxUnpacked bounds what compressed files and tables of one source unpack to.
 const maxUnpacked = 4 << 30
 
-// packing is how a file holds the text or the array that votes are read from.
+// packing is how a file holds the text or the array that votes are read from: also what [unpack.Format] names.
 type packing string
 
 const (
-	packedGzip    packing = "gzip"
-	packedZstd    packing = "Zstandard"
 	packedParquet packing = "Parquet"
 	packedIndexed packing = "column 1"
 )
 
 func packingOf(head []byte) packing {
-	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		return packedGzip
-	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-		return packedZstd
-	case bytes.HasPrefix(head, []byte(parquet.Magic)):
+	if bytes.HasPrefix(head, []byte(parquet.Magic)) {
 		return packedParquet
 	}
-	return ""
+	return packing(unpack.Format(head))
 }
 
 // store is a temporary file for all that is unpacked, one part after the other. Like a [Spool] it is
@@ -148,7 +139,10 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	case packedIndexed:
 		err = cutFirstColumn(w, bufio.NewReaderSize(io.NewSectionReader(f, 0, in.size), bufferBytes), in)
 	default:
-		err = inflate(w, io.NewSectionReader(f, 0, in.size), how)
+		var plain io.Reader
+		if plain, err = unpack.Decoder(io.NewSectionReader(f, 0, in.size), string(how)); err == nil {
+			_, err = io.Copy(w, plain)
+		}
 	}
 	if err == nil {
 		err = w.Flush()
@@ -202,24 +196,6 @@ func (w watched) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return w.w.Write(p)
-}
-
-func inflate(w io.Writer, r io.Reader, how packing) error {
-	if how == packedGzip {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(w, z)
-		return err
-	}
-	// One goroutine: none is left behind when reading ends early.
-	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(64<<20))
-	if err != nil {
-		return err
-	}
-	_, err = z.WriteTo(w)
-	return err
 }
 
 // withoutIndexColumn replaces a CSV file by the same without its column 1, line by line.
