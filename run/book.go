@@ -185,15 +185,6 @@ func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	return b, nil
 }
 
-// Trial returns a ledger in memory with this configuration, to see what a new one would refuse.
-func Trial(account ledger.Config) (*ledger.Ledger, error) {
-	l, err := ledger.New(account)
-	if err != nil {
-		return nil, fmt.Errorf("run: %w", err)
-	}
-	return l, nil
-}
-
 // accept may refuse a ledger after everything was read and before anything is written.
 func (b *Book) accept(s ledger.State) error {
 	f := b.file

@@ -74,27 +74,20 @@ func (f *Folder) Finish(data [32]byte) error {
 	return nil
 }
 
-// MadeOf reports whether a finished run had these data.
-func (f *Folder) MadeOf(data [32]byte) (bool, error) {
-	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
-	if err != nil {
-		return false, fmt.Errorf("run: %w", err)
-	}
-	saltText, sum, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	salt, err := hex.DecodeString(saltText)
-	if err != nil {
-		return false, fmt.Errorf("run: %s: %w", finishedName, err)
-	}
-	return sum == salted(salt, data), nil
-}
-
 // CheckMadeOf refuses a finished run that had other data; what names the complete part.
 func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
-	same, err := f.MadeOf(data)
-	if err == nil && !same {
-		err = OtherRun(another+what+" is complete, and the data have changed since", nil, mixes, "choose another --out")
+	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
 	}
-	return err
+	saltText, sum, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	switch salt, err := hex.DecodeString(saltText); {
+	case err != nil:
+		return fmt.Errorf("run: %s: %w", finishedName, err)
+	case sum != salted(salt, data):
+		return OtherRun(another+what+" is complete, and the data have changed since", nil, mixes, "choose another --out")
+	}
+	return nil
 }
 
 func salted(salt []byte, data [32]byte) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"hash"
 	"io"
 
 	"github.com/pate-go/pate/accountant/ledger"
@@ -95,31 +94,26 @@ func (s *Session) readKey() (key rng.Key, found bool, err error) {
 }
 
 // reserve charges the run, or finds its earlier reservations.
-func (s *Session) reserve(c charged) ([]*ledger.Reservation, error) {
+func (s *Session) reserve(c charged) (_ []*ledger.Reservation, err error) {
 	events := s.events()
 	if s.run.own() {
 		return s.Ledger.ReserveBatch(events)
 	}
 	keyName := ""
 	if c.hasKey {
-		var err error
 		if keyName, err = nameOfKey(c.key); err != nil {
 			return nil, err
 		}
 	}
 	name := ""
-	switch path := s.keyFile(); {
-	case !s.Recorded:
+	if !s.Recorded {
 		s.id.Key = keyName
-		var err error
 		if name, err = s.id.encode(); err != nil {
 			return nil, err
 		}
-	case path != "" && c.hasKey && s.id.Key != "" && keyName != s.id.Key:
-		return nil, &fault.Error{What: path + " is not the key of the unfinished run",
+	} else if name = s.plan.Same.name; s.keyFile() != "" && c.hasKey && s.id.Key != "" && keyName != s.id.Key {
+		return nil, &fault.Error{What: s.keyFile() + " is not the key of the unfinished run",
 			Why: "with another key it would be drawn a second time", Fix: "restore the file"}
-	default:
-		name = s.plan.Same.name
 	}
 	run, err := s.Ledger.Run(name)
 	if err != nil {
@@ -157,32 +151,24 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 	return err
 }
 
-// end destroys the key of a complete run, if it is its own.
-func (s *Session) end(ctx context.Context) error {
-	if path := s.keyFile(); path != "" {
-		if err := keyfile.Destroy(path); err != nil {
-			return err
-		}
-	}
-	return crash.Point(ctx, "done")
-}
-
 // draw draws, commits, keeps the head and gives the file its name. It returns the hash of the file.
 func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
-		file := hashed{out: out, sum: sha256.New()}
-		if err := stage.Draw(c.reservations, c.key, &file); err != nil {
+		hash := sha256.New()
+		if err := stage.Draw(c.reservations, c.key, io.MultiWriter(out, hash)); err != nil {
 			return err
 		}
 		if err := crash.Point(ctx, "drawn"); err != nil {
 			return err
 		}
 		if !stage.Redraw { // another release may have written it meanwhile
-			if err := stage.checkAbsent(); err != nil {
+			if there, err := stage.there(); err != nil {
 				return err
+			} else if there {
+				return stage.errExists()
 			}
 		}
-		sum = file.SHA256()
+		sum = [sha256.Size]byte(hash.Sum(nil))
 		if err := s.commit(c.reservations, sum); err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
@@ -245,14 +231,14 @@ func (s Stage) read() (sum [sha256.Size]byte, err error) {
 		return sum, err
 	}
 	defer f.Close()
-	file := hashed{out: io.Discard, sum: sha256.New()}
+	hash := sha256.New()
 	if s.Read != nil {
-		if err := s.Read(io.TeeReader(f, &file)); err != nil {
+		if err := s.Read(io.TeeReader(f, hash)); err != nil {
 			return sum, err
 		}
 	}
-	_, err = io.Copy(&file, f) // the rest
-	return file.SHA256(), err
+	_, err = io.Copy(hash, f) // the rest
+	return [sha256.Size]byte(hash.Sum(nil)), err
 }
 
 // nameOfKey returns a public name for a key, or for a value derived from it, that reveals nothing: keys are
@@ -267,17 +253,13 @@ func (s Stage) there() (bool, error) {
 	return durable.Exists(s.Out)
 }
 
-func (s Stage) checkAbsent() error {
+// clear refuses a file that exists, and one that could not be made.
+func (s Stage) clear() error {
 	there, err := s.there()
 	if there {
 		return s.errExists()
 	}
-	return err
-}
-
-// clear refuses a file that exists, and one that could not be made.
-func (s Stage) clear() error {
-	if err := s.checkAbsent(); err != nil || s.Out == "" {
+	if err != nil || s.Out == "" {
 		return err
 	}
 	return writable(s.Out)
@@ -296,19 +278,3 @@ func writable(path string) error {
 	}
 	return nil
 }
-
-// hashed is a file that is hashed while it is written or read.
-type hashed struct {
-	out io.Writer
-	sum hash.Hash
-}
-
-// Write writes to the file.
-func (f *hashed) Write(p []byte) (int, error) {
-	n, err := f.out.Write(p)
-	f.sum.Write(p[:n])
-	return n, err
-}
-
-// SHA256 returns the hash to commit.
-func (f *hashed) SHA256() [sha256.Size]byte { return [sha256.Size]byte(f.sum.Sum(nil)) }

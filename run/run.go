@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -220,9 +221,9 @@ func (r Run) Try(ctx context.Context) error {
 
 // tryNew plans on a ledger in memory, made like the future one.
 func (s *Session) tryNew(ctx context.Context) error {
-	trial, err := Trial(s.Account)
+	trial, err := ledger.New(s.Account)
 	if err != nil {
-		return err
+		return fmt.Errorf("run: %w", err)
 	}
 	defer trial.Close()
 	return s.planOn(ctx, &Before{Ledger: trial, Fresh: true})
@@ -331,7 +332,12 @@ func (s *Session) Next(ctx context.Context) (Done, error) {
 	if s.next++; s.next < len(s.run.Stages) {
 		return done, nil
 	}
-	return done, s.end(ctx)
+	if path := s.keyFile(); path != "" {
+		if err := keyfile.Destroy(path); err != nil {
+			return done, err
+		}
+	}
+	return done, crash.Point(ctx, "done")
 }
 
 // Do carries out all stages of the run and closes its ledger. Before that it calls after with the results;

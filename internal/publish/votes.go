@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/teachers/training"
@@ -60,9 +61,9 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 
 // planned plans labels for the budget without the counts of a drawn pool.
 func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
-	trial, err := run.Trial(v.ledger().New)
+	trial, err := ledger.New(v.ledger().New)
 	if err != nil {
-		return a, err
+		return a, fmt.Errorf("run: %w", err)
 	}
 	defer trial.Close()
 	if v.pool.counted() {
