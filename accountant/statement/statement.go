@@ -233,7 +233,12 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 		s.Claims = append(s.Claims, Claim{&upper, delta})
 	}
 	s.Warning = Warning(s.epsilon())
-	s.attack()
+	// Of one ledger of mode reserved the events are fixed; else only the budget is known.
+	var fixed []accountant.Event
+	if cfg.Mode == ledger.Reserved && !sum.Exhausted {
+		fixed = sum.Schedule.Events
+	}
+	s.Attacker = AttackerOf(s.epsilon(), cfg.Delta, accountant.AutoConfig{Relation: cfg.Relation, Method: cfg.Method()}, fixed...)
 	if cfg.Mode == ledger.Filter {
 		for _, a := range sum.Orders {
 			if s.Pure = math.IsInf(a, 1); !s.Pure {
@@ -249,49 +254,43 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// attack fills Attacker by the first claim or, where the events are fixed, by their whole trade-off curve,
+// AttackerOf bounds an attacker by (epsilon, delta) and, where events are given, by their whole trade-off curve,
 // which is tighter.
-func (s *Statement) attack() {
-	epsilon, delta := s.epsilon(), s.Claims[0].Delta
-	s.Attacker.Right = Right(epsilon, delta)
-	risk := s.risk()
-	if risk != nil {
-		s.Attacker.Curve = true
-		if v, err := risk.Right(0.5); err == nil {
-			s.Attacker.Right = math.Min(s.Attacker.Right, v.Upper)
+func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...accountant.Event) Attacker {
+	a := Attacker{Right: Right(epsilon, delta)}
+	curve, err := curveOf(by, events) // an error leaves one point of the curve, which holds
+	if a.Curve = curve != nil && err == nil; a.Curve {
+		if v, err := curve.Right(0.5); err == nil {
+			a.Right = math.Min(a.Right, v.Upper)
 		}
 	}
 	for _, fpr := range []float64{0.001, 0.01, 0.1} {
 		rate := Rate{fpr, TPR(epsilon, delta, fpr)}
-		if risk != nil {
-			if v, err := risk.TPR(fpr); err == nil {
+		if a.Curve {
+			if v, err := curve.TPR(fpr); err == nil {
 				rate.TPR = math.Min(rate.TPR, v.Upper)
 			}
 		}
-		s.Attacker.Rates = append(s.Attacker.Rates, rate)
+		a.Rates = append(a.Rates, rate)
 	}
+	return a
 }
 
-// risk returns the trade-off curve of one ledger of mode reserved, by the accountant that may claim there;
-// nil where only the budget is known.
-func (s *Statement) risk() *accountant.Risk {
-	if s.Mode != ledger.Reserved || s.sum.Exhausted || s.Entries == 0 || len(s.Of) > 0 {
-		return nil
+// curveOf returns the trade-off curve of events, nil if there are none.
+func curveOf(by accountant.AutoConfig, events []accountant.Event) (*accountant.Risk, error) {
+	if len(events) == 0 {
+		return nil, nil
 	}
-	account, err := accountant.NewAuto(accountant.AutoConfig{Relation: s.Relation, Method: s.sum.Config.Method()})
-	for _, e := range s.sum.Schedule.Events {
+	account, err := accountant.NewAuto(by)
+	for _, e := range events {
 		if err == nil {
 			err = account.Compose(e, 1)
 		}
 	}
 	if err != nil {
-		return nil // one point of the curve is known, and holds
+		return nil, err
 	}
-	risk, err := account.Risk(context.Background())
-	if err != nil {
-		return nil
-	}
-	return risk
+	return account.Risk(context.Background())
 }
 
 // short returns a number near x with few digits, where x has more only by rounding.

@@ -89,7 +89,7 @@ func (s *Statement) claim() error {
 	epsilon, budget, delta := bound(total), bound(sumUp(budgets)), math.Min(1, short(sumUp(deltas)))
 	s.Budget, s.Claims = Claim{&budget, delta}, []Claim{{&epsilon, delta}}
 	s.Warning = Warning(total)
-	s.attack()
+	s.Attacker = AttackerOf(total, delta, accountant.AutoConfig{})
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -112,30 +111,13 @@ func target(r *experiments.Result, row experiments.Row) float64 {
 // riskOf bounds the risk of a row by its epsilon and delta and, where its events are known, by their whole
 // trade-off curve, which is tighter.
 func riskOf(row experiments.Row, delta float64) risk {
-	v := risk{Right: statement.Right(*row.Epsilon, delta), Found: statement.TPR(*row.Epsilon, delta, falseAlarms)}
-	if row.Account == nil {
-		return v
+	var of accountant.Schedule
+	if row.Account != nil {
+		of = *row.Account
 	}
-	account, err := accountant.NewAuto(accountant.AutoConfig{Relation: row.Account.Relation})
-	for _, e := range row.Account.Events {
-		if err == nil {
-			err = account.Compose(e, 1)
-		}
-	}
-	var curve *accountant.Risk
-	if err == nil {
-		curve, err = account.Risk(context.Background())
-	}
-	if err != nil { // the bounds above hold
-		return v
-	}
-	if b, err := curve.Right(0.5); err == nil {
-		v.Right = math.Min(v.Right, b.Upper)
-	}
-	if b, err := curve.TPR(falseAlarms); err == nil {
-		v.Found = math.Min(v.Found, b.Upper)
-	}
-	return v
+	a := statement.AttackerOf(*row.Epsilon, delta, accountant.AutoConfig{Relation: of.Relation}, of.Events...)
+	at := slices.IndexFunc(a.Rates, func(r statement.Rate) bool { return r.FPR == falseAlarms })
+	return risk{Right: a.Right, Found: a.Rates[at].TPR}
 }
 
 // use recommends a method at each target, in one sentence.

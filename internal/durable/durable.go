@@ -19,12 +19,14 @@ import (
 // rename, path stays as it was and the temporary file is removed. Only its owner can read the file until
 // the rename.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
-	return writeFile(path, temporary(path, ""), mode, write)
+	return WriteTagged(path, "", mode, write)
 }
 
-func writeFile(path, pattern string, mode os.FileMode, write func(io.Writer) error) (err error) {
+// WriteTagged is [WriteFile] with a tag in the name of the temporary file, by which [Sweep] finds it after
+// the process was killed.
+func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, pattern)
+	f, err := os.CreateTemp(dir, temporary(path, tag))
 	if err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
@@ -102,12 +104,6 @@ func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, erro
 		}()
 		return none, fmt.Errorf("%s: %w", waiting, ctx.Err())
 	}
-}
-
-// WriteTagged is [WriteFile] with a tag in the name of the temporary file, by which [Sweep] finds it after
-// the process was killed.
-func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) error {
-	return writeFile(path, temporary(path, tag), mode, write)
 }
 
 // Sweep removes the temporary files with this tag beside path. No process may be writing with the tag at
