@@ -29,16 +29,14 @@ func open(t *testing.T, text string, opt votes.Options) *votes.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "votes.csv")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	v, err := votes.Open(t.Context(), []string{path}, opt)
-	require.NoError(t, err)
+	v := testkit.Must(votes.Open(t.Context(), []string{path}, opt))
 	return v
 }
 
 // summary verifies a ledger.
 func summary(t *testing.T, path string) ledger.Summary {
 	t.Helper()
-	s, err := pate.Verify(path)
-	require.NoError(t, err)
+	s := testkit.Must(pate.Verify(path))
 	return s
 }
 
@@ -62,8 +60,7 @@ func ensemble(queries, teachers int) string {
 func TestLabel(t *testing.T) {
 	v := open(t, ensemble(120, 100), votes.Options{Classes: 3})
 	o := labelOptions(t)
-	first, err := pate.Label(t.Context(), v, o)
-	require.NoError(t, err)
+	first := testkit.Must(pate.Label(t.Context(), v, o))
 	require.True(t, first.Releasable)
 	require.LessOrEqual(t, first.Epsilon, o.Epsilon)
 	require.Len(t, first.Labels, first.Asked)
@@ -81,18 +78,15 @@ func TestLabel(t *testing.T) {
 	require.EqualValues(t, 1, summary(t, o.Ledger).Commits)
 	require.True(t, says(o.Ledger))
 
-	again, err := pate.Label(t.Context(), v, o)
-	require.NoError(t, err)
+	again := testkit.Must(pate.Label(t.Context(), v, o))
 	require.True(t, again.Complete)
 	require.Equal(t, first.Labels, again.Labels)
 	require.EqualValues(t, 1, summary(t, o.Ledger).Commits, "nothing more was charged")
 
 	o.Out += "2"
-	_, err = pate.Label(t.Context(), open(t, ensemble(121, 100), votes.Options{Classes: 3}), o)
-	require.Error(t, err, "the queries were answered")
+	require.Error(t, testkit.Err(pate.Label(t.Context(), open(t, ensemble(121, 100), votes.Options{Classes: 3}), o)), "the queries were answered")
 	o.Pool = "another"
-	_, err = pate.Label(t.Context(), open(t, ensemble(121, 100), votes.Options{Classes: 3}), o)
-	require.Error(t, err, "the ledger takes no more")
+	require.Error(t, testkit.Err(pate.Label(t.Context(), open(t, ensemble(121, 100), votes.Options{Classes: 3}), o)), "the ledger takes no more")
 	require.NoFileExists(t, o.Out)
 }
 
@@ -137,6 +131,5 @@ func TestLabelRefuses(t *testing.T) {
 			require.NoFileExists(t, o.Out)
 		})
 	}
-	_, err := pate.Label(context.Background(), nil, labelOptions(t))
-	require.ErrorContains(t, err, "no votes")
+	require.ErrorContains(t, testkit.Err(pate.Label(context.Background(), nil, labelOptions(t))), "no votes")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/run"
 )
 
@@ -46,8 +47,7 @@ func publishing(t *testing.T) pate.PublishOptions {
 // the same folder is refused.
 func TestPublish(t *testing.T) {
 	o := publishing(t)
-	p, err := pate.Publish(t.Context(), o)
-	require.NoError(t, err)
+	p := testkit.Must(pate.Publish(t.Context(), o))
 	require.True(t, p.Releasable)
 	require.Equal(t, 24, p.Teachers)
 	require.Positive(t, p.Labels)
@@ -56,17 +56,14 @@ func TestPublish(t *testing.T) {
 	for _, path := range p.Files {
 		require.FileExists(t, path)
 	}
-	again, err := pate.Publish(t.Context(), o)
-	require.NoError(t, err)
+	again := testkit.Must(pate.Publish(t.Context(), o))
 	require.Equal(t, p, again)
 	other := o
 	other.MinAccuracy = 0.7
-	_, err = pate.Publish(t.Context(), other)
-	require.ErrorIs(t, err, run.ErrOtherRun)
-	rows, err := os.ReadFile(o.Private.Path)
-	require.NoError(t, err)
+	require.ErrorIs(t, testkit.Err(pate.Publish(t.Context(), other)), run.ErrOtherRun)
+	rows := testkit.Must(os.ReadFile(o.Private.Path))
 	require.NoError(t, os.WriteFile(o.Private.Path, append(rows, "1.00,2.00,new,a\n"...), 0o600))
-	_, err = pate.Publish(t.Context(), o)
+	_, err := pate.Publish(t.Context(), o)
 	require.ErrorContains(t, err, "the data have changed")
 	require.ErrorIs(t, err, run.ErrOtherRun)
 }
@@ -77,14 +74,11 @@ func TestPublishMarginals(t *testing.T) {
 	ranges := filepath.Join(filepath.Dir(o.Out), "ranges.csv")
 	require.NoError(t, os.WriteFile(ranges, []byte("length,-8.0..16.0\nwidth,-8.0..8.0\n"), 0o600))
 	o.Epsilon, o.Public, o.Ranges, o.Marginals = 20, dataset.Source{}, ranges, true
-	p, err := pate.Publish(t.Context(), o)
-	require.NoError(t, err)
+	p := testkit.Must(pate.Publish(t.Context(), o))
 	require.Contains(t, p.Files, filepath.Join(o.Out, "public", "marginals.csv"))
-	s, err := pate.Verify(filepath.Join(o.Out, "private", "ledger.jsonl"))
-	require.NoError(t, err)
+	s := testkit.Must(pate.Verify(filepath.Join(o.Out, "private", "ledger.jsonl")))
 	require.EqualValues(t, 2, s.Commits)
-	again, err := pate.Publish(t.Context(), o)
-	require.NoError(t, err)
+	again := testkit.Must(pate.Publish(t.Context(), o))
 	require.Equal(t, p, again)
 }
 
@@ -93,8 +87,7 @@ func TestPublishWithASeed(t *testing.T) {
 	o := publishing(t)
 	seed := uint64(3)
 	o.Seed, o.DPSGD, o.Size, o.Teachers, o.Learner, o.Epsilon = &seed, true, 150, 0, "", 8
-	p, err := pate.Publish(t.Context(), o)
-	require.NoError(t, err)
+	p := testkit.Must(pate.Publish(t.Context(), o))
 	require.False(t, p.Releasable)
 	require.Contains(t, p.Files, filepath.Join(o.Out, "private", "results", "student.model"))
 	require.NoDirExists(t, filepath.Join(o.Out, "public"))

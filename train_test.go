@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -30,8 +31,7 @@ func records(n int) dpsgd.Data {
 }
 
 func softmax(t *testing.T) *nn.Model {
-	m, err := nn.NewSoftmax(2, 2)
-	require.NoError(t, err)
+	m := testkit.Must(nn.NewSoftmax(2, 2))
 	return m
 }
 
@@ -46,11 +46,9 @@ func trainOptions(t *testing.T) pate.TrainOptions {
 
 func TestTrain(t *testing.T) {
 	o, m := trainOptions(t), softmax(t)
-	first, err := pate.Train(t.Context(), m, records(500), config(), o)
-	require.NoError(t, err)
+	first := testkit.Must(pate.Train(t.Context(), m, records(500), config(), o))
 	require.True(t, first.Releasable)
-	bound, err := accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, o.Delta, first.Event)
-	require.NoError(t, err)
+	bound := testkit.Must(accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, o.Delta, first.Event))
 	require.LessOrEqual(t, first.Epsilon, o.Epsilon)
 	require.Greater(t, bound.Upper, 0.99*o.Epsilon, "the noise is the least that fits")
 	cfg := config()
@@ -59,16 +57,14 @@ func TestTrain(t *testing.T) {
 	require.EqualValues(t, 1, summary(t, o.Ledger).Commits)
 
 	same := softmax(t)
-	again, err := pate.Train(t.Context(), same, records(500), config(), o)
-	require.NoError(t, err)
+	again := testkit.Must(pate.Train(t.Context(), same, records(500), config(), o))
 	require.True(t, again.Complete)
 	require.Equal(t, first.Event, again.Event)
 	require.Equal(t, m.Parameters(), same.Parameters(), "it is read from its file")
 
 	other := softmax(t)
 	o.Out += "2"
-	_, err = pate.Train(t.Context(), other, records(499), config(), o)
-	require.ErrorContains(t, err, "takes no more")
+	require.ErrorContains(t, testkit.Err(pate.Train(t.Context(), other, records(499), config(), o)), "takes no more")
 	require.Equal(t, softmax(t).Parameters(), other.Parameters(), "as it was")
 }
 
@@ -90,8 +86,7 @@ func TestTrainGoesOn(t *testing.T) {
 				if at != place {
 					return nil
 				}
-				files, err := filepath.Glob(filepath.Join(filepath.Dir(o.Out), ".out.*.tmp"))
-				require.NoError(t, err)
+				files := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(o.Out), ".out.*.tmp")))
 				if len(files) == 1 {
 					drawn, err = os.ReadFile(files[0])
 					require.NoError(t, err)
@@ -100,18 +95,15 @@ func TestTrainGoesOn(t *testing.T) {
 			}), m, records(500), config(), o)
 			require.ErrorIs(t, err, stop)
 			require.Equal(t, softmax(t).Parameters(), m.Parameters(), "as it was")
-			_, err = pate.Train(t.Context(), m, records(500), config(), o)
-			require.NoError(t, err)
+			require.NoError(t, testkit.Err(pate.Train(t.Context(), m, records(500), config(), o)))
 			s := summary(t, o.Ledger)
 			require.EqualValues(t, 1, s.Entries)
 			require.EqualValues(t, 1, s.Commits)
-			file, err := os.ReadFile(o.Out)
-			require.NoError(t, err)
+			file := testkit.Must(os.ReadFile(o.Out))
 			if len(drawn) > 0 {
 				require.Equal(t, drawn, file, "the same noise")
 			}
-			keys, err := filepath.Glob(o.Ledger + ".*.key")
-			require.NoError(t, err)
+			keys := testkit.Must(filepath.Glob(o.Ledger + ".*.key"))
 			require.Empty(t, keys)
 		})
 	}
@@ -122,17 +114,14 @@ func TestLabelsAndAModelOnOneLedger(t *testing.T) {
 	o := trainOptions(t)
 	o.Epsilon, o.Shared = 6, true
 	v := open(t, ensemble(200, 100), votes.Options{Classes: 3, To: 10})
-	_, err := pate.Label(t.Context(), v, pate.LabelOptions{Budget: o.Budget, Out: o.Out})
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(pate.Label(t.Context(), v, pate.LabelOptions{Budget: o.Budget, Out: o.Out})))
 	spent := o
 	o.Out += "2"
-	trained, err := pate.Train(t.Context(), softmax(t), records(500), config(), o)
-	require.NoError(t, err)
+	trained := testkit.Must(pate.Train(t.Context(), softmax(t), records(500), config(), o))
 	require.Equal(t, o.Epsilon, trained.Epsilon)
 	require.EqualValues(t, 2, summary(t, o.Ledger).Commits)
 	spent.Out += "3"
-	_, err = pate.Train(t.Context(), softmax(t), records(400), config(), spent)
-	require.ErrorContains(t, err, "nothing left for a model")
+	require.ErrorContains(t, testkit.Err(pate.Train(t.Context(), softmax(t), records(400), config(), spent)), "nothing left for a model")
 	require.NoFileExists(t, spent.Out)
 }
 
@@ -150,8 +139,7 @@ func TestTrainRefuses(t *testing.T) {
 	} {
 		o, cfg := trainOptions(t), config()
 		c.edit(&cfg, &o)
-		_, err := pate.Train(t.Context(), softmax(t), records(500), cfg, o)
-		require.ErrorContains(t, err, c.want, name)
+		require.ErrorContains(t, testkit.Err(pate.Train(t.Context(), softmax(t), records(500), cfg, o)), c.want, name)
 		if o.Ledger != "" {
 			require.NoFileExists(t, o.Ledger, name)
 		}
@@ -185,10 +173,8 @@ func TestTrainRefuses(t *testing.T) {
 // Nothing about the data stands on the ledger but a name under its secret.
 func TestTheLedgerDoesNotNameTheData(t *testing.T) {
 	o := trainOptions(t)
-	_, err := pate.Train(context.Background(), softmax(t), records(500), config(), o)
-	require.NoError(t, err)
-	text, err := os.ReadFile(o.Ledger)
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(pate.Train(context.Background(), softmax(t), records(500), config(), o)))
+	text := testkit.Must(os.ReadFile(o.Ledger))
 	cfg := config()
 	cfg.NoiseMultiplier = 1
 	bare := fmt.Sprintf("%x", dpsgd.Fingerprint(softmax(t), records(500), cfg))

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
 )
@@ -72,12 +73,10 @@ func TestTheChoiceIsAsGoodAsTheBest(t *testing.T) {
 			candidates := append([]student.Candidate{{Name: "majority", Fit: majority}}, student.TableCandidates(newPool(t, x, student.Config{}))...)
 			best := 0.
 			for _, c := range candidates[1:3] {
-				m, err := c.Fit(t.Context(), x, labels, 2, stream(4))
-				require.NoError(t, err)
+				m := testkit.Must(c.Fit(t.Context(), x, labels, 2, stream(4)))
 				best = max(best, accuracy(t, m, test, truth))
 			}
-			choice, err := student.CrossValidation{Candidates: candidates}.Fit(t.Context(), x, labels, 2, stream(5))
-			require.NoError(t, err)
+			choice := testkit.Must(student.CrossValidation{Candidates: candidates}.Fit(t.Context(), x, labels, 2, stream(5)))
 			require.Greater(t, accuracy(t, choice.Model, test, truth), best-.01)
 			require.Greater(t, best, .65)
 			require.NotContains(t, choice.Kept, "majority")
@@ -126,8 +125,7 @@ func TestTheChoiceDoesNotDependOnProcessors(t *testing.T) {
 	x, y := table(200, false, 1)
 	labels := label(y, stream(3).Perm(200)[:80])
 	run := func() (*student.Choice, []float32) {
-		choice, err := student.CrossValidation{Candidates: student.TableCandidates(nil)}.Fit(t.Context(), x, labels, 3, stream(5))
-		require.NoError(t, err)
+		choice := testkit.Must(student.CrossValidation{Candidates: student.TableCandidates(nil)}.Fit(t.Context(), x, labels, 3, stream(5)))
 		scores := scoresOf(t, choice.Model, x, 3)
 		return choice, scores
 	}
@@ -197,8 +195,7 @@ func TestCrossValidationRefuses(t *testing.T) {
 func TestMixtureIsTheMean(t *testing.T) {
 	x, y := table(300, true, 1)
 	candidates := student.TableCandidates(nil)
-	choice, err := student.CrossValidation{Candidates: candidates[1:]}.Fit(t.Context(), x, y, 2, stream(1))
-	require.NoError(t, err)
+	choice := testkit.Must(student.CrossValidation{Candidates: candidates[1:]}.Fit(t.Context(), x, y, 2, stream(1)))
 	require.Len(t, choice.Kept, 3)
 	scores := scoresOf(t, choice.Model, x, 2)
 	answers := make([]int, 300)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
 )
@@ -16,26 +17,20 @@ import (
 func TestNoLabelsIsATypedError(t *testing.T) {
 	x, _ := blobs(30, 4, 2, stream(1))
 	p, none := newPool(t, x, student.Config{}), unlabelled(30)
-	_, err := p.Fit(t.Context(), none, 2)
-	require.ErrorIs(t, err, student.ErrNoLabels)
-	_, err = p.Spread(t.Context(), none, 2)
-	require.ErrorIs(t, err, student.ErrNoLabels)
-	_, err = student.Supervised(t.Context(), ridge, x, none, 2, stream(1))
-	require.ErrorIs(t, err, student.ErrNoLabels)
+	require.ErrorIs(t, testkit.Err(p.Fit(t.Context(), none, 2)), student.ErrNoLabels)
+	require.ErrorIs(t, testkit.Err(p.Spread(t.Context(), none, 2)), student.ErrNoLabels)
+	require.ErrorIs(t, testkit.Err(student.Supervised(t.Context(), ridge, x, none, 2, stream(1))), student.ErrNoLabels)
 }
 
 func TestBadInputIsRefused(t *testing.T) {
 	x, y := blobs(30, 4, 2, stream(1))
 	p := newPool(t, x, student.Config{})
-	m, err := p.Fit(t.Context(), y, 2)
-	require.NoError(t, err)
+	m := testkit.Must(p.Fit(t.Context(), y, 2))
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		bad := matrix(30, 4, func(i, j int) float64 { return float64(x.Data[4*i+j]) })
 		bad.Data[50] = float32(v)
-		_, err := student.NewPool(t.Context(), bad, student.Config{}, stream(1))
-		require.ErrorContains(t, err, "NaN or infinite (row 12)")
-		_, err = student.Supervised(t.Context(), ridge, bad, y, 2, stream(1))
-		require.ErrorContains(t, err, "NaN or infinite")
+		require.ErrorContains(t, testkit.Err(student.NewPool(t.Context(), bad, student.Config{}, stream(1))), "NaN or infinite (row 12)")
+		require.ErrorContains(t, testkit.Err(student.Supervised(t.Context(), ridge, bad, y, 2, stream(1))), "NaN or infinite")
 		require.Error(t, m.Predict(make([]int, 30), bad))
 	}
 	pool := func(x student.Matrix, c student.Config) func() error {
@@ -83,19 +78,16 @@ func TestDegeneratePools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPool(t, x, student.Config{})
 			for _, m := range []int{1, (x.Rows + 1) / 2, x.Rows} {
-				queries, err := p.Select(t.Context(), m, stream(2))
-				require.NoError(t, err)
+				queries := testkit.Must(p.Select(t.Context(), m, stream(2)))
 				requireDistinct(t, queries, m, x.Rows)
 			}
 			labels := unlabelled(x.Rows)
 			labels[0], labels[x.Rows-1] = 0, 1
-			soft, err := p.Spread(t.Context(), labels, 3)
-			require.NoError(t, err)
+			soft := testkit.Must(p.Spread(t.Context(), labels, 3))
 			for _, v := range soft.Data {
 				require.True(t, v >= 0 && v <= 1.0001, "%v", v)
 			}
-			m, err := p.Fit(t.Context(), labels, 3)
-			require.NoError(t, err)
+			m := testkit.Must(p.Fit(t.Context(), labels, 3))
 			far := matrix(3, x.Cols, func(i, j int) float64 { return float64(i-1) * math.MaxFloat32 })
 			for _, v := range scoresOf(t, m, far, 3) {
 				require.False(t, math.IsNaN(float64(v)) || math.IsInf(float64(v), 0))
@@ -109,26 +101,19 @@ func TestStopsWhenTheContextIsDone(t *testing.T) {
 	p := newPool(t, x, student.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := student.NewPool(ctx, x, student.Config{}, stream(1))
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = p.Select(ctx, 5, stream(1))
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = p.Spread(ctx, y, 2)
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = p.Fit(ctx, y, 2)
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = student.Supervised(ctx, ridge, x, y, 2, stream(1))
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(student.NewPool(ctx, x, student.Config{}, stream(1))), context.Canceled)
+	require.ErrorIs(t, testkit.Err(p.Select(ctx, 5, stream(1))), context.Canceled)
+	require.ErrorIs(t, testkit.Err(p.Spread(ctx, y, 2)), context.Canceled)
+	require.ErrorIs(t, testkit.Err(p.Fit(ctx, y, 2)), context.Canceled)
+	require.ErrorIs(t, testkit.Err(student.Supervised(ctx, ridge, x, y, 2, stream(1))), context.Canceled)
 }
 
 func TestProgressEndsAtTheTotal(t *testing.T) {
 	x, y := blobs(100, 8, 2, stream(1))
 	last := map[string]student.Progress{}
 	p := newPool(t, x, student.Config{Progress: func(p student.Progress) { last[p.Stage] = p }})
-	_, err := p.Select(t.Context(), 5, stream(1))
-	require.NoError(t, err)
-	_, err = p.Fit(t.Context(), y, 2)
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(p.Select(t.Context(), 5, stream(1))))
+	require.NoError(t, testkit.Err(p.Fit(t.Context(), y, 2)))
 	require.Len(t, last, 4)
 	for stage, p := range last {
 		require.Equal(t, p.Total, p.Done, stage)

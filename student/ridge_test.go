@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestSolveRaisesTheFloor checks solve against float64 arithmetic, for a matrix with the floor
@@ -35,8 +36,7 @@ func TestSolveRaisesTheFloor(t *testing.T) {
 		trace := float64(g.Data[0]) + float64(g.Data[4]) + float64(g.Data[8])
 		floor := ridgeFloor * (trace/3 + lambda) * math.Pow10(c.rises)
 		require.Equal(t, c.rises > 0, float64(c.least)+floor/10 < 0, "the case is one of %d rises", c.rises)
-		got, err := solve(g, inner, target, lambda)
-		require.NoError(t, err)
+		got := testkit.Must(solve(g, inner, target, lambda))
 		for i, pivot := range []float64{3 + floor, 2 + floor, float64(c.least) + floor} {
 			for j := range 2 {
 				want := float64(target.Data[2*i+j]) / pivot
@@ -46,8 +46,7 @@ func TestSolveRaisesTheFloor(t *testing.T) {
 	}
 
 	full := []float32{4, 1, .5, 1, 3, -1, .5, -1, 5}
-	got, err := solve(Matrix{Rows: 3, Cols: 3, Stride: 3, Data: slices.Clone(full)}, inner, target, lambda)
-	require.NoError(t, err)
+	got := testkit.Must(solve(Matrix{Rows: 3, Cols: 3, Stride: 3, Data: slices.Clone(full)}, inner, target, lambda))
 	a, b := mat.NewDense(3, 3, nil), mat.NewDense(3, 2, nil)
 	for i := range 3 {
 		for j := range 3 {
@@ -64,8 +63,7 @@ func TestSolveRaisesTheFloor(t *testing.T) {
 	}
 
 	for _, bad := range []float32{-100, float32(math.NaN()), float32(math.Inf(1))} {
-		_, err := solve(gram(bad), inner, target, lambda)
-		require.ErrorIs(t, err, errSingular, "%g", bad)
+		require.ErrorIs(t, testkit.Err(solve(gram(bad), inner, target, lambda)), errSingular, "%g", bad)
 	}
 }
 
@@ -80,10 +78,8 @@ func TestRidgeSumsOfParts(t *testing.T) {
 	}
 	landmarks := rand.New(rand.NewPCG(8, 1)).Perm(z.Rows)[:31]
 	scores := func(s *ridgeSums) []float32 {
-		fitted, err := s.solve([]float64{.1})
-		require.NoError(t, err)
-		out, err := fitted[0].scores(t.Context(), z)
-		require.NoError(t, err)
+		fitted := testkit.Must(s.solve([]float64{.1}))
+		out := testkit.Must(fitted[0].scores(t.Context(), z))
 		return out.Data
 	}
 	sums := func(landmarks []int, parts ...int) *ridgeSums {
@@ -135,12 +131,10 @@ func TestErrorsOfManyLabelsEvenOut(t *testing.T) {
 		}
 	}
 	learn := func(many int) (*Choice, int) {
-		l, err := NewLearner(t.Context(), x, LearnerConfig{Images: true}, rand.New(rand.NewPCG(4, 1)))
-		require.NoError(t, err)
+		l := testkit.Must(NewLearner(t.Context(), x, LearnerConfig{Images: true}, rand.New(rand.NewPCG(4, 1))))
 		require.Equal(t, denoiseFrom, l.many)
 		l.many = many
-		c, err := l.Fit(t.Context(), labels, classes, rand.New(rand.NewPCG(5, 1)))
-		require.NoError(t, err)
+		c := testkit.Must(l.Fit(t.Context(), labels, classes, rand.New(rand.NewPCG(5, 1))))
 		answers, right := make([]int, fresh), 0
 		require.NoError(t, c.Model.Predict(answers, unseen))
 		for i, a := range answers {
@@ -165,29 +159,22 @@ func TestErrorsOfManyLabelsEvenOut(t *testing.T) {
 // refused for what another one holds.
 func TestProjectionOfARowIsItsOwn(t *testing.T) {
 	x, _ := clouds(300, 40, 3, 1)
-	l, err := NewLearner(t.Context(), x, LearnerConfig{Images: true}, rand.New(rand.NewPCG(2, 1)))
-	require.NoError(t, err)
-	all, err := l.Project(t.Context(), x)
-	require.NoError(t, err)
+	l := testkit.Must(NewLearner(t.Context(), x, LearnerConfig{Images: true}, rand.New(rand.NewPCG(2, 1))))
+	all := testkit.Must(l.Project(t.Context(), x))
 	for range 2 { // known, and then not, as where labels are spread over a part
-		pool, err := l.ProjectPool(t.Context())
-		require.NoError(t, err)
+		pool := testkit.Must(l.ProjectPool(t.Context()))
 		require.Equal(t, all, pool)
 		l.rows = l.rows[:200]
 	}
 	rows, _ := clouds(700, 40, 3, 3)
-	whole, err := l.Project(t.Context(), rows)
-	require.NoError(t, err)
+	whole := testkit.Must(l.Project(t.Context(), rows))
 	for _, from := range []int{1, 3, 256, 699} {
-		alone, err := l.Project(t.Context(), dense.Rows(rows, from, rows.Rows))
-		require.NoError(t, err)
+		alone := testkit.Must(l.Project(t.Context(), dense.Rows(rows, from, rows.Rows)))
 		require.Equal(t, whole.Data[from*whole.Stride:], alone.Data, "from row %d on", from)
 	}
 	rows.Data[0] = float32(math.NaN())
-	with, err := l.Project(t.Context(), rows)
-	require.NoError(t, err)
+	with := testkit.Must(l.Project(t.Context(), rows))
 	require.Equal(t, whole.Data[whole.Stride:], with.Data[with.Stride:])
 	rows.Cols--
-	_, err = l.Project(t.Context(), rows)
-	require.ErrorContains(t, err, "39 features, want 40")
+	require.ErrorContains(t, testkit.Err(l.Project(t.Context(), rows)), "39 features, want 40")
 }

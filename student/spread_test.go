@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestCentreTakesAwayWhatChanceNamed: rows far from any label lean to the class that was named once more than
@@ -53,11 +54,9 @@ func TestSpreadSolves(t *testing.T) {
 			labels[i] = rnd.IntN(classes)
 		}
 	}
-	found, err := findNeighbours(t.Context(), z, 10)
-	require.NoError(t, err)
+	found := testkit.Must(findNeighbours(t.Context(), z, 10))
 	g := found.graph(10)
-	got, err := g.spread(t.Context(), labels, []int{0, 1, 2}, classes)
-	require.NoError(t, err)
+	got := testkit.Must(g.spread(t.Context(), labels, []int{0, 1, 2}, classes))
 	want, next := dense.New(n, classes), dense.New(n, classes)
 	for range 1000 {
 		for i, y := range labels {

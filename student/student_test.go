@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/student"
 )
 
@@ -22,15 +23,12 @@ func TestSpreadingBeatsTheLabelsAloneOnMoons(t *testing.T) {
 	var semi, alone float64
 	for seed := range uint64(seeds) {
 		labels := label(y, stream(seed).Perm(600)[:8])
-		m, err := p.Fit(t.Context(), labels, 2)
-		require.NoError(t, err)
+		m := testkit.Must(p.Fit(t.Context(), labels, 2))
 		semi += accuracy(t, m, fresh, truth) / seeds
-		m, err = student.Supervised(t.Context(), ridge, x, labels, 2, stream(6))
-		require.NoError(t, err)
+		m = testkit.Must(student.Supervised(t.Context(), ridge, x, labels, 2, stream(6)))
 		alone += accuracy(t, m, fresh, truth) / seeds
 
-		soft, err := p.Spread(t.Context(), labels, 2)
-		require.NoError(t, err)
+		soft := testkit.Must(p.Spread(t.Context(), labels, 2))
 		for i := range y {
 			require.InDelta(t, 1, soft.Data[2*i]+soft.Data[2*i+1], 1e-5)
 		}
@@ -49,8 +47,7 @@ func TestUselessLabelsMakeAUselessStudent(t *testing.T) {
 	for i := range 60 {
 		labels[i] = r.IntN(4)
 	}
-	m, err := p.Fit(t.Context(), labels, 4)
-	require.NoError(t, err)
+	m := testkit.Must(p.Fit(t.Context(), labels, 4))
 	require.Less(t, accuracy(t, m, x, y), .8)
 }
 
@@ -59,12 +56,10 @@ func TestSmallPoolsWithFewNoisyLabels(t *testing.T) {
 		x, y := blobs(400, 64, 5, stream(1))
 		fresh, truth := blobs(500, 64, 5, stream(2))
 		p := newPool(t, x, student.Config{})
-		queries, err := p.Select(t.Context(), asked, stream(3))
-		require.NoError(t, err)
+		queries := testkit.Must(p.Select(t.Context(), asked, stream(3)))
 		labels := label(y, queries)
 		labels[queries[0]] = (labels[queries[0]] + 1) % 5
-		m, err := p.Fit(t.Context(), labels, 5)
-		require.NoError(t, err)
+		m := testkit.Must(p.Fit(t.Context(), labels, 5))
 		require.Greater(t, accuracy(t, m, fresh, truth), .95, "%d labels", asked)
 	}
 }
@@ -77,8 +72,7 @@ func TestClassesWithoutALabelAreNeverAnswered(t *testing.T) {
 			labels[i] = y[i] + 2 // classes 2 and 4 of 7
 		}
 	}
-	m, err := newPool(t, x, student.Config{}).Fit(t.Context(), labels, 7)
-	require.NoError(t, err)
+	m := testkit.Must(newPool(t, x, student.Config{}).Fit(t.Context(), labels, 7))
 	answers := make([]int, 300)
 	require.NoError(t, m.Predict(answers, x))
 	for i, a := range answers {
@@ -94,8 +88,7 @@ func TestClassesWithoutALabelAreNeverAnswered(t *testing.T) {
 
 	labels = unlabelled(300)
 	labels[7] = 5
-	m, err = newPool(t, x, student.Config{}).Fit(t.Context(), labels, 7)
-	require.NoError(t, err)
+	m = testkit.Must(newPool(t, x, student.Config{}).Fit(t.Context(), labels, 7))
 	require.NoError(t, m.Predict(answers, x))
 	require.Equal(t, slices.Repeat([]int{5}, 300), answers)
 }
@@ -106,10 +99,8 @@ func TestRepeatsItself(t *testing.T) {
 	x, y := blobs(700, 40, 4, stream(1))
 	run := func(x student.Matrix) (string, []float32) {
 		p := newPool(t, x, student.Config{Components: 8})
-		queries, err := p.Select(t.Context(), 30, stream(2))
-		require.NoError(t, err)
-		m, err := p.Fit(t.Context(), label(y, queries), 4)
-		require.NoError(t, err)
+		queries := testkit.Must(p.Select(t.Context(), 30, stream(2)))
+		m := testkit.Must(p.Fit(t.Context(), label(y, queries), 4))
 		scores := scoresOf(t, m, x, 4)
 		return fmt.Sprint(queries), scores
 	}
@@ -136,10 +127,8 @@ func TestInvariances(t *testing.T) {
 		rename := stream(rapid.Uint64().Draw(t, "names")).Perm(classes)
 
 		answer := func(x student.Matrix, labels []int) []int {
-			p, err := student.NewPool(context.Background(), x, student.Config{}, stream(1))
-			require.NoError(t, err)
-			m, err := p.Fit(context.Background(), labels, classes)
-			require.NoError(t, err)
+			p := testkit.Must(student.NewPool(context.Background(), x, student.Config{}, stream(1)))
+			m := testkit.Must(p.Fit(context.Background(), labels, classes))
 			out := make([]int, n)
 			require.NoError(t, m.Predict(out, x))
 			return out
@@ -188,8 +177,7 @@ func BenchmarkStudent(b *testing.B) {
 	}
 	b.Run("Fit/9000x2304", func(b *testing.B) {
 		for b.Loop() {
-			_, err := p.Fit(b.Context(), label(y, queries), 10)
-			require.NoError(b, err)
+			require.NoError(b, testkit.Err(p.Fit(b.Context(), label(y, queries), 10)))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/plain"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/trees"
@@ -89,8 +90,7 @@ func accuracy(t testing.TB, c teachers.Classifier, x student.Matrix, y []int) fl
 
 func newPool(t testing.TB, x student.Matrix, c student.Config) *student.Pool {
 	t.Helper()
-	p, err := student.NewPool(t.Context(), x, c, stream(1))
-	require.NoError(t, err)
+	p := testkit.Must(student.NewPool(t.Context(), x, c, stream(1)))
 	return p
 }
 
@@ -106,8 +106,7 @@ func requirePlain(t *testing.T, m teachers.Classifier, x student.Matrix, classes
 	t.Helper()
 	p := m.(plain.Describer).Plain()
 	require.NoError(t, p.Check(x.Cols, classes))
-	got, err := p.Scores(t.Context(), x, classes)
-	require.NoError(t, err)
+	got := testkit.Must(p.Scores(t.Context(), x, classes))
 	for i, v := range scoresOf(t, m, x, classes) {
 		if v < -1000 { // of a class that no label names
 			v = 0
@@ -127,8 +126,7 @@ func TestStudentsOfProjections(t *testing.T) {
 	pool := newPool(t, x, student.Config{Landmarks: 60})
 	for _, c := range student.ImageCandidates(pool)[1:] {
 		t.Run(c.Name, func(t *testing.T) {
-			m, err := c.Fit(t.Context(), x, labels, 3, stream(4))
-			require.NoError(t, err)
+			m := testkit.Must(c.Fit(t.Context(), x, labels, 3, stream(4)))
 			require.Greater(t, accuracy(t, m, fresh, truth), .95)
 			if p := requirePlain(t, m, fresh, 3); p.Kernel != nil {
 				require.Len(t, p.Kernel.Landmarks[0], 128)
@@ -161,13 +159,11 @@ func TestPlainModelsSayWhatTheClassifierSays(t *testing.T) {
 	}
 	for _, c := range candidates {
 		t.Run(c.Name, func(t *testing.T) {
-			m, err := c.Fit(t.Context(), x, labels, 3, stream(4))
-			require.NoError(t, err)
+			m := testkit.Must(c.Fit(t.Context(), x, labels, 3, stream(4)))
 			requirePlain(t, m, test, 3)
 		})
 	}
-	choice, err := student.Learn(t.Context(), x, labels, 3, student.LearnerConfig{}, stream(5))
-	require.NoError(t, err)
+	choice := testkit.Must(student.Learn(t.Context(), x, labels, 3, student.LearnerConfig{}, stream(5)))
 	require.Len(t, requirePlain(t, choice.Model, test, 3).Mean.Members, len(choice.Kept))
 }
 
@@ -194,16 +190,13 @@ func TestSelectCoversRareRows(t *testing.T) {
 		return clusters
 	}
 	for seed := range uint64(5) {
-		chosen, err := student.Select(t.Context(), x, 8, func(student.Progress) {}, stream(seed))
-		require.NoError(t, err)
+		chosen := testkit.Must(student.Select(t.Context(), x, 8, func(student.Progress) {}, stream(seed)))
 		require.Equal(t, 4, of(chosen))
-		again, err := student.Select(t.Context(), x, 8, func(student.Progress) {}, stream(seed))
-		require.NoError(t, err)
+		again := testkit.Must(student.Select(t.Context(), x, 8, func(student.Progress) {}, stream(seed)))
 		require.Equal(t, chosen, again)
 		require.Less(t, of(stream(seed).Perm(rows)[:8]), 4)
 	}
-	all, err := student.Select(t.Context(), x, rows, func(student.Progress) {}, stream(1))
-	require.NoError(t, err)
+	all := testkit.Must(student.Select(t.Context(), x, rows, func(student.Progress) {}, stream(1)))
 	slices.Sort(all)
 	require.Len(t, slices.Compact(all), rows)
 }
@@ -221,14 +214,12 @@ func requireDistinct(t *testing.T, queries []int, m, rows int) {
 func TestSelectCoversAllClusters(t *testing.T) {
 	x, y := blobs(400, 30, 10, stream(1))
 	p := newPool(t, x, student.Config{})
-	queries, err := p.Select(t.Context(), 20, stream(2))
-	require.NoError(t, err)
+	queries := testkit.Must(p.Select(t.Context(), 20, stream(2)))
 	seen := map[int]bool{}
 	for _, q := range queries {
 		seen[y[q]] = true
 	}
 	require.Len(t, seen, 10)
-	all, err := p.Select(t.Context(), 400, stream(2))
-	require.NoError(t, err)
+	all := testkit.Must(p.Select(t.Context(), 400, stream(2)))
 	requireDistinct(t, all, 400, 400)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func blobs(n, features, classes int, spread float64, seed uint64) Dataset {
@@ -32,8 +33,7 @@ func blobs(n, features, classes int, spread float64, seed uint64) Dataset {
 func TestKernelRidgeSolvesItsSystem(t *testing.T) {
 	const gamma, lambda = 0.3, 0.2
 	d := blobs(150, 7, 3, 0.5, 1)
-	c, err := KernelRidge{Gamma: gamma, Lambda: lambda}.Fit(context.Background(), d, nil)
-	require.NoError(t, err)
+	c := testkit.Must(KernelRidge{Gamma: gamma, Lambda: lambda}.Fit(context.Background(), d, nil))
 	m := c.(*kernelModel)
 	for k := range 3 {
 		for i := range d.Y {
@@ -116,8 +116,7 @@ func TestLearnersRefuseParameters(t *testing.T) {
 		Softmax{L2: -1}, Softmax{L2: math.NaN()}, Softmax{L2: math.Inf(1)}, Softmax{Iterations: -1},
 		DPSGD{},
 	} {
-		_, err := l.Fit(context.Background(), d, rand.New(rand.NewPCG(1, 1)))
-		require.Error(t, err, "%+v", l)
+		require.Error(t, testkit.Err(l.Fit(context.Background(), d, rand.New(rand.NewPCG(1, 1)))), "%+v", l)
 	}
 }
 
@@ -131,8 +130,7 @@ func TestClassesThatAreMissingAreNeverAnswered(t *testing.T) {
 	far := dense.New(1, 4)
 	far.Data[0] = 1e6
 	for _, l := range []Learner{KernelRidge{Gamma: 1, Lambda: .1}, Softmax{}} {
-		m, err := l.Fit(context.Background(), d, nil)
-		require.NoError(t, err)
+		m := testkit.Must(l.Fit(context.Background(), d, nil))
 		dst := []int{-5}
 		require.NoError(t, m.Predict(dst, far))
 		require.Contains(t, []int{1, 3}, dst[0])
@@ -152,8 +150,7 @@ func TestCheckMatrix(t *testing.T) {
 func TestKernelRidgeTakesOnlySharesItCanHold(t *testing.T) {
 	d := Dataset{X: dense.New(MaxKernelRows+1, 1), Y: make([]int, MaxKernelRows+1), Classes: 2}
 	d.Y[0] = 1
-	_, err := KernelRidge{Gamma: 1, Lambda: 1}.Fit(context.Background(), d, nil)
-	require.ErrorContains(t, err, "at most")
+	require.ErrorContains(t, testkit.Err(KernelRidge{Gamma: 1, Lambda: 1}.Fit(context.Background(), d, nil)), "at most")
 }
 
 func BenchmarkTeacher(b *testing.B) {
@@ -161,8 +158,7 @@ func BenchmarkTeacher(b *testing.B) {
 	for name, learner := range map[string]Learner{"kernel ridge": KernelRidge{Gamma: .001, Lambda: .05}, "softmax": Softmax{}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				m, err := learner.Fit(context.Background(), share, nil)
-				require.NoError(b, err)
+				m := testkit.Must(learner.Fit(context.Background(), share, nil))
 				require.NoError(b, m.Predict(make([]int, queries.X.Rows), queries.X))
 			}
 		})

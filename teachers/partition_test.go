@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
@@ -21,8 +22,7 @@ func TestPartitionMovesNobodyElse(t *testing.T) {
 		units := rapid.SliceOfN(rapid.StringN(1, 6, -1), 1, 40).Draw(t, "units")
 		count := rapid.IntRange(1, 300).Draw(t, "teachers")
 		key := rng.SeedKey(rapid.Uint64().Draw(t, "seed"))
-		share, err := teachers.Partition(units, count, key)
-		require.NoError(t, err)
+		share := testkit.Must(teachers.Partition(units, count, key))
 		of := map[string]int{}
 		for i, unit := range units {
 			require.True(t, share[i] >= 0 && share[i] < count)
@@ -32,8 +32,7 @@ func TestPartitionMovesNobodyElse(t *testing.T) {
 			of[unit] = share[i]
 		}
 		at := rapid.IntRange(0, len(units)).Draw(t, "at")
-		more, err := teachers.Partition(slices.Insert(slices.Clone(units), at, "somebody new"), count, key)
-		require.NoError(t, err)
+		more := testkit.Must(teachers.Partition(slices.Insert(slices.Clone(units), at, "somebody new"), count, key))
 		require.Equal(t, share, slices.Delete(more, at, at+1))
 	})
 }
@@ -46,8 +45,7 @@ func TestPartitionIsBalanced(t *testing.T) {
 	for i := range units {
 		units[i] = fmt.Sprintf("train/%d", i)
 	}
-	share, err := teachers.Partition(units, count, rng.SeedKey(7))
-	require.NoError(t, err)
+	share := testkit.Must(teachers.Partition(units, count, rng.SeedKey(7)))
 	sizes := make([]float64, count)
 	for _, teacher := range share {
 		sizes[teacher]++
@@ -58,8 +56,7 @@ func TestPartitionIsBalanced(t *testing.T) {
 	// runs the same shares.
 	require.Less(t, chiSquare(slices.Repeat([]float64{n / count}, count), n), distuv.ChiSquared{K: count - 1}.Quantile(1e-6))
 	require.Greater(t, chiSquare(sizes, n), distuv.ChiSquared{K: count - 1}.Quantile(1e-6))
-	other, err := teachers.Partition(units, count, rng.SeedKey(8))
-	require.NoError(t, err)
+	other := testkit.Must(teachers.Partition(units, count, rng.SeedKey(8)))
 	same := 0
 	for i := range share {
 		if share[i] == other[i] {
@@ -89,7 +86,6 @@ func TestPartitionRefuses(t *testing.T) {
 		"no teachers": {[]string{"a"}, 0, key}, "too many": {[]string{"a"}, votes.MaxTeachers + 1, key},
 		"no key": {[]string{"a"}, 2, rng.Key{}}, "empty unit id": {[]string{"a", ""}, 2, key},
 	} {
-		_, err := teachers.Partition(c.units, c.count, c.key)
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(teachers.Partition(c.units, c.count, c.key)), name)
 	}
 }

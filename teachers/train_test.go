@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers"
@@ -75,9 +76,7 @@ func newWorld(t testing.TB) *world {
 		w.queries.Data[2*i] = float32(i)
 	}
 	w.cfg = teachers.Config{Learner: noisy{fits: w.fits}, Teachers: count, Key: rng.SeedKey(1), Workers: 3}
-	var err error
-	w.share, err = teachers.Partition(w.units, count, w.cfg.Key)
-	require.NoError(t, err)
+	w.share = testkit.Must(teachers.Partition(w.units, count, w.cfg.Key))
 	return w
 }
 
@@ -87,8 +86,7 @@ func (w *world) train() (*votes.Matrix, error) {
 
 func (w *world) mustTrain(t testing.TB) *votes.Matrix {
 	t.Helper()
-	v, err := w.train()
-	require.NoError(t, err)
+	v := testkit.Must(w.train())
 	return v
 }
 
@@ -119,9 +117,7 @@ func TestOneRecordMovesOneColumn(t *testing.T) {
 		less.private.X.Rows--
 		less.private.Y = append(less.private.Y[:gone], less.private.Y[gone+1:]...)
 		less.units = append(less.units[:gone], less.units[gone+1:]...)
-		var err error
-		less.share, err = teachers.Partition(less.units, less.cfg.Teachers, less.cfg.Key)
-		require.NoError(t, err)
+		less.share = testkit.Must(teachers.Partition(less.units, less.cfg.Teachers, less.cfg.Key))
 		after := less.mustTrain(t)
 		changed := map[int]bool{}
 		for q := range before.Queries() {
@@ -166,15 +162,13 @@ func TestTrainResumes(t *testing.T) {
 	require.Equal(t, want, w.mustTrain(t).Hash())
 	require.Zero(t, w.fits.Load())
 	for _, name := range names(t, w.cfg.Checkpoint) {
-		info, err := os.Stat(filepath.Join(w.cfg.Checkpoint, name))
-		require.NoError(t, err)
+		info := testkit.Must(os.Stat(filepath.Join(w.cfg.Checkpoint, name)))
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	}
 }
 
 func names(t testing.TB, dir string) []string {
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := testkit.Must(os.ReadDir(dir))
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
@@ -221,13 +215,10 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 		w.cfg.Checkpoint = t.TempDir()
 		w.mustTrain(t)
 		path := filepath.Join(w.cfg.Checkpoint, "teacher-0000000.votes")
-		before, err := os.ReadFile(path)
-		require.NoError(t, err)
+		before := testkit.Must(os.ReadFile(path))
 		change(w)
-		_, err = w.train()
-		require.ErrorIs(t, err, run.ErrOtherRun, name)
-		after, err := os.ReadFile(path)
-		require.NoError(t, err)
+		require.ErrorIs(t, testkit.Err(w.train()), run.ErrOtherRun, name)
+		after := testkit.Must(os.ReadFile(path))
 		require.Equal(t, before, after, "%s: it was touched", name)
 	}
 }
@@ -242,8 +233,7 @@ func TestDamagedCheckpointIsTrainedAgain(t *testing.T) {
 	clear(w.share)
 	want := w.mustTrain(t).Hash()
 	path := filepath.Join(w.cfg.Checkpoint, "teacher-0000000.votes")
-	sound, err := os.ReadFile(path)
-	require.NoError(t, err)
+	sound := testkit.Must(os.ReadFile(path))
 	damage := func(file []byte, what string, at int) {
 		require.NoError(t, os.WriteFile(path, file, 0o600))
 		w.fits.Store(0)
@@ -251,8 +241,7 @@ func TestDamagedCheckpointIsTrainedAgain(t *testing.T) {
 		require.NoError(t, err, "%s at %d", what, at)
 		require.Equal(t, want, v.Hash(), "%s at %d", what, at)
 		require.Equal(t, int64(1), w.fits.Load(), "%s at %d was believed", what, at)
-		again, err := os.ReadFile(path)
-		require.NoError(t, err)
+		again := testkit.Must(os.ReadFile(path))
 		require.Equal(t, sound, again)
 	}
 	for i := range sound {
@@ -317,8 +306,7 @@ func TestTrainStopsWhenCancelled(t *testing.T) {
 			return nil
 		}
 	}}
-	_, err := teachers.Train(ctx, w.cfg, w.private, w.share, w.queries)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(teachers.Train(ctx, w.cfg, w.private, w.share, w.queries)), context.Canceled)
 	require.False(t, deaf.Load(), "a learner was not told")
 }
 

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestSamplesTakeTurns: a sample is as large as asked for, and every mutation is in that
 // of some day.
 func TestSamplesTakeTurns(t *testing.T) {
-	list, err := all()
-	require.NoError(t, err)
+	list := testkit.Must(all())
 	seen := map[string]bool{}
 	const sample = 8
 	for day := range int64(2 * len(list) / sample) {

@@ -9,14 +9,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 const root = "../.."
 
 // TestMutationsApply: the list cannot rot. Whoever rewords a line finds its entry.
 func TestMutationsApply(t *testing.T) {
-	list, err := all()
-	require.NoError(t, err)
+	list := testkit.Must(all())
 	require.GreaterOrEqual(t, len(list), 250)
 	ids := map[string]bool{}
 	for _, m := range list {
@@ -29,8 +30,7 @@ func TestMutationsApply(t *testing.T) {
 
 // TestMutationsNameTests: the tests that should notice are there.
 func TestMutationsNameTests(t *testing.T) {
-	list, err := all()
-	require.NoError(t, err)
+	list := testkit.Must(all())
 	tests := map[string]string{} // sources of the tests of a package
 	for _, m := range list {
 		pattern, packages := ".", m.test
@@ -44,11 +44,9 @@ func TestMutationsNameTests(t *testing.T) {
 		for _, p := range packages {
 			require.True(t, strings.HasPrefix(p, "./"), "%s: %s", m.id, p)
 			if _, ok := tests[p]; !ok {
-				files, err := filepath.Glob(filepath.Join(root, p, "*_test.go"))
-				require.NoError(t, err)
+				files := testkit.Must(filepath.Glob(filepath.Join(root, p, "*_test.go")))
 				for _, f := range files {
-					text, err := os.ReadFile(f)
-					require.NoError(t, err)
+					text := testkit.Must(os.ReadFile(f))
 					tests[p] += string(text)
 				}
 			}
@@ -64,17 +62,14 @@ func TestMutationsNameTests(t *testing.T) {
 func TestRun(t *testing.T) {
 	m := mutation{id: "mathx/least", dir: "internal/mathx", in: "Least", edit: []edit{{old: "return high", new: "return (high)"}},
 		test: []string{"./internal/mathx", "-run", "Least"}}
-	o, err := run(t.Context(), root, m)
-	require.NoError(t, err)
+	o := testkit.Must(run(t.Context(), root, m))
 	require.False(t, o.caught, o.output)
 	m.edit[0].new = "return high + 1"
-	o, err = run(t.Context(), root, m)
-	require.NoError(t, err)
+	o = testkit.Must(run(t.Context(), root, m))
 	require.True(t, o.caught)
 	require.Equal(t, "TestLeast", o.by)
 	m.edit[0].new = "return nothing"
-	_, err = run(t.Context(), root, m)
-	require.ErrorIs(t, err, errDoesNotCompile)
+	require.ErrorIs(t, testkit.Err(run(t.Context(), root, m)), errDoesNotCompile)
 }
 
 // TestApply: what is replaced is found by its tokens, in the declaration, as a whole, and only there.
@@ -119,8 +114,7 @@ func TestParse(t *testing.T) {
 	}, list)
 	for _, bad := range []string{"one (f): w\n\tx => y", "in: a\ntest: ./a\none (f): w", "in: a\ntest: ./a\n\tx => y",
 		"in: a\ntest: ./a\none (f): w\n\tx => x", "ID: a"} {
-		_, err := parse("g", []byte(bad))
-		require.Error(t, err, bad)
+		require.Error(t, testkit.Err(parse("g", []byte(bad))), bad)
 	}
 }
 
@@ -140,8 +134,7 @@ func TestClaimsNameWhatThereIs(t *testing.T) {
 		}
 		return err
 	}))
-	list, err := all()
-	require.NoError(t, err)
+	list := testkit.Must(all())
 	ids, groups := map[string]bool{}, map[string]bool{}
 	for _, m := range list {
 		group, _, _ := strings.Cut(m.id, "/")

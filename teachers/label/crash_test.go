@@ -115,12 +115,10 @@ func TestCrashAtEveryStep(t *testing.T) {
 				}
 				w.look(t)
 			}
-			_, err := Run(context.Background(), w.config)
-			require.NoError(t, err)
+			require.NoError(t, testkit.Err(Run(context.Background(), w.config)))
 			w.look(t)
 			require.Empty(t, keys(t, w.config))
-			left, err := filepath.Glob(filepath.Join(filepath.Dir(w.config.Out), ".*"))
-			require.NoError(t, err)
+			left := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(w.config.Out), ".*")))
 			require.Empty(t, left)
 		})
 	}
@@ -140,8 +138,7 @@ func TestInterruptedInTheMiddle(t *testing.T) {
 				cancel()
 			}
 		}
-		_, err := Run(ctx, c)
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, testkit.Err(Run(ctx, c)), context.Canceled)
 		require.NoFileExists(t, c.Out)
 		w.look(t)
 		require.NotEmpty(t, w.labels)
@@ -198,8 +195,7 @@ func TestKilledProcesses(t *testing.T) {
 	for dead := 0; dead < kills; {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "votes.csv"), voteRows(5, 2*batchQueries, 3))
-		c, err := inFolder(dir)
-		require.NoError(t, err)
+		c := testkit.Must(inFolder(dir))
 		w := witness{config: c}
 		for range 6 {
 			cmd := exec.Command(os.Args[0])
@@ -214,8 +210,7 @@ func TestKilledProcesses(t *testing.T) {
 			}
 			w.look(t)
 		}
-		_, err = Run(context.Background(), c)
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(Run(context.Background(), c)))
 		w.look(t)
 		require.NotEmpty(t, w.labels)
 	}
@@ -249,6 +244,5 @@ func TestTwoAtOnce(t *testing.T) {
 	defer book.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, err = Run(ctx, c)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, testkit.Err(Run(ctx, c)), context.DeadlineExceeded)
 }

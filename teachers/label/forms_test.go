@@ -12,16 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
 // asCSV reads a file of labels in any form.
 func asCSV(t *testing.T, raw string) string {
 	t.Helper()
-	text, err := ReadCSV(strings.NewReader(raw))
-	require.NoError(t, err)
-	out, err := io.ReadAll(text)
-	require.NoError(t, err)
+	text := testkit.Must(ReadCSV(strings.NewReader(raw)))
+	out := testkit.Must(io.ReadAll(text))
 	return string(out)
 }
 
@@ -33,8 +32,7 @@ func sample(t *testing.T, opt votes.Options, cells ...string) *votes.Source {
 		b.WriteString(strings.Repeat(c+";", 29) + c + "\n")
 	}
 	b.WriteString(strings.Repeat(cells[0]+";"+cells[1]+";"+cells[2]+";", 9) + cells[0] + ";" + cells[1] + ";" + cells[2] + "\n")
-	source, err := votes.Open(context.Background(), []string{write(t, filepath.Join(t.TempDir(), "v.csv"), b.String())}, opt)
-	require.NoError(t, err)
+	source := testkit.Must(votes.Open(context.Background(), []string{write(t, filepath.Join(t.TempDir(), "v.csv"), b.String())}, opt))
 	return source
 }
 
@@ -82,8 +80,7 @@ func TestSeededLabelsSaySo(t *testing.T) {
 		run := standard(t)
 		run.Out, run.Seed = filepath.Join(filepath.Dir(run.Out), "labels."+string(form)), &seed
 		if form == NPY {
-			_, err := Run(context.Background(), run)
-			require.ErrorContains(t, err, "an array has no mark")
+			require.ErrorContains(t, testkit.Err(Run(context.Background(), run)), "an array has no mark")
 			require.NoFileExists(t, run.Ledger)
 			continue
 		}
@@ -105,16 +102,14 @@ func FuzzReadCSV(f *testing.F) {
 	f.Add(bytes.Clone(file.Bytes()))
 	f.Add([]byte("{\"query\":0,\"label\":\"a\"}\n{\"query\":1,\"label_not_releasable\":null}\n"))
 	f.Add([]byte(heading(labelColumn) + "0,1\n"))
-	pandas, err := os.ReadFile("../votes/testdata/parquet/words.parquet")
-	require.NoError(f, err)
+	pandas := testkit.Must(os.ReadFile("../votes/testdata/parquet/words.parquet"))
 	f.Add(pandas)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		text, err := ReadCSV(bytes.NewReader(raw))
 		if err != nil {
 			return
 		}
-		n, err := io.Copy(io.Discard, text)
-		require.NoError(t, err)
+		n := testkit.Must(io.Copy(io.Discard, text))
 		require.LessOrEqual(t, n, int64(maxLabels))
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -55,8 +56,7 @@ func write(t require.TestingT, path, text string) string {
 
 func open(t require.TestingT, path string, opt votes.Options) *votes.Source {
 	opt.Classes = testClasses
-	votes, err := votes.Open(context.Background(), []string{path}, opt)
-	require.NoError(t, err)
+	votes := testkit.Must(votes.Open(context.Background(), []string{path}, opt))
 	return votes
 }
 
@@ -64,8 +64,7 @@ func open(t require.TestingT, path string, opt votes.Options) *votes.Source {
 func standard(t *testing.T) Config {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "votes.csv"), voteRows(1, testQueries, testTeachers))
-	c, err := inFolder(dir)
-	require.NoError(t, err)
+	c := testkit.Must(inFolder(dir))
 	return c
 }
 
@@ -96,8 +95,7 @@ func confidently(c Config, threshold float64, answers int) Config {
 }
 
 func release1(t *testing.T, c Config) Result {
-	r, err := Run(context.Background(), c)
-	require.NoError(t, err)
+	r := testkit.Must(Run(context.Background(), c))
 	return r
 }
 
@@ -115,36 +113,28 @@ func stopAt(place string) context.Context {
 
 // crashed carries out a run up to a step.
 func crashed(t *testing.T, c Config, place string) {
-	_, err := Run(stopAt(place), c)
-	require.ErrorIs(t, err, errCrash)
+	require.ErrorIs(t, testkit.Err(Run(stopAt(place), c)), errCrash)
 }
 
 // keys are the keys of unfinished runs of a ledger.
 func keys(t *testing.T, c Config) []string {
-	found, err := filepath.Glob(c.Ledger + ".*.key")
-	require.NoError(t, err)
+	found := testkit.Must(filepath.Glob(c.Ledger + ".*.key"))
 	return found
 }
 
 func read(t require.TestingT, path string) string {
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(path))
 	return string(text)
 }
 
 // expected returns the labels of a setting under a key, asked one by one.
 func expected(t require.TestingT, c Config, s aggregate.Setting, key rng.Key) string {
-	d, err := mechanisms.Find(s.Mechanism)
-	require.NoError(t, err)
-	m, err := d.New(s)
-	require.NoError(t, err)
-	book, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
-	require.NoError(t, err)
-	r, err := book.Reserve(m.Event())
-	require.NoError(t, err)
+	d := testkit.Must(mechanisms.Find(s.Mechanism))
+	m := testkit.Must(d.New(s))
+	book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5}))
+	r := testkit.Must(book.Reserve(m.Event()))
 	hash := c.Votes.Hash()
-	session, err := m.Start(r, key.DeriveBytes("votes", hash[:]))
-	require.NoError(t, err)
+	session := testkit.Must(m.Start(r, key.DeriveBytes("votes", hash[:])))
 	var b strings.Builder
 	column := labelColumn
 	if c.Seed != nil {
@@ -168,19 +158,16 @@ func expected(t require.TestingT, c Config, s aggregate.Setting, key rng.Key) st
 }
 
 func summary(t require.TestingT, path string) ledger.Summary {
-	f, err := os.Open(path)
-	require.NoError(t, err)
+	f := testkit.Must(os.Open(path))
 	defer f.Close()
-	s, err := ledger.Verify(f, ledger.VerifyOptions{})
-	require.NoError(t, err)
+	s := testkit.Must(ledger.Verify(f, ledger.VerifyOptions{}))
 	return s
 }
 
 // contents are all files of a folder.
 func contents(t require.TestingT, dir string) map[string]string {
 	out := map[string]string{}
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := testkit.Must(os.ReadDir(dir))
 	for _, e := range entries {
 		out[e.Name()] = read(t, filepath.Join(dir, e.Name()))
 	}
@@ -191,8 +178,7 @@ func contents(t require.TestingT, dir string) map[string]string {
 // an NPY file, ledger, key, noise of the system's randomness, syncs and hash.
 func BenchmarkLabel(b *testing.B) {
 	const queries = 200_000
-	matrix, err := votes.New(queries, 250, 10)
-	require.NoError(b, err)
+	matrix := testkit.Must(votes.New(queries, 250, 10))
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for q := range queries {
 		class := rnd.IntN(10)
@@ -214,10 +200,9 @@ func BenchmarkLabel(b *testing.B) {
 		b.Run(s.Mechanism, func(b *testing.B) {
 			runs := 0
 			for b.Loop() {
-				source, err := votes.Open(context.Background(), []string{path}, votes.Options{Classes: 10})
-				require.NoError(b, err)
+				source := testkit.Must(votes.Open(context.Background(), []string{path}, votes.Options{Classes: 10}))
 				dir := b.TempDir()
-				_, err = Run(context.Background(), Config{
+				_, err := Run(context.Background(), Config{
 					Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool", Votes: source, Setting: s,
 					Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e6, Delta: 1e-5, Mode: ledger.Filter},
 				})

@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
@@ -63,8 +64,7 @@ func TestTheKeyIsDestroyedAndWhatIsCompleteStays(t *testing.T) {
 	r := release1(t, c)
 	require.True(t, r.Releasable)
 	require.Empty(t, keys(t, c))
-	info, err := os.Stat(run.IDFile(c.Ledger))
-	require.NoError(t, err)
+	info := testkit.Must(os.Stat(run.IDFile(c.Ledger)))
 	require.Equal(t, os.FileMode(0o600), info.Mode())
 	before, labels := read(t, c.Ledger), read(t, c.Out)
 	again := release1(t, c)
@@ -118,8 +118,7 @@ func TestReservedModeIsForOneRun(t *testing.T) {
 	require.True(t, release1(t, c).Complete)
 	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{From: 30})
 	c.Out += "2"
-	_, err := Run(context.Background(), c)
-	require.ErrorContains(t, err, "takes no more")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "takes no more")
 }
 
 // Parts of one file are runs of their own.
@@ -147,6 +146,5 @@ func TestInteractive(t *testing.T) {
 	}
 	require.True(t, release1(t, c).Complete)
 	write(t, c.Predictions, strings.Replace(strings.Join(lines, "\n"), "0.98", "0.9805", 1))
-	_, err := Run(context.Background(), c)
-	require.ErrorContains(t, err, "other predictions")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "other predictions")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -26,8 +27,7 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 		if step != "drawn" {
 			return nil
 		}
-		writing, err := filepath.Glob(filepath.Join(dir, ".labels.csv.*.tmp"))
-		require.NoError(t, err)
+		writing := testkit.Must(filepath.Glob(filepath.Join(dir, ".labels.csv.*.tmp")))
 		require.Len(t, writing, 1)
 		info, err := os.Stat(writing[0])
 		require.NoError(t, err)
@@ -40,8 +40,7 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 		return nil
 	}), first)
 	require.ErrorContains(t, err, "is there already")
-	info, err := os.Stat(second.Out)
-	require.NoError(t, err)
+	info := testkit.Must(os.Stat(second.Out))
 	require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
 	again := release1(t, second)
 	require.True(t, again.Complete, "the labels of the second run are as it left them")
@@ -49,8 +48,7 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 
 	require.NoError(t, os.Rename(first.Out, first.Out+".second"))
 	require.True(t, release1(t, first).Resumed)
-	left, err := filepath.Glob(filepath.Join(dir, ".labels*"))
-	require.NoError(t, err)
+	left := testkit.Must(filepath.Glob(filepath.Join(dir, ".labels*")))
 	require.Empty(t, left)
 }
 
@@ -97,8 +95,7 @@ func TestLabelsHaveTheNamesOfClasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c1 := standard(t)
 			path := write(t, filepath.Join(t.TempDir(), "v.csv"), c.votes)
-			source, err := votes.Open(context.Background(), []string{path}, c.opt)
-			require.NoError(t, err)
+			source := testkit.Must(votes.Open(context.Background(), []string{path}, c.opt))
 			c1.Votes, c1.Seed, c1.Setting = source, &seed, aggregate.Setting{Mechanism: "gnmax", Values: map[string]float64{"sigma": 1}}
 			c1.Account.Epsilon = 100
 			made := release1(t, c1)
@@ -120,21 +117,17 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 		require.False(t, r.Releasable)
 		require.Equal(t, c.Account.Waived, r.Account.Waived)
 		require.Contains(t, read(t, c.Out), "label_not_releasable")
-		info, err := os.Stat(c.Out)
-		require.NoError(t, err)
+		info := testkit.Must(os.Stat(c.Out))
 		require.Zero(t, info.Mode().Perm()&0o077)
 		require.True(t, release1(t, c).Complete, "and the labels are recognised")
-		file, err := os.Open(c.Out)
-		require.NoError(t, err)
+		file := testkit.Must(os.Open(c.Out))
 		defer file.Close()
-		n, err := countLabels(file, func(string, string) {})
-		require.NoError(t, err)
+		n := testkit.Must(countLabels(file, func(string, string) {}))
 		require.Equal(t, counts{r.Asked, r.Answered}, n)
 
 		before := read(t, c.Ledger)
 		c.Account.Waived, c.Pool = nil, "another"
-		_, err = Run(context.Background(), c)
-		require.ErrorContains(t, err, "waived")
+		require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "waived")
 		require.Equal(t, before, read(t, c.Ledger))
 	}
 	c := standard(t)
@@ -142,11 +135,9 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 	require.True(t, r.Releasable)
 	require.True(t, strings.HasPrefix(read(t, c.Out), heading(labelColumn)))
 	c.Account.Waived, c.Pool = []string{"duplicates"}, "another"
-	_, err := Run(context.Background(), c)
-	require.ErrorContains(t, err, "waived")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "waived")
 
 	c = standard(t)
 	c.Account.Waived, c.Out = []string{"duplicates"}, filepath.Join(t.TempDir(), "labels.npy")
-	_, err = Run(context.Background(), c)
-	require.ErrorContains(t, err, "no mark")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "no mark")
 }

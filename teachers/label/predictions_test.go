@@ -13,6 +13,7 @@ import (
 
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -35,8 +36,7 @@ func TestBadPredictionsAreFoundBeforeTheCharge(t *testing.T) {
 	c, lines := predicted(t)
 	last := strings.Join(lines[:testQueries-1], "\n") + "\n"
 	good := strings.Join(lines, "\n")
-	before, err := os.ReadDir(filepath.Dir(c.Out))
-	require.NoError(t, err)
+	before := testkit.Must(os.ReadDir(filepath.Dir(c.Out)))
 	for text, says := range map[string]string{
 		last + "0.4,0.4,0.4":            "line 60 is no prediction; aggregate: predicted probabilities add up to 1.2",
 		last + "0.1,0.1,0.1":            "add up to 0.3",
@@ -59,8 +59,7 @@ func TestBadPredictionsAreFoundBeforeTheCharge(t *testing.T) {
 		var refused *fault.Error
 		require.ErrorAs(t, err, &refused, says)
 		require.ErrorContains(t, err, says)
-		after, err := os.ReadDir(filepath.Dir(c.Out))
-		require.NoError(t, err)
+		after := testkit.Must(os.ReadDir(filepath.Dir(c.Out)))
 		require.Len(t, after, len(before), "%s: no ledger, key or labels", says)
 	}
 	write(t, c.Predictions, "a,b,c\r\n"+strings.ReplaceAll(good, "\n", "\r\n")+"\r\n\r\n")
@@ -73,8 +72,7 @@ func TestPredictionsOfPartOfTheVotesAreAllChecked(t *testing.T) {
 	lines[testQueries-1] = "1,1,1"
 	write(t, c.Predictions, strings.Join(lines, "\n"))
 	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: 20})
-	_, err := Run(context.Background(), c)
-	require.ErrorContains(t, err, "line 60 is no prediction")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "line 60 is no prediction")
 	require.NoFileExists(t, c.Ledger)
 }
 
@@ -82,8 +80,7 @@ func TestPredictionsFromAPipe(t *testing.T) {
 	c, _ := predicted(t)
 	c.Predictions = filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(c.Predictions, 0o600))
-	_, err := Run(context.Background(), c)
-	require.ErrorContains(t, err, "is no plain file")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "is no plain file")
 	require.NoFileExists(t, c.Ledger)
 }
 
@@ -116,8 +113,7 @@ func FuzzPredictions(f *testing.F) {
 	f.Add([]byte("NaN,1e400\n,\n\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := write(t, filepath.Join(t.TempDir(), "p.csv"), string(text))
-		r, err := openPredictions(path, 2)
-		require.NoError(t, err)
+		r := testkit.Must(openPredictions(path, 2))
 		defer r.close()
 		for q := range 5 {
 			p, err := r.of(q)

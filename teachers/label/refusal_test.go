@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
@@ -71,8 +72,7 @@ func TestRefusals(t *testing.T) {
 				if complete {
 					release1(t, run)
 				} else {
-					_, err := Run(stopAt("reserved"), run)
-					require.Error(t, err)
+					require.Error(t, testkit.Err(Run(stopAt("reserved"), run)))
 				}
 				c.change(&run)
 				before := contents(t, filepath.Dir(run.Ledger))
@@ -104,8 +104,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 		"key gone before answers": {"reserved", removeKey, true, "key of the unfinished run is gone"},
 		"key gone after commit":   {"committed", removeKey, true, "run that released it is complete"},
 		"another key": {"reserved", func(t *testing.T, c *Config) {
-			key, err := rng.NewKey()
-			require.NoError(t, err)
+			key := testkit.Must(rng.NewKey())
 			require.NoError(t, keyfile.Write(keys(t, *c)[0], key))
 		}, false, "is not the key of the unfinished run"},
 		"another seed":      {"drawn", func(_ *testing.T, c *Config) { c.Seed = &two }, false, "another seed"},
@@ -143,11 +142,10 @@ func TestOverBudgetWritesNothing(t *testing.T) {
 	c := standard(t)
 	c.Setting = c.Setting.With("sigma", 1)
 	before := contents(t, filepath.Dir(c.Ledger))
-	_, err := Run(context.Background(), c)
-	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	require.ErrorIs(t, testkit.Err(Run(context.Background(), c)), ledger.ErrBudgetExceeded)
 	require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)))
 	c.Setting = c.Setting.With("sigma", 20)
-	_, err = Run(context.Background(), c)
+	_, err := Run(context.Background(), c)
 	var over *BudgetError
 	require.ErrorAs(t, err, &over)
 	fits := c
@@ -156,14 +154,11 @@ func TestOverBudgetWritesNothing(t *testing.T) {
 	require.EqualValues(t, over.Queries, release1(t, fits).Asked)
 	fits.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: int(over.Queries) + 1})
 	fits.Ledger, fits.Out = c.Ledger+"4", c.Out+"4"
-	_, err = Run(context.Background(), fits)
-	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	require.ErrorIs(t, testkit.Err(Run(context.Background(), fits)), ledger.ErrBudgetExceeded)
 
 	// On a ledger that something else has charged.
-	book, err := ledger.Open(t.Context(), c.Ledger, c.Account, ledger.VerifyOptions{})
-	require.NoError(t, err)
-	_, err = book.Reserve(accountant.Gaussian{NoiseMultiplier: 4})
-	require.NoError(t, err)
+	book := testkit.Must(ledger.Open(t.Context(), c.Ledger, c.Account, ledger.VerifyOptions{}))
+	require.NoError(t, testkit.Err(book.Reserve(accountant.Gaussian{NoiseMultiplier: 4})))
 	require.NoError(t, book.Close())
 	c.Setting = c.Setting.With("sigma", 1)
 	_, err = Run(context.Background(), c) // gives the ledger its head and id
@@ -171,8 +166,7 @@ func TestOverBudgetWritesNothing(t *testing.T) {
 	before = contents(t, filepath.Dir(c.Ledger))
 	for _, sigma := range []float64{1, 24} { // 24 would do on a new ledger
 		c.Setting = c.Setting.With("sigma", sigma)
-		_, err = Run(context.Background(), c)
-		require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+		require.ErrorIs(t, testkit.Err(Run(context.Background(), c)), ledger.ErrBudgetExceeded)
 	}
 	require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)))
 	c.Ledger += "2"
@@ -204,8 +198,7 @@ func TestALostLedgerIsRefused(t *testing.T) {
 			before := contents(t, filepath.Dir(asked.Ledger))
 			for _, out := range []string{asked.Out, asked.Out + "2"} {
 				asked.Out = out
-				_, err := Run(context.Background(), asked)
-				require.ErrorContains(t, err, c.says)
+				require.ErrorContains(t, testkit.Err(Run(context.Background(), asked)), c.says)
 				require.Equal(t, before, contents(t, filepath.Dir(asked.Ledger)), "nothing is written")
 			}
 		})
@@ -222,15 +215,13 @@ func TestALostLedgerIsRefused(t *testing.T) {
 		release1(t, again)
 		write(t, asked.Ledger, old)
 		again.Out += "3"
-		_, err := Run(context.Background(), again)
-		require.ErrorIs(t, err, ledger.ErrCorrupt)
+		require.ErrorIs(t, testkit.Err(Run(context.Background(), again)), ledger.ErrCorrupt)
 		require.NoFileExists(t, again.Out)
 	})
 	t.Run("a head that is none", func(t *testing.T) {
 		asked := standard(t)
 		release1(t, asked)
 		write(t, run.HeadFile(asked.Ledger), "7\n")
-		_, err := Run(context.Background(), asked)
-		require.ErrorContains(t, err, "is not the head of a ledger")
+		require.ErrorContains(t, testkit.Err(Run(context.Background(), asked)), "is not the head of a ledger")
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/stable"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -64,8 +65,7 @@ func TestStableLabels(t *testing.T) {
 			c.Setting = r.Setting
 			require.True(t, release1(t, c).Complete)
 			c.Setting = c.Setting.With("threshold", c.Setting.Values["threshold"]+1)
-			_, err := Run(context.Background(), c)
-			require.ErrorContains(t, err, "threshold")
+			require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "threshold")
 		})
 	}
 }
@@ -129,13 +129,12 @@ func TestStableRefusals(t *testing.T) {
 	hopeless := standard(t)
 	hopeless.Setting = with(stable.MSvec)
 	before := contents(t, filepath.Dir(hopeless.Ledger))
-	_, err := Run(context.Background(), hopeless)
-	require.ErrorContains(t, err, "25 teachers")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), hopeless)), "25 teachers")
 	require.Equal(t, before, contents(t, filepath.Dir(hopeless.Ledger)))
 
 	c := stably(t, stable.SVT)
 	c.Setting = with(stable.SVT, "b1", 4.0, "b2", 1.0, "threshold", 60.0, "failures", 3.0)
-	_, err = Run(context.Background(), c)
+	_, err := Run(context.Background(), c)
 	var over *BudgetError
 	require.ErrorAs(t, err, &over)
 	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)

@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/plain"
 	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -35,16 +36,13 @@ func TestAPrivateModelGoesThroughItsFile(t *testing.T) {
 	require.NoError(t, err)
 	p := published.Private{Schema: schema, Kind: "linear", Features: features.NamePixels, Model: weights(schema.Features),
 		Provenance: published.Provenance{Ledger: "l.jsonl", Entry: 1, Epsilon: 2, Delta: 1e-5, Unit: "patient", Relation: "add_remove", Releasable: true}}
-	m, err := published.FromModel(p)
-	require.NoError(t, err)
+	m := testkit.Must(published.FromModel(p))
 	path := filepath.Join(t.TempDir(), "m")
 	require.NoError(t, m.Save(path, 0o600))
-	again, err := published.Open(path)
-	require.NoError(t, err)
+	again := testkit.Must(published.Open(path))
 	require.Equal(t, p.Provenance, again.Labels)
 	require.Equal(t, "linear", again.String())
-	got, err := again.Predict(t.Context(), pool)
-	require.NoError(t, err)
+	got := testkit.Must(again.Predict(t.Context(), pool))
 	l := p.Model.Linear
 	for i, answer := range got {
 		var z [2]float64
@@ -65,8 +63,7 @@ func TestAPrivateModelGoesThroughItsFile(t *testing.T) {
 	} {
 		q := p
 		change(&q)
-		_, err := published.FromModel(q)
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(published.FromModel(q)), name)
 	}
 }
 
@@ -81,32 +78,23 @@ func TestChargedFeaturesStayWithTheModel(t *testing.T) {
 		set.X.Data = append(set.X.Data, float32(r.Uint64N(256))/255)
 	}
 	cfg := charged.Default(40)
-	book, err := ledger.New(ledger.Config{Unit: "image", Relation: accountant.AddRemove, Epsilon: 1e6, Delta: 1e-5})
-	require.NoError(t, err)
-	reserved, err := book.ReserveBatch(cfg.Events())
-	require.NoError(t, err)
-	made, err := charged.Prepare(t.Context(), set, nil, dataset.Set{}, cfg, reserved, rng.SeedKey(1))
-	require.NoError(t, err)
+	book := testkit.Must(ledger.New(ledger.Config{Unit: "image", Relation: accountant.AddRemove, Epsilon: 1e6, Delta: 1e-5}))
+	reserved := testkit.Must(book.ReserveBatch(cfg.Events()))
+	made := testkit.Must(charged.Prepare(t.Context(), set, nil, dataset.Set{}, cfg, reserved, rng.SeedKey(1)))
 	train := made.Train.Float32(1)
-	transform, err := made.Transform.MarshalBinary()
-	require.NoError(t, err)
+	transform := testkit.Must(made.Transform.MarshalBinary())
 	schema := &dataset.Schema{Kind: dataset.Pictures, Image: shape, Features: 256, Classes: []string{"a", "b"}}
 	p := published.Private{Schema: schema, Kind: "linear", Features: "scattering-hog", Settings: cfg.Name(), Transform: transform, Model: weights(train.Cols)}
-	m, err := published.FromModel(p)
-	require.NoError(t, err)
+	m := testkit.Must(published.FromModel(p))
 	path := filepath.Join(t.TempDir(), "m")
 	require.NoError(t, m.Save(path, 0o600))
-	again, err := published.Open(path)
-	require.NoError(t, err)
+	again := testkit.Must(published.Open(path))
 	pool := dataset.Pool{X: set.X, Image: shape}
-	want, err := p.Model.Scores(t.Context(), train, 2)
-	require.NoError(t, err)
-	got, err := again.Predict(t.Context(), pool)
-	require.NoError(t, err)
+	want := testkit.Must(p.Model.Scores(t.Context(), train, 2))
+	got := testkit.Must(again.Predict(t.Context(), pool))
 	for i, answer := range got {
 		require.InDeltaSlice(t, want[2*i:2*i+2], answer.Probabilities, 1e-6)
 	}
 	schema.Image = dataset.Shape{Rows: 8, Cols: 32}
-	_, err = published.FromModel(p)
-	require.ErrorContains(t, err, "16x16")
+	require.ErrorContains(t, testkit.Err(published.FromModel(p)), "16x16")
 }

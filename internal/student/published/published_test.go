@@ -21,6 +21,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/student"
@@ -63,8 +64,7 @@ func configuration(t testing.TB) published.Config {
 		}
 		fmt.Fprintf(&text, "%d,%d\n%d,\n", q, class, q+1)
 	}
-	labels, err := published.ReadLabels(strings.NewReader(text.String()), pool.Len(), nil, []string{"no", "yes"})
-	require.NoError(t, err)
+	labels := testkit.Must(published.ReadLabels(strings.NewReader(text.String()), pool.Len(), nil, []string{"no", "yes"}))
 	require.Equal(t, 200, labels.Asked)
 	require.Equal(t, 100, labels.Released)
 	return published.Config{Schema: schema, Pool: pool, Labels: labels, Provenance: published.Provenance{Ledger: "run.jsonl", Entry: 1, Epsilon: 2, Delta: 1e-5, Releasable: true}}
@@ -79,13 +79,10 @@ var once struct {
 func trained(t testing.TB) (*published.Model, dataset.Pool, string) {
 	t.Helper()
 	once.Do(func() {
-		var err error
-		once.model, err = published.Train(t.Context(), configuration(t))
-		require.NoError(t, err)
+		once.model = testkit.Must(published.Train(t.Context(), configuration(t)))
 	})
 	test := write(t, "test.csv", rows(200, 2))
-	asked, err := once.model.Rows.ReadNew(dataset.Source{Path: test})
-	require.NoError(t, err)
+	asked := testkit.Must(once.model.Rows.ReadNew(dataset.Source{Path: test}))
 	return once.model, asked, test
 }
 
@@ -95,29 +92,22 @@ func TestAStudentGoesThroughItsFile(t *testing.T) {
 	m, asked, test := trained(t)
 	path := filepath.Join(t.TempDir(), "student.model")
 	require.NoError(t, m.Save(path, 0o600))
-	again, err := published.Open(path)
-	require.NoError(t, err)
+	again := testkit.Must(published.Open(path))
 	require.Equal(t, m.Labels, again.Labels)
 	require.Equal(t, []string{"no", "yes"}, again.Classes)
 	require.Equal(t, 100, again.HeldBack.Labels)
-	want, err := m.Predict(t.Context(), asked)
-	require.NoError(t, err)
-	reread, err := again.Rows.ReadNew(dataset.Source{Path: test})
-	require.NoError(t, err)
-	got, err := again.Predict(t.Context(), reread)
-	require.NoError(t, err)
+	want := testkit.Must(m.Predict(t.Context(), asked))
+	reread := testkit.Must(again.Rows.ReadNew(dataset.Source{Path: test}))
+	got := testkit.Must(again.Predict(t.Context(), reread))
 	require.Equal(t, want, got)
 	right, known := again.Accuracy(got, reread)
 	require.Equal(t, 200, known)
 	require.Greater(t, right, 165)
 
-	other, err := published.Train(t.Context(), configuration(t))
-	require.NoError(t, err)
+	other := testkit.Must(published.Train(t.Context(), configuration(t)))
 	require.NoError(t, other.Save(path+"2", 0o600))
-	a, err := os.ReadFile(path)
-	require.NoError(t, err)
-	b, err := os.ReadFile(path + "2")
-	require.NoError(t, err)
+	a := testkit.Must(os.ReadFile(path))
+	b := testkit.Must(os.ReadFile(path + "2"))
 	require.True(t, bytes.Equal(a, b))
 }
 
@@ -129,8 +119,7 @@ func TestTheJSONIsEnough(t *testing.T) {
 	require.NoError(t, m.Export(&text))
 	var document map[string]any
 	require.NoError(t, json.Unmarshal(text.Bytes(), &document))
-	predictions, err := m.Predict(t.Context(), asked)
-	require.NoError(t, err)
+	predictions := testkit.Must(m.Predict(t.Context(), asked))
 	for i, p := range predictions {
 		row := make([]float64, asked.X.Cols)
 		for j := range row {
@@ -264,37 +253,30 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	m, _, _ := trained(t)
 	path := filepath.Join(t.TempDir(), "student.model")
 	require.NoError(t, m.Save(path, 0o600))
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
+	whole := testkit.Must(os.ReadFile(path))
 	for name, b := range map[string][]byte{
 		"empty": nil, "other kind": []byte("pate model 1\n{}"), "cut off": whole[:len(whole)/2], "longer": append(bytes.Clone(whole), 0),
 		"changed": append(append(bytes.Clone(whole[:2000]), whole[2000]^1), whole[2001:]...),
 	} {
 		require.NoError(t, os.WriteFile(path, b, 0o600))
-		_, err := published.Open(path)
-		require.ErrorIs(t, err, published.ErrFile, name)
+		require.ErrorIs(t, testkit.Err(published.Open(path)), published.ErrFile, name)
 	}
-	_, err = published.Open(t.TempDir())
-	require.ErrorIs(t, err, published.ErrFile)
-	_, err = published.Open(path + ".none")
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, testkit.Err(published.Open(t.TempDir())), published.ErrFile)
+	require.ErrorIs(t, testkit.Err(published.Open(path+".none")), os.ErrNotExist)
 }
 
 func TestReadLabels(t *testing.T) {
 	read := func(text string, rows []int, classes ...string) (published.Labels, error) {
 		return published.ReadLabels(strings.NewReader(text), 5, rows, classes)
 	}
-	l, err := read("query,label\n3,1\n0,\n4,0\n", nil)
-	require.NoError(t, err)
+	l := testkit.Must(read("query,label\n3,1\n0,\n4,0\n", nil))
 	require.Equal(t, []int{-1, -1, -1, 1, 0}, l.Of)
 	require.Equal(t, []string{"0", "1"}, l.Classes)
 	require.Equal(t, []int{3, 2}, []int{l.Asked, l.Released})
 	require.Equal(t, "0c7e85d8", fmt.Sprintf("%.8s", l.SHA256))
-	l, err = read("query,label\r\n1,b\r\n0,0\r\n", []int{4, 2}, "a", "b")
-	require.NoError(t, err)
+	l = testkit.Must(read("query,label\r\n1,b\r\n0,0\r\n", []int{4, 2}, "a", "b"))
 	require.Equal(t, []int{-1, -1, 1, -1, 0}, l.Of)
-	l, err = read("query,label_not_releasable\n1,0\n", nil)
-	require.NoError(t, err)
+	l = testkit.Must(read("query,label_not_releasable\n1,0\n", nil))
 	require.True(t, l.Withheld)
 	for name, text := range map[string]string{
 		"empty": "", "no heading": "0,1\n", "one cell": "query,label\n0\n", "twice": "query,label\n1,1\n1,1\n", "too far": "query,label\n5,1\n", "negative": "query,label\n-1,1\n",
@@ -304,8 +286,7 @@ func TestReadLabels(t *testing.T) {
 		var told *fault.Error
 		require.ErrorAs(t, err, &told, name)
 	}
-	_, err = read("query,label\n2,1\n", []int{4, 2})
-	require.ErrorContains(t, err, "2 were asked")
+	require.ErrorContains(t, testkit.Err(read("query,label\n2,1\n", []int{4, 2})), "2 were asked")
 }
 
 // TestTheLedgerKnowsItsLabels, and no others, and whether they may leave.
@@ -335,27 +316,19 @@ func theLedgerKnowsItsLabels(t *testing.T, waived []string) {
 		}},
 	}.Do(t.Context(), nil)
 	require.NoError(t, err)
-	l, err := published.ReadLabels(strings.NewReader(text), 1, nil, nil)
-	require.NoError(t, err)
-	p, err := published.Charged(file.Path, l.SHA256)
-	require.NoError(t, err)
+	l := testkit.Must(published.ReadLabels(strings.NewReader(text), 1, nil, nil))
+	p := testkit.Must(published.Charged(file.Path, l.SHA256))
 	require.Equal(t, published.Provenance{Ledger: "run.jsonl", Entry: 1, Epsilon: 2, Delta: 1e-5, Unit: "patient", Relation: "add_remove", Releasable: waived == nil, Waived: waived}, p)
-	l, err = published.ReadLabels(strings.NewReader("query,label\n0,0\n"), 1, nil, nil)
-	require.NoError(t, err)
-	_, err = published.Charged(file.Path, l.SHA256)
-	require.ErrorContains(t, err, "did not release these labels")
+	l = testkit.Must(published.ReadLabels(strings.NewReader("query,label\n0,0\n"), 1, nil, nil))
+	require.ErrorContains(t, testkit.Err(published.Charged(file.Path, l.SHA256)), "did not release these labels")
 }
 
 func TestTrainRefuses(t *testing.T) {
 	m, pool, _ := trained(t)
-	l, err := published.ReadLabels(strings.NewReader("query,label\n1,\n"), pool.Len(), nil, []string{"no", "yes"})
-	require.NoError(t, err)
-	_, err = published.Train(t.Context(), published.Config{Schema: m.Rows, Pool: pool, Labels: l})
-	require.ErrorIs(t, err, student.ErrNoLabels)
+	l := testkit.Must(published.ReadLabels(strings.NewReader("query,label\n1,\n"), pool.Len(), nil, []string{"no", "yes"}))
+	require.ErrorIs(t, testkit.Err(published.Train(t.Context(), published.Config{Schema: m.Rows, Pool: pool, Labels: l})), student.ErrNoLabels)
 	l.Of = l.Of[1:]
-	_, err = published.Train(t.Context(), published.Config{Schema: m.Rows, Pool: pool, Labels: l})
-	require.ErrorContains(t, err, "another pool")
+	require.ErrorContains(t, testkit.Err(published.Train(t.Context(), published.Config{Schema: m.Rows, Pool: pool, Labels: l})), "another pool")
 	pool.X.Cols--
-	_, err = m.Predict(t.Context(), pool)
-	require.ErrorContains(t, err, "columns")
+	require.ErrorContains(t, testkit.Err(m.Predict(t.Context(), pool)), "columns")
 }

@@ -18,18 +18,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
 func newSalt(t require.TestingT) Salt {
-	salt, err := NewSalt()
-	require.NoError(t, err)
+	salt := testkit.Must(NewSalt())
 	return salt
 }
 
 func hashed(t require.TestingT, salt Salt, name string, ids ...string) Silo {
-	silo, err := HashIDs(strings.NewReader(strings.Join(ids, "\n")), name, salt)
-	require.NoError(t, err)
+	silo := testkit.Must(HashIDs(strings.NewReader(strings.Join(ids, "\n")), name, salt))
 	return silo
 }
 
@@ -55,16 +54,14 @@ func TestHashIsTheOneDocumented(t *testing.T) {
 
 func TestSaltKeepsItsSecret(t *testing.T) {
 	salt := newSalt(t)
-	text, err := salt.MarshalText()
-	require.NoError(t, err)
+	text := testkit.Must(salt.MarshalText())
 	var back Salt
 	require.NoError(t, back.UnmarshalText(append(text, " \n"...)))
 	require.Equal(t, salt.ID(), back.ID())
 	secret := hex.EncodeToString(salt.sealed.bytes[:])
 	shown := fmt.Sprintf("%v %+v %#v %x %s %v", salt, salt, salt, salt, salt, struct{ s Salt }{salt})
 	require.NotContains(t, shown, secret[:8])
-	_, err = json.Marshal(salt)
-	require.Error(t, err)
+	require.Error(t, testkit.Err(json.Marshal(salt)))
 	for _, bad := range []string{"", "pate-salt-1:", "pate-salt-1:abc", "pate-key-1:" + string(text[12:]), string(text) + "A"} {
 		err := back.UnmarshalText([]byte(bad))
 		require.Error(t, err)
@@ -112,8 +109,7 @@ func TestCheckFindsWhatIsShared(t *testing.T) {
 			}
 		}
 		for _, room := range []int{100, passUnits} {
-			r, err := check(context.Background(), paths, room, openFile)
-			require.NoError(t, err)
+			r := testkit.Must(check(context.Background(), paths, room, openFile))
 			require.Equal(t, shared, r.Shared)
 			require.Equal(t, units, r.Units)
 			require.Len(t, r.Silos, silos)
@@ -143,12 +139,10 @@ func TestManifestsThatCannotBeComparedAreRefused(t *testing.T) {
 		var typed *fault.Error
 		require.ErrorAs(t, err, &typed)
 	}
-	_, err := Check(context.Background(), nil)
-	require.Error(t, err)
+	require.Error(t, testkit.Err(Check(context.Background(), nil)))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = Check(ctx, []string{a})
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(Check(ctx, []string{a})), context.Canceled)
 }
 
 func TestJoinBindsToVotes(t *testing.T) {
@@ -156,8 +150,7 @@ func TestJoinBindsToVotes(t *testing.T) {
 	salt := newSalt(t)
 	head := Head{Unit: "patient", SaltID: salt.ID()}
 	paths := []string{save(t, dir, "a.json", head, hashed(t, salt, "a", "1", "2")), save(t, dir, "b.json", head, hashed(t, salt, "b", "3"), hashed(t, salt, "c", "4"))}
-	r, err := Check(context.Background(), paths)
-	require.NoError(t, err)
+	r := testkit.Must(Check(context.Background(), paths))
 	checked := &votes.Report{Teachers: 3, Classes: 10, Hash: [32]byte{1}}
 	require.False(t, votes.Failed(r.Findings(checked, salt)))
 	join := func(salt Salt) *Report {
@@ -166,8 +159,7 @@ func TestJoinBindsToVotes(t *testing.T) {
 		require.NotContains(t, b.String(), hex.EncodeToString(checked.Hash[:]), "the bare hash tells small votes")
 		joined := filepath.Join(t.TempDir(), "all.json")
 		require.NoError(t, os.WriteFile(joined, b.Bytes(), 0o600))
-		all, err := Check(context.Background(), []string{joined})
-		require.NoError(t, err)
+		all := testkit.Must(Check(context.Background(), []string{joined}))
 		require.Equal(t, r.Silos, all.Silos)
 		return all
 	}
@@ -288,8 +280,7 @@ func TestLongTextIsNotKept(t *testing.T) {
 func TestIDsThatCannotBeHashed(t *testing.T) {
 	salt := newSalt(t)
 	for _, c := range [][2]string{{"", "a"}, {" \n\n", "a"}, {"1\n", ""}, {"1\n", "a\nb"}, {"1\n" + strings.Repeat("x", maxID+1), "a"}} {
-		_, err := HashIDs(strings.NewReader(c[0]), c[1], salt)
-		require.Error(t, err)
+		require.Error(t, testkit.Err(HashIDs(strings.NewReader(c[0]), c[1], salt)))
 	}
 	require.Error(t, Write(&bytes.Buffer{}, Head{}, Silo{}))
 }
@@ -350,12 +341,10 @@ func TestManifestOfATraining(t *testing.T) {
 	require.Equal(t, head, got)
 	require.Empty(t, silos)
 	require.NotEqual(t, salt.Votes([32]byte{1}), salt.Data([32]byte{1}))
-	report, err := Check(t.Context(), []string{path})
-	require.NoError(t, err)
+	report := testkit.Must(Check(t.Context(), []string{path}))
 	require.Contains(t, report.Findings(nil, Salt{})[0].Detail, "keyed hash")
 
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(path))
 	for _, broken := range []string{
 		strings.Replace(string(text), `"learner":"forest",`, "", 1),
 		strings.Replace(string(text), `"learner"`, `"teacher"`, 1),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pate-go/pate/internal/sealed"
 	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/teachertest"
 	"github.com/pate-go/pate/teachers/trees"
@@ -27,8 +28,7 @@ func somePart(change func(*partHead)) []byte {
 }
 
 func TestPartsThatLieAreRefused(t *testing.T) {
-	p, err := decodePart(somePart(func(*partHead) {}))
-	require.NoError(t, err)
+	p := testkit.Must(decodePart(somePart(func(*partHead) {})))
 	require.Len(t, p.units, 1)
 	for name, change := range map[string]func(*partHead){
 		"more queries":  func(h *partHead) { h.Queries++ },
@@ -44,8 +44,7 @@ func TestPartsThatLieAreRefused(t *testing.T) {
 		"no salt":       func(h *partHead) { h.Salt = "" },
 		"no hash":       func(h *partHead) { h.Training.Public = "x" },
 	} {
-		_, err := decodePart(somePart(change))
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(decodePart(somePart(change))), name)
 	}
 }
 
