@@ -154,30 +154,3 @@ func TestInvariances(t *testing.T) {
 		require.LessOrEqual(t, differ, 1, "exact ties may fall to another class") // ties go to the lowest class
 	})
 }
-
-func BenchmarkStudent(b *testing.B) {
-	x, y := blobs(9000, 2304, 10, stream(1))
-	var p *student.Pool
-	b.Run("NewPool/9000x2304", func(b *testing.B) {
-		for b.Loop() {
-			p = newPool(b, x, student.Config{})
-		}
-	})
-	if p == nil {
-		p = newPool(b, x, student.Config{})
-	}
-	var queries []int
-	b.Run("Select/200of9000", func(b *testing.B) {
-		for b.Loop() {
-			queries, _ = p.Select(b.Context(), 200, stream(2))
-		}
-	})
-	if queries == nil {
-		queries = stream(2).Perm(9000)[:200]
-	}
-	b.Run("Fit/9000x2304", func(b *testing.B) {
-		for b.Loop() {
-			require.NoError(b, testkit.Err(p.Fit(b.Context(), label(y, queries), 10)))
-		}
-	})
-}

@@ -152,15 +152,3 @@ func TestKernelRidgeTakesOnlySharesItCanHold(t *testing.T) {
 	d.Y[0] = 1
 	require.ErrorContains(t, testkit.Err(KernelRidge{Gamma: 1, Lambda: 1}.Fit(context.Background(), d, nil)), "at most")
 }
-
-func BenchmarkTeacher(b *testing.B) {
-	share, queries := blobs(240, 784, 10, 1, 1), blobs(2000, 784, 10, 1, 2)
-	for name, learner := range map[string]Learner{"kernel ridge": KernelRidge{Gamma: .001, Lambda: .05}, "softmax": Softmax{}} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				m := testkit.Must(learner.Fit(context.Background(), share, nil))
-				require.NoError(b, m.Predict(make([]int, queries.X.Rows), queries.X))
-			}
-		})
-	}
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/internal/testkit"
@@ -84,44 +85,53 @@ func (w *witness) look(t *testing.T) {
 var long = flag.Bool("long", false, "crash at all pairs of steps, not at a sample")
 
 // After a crash at any step, and at any step of the run after it, the run ends with the labels of its first
-// key, charged once.
+// key, charged once, by any mechanism.
 func TestCrashAtEveryStep(t *testing.T) {
 	all := stages(t, standard(t))
 	require.Equal(t, []string{"opened", "key", "reserved", "drawn", "committed", "kept", "named", "done"}, all)
-	crashes := [][]string{all}
 	rnd := rand.New(rand.NewPCG(2, 2))
-	for i := range all {
-		for j := range all {
-			if *long || rnd.IntN(4) == 0 {
-				crashes = append(crashes, []string{all[i], all[j], all[i]})
+	for _, mechanism := range append(stableMechanisms, plan.Confident) {
+		crashes := [][]string{all}
+		for i := range all {
+			for j := range all {
+				if *long || mechanism == plan.Confident && rnd.IntN(4) == 0 {
+					crashes = append(crashes, []string{all[i], all[j], all[i]})
+				}
 			}
 		}
-	}
-	for _, places := range crashes {
-		t.Run(strings.Join(places, " "), func(t *testing.T) {
-			w := witness{config: confidently(standard(t), 14, 30)}
-			for _, place := range places {
-				_, err := Run(crash.With(context.Background(), func(step string) error {
-					if step == "reserved" {
-						w.learn(t)
-					}
-					if step == place {
-						return errCrash
-					}
-					return nil
-				}), w.config)
-				if err != nil {
-					require.ErrorIs(t, err, errCrash)
+		for _, places := range crashes {
+			t.Run(mechanism+" "+strings.Join(places, " "), func(t *testing.T) {
+				w := witness{config: stably(t, mechanism)}
+				if mechanism == plan.Confident {
+					w.config = confidently(standard(t), 14, 30)
 				}
-				w.look(t)
-			}
-			require.NoError(t, testkit.Err(Run(context.Background(), w.config)))
-			w.look(t)
-			require.Empty(t, keys(t, w.config))
-			left := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(w.config.Out), ".*")))
-			require.Empty(t, left)
-		})
+				w.crash(t, places)
+			})
+		}
 	}
+}
+
+// crash carries out a run that crashes at each of the places in turn, and then ends.
+func (w *witness) crash(t *testing.T, places []string) {
+	for _, place := range places {
+		_, err := Run(crash.With(context.Background(), func(step string) error {
+			if step == "reserved" {
+				w.learn(t)
+			}
+			if step == place {
+				return errCrash
+			}
+			return nil
+		}), w.config)
+		if err != nil {
+			require.ErrorIs(t, err, errCrash)
+		}
+		w.look(t)
+	}
+	require.NoError(t, testkit.Err(Run(context.Background(), w.config)))
+	w.look(t)
+	require.Empty(t, keys(t, w.config))
+	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(w.config.Out), ".*"))))
 }
 
 func TestInterruptedInTheMiddle(t *testing.T) {

@@ -32,8 +32,11 @@ func sample(t *testing.T, opt votes.Options, cells ...string) *votes.Source {
 		b.WriteString(strings.Repeat(c+";", 29) + c + "\n")
 	}
 	b.WriteString(strings.Repeat(cells[0]+";"+cells[1]+";"+cells[2]+";", 9) + cells[0] + ";" + cells[1] + ";" + cells[2] + "\n")
-	source := testkit.Must(votes.Open(context.Background(), []string{write(t, filepath.Join(t.TempDir(), "v.csv"), b.String())}, opt))
-	return source
+	text := b.String()
+	if opt.Counts {
+		text = "30,0,0\n0,0,30\n10,10,10\n"
+	}
+	return testkit.Must(votes.Open(context.Background(), []string{write(t, filepath.Join(t.TempDir(), "v.csv"), text)}, opt))
 }
 
 // TestLabelsInEveryForm: the file says the same in each form; a run that crashed before it was committed
@@ -47,7 +50,10 @@ func TestLabelsInEveryForm(t *testing.T) {
 	}{
 		"numbers": {votes.Options{Classes: 3}, []string{"0", "1", "2"}, "0,0\n1,2\n2,\n", ""},
 		"from 1":  {votes.Options{Classes: 3, FirstClass: 1}, []string{"1", "2", "3"}, "0,1\n1,3\n2,\n", ""},
-		"names":   {votes.Options{ClassNames: []string{"flu", "a b", "Ü<"}}, []string{"flu", "a b", "Ü<"}, "0,flu\n1,Ü<\n2,\n", "0,0\n1,2\n2,\n"},
+		"names": {votes.Options{ClassNames: []string{"flu", "a b", "Ü, <"}}, []string{"flu", "a b", "Ü, <"},
+			"0,flu\n1,\"Ü, <\"\n2,\n", "0,0\n1,2\n2,\n"},
+		"counts, named": {votes.Options{Counts: true, Teachers: 30, ClassNames: []string{"flu", "gout", "none"}}, []string{"", "", ""},
+			"0,flu\n1,none\n2,\n", "0,0\n1,2\n2,\n"},
 	} {
 		for _, form := range []Form{CSV, JSONL, NPY, Parquet} {
 			t.Run(name+" "+string(form), func(t *testing.T) {
@@ -71,21 +77,6 @@ func TestLabelsInEveryForm(t *testing.T) {
 				require.Equal(t, made.SHA256, again.SHA256)
 			})
 		}
-	}
-}
-
-func TestSeededLabelsSaySo(t *testing.T) {
-	seed := uint64(3)
-	for _, form := range []Form{CSV, JSONL, NPY, Parquet} {
-		run := standard(t)
-		run.Out, run.Seed = filepath.Join(filepath.Dir(run.Out), "labels."+string(form)), &seed
-		if form == NPY {
-			require.ErrorContains(t, testkit.Err(Run(context.Background(), run)), "an array has no mark")
-			require.NoFileExists(t, run.Ledger)
-			continue
-		}
-		release1(t, run)
-		require.Contains(t, asCSV(t, read(t, run.Out)), heading(withheldColumn))
 	}
 }
 

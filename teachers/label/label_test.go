@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
@@ -20,12 +22,15 @@ import (
 )
 
 func TestLabelsAreThoseOfTheSession(t *testing.T) {
-	for _, mechanism := range mechanisms.Names(plan.Plannable) {
+	for _, mechanism := range append(mechanisms.Names(plan.Plannable), stableMechanisms...) {
 		t.Run(mechanism, func(t *testing.T) {
 			c := standard(t)
 			c.Setting.Mechanism = mechanism
-			if mechanism == plan.Confident {
+			switch {
+			case mechanism == plan.Confident:
 				c = confidently(c, 15, 20)
+			case slices.Contains(stableMechanisms, mechanism):
+				c = stably(t, mechanism)
 			}
 			seed := uint64(7)
 			c.Seed = &seed
@@ -38,12 +43,20 @@ func TestLabelsAreThoseOfTheSession(t *testing.T) {
 			require.Equal(t, r.Declined, strings.Count(labels, ",\n"))
 			require.Equal(t, testQueries, r.Asked+r.NotAsked)
 			require.Equal(t, r.Asked, r.Answered+r.Declined)
-			require.LessOrEqual(t, r.Epsilon, 2.0)
-			require.Equal(t, 2.0, r.Claim)
+			require.LessOrEqual(t, r.Epsilon, c.Account.Epsilon)
+			require.Equal(t, c.Account.Epsilon, r.Claim)
 			require.Equal(t, ledger.SeededNoise, summary(t, c.Ledger).Config.Noise)
-			if mechanism == plan.Confident {
+			switch mechanism {
+			case plan.Confident:
 				require.Equal(t, 20, r.Answered)
 				require.Positive(t, r.NotAsked)
+			case stable.MStab:
+				require.Equal(t, testQueries, r.Asked)
+			case stable.MSvec, stable.SVT:
+				require.EqualValues(t, max(1, testQueries/20), r.Setting.Values["failures"])
+				require.LessOrEqual(t, float64(r.Declined), r.Setting.Values["failures"])
+			}
+			if slices.Contains([]string{plan.Confident, stable.MStab, stable.MSvec}, mechanism) {
 				require.Positive(t, r.Declined)
 			}
 			// Repeated, also where the labels are gone: a seed is a key that stays.
@@ -55,6 +68,14 @@ func TestLabelsAreThoseOfTheSession(t *testing.T) {
 			require.False(t, release1(t, c).Complete)
 			require.Equal(t, labels, read(t, c.Out))
 			require.EqualValues(t, 1, summary(t, c.Ledger).Entries)
+			if !slices.Contains(stableMechanisms, mechanism) {
+				return
+			}
+			// Noise and threshold of the run, given, are the same run; others are not.
+			c.Setting = r.Setting
+			require.True(t, release1(t, c).Complete)
+			c.Setting = c.Setting.With("threshold", c.Setting.Values["threshold"]+1)
+			require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "threshold")
 		})
 	}
 }

@@ -9,10 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/testkit"
-	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Two runs on two ledgers write labels of one name at the same time: neither takes the other's file away,
@@ -72,63 +70,40 @@ func TestKilledRunIsSweptByItself(t *testing.T) {
 	require.NoFileExists(t, left)
 }
 
-// Labels are written in the words of the votes; what was drawn is the same.
-func TestLabelsHaveTheNamesOfClasses(t *testing.T) {
-	lines := func(sep string, cells ...string) string {
-		var b strings.Builder
-		for _, c := range cells {
-			b.WriteString(strings.Repeat(c+sep, 29) + c + "\n")
-		}
-		return b.String()
-	}
-	seed := uint64(7)
-	for name, c := range map[string]struct {
-		opt   votes.Options
-		votes string
-		want  string
-	}{
-		"names": {votes.Options{ClassNames: []string{"flu", "gout, acute", "none"}},
-			lines(";", "flu", "none", "gout, acute"), "0,flu\n1,none\n2,\"gout, acute\"\n"},
-		"counts, named": {votes.Options{Counts: true, Teachers: 30, ClassNames: []string{"flu", "gout", "none"}},
-			"30,0,0\n0,0,30\n0,30,0\n", "0,flu\n1,none\n2,gout\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c1 := standard(t)
-			path := write(t, filepath.Join(t.TempDir(), "v.csv"), c.votes)
-			source := testkit.Must(votes.Open(context.Background(), []string{path}, c.opt))
-			c1.Votes, c1.Seed, c1.Setting = source, &seed, aggregate.Setting{Mechanism: "gnmax", Values: map[string]float64{"sigma": 1}}
-			c1.Account.Epsilon = 100
-			made := release1(t, c1)
-			require.Equal(t, 3, made.Answered)
-			require.Equal(t, heading(withheldColumn)+c.want, read(t, c1.Out))
-			require.True(t, release1(t, c1).Complete)
-		})
-	}
-}
-
-// TestLabelsOfAWaivedRefusalAreMarked: what a ledger has waived marks every form of its labels, and none
-// but runs that waive the same are charged to it.
+// What may not leave is marked in every form of the labels, and an array, which has no place for a mark, is
+// refused: labels of a seed, and of a ledger that has waived a check, to which only runs that waive the same
+// are charged.
 func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
-	for _, form := range []string{".csv", ".jsonl", ".parquet"} {
-		c := standard(t)
-		c.Out = filepath.Join(t.TempDir(), "labels"+form)
-		c.Account.Waived = []string{"duplicates"}
-		r := release1(t, c)
-		require.False(t, r.Releasable)
-		require.Equal(t, c.Account.Waived, r.Account.Waived)
-		require.Contains(t, read(t, c.Out), "label_not_releasable")
-		info := testkit.Must(os.Stat(c.Out))
-		require.Zero(t, info.Mode().Perm()&0o077)
-		require.True(t, release1(t, c).Complete, "and the labels are recognised")
-		file := testkit.Must(os.Open(c.Out))
-		defer file.Close()
-		n := testkit.Must(countLabels(file, func(string, string) {}))
-		require.Equal(t, counts{r.Asked, r.Answered}, n)
-
-		before := read(t, c.Ledger)
-		c.Account.Waived, c.Pool = nil, "another"
-		require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "waived")
-		require.Equal(t, before, read(t, c.Ledger))
+	seed := uint64(3)
+	for _, waived := range [][]string{nil, {"duplicates"}} {
+		for _, form := range []Form{CSV, JSONL, Parquet, NPY} {
+			c := standard(t)
+			c.Out = filepath.Join(t.TempDir(), "labels."+string(form))
+			if c.Account.Waived = waived; waived == nil {
+				c.Seed = &seed
+			}
+			if form == NPY {
+				require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "an array has no mark")
+				require.NoFileExists(t, c.Ledger)
+				continue
+			}
+			r := release1(t, c)
+			require.False(t, r.Releasable)
+			require.Equal(t, waived, r.Account.Waived)
+			require.Contains(t, asCSV(t, read(t, c.Out)), heading(withheldColumn))
+			require.Zero(t, testkit.Must(os.Stat(c.Out)).Mode().Perm()&0o077)
+			require.True(t, release1(t, c).Complete, "and the labels are recognised")
+			file := testkit.Must(os.Open(c.Out))
+			defer file.Close()
+			require.Equal(t, counts{r.Asked, r.Answered}, testkit.Must(countLabels(file, func(string, string) {})))
+			if waived == nil {
+				continue
+			}
+			before := read(t, c.Ledger)
+			c.Account.Waived, c.Pool = nil, "another"
+			require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "waived")
+			require.Equal(t, before, read(t, c.Ledger))
+		}
 	}
 	c := standard(t)
 	r := release1(t, c)
@@ -136,8 +111,4 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 	require.True(t, strings.HasPrefix(read(t, c.Out), heading(labelColumn)))
 	c.Account.Waived, c.Pool = []string{"duplicates"}, "another"
 	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "waived")
-
-	c = standard(t)
-	c.Account.Waived, c.Out = []string{"duplicates"}, filepath.Join(t.TempDir(), "labels.npy")
-	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "no mark")
 }

@@ -203,21 +203,6 @@ func TestALostLedgerIsRefused(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a copy from before", func(t *testing.T) {
-		asked := standard(t)
-		asked.Setting = asked.Setting.With("sigma", 40)
-		release1(t, asked)
-		old := read(t, asked.Ledger)
-		again := asked
-		again.Out += "2"
-		again.Votes = open(t, write(t, filepath.Join(t.TempDir(), "more.csv"),
-			voteRows(2, 2*testQueries, testTeachers)), votes.Options{From: testQueries})
-		release1(t, again)
-		write(t, asked.Ledger, old)
-		again.Out += "3"
-		require.ErrorIs(t, testkit.Err(Run(context.Background(), again)), ledger.ErrCorrupt)
-		require.NoFileExists(t, again.Out)
-	})
 	t.Run("a head that is none", func(t *testing.T) {
 		asked := standard(t)
 		release1(t, asked)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/internal/testkit"
-	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -31,63 +29,7 @@ func stably(t *testing.T, mechanism string) Config {
 	return c
 }
 
-func TestStableLabels(t *testing.T) {
-	for _, mechanism := range []string{stable.MStab, stable.MSvec, stable.SVT} {
-		t.Run(mechanism, func(t *testing.T) {
-			c := stably(t, mechanism)
-			seed := uint64(7)
-			c.Seed = &seed
-			r := release1(t, c)
-			require.True(t, r.Calibrated)
-			require.Equal(t, r.Asked, r.Answered+r.Declined)
-			require.LessOrEqual(t, r.Epsilon, c.Account.Epsilon)
-			require.False(t, r.Releasable)
-			labels := read(t, c.Out)
-			require.Equal(t, expected(t, c, r.Setting, rng.SeedKey(7)), labels)
-			if mechanism == stable.MStab {
-				require.Equal(t, testQueries, r.Asked)
-			} else {
-				require.EqualValues(t, max(1, testQueries/20), r.Setting.Values["failures"])
-				require.LessOrEqual(t, float64(r.Declined), r.Setting.Values["failures"])
-			}
-			if mechanism != stable.SVT {
-				require.Positive(t, r.Declined)
-			}
-			t.Logf("%d of %d, %d declined: %+v", r.Answered, r.Asked, r.Declined, r.Setting)
-
-			again := release1(t, c)
-			require.True(t, again.Complete)
-			require.NoError(t, os.Remove(c.Out))
-			require.False(t, release1(t, c).Complete)
-			require.Equal(t, labels, read(t, c.Out))
-
-			// Noise and threshold of the run, given, are the same run; others are not.
-			c.Setting = r.Setting
-			require.True(t, release1(t, c).Complete)
-			c.Setting = c.Setting.With("threshold", c.Setting.Values["threshold"]+1)
-			require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "threshold")
-		})
-	}
-}
-
-// TestStableRunsResume stops a run after each of its steps.
-func TestStableRunsResume(t *testing.T) {
-	for _, mechanism := range []string{stable.MStab, stable.MSvec, stable.SVT} {
-		for _, where := range []string{"reserved", "drawn", "committed", "named"} {
-			t.Run(mechanism+" "+where, func(t *testing.T) {
-				c := stably(t, mechanism)
-				crashed(t, c, where)
-				w := witness{config: c}
-				w.learn(t)
-				first := release1(t, c)
-				require.True(t, first.Resumed)
-				require.True(t, first.Releasable)
-				require.Equal(t, w.labels, read(t, c.Out))
-				require.EqualValues(t, 1, summary(t, c.Ledger).Entries)
-			})
-		}
-	}
-}
+var stableMechanisms = []string{stable.MStab, stable.MSvec, stable.SVT}
 
 // TestStableRunsShareALedger: each run takes part of the delta that is left.
 func TestStableRunsShareALedger(t *testing.T) {

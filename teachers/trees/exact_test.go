@@ -2,7 +2,6 @@ package trees
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -265,34 +264,5 @@ func TestRandomThresholdsAreUniform(t *testing.T) {
 	slices.Sort(draws)
 	for i, v := range draws {
 		require.InDelta(t, float64(i)/float64(len(draws)), v, 1.95/math.Sqrt(float64(len(draws))))
-	}
-}
-
-func BenchmarkFit(b *testing.B) {
-	for _, size := range []struct{ rows, cols int }{{250, 16}, {500, 100}, {5000, 500}} {
-		rnd := rand.New(rand.NewPCG(1, 2))
-		data := teachers.Dataset{
-			X:       teachers.Matrix{Rows: size.rows, Cols: size.cols, Stride: size.cols, Data: make([]float32, size.rows*size.cols)},
-			Y:       make([]int, size.rows),
-			Classes: 5,
-		}
-		for i := range data.Y {
-			data.Y[i] = rnd.IntN(5)
-			for j := range size.cols {
-				v := rnd.NormFloat64() + float64(data.Y[i]*(j%3))/2
-				if j%2 == 1 { // every other column is binary
-					v = math.Round(1 / (1 + math.Exp(-v)))
-				}
-				data.X.Data[i*size.cols+j] = float32(v)
-			}
-		}
-		for _, l := range []teachers.Learner{Forest{}, Forest{Thresholds: RandomThresholds}, Booster{}} {
-			b.Run(fmt.Sprintf("%T%v/%dx%d", l, l, size.rows, size.cols), func(b *testing.B) {
-				for b.Loop() {
-					require.NoError(b, testkit.Err(l.Fit(b.Context(), data, rand.New(rand.NewPCG(3, 4)))))
-				}
-				b.ReportMetric(float64(b.N)*float64(size.rows*size.cols)/b.Elapsed().Seconds(), "cells/s")
-			})
-		}
 	}
 }
