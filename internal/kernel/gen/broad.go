@@ -149,10 +149,7 @@ func (g broad) block(rows int) {
 			VPXORD(sum, sum, sum)
 		}
 	}
-	MOVQ(argument("run"), g.count)
-	CMPQ(g.left, g.count)
-	CMOVQLT(g.left, g.count)
-	SUBQ(g.count, g.left)
+	nextRun(g.count, g.left)
 	CMPQ(argument("n"), operand.U8(16*g.vectors-8))
 	JLE(operand.LabelRef(name("_half")))
 	g.steps(rows, name("_most"), z)

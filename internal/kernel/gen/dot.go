@@ -54,20 +54,19 @@ var registersOfDot = dot{
 func (g dot) block(rows, n int) {
 	name := func(part string) string { return fmt.Sprintf("n%d_%d_%s", n, rows, part) }
 	acc := func(i, j int) reg.VecPhysical { return y(i*n + j) }
-	const lanes = 8
 	MOVQ(g.a, g.aw)
+	addresses := []reg.Register{g.aw}
 	if rows > 3 {
-		LEAQ(operand.Mem{Base: g.a, Index: g.lda, Scale: 2}, g.a3)
-		ADDQ(g.lda, g.a3)
+		thirdRow(g.a3, g.a, g.lda)
+		addresses = append(addresses, g.a3)
 	}
 	MOVQ(argument("b"), g.bw)
+	addresses = append(addresses, g.bw)
 	if n > 3 {
-		LEAQ(operand.Mem{Base: g.bw, Index: g.ldb, Scale: 2}, g.b3)
-		ADDQ(g.ldb, g.b3)
+		thirdRow(g.b3, g.bw, g.ldb)
+		addresses = append(addresses, g.b3)
 	}
-	for i := range rows * n {
-		VXORPS(y(i), y(i), y(i))
-	}
+	clear(rows * n)
 	// step takes a vector of each row, disp further; load fetches it.
 	step := func(disp int, load func(m operand.Mem, v reg.VecPhysical)) {
 		for i := range rows {
@@ -81,36 +80,9 @@ func (g dot) block(rows, n int) {
 			}
 		}
 	}
-	advance := func(bytes int) {
-		ADDQ(operand.U8(bytes), g.aw)
-		if rows > 3 {
-			ADDQ(operand.U8(bytes), g.a3)
-		}
-		ADDQ(operand.U8(bytes), g.bw)
-		if n > 3 {
-			ADDQ(operand.U8(bytes), g.b3)
-		}
-	}
-	plain := func(m operand.Mem, v reg.VecPhysical) { VMOVUPS(m, v) }
-	MOVQ(argument("k"), g.count)
-	SUBQ(operand.U8(2*lanes), g.count)
-	JLT(operand.LabelRef(name("rest")))
-	Label(name("two"))
-	step(0, plain)
-	step(32, plain)
-	advance(64)
-	SUBQ(operand.U8(2*lanes), g.count)
-	JGE(operand.LabelRef(name("two")))
-	Label(name("rest"))
-	ADDQ(operand.U8(2*lanes), g.count)
-	CMPQ(g.count, operand.U8(lanes))
-	JLT(operand.LabelRef(name("tail")))
-	step(0, plain)
-	advance(32)
-	SUBQ(operand.U8(lanes), g.count)
-	Label(name("tail"))
-	TESTQ(g.count, g.count)
-	JE(operand.LabelRef(name("sum")))
+	inVectors(name, g.count, addresses, func(disp int) {
+		step(disp, func(m operand.Mem, v reg.VecPhysical) { VMOVUPS(m, v) })
+	})
 	MOVQ(argument("mask"), g.work)
 	VMOVUPS(operand.Mem{Base: g.work}, y(15))
 	step(0, func(m operand.Mem, v reg.VecPhysical) { VMASKMOVPS(m, y(15), v) })
@@ -142,6 +114,31 @@ func (g dot) block(rows, n int) {
 		ADDQ(g.ldc, g.c)
 	}
 	SUBQ(operand.U8(rows), g.m)
+}
+
+// inVectors writes the loop over the vectors of rows, of eight lanes each: two at a time, then one. Labels get
+// their names from name. What follows is for the rest of k, in count, up to the label sum.
+func inVectors(name func(part string) string, count reg.Register, addresses []reg.Register, step func(disp int)) {
+	const lanes = 8
+	MOVQ(argument("k"), count)
+	SUBQ(operand.U8(2*lanes), count)
+	JLT(operand.LabelRef(name("rest")))
+	Label(name("two"))
+	step(0)
+	step(4 * lanes)
+	advance(8*lanes, addresses...)
+	SUBQ(operand.U8(2*lanes), count)
+	JGE(operand.LabelRef(name("two")))
+	Label(name("rest"))
+	ADDQ(operand.U8(2*lanes), count)
+	CMPQ(count, operand.U8(lanes))
+	JLT(operand.LabelRef(name("tail")))
+	step(0)
+	advance(4*lanes, addresses...)
+	SUBQ(operand.U8(lanes), count)
+	Label(name("tail"))
+	TESTQ(count, count)
+	JE(operand.LabelRef(name("sum")))
 }
 
 // sum names accumulators whose results lie side by side: a single one, or as many as fill half a register.

@@ -49,8 +49,7 @@ func addToRows() {
 	VADDPS(operand.Mem{Base: v}, sum, sum)
 	VMOVUPS(sum, operand.Mem{Base: row})
 	advance(32, row, v)
-	SUBQ(operand.U8(8), left)
-	JNE(operand.LabelRef("loop"))
+	repeat("loop", left, 8)
 	ADDQ(ldd, dst)
 	DECQ(m)
 	JNE(operand.LabelRef("rows"))
@@ -118,8 +117,7 @@ func addToTaps() {
 		VMOVUPS(v, operand.Mem{Base: dst})
 		ADDQ(operand.U8(8), winner)
 		advance(32, src, dst)
-		SUBQ(operand.U8(8), left)
-		JNE(operand.LabelRef("loop"))
+		repeat("loop", left, 8)
 	})
 }
 

@@ -26,20 +26,13 @@ func halves() {
 	MOVQ(argument("odd"), h.odd)
 	MOVQ(argument("pairs"), h.left)
 	Label("rows")
-	// Four pairs are two and two.
-	CMPQ(h.left, operand.U8(4))
-	JE(operand.LabelRef("pairs2"))
-	CMPQ(h.left, operand.U8(3))
-	JGE(operand.LabelRef("pairs3"))
-	CMPQ(h.left, operand.U8(2))
-	JE(operand.LabelRef("pairs2"))
+	twoOrThree(h.left, "pairs")
 	TESTQ(h.left, h.left)
 	JE(operand.LabelRef("rest"))
 	for pairs := 1; pairs <= mirrorRows; pairs++ {
 		Label(fmt.Sprintf("pairs%d", pairs))
 		h.block(fmt.Sprintf("loop%d", pairs), pairs, 2)
-		SUBQ(operand.U8(pairs), h.left)
-		JNE(operand.LabelRef("rows"))
+		repeat("rows", h.left, pairs)
 		if pairs < mirrorRows {
 			JMP(operand.LabelRef("rest"))
 		}

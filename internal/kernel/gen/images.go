@@ -177,17 +177,14 @@ func squaresAbout() {
 // inLanes writes a loop in which add adds register 4+i, or its image, to lanes i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
-	for i := range 4 {
-		VXORPS(y(i), y(i), y(i))
-	}
+	clear(4)
 	Label("loop")
 	for i := range 4 {
 		VCVTPS2PD(operand.Mem{Base: from, Disp: 16 * i}, y(4+i))
 		add(i)
 	}
 	ADDQ(operand.U8(64), from)
-	SUBQ(operand.U8(16), n)
-	JNE(operand.LabelRef("loop"))
+	repeat("loop", n, 16)
 	for i := range 4 {
 		VMOVUPD(y(i), operand.Mem{Base: lanes, Disp: 32 * i})
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
@@ -11,13 +12,13 @@ import (
 // mirrors writes the functions that compute an even and an odd product of two vectors of columns, and their
 // sum and difference: see MirrorStrips. Strides are in bytes. All counts are positive, but ko may be 0.
 func mirrors() {
-	registersOfMirror.named("mirrorStrips32").write()
+	g := registersOfMirror
+	g.write("mirrorStrips32", []string{"up", "down"}, func() {}, g.block)
 }
 
 // The registers: ups steps from a row of results to the next, aw moves along a row of coefficients, bw moves
 // down the strip, and left counts rows of results.
 type mirror struct {
-	name                                                                 string
 	up, down, ups, dns, even, es, odd, os, src, srow, aw, bw, left, work reg.Register
 }
 
@@ -28,15 +29,11 @@ var registersOfMirror = mirror{
 
 const mirrorRows = 3
 
-func (g mirror) named(name string) mirror {
-	g.name = name
-	return g
-}
-
 func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
 
-func (g mirror) write() {
-	function(g.name, "func(up, down *float32, upRow, downRow, dstStep int, even, odd *float32, "+
+// write writes a function with results at these addresses. The function begin prepares a strip.
+func (g mirror) write(name string, results []string, begin func(), block func(rows int)) {
+	function(name, "func("+strings.Join(results, ", ")+" *float32, upRow, downRow, dstStep int, even, odd *float32, "+
 		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
 	load("upRow downRow ke", g.ups, g.dns, g.es)
 	SHLQ(operand.U8(2), g.es)
@@ -46,10 +43,12 @@ func (g mirror) write() {
 	Label("strip")
 	MOVQ(argument("up"), g.up)
 	MOVQ(argument("down"), g.down)
-	g.rows(g.block)
+	begin()
+	g.rows(block)
 	MOVQ(argument("dstStep"), g.work)
-	ADDQ(g.work, argument("up"))
-	ADDQ(g.work, argument("down"))
+	for _, result := range results {
+		ADDQ(g.work, argument(result))
+	}
 	ADDQ(argument("srcStep"), g.src)
 	DECQ(argument("strips"))
 	JNE(operand.LabelRef("strip"))
@@ -62,18 +61,23 @@ func (g mirror) rows(block func(rows int)) {
 	MOVQ(argument("odd"), g.odd)
 	MOVQ(argument("m"), g.left)
 	Label("rows")
-	// Four rows are two and two: one alone would wait for itself.
-	CMPQ(g.left, operand.U8(4))
-	JE(operand.LabelRef("rows2"))
-	CMPQ(g.left, operand.U8(3))
-	JGE(operand.LabelRef("rows3"))
-	CMPQ(g.left, operand.U8(2))
-	JE(operand.LabelRef("rows2"))
+	twoOrThree(g.left, "rows")
 	for rows := 1; rows <= mirrorRows; rows++ {
 		block(rows)
 	}
 	Label("next")
 	JNE(operand.LabelRef("rows"))
+}
+
+// twoOrThree jumps to the block for three rows, or for two. Four are two and two: one alone would wait for
+// itself.
+func twoOrThree(left reg.Register, block string) {
+	CMPQ(left, operand.U8(4))
+	JE(operand.LabelRef(block + "2"))
+	CMPQ(left, operand.U8(3))
+	JGE(operand.LabelRef(block + "3"))
+	CMPQ(left, operand.U8(2))
+	JE(operand.LabelRef(block + "2"))
 }
 
 // block computes so many rows of results and goes to the next ones. It leaves the flags of the number of

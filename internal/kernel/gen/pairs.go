@@ -65,19 +65,16 @@ func (pairs) bw(i int) reg.Register {
 func (g pairs) block(label string, count, n int) {
 	name := func(part string) string { return label + "_" + part }
 	const (
-		lanes  = 8
 		second = 3 // the second row of a pair, at the end
 		b      = 4
 	)
 	acc := func(pair, j int) int { return 31 - pair*n - j }
 	addresses := []reg.Register{g.aw, g.a3, g.bw(0)}
 	MOVQ(argument("a"), g.aw)
-	LEAQ(operand.Mem{Base: g.aw, Index: g.lda, Scale: 2}, g.a3)
-	ADDQ(g.lda, g.a3)
+	thirdRow(g.a3, g.aw, g.lda)
 	MOVQ(argument("b"), g.bw(0))
 	for i := 1; i < (n+2)/3; i++ {
-		LEAQ(operand.Mem{Base: g.bw(i - 1), Index: g.ldb, Scale: 2}, g.bw(i))
-		ADDQ(g.ldb, g.bw(i))
+		thirdRow(g.bw(i), g.bw(i-1), g.ldb)
 		addresses = append(addresses, g.bw(i))
 	}
 	rowOfA := func(i, disp int) operand.Mem { return at(g.aw, g.a3, g.lda, i, disp) }
@@ -93,7 +90,7 @@ func (g pairs) block(label string, count, n int) {
 			VFMADD231PS(z(pair), z(b), z(acc(pair, j)))
 		}
 	}
-	step := func(disp int) {
+	inVectors(name, g.count, addresses, func(disp int) {
 		for pair := range count {
 			VMOVUPS(rowOfA(2*pair, disp), y(pair))
 			VINSERTF32X8(operand.U8(1), rowOfA(2*pair+1, disp), z(pair), z(pair))
@@ -102,31 +99,7 @@ func (g pairs) block(label string, count, n int) {
 			VBROADCASTF32X8(rowOfB(j, disp), z(b))
 			multiply(j)
 		}
-	}
-	advance := func(bytes int) {
-		for _, p := range addresses {
-			ADDQ(operand.U8(bytes), p)
-		}
-	}
-	MOVQ(argument("k"), g.count)
-	SUBQ(operand.U8(2*lanes), g.count)
-	JLT(operand.LabelRef(name("rest")))
-	Label(name("two"))
-	step(0)
-	step(4 * lanes)
-	advance(8 * lanes)
-	SUBQ(operand.U8(2*lanes), g.count)
-	JGE(operand.LabelRef(name("two")))
-	Label(name("rest"))
-	ADDQ(operand.U8(2*lanes), g.count)
-	CMPQ(g.count, operand.U8(lanes))
-	JLT(operand.LabelRef(name("tail")))
-	step(0)
-	advance(4 * lanes)
-	SUBQ(operand.U8(lanes), g.count)
-	Label(name("tail"))
-	TESTQ(g.count, g.count)
-	JE(operand.LabelRef(name("sum")))
+	})
 	for pair := range count {
 		VMOVUPS_Z(rowOfA(2*pair, 0), g.tail, y(pair))
 		VMOVUPS_Z(rowOfA(2*pair+1, 0), g.tail, y(second))

@@ -11,8 +11,15 @@ import (
 // quarters writes Quarters.MulStrips and Quarters.Moduli. Rows at the other end begin at up2 and down2 and
 // descend.
 func quarters() {
-	for _, g := range []quarter{{registersOfMirror.named("quarterStrips32"), false}, {registersOfMirror.named("quarterModuli32"), true}} {
-		g.write()
+	for i, name := range []string{"quarterStrips32", "quarterModuli32"} {
+		g, results := quarter{registersOfMirror, i == 1}, []string{"up", "down", "up2", "down2"}
+		g.write(name, results, func() {
+			ends, waiting = AllocLocal(16), AllocLocal(32*4*mirrorRows)
+			for i, end := range results[2:] {
+				MOVQ(argument(end), g.work)
+				MOVQ(g.work, ends.Offset(8*i))
+			}
+		}, g.block)
 	}
 }
 
@@ -28,33 +35,6 @@ var ends, waiting operand.Mem
 
 func place(other, row, half int) operand.Mem {
 	return waiting.Offset(32 * (2*mirrorRows*other + 2*row + half))
-}
-
-func (g quarter) write() {
-	function(g.name, "func(up, down, up2, down2 *float32, upRow, downRow, dstStep int, even, odd *float32, "+
-		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
-	ends, waiting = AllocLocal(16), AllocLocal(32*4*mirrorRows)
-	load("upRow downRow ke", g.ups, g.dns, g.es)
-	SHLQ(operand.U8(2), g.es)
-	Load(Param("ko"), g.os)
-	SHLQ(operand.U8(2), g.os)
-	load("src srcRow", g.src, g.srow)
-	Label("strip")
-	MOVQ(argument("up"), g.up)
-	MOVQ(argument("down"), g.down)
-	for i, name := range []string{"up2", "down2"} {
-		MOVQ(argument(name), g.work)
-		MOVQ(g.work, ends.Offset(8*i))
-	}
-	g.rows(g.block)
-	MOVQ(argument("dstStep"), g.work)
-	for _, name := range []string{"up", "down", "up2", "down2"} {
-		ADDQ(g.work, argument(name))
-	}
-	ADDQ(argument("srcStep"), g.src)
-	DECQ(argument("strips"))
-	JNE(operand.LabelRef("strip"))
-	finish()
 }
 
 func (g quarter) block(rows int) {

@@ -85,9 +85,35 @@ func next(n reg.Register, addresses ...reg.Register) {
 
 // again closes the loop over n elements, and the function.
 func again(n reg.Register, lanes int) {
-	SUBQ(operand.U8(lanes), n)
-	JNE(operand.LabelRef("loop"))
+	repeat("loop", n, lanes)
 	finish()
+}
+
+// repeat closes a loop over n elements.
+func repeat(loop string, n reg.Register, lanes int) {
+	SUBQ(operand.U8(lanes), n)
+	JNE(operand.LabelRef(loop))
+}
+
+// clear sets vector registers from 0 on to zero.
+func clear(n int) {
+	for i := range n {
+		VXORPS(y(i), y(i), y(i))
+	}
+}
+
+// thirdRow sets third to three strides behind base.
+func thirdRow(third, base, stride reg.Register) {
+	LEAQ(operand.Mem{Base: base, Index: stride, Scale: 2}, third)
+	ADDQ(stride, third)
+}
+
+// nextRun sets count to the length of the next run, and takes it off what is left.
+func nextRun(count, left reg.Register) {
+	MOVQ(argument("run"), count)
+	CMPQ(left, count)
+	CMOVQLT(left, count)
+	SUBQ(count, left)
 }
 
 // finish returns from the function.

@@ -77,8 +77,7 @@ func (g tile) block(rows int) {
 	Label(name(""))
 	MOVQ(g.a, g.aw)
 	if rows > 3 {
-		LEAQ(operand.Mem{Base: g.a, Index: g.rs, Scale: 2}, g.a3)
-		ADDQ(g.rs, g.a3)
+		thirdRow(g.a3, g.a, g.rs)
 	}
 	g.fetch(rows)
 	MOVQ(argument("b"), g.bw)
@@ -89,13 +88,8 @@ func (g tile) block(rows int) {
 		g.loadMask(0)
 	}
 	Label(name("_run"))
-	for i := range rows * g.vectors {
-		VXORPS(y(i), y(i), y(i))
-	}
-	MOVQ(argument("run"), g.count)
-	CMPQ(g.left, g.count)
-	CMOVQLT(g.left, g.count)
-	SUBQ(g.count, g.left)
+	clear(rows * g.vectors)
+	nextRun(g.count, g.left)
 	if g.unroll > 1 {
 		SUBQ(operand.U8(g.unroll), g.count)
 		JLT(operand.LabelRef(name("_rest")))
@@ -206,4 +200,53 @@ func (g tile) step(rows int) {
 	if rows > 3 {
 		ADDQ(g.cs, g.a3)
 	}
+}
+
+// wide and wide512 write the functions that compute one row of a product, n columns. The number n is a
+// positive multiple of eight vectors. Strides are in bytes.
+func wide()    { row("wide32", 32, y) }
+func wide512() { row("wide512", 64, z) }
+
+func row(name string, size int, v func(int) reg.VecPhysical) {
+	function(name, "func(c, a *float32, cs int, b *float32, ldb, n, k, run, add int)")
+	const vectors = 8
+	c, a, cs := parameter("c"), parameter("a"), parameter("cs")
+	b, ldb, n := parameter("b"), parameter("ldb"), parameter("n")
+	aw, bw, left, count, add := GP64(), GP64(), GP64(), GP64(), GP64()
+	Label("columns")
+	MOVQ(a, aw)
+	MOVQ(b, bw)
+	MOVQ(argument("k"), left)
+	MOVQ(argument("add"), add)
+	Label("run")
+	for i := range vectors {
+		VXORPS(v(i), v(i), v(i))
+	}
+	nextRun(count, left)
+	Label("one")
+	VBROADCASTSS(operand.Mem{Base: aw}, v(15))
+	ADDQ(cs, aw)
+	for i := range vectors {
+		VFMADD231PS(operand.Mem{Base: bw, Disp: size * i}, v(15), v(i))
+	}
+	ADDQ(ldb, bw)
+	DECQ(count)
+	JNE(operand.LabelRef("one"))
+	TESTQ(add, add)
+	JE(operand.LabelRef("store"))
+	for i := range vectors {
+		VADDPS(operand.Mem{Base: c, Disp: size * i}, v(i), v(i))
+	}
+	Label("store")
+	for i := range vectors {
+		VMOVUPS(v(i), operand.Mem{Base: c, Disp: size * i})
+	}
+	MOVQ(operand.U32(1), add)
+	TESTQ(left, left)
+	JNE(operand.LabelRef("run"))
+	ADDQ(operand.U32(size*vectors), b)
+	ADDQ(operand.U32(size*vectors), c)
+	SUBQ(operand.U32(size*vectors/4), n)
+	JNE(operand.LabelRef("columns"))
+	finish()
 }

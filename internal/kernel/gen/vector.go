@@ -27,9 +27,7 @@ func foldInt64() {
 	VBROADCASTSD(argument("perUnit"), perUnit)
 	VBROADCASTSD(magic(), shift)
 	VXORPS(zero, zero, zero)
-	for i := range 4 {
-		VXORPS(y(i), y(i), y(i))
-	}
+	clear(4)
 	Label("loop")
 	for i := range 4 {
 		v := y(4 + i)
@@ -45,8 +43,7 @@ func foldInt64() {
 	VMOVUPS(zero, operand.Mem{Base: src, Disp: 32})
 	ADDQ(operand.U32(128), dst)
 	ADDQ(operand.U8(64), src)
-	SUBQ(operand.U8(16), n)
-	JNE(operand.LabelRef("loop"))
+	repeat("loop", n, 16)
 	for i := range 4 {
 		VMOVUPD(y(i), operand.Mem{Base: lanes, Disp: 32 * i})
 	}
@@ -73,13 +70,8 @@ func addRows() {
 		MOVQ(a, from)
 		MOVQ(argument("m"), left)
 		Label(name + "_run")
-		for i := range width {
-			VXORPS(y(i), y(i), y(i))
-		}
-		MOVQ(argument("run"), count)
-		CMPQ(left, count)
-		CMOVQLT(left, count)
-		SUBQ(count, left)
+		clear(width)
+		nextRun(count, left)
 		Label(name + "_row")
 		for i := range width {
 			VADDPS(operand.Mem{Base: from, Disp: 32 * i}, y(i), y(i))
@@ -122,12 +114,9 @@ func transpose() {
 	dst, ldd := parameter("dst"), parameter("ldd")
 	b, ldb, n := parameter("b"), parameter("ldb"), parameter("n")
 	b3, b6, dst3 := GP64(), GP64(), GP64()
-	LEAQ(operand.Mem{Base: b, Index: ldb, Scale: 2}, b3)
-	ADDQ(ldb, b3)
-	LEAQ(operand.Mem{Base: b3, Index: ldb, Scale: 2}, b6)
-	ADDQ(ldb, b6)
-	LEAQ(operand.Mem{Base: dst, Index: ldd, Scale: 2}, dst3)
-	ADDQ(ldd, dst3)
+	thirdRow(b3, b, ldb)
+	thirdRow(b6, b3, ldb)
+	thirdRow(dst3, dst, ldd)
 	row := func(i, disp int) operand.Mem {
 		if i >= 6 {
 			return at(b6, nil, ldb, i-6, disp)
@@ -169,4 +158,39 @@ func spread() {
 	ADDQ(operand.U8(64), src)
 	ADDQ(stride, dst)
 	again(n, 16)
+}
+
+// foldFloats writes FoldFloat64 for n a positive multiple of 8.
+func foldFloats() {
+	function("foldFloats32", "func(dst *float64, src *float32, n int)")
+	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
+	a, b, zero := YMM(), YMM(), YMM()
+	VXORPS(zero, zero, zero)
+	Label("loop")
+	VCVTPS2PD(operand.Mem{Base: src}, a)
+	VCVTPS2PD(operand.Mem{Base: src, Disp: 16}, b)
+	VADDPD(operand.Mem{Base: dst}, a, a)
+	VADDPD(operand.Mem{Base: dst, Disp: 32}, b, b)
+	VMOVUPD(a, operand.Mem{Base: dst})
+	VMOVUPD(b, operand.Mem{Base: dst, Disp: 32})
+	VMOVUPS(zero, operand.Mem{Base: src})
+	ADDQ(operand.U8(64), dst)
+	ADDQ(operand.U8(32), src)
+	again(n, 8)
+}
+
+// addFloats writes AddFloat64 for n a positive multiple of 8.
+func addFloats() {
+	function("addFloats64", "func(dst, src *float64, n int)")
+	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
+	a, b := YMM(), YMM()
+	Label("loop")
+	VMOVUPD(operand.Mem{Base: dst}, a)
+	VMOVUPD(operand.Mem{Base: dst, Disp: 32}, b)
+	VADDPD(operand.Mem{Base: src}, a, a)
+	VADDPD(operand.Mem{Base: src, Disp: 32}, b, b)
+	VMOVUPD(a, operand.Mem{Base: dst})
+	VMOVUPD(b, operand.Mem{Base: dst, Disp: 32})
+	advance(64, dst, src)
+	again(n, 8)
 }
