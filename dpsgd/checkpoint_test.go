@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -34,8 +35,7 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 				var err error
 				l, err = ledger.Open(t.Context(), book, ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Run: "one"}, ledger.VerifyOptions{})
 				require.NoError(t, err)
-				reservation, err = l.Reserve(cfg.Event())
-				require.NoError(t, err)
+				reservation = testkit.Must(l.Reserve(cfg.Event()))
 			}
 			m := newSoftmax(4, 3)
 			ctx, kill := context.WithCancel(t.Context())
@@ -62,8 +62,7 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled, name)
 		}
 		require.Less(t, steps, 2*cfg.TotalSteps()+2, "most steps are not done again")
-		info, err := os.Stat(cfg.Checkpoint)
-		require.NoError(t, err)
+		info := testkit.Must(os.Stat(cfg.Checkpoint))
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	}
 }
@@ -73,8 +72,7 @@ func TestACheckpointOfAnotherRunIsRefused(t *testing.T) {
 	cfg := usual
 	cfg.Steps, cfg.Checkpoint = 4, filepath.Join(t.TempDir(), "run.ckpt")
 	trained(t, d, cfg, 5)
-	file, err := os.ReadFile(cfg.Checkpoint)
-	require.NoError(t, err)
+	file := testkit.Must(os.ReadFile(cfg.Checkpoint))
 	try := func(data Data, cfg Config, key rng.Key) error {
 		m := newSoftmax(3, 3)
 		_, err := train(t.Context(), t, m, data, cfg, key)
@@ -110,15 +108,11 @@ func TestACheckpointOfAnotherEntry(t *testing.T) {
 	d := clouds(30, 3)
 	cfg := usual
 	cfg.Steps, cfg.Checkpoint = 2, filepath.Join(t.TempDir(), "run.ckpt")
-	l, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
-	require.NoError(t, err)
-	first, err := l.Reserve(cfg.Event())
-	require.NoError(t, err)
-	second, err := l.Reserve(cfg.Event())
-	require.NoError(t, err)
-	_, err = Train(t.Context(), newSoftmax(3, 3), d, cfg, first, rng.SeedKey(5))
-	require.NoError(t, err)
-	_, err = Train(t.Context(), newSoftmax(3, 3), d, cfg, second, rng.SeedKey(5))
+	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5}))
+	first := testkit.Must(l.Reserve(cfg.Event()))
+	second := testkit.Must(l.Reserve(cfg.Event()))
+	require.NoError(t, testkit.Err(Train(t.Context(), newSoftmax(3, 3), d, cfg, first, rng.SeedKey(5))))
+	_, err := Train(t.Context(), newSoftmax(3, 3), d, cfg, second, rng.SeedKey(5))
 	require.ErrorIs(t, err, ErrCheckpoint)
 	require.ErrorContains(t, err, "entry 1 of the ledger, the reservation is entry 2")
 }
@@ -141,24 +135,21 @@ func TestAWrittenCheckpoint(t *testing.T) {
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		require.NoError(t, afterTwoSteps(t, filepath.Join("testdata", "run.ckpt")).save())
 	}
-	written, err := os.ReadFile(filepath.Join("testdata", "run.ckpt"))
-	require.NoError(t, err)
+	written := testkit.Must(os.ReadFile(filepath.Join("testdata", "run.ckpt")))
 	path := filepath.Join(t.TempDir(), "run.ckpt")
 	tr := afterTwoSteps(t, path)
 	tr.done, tr.counts = 0, Diagnostics{}
 	require.NoError(t, tr.read(bytes.NewReader(written)))
 	require.Equal(t, Diagnostics{Sampled: 3}, tr.counts)
 	require.NoError(t, tr.save())
-	again, err := os.ReadFile(path)
-	require.NoError(t, err)
+	again := testkit.Must(os.ReadFile(path))
 	require.Equal(t, written, again)
 }
 
 func FuzzCheckpoint(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "run.ckpt")
 	require.NoError(f, afterTwoSteps(f, path).save())
-	whole, err := os.ReadFile(path)
-	require.NoError(f, err)
+	whole := testkit.Must(os.ReadFile(path))
 	f.Add(whole)
 	f.Add([]byte(checkpointMagic))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 var phased = Config{
@@ -171,17 +172,13 @@ func TestConfigIsRefusedByField(t *testing.T) {
 
 func TestGroupsAreTheModels(t *testing.T) {
 	m := newPair(1, 1)
-	clip, err := Config{ClipNorm: 2, Clipping: Clipping{PerGroup: true, Stabilizer: 0.1}}.clip(m)
-	require.NoError(t, err)
+	clip := testkit.Must(Config{ClipNorm: 2, Clipping: Clipping{PerGroup: true, Stabilizer: 0.1}}.clip(m))
 	require.InDeltaSlice(t, []float64{math.Sqrt2, math.Sqrt2}, clip.Norms, 1e-15)
 	require.Equal(t, 0.1, clip.Stabilizer)
 	require.InDelta(t, 2, clip.Norm(), 1e-15)
-	_, err = Config{Clipping: Clipping{GroupNorms: []float64{1, 1, 1}}}.clip(m)
-	require.ErrorContains(t, err, "3 norms")
-	_, err = Config{ClipNorm: 1, Clipping: Clipping{PerGroup: true}}.clip(newToy())
-	require.ErrorContains(t, err, "no groups")
-	_, err = Config{ClipNorm: 1, Clipping: Clipping{PerGroup: true}}.clip(newPair(1, 2))
-	require.ErrorContains(t, err, "hold 3")
+	require.ErrorContains(t, testkit.Err(Config{Clipping: Clipping{GroupNorms: []float64{1, 1, 1}}}.clip(m)), "3 norms")
+	require.ErrorContains(t, testkit.Err(Config{ClipNorm: 1, Clipping: Clipping{PerGroup: true}}.clip(newToy())), "no groups")
+	require.ErrorContains(t, testkit.Err(Config{ClipNorm: 1, Clipping: Clipping{PerGroup: true}}.clip(newPair(1, 2))), "hold 3")
 }
 
 func TestScaleOfAutomaticClippingStaysWithinFloat32(t *testing.T) {

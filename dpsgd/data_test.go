@@ -11,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -99,8 +100,7 @@ func TestTrainOnPackedRows(t *testing.T) {
 	run := func(d Data, workers int) []float32 {
 		model := newSoftmax(7, 3)
 		cfg := Config{SamplingProbability: 0.2, NoiseMultiplier: 1, ClipNorm: 1, Steps: 5, LearningRate: 1, Workers: workers}
-		_, err := train(t.Context(), t, model, d, cfg, rng.SeedKey(1))
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(train(t.Context(), t, model, d, cfg, rng.SeedKey(1))))
 		return model.Parameters()
 	}
 	first := run(packed, 1)
@@ -129,15 +129,12 @@ func TestPackedDataIsChecked(t *testing.T) {
 		require.ErrorContains(t, checkRun(model, d, rng.SeedKey(1)), name)
 	}
 	cfg := Config{SamplingProbability: 0.2, NoiseMultiplier: 1, ClipNorm: 1, Steps: 5, LearningRate: 1, Public: packed, Observe: func(Metrics) {}}
-	_, err := Train(t.Context(), model, plain, cfg, nil, rng.SeedKey(1))
-	require.ErrorContains(t, err, "Config.Public is packed")
-	values, err := MeasureDistances(model, packed, []int{0, 1}, FlatClip(1), Batches)
-	require.NoError(t, err)
-	want, err := MeasureDistances(model, plain, []int{0, 1}, FlatClip(1), Batches)
-	require.NoError(t, err)
+	require.ErrorContains(t, testkit.Err(Train(t.Context(), model, plain, cfg, nil, rng.SeedKey(1))), "Config.Public is packed")
+	values := testkit.Must(MeasureDistances(model, packed, []int{0, 1}, FlatClip(1), Batches))
+	want := testkit.Must(MeasureDistances(model, plain, []int{0, 1}, FlatClip(1), Batches))
 	require.InDeltaSlice(t, want, values, 1e-6)
 	packed.Packed.(doubled).x.Data[9] = float32(math.Inf(1))
-	_, err = MeasureDistances(model, packed, []int{0}, FlatClip(1), Batches)
+	_, err := MeasureDistances(model, packed, []int{0}, FlatClip(1), Batches)
 	require.ErrorContains(t, err, "row 1 has a value that is not finite")
 }
 

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
 )
 
 // observed trains with distances, and returns them with the model.
@@ -50,8 +52,7 @@ func TestDistancesAreThoseOfAStep(t *testing.T) {
 			require.Greater(t, slices.Max(first.Values), cfg.ClipNorm)
 		} else {
 			require.Equal(t, cfg.ClipNorm, first.Bound)
-			want, err := MeasureDistances(newSoftmax(5, 3), d, upTo(600), FlatClip(cfg.ClipNorm), Batches)
-			require.NoError(t, err)
+			want := testkit.Must(MeasureDistances(newSoftmax(5, 3), d, upTo(600), FlatClip(cfg.ClipNorm), Batches))
 			slices.Sort(want)
 			got := slices.Clone(first.Values)
 			slices.Sort(got)
@@ -101,8 +102,7 @@ func TestDistancesAfterACheckpoint(t *testing.T) {
 
 func TestMeasuredDistancesAreRefused(t *testing.T) {
 	m := newSoftmax(4, 3)
-	_, err := MeasureDistances(m, clouds(10, 4), []int{10}, FlatClip(1), Batches)
-	require.ErrorContains(t, err, "record 10")
-	_, err = MeasureDistances(m, clouds(10, 4), []int{1}, FlatClip(math.Inf(1)), Batches)
+	require.ErrorContains(t, testkit.Err(MeasureDistances(m, clouds(10, 4), []int{10}, FlatClip(1), Batches)), "record 10")
+	_, err := MeasureDistances(m, clouds(10, 4), []int{1}, FlatClip(math.Inf(1)), Batches)
 	require.ErrorContains(t, err, "clip norm")
 }

@@ -85,11 +85,9 @@ func gaussianStep(q, z float64) accountant.Event {
 
 // claimed returns the delta at e that the event of cfg claims by its privacy loss distribution.
 func claimed(t *testing.T, cfg Config, e float64) float64 {
-	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
-	require.NoError(t, err)
+	account := testkit.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
 	require.NoError(t, account.Compose(cfg.Event(), 1))
-	b, err := account.Delta(context.Background(), e)
-	require.NoError(t, err)
+	b := testkit.Must(account.Delta(context.Background(), e))
 	return b.Upper
 }
 
@@ -114,22 +112,19 @@ func train(ctx context.Context, t testing.TB, m Model, d Data, cfg Config, key r
 func trained(t *testing.T, d Data, cfg Config, seed uint64) (*Softmax, Result) {
 	_, cols := d.Dims()
 	m := newSoftmax(cols, 3)
-	result, err := train(t.Context(), t, m, d, cfg, rng.SeedKey(seed))
-	require.NoError(t, err)
+	result := testkit.Must(train(t.Context(), t, m, d, cfg, rng.SeedKey(seed)))
 	return m, result
 }
 
 // trainerOf returns the trainer of a run, under a key that its data have no part in.
 func trainerOf(t testing.TB, m Model, d Data, cfg Config, seed uint64) *trainer {
-	tr, err := newTrainer(forRecords(m, d), d, cfg)
-	require.NoError(t, err)
+	tr := testkit.Must(newTrainer(forRecords(m, d), d, cfg))
 	tr.release.key = rng.SeedKey(seed)
 	return tr
 }
 
 func stepOf(t testing.TB, tr *trainer) Metrics {
-	m, err := tr.step(context.Background())
-	require.NoError(t, err)
+	m := testkit.Must(tr.step(context.Background()))
 	return m
 }
 
@@ -189,14 +184,12 @@ func dealt(blocks [][]int) *batcher {
 func sumOf(t *testing.T, model Model, data Data, clip Clip, perUnit float64, blocks ...[]int) []int64 {
 	s := newSummer(model, data, len(model.Parameters()), 1)
 	s.blind = true
-	_, err := s.add(context.Background(), dealt(blocks), clip, perUnit)
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(s.add(context.Background(), dealt(blocks), clip, perUnit)))
 	return s.total()
 }
 
 func gridOf(t require.TestingT, noiseMultiplier, clip float64, parameters, records, floors int) grid {
-	g, err := newGrid(noiseMultiplier, clip, parameters, records, floors)
-	require.NoError(t, err)
+	g := testkit.Must(newGrid(noiseMultiplier, clip, parameters, records, floors))
 	return g
 }
 

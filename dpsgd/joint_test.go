@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func pairs(values ...float32) Data {
@@ -29,15 +30,13 @@ func bothParameters(r *release, total []int64) [2]float64 {
 // from the continuous law.
 func planeOf(t *testing.T, model Model, data Data, q float64, s setting, read readPair) []float64 {
 	s.probability = q
-	r, err := newRelease(model, data, s, 0, 1)
-	require.NoError(t, err)
+	r := testkit.Must(newRelease(model, data, s, 0, 1))
 	r.sum.blind = true
 	var weights []float64
 	var points [][2]float64
 	for weight, batch := range batches(data.X.Rows, q) {
 		r.batch = dealt([][]int{batch})
-		_, err := r.sumBatch(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(r.sumBatch(t.Context())))
 		weights, points = append(weights, weight), append(points, read(r, r.total))
 	}
 	return inTwo(weights, points)
@@ -83,8 +82,7 @@ func TestSmallWorldsOfAdaptiveClipping(t *testing.T) {
 func TestSmallWorldsOfGroupClipping(t *testing.T) {
 	const q, z = 0.25, 1.2
 	worlds := []Data{pairs(9, 9, 0.1, -9), pairs(0.3, -0.4), pairs(-9, 0.4, 0, 0, 9, 9)}
-	clip, err := Config{Clipping: Clipping{GroupNorms: []float64{0.3, 0.4}}}.clip(newPair(1, 1))
-	require.NoError(t, err)
+	clip := testkit.Must(Config{Clipping: Clipping{GroupNorms: []float64{0.3, 0.4}}}.clip(newPair(1, 1)))
 	require.InDelta(t, 0.5, clip.Norm(), 1e-15)
 	s := setting{noiseMultiplier: z, clip: clip}
 	ratio := closest(t, newPair(1, 1), worlds, q, s, z, bothParameters)

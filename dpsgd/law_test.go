@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -61,8 +62,7 @@ func TestLaplaceFollowsItsLaw(t *testing.T) {
 	followsLaw(t, 4000, 20, newToy(), column(0.25, 9, -0.125), cfg, func(tr *trainer, _ Metrics) float64 {
 		return law.CDF(float64(tr.release.total[0]) / tr.release.grid.perUnit)
 	})
-	_, err := newTrainer(newPair(2), pairs(1, 1), cfg)
-	require.ErrorContains(t, err, "one parameter")
+	require.ErrorContains(t, testkit.Err(newTrainer(newPair(2), pairs(1, 1), cfg)), "one parameter")
 }
 
 // TestTheCountFollowsItsLaw checks that the noise of the count is a Gaussian of CountNoise records, and
@@ -148,8 +148,7 @@ func moves(t *testing.T, cfg Config) []float64 {
 	m := newToy()
 	var at []float64
 	cfg.Observe = func(Metrics) { at = append(at, float64(m.parameters[0])) }
-	_, err := train(t.Context(), t, m, column(0, 0), cfg, rng.SeedKey(1))
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(train(t.Context(), t, m, column(0, 0), cfg, rng.SeedKey(1))))
 	for i := len(at) - 1; i > 0; i-- {
 		at[i] -= at[i-1]
 	}

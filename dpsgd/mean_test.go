@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -118,8 +119,7 @@ func TestSmallWorldsOfAugmentation(t *testing.T) {
 	const q, clip, z = 0.25, 0.5, 1.2
 	worlds := []Data{pairs(9, 1), pairs(0.1, 0.2, -9, 3, 0.3, 0)}
 	s := setting{noiseMultiplier: z, clip: FlatClip(clip)}
-	a, err := Augment(newPair(1, 1), 3, scaling{2}, 1)
-	require.NoError(t, err)
+	a := testkit.Must(Augment(newPair(1, 1), 3, scaling{2}, 1))
 	ratio := closest(t, a, worlds, q, s, z, bothParameters)
 	require.LessOrEqual(t, ratio, 1+1e-9)
 	require.Greater(t, ratio, 0.98)
@@ -152,8 +152,7 @@ func TestAugmentSums(t *testing.T) {
 	}
 	require.LessOrEqual(t, normOf(difference), 64*unit24*norms)
 
-	g, err := Augment(newPair(1, 1), 2, scaling{1}, 1)
-	require.NoError(t, err)
+	g := testkit.Must(Augment(newPair(1, 1), 2, scaling{1}, 1))
 	w := g.Worker()
 	w.Start()
 	sum := make([]float32, 2)
@@ -180,30 +179,24 @@ func TestAugmentCountsWhatIsNotFinite(t *testing.T) {
 func TestAugmentRefuses(t *testing.T) {
 	m := newSoftmax(6, 3)
 	for _, views := range []int{0, -1, MaxRows + 1} {
-		_, err := Augment(m, views, scaling{2}, 1)
-		require.ErrorContains(t, err, "views")
+		require.ErrorContains(t, testkit.Err(Augment(m, views, scaling{2}, 1)), "views")
 	}
-	_, err := Augment(m, 2, nil, 1)
-	require.Error(t, err)
-	_, err = Augment(nil, 2, scaling{2}, 1)
-	require.Error(t, err)
+	require.Error(t, testkit.Err(Augment(m, 2, nil, 1)))
+	require.Error(t, testkit.Err(Augment(nil, 2, scaling{2}, 1)))
 	seen := map[string]bool{}
 	for _, c := range []struct {
 		views int
 		seed  uint64
 		way   Transform
 	}{{2, 1, scaling{2}}, {3, 1, scaling{2}}, {2, 2, scaling{2}}, {2, 1, Shift{1, 2, 3, 1, false}}, {2, 1, Shift{1, 2, 3, 1, true}}} {
-		a, err := Augment(m, c.views, c.way, c.seed)
-		require.NoError(t, err)
+		a := testkit.Must(Augment(m, c.views, c.way, c.seed))
 		require.False(t, seen[string(a.Fingerprint())])
 		seen[string(a.Fingerprint())] = true
 	}
-	a, err := Augment(m, 2, Shift{1, 2, 3, 1, false}, 1)
-	require.NoError(t, err)
+	a := testkit.Must(Augment(m, 2, Shift{1, 2, 3, 1, false}, 1))
 	require.NoError(t, a.Check(clouds(5, 6)))
 	for _, bad := range []Shift{{1, 2, 2, 1, false}, {0, 2, 3, 1, false}, {1, 2, 3, 2, false}, {1, 2, 3, -1, false}} {
-		a, err := Augment(m, 2, bad, 1)
-		require.NoError(t, err)
+		a := testkit.Must(Augment(m, 2, bad, 1))
 		require.ErrorContains(t, a.Check(clouds(5, 6)), "Shift")
 	}
 }
@@ -351,8 +344,7 @@ func TestUnitsTrain(t *testing.T) {
 			stop()
 		}
 	}
-	_, err := train(ctx, t, newSoftmax(6, 3), d, cfg, rng.SeedKey(1))
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(train(ctx, t, newSoftmax(6, 3), d, cfg, rng.SeedKey(1))), context.Canceled)
 	again, _ := trained(t, d, cfg, 1)
 	require.Equal(t, want.Parameters(), again.Parameters())
 
@@ -364,10 +356,9 @@ func TestUnitsTrain(t *testing.T) {
 	for j := range perRow {
 		require.InDelta(t, perRow[j], perUnit[j], 1e-5)
 	}
-	measured, err := MeasureDistances(again, d, []int{0, 199}, FlatClip(0.1), Batches)
-	require.NoError(t, err)
+	measured := testkit.Must(MeasureDistances(again, d, []int{0, 199}, FlatClip(0.1), Batches))
 	require.Len(t, measured, 2)
-	_, err = MeasureDistances(again, d, []int{200}, FlatClip(0.1), Batches)
+	_, err := MeasureDistances(again, d, []int{200}, FlatClip(0.1), Batches)
 	require.ErrorContains(t, err, "record 200 is not one of 200")
 }
 
@@ -381,8 +372,7 @@ func TestUnitsAreRefused(t *testing.T) {
 		many.Ends = ends
 		cfg := SumConfig{ClipNorm: 1, NoiseMultiplier: 1}
 		r := reserveEvent(t, cfg.Event())
-		_, err := Sum(t.Context(), newToy(), many, cfg, r, rng.SeedKey(1))
-		require.ErrorContains(t, err, "record", name)
+		require.ErrorContains(t, testkit.Err(Sum(t.Context(), newToy(), many, cfg, r, rng.SeedKey(1))), "record", name)
 	}
 	many.Ends = []int{MaxRows, MaxRows + 2}
 	require.NoError(t, many.validate())

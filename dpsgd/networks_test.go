@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/dpsgd/optim"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
@@ -61,8 +62,7 @@ func TestNetworks(t *testing.T) {
 				require.NoError(t, err)
 				var trained dpsgd.Model = m
 				if strings.HasPrefix(name, "views") {
-					trained, err = dpsgd.Augment(m, 3, dpsgd.Shift{Planes: 1, Rows: 3, Cols: 4}, 1)
-					require.NoError(t, err)
+					trained = testkit.Must(dpsgd.Augment(m, 3, dpsgd.Shift{Planes: 1, Rows: 3, Cols: 4}, 1))
 				}
 				cfg := dpsgd.Config{
 					SamplingProbability: 0.25, NoiseMultiplier: 1, Steps: 40, ClipNorm: c.norm, Clipping: c.clipping,
@@ -71,8 +71,7 @@ func TestNetworks(t *testing.T) {
 				var last *dpsgd.Score
 				cfg.Observe = func(m dpsgd.Metrics) { last = m.Public }
 				r := testledger.Reserve(t, accountant.AddRemove, cfg.Event())
-				_, err = dpsgd.Train(t.Context(), trained, data, cfg, r, rng.SeedKey(2))
-				require.NoError(t, err)
+				require.NoError(t, testkit.Err(dpsgd.Train(t.Context(), trained, data, cfg, r, rng.SeedKey(2))))
 				if want == nil {
 					want = slices.Clone(m.Parameters())
 				}

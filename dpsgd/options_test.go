@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -103,8 +104,7 @@ func TestAdaptiveClippingFindsTheQuantile(t *testing.T) {
 			norms += m.ClipNorm / 100
 		}
 	}
-	result, err := train(t.Context(), t, newToy(), column(values...), cfg, rng.SeedKey(1))
-	require.NoError(t, err)
+	result := testkit.Must(train(t.Context(), t, newToy(), column(values...), cfg, rng.SeedKey(1)))
 	require.InDelta(t, 3, norms, 0.15)
 	require.InDelta(t, last, result.ClipNorm, 0.1*last)
 	require.NotEqual(t, last, result.ClipNorm)
@@ -151,8 +151,7 @@ func TestAverage(t *testing.T) {
 	cfg.AverageDecay = 0.8
 	average, m := make([]float64, 15), newSoftmax(4, 3)
 	cfg.Observe = func(Metrics) { optim.Average(average, m.Parameters(), 0.8) }
-	result, err := train(t.Context(), t, m, clouds(200, 4), cfg, rng.SeedKey(1))
-	require.NoError(t, err)
+	result := testkit.Must(train(t.Context(), t, m, clouds(200, 4), cfg, rng.SeedKey(1)))
 	require.Len(t, result.Average, 15)
 	for j, v := range average {
 		require.Equal(t, float32(v), result.Average[j])
@@ -183,25 +182,20 @@ func TestMetrics(t *testing.T) {
 		}
 		scored = append(scored, at.Step)
 		require.Equal(t, accuracy(t, m, public), at.Public.Accuracy)
-		_, err := json.Marshal(at)
-		require.Error(t, err, "private metrics have no JSON form")
+		require.Error(t, testkit.Err(json.Marshal(at)), "private metrics have no JSON form")
 	}
-	result, err := train(t.Context(), t, m, private, cfg, rng.SeedKey(1))
-	require.NoError(t, err)
+	result := testkit.Must(train(t.Context(), t, m, private, cfg, rng.SeedKey(1)))
 	require.Equal(t, []int{7, 14, 21, 28, 30}, scored)
 	require.Equal(t, result.Diagnostics, counts)
 
 	// The loss of a model of zeros is log 3.
-	o, err := newObserver(newSoftmax(4, 3), cfg)
-	require.NoError(t, err)
-	s, err := o.score(t.Context())
-	require.NoError(t, err)
+	o := testkit.Must(newObserver(newSoftmax(4, 3), cfg))
+	s := testkit.Must(o.score(t.Context()))
 	require.InDelta(t, math.Log(3), s.Loss, 1e-6)
 
 	cfg.Public = clouds(10, 5)
 	r := reserve(t, cfg)
-	_, err = Train(t.Context(), m, private, cfg, r, rng.SeedKey(1))
-	require.ErrorContains(t, err, "Public")
+	require.ErrorContains(t, testkit.Err(Train(t.Context(), m, private, cfg, r, rng.SeedKey(1))), "Public")
 	require.NoError(t, r.Begin(cfg.Event(), ledger.Use{Relation: accountant.AddRemove}), "nothing was charged for it")
 }
 

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -65,8 +66,7 @@ func TestBlocksComeFromThePublicNumber(t *testing.T) {
 	sum := func(records int) float64 {
 		cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Records: records}
 		m := newToy()
-		_, err := train(t.Context(), t, m, column(1, 1), cfg, rng.SeedKey(1))
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(train(t.Context(), t, m, column(1, 1), cfg, rng.SeedKey(1))))
 		return float64(m.parameters[0])
 	}
 	require.NotEqual(t, sum(1), sum(2))
@@ -92,8 +92,7 @@ func TestAWorkerThatAddsTooMuchReleasesNothing(t *testing.T) {
 // Every run of parameters has noise of its own: with one stream for all, the difference
 // of two parameters would be bare.
 func TestSpansMeetOtherNoise(t *testing.T) {
-	law, err := rng.NewDiscreteGaussian(1 << minGridBits)
-	require.NoError(t, err)
+	law := testkit.Must(rng.NewDiscreteGaussian(1 << minGridBits))
 	const spans = 3
 	r := &release{key: rng.SeedKey(1), workers: 1, noise: law, parameters: spans * spanLength, total: make([]int64, spans*spanLength), scratch: make([]*scratch, spans)}
 	addNoise(r, 0)
@@ -119,8 +118,7 @@ func TestStepsMeetOtherSamplesAndNoise(t *testing.T) {
 	noise, samples := map[int64]bool{}, map[string]bool{}
 	const steps = 5
 	for step := range uint64(steps) {
-		_, err := r.run(t.Context(), step)
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(r.run(t.Context(), step)))
 		samples[fmt.Sprint(r.batch.rows)] = true
 		require.Zero(t, r.total[0], "the sums do not differ")
 		r.read(1, func(int, int, []float64) {})

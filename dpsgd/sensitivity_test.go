@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // without removes row r from data, so that all later rows move to other indices and
@@ -218,10 +219,8 @@ func TestGrid(t *testing.T) {
 			}
 		}
 	}
-	_, err := newGrid(0x1p-10, 1, 10, 1<<40, 0)
-	require.ErrorContains(t, err, "NoiseMultiplier")
-	_, err = newGrid(0x1p20, 1, 1e9, 10, 0)
-	require.ErrorContains(t, err, "NoiseMultiplier")
+	require.ErrorContains(t, testkit.Err(newGrid(0x1p-10, 1, 10, 1<<40, 0)), "NoiseMultiplier")
+	require.ErrorContains(t, testkit.Err(newGrid(0x1p20, 1, 1e9, 10, 0)), "NoiseMultiplier")
 }
 
 // TestTheNoiseDoesNotDependOnTheClipNorm: a run whose clip norm moves needs one sampler.

@@ -9,13 +9,13 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
 // released returns a sum under a seed.
 func released(t *testing.T, m Model, d Data, cfg SumConfig, seed uint64) SumResult {
-	result, err := Sum(t.Context(), m, d, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(seed))
-	require.NoError(t, err)
+	result := testkit.Must(Sum(t.Context(), m, d, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(seed)))
 	return result
 }
 
@@ -75,8 +75,7 @@ func TestSumChargesFirst(t *testing.T) {
 // TestTrainFitsItsLedger checks the relation. The event of DP-SGD is for a record added or removed.
 // Replacing one costs more, so a ledger of that relation does not take the charge.
 func TestTrainFitsItsLedger(t *testing.T) {
-	secret, err := rng.NewKey()
-	require.NoError(t, err)
+	secret := testkit.Must(rng.NewKey())
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 50, ClipNorm: 1, Steps: 1, LearningRate: 1}
 	for name, c := range map[string]struct {
 		relation accountant.Relation
@@ -114,8 +113,7 @@ func TestTrainFitsItsLedger(t *testing.T) {
 // as well. A ledger of the other relation can hold their events, at half of what a replaced record costs.
 // So it is the release that refuses, before it reads a record.
 func TestReleasesRefuseReplacedRecords(t *testing.T) {
-	key, err := rng.NewKey()
-	require.NoError(t, err)
+	key := testkit.Must(rng.NewKey())
 	sum := SumConfig{ClipNorm: 1, NoiseMultiplier: 2}
 	laplace := Config{SamplingProbability: 1, NoiseMultiplier: 2, ClipNorm: 1, Steps: 1, LearningRate: 1, Laplace: true}
 	for name, c := range map[string]struct {
@@ -135,8 +133,7 @@ func TestReleasesRefuseReplacedRecords(t *testing.T) {
 			on := func(relation accountant.Relation, m Model, method accountant.Method) error {
 				l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: method})
 				require.NoError(t, err)
-				r, err := l.Reserve(c.event)
-				require.NoError(t, err)
+				r := testkit.Must(l.Reserve(c.event))
 				return c.run(m, r)
 			}
 			m := newToy()

@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -36,8 +37,7 @@ func TestModelsOfOtherSettingsMeetOtherNoise(t *testing.T) {
 			if print {
 				m.print = fmt.Sprint(weight)
 			}
-			_, err := train(t.Context(), t, m, constant(4, 0.25), cfg, rng.SeedKey(3))
-			require.NoError(t, err)
+			require.NoError(t, testkit.Err(train(t.Context(), t, m, constant(4, 0.25), cfg, rng.SeedKey(3))))
 			out = append(out, float64(m.parameters[0]))
 		}
 		require.Greater(t, math.Abs(2*(out[1]-out[0])-0.25), 0.1)
@@ -59,8 +59,7 @@ func TestStepsDivideByTheExpectedSize(t *testing.T) {
 		{SamplingProbability: 0.5, ClipNorm: 1, Steps: 1, LearningRate: 1, NonPrivate: true},
 	} {
 		m := newToy()
-		result, err := train(t.Context(), t, m, constant(records, value), cfg, rng.SeedKey(2))
-		require.NoError(t, err)
+		result := testkit.Must(train(t.Context(), t, m, constant(records, value), cfg, rng.SeedKey(2)))
 		sampled := float64(result.Diagnostics.Sampled)
 		require.Greater(t, math.Abs(sampled-records/2), 3.0, "a batch of about the expected size shows nothing")
 		require.InDelta(t, -value*sampled/(records/2), m.parameters[0], 1e-3)
@@ -72,8 +71,7 @@ func TestStepsDivideByTheExpectedSize(t *testing.T) {
 func TestOtherSettingsDrawOtherSamples(t *testing.T) {
 	sampled := func(rate float64) int64 {
 		cfg := Config{SamplingProbability: 0.5, NoiseMultiplier: 5, ClipNorm: 1, Steps: 3, LearningRate: rate}
-		result, err := train(t.Context(), t, newToy(), constant(10000, 0), cfg, rng.SeedKey(4))
-		require.NoError(t, err)
+		result := testkit.Must(train(t.Context(), t, newToy(), constant(10000, 0), cfg, rng.SeedKey(4)))
 		return result.Diagnostics.Sampled
 	}
 	require.Equal(t, sampled(1), sampled(1))
@@ -99,16 +97,14 @@ func TestTrainingLearns(t *testing.T) {
 }
 
 func TestOnlyACryptographicKeyIsReleasable(t *testing.T) {
-	secret, err := rng.NewKey()
-	require.NoError(t, err)
+	secret := testkit.Must(rng.NewKey())
 	bare := Config{SamplingProbability: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, NonPrivate: true}
 	for _, c := range []struct {
 		cfg        Config
 		key        rng.Key
 		releasable bool
 	}{{usual, rng.SeedKey(1), false}, {usual, secret, true}, {bare, secret, false}} {
-		result, err := train(t.Context(), t, newSoftmax(4, 3), clouds(100, 4), c.cfg, c.key)
-		require.NoError(t, err)
+		result := testkit.Must(train(t.Context(), t, newSoftmax(4, 3), clouds(100, 4), c.cfg, c.key))
 		require.Equal(t, c.releasable, result.Releasable)
 	}
 }
@@ -136,8 +132,7 @@ func TestNoiseIsNeverMetTwice(t *testing.T) {
 			firstStep = append(firstStep, m.Parameters()...)
 		}
 	}
-	_, err := train(t.Context(), t, m, clouds(50, 4), cfg, rng.SeedKey(1))
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(train(t.Context(), t, m, clouds(50, 4), cfg, rng.SeedKey(1))))
 	require.NotEqual(t, first.Parameters(), firstStep)
 }
 
@@ -182,10 +177,8 @@ func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
 		"row 0 has a value that is not finite":   {m, good, scored, key},
 	} {
 		r := reserve(t, c.cfg)
-		_, err := Train(t.Context(), c.model, c.data, c.cfg, r, c.key)
-		require.ErrorContains(t, err, want)
-		_, err = Train(t.Context(), m, good, usual, r, key)
-		require.NoError(t, err)
+		require.ErrorContains(t, testkit.Err(Train(t.Context(), c.model, c.data, c.cfg, r, c.key)), want)
+		require.NoError(t, testkit.Err(Train(t.Context(), m, good, usual, r, key)))
 	}
 }
 
@@ -211,8 +204,7 @@ func TestTrainStops(t *testing.T) {
 			cancel()
 		}
 	}
-	_, err := train(ctx, t, m, clouds(2000, 4), cfg, rng.SeedKey(1))
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(train(ctx, t, m, clouds(2000, 4), cfg, rng.SeedKey(1))), context.Canceled)
 	require.Equal(t, last, m.Parameters(), "the iterate of the last finished step")
 }
 
@@ -230,8 +222,7 @@ func TestDiagnosticsAndDistancesAreRedacted(t *testing.T) {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 			require.NotContains(t, fmt.Sprintf(verb, v), "4711")
 		}
-		_, err := json.Marshal(v)
-		require.ErrorContains(t, err, "private")
+		require.ErrorContains(t, testkit.Err(json.Marshal(v)), "private")
 	}
 	require.NotContains(t, slog.AnyValue(d).Resolve().String(), "4711")
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func small(t testing.TB, seed uint64) *Model {
@@ -34,8 +36,7 @@ func TestSaveAndLoad(t *testing.T) {
 	require.Equal(t, "more", b.String())
 
 	before := small(t, 2)
-	other, err := NewSoftmax(16, 3)
-	require.NoError(t, err)
+	other := testkit.Must(NewSoftmax(16, 3))
 	require.ErrorContains(t, other.Load(bytes.NewReader(whole)), "the file is for")
 	for i := range whole {
 		damaged := slices.Clone(whole)
@@ -79,8 +80,7 @@ func FuzzLoad(f *testing.F) {
 // TestAFileOfAnEarlierVersion checks that testdata/small.model, written when the format was
 // new, is read, and written again byte for byte.
 func TestAFileOfAnEarlierVersion(t *testing.T) {
-	written, err := os.ReadFile(filepath.Join("testdata", "small.model"))
-	require.NoError(t, err)
+	written := testkit.Must(os.ReadFile(filepath.Join("testdata", "small.model")))
 	m := small(t, 2)
 	require.NoError(t, m.Load(bytes.NewReader(written)))
 	var again bytes.Buffer

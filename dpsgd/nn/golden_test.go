@@ -153,8 +153,7 @@ func checkGolden[T Float](t *testing.T, n int, tolerance float64) {
 		return f
 	}
 	near := func(want []float64, got []T) { require.InDeltaSlice(t, want, wide(got), tolerance) }
-	arch, err := newArchitecture(net.in, CrossEntropy, net.layers...)
-	require.NoError(t, err)
+	arch := testkit.Must(newArchitecture(net.in, CrossEntropy, net.layers...))
 	batch := examples[T]{Stride: net.in.Size() + 3, Y: g.Labels}
 	all := upTo(len(g.Inputs))
 	for _, x := range g.Inputs {

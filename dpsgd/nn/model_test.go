@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // nets returns small networks. Among them every kind of layer follows every other kind that
@@ -19,8 +20,7 @@ import (
 func nets(t testing.TB) map[string]*architecture {
 	nets := map[string]*architecture{}
 	add := func(name string, in Shape, loss Loss, layers ...Layer) {
-		a, err := newArchitecture(in, loss, layers...)
-		require.NoError(t, err)
+		a := testkit.Must(newArchitecture(in, loss, layers...))
 		nets[name] = a
 	}
 	add("linear", Vector(7), CrossEntropy, Dense{Units: 3})
@@ -278,18 +278,14 @@ func TestShapesAreChecked(t *testing.T) {
 		"Weights is -1":           {Conv2D{Filters: 2, Kernel: 3, Stride: 1, Weights: -1}},
 		"2^30":                    {Flatten{}, Dense{Units: 1 << 28}},
 	} {
-		_, err := New(Image(8, 8, 1), CrossEntropy, layers...)
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, testkit.Err(New(Image(8, 8, 1), CrossEntropy, layers...)), want)
 	}
-	_, err := New(Shape{Rows: 1, Cols: 1}, CrossEntropy, Dense{Units: 2})
-	require.ErrorContains(t, err, "positive")
-	_, err = New(Vector(2), Loss(7), Dense{Units: 2})
-	require.ErrorContains(t, err, "the loss is 7")
+	require.ErrorContains(t, testkit.Err(New(Shape{Rows: 1, Cols: 1}, CrossEntropy, Dense{Units: 2})), "positive")
+	require.ErrorContains(t, testkit.Err(New(Vector(2), Loss(7), Dense{Units: 2})), "the loss is 7")
 }
 
 func TestDataIsChecked(t *testing.T) {
-	m, err := NewSoftmax(2, 3)
-	require.NoError(t, err)
+	m := testkit.Must(NewSoftmax(2, 3))
 	x := blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 2, 3, 4}}
 	require.NoError(t, m.Check(dpsgd.Data{X: x, Y: []int{0, 2}}))
 	require.ErrorContains(t, m.Check(dpsgd.Data{X: x, Y: []int{0, 3}}), "label 3")
@@ -299,8 +295,7 @@ func TestDataIsChecked(t *testing.T) {
 	ctx := context.Background()
 	require.Error(t, m.Predict(ctx, make([]int, 1), x))
 	require.Error(t, m.Logits(ctx, blas32.General{Rows: 2, Cols: 2}, x))
-	squared, err := New(Vector(2), SquaredError, Dense{Units: 3})
-	require.NoError(t, err)
+	squared := testkit.Must(New(Vector(2), SquaredError, Dense{Units: 3}))
 	y := dense.New(2, 3)
 	require.NoError(t, squared.Check(dpsgd.Data{X: x, Targets: y}))
 	y.Cols = 2
@@ -308,8 +303,7 @@ func TestDataIsChecked(t *testing.T) {
 }
 
 func TestPredict(t *testing.T) {
-	m, err := NewSoftmax(2, 3)
-	require.NoError(t, err)
+	m := testkit.Must(NewSoftmax(2, 3))
 	copy(m.Parameters(), []float32{1, 0, 0, 1, -1, -1, 0, 0, 0.5})
 	x := blas32.General{Rows: 4, Cols: 2, Stride: 3, Data: []float32{2, 1, 9, 1, 2, 9, -1, -1, 9, 0.5, 0.5, 9}}
 	ctx := context.Background()
@@ -319,8 +313,7 @@ func TestPredict(t *testing.T) {
 	logits := blas32.General{Rows: 4, Cols: 3, Stride: 4, Data: make([]float32, 15)}
 	require.NoError(t, m.Logits(ctx, logits, x))
 	require.Equal(t, []float32{2, 1, -2.5, 0}, logits.Data[:4])
-	e, err := m.Evaluate(ctx, dpsgd.Data{X: x, Y: []int{0, 1, 0, 0}})
-	require.NoError(t, err)
+	e := testkit.Must(m.Evaluate(ctx, dpsgd.Data{X: x, Y: []int{0, 1, 0, 0}}))
 	require.Equal(t, 0.75, e.Accuracy)
 	loss := 0.0
 	for i, y := range []int{0, 1, 0, 0} {
@@ -338,8 +331,7 @@ func TestPredict(t *testing.T) {
 
 // TestPredictionsAreRowExact checks that a row's outputs do not depend on how many rows are computed.
 func TestPredictionsAreRowExact(t *testing.T) {
-	m, err := NewTutorialCNN(Image(28, 28, 1), 10, rand.New(rand.NewPCG(1, 1)))
-	require.NoError(t, err)
+	m := testkit.Must(NewTutorialCNN(Image(28, 28, 1), 10, rand.New(rand.NewPCG(1, 1))))
 	require.Len(t, m.Parameters(), 26010)
 	require.Equal(t, []int{16*64 + 16, 32*256 + 32, 512*32 + 32, 32*10 + 10}, m.Groups())
 	batch := randomBatch[float32](m.arch, 40, 1)
@@ -356,8 +348,7 @@ func TestInit(t *testing.T) {
 	a, b := small(t, 1), small(t, 1)
 	require.Equal(t, a.Parameters(), b.Parameters())
 	require.NotEqual(t, a.Parameters(), small(t, 2).Parameters())
-	m, err := NewMLP(400, []int{300}, 10, rand.New(rand.NewPCG(2, 2)))
-	require.NoError(t, err)
+	m := testkit.Must(NewMLP(400, []int{300}, 10, rand.New(rand.NewPCG(2, 2))))
 	deviation := func(p []float32) float64 { return normOf(p) / math.Sqrt(float64(len(p))) }
 	require.InEpsilon(t, math.Sqrt(2.0/400), deviation(m.Parameters()[:120000]), 0.02)
 	require.Zero(t, deviation(m.Parameters()[120000:120300]))

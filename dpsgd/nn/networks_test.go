@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
@@ -74,8 +75,7 @@ func BenchmarkThroughput(b *testing.B) {
 
 // timeSteps trains and returns the time from the end of the first step to the end of the last.
 func timeSteps(b *testing.B, build func(*rand.Rand) (*nn.Model, error), data dpsgd.Data, cfg dpsgd.Config) time.Duration {
-	model, err := build(rand.New(rand.NewPCG(1, 5)))
-	require.NoError(b, err)
+	model := testkit.Must(build(rand.New(rand.NewPCG(1, 5))))
 	var reservation *ledger.Reservation
 	if !cfg.NonPrivate {
 		reservation = testledger.Reserve(b, accountant.AddRemove, cfg.Event())
@@ -87,8 +87,7 @@ func timeSteps(b *testing.B, build func(*rand.Rand) (*nn.Model, error), data dps
 			first = last
 		}
 	}
-	_, err = dpsgd.Train(b.Context(), model, data, cfg, reservation, rng.SeedKey(1))
-	require.NoError(b, err)
+	require.NoError(b, testkit.Err(dpsgd.Train(b.Context(), model, data, cfg, reservation, rng.SeedKey(1))))
 	return last.Sub(first)
 }
 
@@ -136,14 +135,11 @@ func TestFingerprintsTellModelsApart(t *testing.T) {
 		{d, twin{d}}, {twin{d}, d}, {twin{d}, twin{d}},
 		{verbose{d}}, {d, nn.ReLU{}},
 	} {
-		m, err := nn.New(nn.Vector(2), nn.CrossEntropy, layers...)
-		require.NoError(t, err)
+		m := testkit.Must(nn.New(nn.Vector(2), nn.CrossEntropy, layers...))
 		require.NotContains(t, seen, string(m.Fingerprint()), "model %d", i)
 		seen[string(m.Fingerprint())] = i
 	}
-	value, err := nn.New(nn.Vector(2), nn.CrossEntropy, d)
-	require.NoError(t, err)
-	pointer, err := nn.New(nn.Vector(2), nn.CrossEntropy, &d)
-	require.NoError(t, err)
+	value := testkit.Must(nn.New(nn.Vector(2), nn.CrossEntropy, d))
+	pointer := testkit.Must(nn.New(nn.Vector(2), nn.CrossEntropy, &d))
 	require.Equal(t, value.Fingerprint(), pointer.Fingerprint())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestRowsWhereTheyLie checks that rows that follow each other, which are not copied, add what
@@ -252,10 +253,8 @@ func packedRows(rows, cols int) (plain, packed dpsgd.Data, a asked) {
 // whatever memory was asked for.
 func TestPackedRowsAddWhatRowsAdd(t *testing.T) {
 	for _, cols := range []int{3, 64, 300, 5000} {
-		softmax, err := NewSoftmax(cols, 10)
-		require.NoError(t, err)
-		perceptron, err := NewMLP(cols, []int{20}, 10, rand.New(rand.NewPCG(1, 1)))
-		require.NoError(t, err)
+		softmax := testkit.Must(NewSoftmax(cols, 10))
+		perceptron := testkit.Must(NewMLP(cols, []int{20}, 10, rand.New(rand.NewPCG(1, 1))))
 		for _, m := range []*Model{softmax, perceptron} {
 			plain, packed, a := packedRows(100, cols)
 			own, unpacking := m.Worker(), m.Worker().(dpsgd.PackedWorker)
@@ -283,8 +282,7 @@ func permutation(n int) []int { return rand.New(rand.NewPCG(4, 4)).Perm(n) }
 // call to the next.
 func TestRowsAreAskedForAhead(t *testing.T) {
 	const cols, group = 5000, 16
-	m, err := NewSoftmax(cols, 10)
-	require.NoError(t, err)
+	m := testkit.Must(NewSoftmax(cols, 10))
 	require.Equal(t, group, m.arch.rows())
 	_, packed, a := packedRows(100, cols)
 	w := m.Worker().(dpsgd.PackedWorker)
@@ -310,16 +308,13 @@ func TestRowsAreAskedForAhead(t *testing.T) {
 
 // Distances of packed rows are those of the rows themselves.
 func TestDistancesOfPackedRows(t *testing.T) {
-	m, err := NewSoftmax(300, 10)
-	require.NoError(t, err)
+	m := testkit.Must(NewSoftmax(300, 10))
 	plain, packed, _ := packedRows(100, 300)
 	plain.X.Data[5*300+1] = 0
 	rows := permutation(100)
 	for _, between := range []dpsgd.Between{dpsgd.Batches, dpsgd.Records} {
-		want, err := dpsgd.MeasureDistances(m, plain, rows, dpsgd.FlatClip(0.1), between)
-		require.NoError(t, err)
-		got, err := dpsgd.MeasureDistances(m, packed, rows, dpsgd.FlatClip(0.1), between)
-		require.NoError(t, err)
+		want := testkit.Must(dpsgd.MeasureDistances(m, plain, rows, dpsgd.FlatClip(0.1), between))
+		got := testkit.Must(dpsgd.MeasureDistances(m, packed, rows, dpsgd.FlatClip(0.1), between))
 		require.Equal(t, want, got)
 	}
 }
@@ -336,8 +331,7 @@ func TestMaxPoolTakesTheFirstOfEqual(t *testing.T) {
 
 func checkMaxPool[T Float](t *testing.T, pool MaxPool, in Shape, p Pass[T]) {
 	const rows = 2
-	out, err := pool.Output(in)
-	require.NoError(t, err)
+	out := testkit.Must(pool.Output(in))
 	rnd := rand.New(rand.NewPCG(6, 1))
 	x, dy := make([]T, rows*in.Size()), make([]T, rows*out.Size())
 	for j := range x {

@@ -44,8 +44,7 @@ func readTrajectory(t *testing.T) (g trajectory) {
 }
 
 func newOptimizer(t require.TestingT, cfg Config, parameters int) *Optimizer {
-	o, err := New(cfg, parameters)
-	require.NoError(t, err)
+	o := testkit.Must(New(cfg, parameters))
 	return o
 }
 
@@ -194,13 +193,11 @@ func TestConfigIsRefusedByField(t *testing.T) {
 	} {
 		for _, cfg := range bad {
 			require.ErrorContains(t, cfg.Validate(), "Config."+field+" ", "%+v", cfg)
-			_, err := New(cfg, 1)
-			require.Error(t, err)
+			require.Error(t, testkit.Err(New(cfg, 1)))
 		}
 	}
 	for _, cfg := range everyConfig() {
 		require.NoError(t, cfg.Validate())
 	}
-	_, err := New(Config{}, 0)
-	require.Error(t, err)
+	require.Error(t, testkit.Err(New(Config{}, 0)))
 }

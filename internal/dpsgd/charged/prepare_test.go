@@ -19,6 +19,7 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/dpsgd/moments"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -34,13 +35,11 @@ func images(n int, seed uint64) dataset.Set {
 }
 
 func reservations(t *testing.T, events []accountant.Event) []*ledger.Reservation {
-	budget, err := ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
-	require.NoError(t, err)
+	budget := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5}))
 	if len(events) == 0 {
 		return nil
 	}
-	all, err := budget.ReserveBatch(events)
-	require.NoError(t, err)
+	all := testkit.Must(budget.ReserveBatch(events))
 	return all
 }
 
@@ -49,8 +48,7 @@ func prepare(t *testing.T, train, test dataset.Set, cfg Config) Features {
 }
 
 func prepareUnits(t *testing.T, train dataset.Set, ends []int, test dataset.Set, cfg Config) Features {
-	f, err := Prepare(t.Context(), train, ends, test, cfg, reservations(t, cfg.Events()), rng.SeedKey(1))
-	require.NoError(t, err)
+	f := testkit.Must(Prepare(t.Context(), train, ends, test, cfg, reservations(t, cfg.Events()), rng.SeedKey(1)))
 	return f
 }
 
@@ -80,8 +78,7 @@ func TestPrepare(t *testing.T) {
 	var stages []string
 	cfg.Progress = func(stage string) { stages = append(stages, stage) }
 	f := prepare(t, train, test, cfg)
-	dim, err := cfg.Dim(shape)
-	require.NoError(t, err)
+	dim := testkit.Must(cfg.Dim(shape))
 	const scattering = features.Channels * 9
 	require.Equal(t, scattering+256, dim)
 	rows, cols := f.Train.Dims()
@@ -135,8 +132,7 @@ func TestPrepareOfOtherRows(t *testing.T) {
 		require.Equal(t, want.Train.Float32(1), got.Train.Float32(1))
 		require.Equal(t, want.Test, got.Test)
 	}
-	files, err := os.ReadDir(cfg.Cache.Dir)
-	require.NoError(t, err)
+	files := testkit.Must(os.ReadDir(cfg.Cache.Dir))
 	require.Len(t, files, 4)
 	alone := prepare(t, train, dataset.Set{}, cfg)
 	require.Equal(t, want.Train.Float32(1), alone.Train.Float32(1))
@@ -201,9 +197,7 @@ func TestParts(t *testing.T) {
 func TestDeskew(t *testing.T) {
 	train := images(20, 1)
 	upright := train
-	var err error
-	upright.X, err = features.Apply(context.Background(), train, features.Deskew{}, 1)
-	require.NoError(t, err)
+	upright.X = testkit.Must(features.Apply(context.Background(), train, features.Deskew{}, 1))
 	cfg := Default(20)
 	cfg.SecondNoise, cfg.MeanNoise, cfg.HOGMeanNoise = 0, 0, 0 // other images meet other noise
 	plain, same := prepare(t, train, dataset.Set{}, cfg), prepare(t, upright, dataset.Set{}, cfg)
@@ -230,8 +224,7 @@ func TestRefusals(t *testing.T) {
 		cfg := Default(20)
 		change(&cfg)
 		require.Error(t, cfg.Validate(), name)
-		_, err := Prepare(ctx, train, nil, train, cfg, make([]*ledger.Reservation, 3), rng.SeedKey(1))
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(Prepare(ctx, train, nil, train, cfg, make([]*ledger.Reservation, 3), rng.SeedKey(1))), name)
 	}
 	cfg := Default(20)
 	run := func(train, test dataset.Set, r []*ledger.Reservation, key rng.Key) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -39,8 +40,7 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 	for name, cfg := range variants(150) {
 		t.Run(name, func(t *testing.T) {
 			f := prepare(t, train, test, cfg)
-			text, err := f.Transform.MarshalBinary()
-			require.NoError(t, err)
+			text := testkit.Must(f.Transform.MarshalBinary())
 			var read Transform
 			require.NoError(t, read.UnmarshalBinary(text))
 			for _, transform := range []*Transform{f.Transform, &read} {
@@ -48,21 +48,17 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 				require.Equal(t, shape, transform.image)
 				require.Equal(t, len(cfg.Events()) == 0, transform.Releasable(), "the key is seeded")
 				for workers := 1; workers < 3; workers++ {
-					x, err := transform.Apply(ctx, test, workers)
-					require.NoError(t, err)
+					x := testkit.Must(transform.Apply(ctx, test, workers))
 					require.Equal(t, f.Test, x)
 				}
-				x, err := transform.Apply(ctx, train, 2)
-				require.NoError(t, err)
+				x := testkit.Must(transform.Apply(ctx, train, 2))
 				require.Equal(t, f.Train.Float32(2), x)
 				one := test
 				one.X.Rows, one.X.Data = 1, dense.Row(test.X, 5)
-				x, err = transform.Apply(ctx, one, 1)
-				require.NoError(t, err)
+				x = testkit.Must(transform.Apply(ctx, one, 1))
 				require.Equal(t, dense.Row(f.Test, 5), x.Data)
 			}
-			again, err := read.MarshalBinary()
-			require.NoError(t, err)
+			again := testkit.Must(read.MarshalBinary())
 			require.Equal(t, text, again)
 		})
 	}
@@ -83,11 +79,9 @@ func TestTransformHoldsItsStatistics(t *testing.T) {
 }
 
 func TestTransformOfAReleasableKey(t *testing.T) {
-	key, err := rng.NewKey()
-	require.NoError(t, err)
+	key := testkit.Must(rng.NewKey())
 	cfg := faint(20)
-	f, err := Prepare(context.Background(), images(20, 1), nil, dataset.Set{}, cfg, reservations(t, cfg.Events()), key)
-	require.NoError(t, err)
+	f := testkit.Must(Prepare(context.Background(), images(20, 1), nil, dataset.Set{}, cfg, reservations(t, cfg.Events()), key))
 	require.True(t, f.Transform.Releasable())
 }
 
@@ -102,14 +96,11 @@ func TestTransformRefusesOtherImages(t *testing.T) {
 	require.Equal(t, ShapeError{Got: other.Image, Want: shape}, *shapes)
 	bad := images(3, 1)
 	bad.X.Data[200] = float32(math.Inf(1))
-	_, err = transform.Apply(ctx, bad, 1)
-	require.ErrorContains(t, err, "not finite")
-	_, err = transform.Apply(ctx, images(3, 1), 0)
-	require.Error(t, err)
+	require.ErrorContains(t, testkit.Err(transform.Apply(ctx, bad, 1)), "not finite")
+	require.Error(t, testkit.Err(transform.Apply(ctx, images(3, 1), 0)))
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err = transform.Apply(cancelled, images(3, 1), 1)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(transform.Apply(cancelled, images(3, 1), 1)), context.Canceled)
 }
 
 // resealed returns the bytes with their hash made right again.
@@ -118,8 +109,7 @@ func resealed(b []byte) []byte {
 }
 
 func TestTransformRefusesDamage(t *testing.T) {
-	text, err := prepare(t, images(20, 1), dataset.Set{}, variants(20)["gradients"]).Transform.MarshalBinary()
-	require.NoError(t, err)
+	text := testkit.Must(prepare(t, images(20, 1), dataset.Set{}, variants(20)["gradients"]).Transform.MarshalBinary())
 	var read Transform
 	require.NoError(t, read.UnmarshalBinary(resealed(text)))
 	for i := range len(text) {
@@ -137,18 +127,15 @@ func TestTransformRefusesDamage(t *testing.T) {
 	infinite := append([]byte(nil), text...)
 	copy(infinite[len(text)-sha256.Size-8:], []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x7f})
 	require.ErrorContains(t, read.UnmarshalBinary(resealed(infinite)), "not finite")
-	_, err = read.Apply(context.Background(), images(2, 1), 1)
-	require.NoError(t, err, "what failed changed nothing")
+	require.NoError(t, testkit.Err(read.Apply(context.Background(), images(2, 1), 1)), "what failed changed nothing")
 }
 
 // FuzzTransform checks that bytes are refused, or are a transform that works and is written
 // again as it was read.
 func FuzzTransform(f *testing.F) {
 	for _, cfg := range variants(8) {
-		transform, err := newTransform(cfg, shape)
-		require.NoError(f, err)
-		text, err := transform.MarshalBinary()
-		require.NoError(f, err)
+		transform := testkit.Must(newTransform(cfg, shape))
+		text := testkit.Must(transform.MarshalBinary())
 		f.Add(text[:len(text)-sha256.Size])
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -176,12 +163,10 @@ func FuzzTransform(f *testing.F) {
 // read, and written again byte for byte.
 func TestTransformsOfAnEarlierVersion(t *testing.T) {
 	for _, name := range []string{"scattering", "gradients"} {
-		written, err := os.ReadFile(filepath.Join("testdata", name+".transform"))
-		require.NoError(t, err)
+		written := testkit.Must(os.ReadFile(filepath.Join("testdata", name+".transform")))
 		var read Transform
 		require.NoError(t, read.UnmarshalBinary(written))
-		again, err := read.MarshalBinary()
-		require.NoError(t, err)
+		again := testkit.Must(read.MarshalBinary())
 		require.True(t, bytes.Equal(written, again), name)
 	}
 }

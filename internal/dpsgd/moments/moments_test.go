@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
 )
@@ -25,14 +26,12 @@ func reserve(t testing.TB, e accountant.Event) *ledger.Reservation {
 func rowsOf(x blas32.General) dpsgd.Data { return dpsgd.Data{X: x} }
 
 func meanOf(t *testing.T, x blas32.General, cfg Config, seed uint64) Mean {
-	m, err := EstimateMean(t.Context(), rowsOf(x), cfg, reserve(t, cfg.Event()), rng.SeedKey(seed))
-	require.NoError(t, err)
+	m := testkit.Must(EstimateMean(t.Context(), rowsOf(x), cfg, reserve(t, cfg.Event()), rng.SeedKey(seed)))
 	return m
 }
 
 func secondOf(t *testing.T, x blas32.General, channels int, cfg Config, seed uint64) SecondMoment {
-	s, err := EstimateSecondMoment(t.Context(), rowsOf(x), channels, cfg, reserve(t, cfg.Event()), rng.SeedKey(seed))
-	require.NoError(t, err)
+	s := testkit.Must(EstimateSecondMoment(t.Context(), rowsOf(x), channels, cfg, reserve(t, cfg.Event()), rng.SeedKey(seed)))
 	return s
 }
 
@@ -155,10 +154,8 @@ func TestMomentsRefuseReplacedRecords(t *testing.T) {
 	x := matrix([]float32{1, 2}, []float32{3, 4})
 	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {
 		reserved := func() *ledger.Reservation {
-			l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5})
-			require.NoError(t, err)
-			r, err := l.Reserve(cfg.Event())
-			require.NoError(t, err)
+			l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5}))
+			r := testkit.Must(l.Reserve(cfg.Event()))
 			return r
 		}
 		_, mean := EstimateMean(t.Context(), rowsOf(x), cfg, reserved(), rng.SeedKey(1))
@@ -181,18 +178,15 @@ func TestRefusals(t *testing.T) {
 		{ClipNorm: 1, NoiseMultiplier: math.NaN(), Records: 5}, {ClipNorm: 1, NoiseMultiplier: 1, Records: 5, Workers: -1},
 	} {
 		require.Error(t, cfg.Validate(), "%+v", cfg)
-		_, err := EstimateMean(ctx, rowsOf(x), cfg, nil, rng.SeedKey(1))
-		require.Error(t, err)
+		require.Error(t, testkit.Err(EstimateMean(ctx, rowsOf(x), cfg, nil, rng.SeedKey(1))))
 	}
 	cfg := Config{ClipNorm: 1, NoiseMultiplier: 1, Records: 5}
 	for _, channels := range []int{0, -1, 4, 7, 2000} {
 		_, err := EstimateSecondMoment(ctx, rowsOf(x), channels, cfg, nil, rng.SeedKey(1))
 		require.ErrorContains(t, err, "channels")
 	}
-	_, err := EstimateMean(ctx, rowsOf(x), cfg, reserve(t, cfg.Event()), rng.Key{})
-	require.ErrorContains(t, err, "key")
-	_, err = EstimateMean(ctx, dpsgd.Data{}, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))
-	require.Error(t, err)
+	require.ErrorContains(t, testkit.Err(EstimateMean(ctx, rowsOf(x), cfg, reserve(t, cfg.Event()), rng.Key{})), "key")
+	require.Error(t, testkit.Err(EstimateMean(ctx, dpsgd.Data{}, cfg, reserve(t, cfg.Event()), rng.SeedKey(1))))
 	require.Error(t, ScaleRows(x, 0))
 	require.Error(t, ScaleRows(x, math.NaN()))
 	x.Data[7] = float32(math.Inf(1))
@@ -234,8 +228,7 @@ func TestWhitening(t *testing.T) {
 	}
 	cfg := Config{ClipNorm: 1 << 10, NoiseMultiplier: faint, Records: rows}
 	s := secondOf(t, x, channels, cfg, 1)
-	w, err := s.Whitening(1e-6)
-	require.NoError(t, err)
+	w := testkit.Must(s.Whitening(1e-6))
 	require.NoError(t, w.Apply(x))
 	after := secondOf(t, x, channels, cfg, 1)
 	for i := range channels {
@@ -248,8 +241,7 @@ func TestWhitening(t *testing.T) {
 		}
 	}
 	// The ridge is relative to the largest eigenvalue, and W (S + r l I) W = 1.
-	w, err = s.Whitening(0.5)
-	require.NoError(t, err)
+	w = testkit.Must(s.Whitening(0.5))
 	var eigen mat.EigenSym
 	require.True(t, eigen.Factorize(s.Matrix, false))
 	ridged := mat.NewDense(channels, channels, nil)
@@ -267,24 +259,20 @@ func TestWhitening(t *testing.T) {
 
 func TestWhiteningOfNoise(t *testing.T) {
 	s := SecondMoment{Matrix: mat.NewSymDense(2, []float64{1, 0, 0, -0.5}), Source: Source{Channels: 2, Positions: 1}}
-	w, err := s.Whitening(0.01)
-	require.NoError(t, err)
+	w := testkit.Must(s.Whitening(0.01))
 	require.InDelta(t, 10, w.Matrix.At(1, 1), 1e-9, "a negative eigenvalue counts as zero")
 	for _, ridge := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		_, err = s.Whitening(ridge)
-		require.Error(t, err)
+		require.Error(t, testkit.Err(s.Whitening(ridge)))
 	}
 	s.Matrix = mat.NewSymDense(2, []float64{-1, 0, 0, -0.5})
-	_, err = s.Whitening(0.01)
-	require.ErrorContains(t, err, "all noise")
+	require.ErrorContains(t, testkit.Err(s.Whitening(0.01)), "all noise")
 	x := matrix([]float32{1, float32(math.Inf(1))})
 	require.ErrorIs(t, w.Apply(x), errNotFinite)
 	require.Error(t, w.Apply(matrix([]float32{1})))
 	// A matrix that is missing, or has other channels than its source, is refused.
 	source := Source{Channels: 3, Positions: 2}
 	for _, m := range []*mat.SymDense{nil, mat.NewSymDense(2, []float64{1, 0, 0, 1})} {
-		_, err := SecondMoment{Matrix: m, Source: source}.Whitening(0.1)
-		require.ErrorContains(t, err, "3 channels")
+		require.ErrorContains(t, testkit.Err(SecondMoment{Matrix: m, Source: source}.Whitening(0.1)), "3 channels")
 		require.ErrorContains(t, Whitening{Matrix: m, Source: source}.Apply(randomMatrix(1, 6, 1)), "3 channels")
 	}
 }

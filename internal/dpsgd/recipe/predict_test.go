@@ -20,13 +20,13 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
 
 func accuracyOf(t *testing.T, m *Model, set dataset.Set) float64 {
 	t.Helper()
-	classes, err := m.Predict(t.Context(), set)
-	require.NoError(t, err)
+	classes := testkit.Must(m.Predict(t.Context(), set))
 	accuracy, known := m.Accuracy(classes, set)
 	require.True(t, known)
 	return accuracy
@@ -70,8 +70,7 @@ func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
 			r := base
 			change(&r)
 			c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 5})
-			result, err := Run(t.Context(), c)
-			require.NoError(t, err)
+			result := testkit.Must(Run(t.Context(), c))
 			m := modelOf(t, c, "noise-5-run-0.model")
 			require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, test))
 			require.Equal(t, Card{
@@ -80,13 +79,10 @@ func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
 			}, m.Card)
 			require.True(t, m.ScoredOn(test))
 			require.False(t, m.ScoredOn(task.Private))
-			all, err := m.Predictions(t.Context(), test)
-			require.NoError(t, err)
+			all := testkit.Must(m.Predictions(t.Context(), test))
 			for i := 0; i < test.Len(); i += 17 {
-				one, err := test.Slice(i, i+1)
-				require.NoError(t, err)
-				alone, err := m.Predictions(t.Context(), one)
-				require.NoError(t, err)
+				one := testkit.Must(test.Slice(i, i+1))
+				alone := testkit.Must(m.Predictions(t.Context(), one))
 				require.Equal(t, all[i:i+1], alone)
 			}
 		})
@@ -96,8 +92,7 @@ func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
 // linear is a model of two classes by the mean of a row, on rows that are no images.
 func linear(t testing.TB, columns int) *Model {
 	t.Helper()
-	network, err := nn.NewSoftmax(columns, 2)
-	require.NoError(t, err)
+	network := testkit.Must(nn.NewSoftmax(columns, 2))
 	for i := range columns {
 		network.Parameters()[i] = -1
 		network.Parameters()[columns+i] = 1
@@ -109,24 +104,21 @@ func linear(t testing.TB, columns int) *Model {
 // saved is the model as a file.
 func saved(t testing.TB, m *Model) string {
 	t.Helper()
-	text, err := m.bytes()
-	require.NoError(t, err)
+	text := testkit.Must(m.bytes())
 	path := filepath.Join(t.TempDir(), "a.model")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 	return path
 }
 
 func TestPredictions(t *testing.T) {
-	m, err := OpenModel(saved(t, linear(t, 3)))
-	require.NoError(t, err)
+	m := testkit.Must(OpenModel(saved(t, linear(t, 3))))
 	const n = 2*predictRows + 5
 	set := dataset.Set{X: blas32.General{Rows: n, Cols: 3, Stride: 4, Data: make([]float32, 4*n)}} // a stride of its own
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for i := range set.X.Data {
 		set.X.Data[i] = float32(rnd.NormFloat64())
 	}
-	all, err := m.Predictions(t.Context(), set)
-	require.NoError(t, err)
+	all := testkit.Must(m.Predictions(t.Context(), set))
 	require.Len(t, all, n)
 	for i, p := range all {
 		row := set.X.Data[4*i : 4*i+3]
@@ -138,20 +130,16 @@ func TestPredictions(t *testing.T) {
 		require.Equal(t, sum > 0, p.Class == 1, i)
 		require.InDelta(t, above, p.Probability, 1e-6)
 	}
-	none, err := m.Predict(t.Context(), dataset.Set{X: blas32.General{Cols: 3, Stride: 3}})
-	require.NoError(t, err)
+	none := testkit.Must(m.Predict(t.Context(), dataset.Set{X: blas32.General{Cols: 3, Stride: 3}}))
 	require.Empty(t, none)
 	huge := dataset.Set{X: blas32.General{Rows: 1, Cols: 3, Stride: 3, Data: []float32{1e38, 1e38, 0}}}
-	p, err := m.Predictions(t.Context(), huge)
-	require.NoError(t, err)
+	p := testkit.Must(m.Predictions(t.Context(), huge))
 	require.Equal(t, []Prediction{{1, 1}}, p)
 	huge.X.Data[2] = math.MaxFloat32
-	_, err = m.Predictions(t.Context(), huge)
-	require.ErrorContains(t, err, "row 0")
+	require.ErrorContains(t, testkit.Err(m.Predictions(t.Context(), huge)), "row 0")
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = m.Predict(cancelled, set)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(m.Predict(cancelled, set)), context.Canceled)
 }
 
 func TestRowsThatDoNotFit(t *testing.T) {
@@ -176,11 +164,9 @@ func TestRowsThatDoNotFit(t *testing.T) {
 		"not finite":   {m, rows(4, dataset.Shape{}, 1, 2, nan, 4)},
 		"malformed":    {m, short},
 	} {
-		_, err := c.m.Predict(t.Context(), c.set)
-		require.ErrorIs(t, err, ErrRows, name)
+		require.ErrorIs(t, testkit.Err(c.m.Predict(t.Context(), c.set)), ErrRows, name)
 	}
-	_, err := ofImages.Predict(t.Context(), rows(4, square, 1, 2, 3, 4))
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(ofImages.Predict(t.Context(), rows(4, square, 1, 2, 3, 4))))
 }
 
 // resealed is a file with its hash made right again.
@@ -189,23 +175,19 @@ func resealed(b []byte) []byte {
 }
 
 func TestDamagedModelFiles(t *testing.T) {
-	text, err := linear(t, 3).bytes()
-	require.NoError(t, err)
-	_, err = parseModel(resealed(text))
-	require.NoError(t, err)
+	text := testkit.Must(linear(t, 3).bytes())
+	require.NoError(t, testkit.Err(parseModel(resealed(text))))
 	path := filepath.Join(t.TempDir(), "bad.model")
 	for i := range text {
 		bad := append([]byte(nil), text...)
 		bad[i] ^= 1
 		for _, b := range [][]byte{bad, text[:i], resealed(text[:i])} {
-			_, err := parseModel(b)
-			require.Error(t, err, "byte %d", i)
+			require.Error(t, testkit.Err(parseModel(b)), "byte %d", i)
 		}
 	}
 	require.NoError(t, os.WriteFile(path, text[:len(text)-1], 0o600))
-	_, err = OpenModel(path)
-	require.ErrorIs(t, err, ErrModelFile)
-	_, err = OpenModel(filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, testkit.Err(OpenModel(path)), ErrModelFile)
+	_, err := OpenModel(filepath.Join(t.TempDir(), "none"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NotErrorIs(t, err, ErrModelFile)
 	for name, change := range map[string]func(*Model){
@@ -226,8 +208,7 @@ func TestDamagedModelFiles(t *testing.T) {
 	} {
 		m := linear(t, 3)
 		change(m)
-		_, err := OpenModel(saved(t, m))
-		require.ErrorIs(t, err, ErrModelFile, name)
+		require.ErrorIs(t, testkit.Err(OpenModel(saved(t, m))), ErrModelFile, name)
 	}
 }
 
@@ -236,10 +217,8 @@ func TestLeastParameters(t *testing.T) {
 	for _, kind := range []string{Linear, "mlp:5", "mlp:7,3"} {
 		r := Recipe{Features: features.NamePixels, Model: kind}
 		s := Shape{Classes: 4, Columns: 9}
-		m, err := r.newModel(s, 9, rng.SeedKey(1))
-		require.NoError(t, err)
-		least, err := r.leastParameters(s, 9)
-		require.NoError(t, err)
+		m := testkit.Must(r.newModel(s, 9, rng.SeedKey(1)))
+		least := testkit.Must(r.leastParameters(s, 9))
 		require.Equal(t, int64(len(m.Parameters())), least)
 	}
 	r := Recipe{Features: features.NamePixels, Model: CNN}
@@ -252,8 +231,7 @@ func TestLeastParameters(t *testing.T) {
 				continue
 			}
 			made++
-			least, err := r.leastParameters(s, s.Columns)
-			require.NoError(t, err)
+			least := testkit.Must(r.leastParameters(s, s.Columns))
 			require.LessOrEqual(t, least, int64(len(m.Parameters())), "%d x %d", rows, cols)
 		}
 	}
@@ -262,8 +240,7 @@ func TestLeastParameters(t *testing.T) {
 
 // FuzzModel: bytes are refused, or a model that answers.
 func FuzzModel(f *testing.F) {
-	text, err := linear(f, 3).bytes()
-	require.NoError(f, err)
+	text := testkit.Must(linear(f, 3).bytes())
 	f.Add(text[:len(text)-sha256.Size])
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, err := parseModel(resealed(append(body, make([]byte, sha256.Size)...)))
@@ -293,11 +270,9 @@ func TestOpenModelReadsNoMoreThanItMust(t *testing.T) {
 	require.ErrorIs(t, err, ErrModelFile)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 	require.NoError(t, os.Truncate(sparse, maxModelFile+1))
-	_, err = OpenModel(sparse)
-	require.ErrorIs(t, err, ErrModelFile)
+	require.ErrorIs(t, testkit.Err(OpenModel(sparse)), ErrModelFile)
 	require.NoError(t, os.WriteFile(sparse, nil, 0o600))
-	_, err = OpenModel(sparse)
-	require.ErrorIs(t, err, ErrModelFile)
+	require.ErrorIs(t, testkit.Err(OpenModel(sparse)), ErrModelFile)
 	_, err = OpenModel(dir)
 	require.ErrorIs(t, err, ErrModelFile)
 	require.ErrorContains(t, err, "no regular file")
@@ -307,12 +282,9 @@ func TestOpenModelReadsNoMoreThanItMust(t *testing.T) {
 // format was new, opens, and is written again byte for byte.
 func TestAModelFileOfAnEarlierVersion(t *testing.T) {
 	path := filepath.Join("testdata", "linear.model")
-	m, err := OpenModel(path)
-	require.NoError(t, err)
-	again, err := m.bytes()
-	require.NoError(t, err)
-	written, err := os.ReadFile(path)
-	require.NoError(t, err)
+	m := testkit.Must(OpenModel(path))
+	again := testkit.Must(m.bytes())
+	written := testkit.Must(os.ReadFile(path))
 	require.Equal(t, written, again)
 	require.Empty(t, m.Scored)
 	for _, rows := range []int{0, 1} {

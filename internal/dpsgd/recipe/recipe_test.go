@@ -17,11 +17,10 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/features"
-	"github.com/pate-go/pate/rng"
-	"github.com/pate-go/pate/run"
-
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
@@ -59,8 +58,7 @@ func modelPath(dir, name string) string {
 
 func modelOf(t *testing.T, c Config, name string) *Model {
 	t.Helper()
-	m, err := OpenModel(modelPath(c.Dir, name))
-	require.NoError(t, err)
+	m := testkit.Must(OpenModel(modelPath(c.Dir, name)))
 	return m
 }
 
@@ -101,8 +99,7 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			if r.Features == deskewed+Scattering || r.Features == ScatteringHOG {
 				c.Plans[0].Recipe.Statistics.SecondNoise, c.Plans[0].Recipe.Statistics.SecondClip = 4, 1
 			}
-			result, err := Run(t.Context(), c)
-			require.NoError(t, err)
+			result := testkit.Must(Run(t.Context(), c))
 			require.Equal(t, 80, result.Test, "the pool scores too")
 			row := result.Rows[0]
 			require.LessOrEqual(t, *row.Epsilon, 4.0)
@@ -111,13 +108,11 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			learned, _ := r.learned(s)
 			require.Len(t, row.Statistics, len(learned.Events()))
 			require.Len(t, row.Account.Events, len(row.Statistics)+1)
-			account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
-			require.NoError(t, err)
+			account := testkit.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
 			for _, e := range row.Account.Events {
 				require.NoError(t, account.Compose(e, 1))
 			}
-			b, err := account.Epsilon(t.Context(), 1e-4*(1-latticeShare))
-			require.NoError(t, err)
+			b := testkit.Must(account.Epsilon(t.Context(), 1e-4*(1-latticeShare)))
 			require.InDelta(t, *row.Epsilon, b.Upper, 1e-9)
 			require.FileExists(t, modelPath(c.Dir, "epsilon-4-run-0.model"))
 			if name == "hog" {
@@ -133,12 +128,9 @@ func TestDrawsOfStatisticsCount(t *testing.T) {
 	s := ShapeOf(strokes(t, 240, 20))
 	draws := func(name string) (draws, training, columns int) {
 		p := Plan{Recipe: Default(s, name, "", 1), Epsilon: 1}
-		to, err := p.claim(s, 1e-5)
-		require.NoError(t, err)
-		columns, err = p.Recipe.Columns(s)
-		require.NoError(t, err)
-		m, err := p.Recipe.newModel(s, columns, rng.SeedKey(0))
-		require.NoError(t, err)
+		to := testkit.Must(p.claim(s, 1e-5))
+		columns = testkit.Must(p.Recipe.Columns(s))
+		m := testkit.Must(p.Recipe.newModel(s, columns, rng.SeedKey(0)))
 		return to.draws, p.Recipe.Train.Steps * len(m.Parameters()), columns
 	}
 	all, training, _ := draws(features.NameHOG)
@@ -166,8 +158,7 @@ func TestAllRunsCountTogether(t *testing.T) {
 	rows, draws := make([]Row, 3), 0
 	for _, i := range []int{0, 2} {
 		rows[i].Account = &accountant.Schedule{Relation: relation, Events: c.Plans[i].events(5)}
-		one, err := c.Plans[i].claim(r.shape, c.Delta)
-		require.NoError(t, err)
+		one := testkit.Must(c.Plans[i].claim(r.shape, c.Delta))
 		draws += 3 * one.draws
 	}
 	together, all, err := r.together(rows)
@@ -182,26 +173,20 @@ func TestAllRunsCountTogether(t *testing.T) {
 func TestDiscreteNoiseIsAllowedFor(t *testing.T) {
 	s := ShapeOf(strokes(t, 240, 20))
 	p := Plan{Recipe: Default(s, features.NameHOG, "", 1), Epsilon: 1}
-	to, err := p.claim(s, 1e-5)
-	require.NoError(t, err)
+	to := testkit.Must(p.claim(s, 1e-5))
 	require.Positive(t, to.draws)
-	noise, err := to.calibrate(t.Context(), p)
-	require.NoError(t, err)
+	noise := testkit.Must(to.calibrate(t.Context(), p))
 	event := whole(p.events(noise))
-	b, err := to.epsilonOf(t.Context(), event)
-	require.NoError(t, err)
+	b := testkit.Must(to.epsilonOf(t.Context(), event))
 	require.LessOrEqual(t, b.Upper, 1.0)
 	require.Greater(t, b.Upper, 0.999)
 
 	coarse := claim{delta: 1e-5, draws: 1 << 50}
 	require.False(t, coarse.continuous(1))
-	dear, err := coarse.epsilonOf(t.Context(), event)
-	require.NoError(t, err)
+	dear := testkit.Must(coarse.epsilonOf(t.Context(), event))
 	require.Greater(t, dear.Upper, b.Upper*1.01, "by Rényi divergences")
-	noise, err = coarse.calibrate(t.Context(), p)
-	require.NoError(t, err)
-	dear, err = coarse.epsilonOf(t.Context(), whole(p.events(noise)))
-	require.NoError(t, err)
+	noise = testkit.Must(coarse.calibrate(t.Context(), p))
+	dear = testkit.Must(coarse.epsilonOf(t.Context(), whole(p.events(noise))))
 	require.LessOrEqual(t, dear.Upper, 1.0)
 }
 
@@ -211,14 +196,11 @@ func TestStatisticsAreCharged(t *testing.T) {
 	cheap, dear := Default(s, ScatteringHOG, "", 1), Default(s, ScatteringHOG, "", 1)
 	cheap.Features = features.NameHOG
 	to := claim{delta: 1e-5}
-	a, err := to.calibrate(t.Context(), Plan{Recipe: cheap, Epsilon: 1})
-	require.NoError(t, err)
-	b, err := to.calibrate(t.Context(), Plan{Recipe: dear, Epsilon: 1})
-	require.NoError(t, err)
+	a := testkit.Must(to.calibrate(t.Context(), Plan{Recipe: cheap, Epsilon: 1}))
+	b := testkit.Must(to.calibrate(t.Context(), Plan{Recipe: dear, Epsilon: 1}))
 	require.Greater(t, b, a)
 	dear.Statistics.MeanNoise = 0.5
-	_, err = to.calibrate(t.Context(), Plan{Recipe: dear, Epsilon: 1})
-	require.ErrorIs(t, err, ErrBudget)
+	require.ErrorIs(t, testkit.Err(to.calibrate(t.Context(), Plan{Recipe: dear, Epsilon: 1})), ErrBudget)
 }
 
 // Cut off after every few steps, a run with statistics ends as one that was not.
@@ -227,8 +209,7 @@ func TestAnInterruptedRunEndsAlike(t *testing.T) {
 	r := Default(ShapeOf(task), CentredHOG, "", 4)
 	r.Train.Steps = 60
 	c := config(t, task, Plan{Recipe: r, Epsilon: 4})
-	whole, err := Run(t.Context(), c)
-	require.NoError(t, err)
+	whole := testkit.Must(Run(t.Context(), c))
 	first := c.Dir
 	c.Dir = t.TempDir()
 	for cut := 7; ; cut += 7 {
@@ -254,19 +235,14 @@ func TestAnInterruptedRunEndsAlike(t *testing.T) {
 	}
 	models := [2][]byte{}
 	for i, dir := range []string{first, c.Dir} {
-		models[i], err = os.ReadFile(modelPath(dir, "epsilon-4-run-0.model"))
-		require.NoError(t, err)
+		models[i] = testkit.Must(os.ReadFile(modelPath(dir, "epsilon-4-run-0.model")))
 	}
 	require.Equal(t, models[0], models[1])
-	files, err := filepath.Glob(filepath.Join(c.Dir, "private", "*", "checkpoint"))
-	require.NoError(t, err)
+	files := testkit.Must(filepath.Glob(filepath.Join(c.Dir, "private", "*", "checkpoint")))
 	require.Empty(t, files, "a checkpoint tells of private rows and is not kept")
-	before, err := os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-4-run-0.jsonl"))
-	require.NoError(t, err)
-	_, err = Run(t.Context(), c)
-	require.NoError(t, err)
-	after, err := os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-4-run-0.jsonl"))
-	require.NoError(t, err)
+	before := testkit.Must(os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-4-run-0.jsonl")))
+	require.NoError(t, testkit.Err(Run(t.Context(), c)))
+	after := testkit.Must(os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-4-run-0.jsonl")))
 	require.Equal(t, string(before), string(after), "nothing is charged twice")
 }
 
@@ -276,16 +252,12 @@ func TestTheModelFileIsTheModel(t *testing.T) {
 	r := Default(ShapeOf(task), features.NamePixels, "mlp:8", 8)
 	r.Train.Steps, r.Train.AverageDecay = 20, 0.5
 	c := config(t, task, Plan{Recipe: r, Epsilon: 8})
-	result, err := Run(t.Context(), c)
-	require.NoError(t, err)
+	result := testkit.Must(Run(t.Context(), c))
 	path := modelPath(c.Dir, "epsilon-8-run-0.model")
-	m, err := OpenModel(path)
-	require.NoError(t, err)
+	m := testkit.Must(OpenModel(path))
 	require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, task.WithoutPool().Test))
-	file, err := os.ReadFile(path)
-	require.NoError(t, err)
-	book, err := os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-8-run-0.jsonl"))
-	require.NoError(t, err)
+	file := testkit.Must(os.ReadFile(path))
+	book := testkit.Must(os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-8-run-0.jsonl")))
 	require.Contains(t, string(book), fmt.Sprintf("%x", sha256.Sum256(file)))
 }
 
@@ -296,8 +268,7 @@ func TestWithoutPrivacyNothingIsClaimed(t *testing.T) {
 		r := Default(ShapeOf(task), name, "", math.Inf(1))
 		r.Train.Steps = 20
 		c := config(t, task, Plan{Recipe: r, NonPrivate: true})
-		result, err := Run(t.Context(), c)
-		require.NoError(t, err)
+		result := testkit.Must(Run(t.Context(), c))
 		row := result.Rows[0]
 		require.Nil(t, row.Epsilon)
 		require.Nil(t, row.Account)
@@ -339,8 +310,7 @@ func TestConfigIsRefused(t *testing.T) {
 			require.NoError(t, c.Validate())
 			change(&c)
 			require.ErrorIs(t, c.Validate(), ErrConfig)
-			_, err := Run(t.Context(), c)
-			require.ErrorIs(t, err, ErrConfig)
+			require.ErrorIs(t, testkit.Err(Run(t.Context(), c)), ErrConfig)
 		})
 	}
 }
@@ -350,12 +320,10 @@ func TestDataThatChangedAreNotMixed(t *testing.T) {
 	r := Default(ShapeOf(task), features.NamePixels, "", 1)
 	r.Train.Steps = 4
 	c := config(t, task, Plan{Recipe: r, Epsilon: 1})
-	_, err := Run(t.Context(), c)
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(Run(t.Context(), c)))
 	c.Task.Private.Y = append([]int(nil), c.Task.Private.Y...)
 	c.Task.Private.Y[3] ^= 1
-	_, err = Run(t.Context(), c)
-	require.ErrorIs(t, err, run.ErrOtherRun)
+	require.ErrorIs(t, testkit.Err(Run(t.Context(), c)), run.ErrOtherRun)
 }
 
 // EpsilonAll is for publishing every model: of every plan, and of every seed.
@@ -365,17 +333,14 @@ func TestAllSeedsAreCountedTogether(t *testing.T) {
 	r.Train.Steps = 3
 	c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 4}, Plan{Recipe: r, NoiseMultiplier: 6})
 	c.Seeds = 3
-	result, err := Run(t.Context(), c)
-	require.NoError(t, err)
-	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
-	require.NoError(t, err)
+	result := testkit.Must(Run(t.Context(), c))
+	account := testkit.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
 	for _, row := range result.Rows {
 		for _, e := range row.Account.Events {
 			require.NoError(t, account.Compose(e, 3))
 		}
 	}
-	b, err := account.Epsilon(t.Context(), 1e-4*(1-latticeShare))
-	require.NoError(t, err)
+	b := testkit.Must(account.Epsilon(t.Context(), 1e-4*(1-latticeShare)))
 	require.InDelta(t, b.Lower, result.EpsilonAll, 0.01*b.Upper)
 	require.GreaterOrEqual(t, result.EpsilonAll, b.Lower)
 	for _, row := range result.Rows {
@@ -405,14 +370,11 @@ func TestPlansShareFeatures(t *testing.T) {
 				made++
 			}
 		}
-		_, err := Run(t.Context(), c)
-		require.NoError(t, err)
-		models, err := filepath.Glob(modelPath(c.Dir, "*"))
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(Run(t.Context(), c)))
+		models := testkit.Must(filepath.Glob(modelPath(c.Dir, "*")))
 		out := map[string]string{}
 		for _, m := range models {
-			text, err := os.ReadFile(m)
-			require.NoError(t, err)
+			text := testkit.Must(os.ReadFile(m))
 			out[filepath.Base(m)] = string(text)
 		}
 		return out
@@ -452,18 +414,14 @@ func TestNoiseIsForTheSamplingThatRuns(t *testing.T) {
 	p := Plan{Epsilon: 2, Recipe: Recipe{Features: "raw", Train: dpsgd.Config{
 		Steps: 14, ClipNorm: 1, LearningRate: 1, Sampling: dpsgd.Sampling{Scheme: dpsgd.Allocation, EpochSteps: 7},
 	}}}
-	noise, err := to.calibrate(t.Context(), p)
-	require.NoError(t, err)
+	noise := testkit.Must(to.calibrate(t.Context(), p))
 	events := p.events(noise)
 	require.Equal(t, []accountant.Event{p.train(noise).Event()}, events)
-	bound, err := to.epsilonOf(t.Context(), events[0])
-	require.NoError(t, err)
+	bound := testkit.Must(to.epsilonOf(t.Context(), events[0]))
 	require.LessOrEqual(t, bound.Upper, 2.0)
 	require.Greater(t, bound.Upper, 1.99)
-	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
-	require.NoError(t, err)
+	account := testkit.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
 	require.NoError(t, account.Compose(events[0], 1))
-	same, err := account.Epsilon(t.Context(), 1e-5*(1-latticeShare))
-	require.NoError(t, err)
+	same := testkit.Must(account.Epsilon(t.Context(), 1e-5*(1-latticeShare)))
 	require.Equal(t, same.Upper, bound.Upper)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/accountant/bayes"
 	"github.com/pate-go/pate/internal/dpsgd/typical"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
@@ -20,14 +21,12 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 	plan := Plan{Recipe: Default(ShapeOf(task), "raw", Linear, 2), Epsilon: 2}
 	plan.Recipe.Train.Steps = 12
 	plain := config(t, task, plan)
-	without, err := Run(t.Context(), plain)
-	require.NoError(t, err)
+	without := testkit.Must(Run(t.Context(), plain))
 	require.Nil(t, without.Typical())
 	for _, between := range []dpsgd.Between{dpsgd.Batches, dpsgd.Records} {
 		cfg := config(t, task, plan)
 		cfg.Typical = &typical.Config{Between: between}
-		r, err := Run(t.Context(), cfg)
-		require.NoError(t, err)
+		r := testkit.Must(Run(t.Context(), cfg))
 		row := r.Rows[0]
 		require.Equal(t, *without.Rows[0].Epsilon, *row.Epsilon)
 		require.Equal(t, without.Rows[0].Accuracy, row.Accuracy)
@@ -41,8 +40,7 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 			require.Zero(t, f.Unseen)
 		}
 		// What may be published has no trace of it, nor has any file outside private.
-		public, err := json.Marshal(r.WithoutTimes())
-		require.NoError(t, err)
+		public := testkit.Must(json.Marshal(r.WithoutTimes()))
 		require.NotContains(t, strings.ToLower(string(public)), "bayes")
 		require.NoError(t, filepath.WalkDir(cfg.Dir, func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.Contains(path, string(filepath.Separator)+"private"+string(filepath.Separator)) {
@@ -52,19 +50,16 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 			require.NotContains(t, strings.ToLower(string(data)), "bayes", path)
 			return err
 		}))
-		again, err := Run(t.Context(), cfg)
-		require.NoError(t, err)
+		again := testkit.Must(Run(t.Context(), cfg))
 		require.Equal(t, row.Bayes, again.Rows[0].Bayes, "kept with the run")
 	}
 }
 
 // fileIn returns the model below dir.
 func fileIn(t *testing.T, dir string) []byte {
-	files, err := filepath.Glob(filepath.Join(dir, "private", "results", "models", "*"))
-	require.NoError(t, err)
+	files := testkit.Must(filepath.Glob(filepath.Join(dir, "private", "results", "models", "*")))
 	require.Len(t, files, 1)
-	data, err := os.ReadFile(files[0])
-	require.NoError(t, err)
+	data := testkit.Must(os.ReadFile(files[0]))
 	return data
 }
 

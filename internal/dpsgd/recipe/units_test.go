@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/run"
 )
 
@@ -30,15 +31,14 @@ func inUnits(task dataset.Task, rows int) dataset.Task {
 func TestTrainingIsGivenUnits(t *testing.T) {
 	task := inUnits(strokes(t, 60, 20), 3)
 	for _, set := range []string{features.NamePixels, features.NameHOG, CentredHOG} {
-		c, err := config(t, task, Plan{Recipe: Default(ShapeOf(task), set, "", 4), NonPrivate: true}).withDefaults()
-		require.NoError(t, err)
+		c := testkit.Must(config(t, task, Plan{Recipe: Default(ShapeOf(task), set, "", 4), NonPrivate: true}).withDefaults())
 		r := &runner{Config: c, shape: c.Shape()}
 		r.RowsPerUnit = 2
+		var err error
 		r.Task.Private, r.ends, err = r.rowsOfUnits(task.Private)
 		require.NoError(t, err)
 		j := job{runner: r, plan: c.Plans[0]}
-		p, err := j.prepare(t.Context(), nil)
-		require.NoError(t, err)
+		p := testkit.Must(j.prepare(t.Context(), nil))
 		require.Equal(t, 20, p.train.Records(), set)
 		require.Equal(t, r.ends, p.train.Ends, set)
 		require.Len(t, p.train.Y, 40, set)
@@ -57,8 +57,7 @@ func TestASecondRowMovesTheSumByOneClipNorm(t *testing.T) {
 		r := Recipe{Features: features.NamePixels, Model: Linear, Train: dpsgd.Config{SamplingProbability: 1, ClipNorm: 1, Steps: 1, LearningRate: units}}
 		c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 0x1p-10})
 		c.RowsPerUnit = 2
-		_, err := Run(t.Context(), c)
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(Run(t.Context(), c)))
 		m := modelOf(t, c, c.Plans[0].name()+"-run-0.model")
 		return m.network.Parameters()
 	}
@@ -81,17 +80,14 @@ func TestUnitsOfSeveralRowsCostWhatOneRowDoes(t *testing.T) {
 		for _, rows := range []int{1, 2, 3} {
 			c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 3})
 			c.RowsPerUnit = rows
-			result, err := Run(t.Context(), c)
-			require.NoError(t, err)
+			result := testkit.Must(Run(t.Context(), c))
 			require.Equal(t, 80, result.Private)
 			require.Contains(t, result.Note, "record, which is what epsilon is for")
 			events = append(events, result.Rows[0].Account.Events)
-			again, err := Run(t.Context(), c)
-			require.NoError(t, err)
+			again := testkit.Must(Run(t.Context(), c))
 			require.Equal(t, result.Rows, again.Rows)
 			c.RowsPerUnit = rows%3 + 1
-			_, err = Run(t.Context(), c)
-			require.ErrorIs(t, err, run.ErrOtherRun, "another bound is another run")
+			require.ErrorIs(t, testkit.Err(Run(t.Context(), c)), run.ErrOtherRun, "another bound is another run")
 		}
 		require.Equal(t, events[0], events[1])
 		require.Equal(t, events[0], events[2])
@@ -110,8 +106,7 @@ func TestADeclaredNumberOfUnits(t *testing.T) {
 		r := Default(c.Shape(), features.NameHOG, "", 4)
 		r.Train.Steps = 5
 		c.Plans = []Plan{{Recipe: r, Epsilon: 4}}
-		result, err := Run(t.Context(), c)
-		require.NoError(t, err)
+		result := testkit.Must(Run(t.Context(), c))
 		require.FileExists(t, filepath.Join(c.Dir, "private", "results", "models", "epsilon-4-run-0.model"))
 		return result.WithoutTimes()
 	}
@@ -131,8 +126,7 @@ func TestADeclaredNumberDividesSums(t *testing.T) {
 		c.Records = records
 		r := Recipe{Features: features.NamePixels, Model: Linear, Train: dpsgd.Config{SamplingProbability: 1, ClipNorm: 1, Steps: 1, LearningRate: 64}}
 		c.Plans = []Plan{{Recipe: r, NoiseMultiplier: 0.01}} // against a sum of 240 records
-		_, err := Run(t.Context(), c)
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(Run(t.Context(), c)))
 		m := modelOf(t, c, c.Plans[0].name()+"-run-0.model")
 		return m.network.Parameters()
 	}

@@ -10,18 +10,16 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestSettingsAreReadAlike(t *testing.T) {
-	fromJSON, err := ParseSettings([]byte(` [{"learning_rate": 0.5, "model": "mlp:8,4"}, {}, {"momentum": 0}]`))
-	require.NoError(t, err)
-	fromCSV, err := ParseSettings([]byte("learning_rate,model,momentum\n0.5,\"mlp:8,4\",\n,,\n,,0\n"))
-	require.NoError(t, err)
+	fromJSON := testkit.Must(ParseSettings([]byte(` [{"learning_rate": 0.5, "model": "mlp:8,4"}, {}, {"momentum": 0}]`)))
+	fromCSV := testkit.Must(ParseSettings([]byte("learning_rate,model,momentum\n0.5,\"mlp:8,4\",\n,,\n,,0\n")))
 	require.Equal(t, fromJSON, fromCSV)
 	require.Equal(t, "model mlp:8,4, learning_rate 0.5", fromJSON[0].String())
 	require.Equal(t, "the base recipe", fromJSON[1].String())
-	grid, err := Grid(map[string][]string{"clip": {"0.5", "1"}, "optimizer": {"sgd", "adam"}})
-	require.NoError(t, err)
+	grid := testkit.Must(Grid(map[string][]string{"clip": {"0.5", "1"}, "optimizer": {"sgd", "adam"}}))
 	require.Equal(t, "[optimizer sgd, clip 0.5 optimizer sgd, clip 1 optimizer adam, clip 0.5 optimizer adam, clip 1]", fmt.Sprint(grid))
 }
 
@@ -30,16 +28,14 @@ func TestBadSettings(t *testing.T) {
 		"", "[]", "[{}] x", "[{}, {}]", `[{"steps": 3}]`, `[{"clip": "x"}]`, "clip\nx\n", "clip\nNaN\n", "clip\n1\n1.0\n", "clip,rate\n1,2\n", "clip\n1,2\n",
 		"clip\n\"", "clip\n", "clip\n" + strings.Repeat("1\n", MaxSettings+1), strings.Repeat(" ", 1<<22) + "[]",
 	} {
-		_, err := ParseSettings([]byte(text))
-		require.ErrorIs(t, err, ErrSettings, "%.40q", text)
+		require.ErrorIs(t, testkit.Err(ParseSettings([]byte(text))), ErrSettings, "%.40q", text)
 	}
 	many := make([]string, 101)
 	for i := range many {
 		many[i] = fmt.Sprint(i)
 	}
 	for _, values := range []map[string][]string{{"steps": {"1"}}, {"clip": {"a"}}, {"clip": {"1", "1.0"}}, {"clip": {}}, {"clip": many, "momentum": many}} {
-		_, err := Grid(values)
-		require.ErrorIs(t, err, ErrSettings)
+		require.ErrorIs(t, testkit.Err(Grid(values)), ErrSettings)
 	}
 }
 
@@ -57,8 +53,7 @@ func TestSettingsApply(t *testing.T) {
 	require.Equal(t, optim.Config{Method: optim.Adam}, all[1].apply(base).Train.Optimizer)
 	require.Equal(t, base.Train.Optimizer.Momentum, all[2].apply(base).Train.Optimizer.Momentum)
 	require.Len(t, Around(base), 20)
-	_, err = checked(Around(base))
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(checked(Around(base))))
 }
 
 func FuzzParseSettings(f *testing.F) {

@@ -22,11 +22,10 @@ import (
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/tune"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
-
-	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
@@ -55,16 +54,14 @@ func config(t *testing.T, law tune.Law) Config {
 	task := blobs(200, 60)
 	base := recipe.Default(recipe.ShapeOf(task), "", "", 4)
 	base.Train.Steps = 5
-	rates, err := Grid(map[string][]string{"learning_rate": {"1e-6", "0.5"}, "momentum": {"0", "0.9"}})
-	require.NoError(t, err)
+	rates := testkit.Must(Grid(map[string][]string{"learning_rate": {"1e-6", "0.5"}, "momentum": {"0", "0.9"}}))
 	return Config{Task: task, Delta: 1e-4, Epsilon: 4, Base: base, Settings: rates, Law: law, Key: rng.SeedKey(3), Dir: t.TempDir()}
 }
 
 // epsilonOf is what `pate account` says.
 func epsilonOf(t *testing.T, s accountant.Schedule, delta float64) float64 {
 	t.Helper()
-	b, err := accountant.Epsilon(t.Context(), accountant.ByRDP, s.Relation, delta, s.Events...)
-	require.NoError(t, err)
+	b := testkit.Must(accountant.Epsilon(t.Context(), accountant.ByRDP, s.Relation, delta, s.Events...))
 	return b.Upper
 }
 
@@ -83,8 +80,7 @@ func TestWholeCostIsOneEntry(t *testing.T) {
 			require.NoError(t, err)
 			cfg := config(t, law)
 			cfg.Private = c.private
-			r, err := Run(context.Background(), cfg)
-			require.NoError(t, err)
+			r := testkit.Must(Run(context.Background(), cfg))
 			require.NotNil(t, r.Chosen)
 			require.Equal(t, epsilonOf(t, r.Account, cfg.Delta), r.Epsilon)
 			require.LessOrEqual(t, r.Epsilon, cfg.Epsilon)
@@ -95,41 +91,33 @@ func TestWholeCostIsOneEntry(t *testing.T) {
 			state := ledgerState(t, results.Folder(cfg.Dir).Private(ledgerFile))
 			require.EqualValues(t, 1, state.Entries)
 			require.EqualValues(t, 1, state.Commits)
-			m, err := recipe.OpenModel(ModelFile(cfg.Dir, false))
-			require.NoError(t, err)
+			m := testkit.Must(recipe.OpenModel(ModelFile(cfg.Dir, false)))
 			require.Equal(t, r.Epsilon, *m.Epsilon)
 			require.Equal(t, cfg.Delta, m.Delta)
 			require.NoDirExists(t, filepath.Join(cfg.Dir, searchState))
-			again, err := Run(context.Background(), cfg)
-			require.NoError(t, err)
+			again := testkit.Must(Run(context.Background(), cfg))
 			require.Equal(t, asJSON(t, r), asJSON(t, again))
-			quote, err := cfg.Quote(context.Background())
-			require.NoError(t, err)
+			quote := testkit.Must(cfg.Quote(context.Background()))
 			require.Equal(t, r.Noise, quote.Noise)
 
 			cfg.Delta = 1e-5
-			_, err = Run(context.Background(), cfg)
-			require.ErrorIs(t, err, run.ErrOtherRun)
+			require.ErrorIs(t, testkit.Err(Run(context.Background(), cfg)), run.ErrOtherRun)
 		})
 	}
 }
 
 func ledgerState(t *testing.T, path string) ledger.Summary {
 	t.Helper()
-	f, err := os.Open(path)
-	require.NoError(t, err)
+	f := testkit.Must(os.Open(path))
 	defer f.Close()
-	known, err := run.ReadHeads(path)
-	require.NoError(t, err)
-	s, err := ledger.Verify(f, ledger.VerifyOptions{Heads: known.Of})
-	require.NoError(t, err)
+	known := testkit.Must(run.ReadHeads(path))
+	s := testkit.Must(ledger.Verify(f, ledger.VerifyOptions{Heads: known.Of}))
 	return s
 }
 
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
-	text, err := json.Marshal(v)
-	require.NoError(t, err)
+	text := testkit.Must(json.Marshal(v))
 	return string(text)
 }
 
@@ -140,8 +128,7 @@ func TestKilledAnywhere(t *testing.T) {
 	var all []string
 	want, err := Run(crash.With(context.Background(), func(place string) error { all = append(all, place); return nil }), cfg)
 	require.NoError(t, err)
-	model, err := os.ReadFile(ModelFile(cfg.Dir, false))
-	require.NoError(t, err)
+	model := testkit.Must(os.ReadFile(ModelFile(cfg.Dir, false)))
 	require.Contains(t, all, "run")
 	require.Greater(t, len(all), 12)
 	killed := errors.New("killed")
@@ -161,8 +148,7 @@ func TestKilledAnywhere(t *testing.T) {
 		got, err := Run(context.Background(), cfg)
 		require.NoError(t, err, "killed at %d, %s", at, place)
 		require.Equal(t, asJSON(t, want), asJSON(t, got))
-		is, err := os.ReadFile(ModelFile(cfg.Dir, false))
-		require.NoError(t, err)
+		is := testkit.Must(os.ReadFile(ModelFile(cfg.Dir, false)))
 		require.Equal(t, model, is)
 		require.EqualValues(t, 1, ledgerState(t, results.Folder(cfg.Dir).Private(ledgerFile)).Entries)
 	}
@@ -173,8 +159,7 @@ func TestTheBetterSettingIsChosen(t *testing.T) {
 	for name, private := range map[string]*Private{"public": nil, "private": {0.5, 4}} {
 		cfg := config(t, tune.Law{Mean: 12})
 		cfg.Epsilon, cfg.Private, cfg.Base.Model, cfg.Base.Train.Steps = 40, private, "mlp:16", 30
-		r, err := Run(context.Background(), cfg)
-		require.NoError(t, err)
+		r := testkit.Must(Run(context.Background(), cfg))
 		require.Equal(t, 0.5, *r.Chosen.LearningRate, name)
 		require.Greater(t, r.Chosen.Accuracy, 0.75, name)
 	}
@@ -183,11 +168,9 @@ func TestTheBetterSettingIsChosen(t *testing.T) {
 // Where the law draws no run there is no model, and the search is charged all the same.
 func TestNothingIsChosen(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 1e-12})
-	r, err := Run(context.Background(), cfg)
-	require.NoError(t, err)
+	r := testkit.Must(Run(context.Background(), cfg))
 	require.Nil(t, r.Chosen)
-	text, err := os.ReadFile(ModelFile(cfg.Dir, false))
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(ModelFile(cfg.Dir, false)))
 	require.Equal(t, Nothing, string(text))
 	require.EqualValues(t, 1, ledgerState(t, results.Folder(cfg.Dir).Private(ledgerFile)).Commits)
 }
@@ -198,26 +181,23 @@ func TestSharedLedger(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	account := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 8, Delta: 1e-4, Mode: ledger.Filter, Noise: ledger.SeededNoise}
 	cfg.Shared = &recipe.Shared{File: run.File{Path: filepath.Join(t.TempDir(), "shared.jsonl"), New: account}, Account: account}
-	first, err := Run(context.Background(), cfg)
-	require.NoError(t, err)
+	first := testkit.Must(Run(context.Background(), cfg))
 	require.LessOrEqual(t, first.Epsilon, 4.0)
 	cfg.Epsilon, cfg.Dir = 0, t.TempDir()
 	killed := errors.New("killed")
-	_, err = Run(crash.With(context.Background(), func(place string) error {
+	_, err := Run(crash.With(context.Background(), func(place string) error {
 		if place == "reserved" {
 			return killed
 		}
 		return nil
 	}), cfg)
 	require.ErrorIs(t, err, killed)
-	rest, err := Run(context.Background(), cfg) // with the noise that was charged, although nothing is left now
-	require.NoError(t, err)
+	rest := testkit.Must(Run(context.Background(), cfg)) // with the noise that was charged, although nothing is left
 	require.Equal(t, epsilonOf(t, rest.Account, cfg.Delta), rest.Epsilon)
 	require.Less(t, rest.Epsilon, 8.0)
 	require.EqualValues(t, 2, ledgerState(t, cfg.Shared.File.Path).Entries)
 	cfg.Dir = t.TempDir()
-	again, err := Run(context.Background(), cfg) // the ledger knows it without its folder
-	require.NoError(t, err)
+	again := testkit.Must(Run(context.Background(), cfg)) // the ledger knows it without its folder
 	require.Equal(t, rest, again)
 	require.EqualValues(t, 2, ledgerState(t, cfg.Shared.File.Path).Entries)
 }
@@ -230,8 +210,7 @@ func TestPrivateRowsChooseByUnit(t *testing.T) {
 	require.InDelta(t, 90, choose.Len(), 40)
 	require.NoError(t, train.Validate())
 	require.NoError(t, choose.Validate())
-	fewer, err := all.Slice(1, all.Len())
-	require.NoError(t, err)
+	fewer := testkit.Must(all.Slice(1, all.Len()))
 	trainLess, chooseLess := split(fewer, 0.3)
 	require.Equal(t, 1, train.Len()-trainLess.Len()+choose.Len()-chooseLess.Len())
 	require.Subset(t, train.Units, trainLess.Units)
@@ -244,8 +223,7 @@ func TestPrivateRowsChooseByUnit(t *testing.T) {
 		units[i] = fmt.Sprint("unit ", i/4)
 	}
 	cfg.Task.Private.Units = units
-	j, err := cfg.newJob()
-	require.NoError(t, err)
+	j := testkit.Must(cfg.newJob())
 	require.Equal(t, len(units)/4, j.choose.Len()+j.inner.Private.Len(), "one row of each unit")
 }
 
@@ -253,27 +231,21 @@ func TestPrivateRowsChooseByUnit(t *testing.T) {
 func TestScoresFromModelRowsAreNoised(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 3})
 	cfg.Private = &Private{0.5, 6}
-	r, err := Run(context.Background(), cfg)
-	require.NoError(t, err)
+	r := testkit.Must(Run(context.Background(), cfg))
 	require.NotNil(t, r.Chosen)
-	m, err := recipe.OpenModel(ModelFile(cfg.Dir, false))
-	require.NoError(t, err)
-	j, err := cfg.newJob()
-	require.NoError(t, err)
-	classes, err := m.Predict(context.Background(), j.choose)
-	require.NoError(t, err)
+	m := testkit.Must(recipe.OpenModel(ModelFile(cfg.Dir, false)))
+	j := testkit.Must(cfg.newJob())
+	classes := testkit.Must(m.Predict(context.Background(), j.choose))
 	accuracy, known := m.Accuracy(classes, j.choose)
 	require.True(t, known)
 	right, squares := accuracy*float64(j.choose.Len()), 0.0
 	const n = 2000
 	for i := range uint64(n) {
-		score, err := j.score(context.Background(), m, recipe.Row{}, rng.SeedKey(9).Derive("run", i))
-		require.NoError(t, err)
+		score := testkit.Must(j.score(context.Background(), m, recipe.Row{}, rng.SeedKey(9).Derive("run", i)))
 		squares += (score - right) * (score - right) / n
 	}
 	require.InDelta(t, 36, squares, 6.5*36*math.Sqrt(2.0/n))
-	event, err := j.event(5)
-	require.NoError(t, err)
+	event := testkit.Must(j.event(5))
 	require.Equal(t, accountant.Composed{Events: []accountant.Event{j.plans[0].Event(5), accountant.DiscreteGaussian{Sigma: 6, Sensitivity: 1}}}, event)
 }
 
@@ -301,8 +273,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := config(t, tune.Law{Mean: 2})
 		change(&c)
-		_, err := c.Quote(context.Background())
-		require.Error(t, err, name)
+		require.Error(t, testkit.Err(c.Quote(context.Background())), name)
 		require.NoFileExists(t, results.Folder(c.Dir).Private(ledgerFile))
 	}
 	c := config(t, tune.Law{Mean: 2})
@@ -314,25 +285,21 @@ func TestBadConfigs(t *testing.T) {
 	c.Task.Image = dataset.Shape{Rows: 16, Cols: 16}
 	c.Base = recipe.Default(recipe.ShapeOf(c.Task), features.NameHOG, "", 4)
 	c.Settings = []Setting{{}, {Features: recipe.CentredHOG}}
-	_, err := c.Quote(context.Background())
-	require.ErrorIs(t, err, ErrCostsDiffer)
+	require.ErrorIs(t, testkit.Err(c.Quote(context.Background())), ErrCostsDiffer)
 }
 
 // TestADeclaredNumberOfUnits takes the place of the number in the data: what a search costs,
 // its noise, and what is said of it do not move with a unit, and updates are divided by it.
 func TestADeclaredNumberOfUnits(t *testing.T) {
-	law, err := tune.NegativeBinomial(1, 2)
-	require.NoError(t, err)
+	law := testkit.Must(tune.NegativeBinomial(1, 2))
 	for _, private := range []*Private{nil, {0.25, 12}} {
 		of := func(found, declared int) (*Result, *job) {
 			cfg := config(t, law)
 			cfg.Task, cfg.Records, cfg.Private = blobs(found, 60), declared, private
 			cfg.Base.Train.SamplingProbability = 0.5
 			cfg.Settings = cfg.Settings[:1]
-			j, err := cfg.newJob()
-			require.NoError(t, err)
-			r, err := Run(t.Context(), cfg)
-			require.NoError(t, err)
+			j := testkit.Must(cfg.newJob())
+			r := testkit.Must(Run(t.Context(), cfg))
 			r.Chosen = nil
 			return r, j
 		}
@@ -353,10 +320,8 @@ func TestADeclaredNumberOfUnits(t *testing.T) {
 		cfg := config(t, law)
 		cfg.Records, cfg.Epsilon, cfg.Settings = declared, 1e4, []Setting{{}}
 		cfg.Base.Train.SamplingProbability, cfg.Base.Train.Steps, cfg.Base.Train.Optimizer.Momentum = 1, 1, 0
-		_, err := Run(t.Context(), cfg)
-		require.NoError(t, err)
-		m, err := recipe.OpenModel(ModelFile(cfg.Dir, false))
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(Run(t.Context(), cfg)))
+		m := testkit.Must(recipe.OpenModel(ModelFile(cfg.Dir, false)))
 		plain, ok := m.Plain()
 		require.True(t, ok)
 		for _, row := range plain.Linear.Weights {

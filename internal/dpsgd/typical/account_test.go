@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/accountant/bayes"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestUnseenStepsAreWorstCases: what was not seen after an interruption costs no less.
@@ -14,13 +15,11 @@ func TestUnseenStepsAreWorstCases(t *testing.T) {
 	train := dpsgd.Config{SamplingProbability: 0.1, NoiseMultiplier: 2, ClipNorm: 1, Steps: 10, LearningRate: 1}
 	count := func(from int) []bayes.Figure {
 		cfg := train
-		f, err := (&Config{}).Follow(&cfg)
-		require.NoError(t, err)
+		f := testkit.Must((&Config{}).Follow(&cfg))
 		for step := from; step <= 10; step++ {
 			cfg.Distances.Observe(dpsgd.StepDistances{Step: step, Values: []float64{0.1, 0.2, 0.1, 0.15}})
 		}
-		figures, err := f.Figures()
-		require.NoError(t, err)
+		figures := testkit.Must(f.Figures())
 		return figures.Bayes
 	}
 	require.Equal(t, 0, count(1)[1].Unseen)
