@@ -16,6 +16,7 @@ import (
 // TestAnalyzeReproducesAPublishedRun: Confident-GNMax on the votes of 250 teachers
 // on MNIST, from a file of labels that is teachers x queries.
 func TestAnalyzeReproducesAPublishedRun(t *testing.T) {
+	t.Parallel()
 	votes := filepath.Join("..", "..", "..", "shared", "golden", "pate", "votes", "mnist_regen_250_teachers_labels.npy")
 	if _, err := os.Stat(votes); err != nil {
 		t.Skipf("the votes are not here: %v", err)
@@ -72,6 +73,7 @@ func inJSON(t *testing.T, to any, args ...string) {
 // charged the epsilon of its row, to the digit and by the same accountant; and so says
 // `pate votes analyze` of those votes, for what it knows.
 func TestPlansPromiseWhatLabelsCharge(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	votes := filepath.Join(dir, "counts.csv")
 	require.NoError(t, os.WriteFile(votes, []byte(strings.Repeat("70,20,10\n5,80,15\n30,30,40\n", 10)), 0o600))

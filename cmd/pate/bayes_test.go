@@ -38,6 +38,7 @@ func typicalTable(t *testing.T) string {
 // TestABayesianFigureStandsNowhereAsEpsilon tries every way of the command: what runs
 // print in each format, what they keep, and what other commands make of it.
 func TestABayesianFigureStandsNowhereAsEpsilon(t *testing.T) {
+	t.Parallel()
 	file := typicalTable(t)
 	for command, further := range map[string][]string{
 		"dpsgd":   {"--steps", "8", "--clip", "1"},
@@ -185,6 +186,7 @@ func execute(t *testing.T, stdin string, args ...string) (code int, stdout, stde
 
 // What calibrate returns, account confirms to the digit, by the accountant that claimed it.
 func TestCalibrationIsConfirmedByAccount(t *testing.T) {
+	t.Parallel()
 	for _, epsilon := range []float64{0.1, 1, 2, 8} {
 		code, stdout, stderr := execute(t, "", "calibrate", "dpsgd", "--probability", "0.0043", "--steps", "14000",
 			"--epsilon", fmt.Sprint(epsilon), "--delta", "1e-5", "--format", "json")

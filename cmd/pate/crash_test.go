@@ -55,7 +55,7 @@ func crashAt(t *testing.T, args []string, place string, k int, panics bool) {
 	}), args)
 }
 
-var long = flag.Bool("long", false, "commands are stopped every time they come to a place, not at a third of the first and last times; they write in the place of every input, not of one for some files; and every command meets a neighbour")
+var long = flag.Bool("long", false, "all cases of what tests take a sample of: places where a command is stopped, inputs that it would overwrite, ledgers put back, odd units")
 
 // TestEveryReleaseSurvivesACrashAtEveryStep: whatever has its name was charged and
 // committed; repeating the command ends with it, at no further cost, and leaves neither

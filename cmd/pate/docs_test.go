@@ -200,7 +200,7 @@ func ownState(env *testscript.Env) error {
 // TestScripts types what a user types; each file in testdata/script is a
 // session.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", Setup: ownState, Cmds: scriptCommands})
+	testscript.RunT(oneByOne{t}, testscript.Params{Dir: "testdata/script", Setup: ownState, Cmds: scriptCommands})
 }
 
 // TestReadme runs what README tells those to type who come with votes of their own, on

@@ -74,6 +74,7 @@ func trainedOn(t *testing.T, data string, more ...string) (string, recipe.Row) {
 // The accuracy that training printed is what predict says of the same rows, and the
 // labels it writes have it.
 func TestPredictSaysWhatTrainingSaid(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "strokes")
 	strokeFolder(t, data, 18, 300, 60)
@@ -149,6 +150,7 @@ func TestPredictRefuses(t *testing.T) {
 // A model of a table answers about its test rows as it did, and about new rows with
 // their columns in any order, with labels or without.
 func TestPredictOnTables(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "blobs.csv")
 	blobs(t, data, 900)
@@ -205,6 +207,7 @@ type asked struct {
 // that are declared to be public: a row of the training must not pass for one of them,
 // whatever shape the data have and however the question is put.
 func TestPredictReleasesWhatScoredAlone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name string, text []byte) { require.NoError(t, os.WriteFile(at(name), text, 0o600)) }

@@ -45,6 +45,7 @@ func typed(t *testing.T, code int, args ...string) (stdout, stderr string) {
 }
 
 func TestDPSGDTrainsAndRepeatsItself(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data, out := filepath.Join(dir, "blobs.csv"), filepath.Join(dir, "run")
 	blobs(t, data, 900)
@@ -98,6 +99,7 @@ func TestDPSGDTrainsAndRepeatsItself(t *testing.T) {
 }
 
 func TestDPSGDGoesOnWhereItWasInterrupted(t *testing.T) {
+	t.Parallel()
 	goesOn(t, "epsilon-2-run-0")
 	// Of the other schemes this one keeps noise on disk; package dpsgd interrupts all of them.
 	goesOn(t, "noise-9-run-0", "--noise-multiplier", "9", "--batch", "157.5", "--sampling", "cyclic", "--bands", "4", "--steps", "100")
@@ -180,6 +182,7 @@ func timeless(text string) string {
 }
 
 func TestDPSGDOnASharedLedger(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data, book := filepath.Join(dir, "blobs.csv"), filepath.Join(dir, "shared.jsonl")
 	blobs(t, data, 900)

@@ -61,7 +61,7 @@ func killEach(t *testing.T, number int, whole time.Duration, rnd *rand.Rand, sta
 	}
 }
 
-var kills = flag.Int("kills", 4, "processes that TestKilledReleases kills of every command")
+var kills = flag.Int("kills", 2, "processes that TestKilledReleases kills of every command")
 
 // killedCommands are those whose whole processes are killed: all that release, and those that make
 // votes or publish, whose releases have their steps in packages run and publish.

@@ -157,6 +157,7 @@ func tables(file string, bare, apart bool) (found []neighbour) {
 // Who is in the data is public, and who of them carries a label that is no class is not: the
 // number of units, and all that follows from it, are the same whoever does.
 func TestNobodysLabelMovesTheNumberOfUnits(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data, private, public := filepath.Join(dir, "t.csv"), filepath.Join(dir, "private.csv"), filepath.Join(dir, "public.csv")
 	row := func(label string) string { return oddUnit{rows: []string{"1.00,2.00,red,WHO," + label}}.of(false)[0] }

@@ -72,6 +72,7 @@ func parsed(words []string) (*cobra.Command, error) {
 // TestPagesNameWhatThereIs: every command line on a page of the repository has a
 // command that exists, flags that it takes and as many arguments as it wants.
 func TestPagesNameWhatThereIs(t *testing.T) {
+	t.Parallel()
 	checked := 0
 	require.NoError(t, filepath.WalkDir(filepath.Join("..", ".."), func(path string, e fs.DirEntry, err error) error {
 		switch {

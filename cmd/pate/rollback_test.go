@@ -111,7 +111,10 @@ func TestRollback(t *testing.T) {
 			}
 			paths := keptFiles(t)
 			refused, silent := 0, 0
-			for _, is := range conditions() {
+			for k, is := range conditions() {
+				if !*long && i > 0 && k%4 != i { // of what charges the same ledger by the same steps
+					continue
+				}
 				is.put(t, paths, at[0], at[1])
 				if i == 0 { // what they compare with a head are lines, whoever charged them
 					readers(t, is)
@@ -132,7 +135,9 @@ func TestRollback(t *testing.T) {
 				clearRelease(t, paths)
 			}
 			t.Logf("of %d combinations %d are refused; in %d no file tells", len(conditions()), refused, silent)
-			require.Equal(t, 54, refused+silent+6) // in 6 all lines are there, and a head
+			if i == 0 || *long {
+				require.Equal(t, 54, refused+silent+6) // in 6 all lines are there, and a head
+			}
 		})
 	}
 }

@@ -137,6 +137,7 @@ func TestTeachersMerge(t *testing.T) {
 // What a part shows, and what its files are called and how large they are, does not depend
 // on one unit.
 func TestTeachersTellNothingOfOneUnit(t *testing.T) {
+	t.Parallel()
 	on := func(rows ...string) (shown string) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false, rows...), 0o600))

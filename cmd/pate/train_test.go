@@ -96,6 +96,7 @@ func publicPeople() []byte {
 // Adding, removing or replacing one unit changes one column of votes and nothing public, for
 // every learner. Those of golearn decide ties by chance, and their columns are not compared.
 func TestTrainChangesOneColumnForOneUnit(t *testing.T) {
+	t.Parallel()
 	const unit = "someone"
 	ordinary := "1.00,2.00,red," + unit + ",a"
 	for _, learner := range training.Learners() {
@@ -153,6 +154,7 @@ func noise(i, j int) float64 { return rand.New(rand.NewPCG(uint64(i), uint64(j))
 
 // The same for every reader: NPY with units and without, idx, folders of images.
 func TestTrainChangesOneColumnForEveryReader(t *testing.T) {
+	t.Parallel()
 	const rows, side = 60, 10
 	pixel := func(i, j int) byte { return byte(200*noise(i, j)) + byte(50*(i%2)) }
 	idx := func(n, from int, change func(i int, image []byte) []byte) []byte {
@@ -289,6 +291,7 @@ func TestManifestsHideWhetherRowsChanged(t *testing.T) {
 
 // Parts of the teachers, trained one by one, end as the whole; without a seed, too.
 func TestTrainInParts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
@@ -334,6 +337,7 @@ func TestTrainInParts(t *testing.T) {
 // more moves one column of votes and nothing public, though pandas, for that row, writes a
 // column of integers as floats; and so does no other way to cut and compress the same rows.
 func TestTrainOnParquet(t *testing.T) {
+	t.Parallel()
 	file := func(name string) []byte {
 		raw := testkit.Must(os.ReadFile(filepath.Join("../../dataset/testdata/parquet", name)))
 		return raw

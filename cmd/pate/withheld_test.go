@@ -18,6 +18,7 @@ import (
 // Rows that score, or are asked about, under --split development of one's own table are
 // private under the default split: nothing of such a run may be released beside one on it.
 func TestAnotherSplitOfOwnDataIsWithheld(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "blobs.csv")
 	blobs(t, data, 900)
