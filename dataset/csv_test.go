@@ -33,7 +33,7 @@ func TestCSVFixture(t *testing.T) {
 	}
 	data := testkit.Must(os.ReadFile(filepath.Join("testdata", "visits.csv")))
 	packed := filepath.Join(t.TempDir(), "visits.csv.gz")
-	require.NoError(t, os.WriteFile(packed, gzipped(t, data), 0o600))
+	require.NoError(t, os.WriteFile(packed, testkit.Gzip(data), 0o600))
 	for _, path := range []string{filepath.Join("testdata", "visits.csv"), packed} {
 		for _, opt := range []CSVOptions{{Label: "outcome", Unit: "patient"}, {Label: "3", Unit: "1", Header: HeaderYes}} {
 			got := testkit.Must(ReadTable(path, opt))
@@ -121,7 +121,7 @@ func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
 		"names count":    {"1,a\n2,b\n", CSVOptions{Names: []string{"x"}}, 1, "row 1 has 2 cells, 1 column names are given"},
 		"endless row":    {"1,a\n" + strings.Repeat(",", 1<<20+1), CSVOptions{Header: HeaderNo}, 0, "longer than 1048576 bytes"},
 		"endless quote":  {"1,a\n\"" + strings.Repeat("x\n", 1<<19), CSVOptions{Header: HeaderNo}, 0, "longer than 1048576 bytes"},
-		"cut gzip":       {string(gzipped(t, []byte("1,a\n2,b\n"))[:15]), CSVOptions{Header: HeaderNo}, 0, "EOF"},
+		"cut gzip":       {string(testkit.Gzip([]byte("1,a\n2,b\n"))[:15]), CSVOptions{Header: HeaderNo}, 0, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readCSV(strings.NewReader(c.text), "f.csv", c.opt)
@@ -200,7 +200,7 @@ func TestCSVReturnsWhatWasWritten(t *testing.T) {
 func FuzzReadCSV(f *testing.F) {
 	for _, text := range []string{"x,y,c\n1,?,b\n3,4,a\n", "\"a\nb\",1\n2,3\n", "1;2\n3;4", "1,a\n2\n", "inf,a\n1,b\n", ",\n,", "1e999,a\n2,b\n"} {
 		f.Add([]byte(text))
-		f.Add(gzipped(f, []byte(text)))
+		f.Add(testkit.Gzip([]byte(text)))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		table, err := readCSV(bytes.NewReader(file), "f.csv", CSVOptions{Header: HeaderYes})

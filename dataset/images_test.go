@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -56,7 +55,7 @@ func TestDirReadsPlainAndCompressed(t *testing.T) {
 	packed := filepath.Join(t.TempDir(), "my-fashion")
 	writeFolder(t, packed, func(files map[string][]byte) {
 		for _, name := range []string{"train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
-			files[name+".gz"] = gzipped(t, files[name])
+			files[name+".gz"] = testkit.Gzip(files[name])
 			delete(files, name)
 		}
 	})
@@ -109,16 +108,6 @@ func idxBytes(dims []uint32, data []byte) []byte {
 	return append(out, data...)
 }
 
-func gzipped(t testing.TB, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := w.Write(data)
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	return b.Bytes()
-}
-
 func TestReadIDXReturnsWhatWasWritten(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		dims := rapid.SliceOfN(rapid.Uint32Range(1, 40), 1, 3).Draw(r, "dims")
@@ -129,7 +118,7 @@ func TestReadIDXReturnsWhatWasWritten(t *testing.T) {
 		data := bytes.Repeat([]byte{rapid.Byte().Draw(r, "value")}, size)
 		file := idxBytes(dims, data)
 		if rapid.Bool().Draw(r, "gzip") {
-			file = gzipped(t, file)
+			file = testkit.Gzip(file)
 		}
 		a := testkit.Must(readIDX(bytes.NewReader(file), len(dims)))
 		assert.Equal(r, data, a.data)
@@ -147,7 +136,7 @@ func TestReadIDXDoesNotBelieveTheHeader(t *testing.T) {
 		"product overflows":  {idxBytes([]uint32{1 << 31, 1 << 31, 1 << 31}, kilobyte), "claims more than"},
 		"no rows":            {idxBytes([]uint32{0, 28, 28}, nil), "dimension 1 is 0"},
 		"just below the cap": {idxBytes([]uint32{1 << 10, 1 << 10, 1 << 10}, kilobyte), "there are 1000"},
-		"the same, packed":   {gzipped(t, idxBytes([]uint32{1 << 10, 1 << 10, 1 << 10}, kilobyte)), "there are 1000"},
+		"the same, packed":   {testkit.Gzip(idxBytes([]uint32{1 << 10, 1 << 10, 1 << 10}, kilobyte)), "there are 1000"},
 		"broken gzip":        {[]byte{0x1f, 0x8b, 8, 0, 0}, "EOF"},
 		"empty":              {nil, "0 bytes"},
 	} {
@@ -164,7 +153,7 @@ func TestReadIDXDoesNotBelieveTheHeader(t *testing.T) {
 
 func FuzzReadIDX(f *testing.F) {
 	f.Add(idxBytes([]uint32{2, 1, 3}, make([]byte, 6)))
-	f.Add(gzipped(f, idxBytes([]uint32{2, 1, 3}, make([]byte, 6))))
+	f.Add(testkit.Gzip(idxBytes([]uint32{2, 1, 3}, make([]byte, 6))))
 	f.Add(idxBytes([]uint32{1e6, 1e3, 1e3}, make([]byte, 6)))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		a, err := readIDX(bytes.NewReader(file), 3)

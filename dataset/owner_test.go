@@ -119,8 +119,7 @@ func TestErrorsFromModelImagesAreForTheirOwner(t *testing.T) {
 	schema, _, err := ReadPublic(Source{Path: filepath.Join(dir, "public")}, Reading{})
 	require.NoError(t, err)
 	private := Source{Path: filepath.Join(dir, "private")}
-	_, err = schema.ReadPrivate(private)
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(schema.ReadPrivate(private)))
 	picture("private/"+canary+"/1.png", 8)
 	_, err = schema.ReadPrivate(private)
 	requireOfOwner(t, err, false)

@@ -118,7 +118,7 @@ func TestCompressedTable(t *testing.T) {
 	dir := t.TempDir()
 	opt := CSVOptions{Label: "outcome", Unit: "patient"}
 	want := testkit.Must(ReadTable("testdata/parquet/people.csv", opt))
-	for name, raw := range map[string][]byte{"people.csv.gz": gzipped(t, text), "people.csv.zst": enc.EncodeAll(text, nil)} {
+	for name, raw := range map[string][]byte{"people.csv.gz": testkit.Gzip(text), "people.csv.zst": enc.EncodeAll(text, nil)} {
 		got := testkit.Must(ReadTable(put(t, dir, name, raw), opt))
 		require.Equal(t, want.Columns, got.Columns)
 		require.Equal(t, want.Name, got.Name)

@@ -159,8 +159,7 @@ func TestCacheWithoutAFolder(t *testing.T) {
 	require.Equal(t, 3, testkit.Must(c.Apply(ctx, set, Raw{}, 1)).Rows)
 	require.Equal(t, 1, warned)
 	c.Warn = nil
-	_, err := c.Apply(ctx, set, Raw{}, 1)
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(c.Apply(ctx, set, Raw{}, 1)))
 
 	// Errors of the features are errors, and nothing is kept.
 	c.Dir = filepath.Join(t.TempDir(), "c")
@@ -168,7 +167,7 @@ func TestCacheWithoutAFolder(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(c.Apply(ctx, set, Raw{}, 0)), "0 workers")
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err = c.Apply(ended, set, Raw{}, 1)
+	_, err := c.Apply(ended, set, Raw{}, 1)
 	require.True(t, errors.Is(err, context.Canceled))
 	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(c.Dir, "*"))))
 }
@@ -209,16 +208,14 @@ func TestCacheHearsTheContext(t *testing.T) {
 		require.Zero(t, got)
 	}
 	require.LessOrEqual(t, calls.Load(), probes*needed, "nothing was computed anew")
-	_, err := apply(needed)
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(apply(needed)))
 }
 
 // Of what was being written only files go that nobody has written to for an hour, and only our own.
 func TestCacheSweepsWhatWasAbandoned(t *testing.T) {
 	c := Cache{Dir: filepath.Join(t.TempDir(), "a[b]*c", "c"), Warn: func(err error) { require.NoError(t, err) }}
 	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
-	_, err := c.Apply(context.Background(), set, Raw{}, 1)
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(c.Apply(context.Background(), set, Raw{}, 1)))
 	name := testkit.Must(os.ReadDir(c.Dir))[0].Name()
 	gone := errors.New("gone")
 	write := func(during func(temporary string)) {
@@ -238,8 +235,7 @@ func TestCacheSweepsWhatWasAbandoned(t *testing.T) {
 	}
 	age(filepath.Join(c.Dir, name), 100*time.Hour)
 	apply := func() {
-		_, err := c.Apply(context.Background(), set, Raw{}, 1)
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(c.Apply(context.Background(), set, Raw{}, 1)))
 	}
 	write(func(temporary string) {
 		apply()
@@ -311,8 +307,7 @@ func TestCacheKeepsWithinItsLimit(t *testing.T) {
 	require.NoError(t, os.WriteFile(other, make([]byte, 5*size), 0o600))
 	use := func(plus float32) (computed bool) {
 		calls.Store(0)
-		_, err := c.Apply(ctx, set, counting{calls: &calls, plus: plus}, 1)
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(c.Apply(ctx, set, counting{calls: &calls, plus: plus}, 1)))
 		return calls.Load() > probes
 	}
 	age := func() { // all files were used some hours ago, in the order in which they were

@@ -1,8 +1,6 @@
 package namedsets
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -51,8 +49,7 @@ func TestEverySet(t *testing.T) {
 		require.NotEmpty(t, n.Licence)
 		if n.Files == nil {
 			require.Empty(t, n.Install)
-			_, err := Open(n.Name, dataset.Options{})
-			require.NoError(t, err, n.Name)
+			require.NoError(t, testkit.Err(Open(n.Name, dataset.Options{})), n.Name)
 			continue
 		}
 		for _, root := range []string{"", t.TempDir()} {
@@ -71,12 +68,7 @@ func TestEverySet(t *testing.T) {
 			require.Len(t, f.SHA256, 2*sha256.Size)
 			path, text := filepath.Join(os.Getenv("PATE_DATA"), f.Path), []byte(files[i])
 			if len(files) == 1 {
-				var packed bytes.Buffer
-				w := gzip.NewWriter(&packed)
-				_, err := w.Write(text)
-				require.NoError(t, err)
-				require.NoError(t, w.Close())
-				path, text = path+".gz", packed.Bytes()
+				path, text = path+".gz", testkit.Gzip(text)
 			}
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, text, 0o600))
@@ -125,8 +117,7 @@ func TestMNIST(t *testing.T) {
 	} {
 		z := testkit.Must(unpack.Reader(testkit.Must(files.Open(name + ".zst"))))
 		h := sha256.New()
-		_, err := io.Copy(h, z)
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(io.Copy(h, z)))
 		require.Equal(t, want, hex.EncodeToString(h.Sum(nil)), name)
 	}
 	train, test, err := MNIST()

@@ -3,6 +3,8 @@
 package testkit
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -130,6 +132,17 @@ func Must[T any](v T, err error) T {
 
 // Err returns the error of a call with one other result.
 func Err[T any](_ T, err error) error { return err }
+
+// Gzip returns data compressed by gzip.
+func Gzip(data []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	Must(w.Write(data))
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
 
 // Folder returns a folder for programs that may still write for a moment after they were ended, such as
 // browsers. Unlike with t.TempDir, files that cannot be removed fail no test.

@@ -154,8 +154,7 @@ func TestCountsOfManyFiles(t *testing.T) {
 	for _, add := range []bool{true, false} {
 		c := testkit.Must(votes.OpenCounts(ctx, []string{pattern}, opt, add))
 		last := testkit.Must(os.OpenFile(filepath.Join(dir, "part-2.csv"), os.O_APPEND|os.O_WRONLY, 0))
-		_, err := last.WriteString("0,2\n")
-		require.NoError(t, err)
+		require.NoError(t, testkit.Err(last.WriteString("0,2\n")))
 		require.NoError(t, last.Close())
 		require.ErrorContains(t, c.Write(ctx, new(bytes.Buffer), true), "changed while it was in use")
 		require.NoError(t, os.Truncate(last.Name(), 4*queries))

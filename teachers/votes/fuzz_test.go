@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -93,7 +92,7 @@ func FuzzUnpacked(f *testing.F) {
 		f.Add(ofPandas(f, name+".parquet"), 3, byte(1<<i))
 	}
 	f.Add(ofPandas(f, "int64.parquet.gz"), 3, byte(0))
-	gz, zst := packed(f, []byte("0,1,2\n1,,-1\n"))
+	gz, zst := packed([]byte("0,1,2\n1,,-1\n"))
 	f.Add(gz, 3, byte(0))
 	f.Add(zst, 3, byte(16))
 	f.Fuzz(func(t *testing.T, file []byte, classes int, flags byte) {
@@ -232,28 +231,4 @@ func agreeingVotes(queries, count, classes int) []byte {
 		}
 	}
 	return cells
-}
-
-// BenchmarkVotes opens the votes of 250 teachers among 10 classes from memory, and reads their histograms.
-func BenchmarkVotes(b *testing.B) {
-	const queries, count, classes = 20_000, 250, 10
-	cells := agreeingVotes(queries, count, classes)
-	at := func(q, c int) int { return int(cells[q*count+c]) }
-	for name, file := range map[string][]byte{
-		"npy-int8":         encodeNPY(1, "|i1", false, queries, count, at),
-		"npy-int8-fortran": encodeNPY(1, "|i1", true, queries, count, at),
-		"npy-int64":        encodeNPY(1, "<i8", false, queries, count, at),
-		"csv":              encodeCSV(",", "\n", false, queries, count, func(q, c int) string { return strconv.Itoa(at(q, c)) }),
-	} {
-		b.Run(name, func(b *testing.B) {
-			rows := 0
-			for b.Loop() {
-				for _, err := range opened(b, votes.Options{Classes: classes}, file).Histograms(context.Background()) {
-					require.NoError(b, err)
-					rows++
-				}
-			}
-			b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "queries/s")
-		})
-	}
 }

@@ -114,7 +114,7 @@ func TestProbabilities(t *testing.T) {
 		return npyFloats(fmt.Sprintf("3, %d", queries), values...)
 	})...)
 	same("gzip of CSV", opt, perTeacher(func(k int) []byte {
-		gz, _ := packed(t, []byte(shareText("", k)))
+		gz, _ := packed([]byte(shareText("", k)))
 		return gz
 	})...)
 	indexed := opt

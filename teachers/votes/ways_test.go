@@ -1,8 +1,6 @@
 package votes_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -312,34 +310,26 @@ func TestDamagedParquetIsRefused(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3}, raw)), "votes0: row group 0 column \"t0\"")
 }
 
-func packed(t testing.TB, raw []byte) (gz, zst []byte) {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := w.Write(raw)
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	enc := testkit.Must(zstd.NewWriter(nil))
-	return b.Bytes(), enc.EncodeAll(raw, nil)
+func packed(raw []byte) (gz, zst []byte) {
+	return testkit.Gzip(raw), testkit.Must(zstd.NewWriter(nil)).EncodeAll(raw, nil)
 }
 
 // TestCompressedVotes: gzip and Zstandard, as a matrix or as files of one teacher, and what is too large
 // when it is unpacked.
 func TestCompressedVotes(t *testing.T) {
 	for _, raw := range [][]byte{[]byte(text(";", "\n", number)), encodeNPY(1, "<i8", true, 5, 4, meantAt)} {
-		gz, zst := packed(t, raw)
+		gz, zst := packed(raw)
 		for _, file := range [][]byte{gz, zst} {
 			s := opened(t, votes.Options{Classes: 3}, file)
 			requireMeant(t, s)
 			require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3}, file[:len(file)-2])), "votes0: cannot be unpacked")
-			_, err := votes.OpenFull(votes.Options{Classes: 3}, int64(len(raw)), file)
-			require.NoError(t, err)
+			require.NoError(t, testkit.Err(votes.OpenFull(votes.Options{Classes: 3}, int64(len(raw)), file)))
 			require.ErrorContains(t, testkit.Err(votes.OpenFull(votes.Options{Classes: 3}, int64(len(raw))-1, file)), "unpacks to more than")
 		}
 	}
 	var files [][]byte
 	for teacher := range 4 {
-		gz, zst := packed(t, encodeNPY(1, "|i1", false, 5, 1, func(r, _ int) int { return meant[r][teacher] }))
+		gz, zst := packed(encodeNPY(1, "|i1", false, 5, 1, func(r, _ int) int { return meant[r][teacher] }))
 		files = append(files, [][]byte{gz, zst}[teacher%2])
 	}
 	s := opened(t, votes.Options{Classes: 3}, files...)
