@@ -38,28 +38,23 @@ func (r *Report) Findings() []Finding {
 		missing.Level = LevelNote
 		missing.Detail = fmt.Sprintf("missing votes: %d; %d to %d votes on a query", r.Abstentions, r.LeastVotes, r.MostVotes)
 	}
-	out = append(out, missing)
 	if r.Counts {
-		out = append(out, r.fault("sums", r.TooMany, "rows add up to more than the teachers"))
-		return append(out, Finding{"teachers", LevelNote, "counts do not show who voted: constant and equal teachers cannot be found"})
+		return append(out, missing, r.fault("sums", r.TooMany, "rows add up to more than the teachers"),
+			Finding{"teachers", LevelNote, "counts do not show who voted: constant and equal teachers cannot be found"})
 	}
-	out = append(out,
-		r.named("silent", r.Silent, "never vote"),
-		r.named("constant", r.Constant, "vote for one class only, as teachers without data do"))
-	return append(out, r.duplicates())
+	return append(out, missing, r.named("silent", r.Silent, "never vote"),
+		r.named("constant", r.Constant, "vote for one class only, as teachers without data do"), r.duplicates())
 }
 
 func (r *Report) shape() Finding {
+	is := fmt.Sprintf("%d queries, %d teachers, %d classes", r.Queries, r.Teachers, r.Classes)
 	switch {
 	case r.Counts:
-		return Finding{"shape", LevelOK, fmt.Sprintf("counts, %d queries, %d classes; read as %s", r.Queries, r.Classes, r.Kind)}
+		is = fmt.Sprintf("counts, %d queries, %d classes", r.Queries, r.Classes)
 	case r.Teachers > r.Queries:
-		return Finding{"shape", LevelNote,
-			fmt.Sprintf("%d queries, %d teachers, %d classes: more teachers than queries; is the file transposed?",
-				r.Queries, r.Teachers, r.Classes)}
+		return Finding{"shape", LevelNote, is + ": more teachers than queries; is the file transposed?"}
 	}
-	return Finding{"shape", LevelOK, fmt.Sprintf("%d queries, %d teachers, %d classes; read as %s", r.Queries,
-		r.Teachers, r.Classes, r.Kind)}
+	return Finding{"shape", LevelOK, is + "; read as " + r.Kind}
 }
 
 // balance reports how the votes divide among the classes.
@@ -138,12 +133,11 @@ func (r *Report) duplicates() Finding {
 		return Finding{"duplicates", LevelOK, "no two teachers vote alike everywhere"}
 	}
 	var groups []string
-	for _, g := range r.Duplicates {
-		if len(groups) == maxListed {
-			groups = append(groups, "...")
-			break
-		}
+	for _, g := range r.Duplicates[:min(len(r.Duplicates), maxListed)] {
 		groups = append(groups, r.list(g))
+	}
+	if len(r.Duplicates) > maxListed {
+		groups = append(groups, "...")
 	}
 	detail := "equal votes everywhere: " + strings.Join(groups, "; ")
 	if r.ChanceDuplicates > MaxChance {
@@ -159,15 +153,16 @@ const maxListed = 8
 
 func (r *Report) list(teachers []int) string {
 	var names []string
-	for i, t := range teachers {
-		switch {
-		case i == maxListed:
-			return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", len(teachers)-i)
-		case r.Names != nil:
+	for _, t := range teachers[:min(len(teachers), maxListed)] {
+		if r.Names != nil {
 			names = append(names, r.Names[t])
-		default:
+		} else {
 			names = append(names, fmt.Sprint(t))
 		}
 	}
-	return strings.Join(names, ", ")
+	text := strings.Join(names, ", ")
+	if more := len(teachers) - maxListed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

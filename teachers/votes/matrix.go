@@ -68,14 +68,9 @@ func checkShape(queries, teachers, classes int) error {
 	return nil
 }
 
-// Queries returns the number of rows.
-func (v Matrix) Queries() int { return v.queries }
-
-// Teachers returns the number of columns.
+func (v Matrix) Queries() int  { return v.queries }
 func (v Matrix) Teachers() int { return v.teachers }
-
-// Classes returns the number of classes that votes may name.
-func (v Matrix) Classes() int { return v.classes }
+func (v Matrix) Classes() int  { return v.classes }
 
 // At returns one vote. Like a slice it panics outside its range.
 func (v Matrix) At(query, teacher int) int {
@@ -132,22 +127,23 @@ func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 // Pluralities returns for every query the class with the most votes, the lowest of equals. Secret, and for
 // measuring only.
 func (v Matrix) Pluralities() []int {
-	out := make([]int, v.queries)
-	counts := make([]int, v.classes)
-	for q := range out {
-		out[q], _ = topTwo(v.counts(counts, q))
-	}
-	return out
+	best, _ := v.leaders()
+	return best
 }
 
 // Gaps returns for every query the lead of the plurality over the runner-up, in votes. Secret.
 func (v Matrix) Gaps() []int {
-	out := make([]int, v.queries)
+	_, gaps := v.leaders()
+	return gaps
+}
+
+func (v Matrix) leaders() (best, gaps []int) {
+	best, gaps = make([]int, v.queries), make([]int, v.queries)
 	counts := make([]int, v.classes)
-	for q := range out {
-		_, out[q] = topTwo(v.counts(counts, q))
+	for q := range best {
+		best[q], gaps[q] = topTwo(v.counts(counts, q))
 	}
-	return out
+	return best, gaps
 }
 
 // topTwo returns the index of the largest count, the lowest of equals, and its lead over the next.
@@ -166,36 +162,34 @@ func topTwo(counts []int) (best, gap int) {
 
 // Hash identifies the matrix: SHA-256 of shape, classes and votes. It is a fingerprint of secrets without a
 // key: keep it beside the votes and do not publish it, since a small matrix can be guessed.
-func (v Matrix) Hash() [32]byte {
+func (v Matrix) Hash() (sum [32]byte) {
 	h := newHash("pate votes 1\x00", v.queries, v.teachers, v.classes)
-	buf := make([]byte, 0, 2*v.teachers)
-	for q := range v.queries {
-		buf = v.appendRow(buf[:0], q)
-		h.Write(buf)
-	}
-	var sum [32]byte
+	_ = v.writeCells(h) // a hash never returns an error
 	h.Sum(sum[:0])
 	return sum
 }
 
-func (v Matrix) appendRow(buf []byte, query int) []byte {
-	start := query * v.teachers
-	if v.narrow != nil {
-		return appendCells(buf, v.narrow[start:start+v.teachers])
+// writeCells writes the votes row by row.
+func (v Matrix) writeCells(w io.Writer) (err error) {
+	buf := make([]byte, 0, 2*v.teachers)
+	for from := 0; from < v.queries*v.teachers && err == nil; from += v.teachers {
+		if v.narrow != nil {
+			buf = appendCells(buf[:0], v.narrow[from:from+v.teachers])
+		} else {
+			buf = appendCells(buf[:0], v.wide[from:from+v.teachers])
+		}
+		_, err = w.Write(buf)
 	}
-	return appendCells(buf, v.wide[start:start+v.teachers])
+	return err
 }
 
-// String returns the shape only.
+// String returns the shape only; so do Format, whatever the verb, and LogValue.
 func (v Matrix) String() string {
 	return fmt.Sprintf("votes of %d teachers on %d queries, %d classes (redacted)", v.teachers, v.queries, v.classes)
 }
 
-// Format prints the shape only, whatever the verb.
 func (v Matrix) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, v.String()) }
-
-// LogValue returns the shape only.
-func (v Matrix) LogValue() slog.Value { return slog.StringValue(v.String()) }
+func (v Matrix) LogValue() slog.Value       { return slog.StringValue(v.String()) }
 
 // Save writes the votes to path as an NPY file, version 1.0: int8 up to 127 classes, little-endian int16
 // beyond, C order, shape (queries, teachers), -1 for an abstention. The file is wholly there or not there,
@@ -209,14 +203,7 @@ func (v Matrix) Save(path string) error {
 		if err := npy.WriteHeader(w, npy.Header{Type: typ, Shape: []int{v.queries, v.teachers}}); err != nil {
 			return err
 		}
-		buf := make([]byte, 0, 2*v.teachers)
-		for q := range v.queries {
-			buf = v.appendRow(buf[:0], q)
-			if _, err := w.Write(buf); err != nil {
-				return err
-			}
-		}
-		return nil
+		return v.writeCells(w)
 	})
 	if err != nil {
 		return fmt.Errorf("votes: saving: %w", err)

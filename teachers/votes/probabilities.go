@@ -159,11 +159,7 @@ func headerOrder(r *reader, in *input, first cursor, opt Options) error {
 // checkOrder refuses columns that are named after the classes in another order than theirs.
 func (o Options) checkOrder(in *input, columns []string) error {
 	class := make(map[string]int, o.Classes)
-	for i := range o.Classes {
-		name := strconv.Itoa(o.FirstClass + i)
-		if o.ClassNames != nil {
-			name = o.ClassNames[i]
-		}
+	for i, name := range o.classNames(o.Classes) {
 		class[name] = i
 	}
 	for i, name := range columns {

@@ -222,33 +222,31 @@ func (s *Source) Part(from, to int) (*Source, error) {
 	return &part, nil
 }
 
-// Queries returns how many queries were chosen.
+// Queries returns how many queries were chosen, and Total how many the file has.
 func (s *Source) Queries() int { return s.to - s.from }
+func (s *Source) Total() int   { return s.shape.rows }
 
 // Range returns the queries chosen: from <= q < to, counted from the start of the file.
 func (s *Source) Range() (from, to int) { return s.from, s.to }
 
-// Total returns how many queries the file has.
-func (s *Source) Total() int { return s.shape.rows }
-
 // Teachers returns their number, 0 if the votes are counts and it was not stated.
 func (s *Source) Teachers() int { return s.teachers }
-
-// Classes returns the number of classes that votes may name.
-func (s *Source) Classes() int { return s.classes }
+func (s *Source) Classes() int  { return s.classes }
 
 // ClassNames returns the public names under which classes are released: Options.ClassNames, the numbers
 // that the file has for them if it does not count from 0, and else nil.
 func (s *Source) ClassNames() []string {
-	switch {
-	case s.opt.ClassNames != nil:
-		return slices.Clone(s.opt.ClassNames)
-	case s.opt.FirstClass == 0:
+	if s.opt.ClassNames == nil && s.opt.FirstClass == 0 {
 		return nil
 	}
-	names := make([]string, s.classes)
-	for class := range names {
-		names[class] = strconv.Itoa(s.opt.FirstClass + class)
+	return s.opt.classNames(s.classes)
+}
+
+// classNames returns the names of so many classes in the file.
+func (o Options) classNames(classes int) []string {
+	names := slices.Clone(o.ClassNames)
+	for class := len(names); class < classes; class++ {
+		names = append(names, strconv.Itoa(o.FirstClass+class))
 	}
 	return names
 }
@@ -260,16 +258,13 @@ func (s *Source) Counts() bool { return s.opt.Counts }
 // it is [Matrix.Hash], a fingerprint of secrets without a key.
 func (s *Source) Hash() [32]byte { return s.hash }
 
-// String returns the shape only.
+// String returns the shape only; so do Format, whatever the verb, and LogValue.
 func (s *Source) String() string {
 	return fmt.Sprintf("votes on %d of %d queries, %d classes (redacted)", s.Queries(), s.Total(), s.classes)
 }
 
-// Format prints the shape only, whatever the verb.
 func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
-
-// LogValue returns the shape only.
-func (s *Source) LogValue() slog.Value { return slog.StringValue(s.String()) }
+func (s *Source) LogValue() slog.Value       { return slog.StringValue(s.String()) }
 
 // Histograms reads the chosen queries in ascending order. It ends after an error, which it yields with a
 // zero Ballot: ctx is done, reading failed, or a file changed since it was opened. Ballots yielded before
