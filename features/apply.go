@@ -128,11 +128,11 @@ type extraction struct {
 	shape   dataset.Shape
 	dim     int
 	workers int
-	keys    map[string][sha256.Size]byte // by kind, those that were computed
+	keyed   *[sha256.Size]byte // nil: not computed
 }
 
 func newExtraction(ctx context.Context, set dataset.Set, e Extractor, workers int) (*extraction, error) {
-	x := &extraction{set: set, by: e, shape: set.Image, workers: workers, keys: map[string][sha256.Size]byte{}}
+	x := &extraction{set: set, by: e, shape: set.Image, workers: workers}
 	if x.shape == (dataset.Shape{}) {
 		x.shape = dataset.Shape{Rows: 1, Cols: set.X.Cols}
 	}
@@ -191,12 +191,12 @@ func (x *extraction) run(ctx context.Context, out rows) error {
 	return nil
 }
 
-// key identifies features of a kind: it is a SHA-256 of everything that they are a function of, pixels, the
+// key identifies features of a kind, one for each extraction: it is a SHA-256 of everything that they are a function of, pixels, the
 // extractor's name and its features of test images. The last separate versions, and kinds of machines, that
 // give other last bits under one name. The only error is the end of ctx.
 func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, error) {
-	if key, ok := x.keys[kind]; ok {
-		return key, nil
+	if x.keyed != nil {
+		return *x.keyed, nil
 	}
 	images, name := x.set.X, x.by.Name()
 	h := sha256.New()
@@ -212,7 +212,7 @@ func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, e
 		return [sha256.Size]byte{}, err
 	}
 	key := [sha256.Size]byte(h.Sum(nil))
-	x.keys[kind] = key
+	x.keyed = &key
 	return key, nil
 }
 

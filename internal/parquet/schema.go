@@ -95,24 +95,20 @@ func (e element) means() string {
 		return meansOther
 	case l == nil:
 		return convertedMeans[*e.Converted]
-	case l.String != nil || l.Enum != nil || l.JSON != nil:
-		return meansText
 	case l.Integer != nil && l.Integer.Signed != nil && !*l.Integer.Signed:
 		return meansUnsigned
-	case l.Integer != nil || l.Null != nil:
-		return meansInteger
-	case l.Date != nil:
-		return meansDate
-	case l.Decimal != nil:
-		return meansDecimal
-	case l.Time != nil:
-		return meansTime
-	case l.Stamp != nil:
-		return meansStamp
-	case l.UUID != nil:
-		return meansUUID
-	case l.Half != nil:
-		return meansHalf
+	}
+	for _, m := range []struct {
+		there bool
+		means string
+	}{
+		{l.String != nil || l.Enum != nil || l.JSON != nil, meansText}, {l.Integer != nil || l.Null != nil, meansInteger},
+		{l.Date != nil, meansDate}, {l.Decimal != nil, meansDecimal}, {l.Time != nil, meansTime}, {l.Stamp != nil, meansStamp},
+		{l.UUID != nil, meansUUID}, {l.Half != nil, meansHalf},
+	} {
+		if m.there {
+			return m.means
+		}
 	}
 	return meansOther
 }

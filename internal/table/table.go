@@ -16,7 +16,6 @@ import (
 // Format names one of the formats of the --format flag.
 type Format string
 
-// These are the formats.
 const (
 	Text     Format = "table"
 	JSON     Format = "json"
@@ -147,11 +146,7 @@ func (t Table) markdown(b *strings.Builder) {
 	}
 	line(t.Header)
 	for j := range t.Header {
-		if t.left(j) {
-			b.WriteString("| :--- ")
-		} else {
-			b.WriteString("| ---: ")
-		}
+		b.WriteString(map[bool]string{true: "| :--- ", false: "| ---: "}[t.left(j)])
 	}
 	b.WriteString("|\n")
 	for _, row := range t.Rows {
@@ -169,21 +164,15 @@ func EscapeLaTeX(text string) string {
 func (t Table) latex(b *strings.Builder) {
 	b.WriteString(`\begin{tabular}{`)
 	for j := range t.Header {
-		if t.left(j) {
-			b.WriteString("l")
-		} else {
-			b.WriteString("r")
-		}
+		b.WriteString(map[bool]string{true: "l", false: "r"}[t.left(j)])
 	}
 	b.WriteString("}\n\\hline\n")
 	line := func(cells []string) {
+		escaped := make([]string, len(cells))
 		for j, c := range cells {
-			if j > 0 {
-				b.WriteString(" & ")
-			}
-			b.WriteString(EscapeLaTeX(c))
+			escaped[j] = EscapeLaTeX(c)
 		}
-		b.WriteString(" \\\\\n")
+		b.WriteString(strings.Join(escaped, " & ") + " \\\\\n")
 	}
 	line(t.Header)
 	b.WriteString("\\hline\n")
@@ -196,14 +185,10 @@ func (t Table) latex(b *strings.Builder) {
 // Printable replaces every character that is not shown as itself by its escape in Go: a terminal would obey
 // some, and others hide or turn their neighbours.
 func Printable(text string) string {
-	shown := func(r rune) bool { return unicode.IsPrint(r) }
-	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !shown(r) }) < 0 {
-		return text
-	}
 	var b strings.Builder
 	for rest := text; rest != ""; {
 		r, size := utf8.DecodeRuneInString(rest)
-		if piece := rest[:size]; shown(r) && (r != utf8.RuneError || size > 1) {
+		if piece := rest[:size]; unicode.IsPrint(r) && (r != utf8.RuneError || size > 1) {
 			b.WriteString(piece)
 		} else {
 			b.WriteString(strings.Trim(strconv.Quote(piece), `"`))
