@@ -54,10 +54,10 @@ func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, 
 	}
 	from := into.size
 	w := bufio.NewWriterSize(watched{ctx, into}, bufferBytes)
-	if err := p.write(ctx, w); err != nil {
-		return nil, unpackError(ctx, in, "class probabilities", into, err)
+	if err = p.write(ctx, w); err == nil {
+		err = w.Flush()
 	}
-	if err := w.Flush(); err != nil {
+	if err != nil {
 		return nil, unpackError(ctx, in, "class probabilities", into, err)
 	}
 	return into.input(in, from, p.source.Kind()+", class probabilities"), nil

@@ -70,11 +70,13 @@ func (s *store) Write(p []byte) (int, error) {
 
 // unpackInputs replaces compressed files and Parquet by their contents, and class probabilities by votes.
 func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Options) ([]*input, error) {
+	var r reader
+	defer r.close()
 	room := sync.OnceValues(newStore)
 	out := slices.Clone(files)
 	for i, in := range out {
 		for range 2 { // a table in gzip
-			head, err := firstBytes(in)
+			head, err := r.at(in, 0, len(parquet.Magic))
 			if err != nil {
 				return nil, err
 			}
@@ -111,19 +113,6 @@ func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Opti
 	return out, nil
 }
 
-func firstBytes(in *input) ([]byte, error) {
-	f, err := in.open()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	head := make([]byte, min(int64(len(parquet.Magic)), in.size))
-	if n, err := f.ReadAt(head, 0); n < len(head) {
-		return nil, changed(in.name, noEOF(err))
-	}
-	return head, nil
-}
-
 // unpackInput appends the contents of a file to the store, and makes an input from it.
 func unpackInput(ctx context.Context, in *input, how packing, into *store, opt Options) (*input, error) {
 	f, err := in.open()
@@ -150,12 +139,10 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	if err != nil {
 		return nil, unpackError(ctx, in, how, into, err)
 	}
-	again, err := in.open() // as it was when it was opened first
-	if err != nil {
+	var r reader
+	defer r.close()
+	if err := r.recheck(in); err != nil { // it is as it was when it was opened first
 		return nil, err
-	}
-	if err := again.Close(); err != nil {
-		return nil, changed(in.name, err)
 	}
 	out := into.input(in, from, "")
 	out.packed = append(slices.Clone(in.packed), how)
