@@ -30,8 +30,6 @@ type ClassRule struct {
 	Other string
 }
 
-func (r ClassRule) isZero() bool { return r.Names == nil && r.Other == "" }
-
 // Validate reports the first class name that is empty, there twice or no harmless text, and too few or too
 // many names.
 func (r ClassRule) Validate() error {
@@ -164,8 +162,10 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 			y = other
 		}
 		if !declared && !known {
-			e := &fault.Error{File: t.file(), Row: t.line(t.Y[i]), What: fmt.Sprintf("has label %q, which is no class", label),
-				Why: whyRefused, Fix: fixRefused}
+			e := &fault.Error{File: t.file(), What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
+			if y := t.Y[i]; y >= 0 && y < len(t.lines) {
+				e.Row = t.lines[y]
+			}
 			if label == "" {
 				e.What, e.Fix = "has a row without a label", "remove the row, "+fixMissing
 			}
@@ -186,12 +186,4 @@ func (t *Table) label(i int) string {
 		return ""
 	}
 	return t.Labels[t.Y[i]]
-}
-
-// line returns where a label first stands, 0 if that is not known.
-func (t *Table) line(label int) int {
-	if label >= 0 && label < len(t.lines) {
-		return t.lines[label]
-	}
-	return 0
 }

@@ -102,13 +102,6 @@ func (a *array) setType(descr string) error {
 
 func (a *array) Close() error { return a.file.Close() }
 
-func (a *array) readAt(raw []byte, element int64) error {
-	if _, err := a.file.ReadAt(raw, a.start+element*int64(a.width)); err != nil {
-		return &fault.Error{File: a.path, What: "cannot be read", Err: err, Fix: "do not change the file while it is read"}
-	}
-	return nil
-}
-
 type npyRows struct{ array }
 
 func openRows(path string) (*npyRows, error) {
@@ -150,8 +143,8 @@ func (a *array) blocks(cols int, visit func(from, n int, raw []byte) error) erro
 		}
 		size := len(raw) / pieces
 		for j := range pieces {
-			if err := a.readAt(raw[j*size:(j+1)*size], at+int64(j)*int64(step)); err != nil {
-				return err
+			if _, err := a.file.ReadAt(raw[j*size:(j+1)*size], a.start+(at+int64(j)*int64(step))*int64(a.width)); err != nil {
+				return &fault.Error{File: a.path, What: "cannot be read", Err: err, Fix: "do not change the file while it is read"}
 			}
 		}
 		if a.chars == 0 && a.typ.Big {

@@ -71,17 +71,6 @@ type Options struct {
 	Ranges *Ranges
 }
 
-// Open finds data as a folder of idx files ([DirFS]) or as a table ([ReadTable]). Options that are not for
-// what was found are an [*fault.Error].
-//
-// Of one file of labelled rows most are to be private, and which ones is not known yet: every error of
-// reading it is marked as being for the owner alone.
-func Open(where string, opt Options) (Data, error) {
-	d, err := open(where, opt)
-	d.Ranges = opt.Ranges
-	return d, err
-}
-
 // mark marks an error of reading rows that may be private. Unlabelled rows, which are questions, are not.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
@@ -106,7 +95,7 @@ func (o Options) OnlyRanges(where string) error {
 	switch err := o.noTable(where); {
 	case err != nil:
 		return err
-	case !o.Rule.isZero():
+	case o.Rule.Names != nil || o.Rule.Other != "":
 		return wrong(where, "takes no class names", "its classes are known", "")
 	case o.Kind != "":
 		return wrong(where, "takes no kind", "its kind is known", "")
@@ -114,7 +103,12 @@ func (o Options) OnlyRanges(where string) error {
 	return nil
 }
 
-func open(where string, opt Options) (Data, error) {
+// Open finds data as a folder of idx files ([DirFS]) or as a table ([ReadTable]). Options that are not for
+// what was found are an [*fault.Error].
+//
+// Of one file of labelled rows most are to be private, and which ones is not known yet: every error of
+// reading it is marked as being for the owner alone.
+func Open(where string, opt Options) (Data, error) {
 	info, missing := os.Stat(where)
 	parted := true // whether it is a table, or images in two parts
 	if missing == nil && info.IsDir() {
@@ -135,7 +129,7 @@ func open(where string, opt Options) (Data, error) {
 		if err != nil {
 			return Data{}, opt.mark(err)
 		}
-		return Data{Name: in.Name, Kind: opt.Kind, numbers: in}, nil
+		return Data{Name: in.Name, Kind: opt.Kind, numbers: in, Ranges: opt.Ranges}, nil
 	case missing == nil && !info.IsDir():
 		if opt.Kind != "" && opt.Kind != Columns {
 			return Data{}, wrong(where, "takes no kind of image", "it is a file, and files are tables", "")
@@ -145,7 +139,7 @@ func open(where string, opt Options) (Data, error) {
 		if err != nil {
 			return Data{}, opt.mark(err)
 		}
-		return Data{Name: t.Name, Kind: Columns, Table: t, keep: opt.Keep}, nil
+		return Data{Name: t.Name, Kind: Columns, Table: t, keep: opt.Keep, Ranges: opt.Ranges}, nil
 	}
 	switch err := opt.noTable(where); {
 	case err != nil:
@@ -160,5 +154,5 @@ func open(where string, opt Options) (Data, error) {
 	if err != nil {
 		return Data{}, opt.mark(err)
 	}
-	return Data{Name: train.Name, Kind: cmp.Or(opt.Kind, Pictures), Train: train, Test: test}, nil
+	return Data{Name: train.Name, Kind: cmp.Or(opt.Kind, Pictures), Train: train, Test: test, Ranges: opt.Ranges}, nil
 }

@@ -199,14 +199,6 @@ func (d declared) ends() (low, high float64) {
 	return low, high
 }
 
-func (d declared) moments(bin int) (mean, variance float64) {
-	low, width := d.edges[bin], d.edges[bin+1]-d.edges[bin]
-	if d.whole {
-		return low + (width-1)/2, (width*width - 1) / 12
-	}
-	return low + width/2, width * width / 12
-}
-
 func (r *Ranges) Bins() []int {
 	n := make([]int, len(r.columns))
 	for j, d := range r.columns {
@@ -282,7 +274,11 @@ func (d declared) scale(weights []float64) (mean, sd float64) {
 	total, square := 0.0, 0.0
 	for b := range len(d.edges) - 1 {
 		w := weights[b]
-		m, variance := d.moments(b)
+		width := d.edges[b+1] - d.edges[b]
+		m, variance := d.edges[b]+width/2, width*width/12 // uniform in the bin
+		if d.whole {
+			m, variance = d.edges[b]+(width-1)/2, (width*width-1)/12
+		}
 		total, mean, square = total+w, mean+w*m, square+w*(variance+m*m)
 	}
 	low, high := d.ends()

@@ -245,7 +245,12 @@ func (s *Schema) readPrivate(src Source) (Set, error) {
 		return Set{}, err
 	}
 	set.Units, set.LeftOut = in.Units, leftOut(in.Units, all, kept)
-	set.keepRows(kept)
+	if len(kept) < set.X.Rows { // those that are kept move to the front
+		for i, from := range kept {
+			copy(dense.Row(set.X, i), dense.Row(set.X, from))
+		}
+		set.Units, set.X.Rows, set.X.Data = pickRows(set.Units, kept), len(kept), set.X.Data[:len(kept)*set.X.Stride]
+	}
 	set.IDs = numbered("private", set.Len())
 	return set, nil
 }
@@ -256,17 +261,6 @@ func (s *Schema) sameKind(src Source, in *Table) error {
 	}
 	return wrong(src.Path, "is a table", fmt.Sprintf("the public rows have %d numbers each, from another kind of file", s.Features),
 		"give rows of the same kind")
-}
-
-// keepRows moves the rows that are kept to the front, in order.
-func (s *Set) keepRows(kept []int) {
-	if len(kept) == s.X.Rows {
-		return
-	}
-	for i, from := range kept {
-		copy(dense.Row(s.X, i), dense.Row(s.X, from))
-	}
-	s.Units, s.X.Rows, s.X.Data = pickRows(s.Units, kept), len(kept), s.X.Data[:len(kept)*s.X.Stride]
 }
 
 func (s *Schema) privateCells(t *Table) (blas32.General, error) {

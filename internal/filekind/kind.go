@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -126,7 +127,7 @@ func OfBytes(start []byte) Kind {
 		return "an HTML page"
 	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
 		return ofJSON(text)
-	case isHead(text):
+	case head.MatchString(text):
 		return Head
 	case bytes.IndexByte(start, 0) >= 0:
 		return Binary
@@ -155,10 +156,5 @@ func ofJSON(text string) Kind {
 	return JSON
 }
 
-// isHead recognises LINES:HASH.
-func isHead(text string) bool {
-	line, _, _ := strings.Cut(text, "\n")
-	lines, hash, ok := strings.Cut(line, ":")
-	return ok && lines != "" && strings.Trim(lines, "0123456789") == "" &&
-		len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
-}
+// head is LINES:HASH.
+var head = regexp.MustCompile(`^[0-9]+:[0-9a-f]{64}(\n|$)`)

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,27 +121,12 @@ func (t Table) text(b *strings.Builder) {
 	}
 }
 
-// withoutTags escapes the beginnings of HTML in Markdown.
-func withoutTags(cell string) string {
-	var b strings.Builder
-	for i := range len(cell) {
-		if cell[i] == '<' && i+1 < len(cell) && beginsTag(cell[i+1]) {
-			b.WriteString("&lt;")
-			continue
-		}
-		b.WriteByte(cell[i])
-	}
-	return b.String()
-}
-
-func beginsTag(c byte) bool {
-	return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '/' || c == '!' || c == '?'
-}
+var beginningOfTag = regexp.MustCompile(`<([A-Za-z/!?])`)
 
 func (t Table) markdown(b *strings.Builder) {
 	line := func(cells []string) {
 		for _, c := range cells {
-			b.WriteString("| " + strings.ReplaceAll(withoutTags(c), "|", `\|`) + " ")
+			b.WriteString("| " + strings.ReplaceAll(beginningOfTag.ReplaceAllString(c, "&lt;$1"), "|", `\|`) + " ")
 		}
 		b.WriteString("|\n")
 	}

@@ -129,9 +129,6 @@ func (d domain) text(cell []byte) int {
 	return d.float(v)
 }
 
-// isVote reports whether the text of a cell, trimmed, names a class.
-func (d domain) isVote(cell []byte) bool { return len(cell) > 0 && d.text(cell) >= 0 }
-
 func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err error) {
 	size := cur.npy.Size
 	for len(dst) > 0 {
@@ -166,21 +163,25 @@ func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 		npy.SwapBytes(raw, t.Size)
 	}
 	const chunk = 512
-	var whole [chunk]int64
 	var floats [chunk]float64
 	for len(dst) > 0 {
 		n := min(len(dst), chunk)
 		if t.Kind == 'f' {
 			npy.Floats(floats[:n], raw, t.Size)
-		} else {
-			readWhole(whole[:n], raw, t)
 		}
 		for i := range n {
 			var c int
 			if t.Kind == 'f' {
 				c = dom.float(floats[i])
 			} else {
-				c = dom.whole(whole[i])
+				v, unsigned := npy.Whole(raw[i*t.Size:], t)
+				if t.Kind != 'i' {
+					v = int64(min(unsigned, math.MaxInt64))
+				}
+				if t.Kind == 'b' && unsigned > 1 {
+					v = math.MaxInt64 // no class
+				}
+				c = dom.whole(v)
 			}
 			if c < dom.low {
 				bad++
@@ -214,22 +215,6 @@ func allWithin(raw []byte, add, limit int) bool {
 		}
 	}
 	return true
-}
-
-// readWhole reads booleans and integers, little-endian. Invalid booleans and larger numbers become
-// MaxInt64.
-func readWhole(dst []int64, raw []byte, t npy.Type) {
-	for i := range dst {
-		signed, v := npy.Whole(raw[i*t.Size:], t)
-		switch {
-		case t.Kind == 'i':
-			dst[i] = signed
-		case t.Kind == 'b' && v > 1:
-			dst[i] = math.MaxInt64
-		default:
-			dst[i] = int64(min(v, math.MaxInt64))
-		}
-	}
 }
 
 func (d domain) float(v float64) int {

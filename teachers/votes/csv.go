@@ -240,7 +240,7 @@ func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvL
 			cell := trimCell(w[p:end])
 			if len(cell) > 0 && !(line.words && line.numbers) {
 				_, err := strconv.ParseFloat(string(cell), 64)
-				word := errors.Is(err, strconv.ErrSyntax) && !(names != nil && names.isVote(cell))
+				word := errors.Is(err, strconv.ErrSyntax) && !(names != nil && names.text(cell) >= 0)
 				line.words, line.numbers = line.words || word, line.numbers || !word
 			}
 			if line.numbered {

@@ -92,24 +92,29 @@ func fileInput(path string) (*input, error) {
 			Fix: "give - as the name, and the votes on standard input"}
 	}
 	return &input{name: path, size: info.Size(), modified: info.ModTime(),
-		open: func() (openInput, error) { return openUnchanged(path, info) }}, nil
+		open: func() (openInput, error) {
+			f, err := os.Open(path)
+			if err != nil {
+				return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
+			}
+			if err := unchanged(f, info, path); err != nil {
+				f.Close()
+				return nil, err
+			}
+			return f, nil
+		}}, nil
 }
 
-// openUnchanged refuses another file than it was, and one that was written since.
-func openUnchanged(path string, was fs.FileInfo) (openInput, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
-	}
+// unchanged refuses another file than it was, and one that was written since.
+func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {
 		err = errChanged
 	}
 	if err != nil {
-		f.Close()
-		return nil, changed(path, err)
+		return changed(name, err)
 	}
-	return f, nil
+	return nil
 }
 
 var errChanged = errors.New("it is another file, or its size or times differ")
@@ -150,8 +155,11 @@ func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 		r.buf = make([]byte, want)
 	}
 	n, err := r.file.ReadAt(r.buf[:want], offset)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
 	if n < want {
-		return nil, changed(in.name, noEOF(err))
+		return nil, changed(in.name, err)
 	}
 	return r.buf[:want], nil
 }
@@ -249,14 +257,7 @@ func (s *Spool) Close() error {
 
 func (s *Spool) input() *input {
 	return &input{name: stdinName, size: s.info.Size(), open: func() (openInput, error) {
-		is, err := s.file.Stat()
-		if err == nil && !durable.Unchanged(s.info, is) {
-			err = errChanged
-		}
-		if err != nil {
-			return nil, changed(stdinName, err)
-		}
-		return spooled{s.file}, nil
+		return spooled{s.file}, unchanged(s.file, s.info, stdinName)
 	}}
 }
 

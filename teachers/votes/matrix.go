@@ -220,14 +220,6 @@ func Load(path string, classes int) (*Matrix, error) {
 	return s.Load(context.Background())
 }
 
-// noEOF makes a clean end of file an unexpected one.
-func noEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
 // newHash starts the hash of a matrix, whose cells are then written row by row as appendCells has them.
 func newHash(kind string, shape ...int) hash.Hash {
 	head := []byte(kind)

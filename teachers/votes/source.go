@@ -356,9 +356,10 @@ func (s *Source) narrow() bool { return !s.opt.Counts && s.classes <= math.MaxIn
 
 // read reads all the votes and returns their hash. Without a checker it refuses invalid ones.
 func (s *Source) read(ctx context.Context, c *checker) (hash [32]byte, err error) {
-	h := s.newHash()
+	h := newHash("pate votes 1\x00", s.shape.rows, s.teachers, s.classes)
 	switch {
 	case s.opt.Counts:
+		h = newHash("pate counts 1\x00", s.shape.rows, s.classes)
 		err = readCells[int32](ctx, s, c, h)
 	case s.narrow():
 		err = readCells[byte](ctx, s, c, h)
@@ -392,13 +393,6 @@ func readCells[C cell](ctx context.Context, s *Source, c *checker, h hash.Hash) 
 		}
 		return nil
 	})
-}
-
-func (s *Source) newHash() hash.Hash {
-	if s.opt.Counts {
-		return newHash("pate counts 1\x00", s.shape.rows, s.classes)
-	}
-	return newHash("pate votes 1\x00", s.shape.rows, s.teachers, s.classes)
 }
 
 // checkSum refuses more votes than there are teachers.
