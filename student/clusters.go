@@ -3,7 +3,6 @@ package student
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/pate-go/pate/internal/dense"
 )
@@ -11,17 +10,10 @@ import (
 // clusters is the state of k-means by Lloyd's algorithm.
 type clusters struct {
 	z       Matrix
-	norms   []float32 // squared, of the rows of z
 	centres Matrix
 	cluster []int     // each row's centre
 	least   []float32 // each row's squared distance from it, less the row's norm
 	moved   []bool    // centres that are not where they were at the last assignment
-}
-
-func newClusters(z Matrix, norms []float32, centres Matrix) *clusters {
-	k := &clusters{z: z, norms: norms, centres: centres, cluster: make([]int, z.Rows), least: make([]float32, z.Rows)}
-	k.moved = slices.Repeat([]bool{true}, centres.Rows)
-	return k
 }
 
 // assign finds every row's nearest centre, the first of equal ones. Where a row's own centre did not move,
@@ -121,12 +113,4 @@ func (k *clusters) move() bool {
 		}
 	}
 	return any
-}
-
-func (k *clusters) distances() []float32 {
-	out := make([]float32, len(k.least))
-	for i, least := range k.least {
-		out[i] = max(0, k.norms[i]+least)
-	}
-	return out
 }

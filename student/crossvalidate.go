@@ -226,7 +226,7 @@ func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelle
 			return nil, err
 		}
 		part := out.first(first * n / folds)
-		if kept, _, _ := part.copied().keep(new(Choice), true, 0, firstLead); len(kept) == 1 && kept[0] == 0 {
+		if kept, _, _ := part.keep(new(Choice), true, 0, firstLead); len(kept) == 1 && kept[0] == 0 {
 			return part, nil
 		}
 	}
@@ -246,17 +246,6 @@ func (h *heldBack) first(n int) *heldBack {
 	return part
 }
 
-// copied returns a copy with scores of its own, which [heldBack.keep] changes.
-func (h *heldBack) copied() *heldBack {
-	out := *h
-	out.scores = nil
-	for _, s := range h.scores {
-		s.Data = slices.Clone(s.Data[:s.Rows*s.Stride])
-		out.scores = append(out.scores, s)
-	}
-	return &out
-}
-
 // ask fills in the predictions of candidate k for labels [from, to).
 func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	rows, answers := dense.Rows(x, from, to), make([]int, to-from)
@@ -272,6 +261,7 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 // keep returns the candidates to be kept with their powers and weights, and fills in the comparison. A
 // favourite is kept unless the mean is ahead by so many standard errors and by that share of the labels.
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
+	scores := slices.Clone(h.scores) // tempered
 	best := 0
 	for k, right := range h.right {
 		choice.Right = append(choice.Right, count(right))
@@ -282,20 +272,21 @@ func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (k
 	alone := 1.
 	for k, right := range h.right {
 		if !ahead(h.right[best], right, memberErrors) {
-			power := bestPower(h.scores[k], h.labels)
-			temper(h.scores[k], power)
+			power := bestPower(scores[k], h.labels)
+			scores[k].Data = slices.Clone(scores[k].Data)
+			temper(scores[k], power)
 			kept, powers = append(kept, k), append(powers, power)
 			if k == best {
 				alone = power
 			}
 		}
 	}
-	weights = h.weigh(kept)
-	mean, sum := make([]bool, len(h.labels)), make([]float32, h.scores[0].Cols)
+	weights = weigh(scores, h.labels, kept)
+	mean, sum := make([]bool, len(h.labels)), make([]float32, scores[0].Cols)
 	for i, y := range h.labels {
 		clear(sum)
 		for j, k := range kept {
-			for c, p := range dense.Row(h.scores[k], i) {
+			for c, p := range dense.Row(scores[k], i) {
 				sum[c] += float32(weights[j]) * p
 			}
 		}
@@ -321,19 +312,19 @@ const weighSteps = 200
 
 // weigh returns the weights of a mean under which the labels held back are more probable than under equal
 // ones, by steps of expectation and maximisation.
-func (h *heldBack) weigh(kept []int) []float64 {
+func weigh(scores []Matrix, labels, kept []int) []float64 {
 	weights := slices.Repeat([]float64{1 / float64(len(kept))}, len(kept))
 	of, next := make([]float64, len(kept)), make([]float64, len(kept))
 	for range weighSteps {
 		clear(next)
-		for i, y := range h.labels {
+		for i, y := range labels {
 			sum := 0.
 			for j, k := range kept {
-				of[j] = weights[j] * float64(dense.Row(h.scores[k], i)[y])
+				of[j] = weights[j] * float64(dense.Row(scores[k], i)[y])
 				sum += of[j]
 			}
 			for j := range kept {
-				next[j] += of[j] / sum / float64(len(h.labels))
+				next[j] += of[j] / sum / float64(len(labels))
 			}
 		}
 		copy(weights, next)

@@ -1,6 +1,7 @@
 package student
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -166,48 +167,22 @@ type end struct {
 // join keeps an edge if at least one of its ends named the other.
 func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	n := len(f.near) / f.k
-	// Every edge stands at both of its ends; twice, with the same weight, if both named the other.
-	start := make([]int32, n+1)
-	for i := range n {
-		start[i+1] += int32(k)
-		for _, j := range f.near[i*f.k : i*f.k+k] {
-			start[j+1]++
-		}
-	}
-	for i := range n {
-		start[i+1] += start[i]
-	}
-	ends, next := make([]end, start[n]), slices.Clone(start)
-	put := func(at, row int32, w float32) {
-		ends[next[at]] = end{row, w}
-		next[at]++
-	}
+	ends := make([][]end, n) // every edge stands at both of its ends
 	for i := range n {
 		for e := i * f.k; e < i*f.k+k; e++ {
-			w := weight(i, e)
-			put(int32(i), f.near[e], w)
-			put(f.near[e], int32(i), w)
-		}
-	}
-	// Edges by one end, in the order of the other.
-	sorted := make([]end, len(ends))
-	copy(next, start)
-	for j := range int32(n) {
-		for _, to := range ends[start[j]:start[j+1]] {
-			at := next[to.row]
-			if at > start[to.row] && sorted[at-1].row == j {
-				continue
-			}
-			sorted[at] = end{j, to.weight}
-			next[to.row]++
+			j, w := f.near[e], weight(i, e)
+			ends[i], ends[j] = append(ends[i], end{j, w}), append(ends[j], end{int32(i), w})
 		}
 	}
 	g.start = make([]int32, n+1)
 	root := make([]float64, n)
-	for i := range n {
-		for _, to := range sorted[start[i]:next[i]] {
-			g.to = append(g.to, to.row)
-			g.weight = append(g.weight, to.weight)
+	for i, list := range ends {
+		slices.SortStableFunc(list, func(a, b end) int { return cmp.Compare(a.row, b.row) })
+		for e, to := range list {
+			if e > 0 && list[e-1].row == to.row {
+				continue // both named the other
+			}
+			g.to, g.weight = append(g.to, to.row), append(g.weight, to.weight)
 			root[i] += float64(to.weight)
 		}
 		root[i] = math.Sqrt(root[i])

@@ -68,10 +68,9 @@ func labelledPart(x Matrix, labels []int, classes int) (teachers.Dataset, error)
 }
 
 func gather(x Matrix, labels, rows []int, classes int) teachers.Dataset {
-	out := teachers.Dataset{X: dense.New(len(rows), x.Cols), Y: make([]int, len(rows)), Classes: classes}
-	for i, r := range rows {
-		copy(dense.Row(out.X, i), dense.Row(x, r))
-		out.Y[i] = labels[r]
+	out := teachers.Dataset{X: dense.Pick(x, rows), Classes: classes}
+	for _, r := range rows {
+		out.Y = append(out.Y, labels[r])
 	}
 	return out
 }

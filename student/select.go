@@ -79,7 +79,7 @@ func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd
 	if err != nil {
 		return nil, err
 	}
-	k := newClusters(z, norms, centres)
+	k := &clusters{z: z, centres: centres, cluster: make([]int, z.Rows), least: make([]float32, z.Rows), moved: slices.Repeat([]bool{true}, m)}
 	for round := 0; ; round++ {
 		report(Progress{Stage: "select", Done: round, Total: lloydRounds})
 		if err := k.assign(ctx); err != nil {
@@ -87,7 +87,10 @@ func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd
 		}
 		if round == lloydRounds || !k.move() {
 			report(Progress{Stage: "select", Done: lloydRounds, Total: lloydRounds})
-			return representatives(k.cluster, k.distances(), m), nil
+			for i, least := range k.least {
+				k.least[i] = max(0, norms[i]+least)
+			}
+			return representatives(k.cluster, k.least, m), nil
 		}
 	}
 }
