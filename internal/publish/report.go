@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"html/template"
@@ -68,14 +67,6 @@ type Training struct {
 type File struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
-}
-
-func (r *Report) names() []string {
-	var names []string
-	for _, f := range r.Files {
-		names = append(names, f.Name)
-	}
-	return names
 }
 
 // student writes which rows the labels are of, both together, and the student that learned from them, if
@@ -155,8 +146,7 @@ func (j *job) report(r *Report, files ...string) error {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(text)
-		r.Files = append(r.Files, File{name, hex.EncodeToString(sum[:])})
+		r.Files = append(r.Files, File{name, fmt.Sprintf("%x", sha256.Sum256(text))})
 	}
 	t, err := template.New("report").Parse(page)
 	if err != nil {
@@ -228,13 +218,11 @@ const (
 )
 
 // questions returns n rows of the pool to ask about, and the votes on them.
-func (j *job) questions(ctx context.Context, t *training.Result, n int) ([]int, *votes.Source, error) {
-	rows, err := j.choose(ctx, t, n)
-	if err != nil {
-		return nil, nil, err
+func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []int, asked *votes.Source, err error) {
+	if rows, err = j.choose(ctx, t, n); err == nil {
+		asked, err = j.asked(ctx, t, rows)
 	}
-	source, err := j.asked(ctx, t, rows)
-	return rows, source, err
+	return rows, asked, err
 }
 
 // choose returns the n rows of the pool that a student learns most from, by public rows alone. They are

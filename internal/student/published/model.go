@@ -92,9 +92,6 @@ type Prediction struct {
 	Probabilities []float64
 }
 
-// Probability returns the probability of the class.
-func (p Prediction) Probability() float64 { return p.Probabilities[p.Class] }
-
 // Predict asks the model about rows that [Card].Rows has read. Rows of another shape are an [*fault.Error].
 func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, error) {
 	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
