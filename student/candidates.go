@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// Names of the candidates.
 const (
 	logisticRegression = "logistic regression"
 	randomForest       = "random forest"

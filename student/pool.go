@@ -91,7 +91,6 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 	return p, nil
 }
 
-// Len returns the number of rows.
 func (p *Pool) Len() int { return p.z.Rows }
 
 // Spread carries released labels along the neighbour graph. The argument labels has one entry per pool row, a

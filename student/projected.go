@@ -57,12 +57,10 @@ type projectedModel struct {
 	of         member
 }
 
-// Predict implements teachers.Classifier.
 func (m *projectedModel) Predict(dst []int, x Matrix) error {
 	return m.answer(dst, x, func(z Matrix) error { return m.of.Predict(dst, z) })
 }
 
-// Scores implements teachers.Scorer.
 func (m *projectedModel) Scores(dst, x Matrix) error {
 	return m.answer(make([]int, x.Rows), x, func(z Matrix) error { return m.of.Scores(dst, z) })
 }

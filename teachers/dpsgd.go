@@ -29,10 +29,8 @@ type DPSGD struct {
 	Epsilon, Delta float64
 }
 
-// Reproducible returns true: fits repeat themselves.
 func (DPSGD) Reproducible() bool { return true }
 
-// Fit trains the model. See [Learner].
 func (l DPSGD) Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifier, error) {
 	cfg := l.Config
 	cfg.Workers = cmp.Or(cfg.Workers, 1)

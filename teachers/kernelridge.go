@@ -31,7 +31,6 @@ type KernelRidge struct {
 	Lambda float64 // ridge, in units of the kernel, whose diagonal is 1; positive, no default
 }
 
-// Reproducible returns true: fits repeat themselves.
 func (KernelRidge) Reproducible() bool { return true }
 
 // Fit solves for the coefficients. It does not use the random stream. See [Learner].

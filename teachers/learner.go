@@ -145,12 +145,10 @@ func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 	return c, nil
 }
 
-// Plain returns the model as data.
 func (c *constant) Plain() *plain.Model {
 	return &plain.Model{Constant: &plain.Constant{Class: c.Present[0]}}
 }
 
-// Plain returns the model as data.
 func (m *softmaxModel) Plain() *plain.Model {
 	return &plain.Model{Linear: &plain.Linear{
 		Classes: slices.Clone(m.Present), Bias: plain.Wide(m.bias),

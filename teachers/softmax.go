@@ -26,7 +26,6 @@ type Softmax struct {
 // change, and float32 products are exact to about 1e-6.
 const gradientTolerance = 1e-4
 
-// Reproducible returns true: fits repeat themselves.
 func (Softmax) Reproducible() bool { return true }
 
 // Fit minimises the penalised loss. It does not use the random stream. See [Learner].

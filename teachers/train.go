@@ -215,7 +215,6 @@ func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err erro
 	return nil
 }
 
-// finished counts a teacher whose votes are kept.
 func (e *ensemble) finished() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

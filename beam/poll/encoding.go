@@ -99,7 +99,6 @@ func appendVoted(b []byte, voted []uint64, n int) []byte {
 
 var errTally = errors.New("poll: this is no tally of votes")
 
-// decodeTally reads the output of encodeTally.
 func decodeTally(b []byte) (tally, error) {
 	r := reader{b: b}
 	p := Poll{Queries: int64(r.uvarint(math.MaxInt64)), Teachers: int(r.uvarint(math.MaxInt32)), Classes: int(r.uvarint(math.MaxInt32))}

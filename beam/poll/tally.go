@@ -38,7 +38,6 @@ type voter struct {
 
 func newTally(p Poll) tally { return tally{&state{poll: p, rows: int(p.blockQueries())}} }
 
-// merged takes b into a, and returns it.
 func merged(a, b tally) tally {
 	a.s.merge(b.s)
 	return a

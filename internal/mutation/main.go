@@ -93,7 +93,6 @@ func choose(mutations []mutation, all bool, sample int, day int64, ids []string)
 	return chosen
 }
 
-// try runs the mutations one by one.
 func try(ctx context.Context, chosen []mutation, verbose bool) error {
 	var survived, broken []string
 	for _, m := range chosen {

@@ -149,7 +149,6 @@ func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, erro
 	}
 }
 
-// answer writes the model's classes of the public rows.
 func (m *model) answer(ctx context.Context, r *Report) error {
 	model, err := published.Open(m.made(studentFile))
 	if err != nil {

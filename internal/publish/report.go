@@ -246,7 +246,6 @@ func (j *job) choose(ctx context.Context, t *training.Result, n int) ([]int, err
 	return rows, durable.WriteBytes(path, 0o600, queriesOf(rows))
 }
 
-// queriesOf writes which row each query is.
 func queriesOf(rows []int) []byte {
 	text := []byte("query,row\n")
 	for q, row := range rows {

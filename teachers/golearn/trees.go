@@ -30,7 +30,6 @@ type BaggedID3 struct {
 	Features  int     // tried at a node; 0 means the square root of their number, rounded up
 }
 
-// Fit grows the trees. See [teachers.Learner].
 func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
 	if err := checkThreshold("BaggedID3", l.Threshold); err != nil {
 		return nil, err

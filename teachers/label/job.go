@@ -28,7 +28,6 @@ type job struct {
 	count       counts
 }
 
-// run returns the run of a job.
 func (j *job) run(ctx context.Context) run.Run {
 	file := run.File{Path: j.Ledger, New: j.Account, Expect: j.Expect, Warn: j.Warn}
 	file.New.Run, file.New.Data = "", ""
@@ -187,7 +186,6 @@ func (j *job) read(file io.Reader) (err error) {
 	return err
 }
 
-// result collects the numbers of a run.
 func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (Result, error) {
 	result := Result{
 		Asked: j.count.asked, Answered: j.count.answered, Declined: j.count.asked - j.count.answered, NotAsked: j.s.s.Queries - j.count.asked,

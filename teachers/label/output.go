@@ -94,7 +94,6 @@ func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
 	return w.flush()
 }
 
-// appendLabel appends the number or the name of a class.
 func (w *labelWriter) appendLabel(a aggregate.Answer, declined string) []byte {
 	switch {
 	case !a.Answered:

@@ -45,7 +45,6 @@ func (c Config) mayFail() bool {
 
 func (s setting) hasNoise() bool { return s.d.Settled(s.s) }
 
-// event returns the worst case of the whole run.
 func (s setting) event() (accountant.Event, error) {
 	e, err := s.d.Event(s.s)
 	if err != nil {
@@ -182,7 +181,6 @@ type BudgetError struct {
 	Queries int64
 }
 
-// Error implements error.
 func (e *BudgetError) Error() string {
 	if e.Queries == 0 {
 		return fmt.Sprintf("label: %v", e.BudgetError)
@@ -190,5 +188,4 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("label: %v (%d queries at this noise)", e.BudgetError, e.Queries)
 }
 
-// Unwrap returns the error of the ledger.
 func (e *BudgetError) Unwrap() error { return e.BudgetError }

@@ -51,7 +51,6 @@ func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at fl
 	return below, c.threshold(below, below+1)
 }
 
-// newBinned cuts every column into at most most bins.
 func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error) {
 	b := &binned{rows: x.Rows}
 	values, sorted := make([]float32, x.Rows), make([]float32, x.Rows)

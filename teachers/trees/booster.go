@@ -26,7 +26,6 @@ type Booster struct {
 	Bins    int     // of a column, 2 to 256; 0 means 64
 }
 
-// Reproducible states that fits repeat themselves.
 func (Booster) Reproducible() bool { return true }
 
 func (l Booster) withDefaults() (Booster, error) {
@@ -158,7 +157,6 @@ func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
 // gradient of the loss of one row in one logit, and its curvature.
 type gradient struct{ slope, curve float64 }
 
-// gradients fills in the gradients of row i; p is scratch.
 func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 	k := len(dst)
 	if k == 1 {

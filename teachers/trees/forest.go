@@ -33,7 +33,6 @@ const (
 	RandomThresholds
 )
 
-// Reproducible states that fits repeat themselves.
 func (Forest) Reproducible() bool { return true }
 
 func (l Forest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {

@@ -133,7 +133,6 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 // fewRows are sorted by insertion, more by counting.
 const fewRows = 24
 
-// span returns the first and the last bin that rows fall into.
 func (g *giniGrower) span(rows []int32, bin []uint8) (first, last uint8) {
 	first, last = bin[rows[0]], bin[rows[0]]
 	for _, r := range rows[1:] {

@@ -59,7 +59,6 @@ func (q question) answer() (interval, error) {
 	return q.interval()
 }
 
-// interval returns the ends of epsilon.
 func (q question) interval() (interval, error) {
 	book, err := accountant.NewAuto(accountant.AutoConfig{Relation: accountant.AddRemove, Method: q.Method})
 	if err != nil {

@@ -27,12 +27,10 @@ type watch struct {
 
 func start() watch { return watch{time.Now(), processorTime()} }
 
-// read returns what was done since.
 func (w watch) read(work float64) timing {
 	return timing{work, time.Since(w.from).Seconds(), (processorTime() - w.used).Seconds()}
 }
 
-// processorTime returns the processor time of this process.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -56,7 +54,6 @@ func repeat(seconds float64, once func() (work float64, err error)) (timing, err
 	}
 }
 
-// say writes a line of JSON.
 func say(answer any) error {
 	line, err := json.Marshal(answer)
 	if err != nil {

@@ -37,7 +37,6 @@ func settings() []setting {
 	}
 }
 
-// event returns what a setting is charged as.
 func (s setting) event() accountant.Event {
 	noise := accountant.Gaussian{NoiseMultiplier: s.Sigma}
 	if s.K > 0 {
@@ -58,7 +57,6 @@ type answer struct {
 // runs is how often an answer is timed; the least time counts.
 const runs = 3
 
-// ask answers one setting by one method.
 func ask(name string, m accountant.Method, s setting) answer {
 	a := answer{Name: name, Seconds: math.Inf(1)}
 	for range runs {

@@ -48,7 +48,6 @@ func build(name string) (*nn.Model, int, error) {
 	return m, widths[0], err
 }
 
-// data returns random records.
 func data(records, cols int) dpsgd.Data {
 	rnd := rand.New(rand.NewPCG(1, 4))
 	d := dpsgd.Data{

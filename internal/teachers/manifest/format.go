@@ -51,7 +51,6 @@ type Training struct {
 
 const maxSilos = 1 << 20
 
-// Check refuses an invalid head.
 func (h Head) Check() error {
 	if err := checkName("unit", h.Unit); err != nil {
 		return err
@@ -95,7 +94,6 @@ func isHex(text string, size int) bool {
 	return err == nil && len(raw) == size && hex.EncodeToString(raw) == text
 }
 
-// CheckSilo refuses an invalid name of a silo.
 func CheckSilo(name string) error { return checkName("silo", name) }
 
 // Beside returns where the manifest of a votes file stands.
@@ -106,7 +104,6 @@ func Load(path string) (Head, []SiloInfo, error) {
 	return opener(openFile).read(context.Background(), path, func(SiloInfo, Hash) error { return nil })
 }
 
-// Write writes a manifest of silos.
 func Write(w io.Writer, head Head, silos ...Silo) error {
 	out, err := newWriter(w, head)
 	if err != nil {

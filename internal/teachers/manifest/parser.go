@@ -120,7 +120,6 @@ func (p *parser) names() []string {
 	return names
 }
 
-// array reads an array, each element by the function.
 func (p *parser) array(element func()) { p.list('[', ']', element) }
 
 // raw reads a string and returns it unchanged, with its quotes. The result is valid until the next call.

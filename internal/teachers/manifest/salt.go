@@ -27,7 +27,6 @@ const (
 	saltText = "pate-salt-1:"
 )
 
-// NewSalt draws a salt from the operating system.
 func NewSalt() (Salt, error) {
 	var secret [sha256.Size]byte
 	if _, err := rand.Read(secret[:]); err != nil {
@@ -68,7 +67,6 @@ func (s Salt) MarshalJSON() ([]byte, error) {
 // Format writes a redacted word, whatever the verb.
 func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// LogValue returns a redacted word.
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // Every MAC input starts with one of these numbers, so that the inputs of ID, Hash, Votes, Data and Part
@@ -108,7 +106,6 @@ func (s Salt) Part(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainPart, string(hash[:]))[:8])
 }
 
-// IsZero reports whether s is the zero Salt.
 func (s Salt) IsZero() bool { return s.sealed == nil }
 
 func (s Salt) mac(domain byte, text string) []byte {

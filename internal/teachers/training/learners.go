@@ -34,7 +34,6 @@ const (
 	DPSGDModel  = "dpsgd"        // a teacher that is itself private towards its own records
 )
 
-// Learners lists the names.
 func Learners() []string {
 	return []string{KernelRidge, Softmax, Forest, ExtraTrees, RandomTrees, Booster, BernoulliNB, BaggedID3, KNN, DPSGDModel}
 }
@@ -120,10 +119,8 @@ func newMixedForest() mixedForest {
 	return mixedForest{Best: trees.Forest{Trees: 50}, Random: trees.Forest{Trees: 50, Thresholds: trees.RandomThresholds}}
 }
 
-// Reproducible reports that fits repeat themselves.
 func (mixedForest) Reproducible() bool { return true }
 
-// Fit grows both forests. See [teachers.Learner].
 func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
 	var halves [2]teachers.Scorer
 	for i, forest := range []trees.Forest{l.Best, l.Random} {

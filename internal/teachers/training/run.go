@@ -269,7 +269,6 @@ func (t *task) errExists() error {
 		"votes are not overwritten", "choose another --out, or remove it with its manifest and "+t.Secrets)
 }
 
-// otherJob names the folder in an error about teachers of another job.
 func (t *task) otherJob(err error) error {
 	if errors.Is(err, run.ErrOtherRun) {
 		return run.OtherRun(t.Secrets+": holds teachers of another job", nil, "teachers are not mixed",
