@@ -3,11 +3,9 @@ package published_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,144 +107,6 @@ func TestAStudentGoesThroughItsFile(t *testing.T) {
 	a := testkit.Must(os.ReadFile(path))
 	b := testkit.Must(os.ReadFile(path + "2"))
 	require.True(t, bytes.Equal(a, b))
-}
-
-// TestTheJSONIsEnough: a reader that shares no code with the writer predicts the same from the JSON alone.
-func TestTheJSONIsEnough(t *testing.T) {
-	m, asked, _ := trained(t)
-	require.Greater(t, len(m.Kind), 1)
-	var text bytes.Buffer
-	require.NoError(t, m.Export(&text))
-	var document map[string]any
-	require.NoError(t, json.Unmarshal(text.Bytes(), &document))
-	predictions := testkit.Must(m.Predict(t.Context(), asked))
-	for i, p := range predictions {
-		row := make([]float64, asked.X.Cols)
-		for j := range row {
-			row[j] = float64(asked.X.Data[i*asked.X.Stride+j])
-		}
-		got := readScore(document["model"].(map[string]any), row, 2)
-		require.InDelta(t, p.Probabilities[0], got[0], 1e-9)
-		require.InDelta(t, p.Probabilities[1], got[1], 1e-9)
-		require.InDelta(t, 1, got[0]+got[1], 1e-9)
-	}
-}
-
-// readScore evaluates a model from its JSON, as the documentation of package plain says.
-func readScore(model map[string]any, x []float64, classes int) []float64 {
-	out := make([]float64, classes)
-	for kind, part := range model {
-		p := part.(map[string]any)
-		switch kind {
-		case "linear":
-			var logits []float64
-			for c, w := range list(p["weights"]) {
-				logits = append(logits, numbers(p["bias"])[c]+dot(numbers(w), x))
-			}
-			sum := 0.
-			for _, v := range logits {
-				sum += math.Exp(v)
-			}
-			for k, c := range numbers(p["classes"]) {
-				out[int(c)] = math.Exp(logits[k]) / sum
-			}
-		case "kernel":
-			z := x
-			if centre, projected := p["centre"]; projected {
-				z = nil
-				directions := list(p["directions"])
-				for k := range numbers(directions[0]) {
-					v := 0.
-					for j, mean := range numbers(centre) {
-						v += math.Max(-num(p["limit"]), math.Min(num(p["limit"]), (x[j]-mean)*num(p["scale"]))) * numbers(directions[j])[k]
-					}
-					z = append(z, v)
-				}
-			}
-			for k, c := range numbers(p["classes"]) {
-				out[int(c)] = numbers(p["intercept"])[k]
-			}
-			for j, landmark := range list(p["landmarks"]) {
-				distance := 0.
-				for k, v := range numbers(landmark) {
-					distance += (v - z[k]) * (v - z[k])
-				}
-				for k, c := range numbers(p["classes"]) {
-					out[int(c)] += math.Exp(-num(p["gamma"])*distance) * numbers(list(p["coefficients"])[j])[k]
-				}
-			}
-		case "trees":
-			column, threshold, right := numbers(p["column"]), numbers(p["threshold"]), numbers(p["right"])
-			roots, ends := numbers(p["roots"]), append([]float64{0}, numbers(p["ends"])...)
-			for _, root := range roots {
-				i := int(root)
-				for column[i] >= 0 {
-					if x[int(column[i])] <= threshold[i] {
-						i++
-					} else {
-						i = int(right[i])
-					}
-				}
-				leaf := int(right[i])
-				for e := int(ends[leaf]); e < int(ends[leaf+1]); e++ {
-					c := numbers(p["classes"])[int(numbers(p["leaf_class"])[e])]
-					out[int(c)] += numbers(p["share"])[e] / float64(len(roots))
-				}
-			}
-		case "mean":
-			for _, m := range list(p["members"]) {
-				member := m.(map[string]any)
-				probabilities := readScore(member["model"].(map[string]any), x, classes)
-				first, second := 0., 0.
-				for c, v := range probabilities {
-					probabilities[c] = math.Max(0, math.Min(1, v))
-					first += probabilities[c]
-				}
-				for c, v := range probabilities {
-					if first > 0 {
-						v /= first
-					}
-					probabilities[c] = math.Pow(v+num(p["doubt"]), num(member["power"]))
-					second += probabilities[c]
-				}
-				for c, v := range probabilities {
-					out[c] += num(member["weight"]) * v / second
-				}
-			}
-		}
-	}
-	return out
-}
-
-func num(v any) float64 { return v.(float64) }
-
-func list(v any) []any { return v.([]any) }
-
-// numbers remembers lists, which would be converted for every row.
-var seen = map[*any][]float64{}
-
-func numbers(v any) []float64 {
-	of := list(v)
-	if len(of) == 0 {
-		return nil
-	}
-	if out, ok := seen[&of[0]]; ok {
-		return out
-	}
-	out := make([]float64, len(of))
-	for i, x := range of {
-		out[i] = num(x)
-	}
-	seen[&of[0]] = out
-	return out
-}
-
-func dot(a, b []float64) float64 {
-	sum := 0.
-	for i, v := range a {
-		sum += v * b[i]
-	}
-	return sum
 }
 
 func TestDamagedFilesAreRefused(t *testing.T) {
