@@ -39,10 +39,8 @@ func TestBatchIsOneByOne(t *testing.T) {
 			}
 			for _, size := range []int{1, 100, queries} {
 				s := begin(t, m, rng.SeedKey(1))
-				_, err := s.Ask(3, votes[3])
-				require.NoError(t, err)
-				_, err = s.Ask(150, votes[150])
-				require.NoError(t, err)
+				testkit.Must(s.Ask(3, votes[3]))
+				testkit.Must(s.Ask(150, votes[150]))
 				var got []Answer
 				for start := 0; start < queries; start += size {
 					answers, err := s.AskBatch(uint64(start), votes[start:start+size])

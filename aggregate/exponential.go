@@ -59,6 +59,22 @@ func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return noise
 }
 
+// Law returns the law of one query of this mechanism, P[j] proportional to exp(n_j/Scale).
+func (m *Exponential) Law(h Histogram) (Law, error) {
+	return always(h, func(counts []int64) ([]float64, error) {
+		logs := logAcceptances(counts, m.distances.Scale())
+		sum := newLogSums(1)
+		for _, l := range logs {
+			sum[0].add(l)
+		}
+		total := sum[0].log()
+		for j := range logs {
+			logs[j] -= total
+		}
+		return logs, nil
+	})
+}
+
 // exponentialDescription describes Exponential.
 func exponentialDescription() Description {
 	return Description{
@@ -119,4 +135,14 @@ func twiceOver(scale float64) float64 {
 		return mathx.Up(eps)
 	}
 	return eps
+}
+
+// logAcceptances returns (n_j - max)/scale for each class.
+func logAcceptances(counts []int64, scale float64) []float64 {
+	high := slices.Max(counts)
+	logs := make([]float64, len(counts))
+	for j, n := range counts {
+		logs[j] = float64(n-high) / scale
+	}
+	return logs
 }

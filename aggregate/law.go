@@ -3,6 +3,9 @@ package aggregate
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/integrate/quad"
 )
 
 // Law is the exact probability of every answer a mechanism can give on one histogram, as natural
@@ -66,4 +69,67 @@ func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, e
 		return Law{}, err
 	}
 	return Law{LogLabels: logs, LogDeclined: math.Inf(-1)}, nil
+}
+
+// integerNoise is what the law of a noisy argmax needs to know about the noise on each count.
+type integerNoise interface {
+	// LogProb is the logarithm of the probability of k.
+	LogProb(k int64) float64
+	// reach is how far below the lowest and above the largest of so many counts
+	// the largest noisy count can matter to any answer's probability.
+	reach(classes int) float64
+	// cdf is the cumulative law up to the given distance from 0.
+	cdf(reach int64) latticeCDF
+}
+
+// latticeCDF is log F(m) = log P[Z <= m] for |m| <= reach.
+type latticeCDF struct {
+	reach int64
+	logs  []float64
+}
+
+func newLatticeCDF(reach int64) latticeCDF {
+	return latticeCDF{reach: reach, logs: make([]float64, 2*reach+1)}
+}
+
+func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
+
+// discreteArgmax returns log P[i] for counts plus integer noise by full
+// summation over x, the largest noisy count:
+//
+//	P[i] = sum_x p(x-n_i) T_i(x)
+//
+// where T_i(x) is the probability that the others lose to i at x: with ties to the lowest index, the product
+// of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive and added as logarithms.
+func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
+	low, high := slices.Min(counts), slices.Max(counts)
+	wide := math.Ceil(noise.reach(len(counts))) + 1
+	points := float64(high-low) + 2*wide
+	if points > maxLawPoints {
+		return nil, errLawTooWide(points)
+	}
+	k, reach := len(counts), int64(wide)
+	cdf := noise.cdf(high - low + reach + 1)
+	sums := newLogSums(k)
+	wins := make([]float64, k) // log T_i(x)
+	for x := low - reach; x <= high+reach; x++ {
+		after := 0.0
+		for i := k - 1; i >= 0; i-- {
+			wins[i] = after
+			after += cdf.at(x - counts[i])
+		}
+		before := 0.0
+		for i, n := range counts {
+			sums[i].add(noise.LogProb(x-n) + (wins[i] + before))
+			before += cdf.at(x - 1 - n)
+		}
+	}
+	return logsOf(sums), nil
+}
+
+// legendre returns the Gauss-Legendre rule on [0, 1] that is exact for products of up to k linear factors.
+func legendre(k int) (nodes, weights []float64) {
+	nodes, weights = make([]float64, k/2+1), make([]float64, k/2+1)
+	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
+	return nodes, weights
 }

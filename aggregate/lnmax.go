@@ -1,6 +1,9 @@
 package aggregate
 
 import (
+	"math"
+	"slices"
+
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/rng"
 )
@@ -49,4 +52,110 @@ func lnmaxDescription() Description {
 		Audit:      Setting{Mechanism: "lnmax", Values: map[string]float64{"scale": 2}},
 		Neighbours: [2][]int{{9, 1, 0}, {8, 2, 0}}, Pure: true,
 	}
+}
+
+// Law returns the law of one query of this mechanism: discrete Laplace noise, ties to
+// the lowest index. It needs time and memory in proportion to Scale plus the
+// spread of the counts, and refuses where that is beyond 2^22.
+func (m *LNMax) Law(h Histogram) (Law, error) {
+	return always(h, func(counts []int64) ([]float64, error) {
+		return discreteArgmax(counts, laplaceNoise{m.counts})
+	})
+}
+
+// ContinuousLaw returns the law with continuous Laplace noise, as in the paper.
+func (m *LNMax) ContinuousLaw(h Histogram) (Law, error) {
+	return always(h, func(counts []int64) ([]float64, error) {
+		return laplaceArgmax(counts, m.counts.Scale())
+	})
+}
+
+// laplaceNoise is the integerNoise of a discrete Laplace.
+type laplaceNoise struct{ *rng.DiscreteLaplace }
+
+// reach: the class of probability P[i] wins with its noise near or above the largest count plus Scale log
+// K; 42 scales further the tail is e^-42 of that. Below the lowest count the two factors or more of a
+// summand fall by exp(1/Scale) a step each.
+func (noise laplaceNoise) reach(classes int) float64 {
+	return noise.Scale() * (42 + math.Log(float64(classes)))
+}
+
+// cdf has the closed form P[Z <= -m] = P[Z >= m] = r^m/(1+r) for m > 0, with r = exp(-1/Scale).
+func (noise laplaceNoise) cdf(reach int64) latticeCDF {
+	c := newLatticeCDF(reach)
+	b := noise.Scale()
+	r := math.Exp(-1 / b)
+	for m := -reach; m < 0; m++ {
+		c.logs[m+reach] = float64(m)/b - math.Log1p(r)
+	}
+	for m := int64(0); m <= reach; m++ {
+		c.logs[m+reach] = math.Log1p(-math.Exp(-float64(m+1)/b) / (1 + r))
+	}
+	return c
+}
+
+// Nodes of one panel of laplaceArgmax, and how much log-derivative a panel may
+// span. Sixteen Gauss-Legendre nodes integrate e^{8x} over [0, 1] to 1e-16.
+const (
+	panelNodes = 16
+	panelSlope = 8
+)
+
+// laplaceArgmax returns log P[i] for counts plus continuous Laplace noise of scale b, with
+//
+//	P[i] = integral of f(x-n_i) prod_{j != i} F(x-n_j) dx
+//
+// The integrand has kinks at the counts and is entire between them. Below the lowest count it is the
+// exponential with rate K/b, integrated in closed form. Above the largest, with t = e^{-(x-high)/b}, it
+// is a polynomial of degree K-1 in t, which Gauss-Legendre integrates exactly. Between neighbouring
+// counts its logarithm has a slope of at most (K+1)/b, and panels are cut to that. All terms are positive
+// and added as logarithms.
+func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
+	k := len(counts)
+	knots := slices.Clone(counts)
+	slices.Sort(knots)
+	knots = slices.Compact(knots)
+	low, high := knots[0], knots[len(knots)-1]
+	panelsPerScale := float64(k+1) / panelSlope
+	if points := panelNodes * (float64(high-low)/b*panelsPerScale + float64(k)); points > maxLawPoints {
+		return nil, errLawTooWide(points)
+	}
+	sums := newLogSums(k)
+	cdf := make([]float64, k)
+	// add takes a point x = at + offset, offset in scales, and the logarithm of its weight in scales.
+	add := func(at int64, offset, logWeight float64) {
+		total := logWeight
+		for j, n := range counts {
+			cdf[j] = logLaplaceCDF(float64(at-n)/b + offset)
+			total += cdf[j]
+		}
+		for i, n := range counts {
+			sums[i].add(total - cdf[i] - math.Abs(float64(at-n)/b+offset) - math.Ln2)
+		}
+	}
+
+	add(low, 0, -math.Log(float64(k)))
+	nodes, weights := legendre(2*panelNodes - 2)
+	for i, from := range knots[:len(knots)-1] {
+		width := float64(knots[i+1]-from) / b
+		panels := math.Ceil(width * panelsPerScale)
+		for p := range int(panels) {
+			for q, u := range nodes {
+				add(from, width*(float64(p)+u)/panels, math.Log(weights[q]*width/panels))
+			}
+		}
+	}
+	nodes, weights = legendre(k)
+	for q, t := range nodes {
+		add(high, -math.Log(t), math.Log(weights[q]/t)) // dx/b = dt/t
+	}
+	return logsOf(sums), nil
+}
+
+// logLaplaceCDF returns log P[Z <= x] for continuous Laplace noise of scale 1.
+func logLaplaceCDF(x float64) float64 {
+	if x < 0 {
+		return x - math.Ln2
+	}
+	return math.Log1p(-math.Exp(-x) / 2)
 }

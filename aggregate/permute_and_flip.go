@@ -1,6 +1,8 @@
 package aggregate
 
 import (
+	"math"
+
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/rng"
 )
@@ -42,6 +44,40 @@ func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 		noise = turn(noise, int64(class), m.distances.Geometric(s))
 	}
 	return noise
+}
+
+// Law returns the law of one query of this mechanism. With p_j = exp((n_j-max)/Scale),
+// the probability that class j is accepted when its turn comes,
+//
+//	P[r] = p_r integral_0^1 prod_{j != r} (1 - u p_j) du:
+//
+// let every class arrive at a uniform time of its own; r wins if and only if it is accepted, and nobody
+// that arrived before u, its own time, was. The integrand is a polynomial of degree K-1, integrated
+// exactly by Gauss-Legendre, and is positive.
+func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
+	return always(h, func(counts []int64) ([]float64, error) {
+		accept := logAcceptances(counts, m.distances.Scale())
+		k := len(counts)
+		nodes, weights := legendre(k)
+		sums := newLogSums(k)
+		factor := make([]float64, k)
+		for q, u := range nodes {
+			late := nodes[len(nodes)-1-q] // 1-u
+			total := math.Log(weights[q])
+			for j, a := range accept {
+				factor[j] = math.Log(late - u*math.Expm1(a)) // 1 - u p_j
+				total += factor[j]
+			}
+			for i := range sums {
+				sums[i].add(total - factor[i])
+			}
+		}
+		logs := logsOf(sums)
+		for i, a := range accept {
+			logs[i] += a
+		}
+		return logs, nil
+	})
 }
 
 // permuteAndFlipDescription describes PermuteAndFlip.

@@ -33,8 +33,7 @@ func TestSessionCaps(t *testing.T) {
 			again := testkit.Must(s.Ask(7, histogram(t, 0, 100)))
 			require.Equal(t, first, again, "a number asked before has its answer")
 		}
-		_, err := s.Ask(8, h)
-		require.NoError(t, err)
+		testkit.Must(s.Ask(8, h))
 		a, err := s.Ask(9, h)
 		require.ErrorIs(t, err, ErrExhausted)
 		require.Equal(t, Answer{Label: NoLabel}, a)
@@ -59,8 +58,7 @@ func TestSessionCaps(t *testing.T) {
 	})
 	t.Run("classes", func(t *testing.T) {
 		s := begin(t, gnmax(t, 1, 9), rng.SeedKey(1))
-		_, err := s.Ask(1, h)
-		require.NoError(t, err)
+		testkit.Must(s.Ask(1, h))
 		require.ErrorContains(t, testkit.Err(s.Ask(2, histogram(t, 1, 2, 3))), "3 classes")
 		require.Error(t, testkit.Err(s.Ask(3, Histogram{})))
 	})
@@ -183,8 +181,7 @@ func TestEventsAndRefusals(t *testing.T) {
 		m = testkit.Must(d.New(s.With("answers", 3)))
 		session := begin(t, m, rng.SeedKey(1))
 		for q := range uint64(3) {
-			_, err := session.Ask(q, histogram(t, 5, 5, 0))
-			require.NoError(t, err)
+			testkit.Must(session.Ask(q, histogram(t, 5, 5, 0)))
 		}
 		require.ErrorIs(t, testkit.Err(session.Ask(3, histogram(t, 5, 5, 0))), ErrExhausted, d.Name)
 		refused := func(s Setting, field string) {
@@ -234,6 +231,50 @@ func BenchmarkAsk(b *testing.B) {
 				b.ReportMetric(float64(q)/b.Elapsed().Seconds(), "queries/s")
 				b.ReportMetric(0, "ns/op")
 			})
+		}
+	}
+}
+
+// reserveOn charges n times on one ledger, whose statement says that outcomes may be released.
+func reserveOn(t *testing.T, e accountant.Event, n int) []*ledger.Reservation {
+	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise}))
+	events := make([]accountant.Event, n)
+	for i := range events {
+		events[i] = e
+	}
+	return testkit.Must(l.ReserveBatch(events))
+}
+
+func TestSeedsAreRefusedWhereNoiseIsSecret(t *testing.T) {
+	m := gnmax(t, 40, 10)
+	r := reserveOn(t, m.Event(), 1)[0]
+	s, err := m.Start(r, rng.SeedKey(1))
+	require.ErrorIs(t, err, ledger.ErrUnfit)
+	require.Nil(t, s)
+	require.NoError(t, testkit.Err(m.Start(r, testkit.Must(rng.NewKey()))), "either relation")
+}
+
+// Charges under one key meet independent noise each: with the same noise, answers
+// to other votes would agree far more often than one time in five.
+func TestChargesUnderOneKey(t *testing.T) {
+	const queries, charges = 1000, 3
+	m := gnmax(t, 400, queries)
+	key := testkit.Must(rng.NewKey())
+	var answers [charges][queries]int
+	for i, r := range reserveOn(t, m.Event(), charges) {
+		s := testkit.Must(m.Start(r, key))
+		for q := range answers[i] {
+			a := testkit.Must(s.Ask(uint64(q), histogram(t, 50+2*(i%2), 50+i%2, 50, 50, 50-3*(i%2))))
+			answers[i][q] = a.Label
+		}
+		for j := range i {
+			same := 0
+			for q, label := range answers[i] {
+				if label == answers[j][q] {
+					same++
+				}
+			}
+			require.Less(t, same, 300, "200 on average, 13 the standard deviation: false alarm below 1e-12")
 		}
 	}
 }

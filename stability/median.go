@@ -8,6 +8,8 @@ import (
 	"sort"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
 )
 
 // Median returns the median of an odd number of values, each clamped to [low, high], for [Propose]. The
@@ -114,3 +116,126 @@ func (s sample) smoothSensitivity(beta float64) (most float64) {
 	search(-1, s.median, s.median, len(s.values))
 	return most
 }
+
+// SmoothMedianConfig holds the parameters of a [SmoothMedian]. None has a default, but Low or High may be 0.
+type SmoothMedianConfig struct {
+	Low, High float64 // the interval to which values are clamped
+	Epsilon   float64 // [2^-10, 2^9]
+	Delta     float64 // [1e-15, 1/4]
+}
+
+// SmoothMedian releases the median of an odd, public number of values, with noise for its smooth
+// sensitivity (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value: accountant.ReplaceOne.
+//
+// Values are rounded to a grid of at least 2^24 units to the interval, so the median F is an integer. The
+// noise Z is discrete Laplace of scale t = 2 S/Epsilon. Here S is the smooth sensitivity in units with
+//
+//	beta = log(1 + (Epsilon/2)/log(2/Delta)),
+//
+// a little below the Epsilon/(2 log(2/Delta)) of the paper. The paper's constants are
+// proved for continuous noise.
+//
+// Proof for integers. Let t and t' be the scales of two neighbours. As
+// |F - F'| <= min(S, S'), shifting by F - F' costs at most Epsilon/2 at either scale.
+//
+//   - If t < t', the change of scale costs at most
+//     log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <= Epsilon/2.
+//   - If t > t', it costs |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1). This is at most Epsilon/2
+//     unless |Z|/t > log(2/Delta). That has probability 2 r^m/(1+r) <= Delta for
+//     r = e^(-1/t) and m > t log(2/Delta).
+type SmoothMedian struct {
+	cfg       SmoothMedianConfig
+	grid      grid
+	low, high float64 // in units
+	beta      float64
+}
+
+// medianBits is log2 of the least number of units to the interval.
+const medianBits = 24
+
+// NewSmoothMedian returns the mechanism for cfg.
+func NewSmoothMedian(cfg SmoothMedianConfig) (*SmoothMedian, error) {
+	return newSmoothMedian(cfg, medianBits)
+}
+
+func newSmoothMedian(cfg SmoothMedianConfig, bits int) (*SmoothMedian, error) {
+	switch {
+	case !within(cfg.High-cfg.Low, 0x1p-500, 0x1p500) || math.Abs(cfg.Low) > 0x1p26*(cfg.High-cfg.Low):
+		return nil, fmt.Errorf("stability: Low %g and High %g are not an interval for a median", cfg.Low, cfg.High)
+	case !within(cfg.Epsilon, 0x1p-10, 0x1p9):
+		return nil, fmt.Errorf("stability: Epsilon must be in [2^-10, 2^9], not %g", cfg.Epsilon)
+	case !within(cfg.Delta, 1e-15, 0.25):
+		return nil, fmt.Errorf("stability: Delta must be in [1e-15, 1/4], not %g", cfg.Delta)
+	}
+	m := &SmoothMedian{cfg: cfg, grid: gridFor(cfg.High-cfg.Low, bits)}
+	m.low, m.high = float64(m.grid.round(cfg.Low)), float64(m.grid.round(cfg.High))
+	m.beta = math.Log1p(cfg.Epsilon/2/math.Log(2/cfg.Delta)) - smoothSlack
+	return m, nil
+}
+
+// smoothSlack covers the relative rounding of a smooth sensitivity. Beta is a million times as large.
+const smoothSlack = 1e-11
+
+// Event returns the worst case: (Epsilon, Delta).
+func (m *SmoothMedian) Event() accountant.Event {
+	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: m.cfg.Epsilon}, Delta: m.cfg.Delta}
+}
+
+// Release releases the median of the data. It fails unless r charges exactly m.Event(), for
+// accountant.ReplaceOne, and was not used before.
+func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float64) (float64, error) {
+	key, err := begin(m.Event(), ledger.Use{Relation: accountant.ReplaceOne}, r, key)
+	if err != nil {
+		return 0, err
+	}
+	return m.release(key, data)
+}
+
+// release releases the median once it is charged for.
+func (m *SmoothMedian) release(key rng.Key, data []float64) (float64, error) {
+	median, noise, err := m.law(data)
+	if err != nil {
+		return 0, err
+	}
+	params := []uint64{math.Float64bits(m.cfg.Low), math.Float64bits(m.cfg.High), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.Delta)}
+	return m.grid.value(median + noise.Sample(key.Derive("smooth median", params...).Stream())), nil
+}
+
+// law returns the median in units and the noise that is added to it.
+func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLaplace, err error) {
+	units := make([]float64, len(data))
+	for i, x := range data {
+		units[i] = float64(m.grid.round(x))
+	}
+	s, err := sorted(units, m.low, m.high)
+	if err != nil {
+		return 0, nil, err
+	}
+	scale := 2 * s.smoothSensitivity(m.beta) / m.cfg.Epsilon * (1 + 1e-12)
+	noise, err = rng.NewDiscreteLaplace(max(scale, 0x1p-10))
+	return int64(s.at(s.median)), noise, err
+}
+
+// grid is the lattice on which a real-valued answer is noised: multiples of unit, a power of two, so that
+// dividing by it is exact. Rounding to the grid is part of the function that is released, and of its
+// sensitivity.
+type grid struct{ unit float64 }
+
+// gridFor returns a grid on which size has between 2^bits and 2^(bits+1) units.
+func gridFor(size float64, bits int) grid {
+	_, exponent := math.Frexp(size) // size in [2^(exponent-1), 2^exponent)
+	return grid{math.Ldexp(1, exponent-1-bits)}
+}
+
+// round returns x in units, rounded to the nearest integer within 2^52. It returns 0 for NaN.
+func (g grid) round(x float64) int64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return int64(math.RoundToEven(min(max(x/g.unit, -0x1p52), 0x1p52)))
+}
+
+func (g grid) value(units int64) float64 { return float64(units) * g.unit }
+
+// within reports whether x is in [low, high]. It reports false for NaN.
+func within(x, low, high float64) bool { return x >= low && x <= high }

@@ -235,8 +235,7 @@ func TestNewMStabRefuses(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(Start[int](m, reserve(t, m.Event()), rng.Key{})), "zero Key")
 	require.ErrorIs(t, testkit.Err(Start[int](m, reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1))), ledger.ErrNotReserved)
 	r := reserve(t, m.Event())
-	_, err := Start[int](m, r, rng.SeedKey(1))
-	require.NoError(t, err)
+	testkit.Must(Start[int](m, r, rng.SeedKey(1)))
 	require.ErrorIs(t, testkit.Err(Start[int](m, r, rng.SeedKey(1))), ledger.ErrNotReserved, "twice")
 	for _, p := range []float64{-1, 1, math.NaN()} {
 		require.Error(t, testkit.Err(m.DistanceFor(p)))

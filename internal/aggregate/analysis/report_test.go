@@ -110,8 +110,7 @@ func TestEndToEnd(t *testing.T) {
 	for _, c := range file.Cases {
 		t.Run(fmt.Sprintf("%s/%s/%v", c.Mechanism, c.Queries, c.Sigma+c.Sigma2+c.Lam+c.Gamma), func(t *testing.T) {
 			var first, last int
-			_, err := fmt.Sscanf(c.Queries, "rows %d..%d", &first, &last)
-			require.NoError(t, err)
+			testkit.Must(fmt.Sscanf(c.Queries, "rows %d..%d", &first, &last))
 			if testkit.Race && last > 99 {
 				t.Skip("one goroutine: nothing to learn under the race detector")
 			}
