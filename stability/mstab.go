@@ -260,8 +260,8 @@ func (o oneShot) law(distance int64) (released, failed float64) {
 
 // ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon and any
 // real threshold, for laws and costs. It is not meant to be run. Neighbours with different answers are
-// distinguished with probability e^(-Epsilon Threshold)/2: the printed threshold log(1/delta)/epsilon gives (epsilon,
-// delta/2), and log(1/(2 delta))/epsilon gives (epsilon, delta).
+// distinguished with probability e^(-Epsilon Threshold)/2: the printed threshold log(1/delta)/epsilon gives
+// (epsilon, delta/2), and log(1/(2 delta))/epsilon gives (epsilon, delta).
 type ContinuousLaplace struct {
 	Epsilon   float64 // > 0
 	Threshold float64 // >= 0

@@ -79,12 +79,15 @@ func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, e
 	return a, nil
 }
 
-// left returns how many queries may still be above.
-func (u *run[A]) left() int {
+// Left returns how many more queries may be found above, or refused.
+func (u *run[A]) Left() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.stop - u.above
 }
+
+// Releasable reports whether the noise is secret, so that answers may leave.
+func (u *run[A]) Releasable() bool { return u.key.Releasable() }
 
 // drawn is a law whose noise can be drawn.
 type drawn struct {
@@ -126,14 +129,14 @@ type StableMechanism interface {
 
 // StableSession is a run that releases stable answers. It is safe for concurrent use. If
 // threshold noise is drawn again, answers depend on the order of the queries.
-type StableSession[T any] struct{ run run[Answer[T]] }
+type StableSession[T any] struct{ run[Answer[T]] }
 
 // Start begins a run of m. It fails unless r charges exactly m.Event() and was not used before.
 func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*StableSession[T], error) {
 	l := m.Law()
 	s := &StableSession[T]{run[Answer[T]]{drawn: m.sampled(), threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
 	name, params := m.identity()
-	return s, s.run.start(m.Event(), r, key, name, params...)
+	return s, s.start(m.Event(), r, key, name, params...)
 }
 
 // Ask releases value if its distance to instability passes the noisy test. The distance must change by at
@@ -141,19 +144,13 @@ func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*Stabl
 // stability.Plurality. Query numbers are public and unique in the run. A query that was asked before gets the
 // stored answer, whatever value is. When the run has stopped, the error is [ErrExhausted].
 func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T], error) {
-	return s.run.ask(query, -max(distance, -1<<60), func(refused bool) Answer[T] {
+	return s.ask(query, -max(distance, -1<<60), func(refused bool) Answer[T] {
 		if refused {
 			return Answer[T]{}
 		}
 		return Answer[T]{Value: value, Released: true}
 	})
 }
-
-// Left returns how many more queries may be refused.
-func (s *StableSession[T]) Left() int { return s.run.left() }
-
-// Releasable reports whether the noise is secret, so that answers may leave.
-func (s *StableSession[T]) Releasable() bool { return s.run.key.Releasable() }
 
 // DistanceFor returns the least distance at which an answer is released with at least the
 // given probability. For a run of n queries that ends with all answered, take a

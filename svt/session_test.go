@@ -49,7 +49,7 @@ func TestSparseVectorFollowsItsLaw(t *testing.T) {
 		observed := map[string]float64{}
 		for seed := range uint64(runs) {
 			s := &Session{run[bool]{drawn: m.drawn, threshold: cfg.Threshold, stop: cfg.Answers}}
-			s.run.charged(rng.SeedKey(seed))
+			s.charged(rng.SeedKey(seed))
 			var above []bool
 			for i, v := range values {
 				a, err := s.Ask(uint64(i), v)
@@ -83,7 +83,7 @@ func TestStableRunsFollowTheirLaws(t *testing.T) {
 		observed := map[string]float64{}
 		for seed := range uint64(runs) {
 			s := &StableSession[int]{run[Answer[int]]{drawn: m.sampled(), threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
-			s.run.charged(rng.SeedKey(seed))
+			s.charged(rng.SeedKey(seed))
 			var refused []bool
 			for i, d := range distances {
 				a, err := s.Ask(uint64(i), i+10, d)
@@ -255,13 +255,13 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 		{B1: 4, B2: 8, Threshold: 41, Failures: 1}, {B1: 4, B2: 8, Threshold: 40, Failures: 2},
 	} {
 		m := testkit.Must(NewStableSVT(cfg))
-		add(cfg, testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))).run.key)
+		add(cfg, testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))).key)
 	}
 	for _, cfg := range []MSvecConfig{
 		{Lambda: 4, Threshold: 100, Failures: 1}, {Lambda: 5, Threshold: 100, Failures: 1}, {Lambda: 4, Threshold: 101, Failures: 1}, {Lambda: 4, Threshold: 100, Failures: 2},
 	} {
 		m := testkit.Must(NewMSvec(cfg))
-		add(cfg, testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))).run.key)
+		add(cfg, testkit.Must(Start[int](m, reserve(t, m.Event()), rng.SeedKey(1))).key)
 	}
 	for _, cfg := range []SparseVectorConfig{
 		{Noise: Geometric, Epsilon: 1, Answers: 1, Sensitivity: 1}, {Noise: DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1},
@@ -269,7 +269,7 @@ func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 		{Noise: Geometric, Epsilon: 1, Answers: 1, Sensitivity: 2}, {Noise: Geometric, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 5},
 	} {
 		m := testkit.Must(NewSparseVector(cfg))
-		add(cfg, testkit.Must(m.Start(reserve(t, m.Event()), rng.SeedKey(1))).run.key)
+		add(cfg, testkit.Must(m.Start(reserve(t, m.Event()), rng.SeedKey(1))).key)
 	}
 }
 
@@ -370,7 +370,7 @@ func TestRunsFitTheirLedger(t *testing.T) {
 		key := testkit.Must(rng.NewKey())
 		seen := map[uint64]bool{}
 		for i := range r {
-			word := testkit.Must(Start[int](m, r[i], key)).run.key.Stream().Uint64()
+			word := testkit.Must(Start[int](m, r[i], key)).key.Stream().Uint64()
 			require.False(t, seen[word], "two charges under one noise")
 			seen[word] = true
 		}

@@ -94,12 +94,12 @@ func checkStop(field string, n int) error {
 func (m *SparseVector) Event() accountant.Event { return accountant.PureDP{Epsilon: m.cfg.Epsilon} }
 
 // Session is a run of a [SparseVector]. It is safe for concurrent use.
-type Session struct{ run run[bool] }
+type Session struct{ run[bool] }
 
 // Start begins a run. It fails unless r charges exactly m.Event() and was not used before.
 func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, error) {
 	s := &Session{run[bool]{drawn: m.drawn, threshold: m.cfg.Threshold, stop: m.cfg.Answers}}
-	return s, s.run.start(m.Event(), r, key, "sparse vector", uint64(m.cfg.Noise), uint64(m.cfg.Answers), uint64(m.cfg.Threshold),
+	return s, s.start(m.Event(), r, key, "sparse vector", uint64(m.cfg.Noise), uint64(m.cfg.Answers), uint64(m.cfg.Threshold),
 		math.Float64bits(m.law.ThresholdNoise.Scale), math.Float64bits(m.law.QueryNoise.Scale))
 }
 
@@ -107,11 +107,5 @@ func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, erro
 // run. A query that was asked before gets the stored answer. When the run has stopped, the error is
 // [ErrExhausted]. The noisy value of a query found above is another query, with noise and a price of its own.
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
-	return s.run.ask(query, value, func(above bool) bool { return above })
+	return s.ask(query, value, func(above bool) bool { return above })
 }
-
-// Left returns how many more queries may be found above.
-func (s *Session) Left() int { return s.run.left() }
-
-// Releasable reports whether the noise is secret, so that answers may leave.
-func (s *Session) Releasable() bool { return s.run.key.Releasable() }

@@ -68,29 +68,38 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	if err != nil {
 		return nil, err
 	}
-	var found []Alternative
+	var settings []aggregate.Setting
 	if fits {
-		if found, err = c.search(ctx, same, most); err != nil {
+		found, err := c.search(ctx, same, most)
+		if err != nil {
 			return nil, err
 		}
+		for _, a := range found {
+			settings = append(settings, a.Setting)
+		}
 	}
+	out, err := c.meeting(ctx, settings, goal)
+	if err == nil && len(out) == 0 {
+		err = &NoPlanError{Goal: goal}
+	}
+	return out, err
+}
+
+// meeting returns the settings that meet a goal, most correct answers first.
+func (c cases) meeting(ctx context.Context, settings []aggregate.Setting, goal Goal) ([]Alternative, error) {
 	var out []Alternative
-	for _, a := range found {
-		if a, err = c.accurate(ctx, a.Setting, goal); err != nil {
+	for _, s := range settings {
+		a, err := c.accurate(ctx, s, goal)
+		if err != nil {
 			return nil, err
 		}
 		if a.Accuracy() >= goal.MinAccuracy {
 			out = append(out, a)
 		}
 	}
-	if len(out) == 0 {
-		return nil, &NoPlanError{Goal: goal}
-	}
-	slices.SortStableFunc(out, moreCorrect)
+	slices.SortStableFunc(out, func(a, b Alternative) int { return cmp.Compare(b.ExpectedCorrect, a.ExpectedCorrect) })
 	return out, nil
 }
-
-func moreCorrect(a, b Alternative) int { return cmp.Compare(b.ExpectedCorrect, a.ExpectedCorrect) }
 
 // search returns what Alternatives chooses from, most correct answers first; nothing if no
 // setting meets the goal.
@@ -109,18 +118,7 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 			settings = append(settings, s)
 		}
 	}
-	var out []Alternative
-	for _, s := range settings {
-		a, err := c.accurate(ctx, s, goal)
-		if err != nil {
-			return nil, err
-		}
-		if a.Accuracy() >= goal.MinAccuracy {
-			out = append(out, a)
-		}
-	}
-	slices.SortStableFunc(out, moreCorrect)
-	return out, nil
+	return c.meeting(ctx, settings, goal)
 }
 
 // maxSearched is how many examples a search looks at. The results are evaluated on all examples.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/stable"
-	"github.com/pate-go/pate/svt"
 )
 
 // Outcome is what a mechanism is expected to do with queries drawn independently from examples.
@@ -109,25 +109,17 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same G
 		}
 		settings = append(settings, s)
 	}
-	var best Alternative
-	for _, s := range settings {
-		if d.MostNoise(s) > maxPlannedNoise {
-			continue
-		}
-		a, err := c.accurate(ctx, s, goal)
-		if err != nil {
-			return Outcome{}, false, err
-		}
-		if a.Accuracy() >= goal.MinAccuracy && (best.Queries == 0 || a.ExpectedCorrect > best.ExpectedCorrect) {
-			best = a
-		}
+	settings = slices.DeleteFunc(settings, func(s aggregate.Setting) bool { return d.MostNoise(s) > maxPlannedNoise })
+	found, err := c.meeting(ctx, settings, goal)
+	if err != nil || len(found) == 0 {
+		return Outcome{}, false, err
 	}
-	noise := 0.0 // of an answer
+	best, noise := found[0], 0.0 // of an answer
 	for _, p := range d.Noise() {
 		noise = best.Values[p.Name]
 	}
 	return Outcome{Mechanism: mechanism, Epsilon: best.Epsilon, By: best.By, Noise: noise, Asked: float64(best.Queries),
-		Released: best.ExpectedAnswers, Right: best.ExpectedCorrect}, best.Queries > 0, nil
+		Released: best.ExpectedAnswers, Right: best.ExpectedCorrect}, true, nil
 }
 
 // outcome returns the outcome of a stability method.
@@ -149,7 +141,9 @@ func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outco
 		if err := ctx.Err(); err != nil {
 			return Outcome{}, false, err
 		}
-		cfg, err := sparseConfig(ctx, method, goal, d.queries, failures)
+		task := stable.Task{Queries: d.queries, Failures: failures, Delta: goal.Delta}
+		refusal := math.Min(0.05, float64(failures)/(2*float64(d.queries)))
+		cfg, err := stable.Sparse(method, goal.Epsilon, task, refusal, goal.least(ctx))
 		if errors.Is(err, accountant.ErrNoBracket) {
 			continue
 		}
@@ -184,24 +178,6 @@ func failureLadder(n int) []int {
 	return out
 }
 
-// sparseConfig returns a sparse vector at the whole of a goal; the error of one that cannot
-// be had matches accountant.ErrNoBracket.
-func sparseConfig(ctx context.Context, method string, goal Goal, queries, failures int) (stable.Config, error) {
-	switch method {
-	case stable.SVT:
-		cfg, err := stable.Balanced(goal.Epsilon, goal.Delta, failures, math.Min(0.05, float64(failures)/(2*float64(queries))))
-		return cfg, noBracket(err)
-	case stable.SVTCalibrated:
-		cfg, err := stable.Fit(stable.Task{Mechanism: stable.MSvec, Queries: queries, Failures: failures, Delta: goal.Delta / 2}, goal.least(ctx))
-		if errors.Is(err, stable.ErrNoFit) {
-			return cfg, noBracket(err)
-		}
-		return cfg, err
-	}
-	c, err := svt.PrintedMSvec(goal.Epsilon, goal.Delta, queries, failures)
-	return stable.Config{Mechanism: stable.MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures}, noBracket(err)
-}
-
 // evaluate returns what a mechanism does, and what its Event costs.
 func (d distances) evaluate(ctx context.Context, method string, cfg stable.Config, goal Goal) (Outcome, error) {
 	m, err := stable.New(cfg)
@@ -232,12 +208,4 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 	}
 	o.Epsilon, o.By = claim.Upper, claim.By
 	return o, nil
-}
-
-// noBracket returns the error of a method that cannot be had.
-func noBracket(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("plan: %w: %w", accountant.ErrNoBracket, err)
 }

@@ -51,23 +51,22 @@ func (m Mechanism) validate() error {
 	if !mathx.IsFinite(m.Threshold) {
 		return fmt.Errorf("analysis: Threshold must be finite, not %v", m.Threshold)
 	}
-	positive := func(name string, x float64) error {
-		if !(x > 0) || math.IsInf(x, 1) {
-			return fmt.Errorf("analysis: %s must be a finite number above 0, not %v", name, x)
-		}
-		return nil
-	}
+	name, x := "Sigma", m.Noise
 	switch {
 	case m.Laplace:
-		return positive("Scale", m.Noise)
-	case !m.Tested:
-		return positive("Sigma", m.Noise)
+		name = "Scale"
+	case m.Tested && !positive(m.Sigma1):
+		name, x = "Sigma1", m.Sigma1
+	case m.Tested:
+		name = "Sigma2"
 	}
-	if err := positive("Sigma1", m.Sigma1); err != nil {
-		return err
+	if !positive(x) {
+		return fmt.Errorf("analysis: %s must be a finite number above 0, not %v", name, x)
 	}
-	return positive("Sigma2", m.Noise)
+	return nil
 }
+
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
 // MarshalJSON writes the parameters by their names: the identity of a release holds them.
 func (m Mechanism) MarshalJSON() ([]byte, error) {

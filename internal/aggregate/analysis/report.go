@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -344,20 +345,11 @@ func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i i
 				results[i], failures[i] = compute[w](from+i, block[i])
 			}
 		})
-		if err := errors.Join(ctx.Err(), firstError(failures)); err != nil {
-			return err
+		if err := cmp.Or(failures...); ctx.Err() != nil || err != nil {
+			return errors.Join(ctx.Err(), err)
 		}
 		for i := range block {
 			take(from+i, results[i])
-		}
-	}
-	return nil
-}
-
-func firstError(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
 		}
 	}
 	return nil

@@ -78,8 +78,12 @@ func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) (
 		return nil, fmt.Errorf("marginals: %w", err)
 	}
 	key = key.Derive("entry", uint64(r.Entry())).Derive("marginals", math.Float64bits(m.noise.Sigma()), uint64(len(m.cfg.Bins)))
-	counts := m.draw(key) // before any cell is looked at
-	m.add(counts, cells)
+	counts := make([][]int64, len(m.cfg.Bins))
+	for j, n := range m.cfg.Bins { // the noise, before any cell is looked at
+		counts[j] = make([]int64, n)
+		m.noise.Fill(counts[j], key.Derive("column", uint64(j)).Stream())
+	}
+	add(counts, cells)
 	return counts, nil
 }
 
@@ -98,16 +102,7 @@ func (m *Marginals) check(cells [][]int) error {
 	return nil
 }
 
-func (m *Marginals) draw(key rng.Key) [][]int64 {
-	noise := make([][]int64, len(m.cfg.Bins))
-	for j, n := range m.cfg.Bins {
-		noise[j] = make([]int64, n)
-		m.noise.Fill(noise[j], key.Derive("column", uint64(j)).Stream())
-	}
-	return noise
-}
-
-func (m *Marginals) add(counts [][]int64, cells [][]int) {
+func add(counts [][]int64, cells [][]int) {
 	for _, unit := range cells {
 		for j, bin := range unit {
 			if bin != None {

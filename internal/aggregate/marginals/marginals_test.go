@@ -44,7 +44,7 @@ func (m *Marginals) moves(from, to [][]int) (by []int64) {
 		for _, n := range m.cfg.Bins {
 			columns = append(columns, make([]int64, n))
 		}
-		m.add(columns, cells)
+		add(columns, cells)
 		return slices.Concat(columns...)
 	}
 	by = counts(to)

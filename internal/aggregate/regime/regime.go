@@ -19,7 +19,6 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/stability"
-	"github.com/pate-go/pate/svt"
 )
 
 // Regime is a situation in public numbers.
@@ -80,8 +79,8 @@ func advise(ctx context.Context, r Regime, account accountant.AutoConfig) (Advic
 	}
 	advice := Advice{Regime: r}
 	methods := argmaxRegimes(mechanisms.AlwaysAnswers)
-	methods = append(methods,
-		mstabLaplaceRegime, mstabGaussianRegime, svtPrintedRegime, svtCalibratedRegime, stableSVTRegime)
+	methods = append(methods, mstabLaplaceRegime, mstabGaussianRegime,
+		sparseRegime(stable.SVTPrinted), sparseRegime(stable.SVTCalibrated), sparseRegime(stable.SVT))
 	for _, method := range methods {
 		m, err := method(ctx, r, account)
 		if errors.Is(err, accountant.ErrNoBracket) { // a budget that no noise lands on
@@ -148,8 +147,7 @@ func (r Regime) withDefaults() (Regime, error) {
 // calibrate returns the least noise at which all queries meet the regime's epsilon, and the claim then.
 func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
-	target := accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}
-	noise, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, target, event)
+	noise, err := r.least(ctx, account)(event)
 	if err != nil {
 		return 0, accountant.Claim{}, fmt.Errorf("plan: %w", err)
 	}
@@ -196,7 +194,7 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	account := claims(accountant.ByRDP)
 	for queries := float64(r.Unstable); queries < 1<<40; {
 		r.Queries = int(queries)
-		svt, err := stableSVTRegime(ctx, r, account)
+		svt, err := sparseRegime(stable.SVT)(ctx, r, account)
 		if err != nil {
 			return 0, err
 		}
@@ -235,12 +233,11 @@ func claims(by accountant.Method) accountant.AutoConfig {
 }
 
 // claimed returns what one event costs.
-func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event, delta float64) (accountant.Claim, error) {
+func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event, delta float64) (claim accountant.Claim, err error) {
 	account, err := accountant.NewAuto(cfg)
 	if err == nil {
 		err = account.Compose(e, 1)
 	}
-	var claim accountant.Claim
 	if err == nil {
 		claim, err = account.Claim(ctx, delta)
 	}
@@ -277,11 +274,7 @@ func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig,
 // mstabLaplaceRegime tests each query by itself. Half of delta pays for releases at
 // d = 0, the same for each query.
 func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
-	cfg, err := r.fit(ctx, account, stable.Task{Mechanism: stable.MStab, Noise: stability.Laplace, Delta: r.Delta / 2})
-	if err != nil {
-		return Method{}, err
-	}
-	return r.stableMethod(ctx, account, stable.MStabLaplace, cfg.Scale, r.Success, cfg)
+	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
 // mstabGaussianRegime does the same with Gaussian noise, and the share of delta for releases at d = 0
@@ -303,57 +296,49 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoC
 			least, best = distance, share
 		}
 	}
-	cfg, err := r.fit(ctx, account, stable.Task{Mechanism: stable.MStab, Noise: stability.Gaussian, Delta: r.Delta * best})
-	if err != nil {
-		return Method{}, err
-	}
-	return r.stableMethod(ctx, account, stable.MStabGaussian, cfg.Sigma, r.Success, cfg)
+	return r.mstab(ctx, account, stable.MStabGaussian, stability.Gaussian, r.Delta*best)
 }
 
-// svtPrintedRegime returns the sparse vector over stable queries as lecture notes calibrate
-// it, svtCalibratedRegime the same mechanism at the noise that it needs.
-func svtPrintedRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
-	c, err := svt.PrintedMSvec(r.Epsilon, r.Delta, r.Queries, r.Unstable)
-	if err != nil {
-		return Method{}, noBracket(err)
+// sparseRegime returns what a sparse vector over stable queries does: as lecture notes calibrate it, with the
+// noise that it needs, or with one-sided noise, at pure epsilon with all of delta for releases at d = 0. There
+// a stable query is refused with probability beta and then uses up one of the Q failures too, so beta is at
+// most Q/(2m).
+func sparseRegime(name string) regimeMethod {
+	return func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
+		beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
+		task := stable.Task{Queries: r.Queries, Failures: r.Unstable, Delta: r.Delta, Success: r.Success}
+		cfg, err := stable.Sparse(name, r.Epsilon, task, beta, r.least(ctx, account))
+		if errors.Is(err, accountant.ErrNoBracket) {
+			err = fmt.Errorf("plan: %w", err)
+		}
+		if err != nil {
+			return Method{}, err
+		}
+		success := r.Success
+		if name == stable.SVT {
+			success = 1 - beta
+		}
+		return r.stableMethod(ctx, account, name, cfg.Lambda+cfg.B2, success, cfg)
 	}
-	return r.stableMethod(ctx, account, stable.SVTPrinted, c.Lambda, r.Success,
-		stable.Config{Mechanism: stable.MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures})
 }
 
-func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
-	cfg, err := r.fit(ctx, account, stable.Task{Mechanism: stable.MSvec, Failures: r.Unstable, Delta: r.Delta / 2})
-	if err != nil {
-		return Method{}, err
-	}
-	return r.stableMethod(ctx, account, stable.SVTCalibrated, cfg.Lambda, r.Success, cfg)
-}
-
-// stableSVTRegime returns the stable sparse vector with one-sided noise, at pure epsilon
-// with all of delta for releases at d = 0. A stable query is refused with probability
-// beta and then uses up one of the Q failures too, so beta is at most Q/(2m).
-func stableSVTRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
-	beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
-	cfg, err := stable.Balanced(r.Epsilon, r.Delta, r.Unstable, beta)
-	if err != nil {
-		return Method{}, noBracket(err)
-	}
-	return r.stableMethod(ctx, account, stable.SVT, cfg.B2, 1-beta, cfg)
-}
-
-// fit gives all queries of a regime their noise.
-func (r Regime) fit(ctx context.Context, account accountant.AutoConfig, t stable.Task) (stable.Config, error) {
-	t.Queries, t.Success = r.Queries, r.Success
-	target := accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}
-	cfg, err := stable.Fit(t, func(event func(float64) (accountant.Event, error)) (float64, error) {
-		noise, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, target, event)
+// least finds the least noise that meets the regime's epsilon.
+func (r Regime) least(ctx context.Context, account accountant.AutoConfig) aggregate.LeastNoise {
+	return func(event func(float64) (accountant.Event, error)) (float64, error) {
+		noise, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}, event)
 		return noise, err
-	})
-	if errors.Is(err, stable.ErrNoFit) {
-		return cfg, noBracket(err)
 	}
-	return cfg, err
 }
 
-// noBracket returns the error of a method that cannot be had in a regime.
-func noBracket(err error) error { return fmt.Errorf("plan: %w: %w", accountant.ErrNoBracket, err) }
+// mstab tests each query by itself, with noise of a kind, where delta pays for releases at d = 0.
+func (r Regime) mstab(ctx context.Context, account accountant.AutoConfig, name string, noise stability.Noise, delta float64) (Method, error) {
+	t := stable.Task{Mechanism: stable.MStab, Queries: r.Queries, Noise: noise, Delta: delta, Success: r.Success}
+	cfg, err := stable.Fit(t, r.least(ctx, account))
+	if errors.Is(err, stable.ErrNoFit) {
+		err = fmt.Errorf("plan: %w: %w", accountant.ErrNoBracket, err)
+	}
+	if err != nil {
+		return Method{}, err
+	}
+	return r.stableMethod(ctx, account, name, cfg.Scale+cfg.Sigma, r.Success, cfg)
+}

@@ -213,3 +213,26 @@ func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error
 	}
 	return Config{Mechanism: SVT, B1: best.B1, B2: best.B2, Threshold: best.Threshold, Failures: best.Failures}, nil
 }
+
+// Sparse returns a sparse vector by the name of how its noise is chosen, for the whole of a budget: epsilon,
+// and the delta of t. Stable answers of SVT are refused with probability refusal at most. An error that
+// matches [accountant.ErrNoBracket] means that it cannot be had.
+func Sparse(name string, epsilon float64, t Task, refusal float64, least aggregate.LeastNoise) (cfg Config, err error) {
+	switch name {
+	case SVT:
+		cfg, err = Balanced(epsilon, t.Delta, t.Failures, refusal)
+	case SVTCalibrated:
+		t.Mechanism, t.Delta = MSvec, t.Delta/2
+		if cfg, err = Fit(t, least); !errors.Is(err, ErrNoFit) {
+			return cfg, err
+		}
+	default:
+		var c svt.MSvecConfig
+		c, err = svt.PrintedMSvec(epsilon, t.Delta, t.Queries, t.Failures)
+		cfg = Config{Mechanism: MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures}
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", accountant.ErrNoBracket, err)
+	}
+	return cfg, err
+}
