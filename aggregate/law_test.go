@@ -262,7 +262,10 @@ func TestLawsSumToOne(t *testing.T) {
 
 // One of many classes is ahead: the peak is narrow, sigma/sqrt K, and the slope of the integrand steep, K/b.
 func TestLawManyClasses(t *testing.T) {
-	for _, lead := range []int{1, 6} {
+	for _, lead := range []int{6, 1} {
+		if lead == 1 && !*long {
+			break
+		}
 		counts := make([]int, 300)
 		counts[7] = lead
 		for _, law := range []lawFunc{

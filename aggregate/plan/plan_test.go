@@ -245,7 +245,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		require.Error(t, testkit.Err(Alternatives(t.Context(), good, goal)), name)
 	}
-	require.ErrorIs(t, testkit.Err(Alternatives(t.Context(), good, Goal{Epsilon: 0.01, Delta: 1e-5, MinAccuracy: 0.95})), ErrNoPlan)
+	require.ErrorIs(t, testkit.Err(Alternatives(t.Context(), good, Goal{Epsilon: 0.01, Delta: 1e-5, MinAccuracy: 0.95, Accountant: accountant.ByRDP})), ErrNoPlan)
 	for name, examples := range map[string][]Example{
 		"none": nil, "zero histogram": {{}}, "label": {{Votes: histogram(t, 1, 2), Label: 2}}, "negative label": {{Votes: histogram(t, 1, 2), Label: -1}},
 		"classes": {{Votes: histogram(t, 1, 2)}, {Votes: histogram(t, 1, 2, 3)}}, "votes": {{Votes: histogram(t, 1<<30, 2)}},

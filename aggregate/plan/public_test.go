@@ -35,6 +35,9 @@ func TestForLabels(t *testing.T) {
 	var none *NoPlanError
 	require.ErrorAs(t, err, &none)
 	require.ErrorIs(t, err, ErrNoPlan)
+	if !*long { // a script of cmd/pate asks for one remedy
+		return
+	}
 	require.NoError(t, few.Remedy(t.Context(), none))
 	goal.Epsilon = none.Epsilon
 	works := testkit.Must(few.works(t.Context(), goal))
@@ -101,7 +104,10 @@ func TestPlansAreClear(t *testing.T) {
 	for _, c := range []struct {
 		teachers, classes int
 		epsilon           float64
-	}{{80, 3, 2}, {60, 2, 3}} {
+	}{{60, 2, 3}, {80, 3, 2}} {
+		if c.classes == 3 && !*long {
+			break
+		}
 		goal := Goal{Epsilon: c.epsilon, Delta: 1e-5, MinAccuracy: 0.9, Accountant: accountant.ByRDP}
 		p := Public{Teachers: c.teachers, Classes: c.classes, Queries: 1000}
 		a := testkit.Must(ForLabels(t.Context(), p, goal, goal.least(t.Context())))
@@ -143,6 +149,9 @@ func TestSteadyPlans(t *testing.T) {
 		require.LessOrEqual(t, a.Values["sigma"], 0.2*100)
 		require.LessOrEqual(t, a.Epsilon, goal.Epsilon)
 		require.Greater(t, a.Epsilon, 0.99*goal.Epsilon)
+	}
+	if !*long {
+		return
 	}
 	goal.MinAccuracy = 0.995
 	strict := testkit.Must(ForLabels(t.Context(), Public{Teachers: 40, Classes: 3, Queries: 30}, goal, goal.least(t.Context())))

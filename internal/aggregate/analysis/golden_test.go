@@ -100,8 +100,7 @@ func TestReportsDoNotDependOnTheNumberOfCores(t *testing.T) {
 		m       Mechanism
 		integer bool
 	}{
-		"gnmax": {gnmax(12), false}, "gnmax, integer": {gnmax(12), true},
-		"confident": {confident(40, 15, 12), false}, "lnmax": {lnmax(9), false},
+		"gnmax, integer": {gnmax(4), true}, "confident": {confident(40, 15, 4), false}, "lnmax": {lnmax(9), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want *Report
