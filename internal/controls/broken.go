@@ -61,23 +61,28 @@ func brokenSparse() []Target {
 }
 
 func comparisons(law svt.Law, values []float64) side[string] {
-	return func(key rng.Key, _ int) (audit.Run[string], error) {
-		rnd := rand.New(key.Stream())
-		return func(uint64) (string, error) {
-			rho, above := laplaceNoise(rnd, law.ThresholdNoise.Scale), 0
-			var transcript []byte
-			for _, v := range values {
-				over := v+laplaceNoise(rnd, law.QueryNoise.Scale) >= law.Threshold+rho
-				transcript = append(transcript, bit(over))
-				if over {
-					above++
-				}
-				if law.Stop > 0 && above == law.Stop {
-					break
-				}
+	return drawn(func(rnd *rand.Rand) string {
+		rho, above := laplaceNoise(rnd, law.ThresholdNoise.Scale), 0
+		var transcript []byte
+		for _, v := range values {
+			over := v+laplaceNoise(rnd, law.QueryNoise.Scale) >= law.Threshold+rho
+			transcript = append(transcript, bit(over))
+			if over {
+				above++
 			}
-			return string(transcript), nil
-		}, nil
+			if law.Stop > 0 && above == law.Stop {
+				break
+			}
+		}
+		return string(transcript)
+	})
+}
+
+// drawn makes the runs of a law that draw samples.
+func drawn[O comparable](draw func(rnd *rand.Rand) O) side[O] {
+	return func(key rng.Key, _ int) audit.Run[O] {
+		rnd := rand.New(key.Stream())
+		return func(uint64) (O, error) { return draw(rnd), nil }
 	}
 }
 
@@ -144,12 +149,9 @@ func halfNoiseOf(counts []int) side[aggregate.Answer] {
 
 // gapRelease reports whether an answer at this distance is released, by the printed test.
 func gapRelease(distance float64) side[bool] {
-	return func(key rng.Key, _ int) (audit.Run[bool], error) {
-		rnd := rand.New(key.Stream())
-		return func(uint64) (bool, error) {
-			return distance+laplaceNoise(rnd, 1/gapEpsilon) > math.Log(1/gapDelta)/gapEpsilon, nil
-		}, nil
-	}
+	return drawn(func(rnd *rand.Rand) bool {
+		return distance+laplaceNoise(rnd, 1/gapEpsilon) > math.Log(1/gapDelta)/gapEpsilon
+	})
 }
 
 // floatingPoint returns textbook Laplace noise: b log u for a uniform u of 53 bits, added in doubles
@@ -173,17 +175,14 @@ func floatingPoint() Target {
 	}
 	const one, two = 0.0, 1.0
 	release := func(value float64) side[string] {
-		return func(key rng.Key, _ int) (audit.Run[string], error) {
-			rnd := rand.New(key.Stream())
-			return func(uint64) (string, error) {
-				u, sign := float64(max(rnd.Uint64()>>11, 1))*0x1p-53, 1.0
-				if rnd.Uint64()&1 == 0 {
-					sign = -1
-				}
-				x := value + noise(u, sign)
-				return fmt.Sprint(reachable(one, x), reachable(two, x)), nil
-			}, nil
-		}
+		return drawn(func(rnd *rand.Rand) string {
+			u, sign := float64(max(rnd.Uint64()>>11, 1))*0x1p-53, 1.0
+			if rnd.Uint64()&1 == 0 {
+				sign = -1
+			}
+			x := value + noise(u, sign)
+			return fmt.Sprint(reachable(one, x), reachable(two, x))
+		})
 	}
 	return runs("laplace-floating-point", "the numbers 0 and 1", 20_000, stated(1, 0), release(one), release(two)).
 		mistaken("Laplace noise in floating point, by inversion of a 53-bit uniform number")
@@ -228,20 +227,17 @@ func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []in
 func fixedBatches() []Target {
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
-		return func(key rng.Key, _ int) (audit.Run[int], error) {
-			rnd := rand.New(key.Stream())
-			return func(uint64) (int, error) {
-				batch, largest := rnd.IntN(steps), math.Inf(-1)
-				for t := range steps {
-					x := sigma * rnd.NormFloat64()
-					if t == batch {
-						x += shift
-					}
-					largest = max(largest, x)
+		return drawn(func(rnd *rand.Rand) int {
+			batch, largest := rnd.IntN(steps), math.Inf(-1)
+			for t := range steps {
+				x := sigma * rnd.NormFloat64()
+				if t == batch {
+					x += shift
 				}
-				return bucket(largest, 0.1, 5), nil
-			}, nil
-		}
+				largest = max(largest, x)
+			}
+			return bucket(largest, 0.1, 5)
+		})
 	}
 	claim := profile(accountant.Repeated{
 		Event: accountant.PoissonSampled{Probability: 1.0 / steps, Event: accountant.Gaussian{NoiseMultiplier: sigma}},

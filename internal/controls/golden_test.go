@@ -113,10 +113,8 @@ func TestListedSampleSizesRefute(t *testing.T) {
 		if len(in) == 0 { // not listed: by likelihood ratio
 			in = likelier(t, control)
 		}
-		one, err := comparisons(control.law, control.one)(rng.SeedKey(11), n)
-		require.NoError(t, err)
-		two, err := comparisons(control.law, control.two)(rng.SeedKey(12), n)
-		require.NoError(t, err)
+		one := comparisons(control.law, control.one)(rng.SeedKey(11), n)
+		two := comparisons(control.law, control.two)(rng.SeedKey(12), n)
 		if v.BestEvent.Direction == "D_prime" {
 			one, two = two, one
 		}
@@ -152,19 +150,15 @@ func TestVotesAtListedSampleSizes(t *testing.T) {
 		t.Skip("long")
 	}
 	const n = 100_000
-	one, err := halfNoiseOf([]int{8, 2})(rng.SeedKey(21), n)
-	require.NoError(t, err)
-	two, err := halfNoiseOf([]int{9, 1})(rng.SeedKey(22), n)
-	require.NoError(t, err)
+	one := halfNoiseOf([]int{8, 2})(rng.SeedKey(21), n)
+	two := halfNoiseOf([]int{9, 1})(rng.SeedKey(22), n)
 	f, err := audit.Test(context.Background(), func(a aggregate.Answer) bool { return a.Label == 1 }, one, two,
 		audit.Config{Claim: audit.Claim{Epsilon: 0.5}, Alpha: 1e-4, Runs: n})
 	require.NoError(t, err)
 	require.True(t, f.Refuted(), "%+v", f)
 
-	released, err := gapRelease(2)(rng.SeedKey(23), n)
-	require.NoError(t, err)
-	unstable, err := gapRelease(0)(rng.SeedKey(24), n)
-	require.NoError(t, err)
+	released := gapRelease(2)(rng.SeedKey(23), n)
+	unstable := gapRelease(0)(rng.SeedKey(24), n)
 	f, err = audit.Test(context.Background(), func(r bool) bool { return r }, released, unstable,
 		audit.Config{Claim: audit.Claim{Epsilon: 1, Delta: 0.01}, Alpha: 1e-4, Runs: n})
 	require.NoError(t, err)

@@ -88,10 +88,7 @@ func (e effort) guess(ctx context.Context, claim claimer, model dpsgd.Model, dat
 		scores = look(m.LearningRate)
 		e.progress(weightOfOthers * m.Step / m.Steps)
 	}
-	l, err := ledger.New(ledger.Config{Unit: "canary", Relation: accountant.AddRemove, Epsilon: 1e15, Delta: 0.5})
-	if err != nil {
-		return audit.Finding{}, err
-	}
+	l := must(ledger.New(ledger.Config{Unit: "canary", Relation: accountant.AddRemove, Epsilon: 1e15, Delta: 0.5}))
 	r, err := l.Reserve(cfg.Event())
 	if err != nil {
 		return audit.Finding{}, err

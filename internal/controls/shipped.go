@@ -43,18 +43,11 @@ func mechanismTargets() []Target {
 
 // asked makes the runs of a mechanism for n queries that is asked about the same votes again and again.
 func asked(mechanism func(n int) (aggregate.Mechanism, error), counts []int) side[aggregate.Answer] {
-	return func(key rng.Key, n int) (audit.Run[aggregate.Answer], error) {
-		m, err := mechanism(n)
-		if err != nil {
-			return nil, err
-		}
-		r, err := (&reservations{event: m.Event(), size: 1}).take()
-		if err != nil {
-			return nil, err
-		}
-		session, err := m.Start(r, key)
+	return func(key rng.Key, n int) audit.Run[aggregate.Answer] {
+		m := must(mechanism(n))
+		session := must(m.Start((&reservations{event: m.Event(), size: 1}).take(), key))
 		h := must(aggregate.NewHistogram(counts))
-		return func(i uint64) (aggregate.Answer, error) { return session.Ask(i, h) }, err
+		return func(i uint64) (aggregate.Answer, error) { return session.Ask(i, h) }
 	}
 }
 

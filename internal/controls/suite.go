@@ -104,13 +104,9 @@ func pure(event accountant.Event) claimer {
 func profile(event accountant.Event, relation accountant.Relation) claimer {
 	return func(delta float64) (audit.Claim, error) {
 		best := math.Inf(1)
-		for _, open := range []func() (accountant.Accountant, error){
-			accountant.RDPConfig{Relation: relation}.NewAccount, accountant.PLDConfig{Relation: relation}.NewAccount,
+		for _, account := range []accountant.Accountant{
+			must(accountant.NewRDP(accountant.RDPConfig{Relation: relation})), must(accountant.NewPLD(accountant.PLDConfig{Relation: relation})),
 		} {
-			account, err := open()
-			if err != nil {
-				return audit.Claim{}, err
-			}
 			if err := account.Compose(event, 1); errors.Is(err, accountant.ErrUnsupportedEvent) {
 				continue
 			} else if err != nil {
@@ -207,7 +203,7 @@ func histograms(votes, classes int) [][]int {
 }
 
 // side makes the runs of a mechanism on one of two inputs.
-type side[O comparable] func(key rng.Key, runs int) (audit.Run[O], error)
+type side[O comparable] func(key rng.Key, runs int) audit.Run[O]
 
 // runs returns a target that is run on two inputs.
 func runs[O comparable](name, on string, n int, claim claimer, one, two side[O]) Target {
@@ -217,14 +213,7 @@ func runs[O comparable](name, on string, n int, claim claimer, one, two side[O])
 			if err != nil {
 				return audit.Finding{}, err
 			}
-			first, err := one(e.key.Derive("one"), e.runs)
-			if err != nil {
-				return audit.Finding{}, err
-			}
-			second, err := two(e.key.Derive("two"), e.runs)
-			if err != nil {
-				return audit.Finding{}, err
-			}
+			first, second := one(e.key.Derive("one"), e.runs), two(e.key.Derive("two"), e.runs)
 			return audit.BlackBox(ctx, first, second, audit.Config{Claim: c, Alpha: e.alpha, Runs: e.runs, Progress: e.progress})
 		}}
 }
@@ -237,34 +226,23 @@ type reservations struct {
 	ready []*ledger.Reservation
 }
 
-func (p *reservations) take() (*ledger.Reservation, error) {
+func (p *reservations) take() *ledger.Reservation {
 	if len(p.ready) == 0 {
-		l, err := ledger.New(ledger.Config{Unit: "record of an audit", Relation: accountant.ReplaceOne, Epsilon: 1e15, Delta: 0.9})
-		if err != nil {
-			return nil, err
-		}
-		if p.ready, err = l.ReserveBatch(slices.Repeat([]accountant.Event{p.event}, p.size)); err != nil {
-			return nil, fmt.Errorf("controls: reserving: %w", err)
-		}
+		l := must(ledger.New(ledger.Config{Unit: "record of an audit", Relation: accountant.ReplaceOne, Epsilon: 1e15, Delta: 0.9}))
+		p.ready = must(l.ReserveBatch(slices.Repeat([]accountant.Event{p.event}, p.size)))
 	}
 	r := p.ready[0]
 	p.ready = p.ready[1:]
-	return r, nil
+	return r
 }
 
 // each makes a side of a mechanism that is charged anew for every run.
 func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
-	return func(key rng.Key, _ int) (audit.Run[O], error) {
+	return func(key rng.Key, _ int) audit.Run[O] {
 		p := &reservations{event: event, size: 1000}
 		if failure := must(pure(event)(0)).Delta; failure > 0 {
 			p.size = max(1, int(min(1000, 0.5/failure)))
 		}
-		return func(i uint64) (none O, err error) {
-			r, err := p.take()
-			if err != nil {
-				return none, err
-			}
-			return run(r, key.Derive("run", i))
-		}, nil
+		return func(i uint64) (O, error) { return run(p.take(), key.Derive("run", i)) }
 	}
 }
