@@ -192,33 +192,20 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 // PriceAt returns the price of a search with given noise, with which it costs target.Epsilon.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
-	return p, p.compare(ctx, relation, target, event)
-}
-
-// compare fills in the noise and cost of one run.
-func (p *Price) compare(ctx context.Context, relation accountant.Relation, target accountant.Target, event Noisy) error {
-	tight := accountant.AutoConfig{Relation: relation}.NewAccount
 	var err error
-	if p.OneNoise, _, err = accountant.CalibrateNoise(ctx, tight, target, event); err != nil {
-		return fmt.Errorf("tune: noise of one run: %w", err)
+	if p.OneNoise, _, err = accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: relation}.NewAccount, target, event); err != nil {
+		return p, fmt.Errorf("tune: noise of one run: %w", err)
 	}
-	run, err := event(p.Noise)
+	run, err := event(noise)
 	if err != nil {
-		return err
+		return p, err
 	}
-	account, err := tight()
-	if err == nil {
-		err = account.Compose(run, 1)
-	}
-	if err == nil {
-		var bound accountant.Bound
-		bound, err = account.Epsilon(ctx, target.Delta)
-		p.OneEpsilon = bound.Upper
-	}
+	one, err := accountant.Epsilon(ctx, accountant.ByAuto, relation, target.Delta, run)
 	if err != nil {
-		return fmt.Errorf("tune: cost of one run: %w", err)
+		return p, fmt.Errorf("tune: cost of one run: %w", err)
 	}
-	return nil
+	p.OneEpsilon = one.Upper
+	return p, nil
 }
 
 // Draw returns a number of runs. It has the law exactly, for the parameters as float64: every decision

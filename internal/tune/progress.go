@@ -88,7 +88,12 @@ func (p *progress) onlyFolder(path string) error {
 	if err := p.remove(folderPrefix, filepath.Base(path)); err != nil {
 		return err
 	}
-	if err := durable.PrivateFolder(path); err != nil {
+	return wrapped(durable.PrivateFolder(path))
+}
+
+// wrapped returns err as an error of this package, nil if it is nil.
+func wrapped(err error) error {
+	if err != nil {
 		return fmt.Errorf("tune: %w", err)
 	}
 	return nil
@@ -97,17 +102,12 @@ func (p *progress) onlyFolder(path string) error {
 // remove removes the files with this prefix from the folder, but for one name.
 func (p *progress) remove(prefix, but string) error {
 	entries, err := os.ReadDir(p.dir)
-	if err != nil {
-		return fmt.Errorf("tune: %w", err)
-	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) && e.Name() != but {
-			if err := os.RemoveAll(filepath.Join(p.dir, e.Name())); err != nil {
-				return fmt.Errorf("tune: %w", err)
-			}
+		if err == nil && strings.HasPrefix(e.Name(), prefix) && e.Name() != but {
+			err = os.RemoveAll(filepath.Join(p.dir, e.Name()))
 		}
 	}
-	return nil
+	return wrapped(err)
 }
 
 // keep takes a run, named by its folder, for the best so far.
@@ -117,10 +117,7 @@ func (p *progress) keep(folder string, b Best) error {
 		return nil
 	}
 	p.Best.File = bestPrefix + strings.TrimPrefix(folder, folderPrefix)
-	if err := durable.WriteBytes(filepath.Join(p.dir, p.Best.File), 0o600, b.Output); err != nil {
-		return fmt.Errorf("tune: %w", err)
-	}
-	return nil
+	return wrapped(durable.WriteBytes(filepath.Join(p.dir, p.Best.File), 0o600, b.Output))
 }
 
 // save writes the state, and removes the output that it no longer names.

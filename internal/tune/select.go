@@ -151,10 +151,7 @@ func (s Search) one(ctx context.Context, key rng.Key, kept *progress, i int64) e
 	if run.Dir == "" {
 		return nil
 	}
-	if err := os.RemoveAll(run.Dir); err != nil {
-		return fmt.Errorf("tune: %w", err)
-	}
-	return nil
+	return wrapped(os.RemoveAll(run.Dir))
 }
 
 // wait returns when the time since began is a multiple of Every.
@@ -162,13 +159,10 @@ func (s Search) wait(ctx context.Context, began time.Time) error {
 	if s.Every == 0 {
 		return nil
 	}
-	left := s.Every - time.Since(began)%s.Every
-	timer := time.NewTimer(left)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("tune: %w", ctx.Err())
-	case <-timer.C:
+		return wrapped(ctx.Err())
+	case <-time.After(s.Every - time.Since(began)%s.Every):
 		return nil
 	}
 }

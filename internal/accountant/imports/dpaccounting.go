@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -23,20 +24,18 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 		return accountant.Schedule{}, err
 	}
 	var b builder
-	var events []accountant.Event
-	if l, ok := v.(list); ok {
-		events, err = b.events(l)
-	} else {
-		var e accountant.Event
-		e, err = b.event(v)
-		if c, ok := e.(accountant.Composed); ok {
-			events = c.Events
-		} else {
-			events = []accountant.Event{e}
-		}
+	l, several := v.(list)
+	if !several {
+		l = list{v}
 	}
+	events, err := b.events(l)
 	if err != nil {
 		return accountant.Schedule{}, err
+	}
+	if !several {
+		if c, ok := events[0].(accountant.Composed); ok {
+			events = c.Events
+		}
 	}
 	relation, err := b.relation()
 	if err != nil {
@@ -160,23 +159,16 @@ func (b *builder) replace(a *arguments) {
 }
 
 func whyNot(class string) string {
-	switch class {
-	case "DpEvent", "UnsupportedDpEvent":
-		return "it says nothing about the mechanism"
-	case "SampledWithReplacementDpEvent":
-		return "sampling with replacement has no event here"
-	case "SingleEpochTreeAggregationDpEvent":
-		return "tree aggregation has no event here, nor has replacing by a special record a relation"
-	case "RepeatAndSelectDpEvent":
-		return "it gives the mean number of runs, selection here gives gamma; write it as selection or poisson_selection"
-	case "MixtureOfGaussiansDpEvent":
-		return "a mixture of Gaussians has no event here"
-	case "PermuteAndFlipDpEvent":
-		return "permute-and-flip has no event of its own here; pure of the same epsilon is an upper bound"
-	case "TruncatedSubsampledGaussianDpEvent":
-		return "it gives one size for both neighbours; write it as truncated_poisson, with an upper bound of the size"
-	}
-	return "no such class is known here"
+	const nothing = "it says nothing about the mechanism"
+	return cmp.Or(map[string]string{
+		"DpEvent": nothing, "UnsupportedDpEvent": nothing,
+		"SampledWithReplacementDpEvent":      "sampling with replacement has no event here",
+		"SingleEpochTreeAggregationDpEvent":  "tree aggregation has no event here, nor has replacing by a special record a relation",
+		"RepeatAndSelectDpEvent":             "it gives the mean number of runs, selection here gives gamma; write it as selection or poisson_selection",
+		"MixtureOfGaussiansDpEvent":          "a mixture of Gaussians has no event here",
+		"PermuteAndFlipDpEvent":              "permute-and-flip has no event of its own here; pure of the same epsilon is an upper bound",
+		"TruncatedSubsampledGaussianDpEvent": "it gives one size for both neighbours; write it as truncated_poisson, with an upper bound of the size",
+	}[class], "no such class is known here")
 }
 
 // Opacus reads the history of an Opacus accountant, as printed by Python or written as JSON: a list of
