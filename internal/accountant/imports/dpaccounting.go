@@ -162,12 +162,14 @@ func whyNot(class string) string {
 	const nothing = "it says nothing about the mechanism"
 	return cmp.Or(map[string]string{
 		"DpEvent": nothing, "UnsupportedDpEvent": nothing,
-		"SampledWithReplacementDpEvent":      "sampling with replacement has no event here",
-		"SingleEpochTreeAggregationDpEvent":  "tree aggregation has no event here, nor has replacing by a special record a relation",
-		"RepeatAndSelectDpEvent":             "it gives the mean number of runs, selection here gives gamma; write it as selection or poisson_selection",
-		"MixtureOfGaussiansDpEvent":          "a mixture of Gaussians has no event here",
-		"PermuteAndFlipDpEvent":              "permute-and-flip has no event of its own here; pure of the same epsilon is an upper bound",
-		"TruncatedSubsampledGaussianDpEvent": "it gives one size for both neighbours; write it as truncated_poisson, with an upper bound of the size",
+		"SampledWithReplacementDpEvent":     "sampling with replacement has no event here",
+		"SingleEpochTreeAggregationDpEvent": "tree aggregation has no event here, nor has replacing by a special record a relation",
+		"RepeatAndSelectDpEvent": "it gives the mean number of runs, selection here gives gamma; " +
+			"write it as selection or poisson_selection",
+		"MixtureOfGaussiansDpEvent": "a mixture of Gaussians has no event here",
+		"PermuteAndFlipDpEvent":     "permute-and-flip has no event of its own here; pure of the same epsilon is an upper bound",
+		"TruncatedSubsampledGaussianDpEvent": "it gives one size for both neighbours; " +
+			"write it as truncated_poisson, with an upper bound of the size",
 	}[class], "no such class is known here")
 }
 
