@@ -286,6 +286,21 @@ type lineReader struct {
 
 func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 1<<14)} }
 
+// nextOf returns the next line of a kind, of a file that was checked; io.EOF if there is none.
+func (r *lineReader) nextOf(k kind) (line, error) {
+	for {
+		text, err := r.next()
+		if err != nil {
+			return line{}, err
+		}
+		if l, err := decode(text); err != nil {
+			return l, &CorruptError{l.number, err.Error()}
+		} else if l.kind == k {
+			return l, nil
+		}
+	}
+}
+
 var errLongLine = fmt.Errorf("it is longer than %d bytes", maxLine)
 
 // next returns a line without its newline, valid until the next call. At the end it returns io.EOF with the

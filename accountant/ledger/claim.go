@@ -128,10 +128,8 @@ func (b *balance) alone(charges ...*charge) float64 {
 	return claim.Upper
 }
 
-// within checks that the reservations read fit the budget, unless they are sealed. Another version, whose
-// privacy loss distributions end elsewhere in their gap, may have let them in. Nothing in the file proves
-// that, any more than a forgery would be, so they are refused; as nothing was drawn before a seal, that
-// costs no budget.
+// within checks that the reservations read fit the budget, unless they are sealed: nothing in the file
+// proves that another version let them in, and nothing was drawn before a seal.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -162,10 +160,8 @@ func (c *chain) tooMuch(epsilon float64) string {
 }
 
 // claimOfSeal checks the epsilon of a seal, and returns the claim: the larger of the seal and the epsilon
-// that this version proves. Privacy loss distributions are computed to a gap, and another version may end
-// elsewhere in it, or prove more, so a seal may differ. But nothing in the file proves a seal below the
-// upper end of this version, so one is refused if it is below the floor, by Rényi divergences, or lower by
-// more than claimSlip.
+// that this version proves; "File" in the package comment has the reasons. A seal below that epsilon is refused
+// if it is below the floor, by Rényi divergences, or lower by more than claimSlip.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {

@@ -15,13 +15,9 @@ import (
 type Mode int
 
 const (
-	// Reserved is the default, for programs whose costs do not depend on any answer: all reservations are
-	// made before the first use, which seals the ledger. The Rényi order is chosen at the end, over the
-	// whole.
+	// Reserved is the default: all reservations are made before the first use, which seals the ledger.
 	Reserved Mode = iota
-	// Filter is for costs chosen while looking at earlier answers, by one program or by several that share
-	// the ledger. The order, or a set of orders among which delta is split, is fixed when the ledger is
-	// made, and the guarantee is the whole budget, however much was used.
+	// Filter is for costs chosen while looking at earlier answers, by one program or by several.
 	Filter
 )
 
@@ -81,10 +77,9 @@ type Config struct {
 	// of pure epsilons, and needs no share of Delta.
 	Orders []float64
 	// Accountant makes the claim: the Rényi one (ByRDP, the default), or in mode Reserved also privacy loss
-	// distributions where they support the events (ByTightest) or alone (ByPLD), which claim 10 to 20 %
-	// less for the same answers. They refuse mechanisms whose event bounds Rényi divergences alone, such as
-	// DP-SGD and mechanisms behind a gate. An existing file keeps its accountant; asking for another is
-	// ErrOtherConfig.
+	// distributions where they support the events (ByAuto) or alone (ByPLD). They refuse mechanisms whose
+	// event bounds Rényi divergences alone, such as DP-SGD and mechanisms behind a gate. An existing file
+	// keeps its accountant; asking for another is ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is, in mode Filter, the part of Delta kept for events that may fail, such as a stability
 	// release; 0 refuses them. Mode Reserved takes what the events need, and refuses the field.

@@ -96,10 +96,7 @@ func newHeader(c Config) (header, error) {
 
 func (h header) encode() ([]byte, error) {
 	text, err := json.Marshal(h)
-	if err != nil {
-		return nil, fmt.Errorf("ledger: %w", err)
-	}
-	return text, nil
+	return text, wrapped(err)
 }
 
 func (h header) config() Config {

@@ -13,9 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrSealed is returned by Reserve in mode Reserved once a reservation was used: a cost chosen after an
-// answer was seen would let the order be chosen after the fact. Reserve everything first, or use mode
-// Filter.
+// ErrSealed is returned by Reserve in mode Reserved once a reservation was used.
 var ErrSealed = errors.New("ledger: sealed: in mode Reserved everything is reserved before anything is used; " +
 	"costs chosen later need mode Filter")
 

@@ -186,20 +186,14 @@ func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 	if l.recorded == nil {
 		recorded := map[int64][sha256.Size]byte{}
 		for lines := l.file.lines(); ; {
-			text, err := lines.next()
+			c, err := lines.nextOf(commitLine)
 			if err == io.EOF {
 				break
 			}
 			if err != nil {
-				return r.outcome, fmt.Errorf("ledger: %w", err)
+				return r.outcome, wrapped(err)
 			}
-			c, err := decode(text)
-			if err != nil {
-				return r.outcome, &CorruptError{c.number, err.Error()}
-			}
-			if c.kind == commitLine {
-				recorded[c.entry] = c.outcome
-			}
+			recorded[c.entry] = c.outcome
 		}
 		l.recorded = recorded
 	}

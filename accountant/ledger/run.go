@@ -114,15 +114,11 @@ func (r *Run) next() (*Reservation, error) {
 		return first, nil
 	}
 	for {
-		text, err := r.replay.next()
+		l, err := r.replay.nextOf(reserveLine)
 		if err != nil {
 			return nil, fmt.Errorf("ledger: reading a recorded entry again: %w", err)
 		}
-		l, err := decode(text)
-		if err != nil {
-			return nil, &CorruptError{l.number, err.Error()}
-		}
-		if l.kind != reserveLine || l.run != r.number {
+		if l.run != r.number {
 			continue
 		}
 		r.left--
