@@ -122,7 +122,7 @@ type point struct {
 	epsilon   float64
 	answers   int                  // that a mechanism plans for
 	marginals *marginals.Marginals // that the pool is drawn from; may be nil
-	plans     *plans               // nil: made when needed
+	plans     *sync.Map            // of methods, each made once; see once
 }
 
 // Progress is the position of a run.
@@ -253,10 +253,8 @@ func fingerprint(l teachers.Learner) [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate checkpoint 1: %T %+v", l, l))
 }
 
-// Identity is everything a run is a function of, apart from its key: runs with equal identities repeat each
-// other and may share a folder.
+// Identity is everything a run is a function of, apart from its key: the Settings of a [run.Identity].
 type Identity struct {
-	Schema   string    `json:"schema,omitempty"`
 	Data     string    `json:"data"`
 	Split    string    `json:"split"`
 	Epsilon  float64   `json:"epsilon"`
@@ -273,14 +271,5 @@ type Identity struct {
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Quick   bool   `json:"quick,omitempty"`
-	Typical string `json:"bayes,omitempty"`   // figures of a typical record
-	Command string `json:"command,omitempty"` // repeats the run
-}
-
-// Run returns the identity of a folder, whose kind is the schema.
-func (id Identity) Run() run.Identity {
-	is := run.Identity{Kind: id.Schema, Command: id.Command}
-	id.Schema, id.Command = "", ""
-	is.Settings = id
-	return is
+	Typical string `json:"bayes,omitempty"` // figures of a typical record
 }

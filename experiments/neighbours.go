@@ -47,13 +47,12 @@ func (p neighbourPlan) release(
 // neighbourPlan chooses the parameters of a method by the numbers of units and classes, the size of the
 // pool and the budget.
 func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan, error) {
-	if c.plans != nil {
-		return c.plans.neighbours[method]()
-	}
-	if method == SampledKNN {
-		return c.planSampled(ctx)
-	}
-	return c.planReverse(ctx)
+	return once(c.plans, method, func() (neighbourPlan, error) {
+		if method == SampledKNN {
+			return c.planSampled(ctx)
+		}
+		return c.planReverse(ctx)
+	})
 }
 
 // mostQuestions bounds the questions about rows that are not images: more take the student longer and teach

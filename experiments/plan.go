@@ -127,24 +127,23 @@ func (c point) mechanism(ctx context.Context, method string, row *Row) (votingPl
 
 // setting returns the setting of a method, with the noise that keeps the target.
 func (c point) setting(ctx context.Context, method string) (aggregate.Setting, error) {
-	if c.plans != nil {
-		return c.plans.settings[method]()
-	}
-	d, _ := described(method)
-	s := aggregate.Setting{Mechanism: d.Name, Queries: c.questions(method)}
-	for _, parameter := range d.Parameters {
-		switch parameter.Name {
-		case "answers":
-			s = s.With("answers", float64(c.answers))
-		case "failures":
-			s = s.With("failures", max(1, math.Floor(sparseRefused*float64(s.Queries))))
+	return once(c.plans, method, func() (aggregate.Setting, error) {
+		d, _ := described(method)
+		s := aggregate.Setting{Mechanism: d.Name, Queries: c.questions(method)}
+		for _, parameter := range d.Parameters {
+			switch parameter.Name {
+			case "answers":
+				s = s.With("answers", float64(c.answers))
+			case "failures":
+				s = s.With("failures", max(1, math.Floor(sparseRefused*float64(s.Queries))))
+			}
 		}
-	}
-	s, err := c.withNoise(ctx, d, s)
-	if err != nil {
-		return s, fmt.Errorf("experiments: noise for %s: %w", method, err)
-	}
-	return s, nil
+		s, err := c.withNoise(ctx, d, s)
+		if err != nil {
+			return s, fmt.Errorf("experiments: noise for %s: %w", method, err)
+		}
+		return s, nil
+	})
 }
 
 // withNoise chooses the noise of a setting: for Confident-GNMax in the proportions above, for stability
@@ -166,27 +165,13 @@ func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggrega
 	return proportioned(sigma), err
 }
 
-// plans are the calibrations of the methods that label the pool at one target, each made once.
-type plans struct {
-	neighbours map[string]func() (neighbourPlan, error)     // by method
-	settings   map[string]func() (aggregate.Setting, error) // of mechanisms on votes, by method
-}
-
-// planned returns the point with plans of the compared methods.
-func (c point) planned(ctx context.Context) point {
-	own := c
-	c.plans = &plans{map[string]func() (neighbourPlan, error){}, map[string]func() (aggregate.Setting, error){}}
-	for _, m := range neighbourMethods() {
-		if c.wants(m) {
-			c.plans.neighbours[m] = sync.OnceValues(func() (neighbourPlan, error) { return own.neighbourPlan(ctx, m) })
-		}
+// once returns what made returns for a method, which is called once. Without plans it is called each time.
+func once[T any](plans *sync.Map, method string, made func() (T, error)) (T, error) {
+	if plans == nil {
+		return made()
 	}
-	for _, m := range voteMethods() {
-		if c.wants(m) {
-			c.plans.settings[m] = sync.OnceValues(func() (aggregate.Setting, error) { return own.setting(ctx, m) })
-		}
-	}
-	return c
+	f, _ := plans.LoadOrStore(method, sync.OnceValues(made))
+	return f.(func() (T, error))()
 }
 
 // ahead is computed while the first features are read and other work waits for one processor: the hash of
@@ -204,22 +189,16 @@ func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	var group sync.WaitGroup
 	group.Go(func() {
 		defer close(a.done)
-		if a.points, a.err = c.points(ctx); a.err != nil {
-			return
-		}
-		for i := range a.points {
-			a.points[i] = a.points[i].planned(ctx)
-		}
+		a.points, a.err = c.points(ctx)
 	})
 	group.Go(func() {
 		c.hash()
 		<-a.done
 		for _, at := range a.points {
-			for _, plan := range at.plans.neighbours {
-				_, _ = plan() // its caller handles the error
-			}
-			for _, setting := range at.plans.settings {
-				_, _ = setting()
+			for _, m := range append(neighbourMethods(), voteMethods()...) {
+				if c.wants(m) {
+					_, _ = at.methodEvent(ctx, m) // its caller handles the error
+				}
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
@@ -140,7 +141,7 @@ func (c Config) points(ctx context.Context) ([]point, error) {
 		if err != nil {
 			return nil, err
 		}
-		at := point{Config: c, epsilon: e, answers: answers}
+		at := point{Config: c, epsilon: e, answers: answers, plans: &sync.Map{}}
 		if at.marginals, err = at.planMarginals(ctx); err != nil {
 			return nil, err
 		}

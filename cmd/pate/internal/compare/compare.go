@@ -192,7 +192,7 @@ func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []f
 		return run.Identity{}, err
 	}
 	id := experiments.Identity{
-		Schema: "pate.run/1", Data: data, Split: f.Split,
+		Data: data, Split: f.Split,
 		Epsilon: targets[0], Delta: g.Delta, Seeds: f.seeds, Learner: f.learner, Features: f.features,
 		Teachers: f.teachers, Methods: f.methodList(), Quick: f.Quick, Typical: shell.Repeats(cmd, nil, shell.TypicalNames(), shell.Differs, nil),
 	}
@@ -205,8 +205,8 @@ func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []f
 	if g.Seeded {
 		id.Seed = fmt.Sprint(g.Seed)
 	}
-	id.Command = f.command(cmd, g, targets, func(path string) string { return path })
-	return id.Run(), nil
+	command := f.command(cmd, g, targets, func(path string) string { return path })
+	return run.Identity{Kind: "pate.run/1", Settings: id, Command: command}, nil
 }
 
 // command returns the command line that repeats the run, with files as path writes them.
