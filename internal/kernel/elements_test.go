@@ -34,6 +34,17 @@ func guarded[T Float](x []T) (inside []T, ok func() bool) {
 	return buffer[:len(x):len(x)], func() bool { return buffer[len(x)] == 77 }
 }
 
+// onEveryPath requires that f, on each path, turns a copy of src into want, bit for bit, and writes nothing
+// behind it.
+func onEveryPath[T Float](t require.TestingT, want, src []T, f func(dst []T)) {
+	for on := range paths[T]() {
+		got, ok := guarded(src)
+		f(got)
+		bitsEqual(t, want, got)
+		require.True(t, ok(), "%v", on)
+	}
+}
+
 func TestElementsMatch(t *testing.T) {
 	t.Run("float32", testElementsMatch[float32])
 	t.Run("float64", testElementsMatch[float64])
@@ -52,16 +63,8 @@ func testElementsMatch[T Float](t *testing.T) {
 				gated[i] = d[i]
 			}
 		}
-		for range paths[T]() {
-			got, ok := guarded(x)
-			Rectify(got, got)
-			bitsEqual(t, rectified, got)
-			require.True(t, ok())
-			got, ok = guarded(d)
-			Gate(got, x, got)
-			bitsEqual(t, gated, got)
-			require.True(t, ok())
-		}
+		onEveryPath(t, rectified, x, func(got []T) { Rectify(got, got) })
+		onEveryPath(t, gated, d, func(got []T) { Gate(got, x, got) })
 	})
 	require.Panics(t, func() { Rectify(make([]T, 2), make([]T, 3)) })
 	require.Panics(t, func() { Gate(make([]T, 2), make([]T, 3), make([]T, 2)) })
@@ -80,12 +83,7 @@ func TestAddToRows(t *testing.T) {
 				want[i*ld+j] += v[j]
 			}
 		}
-		for range paths[float32]() {
-			got, ok := guarded(x)
-			AddToRows(got, ld, v, m, n)
-			bitsEqual(t, want, got)
-			require.True(t, ok())
-		}
+		onEveryPath(t, want, x, func(got []float32) { AddToRows(got, ld, v, m, n) })
 	})
 	require.Panics(t, func() { AddToRows(make([]float32, 7), 4, make([]float32, 4), 2, 4) })
 	require.Panics(t, func() { AddToRows(make([]float32, 8), 4, make([]float32, 3), 2, 4) })
@@ -120,18 +118,12 @@ func testTapsMatch[T Float](t *testing.T) {
 			}
 			dx[c+taps[winner[c]]] += dy[c]
 		}
-		for range paths[T]() {
-			got, ok := guarded(make([]T, n))
+		onEveryPath(t, best, make([]T, n), func(got []T) {
 			won := make([]uint8, n)
 			MaxTaps(got, won, x, taps)
-			bitsEqual(t, best, got)
 			require.Equal(t, winner, won)
-			require.True(t, ok())
-			got, ok = guarded(make([]T, size))
-			AddToTaps(got, winner, dy, taps)
-			bitsEqual(t, dx, got)
-			require.True(t, ok())
-		}
+		})
+		onEveryPath(t, dx, make([]T, size), func(got []T) { AddToTaps(got, winner, dy, taps) })
 	})
 	x, codes, many := make([]T, 9), make([]uint8, 4), make([]int, 257)
 	for i := range many {
@@ -254,12 +246,7 @@ func TestSquaredDistances(t *testing.T) {
 			m[rnd.IntN(len(m))], x[rnd.IntN(k)] = odd, odd
 			along(portable, func() { SquaredDistances(want, x, m, ld, places) })
 		}
-		for range paths[float32]() {
-			got, ok := guarded(make([]float32, count))
-			SquaredDistances(got, x, m, ld, places)
-			bitsEqual(t, want, got)
-			require.True(t, ok())
-		}
+		onEveryPath(t, want, make([]float32, count), func(got []float32) { SquaredDistances(got, x, m, ld, places) })
 	})
 	x := make([]float32, 8)
 	require.Panics(t, func() { SquaredDistances(x[:1], x, x, 8, nil) })
@@ -299,12 +286,8 @@ func TestSparse(t *testing.T) {
 		from := rnd.IntN(rows + 1)
 		to := from + rnd.IntN(rows-from+1)
 		s := NewSparse(columns, start, places, weights)
-		for range paths[float32]() {
-			got, ok := guarded(slices.Repeat([]float32{-5}, (to-from)*ldd))
-			s.MulRows(got, ldd, from, to, b, ldb, n)
-			bitsEqual(t, want[from*ldd:to*ldd], got)
-			require.True(t, ok())
-		}
+		gaps := slices.Repeat([]float32{-5}, (to-from)*ldd)
+		onEveryPath(t, want[from*ldd:to*ldd], gaps, func(got []float32) { s.MulRows(got, ldd, from, to, b, ldb, n) })
 	})
 	one, b := []float32{1}, make([]float32, 8)
 	for name, f := range map[string]func(){
@@ -345,12 +328,7 @@ func TestGaussian(t *testing.T) {
 		for j, p := range products {
 			want[j] = exp32(-gamma * max(0, norm+norms[j]-2*p))
 		}
-		for range paths[float32]() {
-			got, ok := guarded(products)
-			Gaussian(got, norm, norms, gamma)
-			bitsEqual(t, want, got)
-			require.True(t, ok())
-		}
+		onEveryPath(t, want, products, func(got []float32) { Gaussian(got, norm, norms, gamma) })
 	}
 	t.Run("domain", func(t *testing.T) {
 		var products []float32

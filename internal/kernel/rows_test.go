@@ -34,12 +34,7 @@ func TestCopyRow(t *testing.T) {
 		for i := range src {
 			src[i] = float32(i + 1)
 		}
-		for range paths[float32]() {
-			got, ok := guarded(make([]float32, n))
-			CopyRow(got, src, make([]float32, n))
-			require.Equal(t, src, got)
-			require.True(t, ok())
-		}
+		onEveryPath(t, src, make([]float32, n), func(got []float32) { CopyRow(got, src, make([]float32, n)) })
 	}
 	require.Panics(t, func() { CopyRow(make([]float32, 2), make([]float32, 3), make([]float32, 2)) })
 	require.Panics(t, func() { CopyRow(make([]float32, 2), make([]float32, 2), make([]float32, 1)) })
@@ -222,12 +217,7 @@ func testDescend[T Float](t *testing.T) {
 			want[i] = T(float64(v) - move)
 			finite = finite && !math.IsNaN(float64(want[i])) && !math.IsInf(float64(want[i]), 0)
 		}
-		for on := range paths[T]() {
-			got, ok := guarded(x)
-			require.Equal(t, finite, Descend(got, gradient, decay, rate), "%v", on)
-			bitsEqual(t, want, got)
-			require.True(t, ok())
-		}
+		onEveryPath(t, want, x, func(got []T) { require.Equal(t, finite, Descend(got, gradient, decay, rate)) })
 	})
 	require.Panics(t, func() { Descend(make([]T, 2), make([]float64, 3), 0, 1) })
 }

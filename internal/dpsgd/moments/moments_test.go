@@ -276,25 +276,3 @@ func TestWhiteningOfNoise(t *testing.T) {
 		require.ErrorContains(t, Whitening{Matrix: m, Source: source}.Apply(randomMatrix(1, 6, 1)), "3 channels")
 	}
 }
-
-func BenchmarkSecondMoment(b *testing.B) {
-	x := randomMatrix(512, 81*49, 1)
-	cfg := Config{ClipNorm: 40.5, NoiseMultiplier: 20, Records: 512, Workers: 1}
-	for b.Loop() {
-		_, err := EstimateSecondMoment(b.Context(), rowsOf(x), 81, cfg, reserve(b, cfg.Event()), rng.SeedKey(1))
-		require.NoError(b, err)
-	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/row")
-}
-
-func BenchmarkWhiten(b *testing.B) {
-	x := randomMatrix(512, 81*49, 1)
-	w := Whitening{Matrix: mat.NewSymDense(81, nil), Source: Source{Channels: 81, Positions: 49}}
-	for i := range 81 {
-		w.Matrix.SetSym(i, i, 1)
-	}
-	for b.Loop() {
-		require.NoError(b, w.Apply(x))
-	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/row")
-}

@@ -21,15 +21,16 @@ type Figures struct {
 }
 
 // Rows are the figures of all rows of a result. They are nil if no row has any.
-type Rows []Figures
+type Rows [][]bayes.Figure
 
 // Of returns the figures of rows.
-func Of[R any](rows []R, of func(R) Figures) Rows {
-	all := make(Rows, len(rows))
-	for i, row := range rows {
-		all[i] = of(row)
+func Of[R any](rows []R, of func(R) Figures) (all Rows) {
+	some := false
+	for _, row := range rows {
+		all = append(all, of(row).Bayes)
+		some = some || len(of(row).Bayes) > 0
 	}
-	if !slices.ContainsFunc(all, func(f Figures) bool { return len(f.Bayes) > 0 }) {
+	if !some {
 		return nil
 	}
 	return all
@@ -42,11 +43,7 @@ func (r Rows) Write(dir string) error {
 	if r == nil {
 		return nil
 	}
-	kept := make([][]bayes.Figure, len(r))
-	for i, f := range r {
-		kept[i] = f.Bayes
-	}
-	text, err := json.MarshalIndent(kept, "", "  ")
+	text, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
 		err = results.Folder(dir).Keep(file, append(text, '\n'))
 	}
@@ -62,19 +59,15 @@ func Read(dir string, rows int) (Rows, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var kept [][]bayes.Figure
+	all := Rows{}
 	if err == nil {
-		err = json.Unmarshal(text, &kept)
+		err = json.Unmarshal(text, &all)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("typical: Bayesian figures: %w", err)
 	}
-	if len(kept) != rows {
-		return nil, fmt.Errorf("typical: Bayesian figures of %d rows, not %d", len(kept), rows)
-	}
-	all := make(Rows, rows)
-	for i := range all {
-		all[i].Bayes = kept[i]
+	if len(all) != rows {
+		return nil, fmt.Errorf("typical: Bayesian figures of %d rows, not %d", len(all), rows)
 	}
 	return all, nil
 }
@@ -83,8 +76,8 @@ func Read(dir string, rows int) (Rows, error) {
 func (r Rows) Section(names []string) string {
 	var b strings.Builder
 	for i, f := range r {
-		if len(f.Bayes) > 0 {
-			fmt.Fprintf(&b, "\n%s: %s", table.Printable(names[i]), bayes.Report(f.Bayes...))
+		if len(f) > 0 {
+			fmt.Fprintf(&b, "\n%s: %s", table.Printable(names[i]), bayes.Report(f...))
 		}
 	}
 	return b.String()
@@ -115,7 +108,7 @@ func (r Rows) addColumns(t *table.Table, name func(bayes.Estimator) string) {
 		t.Header = append(t.Header, name(e))
 		for i := range t.Rows {
 			text := ""
-			for _, f := range r[i].Bayes {
+			for _, f := range r[i] {
 				if f.Estimator == e {
 					text = f.Cell()
 				}
