@@ -1,15 +1,20 @@
 package recipe
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // relation of every account: DP-SGD is accounted for a record added or removed.
@@ -121,4 +126,121 @@ func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 		return 0, errors.New("recipe: the noise is so small that no finite epsilon holds")
 	}
 	return budget, nil
+}
+
+// Shared is a ledger that other runs charge too.
+type Shared struct {
+	File    run.File
+	Account ledger.Config // of the file that is there or is to be made; relation add_remove
+}
+
+const kind = "dpsgd"
+
+// settings are all inputs of a run but its data and its key.
+type settings struct {
+	Plan        Plan `json:"plan"`
+	Seed        int  `json:"seed,omitzero"` // number of the run among those of the plan
+	RowsPerUnit int  `json:"rows_per_unit"`
+	Records     int  `json:"records,omitzero"` // declared
+	// Noise was chosen for the rest of a shared ledger.
+	Noise float64 `json:"noise_multiplier,omitzero"`
+}
+
+func (j *job) settings() settings {
+	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
+}
+
+// Recorded returns the run on a ledger that has this hash of its data and the settings that asked makes of
+// its own, with these settings; nil if there is none.
+func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
+	for i := range before.Recorded {
+		r := &before.Recorded[i]
+		var is S
+		same, err := r.Of(hash)
+		if err != nil {
+			return nil, is, err
+		}
+		if !same || len(r.Differs) > 0 || r.Read(&is) != nil {
+			continue // of other data, or with noise of its own: charged beside this one
+		}
+		if text, err := json.Marshal(asked(is)); err != nil || bytes.Equal(text, r.Settings) {
+			return r, is, err
+		}
+	}
+	return nil, *new(S), nil
+}
+
+func (j *job) withNoise(noise float64) settings {
+	s := j.settings()
+	s.Noise = noise
+	return s
+}
+
+// ownFile returns the ledger that is made for this run alone.
+func (j *job) ownFile(noise float64) (run.File, error) {
+	budget, err := ledgerBudget(j.plan.events(noise), j.Delta)
+	if err != nil {
+		return run.File{}, err
+	}
+	return run.File{
+		Path: results.Folder(j.Dir).Private("ledger", j.name()+".jsonl"),
+		New:  ledger.Config{Unit: j.Unit, Relation: relation, Epsilon: budget, Delta: j.Delta, Run: j.id, Waived: j.Task.Waived()},
+	}, nil
+}
+
+// TryLedger checks, before anything is written, that the plan of a new run fits the shared ledger, which may
+// not be there yet. Its error is the one that Run would return.
+func (c Config) TryLedger(ctx context.Context) error {
+	try := run.Run{
+		File: c.Shared.File, Kind: kind, Stages: make([]run.Stage, 1),
+		Plan: func(ctx context.Context, before *run.Before) (run.Plan, error) {
+			noise, err := c.chooseNoise(ctx, before.Ledger, c.Plans[0])
+			return run.Plan{Events: [][]accountant.Event{c.Plans[0].events(noise)}}, err
+		},
+	}
+	if c.Shared.Account.Noise == ledger.SeededNoise {
+		try.Key = rng.SeedKey(0)
+	}
+	return wrapped(try.Try(ctx))
+}
+
+// wrapped names the package in an error.
+func wrapped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("recipe: %w", err)
+}
+
+// leastLeft is the epsilon below which the rest of a ledger is no budget: a model would be all noise.
+const leastLeft = 1e-3
+
+// chooseNoise returns the noise of a plan: given, chosen for its epsilon, or chosen for the rest of a shared
+// ledger, which is nil if there is none.
+func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
+	if shared != nil {
+		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {
+			return 0, fmt.Errorf("recipe: %w: its accountant is %s, and DP-SGD charges ledgers of accountant rdp",
+				ledger.ErrUnfit, method)
+		}
+	}
+	switch {
+	case p.NoiseMultiplier != 0:
+		return p.NoiseMultiplier, nil
+	case p.Epsilon != 0:
+		to, err := p.claim(c.Shape(), c.Delta)
+		if err != nil {
+			return 0, err
+		}
+		return to.calibrate(ctx, p)
+	}
+	noise, err := shared.LeastNoise(ctx, func(noise float64) (accountant.Event, error) { return p.Event(noise), nil })
+	left := shared.Left().Epsilon
+	switch {
+	case errors.Is(err, accountant.ErrNoBracket), err == nil && left < leastLeft:
+		return 0, fmt.Errorf("%w: a release of epsilon %.2g would still fit", ErrSpent, left)
+	case err != nil:
+		return 0, fmt.Errorf("recipe: noise: %w", err)
+	}
+	return noise * (1 + 1e-9), nil // several charges round otherwise than their sum
 }
