@@ -10,73 +10,19 @@ import (
 	"math"
 	"slices"
 	"strings"
+	texttemplate "text/template"
 	"unicode"
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/number"
 )
 
-// WriteMarkdown writes the statement as a page of Markdown.
-func (s *Statement) WriteMarkdown(w io.Writer) error {
-	s = s.printed()
-	var b bytes.Buffer
-	escape := strings.NewReplacer("\\", "\\\\", "|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`",
-		"#", `\#`, "[", `\[`, "]", `\]`, "~", `\~`, "\n", " ")
-	verdict, alarm := s.verdict()
-	if verdict = escape.Replace(verdict); alarm {
-		verdict = "**" + verdict + "**"
-	}
-	fmt.Fprintf(&b, "# %s\n\n%s\n\n", escape.Replace(s.title()), verdict)
-	for _, row := range s.about() {
-		fmt.Fprintf(&b, "- %s: %s\n", row[0], escape.Replace(row[1]))
-	}
-	sections, err := s.sections()
-	if err != nil {
-		return err
-	}
-	for i, part := range sections {
-		fmt.Fprintf(&b, "\n## %d. %s\n", i+1, escape.Replace(part.Title))
-		for _, text := range part.Text {
-			fmt.Fprintf(&b, "\n%s\n", escape.Replace(text))
-		}
-		if len(part.Rows) > 0 {
-			fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(part.Header, " | "), strings.Repeat(" --- |", len(part.Header)))
-			for _, row := range part.Rows {
-				cells := make([]string, len(row))
-				for j, cell := range row {
-					cells[j] = escape.Replace(cell)
-				}
-				fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
-			}
-		}
-		for _, text := range part.After {
-			fmt.Fprintf(&b, "\n%s\n", escape.Replace(text))
-		}
-		if len(part.List) > 0 {
-			b.WriteByte('\n')
-		}
-		for _, item := range part.List {
-			fmt.Fprintf(&b, "- %s\n", escape.Replace(item))
-		}
-		if len(part.Code) > 0 {
-			b.WriteString("\n```\n")
-			for _, command := range part.Code {
-				b.WriteString(strings.NewReplacer("\n", " ", "```", "").Replace(command) + "\n")
-			}
-			b.WriteString("```\n")
-		}
-	}
-	comment, err := s.comment()
-	if err != nil {
-		return err
-	}
-	b.WriteString("\n" + comment)
-	_, err = w.Write(seal(b.Bytes()))
-	return err
-}
-
-//go:embed page.html
-var pageSource string
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.txt
+	pageMarkdown string
+)
 
 type page struct {
 	Title, Verdict string
@@ -85,15 +31,36 @@ type page struct {
 	Sections       []section
 }
 
-// WriteHTML writes the statement as one self-contained HTML page that prints on one sheet.
-func (s *Statement) WriteHTML(w io.Writer) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"next": func(i int) int { return i + 1 }}).Parse(pageSource)
+// WriteMarkdown writes the statement as a page of Markdown.
+func (s *Statement) WriteMarkdown(w io.Writer) error {
+	escape := strings.NewReplacer("\\", "\\\\", "|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`",
+		"#", `\#`, "[", `\[`, "]", `\]`, "~", `\~`, "\n", " ")
+	t, err := texttemplate.New("page").Funcs(texttemplate.FuncMap{
+		"next": next, "md": escape.Replace, "code": strings.NewReplacer("\n", " ", "```", "").Replace,
+	}).Parse(pageMarkdown)
 	if err != nil {
 		return fmt.Errorf("statement: %w", err)
 	}
+	return s.write(w, t)
+}
+
+// WriteHTML writes the statement as one self-contained HTML page that prints on one sheet.
+func (s *Statement) WriteHTML(w io.Writer) error {
+	t, err := template.New("page").Funcs(template.FuncMap{"next": next}).Parse(pageHTML)
+	if err != nil {
+		return fmt.Errorf("statement: %w", err)
+	}
+	return s.write(w, t)
+}
+
+func next(i int) int { return i + 1 }
+
+// write writes a page and its record.
+func (s *Statement) write(w io.Writer, t interface{ Execute(io.Writer, any) error }) error {
 	s = s.printed()
 	p := page{Title: s.title(), About: s.about()}
 	p.Verdict, p.Alarm = s.verdict()
+	var err error
 	if p.Sections, err = s.sections(); err != nil {
 		return err
 	}

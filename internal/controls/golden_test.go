@@ -8,10 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/testkit"
-	"github.com/pate-go/pate/rng"
 )
 
 // lossOf is the exact finding about a control.
@@ -25,21 +23,13 @@ func lossOf(t *testing.T, name string) audit.Finding {
 }
 
 type variant struct {
-	Name         string    `json:"name"`
-	Claimed      float64   `json:"claimed_eps"`
-	MaxLogRatio  []any     `json:"max_log_ratio"`
-	BestEvent    bestEvent `json:"best_event"`
+	Name         string  `json:"name"`
+	Claimed      float64 `json:"claimed_eps"`
+	MaxLogRatio  []any   `json:"max_log_ratio"`
 	NoisyWindows []struct {
 		Bottoms  int     `json:"bottoms"`
 		LogRatio float64 `json:"log_ratio"`
 	} `json:"events"`
-}
-
-type bestEvent struct {
-	Direction string   `json:"direction"`
-	P         float64  `json:"p_event"`
-	Q         float64  `json:"p_event_neighbour"`
-	Event     []string `json:"event"`
 }
 
 var variantOf = map[string]string{
@@ -90,79 +80,6 @@ func TestLossesOfBrokenVariants(t *testing.T) {
 		require.True(t, worst == f.Epsilon || math.Abs(f.Epsilon/worst-1) < 1e-7, "%s: %g, not %g", name, f.Epsilon, worst)
 	}
 	require.Equal(t, len(variantOf), found)
-}
-
-// TestListedSampleSizesRefute: with the best event known, each variant is refuted at the number of runs
-// listed for it, at alpha 1e-4. The seed is fixed.
-func TestListedSampleSizesRefute(t *testing.T) {
-	listed := map[string]int{
-		"svt-no-query-noise": 1_000, "svt-no-cutoff": 10_000, "svt-noise-not-scaled": 10_000,
-		"svt-charged-once": 1_000_000, "svt-scale-times-epsilon": 1_000,
-	}
-	for _, v := range readVariants(t) {
-		n, ok := listed[variantOf[v.Name]]
-		if !ok || testkit.Race && n > 100_000 {
-			continue
-		}
-		laws := brokenLaws()
-		control := laws[slices.IndexFunc(laws, func(l brokenLaw) bool { return l.name == variantOf[v.Name] })]
-		in := map[string]bool{}
-		for _, s := range v.BestEvent.Event {
-			in[s] = true
-		}
-		if len(in) == 0 { // not listed: by likelihood ratio
-			in = likelier(t, control)
-		}
-		one := comparisons(control.law, control.one)(rng.SeedKey(11), n)
-		two := comparisons(control.law, control.two)(rng.SeedKey(12), n)
-		if v.BestEvent.Direction == "D_prime" {
-			one, two = two, one
-		}
-		f, err := audit.Test(context.Background(), func(s string) bool { return in[s] }, one, two,
-			audit.Config{Claim: audit.Claim{Epsilon: v.Claimed}, Alpha: 1e-4, Runs: n})
-		require.NoError(t, err)
-		require.True(t, f.Refuted(), "%s: %+v", v.Name, f)
-	}
-}
-
-// likelier is the event {y: P(y) > e^claim Q(y)}.
-func likelier(t *testing.T, v brokenLaw) map[string]bool {
-	in := map[string]bool{}
-	p, err := v.law.Outcomes(v.one)
-	require.NoError(t, err)
-	q, err := v.law.Outcomes(v.two)
-	require.NoError(t, err)
-	for i := range p {
-		if p[i].Prob > math.Exp(v.epsilon)*q[i].Prob {
-			var s []byte
-			for _, above := range p[i].Above {
-				s = append(s, bit(above))
-			}
-			in[string(s)] = true
-		}
-	}
-	return in
-}
-
-// TestVotesAtListedSampleSizes are the two controls on votes, at 100,000 runs.
-func TestVotesAtListedSampleSizes(t *testing.T) {
-	if testkit.Race {
-		t.Skip("long")
-	}
-	const n = 100_000
-	one := halfNoiseOf([]int{8, 2})(rng.SeedKey(21), n)
-	two := halfNoiseOf([]int{9, 1})(rng.SeedKey(22), n)
-	f, err := audit.Test(context.Background(), func(a aggregate.Answer) bool { return a.Label == 1 }, one, two,
-		audit.Config{Claim: audit.Claim{Epsilon: 0.5}, Alpha: 1e-4, Runs: n})
-	require.NoError(t, err)
-	require.True(t, f.Refuted(), "%+v", f)
-
-	released := gapRelease(2)(rng.SeedKey(23), n)
-	unstable := gapRelease(0)(rng.SeedKey(24), n)
-	f, err = audit.Test(context.Background(), func(r bool) bool { return r }, released, unstable,
-		audit.Config{Claim: audit.Claim{Epsilon: 1, Delta: 0.01}, Alpha: 1e-4, Runs: n})
-	require.NoError(t, err)
-	require.True(t, f.Refuted(), "%+v", f)
 }
 
 // TestKnownDefects: the claims of the controls are what those accountants answered, and the truth that laws

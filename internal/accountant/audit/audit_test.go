@@ -216,7 +216,6 @@ func TestWhatIsNoAuditIsRefused(t *testing.T) {
 		cfg := good
 		change(&cfg)
 		require.Error(t, testkit.Err(audit.BlackBox(ctx, run, run, cfg)))
-		require.Error(t, testkit.Err(audit.Test(ctx, func(int) bool { return true }, run, run, cfg)))
 	}
 	failed := errors.New("failed")
 	_, err := audit.BlackBox(ctx, run, func(i uint64) (int, error) { return 0, failed }, good)

@@ -63,26 +63,12 @@ func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (F
 	if swapped {
 		one, two = two, one
 	}
-	finding, err := test(ctx, func(o O) bool { return event[o] }, one, two, half, cfg, &p)
-	finding.Evidence = fmt.Sprintf("%d of %d outputs seen: %s", len(event), len(order), finding.Evidence)
-	return finding, err
-}
-
-// Test is BlackBox for an event known in advance to be likelier on input one: all runs go into the test.
-func Test[O comparable](ctx context.Context, event func(O) bool, one, two Run[O], cfg Config) (Finding, error) {
-	if err := cfg.validate(); err != nil {
-		return Finding{}, err
-	}
-	return test(ctx, event, one, two, 0, cfg, &progress{cfg.Progress, 0})
-}
-
-func test[O comparable](ctx context.Context, event func(O) bool, one, two Run[O], from int, cfg Config, p *progress) (Finding, error) {
 	var counts [2]Count
 	for side, run := range []Run[O]{one, two} {
 		c := &counts[side]
-		c.Runs = cfg.Runs - from
-		err := repeat(ctx, run, from, cfg.Runs, p, func(o O) {
-			if event(o) {
+		c.Runs = cfg.Runs - half
+		err := repeat(ctx, run, half, cfg.Runs, &p, func(o O) {
+			if event[o] {
 				c.Hits++
 			}
 		})
@@ -96,7 +82,8 @@ func test[O comparable](ctx context.Context, event func(O) bool, one, two Run[O]
 	}
 	return Finding{
 		Claim: cfg.Claim, Epsilon: bound, Alpha: cfg.Alpha, Runs: cfg.Runs,
-		Evidence: fmt.Sprintf("%d of %d runs against %d of %d", counts[0].Hits, counts[0].Runs, counts[1].Hits, counts[1].Runs),
+		Evidence: fmt.Sprintf("%d of %d outputs seen: %d of %d runs against %d of %d", len(event), len(order),
+			counts[0].Hits, counts[0].Runs, counts[1].Hits, counts[1].Runs),
 	}, nil
 }
 
