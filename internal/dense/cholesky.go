@@ -3,6 +3,7 @@ package dense
 import (
 	"math"
 
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/internal/parallel"
 )
 
@@ -51,9 +52,7 @@ func Factorize(a Matrix) (Cholesky, bool) {
 			}
 			AddATB(right, inverse, copied)
 			for i := range right.Rows {
-				for j, v := range Row(right, i) {
-					Row(opposite, i)[j] = -v
-				}
+				kernel.Scale(Row(opposite, i), -1, Row(right, i))
 			}
 		})
 		parallel.Each(0, tiles, func(_, t int) {
@@ -123,9 +122,7 @@ func (c Cholesky) Solve(b Matrix) {
 		}
 		AddATB(rows, inverse, part)
 		for i := range rows.Rows {
-			for j, v := range Row(rows, i) {
-				Row(part, i)[j] = -v
-			}
+			kernel.Scale(Row(part, i), -1, Row(rows, i))
 		}
 		AddATB(Rows(b, to, n), Columns(Rows(c.r, from, to), to, n), part)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -82,7 +83,9 @@ func (k *Kernel) prepare() scorer {
 	return func(dst []float64, x dense.Matrix, classes int) {
 		z := wide(x)
 		if k.Directions != nil {
-			k.centre(z)
+			for i, v := range z.Data {
+				z.Data[i] = min(k.Limit, max(-k.Limit, (v-k.Centre[i%z.Cols])*k.Scale))
+			}
 			projected := general(z.Rows, directions.Cols)
 			blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, z, directions, 0, projected)
 			z = projected
@@ -104,15 +107,6 @@ func (k *Kernel) prepare() scorer {
 				row[c] += b
 			}
 			spread(dst[i*classes:], row, k.Classes)
-		}
-	}
-}
-
-func (k *Kernel) centre(z blas64.General) {
-	for i := range z.Rows {
-		row := z.Data[i*z.Stride : i*z.Stride+z.Cols]
-		for j, v := range row {
-			row[j] = min(k.Limit, max(-k.Limit, (v-k.Centre[j])*k.Scale))
 		}
 	}
 }
@@ -205,10 +199,7 @@ func normalise(p []float64) {
 }
 
 func softmax(v []float64) {
-	top := v[0]
-	for _, x := range v {
-		top = max(top, x)
-	}
+	top := slices.Max(v)
 	for i, x := range v {
 		v[i] = math.Exp(x - top)
 	}
@@ -228,29 +219,21 @@ func general(rows, cols int) blas64.General {
 
 // packed copies the rows of a matrix that has some.
 func packed(m [][]float64) blas64.General {
-	out := general(len(m), len(m[0]))
-	for i, row := range m {
-		copy(out.Data[i*out.Stride:], row)
-	}
-	return out
+	return blas64.General{Rows: len(m), Cols: len(m[0]), Stride: len(m[0]), Data: slices.Concat(m...)}
 }
 
 func wide(x dense.Matrix) blas64.General {
 	out := general(x.Rows, x.Cols)
 	for i := range x.Rows {
-		for j, v := range dense.Row(x, i) {
-			out.Data[i*out.Stride+j] = float64(v)
-		}
+		copy(out.Data[i*out.Stride:], Wide(dense.Row(x, i)))
 	}
 	return out
 }
 
 func squaredNorms(m blas64.General) []float64 {
 	out := make([]float64, m.Rows)
-	for i := range out {
-		for _, v := range m.Data[i*m.Stride : i*m.Stride+m.Cols] {
-			out[i] += v * v
-		}
+	for i, v := range m.Data {
+		out[i/m.Stride] += v * v
 	}
 	return out
 }

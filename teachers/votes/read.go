@@ -3,6 +3,7 @@ package votes
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/npy"
@@ -145,7 +146,7 @@ func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, vi
 // eachTile reads columns: from each some cells, then the rows these make.
 func eachTile[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom := s.shape.cols, s.dom
-	cursors := append([]cursor(nil), s.shape.cursors...)
+	cursors := slices.Clone(s.shape.cursors)
 	high := min(to-from, max(1, s.tile/cols))
 	tile := make([]C, high*cols)
 	rows := min(high, max(1, (1<<14)/cols)) // small enough for the nearest cache
@@ -208,41 +209,28 @@ func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error 
 }
 
 func (s *Source) badCell(row, col, code int) *fault.Error {
-	e := &fault.Error{File: s.files[0].name, What: s.place(row, col) + " holds " + s.badWord(code), Fix: "fix the vote"}
-	if s.shape.columns && len(s.files) > 1 {
-		e.File = s.files[col].name
+	what, word := "a vote outside the classes", "no number"
+	why := fmt.Sprintf("classes are %d to %d, and -1 is a missing vote", s.opt.FirstClass, s.opt.FirstClass+s.classes-1)
+	if s.opt.ClassNames != nil {
+		word = "a word that is no class name"
+		why = fmt.Sprintf("votes are the %d class names, and -1 or nothing is a missing vote", s.classes)
 	}
 	if s.opt.Counts {
-		e.Why = fmt.Sprintf("counts are whole numbers from 0 to %d", MaxTeachers)
-	} else {
-		e.Why = s.vocabulary()
+		what, why = "a count outside the range", fmt.Sprintf("counts are whole numbers from 0 to %d", MaxTeachers)
 	}
-	return e
-}
-
-func (s *Source) vocabulary() string {
-	if s.opt.ClassNames != nil {
-		return fmt.Sprintf("votes are the %d class names, and -1 or nothing is a missing vote", s.classes)
-	}
-	return fmt.Sprintf("classes are %d to %d, and -1 is a missing vote", s.opt.FirstClass, s.opt.FirstClass+s.classes-1)
-}
-
-func (s *Source) badWord(code int) string {
 	switch code {
 	case badNaN:
-		return "NaN"
+		what = "NaN"
 	case badNumber, badShare:
-		return "a number that is not whole"
+		what = "a number that is not whole"
 	case badText:
-		if s.opt.ClassNames != nil {
-			return "a word that is no class name"
-		}
-		return "no number"
+		what = word
 	}
-	if s.opt.Counts {
-		return "a count outside the range"
+	file := s.files[0]
+	if s.shape.columns && len(s.files) > 1 {
+		file = s.files[col]
 	}
-	return "a vote outside the classes"
+	return file.refuse(s.place(row, col)+" holds "+what, why, "fix the vote")
 }
 
 // place describes where in its file a cell stands, in the words of the format.
