@@ -81,7 +81,6 @@ func (c *CountsFiles) Queries() int {
 	return n
 }
 
-// Classes returns the number of classes.
 func (c *CountsFiles) Classes() int { return c.sources[0].classes }
 
 // Write writes the counts as [Source.WriteCounts] does.
@@ -109,9 +108,9 @@ func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool
 		next[i], stop = iter.Pull2(s.eachCount(ctx))
 		defer stop()
 	}
-	sums, counts := make([]int32, c.Classes()), make([]int, c.Classes())
+	counts := make([]int, c.Classes())
 	for query := range c.Queries() {
-		clear(sums)
+		clear(counts)
 		for i := range next {
 			row, err, _ := next[i]()
 			if err != nil {
@@ -119,16 +118,12 @@ func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool
 				return
 			}
 			for class, n := range row {
-				sums[class] += int32(n) // 64 files of 2^20 at most
+				counts[class] += n
 			}
 		}
-		if err := c.sources[0].checkSum(query, sums); err != nil {
-			err.File = "the files together"
+		if err := checkSum("the files together", c.sources[0].teachers, query, counts); err != nil {
 			yield(nil, err)
 			return
-		}
-		for class, n := range sums {
-			counts[class] = int(n)
 		}
 		if !yield(counts, nil) {
 			return

@@ -379,10 +379,7 @@ func readCells[C cell](ctx context.Context, s *Source, c *checker, h hash.Hash) 
 		switch {
 		case c == nil && are:
 			return rowsOf(s, first, counts, bad, func(query int, row []int32) error {
-				if err := s.checkSum(query, row); err != nil {
-					return err
-				}
-				return nil
+				return checkSum(s.files[0].name, s.teachers, query, row)
 			})
 		case c == nil && bad > 0:
 			return rowsOf(s, first, cells, bad, func(int, []C) error { return nil })
@@ -396,13 +393,13 @@ func readCells[C cell](ctx context.Context, s *Source, c *checker, h hash.Hash) 
 }
 
 // checkSum refuses more votes than there are teachers.
-func (s *Source) checkSum(query int, row []int32) *fault.Error {
-	limit, sum := cmp.Or(s.teachers, MaxTeachers), 0
+func checkSum[N int | int32](file string, teachers, query int, row []N) error {
+	limit, sum := cmp.Or(teachers, MaxTeachers), 0
 	for _, n := range row {
 		sum += int(n)
 	}
 	if sum > limit {
-		return &fault.Error{File: s.files[0].name,
+		return &fault.Error{File: file,
 			What: fmt.Sprintf("the counts of query %d (from 0) add up to more than the %d teachers", query, limit),
 			Why:  "each teacher votes once on each query", Fix: "state the right number of teachers"}
 	}
