@@ -62,8 +62,7 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 	more, where := append(labels, "rare"), append(sides, "private")
 
 	_, err := classTask(t, more, where, ClassRule{})
-	var input *fault.Error
-	require.ErrorAs(t, err, &input)
+	input := testkit.ErrorAs[*fault.Error](t, err)
 	require.Equal(t, 22, input.Row)
 	require.ErrorContains(t, err, `has label "rare", which is no class`)
 	require.ErrorContains(t, err, "for its owner alone")

@@ -126,8 +126,7 @@ func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := readCSV(strings.NewReader(c.text), "f.csv", c.opt)
 			assert.Nil(t, got)
-			var input *fault.Error
-			require.ErrorAs(t, err, &input)
+			input := testkit.ErrorAs[*fault.Error](t, err)
 			assert.ErrorContains(t, err, c.want)
 			assert.Equal(t, c.row, input.Row)
 		})
@@ -149,8 +148,7 @@ func TestCSVCapsMemory(t *testing.T) {
 		require.NoError(t, b.add(row3(1, "a")), name)
 		require.NoError(t, b.add(row3(2, "b")), name)
 		err := b.add(row3(3, "a"))
-		var input *fault.Error
-		require.ErrorAs(t, err, &input, name)
+		testkit.ErrorAs[*fault.Error](t, err, name)
 		assert.ErrorContains(t, err, "f.csv: row 3 is one too many; a table takes at most 1024 MiB")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -92,8 +91,7 @@ func TestDirNamesWhatIsWrong(t *testing.T) {
 			writeFolder(t, path, c.edit)
 			train, test, err := DirFS(os.DirFS(path), path, ClassRule{})
 			assert.ErrorContains(t, err, c.want)
-			var input *fault.Error
-			assert.ErrorAs(t, err, &input)
+			testkit.ErrorAs[*fault.Error](t, err)
 			assert.Zero(t, train)
 			assert.Zero(t, test)
 		})
@@ -141,12 +139,8 @@ func TestReadIDXDoesNotBelieveTheHeader(t *testing.T) {
 		"empty":              {nil, "0 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := readIDX(bytes.NewReader(c.file), 3)
-			runtime.ReadMemStats(&after)
-			assert.ErrorContains(t, err, c.want)
-			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20), "bytes allocated for a file of 1 KB")
+			used := testkit.Allocated(func() { assert.ErrorContains(t, testkit.Err(readIDX(bytes.NewReader(c.file), 3)), c.want) })
+			assert.Less(t, used, uint64(1<<20), "bytes allocated for a file of 1 KB")
 		})
 	}
 }

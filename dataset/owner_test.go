@@ -143,8 +143,7 @@ func TestErrorsAboutARowOfOneFileAreForItsOwner(t *testing.T) {
 		path := filepath.Join(t.TempDir(), name+".csv")
 		require.NoError(t, os.WriteFile(path, []byte(head+rows+row), 0o600))
 		_, err := Open(path, opt)
-		var input *fault.Error
-		require.ErrorAs(t, err, &input, name)
+		input := testkit.ErrorAs[*fault.Error](t, err, name)
 		require.Equal(t, 4, input.Row, name)
 		require.Contains(t, input.Why, ownerNotice, name)
 

@@ -74,8 +74,7 @@ func TestRowNumbersOfPandasAreLeftOut(t *testing.T) {
 // TestColumnThatIsNotRead: timestamps are refused by the name of their column; dropped, they are no matter.
 func TestColumnThatIsNotRead(t *testing.T) {
 	_, err := ReadTable("testdata/parquet/dates.parquet", CSVOptions{Label: "outcome"})
-	var e *fault.Error
-	require.ErrorAs(t, err, &e)
+	e := testkit.ErrorAs[*fault.Error](t, err)
 	require.Equal(t, `holds timestamps in column "seen"`, e.What)
 	require.Contains(t, e.Fix, `df["seen"].astype(str)`)
 	require.ErrorContains(t, testkit.Err(ReadTable("testdata/parquet/dates.parquet", CSVOptions{Label: "seen"})), "timestamps")

@@ -58,8 +58,7 @@ func FuzzRanges(f *testing.F) {
 		}
 		r, err := parseRanges("fuzz", []byte(text))
 		if err != nil {
-			var wrong *fault.Error
-			require.ErrorAs(t, err, &wrong)
+			testkit.ErrorAs[*fault.Error](t, err)
 			return
 		}
 		questions := r.draw(nil, 20)

@@ -109,8 +109,7 @@ func TestEqualRowsAreOnOneSide(t *testing.T) {
 
 func TestSplitTableRefuses(t *testing.T) {
 	_, err := splitTable(randomTable(50, 1), Literature, nil, nil)
-	var input *fault.Error
-	assert.ErrorAs(t, err, &input)
+	testkit.ErrorAs[*fault.Error](t, err)
 	assert.ErrorContains(t, testkit.Err(splitTable(randomTable(50, 50), "other", nil, nil)), `unknown protocol "other"`)
 }
 

@@ -98,8 +98,7 @@ func TestOpenRefuses(t *testing.T) {
 		"takes no kind":                     {Kind: dataset.Pictures},
 	} {
 		_, err := Open("mnist", opt)
-		var input *fault.Error
-		require.ErrorAs(t, err, &input)
+		testkit.ErrorAs[*fault.Error](t, err)
 		require.ErrorContains(t, err, want)
 	}
 	_, err := Open(filepath.Join(t.TempDir(), "glyph"), dataset.Options{})

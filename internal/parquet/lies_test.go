@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -105,15 +104,6 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes a function allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // TestLies: numbers that a file claims allocate nothing, and the message names file, row group and column.
 func TestLies(t *testing.T) {
 	good := written(t)
@@ -144,7 +134,7 @@ func TestLies(t *testing.T) {
 				raw = append(raw, good[len(raw):]...)
 			}
 			var err error
-			used := allocated(func() { _, _, err = all(raw, "lies.parquet") })
+			used := testkit.Allocated(func() { _, _, err = all(raw, "lies.parquet") })
 			require.ErrorContains(t, err, "lies.parquet: ")
 			require.ErrorContains(t, err, c.want)
 			require.Less(t, used, uint64(1<<20))
@@ -177,7 +167,7 @@ func TestFootersThatListMillions(t *testing.T) {
 			raw = binary.LittleEndian.AppendUint32(raw, uint32(len(raw)-4))
 			raw = append(raw, "PAR1"...)
 			var err error
-			used := allocated(func() { _, err = parquet.Open(bytes.NewReader(raw), int64(len(raw)), "bomb.parquet") })
+			used := testkit.Allocated(func() { _, err = parquet.Open(bytes.NewReader(raw), int64(len(raw)), "bomb.parquet") })
 			require.ErrorContains(t, err, "bomb.parquet: ")
 			require.ErrorContains(t, err, c.want)
 			require.Less(t, used, uint64(10*len(raw)))

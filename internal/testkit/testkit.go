@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -132,6 +133,21 @@ func Must[T any](v T, err error) T {
 
 // Err returns the error of a call with one other result.
 func Err[T any](_ T, err error) error { return err }
+
+// ErrorAs returns the error of this type in err, which must have one.
+func ErrorAs[E error](t require.TestingT, err error, about ...any) (found E) {
+	require.ErrorAs(t, err, &found, about...)
+	return found
+}
+
+// Allocated returns how many bytes f allocates.
+func Allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
 
 // Gzip returns data compressed by gzip.
 func Gzip(data []byte) []byte {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -95,8 +94,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 	} {
 		_, err := votes.OpenIn(c.opt, c.file)
 		require.ErrorContains(t, err, c.want, name)
-		var typed *fault.Error
-		require.ErrorAs(t, err, &typed, name)
+		testkit.ErrorAs[*fault.Error](t, err, name)
 	}
 	for _, opt := range []votes.Options{
 		{}, {Classes: 1}, {Classes: votes.MaxClasses + 1}, {Classes: 2, Teachers: -1}, {Classes: 2, From: -1}, {Classes: 2, From: 2, To: 2}, {Classes: 2, Header: "perhaps"},
@@ -157,12 +155,9 @@ func TestHeadersAreNotBelieved(t *testing.T) {
 			for _, shape := range []string{"(1000000000000, 250)", "(250, 1000000000000)", "(1000000000000,)", "(1048576, 1000000000000)"} {
 				for _, transpose := range []bool{true, false} {
 					file := npy(1, "{'descr': '"+typ+"', 'fortran_order': "+fortran+", 'shape': "+shape+", }\n", make([]byte, 1000))
-					var before, after runtime.MemStats
-					runtime.ReadMemStats(&before)
-					_, err := votes.OpenIn(votes.Options{Classes: 10, Transpose: transpose}, file)
-					runtime.ReadMemStats(&after)
-					require.Error(t, err)
-					require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<18))
+					require.Less(t, testkit.Allocated(func() {
+						require.Error(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 10, Transpose: transpose}, file)))
+					}), uint64(1<<18))
 				}
 			}
 		}
