@@ -28,12 +28,8 @@ func OpenIn(opt Options, files ...[]byte) (*Source, error) {
 // OpenFull is OpenIn with less room for what is unpacked.
 func OpenFull(opt Options, most int64, file []byte) (*Source, error) {
 	in, _ := inMemory([][]byte{file})
-	into, err := newStore()
-	if err != nil {
-		return nil, err
-	}
-	into.full = most
-	if in[0], err = unpackInput(context.Background(), in[0], packingOf(file), into, opt); err != nil {
+	var err error
+	if in[0], err = unpackInput(context.Background(), in[0], packingOf(file), &store{full: most}, opt); err != nil {
 		return nil, err
 	}
 	return open(context.Background(), in, false, opt)

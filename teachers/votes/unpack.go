@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/parquet"
@@ -39,27 +38,24 @@ func packingOf(head []byte) packing {
 // store is a temporary file for all that is unpacked, one part after the other. Like a [Spool] it is
 // readable by its owner alone, has no name where the system allows that, and goes with the last reference.
 type store struct {
-	file *os.File
+	file *os.File // nil before the first byte
 	size int64
 	full int64 // the most that it takes
 }
 
-func newStore() (*store, error) {
-	f, named, err := temporary()
-	if err != nil {
-		return nil, err
-	}
-	s := &store{file: f, full: maxUnpacked}
-	if named {
-		runtime.AddCleanup(s, func(name string) { _ = os.Remove(name) }, f.Name())
-	}
-	return s, nil
-}
-
 var errFull = errors.New("full")
 
-// Write appends to the file.
+// Write appends to the file, which it makes if there is none.
 func (s *store) Write(p []byte) (int, error) {
+	if s.file == nil {
+		f, named, err := temporary()
+		if err != nil {
+			return 0, err
+		}
+		if s.file = f; named {
+			runtime.AddCleanup(s, func(name string) { _ = os.Remove(name) }, f.Name())
+		}
+	}
 	if int64(len(p)) > s.full-s.size {
 		return 0, errFull
 	}
@@ -72,7 +68,7 @@ func (s *store) Write(p []byte) (int, error) {
 func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Options) ([]*input, error) {
 	var r reader
 	defer r.close()
-	room := sync.OnceValues(newStore)
+	into := &store{full: maxUnpacked}
 	out := slices.Clone(files)
 	for i, in := range out {
 		for range 2 { // a table in gzip
@@ -84,29 +80,19 @@ func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Opti
 			if how == "" || in.table() {
 				break
 			}
-			into, err := room()
-			if err != nil {
-				return nil, err
-			}
 			if in, err = unpackInput(ctx, in, how, into, opt); err != nil {
 				return nil, err
 			}
 		}
-		if opt.IndexColumn || opt.Probabilities {
-			into, err := room()
-			if err != nil {
-				return nil, err
-			}
-			if opt.IndexColumn {
-				if in, err = withoutIndexColumn(ctx, in, into, opt); err != nil {
-					return nil, err
-				}
-			}
-			if opt.Probabilities {
-				if in, err = voteByShares(ctx, in, i, perTeacher, into, opt); err != nil {
-					return nil, err
-				}
-			}
+		var err error
+		if opt.IndexColumn {
+			in, err = withoutIndexColumn(ctx, in, into, opt)
+		}
+		if opt.Probabilities && err == nil {
+			in, err = voteByShares(ctx, in, i, perTeacher, into, opt)
+		}
+		if err != nil {
+			return nil, err
 		}
 		out[i] = in
 	}
