@@ -52,15 +52,11 @@ func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, 
 	if err != nil {
 		return nil, err
 	}
-	from := into.size
-	w := bufio.NewWriterSize(watched{ctx, into}, bufferBytes)
-	if err = p.write(ctx, w); err == nil {
-		err = w.Flush()
+	out, err := into.add(ctx, in, "class probabilities", func(w *bufio.Writer) error { return p.write(ctx, w) })
+	if err == nil {
+		out.kind = p.source.Kind() + ", class probabilities"
 	}
-	if err != nil {
-		return nil, unpackError(ctx, in, "class probabilities", into, err)
-	}
-	return into.input(in, from, p.source.Kind()+", class probabilities"), nil
+	return out, err
 }
 
 // findShares finds the cells, and refuses other shapes.

@@ -106,41 +106,43 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 		return nil, err
 	}
 	defer f.Close()
-	from := into.size
-	w := bufio.NewWriterSize(watched{ctx, into}, bufferBytes)
-	switch how {
-	case packedParquet:
-		err = writeParquet(w, f, in, opt)
-	case packedIndexed:
-		err = cutFirstColumn(w, bufio.NewReaderSize(io.NewSectionReader(f, 0, in.size), bufferBytes), in)
-	default:
-		var plain io.Reader
-		if plain, err = unpack.Decoder(io.NewSectionReader(f, 0, in.size), string(how)); err == nil {
+	whole := io.NewSectionReader(f, 0, in.size)
+	out, err := into.add(ctx, in, how, func(w *bufio.Writer) error {
+		switch how {
+		case packedParquet:
+			return writeParquet(w, f, in, opt)
+		case packedIndexed:
+			return cutFirstColumn(w, bufio.NewReaderSize(whole, bufferBytes), in)
+		}
+		plain, err := unpack.Decoder(whole, string(how))
+		if err == nil {
 			_, err = io.Copy(w, plain)
 		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
+	out.packed = append(slices.Clone(in.packed), how)
+	var r reader
+	defer r.close()
+	return out, r.recheck(in) // it is as it was when it was opened first
+}
+
+// add makes an input of what write appends to the store, which is made of another.
+func (s *store) add(ctx context.Context, of *input, how packing, write func(w *bufio.Writer) error) (*input, error) {
+	from, w := s.size, bufio.NewWriterSize(watched{ctx, s}, bufferBytes)
+	err := write(w)
 	if err == nil {
 		err = w.Flush()
 	}
 	if err != nil {
-		return nil, unpackError(ctx, in, how, into, err)
+		return nil, unpackError(ctx, of, how, s, err)
 	}
-	var r reader
-	defer r.close()
-	if err := r.recheck(in); err != nil { // it is as it was when it was opened first
-		return nil, err
-	}
-	out := into.input(in, from, "")
-	out.packed = append(slices.Clone(in.packed), how)
-	return out, nil
-}
-
-// input makes an input of what the store has from an offset on, which was made of another.
-func (s *store) input(of *input, from int64, kind string) *input {
 	size := s.size - from
-	return &input{name: of.name, size: size, kind: kind, open: func() (openInput, error) {
+	return &input{name: of.name, size: size, open: func() (openInput, error) {
 		return spooled{io.NewSectionReader(s.file, from, size)}, nil
-	}}
+	}}, nil
 }
 
 func unpackError(ctx context.Context, in *input, how packing, into *store, err error) error {
