@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// array is an NPY file of which elements are read where they stand.
+// array is an NPY file of which elements are read where they stand. With two dimensions it is a [rowSource].
 type array struct {
 	file  *os.File
 	path  string
@@ -102,9 +102,7 @@ func (a *array) setType(descr string) error {
 
 func (a *array) Close() error { return a.file.Close() }
 
-type npyRows struct{ array }
-
-func openRows(path string) (*npyRows, error) {
+func openRows(path string) (*array, error) {
 	a, err := openArray(path)
 	if err != nil {
 		return nil, err
@@ -122,11 +120,11 @@ func openRows(path string) (*npyRows, error) {
 		a.Close()
 		return nil, err
 	}
-	return &npyRows{*a}, nil
+	return a, nil
 }
 
-func (r *npyRows) size() (rows, cols int) { return r.shape[0], r.shape[1] }
-func (r *npyRows) image() Shape           { return Shape{} }
+func (a *array) size() (rows, cols int) { return a.shape[0], a.shape[1] }
+func (a *array) image() Shape           { return Shape{} }
 
 // blocks reads rows of so many elements in blocks, little-endian. In Fortran order a block is a piece of
 // every column.
@@ -157,16 +155,16 @@ func (a *array) blocks(cols int, visit func(from, n int, raw []byte) error) erro
 	return nil
 }
 
-func (r *npyRows) each(visit func(i int, row []float64) error) error {
-	_, cols := r.size()
+func (a *array) each(visit func(i int, row []float64) error) error {
+	_, cols := a.size()
 	row := make([]float64, cols)
 	var values []float64
-	return r.blocks(cols, func(from, n int, raw []byte) error {
+	return a.blocks(cols, func(from, n int, raw []byte) error {
 		values = slices.Grow(values[:0], n*cols)[:n*cols]
-		r.decode(values, raw)
+		a.decode(values, raw)
 		for i := range n {
 			for j := range row {
-				if r.fort {
+				if a.fort {
 					row[j] = values[j*n+i]
 				} else {
 					row[j] = values[i*cols+j]

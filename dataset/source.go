@@ -46,7 +46,7 @@ func (r Reading) Grouped(src Source) bool { return r.CSV.Unit != "" || src.Units
 
 // close closes the file that rows are read from, if one is open.
 func (t *Table) close() {
-	if file, ok := t.numbers.(*npyRows); ok {
+	if file, ok := t.numbers.(*array); ok {
 		file.Close()
 	}
 }

@@ -77,8 +77,11 @@ func (c Cache) fill(x *extraction, ctx context.Context, out rows) error {
 	f := cacheFile{key: key}
 	path := filepath.Join(dir, f.name())
 	err = f.read(ctx, path, out, x.workers)
-	if err == nil {
-		c.used(path)
+	if now := time.Now(); err == nil {
+		// Without the mark of the last use, which a file system may refuse, a file is only deleted sooner.
+		if err := os.Chtimes(path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			c.warn(fmt.Errorf("features: in the cache: %w", err))
+		}
 	}
 	if over := x.ended(ctx); over != nil || err == nil {
 		return over
@@ -215,15 +218,6 @@ func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte)
 		buffer = buffer[x.size():]
 	}
 	return nil
-}
-
-// used marks a file as the one used last. Without that mark, which a file system may refuse, it is only
-// deleted sooner.
-func (c Cache) used(path string) {
-	now := time.Now()
-	if err := os.Chtimes(path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.warn(fmt.Errorf("features: in the cache: %w", err))
-	}
 }
 
 // makeRoom deletes features, and no other files, that were used longest ago until a file of this size fits,

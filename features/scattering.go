@@ -47,18 +47,13 @@ func NewScattering(shape dataset.Shape) (*Scattering, error) {
 
 func (s *Scattering) Name() string { return "scattering(J=2,L=8)" }
 
-// Positions returns the number of values in a channel.
-func (s *Scattering) Positions() int {
-	_, rows := pointsOf(s.shape.Rows)
-	_, cols := pointsOf(s.shape.Cols)
-	return rows * cols
-}
-
 func (s *Scattering) Dim(shape dataset.Shape) int {
 	if shape != s.shape {
 		return 0
 	}
-	return Channels * s.Positions()
+	_, rows := pointsOf(shape.Rows)
+	_, cols := pointsOf(shape.Cols)
+	return Channels * rows * cols
 }
 
 func (s *Scattering) Extract(dst, img []float32, shape dataset.Shape) {

@@ -223,9 +223,6 @@ func newGrids(n, rows, cols int) (all []grid, apart int) {
 
 func (g grid) point(row, col int) int { return row*g.row + col*point }
 
-// spare returns the place of results that nobody reads.
-func (g grid) spare() int { return g.rows * g.row }
-
 // at returns what begins with the given point.
 func (g grid) at(row, col int) []float32 { return g.data[g.point(row, col):] }
 
