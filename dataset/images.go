@@ -37,12 +37,9 @@ type folder struct {
 
 func readFolder(files fs.FS, f folder) (train, test Set, err error) {
 	var errs [2]error
+	sets := [2]*Set{&train, &test}
 	parallel.Each(0, len(errs), func(_, i int) {
-		if i == 0 {
-			train, errs[i] = readPair(files, f, "train", "train")
-		} else {
-			test, errs[i] = readPair(files, f, "t10k", "test")
-		}
+		*sets[i], errs[i] = readPair(files, f, [2]string{"train", "t10k"}[i], [2]string{"train", "test"}[i])
 	})
 	if err := cmp.Or(errs[:]...); err != nil {
 		return Set{}, Set{}, err
@@ -55,7 +52,7 @@ func readFolder(files fs.FS, f folder) (train, test Set, err error) {
 	if names == nil { // the test file is public, the training file is not
 		names = Numbers(max(slices.Max(test.Y)+1, 10))
 	}
-	for _, s := range []*Set{&train, &test} {
+	for _, s := range sets {
 		if *s, err = f.classify(*s, names); err != nil {
 			return Set{}, Set{}, err
 		}
