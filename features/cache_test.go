@@ -96,7 +96,7 @@ func TestCacheKeysDiffer(t *testing.T) {
 	}
 	add(packed, Raw{})
 	require.Len(t, seen, 1, "the stride does not matter")
-	add(set, UnitNorm{Of: Raw{}})
+	add(set, Standardize{Of: Raw{}})
 	add(set, counting{calls: &calls})
 	add(set, counting{calls: &calls, plus: 1e-6})
 	add(set, branching{of: func(img []float32) bool { return kernel.SquaredNorm(img) == 0 }})

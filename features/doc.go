@@ -2,11 +2,11 @@
 //
 // An [Extractor] maps the pixels of one image to one vector. [Raw] keeps the pixels, [Deskew] straightens
 // slanted strokes before anything else is computed, [HOG] is a histogram of oriented gradients,
-// [Scattering] the wavelet scattering transform; [GroupNorm], [Standardize] and [UnitNorm] bound what
-// another extractor returns. They nest, and a [Cache] keeps what was computed:
+// [Scattering] the wavelet scattering transform; [GroupNorm] and [Standardize] bound what another extractor
+// returns. They nest, and a [Cache] keeps what was computed:
 //
 //	upright := features.Deskew{Of: features.StandardHOG()}
-//	x, err := features.Apply(ctx, set, features.UnitNorm{Of: upright}, workers)
+//	x, err := features.Apply(ctx, set, features.Standardize{Of: upright}, workers)
 //
 // # Guarantee
 //

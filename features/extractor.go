@@ -131,20 +131,6 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// UnitNorm divides every vector by its own Euclidean norm. A zero vector stays. With rows of norm 1 the
-// gradient of a linear model is bounded by the size of its residual, so one clipping norm fits all rows.
-type UnitNorm struct{ Of Extractor }
-
-func (u UnitNorm) Name() string { return "unit(" + u.Of.Name() + ")" }
-
-func (u UnitNorm) Dim(shape dataset.Shape) int { return u.Of.Dim(shape) }
-
-func (u UnitNorm) Extract(dst, img []float32, shape dataset.Shape) { extractOne(u, dst, img, shape) }
-
-func (u UnitNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
-	extractThen(u.Of, dst, x, shape, func(v []float32) { toNorm(v, 1) })
-}
-
 // toNorm scales in float64, so that neither the largest nor the smallest float32 overflows or vanishes on
 // the way. A vector below 1e-12 counts as zero: the rest of a constant one after its mean is subtracted.
 func toNorm(v []float32, length float64) {

@@ -167,7 +167,7 @@ func TestHashOfFeatures(t *testing.T) {
 	seen := map[[32]byte]bool{}
 	for workers := 1; workers < 4; workers++ {
 		for _, hash := range [][32]byte{
-			of(set, Raw{}, workers), of(other, Raw{}, workers), of(set, UnitNorm{Of: Raw{}}, workers), of(set, counting{calls: new(atomic.Int64), plus: 1e-6}, workers),
+			of(set, Raw{}, workers), of(other, Raw{}, workers), of(set, Standardize{Of: Raw{}}, workers), of(set, counting{calls: new(atomic.Int64), plus: 1e-6}, workers),
 			of(set, Raw{}, workers, ""), of(set, Raw{}, workers, "a"), of(set, Raw{}, workers, "b"), of(set, Raw{}, workers, "a", "b"), of(set, Raw{}, workers, "b", "a"), of(set, Raw{}, workers, "ab"),
 			of(other, Raw{}, workers, "a"),
 		} {
