@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,32 +31,36 @@ func TestMutationsApply(t *testing.T) {
 
 // TestMutationsNameTests: the tests that should notice are there.
 func TestMutationsNameTests(t *testing.T) {
-	list := testkit.Must(all())
-	tests := map[string]string{} // sources of the tests of a package
-	for _, m := range list {
+	tests := map[string][]string{} // of a package
+	for _, m := range testkit.Must(all()) {
 		pattern, packages := ".", m.test
 		if n := len(m.test); n > 2 && m.test[n-2] == "-run" {
 			pattern, packages = m.test[n-1], m.test[:n-2]
 		}
 		pattern, _, _ = strings.Cut(pattern, "/") // what follows names a subtest
-		expression, err := regexp.Compile(pattern)
-		require.NoError(t, err, m.id)
+		expression := regexp.MustCompile(pattern)
 		found := false
 		for _, p := range packages {
 			require.True(t, strings.HasPrefix(p, "./"), "%s: %s", m.id, p)
 			if _, ok := tests[p]; !ok {
-				files := testkit.Must(filepath.Glob(filepath.Join(root, p, "*_test.go")))
-				for _, f := range files {
-					text := testkit.Must(os.ReadFile(f))
-					tests[p] += string(text)
-				}
+				tests[p] = testsIn(testkit.Must(filepath.Glob(filepath.Join(root, p, "*_test.go")))...)
 			}
-			for _, name := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`).FindAllStringSubmatch(tests[p], -1) {
-				found = found || expression.MatchString(name[1])
-			}
+			found = found || slices.ContainsFunc(tests[p], expression.MatchString)
 		}
 		require.True(t, found, "%s: no test of %v is named like %q", m.id, packages, pattern)
 	}
+}
+
+var declaration = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+
+// testsIn returns the names of the tests, fuzz tests and examples in files.
+func testsIn(files ...string) (names []string) {
+	for _, f := range files {
+		for _, name := range declaration.FindAllSubmatch(testkit.Must(os.ReadFile(f)), -1) {
+			names = append(names, string(name[1]))
+		}
+	}
+	return names
 }
 
 // TestRun: a mistake is caught, and one that changes nothing survives.
@@ -128,11 +133,10 @@ func TestClaimsNameWhatThereIs(t *testing.T) {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		text, err := os.ReadFile(path)
-		for _, name := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
-			tests[name[1]] = true
+		for _, name := range testsIn(path) {
+			tests[name] = true
 		}
-		return err
+		return nil
 	}))
 	list := testkit.Must(all())
 	ids, groups := map[string]bool{}, map[string]bool{}

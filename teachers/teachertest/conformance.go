@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
@@ -85,10 +86,7 @@ func (k kit) fit(t *testing.T, l teachers.Learner, data teachers.Dataset) teache
 
 func (k kit) predict(t *testing.T, model teachers.Classifier, x teachers.Matrix) []int {
 	t.Helper()
-	dst := make([]int, x.Rows)
-	for i := range dst {
-		dst[i] = -7 // no class and no abstention: it must be overwritten
-	}
+	dst := slices.Repeat([]int{-7}, x.Rows) // no class and no abstention: it must be overwritten
 	require.NoError(t, model.Predict(dst, x))
 	for i, class := range dst {
 		require.True(t, class >= votes.Abstention && class < k.Classes, "row %d: %d is no class", i, class)
@@ -200,8 +198,7 @@ func (k kit) singleClass(t *testing.T, l teachers.Learner) {
 	for class := range k.Classes {
 		data := only(k.share, class)
 		for _, n := range []int{1, data.X.Rows} {
-			few := data
-			few.X.Rows, few.Y = n, data.Y[:n]
+			few := teachers.Dataset{X: dense.Rows(data.X, 0, n), Y: data.Y[:n], Classes: k.Classes}
 			answers := k.predict(t, k.fit(t, l, few), k.queries.X)
 			assert.Equal(t, slices.Repeat([]int{class}, len(answers)), answers, "%d examples of class %d alone", n, class)
 		}
@@ -219,11 +216,8 @@ func (k kit) missingClasses(t *testing.T, l teachers.Learner) {
 	}
 	k.predict(t, k.fit(t, l, data), k.queries.X)
 
-	pair := only(k.share, 0)
-	other := only(k.share, last)
-	pair.X.Rows, pair.Y = 2, []int{0, last}
-	pair.X.Data = slices.Concat(pair.X.Data[:k.Features], other.X.Data[:k.Features])
-	k.predict(t, k.fit(t, l, pair), k.queries.X)
+	pair := dense.Pick(k.share.X, []int{slices.Index(k.share.Y, 0), slices.Index(k.share.Y, last)})
+	k.predict(t, k.fit(t, l, teachers.Dataset{X: pair, Y: []int{0, last}, Classes: k.Classes}), k.queries.X)
 }
 
 func (k kit) stops(t *testing.T, l teachers.Learner) {
@@ -256,8 +250,7 @@ func (k kit) repeats(t *testing.T, l teachers.Learner) {
 	// An answer depends on its own row alone. It does not depend on how many rows are asked at once.
 	model := k.fit(t, l, clone(k.share))
 	for i := range 20 {
-		one := k.queries.X
-		one.Rows, one.Data = 1, one.Data[i*one.Stride:(i+1)*one.Stride]
+		one := dense.Rows(k.queries.X, i, i+1)
 		assert.Equal(t, first[i], k.predict(t, model, one)[0], "query %d asked alone", i)
 	}
 }
@@ -305,7 +298,7 @@ func (k kit) scores(t *testing.T, l teachers.Learner) {
 		dst := teachers.Matrix{Rows: k.queries.X.Rows, Cols: k.Classes, Stride: k.Classes + 1, Data: make([]float32, k.queries.X.Rows*(k.Classes+1))}
 		require.NoError(t, scorer.Scores(dst, k.queries.X))
 		for i, class := range classes {
-			scores := dst.Data[i*dst.Stride : i*dst.Stride+k.Classes]
+			scores := dense.Row(dst, i)
 			assert.False(t, math.IsNaN(float64(scores[class])))
 			assert.Equal(t, slices.Max(scores), scores[class], "row %d: the class answered has not the best score", i)
 		}
@@ -318,11 +311,7 @@ func (k kit) scores(t *testing.T, l teachers.Learner) {
 // the others are mostly dark. Class 0 is twice as likely as every other.
 func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	rnd := rand.New(rand.NewPCG(seed, 0x7465737473))
-	data := teachers.Dataset{
-		X:       teachers.Matrix{Rows: n, Cols: features, Stride: features, Data: make([]float32, n*features)},
-		Y:       make([]int, n),
-		Classes: classes,
-	}
+	data := teachers.Dataset{X: dense.New(n, features), Y: make([]int, n), Classes: classes}
 	for i := range n {
 		class := max(0, rnd.IntN(classes+1)-1)
 		data.Y[i] = class
@@ -350,7 +339,7 @@ func withStride(data teachers.Dataset, padding int) teachers.Dataset {
 		wide.Data[i] = float32(math.NaN())
 	}
 	for i := range x.Rows {
-		copy(wide.Data[i*wide.Stride:], x.Data[i*x.Stride:i*x.Stride+x.Cols])
+		copy(dense.Row(wide, i), dense.Row(x, i))
 	}
 	data.X = wide
 	return data
@@ -363,16 +352,13 @@ func clone(data teachers.Dataset) teachers.Dataset {
 }
 
 func only(data teachers.Dataset, class int) teachers.Dataset {
-	out := teachers.Dataset{X: data.X, Classes: data.Classes}
-	out.X.Data, out.X.Stride, out.X.Rows = nil, data.X.Cols, 0
+	var rows, labels []int
 	for i, y := range data.Y {
 		if y == class {
-			out.X.Data = append(out.X.Data, data.X.Data[i*data.X.Stride:i*data.X.Stride+data.X.Cols]...)
-			out.Y = append(out.Y, y)
-			out.X.Rows++
+			rows, labels = append(rows, i), append(labels, y)
 		}
 	}
-	return out
+	return teachers.Dataset{X: dense.Pick(data.X, rows), Y: labels, Classes: data.Classes}
 }
 
 func empty(data teachers.Dataset) teachers.Dataset {
