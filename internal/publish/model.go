@@ -78,12 +78,11 @@ func (m *model) readTask() (dataset.Task, *dataset.Schema, error) {
 }
 
 func (m *model) release(ctx context.Context) (*Report, error) {
-	r, err := m.trained(ctx)
+	r, left, err := m.trained(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.Public, r.Classes, r.Training.Features = m.pool.Len(), m.cfg.Rows.Classes, m.cfg.Plans[0].Recipe.Features
-	if err := m.answer(ctx, r); err != nil {
+	if err := m.answer(ctx, left); err != nil {
 		return nil, err
 	}
 	if err := m.statement(studentFile); err != nil {
@@ -93,7 +92,7 @@ func (m *model) release(ctx context.Context) (*Report, error) {
 }
 
 // trained trains the model, unless that was done, and puts it into its place.
-func (m *model) trained(ctx context.Context) (*Report, error) {
+func (m *model) trained(ctx context.Context) (*Report, *published.Model, error) {
 	cfg := m.cfg
 	cfg.Key, cfg.Dir, cfg.Format = m.key, m.dir.Private("model"), formatFor(cfg)
 	cfg.Progress = func(p recipe.Progress) { m.Progress(p.Stage, p.Done, p.Total) }
@@ -102,26 +101,27 @@ func (m *model) trained(ctx context.Context) (*Report, error) {
 	}
 	result, err := recipe.Run(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m.Say(fmt.Sprintf("model: %d steps, noise %.4g times the clip norm", result.Rows[0].Steps, result.Rows[0].Noise))
 	made, _ := results.Folder(cfg.Dir).Result(m.releasable(), "models", modelName+".model")
 	file, err := os.ReadFile(made)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := m.writeBytes(studentFile, file); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	left, err := published.Open(m.made(studentFile))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p, train := left.Labels, cfg.Plans[0].Recipe.Train
-	return &Report{Schema: schemaPublish, Method: DPSGD, Unit: p.Unit, Student: left.Card.String(), Entry: p.Entry,
+	p, r := left.Labels, cfg.Plans[0].Recipe
+	return &Report{Schema: schemaPublish, Method: DPSGD, Public: m.pool.Len(), Classes: cfg.Rows.Classes, Unit: p.Unit,
+		Released: m.pool.Len(), Student: left.Card.String(), Entry: p.Entry,
 		Epsilon: p.Epsilon, Delta: p.Delta, Releasable: p.Releasable,
-		Training: &Training{Records: cfg.Shape().Records, RowsPerUnit: m.RowsPerUnit, Steps: train.Steps,
-			Probability: train.SamplingProbability, Noise: result.Rows[0].Noise, ClipNorm: train.ClipNorm}}, nil
+		Training: &Training{Records: cfg.Shape().Records, RowsPerUnit: m.RowsPerUnit, Features: r.Features, Steps: r.Train.Steps,
+			Probability: r.Train.SamplingProbability, Noise: result.Rows[0].Noise, ClipNorm: r.Train.ClipNorm}}, left, nil
 }
 
 // formatFor returns what writes a model as it is published. The ledger commits to its bytes.
@@ -149,11 +149,7 @@ func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, erro
 	}
 }
 
-func (m *model) answer(ctx context.Context, r *Report) error {
-	model, err := published.Open(m.made(studentFile))
-	if err != nil {
-		return err
-	}
+func (m *model) answer(ctx context.Context, model *published.Model) error {
 	m.Progress("labels", 0, 1)
 	predictions, err := model.Predict(ctx, m.pool)
 	if err != nil {
@@ -164,6 +160,5 @@ func (m *model) answer(ctx context.Context, r *Report) error {
 	for _, p := range predictions {
 		labels.Of = append(labels.Of, p.Class)
 	}
-	r.Released = len(predictions)
 	return m.write(labelsFile, labels.Write)
 }

@@ -12,10 +12,8 @@
 // bounded memory, into a file that does not yet have its name; the file's hash is committed; and only then
 // the file gets its name. So labels.csv is wholly there, committed and paid, or it is not there.
 //
-// The noise comes from a key of the run that lies beside the ledger, in a file that its owner alone can
-// read, until the run is complete; then it is destroyed. Repeating a run that was interrupted, at any
-// point, gives the same labels bit for bit and is charged nothing more. Repeating one that is complete
-// draws nothing: it checks that the labels are those that were committed.
+// The noise comes from a key of the run, which is destroyed when the run is complete. Repeating a run that was
+// interrupted gives the same labels bit for bit and is charged nothing more; see package run.
 //
 // # Once
 //
@@ -41,11 +39,9 @@
 //
 // # Caveats
 //
-// A second ledger for the same people charges and draws anew, and no file can show that it exists; so does
-// an older copy of this ledger put back together with the files beside it. A ledger that is gone, cut off
-// or put back alone is refused, by [IDFile] and [HeadFile]. Keep the ledger's head elsewhere to be sure;
-// see package ledger. A pool under another name, with votes of other teachers or another number of classes,
-// is charged in full and not recognised.
+// A second ledger for the same people charges and draws anew; package run has the caveats of ledgers. A pool
+// under another name, with votes of other teachers or another number of classes, is charged in full and not
+// recognised.
 //
 // Destroying a key overwrites and removes its file. Disks, snapshots and backups may remember it.
 package label

@@ -80,7 +80,7 @@ func NewLearner(ctx context.Context, name string, columns int, image dataset.Sha
 		return learner, nil
 	}
 	learner, known := map[string]teachers.Learner{
-		Forest:      newMixedForest(),
+		Forest:      mixedForest{trees.Forest{Trees: 50}, trees.Forest{Trees: 50, Thresholds: trees.RandomThresholds}},
 		ExtraTrees:  trees.Forest{Thresholds: trees.RandomThresholds},
 		RandomTrees: trees.Forest{},
 		Booster:     trees.Booster{},
@@ -114,10 +114,6 @@ func dpsgdLearner(ctx context.Context) (teachers.Learner, error) {
 // with long tails, the second on even ones: by 9 points of accuracy on a table of log-normal columns, and
 // by 3 on letter. Both together lose 1.5 at most there, and win on Adult.
 type mixedForest struct{ Best, Random trees.Forest }
-
-func newMixedForest() mixedForest {
-	return mixedForest{Best: trees.Forest{Trees: 50}, Random: trees.Forest{Trees: 50, Thresholds: trees.RandomThresholds}}
-}
 
 func (mixedForest) Reproducible() bool { return true }
 

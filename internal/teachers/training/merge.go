@@ -76,11 +76,22 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	return r, s.finish()
 }
 
+// findParts returns the files of those names, the parts in folders, and the files that match patterns.
 func findParts(names []string) (paths []string, err error) {
 	for _, name := range names {
-		found, err := partsOf(name)
-		if err != nil {
-			return nil, err
+		found := []string{name}
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+			var globErr error
+			if found, globErr = filepath.Glob(name); globErr != nil || len(found) == 0 {
+				return nil, &fault.Error{File: name, What: "cannot be read",
+					Why: "there is no such file or folder, and no file that matches it as a pattern", Err: err}
+			}
+		case info.IsDir(): // whose name may hold what a pattern means
+			if found, err = partsIn(name); err != nil {
+				return nil, err
+			}
 		}
 		paths = append(paths, found...)
 	}
@@ -91,31 +102,18 @@ func findParts(names []string) (paths []string, err error) {
 	return paths, nil
 }
 
-// partsOf returns the file of that name, the parts in a folder, or the files that match a pattern.
-func partsOf(name string) (paths []string, err error) {
-	info, err := os.Stat(name)
+func partsIn(folder string) (paths []string, err error) {
+	entries, err := os.ReadDir(folder)
 	if err != nil {
-		paths, globErr := filepath.Glob(name)
-		if globErr != nil || len(paths) == 0 {
-			return nil, &fault.Error{File: name, What: "cannot be read",
-				Why: "there is no such file or folder, and no file that matches it as a pattern", Err: err}
-		}
-		return paths, nil
-	}
-	if !info.IsDir() {
-		return []string{name}, nil
-	}
-	entries, err := os.ReadDir(name) // a folder's name may hold what a pattern means
-	if err != nil {
-		return nil, &fault.Error{File: name, What: "cannot be read", Err: err}
+		return nil, &fault.Error{File: folder, What: "cannot be read", Err: err}
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), partEnd) {
-			paths = append(paths, filepath.Join(name, e.Name()))
+			paths = append(paths, filepath.Join(folder, e.Name()))
 		}
 	}
 	if len(paths) == 0 {
-		return nil, refuse(name, "holds no part of the teachers", "their names end in "+partEnd,
+		return nil, refuse(folder, "holds no part of the teachers", "their names end in "+partEnd,
 			"name the folder that pate train wrote to")
 	}
 	return paths, nil
