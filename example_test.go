@@ -19,25 +19,17 @@ import (
 // Two hundred teachers have voted on three records; what they agree on is released.
 func ExampleLabel() {
 	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	defer os.RemoveAll(dir)
 	ledger := filepath.Join(dir, "run.jsonl")
 	file := filepath.Join(dir, "votes.csv")
-	if err := os.WriteFile(file, []byte(agreeing("flu", "none", "gout")), 0o600); err != nil {
-		panic(err)
-	}
+	check(os.WriteFile(file, []byte(agreeing("flu", "none", "gout")), 0o600))
 
 	ctx := context.Background()
 	votes, err := votes.Open(ctx, []string{file}, votes.Options{ClassNames: []string{"flu", "gout", "none"}})
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	labels, err := pate.Label(ctx, votes, pate.LabelOptions{Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: ledger}, Out: filepath.Join(dir, "labels.csv"), Teachers: 200})
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	for _, l := range labels.Labels {
 		fmt.Println(l.Query, l.Name)
 	}
@@ -52,9 +44,7 @@ func ExampleLabel() {
 // A model of a thousand records, trained with the noise that the budget asks for.
 func ExampleTrain() {
 	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	defer os.RemoveAll(dir)
 	ledger := filepath.Join(dir, "model.jsonl")
 	data := dpsgd.Data{X: blas32.General{Rows: 1000, Cols: 2, Stride: 2}, Y: make([]int, 1000)}
@@ -63,20 +53,14 @@ func ExampleTrain() {
 		data.X.Data = append(data.X.Data, float32(1-i%2), float32(i%2))
 	}
 	model, err := nn.NewSoftmax(2, 2)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 
 	ctx := context.Background()
 	cfg := dpsgd.Config{SamplingProbability: 0.1, Steps: 50, ClipNorm: 1, LearningRate: 1}
 	trained, err := pate.Train(ctx, model, data, cfg, pate.TrainOptions{Budget: pate.Budget{Epsilon: 3, Delta: 1e-5, Ledger: ledger}, Out: filepath.Join(dir, "my.model")})
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	classes := make([]int, 2)
-	if err := model.Predict(ctx, classes, blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 0, 1}}); err != nil {
-		panic(err)
-	}
+	check(model.Predict(ctx, classes, blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 0, 1}}))
 	fmt.Println(classes, "within the budget:", trained.Epsilon <= 3, "- may be released:", says(ledger))
 	// Output: [0 1] within the budget: true - may be released: true
 }
@@ -93,13 +77,15 @@ func agreeing(classes ...string) string {
 // says reports whether the statement of a ledger says that what was committed may be released.
 func says(ledger string) bool {
 	file, err := os.Open(ledger)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	defer file.Close()
 	page, err := statement.FromReader(ledger, file)
+	check(err)
+	return page.Release != nil && *page.Release
+}
+
+func check(err error) {
 	if err != nil {
 		panic(err)
 	}
-	return page.Release != nil && *page.Release
 }
