@@ -36,6 +36,19 @@ const (
 
 func Names() []string { return []string{NameDeskewedHOG, NameHOG, NameDeskewed, NamePixels} }
 
+// For names the features from which teachers and students learn, by the kind and shape of rows: histograms of
+// gradients of images that give two cells to a block, and otherwise the numbers themselves.
+func For(kind dataset.Kind, shape dataset.Shape) string {
+	const least = 8 // side
+	switch {
+	case shape.Rows < least || shape.Cols < least:
+		return NamePixels
+	case kind == dataset.Handwriting:
+		return NameDeskewedHOG
+	}
+	return NameHOG
+}
+
 // Named returns the extractor of this name for rows of this shape. All named extractors are functions of
 // one row alone, so they cost no privacy. It returns an error where the name asks for images and shape is
 // zero.

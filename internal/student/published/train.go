@@ -24,18 +24,12 @@ type Config struct {
 	Progress   func(student.Progress) // nil is fine
 }
 
-// minSide is the smallest image side for gradient features.
-const minSide = 8
-
 // featuresOf names the features of rows, as in `pate compare`.
 func featuresOf(s *dataset.Schema) string {
-	switch {
-	case s.Image.Rows < minSide || s.Image.Cols < minSide || s.Image.Channels > 1:
+	if s.Image.Channels > 1 {
 		return features.NamePixels
-	case s.Kind == dataset.Handwriting:
-		return features.NameDeskewedHOG
 	}
-	return features.NameHOG
+	return features.For(s.Kind, s.Image)
 }
 
 // Train trains the student that cross-validation on the released labels keeps. Without any label the error

@@ -175,22 +175,13 @@ func (j Job) teachers() (n int, reason string) {
 	return defaultTeachers, "the default: the number of private units is private and is not looked at; --size tells it in public"
 }
 
-// minHOG is the smallest image side that gives histograms of gradients two cells to block.
-const minHOG = 8
-
 // DefaultFeatures returns the features that teachers learn from, by the kind and shape of rows and by the
 // learner.
 func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) string {
-	switch {
-	case image.Rows > 0 && OfGolearn(learner) && image.Planes() == 1:
+	if image.Rows > 0 && OfGolearn(learner) && image.Planes() == 1 {
 		return features.NameDeskewed
-	case image.Rows < minHOG || image.Cols < minHOG:
-		return features.NamePixels
-	case kind == dataset.Handwriting:
-		return features.NameDeskewedHOG
-	default:
-		return features.NameHOG
 	}
+	return features.For(kind, image)
 }
 
 // DefaultLearner returns the learner for tables, images or other features, and why. For tables it is the
