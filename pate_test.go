@@ -2,6 +2,7 @@ package pate_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,7 +14,9 @@ import (
 	"github.com/pate-go/pate"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/testkit"
+	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -132,4 +135,112 @@ func TestLabelRefuses(t *testing.T) {
 		})
 	}
 	require.ErrorContains(t, testkit.Err(pate.Label(context.Background(), nil, labelOptions(t))), "no votes")
+}
+
+// publishing returns options for three classes that two columns tell apart.
+func publishing(t *testing.T) pate.PublishOptions {
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	rnd := rand.New(rand.NewPCG(1, 2))
+	write := func(name string, rows int, labelled bool) string {
+		var text strings.Builder
+		text.WriteString(map[bool]string{true: "length,width,who,kind\n", false: "length,width\n"}[labelled])
+		for i := range rows {
+			fmt.Fprintf(&text, "%.2f,%.2f", 4*float64(i%3)+rnd.NormFloat64(), rnd.NormFloat64()-3*float64(i%3%2))
+			if labelled {
+				fmt.Fprintf(&text, ",p%d,%c", i, 'a'+i%3)
+			}
+			text.WriteString("\n")
+		}
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
+		return path
+	}
+	o := pate.PublishOptions{Budget: pate.Budget{Epsilon: 60, Delta: 1e-5}, Out: filepath.Join(dir, "out"), Teachers: 24, Learner: "softmax", MinAccuracy: 0.6,
+		Private: dataset.Source{Path: write("private.csv", 150, true)}, Public: dataset.Source{Path: write("public.csv", 24, false)}}
+	o.Reading.CSV.Label, o.Reading.CSV.Unit = "kind", "who"
+	o.Reading.Rule.Names = []string{"a", "b", "c"}
+	return o
+}
+
+// One call publishes labels and a student under one budget; the same call repeats it, and another one for
+// the same folder is refused.
+func TestPublish(t *testing.T) {
+	o := publishing(t)
+	p := testkit.Must(pate.Publish(t.Context(), o))
+	require.True(t, p.Releasable)
+	require.Equal(t, 24, p.Teachers)
+	require.Positive(t, p.Labels)
+	require.LessOrEqual(t, p.Epsilon, o.Epsilon)
+	require.Contains(t, p.Files, filepath.Join(o.Out, "public", "student.model"))
+	for _, path := range p.Files {
+		require.FileExists(t, path)
+	}
+	again := testkit.Must(pate.Publish(t.Context(), o))
+	require.Equal(t, p, again)
+	other := o
+	other.MinAccuracy = 0.7
+	require.ErrorIs(t, testkit.Err(pate.Publish(t.Context(), other)), run.ErrOtherRun)
+	rows := testkit.Must(os.ReadFile(o.Private.Path))
+	require.NoError(t, os.WriteFile(o.Private.Path, append(rows, "1.00,2.00,new,a\n"...), 0o600))
+	_, err := pate.Publish(t.Context(), o)
+	require.ErrorContains(t, err, "the data have changed")
+	require.ErrorIs(t, err, run.ErrOtherRun)
+}
+
+// Rows that are drawn from noisy counts are published with the counts, which the ledger pays for first.
+func TestPublishMarginals(t *testing.T) {
+	o := publishing(t)
+	ranges := filepath.Join(filepath.Dir(o.Out), "ranges.csv")
+	require.NoError(t, os.WriteFile(ranges, []byte("length,-8.0..16.0\nwidth,-8.0..8.0\n"), 0o600))
+	o.Epsilon, o.Public, o.Ranges, o.Marginals = 20, dataset.Source{}, ranges, true
+	p := testkit.Must(pate.Publish(t.Context(), o))
+	require.Contains(t, p.Files, filepath.Join(o.Out, "public", "marginals.csv"))
+	s := testkit.Must(pate.Verify(filepath.Join(o.Out, "private", "ledger.jsonl")))
+	require.EqualValues(t, 2, s.Commits)
+	again := testkit.Must(pate.Publish(t.Context(), o))
+	require.Equal(t, p, again)
+}
+
+// With a seed nothing is releasable, and nothing lies in the public half.
+func TestPublishWithASeed(t *testing.T) {
+	o := publishing(t)
+	seed := uint64(3)
+	o.Seed, o.DPSGD, o.Size, o.Teachers, o.Learner, o.Epsilon = &seed, true, 150, 0, "", 8
+	p := testkit.Must(pate.Publish(t.Context(), o))
+	require.False(t, p.Releasable)
+	require.Contains(t, p.Files, filepath.Join(o.Out, "private", "results", "student.model"))
+	require.NoDirExists(t, filepath.Join(o.Out, "public"))
+}
+
+// What is refused leaves no folder.
+func TestPublishRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*pate.PublishOptions)
+		want   string
+	}{
+		"budget":    {func(o *pate.PublishOptions) { o.Epsilon, o.MinAccuracy = 0.3, 0.9 }, "nothing was charged"},
+		"delta":     {func(o *pate.PublishOptions) { o.Delta = 0.1 }, "not below 1/24"},
+		"epsilon":   {func(o *pate.PublishOptions) { o.Epsilon = 0 }, "Epsilon"},
+		"pools":     {func(o *pate.PublishOptions) { o.Ranges = "r.csv" }, "Ranges"},
+		"marginals": {func(o *pate.PublishOptions) { o.Marginals = true }, "Ranges"},
+		"size":      {func(o *pate.PublishOptions) { o.DPSGD = true }, "Size"},
+		"accuracy":  {func(o *pate.PublishOptions) { o.MinAccuracy = 1 }, "MinAccuracy"},
+		"column":    {func(o *pate.PublishOptions) { o.Reading.CSV.Label = "nope" }, "nope"},
+		"ledger":    {func(o *pate.PublishOptions) { o.Ledger = "l.jsonl" }, "Ledger"},
+		"out":       {func(o *pate.PublishOptions) { o.Out = "" }, "Out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := publishing(t)
+			out := o.Out
+			c.change(&o)
+			_, err := pate.Publish(t.Context(), o)
+			require.ErrorContains(t, err, c.want)
+			require.NoDirExists(t, out)
+			if name == "budget" {
+				var none *plan.NoPlanError
+				require.ErrorAs(t, err, &none)
+			}
+		})
+	}
 }

@@ -2,6 +2,7 @@ package student
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/pate-go/pate/internal/dense"
@@ -61,4 +62,114 @@ func harden(soft Matrix) []int {
 		}
 	}
 	return out
+}
+
+type mixture struct {
+	members           []member
+	names             []string
+	powers, weights   []float64 // of each member; see temper, and of sum 1
+	features, classes int
+}
+
+type member interface {
+	teachers.Classifier
+	teachers.Scorer
+}
+
+// Predict answers the class with the largest mean. See teachers.Classifier.
+func (m *mixture) Predict(dst []int, x Matrix) error {
+	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
+		return err
+	}
+	scores := dense.New(x.Rows, m.classes)
+	if err := m.Scores(scores, x); err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = dense.Argmax(dense.Row(scores, i))
+	}
+	return nil
+}
+
+// Scores writes the means. See teachers.Scorer.
+func (m *mixture) Scores(dst, x Matrix) error {
+	if err := checkScores(dst, x, m.classes); err != nil {
+		return err
+	}
+	sum, one := dense.New(x.Rows, m.classes), dense.New(x.Rows, m.classes)
+	for k, member := range m.members {
+		if err := probabilities(one, member, x); err != nil {
+			return err
+		}
+		temper(one, m.powers[k])
+		for i, v := range one.Data {
+			sum.Data[i] += float32(m.weights[k]) * v
+		}
+	}
+	for i := range sum.Rows {
+		copy(dense.Row(dst, i), dense.Row(sum, i))
+	}
+	return nil
+}
+
+func checkScores(dst, x Matrix, classes int) error {
+	if dst.Rows != x.Rows || dst.Cols != classes || dense.Check(dst) != nil {
+		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, classes, dst.Rows, dst.Cols)
+	}
+	return nil
+}
+
+// probabilities writes a model's scores, cut to [0, 1] and divided by their sum. Rows without a positive
+// score are zero.
+func probabilities(dst Matrix, model member, x Matrix) error {
+	if err := model.Scores(dst, x); err != nil {
+		return fmt.Errorf("student: %w", err)
+	}
+	for i := range dst.Rows {
+		scores := dense.Row(dst, i)
+		for c, v := range scores {
+			scores[c] = max(0, min(1, v))
+		}
+		normalise(scores)
+	}
+	return nil
+}
+
+// temper makes a candidate as sure as it is right, in place: every probability p of a row becomes
+// proportional to (p + doubt)^power.
+func temper(scores Matrix, power float64) {
+	if scores.Cols == 0 {
+		return
+	}
+	for i := range scores.Rows {
+		p := dense.Row(scores, i)
+		for c, v := range p {
+			p[c] = float32(math.Pow(float64(v)+doubt, power))
+		}
+		normalise(p)
+	}
+}
+
+// doubt keeps a candidate that was sure and wrong from costing everything.
+const doubt = 0.01
+
+// bestPower returns the power under which the labels are most probable: below 1 for a candidate that is too
+// sure, above 1 for one that doubts too much. It is temperature scaling (Guo et al. 2017) on labels that were
+// held back.
+func bestPower(scores Matrix, labels []int) float64 {
+	best, least := 1., math.Inf(1)
+	trial := dense.New(scores.Rows, scores.Cols)
+	for half := -8; half <= 8; half++ {
+		power := math.Pow(2, float64(half)/2)
+		copy(trial.Data, scores.Data)
+		temper(trial, power)
+		loss := 0.
+		for i, y := range labels {
+			loss -= math.Log(float64(dense.Row(trial, i)[y]))
+		}
+		if loss < least {
+			best, least = power, loss
+		}
+	}
+	return best
 }

@@ -38,7 +38,7 @@ var retired = []struct {
 		"cmd/pate/internal/dpsgd/output.go", "cmd/pate/internal/tune/output.go", "experiments/report/words.go",
 		"teachers/votes/layout.go", "cmd/pate/testdata/errors.txt"}},
 	{"who has", "a noun", []string{"accountant/statement/statement.go", "accountant/statement/words.go",
-		"beam/poll/count.go", "experiments/report/advice.go"}},
+		"beam/poll/tally.go", "experiments/report/advice.go"}},
 	{"put back", "restored", []string{"run/book.go", "run/doc.go", "teachers/label/doc.go"}},
 	{"told apart", "distinguished", nil},
 	{"tells apart", "distinguishes", nil},

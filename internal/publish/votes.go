@@ -2,13 +2,21 @@ package publish
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"strconv"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/aggregate/marginals"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
@@ -143,4 +151,142 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 		return nil, err
 	}
 	return r, v.report(r, files...)
+}
+
+// How many rows a pool has that is drawn: so many for each query that is planned, within bounds. More take
+// a student longer and teach it little.
+const (
+	drawnForQuery = 4
+	fewestDrawn   = 500
+	mostDrawn     = 3000
+)
+
+// drawn is a pool from the declared columns.
+type drawn struct {
+	ranges *dataset.Ranges
+	rows   int
+	// Of marginals: they and the labels are two stages of one run.
+	private   dataset.Set
+	marginals *marginals.Marginals
+	counts    [][]int64    // noisy
+	labels    label.Config // whose votes are yet to come
+	session   *run.Session
+	result    func(*run.Session, run.Done) (label.Result, error)
+}
+
+// counted reports whether the pool comes from counts, which are charged with the labels.
+func (d *drawn) counted() bool { return d != nil && d.marginals != nil }
+
+// declared makes the pool of a run without public rows, and returns how rows are read by it.
+func (v *voting) declared() (*dataset.Schema, error) {
+	ranges, err := dataset.ReadRanges(v.Ranges)
+	if err != nil {
+		return nil, err
+	}
+	v.pool, v.public.Queries = &drawn{ranges: ranges, rows: mostDrawn}, mostDrawn
+	v.teachers.Reading.Ranges, v.teachers.Public.Path = ranges, v.made(poolFile)
+	return ranges.Schema(v.teachers.Reading)
+}
+
+func (d *drawn) count(ctx context.Context, j *job, private dataset.Set) (err error) {
+	d.private = private
+	d.marginals, err = marginals.ForPool(ctx,
+		marginals.Config{Bins: d.ranges.Bins(), Relation: accountant.AddRemove},
+		accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta})
+	return err
+}
+
+// drawPool writes the pool. Where it is counted it leaves the ledger open for the labels.
+func (v *voting) drawPool(ctx context.Context) error {
+	d := v.pool
+	if d.counted() {
+		if err := v.countColumns(ctx); err != nil {
+			return err
+		}
+	}
+	weights := marginals.Weights(d.counts)
+	err := v.write(poolFile, func(w io.Writer) error { return d.ranges.Draw(w, weights, d.rows) })
+	if err != nil && d.counted() {
+		err = errors.Join(err, d.session.Close())
+	}
+	return err
+}
+
+// countColumns charges what marginals and labels cost, in one batch, and releases the marginals. The run is
+// named by its key, the private rows and all that was chosen.
+func (v *voting) countColumns(ctx context.Context) (err error) {
+	d, file := v.pool, v.ledger()
+	d.labels = label.Config{Ledger: file.Path, Account: file.New, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
+	if d.labels.Setting, err = v.keptPlan(ctx); err != nil {
+		return err
+	}
+	queries := d.labels.Setting.Queries
+	d.rows = max(fewestDrawn, min(drawnForQuery*queries, mostDrawn))
+	labels, err := label.Event(d.labels.Setting)
+	if err != nil {
+		return err
+	}
+	events := [][]accountant.Event{{d.marginals.Event()}, {labels}}
+	hash := d.private.Hash()
+	if file.New.Run, err = run.ID(v.key, "publish", hash[:], fmt.Sprintf("%s %+v %+v", v.Learner, d.ranges.Bins(), events)); err != nil {
+		return err
+	}
+	second, result := label.Stage(ctx, &d.labels)
+	second.Key, d.result = func(key rng.Key) rng.Key { return key.Derive("labels") }, result
+	first := run.Stage{
+		Name: "marginals", Out: v.made(marginalsFile), Mode: 0o600, Key: func(key rng.Key) rng.Key { return key.Derive("marginals") },
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) (err error) {
+			if d.counts, err = d.marginals.Release(r[0], key, d.ranges.Cells(d.private.OnePerUnit().X)); err != nil {
+				return err
+			}
+			return marginals.Write(out, d.counts, d.ranges.Describe)
+		},
+		Read: func(file io.Reader) (err error) {
+			d.counts, err = marginals.Read(file, d.ranges.Bins())
+			return err
+		},
+	}
+	d.session, err = run.Run{File: file, Units: v.Units(), Key: v.key, Stages: []run.Stage{first, second},
+		Plan: func(context.Context, *run.Before) (run.Plan, error) { return run.Plan{Events: events}, nil }}.Open(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := d.session.Next(ctx); err != nil {
+		return errors.Join(err, d.session.Close())
+	}
+	v.Say(fmt.Sprintf("pool: %d rows, drawn from the counts of %d columns, which take %.0f %% of the budget",
+		d.rows, len(d.counts), 100*marginals.PoolShare))
+	return nil
+}
+
+// keptPlan plans labels for the rest of a budget after the marginals. The plan is on disk before it is
+// charged, since another version could plan otherwise.
+func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
+	var kept struct {
+		Mechanism string             `json:"mechanism"`
+		Values    map[string]float64 `json:"values"`
+		Queries   int                `json:"queries"`
+	}
+	path := v.dir.Private("plan.json")
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		err = json.Unmarshal(text, &kept)
+		return aggregate.Setting{Mechanism: kept.Mechanism, Values: kept.Values, Queries: kept.Queries}, err
+	case !errors.Is(err, fs.ErrNotExist):
+		return s, err
+	}
+	a, err := v.planned(ctx)
+	if err != nil {
+		return s, err
+	}
+	if err := v.sayPlan(ctx, a, mostDrawn); err != nil {
+		return s, err
+	}
+	s = aggregate.Setting{Mechanism: a.Setting.Mechanism, Values: a.Setting.Values, Queries: a.Setting.Queries}
+	kept.Mechanism, kept.Values, kept.Queries = s.Mechanism, s.Values, s.Queries
+	if text, err = json.Marshal(kept); err != nil {
+		return s, err
+	}
+	return s, durable.WriteBytes(path, 0o600, text)
 }

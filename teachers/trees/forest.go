@@ -100,3 +100,228 @@ func (m *forest) meanShares(scores, x []float32) {
 		scores[k] /= float32(len(m.roots))
 	}
 }
+
+// giniGrower grows classification trees. Impurities are sums of squared integer counts, so they are exact
+// and the best split does not depend on the order in which rows are looked at.
+type giniGrower struct {
+	out     *forest
+	data    *binned
+	class   []int32 // of every row, an index of classes present
+	try     int
+	minLeaf int32
+	random  bool // thresholds, and no bootstrap
+
+	weight  []int32 // of every row: how often the bootstrap drew it
+	rows    []int32 // drawn, ordered so that every node has a stretch of them
+	spare   []int32
+	columns []int32 // ordered so that a node's varying columns come first
+	total   []int32 // weight of each class in the node
+	left    []int32 // weight of each class in the bins so far
+	ordered []binnedRow
+	buckets [maxBins + 1]int32
+}
+
+type binnedRow struct{ bin, class, weight int32 }
+
+func newGiniGrower(out *forest, data *binned, class []int32, l Forest) *giniGrower {
+	n, classes := data.rows, len(out.Present)
+	return &giniGrower{
+		out: out, data: data, class: class, try: l.Columns, minLeaf: int32(l.MinLeaf), random: l.Thresholds == RandomThresholds,
+		weight: make([]int32, n), rows: make([]int32, 0, n), spare: make([]int32, n), ordered: make([]binnedRow, n),
+		columns: make([]int32, len(data.columns)), total: make([]int32, classes), left: make([]int32, classes),
+	}
+}
+
+// tree grows one tree, on a bootstrap sample unless thresholds are random.
+func (g *giniGrower) tree(ctx context.Context, rnd *rand.Rand) error {
+	clear(g.weight)
+	for i := range g.weight {
+		if !g.random {
+			i = rnd.IntN(len(g.weight))
+		}
+		g.weight[i]++
+	}
+	g.rows = g.rows[:0]
+	for i, w := range g.weight {
+		if w > 0 {
+			g.rows = append(g.rows, int32(i))
+		}
+	}
+	for j := range g.columns {
+		g.columns[j] = int32(j)
+	}
+	g.out.roots = append(g.out.roots, int32(len(g.out.nodes)))
+	return g.grow(ctx, g.rows, len(g.columns), rnd)
+}
+
+// grow adds the tree of these rows, of which the first varying of g.columns may differ in their bins.
+func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *rand.Rand) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	clear(g.total)
+	var weight int32
+	for _, r := range rows {
+		g.total[g.class[r]] += g.weight[r]
+		weight += g.weight[r]
+	}
+	at := len(g.out.nodes)
+	g.out.nodes = append(g.out.nodes, node{column: leaf})
+	split, varying := g.best(rows, weight, varying, rnd)
+	if split.column < 0 {
+		g.out.nodes[at].right = g.out.addLeaf(g.total, weight)
+		return nil
+	}
+	c := &g.data.columns[split.column]
+	g.out.nodes[at] = node{column: int32(c.column), at: split.at}
+	middle := part(rows, g.spare, c.bin, uint8(split.below))
+	if err := g.grow(ctx, rows[:middle], varying, rnd); err != nil {
+		return err
+	}
+	g.out.nodes[at].right = int32(len(g.out.nodes))
+	return g.grow(ctx, rows[middle:], varying, rnd)
+}
+
+// split puts bins up to below, whose values are not above at, on the left.
+type split struct {
+	column  int // in binned; -1 for none
+	below   int
+	at      float32
+	quality float64 // the larger, the purer
+}
+
+// best returns the best split on a random choice of columns. Columns that turn out not to vary here do not
+// count as tried; they move behind the varying ones, and the number of these is returned.
+func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Rand) (split, int) {
+	var squares int64
+	for _, w := range g.total {
+		squares += int64(w) * int64(w)
+	}
+	found := split{column: -1, quality: -1}
+	if squares == int64(weight)*int64(weight) || weight < 2*g.minLeaf {
+		return found, varying
+	}
+	// Columns tried so far are at the front, constant ones behind varying. After the agreed number the
+	// search goes on only if no split was found at all.
+	for tried := 0; tried < varying && (tried < g.try || found.column < 0); {
+		pick := tried + rnd.IntN(varying-tried)
+		g.columns[tried], g.columns[pick] = g.columns[pick], g.columns[tried]
+		j := g.columns[tried]
+		first, last := g.span(rows, g.data.columns[j].bin)
+		if first == last {
+			varying--
+			g.columns[tried], g.columns[varying] = g.columns[varying], g.columns[tried]
+			continue
+		}
+		tried++
+		side := halves{rightSquares: squares, rightWeight: int64(weight)}
+		clear(g.left)
+		if g.random {
+			g.once(int(j), rows, first, last, side, &found, rnd)
+		} else {
+			g.order(rows, &g.data.columns[j])
+			g.scan(int(j), len(rows), side, &found)
+		}
+	}
+	return found, varying
+}
+
+// fewRows are sorted by insertion, more by counting.
+const fewRows = 24
+
+func (g *giniGrower) span(rows []int32, bin []uint8) (first, last uint8) {
+	first, last = bin[rows[0]], bin[rows[0]]
+	for _, r := range rows[1:] {
+		b := bin[r]
+		first, last = min(first, b), max(last, b)
+	}
+	return first, last
+}
+
+// order fills g.ordered with the rows, ascending by bin.
+func (g *giniGrower) order(rows []int32, c *binnedColumn) {
+	bin := c.bin
+	out := g.ordered[:len(rows)]
+	if len(rows) <= fewRows {
+		for i, r := range rows {
+			x := binnedRow{int32(bin[r]), g.class[r], g.weight[r]}
+			for ; i > 0 && out[i-1].bin > x.bin; i-- {
+				out[i] = out[i-1]
+			}
+			out[i] = x
+		}
+		return
+	}
+	buckets := g.buckets[:c.bins()+1]
+	clear(buckets)
+	for _, r := range rows {
+		buckets[int(bin[r])+1]++
+	}
+	for b := 1; b < len(buckets); b++ {
+		buckets[b] += buckets[b-1]
+	}
+	for _, r := range rows {
+		b := bin[r]
+		out[buckets[b]] = binnedRow{int32(b), g.class[r], g.weight[r]}
+		buckets[b]++
+	}
+}
+
+// halves are sums over both sides of a split: of squared weights of classes, and of weights.
+type halves struct {
+	leftSquares, rightSquares int64
+	leftWeight, rightWeight   int64
+}
+
+// move takes an example of this weight and class to the left side.
+func (g *giniGrower) move(h *halves, class, weight int32) {
+	w, left := int64(weight), int64(g.left[class])
+	right := int64(g.total[class]) - left
+	h.leftSquares += w * (2*left + w)
+	h.rightSquares -= w * (2*right - w)
+	h.leftWeight += w
+	h.rightWeight -= w
+	g.left[class] += weight
+}
+
+// quality returns Σ left²/|left| + Σ right²/|right| over the classes: it is largest where the weighted Gini
+// impurity is smallest. It is -1 for leaves too small.
+func (g *giniGrower) quality(h halves) float64 {
+	if min(h.leftWeight, h.rightWeight) < int64(g.minLeaf) {
+		return -1
+	}
+	return float64(h.leftSquares)/float64(h.leftWeight) + float64(h.rightSquares)/float64(h.rightWeight)
+}
+
+// scan moves the ordered rows to the left side, bin by bin, and keeps the best split. Of equal ones the
+// first stays.
+func (g *giniGrower) scan(column, n int, side halves, found *split) {
+	ordered := g.ordered[:n]
+	for i := 0; ; {
+		bin := ordered[i].bin
+		for ; i < n && ordered[i].bin == bin; i++ {
+			g.move(&side, ordered[i].class, ordered[i].weight)
+		}
+		if i == n {
+			return
+		}
+		if q := g.quality(side); q > found.quality {
+			at := g.data.columns[column].threshold(int(bin), int(ordered[i].bin))
+			*found = split{column: column, below: int(bin), at: at, quality: q}
+		}
+	}
+}
+
+// once tries one threshold, uniform between the values at both ends, and keeps it if it is the best.
+func (g *giniGrower) once(column int, rows []int32, first, last uint8, side halves, found *split, rnd *rand.Rand) {
+	c := &g.data.columns[column]
+	below, at := c.random(int(first), int(last), rnd)
+	for _, r := range rows {
+		if int(c.bin[r]) <= below {
+			g.move(&side, g.class[r], g.weight[r])
+		}
+	}
+	if q := g.quality(side); q > found.quality {
+		*found = split{column: column, below: below, at: at, quality: q}
+	}
+}

@@ -6,9 +6,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pate-go/pate/internal/kernel"
 )
 
 // timing is what an engine answers: work done (records, thousand million operations, fits), in how many
@@ -84,4 +89,67 @@ func serve[Q, A any](answer func(Q) (A, error)) error {
 			return err
 		}
 	}
+}
+
+// settle returns unused memory, lets the peak start again from here, and returns the resident memory in MB:
+// 0 where the machine is not Linux.
+func settle() float64 {
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		return 0
+	}
+	return resident("VmRSS:")
+}
+
+// resident returns a size from the status of the process in MB, 0 where there is none.
+func resident(field string) float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), field)
+	var kibibytes float64
+	if _, err := fmt.Sscan(rest, &kibibytes); err != nil {
+		return 0
+	}
+	return kibibytes * 1024 / 1e6
+}
+
+// product is an m by n matrix that is a product with k terms: of rows with packed weights ("forward"), or a
+// gradient's sum over k rows ("gradient").
+type product struct {
+	Kind    string
+	M, N, K int
+	Seconds float64
+}
+
+// products multiplies matrices. Work is in GFLOP.
+func products() error {
+	return serve(func(p product) (timing, error) {
+		rnd := rand.New(rand.NewPCG(1, 6))
+		random := func(n int) []float32 {
+			x := make([]float32, n)
+			for i := range x {
+				x[i] = float32(rnd.NormFloat64())
+			}
+			return x
+		}
+		dst, a, b := make([]float32, p.M*p.N), random(p.M*p.K), random(p.N*p.K)
+		var run func()
+		switch p.Kind {
+		case "forward":
+			var weights kernel.Packed[float32]
+			weights.PackBT(b, p.K, p.N, p.K)
+			run = func() { weights.Mul(dst, p.N, a, p.K, p.M) }
+		case "gradient":
+			run = func() { kernel.AddATB(dst, p.N, a, p.M, b, p.N, p.M, p.N, p.K) }
+		default:
+			return timing{}, fmt.Errorf("no such product: %q", p.Kind)
+		}
+		run()
+		return repeat(p.Seconds, func() (float64, error) {
+			run()
+			return 2 * float64(p.M) * float64(p.N) * float64(p.K) / 1e9, nil
+		})
+	})
 }
