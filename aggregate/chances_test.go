@@ -8,42 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
-
-// TestChancesAreTheLaw compares them with the law of every mechanism that has both, on random votes and noise.
-func TestChancesAreTheLaw(t *testing.T) {
-	for _, d := range Descriptions() {
-		if d.Chances == nil {
-			continue
-		}
-		rapid.Check(t, func(t *rapid.T) {
-			votes := rapid.SliceOfN(rapid.IntRange(0, 60), 2, 12).Draw(t, "counts")
-			label := rapid.IntRange(0, len(votes)-1).Draw(t, "label")
-			s := Setting{Mechanism: d.Name, Queries: 1}
-			for _, p := range d.Parameters {
-				switch p.Kind {
-				case "threshold":
-					s = s.With(p.Name, rapid.Float64Range(-10, 60).Draw(t, p.Name))
-				case "noise":
-					s = s.With(p.Name, math.Exp(rapid.Float64Range(-2, 5).Draw(t, "log "+p.Name)))
-				}
-			}
-			s = d.Complete(s)
-			counts := histogram(t, votes...).counts()
-			got := testkit.Must(d.Chances(s, len(counts), false))
-			law := testkit.Must(testkit.Must(d.New(s)).Law(histogram(t, votes...)))
-			right := math.Exp(law.LogLabels[label] - mathx.LogSumExp(law.LogLabels))
-			require.InDelta(t, right, got.Right(counts, label), 1e-11)
-			require.Equal(t, d.Declines, got.Answered != nil)
-			if d.Declines {
-				require.InDelta(t, -math.Expm1(min(0, law.LogDeclined)), got.Answered(counts), 1e-11)
-			}
-		})
-	}
-}
 
 // TestRoughLaplace holds what ranks numbers of queries to its tolerance.
 func TestRoughLaplace(t *testing.T) {

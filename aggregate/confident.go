@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -35,18 +36,10 @@ func NewConfidentGNMax(cfg ConfidentGNMaxConfig) (*ConfidentGNMax, error) {
 	if !(math.Abs(cfg.Threshold) <= maxCount) {
 		return nil, fmt.Errorf("aggregate: Threshold must be between -2^40 and 2^40 votes, not %g", cfg.Threshold)
 	}
-	largest, err := sampler("Sigma1", cfg.Sigma1)
-	if err != nil {
-		return nil, err
-	}
+	largest, failed := sampler("Sigma1", cfg.Sigma1)
 	counts, err := sampler("Sigma2", cfg.Sigma2)
+	err = cmp.Or(failed, err, checkCap("Queries", cfg.Queries, maxQueries), checkCap("Answers", cfg.Answers, cfg.Queries))
 	if err != nil {
-		return nil, err
-	}
-	if err := checkCap("Queries", cfg.Queries, maxQueries); err != nil {
-		return nil, err
-	}
-	if err := checkCap("Answers", cfg.Answers, cfg.Queries); err != nil {
 		return nil, err
 	}
 	return &ConfidentGNMax{cfg: cfg, threshold: int64(math.Ceil(cfg.Threshold)), largest: largest, counts: counts}, nil

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -25,10 +26,7 @@ type GNMax struct {
 // NewGNMax returns the mechanism for cfg.
 func NewGNMax(cfg GNMaxConfig) (*GNMax, error) {
 	counts, err := sampler("Sigma", cfg.Sigma)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkCap("Queries", cfg.Queries, maxQueries); err != nil {
+	if err = cmp.Or(err, checkCap("Queries", cfg.Queries, maxQueries)); err != nil {
 		return nil, err
 	}
 	cost := accountant.GNMax{Sigma: counts.Sigma(), Discrete: true}

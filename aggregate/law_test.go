@@ -12,49 +12,38 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// must returns the mechanism of a constructor, of one query unless told otherwise.
-func must[M any](t require.TestingT, m M, err error) M {
-	require.NoError(t, err)
-	return m
-}
-
+// The constructors below make mechanisms of one query unless they are given a number.
 func first(queries []int) int { return append(queries, 1)[0] }
 
 func gnmax(t require.TestingT, sigma float64, queries ...int) *GNMax {
-	m, err := NewGNMax(GNMaxConfig{Sigma: sigma, Queries: first(queries)})
-	return must(t, m, err)
+	return testkit.Must(NewGNMax(GNMaxConfig{Sigma: sigma, Queries: first(queries)}))
 }
 
 func lnmax(t require.TestingT, scale float64, queries ...int) *LNMax {
-	m, err := NewLNMax(LNMaxConfig{Scale: scale, Queries: first(queries)})
-	return must(t, m, err)
+	return testkit.Must(NewLNMax(LNMaxConfig{Scale: scale, Queries: first(queries)}))
 }
 
 func exponential(t require.TestingT, scale float64, queries ...int) *Exponential {
-	m, err := NewExponential(ExponentialConfig{Scale: scale, Queries: first(queries)})
-	return must(t, m, err)
+	return testkit.Must(NewExponential(ExponentialConfig{Scale: scale, Queries: first(queries)}))
 }
 
 func permuteAndFlip(t require.TestingT, scale float64, queries ...int) *PermuteAndFlip {
-	m, err := NewPermuteAndFlip(PermuteAndFlipConfig{Scale: scale, Queries: first(queries)})
-	return must(t, m, err)
+	return testkit.Must(NewPermuteAndFlip(PermuteAndFlipConfig{Scale: scale, Queries: first(queries)}))
 }
 
 // confident is given the numbers of queries and of answers, or neither.
 func confident(t require.TestingT, threshold, sigma1, sigma2 float64, caps ...int) *ConfidentGNMax {
 	caps = append(caps, 1, 1)
-	m, err := NewConfidentGNMax(ConfidentGNMaxConfig{
-		Threshold: threshold, Sigma1: sigma1, Sigma2: sigma2, Queries: caps[0], Answers: caps[1]})
-	return must(t, m, err)
+	return testkit.Must(NewConfidentGNMax(ConfidentGNMaxConfig{
+		Threshold: threshold, Sigma1: sigma1, Sigma2: sigma2, Queries: caps[0], Answers: caps[1]}))
 }
 
 // interactive is sure above 0.8 and predicts the same of every query.
 func interactive(t require.TestingT, teachers int, threshold, sigma1, sigma2 float64, predicted []float64, caps ...int) *InteractiveGNMax {
 	caps = append(caps, 1, 1)
-	m, err := NewInteractiveGNMax(InteractiveGNMaxConfig{
+	return testkit.Must(NewInteractiveGNMax(InteractiveGNMaxConfig{
 		Threshold: threshold, Sigma1: sigma1, Sigma2: sigma2, Teachers: teachers, Confidence: 0.8, Queries: caps[0], Answers: caps[1],
-		Predict: func(uint64) ([]float64, error) { return predicted, nil }})
-	return must(t, m, err)
+		Predict: func(uint64) ([]float64, error) { return predicted, nil }}))
 }
 
 func histogram(t require.TestingT, counts ...int) Histogram {

@@ -125,10 +125,7 @@ func laplaceNoiseFor(scale float64, queries int) (*rng.DiscreteLaplace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: Scale (of the noise, in votes): %w", err)
 	}
-	if err := checkCap("Queries", queries, maxQueries); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return d, checkCap("Queries", queries, maxQueries)
 }
 
 // checkCap refuses a cap that is not in [1, limit].

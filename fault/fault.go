@@ -57,19 +57,15 @@ type Words struct {
 	Check          bool
 }
 
-func (e *Error) words() Words {
-	w := Words{What: e.what(), Why: e.Why, Fix: e.Fix, Check: e.Check}
+// In returns the words of the first [Error] in the chain of err.
+func In(err error) (w Words, found bool) {
+	var e *Error
+	if !errors.As(err, &e) {
+		return Words{}, false
+	}
+	w = Words{What: e.what(), Why: e.Why, Fix: e.Fix, Check: e.Check}
 	if w.Why == "" && e.Err != nil {
 		w.Why = e.Err.Error()
 	}
-	return w
-}
-
-// In returns the words of the first [Error] in the chain of err.
-func In(err error) (w Words, found bool) {
-	var told interface{ words() Words }
-	if errors.As(err, &told) {
-		return told.words(), true
-	}
-	return Words{}, false
+	return w, true
 }

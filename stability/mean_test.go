@@ -3,6 +3,7 @@ package stability
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,16 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
+
+// norms returns those of the difference of two sums.
+func norms(a, b []int64) (l1, l2 float64) {
+	for i := range a {
+		diff := float64(a[i] - b[i])
+		l1 += math.Abs(diff)
+		l2 = math.Hypot(l2, diff)
+	}
+	return l1, l2
+}
 
 // TestMeanSensitivity checks that the integers that one record adds never differ by more than is charged for.
 func TestMeanSensitivity(t *testing.T) {
@@ -28,13 +39,7 @@ func TestMeanSensitivity(t *testing.T) {
 			m.addClipped(sum, rapid.SliceOfN(coordinate, d, d).Draw(t, name))
 			return sum
 		}
-		a, b := units("a"), units("b")
-		l1, l2 := 0.0, 0.0
-		for i := range a {
-			diff := float64(a[i] - b[i])
-			l1 += math.Abs(diff)
-			l2 = math.Hypot(l2, diff)
-		}
+		l1, l2 := norms(units("a"), units("b"))
 		switch e := m.Event().(type) {
 		case accountant.DiscreteLaplace:
 			require.LessOrEqual(t, l1, float64(e.Sensitivity))
@@ -169,13 +174,7 @@ func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 // the rounding is charged: every coordinate of one is rounded up, and of the other down.
 func TestMeanChargesTheRoundingOfEveryCoordinate(t *testing.T) {
 	const d = 6
-	spread := func(x float64) []float64 {
-		row := make([]float64, d)
-		for i := range row {
-			row[i] = x
-		}
-		return row
-	}
+	spread := func(x float64) []float64 { return slices.Repeat([]float64{x}, d) }
 	const k = 1 << 27 // about the units of a coordinate
 	for _, cfg := range []MeanConfig{
 		{Records: 2, Dimension: d, Clip: d*k + 4, Noise: Laplace, Epsilon: 1},
@@ -191,11 +190,7 @@ func TestMeanChargesTheRoundingOfEveryCoordinate(t *testing.T) {
 		up, down := make([]int64, d), make([]int64, d)
 		m.addClipped(up, spread(x))
 		m.addClipped(down, spread(-x))
-		l1, l2 := 0.0, 0.0
-		for i := range up {
-			l1 += float64(up[i] - down[i])
-			l2 = math.Hypot(l2, float64(up[i]-down[i]))
-		}
+		l1, l2 := norms(up, down)
 		clip := 2 * cfg.Clip / unit
 		switch e := m.Event().(type) {
 		case accountant.DiscreteLaplace:

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/testkit"
@@ -142,34 +141,6 @@ func TestOtherStatisticsAreNotAdmissible(t *testing.T) {
 		}
 		require.Equal(t, c.want, got, name)
 	}
-}
-
-// TestPluralityProperties tries elections that are too large for the search. Distances of
-// neighbours are at most 1 apart, and 0 where winners differ, and the distance is attained.
-func TestPluralityProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		change := Change(rapid.IntRange(1, 2).Draw(t, "change"))
-		ties := Ties(rapid.IntRange(1, 2).Draw(t, "ties"))
-		h := rapid.SliceOfN(rapid.IntRange(0, 1000), 2, 8).Draw(t, "counts")
-		winner, d, err := Plurality(h, change, ties)
-		require.NoError(t, err)
-		next := append([]int(nil), h...)
-		up := rapid.IntRange(0, len(h)-1).Draw(t, "up")
-		if change == VoteMoves {
-			down := rapid.IntRange(0, len(h)-1).Draw(t, "down")
-			if next[down] > 0 {
-				next[down]--
-			}
-		}
-		next[up]++
-		other, e, err := Plurality(next, change, ties)
-		require.NoError(t, err)
-		require.LessOrEqual(t, max(d-e, e-d), int64(1))
-		if other != winner {
-			require.Zero(t, d)
-			require.Zero(t, e)
-		}
-	})
 }
 
 func TestPluralityRefuses(t *testing.T) {

@@ -30,7 +30,8 @@ type Goal struct {
 	Accountant accountant.Method
 }
 
-func (g Goal) validate() error {
+// Validate reports the first field that is out of range.
+func (g Goal) Validate() error {
 	switch {
 	case !(g.Epsilon > 0) || math.IsInf(g.Epsilon, 1):
 		return fmt.Errorf("plan: Epsilon must be a finite number above 0, not %v", g.Epsilon)
@@ -56,7 +57,7 @@ var ErrNoPlan = errors.New("plan: no setting meets the goal")
 // an epsilon that takes as much noise of GNMax as the goal, and are then given the noise that the goal's
 // accountant asks for.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
-	if err := goal.validate(); err != nil {
+	if err := goal.Validate(); err != nil {
 		return nil, err
 	}
 	c, err := newCases(examples)

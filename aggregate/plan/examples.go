@@ -86,7 +86,9 @@ func (s Simulation) withDefaults() Simulation {
 	return s
 }
 
-func (s Simulation) validate() error {
+// Validate reports the first field that is out of range.
+func (s Simulation) Validate() error {
+	s = s.withDefaults()
 	switch {
 	case s.Teachers < 2 || s.Teachers > maxTeachers:
 		return fmt.Errorf("plan: Teachers must be in [2, %d], not %d", maxTeachers, s.Teachers)
@@ -107,7 +109,7 @@ func (s Simulation) validate() error {
 // Examples draws the votes, the same for the same key.
 func (s Simulation) Examples(key rng.Key) ([]Example, error) {
 	s = s.withDefaults()
-	if err := s.validate(); err != nil {
+	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	if key.IsZero() {

@@ -96,7 +96,7 @@ func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 // accountant it has. The plan's Epsilon is the cost on a ledger of its own, by the goal's accountant. Without
 // a plan the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
-	if err := goal.validate(); err != nil {
+	if err := goal.Validate(); err != nil {
 		return Alternative{}, err
 	}
 	worlds, err := p.worlds(plannedExamples)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -67,16 +68,12 @@ func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right
 // independent, and the run stops at the last of its refusals: by Wald's identity the
 // queries asked are the expected refusals over the chance of one.
 func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
-	threshold, err := laplaceMasses(cfg.B1)
-	if err != nil {
-		return err
-	}
-	threshold = threshold.OneSided()
+	threshold, failed := laplaceMasses(cfg.B1)
 	query, err := laplaceMasses(cfg.B2)
-	if err != nil {
+	if err = cmp.Or(failed, err); err != nil {
 		return err
 	}
-	query = query.OneSided()
+	threshold, query = threshold.OneSided(), query.OneSided()
 	for z := int64(0); z <= threshold.Reach; z++ {
 		weight := threshold.At(z)
 		refused, right := d.refusal(query, cfg.Threshold, z)
@@ -97,12 +94,9 @@ func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 // q < Failures of the q-fold convolutions of the law of its length, the queries asked are sum_i a_i (S(0)
 // + ... + S(m-i-1)) in expectation, and so the right answers.
 func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
-	threshold, err := laplaceMasses(cfg.Lambda)
-	if err != nil {
-		return err
-	}
+	threshold, failed := laplaceMasses(cfg.Lambda)
 	query, err := laplaceMasses(2 * cfg.Lambda)
-	if err != nil {
+	if err = cmp.Or(failed, err); err != nil {
 		return err
 	}
 	// Noise of the threshold, in blocks around an integer.

@@ -43,7 +43,7 @@ func (o Outcome) Accuracy() float64 {
 // many as it can that right; stability methods release the plurality. A method that cannot be had at the goal
 // is left out.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
-	if err := goal.validate(); err != nil {
+	if err := goal.Validate(); err != nil {
 		return nil, err
 	}
 	c, err := newCases(examples)

@@ -7,6 +7,7 @@
 package number
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -33,21 +34,15 @@ func Up(x float64, digits int) float64 {
 		return nearest
 	}
 	mantissa, exponent, _ := strings.Cut(text, "e")
-	unit, err := strconv.Atoi(exponent)
-	if err != nil {
-		return math.Inf(1)
-	}
+	unit, none := strconv.Atoi(exponent) // of an infinite text
 	unit -= digits - 1
 	if strings.Trim(mantissa, "0.") == "-1" { // the number after -1.00 is -0.999
 		mantissa += "0"
 		unit--
 	}
 	next, err := following(mantissa)
-	if err != nil {
-		return math.Inf(1)
-	}
-	above, err := strconv.ParseFloat(fmt.Sprintf("%de%d", next, unit), 64)
-	if err != nil {
+	above, over := strconv.ParseFloat(fmt.Sprintf("%de%d", next, unit), 64)
+	if cmp.Or(none, err, over) != nil {
 		return math.Inf(1)
 	}
 	return above

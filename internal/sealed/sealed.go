@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"unsafe"
 
 	"github.com/pate-go/pate/internal/mathx"
@@ -34,27 +32,12 @@ var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Append appends numbers as IEEE 754 of their precision, little-endian.
 func Append[F float32 | float64](b []byte, values []F) []byte {
-	if little {
-		size := int(unsafe.Sizeof(F(0))) * len(values)
-		return append(b, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), size)...)
+	if !little {
+		out, _ := binary.Append(b, binary.LittleEndian, values) // numbers have a fixed size
+		return out
 	}
-	return appendEach(b, values)
-}
-
-func appendEach[F float32 | float64](b []byte, values []F) []byte {
-	switch values := any(values).(type) { // not binary.Append, which is several times slower
-	case []float32:
-		b = slices.Grow(b, 4*len(values))
-		for _, v := range values {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		}
-	case []float64:
-		b = slices.Grow(b, 8*len(values))
-		for _, v := range values {
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-		}
-	}
-	return b
+	size := int(unsafe.Sizeof(F(0))) * len(values)
+	return append(b, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), size)...)
 }
 
 // Reader reads fields one after another. After a missing field the rest reads as zero and Err returns the

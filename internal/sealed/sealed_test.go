@@ -3,6 +3,7 @@ package sealed
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"math"
 	"testing"
 
@@ -111,8 +112,8 @@ func TestAppendIsTheSameOnAllMachines(t *testing.T) {
 	single := []float32{0, 1, -2.5, math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.Inf(-1)), float32(math.NaN())}
 	double := []float64{0, 1, -2.5, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(-1), math.NaN()}
 	for n := range len(single) + 1 {
-		require.Equal(t, appendEach([]byte{7}, single[:n]), Append([]byte{7}, single[:n]))
-		require.Equal(t, appendEach([]byte{7}, double[:n]), Append([]byte{7}, double[:n]))
+		require.Equal(t, testkit.Must(binary.Append([]byte{7}, binary.LittleEndian, single[:n])), Append([]byte{7}, single[:n]))
+		require.Equal(t, testkit.Must(binary.Append([]byte{7}, binary.LittleEndian, double[:n])), Append([]byte{7}, double[:n]))
 	}
 	require.Equal(t, []byte{7, 0, 0, 0x80, 0x3f}, Append([]byte{7}, single[1:2]))
 }

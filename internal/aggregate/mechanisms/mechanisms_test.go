@@ -9,11 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/testkit"
-	"github.com/pate-go/pate/rng"
 )
 
 // settings returns settings of a mechanism for n queries: a little noise and more of it.
@@ -188,65 +186,4 @@ func divergence(order float64, p, q aggregate.Law) (divergence, lost float64) {
 		}
 	}
 	return math.Log(sum) / (order - 1), lost
-}
-
-// TestSessionsFollowTheLaws draws first answers of every mechanism. The bound is 6
-// standard deviations of each answer's share: a false alarm in ten million.
-func TestSessionsFollowTheLaws(t *testing.T) {
-	const runs = 4000
-	h := testkit.Must(aggregate.NewHistogram([]int{9, 4, 1}))
-	for _, d := range mechanisms.All() {
-		s := settings(d, 1)[1]
-		s.Teachers, s.Queries = 14, 1
-		sequential := d.Distances // each first answer is a run of its own
-		if !sequential {
-			s.Queries = runs
-			if _, capped := s.Values["answers"]; capped {
-				s = s.With("answers", runs)
-			}
-		} else {
-			s = s.With("threshold", 4)
-		}
-		m, err := d.New(s)
-		if err != nil && d.Distances { // its failure would be above what is taken
-			s = s.With("threshold", 7)
-			m, err = d.New(s)
-		}
-		require.NoError(t, err, d.Name)
-		law := testkit.Must(m.Law(h))
-		n := runs
-		if sequential {
-			n = 300
-		}
-		seen := map[int]float64{}
-		var session aggregate.Session
-		for i := range n {
-			if session == nil || sequential {
-				book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.9}))
-				session = testkit.Must(m.Start(testkit.Must(book.Reserve(m.Event())), rng.SeedKey(uint64(i))))
-				require.False(t, session.Releasable())
-			}
-			query := uint64(i)
-			if sequential {
-				query = 0
-			}
-			a := testkit.Must(session.Ask(query, h))
-			if i < 20 {
-				require.Equal(t, a, testkit.Must(session.AskBatch(query, []aggregate.Histogram{h}))[0])
-			}
-			label := a.Label
-			if a.Reused {
-				label = aggregate.NoLabel
-			}
-			seen[label]++
-		}
-		for label := aggregate.NoLabel; label < h.Classes(); label++ {
-			p := math.Exp(law.LogDeclined)
-			if label >= 0 {
-				p = math.Exp(law.LogLabels[label])
-			}
-			share := seen[label] / float64(n)
-			require.InDelta(t, p, share, 6*math.Sqrt(p*(1-p)/float64(n))+1e-9, "%s, label %d", d.Name, label)
-		}
-	}
 }

@@ -123,15 +123,11 @@ func (r Regime) withDefaults() (Regime, error) {
 	if r.Success == 0 {
 		r.Success = 0.95
 	}
+	votes := plan.Simulation{Teachers: r.Teachers, Classes: r.Classes, Queries: 1, Accuracy: 0.5}
+	if err := cmp.Or(plan.Goal{Epsilon: r.Epsilon, Delta: r.Delta}.Validate(), votes.Validate()); err != nil {
+		return r, err
+	}
 	switch {
-	case !(r.Epsilon > 0) || math.IsInf(r.Epsilon, 1):
-		return r, fmt.Errorf("plan: Epsilon must be a finite number above 0, not %v", r.Epsilon)
-	case !(r.Delta > 0 && r.Delta < 1):
-		return r, fmt.Errorf("plan: Delta must lie strictly between 0 and 1, not %v", r.Delta)
-	case r.Teachers < 2 || r.Teachers > maxTeachers:
-		return r, fmt.Errorf("plan: Teachers must be in [2, %d], not %d", maxTeachers, r.Teachers)
-	case r.Classes < 2 || r.Classes > maxClasses:
-		return r, fmt.Errorf("plan: Classes must be in [2, %d], not %d", maxClasses, r.Classes)
 	case r.Queries < 1 || int64(r.Queries) > 1<<40:
 		return r, fmt.Errorf("plan: Queries must be in [1, 2^40], not %d", r.Queries)
 	case r.Gap < 0 || r.Gap > r.Teachers:
@@ -220,11 +216,6 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	}
 	return 0, nil
 }
-
-const (
-	maxTeachers = 1 << 20
-	maxClasses  = 1 << 12
-)
 
 // claims returns what starts accounts that claim as a ledger of mode reserved does. Votes
 // cost the same under both relations.

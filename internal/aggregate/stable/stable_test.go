@@ -82,7 +82,7 @@ func TestSessionsAreThoseOfThePackages(t *testing.T) {
 			} else {
 				require.Equal(t, aggregate.NoLabel, got.Label)
 			}
-			require.Equal(t, got, testkit.Must(session.Ask(q, histogram(t, 90, 0, 0))))
+			require.Equal(t, []aggregate.Answer{got}, testkit.Must(session.AskBatch(q, []aggregate.Histogram{histogram(t, 90, 0, 0)})))
 		}
 		require.True(t, ended)
 		require.Positive(t, answered)
