@@ -33,11 +33,10 @@ type MeanConfig struct {
 // whose unit is 2^-30 of the noise or less, so that a coordinate of a record may differ by a unit more; the
 // sensitivity includes that. The noise is exact integer noise.
 type Mean struct {
-	cfg      MeanConfig
-	grid     grid
-	event    accountant.Event
-	laplace  *rng.DiscreteLaplace
-	gaussian *rng.DiscreteGaussian
+	cfg   MeanConfig
+	grid  grid
+	event accountant.Event
+	noise interface{ Sample(*rng.Stream) int64 }
 }
 
 // NewMean returns the mechanism for cfg.
@@ -69,14 +68,14 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 	var err error
 	if cfg.Noise == Laplace {
 		sensitivity := int64(math.Ceil(2*clip)) + int64(cfg.Dimension)
-		if m.laplace, err = rng.NewDiscreteLaplace(mathUp(float64(sensitivity) / cfg.Epsilon)); err == nil {
-			m.event = accountant.DiscreteLaplace{Scale: m.laplace.Scale(), Sensitivity: sensitivity}
-		}
+		scale := mathUp(float64(sensitivity) / cfg.Epsilon)
+		m.noise, err = rng.NewDiscreteLaplace(scale)
+		m.event = accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 	} else {
 		sensitivity := mathUp(2*clip + math.Sqrt(float64(cfg.Dimension)))
-		if m.gaussian, err = rng.NewDiscreteGaussian(math.Ceil(mathUp(sensitivity * cfg.NoiseMultiplier))); err == nil {
-			m.event = accountant.DiscreteGaussian{Sigma: m.gaussian.Sigma(), Sensitivity: sensitivity}
-		}
+		sigma := math.Ceil(mathUp(sensitivity * cfg.NoiseMultiplier))
+		m.noise, err = rng.NewDiscreteGaussian(sigma)
+		m.event = accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: sensitivity}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("stability: the noise of a mean: %w", err)
@@ -128,11 +127,7 @@ func (m *Mean) release(key rng.Key, data [][]float64) []float64 {
 		uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.NoiseMultiplier)).Stream()
 	sum := make([]int64, m.cfg.Dimension)
 	for i := range sum {
-		if m.laplace != nil {
-			sum[i] = m.laplace.Sample(stream)
-		} else {
-			sum[i] = m.gaussian.Sample(stream)
-		}
+		sum[i] = m.noise.Sample(stream)
 	}
 	for _, row := range data {
 		m.addClipped(sum, row)

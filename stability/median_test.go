@@ -44,15 +44,15 @@ func samples(records, top int) (all [][]float64) {
 	return all
 }
 
-func replaced(a, b []float64) bool { // sorted, differ in at most one record
-	for i := range a {
-		for j := range b {
-			if slices.Equal(slices.Delete(slices.Clone(a), i, i+1), slices.Delete(slices.Clone(b), j, j+1)) {
-				return true
+// replaced calls f for all ordered pairs of data that differ in one record.
+func replaced(all [][]float64, f func(i, j int)) {
+	for i, a := range all {
+		for j, b := range all {
+			if changes(a, b) == 1 {
+				f(i, j)
 			}
 		}
 	}
-	return false
 }
 
 // TestSmallWorldPTR tries Dwork and Lei's test on the median of every small data set. The distance is the
@@ -92,19 +92,14 @@ func TestSmallWorldPTR(t *testing.T) {
 			claims[k] = deltaOf(t, p.Event(), eps)
 		}
 		largest, broken := 0.0, 0.0
-		for i := range all {
-			for j := range all {
-				if i == j || !replaced(all[i], all[j]) {
-					continue
-				}
-				for k, eps := range epsilons {
-					exact := testkit.HockeyStick(tested[i], tested[j], eps)
-					require.LessOrEqual(t, exact, claims[k]*(1+1e-9))
-					largest = max(largest, exact/claims[k])
-					broken = max(broken, testkit.HockeyStick(untested[i], untested[j], eps)/claims[k])
-				}
+		replaced(all, func(i, j int) {
+			for k, eps := range epsilons {
+				exact := testkit.HockeyStick(tested[i], tested[j], eps)
+				require.LessOrEqual(t, exact, claims[k]*(1+1e-9))
+				largest = max(largest, exact/claims[k])
+				broken = max(broken, testkit.HockeyStick(untested[i], untested[j], eps)/claims[k])
 			}
-		}
+		})
 		t.Logf("bound %g: largest share of the claim %.4f, without the test %.4f", bound, largest, broken)
 		if bound == 1 { // the grid has one unit to it, and 2 is close to all there is
 			require.Greater(t, broken, 1.2, "a bound proposed and not tested must be found out")
@@ -190,16 +185,11 @@ func TestSmallWorldSmoothMedian(t *testing.T) {
 		for i, x := range all {
 			laws[i] = law(x)
 		}
-		for i := range all {
-			for j := range all {
-				if i == j || !replaced(all[i], all[j]) {
-					continue
-				}
-				exact := testkit.HockeyStick(laws[i], laws[j], cfg.Epsilon)
-				require.LessOrEqual(t, exact, cfg.Delta*(1+1e-9), "%v %v", all[i], all[j])
-				largest = max(largest, exact/cfg.Delta)
-			}
-		}
+		replaced(all, func(i, j int) {
+			exact := testkit.HockeyStick(laws[i], laws[j], cfg.Epsilon)
+			require.LessOrEqual(t, exact, cfg.Delta*(1+1e-9), "%v %v", all[i], all[j])
+			largest = max(largest, exact/cfg.Delta)
+		})
 		local := func(x []float64) []float64 {
 			s := testkit.Must(sorted(x, 0, 4))
 			scale := max(0.05, 2*s.sensitivityWithin(0)/cfg.Epsilon)

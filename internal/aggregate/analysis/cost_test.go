@@ -113,11 +113,7 @@ func TestCostOfTheThreshold(t *testing.T) {
 		require.InDelta(t, 0, c.LogRefused-fail, 1e-250+1e-12*math.Abs(fail))
 		for i, a := range file.Orders {
 			relative(t, c.RDP[i], thresholdRDP(pass, fail, c.Sigma1, a), 1e-12, "%v %v %v order %v", c.Rounded, c.T, c.Sigma1, a)
-			exact := 0.0
-			for _, step := range []float64{-1, 1} {
-				p, f := thresholdLaw(c.Rounded+step, c.T, c.Sigma1)
-				exact = math.Max(exact, renyi(outcomes(nil, []float64{pass, fail}, []float64{p, f}), a))
-			}
+			exact, _ := thresholdDivergences(c.Rounded, c.T, c.Sigma1, a)
 			relative(t, c.ExactBernoulli[i], exact, 1e-9, "exact %v %v %v order %v", c.Rounded, c.T, c.Sigma1, a)
 		}
 	}

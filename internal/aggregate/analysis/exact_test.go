@@ -85,6 +85,17 @@ func TestExactDivergences(t *testing.T) {
 	require.Positive(t, exceeds)
 }
 
+// thresholdDivergences returns the largest of a test between a largest count and those a vote away, either way.
+func thresholdDivergences(largest, threshold, sigma, a float64) (forward, reverse float64) {
+	pass, fail := thresholdLaw(largest, threshold, sigma)
+	for _, step := range []float64{-1, 1} {
+		p, f := thresholdLaw(largest+step, threshold, sigma)
+		forward = math.Max(forward, renyi(outcomes(nil, []float64{pass, fail}, []float64{p, f}), a))
+		reverse = math.Max(reverse, renyi(outcomes(nil, []float64{p, f}, []float64{pass, fail}), a))
+	}
+	return forward, reverse
+}
+
 func TestOneSidedness(t *testing.T) {
 	type entry struct {
 		Counts       []int
@@ -136,12 +147,7 @@ func TestOneSidedness(t *testing.T) {
 		pass, fail := thresholdLaw(c.MaxCount, c.Threshold, c.Sigma1)
 		relative(t, c.LogPAnswered, pass, 1e-9, "%+v", c)
 		relative(t, c.Bound, thresholdRDP(pass, fail, c.Sigma1, c.Alpha), 1e-9, "%+v", c)
-		forward, reverse := 0.0, 0.0
-		for _, step := range []float64{-1, 1} {
-			p, f := thresholdLaw(c.MaxCount+step, c.Threshold, c.Sigma1)
-			forward = math.Max(forward, renyi(outcomes(nil, []float64{pass, fail}, []float64{p, f}), c.Alpha))
-			reverse = math.Max(reverse, renyi(outcomes(nil, []float64{p, f}, []float64{pass, fail}), c.Alpha))
-		}
+		forward, reverse := thresholdDivergences(c.MaxCount, c.Threshold, c.Sigma1, c.Alpha)
 		compare(c.Forward, forward, c)
 		compare(c.Reverse, reverse, c)
 	}

@@ -13,13 +13,15 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// profile is the published one where its conditions hold.
-func (l *localCost) profile(dst []float64, t tally, weight float64) {
+// profile is the published one where its conditions hold, up to a distance.
+func (l *localCost) profile(t tally, distance int) []float64 {
+	out := make([]float64, distance+1)
 	if l.published() == nil {
-		l.publishedProfile(dst, t, weight)
+		l.publishedProfile(out, t, 1)
 	} else {
-		l.cellProfile(dst, t, weight)
+		l.cellProfile(out, t, 1)
 	}
+	return out
 }
 
 type smoothCase struct {
@@ -72,8 +74,7 @@ func TestSmoothSensitivityAgainstReference(t *testing.T) {
 				// The reference looks for q0 below a bound of its own and calls it a
 				// jump when q0 is above; the cost itself is continuous there.
 				require.Greater(t, l.logQ0, c.LogQ0)
-				profile = make([]float64, c.Teachers+1)
-				l.profile(profile, newTally(c.Votes), 1)
+				profile = l.profile(newTally(c.Votes), c.Teachers)
 				coversBruteForce(t, profile, c.Votes, l)
 				used["no jump after all"]++
 				continue
@@ -83,8 +84,7 @@ func TestSmoothSensitivityAgainstReference(t *testing.T) {
 				require.True(t, errors.As(l.published(), &condition), "%s %v sigma %v order %v must be refused", c.Kind, c.Votes, c.Sigma, c.Order)
 				used["unpublished: "+condition.Condition]++
 				if c.Teachers <= 30 {
-					profile = make([]float64, c.Teachers+1)
-					l.profile(profile, newTally(c.Votes), 1)
+					profile = l.profile(newTally(c.Votes), c.Teachers)
 					coversBruteForce(t, profile, c.Votes, l)
 				}
 				continue
@@ -92,8 +92,7 @@ func TestSmoothSensitivityAgainstReference(t *testing.T) {
 			require.NoError(t, l.published())
 			relative(t, c.LogQ0, l.logQ0, 1e-8, "q0 of sigma %v order %v", c.Sigma, c.Order)
 			relative(t, c.LogQ1, l.logQ1, 1e-8, "q1 of sigma %v order %v", c.Sigma, c.Order)
-			profile = make([]float64, c.Teachers+1)
-			l.profile(profile, newTally(c.Votes), 1)
+			profile = l.profile(newTally(c.Votes), c.Teachers)
 			for d, want := range c.LocalSens {
 				// The reference loses digits where it subtracts costs of different size.
 				require.InDelta(t, want, profile[d], 1e-8*want+1e-15*l.worst(), "%s %v sigma %v order %v distance %d", c.Kind, c.Votes, c.Sigma, c.Order, d)
@@ -137,8 +136,7 @@ func TestSmoothSensitivityAgainstBruteForce(t *testing.T) {
 		h := newTally(c.Counts)
 		relative(t, c.Cost, gnmaxRDP(h.logFlipGaussian(c.Sigma), c.Sigma, c.Alpha), 1e-9, "cost of %v", c.Counts)
 		l := testkit.Must(newLocalCost(c.Sigma, c.Alpha, len(c.Counts)))
-		profile := make([]float64, len(c.Profile))
-		l.profile(profile, h, 1)
+		profile := l.profile(h, len(c.Profile)-1)
 		within := 0.0
 		for d, brute := range c.Profile {
 			within = math.Max(within, profile[d])
@@ -221,9 +219,7 @@ func bruteForce(votes []int, sigma, order float64) []float64 {
 func TestUnsortedCountsAreCaught(t *testing.T) {
 	counts := []int{3, 18, 9}
 	l := testkit.Must(newLocalCost(4, 2, 3))
-	profile, broken := make([]float64, 31), make([]float64, 31)
-	l.profile(profile, newTally(counts), 1)
-	l.profile(broken, tally(counts), 1)
+	profile, broken := l.profile(newTally(counts), 30), l.profile(counts, 30)
 	coversBruteForce(t, profile, counts, l)
 	brute := bruteForce(counts, 4, 2)
 	smooth, wrong, truth := discounted(profile, 0.2), discounted(broken, 0.2), discounted(brute, 0.2)
@@ -286,8 +282,7 @@ func abstentionsAreWithinReach(t *testing.T, l *localCost) {
 		return most
 	}
 	for _, start := range [][2]int{{8, 0}, {5, 5}, {9, 2}, {14, 0}, {0, 0}} {
-		profile := make([]float64, teachers+1)
-		l.profile(profile, newTally(start[:]), 1)
+		profile := l.profile(newTally(start[:]), teachers)
 		for d := 1; d < len(profile); d++ {
 			profile[d] = math.Max(profile[d], profile[d-1])
 		}

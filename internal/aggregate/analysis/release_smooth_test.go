@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,43 +19,23 @@ func TestSmoothSensitivityOfAReleaseIsSmooth(t *testing.T) {
 	for _, m := range []Mechanism{gnmax(0.8), gnmax(1.5), gnmax(4), confident(5, 3, 1.5)} {
 		s := testkit.Must(NewSanitizer(SanitizerConfig{Mechanism: m, Queries: 1, Teachers: 7, Classes: 3, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1}))
 		type law struct{ mean, sd, smooth float64 }
-		laws := map[[3]int]law{}
-		at := func(h [3]int) law {
-			if _, ok := laws[h]; !ok {
-				mean, sd, err := s.noise(context.Background(), []group{{tally: newTally(h[:]), queries: 1}})
-				require.NoError(t, err)
-				laws[h] = law{mean, sd, sd / 5}
-			}
-			return laws[h]
+		all := testkit.Histograms(7, 3) // the rest abstains
+		laws := make([]law, len(all))
+		for i, h := range all {
+			mean, sd, err := s.noise(context.Background(), []group{{tally: newTally(h), queries: 1}})
+			require.NoError(t, err)
+			laws[i] = law{mean, sd, sd / 5}
 		}
 		charge := testkit.Must(releaseCost(s.event(), 3))
 		ratio, closest := 0.0, 0.0
-		visit := func(h, o [3]int) {
-			p, q := at(h), at(o)
-			require.LessOrEqual(t, math.Abs((p.mean-p.sd)-(q.mean-q.sd)), math.Min(p.smooth, q.smooth), "%v %v", h, o)
-			ratio = math.Max(ratio, p.sd/q.sd)
-			d := gaussianDivergence(p.mean, p.sd, q.mean, q.sd, 3)
-			require.LessOrEqual(t, d, charge, "%v %v", h, o)
-			closest = math.Max(closest, d/charge)
-		}
-		for a := 0; a <= 7; a++ {
-			for b := 0; a+b <= 7; b++ {
-				for c := 0; a+b+c <= 7; c++ { // the rest abstains
-					h := [3]int{a, b, c}
-					for i := range h {
-						for j := -1; j < 3; j++ { // to j, or to an abstention
-							o := h
-							if o[i]--; o[i] < 0 || i == j {
-								continue
-							}
-							if j >= 0 {
-								o[j]++
-							}
-							visit(h, o)
-							visit(o, h)
-						}
-					}
-				}
+		for i, edges := range testkit.Neighbours(all, true) {
+			for _, j := range edges {
+				p, q := laws[i], laws[j]
+				require.LessOrEqual(t, math.Abs((p.mean-p.sd)-(q.mean-q.sd)), math.Min(p.smooth, q.smooth), "%v %v", all[i], all[j])
+				ratio = math.Max(ratio, p.sd/q.sd)
+				d := gaussianDivergence(p.mean, p.sd, q.mean, q.sd, 3)
+				require.LessOrEqual(t, d, charge, "%v %v", all[i], all[j])
+				closest = math.Max(closest, d/charge)
 			}
 		}
 		require.LessOrEqual(t, ratio, math.Exp(0.1))
@@ -78,23 +59,16 @@ func TestSmoothSensitivityOfTwoQueriesIsSmooth(t *testing.T) {
 	const teachers = 5
 	s := testkit.Must(NewSanitizer(SanitizerConfig{Mechanism: gnmax(0.9), Queries: 2, Teachers: teachers, Classes: 2, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1}))
 	charge := testkit.Must(releaseCost(s.event(), 3))
-	var all [][2]int
-	for a := 0; a <= teachers; a++ {
-		for b := 0; a+b <= teachers; b++ {
-			all = append(all, [2]int{a, b})
-		}
-	}
-	near := func(p, q [2]int) bool { // one teacher votes otherwise, or abstains
-		a, b := p[0]-q[0], p[1]-q[1]
-		return max(a, -a, b, -b, a+b, -a-b) <= 1
-	}
+	all := testkit.Histograms(teachers, 2)
+	edges := testkit.Neighbours(all, true)
+	near := func(i, j int) bool { return i == j || slices.Contains(edges[i], j) } // one teacher votes otherwise, or abstains
 	type law struct{ mean, sd float64 }
-	laws := map[[2][2]int]law{}
-	for _, p := range all {
-		for _, q := range all {
-			mean, sd, err := s.noise(context.Background(), []group{{tally: newTally(p[:]), queries: 1}, {tally: newTally(q[:]), queries: 1}})
+	laws := map[[2]int]law{}
+	for i, p := range all {
+		for j, q := range all {
+			mean, sd, err := s.noise(context.Background(), []group{{tally: newTally(p), queries: 1}, {tally: newTally(q), queries: 1}})
 			require.NoError(t, err)
-			laws[[2][2]int{p, q}] = law{mean, sd}
+			laws[[2]int{i, j}] = law{mean, sd}
 		}
 	}
 	closest := 0.0
