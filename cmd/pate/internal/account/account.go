@@ -2,9 +2,8 @@
 package account
 
 import (
-	"errors"
-	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,22 +65,8 @@ func New(g *shell.Globals) *cobra.Command {
 			return runAccount(cmd, g, f, args[0])
 		},
 	}
-	flags := cmd.Flags()
-	flags.Float64Var(&f.epsilon, "epsilon", 0, "print the delta at this epsilon; instead of an epsilon at --delta")
-	flags.StringVar(&f.accountant, "accountant", "all", "accountants, with commas; "+strings.Join(append(shell.AccountantNames(), "strong",
-		"clt"), ", ")+", or all")
-	flags.StringVar(&f.orders, "orders", "", "Rényi orders to use, as 1.5,2:64 or 1.1:10.9:0.1 (default: a wide grid, refined)")
-	flags.StringVar(&f.conversion, "conversion", "improved", "improved|classic")
-	flags.BoolVar(&f.rdp, "rdp", false, "also print the Rényi divergence at each of --orders")
-	flags.BoolVar(&f.explain, "explain", false, "explain how and why the accountants differ; what each way to state the result leaves out, "+
-		"and why other tools differ")
-	flags.BoolVar(&f.risk, "risk", false, "also what an attacker can do; from the whole trade-off curve, of pld and rdp")
-	flags.StringVar(&f.from, "from", "pate", "what wrote FILE: "+strings.Join(scheduleFormats(), "|"))
-	flags.StringVar(&f.plot, "plot", "", "draw the curve into this .svg; epsilon against steps, or with --risk the trade-off")
-	shell.Complete(cmd, map[string]shell.Values{
-		"accountant": shell.WordList(append(shell.AccountantNames(), "strong", "clt", "all")...), "orders": shell.Anything(),
-		"conversion": shell.Words("improved", "classic"), "from": shell.Words(scheduleFormats()...), "plot": shell.Files("svg", "png"),
-	})
+	shell.Declare(cmd.Flags(), "account", shell.To{"epsilon": &f.epsilon, "accountant": &f.accountant, "orders": &f.orders,
+		"conversion": &f.conversion, "rdp": &f.rdp, "explain": &f.explain, "risk": &f.risk, "from": &f.from, "plot": &f.plot})
 	shell.CompleteArgs(cmd, shell.Files("json", "txt", "py"))
 	shell.Without(cmd, "seed")
 	shell.EpsilonIsNoBudget(cmd)
@@ -90,11 +75,9 @@ func New(g *shell.Globals) *cobra.Command {
 
 func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path string) error {
 	names, err := parseAccountants(f.accountant)
-	if err != nil {
-		return shell.UsageError("account", err)
-	}
-	if f.plot != "" && !isPlotFile(f.plot) {
-		return shell.UsageError("account", fmt.Errorf("--plot %s: must end in .svg", f.plot))
+	if err := shell.Refuse("account", err, shell.If(f.plot != "" && !strings.EqualFold(filepath.Ext(f.plot), ".svg"),
+		"--plot %s: must end in .svg", f.plot)); err != nil {
+		return err
 	}
 	if f.plot != "" {
 		if err := (shell.Target{Flag: "--plot", Path: f.plot, Topic: "account"}).CheckReplaceable(path); err != nil {
@@ -102,23 +85,16 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		}
 	}
 	cfg := accountant.RDPConfig{}
-	if err := cfg.Conversion.UnmarshalText([]byte(f.conversion)); err != nil {
-		return shell.UsageError("account", err)
-	}
-	orders, err := shell.ParseOrders(f.orders)
-	if err != nil {
-		return shell.UsageError("account", err)
-	}
+	err = cfg.Conversion.UnmarshalText([]byte(f.conversion))
+	orders, wrong := shell.ParseOrders(f.orders)
 	cfg.Orders = orders
-	if f.rdp && len(orders) == 0 {
-		return shell.UsageError("account", errors.New("--rdp needs --orders"))
-	}
 	byEpsilon := cmd.Flags().Changed("epsilon")
-	if byEpsilon && cmd.Flags().Changed("delta") {
-		return shell.UsageError("account", errors.New("--delta and --epsilon: give one, the other is the answer"))
-	}
-	if byEpsilon && (!(f.epsilon >= 0) || math.IsInf(f.epsilon, 1)) {
-		return shell.UsageError("account", fmt.Errorf("--epsilon %v: must be a finite number, at least 0", f.epsilon))
+	if err := shell.Refuse("account", err, wrong,
+		shell.If(f.rdp && len(orders) == 0, "--rdp needs --orders"),
+		shell.If(byEpsilon && cmd.Flags().Changed("delta"), "--delta and --epsilon: give one, the other is the answer"),
+		shell.If(byEpsilon && (!(f.epsilon >= 0) || math.IsInf(f.epsilon, 1)),
+			"--epsilon %v: must be a finite number, at least 0", f.epsilon)); err != nil {
+		return err
 	}
 	schedule, err := readSchedule(cmd.InOrStdin(), path, f.from)
 	if err != nil {
@@ -132,7 +108,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		report.Delta = &g.Delta
 	}
 	if f.plot != "" && byEpsilon {
-		return shell.UsageError("account", errors.New("--plot draws epsilon at a --delta, not the other way"))
+		return shell.Usagef("account", "--plot draws epsilon at a --delta, not the other way")
 	}
 	for _, name := range names {
 		if err := cmd.Context().Err(); err != nil {
@@ -150,11 +126,11 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		report.Results = append(report.Results, result)
 	}
 	if f.plot != "" {
-		draw := func() error { return plotAccount(cmd.Context(), f.plot, names, cfg, schedule, g.Delta) }
+		draw := plotAccount
 		if f.risk {
-			draw = func() error { return plotRisk(cmd.Context(), f.plot, names, schedule, g.Delta) }
+			draw = plotRisk
 		}
-		if err := draw(); err != nil {
+		if err := draw(cmd.Context(), f.plot, names, cfg, schedule, g.Delta); err != nil {
 			return err
 		}
 	}

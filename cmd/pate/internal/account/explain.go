@@ -2,7 +2,10 @@ package account
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
@@ -13,14 +16,11 @@ import (
 // that no number shows. Where stdout holds data it goes to stderr.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
-	if format := g.ParsedFormat(); format != table.Text && format != table.Markdown { // prose is no data
+	if !g.Prose() { // prose is no data
 		out = g.Stderr
 	}
 	if report.Delta != nil {
-		t := table.Table{
-			Header: []string{"the same run by", "epsilon", "what that changes"},
-			Left:   []bool{true, false, true},
-		}
+		t := shell.TableOf("<the same run by", "epsilon", "<what that changes")
 		for _, v := range explainVariants() {
 			account, err := accountant.NewRDP(accountant.RDPConfig{Relation: cfg.Relation, Orders: v.orders, Conversion: v.conversion})
 			if err != nil {
@@ -64,16 +64,8 @@ type explainVariant struct {
 }
 
 func explainVariants() []explainVariant {
-	var grid, integers []float64
-	for i := 11; i <= 109; i++ {
-		grid = append(grid, float64(i)/10)
-	}
-	for a := 11.0; a <= 63; a++ {
-		grid = append(grid, a)
-	}
-	for a := 2.0; a <= 63; a++ {
-		integers = append(integers, a)
-	}
+	grid, _ := shell.ParseOrders("1.1:10.9:0.1,11:63") // well formed
+	integers, _ := shell.ParseOrders("2:63")
 	return []explainVariant{
 		{"all real orders, improved conversion", nil, accountant.Improved, "what pate answers"},
 		{"orders 1.1 to 10.9 and 11 to 63", grid, accountant.Improved, "the grid of Opacus, without the best"},
@@ -83,51 +75,32 @@ func explainVariants() []explainVariant {
 	}
 }
 
-// explanation returns what differs without a number to show it.
+// explanations has a paragraph for each difference without a number to show it.
+//
+//go:embed explain.txt
+var explanations string
+
+// explanation returns what differs without a number to show it; of samplers only where one is.
 func explanation(schedule accountant.Schedule) string {
-	text := `
-relation   under ` + schedule.Relation.String() + `. Noise multipliers are relative to the sensitivity
-           under that relation: a sum clipped to C moves by C when a record is
-           added or removed, by 2C when one is replaced. Some tools keep C for
-           both and answer too little.
-`
-	if hasSampling(schedule.Events) {
-		text += `sampler    every sampled event is what it says: poisson_sampled takes each
-           record by its own coin. Batches that are shuffled or of fixed size
-           cost more under the same name; sampled_without_replacement and
-           truncated_poisson are events of their own.
-`
+	text := strings.Replace(explanations, "{{relation}}", schedule.Relation.String(), 1)
+	if !hasSampling(schedule.Events) {
+		text = text[:strings.Index(text, "sampler ")] + text[strings.Index(text, "counts "):]
 	}
-	return text + `counts     an event repeated n times is charged n times; one well-known library
-           charges exponential mechanisms and randomized responses once
-           whatever their count.
-errors     every bound is rounded outwards. A Rényi account has no grid of
-           losses, so discretisation costs nothing; what it gives up against
-           pld, the account of the whole loss distribution, is 3 to 8 percent
-           for typical DP-SGD, and much more for a few steps or rare sampling.
-           pld adds all its numerical errors to the answer and shows the other
-           side.
-`
+	return text
 }
 
 func hasSampling(events []accountant.Event) bool {
-	for _, e := range events {
+	return slices.ContainsFunc(events, func(e accountant.Event) bool {
 		switch e := e.(type) {
 		case accountant.PoissonSampled, accountant.SampledWithoutReplacement, accountant.TruncatedPoisson:
 			return true
 		case accountant.Repeated:
-			if hasSampling([]accountant.Event{e.Event}) {
-				return true
-			}
+			return hasSampling([]accountant.Event{e.Event})
 		case accountant.Composed:
-			if hasSampling(e.Events) {
-				return true
-			}
+			return hasSampling(e.Events)
 		case accountant.WithFailure:
-			if hasSampling([]accountant.Event{e.Event}) {
-				return true
-			}
+			return hasSampling([]accountant.Event{e.Event})
 		}
-	}
-	return false
+		return false
+	})
 }

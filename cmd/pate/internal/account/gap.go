@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/pate-go/pate/accountant"
@@ -28,35 +29,17 @@ type gap struct {
 	Why          string        `json:"why"` // it is above
 }
 
-// accountantOf is an accountant in the table of gaps.
-type accountantOf struct {
-	name  string
-	why   string
-	start func(accountant.Relation) (accountant.Accountant, error)
-}
-
 // gapAccountants lists all that claim, with both conversions of Rényi divergences.
-func gapAccountants() []accountantOf {
-	whys := map[string]string{
-		"pld":      "sees the whole loss; gives up the width of its grid",
-		"rdp":      "keeps one number per order, and one order answers for all",
-		"moments":  "tries whole orders to 32 alone, with the conversion of 2016",
-		"zcdp":     "a line above the divergences; for Gaussian noise, the same",
-		"basic":    "adds up as if every run lost its most at once",
-		"advanced": "knows one (epsilon, delta) of each run; bounds a sum's tail",
-		"optimal":  "knows one (epsilon, delta) of each run, and uses all of it",
-	}
-	var all []accountantOf
-	for _, name := range shell.AccountantNames() {
-		entry, _ := shell.FindAccountant(name)
-		all = append(all, accountantOf{name, whys[name], func(r accountant.Relation) (accountant.Accountant, error) {
-			return entry.Start(accountant.RDPConfig{Relation: r})
-		}})
-		if name == "rdp" {
-			all = append(all, accountantOf{"rdp classic", "the same divergences by the looser rule of 2017",
-				func(r accountant.Relation) (accountant.Accountant, error) {
-					return accountant.NewRDP(accountant.RDPConfig{Relation: r, Conversion: accountant.Classic})
-				}})
+func gapAccountants() []shell.AccountantEntry {
+	all := shell.Accountants()
+	for i, entry := range all {
+		if entry.Name == "rdp" {
+			classic := shell.AccountantEntry{Name: "rdp classic", Gap: "the same divergences by the looser rule of 2017"}
+			classic.Start = func(c accountant.RDPConfig) (accountant.Accountant, error) {
+				c.Conversion = accountant.Classic
+				return entry.Start(c)
+			}
+			return slices.Insert(all, i+1, classic)
 		}
 	}
 	return all
@@ -70,11 +53,11 @@ func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		account, err := a.start(cfg.Relation)
+		account, err := a.Start(accountant.RDPConfig{Relation: cfg.Relation})
 		if err != nil {
 			return nil, err
 		}
-		g := gap{Accountant: a.name, Why: a.why}
+		g := gap{Accountant: a.Name, Why: a.Gap}
 		if g.Unsupported, err = composeAll(account.Compose, schedule.Events); err != nil {
 			return nil, err
 		}
@@ -88,7 +71,7 @@ func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.
 				g.EpsilonLower = (*shell.Number)(&b.Lower)
 			}
 			if b.Upper < least {
-				least, out.Tightest = b.Upper, a.name
+				least, out.Tightest = b.Upper, a.Name
 			}
 		}
 		out.Gaps = append(out.Gaps, g)
@@ -112,8 +95,7 @@ func (e *explained) tables(format table.Format) []table.Table {
 		return nil
 	}
 	exact := format == table.CSV
-	gaps := table.Table{Header: []string{"accountant", "epsilon", "at least", "above the least", "by %", "why it is above"},
-		Left: []bool{true, false, false, false, false, true}}
+	gaps := shell.TableOf("<accountant", "epsilon", "at least", "above the least", "by %", "<why it is above")
 	for _, g := range e.Gaps {
 		row := []string{g.Accountant, "unsupported", "", "", "", g.Unsupported}
 		if g.Epsilon != nil {
@@ -133,8 +115,7 @@ func (e *explained) tables(format table.Format) []table.Table {
 		}
 		gaps.Rows = append(gaps.Rows, row)
 	}
-	said := table.Table{Header: []string{"said as", "which is", "epsilon", "finds at 1 %", "what that leaves out"}, Left: []bool{true, true,
-		false, false, true}}
+	said := shell.TableOf("<said as", "<which is", "epsilon", "finds at 1 %", "<what that leaves out")
 	for _, s := range e.SaidAs {
 		said.Rows = append(said.Rows, []string{s.As, s.Value, shell.FormatUp(float64(s.Epsilon), exact), shell.FormatUp(s.TPR, exact), s.Loss})
 	}

@@ -4,20 +4,17 @@ import (
 	"context"
 	"errors"
 	"math"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/figure"
+	"github.com/pate-go/pate/internal/number"
 )
 
 const plotPoints = 60
-
-func isPlotFile(path string) bool { return strings.EqualFold(filepath.Ext(path), ".svg") }
 
 // plotAccount draws epsilon while the repeated events of a schedule go on in
 // step, each from its first run to its last.
@@ -86,7 +83,7 @@ func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Sche
 // drawLines returns the plot, whose vertical axis is logarithmic where the lines end far apart.
 func drawLines(lines []figure.Line, delta float64) []byte {
 	f := figure.Figure{Title: "ε against steps", X: figure.Axis{Label: "steps"},
-		Y: figure.Axis{Label: "ε (δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + ")"}, Lines: lines}
+		Y: figure.Axis{Label: "ε (δ = " + number.Exact(delta) + ")"}, Lines: lines}
 	low, high, least := math.Inf(1), 0.0, math.Inf(1)
 	for _, l := range lines {
 		last := l.Points[len(l.Points)-1]
@@ -105,4 +102,53 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 		}
 	}
 	return f.SVG()
+}
+
+// riskPlotPoints is the number of points of a trade-off curve; they are denser at low rates of false alarms.
+const riskPlotPoints = 80
+
+// plotRisk draws the least share that an attacker misses against false alarms, beside the curve of (epsilon,
+// delta) alone: by pld or rdp where only one was asked for, else by the tightest.
+func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
+	delta float64) error {
+	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")
+	switch {
+	case byPLD && !byRDP:
+		method = accountant.ByPLD
+	case byRDP && !byPLD:
+		method = accountant.ByRDP
+	}
+	account, err := tightOf(method, schedule)
+	if err != nil {
+		return err
+	}
+	claim, err := account.Claim(ctx, delta)
+	if err != nil {
+		return err
+	}
+	risk, err := account.Risk(ctx)
+	if err != nil {
+		return err
+	}
+	curve := figure.Line{Name: "at least, by the whole curve (" + string(risk.By) + ")"}
+	pair := figure.Line{Colour: 1, Dashed: true,
+		Name: "at least, by ε = " + shell.FormatUp(claim.Upper, false) + ", δ = " + number.Exact(delta) + " alone"}
+	for i := range riskPlotPoints + 1 {
+		fpr := math.Pow(float64(i)/riskPlotPoints, 2)
+		v, err := risk.Tradeoff(fpr)
+		if err != nil {
+			return err
+		}
+		curve.Points = append(curve.Points, figure.Point{X: fpr, Y: v.Lower})
+	}
+	for i := range 1001 {
+		fpr := math.Pow(float64(i)/1000, 2)
+		pair.Points = append(pair.Points, figure.Point{X: fpr, Y: 1 - statement.TPR(claim.Upper, delta, fpr)})
+	}
+	return durable.WriteBytes(path, 0o644, figure.Figure{
+		Title: "Share of participants that an attack misses against its share of false alarms",
+		X:     figure.Axis{Label: "share of those who did not take part that is wrongly accused", High: 1},
+		Y:     figure.Axis{Label: "share of those who did that is missed", High: 1},
+		Lines: []figure.Line{{Name: "guessing", Colour: -1, Dashed: true, Points: []figure.Point{{Y: 1}, {X: 1}}}, curve, pair},
+	}.SVG())
 }

@@ -15,9 +15,6 @@ import (
 // maxEventsFile bounds the input; the accountant has the same bound.
 const maxEventsFile = 16 << 20
 
-// scheduleFormats returns the values of --from, the default first.
-func scheduleFormats() []string { return []string{"pate", "dp_accounting", "opacus"} }
-
 // readSchedule reads the events in path, or in stdin when that is "-".
 func readSchedule(stdin io.Reader, path, from string) (accountant.Schedule, error) {
 	in := stdin

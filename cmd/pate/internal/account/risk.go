@@ -3,43 +3,38 @@ package account
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )
 
-// riskReport is what an attacker can do, of one accountant.
+// riskReport is what an attacker can do, of one accountant. Reconstruction bounds the chance to guess a value that is
+// right for a share of all people: of rebuilding a record, or inferring an attribute.
 type riskReport struct {
-	Advantage accountant.Interval `json:"advantage"`
-	Mu        riskMu              `json:"mu"`
-	Bayes     []riskGuess         `json:"bayes"` // chance of the best guess at a prior
-	TPR       []riskRate          `json:"tpr"`
-	// Reconstruction bounds the chance to guess a value that is right for a share of all
-	// people: of rebuilding a record, or inferring an attribute.
-	Reconstruction []riskBase `json:"reconstruction"`
+	advantage                  accountant.Interval
+	gdp                        accountant.GDP
+	bayes, tpr, reconstruction []riskAt
 }
 
-type riskMu struct {
-	Upper  shell.Number `json:"upper"`
-	Delta  float64      `json:"delta"` // the chance beside it
-	Regret float64      `json:"regret"`
-}
-
-type riskGuess struct {
-	Prior float64 `json:"prior"`
+// riskAt is a chance at a prior, a rate of false alarms or a base rate.
+type riskAt struct {
+	at float64
 	accountant.Interval
 }
 
-type riskRate struct {
-	FPR float64 `json:"fpr"`
-	accountant.Interval
-}
-
-type riskBase struct {
-	BaseRate float64 `json:"base_rate"`
-	accountant.Interval
+// MarshalJSON implements json.Marshaler.
+func (r *riskReport) MarshalJSON() ([]byte, error) {
+	list := func(name string, all []riskAt) (out []shell.Object) {
+		for _, v := range all {
+			out = append(out, shell.Object{name, v.at, "lower", v.Lower, "upper", v.Upper})
+		}
+		return out
+	}
+	return shell.Object{"advantage", r.advantage,
+		"mu", shell.Object{"upper", shell.Number(r.gdp.Mu), "delta", r.gdp.Delta, "regret", r.gdp.Regret},
+		"bayes", list("prior", r.bayes), "tpr", list("fpr", r.tpr), "reconstruction", list("base_rate", r.reconstruction)}.MarshalJSON()
 }
 
 // tightOf composes a schedule.
@@ -66,59 +61,49 @@ func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*ri
 	if err != nil {
 		return nil, err
 	}
-	gdp := risk.GDP()
-	out := &riskReport{Advantage: risk.Advantage(), Mu: riskMu{shell.Number(gdp.Mu), gdp.Delta, gdp.Regret}}
-	for _, prior := range []float64{0.5, 0.1, 0.01} {
-		v, err := risk.Right(prior)
-		if err != nil {
-			return nil, err
+	out := &riskReport{advantage: risk.Advantage(), gdp: risk.GDP()}
+	for _, question := range []struct {
+		answers *[]riskAt
+		of      func(float64) (accountant.Interval, error)
+		at      []float64
+	}{
+		{&out.bayes, risk.Right, []float64{0.5, 0.1, 0.01}},
+		{&out.tpr, risk.TPR, []float64{0.001, 0.01, 0.1}},
+		{&out.reconstruction, risk.TPR, []float64{0.5, 0.1, 0.001}},
+	} {
+		for _, x := range question.at {
+			v, err := question.of(x)
+			if err != nil {
+				return nil, err
+			}
+			*question.answers = append(*question.answers, riskAt{x, v})
 		}
-		out.Bayes = append(out.Bayes, riskGuess{prior, v})
-	}
-	for _, fpr := range []float64{0.001, 0.01, 0.1} {
-		v, err := risk.TPR(fpr)
-		if err != nil {
-			return nil, err
-		}
-		out.TPR = append(out.TPR, riskRate{fpr, v})
-	}
-	for _, base := range []float64{0.5, 0.1, 0.001} {
-		v, err := risk.TPR(base)
-		if err != nil {
-			return nil, err
-		}
-		out.Reconstruction = append(out.Reconstruction, riskBase{base, v})
 	}
 	return out, nil
 }
 
 // riskTable prints the risks of a report; it is empty where none was asked for.
 func (r accountReport) riskTable(exact bool) table.Table {
-	t := table.Table{Header: []string{"accountant", "an attacker", "at", "at least", "at most"}, Left: []bool{true, true, false, false, false}}
+	t := shell.TableOf("<accountant", "<an attacker", "at", "at least", "at most")
 	for _, res := range r.Results {
 		risk := res.Risk
 		if risk == nil {
 			continue
 		}
-		row := func(what string, at float64, v accountant.Interval) {
-			where := ""
-			if at >= 0 {
-				where = strconv.FormatFloat(at, 'g', -1, 64)
+		rows := func(what string, all []riskAt) {
+			for _, v := range all {
+				t.Rows = append(t.Rows, []string{res.Accountant, what, number.Exact(v.at), shell.FormatDown(v.Lower),
+					shell.FormatUp(v.Upper, exact)})
 			}
-			t.Rows = append(t.Rows, []string{res.Accountant, what, where, shell.FormatDown(v.Lower), shell.FormatUp(v.Upper, exact)})
 		}
-		for _, v := range risk.TPR {
-			row("finds, at false alarms", v.FPR, v.Interval)
-		}
-		for _, v := range risk.Bayes {
-			row("guesses right, prior", v.Prior, v.Interval)
-		}
-		for _, v := range risk.Reconstruction {
-			row("guesses a value, base rate", v.BaseRate, v.Interval)
-		}
-		row("has an advantage", -1, risk.Advantage)
-		t.Rows = append(t.Rows, []string{res.Accountant, fmt.Sprintf("is as Gaussian DP (regret %s)", shell.FormatUp(risk.Mu.Regret,
-			false)), "mu", "", shell.FormatUp(float64(risk.Mu.Upper), exact)})
+		rows("finds, at false alarms", risk.tpr)
+		rows("guesses right, prior", risk.bayes)
+		rows("guesses a value, base rate", risk.reconstruction)
+		mu := fmt.Sprintf("is as Gaussian DP (regret %s)", shell.FormatUp(risk.gdp.Regret, false))
+		t.Rows = append(t.Rows,
+			[]string{res.Accountant, "has an advantage", "", shell.FormatDown(risk.advantage.Lower),
+				shell.FormatUp(risk.advantage.Upper, exact)},
+			[]string{res.Accountant, mu, "mu", "", shell.FormatUp(risk.gdp.Mu, exact)})
 	}
 	return t
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/theorems"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -149,11 +150,8 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 		return shell.WriteJSON(g.Stdout, r)
 	}
 	exact := format == table.CSV
-	t := table.Table{
-		Header: []string{"accountant", "epsilon", "delta", "order", "conversion", "failure delta", "why it differs"},
-		Left:   []bool{true, false, false, false, true, false, true},
-	}
-	curves := table.Table{Header: []string{"order", "rdp"}}
+	t := shell.TableOf("<accountant", "epsilon", "delta", "order", "<conversion", "failure delta", "<why it differs")
+	curves := shell.TableOf("order", "rdp")
 	for _, res := range r.Results {
 		switch {
 		case res.Unsupported != "":
@@ -182,15 +180,14 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 		t.Rows = append(t.Rows, []string{res.Accountant, shell.FormatUp(*epsilon, exact), shell.FormatUp(*delta, exact),
 			order, res.Conversion, shell.FormatUp(*res.FailureDelta, exact), why})
 		for i, v := range res.RDP {
-			curves.Rows = append(curves.Rows, []string{strconv.FormatFloat(res.Orders[i], 'g', -1, 64), shell.FormatUp(float64(v), exact)})
+			curves.Rows = append(curves.Rows, []string{number.Exact(res.Orders[i]), shell.FormatUp(float64(v), exact)})
 		}
 	}
 	tables := reasonsBelow(t, format)
-	if risks := r.riskTable(exact); len(risks.Rows) > 0 {
-		tables = append(tables, risks)
-	}
-	if len(curves.Rows) > 0 {
-		tables = append(tables, curves)
+	for _, more := range []table.Table{r.riskTable(exact), curves} {
+		if len(more.Rows) > 0 {
+			tables = append(tables, more)
+		}
 	}
 	tables = append(tables, r.Explained.tables(format)...)
 	for i, t := range tables {

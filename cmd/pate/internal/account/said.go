@@ -1,8 +1,8 @@
 package account
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -51,22 +51,14 @@ func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) 
 			statement.TPR(claim.Upper, delta, saidAt), "all other deltas; exact for the worst run that keeps it"},
 	}
 	gaussian, err := asGaussian(risk.GDP(), delta)
-	if err != nil {
-		return nil, err
+	concentrated, err2 := asConcentrated(ctx, schedule, delta)
+	pure, err3 := asPure(ctx, schedule, delta)
+	for _, way := range []*saidAs{gaussian, concentrated, pure} {
+		if way != nil {
+			all = append(all, *way)
+		}
 	}
-	if gaussian != nil {
-		all = append(all, *gaussian)
-	}
-	if concentrated, err := asConcentrated(ctx, schedule, delta); err != nil {
-		return nil, err
-	} else if concentrated != nil {
-		all = append(all, *concentrated)
-	}
-	pure, err := asPure(ctx, schedule, delta)
-	if pure != nil {
-		all = append(all, *pure)
-	}
-	return all, err
+	return all, cmp.Or(err, err2, err3)
 }
 
 // asGaussian states a run as mu of Gaussian differential privacy; nil if none holds.
@@ -92,12 +84,8 @@ func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta flo
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range schedule.Events {
-		if err := z.Compose(e, 1); errors.Is(err, accountant.ErrUnsupportedEvent) {
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
+	if refused, err := composeAll(z.Compose, schedule.Events); err != nil || refused != "" {
+		return nil, err
 	}
 	rho, failure := z.Rho()
 	if math.IsInf(rho, 1) {
@@ -121,12 +109,8 @@ func asPure(ctx context.Context, schedule accountant.Schedule, delta float64) (*
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range schedule.Events {
-		if err := basic.Compose(e, 1); errors.Is(err, accountant.ErrUnsupportedEvent) {
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
+	if refused, err := composeAll(basic.Compose, schedule.Events); err != nil || refused != "" {
+		return nil, err
 	}
 	b, err := basic.Epsilon(ctx, 0)
 	if err != nil || math.IsInf(b.Upper, 1) {

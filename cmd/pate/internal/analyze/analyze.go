@@ -32,35 +32,20 @@ func New(g *shell.Globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runAnalyze(cmd, g, f, args) },
 	}
 	f.Add(cmd)
-	flags := cmd.Flags()
 	f.addMechanism(cmd)
-	flags.StringVar(&f.orders, "orders", "", "Rényi orders to choose from, as 1.5,2:64 (default: those of the published analysis)")
-	flags.StringVar(&f.noise, "noise", "continuous", "noise of the exact divergences; continuous, as in the papers, or discrete, as pate "+
-		"label draws it")
-	flags.StringVar(&f.answers, "answers", "", "confident: the answers, as pate label writes them")
-	shell.Complete(cmd, map[string]shell.Values{
-		"orders": shell.Anything(), "noise": shell.Words("continuous", "discrete"), "answers": shell.Files("csv"),
-	})
+	shell.Declare(cmd.Flags(), "analyze", shell.To{"orders": &f.orders, "noise": &f.noise, "answers": &f.answers})
 	shell.Without(cmd, "seed")
 	cmd.AddCommand(newAnalyzeReleaseCommand(g))
 	return cmd
 }
 
-// check refuses flags that do not go together.
-func (f *analyzeFlags) check() error {
-	if f.answers != "" && f.Mechanism != "confident" {
-		return shell.UsageError("votes", errors.New("--answers is for --mechanism confident: the others answer everything"))
-	}
-	return nil
-}
-
 func runAnalyze(cmd *cobra.Command, g *shell.Globals, f analyzeFlags, args []string) error {
 	m, err := f.analysed(cmd)
-	if err == nil {
-		err = f.check()
-	}
 	if err != nil {
 		return err
+	}
+	if f.answers != "" && f.Mechanism != "confident" {
+		return shell.Usagef("votes", "--answers is for --mechanism confident: the others answer everything")
 	}
 	orders, err := shell.ParseOrders(f.orders)
 	if err != nil {

@@ -2,8 +2,6 @@ package analyze
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -36,51 +34,26 @@ func newAnalyzeReleaseCommand(g *shell.Globals) *cobra.Command {
 	}
 	f.Add(cmd)
 	f.addMechanism(cmd)
-	flags := cmd.Flags()
-	flags.Float64Var(&f.order, "order", 0, "Rényi order of the cost (default: the best if the votes save four fifths of the worst case)")
-	flags.Float64Var(&f.beta, "beta", 0, "smoothness of the sensitivity (default 1/(3 order))")
-	flags.Float64Var(&f.sigmaSS, "sigma-ss", 0, "standard deviation of the noise, in smooth sensitivities (default: the release costs a "+
-		"tenth of the worst case of the queries)")
-	flags.Float64Var(&f.margin, "margin", 2, "added so that the number is seldom too low, in standard deviations of the noise")
-	flags.StringVar(&f.ledger, "ledger", "", "ledger that charged the answers (required)")
-	flags.StringVar(&f.out, "out", "", "JSON file for what is released (required)")
-	flags.StringVar(&f.name, "name", "release", "names this release on the ledger")
-	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
-	flags.StringVar(&f.unit, "unit", "record", "what one teacher alone has seen; record, user, ...: of a new ledger")
-	shell.Complete(cmd, map[string]shell.Values{
-		"ledger": shell.Files("jsonl"), "out": shell.Files("json"), "name": shell.Anything(), "unit": shell.Suggested("record", "patient", "user"),
-	})
+	shell.Declare(cmd.Flags(), "release", shell.To{"order": &f.order, "beta": &f.beta, "sigma-ss": &f.sigmaSS, "margin": &f.margin,
+		"ledger": &f.ledger, "out": &f.out, "name": &f.name, "epsilon": &f.epsilon, "unit": &f.unit})
 	return cmd
 }
 
 // check refuses flags without a meaning before files are opened.
 func (f *releaseFlags) check(cmd *cobra.Command) error {
-	for _, flag := range []struct {
-		name  string
-		value float64
-	}{{"order", f.order}, {"beta", f.beta}, {"sigma-ss", f.sigmaSS}, {"epsilon", f.epsilon}} {
-		if cmd.Flags().Changed(flag.name) && !(flag.value > 0) {
-			return shell.UsageError("privacy", fmt.Errorf("--%s %v: must be above 0", flag.name, flag.value))
-		}
+	positive := func(name string, value float64) error {
+		return shell.Refuse("privacy", shell.If(cmd.Flags().Changed(name) && !(value > 0), "--%s %v: must be above 0", name, value))
 	}
-	switch {
-	case f.Mechanism == "lnmax":
-		return shell.UsageError("mechanisms", errors.New("--mechanism lnmax: its smooth sensitivity is not known; gnmax and confident can "+
-			"be released"))
-	case f.name == "":
-		return shell.UsageError("ledger", errors.New("--name is empty: it names the release on the ledger"))
-	}
-	return nil
-}
-
-// target returns the released file.
-func (f *releaseFlags) target() shell.Target {
-	return shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
+	return cmp.Or(positive("order", f.order), positive("beta", f.beta), positive("sigma-ss", f.sigmaSS),
+		positive("epsilon", f.epsilon),
+		shell.Refuse("mechanisms", shell.If(f.Mechanism == "lnmax",
+			"--mechanism lnmax: its smooth sensitivity is not known; gnmax and confident can be released")),
+		shell.Refuse("ledger", shell.If(f.name == "", "--name is empty: it names the release on the ledger")))
 }
 
 // checkOut refuses an --out that would overwrite what the release is made from.
 func (f *releaseFlags) checkOut(args []string) error {
-	out := f.target()
+	out := shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
 	keys, err := run.Keys(f.ledger)
 	if err != nil {
 		return err
@@ -140,8 +113,8 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 		return err
 	}
 	if votes.Teachers() == 0 {
-		return shell.UsageError("votes", errors.New("--teachers is required with --counts: the number of teachers is public and is not "+
-			"guessed from votes"))
+		return shell.Usagef("votes",
+			"--teachers is required with --counts: the number of teachers is public and is not guessed from votes")
 	}
 	s, err := analysis.NewSanitizer(analysis.SanitizerConfig{
 		Mechanism: m, Queries: votes.Queries(), Teachers: votes.Teachers(), Classes: votes.Classes(), Delta: account.Delta,

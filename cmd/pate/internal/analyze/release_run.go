@@ -54,8 +54,14 @@ func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.His
 			if err != nil {
 				return shell.FaultError(err, "votes")
 			}
-			report = r.report(released)
-			return shell.WriteJSON(out, report)
+			text, err := json.Marshal(r.report(released))
+			if err == nil {
+				err = json.Unmarshal(text, &report)
+			}
+			if err != nil {
+				return err
+			}
+			return shell.WriteJSON(out, report.text)
 		},
 		Read: func(file io.Reader) error { return json.NewDecoder(file).Decode(&report) },
 	}}
@@ -132,8 +138,6 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: err,
 			Why: "the release is charged before the votes are counted; nothing was charged or written",
 			Fix: "raise --sigma-ss or lower --beta, without a look at the votes", Topic: "privacy"}
-	case errors.Is(err, ledger.ErrBroken), errors.Is(err, ledger.ErrCorrupt), errors.Is(err, ledger.ErrSealed):
-		return err
 	}
 	return err
 }

@@ -1,7 +1,10 @@
 package analyze
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/aggregate/analysis"
@@ -13,56 +16,41 @@ const schemaReleased = "pate.released/1"
 const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: " +
 	"that is the ledger's"
 
-// releasedReport is all that `pate votes analyze release` writes: the number released,
-// What follows from it, and public parameters.
+// releasedReport is all that `pate votes analyze release` writes: the number released, what follows from it, and
+// public parameters. The text has all of it.
 type releasedReport struct {
-	Schema      string         `json:"schema"`
-	Note        string         `json:"note"`
-	Released    releasedNumber `json:"released"`
-	Name        string         `json:"name"`
-	Mechanism   string         `json:"mechanism"`
-	Threshold   *float64       `json:"threshold,omitempty"`
-	Sigma       float64        `json:"sigma,omitempty"`
-	Sigma1      float64        `json:"sigma1,omitempty"`
-	Sigma2      float64        `json:"sigma2,omitempty"`
-	Queries     [2]int         `json:"queries"` // from <= q < to
-	Teachers    int            `json:"teachers"`
-	Classes     int            `json:"classes"`
-	Beta        float64        `json:"beta"`
-	SigmaSS     float64        `json:"sigma_ss"`
-	Margin      float64        `json:"margin"`
-	Grid        float64        `json:"grid"`
-	ReleaseCost float64        `json:"release_cost"` // divergence of the release at the order
-	TooLow      float64        `json:"too_low"`      // probability that the cost is below what it bounds
+	text     json.RawMessage
+	Released struct {
+		Releasable                  bool // false if the noise comes from a seed
+		Cost, Order, Epsilon, Delta float64
+	}
+	ReleaseCost float64 `json:"release_cost"`
+	TooLow      float64 `json:"too_low"`
 }
 
-// releasedNumber is the released number.
-type releasedNumber struct {
-	Private    bool    `json:"private"`    // false if releasable
-	Releasable bool    `json:"releasable"` // false if the noise comes from a seed
-	Cost       float64 `json:"cost"`       // divergence at the order, one-sided
-	Order      float64 `json:"order"`
-	Epsilon    float64 `json:"epsilon"` // cost and release cost together, at delta
-	Delta      float64 `json:"delta"`
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *releasedReport) UnmarshalJSON(text []byte) error {
+	type plain releasedReport
+	err := json.Unmarshal(text, (*plain)(r))
+	r.text = slices.Clone(text)
+	return err
 }
 
-func (r *releaseRun) report(out analysis.Released) releasedReport {
+// report returns the JSON of a release: the cost is a divergence at the order and one-sided, epsilon that of the cost
+// and of the release together at delta, queries are from <= q < to, release_cost is a divergence, too, and too_low
+// the probability that the cost is below what it bounds.
+func (r *releaseRun) report(out analysis.Released) shell.Object {
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()
-	report := releasedReport{
-		Schema: schemaReleased, Note: releasedNote, Name: f.name, Mechanism: f.Mechanism,
-		Released: releasedNumber{
-			Private: !out.Releasable, Releasable: out.Releasable, Cost: out.Cost, Order: out.Order, Epsilon: out.Epsilon, Delta: out.Delta,
-		},
-		Sigma: f.Value("sigma"), Sigma1: f.Value("sigma1"), Sigma2: f.Value("sigma2"),
-		Queries: [2]int{from, to}, Teachers: c.Teachers, Classes: c.Classes,
-		Beta: c.Beta, SigmaSS: c.Sigma, Margin: c.Margin, Grid: c.Grid, ReleaseCost: out.ReleaseCost, TooLow: out.TooLow,
-	}
+	report := shell.Object{"schema", schemaReleased, "note", releasedNote, "released", shell.Object{"private", !out.Releasable,
+		"releasable", out.Releasable, "cost", out.Cost, "order", out.Order, "epsilon", out.Epsilon, "delta", out.Delta},
+		"name", f.name, "mechanism", f.Mechanism}
 	if f.Mechanism == "confident" {
-		threshold := f.Value("threshold")
-		report.Threshold = &threshold
+		report = append(report, "threshold", f.Value("threshold"))
 	}
-	return report
+	return append(report, "sigma?", f.Value("sigma"), "sigma1?", f.Value("sigma1"), "sigma2?", f.Value("sigma2"),
+		"queries", [2]int{from, to}, "teachers", c.Teachers, "classes", c.Classes, "beta", c.Beta, "sigma_ss", c.Sigma,
+		"margin", c.Margin, "grid", c.Grid, "release_cost", out.ReleaseCost, "too_low", out.TooLow)
 }
 
 func writeReleased(g *shell.Globals, r releasedReport) error {
@@ -71,15 +59,12 @@ func writeReleased(g *shell.Globals, r releasedReport) error {
 		g.Logf("NOT releasable: the noise comes from a seed")
 		releasable = "no: seeded"
 	}
-	err := g.Print(r, func(table.Format) table.Table {
-		return table.Table{
-			Header: []string{"released epsilon", "delta", "cost", "order", "cost of release", "too low", "releasable"},
-			Left:   []bool{false, false, false, false, false, false, true},
-			Rows: [][]string{{
-				fmt.Sprintf("%.4f", r.Released.Epsilon), fmt.Sprintf("%g", r.Released.Delta), fmt.Sprintf("%.4f", r.Released.Cost),
-				fmt.Sprintf("%g", r.Released.Order), fmt.Sprintf("%.4f", r.ReleaseCost), fmt.Sprintf("%.4f", r.TooLow), releasable,
-			}},
-		}
+	err := g.Print(r.text, func(table.Format) table.Table {
+		t := shell.TableOf("released epsilon", "delta", "cost", "order", "cost of release", "too low", "<releasable")
+		row := fmt.Sprintf("%.4f %g %.4f %g %.4f %.4f", r.Released.Epsilon, r.Released.Delta, r.Released.Cost, r.Released.Order,
+			r.ReleaseCost, r.TooLow)
+		t.Rows = [][]string{append(strings.Fields(row), releasable)}
+		return t
 	})
 	if g.ParsedFormat() != table.JSON {
 		g.Logf("%s", releasedNote)

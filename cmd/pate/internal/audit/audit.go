@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/controls"
-	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/internal/table"
 )
+
+const schemaAudit = "pate.audit/1"
 
 // auditFlags are the flags of `pate audit`.
 type auditFlags struct {
@@ -36,17 +39,18 @@ func New(g *shell.Globals) *cobra.Command {
 			if f.list {
 				return writeTargets(g, targets)
 			}
-			if f.samples < 0 || f.samples == 1 || f.samples > 1<<30 {
-				return shell.UsageError("", fmt.Errorf("--samples %d: must be from 2 to 2^30, on each input", f.samples))
-			}
-			if !(f.alpha >= 1e-9 && f.alpha <= 0.5) {
-				return shell.UsageError("", fmt.Errorf("--alpha %v: the chance of a false alarm must be from 1e-9 to 0.5", f.alpha))
+			if err := shell.Refuse("",
+				shell.If(f.samples < 0 || f.samples == 1 || f.samples > 1<<30,
+					"--samples %d: must be from 2 to 2^30, on each input", f.samples),
+				shell.If(!(f.alpha >= 1e-9 && f.alpha <= 0.5), "--alpha %v: the chance of a false alarm must be from 1e-9 to 0.5", f.alpha),
+			); err != nil {
+				return err
 			}
 			opt := controls.Options{Alpha: f.alpha, Runs: f.samples}
 			if cmd.Flags().Changed("delta") {
 				opt.Delta = g.Delta
 			}
-			if opt.Key, err = auditKey(g); err != nil {
+			if opt.Key, err = g.Key(); err != nil {
 				return err
 			}
 			p := shell.NewProgress(g)
@@ -62,25 +66,17 @@ func New(g *shell.Globals) *cobra.Command {
 			return auditVerdict(g, results)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&f.suite, "suite", []string{"default"}, "what is audited; default, trained, or names that --list prints")
-	flags.StringSliceVar(&f.broken, "broken", nil, "mistakes made on purpose instead; all, trained, or names that --list prints")
-	flags.IntVar(&f.samples, "samples", 0, "runs on each of two inputs; 0: as many as each target needs")
-	flags.Float64Var(&f.alpha, "alpha", 1e-4, "chance of a false alarm; any claim is refuted although all are true")
-	flags.BoolVar(&f.list, "list", false, "list what would be audited, and audit nothing")
+	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list})
+	cmd.Flags().StringSliceVar(&f.suite, "suite", []string{"default"},
+		"what is audited; default, trained, or names that --list prints")
+	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,
+		"mistakes made on purpose instead; all, trained, or names that --list prints")
 	shell.Complete(cmd, map[string]shell.Values{
 		"suite": shell.WordList(append([]string{"default", "trained"}, controls.Names(slices.Concat(controls.Default(), controls.Trained()))...)...),
 		"broken": shell.WordList(append([]string{"all", "trained"},
 			controls.Names(slices.Concat(controls.Broken(), controls.BrokenTrained()))...)...),
 	})
 	return cmd
-}
-
-func auditKey(g *shell.Globals) (rng.Key, error) {
-	if g.Seeded {
-		return rng.SeedKey(g.Seed), nil
-	}
-	return rng.NewKey()
 }
 
 // auditTargets returns those named; --broken stands alone unless --suite is there too.
@@ -156,4 +152,90 @@ func auditVerdict(g *shell.Globals, results []controls.Result) error {
 		what = fmt.Sprintf("the claims of %s and %d more are refuted", strings.Join(refuted[:3], ", "), len(refuted)-3)
 	}
 	return &shell.CommandError{Code: shell.ExitCheckFailed, What: errors.New(what), Why: why, Fix: fix}
+}
+
+// resultOf returns the fields of a target, and further ones.
+func resultOf(t controls.Target, further ...any) shell.Object {
+	return append(shell.Object{"target", t.Name, "method", t.Method, "on", t.On, "mistake?", t.Mistake}, further...)
+}
+
+// writeAudit prints what was found, alpha for all results together.
+func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) error {
+	format := g.ParsedFormat()
+	exact, wide := format == table.CSV, format != table.Text
+	number := func(x float64, format byte, digits int) string {
+		if exact {
+			format, digits = 'g', -1
+		}
+		return strconv.FormatFloat(x, format, digits, 64)
+	}
+	t := shell.TableOf("<target", "<method", "runs", "claim", "delta", "at least", "<verdict", "<on", "<evidence", "<mistake")
+	passed := true
+	var rows []shell.Object
+	for _, r := range results {
+		f, verdict, runs := r.Finding, "not refuted", ""
+		if f.Refuted() {
+			verdict, passed = "REFUTED", false
+		}
+		if f.Runs > 0 {
+			runs = strconv.Itoa(f.Runs)
+		}
+		rows = append(rows, resultOf(r.Target, "epsilon", f.Claim.Epsilon, "delta", f.Claim.Delta,
+			"epsilon_lower", shell.Number(f.Epsilon), "alpha", f.Alpha, "runs", f.Runs, "evidence", f.Evidence, "refuted", f.Refuted(),
+			"seconds", r.Seconds))
+		t.Rows = append(t.Rows, []string{r.Target.Name, string(r.Target.Method), runs, number(f.Claim.Epsilon, 'f', 4),
+			number(f.Claim.Delta, 'g', 3), number(f.Epsilon, 'f', 4), verdict, r.Target.On, f.Evidence, r.Target.Mistake})
+	}
+	if !wide {
+		t.Header = t.Header[:7]
+		for i, row := range t.Rows {
+			t.Rows[i] = row[:7]
+		}
+	}
+	out := shell.Object{"schema", schemaAudit, "alpha", alpha}
+	if g.Seeded {
+		out = append(out, "seed", g.Seed)
+	}
+	err := g.Print(append(out, "passed", passed, "results", rows), func(table.Format) table.Table { return t })
+	if err == nil && !wide {
+		writeMistakes(g, results)
+	}
+	return err
+}
+
+// writeMistakes prints the mistake of each control once.
+func writeMistakes(g *shell.Globals, results []controls.Result) {
+	last := ""
+	for _, r := range results {
+		if r.Target.Mistake == "" || r.Target.Name == last {
+			continue
+		}
+		if last == "" {
+			fmt.Fprintln(g.Stdout)
+		}
+		last = r.Target.Name
+		fmt.Fprintf(g.Stdout, "%s: %s\n", r.Target.Name, r.Target.Mistake)
+	}
+}
+
+// writeTargets lists targets without auditing them.
+func writeTargets(g *shell.Globals, targets []controls.Target) error {
+	var list []shell.Object
+	for _, t := range targets {
+		list = append(list, resultOf(t))
+	}
+	return g.Print(shell.Object{"schema", "pate.audit-list/1", "targets", list}, func(f table.Format) table.Table {
+		t := shell.TableOf("<target", "<method", "<on", "<mistake")
+		if f == table.Text {
+			t = shell.TableOf("<target", "<method", "<on, or the mistake made")
+		}
+		for _, target := range targets {
+			cells := []string{target.Name, string(target.Method), target.On, target.Mistake}
+			if f == table.Text && target.Mistake != "" {
+				cells[2] = target.Mistake
+			}
+			t.Rows = append(t.Rows, cells[:len(t.Header)])
+		}
+		return t
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,27 +17,34 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )
 
 const schemaCalibrate = "pate.calibrate/1"
 
-// calibrateReport is the JSON of `pate calibrate`: all parameters, the one that
-// was searched for among them. Epsilon is recomputed from them and never above
-// the target.
-type calibrateReport struct {
-	Schema      string   `json:"schema"`
-	Mechanism   string   `json:"mechanism"`
-	Found       string   `json:"found"`
-	Noise       float64  `json:"noise"`
-	Probability *float64 `json:"probability,omitempty"`
-	Count       *int64   `json:"count,omitempty"` // steps, queries or releases
-	Epsilon     float64  `json:"epsilon"`
-	Delta       float64  `json:"delta"`
-	Relation    string   `json:"relation"`
-	Accountant  string   `json:"accountant"`        // whose claim Epsilon is: never auto
-	Risk        *found   `json:"risk,omitempty"`    // where --found was the target
-	Warning     string   `json:"warning,omitempty"` // of a budget that protects next to nothing
+// result is what was found: all parameters, that which was searched for among them. Epsilon is recomputed from them
+// and never above the target; the accountant is that whose claim it is, never auto.
+type result struct {
+	mechanism, found string
+	parameters
+	epsilon    float64
+	accountant string
+	risk       *share // where --found was the target
+}
+
+// parameters are what a calibration was given; zero values are not given.
+type parameters struct {
+	noise, probability float64
+	count              int64
+}
+
+// share is what an attacker finds of those who took part, at one rate of false alarms. Upper is recomputed from the
+// noise and never above the target.
+type share struct {
+	falseAlarms float64
+	accountant.Interval
+	by accountant.Method
 }
 
 // New returns the command.
@@ -51,8 +59,8 @@ func New(g *shell.Globals) *cobra.Command {
 // calibration is a mechanism of which one parameter is searched for.
 type calibration struct {
 	name, short, example string
-	noise                string // What --noise means
-	count                string // Flag of how often it runs
+	noise                string // what --noise means
+	count                string // flag of how often it runs
 	sampled              bool   // takes --probability
 	event                func(noise, probability float64) (accountant.Event, error)
 }
@@ -81,8 +89,7 @@ func calibrations() []calibration {
 	return all
 }
 
-// calibrationOf returns the calibration of a mechanism that has one noise and pays for
-// Queries alone.
+// calibrationOf returns the calibration of a mechanism that has one noise and pays for queries alone.
 func calibrationOf(d aggregate.Description) calibration {
 	p := d.Noise()[0]
 	return calibration{
@@ -90,8 +97,7 @@ func calibrationOf(d aggregate.Description) calibration {
 		example: fmt.Sprintf(`  pate calibrate %s --queries 500 --epsilon 2 --delta 1e-5
   pate calibrate %s --noise 40 --epsilon 2 --format json`, d.Name, d.Name),
 		event: func(noise, _ float64) (accountant.Event, error) {
-			s := aggregate.Setting{Mechanism: d.Name, Queries: 1}
-			e, err := d.Event(d.WithNoise(s, noise))
+			e, err := d.Event(d.WithNoise(aggregate.Setting{Mechanism: d.Name, Queries: 1}, noise))
 			if one, ok := e.(accountant.Repeated); ok && one.Count == 1 {
 				e = one.Event
 			}
@@ -101,23 +107,17 @@ func calibrationOf(d aggregate.Description) calibration {
 
 // budgetFlags are common to all calibrations.
 type budgetFlags struct {
-	epsilon     float64
-	found       float64
-	falseAlarms float64
-	accountant  string
+	epsilon, found, falseAlarms float64
+	accountant                  string
 }
 
 func (f *budgetFlags) target(g *shell.Globals) (accountant.Target, error) {
-	if !(f.epsilon > 0) || math.IsInf(f.epsilon, 1) {
-		return accountant.Target{}, shell.UsageError("calibrate", fmt.Errorf("--epsilon %v: a finite number above 0 is required", f.epsilon))
-	}
-	return accountant.Target{Epsilon: f.epsilon, Delta: g.Delta}, nil
+	return accountant.Target{Epsilon: f.epsilon, Delta: g.Delta}, shell.Refuse("calibrate",
+		shell.If(!(f.epsilon > 0) || math.IsInf(f.epsilon, 1), "--epsilon %v: a finite number above 0 is required", f.epsilon))
 }
 
-// claimants are the values of --accountant.
-func claimants() []string {
-	return append([]string{string(accountant.ByAuto)}, shell.AccountantNames()...)
-}
+// byRisk reports whether the target is a share that is found.
+func (f *budgetFlags) byRisk(cmd *cobra.Command) bool { return cmd.Flags().Changed("found") }
 
 // start returns what starts the accounts that claim.
 func (f *budgetFlags) start() (accountant.NewAccount, error) {
@@ -125,13 +125,11 @@ func (f *budgetFlags) start() (accountant.NewAccount, error) {
 		return accountant.AutoConfig{Relation: accountant.AddRemove}.NewAccount, nil
 	}
 	entry, known := shell.FindAccountant(f.accountant)
-	if !known {
-		return nil, shell.UsageError("calibrate", fmt.Errorf("--accountant %s: no such accountant; there are %s", f.accountant,
-			strings.Join(claimants(), ", ")))
-	}
-	return func() (accountant.Accountant, error) {
+	start := func() (accountant.Accountant, error) {
 		return entry.Start(accountant.RDPConfig{Relation: accountant.AddRemove})
-	}, nil
+	}
+	return start, shell.Refuse("calibrate", shell.If(!known, "--accountant %s: no such accountant; there are auto, %s", f.accountant,
+		strings.Join(shell.AccountantNames(), ", ")))
 }
 
 func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
@@ -141,7 +139,7 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 		Short: "One Gaussian release: noise over sensitivity, exact",
 		Example: `  pate calibrate gaussian --epsilon 1 --delta 1e-5
   pate calibrate gaussian --epsilon 0.1 --delta 1e-9 --format json`,
-		Args: cobra.NoArgs,
+		Args: shell.Needs(cobra.NoArgs, "epsilon"),
 		RunE: func(*cobra.Command, []string) error {
 			target, err := f.target(g)
 			if err != nil {
@@ -151,19 +149,13 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeCalibrate(g, calibrateReport{Mechanism: "gaussian", Found: "noise", Noise: noise, Epsilon: b.Upper, Accountant: "gaussian"})
+			return result{mechanism: "gaussian", found: "noise", parameters: parameters{noise: noise}, epsilon: b.Upper,
+				accountant: "gaussian"}.write(g)
 		},
 	}
-	cmd.Flags().Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (required)")
-	cmd.Args = shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "epsilon") })
+	shell.Declare(cmd.Flags(), "gaussian", shell.To{"epsilon": &f.epsilon})
 	shell.Without(cmd, "seed")
 	return cmd
-}
-
-// parameters are what a calibration was given; zero values are not given.
-type parameters struct {
-	noise, probability float64
-	count              int64
 }
 
 func (m calibration) command(g *shell.Globals) *cobra.Command {
@@ -186,111 +178,150 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			run := m.run
 			if f.byRisk(cmd) {
-				return m.runRisk(cmd.Context(), g, f, p, missing)
+				run = m.runRisk
 			}
-			return m.run(cmd.Context(), g, f, p, missing)
+			r, err := run(cmd.Context(), g, f, p, missing)
+			if err != nil {
+				return m.refused(err, f)
+			}
+			return r.write(g)
 		},
 	}
+	to := shell.To{"epsilon": &f.epsilon, "found": &f.found, "false-alarms": &f.falseAlarms, "accountant": &f.accountant}
+	if m.sampled {
+		to["probability"] = &p.probability
+	}
 	flags := cmd.Flags()
-	flags.Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (this or --found)")
-	f.riskFlags(cmd)
-	flags.StringVar(&f.accountant, "accountant", string(accountant.ByAuto), strings.Join(claimants(), "|"))
+	shell.Declare(flags, "calibrate", to)
 	flags.Lookup("accountant").DefValue = "" // the first word; a line has 80 columns
-	shell.Complete(cmd, map[string]shell.Values{"accountant": shell.Words(claimants()...)})
-	shell.Without(cmd, "seed")
 	flags.Float64Var(&p.noise, "noise", 0, m.noise)
 	flags.Int64Var(&p.count, m.count, 0, "how often it runs")
-	if m.sampled {
-		flags.Float64Var(&p.probability, "probability", 0, "chance of each record to be in a batch")
-	}
+	shell.Without(cmd, "seed")
 	return cmd
 }
 
 // searched lists the parameters of which one is left out.
 func (m calibration) searched() []string {
-	names := []string{"noise", m.count}
 	if m.sampled {
-		names = append(names, "probability")
+		return []string{"noise", m.count, "probability"}
 	}
-	return names
+	return []string{"noise", m.count}
 }
 
 // missing returns the one parameter that was left out.
 func (m calibration) missing(cmd *cobra.Command, p parameters) (string, error) {
-	names := m.searched()
-	var left []string
-	for _, name := range names {
-		if !cmd.Flags().Changed(name) {
-			left = append(left, name)
-		}
-	}
-	given := func(name string) bool { return cmd.Flags().Changed(name) }
-	switch {
-	case given("noise") && (!(p.noise > 0) || math.IsInf(p.noise, 1)):
-		return "", shell.UsageError("calibrate", fmt.Errorf("--noise %v: a finite number above 0", p.noise))
-	case given(m.count) && p.count < 1:
-		return "", shell.UsageError("calibrate", fmt.Errorf("--%s %d: at least 1", m.count, p.count))
-	case m.sampled && given("probability") && !(p.probability > 0 && p.probability <= 1):
-		return "", shell.UsageError("calibrate", fmt.Errorf("--probability %v: above 0 and at most 1", p.probability))
-	case len(left) == 0:
-		return "", shell.UsageError("calibrate", fmt.Errorf("leave out one of --%s: it is what is searched for", strings.Join(names, ", --")))
-	case len(left) > 1:
-		return "", shell.UsageError("calibrate", fmt.Errorf("--%s: give all but one of --%s", left[0], strings.Join(names, ", --")))
-	}
-	return left[0], nil
+	given := cmd.Flags().Changed
+	names := strings.Join(m.searched(), ", --")
+	left := append(slices.DeleteFunc(m.searched(), given), "")
+	return left[0], shell.Refuse("calibrate",
+		shell.If(given("noise") && (!(p.noise > 0) || math.IsInf(p.noise, 1)), "--noise %v: a finite number above 0", p.noise),
+		shell.If(given(m.count) && p.count < 1, "--%s %d: at least 1", m.count, p.count),
+		shell.If(m.sampled && given("probability") && !(p.probability > 0 && p.probability <= 1),
+			"--probability %v: above 0 and at most 1", p.probability),
+		shell.If(len(left) == 1, "leave out one of --%s: it is what is searched for", names),
+		shell.If(len(left) > 2, "--%s: give all but one of --%s", left[0], names))
 }
 
-func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters, missing string) error {
-	start, err := f.start()
-	if err != nil {
-		return err
-	}
-	target, err := f.target(g)
-	if err != nil {
-		return err
-	}
-	event := m.repeated
-	var b accountant.Bound
-	switch missing {
-	case "noise":
-		p.noise, b, err = accountant.CalibrateNoise(ctx, start, target, func(x float64) (accountant.Event, error) {
-			return event(x, p.probability, p.count)
-		})
-	case "probability":
-		p.probability, b, err = accountant.CalibrateProbability(ctx, start, target, func(x float64) (accountant.Event, error) {
-			return event(p.noise, x, p.count)
-		})
-	default:
-		p.count, b, err = accountant.CalibrateCount(ctx, start, target, func(n int64) (accountant.Event,
-			error) {
-			return event(p.noise, p.probability, n)
-		})
+// refused explains why a search found nothing.
+func (m calibration) refused(err error, f budgetFlags) error {
+	why, fix := "no usable value lands on this budget", "ask for another --epsilon"
+	if f.found > 0 {
+		why, fix = "no usable noise leaves an attacker as little as that", "ask for another --found"
 	}
 	switch {
 	case errors.Is(err, accountant.ErrUnsupportedEvent):
 		return shell.InputError(fmt.Errorf("--accountant %s: %w", f.accountant, err), "", "use --accountant auto", "calibrate")
 	case errors.Is(err, accountant.ErrNoBracket):
-		return shell.InputError(err, "no usable value lands on this budget", "ask for another --epsilon", "calibrate")
-	case err != nil:
-		return err
+		return shell.InputError(err, why, fix, "calibrate")
 	}
-	r := calibrateReport{Mechanism: m.name, Found: missing, Noise: p.noise, Count: &p.count, Epsilon: b.Upper, Accountant: f.accountant}
-	if f.accountant == string(accountant.ByAuto) {
-		found, err := event(p.noise, p.probability, p.count)
-		if err != nil {
-			return err
-		}
-		claim, err := accountant.Epsilon(ctx, accountant.ByAuto, accountant.AddRemove, target.Delta, found)
-		if err != nil {
-			return err
-		}
-		r.Epsilon, r.Accountant = claim.Upper, string(claim.By)
+	return err
+}
+
+// run searches the missing parameter for an epsilon.
+func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters,
+	missing string) (r result, err error) {
+	start, err := f.start()
+	if err != nil {
+		return r, err
 	}
-	if m.sampled {
-		r.Probability = &p.probability
+	target, err := f.target(g)
+	if err != nil {
+		return r, err
 	}
-	return writeCalibrate(g, r)
+	var b accountant.Bound
+	switch missing {
+	case "noise":
+		p.noise, b, err = accountant.CalibrateNoise(ctx, start, target, func(x float64) (accountant.Event, error) {
+			return m.repeated(x, p.probability, p.count)
+		})
+	case "probability":
+		p.probability, b, err = accountant.CalibrateProbability(ctx, start, target, func(x float64) (accountant.Event, error) {
+			return m.repeated(p.noise, x, p.count)
+		})
+	default:
+		p.count, b, err = accountant.CalibrateCount(ctx, start, target, func(n int64) (accountant.Event, error) {
+			return m.repeated(p.noise, p.probability, n)
+		})
+	}
+	r = result{m.name, missing, p, b.Upper, f.accountant, nil}
+	if err == nil && f.accountant == string(accountant.ByAuto) {
+		_, err = m.claim(ctx, accountant.ByAuto, target.Delta, &r)
+	}
+	return r, err
+}
+
+// runRisk searches the noise for a share that is found.
+func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters,
+	missing string) (r result, err error) {
+	method, unknown := accountant.ParseMethod(f.accountant)
+	if err := shell.Refuse("calibrate",
+		shell.If(f.epsilon != 0, "--epsilon and --found: give one, it is the target"),
+		shell.If(unknown != nil, "--accountant %s: --found needs a whole trade-off curve: auto, pld or rdp", f.accountant),
+		shell.If(!(f.falseAlarms > 0 && f.falseAlarms < 1), "--false-alarms %v: a share above 0 and below 1", f.falseAlarms),
+		shell.If(!(f.found > f.falseAlarms && f.found < 1),
+			"--found %v: above --false-alarms %v, which accusing at random finds, and below 1", f.found, f.falseAlarms),
+		shell.If(missing != "noise",
+			"--%s: --found searches for the noise alone, so give --%s and leave out --noise", missing, missing)); err != nil {
+		return r, err
+	}
+	cfg := accountant.AutoConfig{Relation: accountant.AddRemove, Method: method}
+	noise, found, err := accountant.CalibrateRisk(ctx, cfg, accountant.RiskTarget{Found: f.found, FalseAlarms: f.falseAlarms},
+		func(noise float64) (accountant.Event, error) { return m.repeated(noise, p.probability, p.count) })
+	if err != nil {
+		return r, err
+	}
+	p.noise = noise
+	r = result{mechanism: m.name, found: missing, parameters: p}
+	all, err := m.claim(ctx, method, g.Delta, &r)
+	if err != nil {
+		return r, err
+	}
+	account, err := accountant.NewAuto(cfg)
+	if err != nil {
+		return r, err
+	}
+	if err := account.Compose(all, 1); err != nil {
+		return r, err
+	}
+	risk, err := account.Risk(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.risk = &share{f.falseAlarms, found, risk.By}
+	return r, nil
+}
+
+// claim sets the epsilon of a result to what its parameters cost, and returns their event.
+func (m calibration) claim(ctx context.Context, by accountant.Method, delta float64, r *result) (accountant.Event, error) {
+	all, err := m.repeated(r.noise, r.probability, r.count)
+	if err != nil {
+		return nil, err
+	}
+	claim, err := accountant.Epsilon(ctx, by, accountant.AddRemove, delta, all)
+	r.epsilon, r.accountant = claim.Upper, string(claim.By)
+	return all, err
 }
 
 // repeated returns all releases of one setting.
@@ -302,32 +333,37 @@ func (m calibration) repeated(noise, probability float64, count int64) (accounta
 	return accountant.Repeated{Event: e, Count: count}, nil
 }
 
-func writeCalibrate(g *shell.Globals, r calibrateReport) error {
-	r.Schema, r.Delta, r.Relation = schemaCalibrate, g.Delta, accountant.AddRemove.String()
-	r.Warning = statement.Warning(r.Epsilon)
-	format := g.ParsedFormat()
-	if format == table.JSON {
-		return shell.WriteJSON(g.Stdout, r)
+// write prints the result; the warning is of a budget that protects next to nothing.
+func (r result) write(g *shell.Globals) error {
+	var risk shell.Object
+	if r.risk != nil {
+		risk = shell.Object{"false_alarms", r.risk.falseAlarms, "lower", r.risk.Lower, "upper", r.risk.Upper, "accountant", r.risk.by}
 	}
-	exact := format == table.CSV
-	t := table.Table{Header: []string{"mechanism", "noise"}, Left: []bool{true, false},
-		Rows: [][]string{{r.Mechanism, shell.FormatUp(r.Noise, exact)}}}
-	add := func(name, value string) {
-		t.Header, t.Left, t.Rows[0] = append(t.Header, name), append(t.Left, false), append(t.Rows[0], value)
-	}
-	if r.Probability != nil {
-		add("probability", strconv.FormatFloat(*r.Probability, 'g', -1, 64))
-	}
-	if r.Count != nil {
-		add("count", strconv.FormatInt(*r.Count, 10))
-	}
-	if r.Risk != nil {
-		add("found", shell.FormatUp(r.Risk.Upper, exact))
-		add("false alarms", strconv.FormatFloat(r.Risk.FalseAlarms, 'g', -1, 64))
-	}
-	add("epsilon", shell.FormatUp(r.Epsilon, exact))
-	add("delta", strconv.FormatFloat(r.Delta, 'g', -1, 64))
-	add("accountant", r.Accountant)
-	t.Left[len(t.Left)-1] = true
-	return t.Write(g.Stdout, format)
+	report := shell.Object{"schema", schemaCalibrate, "mechanism", r.mechanism, "found", r.found, "noise", r.noise,
+		"probability?", r.probability, "count?", r.count, "epsilon", r.epsilon, "delta", g.Delta, "relation",
+		accountant.AddRemove.String(),
+		"accountant", r.accountant, "risk?", risk, "warning?", statement.Warning(r.epsilon)}
+	return g.Print(report, func(format table.Format) table.Table {
+		exact := format == table.CSV
+		t := table.Table{Left: []bool{true}, Rows: [][]string{nil}}
+		add := func(name, value string) { t.Header, t.Rows[0] = append(t.Header, name), append(t.Rows[0], value) }
+		add("mechanism", r.mechanism)
+		add("noise", shell.FormatUp(r.noise, exact))
+		if r.probability > 0 {
+			add("probability", number.Exact(r.probability))
+		}
+		if r.count > 0 {
+			add("count", strconv.FormatInt(r.count, 10))
+		}
+		if r.risk != nil {
+			add("found", shell.FormatUp(r.risk.Upper, exact))
+			add("false alarms", number.Exact(r.risk.falseAlarms))
+		}
+		add("epsilon", shell.FormatUp(r.epsilon, exact))
+		add("delta", number.Exact(g.Delta))
+		t.Left = append(t.Left, make([]bool, len(t.Header)-1)...)
+		add("accountant", r.accountant)
+		t.Left = append(t.Left, true)
+		return t
+	})
 }

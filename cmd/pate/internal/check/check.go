@@ -37,68 +37,26 @@ func New(g *shell.Globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, g, f, args) },
 	}
 	f.AddShape(cmd)
-	cmd.Flags().StringArrayVar(&f.manifests, "manifest", nil, "manifest of record-id hashes, a file or a pattern; may be given more than once")
-	cmd.Flags().StringVar(&f.join, "join", "", "write the manifests as one; bound to these votes, if nothing fails")
-	cmd.Flags().StringVar(&f.salt, "salt", "", "salt of the manifests; to bind them to votes by hash, or to see that they are")
-	shell.Complete(cmd, map[string]shell.Values{"manifest": shell.Files("json"), "join": shell.Files("json"), "salt": shell.Files()})
+	shell.Declare(cmd.Flags(), "check", shell.To{"manifest": &f.manifests, "join": &f.join, "salt": &f.salt})
 	shell.Without(cmd, "seed", "delta")
 	cmd.AddCommand(newHashIDsCommand(g))
 	return cmd
 }
 
-// checkReport is the JSON of `pate votes check`.
-type checkReport struct {
-	Schema   string          `json:"schema"`
-	Private  bool            `json:"private"`
-	OK       bool            `json:"ok"`
-	Votes    *checkVotes     `json:"votes,omitempty"`
-	Manifest *checkManifest  `json:"manifest,omitempty"`
-	Findings []votes.Finding `json:"findings"`
-}
-
-type checkVotes struct {
-	Kind             string   `json:"kind"` // how the file holds them, in words
-	Queries          int      `json:"queries"`
-	Teachers         int      `json:"teachers,omitempty"`
-	Classes          int      `json:"classes"`
-	ClassNames       []string `json:"class_names,omitempty"`
-	ClassVotes       []int64  `json:"class_votes"`
-	Pluralities      []int64  `json:"pluralities"`
-	Abstentions      int64    `json:"abstentions"`
-	LeastVotes       int      `json:"least_votes"`
-	MostVotes        int      `json:"most_votes"`
-	OutOfRange       int64    `json:"out_of_range"`
-	NaN              int64    `json:"nan"`
-	NotWhole         int64    `json:"not_whole"`
-	NotNumber        int64    `json:"not_number"`
-	Names            []string `json:"names,omitempty"`
-	Silent           []int    `json:"silent"`
-	Constant         []int    `json:"constant"`
-	Duplicates       [][]int  `json:"duplicates"`
-	ChanceDuplicates float64  `json:"chance_duplicates"`
-}
-
-type checkManifest struct {
-	Unit     string         `json:"unit"`
-	Silos    int            `json:"silos"`
-	Units    int64          `json:"units"`
-	Shared   int64          `json:"shared"`
-	Overlaps []checkOverlap `json:"overlaps"`
-}
-
-type checkOverlap struct {
-	A     string `json:"a"`
-	B     string `json:"b"`
-	Units int64  `json:"units"`
+// report is what was found in votes and manifests; either may be nil.
+type report struct {
+	votes    *votes.Report
+	silos    *manifest.Report
+	findings []votes.Finding
 }
 
 func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string) error {
 	if len(args) == 0 && len(f.manifests) == 0 {
-		return shell.UsageError("votes", errors.New("check what? a votes file, or --manifest"))
+		return shell.Usagef("votes", "check what? a votes file, or --manifest")
 	}
 	for _, flag := range []string{"join", "salt"} {
 		if cmd.Flag(flag).Value.String() != "" && (len(args) == 0 || len(f.manifests) == 0) {
-			return shell.UsageError("votes", fmt.Errorf("--%s binds manifests to votes: give both", flag))
+			return shell.Usagef("votes", "--%s binds manifests to votes: give both", flag)
 		}
 	}
 	var salt manifest.Salt
@@ -120,30 +78,28 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 			return err
 		}
 	}
-	out := checkReport{Schema: schemaCheck, Private: true}
-	var checked *votes.Report
+	var r report
 	if len(args) > 0 {
 		defer f.Close()
-		if checked, err = f.Check(cmd.Context(), args); err != nil {
+		if r.votes, err = f.Check(cmd.Context(), args); err != nil {
 			return err
 		}
-		out.addVotes(checked)
+		r.findings = r.votes.Findings()
 	}
-	var silos *manifest.Report
 	if len(f.manifests) > 0 {
-		if silos, err = manifest.Check(cmd.Context(), paths); err != nil {
+		if r.silos, err = manifest.Check(cmd.Context(), paths); err != nil {
 			return shell.FaultError(err, "votes")
 		}
-		if f.salt != "" && salt.ID() != silos.Head.SaltID {
+		if f.salt != "" && salt.ID() != r.silos.Head.SaltID {
 			return shell.InputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos hash with one salt",
 				"give the file that they were made with", "votes")
 		}
-		out.addManifest(silos, checked, salt)
+		r.findings = append(r.findings, r.silos.Findings(r.votes, salt)...)
 	}
-	out.OK = !votes.Failed(out.Findings)
-	if out.OK && f.join != "" {
+	ok := !votes.Failed(r.findings)
+	if ok && f.join != "" {
 		if err := join.Write(0o600, func(w io.Writer) error {
-			return manifest.Join(cmd.Context(), w, paths, silos, checked, salt)
+			return manifest.Join(cmd.Context(), w, paths, r.silos, r.votes, salt)
 		}); err != nil {
 			return shell.FaultError(err, "votes")
 		}
@@ -151,14 +107,14 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 			g.Logf("%s is bound to numbers of teachers and classes; with --salt it would be to these votes", f.join)
 		}
 	}
-	if err := out.write(g); err != nil {
+	if err := r.write(g, ok); err != nil {
 		return err
 	}
 	g.Logf("this report is as private as the votes and the records behind them")
-	if !out.OK {
-		return out.failure(checked)
+	if !ok {
+		return r.failure()
 	}
-	if checked != nil {
+	if r.votes != nil {
 		g.Logf("labels of them: %s", labelCommand(cmd, args))
 	}
 	return nil
@@ -188,7 +144,7 @@ func expand(patterns []string) ([]string, error) {
 	for _, p := range patterns {
 		found, err := filepath.Glob(p)
 		if err != nil {
-			return nil, shell.UsageError("votes", fmt.Errorf("--manifest %q: %w", p, err))
+			return nil, shell.Usagef("votes", "--manifest %q: %w", p, err)
 		}
 		if len(found) == 0 {
 			found = []string{p}
@@ -198,48 +154,40 @@ func expand(patterns []string) ([]string, error) {
 	return paths, nil
 }
 
-func (r *checkReport) addVotes(v *votes.Report) {
-	r.Votes = &checkVotes{
-		Kind: v.Kind, Queries: v.Queries, Teachers: v.Teachers, Classes: v.Classes, ClassNames: v.ClassNames, ClassVotes: v.ClassVotes,
-		Pluralities: v.Pluralities,
-		Abstentions: v.Abstentions, LeastVotes: v.LeastVotes, MostVotes: v.MostVotes,
-		OutOfRange: v.OutOfRange, NaN: v.NaN, NotWhole: v.NotWhole, NotNumber: v.NotNumber,
-		Names: v.Names, Silent: notNil(v.Silent), Constant: notNil(v.Constant), Duplicates: notNil(v.Duplicates),
-		ChanceDuplicates: v.ChanceDuplicates,
+// write prints the report.
+func (r *report) write(g *shell.Globals, ok bool) error {
+	out := shell.Object{"schema", schemaCheck, "private", true, "ok", ok}
+	if v := r.votes; v != nil {
+		out = append(out, "votes", shell.Object{"kind", v.Kind, "queries", v.Queries, "teachers?", v.Teachers, "classes", v.Classes,
+			"class_names?", v.ClassNames, "class_votes", v.ClassVotes, "pluralities", v.Pluralities, "abstentions", v.Abstentions,
+			"least_votes", v.LeastVotes, "most_votes", v.MostVotes, "out_of_range", v.OutOfRange, "nan", v.NaN, "not_whole", v.NotWhole,
+			"not_number", v.NotNumber, "names?", v.Names, "silent", list(v.Silent), "constant", list(v.Constant),
+			"duplicates", list(v.Duplicates), "chance_duplicates", v.ChanceDuplicates})
 	}
-	r.Findings = append(r.Findings, v.Findings()...)
-}
-
-func (r *checkReport) addManifest(m *manifest.Report, votes *votes.Report, salt manifest.Salt) {
-	r.Manifest = &checkManifest{Unit: m.Head.Unit, Silos: len(m.Silos), Units: m.Units, Shared: m.Shared, Overlaps: []checkOverlap{}}
-	for _, o := range m.Overlaps {
-		r.Manifest.Overlaps = append(r.Manifest.Overlaps, checkOverlap(o))
+	if m := r.silos; m != nil {
+		overlaps := []shell.Object{}
+		for _, o := range m.Overlaps {
+			overlaps = append(overlaps, shell.Object{"a", o.A, "b", o.B, "units", o.Units})
+		}
+		out = append(out, "manifest", shell.Object{"unit", m.Head.Unit, "silos", len(m.Silos), "units", m.Units, "shared", m.Shared,
+			"overlaps", overlaps})
 	}
-	r.Findings = append(r.Findings, m.Findings(votes, salt)...)
-}
-
-// notNil returns an empty list for nil, so that JSON has [] and not null.
-func notNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
-
-func (r *checkReport) write(g *shell.Globals) error {
-	return g.Print(r, func(table.Format) table.Table {
-		t := table.Table{Header: []string{"check", "result", "detail"}, Left: []bool{true, true, true}}
-		for _, f := range r.Findings {
+	return g.Print(append(out, "findings", r.findings), func(table.Format) table.Table {
+		t := shell.TableOf("<check", "<result", "<detail")
+		for _, f := range r.findings {
 			t.Rows = append(t.Rows, []string{f.Check, string(f.Level), f.Detail})
 		}
 		return t
 	})
 }
 
+// list returns an empty list for nil, so that JSON has [] and not null.
+func list[T any](s []T) []T { return append([]T{}, s...) }
+
 // failure returns the error after the report.
-func (r *checkReport) failure(v *votes.Report) error {
+func (r *report) failure() error {
 	var names []string
-	for _, f := range r.Findings {
+	for _, f := range r.findings {
 		if f.Level == votes.LevelFail {
 			names = append(names, f.Check)
 		}
@@ -249,7 +197,7 @@ func (r *checkReport) failure(v *votes.Report) error {
 	if slices.Contains(names, "range") || slices.Contains(names, "numbers") || slices.Contains(names, "sums") {
 		e.Why = "labels cannot be released from votes like these"
 		var first *fault.Error
-		if errors.As(v.FirstInvalid, &first) && first.Fix != "" {
+		if errors.As(r.votes.FirstInvalid, &first) && first.Fix != "" {
 			e.Fix = first.Fix
 		}
 	}

@@ -28,17 +28,8 @@ func newHashIDsCommand(g *shell.Globals) *cobra.Command {
 		Args: shell.Wants(cobra.MaximumNArgs(1), f.missing),
 		RunE: func(cmd *cobra.Command, args []string) error { return runHashIDs(cmd, g, f, args) },
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.salt, "salt", "", "file of the salt that all silos share (required)")
-	flags.BoolVar(&f.newSalt, "new-salt", false, "draw a salt and write it to --salt; which must not exist")
-	flags.StringVar(&f.silo, "silo", "", "name of the silo (required with IDS)")
-	flags.StringVar(&f.unit, "unit", "record", "what one id is: record, patient, user, ...")
-	flags.IntVar(&f.teachers, "teachers", 0, "number of all teachers, if the manifest is to state it")
-	flags.IntVar(&f.classes, "classes", 0, "number of classes, if the manifest is to state it")
-	flags.StringVar(&f.out, "out", "", "the manifest; default stdout")
-	shell.Complete(cmd, map[string]shell.Values{
-		"salt": shell.Files(), "silo": shell.Anything(), "unit": shell.Suggested("record", "patient", "user"), "out": shell.Files("json"),
-	})
+	shell.Declare(cmd.Flags(), "hash-ids", shell.To{"salt": &f.salt, "new-salt": &f.newSalt, "silo": &f.silo, "unit": &f.unit,
+		"teachers": &f.teachers, "classes": &f.classes, "out": &f.out})
 	shell.CompleteArgs(cmd, shell.Files("txt", "csv"))
 	shell.Without(cmd, "seed", "delta", "format")
 	return cmd

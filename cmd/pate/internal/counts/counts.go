@@ -2,9 +2,9 @@
 package counts
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -25,15 +25,7 @@ type flags struct {
 }
 
 // result is what the command prints: shapes, which are public.
-type result struct {
-	Schema   string `json:"schema"`
-	Queries  int    `json:"queries"`
-	Teachers int    `json:"teachers"`
-	Classes  int    `json:"classes"`
-	Counts   string `json:"counts"`
-}
-
-const schema = "pate.counts/1"
+type result struct{ queries, teachers, classes int }
 
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
@@ -46,38 +38,21 @@ func New(g *shell.Globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args) },
 	}
 	f.AddShape(cmd)
-	cmd.Flags().StringVar(&f.join, "join", "", "several files of counts: append (other queries) or add (other teachers)")
-	cmd.Flags().StringVar(&f.out, "out", "", "file of the counts, .csv or .npy (required)")
-	shell.Complete(cmd, map[string]shell.Values{"join": shell.Words("append", "add"), "out": shell.Files("csv", "npy")})
+	shell.Declare(cmd.Flags(), "counts", shell.To{"join": &f.join, "out": &f.out})
 	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
 
-// asNPY reports whether the file is written as NPY, by its name.
-func (f *flags) asNPY() (bool, error) {
-	switch strings.ToLower(filepath.Ext(f.out)) {
-	case ".csv":
-		return false, nil
-	case ".npy":
-		return true, nil
-	case "":
-		if f.out == "" {
-			return false, shell.UsageError("votes", errors.New("--out FILE is needed: where the counts go"))
-		}
-	}
-	return false, shell.UsageError("votes", fmt.Errorf("--out %q: must end in .csv or .npy", f.out))
-}
-
 func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
-	asNPY, err := f.asNPY()
-	if err != nil {
-		return err
-	}
+	ending := strings.ToLower(filepath.Ext(f.out))
+	asNPY := ending == ".npy"
 	out := shell.Target{Flag: "--out", Path: f.out, Topic: "votes"}
-	if err := out.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...); err != nil {
+	if err := shell.Refuse("votes",
+		shell.If(f.out == "", "--out FILE is needed: where the counts go"),
+		shell.If(!asNPY && ending != ".csv", "--out %q: must end in .csv or .npy", f.out)); err != nil {
 		return err
 	}
-	if err := out.CheckWritable(); err != nil {
+	if err := cmp.Or(out.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...), out.CheckWritable()); err != nil {
 		return err
 	}
 	defer f.Close()
@@ -95,17 +70,32 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	if err := out.Write(0o600, func(w io.Writer) error { return source.WriteCounts(ctx, w, asNPY) }); err != nil {
 		return shell.FaultError(err, "votes")
 	}
-	r := result{Schema: schema, Queries: source.Queries(), Teachers: source.Teachers(), Classes: source.Classes(), Counts: f.out}
-	return f.said(g, r, source.ClassNames())
+	return f.report(g, result{source.Queries(), source.Teachers(), source.Classes()}, source.ClassNames())
 }
 
-// said prints the result and the command that labels the counts.
-func (f *flags) said(g *shell.Globals, r result, names []string) error {
-	if err := r.write(g); err != nil {
+// report prints the result and the command that labels the counts.
+func (f *flags) report(g *shell.Globals, r result, names []string) error {
+	out := shell.Object{"schema", "pate.counts/1", "queries", r.queries, "teachers", r.teachers, "classes", r.classes,
+		"counts", f.out}
+	if err := g.Print(out, func(table.Format) table.Table {
+		t := shell.TableOf("queries", "teachers", "classes", "<counts")
+		t.Rows = [][]string{{fmt.Sprint(r.queries), fmt.Sprint(r.teachers), fmt.Sprint(r.classes), table.Printable(f.out)}}
+		return t
+	}); err != nil {
 		return err
 	}
+	classes := fmt.Sprintf("--classes %d", r.classes)
+	if names != nil {
+		var list strings.Builder
+		w := csv.NewWriter(&list)
+		_ = w.Write(names) // a strings.Builder takes everything
+		w.Flush()
+		classes = "--class-names " + shell.ShellWord(strings.TrimSpace(list.String()))
+	}
 	g.Logf("keep the counts to yourself: they are as secret as the votes")
-	g.Logf("labels of them: %s", f.labelCommand(r, names))
+	g.Logf("labels of them: pate label %s --counts --teachers %d %s --epsilon 2 --ledger run.jsonl --out labels.csv",
+		shell.ShellWord(f.out),
+		r.teachers, classes)
 	return nil
 }
 
@@ -115,12 +105,10 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	if err != nil {
 		return err
 	}
-	switch {
-	case !opt.Counts:
-		return shell.UsageError("votes", errors.New("--join is for files of counts: say --counts, or leave it out and name the votes of "+
-			"all teachers"))
-	case opt.Teachers == 0:
-		return shell.UsageError("votes", errors.New("--teachers is needed: how many there are, in all files together"))
+	if err := shell.Refuse("votes",
+		shell.If(!opt.Counts, "--join is for files of counts: say --counts, or leave it out and name the votes of all teachers"),
+		shell.If(opt.Teachers == 0, "--teachers is needed: how many there are, in all files together")); err != nil {
+		return err
 	}
 	files, err := votes.OpenCounts(ctx, args, opt, f.join == "add")
 	if err != nil {
@@ -129,8 +117,7 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	if err := out.Write(0o600, func(w io.Writer) error { return files.Write(ctx, w, asNPY) }); err != nil {
 		return shell.FaultError(err, "votes")
 	}
-	return f.said(g, result{Schema: schema, Queries: files.Queries(), Teachers: opt.Teachers, Classes: files.Classes(), Counts: f.out},
-		opt.ClassNames)
+	return f.report(g, result{files.Queries(), opt.Teachers, files.Classes()}, opt.ClassNames)
 }
 
 // check refuses votes whose counts would protect nobody. Counts do not show who voted, so
@@ -148,25 +135,4 @@ func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command,
 		return err
 	}
 	return shell.CountedTeachers(report, stated, cmd.Flags().Changed("teachers"))
-}
-
-// labelCommand returns the command that releases labels of the counts.
-func (f *flags) labelCommand(r result, names []string) string {
-	classes := fmt.Sprintf("--classes %d", r.Classes)
-	if names != nil {
-		var list strings.Builder
-		w := csv.NewWriter(&list)
-		_ = w.Write(names) // a strings.Builder takes everything
-		w.Flush()
-		classes = "--class-names " + shell.ShellWord(strings.TrimSpace(list.String()))
-	}
-	return fmt.Sprintf("pate label %s --counts --teachers %d %s --epsilon 2 --ledger run.jsonl --out labels.csv", shell.ShellWord(f.out),
-		r.Teachers, classes)
-}
-
-func (r result) write(g *shell.Globals) error {
-	return g.Print(r, func(table.Format) table.Table {
-		return table.Table{Header: []string{"queries", "teachers", "classes", "counts"}, Left: []bool{false, false, false, true},
-			Rows: [][]string{{fmt.Sprint(r.Queries), fmt.Sprint(r.Teachers), fmt.Sprint(r.Classes), table.Printable(r.Counts)}}}
-	})
 }

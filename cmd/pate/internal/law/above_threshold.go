@@ -8,29 +8,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/svt"
 )
 
-// aboveThresholdReport is the JSON of `pate learn law above-threshold`.
-type aboveThresholdReport struct {
-	Schema        string             `json:"schema"`
-	Mechanism     string             `json:"mechanism"`
-	Noise         string             `json:"noise"`
-	Parameters    map[string]float64 `json:"parameters"`
-	Queries       []float64          `json:"queries"`
-	Probabilities []float64          `json:"probabilities"` // that each query is the first above
-	None          float64            `json:"none"`          // that none is
-}
-
+// newAboveThresholdLaw returns `pate learn law above-threshold`.
 func newAboveThresholdLaw(g *shell.Globals) *cobra.Command {
 	var queries []float64
 	var threshold, epsilon1, epsilon2 float64
 	cmd := &cobra.Command{
-		Use: "above-threshold",
-		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string {
-			return shell.Unset(cmd, "queries", "threshold", "epsilon1", "epsilon2")
-		}),
+		Use:  "above-threshold",
+		Args: shell.Needs(cobra.NoArgs, "queries", "threshold", "epsilon1", "epsilon2"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for name, e := range map[string]float64{"epsilon1": epsilon1, "epsilon2": epsilon2} {
 				if !(e > 0 && e <= math.MaxFloat64) {
@@ -44,39 +33,20 @@ func newAboveThresholdLaw(g *shell.Globals) *cobra.Command {
 			if err != nil {
 				return shell.InputError(err, "", "see pate learn law above-threshold --help", "mechanisms")
 			}
-			return writeAboveThreshold(g, aboveThresholdReport{Schema: schemaLaw, Mechanism: "above-threshold", Noise: "continuous",
-				Parameters: map[string]float64{"threshold": threshold, "epsilon1": epsilon1, "epsilon2": epsilon2},
-				Queries:    queries, Probabilities: first, None: none})
+			report := shell.Object{"schema", schemaLaw, "mechanism", "above-threshold", "noise", "continuous",
+				"parameters", map[string]float64{"threshold": threshold, "epsilon1": epsilon1, "epsilon2": epsilon2},
+				"queries", queries, "probabilities", first, "none", none} // that each is the first above, and that none is
+			return g.Print(report, func(format table.Format) table.Table {
+				p := newPicture("first above", "value", format)
+				for i, x := range first {
+					p.add(strconv.Itoa(i), number.Exact(queries[i]), math.Log(x))
+				}
+				p.add("none", "", math.Log(none))
+				return p.Table
+			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.Float64SliceVar(&queries, "queries", nil, "values of the queries, separated by commas (required)")
-	flags.Float64Var(&threshold, "threshold", 0, "what a query must reach (required)")
-	flags.Float64Var(&epsilon1, "epsilon1", 0, "of the threshold (required)")
-	flags.Float64Var(&epsilon2, "epsilon2", 0, "of the answer (required)")
+	shell.Declare(cmd.Flags(), "above-threshold", shell.To{"queries": &queries, "threshold": &threshold, "epsilon1": &epsilon1,
+		"epsilon2": &epsilon2})
 	return cmd
-}
-
-func writeAboveThreshold(g *shell.Globals, r aboveThresholdReport) error {
-	format := g.ParsedFormat()
-	if format == table.JSON {
-		return shell.WriteJSON(g.Stdout, r)
-	}
-	t := table.Table{Header: []string{"first above", "value", "probability"}, Left: []bool{true}}
-	add := func(name, value string, p float64) {
-		row := []string{name, value, formatProbability(math.Log(p), format == table.CSV)}
-		if format == table.Text {
-			row = append(row, bar(p, 40))
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	for i, p := range r.Probabilities {
-		add(strconv.Itoa(i), strconv.FormatFloat(r.Queries[i], 'g', -1, 64), p)
-	}
-	add("none", "", r.None)
-	if format == table.Text {
-		t.Header = append(t.Header, "")
-		t.Left = append(t.Left, false, false, true)
-	}
-	return t.Write(g.Stdout, format)
 }

@@ -2,6 +2,7 @@
 package law
 
 import (
+	"embed"
 	"fmt"
 	"math"
 	"strconv"
@@ -11,25 +12,12 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/stability"
 )
 
 const schemaLaw = "pate.law/1"
-
-// lawReport is the JSON of `pate learn law`. Probabilities that underflow are 0 there
-// and finite in LogProbabilities, where only the impossible is null.
-type lawReport struct {
-	Schema           string             `json:"schema"`
-	Mechanism        string             `json:"mechanism"`
-	Noise            string             `json:"noise"` // continuous; discrete: integers; exact: drawn without noise
-	Parameters       map[string]float64 `json:"parameters"`
-	Counts           []int              `json:"counts"`
-	Probabilities    []float64          `json:"probabilities"`
-	LogProbabilities []shell.Number     `json:"log_probabilities"`
-	Answered         *float64           `json:"answered,omitempty"` // of mechanisms that may decline
-	Distance         *int64             `json:"distance,omitempty"` // to instability, of stability mechanisms
-	Released         *float64           `json:"released,omitempty"` // of stability mechanisms: Answered
-}
 
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
@@ -92,52 +80,60 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	return cmd
 }
 
+// writeLaw prints a law. Probabilities that underflow are 0 in JSON and finite in log_probabilities, where only the
+// impossible is null; answered is of mechanisms that may decline, distance and released of stability mechanisms.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
-	if g.ParsedFormat() == table.JSON {
-		return shell.WriteJSON(g.Stdout, lawJSON(m, value, counts, law))
-	}
-	format := g.ParsedFormat()
-	t := table.Table{Header: []string{"answer", "votes", "probability"}, Left: []bool{true}}
-	for class, l := range law.LogLabels {
-		t.Rows = append(t.Rows, []string{strconv.Itoa(class), strconv.Itoa(counts[class]), formatProbability(l, format == table.CSV)})
-	}
-	logs := law.LogLabels
-	if m.d.Declines {
-		logs = append(logs, law.LogDeclined)
-		t.Rows = append(t.Rows, []string{"declined", "", formatProbability(law.LogDeclined, format == table.CSV)})
-	}
-	if format == table.Text { // a picture beside the numbers
-		t.Header = append(t.Header, "")
-		t.Left = append(t.Left, false, false, true)
-		for i, l := range logs {
-			t.Rows[i] = append(t.Rows[i], bar(math.Exp(l), 40))
-		}
-	}
-	return t.Write(g.Stdout, format)
-}
-
-func lawJSON(m lawPage, value map[string]float64, counts []int, law aggregate.Law) lawReport {
-	r := lawReport{Schema: schemaLaw, Mechanism: m.Name, Noise: m.Noise, Parameters: value, Counts: counts}
+	var probabilities []float64
+	var logs []shell.Number
+	sum := 0.0
 	for _, l := range law.LogLabels {
-		r.Probabilities = append(r.Probabilities, math.Exp(l))
-		r.LogProbabilities = append(r.LogProbabilities, shell.Number(l))
+		probabilities, logs, sum = append(probabilities, math.Exp(l)), append(logs, shell.Number(l)), sum+math.Exp(l)
 	}
+	report := shell.Object{"schema", schemaLaw, "mechanism", m.Name, "noise", m.Noise, "parameters", value, "counts", counts,
+		"probabilities", probabilities, "log_probabilities", logs}
+	var answered *float64
 	if m.d.Declines {
-		answered := -math.Expm1(law.LogDeclined)
+		share := -math.Expm1(law.LogDeclined)
 		if law.LogDeclined > -math.Ln2 { // the sum keeps what 1 minus most of it would lose
-			answered = 0
-			for _, p := range r.Probabilities {
-				answered += p
-			}
+			share = sum
 		}
-		r.Answered = &answered
+		answered = &share
 	}
+	report = append(report, "answered?", answered)
 	if m.d.Distances {
 		if _, distance, err := votesDistance(counts); err == nil { // the law would not be there otherwise
-			r.Distance, r.Released = &distance, r.Answered
+			report = append(report, "distance", distance, "released?", answered)
 		}
 	}
-	return r
+	return g.Print(report, func(format table.Format) table.Table {
+		p := newPicture("answer", "votes", format)
+		for class, l := range law.LogLabels {
+			p.add(strconv.Itoa(class), strconv.Itoa(counts[class]), l)
+		}
+		if m.d.Declines {
+			p.add("declined", "", law.LogDeclined)
+		}
+		return p.Table
+	})
+}
+
+// picture is a table of probabilities, with bars beside the numbers on a terminal.
+type picture struct {
+	table.Table
+	format table.Format
+}
+
+func newPicture(what, of string, format table.Format) *picture {
+	if format == table.Text {
+		return &picture{shell.TableOf("<"+what, of, "probability", "<"), format}
+	}
+	return &picture{shell.TableOf("<"+what, of, "probability"), format}
+}
+
+// add adds the probability with that natural logarithm.
+func (p *picture) add(name, value string, log float64) {
+	row := []string{name, value, formatProbability(log, p.format == table.CSV), bar(math.Exp(log), 40)}
+	p.Rows = append(p.Rows, row[:len(p.Header)])
 }
 
 // formatProbability prints the probability with that natural logarithm, to five
@@ -168,4 +164,79 @@ func bar(share float64, width int) string {
 		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
 	}
 	return text
+}
+
+// texts has a file for each law: a description, and examples.
+var texts embed.FS
+
+// lawPage is one law that can be asked for.
+type lawPage struct {
+	aggregate.NamedLaw
+	d              aggregate.Description
+	long, examples string
+}
+
+// lawPages lists the laws in the order of help: those that the mechanisms describe.
+func lawPages() []lawPage {
+	var pages []lawPage
+	for _, d := range mechanisms.All() {
+		described := d.Laws
+		if described == nil {
+			described = []aggregate.NamedLaw{{Name: d.Name, Short: strings.ToUpper(d.Short[:1]) + d.Short[1:], Noise: "discrete"}}
+		}
+		for _, page := range described {
+			if page.Parameters == nil {
+				for _, p := range d.Parameters {
+					if p.Default == nil {
+						page.Parameters = append(page.Parameters, p)
+					}
+				}
+			}
+			long, examples := help(page.Name, d)
+			pages = append(pages, lawPage{page, d, long, examples})
+		}
+	}
+	return pages
+}
+
+// help returns the description and the examples of a law, by default with the audit's neighbours as examples.
+func help(name string, d aggregate.Description) (long, examples string) {
+	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
+		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")
+		return long, examples
+	}
+	var lines []string
+	for _, counts := range d.Neighbours {
+		lines = append(lines, fmt.Sprintf("  pate learn law %s --counts %s %s", d.Name,
+			strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ","), "[]"),
+			shell.FlagsOf(d, d.Audit, func(aggregate.Parameter) bool { return true })))
+	}
+	return "The law of what is sampled: " + d.Short + ". One query costs " + d.Cost + ".", strings.Join(lines, "\n")
+}
+
+// law returns the law on given votes.
+func (m lawPage) law(values map[string]float64, prediction []float64, h aggregate.Histogram) (aggregate.Law, error) {
+	votes := 0
+	for _, n := range h.Reveal() {
+		votes += n
+	}
+	s := aggregate.Setting{Mechanism: m.d.Name, Values: values, Queries: 1, Teachers: max(1, votes),
+		Predict: func(uint64) ([]float64, error) { return prediction, nil }}
+	if m.Law != nil {
+		return m.Law(m.d.Complete(s), h)
+	}
+	if err := m.d.CheckValues(s); err != nil {
+		return aggregate.Law{}, err
+	}
+	mechanism, err := m.d.New(m.d.Complete(s))
+	if err != nil {
+		return aggregate.Law{}, err
+	}
+	return mechanism.Law(h)
+}
+
+// votesDistance returns the plurality of votes that may move and its distance to
+// instability.
+func votesDistance(counts []int) (winner int, distance int64, err error) {
+	return stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
 }

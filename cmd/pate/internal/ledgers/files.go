@@ -16,9 +16,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// schemaVerifyFiles is the schema of a report on files, too.
-const schemaVerifyFiles = "pate.verify/1"
-
 // fileFlags name the files that are compared with a ledger.
 type fileFlags struct {
 	labels, models, statements []string
@@ -153,7 +150,7 @@ func (r *released) words() string {
 
 // table returns the table for formats that programs and papers read.
 func (r *released) table() table.Table {
-	t := table.Table{Header: []string{"file", "kind", "entry", "matches", "sha256", "says"}, Left: []bool{true, true, false, true, true, true}}
+	t := shell.TableOf("<file", "<kind", "entry", "<matches", "<sha256", "<says")
 	for _, file := range r.files {
 		entry := ""
 		if file.Entry > 0 {

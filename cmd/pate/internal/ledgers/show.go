@@ -3,8 +3,8 @@ package ledgers
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,16 +12,27 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers/label"
 )
 
+// mechanismColumns is the width of the column for mechanisms.
+const mechanismColumns = 40
+
+// ledgerEntry is one reservation.
+type ledgerEntry struct {
+	Entry     int64             `json:"entry"`
+	Line      int64             `json:"line"`
+	Run       string            `json:"run,omitempty"`
+	Parts     []accountant.Part `json:"parts"`
+	Epsilon   float64           `json:"epsilon"` // of everything up to here
+	Left      float64           `json:"left"`    // after it
+	Committed bool              `json:"committed"`
+}
+
 func newLedgerShow(g *shell.Globals) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:  "show LEDGER",
-		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return showLedger(g, args[0]) },
-	}
+	cmd := &cobra.Command{Use: "show LEDGER", RunE: func(_ *cobra.Command, args []string) error { return showLedger(g, args[0]) }}
 	takesLedger(cmd)
 	return cmd
 }
@@ -44,55 +55,38 @@ func showLedger(g *shell.Globals, path string) error {
 	for i := range entries {
 		entries[i].Committed = sum.Committed(entries[i].Entry)
 	}
-	report, err := newLedgerReport(schemaLedgerShow, path, sum)
+	r, err := newReport(g, path, sum, shell.HeadNames(known))
 	if err != nil {
 		return err
 	}
-	report.Checked = shell.HeadNames(known)
-	g.WarnBudget(float64(report.Claim))
-	format := g.ParsedFormat()
-	if format == table.JSON {
-		report.Shown = entries
-		return shell.WriteJSON(g.Stdout, report)
-	}
-	if format == table.Text {
-		fmt.Fprint(g.Stdout, ledgerHeading(report))
-	}
-	if err := entryTable(report, entries, format).Write(g.Stdout, format); err != nil {
+	if g.ParsedFormat() == table.Text {
+		_, err := fmt.Fprintf(g.Stdout, "%s\n", r.heading())
+		if err == nil {
+			err = entryLines(entries).Write(g.Stdout, table.Text)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(g.Stdout, "\n%s", r.footing())
+		}
 		return err
 	}
-	if format == table.Text {
-		fmt.Fprint(g.Stdout, ledgerFooting(report))
-	}
-	return nil
+	return g.Print(r.object("pate.ledger-show/1", "entries?", entries),
+		func(f table.Format) table.Table { return entryTable(r, entries, f) })
 }
 
-// entryTable has a row for each part of each entry. Formats for programs have a column for whether it may
-// leave.
-func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) table.Table {
-	if format == table.Text {
-		return entryLines(entries)
-	}
-	exact, alone := format == table.CSV, format != table.Text
-	t := table.Table{
-		Header: []string{"entry", "mechanism", "parameters", "times", "epsilon", "left", "out"},
-		Left:   []bool{false, true, true, false, false, false, true},
-	}
-	named := false
-	for _, e := range entries {
-		named = named || e.Run != ""
-	}
+// entryTable has a row for each part of each entry, and a column for whether it may leave.
+func entryTable(r report, entries []ledgerEntry, format table.Format) table.Table {
+	exact := format == table.CSV
+	columns := []string{"entry", "<mechanism", "<parameters", "times", "epsilon", "left", "<out"}
+	named := slices.ContainsFunc(entries, func(e ledgerEntry) bool { return e.Run != "" })
 	if named {
-		t.Header, t.Left = append(t.Header, "run"), append(t.Left, true)
+		columns = append(columns, "<run")
 	}
-	if alone {
-		t.Header, t.Left = append(t.Header, "releasable"), append(t.Left, true)
-	}
+	t := shell.TableOf(append(columns, "<releasable")...)
 	for _, e := range entries {
 		committed := shell.YesNo(e.Committed)
 		entry, epsilon, left, run := strconv.FormatInt(e.Entry, 10), shell.FormatUp(e.Epsilon, exact), shell.FormatDown(e.Left), runName(e.Run)
 		if exact {
-			left, run = strconv.FormatFloat(e.Left, 'g', -1, 64), e.Run
+			left, run = number.Exact(e.Left), e.Run
 		}
 		for i, p := range e.Parts {
 			if i > 0 && !exact { // for people, an entry says once what holds of all its parts
@@ -102,10 +96,7 @@ func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) tabl
 			if named {
 				row = append(row, run)
 			}
-			if alone {
-				row = append(row, r.releasable())
-			}
-			t.Rows = append(t.Rows, row)
+			t.Rows = append(t.Rows, append(row, r.releasable()))
 		}
 	}
 	return t
@@ -114,7 +105,7 @@ func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) tabl
 // entryLines returns the table for a terminal of 80 columns: parameters and runs stand below the mechanism,
 // the rest of the budget below the table, since epsilons do not add up.
 func entryLines(entries []ledgerEntry) table.Table {
-	t := table.Table{Header: []string{"entry", "mechanism", "times", "epsilon so far", "out"}, Left: []bool{false, true, false, false, true}}
+	t := shell.TableOf("entry", "<mechanism", "times", "epsilon so far", "<out")
 	for _, e := range entries {
 		committed := shell.YesNo(e.Committed)
 		entry, epsilon := strconv.FormatInt(e.Entry, 10), shell.FormatUp(e.Epsilon, false)
@@ -140,59 +131,4 @@ func runName(run string) string {
 		return string(r[:most/2]) + "…" + string(r[len(r)-most/2+1:])
 	}
 	return name
-}
-
-func ledgerHeading(r ledgerReport) string {
-	return fmt.Sprintf("privacy of one %s, %v, budget epsilon %g at delta %g, mode %v\n\n", statement.Plain(r.Unit), r.Relation, r.Budget,
-		r.Delta, r.Mode)
-}
-
-// releasable returns whether the committed files may leave.
-func (r ledgerReport) releasable() string {
-	switch {
-	case r.Releasable == nil:
-		return "unknown"
-	case *r.Releasable:
-		return "yes"
-	}
-	return shell.NotReleasable(r.Waived)
-}
-
-func ledgerFooting(r ledgerReport) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n%d reserved, %d committed", r.Entries, r.Committed)
-	switch {
-	case r.Exhausted:
-		b.WriteString("; nothing is left: a reservation was cut off before it said its cost\n")
-	case r.Sealed:
-		b.WriteString("; sealed: everything was reserved before the first use\n")
-	default:
-		fmt.Fprintf(&b, "; spent %s of %g\na release of epsilon %s still fits\n", shell.FormatUp(r.Spent, false), r.Budget, shell.FormatDown(r.Left))
-		if r.Left > (r.Budget-r.Spent)*1.001 && r.Spent > 0 {
-			b.WriteString("(epsilons do not add up: two releases cost less together than their sum)\n")
-		}
-	}
-	if r.Torn != "" {
-		fmt.Fprintf(&b, "the last line is cut off: %s\n", r.Torn)
-	}
-	if r.withheld != "" {
-		fmt.Fprintf(&b, "NOT releasable: %s; otherwise it would be covered by epsilon %s at delta %g\n", r.withheld,
-			shell.FormatUp(float64(r.Claim), false), r.Delta)
-	} else {
-		fmt.Fprintf(&b, "what was released is covered by epsilon %s at delta %g%s\n", shell.FormatUp(float64(r.Claim), false), r.Delta, r.provedBy())
-	}
-	if len(r.Checked) > 0 {
-		fmt.Fprintf(&b, "it holds the head that was %s\n", strings.Join(r.Checked, ", and the one "))
-	} else if r.Committed > 0 {
-		b.WriteString("no head of it is known here: whether lines were cut off at its end is not known\n")
-	}
-	return b.String()
-}
-
-// provedBy names the accountant of the claim, where it is not the usual one.
-func (r ledgerReport) provedBy() string {
-	if r.Accountant != accountant.ByPLD {
-		return ""
-	}
-	return ", as privacy loss distributions prove"
 }

@@ -2,6 +2,7 @@ package ledgers
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/json"
@@ -21,20 +22,14 @@ import (
 func newLedgerSign(g *shell.Globals) *cobra.Command {
 	var key, out string
 	cmd := &cobra.Command{
-		Use:  "sign LEDGER",
-		Args: cobra.ExactArgs(1),
+		Use: "sign LEDGER",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if out == "" {
-				out = args[0] + ".sig"
-			}
-			return signLedger(g, args[0], key, out)
+			return signLedger(g, args[0], key, cmp.Or(out, args[0]+".sig"))
 		},
 	}
-	cmd.Flags().StringVar(&key, "key", "", "PEM file of the private key")
-	cmd.Flags().StringVar(&out, "out", "", "file to write (default LEDGER.sig)")
+	shell.Declare(cmd.Flags(), "sign", shell.To{"key": &key, "out": &out})
 	takesLedger(cmd)
-	cmd.Args = shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "key") })
-	shell.Complete(cmd, map[string]shell.Values{"key": shell.Files("pem", "key"), "out": shell.Files("sig")})
+	cmd.Args = shell.Needs(cobra.ExactArgs(1), "key")
 	shell.Without(cmd, "seed", "delta", "format")
 	return cmd
 }
@@ -75,30 +70,43 @@ func signLedger(g *shell.Globals, path, keyPath, out string) error {
 }
 
 // readPrivateKey reads a file that its owner alone can read.
-func readPrivateKey(path string) (ed25519.PrivateKey, error) {
-	bad := func(err error) error {
-		return shell.InputError(fmt.Errorf("--key %s: %w", path, err),
+func readPrivateKey(path string) (key ed25519.PrivateKey, err error) {
+	text, err := durable.ReadSecret(path)
+	if err == nil {
+		key, err = parseKey[ed25519.PrivateKey](text, "PRIVATE KEY", x509.ParsePKCS8PrivateKey)
+	}
+	if err != nil {
+		return nil, shell.InputError(fmt.Errorf("--key %s: %w", path, err),
 			"it must hold an Ed25519 private key that nobody else can read: PEM, PKCS#8, not encrypted",
 			"(umask 077; openssl genpkey -algorithm ed25519 -out private.pem), or chmod 600 on yours", "ledger")
 	}
-	text, err := durable.ReadSecret(path)
-	if err != nil {
-		return nil, bad(err)
+	return key, nil
+}
+
+// parseKey returns the key in the one block of a file.
+func parseKey[K any](text []byte, kind string, parse func(der []byte) (any, error)) (key K, err error) {
+	block, rest := pem.Decode(text)
+	switch {
+	case block == nil:
+		return key, errors.New("it is not a PEM file")
+	case block.Type != kind:
+		return key, fmt.Errorf("it holds a block %q, not %q", block.Type, kind)
+	case len(bytes.TrimSpace(rest)) > 0:
+		return key, errors.New("something follows the key")
 	}
-	der, err := readPEM(text, "PRIVATE KEY")
+	parsed, err := parse(block.Bytes)
 	if err != nil {
-		return nil, bad(err)
+		return key, err
 	}
-	parsed, err := x509.ParsePKCS8PrivateKey(der)
-	if err != nil {
-		return nil, bad(err)
-	}
-	key, ok := parsed.(ed25519.PrivateKey)
+	key, ok := parsed.(K)
 	if !ok {
-		return nil, bad(errors.New("the key is of another algorithm"))
+		return key, errors.New("the key is of another algorithm")
 	}
 	return key, nil
 }
+
+// maxSmall bounds the file of a key or a signature, in bytes.
+const maxSmall = 1 << 12
 
 // signedBy is a signature and the public key that it is checked with.
 type signedBy struct {
@@ -107,15 +115,9 @@ type signedBy struct {
 	path, keyPath string
 }
 
-// signatureReport is the JSON of a valid signature.
-type signatureReport struct {
-	Valid bool  `json:"valid"` // Otherwise there is no report
-	Lines int64 `json:"lines"` // that the ledger had when it was signed
-}
-
 func readSigned(path, keyPath string) (*signedBy, error) {
 	s := signedBy{path: path, keyPath: keyPath}
-	text, err := readSmall(path)
+	text, err := readSmall(path, maxSmall)
 	if err == nil {
 		// The decoder takes a field twice, and in any case; a signature is written in one way only.
 		var again bytes.Buffer
@@ -132,31 +134,15 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 		return nil, shell.InputError(fmt.Errorf("--signature %s: %w", path, err), "it must be a file that pate ledger sign wrote",
 			"check its name", "ledger")
 	}
-	text, err = readSmall(keyPath)
+	text, err = readSmall(keyPath, maxSmall)
 	if err == nil {
-		s.key, err = parsePublicKey(text)
+		s.key, err = parseKey[ed25519.PublicKey](text, "PUBLIC KEY", x509.ParsePKIXPublicKey)
 	}
 	if err != nil {
 		return nil, shell.InputError(fmt.Errorf("--public-key %s: %w", keyPath, err), "it must hold the Ed25519 public key of the signer: PEM, PKIX",
 			"ask the signer for it: openssl pkey -in private.pem -pubout -out public.pem", "ledger")
 	}
 	return &s, nil
-}
-
-func parsePublicKey(text []byte) (ed25519.PublicKey, error) {
-	der, err := readPEM(text, "PUBLIC KEY")
-	if err != nil {
-		return nil, err
-	}
-	parsed, err := x509.ParsePKIXPublicKey(der)
-	if err != nil {
-		return nil, err
-	}
-	key, ok := parsed.(ed25519.PublicKey)
-	if !ok {
-		return nil, errors.New("the key is of another algorithm")
-	}
-	return key, nil
 }
 
 // refusal returns the error of a signature that does not hold for the ledger; others stay.
@@ -177,33 +163,4 @@ func (s *signedBy) words(lines int64) string {
 		text += fmt.Sprintf("; the %d after them are not signed", more)
 	}
 	return text + "\n"
-}
-
-// readPEM returns the contents of the one block in a file.
-func readPEM(text []byte, kind string) ([]byte, error) {
-	block, rest := pem.Decode(text)
-	switch {
-	case block == nil:
-		return nil, errors.New("it is not a PEM file")
-	case block.Type != kind:
-		return nil, fmt.Errorf("it holds a block %q, not %q", block.Type, kind)
-	case len(bytes.TrimSpace(rest)) > 0:
-		return nil, errors.New("something follows the key")
-	}
-	return block.Bytes, nil
-}
-
-// readSmall reads a file of a key or a signature.
-func readSmall(path string) ([]byte, error) {
-	const most = 1 << 12
-	f, err := durable.OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && len(text) > most {
-		err = fmt.Errorf("it is longer than %d bytes", most)
-	}
-	return text, err
 }

@@ -32,15 +32,7 @@ func newStatement(g *shell.Globals) *cobra.Command {
 		Args: shell.Wants(cobra.MinimumNArgs(1), nil),
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(g, args) },
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.out, "out", "", "write to this .md, .html or .json file")
-	flags.StringVar(&f.about, "about", "", "JSON file that says whose data they are and what for")
-	flags.StringArrayVar(&f.labels, "labels", nil, "labels that were released, to be named on the page; may be given more than once")
-	flags.StringArrayVar(&f.models, "model", nil, "model that was released, to be named on the page; may be given more than once")
-	shell.Complete(cmd, map[string]shell.Values{
-		"out": shell.Files("html", "md", "json"), "about": shell.Files("json"), "labels": shell.Files("csv", "jsonl", "npy", "parquet",
-			"json"), "model": shell.Files("model"),
-	})
+	shell.Declare(cmd.Flags(), "statement", shell.To{"out": &f.out, "about": &f.about, "labels": &f.labels, "model": &f.models})
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
 	shell.Without(cmd, "seed", "delta")
 	return cmd
@@ -105,7 +97,7 @@ func (f *statementFlags) options() (statement.Options, error) {
 	if f.about == "" {
 		return opt, nil
 	}
-	text, err := readAbout(f.about)
+	text, err := readStart(f.about)
 	if err == nil {
 		var about statement.About
 		if about, err = statement.ParseAbout(text); err == nil {
@@ -122,8 +114,8 @@ func (f *statementFlags) options() (statement.Options, error) {
 		`such as {"data_set": "admissions 2019-2024", "date": "2026-03-01"}`, "statement")
 }
 
-// readAbout reads a small file.
-func readAbout(path string) ([]byte, error) {
+// readStart reads a file of --about, at most 128 KB of it.
+func readStart(path string) ([]byte, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, err
@@ -134,22 +126,16 @@ func readAbout(path string) ([]byte, error) {
 
 // statementWriter returns how a statement is to be written.
 func statementWriter(g *shell.Globals, out string) (func(*statement.Statement, io.Writer) error, error) {
-	if out != "" {
-		switch strings.ToLower(filepath.Ext(out)) {
-		case ".md":
-			return (*statement.Statement).WriteMarkdown, nil
-		case ".html":
-			return (*statement.Statement).WriteHTML, nil
-		case ".json":
-			return (*statement.Statement).WriteJSON, nil
-		}
-		return nil, fmt.Errorf("--out %s: must end in .md, .html or .json", out)
-	}
-	switch g.ParsedFormat() {
-	case table.Text, table.Markdown:
+	ending := strings.ToLower(filepath.Ext(out))
+	switch format := g.ParsedFormat(); {
+	case out == "" && g.Prose(), ending == ".md":
 		return (*statement.Statement).WriteMarkdown, nil
-	case table.JSON:
+	case ending == ".html":
+		return (*statement.Statement).WriteHTML, nil
+	case out == "" && format == table.JSON, ending == ".json":
 		return (*statement.Statement).WriteJSON, nil
+	case out == "":
+		return nil, errors.New("--format: a statement is table (Markdown), md or json; --out takes .html too")
 	}
-	return nil, errors.New("--format: a statement is table (Markdown), md or json; --out takes .html too")
+	return nil, fmt.Errorf("--out %s: must end in .md, .html or .json", out)
 }

@@ -2,6 +2,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
@@ -35,48 +35,6 @@ type planFlags struct {
 	shell.ParameterFlags
 }
 
-// planReport is the JSON of `pate plan`.
-type planReport struct {
-	Schema        string            `json:"schema"`
-	Private       bool              `json:"private"` // made from real votes: itself a use of them
-	Releasable    bool              `json:"releasable"`
-	TargetEpsilon *float64          `json:"target_epsilon,omitempty"` // absent in the reverse
-	Delta         float64           `json:"delta"`
-	Votes         planVotes         `json:"votes"`
-	Alternatives  []planAlternative `json:"alternatives"` // most correct answers first
-}
-
-type planVotes struct {
-	Simulated         bool    `json:"simulated"`
-	Queries           int     `json:"queries"`
-	Classes           int     `json:"classes"`
-	Teachers          int     `json:"teachers"`
-	TeacherAccuracy   float64 `json:"teacher_accuracy"`
-	PluralityAccuracy float64 `json:"plurality_accuracy"`
-	MeanGap           float64 `json:"mean_gap"`
-}
-
-type planAlternative struct {
-	Mechanism string  `json:"mechanism"`
-	Threshold float64 `json:"threshold,omitempty"`
-	Sigma1    float64 `json:"sigma1,omitempty"`
-	Sigma2    float64 `json:"sigma2,omitempty"`
-	Sigma     float64 `json:"sigma,omitempty"`
-	Scale     float64 `json:"scale,omitempty"`
-	// Noise holds every parameter by its name; those above stood alone before.
-	Noise            map[string]float64 `json:"noise"`
-	Queries          int                `json:"queries"`
-	Answers          int                `json:"answers"` // at most
-	ExpectedAnswered float64            `json:"expected_answered"`
-	ExpectedCorrect  float64            `json:"expected_correct"`
-	Accuracy         float64            `json:"accuracy"`
-	Epsilon          float64            `json:"epsilon"`    // as the ledger of Command will claim
-	Accountant       accountant.Method  `json:"accountant"` // that proves it
-	// FilterQueries is the number of these queries that a ledger of mode filter takes.
-	FilterQueries int    `json:"filter_queries"`
-	Command       string `json:"command"` // that labels so; VOTES stands for the files
-}
-
 func New(g *shell.Globals) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
@@ -85,29 +43,20 @@ func New(g *shell.Globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runPlan(cmd, g, f, args) },
 	}
 	f.AddShape(cmd)
-	flags := cmd.Flags()
-	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget")
-	flags.IntVar(&f.queries, "queries", 0, "queries that can be asked at most (default 1000 simulated, or all of VOTES)")
-	f.addSimulation(cmd)
-	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "how often labels must be right")
-	addAccountant(cmd, &f.accountant)
-	flags.BoolVar(&f.all, "all", false, "print all plans, not the best alone; JSON and CSV have all")
+	f.AddAgreement(cmd)
+	shell.Declare(cmd.Flags(), "plan", shell.To{"epsilon": &f.epsilon, "queries": &f.queries, "simulate-accuracy": &f.Accuracy,
+		"min-accuracy": &f.minAccuracy, "accountant": &f.accountant, "all": &f.all})
 	f.AddParameters(cmd, "print what this mechanism costs (the reverse)", plan.Plannable)
 	cmd.AddCommand(newRegimeCommand(g), newPlanTableCommand(g))
 	return cmd
 }
 
-// addAccountant adds --accountant.
-func addAccountant(cmd *cobra.Command, name *string) {
-	all := []string{string(accountant.ByAuto), string(accountant.ByPLD), string(accountant.ByRDP)}
-	cmd.Flags().StringVar(name, "accountant", all[0], "of the ledger that the plan is for: "+strings.Join(all, "|"))
-	shell.Complete(cmd, map[string]shell.Values{"accountant": shell.Words(all...)})
-}
-
-// addSimulation adds the flags of synthetic votes.
-func (f *planFlags) addSimulation(cmd *cobra.Command) {
-	cmd.Flags().Float64Var(&f.Accuracy, "simulate-accuracy", 0, "the same as --teacher-accuracy: plan on synthetic votes")
-	f.AddAgreement(cmd)
+// an alternative is a plan, the command that labels so, in which VOTES stands for the files, and the number of
+// its queries that a ledger of mode filter takes.
+type alternative struct {
+	plan.Alternative
+	command string
+	filter  int
 }
 
 func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) error {
@@ -128,9 +77,6 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 	if err != nil {
 		return shell.InputError(err, "", "", "mechanisms")
 	}
-	report := planReport{Schema: schemaPlan, Private: len(args) > 0 || f.CalibrateOn != "", Delta: g.Delta, Votes: newPlanVotes(summary,
-		len(args) == 0)}
-	report.Releasable = !report.Private && !g.Seeded
 	var found []plan.Alternative
 	if reverse {
 		_, s, err := f.Setting(cmd, true)
@@ -150,7 +96,6 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 		}
 		found = append(found, a)
 	} else {
-		report.TargetEpsilon = &f.epsilon
 		found, err = plan.Alternatives(cmd.Context(), examples, plan.Goal{Epsilon: f.epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy,
 			Queries: f.queries, Accountant: by})
 		if errors.Is(err, plan.ErrNoPlan) {
@@ -161,47 +106,38 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 			return err
 		}
 	}
+	var all []alternative
 	for _, a := range found {
-		row := alternativeJSON(a)
 		budget := f.epsilon
 		if reverse { // what the ledger of the command is given
 			budget = number.Up(a.Epsilon*(1+1e-9), 6)
 		}
-		row.Command = f.labelCommand(a, budget, g.Delta)
+		one := alternative{Alternative: a, command: f.labelCommand(a, budget, g.Delta)}
 		filter := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: budget, Delta: g.Delta, Mode: ledger.Filter}
-		if row.FilterQueries, err = plan.MaxQueries(cmd.Context(), a.Setting, filter); err != nil {
+		if one.filter, err = plan.MaxQueries(cmd.Context(), a.Setting, filter); err != nil {
 			return err
 		}
-		report.Alternatives = append(report.Alternatives, row)
+		all = append(all, one)
 	}
-	return writePlan(g, report, f.all)
+	return f.write(g, f.source(summary, args), all, reverse)
 }
 
 // check refuses flags that do not go together.
 func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error {
-	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
-	if err := f.CheckAgreement(cmd); err != nil {
+	given := cmd.Flags().Changed
+	rules := []error{
+		shell.If(reverse && given("epsilon"), "--epsilon asks for a plan, --mechanism for what a setting costs: give one"),
+		shell.If(!reverse && !(f.epsilon > 0 && !math.IsInf(f.epsilon, 1)),
+			"--epsilon %v: a finite number above 0 is required, or --mechanism for the reverse", f.epsilon),
+	}
+	if err := f.checkVotes(cmd, args, "plan on what? --teacher-accuracy (or --simulate-accuracy) or --calibrate-on for "+
+		"synthetic votes, or a votes file", rules...); err != nil {
 		return err
 	}
-	switch {
-	case len(args) == 0 && !simulated:
-		return shell.UsageError("mechanisms", errors.New("plan on what? --teacher-accuracy (or --simulate-accuracy) or --calibrate-on for "+
-			"synthetic votes, or a votes file"))
-	case len(args) > 0 && simulated:
-		return shell.UsageError("mechanisms", errors.New("--simulate-accuracy or a votes file, not both"))
-	case reverse && cmd.Flags().Changed("epsilon"):
-		return shell.UsageError("mechanisms", errors.New("--epsilon asks for a plan, --mechanism for what a setting costs: give one"))
-	case !reverse && !(f.epsilon > 0 && !math.IsInf(f.epsilon, 1)):
-		return shell.UsageError("mechanisms", fmt.Errorf("--epsilon %v: a finite number above 0 is required, or --mechanism for "+
-			"the reverse", f.epsilon))
-	case f.queries < 0:
-		return shell.UsageError("mechanisms", fmt.Errorf("--queries %d: must be at least 1", f.queries))
-	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
-		return shell.UsageError("mechanisms", fmt.Errorf("--min-accuracy %v: must be in [0, 1)", f.minAccuracy))
-	case !reverse || cmd.Flags().Changed("min-accuracy"):
+	if !reverse || given("min-accuracy") {
 		for name := range f.Values {
-			if cmd.Flags().Changed(name) {
-				return shell.UsageError("mechanisms", fmt.Errorf("--%s belongs to --mechanism, without --min-accuracy", name))
+			if given(name) {
+				return shell.Usagef("mechanisms", "--%s belongs to --mechanism, without --min-accuracy", name)
 			}
 		}
 	}
@@ -210,6 +146,22 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 		return err
 	}
 	return nil
+}
+
+// checkVotes refuses flags about the votes of a plan, and what else breaks a rule; without is the refusal of a plan
+// on nothing.
+func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string, rules ...error) error {
+	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
+	if err := f.CheckAgreement(cmd); err != nil {
+		return err
+	}
+	return shell.Refuse("mechanisms", append(append([]error{
+		shell.If(len(args) == 0 && !simulated, "%s", without),
+		shell.If(len(args) > 0 && simulated, "--simulate-accuracy or a votes file, not both"),
+	}, rules...),
+		shell.If(f.queries < 0, "--queries %d: must be at least 1", f.queries),
+		shell.If(!(f.minAccuracy >= 0 && f.minAccuracy < 1), "--min-accuracy %v: must be in [0, 1)", f.minAccuracy),
+	)...)
 }
 
 // simulatedQueries is the least number of simulated queries: fewer vary by chance.
@@ -226,21 +178,14 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 			return nil, err
 		}
 		if teachers == 0 {
-			return nil, shell.UsageError("mechanisms", errors.New("--teachers is required: how many teachers vote"))
+			return nil, shell.Usagef("mechanisms", "--teachers is required: how many teachers vote")
 		}
 		if err := shell.CheckDelta(g.Delta, teachers, "teachers"); err != nil {
 			return nil, err
 		}
-		n := f.queries
-		if n == 0 {
-			n = simulatedQueries
-		}
-		n = max(n, min(least, plan.MaxExamples(f.Classes)))
-		if f.Accuracy == 0 {
-			f.Accuracy = plan.UsualAccuracy
-		}
-		s := plan.Simulation{Teachers: teachers, Classes: f.Classes, Queries: n, Accuracy: f.Accuracy, Correlation: f.Correlation,
-			Confusion: f.Confusion}
+		n := max(cmp.Or(f.queries, simulatedQueries), min(least, plan.MaxExamples(f.Classes)))
+		s := plan.Simulation{Teachers: teachers, Classes: f.Classes, Queries: n, Accuracy: cmp.Or(f.Accuracy, plan.UsualAccuracy),
+			Correlation: f.Correlation, Confusion: f.Confusion}
 		examples, err := s.Examples(rng.SeedKey(g.Seed))
 		if err != nil {
 			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --teacher-accuracy", "see pate plan --help",
@@ -258,53 +203,46 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 	if err := shell.CheckDelta(g.Delta, source.Teachers(), "teachers"); err != nil {
 		return nil, err
 	}
-	var votes []aggregate.Histogram
-	for b, err := range source.Histograms(ctx) {
-		if err != nil {
-			return nil, shell.FaultError(err, "votes")
-		}
-		votes = append(votes, b.Histogram)
-	}
-	return plan.PluralityExamples(votes), nil
-}
-
-func alternativeJSON(a plan.Alternative) planAlternative {
-	v := a.Values
-	p := planAlternative{Mechanism: a.Mechanism, Threshold: v["threshold"], Sigma1: v["sigma1"], Sigma2: v["sigma2"], Sigma: v["sigma"],
-		Scale: v["scale"],
-		Noise: v, Queries: a.Queries, Answers: a.Queries, ExpectedAnswered: a.ExpectedAnswers, ExpectedCorrect: a.ExpectedCorrect,
-		Accuracy: a.Accuracy(), Epsilon: a.Epsilon, Accountant: a.By}
-	if answers, capped := v["answers"]; capped {
-		p.Answers = int(answers)
-	}
-	return p
+	return shell.Examples(ctx, source)
 }
 
 // answerNoise returns the noise of an answer, which a mechanism describes last.
-func (a planAlternative) answerNoise() float64 {
+func (a alternative) answerNoise() float64 {
 	d, err := mechanisms.Find(a.Mechanism)
 	if err != nil {
 		return math.NaN()
 	}
 	noise := d.Noise()
-	return a.Noise[noise[len(noise)-1].Name]
+	return a.Values[noise[len(noise)-1].Name]
+}
+
+// most returns the number of answers at most.
+func (a alternative) most() int {
+	if answers, capped := a.Values["answers"]; capped {
+		return int(answers)
+	}
+	return a.Queries
+}
+
+// object returns the JSON of a plan. Its epsilon is what the ledger of the command will claim, and the accountant
+// proves it. The noise holds every parameter by its name; those in front stood alone before.
+func (a alternative) object() shell.Object {
+	v := a.Values
+	return shell.Object{"mechanism", a.Mechanism, "threshold?", v["threshold"], "sigma1?", v["sigma1"], "sigma2?", v["sigma2"],
+		"sigma?", v["sigma"], "scale?", v["scale"], "noise", v, "queries", a.Queries, "answers", a.most(),
+		"expected_answered", a.ExpectedAnswers, "expected_correct", a.ExpectedCorrect, "accuracy", a.Accuracy(),
+		"epsilon", a.Epsilon, "accountant", a.By, "filter_queries", a.filter, "command", a.command}
 }
 
 // filterCost describes the first plan under the other mode of a ledger.
-func (a planAlternative) filterCost() string {
-	if a.FilterQueries == a.Queries {
-		return "With --mode filter others may charge the ledger later, by what they have seen.\n" +
-			"Plan 1 takes as many queries there."
+func (a alternative) filterCost() string {
+	const others = "With --mode filter others may charge the ledger later, by what they have seen.\n"
+	if a.filter == a.Queries {
+		return others + "Plan 1 takes as many queries there."
 	}
-	return fmt.Sprintf("With --mode filter others may charge the ledger later, by what they have seen.\n"+
-		"Privacy loss distributions are no filter: Rényi divergences claim there, and\n"+
-		"with the noise of plan 1 it takes %d queries where reserved takes %d\n(%s).",
-		a.FilterQueries, a.Queries, fewerBy(a.FilterQueries, a.Queries))
-}
-
-// fewerBy prints the share by which a number is less than another.
-func fewerBy(n, than int) string {
-	return fmt.Sprintf("%.0f %% fewer", 100*(1-float64(n)/float64(than)))
+	return fmt.Sprintf(others+"Privacy loss distributions are no filter: Rényi divergences claim there, and\n"+
+		"with the noise of plan 1 it takes %d queries where reserved takes %d\n(%.0f %% fewer).",
+		a.filter, a.Queries, 100*(1-float64(a.filter)/float64(a.Queries)))
 }
 
 // folded breaks a command before flags, into lines of at most 76 columns.
@@ -330,83 +268,98 @@ func (f *planFlags) labelCommand(a plan.Alternative, budget, delta float64) stri
 		f.Classes, shell.LabelFlags(a.Setting, 0), budget, delta, claims)
 }
 
-func newPlanVotes(s plan.Summary, simulated bool) planVotes {
-	return planVotes{Simulated: simulated, Queries: s.Queries, Classes: s.Classes, Teachers: s.Teachers,
-		TeacherAccuracy: s.TeacherAccuracy, PluralityAccuracy: s.PluralityAccuracy, MeanGap: s.MeanGap}
+// source is the votes of a plan. A plan on real votes, or on what was calibrated by them, is itself a use of them.
+type source struct {
+	plan.Summary
+	simulated, private bool
 }
 
-// tellPlanVotes prints the votes of a plan on stderr.
-func tellPlanVotes(g *shell.Globals, v planVotes, labelled bool) {
-	if v.Simulated {
-		g.Logf("simulated votes: %d queries, %d teachers right on %.1f %%, plurality on %.1f %%, mean gap %.0f",
-			v.Queries, v.Teachers, 100*v.TeacherAccuracy, 100*v.PluralityAccuracy, v.MeanGap)
-	} else {
-		right := ""
-		if !labelled {
-			right = "; without labels the plurality counts as right"
-		}
-		g.Logf("real votes: %d queries, %d teachers, right on %.1f %%, plurality on %.1f %%, mean gap %.0f%s",
-			v.Queries, v.Teachers, 100*v.TeacherAccuracy, 100*v.PluralityAccuracy, v.MeanGap, right)
+func (f *planFlags) source(s plan.Summary, args []string) source {
+	return source{s, len(args) == 0, len(args) > 0 || f.CalibrateOn != ""}
+}
+
+// object returns the first fields of the JSON of a plan, and the later ones: the votes, and what else there is.
+func (s source) object(g *shell.Globals, schema string, target float64, name string, list any) shell.Object {
+	return shell.Object{"schema", schema, "private", s.private, "releasable", !s.private && !g.Seeded, "target_epsilon?", target,
+		"delta", g.Delta, "votes", shell.Object{"simulated", s.simulated, "queries", s.Queries, "classes", s.Classes,
+			"teachers", s.Teachers, "teacher_accuracy", s.TeacherAccuracy, "plurality_accuracy", s.PluralityAccuracy,
+			"mean_gap", s.MeanGap}, name, list}
+}
+
+// report prints the votes of a plan on stderr.
+func (s source) report(g *shell.Globals, labelled bool) {
+	numbers := fmt.Sprintf("right on %.1f %%, plurality on %.1f %%, mean gap %.0f", 100*s.TeacherAccuracy,
+		100*s.PluralityAccuracy, s.MeanGap)
+	switch {
+	case s.simulated:
+		g.Logf("simulated votes: %d queries, %d teachers %s", s.Queries, s.Teachers, numbers)
+	case labelled:
+		g.Logf("real votes: %d queries, %d teachers, %s", s.Queries, s.Teachers, numbers)
+	default:
+		g.Logf("real votes: %d queries, %d teachers, %s; without labels the plurality counts as right", s.Queries, s.Teachers, numbers)
 	}
 }
 
-// tellPlanPrivate warns that a plan on real votes is a use of private data.
-func tellPlanPrivate(g *shell.Globals, private bool) {
-	if !private {
+// warn warns that a plan on real votes is a use of private data.
+func (s source) warn(g *shell.Globals) {
+	if !s.private {
 		return
 	}
-	if format := g.ParsedFormat(); format == table.Text || format == table.Markdown {
+	if g.Prose() {
 		fmt.Fprintf(g.Stdout, "\nPrivate: made from the votes themselves, which no epsilon above covers.\n")
 	}
 	g.Logf("planning on real votes is itself a use of the private data: keep this output private")
 }
 
-func writePlan(g *shell.Globals, r planReport, all bool) error {
+// write prints plans, those with most correct answers first.
+func (f *planFlags) write(g *shell.Globals, votes source, plans []alternative, reverse bool) error {
+	votes.report(g, false)
 	format := g.ParsedFormat()
-	tellPlanVotes(g, r.Votes, false)
 	if format == table.JSON {
-		return shell.WriteJSON(g.Stdout, r)
+		target, list := f.epsilon, []shell.Object{}
+		if reverse {
+			target = 0
+		}
+		for _, a := range plans {
+			list = append(list, a.object())
+		}
+		return shell.WriteJSON(g.Stdout, votes.object(g, schemaPlan, target, "alternatives", list))
 	}
 	exact := format == table.CSV
-	others := len(r.Alternatives) - 1
-	if !all && !exact {
-		r.Alternatives = r.Alternatives[:1]
+	others := len(plans) - 1
+	if !f.all && !exact {
+		plans = plans[:1]
 	}
-	t := table.Table{
-		Header: []string{"mechanism", "thr", "sigma1", "noise", "asked", "cap", "given", "right", "share", "eps"},
-		Left:   []bool{true},
-	}
+	t := shell.TableOf("<mechanism", "thr", "sigma1", "noise", "asked", "cap", "given", "right", "share", "eps")
 	if exact {
-		t.Header = []string{"mechanism", "threshold", "sigma1", "noise", "queries", "answers", "expected_answered", "expected_correct",
-			"accuracy", "epsilon", "accountant"}
+		t = shell.TableOf("<mechanism", "threshold", "sigma1", "noise", "queries", "answers", "expected_answered", "expected_correct",
+			"accuracy", "epsilon", "accountant")
 	}
-	for _, a := range r.Alternatives {
-		row := []string{a.Mechanism, "", "", shell.FormatUp(a.answerNoise(), exact), strconv.Itoa(a.Queries), strconv.Itoa(a.Answers),
-			shell.FormatExpected(a.ExpectedAnswered, exact), shell.FormatExpected(a.ExpectedCorrect, exact), formatShare(a.Accuracy,
-				exact), shell.FormatEpsilon(a.Epsilon, exact)}
-		if _, tested := a.Noise["threshold"]; tested {
-			row[1], row[2] = strconv.FormatFloat(a.Threshold, 'g', -1, 64), shell.FormatUp(a.Sigma1, exact)
+	for _, a := range plans {
+		row := []string{a.Mechanism, "", "", shell.FormatUp(a.answerNoise(), exact), strconv.Itoa(a.Queries), strconv.Itoa(a.most()),
+			shell.FormatExpected(a.ExpectedAnswers, exact), shell.FormatExpected(a.ExpectedCorrect, exact),
+			formatShare(a.Accuracy(), exact),
+			shell.FormatEpsilon(a.Epsilon, exact), string(a.By)}
+		if threshold, tested := a.Values["threshold"]; tested {
+			row[1], row[2] = number.Exact(threshold), shell.FormatUp(a.Values["sigma1"], exact)
 		}
-		if exact {
-			row = append(row, string(a.Accountant))
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, row[:len(t.Header)])
 	}
 	if err := t.Write(g.Stdout, format); err != nil {
 		return err
 	}
-	if format == table.Text || format == table.Markdown {
-		for i, a := range r.Alternatives {
-			fmt.Fprintf(g.Stdout, "\n%s\n", folded(fmt.Sprintf("%d, by %s: %s", i+1, a.Accountant, a.Command)))
+	if g.Prose() {
+		for i, a := range plans {
+			fmt.Fprintf(g.Stdout, "\n%s\n", folded(fmt.Sprintf("%d, by %s: %s", i+1, a.By, a.command)))
 		}
-		fmt.Fprintf(g.Stdout, "\n%s\n", r.Alternatives[0].filterCost())
+		fmt.Fprintf(g.Stdout, "\n%s\n", plans[0].filterCost())
 	}
-	if !all && !exact && others > 0 {
+	if !f.all && !exact && others > 0 {
 		g.Logf("the best plan of %d: --all prints the others", others+1)
 	}
-	tellPlanPrivate(g, r.Private)
-	if best := r.Alternatives[0]; r.TargetEpsilon != nil && best.Accuracy < 0.8 {
-		g.Logf("labels of the first plan are right %.0f %% of the time: --min-accuracy 0.9 plans fewer and better ones", 100*best.Accuracy)
+	votes.warn(g)
+	if best := plans[0].Accuracy(); !reverse && best < 0.8 {
+		g.Logf("labels of the first plan are right %.0f %% of the time: --min-accuracy 0.9 plans fewer and better ones", 100*best)
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"strconv"
 
@@ -11,35 +9,11 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )
 
 const schemaPlanTable = "pate.plan_table/1"
-
-// planTableReport is the JSON of `pate plan table`.
-type planTableReport struct {
-	Schema     string         `json:"schema"`
-	Private    bool           `json:"private"` // made from real votes: itself a use of them
-	Releasable bool           `json:"releasable"`
-	Delta      float64        `json:"delta"`
-	Votes      planVotes      `json:"votes"`
-	Rows       []planTableRow `json:"rows"`
-}
-
-type planTableRow struct {
-	TargetEpsilon float64           `json:"target_epsilon"`
-	Mechanism     string            `json:"mechanism"`
-	Stability     bool              `json:"stability"`
-	Noise         float64           `json:"noise"`
-	Failures      int               `json:"failures,omitempty"`
-	Asked         float64           `json:"expected_asked"`
-	Released      float64           `json:"expected_released"`
-	Right         float64           `json:"expected_right"`
-	Accuracy      float64           `json:"accuracy"`
-	Epsilon       float64           `json:"epsilon"`
-	Accountant    accountant.Method `json:"accountant"` // that proves it
-	Approximate   bool              `json:"approximate,omitempty"`
-}
 
 type planTableFlags struct {
 	planFlags
@@ -48,21 +22,17 @@ type planTableFlags struct {
 }
 
 func newPlanTableCommand(g *shell.Globals) *cobra.Command {
-	var f planTableFlags
+	f := planTableFlags{epsilons: []float64{1, 2, 4}}
 	cmd := &cobra.Command{
 		Use:  "table [VOTES...]",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPlanTable(cmd, g, f, args) },
 	}
 	f.AddShape(cmd)
-	flags := cmd.Flags()
-	flags.Float64SliceVar(&f.epsilons, "epsilon", []float64{1, 2, 4}, "the budgets, separated by commas")
-	flags.IntVar(&f.queries, "queries", 0, "queries (default 1000 simulated, or all of VOTES)")
-	f.addSimulation(cmd)
-	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "how often labels must be right; noisy argmax asks as few as it must")
-	addAccountant(cmd, &f.accountant)
-	flags.StringVar(&f.labels, "labels", "", "right class of each query; with VOTES, CSV or NPY with one column")
-	shell.Complete(cmd, map[string]shell.Values{"labels": shell.Files("csv", "npy")})
+	f.AddAgreement(cmd)
+	shell.Declare(cmd.Flags(), "plan table", shell.To{"epsilon": &f.epsilons, "queries": &f.queries,
+		"simulate-accuracy": &f.Accuracy,
+		"min-accuracy":      &f.minAccuracy, "accountant": &f.accountant, "labels": &f.labels})
 	return cmd
 }
 
@@ -92,9 +62,7 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 	if err != nil {
 		return shell.InputError(err, "", "", "mechanisms")
 	}
-	report := planTableReport{Schema: schemaPlanTable, Private: len(args) > 0 || f.CalibrateOn != "", Delta: g.Delta,
-		Votes: newPlanVotes(summary, len(args) == 0)}
-	report.Releasable = !report.Private && !g.Seeded
+	var rows []row
 	bar := shell.NewProgress(g)
 	for i, epsilon := range f.epsilons {
 		bar.Update("budgets", i, len(f.epsilons))
@@ -105,72 +73,62 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 			return err
 		}
 		for _, o := range outcomes {
-			report.Rows = append(report.Rows, planTableRow{TargetEpsilon: epsilon, Mechanism: o.Mechanism, Stability: o.Stability, Noise: o.Noise,
-				Failures: o.Failures, Asked: o.Asked, Released: o.Released, Right: o.Right, Accuracy: o.Accuracy(), Epsilon: o.Epsilon,
-				Accountant: o.By, Approximate: o.Approximate})
+			rows = append(rows, row{epsilon, o})
 		}
 	}
 	bar.Clear()
-	return writePlanTable(g, report, f.labels != "")
+	return f.write(g, f.source(summary, args), rows)
 }
 
 func (f *planTableFlags) check(cmd *cobra.Command, args []string) error {
-	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
-	if err := f.CheckAgreement(cmd); err != nil {
+	if err := f.checkVotes(cmd, args, "a table of what? --simulate-accuracy for synthetic votes, or a votes file",
+		shell.If(f.labels != "" && len(args) == 0, "--labels are of a votes file"),
+		shell.If(len(f.epsilons) == 0, "--epsilon: at least one budget is required")); err != nil {
 		return err
-	}
-	switch {
-	case len(args) == 0 && !simulated:
-		return shell.UsageError("mechanisms", errors.New("a table of what? --simulate-accuracy for synthetic votes, or a votes file"))
-	case len(args) > 0 && simulated:
-		return shell.UsageError("mechanisms", errors.New("--simulate-accuracy or a votes file, not both"))
-	case f.labels != "" && len(args) == 0:
-		return shell.UsageError("mechanisms", errors.New("--labels are of a votes file"))
-	case len(f.epsilons) == 0:
-		return shell.UsageError("mechanisms", errors.New("--epsilon: at least one budget is required"))
-	case f.queries < 0:
-		return shell.UsageError("mechanisms", fmt.Errorf("--queries %d: must be at least 1", f.queries))
-	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
-		return shell.UsageError("mechanisms", fmt.Errorf("--min-accuracy %v: must be in [0, 1)", f.minAccuracy))
 	}
 	for _, epsilon := range f.epsilons {
 		if !(epsilon > 0) || math.IsInf(epsilon, 1) {
-			return shell.UsageError("mechanisms", fmt.Errorf("--epsilon %v: must be finite numbers above 0", epsilon))
+			return shell.Usagef("mechanisms", "--epsilon %v: must be finite numbers above 0", epsilon)
 		}
 	}
 	return nil
 }
 
-func writePlanTable(g *shell.Globals, r planTableReport, labelled bool) error {
-	tellPlanVotes(g, r.Votes, labelled)
+// row is an outcome at a budget.
+type row struct {
+	target float64
+	plan.Outcome
+}
+
+func (f *planTableFlags) write(g *shell.Globals, votes source, rows []row) error {
+	votes.report(g, f.labels != "")
 	format := g.ParsedFormat()
-	if format == table.JSON {
-		return shell.WriteJSON(g.Stdout, r)
-	}
 	exact := format == table.CSV
-	t := table.Table{Header: []string{"budget", "mechanism", "noise", "failures", "asked", "released", "right", "share", "eps", "by"},
-		Left: []bool{false, true, false, false, false, false, false, false, false, true}}
+	t := shell.TableOf("budget", "<mechanism", "noise", "failures", "asked", "released", "right", "share", "eps", "<by")
 	if exact {
-		t.Header = []string{"target_epsilon", "mechanism", "noise", "failures", "expected_asked", "expected_released", "expected_right",
-			"accuracy", "epsilon", "accountant"}
+		t = shell.TableOf("target_epsilon", "<mechanism", "noise", "failures", "expected_asked", "expected_released", "expected_right",
+			"accuracy", "epsilon", "<accountant")
 	}
-	for _, row := range r.Rows {
-		failures := ""
-		if row.Failures > 0 {
-			failures = strconv.Itoa(row.Failures)
+	var list []shell.Object
+	for _, o := range rows {
+		list = append(list, shell.Object{"target_epsilon", o.target, "mechanism", o.Mechanism, "stability", o.Stability,
+			"noise", o.Noise,
+			"failures?", o.Failures, "expected_asked", o.Asked, "expected_released", o.Released, "expected_right", o.Right,
+			"accuracy", o.Accuracy(), "epsilon", o.Epsilon, "accountant", o.By, "approximate?", o.Approximate})
+		failures, share := "", formatShare(o.Accuracy(), exact)
+		if o.Failures > 0 {
+			failures = strconv.Itoa(o.Failures)
 		}
-		share := formatShare(row.Accuracy, exact)
-		if !exact && row.Released < 0.05 { // prints as none
+		if !exact && o.Released < 0.05 { // prints as none
 			share = ""
 		}
-		t.Rows = append(t.Rows, []string{strconv.FormatFloat(row.TargetEpsilon, 'g', -1, 64), row.Mechanism, shell.FormatUp(row.Noise,
-			exact), failures,
-			shell.FormatExpected(row.Asked, exact), shell.FormatExpected(row.Released, exact), shell.FormatExpected(row.Right,
-				exact), share, shell.FormatEpsilon(row.Epsilon, exact), string(row.Accountant)})
+		t.Rows = append(t.Rows, []string{number.Exact(o.target), o.Mechanism, shell.FormatUp(o.Noise, exact), failures,
+			shell.FormatExpected(o.Asked, exact), shell.FormatExpected(o.Released, exact), shell.FormatExpected(o.Right, exact), share,
+			shell.FormatEpsilon(o.Epsilon, exact), string(o.By)})
 	}
-	if err := t.Write(g.Stdout, format); err != nil {
-		return err
+	err := g.Print(votes.object(g, schemaPlanTable, 0, "rows", list), func(table.Format) table.Table { return t })
+	if err == nil && format != table.JSON {
+		votes.warn(g)
 	}
-	tellPlanPrivate(g, r.Private)
-	return nil
+	return err
 }

@@ -62,65 +62,61 @@ func ParseOrders(text string) ([]float64, error) {
 	return orders, nil
 }
 
-// An accountantEntry is an accountant a user can name, and what sets its number apart, in a few words for a
-// column.
-type accountantEntry struct {
-	name  string
-	Why   string
-	Start func(cfg accountant.RDPConfig) (accountant.Accountant, error)
+// An AccountantEntry is an accountant a user can name, what sets its number apart, in a few words for a column,
+// and why it is above the tightest.
+type AccountantEntry struct {
+	Name, Why, Gap string
+	Start          func(cfg accountant.RDPConfig) (accountant.Accountant, error)
 }
 
-// accountants lists them in the order of tables.
-func accountants() []accountantEntry {
-	return []accountantEntry{
-		{"rdp", "the divergence at the best order", func(c accountant.RDPConfig) (accountant.Accountant, error) { return accountant.NewRDP(c) }},
-		{"pld", "the whole privacy loss distribution", func(c accountant.RDPConfig) (accountant.Accountant, error) {
-			return accountant.NewPLD(accountant.PLDConfig{Relation: c.Relation})
-		}},
-		{"moments", "integer moments to 32, classic tail bound", func(c accountant.RDPConfig) (accountant.Accountant,
-			error) {
-			return theorems.NewMoments(c.Relation)
-		}},
-		{"zcdp", "one straight line above the divergence", func(c accountant.RDPConfig) (accountant.Accountant, error) {
-			return theorems.NewZCDP(c.Relation, c.Conversion)
-		}},
-		{"basic", "adds up the worst of every run", func(c accountant.RDPConfig) (accountant.Accountant,
-			error) {
-			return theorems.NewBasic(c.Relation)
-		}},
-		{"advanced", "sees an (epsilon, delta) of each run, no more", func(c accountant.RDPConfig) (accountant.Accountant, error) {
-			return theorems.NewAdvanced(c.Relation, theorems.BestTheorem)
-		}},
-		{"optimal", "the least that (epsilon, delta) of each run allow", func(c accountant.RDPConfig) (accountant.Accountant,
-			error) {
-			return theorems.NewOptimal(c.Relation)
-		}},
+// Accountants lists them in the order of tables.
+func Accountants() []AccountantEntry {
+	type config = accountant.RDPConfig
+	return []AccountantEntry{
+		{"rdp", "the divergence at the best order", "keeps one number per order, and one order answers for all",
+			func(c config) (accountant.Accountant, error) { return accountant.NewRDP(c) }},
+		{"pld", "the whole privacy loss distribution", "sees the whole loss; gives up the width of its grid",
+			func(c config) (accountant.Accountant, error) {
+				return accountant.NewPLD(accountant.PLDConfig{Relation: c.Relation})
+			}},
+		{"moments", "integer moments to 32, classic tail bound", "tries whole orders to 32 alone, with the conversion of 2016",
+			func(c config) (accountant.Accountant, error) { return theorems.NewMoments(c.Relation) }},
+		{"zcdp", "one straight line above the divergence", "a line above the divergences; for Gaussian noise, the same",
+			func(c config) (accountant.Accountant, error) { return theorems.NewZCDP(c.Relation, c.Conversion) }},
+		{"basic", "adds up the worst of every run", "adds up as if every run lost its most at once",
+			func(c config) (accountant.Accountant, error) { return theorems.NewBasic(c.Relation) }},
+		{"advanced", "sees an (epsilon, delta) of each run, no more", "knows one (epsilon, delta) of each run; bounds a sum's tail",
+			func(c config) (accountant.Accountant, error) {
+				return theorems.NewAdvanced(c.Relation, theorems.BestTheorem)
+			}},
+		{"optimal", "the least that (epsilon, delta) of each run allow", "knows one (epsilon, delta) of each run, and uses all of it",
+			func(c config) (accountant.Accountant, error) { return theorems.NewOptimal(c.Relation) }},
 	}
 }
 
+// AccountantNames lists their names.
 func AccountantNames() []string {
 	var names []string
-	for _, a := range accountants() {
-		names = append(names, a.name)
+	for _, a := range Accountants() {
+		names = append(names, a.Name)
 	}
 	return names
 }
 
-func FindAccountant(name string) (accountantEntry, bool) {
-	for _, a := range accountants() {
-		if a.name == name {
-			return a, true
-		}
+// FindAccountant returns the accountant of that name.
+func FindAccountant(name string) (AccountantEntry, bool) {
+	all := Accountants()
+	i := slices.IndexFunc(all, func(a AccountantEntry) bool { return a.Name == name })
+	if i < 0 {
+		return AccountantEntry{}, false
 	}
-	return accountantEntry{}, false
+	return all[i], true
 }
 
 // CheckAccountant refuses unknown names.
 func CheckAccountant(name string) error {
-	if _, ok := FindAccountant(name); ok {
-		return nil
-	}
-	return fmt.Errorf("--accountant %s: no such accountant; there are %s", name, strings.Join(AccountantNames(), ", "))
+	_, known := FindAccountant(name)
+	return If(!known, "--accountant %s: no such accountant; there are %s", name, strings.Join(AccountantNames(), ", "))
 }
 
 // Targets reads the value of --epsilon where it may have several, with commas. They are different, finite

@@ -1,9 +1,11 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,48 +24,27 @@ type AgreementFlags struct {
 
 // AddAgreement adds the flags.
 func (f *AgreementFlags) AddAgreement(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.Float64Var(&f.Accuracy, "teacher-accuracy", 0, fmt.Sprintf("how often one teacher is right, from public data (default %g)",
-		plan.UsualAccuracy))
-	flags.Float64Var(&f.Correlation, "correlation", 0, fmt.Sprintf("do teachers err on the same queries: 0 each on its own, 1 all on the "+
-		"same; teachers of one kind have 0.1 (weak) to 0.6 (default %g)", plan.DefaultCorrelation))
-	flags.Float64Var(&f.Confusion, "confusion", 0, fmt.Sprintf("do they err alike: share of a query's wrong votes on one class, 1 with two "+
-		"classes (default %g)", plan.DefaultConfusion))
-	flags.StringVar(&f.CalibrateOn, "calibrate-on", "", "VOTES,LABELS: votes of the same teachers on labelled public rows, and the labels: "+
-		"finds the three above, which are private as the teachers are")
-	Complete(cmd, map[string]Values{"calibrate-on": Files("npy", "csv")})
+	Declare(cmd.Flags(), "agreement", To{"teacher-accuracy": &f.Accuracy, "correlation": &f.Correlation, "confusion": &f.Confusion,
+		"calibrate-on": &f.CalibrateOn})
 }
 
 // AgreementGiven reports whether any of the flags was given.
 func (f *AgreementFlags) AgreementGiven(cmd *cobra.Command) bool {
-	for _, name := range []string{"teacher-accuracy", "correlation", "confusion", "calibrate-on"} {
-		if cmd.Flags().Changed(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"teacher-accuracy", "correlation", "confusion", "calibrate-on"}, cmd.Flags().Changed)
 }
 
 // CheckAgreement refuses values that are none.
 func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
-	for name, v := range map[string]float64{"teacher-accuracy": f.Accuracy, "correlation": f.Correlation} {
-		if given(name) && !(v > 0 && v < 1) {
-			return UsageError("mechanisms", fmt.Errorf("--%s %v: must lie between 0 and 1, such as 0.85", name, v))
-		}
-		if given(name) && f.CalibrateOn != "" {
-			return UsageError("mechanisms", fmt.Errorf("--%s or --calibrate-on, which finds it, not both", name))
-		}
+	share := func(name string, v float64) error {
+		return cmp.Or(If(given(name) && !(v > 0 && v < 1), "--%s %v: must lie between 0 and 1, such as 0.85", name, v),
+			If(given(name) && f.CalibrateOn != "", "--%s or --calibrate-on, which finds it, not both", name))
 	}
-	switch {
-	case given("confusion") && !(f.Confusion > 0 && f.Confusion <= 1):
-		return UsageError("mechanisms", fmt.Errorf("--confusion %v: must be above 0 and at most 1", f.Confusion))
-	case given("confusion") && f.CalibrateOn != "":
-		return UsageError("mechanisms", errors.New("--confusion or --calibrate-on, which finds it, not both"))
-	case given("calibrate-on") && !strings.Contains(f.CalibrateOn, ","):
-		return UsageError("mechanisms", fmt.Errorf("--calibrate-on %q: must be VOTES,LABELS: two files with a comma between them", f.CalibrateOn))
-	}
-	return nil
+	return Refuse("mechanisms", share("teacher-accuracy", f.Accuracy), share("correlation", f.Correlation),
+		If(given("confusion") && !(f.Confusion > 0 && f.Confusion <= 1), "--confusion %v: must be above 0 and at most 1", f.Confusion),
+		If(given("confusion") && f.CalibrateOn != "", "--confusion or --calibrate-on, which finds it, not both"),
+		If(given("calibrate-on") && !strings.Contains(f.CalibrateOn, ","),
+			"--calibrate-on %q: must be VOTES,LABELS: two files with a comma between them", f.CalibrateOn))
 }
 
 // Calibrate finds the agreement by the votes and labels of --calibrate-on, if it was given. The votes have
@@ -168,6 +149,5 @@ func oneTeacher(path string) string {
 		return path
 	}
 	last := len(path) - 1
-	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
-	return escape.Replace(path[:last]) + "[" + path[last:] + "]"
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path[:last]) + "[" + path[last:] + "]"
 }

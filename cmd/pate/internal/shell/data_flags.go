@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -40,41 +41,20 @@ type DataFlags struct {
 
 // Add registers the flags of commands that learn from the data.
 func (f *DataFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Data, "data", "mnist", strings.Join(namedsets.Names(),
-		", ")+", or a path (DIR, FILE.csv, FILE.parquet, FILE.npy: pate help data)")
-	flags.StringVar(&f.Label, "label", "", "label column of a table: a name, or a number from 1")
-	flags.StringVar(&f.Unit, "unit", "", "column that names whose record a row is (default: every row is its own)")
-	flags.StringVar(&f.Labels, "labels", "", "labels of NPY or idx rows; NPY, idx, or a text with one a line")
-	flags.StringVar(&f.Units, "units", "", "units of NPY or idx rows, likewise (default: every row is its own)")
 	f.Columns.Add(flags)
 	f.AddReading(flags)
-	flags.StringVar(&f.Kind, "kind", "", "what the images of DIR are: "+strings.Join(dataset.Kinds(),
-		" or ")+" (default pictures); decides how they are learned")
-	flags.StringVar(&f.Split, "split", string(dataset.Literature),
-		"literature; development: splits the training part only; or full-test: of images, the pool is a part of the training images, and "+
-			"all test images score; only of a known data set is anything but literature releasable")
-	flags.BoolVar(&f.Quick, "quick", false, "a tenth of the private records, for a first look")
+	Declare(flags, "data", To{"data": &f.Data, "label": &f.Label, "unit": &f.Unit, "labels": &f.Labels, "units": &f.Units,
+		"kind": &f.Kind, "split": &f.Split, "quick": &f.Quick})
 }
 
 // AddReading registers the flags about the text of a file and its classes.
 func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Header, "header", "auto", "CSV has a header line: yes|no|auto; auto needs a column given by name")
-	flags.StringVar(&f.Separator, "separator", "", "separator of CSV cells; one character, or tab (default: a comma, or what the header shows)")
-	flags.IntVar(&f.Classes, "classes", 0, "of a table or DIR: there are N classes, 0 to N-1")
-	flags.StringVar(&f.ClassNames, "class-names", "", "of a table or DIR: all classes, with commas (default: the labels of public rows)")
-	flags.StringVar(&f.OtherLabels, "other-labels", "", "rows whose label is no class: drop, or a NAME (default: they are refused)")
+	Declare(flags, "reading", To{"header": &f.Header, "separator": &f.Separator, "classes": &f.Classes, "class-names": &f.ClassNames,
+		"other-labels": &f.OtherLabels})
 }
 
-// Complete declares the values of the flags of Add and AddReading.
-func (f *DataFlags) Complete(cmd *cobra.Command) {
-	Complete(cmd, map[string]Values{
-		"data": Suggested(namedsets.Names()...).OrFiles(), "label": Anything(), "unit": Anything(),
-		"kind": Words(dataset.Kinds()...), "split": Words(dataset.Protocols()...),
-		"header": Words("auto", "yes", "no"), "separator": Suggested("tab"), "class-names": Anything(), "other-labels": Suggested("drop"),
-		"labels": Files("npy", "csv", "txt"), "units": Files("npy", "csv",
-			"txt"), "drop": Anything(), "keep": Anything(), "image-size": Suggested("32x32", "64x64"),
-	})
-}
+// Complete declares the values of the flags of Add that a command has of its own.
+func (f *DataFlags) Complete(cmd *cobra.Command) { Declare(cmd.Flags(), "data", nil) }
 
 // Names returns the flags of add, in the order in which a command is repeated.
 func (f *DataFlags) Names() []string {
@@ -89,24 +69,18 @@ func (f *DataFlags) Options() (dataset.Options, error) {
 	if f.Header != "auto" {
 		o.CSV.Header = dataset.Header(f.Header)
 	}
-	var err error
-	if o.CSV.Drop, o.Keep, o.ImageSize, err = f.Columns.parse(); err != nil {
-		return o, err
-	}
-	if o.CSV.Comma, err = f.comma(); err != nil {
-		return o, UsageError("data", err)
-	}
-	if o.Rule, err = f.rule(); err != nil {
-		return o, UsageError("data", err)
-	}
-	return o, nil
+	var err, wrong, badRule error
+	o.CSV.Drop, o.Keep, o.ImageSize, err = f.Columns.parse()
+	o.CSV.Comma, wrong = f.comma()
+	o.Rule, badRule = f.rule()
+	return o, cmp.Or(err, Refuse("data", wrong, badRule))
 }
 
 func (f *DataFlags) comma() (rune, error) {
-	if f.Separator == "" {
+	switch f.Separator {
+	case "":
 		return 0, nil
-	}
-	if f.Separator == "tab" {
+	case "tab":
 		return '\t', nil
 	}
 	r, size := utf8.DecodeRuneInString(f.Separator)
@@ -160,19 +134,14 @@ func (f *DataFlags) Task() (dataset.Task, error) {
 func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	data, err := namedsets.Open(f.Data, opt)
 	if err != nil {
-		if wrong := f.wrongKind(); wrong != nil {
-			return dataset.Task{}, wrong
-		}
-		return dataset.Task{}, FaultError(err, "data")
+		return dataset.Task{}, cmp.Or(f.wrongKind(), FaultError(err, "data"))
 	}
 	task, err := data.Task(dataset.Protocol(f.Split))
+	if err == nil && f.Quick {
+		task.Private, err = task.Private.Sample(0.1)
+	}
 	if err != nil {
 		return dataset.Task{}, FaultError(err, "data")
-	}
-	if f.Quick {
-		if task.Private, err = task.Private.Sample(0.1); err != nil {
-			return dataset.Task{}, FaultError(err, "data")
-		}
 	}
 	return task, nil
 }
@@ -213,13 +182,11 @@ func (f *DataFlags) Identity() (string, error) {
 	first := []string{path, f.Label, f.Unit, f.Header}
 	all := append(slices.Clone(first), f.Separator, fmt.Sprint(f.Classes), f.ClassNames, f.OtherLabels, f.Kind)
 	later := []string{f.Labels, f.Units, f.Columns.drop, f.Columns.keep, f.Columns.size}
-	if strings.Join(later, "") != "" {
-		all = append(all, later...)
-		text, err := json.Marshal(all)
-		return string(text), err
-	}
 	barred := slices.ContainsFunc(first, func(word string) bool { return strings.Contains(word, "|") })
-	if !barred && f.Separator == "" && f.Classes == 0 && f.ClassNames == "" && f.OtherLabels == "" && f.Kind == "" {
+	switch {
+	case strings.Join(later, "") != "":
+		all = append(all, later...)
+	case !barred && f.Separator == "" && f.Classes == 0 && f.ClassNames == "" && f.OtherLabels == "" && f.Kind == "":
 		return strings.Join(first, "|"), nil
 	}
 	text, err := json.Marshal(all)

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,27 @@ func UsageError(topic string, what error) error {
 	return &CommandError{Code: ExitUsage, What: what, Topic: topic}
 }
 
+// Usagef is a UsageError with a text of its own.
+func Usagef(topic, format string, args ...any) error {
+	return UsageError(topic, fmt.Errorf(format, args...))
+}
+
+// If returns an error with this text where flags break a rule.
+func If(broken bool, format string, args ...any) error {
+	if !broken {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
+// Refuse returns the first rule that is broken, as a UsageError; nil if none is.
+func Refuse(topic string, rules ...error) error {
+	if err := cmp.Or(rules...); err != nil {
+		return UsageError(topic, err)
+	}
+	return nil
+}
+
 // InputError is about invalid data or parameters; nothing was written.
 func InputError(what error, why, fix, topic string) error {
 	return &CommandError{Code: ExitInvalidInput, What: what, Why: why, Fix: fix, Topic: topic}
@@ -69,6 +91,32 @@ func FaultError(err error, topic string) error {
 	return &CommandError{Code: code, What: errors.New(words.What), Why: words.Why, Fix: words.Fix, Topic: topic, Cause: err}
 }
 
+// remedy is what a person reads of an error of a library, and the exit code.
+type remedy struct {
+	of              error
+	code            int
+	what            error // in place of the error itself, if not nil
+	why, fix, topic string
+}
+
+var remedies = []remedy{
+	{context.Canceled, ExitInterrupted, errors.New("interrupted"), "nothing half-written is left behind",
+		"run the same command again to go on where it stopped", ""},
+	{ledger.ErrBudgetExceeded, ExitOverBudget, nil, "the whole worst case is charged before anything is asked; nothing was spent",
+		"ask for less, add noise, or raise the budget", "privacy"},
+	{run.ErrOtherRun, ExitInvalidInput, nil, otherRun, "choose another --out, or repeat that command", ""},
+	{ledger.ErrOtherConfig, ExitInvalidInput, nil, otherRun, "choose another --out, or repeat that command", ""},
+	{ledger.ErrSealed, ExitInvalidInput, nil,
+		"the ledger was made in mode reserved: everything is charged before anything is released; nothing was spent",
+		"name another ledger, and add up the two; one of mode filter can be shared", "ledger"},
+	{ledger.ErrBroken, ExitFailure, nil, "a charge or an outcome could not be made durable, so nothing was released under it",
+		"make room or repair the disk, and run the same command again", ""},
+	{ledger.ErrCorrupt, ExitCheckFailed, nil, "what was charged can no longer be told, so nothing more may be released",
+		"restore the newest copy; under an older one nothing may be released: what was charged since is spent", "ledger"},
+}
+
+const otherRun = "its key, ledger and checkpoints belong to that run; mixing the two would spend unseen"
+
 // Explain turns an error of a command into its exit code and the lines for stderr. Each of what,
 // why and fix is one line, of which a terminal obeys nothing: names of files and flags, and the
 // words of a server, are somebody else's.
@@ -77,34 +125,12 @@ func Explain(command string, err error) (int, string) {
 	if !errors.As(err, &ce) {
 		err = FaultError(err, "ledger") // of package run; commands tell those of others
 	}
-	switch {
-	case errors.As(err, &ce):
-	case errors.Is(err, context.Canceled):
-		ce = &CommandError{Code: ExitInterrupted, What: errors.New("interrupted"),
-			Why: "nothing half-written is left behind",
-			Fix: "run the same command again to go on where it stopped"}
-	case errors.Is(err, ledger.ErrBudgetExceeded):
-		ce = &CommandError{Code: ExitOverBudget, What: err,
-			Why: "the whole worst case is charged before anything is asked; nothing was spent",
-			Fix: "ask for less, add noise, or raise the budget", Topic: "privacy"}
-	case errors.Is(err, run.ErrOtherRun), errors.Is(err, ledger.ErrOtherConfig):
-		ce = &CommandError{Code: ExitInvalidInput, What: err,
-			Why: "its key, ledger and checkpoints belong to that run; mixing the two would spend unseen",
-			Fix: "choose another --out, or repeat that command"}
-	case errors.Is(err, ledger.ErrSealed):
-		ce = &CommandError{Code: ExitInvalidInput, What: err,
-			Why: "the ledger was made in mode reserved: everything is charged before anything is released; nothing was spent",
-			Fix: "name another ledger, and add up the two; one of mode filter can be shared", Topic: "ledger"}
-	case errors.Is(err, ledger.ErrBroken):
-		ce = &CommandError{Code: ExitFailure, What: err,
-			Why: "a charge or an outcome could not be made durable, so nothing was released under it",
-			Fix: "make room or repair the disk, and run the same command again"}
-	case errors.Is(err, ledger.ErrCorrupt):
-		ce = &CommandError{Code: ExitCheckFailed, What: err,
-			Why: "what was charged can no longer be told, so nothing more may be released",
-			Fix: "restore the newest copy; under an older one nothing may be released: what was charged since is spent", Topic: "ledger"}
-	default:
+	if !errors.As(err, &ce) {
 		ce = &CommandError{Code: ExitFailure, What: err}
+		if i := slices.IndexFunc(remedies, func(r remedy) bool { return errors.Is(err, r.of) }); i >= 0 {
+			r := remedies[i]
+			ce = &CommandError{Code: r.code, What: cmp.Or(r.what, err), Why: r.why, Fix: r.fix, Topic: r.topic}
+		}
 	}
 	ce.advise()
 	lines := []string{"pate: " + table.Printable(plain(ce.What.Error()))}
@@ -152,20 +178,14 @@ var general = []string{"", "check its name", "name another file", "make its fold
 
 // advise adds to an error that comes from the operating system what a person can do.
 func (e *CommandError) advise() {
-	cause := e.Cause
-	if cause == nil {
-		cause = e.What
-	}
-	why, fix := adviceOn(cause)
+	why, fix := adviceOn(cmp.Or(e.Cause, e.What))
 	if fix == "" {
 		return
 	}
 	if slices.Contains(general, e.Fix) {
 		e.Fix = fix
 	}
-	if e.Why == "" {
-		e.Why = why
-	}
+	e.Why = cmp.Or(e.Why, why)
 }
 
 // adviceOn explains an error of the operating system and its remedy; it returns nothing for other errors.
@@ -210,8 +230,7 @@ func plain(text string) string {
 	return unnamed.ReplaceAllString(packages.ReplaceAllString(text, "$1"), "$1")
 }
 
-// onWindows reports whether an error has one of these numbers of Windows, which mean other things
-// elsewhere.
+// onWindows reports whether an error has one of these numbers of Windows, which mean other things elsewhere.
 func onWindows(err error, numbers ...syscall.Errno) bool {
 	return runtime.GOOS == "windows" && slices.ContainsFunc(numbers, func(n syscall.Errno) bool { return errors.Is(err, n) })
 }

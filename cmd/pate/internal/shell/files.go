@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,16 +29,23 @@ type Target struct {
 	Topic string
 }
 
+// refused returns the error of a target.
+func (t Target) refused(why, fix, format string, args ...any) error {
+	return InputError(fmt.Errorf("%s %s"+format, append([]any{t.Flag, t.Path}, args...)...), why, fix, t.Topic)
+}
+
+// unread returns the error of a target that cannot be looked at.
+func (t Target) unread(err error) error { return t.refused("", "name another file", ": %w", err) }
+
 // CheckDistinct refuses a target that is one of the named files, by whatever link; what describes them.
 func (t Target) CheckDistinct(what string, paths ...string) error {
 	for _, path := range paths {
 		same, err := durable.Same(t.Path, path)
 		if err != nil {
-			return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
+			return t.unread(err)
 		}
 		if same {
-			return InputError(fmt.Errorf("%s %s is %s", t.Flag, t.Path, what), "it would be overwritten; nothing was written",
-				"name another file", t.Topic)
+			return t.refused("it would be overwritten; nothing was written", "name another file", " is %s", what)
 		}
 	}
 	return nil
@@ -47,8 +56,7 @@ func (t Target) CheckDistinct(what string, paths ...string) error {
 func (t Target) CheckWritable() error {
 	durable.Sweep(t.Path, "")
 	if err := durable.Writable(t.Path); err != nil {
-		return InputError(fmt.Errorf("%s %s cannot be written: %w", t.Flag, t.Path, err), "nothing was written or charged",
-			"make its folder, or name another file", t.Topic)
+		return t.refused("nothing was written or charged", "make its folder, or name another file", " cannot be written: %w", err)
 	}
 	return nil
 }
@@ -57,7 +65,7 @@ func (t Target) CheckWritable() error {
 func (t Target) CheckAbsent() error {
 	there, err := durable.Exists(t.Path)
 	if err != nil {
-		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
+		return t.unread(err)
 	}
 	if there {
 		return t.errExists()
@@ -78,33 +86,32 @@ func (t Target) CheckReplaceable(inputs ...string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return t.CheckWritable()
 	case err != nil:
-		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
+		return t.unread(err)
 	}
 	defer f.Close()
 	start := make([]byte, 64)
 	n, err := f.Read(start)
 	if err != nil && err != io.EOF {
-		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
+		return t.unread(err)
 	}
 	for _, kept := range []string{`{"line":1,"schema":"pate.ledger/`, "pate-key-", "-----BEGIN "} {
 		if strings.HasPrefix(string(start[:n]), kept) {
-			return InputError(fmt.Errorf("%s %s is a ledger or a key", t.Flag, t.Path), "it would be lost; nothing was written",
-				"name another file", t.Topic)
+			return t.refused("it would be lost; nothing was written", "name another file", " is a ledger or a key")
 		}
 	}
 	return t.CheckWritable()
 }
 
 func (t Target) errExists() error {
-	return InputError(fmt.Errorf("%s %s is there already", t.Flag, t.Path), "this command did not write it as it is, and does not overwrite it",
-		"move it away, or name another file", t.Topic)
+	return t.refused("this command did not write it as it is, and does not overwrite it",
+		"move it away, or name another file", " is there already")
 }
 
 // Write writes the target, unless the file there has this content; any other file there is refused.
 func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	there, err := durable.Exists(t.Path)
 	if err != nil {
-		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
+		return t.unread(err)
 	}
 	if there {
 		holds, err := durable.Holds(t.Path, write)
@@ -156,20 +163,11 @@ var instead = map[filekind.Kind]string{
 // ledger"; nil if its first bytes show no kind, or one of right.
 func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	is := filekind.Of(path)
-	if is == filekind.Unknown || is == filekind.Binary {
+	if is == filekind.Unknown || is == filekind.Binary || slices.Contains(right, is) {
 		return nil
 	}
-	for _, kind := range right {
-		if is == kind {
-			return nil
-		}
-	}
-	fix, known := instead[is]
-	if !known {
-		fix = "name another file"
-	}
-	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "nothing was read from it or charged",
-		strings.ReplaceAll(fix, "FILE", pathIn(is, path)), topic)
+	fix := strings.ReplaceAll(cmp.Or(instead[is], "name another file"), "FILE", pathIn(is, path))
+	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "nothing was read from it or charged", fix, topic)
 }
 
 // pathIn writes a path for the advice about a kind: quoted for Python or for a shell.
@@ -217,7 +215,7 @@ func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) 
 	account, fresh, err = file.Look()
 	if err == nil && fresh {
 		if account.Epsilon == 0 {
-			return account, true, UsageError("privacy", fmt.Errorf("--epsilon is required: %s is new", file.Path))
+			return account, true, Usagef("privacy", "--epsilon is required: %s is new", file.Path)
 		}
 		err = Target{Flag: "--ledger", Path: file.Path, Topic: "ledger"}.CheckWritable()
 	}
@@ -243,12 +241,9 @@ func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 // HeadNames names the heads that a ledger was found to hold.
 func HeadNames(known *run.Heads) []string {
 	names := []string{}
-	for _, head := range []struct {
-		name string
-		head ledger.Head
-	}{{"kept beside the ledger", known.Beside}, {"kept in the user's state folder", known.Mark}, {"given with --head", known.Given}} {
-		if head.head != (ledger.Head{}) {
-			names = append(names, head.name)
+	for i, head := range []ledger.Head{known.Beside, known.Mark, known.Given} {
+		if head != (ledger.Head{}) {
+			names = append(names, []string{"kept beside the ledger", "kept in the user's state folder", "given with --head"}[i])
 		}
 	}
 	return names

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
-	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
 )
 
@@ -127,12 +126,7 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 
 // Do runs, resumes, or prints the earlier result.
 func (r FolderRun) Do(ctx context.Context, g *Globals) error {
-	folder, err := run.OpenFolder(ctx, r.Dir, r.Id, func() (rng.Key, error) {
-		if g.Seeded {
-			return rng.SeedKey(g.Seed), nil
-		}
-		return rng.NewKey()
-	})
+	folder, err := run.OpenFolder(ctx, r.Dir, r.Id, g.Key)
 	if err != nil {
 		return err
 	}

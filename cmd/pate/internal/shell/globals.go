@@ -3,6 +3,7 @@ package shell
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/rng"
 )
 
 // Noise returns where the noise of a release comes from.
@@ -22,6 +24,14 @@ func (g *Globals) Noise() ledger.Noise {
 		return ledger.SeededNoise
 	}
 	return ledger.SecretNoise
+}
+
+// Key returns the key of the noise: that of the seed, or a new one.
+func (g *Globals) Key() (rng.Key, error) {
+	if g.Seeded {
+		return rng.SeedKey(g.Seed), nil
+	}
+	return rng.NewKey()
 }
 
 // Globals are the flags that most commands take; see AddTo.
@@ -61,15 +71,9 @@ func (g *Globals) AddTo(root *cobra.Command) {
 		}
 		unused := strings.Fields(cmd.Annotations[without])
 		own := func(name string) bool { return slices.Contains(unused, name) || cmd.Flags().Lookup(name) != nil }
-		if !own("format") {
-			ChoiceVar(cmd, &g.Format, "format", "table", table.Formats(), "form of results")
-		}
-		if !own("seed") {
-			cmd.Flags().Uint64Var(&g.Seed, "seed", 0, "seeded noise: reproducible, not releasable; without it noise is cryptographic")
-		}
-		if !own("delta") {
-			cmd.Flags().Float64Var(&g.Delta, "delta", 1e-5, "the delta of every statement; refused if >= 1/n where n is known")
-		}
+		to := To{"format": &g.Format, "seed": &g.Seed, "delta": &g.Delta}
+		maps.DeleteFunc(to, func(name string, _ any) bool { return own(name) })
+		Declare(cmd.Flags(), "globals", to)
 	}
 	g.Format, g.Delta = "table", 1e-5
 	add(root)
@@ -166,6 +170,11 @@ func (g *Globals) WarnOfBudgets(cmd *cobra.Command) {
 		}
 	}
 	g.WarnBudget(largest)
+}
+
+// Prose reports whether results are for people to read, so that sentences may stand beside them.
+func (g *Globals) Prose() bool {
+	return g.Format == string(table.Text) || g.Format == string(table.Markdown)
 }
 
 // ParsedFormat returns the validated --format.

@@ -131,7 +131,8 @@ func Help(cmd *cobra.Command, full bool) string {
 	if cmd.Runnable() && !full {
 		b.WriteString(shortFlags(cmd))
 	} else if cmd.Runnable() {
-		for _, s := range sections(cmd) {
+		parts, _ := sections(cmd)
+		for _, s := range parts {
 			fmt.Fprintf(&b, "\n%s:\n%s", s.title, s.flags.FlagUsagesWrapped(Columns))
 		}
 	}
@@ -172,62 +173,44 @@ type section struct {
 	flags *pflag.FlagSet
 }
 
-// sectionsOf are the titles of sections and the flags in them; a flag that is in none is of the method.
-var sectionsOf = []struct{ title, flags string }{
-	{"What you have", `data public label labels public-labels label-column units header separator classes class-names first-class other-labels
-		kind split quick drop keep image-size counts transpose probabilities index-column queries teachers size calibrate-on teacher-accuracy
-		simulate-accuracy correlation confusion predictions prediction pool ranges manifest salt silo accept-differences answers settings
-		events from signature public-key head statement model-file about table query-column teacher-column
-		vote-column pool-table pool-column values records`},
-	{"What is protected", "unit unit-name relation rows-per-unit"},
-	{"The budget", "epsilon delta ledger mode accountant failure-delta spend min-accuracy found false-alarms bayes bayes-delta " +
-		"bayes-distances bayes-samples constant-time"},
-	{"The method", ""},
-	{"Output", "out format seed all yes force plan plot export name join private-dir parts destroy-private no-cache workers probability " +
-		"public-rows scored explain risk rdp quiet help list file part dialect"},
-}
+// sectionTexts has the titles of sections and the flags in them; a flag that is in none is of the method, and
+// those of the last are left to `pate help COMMAND`: --help names them.
+//
+//go:embed sections.txt
+var sectionTexts string
 
-// rareFlags are left to `pate help COMMAND`; --help names them.
-var rareFlags = strings.Fields(`header separator first-class index-column drop keep image-size other-labels units public-labels kind split quick
-	accept-differences probabilities transpose correlation confusion calibrate-on simulate-accuracy failure-delta relation accountant
-	b1 b2 lambda failures confidence scale sigma1 sigma2 threshold beta margin order sigma-ss name
-	bayes-delta bayes-distances bayes-samples no-cache workers augment bands clipping ema sampling schedule statistics-noise warmup weight-decay
-	momentum optimizer no-privacy constant-time score-share score-noise spend parts private-dir silo first-class pool predictions`)
-
-// sections returns the flags of a command in their order.
-func sections(cmd *cobra.Command) []section {
-	var found []section
-	placed := map[string]bool{}
-	for _, of := range sectionsOf {
-		for _, name := range strings.Fields(of.flags) {
-			placed[name] = true
-		}
+// sections returns the flags of a command in their order, and the names of rare flags.
+func sections(cmd *cobra.Command) (found []section, rare []string) {
+	texts := strings.Split(sectionTexts, "\n\n")
+	texts, rare = texts[:len(texts)-1], strings.Fields(texts[len(texts)-1])
+	var placed, others []string
+	for _, text := range texts {
+		_, names, _ := strings.Cut(text, "\n")
+		placed = append(placed, strings.Fields(names)...)
 	}
-	for _, of := range sectionsOf {
-		s := section{of.title, pflag.NewFlagSet(of.title, pflag.ContinueOnError)}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains(placed, f.Name) {
+			others = append(others, f.Name)
+		}
+	})
+	for _, text := range texts {
+		title, names, named := strings.Cut(text, "\n")
+		s := section{title, pflag.NewFlagSet(title, pflag.ContinueOnError)}
 		s.flags.SortFlags = false
-		add := func(f *pflag.Flag) {
-			if !f.Hidden && s.flags.Lookup(f.Name) == nil {
+		list := others
+		if named {
+			list = strings.Fields(names)
+		}
+		for _, name := range list {
+			if f := cmd.Flag(name); f != nil && !f.Hidden {
 				s.flags.AddFlag(f)
 			}
-		}
-		for _, name := range strings.Fields(of.flags) {
-			if f := cmd.Flag(name); f != nil {
-				add(f)
-			}
-		}
-		if of.flags == "" {
-			cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-				if !placed[f.Name] {
-					add(f)
-				}
-			})
 		}
 		if s.flags.HasFlags() {
 			found = append(found, s)
 		}
 	}
-	return found
+	return found, rare
 }
 
 // fewFlags is the number of flags up to which --help lists all flags.
@@ -236,8 +219,9 @@ const fewFlags = 19
 // shortFlags lists the flags of a command, each on a line.
 func shortFlags(cmd *cobra.Command) string {
 	var b strings.Builder
-	rare := []string{}
-	parts, number := sections(cmd), 0
+	var left []string
+	parts, rare := sections(cmd)
+	number := 0
 	for _, s := range parts {
 		s.flags.VisitAll(func(*pflag.Flag) { number++ })
 	}
@@ -246,8 +230,8 @@ func shortFlags(cmd *cobra.Command) string {
 		s.flags.VisitAll(func(f *pflag.Flag) {
 			switch {
 			case f.Name == "help" || f.Name == "quiet":
-			case number > fewFlags && slices.Contains(rareFlags, f.Name):
-				rare = append(rare, "--"+f.Name)
+			case number > fewFlags && slices.Contains(rare, f.Name):
+				left = append(left, "--"+f.Name)
 			default:
 				lines += flagLine(f)
 			}
@@ -256,11 +240,8 @@ func shortFlags(cmd *cobra.Command) string {
 			fmt.Fprintf(&b, "\n%s:\n%s", s.title, lines)
 		}
 	}
-	if len(rare) > 0 {
-		fmt.Fprintf(&b, "\nMore flags:\n")
-		for _, line := range Folded(strings.Join(rare, " "), Columns-2) {
-			fmt.Fprintf(&b, "  %s\n", line)
-		}
+	if len(left) > 0 {
+		fmt.Fprintf(&b, "\nMore flags:\n  %s\n", strings.Join(Folded(strings.Join(left, " "), Columns-2), "\n  "))
 	}
 	return b.String()
 }

@@ -2,8 +2,8 @@ package shell
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,23 +23,18 @@ type PairFlags struct {
 }
 
 // Add registers the flags.
-func (f *PairFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Public, "public", "", "public rows (required); a CSV, Parquet, NPY or idx file, or a folder of images")
-	f.AddPrivate(flags)
-}
+func (f *PairFlags) Add(flags *pflag.FlagSet) { f.add(flags, To{"public": &f.Public}) }
 
 // AddPrivate registers the flags apart from --public.
-func (f *PairFlags) AddPrivate(flags *pflag.FlagSet) {
-	flags.StringVar(&f.data.Label, "label", "", "label column of a table: a name, or a number from 1")
-	flags.StringVar(&f.data.Unit, "unit", "", "column that names whose record a row is (default: every row is its own)")
-	flags.StringVar(&f.UnitName, "unit-name", "", "what a unit is called (default: the unit column, or record)")
-	flags.StringVar(&f.data.Labels, "labels", "", "labels of private NPY or idx rows; NPY, idx, Parquet of one column, or a text with one a line")
-	flags.StringVar(&f.data.Units, "units", "", "units of private NPY or idx rows, likewise (default: every row is its own)")
-	flags.StringVar(&f.PublicLabels, "public-labels", "", "labels of public NPY or idx rows, if there are any")
+func (f *PairFlags) AddPrivate(flags *pflag.FlagSet) { f.add(flags, To{}) }
+
+func (f *PairFlags) add(flags *pflag.FlagSet, to To) {
 	f.data.Columns.Add(flags)
 	f.data.AddReading(flags)
-	flags.StringVar(&f.data.Kind, "kind", "", "what images are: "+strings.Join(dataset.Kinds(), " or ")+" (default pictures)")
-	flags.BoolVar(&f.accept, "accept-differences", false, "train though the private rows are unlike the public ones in some column")
+	maps.Copy(to, To{"label": &f.data.Label, "unit": &f.data.Unit, "unit-name": &f.UnitName, "labels": &f.data.Labels,
+		"units":         &f.data.Units,
+		"public-labels": &f.PublicLabels, "kind": &f.data.Kind, "accept-differences": &f.accept})
+	Declare(flags, "private", to)
 }
 
 // Pair returns the flags of private and public rows of a command that can also read both
@@ -101,9 +96,7 @@ type ColumnFlags struct{ drop, keep, size string }
 
 // Add registers the flags.
 func (f *ColumnFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.drop, "drop", "", "columns that are no features, with commas")
-	flags.StringVar(&f.keep, "keep", "", "columns that are features; though they look like ids or free text")
-	flags.StringVar(&f.size, "image-size", "", "size to which images of a folder are brought, as ROWSxCOLUMNS (default: that of the public ones)")
+	Declare(flags, "columns", To{"drop": &f.drop, "keep": &f.keep, "image-size": &f.size})
 }
 
 // parse returns the names of columns, and the size.
@@ -117,7 +110,7 @@ func (f *ColumnFlags) parse() (drop, keep []string, size dataset.Shape, err erro
 	if f.size != "" {
 		if n, err := fmt.Sscanf(f.size+" ", "%dx%d ", &size.Rows, &size.Cols); n != 2 || err != nil || size.Rows < 1 || size.Cols < 1 ||
 			size.Rows > 256 || size.Cols > 256 {
-			return nil, nil, size, UsageError("data", fmt.Errorf("--image-size %q: must be ROWSxCOLUMNS, each 1 to 256, such as 32x32", f.size))
+			return nil, nil, size, Usagef("data", "--image-size %q: must be ROWSxCOLUMNS, each 1 to 256, such as 32x32", f.size)
 		}
 	}
 	return drop, keep, size, nil
@@ -130,20 +123,13 @@ func commas(flag, text string) ([]string, error) {
 	}
 	names, err := namesIn(text)
 	if err != nil {
-		return nil, UsageError("data", fmt.Errorf("%s: %w", flag, err))
+		return nil, Usagef("data", "%s: %w", flag, err)
 	}
 	return slices.DeleteFunc(names, func(s string) bool { return s == "" }), nil
 }
 
-// Complete declares the values of the flags and of the argument.
+// Complete declares the values of flags that a command has of its own, and of the argument.
 func (f *PairFlags) Complete(cmd *cobra.Command) {
-	rows := Files("csv", "tsv", "gz", "zst", "parquet", "npy")
-	lines := Files("npy", "csv", "txt", "parquet")
-	Complete(cmd, map[string]Values{
-		"public": rows, "labels": lines, "units": lines, "public-labels": lines,
-		"label": Anything(), "unit": Anything(), "unit-name": Suggested("record", "patient", "user"), "kind": Words(dataset.Kinds()...),
-		"drop": Anything(), "keep": Anything(), "image-size": Anything(),
-		"header": Words("auto", "yes", "no"), "separator": Suggested("tab"), "class-names": Anything(), "other-labels": Suggested("drop"),
-	})
-	CompleteArgs(cmd, rows)
+	Declare(cmd.Flags(), "private", nil)
+	CompleteArgs(cmd, Files("csv", "tsv", "gz", "zst", "parquet", "npy"))
 }

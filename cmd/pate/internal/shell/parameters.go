@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // ParameterFlags are --mechanism and the flags of the parameters of mechanisms, which
@@ -29,7 +30,7 @@ type parameterValue struct {
 	whole  bool
 }
 
-func (v *parameterValue) String() string { return strconv.FormatFloat(v.number, 'g', -1, 64) }
+func (v *parameterValue) String() string { return number.Exact(v.number) }
 
 func (v *parameterValue) Type() string {
 	if v.whole {
@@ -52,12 +53,12 @@ func (v *parameterValue) Set(text string) (err error) {
 // AddParameters adds the flags of the mechanisms that are wanted.
 func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted func(aggregate.Description) bool) {
 	f.Values = map[string]*parameterValue{}
-	var names []string
 	for _, d := range mechanisms.All() {
 		if wanted == nil || wanted(d) {
-			f.known, names = append(f.known, d), append(names, d.Name)
+			f.known = append(f.known, d)
 		}
 	}
+	names := f.users("")
 	cmd.Flags().StringVar(&f.Mechanism, "mechanism", "", usage+"; "+strings.Join(names, ", "))
 	Complete(cmd, map[string]Values{"mechanism": Words(names...)})
 	for _, d := range f.known {
@@ -102,11 +103,13 @@ func DescribeParameter(p aggregate.Parameter) string {
 	return p.Doc + ", in " + p.Unit
 }
 
-// Names lists the mechanisms that are known.
-func (f *ParameterFlags) names() []string {
+// users lists the known mechanisms that have a parameter; all of them for none.
+func (f *ParameterFlags) users(parameter string) []string {
 	var names []string
 	for _, d := range f.known {
-		names = append(names, d.Name)
+		if _, has := d.Parameter(parameter); has || parameter == "" {
+			names = append(names, d.Name)
+		}
 	}
 	return names
 }
@@ -115,8 +118,8 @@ func (f *ParameterFlags) names() []string {
 func (f *ParameterFlags) described() (aggregate.Description, error) {
 	i := slices.IndexFunc(f.known, func(d aggregate.Description) bool { return d.Name == f.Mechanism })
 	if i < 0 {
-		return aggregate.Description{}, UsageError("mechanisms", fmt.Errorf("--mechanism %q: must be one of %s%s",
-			f.Mechanism, strings.Join(f.names(), ", "), didYouMean(f.Mechanism, f.names())))
+		return aggregate.Description{}, Usagef("mechanisms", "--mechanism %q: must be one of %s%s", f.Mechanism,
+			strings.Join(f.users(""), ", "), didYouMean(f.Mechanism, f.users("")))
 	}
 	return f.known[i], nil
 }
@@ -134,7 +137,7 @@ func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.D
 			continue
 		}
 		if _, own := d.Parameter(name); !own {
-			return d, s, UsageError("mechanisms", fmt.Errorf("--%s is for --mechanism %s, not %s", name, strings.Join(f.users(name), ", "), d.Name))
+			return d, s, Usagef("mechanisms", "--%s is for --mechanism %s, not %s", name, strings.Join(f.users(name), ", "), d.Name)
 		}
 		s = s.With(name, v.number)
 	}
@@ -142,10 +145,10 @@ func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.D
 		v, given := s.Values[p.Name]
 		switch {
 		case given && (p.Kind == "noise" || p.Kind == "cap") && !(v > 0 && v <= math.MaxFloat64):
-			return d, s, UsageError("mechanisms", fmt.Errorf("--%s %v: must be above 0%s", p.Name, v,
-				map[bool]string{false: "; leave it out to have it chosen"}[complete]))
+			return d, s, Usagef("mechanisms", "--%s %v: must be above 0%s", p.Name, v,
+				map[bool]string{false: "; leave it out to have it chosen"}[complete])
 		case !given && p.Default == nil && (complete || !p.Chosen()):
-			return d, s, UsageError("mechanisms", fmt.Errorf("--mechanism %s needs --%s", d.Name, strings.Join(required(d, complete), ", --")))
+			return d, s, Usagef("mechanisms", "--mechanism %s needs --%s", d.Name, strings.Join(required(d, complete), ", --"))
 		}
 	}
 	if f.Uncapped {
@@ -165,17 +168,6 @@ func (f *ParameterFlags) Value(parameter string) float64 {
 	return 0
 }
 
-// users lists the mechanisms that have a parameter.
-func (f *ParameterFlags) users(parameter string) []string {
-	var names []string
-	for _, d := range f.known {
-		if _, ok := d.Parameter(parameter); ok {
-			names = append(names, d.Name)
-		}
-	}
-	return names
-}
-
 // required lists the parameters that must be given.
 func required(d aggregate.Description, complete bool) []string {
 	var names []string
@@ -192,7 +184,7 @@ func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate
 	var flags []string
 	for _, p := range d.Parameters {
 		if v, ok := s.Values[p.Name]; ok && wanted(p) {
-			flags = append(flags, fmt.Sprintf("--%s %s", p.Name, strconv.FormatFloat(v, 'g', -1, 64)))
+			flags = append(flags, fmt.Sprintf("--%s %s", p.Name, number.Exact(v)))
 		}
 	}
 	return strings.Join(flags, " ")
@@ -204,7 +196,6 @@ func LabelFlags(s aggregate.Setting, from int) string {
 	if err != nil { // as for no mechanism that was planned
 		return ""
 	}
-	parts := []string{"--mechanism " + s.Mechanism, FlagsOf(d, s, func(aggregate.Parameter) bool { return true }),
-		fmt.Sprintf("--queries %d:%d", from, from+s.Queries)}
-	return strings.Join(parts, " ")
+	flags := FlagsOf(d, s, func(aggregate.Parameter) bool { return true })
+	return fmt.Sprintf("--mechanism %s %s --queries %d:%d", s.Mechanism, flags, from, from+s.Queries)
 }

@@ -2,8 +2,6 @@ package shell
 
 import (
 	"cmp"
-	"encoding/json"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -92,17 +90,6 @@ func NotReleasable(waived []string) string {
 	return "no: seeded"
 }
 
-// Number is a float64 whose infinity is null in JSON.
-type Number float64
-
-// MarshalJSON implements json.Marshaler.
-func (x Number) MarshalJSON() ([]byte, error) {
-	if math.IsInf(float64(x), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(x))
-}
-
 // FormatUp prints a bound to five digits, rounded up, or exactly.
 func FormatUp(x float64, exact bool) string {
 	if math.IsInf(x, 1) {
@@ -116,16 +103,6 @@ func FormatUp(x float64, exact bool) string {
 
 // FormatDown prints a lower bound to five digits, rounded down.
 func FormatDown(x float64) string { return strings.TrimPrefix(number.DigitsDown(x, 5), "+") }
-
-// WriteJSON writes v, indented, and a line end.
-func WriteJSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
-}
 
 // FormatEpsilon prints a claim to four decimals, rounded up.
 func FormatEpsilon(x float64, exact bool) string {

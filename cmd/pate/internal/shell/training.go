@@ -20,10 +20,7 @@ import (
 
 // UnitFlags adds the flags of a private model about its units.
 func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
-	flags.IntVar(size, "size", 0, "about how many units are private; as you may say in public: sampling and noise follow from it (default: "+
-		"their number, which is then public)")
-	flags.IntVar(rows, "rows-per-unit", 1, fmt.Sprintf("most rows of a unit that are used; 1 to %d, their gradients are averaged and count "+
-		"as one, at the same epsilon", dpsgd.MaxRows))
+	Declare(flags, "units", To{"size": size, "rows-per-unit": rows})
 }
 
 // CheckTeachers checks how many teachers were asked for, and the declared number of units
@@ -83,13 +80,8 @@ type TypicalFlags struct {
 
 // Add adds the flags to a command.
 func (f *TypicalFlags) Add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.BoolVar(&f.on, "bayes", false, "the Bayesian accountant too; private, no differential privacy")
-	flags.Float64Var(&f.delta, "bayes-delta", typical.DefaultDelta, "with --bayes, the delta of that bound")
-	flags.StringVar(&f.between, "bayes-distances", dpsgd.Batches.String(),
-		"with --bayes: batches, with and without a record; or records, one in place of another, as published")
-	flags.IntVar(&f.most, "bayes-samples", 0, "with --bayes, distances measured at a step (default: what takes less than a tenth of its time)")
-	Complete(cmd, map[string]Values{"bayes-distances": Words(dpsgd.Batches.String(), dpsgd.Records.String())})
+	Declare(cmd.Flags(), "bayes", To{"bayes": &f.on, "bayes-delta": &f.delta, "bayes-distances": &f.between,
+		"bayes-samples": &f.most})
 }
 
 // TypicalNames returns the names of the flags.

@@ -208,13 +208,3 @@ func wanted(flag *pflag.Flag) string {
 	}
 	return ""
 }
-
-// ChoiceVar adds a flag that takes one of allowed; usage is followed by the list.
-func ChoiceVar(cmd *cobra.Command, value *string, name, standard string, allowed []string, usage string) {
-	list := strings.Join(allowed, "|")
-	if len(list) > 50 {
-		list = strings.Join(allowed, ", ") // which help can fold
-	}
-	cmd.Flags().StringVar(value, name, standard, usage+": "+list)
-	Complete(cmd, map[string]Values{name: Words(allowed...)})
-}

@@ -2,8 +2,6 @@ package shell
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -40,29 +38,17 @@ type votesStdin struct {
 // maxStdin bounds votes on standard input, in bytes.
 const maxStdin = 4 << 30
 
+// Add adds all flags.
 func (f *VotesFlags) Add(cmd *cobra.Command) {
 	f.AddShape(cmd)
-	cmd.Flags().StringVar(&f.Queries, "queries", "", "queries to use, as FROM:TO; counted from 0, without TO; default all")
-	Complete(cmd, map[string]Values{"queries": Anything()})
+	Declare(cmd.Flags(), "votes", To{"queries": &f.Queries})
 }
 
 // AddShape adds the flags of commands that take whole files.
 func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	f.stdin = &votesStdin{in: lazyStdin{cmd}}
-	flags := cmd.Flags()
-	flags.IntVar(&f.Classes, "classes", 0, "number of classes, which is public (required; with --counts the number of columns); it is never "+
-		"guessed from votes")
-	flags.StringVar(&f.names, "class-names", "", "public names of all classes; with commas, in their order, in place of --classes; votes "+
-		"may be these words, and labels are")
-	flags.IntVar(&f.first, "first-class", 0, "number of the first class in the file; 1 if it counts classes from 1")
-	flags.BoolVar(&f.counts, "counts", false, "files hold counts; queries x classes, not labels, queries x teachers")
-	flags.BoolVar(&f.shares, "probabilities", false, "files hold class probabilities; queries x teachers x classes or a file for each "+
-		"teacher; a teacher votes for the largest, the first of equals")
-	flags.IntVar(&f.Teachers, "teachers", 0, "number of teachers, where the file does not show it (with --counts)")
-	flags.BoolVar(&f.transpose, "transpose", false, "the file is teachers x queries (with --counts classes x queries)")
-	flags.StringVar(&f.header, "header", "auto", "CSV has a header line: auto|yes|no")
-	flags.BoolVar(&f.index, "index-column", false, "column 1 of a CSV file names the rows; as pandas writes it, and is no teacher")
-	Complete(cmd, map[string]Values{"header": Words("auto", "yes", "no"), "class-names": Anything()})
+	Declare(cmd.Flags(), "votes", To{"classes": &f.Classes, "class-names": &f.names, "first-class": &f.first, "counts": &f.counts,
+		"probabilities": &f.shares, "teachers": &f.Teachers, "transpose": &f.transpose, "header": &f.header, "index-column": &f.index})
 	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
 
@@ -87,21 +73,18 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 	if f.header != "auto" {
 		opt.Header = votes.Header(f.header)
 	}
-	switch {
-	case f.Classes == 0 && !f.counts:
-		return opt, UsageError("votes", errors.New("--classes is required: how many classes votes may name, 0 to classes-1; or --class-names"))
-	case f.first < 0 || f.first > votes.MaxClasses:
-		return opt, UsageError("votes", fmt.Errorf("--first-class %d: must be 0 or 1, or where else the numbers of classes begin", f.first))
-	case f.index && f.transpose:
-		return opt, UsageError("votes", errors.New("--index-column is for files with a row for each query, not with --transpose"))
-	case f.counts && f.shares:
-		return opt, UsageError("votes", errors.New("--counts and --probabilities: a file holds one of them"))
-	case f.counts && f.first != 0:
-		return opt, UsageError("votes", errors.New("--first-class is for labels: counts have a column for each class"))
-	case f.Classes != 0 && (f.Classes < 2 || f.Classes > votes.MaxClasses):
-		return opt, UsageError("votes", fmt.Errorf("--classes %d: must be 2 to %d", f.Classes, votes.MaxClasses))
-	case f.Teachers < 0 || f.Teachers > votes.MaxTeachers:
-		return opt, UsageError("votes", fmt.Errorf("--teachers %d: must be 1 to %d", f.Teachers, votes.MaxTeachers))
+	if err := Refuse("votes",
+		If(f.Classes == 0 && !f.counts, "--classes is required: how many classes votes may name, 0 to classes-1; or --class-names"),
+		If(f.first < 0 || f.first > votes.MaxClasses,
+			"--first-class %d: must be 0 or 1, or where else the numbers of classes begin", f.first),
+		If(f.index && f.transpose, "--index-column is for files with a row for each query, not with --transpose"),
+		If(f.counts && f.shares, "--counts and --probabilities: a file holds one of them"),
+		If(f.counts && f.first != 0, "--first-class is for labels: counts have a column for each class"),
+		If(f.Classes != 0 && (f.Classes < 2 || f.Classes > votes.MaxClasses), "--classes %d: must be 2 to %d", f.Classes,
+			votes.MaxClasses),
+		If(f.Teachers < 0 || f.Teachers > votes.MaxTeachers, "--teachers %d: must be 1 to %d", f.Teachers, votes.MaxTeachers),
+	); err != nil {
+		return opt, err
 	}
 	var err error
 	opt.From, opt.To, err = parseQueries(f.Queries)
@@ -115,13 +98,13 @@ func (f *VotesFlags) nameClasses(opt *votes.Options) error {
 	}
 	names, err := namesIn(f.names)
 	if err != nil {
-		return UsageError("votes", fmt.Errorf("--class-names %q: must be names with commas between them: %w", f.names, err))
+		return Usagef("votes", "--class-names %q: must be names with commas between them: %w", f.names, err)
 	}
 	if err := votes.CheckClassNames(names); err != nil {
-		return UsageError("votes", fmt.Errorf("--class-names: %w", err))
+		return Usagef("votes", "--class-names: %w", err)
 	}
 	if f.Classes != 0 && f.Classes != len(names) {
-		return UsageError("votes", fmt.Errorf("--class-names are %d, and --classes %d", len(names), f.Classes))
+		return Usagef("votes", "--class-names are %d, and --classes %d", len(names), f.Classes)
 	}
 	f.Classes = len(names)
 	opt.Classes, opt.ClassNames = f.Classes, names
@@ -203,20 +186,15 @@ func parseQueries(text string) (from, to int, err error) {
 	if text == "" {
 		return 0, 0, nil
 	}
-	bad := UsageError("votes", fmt.Errorf("--queries %q: must be FROM:TO with 0 <= FROM < TO, such as 0:640", text))
 	first, last, ok := strings.Cut(text, ":")
-	if !ok {
-		return 0, 0, bad
-	}
 	if first != "" {
-		if from, err = strconv.Atoi(first); err != nil || from < 0 {
-			return 0, 0, bad
-		}
+		from, err = strconv.Atoi(first)
 	}
-	if last != "" {
-		if to, err = strconv.Atoi(last); err != nil || to <= from {
-			return 0, 0, bad
-		}
+	if last != "" && err == nil {
+		to, err = strconv.Atoi(last)
+	}
+	if !ok || err != nil || from < 0 || last != "" && to <= from {
+		return 0, 0, Usagef("votes", "--queries %q: must be FROM:TO with 0 <= FROM < TO, such as 0:640", text)
 	}
 	return from, to, nil
 }

@@ -87,3 +87,8 @@ func and(words []string) string {
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
+
+// Needs checks the arguments of a command and that flags are given.
+func Needs(arguments cobra.PositionalArgs, names ...string) cobra.PositionalArgs {
+	return Wants(arguments, func(cmd *cobra.Command, _ []string) []string { return Unset(cmd, names...) })
+}

@@ -30,14 +30,6 @@ func dialects() []dialect {
 	}
 }
 
-func dialectNames() []string {
-	var names []string
-	for _, d := range dialects() {
-		names = append(names, d.Dialect)
-	}
-	return names
-}
-
 // findDialect returns the dialect of a name.
 func findDialect(name string) dialect {
 	all := dialects()

@@ -3,11 +3,14 @@
 package sql
 
 import (
+	"cmp"
+	_ "embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +30,7 @@ func New(g *shell.Globals) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:  "sql",
-		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "dialect", "table", "teachers") }),
+		Args: shell.Needs(cobra.NoArgs, "dialect", "table", "teachers"),
 		RunE: func(*cobra.Command, []string) error {
 			text, err := f.text()
 			if err != nil {
@@ -37,25 +40,10 @@ func New(g *shell.Globals) *cobra.Command {
 			return err
 		},
 	}
-	names, parts := dialectNames(), []string{"all", "checks", "counts", "numbers", "export"}
-	fs := cmd.Flags()
-	fs.StringVar(&f.dialect, "dialect", "", strings.Join(names, "|")+" (required)")
-	fs.StringVar(&f.Table, "table", "", "the votes, a row for each (required)")
-	fs.StringVar(&f.Query, "query-column", "query", "column of the public row")
-	fs.StringVar(&f.Teacher, "teacher-column", "teacher", "column of the teacher")
-	fs.StringVar(&f.Vote, "vote-column", "vote", "column of the class")
-	fs.StringVar(&f.Pool, "pool-table", "", "the public queries, a row for each")
-	fs.StringVar(&f.PoolQuery, "pool-column", "", "its column (default that of --query-column)")
-	fs.IntVar(&f.Teachers, "teachers", 0, "number of teachers: public (required)")
-	fs.IntVar(&f.classes, "classes", 0, "number of classes; public, never guessed from votes")
-	fs.IntVar(&f.first, "first-class", 0, "number of the first class; 1 if votes count classes from 1")
-	fs.StringVar(&f.names, "class-names", "", "public names of all classes; with commas, in place of --classes")
-	fs.StringVar(&f.part, "part", "all", strings.Join(parts, "|"))
-	fs.StringVar(&f.File, "file", "counts.csv", "name of the file that the export writes")
-	text := shell.Anything()
-	shell.Complete(cmd, map[string]shell.Values{"dialect": shell.Words(names...), "part": shell.Words(parts...),
-		"table": text, "query-column": text, "teacher-column": text, "vote-column": text, "pool-table": text, "pool-column": text,
-		"class-names": text, "file": text})
+	shell.Declare(cmd.Flags(), "sql", shell.To{"dialect": &f.dialect, "table": &f.Table, "query-column": &f.Query,
+		"teacher-column": &f.Teacher,
+		"vote-column":    &f.Vote, "pool-table": &f.Pool, "pool-column": &f.PoolQuery, "teachers": &f.Teachers, "classes": &f.classes,
+		"first-class": &f.first, "class-names": &f.names, "part": &f.part, "file": &f.File})
 	shell.Without(cmd, "format", "seed", "delta")
 	return cmd
 }
@@ -64,13 +52,10 @@ func New(g *shell.Globals) *cobra.Command {
 func (f flags) text() (string, error) {
 	c := f.count
 	c.dialect = findDialect(f.dialect)
-	if c.PoolQuery == "" {
-		c.PoolQuery = c.Query
-	}
-	for _, n := range []struct{ flag, value string }{{"table", c.Table}, {"query-column", c.Query}, {"teacher-column", c.Teacher},
-		{"vote-column", c.Vote}} {
-		if n.value == "" {
-			return "", fmt.Errorf("--%s is needed", n.flag)
+	c.PoolQuery = cmp.Or(c.PoolQuery, c.Query)
+	for i, value := range []string{c.Table, c.Query, c.Teacher, c.Vote} {
+		if value == "" {
+			return "", fmt.Errorf("--%s is needed", []string{"table", "query-column", "teacher-column", "vote-column"}[i])
 		}
 	}
 	for _, name := range []string{c.Table, c.Query, c.Teacher, c.Vote, c.Pool, c.PoolQuery} {
@@ -78,11 +63,11 @@ func (f flags) text() (string, error) {
 			return "", fmt.Errorf("%q holds a control character, and is no name", name)
 		}
 	}
-	if !c.writes(c.File) {
-		return "", fmt.Errorf("--file %q: %s takes a name of letters and digits, with . _ / - between them", c.File, c.Dialect)
-	}
-	if c.Teachers < 1 {
-		return "", errors.New("--teachers is needed: how many there are is public, and the checks compare with it")
+	if err := cmp.Or(
+		shell.If(!c.writes(c.File), "--file %q: %s takes a name of letters and digits, with . _ / - between them", c.File, c.Dialect),
+		shell.If(c.Teachers < 1, "--teachers is needed: how many there are is public, and the checks compare with it"),
+	); err != nil {
+		return "", err
 	}
 	if err := f.nameClasses(&c); err != nil {
 		return "", err
@@ -118,3 +103,69 @@ func (f flags) nameClasses(c *count) error {
 
 // maxClasses bounds the columns of the counts: databases take few more than a thousand.
 const maxClasses = 1000
+
+//go:embed count.sql
+var source string
+
+// count is which votes are counted, in the words of one database: what the templates of
+// count.sql are given.
+type count struct {
+	dialect
+	Table, Query, Teacher, Vote string // the votes: one row for each that was cast
+	Pool, PoolQuery             string // the public queries; "" where only those voted on are known
+	Teachers                    int
+	Classes                     []string // as the vote column holds them, numbers or words
+	Words                       bool     // are they words
+	File                        string   // that the export writes
+}
+
+// part returns one of the templates of count.sql, filled in.
+func (c count) part(name string) (string, error) {
+	t, err := template.New("").Funcs(template.FuncMap{"column": c.column, "table": c.table}).Parse(source)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	err = t.ExecuteTemplate(&out, name, c)
+	return out.String() + "\n", err
+}
+
+// Values returns the classes as literals.
+func (c count) Values() []string {
+	out := make([]string, len(c.Classes))
+	for i, name := range c.Classes {
+		out[i] = name
+		if c.Words {
+			out[i] = c.literal(name)
+		}
+	}
+	return out
+}
+
+// mask is the teachers, from First up to End, whose bits are in one number.
+type mask struct{ First, End int }
+
+const (
+	bitsEach = 62
+	maxMasks = 16 // of a query
+)
+
+// Masks returns how the different teachers of a query are counted in bits; nil if in no bits.
+func (c count) Masks() []mask {
+	if !c.bits || c.Teachers > maxMasks*bitsEach {
+		return nil
+	}
+	var masks []mask
+	for first := 0; first < c.Teachers; first += bitsEach {
+		masks = append(masks, mask{first, min(c.Teachers, first+bitsEach)})
+	}
+	return masks
+}
+
+// ClassFlag returns the flag that gives pate label the classes.
+func (c count) ClassFlag() string {
+	if !c.Words {
+		return fmt.Sprintf("--classes %d", len(c.Classes))
+	}
+	return "--class-names '" + strings.ReplaceAll(strings.Join(c.Classes, ","), "'", `'\''`) + "'"
+}
