@@ -29,6 +29,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/train"
 	"github.com/pate-go/pate/cmd/pate/internal/tune"
 	"github.com/pate-go/pate/internal/buildinfo"
+	"github.com/pate-go/pate/internal/table"
 )
 
 func init() { cobra.EnableCommandSorting = false } // help lists commands in the order of a task
@@ -82,4 +83,24 @@ func newRootCommand(g *shell.Globals) *cobra.Command {
 	shell.Describe(root)
 	g.AddTo(root)
 	return root
+}
+
+func newVersionCommand(g *shell.Globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:  "version",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			info := buildinfo.Read()
+			if g.ParsedFormat() == table.JSON {
+				return shell.WriteJSON(g.Stdout, struct {
+					Schema string `json:"schema"`
+					buildinfo.Info
+				}{"pate.version/1", info})
+			}
+			_, err := fmt.Fprintf(g.Stdout, "pate %s\n%s %s\n", info, info.Go, info.Platform)
+			return err
+		},
+	}
+	shell.Without(cmd, "seed", "delta")
+	return cmd
 }

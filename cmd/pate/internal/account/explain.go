@@ -1,13 +1,20 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/statement"
+	"github.com/pate-go/pate/accountant/theorems"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/table"
 )
@@ -103,4 +110,220 @@ func hasSampling(events []accountant.Event) bool {
 		}
 		return false
 	})
+}
+
+// explained compares the accountants on a schedule.
+type explained struct {
+	// Tightest is the accountant with the least epsilon.
+	Tightest string   `json:"tightest"`
+	Gaps     []gap    `json:"gaps"`
+	SaidAs   []saidAs `json:"said_as"`
+}
+
+// gap is how far one accountant is above the tightest.
+type gap struct {
+	Accountant   string        `json:"accountant"`
+	Epsilon      *shell.Number `json:"epsilon,omitempty"`
+	EpsilonLower *shell.Number `json:"epsilon_lower,omitempty"` // what the dominating pairs cost at least
+	Above        *shell.Number `json:"above,omitempty"`         // the tightest
+	Unsupported  string        `json:"unsupported,omitempty"`
+	Why          string        `json:"why"` // it is above
+}
+
+// gapAccountants lists all that claim, with both conversions of Rényi divergences.
+func gapAccountants() []shell.AccountantEntry {
+	all := shell.Accountants()
+	for i, entry := range all {
+		if entry.Name == "rdp" {
+			classic := shell.AccountantEntry{Name: "rdp classic", Gap: "the same divergences by the looser rule of 2017"}
+			classic.Start = func(c accountant.RDPConfig) (accountant.Accountant, error) {
+				c.Conversion = accountant.Classic
+				return entry.Start(c)
+			}
+			return slices.Insert(all, i+1, classic)
+		}
+	}
+	return all
+}
+
+// explain compares all accountants at delta, and the ways to state the result.
+func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) (*explained, error) {
+	out := &explained{}
+	least := math.Inf(1)
+	for _, a := range gapAccountants() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		account, err := a.Start(accountant.RDPConfig{Relation: cfg.Relation})
+		if err != nil {
+			return nil, err
+		}
+		g := gap{Accountant: a.Name, Why: a.Gap}
+		if g.Unsupported, err = composeAll(account.Compose, schedule.Events); err != nil {
+			return nil, err
+		}
+		if g.Unsupported == "" {
+			b, err := account.Epsilon(ctx, delta)
+			if err != nil {
+				return nil, err
+			}
+			g.Epsilon = (*shell.Number)(&b.Upper)
+			if b.Lower > 0 {
+				g.EpsilonLower = (*shell.Number)(&b.Lower)
+			}
+			if b.Upper < least {
+				least, out.Tightest = b.Upper, a.Name
+			}
+		}
+		out.Gaps = append(out.Gaps, g)
+	}
+	for i, g := range out.Gaps {
+		if g.Epsilon != nil && !math.IsInf(least, 1) {
+			above := shell.Number(float64(*g.Epsilon) - least)
+			if out.Gaps[i].Above = &above; above == 0 {
+				out.Gaps[i].Why = "the least here: " + g.Why
+			}
+		}
+	}
+	var err error
+	out.SaidAs, err = saidWays(ctx, schedule, delta)
+	return out, err
+}
+
+// tables prints an explanation; none if there is none.
+func (e *explained) tables(format table.Format) []table.Table {
+	if e == nil {
+		return nil
+	}
+	exact := format == table.CSV
+	gaps := shell.TableOf("<accountant", "epsilon", "at least", "above the least", "by %", "<why it is above")
+	for _, g := range e.Gaps {
+		row := []string{g.Accountant, "unsupported", "", "", "", g.Unsupported}
+		if g.Epsilon != nil {
+			row = []string{g.Accountant, shell.FormatUp(float64(*g.Epsilon), exact), "", "", "", g.Why}
+		}
+		if g.EpsilonLower != nil {
+			row[2] = shell.FormatDown(float64(*g.EpsilonLower))
+		}
+		if g.Above != nil {
+			row[3] = shell.FormatUp(float64(*g.Above), exact)
+			if share := float64(*g.Above) / (float64(*g.Epsilon) - float64(*g.Above)); share > 0 && !math.IsInf(share, 1) {
+				row[4] = strconv.FormatFloat(100*share, 'f', 1, 64)
+			}
+		}
+		if format == table.Text && g.Unsupported != "" { // which may be long, and stands above
+			row[5] = "cannot hold an event of this list"
+		}
+		gaps.Rows = append(gaps.Rows, row)
+	}
+	said := shell.TableOf("<said as", "<which is", "epsilon", "finds at 1 %", "<what that leaves out")
+	for _, s := range e.SaidAs {
+		said.Rows = append(said.Rows, []string{s.As, s.Value, shell.FormatUp(float64(s.Epsilon), exact), shell.FormatUp(s.TPR, exact), s.Loss})
+	}
+	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
+}
+
+// saidAs is one way to state a cost, with the consequences of that statement alone.
+type saidAs struct {
+	As      string       `json:"as"`
+	Value   string       `json:"value"`
+	Epsilon shell.Number `json:"epsilon"`  // at the delta asked for
+	TPR     float64      `json:"tpr_at_1"` // found at 1 % false alarms, at most
+	Loss    string       `json:"loss"`
+}
+
+// saidAt is the rate of false alarms at which ways are compared.
+const saidAt = 0.01
+
+// saidWays states a schedule in all ways that exist for it, the curve first.
+func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) ([]saidAs, error) {
+	account, err := tightOf(accountant.ByAuto, schedule)
+	if err != nil {
+		return nil, err
+	}
+	claim, err := account.Claim(ctx, delta)
+	if err != nil {
+		return nil, err
+	}
+	risk, err := account.Risk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tpr, err := risk.TPR(saidAt)
+	if err != nil {
+		return nil, err
+	}
+	all := []saidAs{
+		{"a trade-off curve", "by " + string(risk.By), shell.Number(claim.Upper), tpr.Upper, "nothing: every line below follows from it"},
+		{"(epsilon, delta)", fmt.Sprintf("(%s, %v)", shell.FormatUp(claim.Upper, false), delta), shell.Number(claim.Upper),
+			statement.TPR(claim.Upper, delta, saidAt), "all other deltas; exact for the worst run that keeps it"},
+	}
+	gaussian, err := asGaussian(risk.GDP(), delta)
+	concentrated, err2 := asConcentrated(ctx, schedule, delta)
+	pure, err3 := asPure(ctx, schedule, delta)
+	for _, way := range []*saidAs{gaussian, concentrated, pure} {
+		if way != nil {
+			all = append(all, *way)
+		}
+	}
+	return all, cmp.Or(err, err2, err3)
+}
+
+// asGaussian states a run as mu of Gaussian differential privacy; nil if none holds.
+func asGaussian(gdp accountant.GDP, delta float64) (*saidAs, error) {
+	if math.IsInf(gdp.Mu, 1) || gdp.Mu == 0 || delta <= gdp.Delta {
+		return nil, nil
+	}
+	epsilon, err := accountant.GaussianEpsilon(1/gdp.Mu, delta-gdp.Delta)
+	if err != nil {
+		return nil, err
+	}
+	loss := fmt.Sprintf("a test finds up to %s less than its curve says", shell.FormatUp(gdp.Regret, false))
+	if gdp.Regret == 0 {
+		loss = "nothing: it is Gaussian noise"
+	}
+	tpr := distuv.UnitNormal.CDF(distuv.UnitNormal.Quantile(saidAt)+gdp.Mu)*(1+1e-12) + gdp.Delta
+	return &saidAs{"mu of Gaussian DP", "mu = " + shell.FormatUp(gdp.Mu, false), shell.Number(epsilon * (1 + 1e-12)), math.Min(1, tpr), loss}, nil
+}
+
+// asConcentrated states a run as rho-zCDP; nil if it has no rho.
+func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
+	z, err := theorems.NewZCDP(schedule.Relation, accountant.Improved)
+	if err != nil {
+		return nil, err
+	}
+	if refused, err := composeAll(z.Compose, schedule.Events); err != nil || refused != "" {
+		return nil, err
+	}
+	rho, failure := z.Rho()
+	if math.IsInf(rho, 1) {
+		return nil, nil
+	}
+	b, err := z.Epsilon(ctx, delta)
+	if err != nil {
+		return nil, err
+	}
+	tpr, err := z.TPR(saidAt)
+	value := "rho = " + shell.FormatUp(rho, false)
+	if failure > 0 {
+		value += " but for " + strconv.FormatFloat(failure, 'g', 3, 64)
+	}
+	return &saidAs{"rho of zCDP", value, shell.Number(b.Upper), tpr, "all but one line above the divergences of all orders"}, err
+}
+
+// asPure states a run as a pure epsilon; nil if it has none.
+func asPure(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
+	basic, err := theorems.NewBasic(schedule.Relation)
+	if err != nil {
+		return nil, err
+	}
+	if refused, err := composeAll(basic.Compose, schedule.Events); err != nil || refused != "" {
+		return nil, err
+	}
+	b, err := basic.Epsilon(ctx, 0)
+	if err != nil || math.IsInf(b.Upper, 1) {
+		return nil, err
+	}
+	return &saidAs{"a pure epsilon", shell.FormatUp(b.Upper, false), shell.Number(theorems.PairEpsilon(b.Upper, 0, delta)),
+		statement.TPR(b.Upper, 0, saidAt), "how rare the worst is; exact for one randomised response"}, nil
 }

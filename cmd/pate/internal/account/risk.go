@@ -24,7 +24,6 @@ type riskAt struct {
 	accountant.Interval
 }
 
-// MarshalJSON implements json.Marshaler.
 func (r *riskReport) MarshalJSON() ([]byte, error) {
 	list := func(name string, all []riskAt) (out []shell.Object) {
 		for _, v := range all {

@@ -2,17 +2,30 @@ package analyze
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/analysis"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
-// releaseFlags are the flags of `pate votes analyze release`.
 type releaseFlags struct {
 	shell.VotesFlags
 	analyzedFlags
@@ -129,4 +142,186 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 		return err
 	}
 	return writeReleased(g, report)
+}
+
+// releaseRun is one release of a number.
+type releaseRun struct {
+	globals   *shell.Globals
+	flags     releaseFlags
+	file      run.File
+	sanitizer *analysis.Sanitizer
+	votes     *votes.Source
+}
+
+// identity is what a release is a function of but its votes and its key, as the ledger has it.
+type identity struct {
+	Name      string                   `json:"name"`
+	Mechanism string                   `json:"mechanism"`
+	Sanitizer analysis.SanitizerConfig `json:"sanitizer"`
+}
+
+func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.Histogram, error]) (report releasedReport, err error) {
+	recorded := false
+	one := run.Run{File: r.file, Kind: "analyze release", Units: run.Units{N: r.votes.Teachers(), Noun: "teachers"}}
+	if r.globals.Seeded {
+		one.Seed = &r.globals.Seed
+	}
+	one.Plan = func(_ context.Context, before *run.Before) (run.Plan, error) {
+		p, err := r.plan(before)
+		recorded = p.Same != nil
+		return p, err
+	}
+	one.Stages = []run.Stage{{
+		Out: r.flags.out,
+		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
+			released, err := r.sanitizer.Release(ctx, reservations[0], key, histograms)
+			if err != nil {
+				return shell.FaultError(err, "votes")
+			}
+			text, err := json.Marshal(r.report(released))
+			if err == nil {
+				err = json.Unmarshal(text, &report)
+			}
+			if err != nil {
+				return err
+			}
+			return shell.WriteJSON(out, report.text)
+		},
+		Read: func(file io.Reader) error { return json.NewDecoder(file).Decode(&report) },
+	}}
+	err = one.Do(ctx, func(_ *run.Session, done []run.Done) error {
+		switch {
+		case done[0].Complete:
+			r.globals.Logf("%s is what was released; nothing was drawn or charged", r.flags.out)
+		case done[0].Recorded:
+			r.globals.Logf("went on with the release that was charged before, at no further cost")
+		}
+		return nil
+	})
+	if err != nil {
+		return report, r.refused(err, recorded)
+	}
+	return report, nil
+}
+
+// plan finds the release of this name, which must be this one, or plans a new one.
+func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
+	id := identity{r.flags.name, r.flags.Mechanism, r.sanitizer.Config()}
+	hash := r.votes.Hash()
+	p := run.Plan{Events: [][]accountant.Event{{r.sanitizer.Event()}}, Settings: id, Inputs: hash[:]}
+	text, err := json.Marshal(id)
+	if err != nil {
+		return p, err
+	}
+	for i := range before.Recorded {
+		recorded := &before.Recorded[i]
+		var named struct{ Name string }
+		if err := json.Unmarshal(recorded.Settings, &named); err != nil {
+			return p, err
+		}
+		if named.Name != id.Name {
+			continue
+		}
+		same, err := recorded.Of(hash[:])
+		if err != nil {
+			return p, err
+		}
+		if !same || string(text) != string(recorded.Settings) || len(recorded.Differs) > 0 {
+			return p, shell.InputError(fmt.Errorf("release %q on this ledger was another one", id.Name),
+				"a number is released once; with other votes or parameters it is another release",
+				"repeat that command, or give this release another --name", "ledger")
+		}
+		p.Same = recorded
+	}
+	return p, nil
+}
+
+// refused explains why a release is not charged, or may not leave.
+func (r *releaseRun) refused(err error, recorded bool) error {
+	var budget *ledger.BudgetError
+	var refused *fault.Error
+	var ce *shell.CommandError
+	c := r.sanitizer.Config()
+	switch {
+	case errors.As(err, &ce), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &refused):
+		if recorded {
+			again := *refused
+			again.Fix += "; another release needs another --name and is charged"
+			err = &again
+		}
+		return shell.FaultError(err, "ledger")
+	case errors.As(err, &budget) && math.IsInf(budget.Epsilon, 1):
+		return &shell.CommandError{Code: shell.ExitOverBudget,
+			What: fmt.Errorf("with --beta %.6g the release costs infinitely much at every order that the ledger works with", c.Beta),
+			Why: fmt.Sprintf("its cost is finite at orders below %.6g only, and an order that low bounds nothing at this budget; nothing "+
+				"was charged or written", analysis.OrderLimit(c.Beta)),
+			Fix: "lower --beta, or raise --order from which it follows, without a look at the votes", Topic: "privacy"}
+	case errors.Is(err, ledger.ErrBudgetExceeded):
+		return &shell.CommandError{Code: shell.ExitOverBudget, What: err,
+			Why: "the release is charged before the votes are counted; nothing was charged or written",
+			Fix: "raise --sigma-ss or lower --beta, without a look at the votes", Topic: "privacy"}
+	}
+	return err
+}
+
+const schemaReleased = "pate.released/1"
+
+const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: " +
+	"that is the ledger's"
+
+// releasedReport is all that `pate votes analyze release` writes: the number released, what follows from it, and
+// public parameters. The text has all of it.
+type releasedReport struct {
+	text     json.RawMessage
+	Released struct {
+		Releasable                  bool // false if the noise comes from a seed
+		Cost, Order, Epsilon, Delta float64
+	}
+	ReleaseCost float64 `json:"release_cost"`
+	TooLow      float64 `json:"too_low"`
+}
+
+func (r *releasedReport) UnmarshalJSON(text []byte) error {
+	type plain releasedReport
+	err := json.Unmarshal(text, (*plain)(r))
+	r.text = slices.Clone(text)
+	return err
+}
+
+// report returns the JSON of a release: the cost is a divergence at the order and one-sided, epsilon that of the cost
+// and of the release together at delta, queries are from <= q < to, release_cost is a divergence, too, and too_low
+// the probability that the cost is below what it bounds.
+func (r *releaseRun) report(out analysis.Released) shell.Object {
+	c, f := r.sanitizer.Config(), r.flags
+	from, to := r.votes.Range()
+	report := shell.Object{"schema", schemaReleased, "note", releasedNote, "released", shell.Object{"private", !out.Releasable,
+		"releasable", out.Releasable, "cost", out.Cost, "order", out.Order, "epsilon", out.Epsilon, "delta", out.Delta},
+		"name", f.name, "mechanism", f.Mechanism}
+	if f.Mechanism == "confident" {
+		report = append(report, "threshold", f.Value("threshold"))
+	}
+	return append(report, "sigma?", f.Value("sigma"), "sigma1?", f.Value("sigma1"), "sigma2?", f.Value("sigma2"),
+		"queries", [2]int{from, to}, "teachers", c.Teachers, "classes", c.Classes, "beta", c.Beta, "sigma_ss", c.Sigma,
+		"margin", c.Margin, "grid", c.Grid, "release_cost", out.ReleaseCost, "too_low", out.TooLow)
+}
+
+func writeReleased(g *shell.Globals, r releasedReport) error {
+	releasable := "yes"
+	if !r.Released.Releasable {
+		g.Logf("NOT releasable: the noise comes from a seed")
+		releasable = "no: seeded"
+	}
+	err := g.Print(r.text, func(table.Format) table.Table {
+		t := shell.TableOf("released epsilon", "delta", "cost", "order", "cost of release", "too low", "<releasable")
+		row := fmt.Sprintf("%.4f %g %.4f %g %.4f %.4f", r.Released.Epsilon, r.Released.Delta, r.Released.Cost, r.Released.Order,
+			r.ReleaseCost, r.TooLow)
+		t.Rows = [][]string{append(strings.Fields(row), releasable)}
+		return t
+	})
+	if g.ParsedFormat() != table.JSON {
+		g.Logf("%s", releasedNote)
+	}
+	return err
 }

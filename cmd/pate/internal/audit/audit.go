@@ -17,7 +17,6 @@ import (
 
 const schemaAudit = "pate.audit/1"
 
-// auditFlags are the flags of `pate audit`.
 type auditFlags struct {
 	suite   []string
 	broken  []string

@@ -47,7 +47,6 @@ type share struct {
 	by accountant.Method
 }
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	children := []*cobra.Command{newCalibrateGaussian(g)}
 	for _, m := range calibrations() {

@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// flags are the flags as they were typed.
 type flags struct {
 	shell.VotesFlags
 	out  string
@@ -27,7 +26,6 @@ type flags struct {
 // result is what the command prints: shapes, which are public.
 type result struct{ queries, teachers, classes int }
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{

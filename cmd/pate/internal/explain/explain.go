@@ -11,7 +11,6 @@ import (
 	lesson "github.com/pate-go/pate/internal/learn" // Explain is what errors do here
 )
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	var children []*cobra.Command
 	for _, m := range lesson.Mechanisms() {

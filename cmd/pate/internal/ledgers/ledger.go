@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("ledger", "ledger", newLedgerShow(g), newLedgerVerify(g), newStatement(g), newLedgerSign(g))
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// statementFlags are the flags of `pate ledger statement`.
 type statementFlags struct {
 	out, about string
 	labels     []string

@@ -122,7 +122,6 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 	return f.write(g, f.source(summary, args), all, reverse)
 }
 
-// check refuses flags that do not go together.
 func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error {
 	given := cmd.Flags().Changed
 	rules := []error{

@@ -94,7 +94,6 @@ func Accountants() []AccountantEntry {
 	}
 }
 
-// AccountantNames lists their names.
 func AccountantNames() []string {
 	var names []string
 	for _, a := range Accountants() {
@@ -103,7 +102,6 @@ func AccountantNames() []string {
 	return names
 }
 
-// FindAccountant returns the accountant of that name.
 func FindAccountant(name string) (AccountantEntry, bool) {
 	all := Accountants()
 	i := slices.IndexFunc(all, func(a AccountantEntry) bool { return a.Name == name })
@@ -113,7 +111,6 @@ func FindAccountant(name string) (AccountantEntry, bool) {
 	return all[i], true
 }
 
-// CheckAccountant refuses unknown names.
 func CheckAccountant(name string) error {
 	_, known := FindAccountant(name)
 	return If(!known, "--accountant %s: no such accountant; there are %s", name, strings.Join(AccountantNames(), ", "))

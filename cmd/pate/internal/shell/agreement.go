@@ -22,13 +22,11 @@ type AgreementFlags struct {
 	CalibrateOn string
 }
 
-// AddAgreement adds the flags.
 func (f *AgreementFlags) AddAgreement(cmd *cobra.Command) {
 	Declare(cmd.Flags(), "agreement", To{"teacher-accuracy": &f.Accuracy, "correlation": &f.Correlation, "confusion": &f.Confusion,
 		"calibrate-on": &f.CalibrateOn})
 }
 
-// AgreementGiven reports whether any of the flags was given.
 func (f *AgreementFlags) AgreementGiven(cmd *cobra.Command) bool {
 	return slices.ContainsFunc([]string{"teacher-accuracy", "correlation", "confusion", "calibrate-on"}, cmd.Flags().Changed)
 }

@@ -249,7 +249,6 @@ func HeadNames(known *run.Heads) []string {
 	return names
 }
 
-// HashFile returns the SHA-256 of a regular file.
 func HashFile(path string) (sum [sha256.Size]byte, err error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {

@@ -25,7 +25,6 @@ var flagTexts string
 // listed is a list of the program in flagTexts, and what stands between its words.
 var listed = regexp.MustCompile(`\{\{(\w+)(?:\|(.*?))?\}\}`)
 
-// lists returns what flagTexts names.
 func lists() map[string][]string {
 	return map[string][]string{
 		"sets": namedsets.Names(), "kinds": dataset.Kinds(), "splits": dataset.Protocols(), "formats": table.Formats(),

@@ -142,7 +142,6 @@ func Help(cmd *cobra.Command, full bool) string {
 	return b.String()
 }
 
-// listCommands lists the commands of a group below cmd.
 func listCommands(b *strings.Builder, cmd *cobra.Command, group string) {
 	for _, child := range cmd.Commands() {
 		if child.GroupID == group && child.IsAvailableCommand() {

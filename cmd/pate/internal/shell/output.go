@@ -15,7 +15,6 @@ import (
 // name ends in a question mark is left out where it is zero, nil or an empty list.
 type Object []any
 
-// MarshalJSON implements json.Marshaler.
 func (o Object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	for i := 0; i < len(o); i += 2 {
@@ -39,7 +38,6 @@ func (o Object) MarshalJSON() ([]byte, error) {
 // Number is a float64 whose infinity is null in JSON.
 type Number float64
 
-// MarshalJSON implements json.Marshaler.
 func (x Number) MarshalJSON() ([]byte, error) {
 	if math.IsInf(float64(x), 0) {
 		return []byte("null"), nil

@@ -24,7 +24,6 @@ type ParameterFlags struct {
 	Uncapped  bool // without caps, and for noise of any size: an analysis, not a run
 }
 
-// parameterValue is the value of a flag.
 type parameterValue struct {
 	number float64
 	whole  bool
@@ -39,7 +38,6 @@ func (v *parameterValue) Type() string {
 	return "float"
 }
 
-// Set reads a number.
 func (v *parameterValue) Set(text string) (err error) {
 	if v.whole {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -50,7 +48,6 @@ func (v *parameterValue) Set(text string) (err error) {
 	return err
 }
 
-// AddParameters adds the flags of the mechanisms that are wanted.
 func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted func(aggregate.Description) bool) {
 	f.Values = map[string]*parameterValue{}
 	for _, d := range mechanisms.All() {
@@ -114,7 +111,6 @@ func (f *ParameterFlags) users(parameter string) []string {
 	return names
 }
 
-// described returns the mechanism that was asked for.
 func (f *ParameterFlags) described() (aggregate.Description, error) {
 	i := slices.IndexFunc(f.known, func(d aggregate.Description) bool { return d.Name == f.Mechanism })
 	if i < 0 {
@@ -168,7 +164,6 @@ func (f *ParameterFlags) Value(parameter string) float64 {
 	return 0
 }
 
-// required lists the parameters that must be given.
 func required(d aggregate.Description, complete bool) []string {
 	var names []string
 	for _, p := range d.Parameters {

@@ -117,7 +117,6 @@ func (p *progress) Note(text string) {
 	p.noted = text
 }
 
-// Clear removes the line.
 func (p *progress) Clear() {
 	if p.out == nil {
 		return

@@ -74,7 +74,6 @@ func Folded(text string, columns int) []string {
 	return lines
 }
 
-// YesNo returns the word for a table.
 func YesNo(v bool) string {
 	if v {
 		return "yes"

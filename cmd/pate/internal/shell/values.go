@@ -33,7 +33,6 @@ func Suggested(words ...string) Values { return Values{Words: words} }
 // Files is a file with one of the endings, such as "csv"; any file without.
 func Files(endings ...string) Values { return Values{Files: true, Exts: endings} }
 
-// Folder is a folder.
 func Folder() Values { return Values{Folder: true} }
 
 // Anything is a text that nothing can complete.
@@ -70,7 +69,6 @@ func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirec
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Check refuses a word outside a closed set.
 func (v Values) Check(value string) error {
 	words := []string{value}
 	if v.List {
@@ -126,14 +124,12 @@ func told(flag *pflag.Flag) (v Values, ok bool) {
 	return v, len(text) > 0 && json.Unmarshal([]byte(text[0]), &v) == nil
 }
 
-// CompleteArgs declares the arguments of a command.
 func CompleteArgs(cmd *cobra.Command, v Values) {
 	cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return v.complete(typed)
 	}
 }
 
-// CheckValues refuses values that are in no closed set.
 func CheckValues(cmd *cobra.Command) error {
 	var wrong error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

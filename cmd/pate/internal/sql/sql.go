@@ -18,14 +18,12 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// flags are the flags as they were typed.
 type flags struct {
 	count
 	dialect, names, part string
 	classes, first       int
 }
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -48,7 +46,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// text returns the SQL.
 func (f flags) text() (string, error) {
 	c := f.count
 	c.dialect = findDialect(f.dialect)
