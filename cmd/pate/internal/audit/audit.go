@@ -158,7 +158,7 @@ func resultOf(t controls.Target, further ...any) shell.Object {
 	return append(shell.Object{"target", t.Name, "method", t.Method, "on", t.On, "mistake?", t.Mistake}, further...)
 }
 
-// writeAudit prints what was found, alpha for all results together.
+// writeAudit prints results; alpha is for all of them together.
 func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) error {
 	format := g.ParsedFormat()
 	exact, wide := format == table.CSV, format != table.Text

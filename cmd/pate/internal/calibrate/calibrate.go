@@ -23,8 +23,8 @@ import (
 
 const schemaCalibrate = "pate.calibrate/1"
 
-// result is what was found: all parameters, that which was searched for among them. Epsilon is recomputed from them
-// and never above the target; the accountant is that whose claim it is, never auto.
+// result has all parameters, of which one was searched for among them. Epsilon is recomputed from them and is never
+// the accountant is that whose claim it is, never auto.
 type result struct {
 	mechanism, found string
 	parameters

@@ -43,7 +43,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// report is what was found in votes and manifests; either may be nil.
+// report is about votes and manifests; either may be nil.
 type report struct {
 	votes    *votes.Report
 	silos    *manifest.Report
