@@ -151,11 +151,11 @@ func TestComparisons(t *testing.T) {
 		value, above := int64(law.Threshold)-2, 0.0
 		for seed := range uint64(seeds) {
 			c := compare(rng.SeedKey(seed), law, []int64{value})
-			require.Equal(t, c.above[0], value+c.nu[0] >= int64(law.Threshold)+c.rho)
+			require.Equal(t, c.Above[0], value+c.Nu[0] >= int64(law.Threshold)+c.Rho)
 			if law.QueryNoise.Kind == svt.Geometric {
-				require.GreaterOrEqual(t, min(c.rho, c.nu[0]), int64(0))
+				require.GreaterOrEqual(t, min(c.Rho, c.Nu[0]), int64(0))
 			}
-			if c.above[0] {
+			if c.Above[0] {
 				above++
 			}
 		}

@@ -31,31 +31,25 @@ func (l *lesson) integers(name string) []int64 {
 	return out
 }
 
-// compared is a run of a sparse vector with its noise.
-type compared struct {
-	law   svt.Law
-	rho   int64   // noise of the threshold
-	nu    []int64 // of each question that was asked
-	above []bool
+// Compared is a run of a sparse vector with its noise.
+type Compared struct {
+	Law   svt.Law
+	Rho   int64   // noise of the threshold
+	Nu    []int64 // of each question that was asked
+	Above []bool
+	Found int // questions above
 }
 
-// compare draws the noise of a law by the samplers that mechanisms use, and makes its comparisons.
-func compare(key rng.Key, law svt.Law, values []int64) compared {
-	draw := func(n svt.Noise, label string) int64 {
-		d, s := valid(rng.NewDiscreteLaplace(n.Scale)), key.Derive(label).Stream()
-		if n.Kind == svt.Geometric {
-			return d.Geometric(s)
-		}
-		return d.Sample(s)
-	}
-	c := compared{law: law, rho: draw(law.ThresholdNoise, "threshold")}
-	count := 0
+// Compare makes the comparisons of a law with the noise that draw returns for the threshold, question -1, and for
+// each question, up to the answer after which it stops.
+func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) int64) Compared {
+	c := Compared{Law: law, Rho: draw(law.ThresholdNoise, -1)}
 	for i, v := range values {
-		nu := draw(law.QueryNoise, fmt.Sprint("question ", i))
-		above := v+nu >= int64(law.Threshold)+c.rho
-		c.nu, c.above = append(c.nu, nu), append(c.above, above)
+		nu := draw(law.QueryNoise, i)
+		above := v+nu >= int64(law.Threshold)+c.Rho
+		c.Nu, c.Above = append(c.Nu, nu), append(c.Above, above)
 		if above {
-			if count++; count == law.Stop {
+			if c.Found++; c.Found == law.Stop {
 				break
 			}
 		}
@@ -63,10 +57,25 @@ func compare(key rng.Key, law svt.Law, values []int64) compared {
 	return c
 }
 
+// compare draws the noise of a law by the samplers that mechanisms use, and makes its comparisons.
+func compare(key rng.Key, law svt.Law, values []int64) Compared {
+	return Compare(law, values, func(n svt.Noise, question int) int64 {
+		label := "threshold"
+		if question >= 0 {
+			label = fmt.Sprint("question ", question)
+		}
+		d, s := valid(rng.NewDiscreteLaplace(n.Scale)), key.Derive(label).Stream()
+		if n.Kind == svt.Geometric {
+			return d.Geometric(s)
+		}
+		return d.Sample(s)
+	})
+}
+
 // likely returns the exact probability of the transcript on the values and on a neighbour's, and the
 // logarithm of the ratio, beside epsilon.
-func (c compared) likely(outcome string, values, moved []int64, epsilon float64) []Number {
-	p, q := probability(c.law, floats(values[:len(c.above)]), c.above), probability(c.law, floats(moved[:len(c.above)]), c.above)
+func (c Compared) likely(outcome string, values, moved []int64, epsilon float64) []Number {
+	p, q := probability(c.Law, floats(values[:len(c.Above)]), c.Above), probability(c.Law, floats(moved[:len(c.Above)]), c.Above)
 	return []Number{scalar("P["+outcome+"]", p), scalar("P'["+outcome+"]", q), scalar("loss", math.Log(p/q)), scalar("epsilon", epsilon)}
 }
 
@@ -106,11 +115,11 @@ func traceSparse(l *lesson) {
 	m := valid(svt.NewSparseVector(svt.SparseVectorConfig{
 		Noise: svt.DiscreteLaplace, Epsilon: epsilon, Answers: answers, Sensitivity: 1, Threshold: int64(threshold)}))
 	c := compare(l.key, m.Law(), values)
-	asked := values[:len(c.above)]
+	asked := values[:len(c.Above)]
 	moved, sums, above := make([]int64, len(asked)), make([]int64, len(asked)), make([]int, len(asked))
 	for i, v := range asked {
-		sums[i], moved[i] = v+c.nu[i], v+1
-		if c.above[i] {
+		sums[i], moved[i] = v+c.Nu[i], v+1
+		if c.Above[i] {
 			above[i], moved[i] = 1, v-1
 		}
 	}
@@ -122,11 +131,11 @@ func traceSparse(l *lesson) {
 
 	l.stepOver("question", "stream", vector("value", values))
 	l.step("divide", scalar("epsilon1", epsilon*share), scalar("epsilon2", epsilon*(1-share)), scalar("answers c", answers),
-		scalar("scale of the threshold noise", c.law.ThresholdNoise.Scale), scalar("scale of the question noise", c.law.QueryNoise.Scale))
-	l.step("threshold", scalar("threshold", threshold), scalar("noise", c.rho), scalar("noisy threshold", int64(threshold)+c.rho))
-	l.stepOver("question", "compare", vector("value", asked), vector("noise", c.nu), vector("sum", sums), vector("above", above))
+		scalar("scale of the threshold noise", c.Law.ThresholdNoise.Scale), scalar("scale of the question noise", c.Law.QueryNoise.Scale))
+	l.step("threshold", scalar("threshold", threshold), scalar("noise", c.Rho), scalar("noisy threshold", int64(threshold)+c.Rho))
+	l.stepOver("question", "compare", vector("value", asked), vector("noise", c.Nu), vector("sum", sums), vector("above", above))
 	l.step("likely", likely...)
-	l.stepOver("row", "free", freeAnswers(c.law)...)
+	l.stepOver("row", "free", freeAnswers(c.Law)...)
 	l.release()
 	l.cost(claim("epsilon", l.pure(m.Event())), scalar("questions that could be asked", len(values)),
 		claim("epsilon if each were paid", l.pure(accountant.Repeated{Event: m.Event(), Count: int64(len(values))})))

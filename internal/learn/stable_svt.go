@@ -21,12 +21,12 @@ func traceStableSVT(l *lesson) {
 		negated[i] = -d
 	}
 	c := compare(l.key, m.Law(), negated)
-	asked := distances[:len(c.above)]
+	asked := distances[:len(c.Above)]
 	moved, left, released, refuses := make([]int64, len(asked)), make([]int64, len(asked)), make([]int, len(asked)), make([]float64, len(asked))
 	for i, d := range asked {
-		left[i], refuses[i] = d-c.nu[i], math.Exp(second(m.LawAt(d)))
+		left[i], refuses[i] = d-c.Nu[i], math.Exp(second(m.LawAt(d)))
 		moved[i] = -d - 1 // further from instability: refused less often
-		if !c.above[i] {
+		if !c.Above[i] {
 			released[i], moved[i] = 1, min(0, -d+1)
 		}
 	}
@@ -40,8 +40,8 @@ func traceStableSVT(l *lesson) {
 	l.stepOver("question", "distance", vector("distance", distances))
 	l.step("calibrate", scalar("b1", cfg.B1), scalar("b2", cfg.B2), scalar("threshold w", cfg.Threshold), scalar("1/b1", 1/cfg.B1),
 		scalar("2Q/b2", 2*float64(failures)/cfg.B2), scalar("least distance", need))
-	l.step("threshold", scalar("threshold w", cfg.Threshold), scalar("noise rho", c.rho), scalar("w - rho", cfg.Threshold-c.rho))
-	l.stepOver("question", "compare", vector("distance", asked), vector("noise", c.nu), vector("left", left), vector("released", released),
+	l.step("threshold", scalar("threshold w", cfg.Threshold), scalar("noise rho", c.Rho), scalar("w - rho", cfg.Threshold-c.Rho))
+	l.stepOver("question", "compare", vector("distance", asked), vector("noise", c.Nu), vector("left", left), vector("released", released),
 		vector("P[refused]", refuses))
 	l.step("likely", likely...)
 	l.release()

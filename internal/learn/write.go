@@ -28,32 +28,53 @@ func (t Trace) Write(w io.Writer, f table.Format) error {
 	case table.CSV:
 		return t.csv(w)
 	}
-	var p page
-	switch f {
-	case table.Text:
-		p = &textPage{}
-	case table.Markdown:
-		p = &markdownPage{}
-	case table.LaTeX:
-		p = &latexPage{}
-	default:
+	p, known := pages()[f]
+	if !known {
 		return fmt.Errorf("learn: cannot write format %q", f)
 	}
-	if err := t.compose(p); err != nil {
+	text, err := t.compose(f, p)
+	if err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, p.String())
+	_, err = io.WriteString(w, text)
 	return err
 }
 
-// page is one way to set a trace.
-type page interface {
-	title(text string)
-	heading(text string)
-	words(text string)
-	formula(f Formula)
-	table(t table.Table) error
-	String() string
+// page is one way to set a trace: what is written for each of its parts.
+type page struct {
+	title, heading, words, table func(text string) string
+	formula                      func(f Formula) string
+}
+
+// pages returns the ways: a terminal of 80 columns, Markdown with formulas as TeX between dollars, which GitHub, Jupyter
+// and Pandoc set, and the body of a document in LaTeX.
+func pages() map[table.Format]page {
+	escape := strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;").Replace
+	return map[table.Format]page{
+		table.Text: {
+			title:   func(text string) string { return text + "\n" },
+			heading: func(text string) string { return "\n" + wrap(text, "", "   ") },
+			words:   func(text string) string { return wrap(text, "   ", "   ") },
+			formula: func(f Formula) string { return "\n     " + strings.ReplaceAll(f.Text, ";  ", "\n     ") + "\n" },
+			table: func(text string) string {
+				return "\n     " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n     ") + "\n"
+			},
+		},
+		table.Markdown: {
+			title:   func(text string) string { return "# " + text + "\n" },
+			heading: func(text string) string { return "\n## " + text + "\n" },
+			words:   func(text string) string { return "\n" + escape(text) + "\n" },
+			formula: func(f Formula) string { return "\n$$" + f.TeX + "$$\n" },
+			table:   func(text string) string { return "\n" + text },
+		},
+		table.LaTeX: {
+			title:   func(text string) string { return `\section*{` + table.EscapeLaTeX(text) + "}\n" },
+			heading: func(text string) string { return "\n" + `\subsection*{` + table.EscapeLaTeX(text) + "}\n" },
+			words:   func(text string) string { return table.EscapeLaTeX(text) + "\n" },
+			formula: func(f Formula) string { return `\[` + f.TeX + `\]` + "\n" },
+			table:   func(text string) string { return "\n\\begin{center}\n" + text + "\\end{center}\n" },
+		},
+	}
 }
 
 // part is a step, a closing section or a mistake, as it is written.
@@ -81,22 +102,25 @@ func (t *Trace) parts() (all []part) {
 	return all
 }
 
-func (t Trace) compose(p page) error {
-	p.title(t.Title)
-	p.words(fmt.Sprintf("One run of %s with seed %d. It shows private data and noise: for teaching, not releasable.", t.Mechanism, t.Seed))
+func (t Trace) compose(f table.Format, p page) (string, error) {
+	var b strings.Builder
+	b.WriteString(p.title(t.Title))
+	b.WriteString(p.words(fmt.Sprintf("One run of %s with seed %d. It shows private data and noise: for teaching, not releasable.",
+		t.Mechanism, t.Seed)))
 	for _, x := range t.parts() {
-		p.heading(x.number + x.heading)
-		p.words(x.words)
+		b.WriteString(p.heading(x.number+x.heading) + p.words(x.words))
 		if x.formula != nil {
-			p.formula(*x.formula)
+			b.WriteString(p.formula(*x.formula))
 		}
 		for _, tab := range tables(*x.numbers, x.index) {
-			if err := p.table(tab); err != nil {
-				return err
+			var text strings.Builder
+			if err := tab.Write(&text, f); err != nil {
+				return "", err
 			}
+			b.WriteString(p.table(text.String()))
 		}
 	}
-	return nil
+	return b.String(), nil
 }
 
 // tables returns the vectors of numbers side by side, then the scalars below each other.
@@ -172,34 +196,6 @@ func shortUp(x float64) string {
 	return short(number.Up(x-math.Abs(x)*0x1p-40, 6))
 }
 
-// textPage is a terminal of 80 columns.
-type textPage struct{ strings.Builder }
-
-func (p *textPage) title(text string) { p.WriteString(text + "\n") }
-
-func (p *textPage) heading(text string) { p.WriteString("\n" + wrap(text, "", "   ")) }
-
-func (p *textPage) words(text string) { p.WriteString(wrap(text, "   ", "   ")) }
-
-func (p *textPage) formula(f Formula) {
-	p.WriteString("\n")
-	for _, line := range strings.Split(f.Text, ";  ") {
-		p.WriteString("     " + line + "\n")
-	}
-}
-
-func (p *textPage) table(t table.Table) error {
-	var b strings.Builder
-	if err := t.Write(&b, table.Text); err != nil {
-		return err
-	}
-	p.WriteString("\n")
-	for line := range strings.Lines(b.String()) {
-		p.WriteString("     " + line)
-	}
-	return nil
-}
-
 // wrap breaks text between words.
 func wrap(text, first, other string) string {
 	const width = 80
@@ -218,44 +214,4 @@ func wrap(text, first, other string) string {
 	}
 	b.WriteString(line + "\n")
 	return b.String()
-}
-
-// markdownPage writes formulas as TeX between dollars, which GitHub, Jupyter and Pandoc set.
-type markdownPage struct{ strings.Builder }
-
-func (p *markdownPage) title(text string) { p.WriteString("# " + text + "\n") }
-
-func (p *markdownPage) heading(text string) { p.WriteString("\n## " + text + "\n") }
-
-func (p *markdownPage) words(text string) {
-	p.WriteString("\n" + strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;").Replace(text) + "\n")
-}
-
-func (p *markdownPage) formula(f Formula) { p.WriteString("\n$$" + f.TeX + "$$\n") }
-
-func (p *markdownPage) table(t table.Table) error {
-	p.WriteString("\n")
-	return t.Write(p, table.Markdown)
-}
-
-// latexPage is the body of a document.
-type latexPage struct{ strings.Builder }
-
-func (p *latexPage) title(text string) { p.WriteString(`\section*{` + table.EscapeLaTeX(text) + "}\n") }
-
-func (p *latexPage) heading(text string) {
-	p.WriteString("\n" + `\subsection*{` + table.EscapeLaTeX(text) + "}\n")
-}
-
-func (p *latexPage) words(text string) { p.WriteString(table.EscapeLaTeX(text) + "\n") }
-
-func (p *latexPage) formula(f Formula) { p.WriteString(`\[` + f.TeX + `\]` + "\n") }
-
-func (p *latexPage) table(t table.Table) error {
-	p.WriteString("\n\\begin{center}\n")
-	if err := t.Write(p, table.LaTeX); err != nil {
-		return err
-	}
-	p.WriteString("\\end{center}\n")
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,8 +14,10 @@ import (
 
 // Chapter is one claim with a picture that moves.
 type Chapter struct {
-	Name      string
-	Text      Text
+	Name string
+	// Text has the words by heading: Title, Chapter in a line, Claim, Look for what to try, Wrong for the misconception and
+	// Right for its correction. A part that is not there is empty; a test finds it.
+	Text      map[string]string
 	Knobs     []Knob
 	Scenes    []Scene // situations to begin with; the first is the default
 	Exercises []Exercise
@@ -79,7 +82,9 @@ func Chapters() (all []Chapter) {
 	}
 	for i := range all {
 		c := &all[i]
-		c.Text = readText(c.Name)
+		title, text, _ := learn.Course(c.Name)
+		c.Text = map[string]string{"Title": title}
+		maps.Copy(c.Text, text)
 		complete[c.Name](c)
 	}
 	return all

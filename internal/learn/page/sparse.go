@@ -23,81 +23,63 @@ func drawSparse(r *reader) View {
 	if variant := r.text("variant"); variant != "shipped" {
 		return drawAttack(variant)
 	}
-	values := r.numbers("values", 1, 10, -1000, 1000)
+	var values []int64
+	for _, x := range r.numbers("values", 1, 10, -1000, 1000) {
+		values = append(values, int64(x))
+	}
 	threshold, answers := r.whole("threshold"), r.whole("answers")
 	law := valid(svt.NewSparseVector(svt.SparseVectorConfig{
 		Noise: svt.DiscreteLaplace, Epsilon: r.number("epsilon"), Answers: answers, Sensitivity: 1, Threshold: int64(threshold)})).Law()
-	return askStream(law, values, min(r.whole("asked"), len(values)), uint64(r.whole("seed"))).view(r, law, values, threshold, answers)
-}
-
-// streamRun is a run with its noise.
-type streamRun struct {
-	rho   int64
-	noise []int64
-	above []bool
-	found int
-}
-
-// askStream draws noise by the samplers that mechanisms use.
-func askStream(law svt.Law, values []int, asked int, seed uint64) streamRun {
-	key := rng.SeedKey(seed).Derive("learn a stream")
-	draw := func(scale float64, label string, i uint64) int64 {
-		d := valid(rng.NewDiscreteLaplace(scale))
-		return d.Sample(key.Derive(label, i).Stream())
-	}
-	s := streamRun{rho: draw(law.ThresholdNoise.Scale, "threshold", 0)}
-	for i, x := range values[:asked] {
-		nu := draw(law.QueryNoise.Scale, "question", uint64(i))
-		above := float64(int64(x)+nu) >= law.Threshold+float64(s.rho)
-		s.noise, s.above = append(s.noise, nu), append(s.above, above)
-		if above {
-			if s.found++; s.found == law.Stop {
-				break
-			}
+	key := rng.SeedKey(uint64(r.whole("seed"))).Derive("learn a stream")
+	run := learn.Compare(law, values[:min(r.whole("asked"), len(values))], func(n svt.Noise, question int) int64 {
+		stream := key.Derive("threshold", 0)
+		if question >= 0 {
+			stream = key.Derive("question", uint64(question))
 		}
-	}
-	return s
+		return valid(rng.NewDiscreteLaplace(n.Scale)).Sample(stream.Stream())
+	})
+	return drawStream(r, run, values, threshold, answers)
 }
 
-func (s streamRun) view(r *reader, law svt.Law, values []int, threshold, answers int) (v View) {
-	noisy := float64(threshold) + float64(s.rho)
+func drawStream(r *reader, s learn.Compared, values []int64, threshold, answers int) (v View) {
+	noisy := float64(threshold) + float64(s.Rho)
 	low, high := min(0, noisy), noisy
 	for i, x := range values {
 		high, low = max(high, float64(x)), min(low, float64(x))
-		if i < len(s.noise) {
-			high, low = max(high, float64(int64(x)+s.noise[i])), min(low, float64(int64(x)+s.noise[i]))
+		if i < len(s.Nu) {
+			high, low = max(high, float64(x+s.Nu[i])), min(low, float64(x+s.Nu[i]))
 		}
 	}
 	high = high*1.1 + 1
 	p := newPlot(axis{label: "question", low: 0.4, high: float64(len(values)) + 0.6}, axis{label: "value", low: low, high: high})
 	for i, x := range values {
 		at := float64(i + 1)
-		if i >= len(s.noise) {
+		if i >= len(s.Nu) {
 			p.rect("no pale", p.px(at)-9, p.py(float64(x)), 18, p.py(0)-p.py(float64(x)))
 			continue
 		}
-		sum := float64(int64(x) + s.noise[i])
-		class := map[bool]string{true: "yes", false: "no"}[s.above[i]]
+		sum := float64(int64(x) + s.Nu[i])
+		class := map[bool]string{true: "yes", false: "no"}[s.Above[i]]
 		p.rect(class+" pale", p.px(at)-9, p.py(float64(x)), 18, p.py(0)-p.py(float64(x)))
 		p.line("stem", p.px(at), p.py(float64(x)), p.px(at), p.py(sum))
 		p.circle(class, p.px(at), p.py(sum), 5.5)
-		p.text("value", "middle", p.px(at), p.py(max(sum, float64(x)))-9, map[bool]string{true: "above", false: ""}[s.above[i]])
+		p.text("value", "middle", p.px(at), p.py(max(sum, float64(x)))-9, map[bool]string{true: "above", false: ""}[s.Above[i]])
 	}
 	p.line("bound thin", p.left, p.py(float64(threshold)), p.right, p.py(float64(threshold)))
 	p.line("now", p.left, p.py(noisy), p.right, p.py(noisy))
 	p.text("name", "end", p.right, p.py(noisy)-5, fmt.Sprintf("noisy threshold %.0f", noisy))
 	v.Panels = []Panel{
 		p.panel("stream", "A stream over a noisy threshold",
-			fmt.Sprintf("%d questions asked, %d of at most %d above.", len(s.noise), s.found, answers), nil),
-		drawBudget(law, s, answers, r.number("epsilon")),
-		drawFree(law),
+			fmt.Sprintf("%d questions asked, %d of at most %d above.", len(s.Nu), s.Found, answers), nil),
+		drawBudget(s, answers, r.number("epsilon")),
+		drawFree(s.Law),
 	}
-	v.number("questions asked", float64(len(s.noise)))
-	v.number("above", float64(s.found))
+	v.number("questions asked", float64(len(s.Nu)))
+	v.number("above", float64(s.Found))
 	v.number("noisy threshold", noisy)
 	v.claim("charge of the run", r.number("epsilon"))
 	v.say("%d questions were asked and %d came out above, of at most %d. The whole run is charged ε = %s, however many questions come out below.",
-		len(s.noise), s.found, answers, up(r.number("epsilon")))
+		len(s.Nu), s.Found, answers, up(r.number("epsilon")))
 	v.Command = fmt.Sprintf("pate learn explain sparse-vector --values %s --threshold %d --epsilon %s --answers %d",
 		list(values), threshold, r.text("epsilon"), answers)
 	v.Verdict = Verdict{Holds: true, Words: "Only an answer above uses the budget up; questions below are free."}
@@ -105,12 +87,12 @@ func (s streamRun) view(r *reader, law svt.Law, values []int, threshold, answers
 }
 
 // drawBudget draws what of the budget is used: the threshold at once, then each answer above.
-func drawBudget(law svt.Law, s streamRun, answers int, epsilon float64) Panel {
+func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 	share := svt.ThresholdShare(answers, false)
-	p := newPlot(axis{label: "question", low: 0, high: float64(max(2, len(s.above)))}, axis{label: "ε left", low: 0, high: nice(epsilon)})
+	p := newPlot(axis{label: "question", low: 0, high: float64(max(2, len(s.Above)))}, axis{label: "ε left", low: 0, high: nice(epsilon)})
 	left := epsilon * (1 - share)
 	xs, ys := []float64{0}, []float64{left}
-	for i, above := range s.above {
+	for i, above := range s.Above {
 		xs, ys = append(xs, float64(i+1)), append(ys, left)
 		if above {
 			left = max(0, left-epsilon*(1-share)/float64(answers))

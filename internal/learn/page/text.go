@@ -7,29 +7,10 @@ import (
 	"github.com/pate-go/pate/internal/learn"
 )
 
-// Text is the words of a chapter. A part that the text lacks is empty; a test finds it.
-type Text struct {
-	Title, Short, Claim string
-	Look                string // what to try
-	Wrong, Right        string // the misconception, and its correction
-	parts               map[string]string
-}
-
-func readText(name string) Text {
-	title, parts, err := learn.Course(name)
-	if err != nil {
-		return Text{}
-	}
-	return Text{
-		Title: title, Short: parts["Chapter"], Claim: parts["Claim"], Look: parts["Look"],
-		Wrong: parts["Wrong"], Right: parts["Right"], parts: parts,
-	}
-}
-
 // exercise adds an exercise with the words of its two parts. Its tolerance is relative.
 func (c *Chapter) exercise(name string, tolerance float64, answer func() float64) {
 	c.Exercises = append(c.Exercises, Exercise{
-		Name: name, Question: c.Text.parts["Exercise "+name], Solution: c.Text.parts["Solution "+name], answer: answer, tolerance: tolerance})
+		Name: name, Question: c.Text["Exercise "+name], Solution: c.Text["Solution "+name], answer: answer, tolerance: tolerance})
 }
 
 // Exercise is a question whose answer is a number that the packages compute.

@@ -22,15 +22,12 @@ var (
 
 // shown is a chapter with everything that stands around its picture.
 type shown struct {
-	Number    int
-	Chapter   page.Chapter
-	Text      page.Text
-	View      page.View // of the first scene
-	Stills    []still   // of all scenes, for readers without JavaScript
-	Exercises []solved
-	Code      []excerpt
-	Previous  string
-	Next      string
+	page.Chapter
+	Number         int
+	View           page.View // of the first scene
+	Stills         []still   // of all scenes, for readers without JavaScript
+	Excerpts       []excerpt
+	Previous, Next string
 }
 
 type still struct {
@@ -38,31 +35,26 @@ type still struct {
 	View page.View
 }
 
-type solved struct {
-	page.Exercise
-	Number int
-}
-
 // show draws a chapter; stills only where they are wanted.
 func show(number int, c page.Chapter, stills bool) (shown, error) {
-	s := shown{Number: number, Chapter: c, Text: c.Text}
-	var err error
-	if s.View, err = c.Draw(c.Scenes[0].Situation); err != nil {
-		return s, err
-	}
-	if stills {
-		for _, scene := range c.Scenes {
-			v, err := c.Draw(scene.Situation)
-			if err != nil {
-				return s, fmt.Errorf("site: %s, %s: %w", c.Name, scene.Name, err)
-			}
+	s := shown{Chapter: c, Number: number}
+	for i, scene := range c.Scenes {
+		if i > 0 && !stills {
+			break
+		}
+		v, err := c.Draw(scene.Situation)
+		if err != nil {
+			return s, fmt.Errorf("site: %s, %s: %w", c.Name, scene.Name, err)
+		}
+		if i == 0 {
+			s.View = v
+		}
+		if stills {
 			s.Stills = append(s.Stills, still{scene.Name, v})
 		}
 	}
-	for i, e := range c.Exercises {
-		s.Exercises = append(s.Exercises, solved{e, i + 1})
-	}
-	s.Code, err = excerpts(c.Code)
+	var err error
+	s.Excerpts, err = excerpts(c.Code)
 	return s, err
 }
 

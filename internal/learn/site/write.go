@@ -48,7 +48,7 @@ func WriteFolder(dir string, p Program) error {
 		if i+1 < len(chapters) {
 			s.Next = chapters[i+1].Name
 		}
-		if err := writePage(dir, c.Name, document{Title: s.Text.Title, Folder: true, Chapters: []shown{s}}); err != nil {
+		if err := writePage(dir, c.Name, document{Title: s.Text["Title"], Folder: true, Chapters: []shown{s}}); err != nil {
 			return err
 		}
 	}
