@@ -38,14 +38,17 @@ type sample struct {
 // newSample returns a run with stages that write a function of their keys.
 func newSample(t *testing.T, stages ...string) *sample {
 	t.Helper()
-	dir := t.TempDir()
-	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	f, _ := book(t)
+	return sampleOf(f, stages...)
+}
+
+// sampleOf returns a run on a ledger, with files beside it.
+func sampleOf(f run.File, stages ...string) *sample {
 	s := &sample{inputs: []byte("rows"), drawn: map[string]string{}}
-	s.Kind, s.Units = "sample", run.Units{N: 1000, Noun: "records"}
-	s.File = run.File{Path: filepath.Join(dir, "run.jsonl"), New: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter}}
+	s.File, s.Kind, s.Units = f, "sample", run.Units{N: 1000, Noun: "records"}
 	for _, name := range stages {
 		s.Stages = append(s.Stages, run.Stage{
-			Name: name, Out: filepath.Join(dir, name+".txt"),
+			Name: name, Out: f.Path + "-" + name + ".txt",
 			Key: func(key rng.Key) rng.Key { return key.Derive(name) },
 			Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
 				if err := r[0].Begin(r[0].Event(), ledger.Use{Secret: key.Releasable()}); err != nil {
@@ -257,6 +260,7 @@ func TestANewRunThatIsRefusedWritesNothing(t *testing.T) {
 	require.NoFileExists(t, s.Path)
 	s.New.Epsilon = 1e-3
 	require.ErrorIs(t, s.Do(t.Context(), nil), ledger.ErrBudgetExceeded)
+	require.Empty(t, testkit.Must(os.ReadDir(filepath.Dir(s.Path))), "no key of a release that never is")
 	s.New.Epsilon = 2
 	require.NoError(t, os.WriteFile(s.Stages[0].Out, nil, 0o600))
 	require.ErrorContains(t, s.Do(t.Context(), nil), "is there already")

@@ -58,8 +58,7 @@ func TestAFinishedFolderHasNoKey(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	id := run.Identity{Kind: "compare", Settings: map[string]any{"epsilon": 2}}
 	refuse := func() (rng.Key, error) { return rng.Key{}, errors.New("must not be asked") }
-	f, err := run.OpenFolder(context.Background(), dir, id, rng.NewKey)
-	require.NoError(t, err)
+	f := testkit.Must(run.OpenFolder(context.Background(), dir, id, rng.NewKey))
 	key := testkit.Must(os.ReadFile(filepath.Join(dir, "private", "run.key")))
 	require.NoError(t, f.Finish([32]byte{1}))
 	require.NoError(t, f.Finish([32]byte{2}), "a second time does nothing")
@@ -68,8 +67,7 @@ func TestAFinishedFolderHasNoKey(t *testing.T) {
 	}
 	f.Close()
 	for _, when := range []string{"finished", "finished, with the key left by a kill in between"} {
-		f, err = run.OpenFolder(context.Background(), dir, id, refuse)
-		require.NoError(t, err, when)
+		f := testkit.Must(run.OpenFolder(context.Background(), dir, id, refuse))
 		require.True(t, f.Finished, when)
 		require.True(t, f.Key.IsZero(), when)
 		require.NoFileExists(t, filepath.Join(dir, "private", "run.key"))

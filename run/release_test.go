@@ -36,30 +36,11 @@ func book(t *testing.T) (run.File, *[]string) {
 	}, warned
 }
 
-// one is a run that writes a function of its key.
+// one is a run of one stage that writes a function of its key.
 func one(f run.File, name string) run.Run {
-	inputs := []byte(name)
-	return run.Run{
-		File: f, Kind: "one",
-		Plan: func(_ context.Context, before *run.Before) (run.Plan, error) {
-			same, err := before.Find(inputs, &struct{}{})
-			events := [][]accountant.Event{{accountant.GNMax{Sigma: 100}}}
-			return run.Plan{Events: events, Settings: struct{}{}, Inputs: inputs, Same: same}, err
-		},
-		Stages: []run.Stage{{
-			Out: f.Path + "-" + name, Mode: 0o644,
-			Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
-				if err := r[0].Begin(r[0].Event(), ledger.Use{Secret: true}); err != nil {
-					return err
-				}
-				text, err := textOf(key)
-				if err == nil {
-					_, err = io.WriteString(out, text)
-				}
-				return err
-			},
-		}},
-	}
+	s := sampleOf(f, name)
+	s.inputs = []byte(name)
+	return s.Run
 }
 
 func do(ctx context.Context, r run.Run) (run.Done, error) {
@@ -187,18 +168,6 @@ func TestLost(t *testing.T) {
 			isError(t, err, "shows that it was there")
 		}
 	}
-}
-
-// Over budget nothing is written: no key of a release that never is.
-func TestOverBudget(t *testing.T) {
-	f, _ := book(t)
-	r := one(f, "a")
-	r.Plan = func(context.Context, *run.Before) (run.Plan, error) {
-		return run.Plan{Events: [][]accountant.Event{{accountant.GNMax{Sigma: 0.1}}}}, nil
-	}
-	require.ErrorIs(t, testkit.Err(do(t.Context(), r)), ledger.ErrBudgetExceeded)
-	require.Empty(t, testkit.Must(run.Keys(f.Path)))
-	require.NoFileExists(t, r.Stages[0].Out)
 }
 
 // Another outcome for the same charge does not leave.

@@ -237,11 +237,9 @@ func TestATornLastLine(t *testing.T) {
 		event := start + bytes.Index(whole[start:], []byte(`,"epsilon"`))
 		for cut := start + 1; cut < len(whole); cut++ {
 			m := &memory{data: bytes.Clone(whole[:cut])}
-			s, err := verify(m.data)
-			require.NoError(t, err, "%s: cut at %d", name, cut)
+			s := testkit.Must(verify(m.data))
 			require.NotEmpty(t, s.Torn)
-			l, err := openStore(m, c.cfg, VerifyOptions{})
-			require.NoError(t, err, "%s: cut at %d", name, cut)
+			l := testkit.Must(openStore(m, c.cfg, VerifyOptions{}))
 			total := testkit.Must(l.Epsilon())
 			require.Equal(t, s.Epsilon, total, "verify counts as opening does")
 			switch {

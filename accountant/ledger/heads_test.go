@@ -198,18 +198,15 @@ func TestASignatureHoldsForTheLedgerThatWasSigned(t *testing.T) {
 	var read Signature
 	require.NoError(t, json.Unmarshal(written, &read))
 	require.Equal(t, s.Head, testkit.Must(verifySigned(file, read, publicOf(key))).Head)
-}
 
-func TestASignatureHoldsForItsLineWhenTheLedgerGrew(t *testing.T) {
-	m, key := &memory{data: sample(t, filterConfig())}, signer('a')
-	s := signed(t, m.data, key)
+	m := &memory{data: file} // for its line when the ledger grew
 	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 	testkit.Must(l.Reserve(votes(1)))
 	require.NoError(t, l.Close())
 	require.Greater(t, testkit.Must(verifySigned(m.data, s, publicOf(key))).Head.Lines, s.Lines)
 }
 
-func TestASignatureByAnotherKeyDoesNotHold(t *testing.T) {
+func TestASignatureByAnotherKeyOrOfAnotherLedgerDoesNotHold(t *testing.T) {
 	file, mine, theirs := sample(t, filterConfig()), signer('a'), publicOf(signer('b'))
 	s := signed(t, file, mine)
 	require.ErrorIs(t, testkit.Err(verifySigned(file, s, theirs)), ErrSignature)
@@ -217,6 +214,12 @@ func TestASignatureByAnotherKeyDoesNotHold(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(verifySigned(file, s, theirs)), ErrSignature)
 	s.PublicKey = nil
 	require.ErrorIs(t, testkit.Err(verifySigned(file, s, nil)), ErrSignature)
+
+	_, err := verifySigned(sample(t, filterConfig()), signed(t, file, mine), publicOf(mine)) // of another ledger
+	require.ErrorIs(t, err, ErrSignature)
+	require.ErrorContains(t, err, "it is of ledger "+s.ID)
+	require.ErrorContains(t, testkit.Err(Sign(newID(), Head{}, mine)), "is no head")
+	require.ErrorContains(t, testkit.Err(Sign(newID(), Head{Lines: 1, Hash: strings.Repeat("0", 64)}, nil)), "private key")
 }
 
 func TestAChangedSignatureDoesNotHold(t *testing.T) {
@@ -255,20 +258,6 @@ func TestAChangedSignatureDoesNotHold(t *testing.T) {
 			refused(s)
 		})
 	}
-}
-
-func TestASignatureOfAnotherLedgerDoesNotHold(t *testing.T) {
-	key := signer('a')
-	s := signed(t, sample(t, filterConfig()), key)
-	_, err := verifySigned(sample(t, filterConfig()), s, publicOf(key))
-	require.ErrorIs(t, err, ErrSignature)
-	require.ErrorContains(t, err, "it is of ledger "+s.ID)
-}
-
-func TestSignRefusesWhatIsNoHeadAndNoKey(t *testing.T) {
-	require.ErrorContains(t, testkit.Err(Sign(newID(), Head{}, signer('a'))), "is no head")
-	_, err := Sign(newID(), Head{Lines: 1, Hash: strings.Repeat("0", 64)}, nil)
-	require.ErrorContains(t, err, "private key")
 }
 
 func TestALedgerThatLostASignedLineIsRefused(t *testing.T) {

@@ -14,11 +14,9 @@ import (
 
 // lossOf is the exact finding about a control.
 func lossOf(t *testing.T, name string) audit.Finding {
-	targets, err := Find(Broken(), name)
-	require.NoError(t, err)
+	targets := testkit.Must(Find(Broken(), name))
 	target := targets[slices.IndexFunc(targets, func(t Target) bool { return t.Method == ByLaw })]
-	f, err := target.audit(context.Background(), effort{delta: 1e-5})
-	require.NoError(t, err)
+	f := testkit.Must(target.audit(context.Background(), effort{delta: 1e-5}))
 	return f
 }
 
@@ -135,8 +133,7 @@ func TestShuffledBatches(t *testing.T) {
 			continue
 		}
 		law := func(shift float64) []float64 { return largestBatch(r.Steps, r.Sigma, shift) }
-		f, err := byLaw("", "", stated(0, r.Delta), onePair(law(2), law(1))).audit(context.Background(), effort{})
-		require.NoError(t, err)
+		f := testkit.Must(byLaw("", "", stated(0, r.Delta), onePair(law(2), law(1))).audit(context.Background(), effort{}))
 		require.Greater(t, f.Epsilon, 0.98*r.Shuffle, "%+v", r)
 		checked++
 	}

@@ -45,8 +45,7 @@ func TestNothingShippedIsRefuted(t *testing.T) {
 		}
 		opt := testOptions()
 		opt.Runs = quick(target)
-		results, err := Run(context.Background(), []Target{target}, opt)
-		require.NoError(t, err, target.Name)
+		results := testkit.Must(Run(context.Background(), []Target{target}, opt))
 		f := results[0].Finding
 		assert.False(t, f.Refuted(), "%s by %s: %+v", target.Name, target.Method, f)
 		assert.Empty(t, target.Mistake)
@@ -84,8 +83,7 @@ func TestEveryMistakeIsRefuted(t *testing.T) {
 			targets = append(targets, target)
 		}
 	}
-	results, err := Run(context.Background(), targets, testOptions())
-	require.NoError(t, err)
+	results := testkit.Must(Run(context.Background(), targets, testOptions()))
 	for _, r := range results {
 		assert.True(t, r.Finding.Refuted(), "%s by %s: %+v", r.Target.Name, r.Target.Method, r.Finding)
 		assert.NotEmpty(t, r.Target.Mistake)
@@ -103,8 +101,7 @@ func TestRightlyDoneTheControlsPass(t *testing.T) {
 		runs("votes", "", 100_000, stated(1, 0), halfNoiseOf([]int{8, 2}), halfNoiseOf([]int{9, 1})),
 		canaries("dpsgd-again", canaryConfig(), unchanged, canaryConfig().NoiseMultiplier),
 	}
-	results, err := Run(context.Background(), right, testOptions())
-	require.NoError(t, err)
+	results := testkit.Must(Run(context.Background(), right, testOptions()))
 	for _, r := range results {
 		require.False(t, r.Finding.Refuted(), "%+v", r)
 		if r.Target.Name != "gap" { // released less often than delta allows
@@ -136,12 +133,10 @@ func TestTheSameKeyGivesTheSameFindings(t *testing.T) {
 
 // TestFalseAlarmsAreShared: every target that is audited by chance has its part of Alpha.
 func TestFalseAlarmsAreShared(t *testing.T) {
-	targets, err := Find(Default(), "gnmax", "lnmax", "exponential")
-	require.NoError(t, err)
+	targets := testkit.Must(Find(Default(), "gnmax", "lnmax", "exponential"))
 	opt := testOptions()
 	opt.Runs = 100
-	results, err := Run(context.Background(), targets, opt)
-	require.NoError(t, err)
+	results := testkit.Must(Run(context.Background(), targets, opt))
 	total := 0.0
 	for _, r := range results {
 		total += r.Finding.Alpha
@@ -151,8 +146,7 @@ func TestFalseAlarmsAreShared(t *testing.T) {
 }
 
 func TestProgressEndsAtTheTotal(t *testing.T) {
-	targets, err := Find(Default(), "gnmax", "lnmax")
-	require.NoError(t, err)
+	targets := testkit.Must(Find(Default(), "gnmax", "lnmax"))
 	opt := testOptions()
 	opt.Runs, opt.Workers = 2000, 1
 	last, total := 0, 0
@@ -160,8 +154,7 @@ func TestProgressEndsAtTheTotal(t *testing.T) {
 		require.GreaterOrEqual(t, done, last)
 		last, total = done, of
 	}
-	_, err = Run(context.Background(), targets, opt)
-	require.NoError(t, err)
+	_ = testkit.Must(Run(context.Background(), targets, opt))
 	require.Positive(t, total)
 	require.Equal(t, total, last)
 }
@@ -179,8 +172,7 @@ func TestRunRefuses(t *testing.T) {
 	cancel()
 	_, err = Run(ctx, Default(), testOptions())
 	require.ErrorIs(t, err, context.Canceled)
-	targets, err := Find(Default(), "gnmax")
-	require.NoError(t, err)
+	targets := testkit.Must(Find(Default(), "gnmax"))
 	opt = testOptions()
 	opt.Alpha = math.NaN()
 	_, err = Run(context.Background(), targets, opt)
@@ -216,8 +208,7 @@ func TestCanariesAmongImages(t *testing.T) {
 	}
 	shipped, broken := small(), small()
 	broken.noise = 0.25
-	results, err := Run(context.Background(), []Target{shipped.target(), broken.target()}, testOptions())
-	require.NoError(t, err)
+	results := testkit.Must(Run(context.Background(), []Target{shipped.target(), broken.target()}, testOptions()))
 	require.False(t, results[0].Finding.Refuted(), "%+v", results[0].Finding)
 	require.Positive(t, results[0].Finding.Epsilon, "the auditor is blind: %+v", results[0].Finding)
 	require.True(t, results[1].Finding.Refuted(), "%+v", results[1].Finding)

@@ -58,10 +58,8 @@ func TestSameNumbers(t *testing.T) {
 			`{"relation":"add_remove","events":[{"type":"repeated","count":14062,"event":{"type":"poisson_sampled","probability":0.004,"event":{"type":"gaussian","noise_multiplier":1.1}}}]}`},
 		"nothing": {opacus, "[]", `{"relation":"add_remove","events":[]}`},
 	} {
-		got, err := c.read(c.text)
-		require.NoError(t, err, name)
-		want, err := accountant.ParseSchedule([]byte(c.json))
-		require.NoError(t, err, name)
+		got := testkit.Must(c.read(c.text))
+		want := testkit.Must(accountant.ParseSchedule([]byte(c.json)))
 		require.Equal(t, want, got, name)
 		g, w := epsilon(t, got), epsilon(t, want)
 		assert.Equal(t, w, g, name)
