@@ -29,8 +29,7 @@
 //
 //   - Keys from [SeedKey] have at most 64 bits of entropy. Anyone with the seed can subtract
 //     the noise. For such keys, and all keys derived from them, [Key.Releasable] returns false.
-//   - The samplers look up tables and reject: their time and memory accesses depend on the
-//     noise. Draw all noise before the protected values are read, so that the time does not
-//     depend on those values.
+//   - The samplers look up tables and reject: their time and memory accesses depend on the noise. Draw all
+//     noise before the protected values are read, so that the time does not depend on those values.
 //   - The first draw of a sampler makes its table, in up to 5 ms.
 package rng

@@ -15,8 +15,7 @@
 //
 // The same idea in other places:
 //
-//   - [SubsampleAggregate] makes any function stable, by asking it of many small parts of
-//     the data.
+//   - [SubsampleAggregate] makes any function stable, by asking it of many small parts of the data.
 //   - [Gate] runs any mechanism whose cost happens to be small at these data.
 //   - [PTR] adds noise for a local sensitivity.
 //   - [SmoothMedian] never refuses and scales the noise instead.
@@ -47,9 +46,8 @@
 //   - The distance, its noisy value, the votes and the gap are private. Releasing one of
 //     them, "since the answer is out anyway", is another question at another price.
 //   - A refusal costs as much as an answer.
-//   - Many questions are expensive. At epsilon 1 and delta 1e-6, 1000 questions need a gap
-//     of thousands of votes where a noisy argmax needs 471. Package svt charges for
-//     refusals instead.
+//   - Many questions are expensive. At epsilon 1 and delta 1e-6, 1000 questions need a gap of thousands of
+//     votes where a noisy argmax needs 471. Package svt charges for refusals instead.
 //   - A key must not be used for two data sets, because the same noise would cover both.
 //     Derive it from a hash of the data ([Key].DeriveBytes).
 //   - Answers under a key from [SeedKey] are for experiments.

@@ -126,38 +126,31 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 	var touched atomic.Bool // the parts are evaluated side by side
 	part := func(context.Context, []int) (float64, bool) { touched.Store(true); return 0.5, true }
 	count := func(context.Context, []int) (int, bool) { touched.Store(true); return 1, true }
-	ask := func(split Split) func(*ledger.Reservation, rng.Key) error {
+	type releases = func(*ledger.Reservation, rng.Key) error
+	ask := func(split Split) releases {
 		return func(r *ledger.Reservation, key rng.Key) error {
 			s, err := Start[int](stab, r, key)
 			if err != nil {
 				return err
 			}
-			_, err = SubsampleAggregate(t.Context(), s, 0, []int{1, 2, 3}, split, count)
-			return err
+			return testkit.Err(SubsampleAggregate(t.Context(), s, 0, []int{1, 2, 3}, split, count))
 		}
 	}
-	subsampled := func(split Split) func(*ledger.Reservation, rng.Key) error {
+	subsampled := func(split Split) releases {
 		return func(r *ledger.Reservation, key rng.Key) error {
-			_, err := SubsampleMedian(t.Context(), median, r, key, []int{1, 2, 3}, split, part)
-			return err
+			return testkit.Err(SubsampleMedian(t.Context(), median, r, key, []int{1, 2, 3}, split, part))
 		}
 	}
+	one := []float64{1}
 	for name, c := range map[string]struct {
 		event   accountant.Event
 		replace bool // holds for ReplaceOne alone
-		release func(*ledger.Reservation, rng.Key) error
+		release releases
 	}{
-		"mean": {mean.Event(), true, func(r *ledger.Reservation, key rng.Key) error {
-			_, err := mean.Release(r, key, []float64{1})
-			return err
-		}},
-		"smooth median": {median.Event(), true, func(r *ledger.Reservation, key rng.Key) error {
-			_, err := median.Release(r, key, []float64{1})
-			return err
-		}},
+		"mean":          {mean.Event(), true, func(r *ledger.Reservation, key rng.Key) error { return testkit.Err(mean.Release(r, key, one)) }},
+		"smooth median": {median.Event(), true, func(r *ledger.Reservation, key rng.Key) error { return testkit.Err(median.Release(r, key, one)) }},
 		"propose": {ptr.Event(), true, func(r *ledger.Reservation, key rng.Key) error {
-			_, err := Propose(ptr, r, key, []float64{1}, Median(0, 1))
-			return err
+			return testkit.Err(Propose(ptr, r, key, one, Median(0, 1)))
 		}},
 		"aggregate":         {stab.Event(), true, ask(disjoint)},
 		"aggregate by unit": {stab.Event(), false, ask(byUnit)},

@@ -140,9 +140,8 @@ type SmoothMedianConfig struct {
 //
 //   - If t < t', the change of scale costs at most
 //     log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <= Epsilon/2.
-//   - If t > t', it costs |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1). This is at most Epsilon/2
-//     unless |Z|/t > log(2/Delta). That has probability 2 r^m/(1+r) <= Delta for
-//     r = e^(-1/t) and m > t log(2/Delta).
+//   - If t > t', it costs |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1). This is at most Epsilon/2 unless |Z|/t >
+//     log(2/Delta). That has probability 2 r^m/(1+r) <= Delta for r = e^(-1/t) and m > t log(2/Delta).
 type SmoothMedian struct {
 	cfg       SmoothMedianConfig
 	grid      grid

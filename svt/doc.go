@@ -35,10 +35,9 @@
 //   - Refusals are released too.
 //   - Stable queries are refused too, now and then, and use up the run. For n queries
 //     choose a chance to refuse of at most Failures/(2n).
-//   - With few queries, or many contested ones, noisy argmax is better (package aggregate).
-//     At epsilon 1, delta 1e-6 and 1000 queries of two classes it needs a gap of 471 votes,
-//     StableSVT with 20 refusals 591, and M_svec as printed 9247. At epsilon 2 and 10000
-//     queries the gaps are 784, 411 and 5069.
+//   - With few queries, or many contested ones, noisy argmax is better (package aggregate). At epsilon 1,
+//     delta 1e-6 and 1000 queries of two classes it needs a gap of 471 votes, StableSVT with 20 refusals
+//     591, and M_svec as printed 9247. At epsilon 2 and 10000 queries the gaps are 784, 411 and 5069.
 //   - A key must not be used for two data sets, because the same noise would cover both.
 //     Derive it from a hash of the data ([Key].DeriveBytes).
 //   - Answers under a key from [SeedKey] are for experiments.

@@ -26,11 +26,10 @@
 //
 // For the histogram h of one query and each neighbour h', one vote moved:
 //
-//   - Costs.DataDependent bounds D_a(M(h)||M(h')) by Theorem 6 of Papernot et al. 2018
-//     (GNMax and the threshold test) or Theorem 3 of Papernot et al. 2017 (LNMax),
-//     with all their conditions, where a published implementation drops one. The
-//     theorems are one-sided: D_a(M(h')||M(h)) exceeded Theorem 6 in 305 of 1750
-//     random cases, by up to 60,000 times.
+//   - Costs.DataDependent bounds D_a(M(h)||M(h')) by Theorem 6 of Papernot et al. 2018 (GNMax and the
+//     threshold test) or Theorem 3 of Papernot et al. 2017 (LNMax), with all their conditions, where a
+//     published implementation drops one. The theorems are one-sided: D_a(M(h')||M(h)) exceeded Theorem 6
+//     in 305 of 1750 random cases, by up to 60,000 times.
 //   - Exact is the divergence itself, by integration of the output law, in both
 //     directions; it is usually 2 to 30 times below Theorem 6.
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -52,25 +53,17 @@ var _ aggregate.Mechanism = (*Mechanism)(nil)
 
 // New returns the mechanism for cfg.
 func New(cfg Config) (*Mechanism, error) {
-	unused := map[string]bool{
-		"Sigma": cfg.Sigma != 0, "Scale": cfg.Scale != 0, "Lambda": cfg.Lambda != 0, "B1": cfg.B1 != 0, "B2": cfg.B2 != 0,
-		"Queries": cfg.Queries != 0, "Failures": cfg.Failures != 0,
-	}
-	uses := func(fields ...string) {
-		for _, field := range fields {
-			delete(unused, field)
-		}
-	}
+	var uses []string
 	m, err := &Mechanism{}, error(nil)
 	switch cfg.Mechanism {
 	case MStab:
-		uses("Sigma", "Scale", "Queries")
+		uses = []string{"Sigma", "Scale", "Queries"}
 		m.test, err = newMStab(cfg)
 	case MSvec:
-		uses("Lambda", "Failures")
+		uses = []string{"Lambda", "Failures"}
 		m.svt, err = svt.NewMSvec(svt.MSvecConfig{Lambda: cfg.Lambda, Threshold: cfg.Threshold, Failures: cfg.Failures})
 	case SVT:
-		uses("B1", "B2", "Failures")
+		uses = []string{"B1", "B2", "Failures"}
 		m.svt, err = svt.NewStableSVT(svt.StableSVTConfig{B1: cfg.B1, B2: cfg.B2, Threshold: cfg.Threshold, Failures: cfg.Failures})
 	default:
 		return nil, fmt.Errorf("stable: no mechanism %q: one of %s, %s, %s", cfg.Mechanism, MStab, MSvec, SVT)
@@ -78,8 +71,11 @@ func New(cfg Config) (*Mechanism, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stable: %w", err)
 	}
-	for field, set := range unused {
-		if set {
+	for field, set := range map[string]bool{
+		"Sigma": cfg.Sigma != 0, "Scale": cfg.Scale != 0, "Lambda": cfg.Lambda != 0, "B1": cfg.B1 != 0, "B2": cfg.B2 != 0,
+		"Queries": cfg.Queries != 0, "Failures": cfg.Failures != 0,
+	} {
+		if set && !slices.Contains(uses, field) {
 			return nil, fmt.Errorf("stable: %s has no %s, which must be 0", cfg.Mechanism, field)
 		}
 	}
