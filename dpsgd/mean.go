@@ -92,12 +92,9 @@ func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 	return tally
 }
 
-// unitModel trains a model on records of several rows each: see Data.Ends. A unit of privacy is then one
-// record: it is sampled as one, contributes one vector of at most the clip norm, and is added or removed as
-// one. So a step is the Poisson-sampled Gaussian mechanism on units, by the proof beside grid with "record"
-// read as "unit", and costs as much as a step on as many single rows. Rows sampled one by one would have the
-// cost of a group: a unit of k rows would then move the sum by up to k times the clip norm. How many rows a
-// unit has shapes nothing but its own contribution.
+// unitModel trains a model on records of several rows each: see Data.Ends, and "Units of several rows" in the
+// package comment. A step is the sampled Gaussian mechanism on units, by the proof beside grid with "record"
+// read as "unit". How many rows a unit has shapes nothing but its own contribution.
 type unitModel struct{ Model }
 
 // forRecords returns the model whose rows are the records of data, unpacked.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,6 +68,16 @@ func config(t *testing.T, task dataset.Task, plans ...Plan) Config {
 	return Config{Task: task, Delta: 1e-4, Plans: plans, Key: rng.SeedKey(11), Dir: t.TempDir()}
 }
 
+// answer returns the epsilon of events, each so many times, by their privacy loss distribution, at delta less the
+// share for discrete noise.
+func answer(t *testing.T, delta float64, count int64, events ...accountant.Event) accountant.Bound {
+	account := testkit.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
+	for _, e := range events {
+		require.NoError(t, account.Compose(e, count))
+	}
+	return testkit.Must(account.Epsilon(t.Context(), delta*(1-latticeShare)))
+}
+
 // Everything that a recipe can say trains, costs what was asked, and one account holds all of it.
 func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 	task := strokes(t, 240, 80)
@@ -108,12 +119,7 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			learned, _ := r.learned(s)
 			require.Len(t, row.Statistics, len(learned.Events()))
 			require.Len(t, row.Account.Events, len(row.Statistics)+1)
-			account := testkit.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
-			for _, e := range row.Account.Events {
-				require.NoError(t, account.Compose(e, 1))
-			}
-			b := testkit.Must(account.Epsilon(t.Context(), 1e-4*(1-latticeShare)))
-			require.InDelta(t, *row.Epsilon, b.Upper, 1e-9)
+			require.InDelta(t, *row.Epsilon, answer(t, 1e-4, 1, row.Account.Events...).Upper, 1e-9)
 			require.FileExists(t, modelPath(c.Dir, "epsilon-4-run-0.model"))
 			if name == "hog" {
 				require.Greater(t, row.Accuracy, 0.9)
@@ -334,13 +340,7 @@ func TestAllSeedsAreCountedTogether(t *testing.T) {
 	c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 4}, Plan{Recipe: r, NoiseMultiplier: 6})
 	c.Seeds = 3
 	result := testkit.Must(Run(t.Context(), c))
-	account := testkit.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
-	for _, row := range result.Rows {
-		for _, e := range row.Account.Events {
-			require.NoError(t, account.Compose(e, 3))
-		}
-	}
-	b := testkit.Must(account.Epsilon(t.Context(), 1e-4*(1-latticeShare)))
+	b := answer(t, 1e-4, 3, slices.Concat(result.Rows[0].Account.Events, result.Rows[1].Account.Events)...)
 	require.InDelta(t, b.Lower, result.EpsilonAll, 0.01*b.Upper)
 	require.GreaterOrEqual(t, result.EpsilonAll, b.Lower)
 	for _, row := range result.Rows {
@@ -420,8 +420,5 @@ func TestNoiseIsForTheSamplingThatRuns(t *testing.T) {
 	bound := testkit.Must(to.epsilonOf(t.Context(), events[0]))
 	require.LessOrEqual(t, bound.Upper, 2.0)
 	require.Greater(t, bound.Upper, 1.99)
-	account := testkit.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
-	require.NoError(t, account.Compose(events[0], 1))
-	same := testkit.Must(account.Epsilon(t.Context(), 1e-5*(1-latticeShare)))
-	require.Equal(t, same.Upper, bound.Upper)
+	require.Equal(t, answer(t, 1e-5, 1, events[0]).Upper, bound.Upper)
 }
