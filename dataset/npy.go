@@ -193,38 +193,36 @@ func (a *array) decode(dst []float64, raw []byte) {
 	}
 }
 
-// readNames reads a name for every row from an NPY file of one dimension: texts, or whole numbers of any
-// size.
-func readNames(path string) ([]string, error) {
-	a, err := openArray(path)
+// npy reads a name for every row from an NPY file of one dimension: texts, or whole numbers of any size.
+func (l *nameList) npy() ([]string, error) {
+	a, err := openArray(l.path)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close()
 	if len(a.shape) == 2 && a.shape[1] != 1 {
-		return nil, wrong(path, fmt.Sprintf("has %d columns", a.shape[1]), "there is one label, or one unit, for each row", "save one column")
+		return nil, wrong(l.path, fmt.Sprintf("has %d columns", a.shape[1]), "there is one label, or one unit, for each row", "save one column")
 	}
-	n := a.shape[0]
-	if n > maxNumbers/16 {
-		return nil, wrong(path, fmt.Sprintf("has %d rows, more than fit in memory", n), "", "")
+	if n := a.shape[0]; n > maxNumbers/16 {
+		return nil, wrong(l.path, fmt.Sprintf("has %d rows, more than fit in memory", n), "", "")
 	}
-	names := make([]string, 0, min(n, 1<<16))
-	repeated := newInterner()
 	err = a.blocks(1, func(from, _ int, raw []byte) error {
 		for at := 0; at < len(raw); at += a.width {
 			name, err := a.name(raw[at : at+a.width])
 			if err != nil {
-				return &fault.Error{File: path, Row: from + at/a.width + 1, What: err.Error(),
+				return &fault.Error{File: l.path, Row: from + at/a.width + 1, What: err.Error(),
 					Why: "labels and units are names or whole numbers", Fix: "save y.astype('int64') or y.astype(str)"}
 			}
-			names = append(names, repeated.intern(name))
+			if err := l.add(name); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return names, nil
+	return l.names, nil
 }
 
 func (a *array) name(raw []byte) (string, error) {

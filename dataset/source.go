@@ -204,7 +204,7 @@ func readLines(path string, n int) (names []string, err error) {
 	list := &nameList{path: path, repeated: newInterner()}
 	switch {
 	case bytes.HasPrefix(head, []byte(npy.Magic)):
-		names, err = readNames(path)
+		names, err = list.npy()
 	case bytes.HasPrefix(head, []byte(magicIDX1)):
 		names, err = idxNames(path)
 	case bytes.HasPrefix(head, []byte(parquet.Magic)):

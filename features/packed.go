@@ -159,7 +159,8 @@ func (p *Packed) append(b []byte, i int) []byte {
 	return kernel.AppendInt16(append(b, byte(p.exponents[i])), p.row(i))
 }
 
-// SideBySide joins packed matrices: a row is their rows, one behind the other.
+// SideBySide joins packed matrices: a row is their rows, one behind the other. Its methods do what those of
+// [Packed] do.
 type SideBySide []*Packed
 
 func (b SideBySide) Dims() (rows, cols int) {
@@ -169,7 +170,6 @@ func (b SideBySide) Dims() (rows, cols int) {
 	return rows, cols
 }
 
-// Unpack sets dst, as long as a row, to row i.
 func (b SideBySide) Unpack(dst []float32, i int) {
 	for _, p := range b {
 		p.Unpack(dst[:p.cols:p.cols], i)
@@ -177,7 +177,6 @@ func (b SideBySide) Unpack(dst []float32, i int) {
 	}
 }
 
-// Fetch asks memory for columns from <= j < to of row i, which will be unpacked soon.
 func (b SideBySide) Fetch(i, from, to int) {
 	for _, p := range b {
 		if from < p.cols && to > 0 {
@@ -197,7 +196,6 @@ func (b SideBySide) Float32(workers int) blas32.General {
 	return out
 }
 
-// Hash returns a SHA-256 of all parts.
 func (b SideBySide) Hash(workers int) [sha256.Size]byte {
 	h := sha256.New()
 	for _, p := range b {

@@ -84,11 +84,11 @@ func (c *cursor) page(f *File, u *unpacker) error {
 		}
 		rest := c.room
 		if !c.all {
-			if len(rest) < 4 || uint64(binary.LittleEndian.Uint32(rest)) > uint64(len(rest)-4) {
-				return errShort
+			var levels []byte
+			if levels, rest, err = cutText(rest); err != nil {
+				return err
 			}
-			n := binary.LittleEndian.Uint32(rest)
-			c.present, rest = runs{buf: rest[4 : 4+n], width: 1}, rest[4+n:]
+			c.present = runs{buf: levels, width: 1}
 		}
 		c.value, err = c.values(h.Data.Encoding, rest)
 		return err

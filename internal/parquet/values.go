@@ -91,7 +91,7 @@ func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]by
 	return nil, complain("has encoding %d, which is not read", encoding)
 }
 
-// cutText takes a text in the plain encoding from buf.
+// cutText takes a text in the plain encoding, four bytes of length before it, from buf.
 func cutText(buf []byte) (text, rest []byte, err error) {
 	if len(buf) < 4 || uint64(binary.LittleEndian.Uint32(buf)) > uint64(len(buf)-4) {
 		return nil, nil, errShort
