@@ -91,8 +91,7 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 	require.Equal(t, 1, into.Private.Y[into.Private.Len()-1])
 	require.Equal(t, []string{"a", "b"}, into.Classes)
 
-	public := testkit.Must(classTask(t, more, append(sides, "pool"), ClassRule{}))
-	require.Equal(t, []string{"a", "b", "rare"}, public.Classes)
+	require.Equal(t, []string{"a", "b", "rare"}, testkit.Must(classTask(t, more, append(sides, "pool"), ClassRule{})).Classes)
 	declared := testkit.Must(classTask(t, labels, sides, ClassRule{Names: []string{"b", "c", "a"}}))
 	require.Equal(t, []string{"b", "c", "a"}, declared.Classes, "in the order that was given")
 
@@ -163,8 +162,7 @@ func TestClassesOfAFolder(t *testing.T) {
 	require.Equal(t, []int{1, 0}, train.Y)
 
 	require.ErrorContains(t, testkit.Err(Open(path, Options{Kind: "magic"})), "images are handwriting or pictures")
-	d := testkit.Must(Open(path, Options{Rule: ClassRule{Other: DropOther}, Kind: Handwriting}))
-	require.Equal(t, Handwriting, d.Kind)
+	require.Equal(t, Handwriting, testkit.Must(Open(path, Options{Rule: ClassRule{Other: DropOther}, Kind: Handwriting})).Kind)
 }
 
 // No text in a private cell ends the reading: whether there is a result is seen by everybody.

@@ -118,8 +118,7 @@ func TestReadIDXReturnsWhatWasWritten(t *testing.T) {
 		if rapid.Bool().Draw(r, "gzip") {
 			file = testkit.Gzip(file)
 		}
-		a := testkit.Must(readIDX(bytes.NewReader(file), len(dims)))
-		assert.Equal(r, data, a.data)
+		assert.Equal(r, data, testkit.Must(readIDX(bytes.NewReader(file), len(dims))).data)
 		assert.Error(r, testkit.Err(readIDX(bytes.NewReader(file[:len(file)-1]), len(dims))), "one byte short")
 	})
 }

@@ -151,8 +151,7 @@ func TestOpenChecked(t *testing.T) {
 		require.Equal(t, opened.Queries(), s.Queries(), file)
 		whole := c.opt
 		whole.From, whole.To = 0, 0
-		want := testkit.Must(votes.Check(t.Context(), paths, whole))
-		require.Equal(t, want, r, file)
+		require.Equal(t, testkit.Must(votes.Check(t.Context(), paths, whole)), r, file)
 	}
 }
 

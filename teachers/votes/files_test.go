@@ -35,8 +35,7 @@ func TestSpool(t *testing.T) {
 	for range 2 {
 		s := testkit.Must(votes.Open(ctx, []string{votes.Stdin}, opt))
 		requireMeant(t, s)
-		r := testkit.Must(votes.Check(ctx, []string{votes.Stdin}, opt))
-		require.Equal(t, s.Hash(), r.Hash)
+		require.Equal(t, s.Hash(), testkit.Must(votes.Check(ctx, []string{votes.Stdin}, opt)).Hash)
 	}
 	require.ErrorContains(t, testkit.Err(votes.Open(ctx, []string{votes.Stdin, "other.csv"}, opt)), "name it alone")
 	_, err := votes.Open(ctx, []string{votes.Stdin}, votes.Options{Classes: 3})
@@ -61,8 +60,7 @@ func TestSpoolRefuses(t *testing.T) {
 	silent, w := io.Pipe()
 	defer w.Close()
 	require.ErrorIs(t, testkit.Err(votes.NewSpool(ctx, silent, 5)), context.Canceled)
-	left := testkit.Must(filepath.Glob(filepath.Join(dir, "*")))
-	require.Empty(t, left)
+	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(dir, "*"))))
 }
 
 // What is written is read as the counts of the same queries, and by the same hash in both forms; the text

@@ -44,8 +44,7 @@ func TestVotesComeBackFromTheirFile(t *testing.T) {
 			}
 		}
 	})
-	info := testkit.Must(os.Stat(filepath.Join(dir, "votes.npy")))
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.Equal(t, os.FileMode(0o600), testkit.Must(os.Stat(filepath.Join(dir, "votes.npy"))).Mode().Perm())
 }
 
 // npy puts a file together as NumPy does.
@@ -74,8 +73,7 @@ func TestVotesCount(t *testing.T) {
 	}
 	require.Equal(t, []int{2, 1, 0, 0}, v.Pluralities())
 	require.Equal(t, []int{2, 0, 0, 5}, v.Gaps())
-	h := testkit.Must(v.Histogram(0))
-	require.Equal(t, []int{0, 1, 3, 0}, h.Reveal())
+	require.Equal(t, []int{0, 1, 3, 0}, testkit.Must(v.Histogram(0)).Reveal())
 	for _, q := range []int{-1, 4} {
 		require.Error(t, testkit.Err(v.Histogram(q)))
 	}

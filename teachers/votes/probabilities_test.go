@@ -149,8 +149,7 @@ func TestProbabilities(t *testing.T) {
 	// 0,1 adds up to 1, and is what pandas writes above the columns of two classes.
 	two := []byte("0,1\n0.5,0.5\n")
 	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 2, Probabilities: true}, two, two)), "row 1 is 0, 1, 2, ...")
-	s := opened(t, votes.Options{Classes: 2, Probabilities: true, Header: votes.HeaderYes}, two, two)
-	require.Equal(t, 1, s.Queries())
+	require.Equal(t, 1, opened(t, votes.Options{Classes: 2, Probabilities: true, Header: votes.HeaderYes}, two, two).Queries())
 }
 
 // TestEqualProbabilities: the lowest class of equals, however close the others come.

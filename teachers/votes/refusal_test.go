@@ -168,7 +168,6 @@ func TestHeadersAreNotBelieved(t *testing.T) {
 // of which is none.
 func TestMixedFirstRowIsWhatIsSaid(t *testing.T) {
 	file := []byte("0,NA,2,1\n2,1,0,0\n")
-	s := opened(t, votes.Options{Classes: 3, Header: votes.HeaderYes}, file)
-	require.Equal(t, 1, s.Total())
+	require.Equal(t, 1, opened(t, votes.Options{Classes: 3, Header: votes.HeaderYes}, file).Total())
 	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3, Header: votes.HeaderNo}, file)), "row 1")
 }

@@ -85,8 +85,7 @@ func TestVotesAreTheSameFromEveryFormat(t *testing.T) {
 		part := opened(t, opt, file)
 		require.Equal(t, want.Hash(), part.Hash(), "the hash is of the whole")
 		requireHistograms(t, want, part)
-		back := testkit.Must(s.Load(context.Background()))
-		require.Equal(t, want.Hash(), back.Hash())
+		require.Equal(t, want.Hash(), testkit.Must(s.Load(context.Background())).Hash())
 	})
 }
 
@@ -95,8 +94,7 @@ func requireHistograms(t require.TestingT, want *votes.Matrix, s *votes.Source) 
 	for b, err := range s.Histograms(context.Background()) {
 		require.NoError(t, err)
 		require.Equal(t, query, b.Query)
-		h := testkit.Must(want.Histogram(query))
-		require.Equal(t, h.Reveal(), b.Histogram.Reveal())
+		require.Equal(t, testkit.Must(want.Histogram(query)).Reveal(), b.Histogram.Reveal())
 		query++
 	}
 	require.Equal(t, to, query)
