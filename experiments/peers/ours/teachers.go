@@ -16,6 +16,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/namedsets"
 	"github.com/pate-go/pate/internal/npy"
 	"github.com/pate-go/pate/internal/teachers/training"
@@ -104,8 +105,8 @@ func (c *class) do(ctx context.Context, l lesson) (m marks, err error) {
 		w := start()
 		for t := l.From; t < l.To; t++ {
 			from, to := t*c.rows, (t+1)*c.rows
-			x := blas32.General{Rows: c.rows, Cols: c.x.Cols, Stride: c.x.Stride, Data: c.x.Data[from*c.x.Stride : to*c.x.Stride]}
-			f, err := c.learners[l.Learner].Fit(ctx, teachers.Dataset{X: x, Y: c.y[from:to], Classes: 10}, nil)
+			share := teachers.Dataset{X: dense.Rows(c.x, from, to), Y: c.y[from:to], Classes: 10}
+			f, err := c.learners[l.Learner].Fit(ctx, share, nil)
 			if err != nil {
 				return m, err
 			}
@@ -134,18 +135,12 @@ func (c *class) do(ctx context.Context, l lesson) (m marks, err error) {
 // wins.
 func (m *marks) score(votes [][]int, truth []int) {
 	for i, y := range truth {
-		var counts [10]int
+		counts := make([]int64, 10)
 		for _, v := range votes {
 			counts[v[i]]++
 		}
-		best := 0
-		for k, n := range counts {
-			if n > counts[best] {
-				best = k
-			}
-		}
 		m.One += float64(counts[y]) / float64(len(votes)*len(truth))
-		if best == y {
+		if dense.Argmax(counts) == y {
 			m.Plurality += 1 / float64(len(truth))
 		}
 	}

@@ -10,12 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -50,10 +49,7 @@ func build(name string) (*nn.Model, int, error) {
 
 func data(records, cols int) dpsgd.Data {
 	rnd := rand.New(rand.NewPCG(1, 4))
-	d := dpsgd.Data{
-		X: blas32.General{Rows: records, Cols: cols, Stride: cols, Data: make([]float32, records*cols)},
-		Y: make([]int, records),
-	}
+	d := dpsgd.Data{X: dense.New(records, cols), Y: make([]int, records)}
 	for i := range d.X.Data {
 		d.X.Data[i] = rnd.Float32()
 	}
