@@ -15,11 +15,8 @@ import (
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/accountant/imports"
-	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/filekind"
 )
-
-const schemaAccount = "pate.account/1"
 
 type accountFlags struct {
 	epsilon    float64
@@ -102,12 +99,12 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 			"--epsilon %v: must be a finite number, at least 0", f.epsilon)); err != nil {
 		return err
 	}
-	schedule, err := readSchedule(cmd.InOrStdin(), path, f.from)
+	schedule, err := readSchedule(cmd, path, f.from)
 	if err != nil {
 		return err
 	}
 	cfg.Relation = schedule.Relation
-	report := accountReport{Schema: schemaAccount, Relation: schedule.Relation}
+	report := accountReport{Schema: "pate.account/1", Relation: schedule.Relation}
 	if byEpsilon {
 		report.Epsilon = &f.epsilon
 	} else {
@@ -175,17 +172,13 @@ func (r *accountReport) warn(g *shell.Globals) {
 const maxEventsFile = 16 << 20
 
 // readSchedule reads the events in path, or in stdin when that is "-".
-func readSchedule(stdin io.Reader, path, from string) (accountant.Schedule, error) {
-	in := stdin
-	if path != "-" {
-		file, err := durable.OpenRegular(path)
-		if err != nil {
-			return accountant.Schedule{}, shell.InputError(err, "the events are read from this file",
-				"check its name, or give - and pipe them in", "account")
-		}
-		defer file.Close()
-		in = file
+func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, error) {
+	in, err := shell.OpenInput(cmd, path)
+	if err != nil {
+		return accountant.Schedule{}, shell.InputError(err, "the events are read from this file",
+			"check its name, or give - and pipe them in", "account")
 	}
+	defer in.Close()
 	schedule, err := parseScheduleFrom(in, from)
 	if err == nil {
 		return schedule, nil

@@ -33,16 +33,12 @@ func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPCon
 			if err != nil {
 				return err
 			}
-			refused, err := composeAll(account.Compose, schedule.Events)
+			b, refused, err := epsilonOf(ctx, account, schedule, *report.Delta)
 			if err != nil {
 				return err
 			}
 			if refused != "" {
 				break
-			}
-			b, err := account.Epsilon(ctx, *report.Delta)
-			if err != nil {
-				return err
 			}
 			t.Rows = append(t.Rows, []string{v.name, shell.FormatUp(b.Upper, false), v.what})
 		}
@@ -146,6 +142,17 @@ func gapAccountants() []shell.AccountantEntry {
 	return all
 }
 
+// epsilonOf returns the epsilon of a schedule by an accountant, or why the accountant cannot hold it.
+func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant.Schedule,
+	delta float64) (accountant.Bound, string, error) {
+	refused, err := composeAll(a.Compose, schedule.Events)
+	if err != nil || refused != "" {
+		return accountant.Bound{}, refused, err
+	}
+	b, err := a.Epsilon(ctx, delta)
+	return b, "", err
+}
+
 // explain compares all accountants at delta, and the ways to state the result.
 func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) (*explained, error) {
 	out := &explained{}
@@ -159,14 +166,11 @@ func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.
 			return nil, err
 		}
 		g := gap{Accountant: a.Name, Why: a.Gap}
-		if g.Unsupported, err = composeAll(account.Compose, schedule.Events); err != nil {
+		var b accountant.Bound
+		if b, g.Unsupported, err = epsilonOf(ctx, account, schedule, delta); err != nil {
 			return nil, err
 		}
 		if g.Unsupported == "" {
-			b, err := account.Epsilon(ctx, delta)
-			if err != nil {
-				return nil, err
-			}
 			g.Epsilon = (*shell.Number)(&b.Upper)
 			if b.Lower > 0 {
 				g.EpsilonLower = (*shell.Number)(&b.Lower)
@@ -292,15 +296,9 @@ func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta flo
 	if err != nil {
 		return nil, err
 	}
-	if refused, err := composeAll(z.Compose, schedule.Events); err != nil || refused != "" {
-		return nil, err
-	}
+	b, refused, err := epsilonOf(ctx, z, schedule, delta)
 	rho, failure := z.Rho()
-	if math.IsInf(rho, 1) {
-		return nil, nil
-	}
-	b, err := z.Epsilon(ctx, delta)
-	if err != nil {
+	if err != nil || refused != "" || math.IsInf(rho, 1) {
 		return nil, err
 	}
 	tpr, err := z.TPR(saidAt)
@@ -317,11 +315,8 @@ func asPure(ctx context.Context, schedule accountant.Schedule, delta float64) (*
 	if err != nil {
 		return nil, err
 	}
-	if refused, err := composeAll(basic.Compose, schedule.Events); err != nil || refused != "" {
-		return nil, err
-	}
-	b, err := basic.Epsilon(ctx, 0)
-	if err != nil || math.IsInf(b.Upper, 1) {
+	b, refused, err := epsilonOf(ctx, basic, schedule, 0)
+	if err != nil || refused != "" || math.IsInf(b.Upper, 1) {
 		return nil, err
 	}
 	return &saidAs{"a pure epsilon", shell.FormatUp(b.Upper, false), shell.Number(theorems.PairEpsilon(b.Upper, 0, delta)),

@@ -52,8 +52,7 @@ func composeAll(compose func(accountant.Event, int64) error, events []accountant
 	for i, e := range events {
 		err := compose(e, 1)
 		if refusal := (*accountant.UnsupportedEventError)(nil); errors.As(err, &refusal) {
-			name := refusal.Type()
-			return fmt.Sprintf("events[%d], %s: %s", i, name, refusal.Reason), nil
+			return fmt.Sprintf("events[%d], %s: %s", i, refusal.Type(), refusal.Reason), nil
 		}
 		if err != nil {
 			return "", shell.InputError(fmt.Errorf("events[%d]: %w", i, err), "", "", "account")
@@ -65,7 +64,7 @@ func composeAll(compose func(accountant.Event, int64) error, events []accountant
 func accountBy(ctx context.Context, g *shell.Globals, name string, cfg accountant.RDPConfig, schedule accountant.Schedule,
 	report accountReport, curve bool) (accountResult, error) {
 	if start, ok := estimators()[name]; ok {
-		return estimateBy(name, start, schedule, report)
+		return estimateBy(accountResult{Accountant: name}, start, schedule, report)
 	}
 	result := accountResult{Accountant: name}
 	entry, ok := shell.FindAccountant(name)
@@ -73,10 +72,9 @@ func accountBy(ctx context.Context, g *shell.Globals, name string, cfg accountan
 		return result, shell.CheckAccountant(name)
 	}
 	account, err := entry.Start(cfg)
-	if err != nil {
-		return result, err
+	if err == nil {
+		result.Unsupported, err = composeAll(account.Compose, schedule.Events)
 	}
-	result.Unsupported, err = composeAll(account.Compose, schedule.Events)
 	if err != nil || result.Unsupported != "" {
 		return result, err
 	}
@@ -121,27 +119,24 @@ func accountBy(ctx context.Context, g *shell.Globals, name string, cfg accountan
 	return result, nil
 }
 
-func estimateBy(name string, start func(accountant.Relation) (theorems.Estimator, error), schedule accountant.Schedule,
+func estimateBy(result accountResult, start func(accountant.Relation) (theorems.Estimator, error), schedule accountant.Schedule,
 	report accountReport) (accountResult, error) {
-	result := accountResult{Accountant: name}
 	if report.Delta == nil {
 		result.Unsupported = "an estimate is of an epsilon at a delta only"
 		return result, nil
 	}
 	estimator, err := start(schedule.Relation)
-	if err != nil {
-		return result, err
+	if err == nil {
+		result.Unsupported, err = composeAll(estimator.Compose, schedule.Events)
 	}
-	result.Unsupported, err = composeAll(estimator.Compose, schedule.Events)
 	if err != nil || result.Unsupported != "" {
 		return result, err
 	}
 	e, err := estimator.Estimate(*report.Delta)
-	if err != nil {
-		return result, err
+	if err == nil {
+		result.Estimate, result.Flaw = (*shell.Number)(&e.Epsilon), e.Flaw
 	}
-	result.Estimate, result.Flaw = (*shell.Number)(&e.Epsilon), e.Flaw
-	return result, nil
+	return result, err
 }
 
 func writeAccount(g *shell.Globals, r accountReport) error {
@@ -208,7 +203,7 @@ func reasonsBelow(t table.Table, format table.Format) []table.Table {
 		return []table.Table{t}
 	}
 	last := len(t.Header) - 1
-	why := table.Table{Header: []string{t.Header[0], t.Header[last]}, Left: []bool{true, true}}
+	why := shell.TableOf("<"+t.Header[0], "<"+t.Header[last])
 	for i, row := range t.Rows {
 		why.Rows = append(why.Rows, []string{row[0], row[last]})
 		t.Rows[i] = row[:last]

@@ -57,8 +57,8 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 	positive := func(name string, value float64) error {
 		return shell.Refuse("privacy", shell.If(cmd.Flags().Changed(name) && !(value > 0), "--%s %v: must be above 0", name, value))
 	}
-	return cmp.Or(positive("order", f.order), positive("beta", f.beta), positive("sigma-ss", f.sigmaSS),
-		positive("epsilon", f.epsilon),
+	return cmp.Or(
+		positive("order", f.order), positive("beta", f.beta), positive("sigma-ss", f.sigmaSS), positive("epsilon", f.epsilon),
 		shell.Refuse("mechanisms", shell.If(f.Mechanism == "lnmax",
 			"--mechanism lnmax: its smooth sensitivity is not known; gnmax and confident can be released")),
 		shell.Refuse("ledger", shell.If(f.name == "", "--name is empty: it names the release on the ledger")))
@@ -80,11 +80,8 @@ func (f *releaseFlags) checkOut(args []string) error {
 
 // file returns the ledger of the release.
 func (f *releaseFlags) file(cmd *cobra.Command, g *shell.Globals, stated bool) run.File {
-	file := run.File{
-		Path: f.ledger, Warn: g.Warn,
-		New: ledger.Config{Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.Delta, Mode: ledger.Filter, Noise: g.Noise()},
-	}
-	file.Expect.Epsilon = f.epsilon
+	file := run.File{Path: f.ledger, Warn: g.Warn, Expect: run.Expect{Epsilon: f.epsilon}, New: ledger.Config{
+		Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.Delta, Mode: ledger.Filter, Noise: g.Noise()}}
 	if cmd.Flags().Changed("delta") {
 		file.Expect.Delta = g.Delta
 	}
@@ -99,10 +96,7 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 		return err
 	}
 	m, err := f.analysed(cmd)
-	if err != nil {
-		return err
-	}
-	if err := f.checkOut(args); err != nil {
+	if err := cmp.Or(err, f.checkOut(args)); err != nil {
 		return err
 	}
 	stated, err := shell.StatedBeside(args)
@@ -266,8 +260,6 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 	return err
 }
 
-const schemaReleased = "pate.released/1"
-
 const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: " +
 	"that is the ledger's"
 
@@ -296,7 +288,7 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 func (r *releaseRun) report(out analysis.Released) shell.Object {
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()
-	report := shell.Object{"schema", schemaReleased, "note", releasedNote, "released", shell.Object{"private", !out.Releasable,
+	report := shell.Object{"schema", "pate.released/1", "note", releasedNote, "released", shell.Object{"private", !out.Releasable,
 		"releasable", out.Releasable, "cost", out.Cost, "order", out.Order, "epsilon", out.Epsilon, "delta", out.Delta},
 		"name", f.name, "mechanism", f.Mechanism}
 	if f.Mechanism == "confident" {

@@ -9,8 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-const schemaAnalyze = "pate.analyze/1"
-
 const analyzeNote = "computed from the votes and as private as they are; never a claim: pate account says what may be claimed"
 
 // costs returns fields of costs. The independent one is what a ledger of mode reserved claims where there is
@@ -36,7 +34,7 @@ func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, un
 	if r.Expected != nil {
 		top, answered, order = r.Expected.Costs, revealed(r.Expected.Answered), r.Expected.DataDependent.ClassicOrder
 	}
-	out = append(shell.Object{"schema", schemaAnalyze, "private", true, "note", analyzeNote, "mechanism", mechanism,
+	out = append(shell.Object{"schema", "pate.analyze/1", "private", true, "note", analyzeNote, "mechanism", mechanism,
 		"delta", r.Delta,
 		"queries", r.Queries, "expected_answered", answered, "expected_cost", r.Expected != nil}, costs(top)...)
 	var valid shell.Object

@@ -15,8 +15,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-const schemaAudit = "pate.audit/1"
-
 type auditFlags struct {
 	suite   []string
 	broken  []string
@@ -191,7 +189,7 @@ func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) erro
 			t.Rows[i] = row[:7]
 		}
 	}
-	out := shell.Object{"schema", schemaAudit, "alpha", alpha}
+	out := shell.Object{"schema", "pate.audit/1", "alpha", alpha}
 	if g.Seeded {
 		out = append(out, "seed", g.Seed)
 	}

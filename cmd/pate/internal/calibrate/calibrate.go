@@ -21,10 +21,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-const schemaCalibrate = "pate.calibrate/1"
-
-// result has all parameters, of which one was searched for among them. Epsilon is recomputed from them and is never
-// the accountant is that whose claim it is, never auto.
+// result has all parameters, of which one was searched for. Epsilon is recomputed from them and never above the
+// target; the accountant is that whose claim it is, never auto.
 type result struct {
 	mechanism, found string
 	parameters
@@ -338,7 +336,7 @@ func (r result) write(g *shell.Globals) error {
 	if r.risk != nil {
 		risk = shell.Object{"false_alarms", r.risk.falseAlarms, "lower", r.risk.Lower, "upper", r.risk.Upper, "accountant", r.risk.by}
 	}
-	report := shell.Object{"schema", schemaCalibrate, "mechanism", r.mechanism, "found", r.found, "noise", r.noise,
+	report := shell.Object{"schema", "pate.calibrate/1", "mechanism", r.mechanism, "found", r.found, "noise", r.noise,
 		"probability?", r.probability, "count?", r.count, "epsilon", r.epsilon, "delta", g.Delta, "relation",
 		accountant.AddRemove.String(),
 		"accountant", r.accountant, "risk?", risk, "warning?", statement.Warning(r.epsilon)}

@@ -20,8 +20,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-const schemaCheck = "pate.check/1"
-
 type checkFlags struct {
 	shell.VotesFlags
 	manifests []string
@@ -156,7 +154,7 @@ func expand(patterns []string) ([]string, error) {
 
 // write prints the report.
 func (r *report) write(g *shell.Globals, ok bool) error {
-	out := shell.Object{"schema", schemaCheck, "private", true, "ok", ok}
+	out := shell.Object{"schema", "pate.check/1", "private", true, "ok", ok}
 	if v := r.votes; v != nil {
 		out = append(out, "votes", shell.Object{"kind", v.Kind, "queries", v.Queries, "teachers?", v.Teachers, "classes", v.Classes,
 			"class_names?", v.ClassNames, "class_votes", v.ClassVotes, "pluralities", v.Pluralities, "abstentions", v.Abstentions,

@@ -58,15 +58,11 @@ func runHashIDs(cmd *cobra.Command, g *shell.Globals, f hashIDsFlags, args []str
 	if err != nil || len(args) == 0 {
 		return err
 	}
-	in := cmd.InOrStdin()
-	if args[0] != "-" {
-		file, err := durable.OpenRegular(args[0])
-		if err != nil {
-			return shell.InputError(err, "", "", "votes")
-		}
-		defer file.Close()
-		in = file
+	in, err := shell.OpenInput(cmd, args[0])
+	if err != nil {
+		return shell.InputError(err, "", "", "votes")
 	}
+	defer in.Close()
 	silo, err := manifest.HashIDs(in, f.silo, salt)
 	if err != nil {
 		return shell.InputError(fmt.Errorf("%s: %w", args[0], err), "ids stand one a line", "", "votes")

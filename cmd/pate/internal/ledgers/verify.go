@@ -1,14 +1,20 @@
 package ledgers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/run"
@@ -124,4 +130,173 @@ func (r report) write(g *shell.Globals, signed *signedBy, files *released) error
 			number.Exact(r.Config.Delta), fmt.Sprintf("%d:%s", r.Head.Lines, r.Head.Hash), r.releasable()}}
 		return t
 	})
+}
+
+// fileFlags name the files that are compared with a ledger.
+type fileFlags struct {
+	labels, models, statements []string
+}
+
+// fileReport is what a file is to a ledger.
+type fileReport struct {
+	Path    string `json:"path"`
+	Kind    string `json:"kind"` // labels, model or statement
+	Entry   int64  `json:"entry,omitempty"`
+	Entries int64  `json:"entries,omitempty"` // that paid for it, if not one; Entry is the first
+	Run     string `json:"run,omitempty"`
+	SHA256  string `json:"sha256"`
+	Matches bool   `json:"matches"`
+	Says    string `json:"says"`            // in a sentence
+	Lines   int64  `json:"lines,omitempty"` // of a statement: how many the ledger had
+}
+
+// released are the files, by their hashes.
+type released struct {
+	files  []*fileReport
+	byHash map[[sha256.Size]byte][]*fileReport
+	runs   map[int64]string
+}
+
+// read hashes the files of labels and models, before the ledger is read.
+func (f fileFlags) read() (*released, error) {
+	r := &released{byHash: map[[sha256.Size]byte][]*fileReport{}, runs: map[int64]string{}}
+	for _, group := range []struct {
+		kind  string
+		paths []string
+	}{{"labels", f.labels}, {"model", f.models}, {"statement", f.statements}} {
+		for _, path := range group.paths {
+			sum, err := shell.HashFile(path)
+			if err != nil {
+				return nil, shell.InputError(fmt.Errorf("--%s %s: %w", group.kind, path, err),
+					"it is compared with what the ledger committed", "check its name", "ledger")
+			}
+			file := &fileReport{Path: path, Kind: group.kind, SHA256: hex.EncodeToString(sum[:])}
+			r.files = append(r.files, file)
+			if group.kind == "statement" {
+				continue
+			}
+			r.byHash[sum] = append(r.byHash[sum], file)
+		}
+	}
+	return r, nil
+}
+
+// entry notes whose an entry is.
+func (r *released) entry(e ledger.Entry) error {
+	if e.Run != "" {
+		r.runs[e.Number] = e.Run
+	}
+	return nil
+}
+
+// commit notes that an entry led to one of the files.
+func (r *released) commit(entry int64, hash [sha256.Size]byte) {
+	for _, file := range r.byHash[hash] {
+		if file.Entries++; file.Entries == 1 {
+			file.Entry, file.Run, file.Matches = entry, r.runs[entry], true
+		}
+	}
+}
+
+// finish reads the statements and completes the reports.
+func (r *released) finish(ledgerPath string) error {
+	for _, file := range r.files {
+		switch {
+		case file.Kind == "statement":
+			if err := file.readStatement(ledgerPath); err != nil {
+				return err
+			}
+		case !file.Matches:
+			file.Says = "no entry of this ledger released it: it was changed, or comes from elsewhere"
+		default:
+			file.Says = fmt.Sprintf("it is what entry %d released, byte for byte", file.Entry)
+			if file.Entries > 1 {
+				file.Says = fmt.Sprintf("it is what entry %d and %d more released, byte for byte", file.Entry, file.Entries-1)
+			}
+		}
+		if file.Entries == 1 {
+			file.Entries = 0
+		}
+	}
+	return nil
+}
+
+func (f *fileReport) readStatement(ledgerPath string) error {
+	page, err := durable.OpenRegular(f.Path)
+	if err != nil {
+		return shell.InputError(fmt.Errorf("--statement %s: %w", f.Path, err), "it is compared with the ledger",
+			"check its name", "ledger")
+	}
+	defer page.Close()
+	found, err := statement.Check(page, func() (io.ReadCloser, error) { return durable.OpenRegular(ledgerPath) })
+	switch {
+	case errors.Is(err, statement.ErrPage):
+		f.Says = strings.TrimPrefix(err.Error(), statement.ErrPage.Error()+": ")
+		return nil
+	case err != nil:
+		return err
+	}
+	f.Matches, f.Lines = true, found.Lines
+	f.Says = fmt.Sprintf("it says what this ledger says at line %d", found.Lines)
+	switch {
+	case found.Ledgers > 1:
+		f.Says = fmt.Sprintf("it is unchanged and about %d ledgers, of which this is one, at line %d; verify the others too", found.Ledgers,
+			found.Lines)
+	case !found.Rewritten:
+		f.Says = fmt.Sprintf("its digest, its head (line %d) and its epsilon hold; pate %s wrote it, whose words this version does "+
+			"not repeat", found.Lines, statement.Plain(found.Program.String()))
+	}
+	return nil
+}
+
+// words describes each file.
+func (r *released) words() string {
+	var b strings.Builder
+	for _, file := range r.files {
+		result := "matches"
+		if !file.Matches {
+			result = "DOES NOT MATCH"
+		}
+		fmt.Fprintf(&b, "%s %s\n  %s: %s\n", file.Kind, table.Printable(file.Path), result, file.Says)
+		if file.Run != "" {
+			fmt.Fprintf(&b, "  run %s\n", runName(file.Run))
+		}
+	}
+	return b.String()
+}
+
+// table returns the table for formats that programs and papers read.
+func (r *released) table() table.Table {
+	t := shell.TableOf("<file", "<kind", "entry", "<matches", "<sha256", "<says")
+	for _, file := range r.files {
+		entry := ""
+		if file.Entry > 0 {
+			entry = strconv.FormatInt(file.Entry, 10)
+		}
+		t.Rows = append(t.Rows, []string{file.Path, file.Kind, entry, strconv.FormatBool(file.Matches), file.SHA256, file.Says})
+	}
+	return t
+}
+
+// failure returns the error after the report, if a file does not match.
+func (r *released) failure() error {
+	var bad []string
+	why := ""
+	for _, file := range r.files {
+		if !file.Matches {
+			bad, why = append(bad, file.Path), file.Says
+		}
+	}
+	switch len(bad) {
+	case 0:
+		return nil
+	case 1:
+		bad[0] += " is not"
+	default:
+		bad[len(bad)-1] += " are not"
+		why = "what this ledger charged says nothing about such files"
+	}
+	return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s of this ledger", strings.Join(bad, ", ")),
+		Why: "the ledger itself is whole; " + why,
+		Fix: "restore the file that was released, or give the ledger that it belongs to", Topic: "ledger"}
 }

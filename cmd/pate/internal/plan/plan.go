@@ -22,8 +22,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-const schemaPlan = "pate.plan/1"
-
 type planFlags struct {
 	shell.VotesFlags
 	epsilon float64
@@ -322,7 +320,7 @@ func (f *planFlags) write(g *shell.Globals, votes source, plans []alternative, r
 		for _, a := range plans {
 			list = append(list, a.object())
 		}
-		return shell.WriteJSON(g.Stdout, votes.object(g, schemaPlan, target, "alternatives", list))
+		return shell.WriteJSON(g.Stdout, votes.object(g, "pate.plan/1", target, "alternatives", list))
 	}
 	exact := format == table.CSV
 	others := len(plans) - 1

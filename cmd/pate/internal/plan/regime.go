@@ -13,8 +13,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-const schemaRegime = "pate.regime/1"
-
 func newRegimeCommand(g *shell.Globals) *cobra.Command {
 	var r regime.Regime
 	cmd := &cobra.Command{
@@ -53,7 +51,7 @@ func runRegime(cmd *cobra.Command, g *shell.Globals, r regime.Regime) error {
 		methods = append(methods, shell.Object{"mechanism", m.Mechanism, "stability", m.Stability, "gap_needed", m.GapNeeded,
 			"feasible", advice.Feasible(m), "at_gap", m.AtGap, "noise", m.Noise, "epsilon", m.Epsilon, "accountant", m.By})
 	}
-	report := shell.Object{"schema", schemaRegime, "teachers", r.Teachers, "classes", r.Classes, "queries", r.Queries,
+	report := shell.Object{"schema", "pate.regime/1", "teachers", r.Teachers, "classes", r.Classes, "queries", r.Queries,
 		"epsilon", r.Epsilon, "delta", r.Delta, "gap", r.Gap, "unstable", r.Unstable, "success", r.Success,
 		"winner", advice.Winner().Mechanism, "stability_loses", advice.StabilityLoses(), "stability_wins_from?", max(from, 0),
 		"methods", methods}

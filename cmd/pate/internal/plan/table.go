@@ -13,8 +13,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-const schemaPlanTable = "pate.plan_table/1"
-
 type planTableFlags struct {
 	planFlags
 	epsilons []float64
@@ -126,7 +124,7 @@ func (f *planTableFlags) write(g *shell.Globals, votes source, rows []row) error
 			shell.FormatExpected(o.Asked, exact), shell.FormatExpected(o.Released, exact), shell.FormatExpected(o.Right, exact), share,
 			shell.FormatEpsilon(o.Epsilon, exact), string(o.By)})
 	}
-	err := g.Print(votes.object(g, schemaPlanTable, 0, "rows", list), func(table.Format) table.Table { return t })
+	err := g.Print(votes.object(g, "pate.plan_table/1", 0, "rows", list), func(table.Format) table.Table { return t })
 	if err == nil && format != table.JSON {
 		votes.warn(g)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -202,18 +201,12 @@ type PairFlags struct {
 	accept       bool
 }
 
-func (f *PairFlags) Add(flags *pflag.FlagSet) { f.add(flags, To{"public": &f.Public}) }
-
-// AddPrivate registers the flags apart from --public.
-func (f *PairFlags) AddPrivate(flags *pflag.FlagSet) { f.add(flags, To{}) }
-
-func (f *PairFlags) add(flags *pflag.FlagSet, to To) {
+func (f *PairFlags) Add(flags *pflag.FlagSet) {
 	f.data.Columns.Add(flags)
 	f.data.AddReading(flags)
-	maps.Copy(to, To{"label": &f.data.Label, "unit": &f.data.Unit, "unit-name": &f.UnitName, "labels": &f.data.Labels,
-		"units":         &f.data.Units,
-		"public-labels": &f.PublicLabels, "kind": &f.data.Kind, "accept-differences": &f.accept})
-	Declare(flags, "private", to)
+	Declare(flags, "private", To{"public": &f.Public, "label": &f.data.Label, "unit": &f.data.Unit, "unit-name": &f.UnitName,
+		"labels": &f.data.Labels, "units": &f.data.Units, "public-labels": &f.PublicLabels, "kind": &f.data.Kind,
+		"accept-differences": &f.accept})
 }
 
 // Pair returns the flags of private and public rows of a command that can also read both

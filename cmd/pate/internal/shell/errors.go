@@ -125,12 +125,8 @@ func Explain(command string, err error) (int, string) {
 	if !errors.As(err, &ce) {
 		err = FaultError(err, "ledger") // of package run; commands tell those of others
 	}
-	if !errors.As(err, &ce) {
+	if err = remedied(err, remedies); !errors.As(err, &ce) {
 		ce = &CommandError{Code: ExitFailure, What: err}
-		if i := slices.IndexFunc(remedies, func(r remedy) bool { return errors.Is(err, r.of) }); i >= 0 {
-			r := remedies[i]
-			ce = &CommandError{Code: r.code, What: cmp.Or(r.what, err), Why: r.why, Fix: r.fix, Topic: r.topic}
-		}
 	}
 	ce.advise()
 	lines := []string{"pate: " + table.Printable(plain(ce.What.Error()))}
@@ -149,27 +145,30 @@ func Explain(command string, err error) (int, string) {
 	return ce.Code, fmt.Sprintln(strings.Join(lines, "\n"))
 }
 
+// trainings are the remedies of errors of a training.
+var trainings = []remedy{
+	{recipe.ErrSpent, ExitOverBudget, nil, "what was charged to a ledger stays spent; nothing more was",
+		"name another ledger, and add up the two, or take features that learn nothing from private rows", "privacy"},
+	{recipe.ErrBudget, ExitOverBudget, nil, "no noise brings the whole within the budget; nothing was spent",
+		"raise --epsilon, or take features that learn nothing from private rows", "privacy"},
+	{ledger.ErrBudgetExceeded, ExitOverBudget, nil,
+		"all of a training is charged before a private row is looked at; nothing was spent",
+		"leave --noise-multiplier out to have it chosen, add noise, or train fewer --steps", "privacy"},
+	{dpsgd.ErrCheckpoint, ExitCheckFailed, nil, "the training cannot go on from there; its charge stays",
+		"remove the checkpoint to train again from the start, to the same model at no further cost", "dpsgd"},
+}
+
 // TrainingError adds to an error of a training what a person can do about it.
-func TrainingError(err error) error {
-	var ce *CommandError
-	switch {
-	case err == nil || errors.As(err, &ce):
+func TrainingError(err error) error { return remedied(err, trainings) }
+
+// remedied returns an error with the first remedy for it; others, and those that have one, as they are.
+func remedied(err error, of []remedy) error {
+	i := slices.IndexFunc(of, func(r remedy) bool { return errors.Is(err, r.of) })
+	if i < 0 || errors.As(err, new(*CommandError)) {
 		return err
-	case errors.Is(err, recipe.ErrSpent):
-		return &CommandError{Code: ExitOverBudget, What: err, Why: "what was charged to a ledger stays spent; nothing more was",
-			Fix: "name another ledger, and add up the two, or take features that learn nothing from private rows", Topic: "privacy"}
-	case errors.Is(err, recipe.ErrBudget):
-		return &CommandError{Code: ExitOverBudget, What: err, Why: "no noise brings the whole within the budget; nothing was spent",
-			Fix: "raise --epsilon, or take features that learn nothing from private rows", Topic: "privacy"}
-	case errors.Is(err, ledger.ErrBudgetExceeded):
-		return &CommandError{Code: ExitOverBudget, What: err,
-			Why: "all of a training is charged before a private row is looked at; nothing was spent",
-			Fix: "leave --noise-multiplier out to have it chosen, add noise, or train fewer --steps", Topic: "privacy"}
-	case errors.Is(err, dpsgd.ErrCheckpoint):
-		return &CommandError{Code: ExitCheckFailed, What: err, Why: "the training cannot go on from there; its charge stays",
-			Fix: "remove the checkpoint to train again from the start, to the same model at no further cost", Topic: "dpsgd"}
 	}
-	return err
+	r := of[i]
+	return &CommandError{Code: r.code, What: cmp.Or(r.what, err), Why: r.why, Fix: r.fix, Topic: r.topic}
 }
 
 // general are remedies that are less specific than the operating system's reason.

@@ -61,18 +61,6 @@ func (t Target) CheckWritable() error {
 	return nil
 }
 
-// CheckAbsent refuses a target that is there.
-func (t Target) CheckAbsent() error {
-	there, err := durable.Exists(t.Path)
-	if err != nil {
-		return t.unread(err)
-	}
-	if there {
-		return t.errExists()
-	}
-	return nil
-}
-
 // CheckReplaceable refuses a target that is an input or belongs to one, that is a ledger or a key, or that
 // cannot be written. Other files there may be replaced.
 func (t Target) CheckReplaceable(inputs ...string) error {
@@ -247,6 +235,14 @@ func HeadNames(known *run.Heads) []string {
 		}
 	}
 	return names
+}
+
+// OpenInput opens a file of a command, or its standard input for "-". The caller closes it.
+func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(cmd.InOrStdin()), nil
+	}
+	return durable.OpenRegular(path)
 }
 
 func HashFile(path string) (sum [sha256.Size]byte, err error) {

@@ -60,7 +60,7 @@ func Declare(flags *pflag.FlagSet, section string, to To) {
 			}
 		}
 		if flag := flags.Lookup(name); flag != nil && part[1] != "" {
-			valuesOf(strings.Fields(part[1])).annotate(flag)
+			Values(strings.Fields(part[1])).annotate(flag)
 		}
 	}
 }
@@ -85,20 +85,6 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 	case *[]string:
 		flags.StringArrayVar(p, name, *p, usage)
 	}
-}
-
-// valuesOf reads the values of a flag in flagTexts.
-func valuesOf(words []string) Values {
-	rest := words[1:]
-	switch words[0] {
-	case "one", "list":
-		return Values{Words: rest, Closed: true, List: words[0] == "list"}
-	case "some", "place":
-		return Values{Words: rest, Files: words[0] == "place"}
-	case "file":
-		return Files(rest...)
-	}
-	return Values{Folder: words[0] == "dir"}
 }
 
 // ChoiceVar adds a flag that takes one of allowed; usage is followed by the list.

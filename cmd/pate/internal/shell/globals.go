@@ -164,7 +164,7 @@ func (g *Globals) WarnOfBudgets(cmd *cobra.Command) {
 		return
 	}
 	largest := 0.0
-	for _, word := range strings.Split(strings.Trim(flag.Value.String(), "[]"), ",") {
+	for word := range strings.SplitSeq(strings.Trim(flag.Value.String(), "[]"), ",") {
 		if x, err := strconv.ParseFloat(strings.TrimSpace(word), 64); err == nil && !math.IsInf(x, 1) {
 			largest = max(largest, x)
 		}

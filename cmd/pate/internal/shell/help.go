@@ -270,22 +270,22 @@ func flagLine(f *pflag.Flag) string {
 
 // valueWord returns a word for the value of a flag.
 func valueWord(f *pflag.Flag) string {
-	takes, _ := told(f)
+	takes := told(f)
 	kind := f.Value.Type()
 	switch {
 	case kind == "bool":
 		return ""
 	case f.NoOptDefVal != "":
 		return "[=WHAT]"
-	case takes.Folder:
+	case takes.is("dir"):
 		return "DIR"
-	case takes.Files && len(takes.Words) == 0:
+	case takes.is("file"):
 		return "FILE"
 	case strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "uint"):
 		return "N"
 	case strings.HasPrefix(kind, "float"):
 		return "X"
-	case takes.List || strings.Contains(kind, "ice") || strings.HasSuffix(kind, "s"):
+	case takes.is("list") || strings.Contains(kind, "ice") || strings.HasSuffix(kind, "s"):
 		return "LIST"
 	case kind == "duration":
 		return "TIME"

@@ -43,18 +43,15 @@ func editDistance(a, b string) int {
 	rows := make([][]int, len(x)+1)
 	for i := range rows {
 		rows[i] = make([]int, len(y)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			same := 1
-			if x[i-1] == y[j-1] {
-				same = 0
+		for j := range rows[i] {
+			if i == 0 || j == 0 {
+				rows[i][j] = i + j
+				continue
 			}
-			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+same)
+			d := rows[i-1][j-1]
+			if x[i-1] != y[j-1] {
+				d = 1 + min(d, rows[i-1][j], rows[i][j-1])
+			}
 			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
 				d = min(d, rows[i-2][j-2]+1)
 			}
@@ -180,16 +177,11 @@ func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args
 			if len(args) > 0 || len(absent) == 0 {
 				return err
 			}
-			absent = append([]string{argumentsOf(cmd)}, absent...)
+			_, usage, _ := strings.Cut(cmd.Use, " ")
+			absent = append([]string{usage}, absent...)
 		}
 		return missingError(cmd, absent...)
 	}
-}
-
-// argumentsOf returns the arguments in the usage of a command.
-func argumentsOf(cmd *cobra.Command) string {
-	_, arguments, _ := strings.Cut(cmd.Use, " ")
-	return arguments
 }
 
 // Unset lists the flags that were not given, or given as nothing.

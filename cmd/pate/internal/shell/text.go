@@ -1,8 +1,12 @@
 package shell
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/table"
 )
 
 // Columns is the width of the terminal that help is written for.
@@ -115,7 +120,7 @@ func FormatEpsilon(x float64, exact bool) string {
 func FormatExpected(x float64, exact bool) string {
 	switch {
 	case exact:
-		return strconv.FormatFloat(x, 'g', -1, 64)
+		return number.Exact(x)
 	case x >= 999.95:
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	}
@@ -151,3 +156,57 @@ func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
 // UnitWord returns what a unit is called: as given, or as the column that names it, or a record.
 func UnitWord(given, column string) string { return cmp.Or(given, column, "record") }
+
+// Object is a JSON object that keeps the order of its fields: their names and values in turn. A field whose
+// name ends in a question mark is left out where it is zero, nil or an empty list.
+type Object []any
+
+func (o Object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i := 0; i < len(o); i += 2 {
+		name, optional := strings.CutSuffix(o[i].(string), "?")
+		if v := reflect.ValueOf(o[i+1]); optional && (!v.IsValid() || v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0) {
+			continue
+		}
+		value, err := json.Marshal(o[i+1])
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(`,"` + name + `":`)
+		b.Write(value)
+	}
+	if b.Len() == 0 {
+		return []byte("{}"), nil
+	}
+	return append(append([]byte("{"), b.Bytes()[1:]...), '}'), nil
+}
+
+// Number is a float64 whose infinity is null in JSON.
+type Number float64
+
+func (x Number) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(x), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(x))
+}
+
+// WriteJSON writes v, indented, and a line end.
+func WriteJSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// TableOf returns a table with these columns and no rows. A < before a name aligns its column to the left.
+func TableOf(names ...string) table.Table {
+	var t table.Table
+	for _, name := range names {
+		name, left := strings.CutPrefix(name, "<")
+		t.Header, t.Left = append(t.Header, name), append(t.Left, left)
+	}
+	return t
+}

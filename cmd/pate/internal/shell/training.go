@@ -1,10 +1,11 @@
 package shell
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,28 +28,19 @@ func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
 // CheckTeachers checks how many teachers were asked for, and the declared number of units
 // that it may follow from.
 func CheckTeachers(given func(string) bool, teachers, size int) error {
-	if given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers) {
-		return fmt.Errorf("--teachers %d: must be from 2 to %d; left out, it follows from --size, or is 100", teachers, votes.MaxTeachers)
-	}
-	return checkSize(given, size)
+	return cmp.Or(If(given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers),
+		"--teachers %d: must be from 2 to %d; left out, it follows from --size, or is 100", teachers, votes.MaxTeachers),
+		checkSize(given, size))
 }
 
 func checkSize(given func(string) bool, size int) error {
-	if given("size") && (size < 2 || size > math.MaxInt32) {
-		return fmt.Errorf("--size %d: must be a number of units, at least 2", size)
-	}
-	return nil
+	return If(given("size") && (size < 2 || size > math.MaxInt32), "--size %d: must be a number of units, at least 2", size)
 }
 
 // CheckUnits refuses numbers out of range.
 func CheckUnits(given func(string) bool, size, rows int) error {
-	if err := checkSize(given, size); err != nil {
-		return err
-	}
-	if rows < 1 || rows > dpsgd.MaxRows {
-		return fmt.Errorf("--rows-per-unit %d: must be from 1 to %d", rows, dpsgd.MaxRows)
-	}
-	return nil
+	return cmp.Or(checkSize(given, size),
+		If(rows < 1 || rows > dpsgd.MaxRows, "--rows-per-unit %d: must be from 1 to %d", rows, dpsgd.MaxRows))
 }
 
 // SayRecords prints the public number of units.
@@ -91,19 +83,10 @@ func TypicalNames() []string {
 
 // Read returns the configuration, nil without --bayes.
 func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
-	c, err := f.read(cmd.Flags().Changed)
-	if err != nil {
-		return nil, UsageError("bayes", err)
-	}
-	return c, nil
-}
-
-func (f *TypicalFlags) read(given func(string) bool) (*typical.Config, error) {
 	if !f.on {
-		for _, name := range TypicalNames()[1:] {
-			if given(name) {
-				return nil, fmt.Errorf("--%s is for --bayes", name)
-			}
+		names := TypicalNames()[1:]
+		if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
+			return nil, Usagef("bayes", "--%s is for --bayes", names[i])
 		}
 		return nil, nil
 	}
@@ -111,11 +94,9 @@ func (f *TypicalFlags) read(given func(string) bool) (*typical.Config, error) {
 	if f.between == dpsgd.Records.String() {
 		c.Between = dpsgd.Records
 	}
-	if !(f.delta > 0 && f.delta < 1) {
-		return nil, fmt.Errorf("--bayes-delta %v: must lie between 0 and 1", f.delta)
-	}
-	if f.most < 0 || f.most == 1 {
-		return nil, errors.New("--bayes-samples: at least 2")
+	if err := Refuse("bayes", If(!(f.delta > 0 && f.delta < 1), "--bayes-delta %v: must lie between 0 and 1", f.delta),
+		If(f.most < 0 || f.most == 1, "--bayes-samples: at least 2")); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,73 +9,66 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Values describes the values of a flag or an argument: shells complete them, and a word outside a closed set
-// is refused with the nearest one.
-type Values struct {
-	Words  []string `json:",omitempty"`
-	Closed bool     `json:",omitempty"` // nothing but words
-	List   bool     `json:",omitempty"` // several, with commas
-	Files  bool     `json:",omitempty"` // also files with these endings, any without
-	Exts   []string `json:",omitempty"` // without the dot
-	Folder bool     `json:",omitempty"`
-}
+// Values describes the values of a flag or an argument as flagTexts does: a kind, and the words or endings that follow.
+// Shells complete them, and a word outside a closed set is refused with the nearest one.
+type Values []string
 
 // Words is one of the words and nothing else.
-func Words(words ...string) Values { return Values{Words: words, Closed: true} }
+func Words(words ...string) Values { return append(Values{"one"}, words...) }
 
 // WordList is several of the words, with commas, and nothing else.
-func WordList(words ...string) Values { return Values{Words: words, Closed: true, List: true} }
+func WordList(words ...string) Values { return append(Values{"list"}, words...) }
 
 // Suggested is one of the words, or anything else.
-func Suggested(words ...string) Values { return Values{Words: words} }
+func Suggested(words ...string) Values { return append(Values{"some"}, words...) }
 
 // Files is a file with one of the endings, such as "csv"; any file without.
-func Files(endings ...string) Values { return Values{Files: true, Exts: endings} }
+func Files(endings ...string) Values { return append(Values{"file"}, endings...) }
 
-func Folder() Values { return Values{Folder: true} }
+func Folder() Values { return Values{"dir"} }
 
 // Anything is a text that nothing can complete.
-func Anything() Values { return Values{} }
+func Anything() Values { return Values{"any"} }
 
-// OrFiles adds files to the words.
-func (v Values) OrFiles(endings ...string) Values {
-	v.Files, v.Exts, v.Closed = true, endings, false
-	return v
-}
+// is reports whether the values, if they are known, are of one of these kinds.
+func (v Values) is(kinds ...string) bool { return len(v) > 0 && slices.Contains(kinds, v[0]) }
 
 // complete lists what may follow.
 func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch {
+	case v.is("dir"):
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	case v.is("file") && len(v) > 1:
+		return slices.Clone(v[1:]), cobra.ShellCompDirectiveFilterFileExt
+	}
 	var found []cobra.Completion
 	before, last := "", typed
-	if i := strings.LastIndexByte(typed, ','); v.List && i >= 0 {
+	if i := strings.LastIndexByte(typed, ','); v.is("list") && i >= 0 {
 		before, last = typed[:i+1], typed[i+1:]
 	}
-	for _, word := range v.Words {
+	for _, word := range v[1:] {
 		if strings.HasPrefix(word, last) {
 			found = append(found, before+word)
 		}
 	}
 	switch {
-	case found == nil && v.Folder:
-		return nil, cobra.ShellCompDirectiveFilterDirs
-	case v.Files && (found == nil || typed != "") && v.Exts != nil && len(v.Words) == 0:
-		return slices.Clone(v.Exts), cobra.ShellCompDirectiveFilterFileExt
-	case v.Files:
+	case v.is("file", "place"):
 		return found, cobra.ShellCompDirectiveDefault
-	case v.List:
+	case v.is("list"):
 		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
+// Check refuses a word outside a closed set.
 func (v Values) Check(value string) error {
 	words := []string{value}
-	if v.List {
+	if v.is("list") {
 		words = strings.Split(value, ",")
 	}
 	for _, word := range words {
-		if word = strings.TrimSpace(word); word != "" && !slices.Contains(v.Words, word) {
-			return fmt.Errorf("%q: must be %s%s", word, v.oneOf(), didYouMean(word, v.Words))
+		if word = strings.TrimSpace(word); word != "" && !slices.Contains(v[1:], word) {
+			return fmt.Errorf("%q: must be %s%s", word, v.oneOf(), didYouMean(word, v[1:]))
 		}
 	}
 	return nil
@@ -84,16 +76,16 @@ func (v Values) Check(value string) error {
 
 // oneOf writes "a", "a or b", or "one of a, b, c".
 func (v Values) oneOf() string {
-	if len(v.Words) <= 2 {
-		return strings.Join(v.Words, " or ")
+	if len(v) <= 3 {
+		return strings.Join(v[1:], " or ")
 	}
-	if all := "one of " + strings.Join(v.Words, ", "); len(all) < 2*Columns {
+	if all := "one of " + strings.Join(v[1:], ", "); len(all) < 2*Columns {
 		return all
 	}
 	return "one of those that the help lists"
 }
 
-// values is the annotation of a flag with its Values, in JSON.
+// values is the annotation of a flag with its Values.
 const values = "pate_values"
 
 // Complete declares the values of flags. Flags that a command does not have are ignored; a test finds flags
@@ -111,18 +103,14 @@ func Complete(cmd *cobra.Command, flags map[string]Values) {
 }
 
 func (v Values) annotate(flag *pflag.Flag) {
-	text, _ := json.Marshal(v) // of words and yes or no
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}
 	}
-	flag.Annotations[values] = []string{string(text)}
+	flag.Annotations[values] = v
 }
 
-// told returns what Complete was told of a flag.
-func told(flag *pflag.Flag) (v Values, ok bool) {
-	text := flag.Annotations[values]
-	return v, len(text) > 0 && json.Unmarshal([]byte(text[0]), &v) == nil
-}
+// told returns what Complete was told of a flag; nothing is known of the values of others.
+func told(flag *pflag.Flag) Values { return flag.Annotations[values] }
 
 func CompleteArgs(cmd *cobra.Command, v Values) {
 	cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -133,8 +121,8 @@ func CompleteArgs(cmd *cobra.Command, v Values) {
 func CheckValues(cmd *cobra.Command) error {
 	var wrong error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		v, _ := told(flag)
-		if !v.Closed || wrong != nil {
+		v := told(flag)
+		if !v.is("one", "list") || wrong != nil {
 			return
 		}
 		given := []string{flag.Value.String()}
@@ -158,8 +146,7 @@ func CheckValues(cmd *cobra.Command) error {
 // Declared reports whether it is known what a flag takes: numbers, yes and no, and what
 // Complete was told.
 func Declared(flag *pflag.Flag) bool {
-	_, ok := told(flag)
-	return ok || wanted(flag) != ""
+	return told(flag) != nil || wanted(flag) != ""
 }
 
 // CompleteAll registers the completions of cmd and of the commands below it. Cobra keeps them, with all of
@@ -167,7 +154,7 @@ func Declared(flag *pflag.Flag) bool {
 func CompleteAll(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
-		if v, ok := told(f); ok {
+		if v := told(f); v != nil {
 			complete = func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				return v.complete(typed)
 			}
