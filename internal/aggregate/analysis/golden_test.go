@@ -83,7 +83,7 @@ func TestStoppingAtADataDependentCostSeparatesNeighbours(t *testing.T) {
 func spreadTallies(n int) [][]int {
 	out := make([][]int, n)
 	for i := range out {
-		out[i] = []int{20 + i%60, 30 - i/60%20, i % 7, 5}
+		out[i] = []int{20 + i%60, 30 - i/60%20, i % 7}
 	}
 	return out
 }
