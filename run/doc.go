@@ -49,13 +49,7 @@
 //
 // Repeating a release that was interrupted between any two of these gives the same outcome, bit for bit,
 // and is charged nothing more. Repeating a complete one draws nothing: it compares the file with the
-// commit.
-//
-// # Commit
-//
-// The ledger commits the SHA-256 of the file, byte for byte, as sha256sum prints it, so it alone shows
-// whether a file was released, and by which entry. If several entries paid for one file, as for the
-// statistics and the steps of one model, each has that hash.
+// commit, which is its SHA-256 under every entry that paid for it.
 //
 // # Files beside a ledger
 //

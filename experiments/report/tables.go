@@ -28,13 +28,13 @@ func Table(r *experiments.Result) table.Table {
 		{"method", func(row experiments.Row) string { return row.Method }, true},
 		{"ε", epsilonCell, true},
 		{"test %", func(row experiments.Row) string { return percent(row.Accuracy) }, true},
-		{"±", errorCell, true},
+		{"±", func(row experiments.Row) string { return nonzero(row.StandardError, percent) }, true}, // 0 of earlier versions
 		{"sd", func(row experiments.Row) string { return optionalPercent(row.SD) }, some(sd)},
 		{"AUROC", func(row experiments.Row) string { return optionalPercent(row.AUROC) }, some(auroc)},
 		{"labels", labelsCell, true},
 		{"right %", labelAccuracyCell, true},
 		{"noise", noiseCell, true},
-		{"s", secondsCell, some(timed)},
+		{"s", func(row experiments.Row) string { return nonzero(row.Seconds, whole) }, some(timed)},
 	}
 	t := table.Table{Rows: make([][]string, len(r.Rows))}
 	for _, c := range columns {
@@ -49,13 +49,17 @@ func Table(r *experiments.Result) table.Table {
 	return t
 }
 
-// optional returns a number, and nothing for 0.
-func optional(x float64) string {
+// nonzero returns the text of a number, and nothing for 0.
+func nonzero(x float64, text func(float64) string) string {
 	if x == 0 {
 		return ""
 	}
-	return number.Exact(x)
+	return text(x)
 }
+
+func optional(x float64) string { return nonzero(x, number.Exact) }
+
+func whole(x float64) string { return strconv.FormatFloat(x, 'f', 0, 64) }
 
 // targetCell is empty for rows that depend on no target.
 func targetCell(row experiments.Row) string { return optional(row.TargetEpsilon) }
@@ -94,22 +98,6 @@ func epsilonCell(row experiments.Row) string {
 
 // claim prints an epsilon with four decimals, rounded up.
 func claim(x float64) string { return number.DecimalsUp(x, 4) }
-
-// secondsCell returns the running time; it is empty in files, which keep no running times.
-func secondsCell(row experiments.Row) string {
-	if row.Seconds == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(row.Seconds, 'f', 0, 64)
-}
-
-// errorCell is empty for results of earlier versions.
-func errorCell(row experiments.Row) string {
-	if row.StandardError == 0 {
-		return ""
-	}
-	return percent(row.StandardError)
-}
 
 func optionalPercent(x *float64) string {
 	if x == nil {
