@@ -13,7 +13,6 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/experiments/report"
-	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
@@ -23,18 +22,10 @@ import (
 // compareFlags are the flags of `pate compare`.
 type compareFlags struct {
 	shell.DataFlags
-	epsilon  string
-	seeds    int
-	methods  string
-	out      string
-	learner  string
-	teachers int
-	features string
-	noCache  bool
-	plan     bool
-	pool     string
-	ranges   string
-	typical  shell.TypicalFlags
+	epsilon, methods, out, learner, features, pool, ranges string
+	seeds, teachers                                        int
+	noCache, plan                                          bool
+	typical                                                shell.TypicalFlags
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -44,32 +35,13 @@ func New(g *shell.Globals) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd, g, f) },
 	}
-	flags := cmd.Flags()
-	f.DataFlags.Add(flags)
-	flags.StringVar(&f.epsilon, "epsilon", "2", "target of every private method; several with commas are a run each")
-	flags.IntVar(&f.seeds, "seeds", 1, "independent runs; more than one gives mean and sd")
-	flags.StringVar(&f.methods, "methods", "all", "with commas; "+strings.Join(experiments.Methods(),
-		", ")+"; not part of all: "+strings.Join(experiments.OnRequest(), ", "))
-	flags.StringVar(&f.out, "out", "", "folder of results, plots and report.html; what may be published lies in its folder public, all else "+
-		"in private")
-	flags.StringVar(&f.learner, "learner", "", "kind of the teachers; "+strings.Join(experiments.Learners(),
-		", ")+" (default: forest for tables, kernel-ridge otherwise)")
-	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
-	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(features.Names(), ", ")+" (default: by the data)")
-	flags.StringVar(&f.pool, "pool", poolRows, "what questions are about: rows (a fifth of the table), or without public rows none "+
-		"(declared ranges) or marginals (drawn from noisy marginals, charged)")
-	flags.StringVar(&f.ranges, "ranges", "", "ranges of all columns, without public rows; ranges and categories, FILE.csv, with --pool none "+
-		"or marginals (pate help data)")
+	f.DataFlags.Add(cmd.Flags())
 	f.typical.Add(cmd)
-	f.DataFlags.Complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{
-		"methods": shell.WordList(slices.Concat([]string{"all"}, experiments.Methods(), experiments.OnRequest())...), "out": shell.Folder(),
-		"pool": shell.Words(pools()...), "ranges": shell.Files("csv"),
-		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...), "epsilon": shell.Anything(),
-	})
-	flags.BoolVar(&f.plan, "plan", false, "print what would be done, its time and memory; nothing is trained or charged")
-	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else those of DP-SGD, about 1.9 GB for "+
-		"MNIST, in pate/features of the user's cache")
+	shell.Declare(cmd.Flags(), "compare", shell.To{"epsilon": &f.epsilon, "seeds": &f.seeds, "out": &f.out, "learner": &f.learner,
+		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges, "plan": &f.plan, "no-cache": &f.noCache})
+	all, more := experiments.Methods(), experiments.OnRequest()
+	cmd.Flags().StringVar(&f.methods, "methods", "all", "with commas; "+strings.Join(all, ", ")+"; not part of all: "+strings.Join(more, ", "))
+	shell.Complete(cmd, map[string]shell.Values{"methods": shell.WordList(slices.Concat([]string{"all"}, all, more)...)})
 	return cmd
 }
 

@@ -35,7 +35,6 @@ type file struct {
 }
 
 // New returns the command.
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("data", "data", &cobra.Command{
 		Use: "ls", Args: cobra.NoArgs,

@@ -2,8 +2,7 @@
 package dpsgd
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -18,23 +17,16 @@ import (
 
 // dpsgdFlags are the flags of `pate dpsgd`. A zero default is the recipe's own.
 type dpsgdFlags struct {
-	data     shell.DataFlags
-	own      ownFlags
-	unitName string
-	epsilon  string
-	noise    float64
-	without  bool
-	features string
-	model    string
-	training trainingFlags
-	seeds    int
-	workers  int
-	noCache  bool
-	out      string
-	ledger   string
-	mode     string
-	spend    float64
-	typical  shell.TypicalFlags
+	data              shell.DataFlags
+	own               ownFlags
+	training          trainingFlags
+	typical           shell.TypicalFlags
+	unitName, epsilon string
+	noise, spend      float64
+	without, noCache  bool
+	features, model   string
+	seeds, workers    int
+	out, ledger, mode string
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -49,40 +41,21 @@ func New(g *shell.Globals) *cobra.Command {
 			return runDPSGD(cmd, g, f)
 		},
 	}
-	flags := cmd.Flags()
+	flags, own, training := cmd.Flags(), &f.own, &f.training
 	f.data.Add(flags)
-	f.own.add(flags)
-	flags.StringVar(&f.unitName, "unit-name", "", "what a unit is called, in ledgers too (default: the name of that column, or record)")
-	flags.StringVar(&f.epsilon, "epsilon", "", "target of the model; several with commas are a model each (default 2); with --ledger, the "+
-		"budget of a new one")
-	flags.Float64Var(&f.noise, "noise-multiplier", 0, "noise over clip norm, instead of --epsilon")
-	flags.BoolVar(&f.without, "no-privacy", false, "train without noise, and without clipping unless --clip is given")
-	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(recipe.FeatureSets(),
-		", ")+"; centred and scattering ones learn a little from private rows, which is charged (default: by the data)")
-	flags.StringVar(&f.model, "model", "", strings.Join(recipe.Models(), ", ")+" (default: linear)")
-	f.training.add(cmd)
-	flags.IntVar(&f.seeds, "seeds", 1, "independent models of each kind; more than one gives mean and sd")
-	flags.IntVar(&f.workers, "workers", 0, "goroutines (default: as many as processors); the model does not depend on it")
-	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else about 1.9 GB for MNIST, in "+
-		"pate/features of the user's cache")
-	flags.StringVar(&f.out, "out", "", "folder of model, results, curve and ledger; what may be published lies in its folder public, all "+
-		"else in private")
-	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger; made if it is not there, instead of one of the run's own")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter or reserved; others may charge a filter later, reserved is for "+
-		"this model alone")
-	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: target of the model by itself, instead of all that is left")
+	shell.UnitFlags(flags, &own.size, &own.rows)
 	f.typical.Add(cmd)
-	f.data.Complete(cmd)
-	f.own.complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{
-		"unit-name": shell.Suggested("record", "patient", "user"), "epsilon": shell.Anything(), "features": shell.Words(recipe.FeatureSets()...),
-		"model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN), "out": shell.Folder(), "ledger": shell.Files("jsonl"),
-		"mode":     shell.Words("filter", "reserved"),
-		"clipping": shell.Words("flat", "per-layer", "automatic", "adaptive"), "optimizer": shell.Words("sgd", "nesterov", "adagrad",
-			"adam", "adamw"),
-		"sampling": shell.Words("poisson", "allocation", "balls-in-bins",
-			"cyclic"), "bands": shell.Anything(), "schedule": shell.Suggested("constant", "linear", "cosine"),
+	shell.Declare(flags, "dpsgd", shell.To{
+		"public": &own.public, "public-labels": &own.publicLabels, "accept-differences": &own.accept,
+		"unit-name": &f.unitName, "epsilon": &f.epsilon, "noise-multiplier": &f.noise, "no-privacy": &f.without, "features": &f.features,
+		"model": &f.model, "seeds": &f.seeds, "workers": &f.workers, "no-cache": &f.noCache, "out": &f.out, "ledger": &f.ledger,
+		"mode": &f.mode, "spend": &f.spend,
+		"statistics-noise": &training.statistics, "steps": &training.steps, "batch": &training.batch, "sampling": &training.sampling,
+		"bands": &training.bands, "clip": &training.clip, "clipping": &training.clipping, "optimizer": &training.optimizer,
+		"learning-rate": &training.learningRate, "schedule": &training.schedule, "warmup": &training.warmup,
+		"momentum": &training.momentum, "weight-decay": &training.weightDecay, "ema": &training.ema, "augment": &training.views,
 	})
+	shell.CompleteArgs(cmd, shell.Files("csv", "tsv", "gz", "npy", "parquet"))
 	return cmd
 }
 
@@ -99,27 +72,20 @@ func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 	if err := f.own.check(given); err != nil {
 		return nil, err
 	}
-	switch {
-	case given("noise-multiplier") && !(f.noise > 0 && f.noise <= math.MaxFloat64):
-		return nil, fmt.Errorf("--noise-multiplier %v: must be a finite number above 0", f.noise)
-	case given("spend") && f.ledger == "":
-		return nil, errors.New("--spend is for --ledger; without it that is --epsilon")
-	case given("spend") && !(f.spend > 0 && f.spend <= math.MaxFloat64):
-		return nil, fmt.Errorf("--spend %v: must be a finite number above 0", f.spend)
-	case given("spend") && given("noise-multiplier"):
-		return nil, errors.New("--spend, --noise-multiplier: one follows from the other")
-	case given("epsilon") && given("noise-multiplier") && f.ledger == "":
-		return nil, errors.New("--epsilon, --noise-multiplier: one follows from the other")
-	case f.without && (given("epsilon") || given("noise-multiplier") || f.ledger != ""):
-		return nil, errors.New("--no-privacy has neither --epsilon nor --noise-multiplier nor --ledger")
-	case f.ledger != "" && len(targets) > 1:
-		return nil, errors.New("--epsilon is the budget of a ledger, one number")
-	case f.ledger != "" && f.out == "":
-		return nil, errors.New("--ledger needs --out: what is charged must not be lost")
-	case given("mode") && f.ledger == "":
-		return nil, errors.New("--mode is for a new --ledger")
-	}
-	return targets, nil
+	return targets, cmp.Or(
+		shell.If(given("noise-multiplier") && !(f.noise > 0 && f.noise <= math.MaxFloat64),
+			"--noise-multiplier %v: must be a finite number above 0", f.noise),
+		shell.If(given("spend") && f.ledger == "", "--spend is for --ledger; without it that is --epsilon"),
+		shell.If(given("spend") && !(f.spend > 0 && f.spend <= math.MaxFloat64), "--spend %v: must be a finite number above 0", f.spend),
+		shell.If(given("spend") && given("noise-multiplier"), "--spend, --noise-multiplier: one follows from the other"),
+		shell.If(given("epsilon") && given("noise-multiplier") && f.ledger == "",
+			"--epsilon, --noise-multiplier: one follows from the other"),
+		shell.If(f.without && (given("epsilon") || given("noise-multiplier") || f.ledger != ""),
+			"--no-privacy has neither --epsilon nor --noise-multiplier nor --ledger"),
+		shell.If(f.ledger != "" && len(targets) > 1, "--epsilon is the budget of a ledger, one number"),
+		shell.If(f.ledger != "" && f.out == "", "--ledger needs --out: what is charged must not be lost"),
+		shell.If(given("mode") && f.ledger == "", "--mode is for a new --ledger"),
+	)
 }
 
 const (
@@ -238,7 +204,8 @@ func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 
 // flagNames returns the flags of which the outcome is a function.
 func (f *dpsgdFlags) flagNames() []string {
-	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), ownNames(), []string{"epsilon", "noise-multiplier",
-		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend"}, shell.TypicalNames(),
+	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), strings.Fields(`public public-labels accept-differences size
+		rows-per-unit epsilon noise-multiplier no-privacy delta features model statistics-noise steps batch sampling bands clip clipping
+		optimizer learning-rate schedule warmup momentum weight-decay ema augment seeds ledger mode spend`), shell.TypicalNames(),
 		[]string{"seed"})
 }

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
@@ -22,24 +19,6 @@ type ownFlags struct {
 	accept       bool
 	size         int
 	rows         int
-}
-
-func (f *ownFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.public, "public", "", "public rows, with PRIVATE; they define columns, scales and classes, and labelled ones score")
-	flags.StringVar(&f.publicLabels, "public-labels", "", "with PRIVATE: labels of public NPY or idx rows, if there are any")
-	flags.BoolVar(&f.accept, "accept-differences", false, "with PRIVATE: train though the private rows are unlike the public ones in some column")
-	shell.UnitFlags(flags, &f.size, &f.rows)
-}
-
-func (f *ownFlags) complete(cmd *cobra.Command) {
-	files := shell.Files("csv", "tsv", "gz", "npy", "parquet")
-	shell.Complete(cmd, map[string]shell.Values{"public": files, "public-labels": shell.Files("npy", "csv", "txt")})
-	shell.CompleteArgs(cmd, files)
-}
-
-// ownNames returns the flags of add.
-func ownNames() []string {
-	return []string{"public", "public-labels", "accept-differences", "size", "rows-per-unit"}
 }
 
 // check refuses flags that do not go together.

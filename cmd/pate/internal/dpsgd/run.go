@@ -9,18 +9,13 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// identity returns what the run is a function of: the data and the command line.
-func (f *dpsgdFlags) identity(g *shell.Globals, command string) (run.Identity, error) {
-	data, err := f.where()
-	return g.CommandLine("dpsgd", data, command), err
-}
-
 // runIn trains in the run's folder and prints the result.
 func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Config, command string) error {
-	id, err := f.identity(g, command)
+	data, err := f.where()
 	if err != nil {
 		return err
 	}
+	id := g.CommandLine("dpsgd", data, command)
 	dir, keep, err := shell.RunFolder(f.out, "dpsgd-"+id.Name())
 	if err != nil {
 		return err

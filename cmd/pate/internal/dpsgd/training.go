@@ -16,47 +16,10 @@ import (
 
 // trainingFlags change a recipe.
 type trainingFlags struct {
-	statistics   float64
-	steps        int
-	batch        float64
-	sampling     string
-	bands        int
-	clip         float64
-	clipping     string
-	optimizer    string
-	learningRate float64
-	schedule     string
-	warmup       int
-	momentum     float64
-	weightDecay  float64
-	ema          float64
-	views        int
-}
-
-func (f *trainingFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.Float64Var(&f.statistics, "statistics-noise", 0, "noise multiplier of everything that features learn from private rows")
-	flags.IntVar(&f.steps, "steps", 0, "number of updates")
-	flags.Float64Var(&f.batch, "batch", 0, "expected number of records in a batch")
-	flags.StringVar(&f.sampling, "sampling", string(dpsgd.Poisson),
-		"of batches: poisson; allocation, every record in one random step of each epoch; balls-in-bins, in the same one of all epochs, and "+
-			"steps are whole epochs then; or cyclic, with --bands")
-	flags.IntVar(&f.bands, "bands", 0, "with --sampling cyclic: records take turns, so many, and noise is correlated over as many steps (BandMF)")
-	flags.Float64Var(&f.clip, "clip", 0, "norm to which every record's gradient is clipped")
-	flags.StringVar(&f.clipping, "clipping", "", "flat; per-layer; automatic, all to one norm; or adaptive, to the median, whose count is charged")
-	flags.StringVar(&f.optimizer, "optimizer", "", "sgd, nesterov, adagrad, adam or adamw")
-	flags.Float64Var(&f.learningRate, "learning-rate", 0, "factor of an update")
-	flags.StringVar(&f.schedule, "schedule", "", "of the learning rate: constant, linear or cosine; linear:0.1 ends at a tenth")
-	flags.IntVar(&f.warmup, "warmup", 0, "steps in which the learning rate rises from 0")
-	flags.Float64Var(&f.momentum, "momentum", 0, "share of earlier updates in an update, from 0 to below 1")
-	flags.Float64Var(&f.weightDecay, "weight-decay", 0, "pull of parameters to zero")
-	flags.Float64Var(&f.ema, "ema", 0, "the model is the moving average of the iterates, with this share of the old in a step")
-	flags.IntVar(&f.views, "augment", 0, "train on so many shifted views of every image, at no cost but time; with --features raw")
-}
-
-func (f *trainingFlags) names() []string {
-	return []string{"statistics-noise", "steps", "batch", "sampling", "bands", "clip", "clipping", "optimizer", "learning-rate", "schedule",
-		"warmup", "momentum", "weight-decay", "ema", "augment"}
+	statistics, batch, clip, learningRate   float64
+	momentum, weightDecay, ema              float64
+	steps, bands, warmup, views             int
+	sampling, clipping, optimizer, schedule string
 }
 
 // set changes a recipe by the flags that were given.
@@ -68,27 +31,17 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 		}
 		r.Statistics.SecondNoise, r.Statistics.MeanNoise, r.Statistics.HOGMeanNoise = f.statistics, f.statistics, f.statistics
 	}
-	if given("steps") {
-		r.Train.Steps = f.steps
-	}
+	take(given("steps"), &r.Train.Steps, f.steps)
 	if given("batch") {
 		r.Train.SamplingProbability = math.Min(1, f.batch/float64(s.Records))
 	}
 	if err := f.setSampling(given, &r.Train); err != nil {
 		return err
 	}
-	if given("clip") {
-		r.Train.ClipNorm = f.clip
-	}
-	if given("learning-rate") {
-		r.Train.LearningRate = f.learningRate
-	}
-	if given("ema") {
-		r.Train.AverageDecay = f.ema
-	}
-	if given("augment") {
-		r.Views = f.views
-	}
+	take(given("clip"), &r.Train.ClipNorm, f.clip)
+	take(given("learning-rate"), &r.Train.LearningRate, f.learningRate)
+	take(given("ema"), &r.Train.AverageDecay, f.ema)
+	take(given("augment"), &r.Views, f.views)
 	if given("clipping") {
 		r.Train.Clipping = clippings(r.Train.Probability() * float64(s.Records))[f.clipping]
 	}
@@ -154,9 +107,7 @@ func (f *trainingFlags) setSchedule(given func(string) bool, s *dpsgd.Schedule) 
 			}
 		}
 	}
-	if given("warmup") {
-		s.Warmup = f.warmup
-	}
+	take(given("warmup"), &s.Warmup, f.warmup)
 	return nil
 }
 
@@ -172,10 +123,13 @@ func (f *trainingFlags) setOptimizer(given func(string) bool, o *optim.Config) {
 			*o = optim.Config{Method: optim.Method(f.optimizer), WeightDecay: o.WeightDecay}
 		}
 	}
-	if given("momentum") {
-		o.Momentum = f.momentum
-	}
-	if given("weight-decay") {
-		o.WeightDecay = f.weightDecay
+	take(given("momentum"), &o.Momentum, f.momentum)
+	take(given("weight-decay"), &o.WeightDecay, f.weightDecay)
+}
+
+// take puts the value of a flag into its place, if the flag was given.
+func take[T any](given bool, place *T, value T) {
+	if given {
+		*place = value
 	}
 }

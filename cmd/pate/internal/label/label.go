@@ -28,18 +28,13 @@ import (
 type labelFlags struct {
 	shell.VotesFlags
 	shell.ParameterFlags
-	planningFlags
-	predictions string
-	epsilon     float64
-	ledger      string
-	out         string
-	pool        string
-	unit        string
-	relation    string
-	mode        string
-	failure     float64
-	accountant  string
-	stated      shell.Stated
+	shell.AgreementFlags
+	minAccuracy, epsilon, failure    float64
+	yes                              bool
+	force                            waivers
+	predictions, ledger, out, pool   string
+	unit, relation, mode, accountant string
+	stated                           shell.Stated
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -53,30 +48,12 @@ func New(g *shell.Globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) },
 	}
 	f.Add(cmd)
-	flags := cmd.Flags()
 	f.AddParameters(cmd, "how labels are drawn (default: planned from public numbers)", nil)
-	f.addPlanning(cmd)
-	flags.StringVar(&f.predictions, "predictions", "", "interactive: CSV file with a line for each query and the student's probability of "+
-		"each class, from public data")
-	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
-	flags.StringVar(&f.ledger, "ledger", "", "file that is charged (required); made if it is not there")
-	flags.StringVar(&f.out, "out", "", "the labels (required): .csv, .jsonl, .npy or .parquet")
-	flags.StringVar(&f.pool, "pool", "pool", "name of the public data set the queries come from")
-	flags.StringVar(&f.unit, "unit", "record", "what one teacher alone has seen; record, user, ...: of a new ledger (default that of a "+
-		"manifest beside the votes)")
-	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter or reserved; others may charge a filter later, reserved is for this "+
-		"run alone and has 13 to 19 % more labels (a plan spends all: reserved unless given)")
-	flags.StringVar(&f.accountant, "accountant", "auto", "of a new ledger, --mode reserved: auto|pld|rdp, who makes the claim; a filter is "+
-		"always rdp")
-	flags.Float64Var(&f.failure, "failure-delta", 0, "of a new ledger, --mode filter: part of delta for m-stab, m-svec and stable-svt, "+
-		"which may fail (default half with one of them, else 0)")
-	shell.Complete(cmd, map[string]shell.Values{
-		"predictions": shell.Files("csv"), "ledger": shell.Files("jsonl"), "out": shell.Files("csv", "jsonl", "npy",
-			"parquet"), "pool": shell.Anything(),
-		"unit": shell.Suggested("record", "patient", "user"), "relation": shell.Words("add_remove",
-			"replace_one"), "mode": shell.Words("filter", "reserved"), "accountant": shell.Words("auto", "pld", "rdp"),
-	})
+	f.AddAgreement(cmd)
+	f.force.addTo(cmd)
+	shell.Declare(cmd.Flags(), "label", shell.To{"predictions": &f.predictions, "epsilon": &f.epsilon, "ledger": &f.ledger, "out": &f.out,
+		"pool": &f.pool, "unit": &f.unit, "relation": &f.relation, "mode": &f.mode, "accountant": &f.accountant,
+		"failure-delta": &f.failure, "min-accuracy": &f.minAccuracy, "yes": &f.yes})
 	return cmd
 }
 
@@ -94,26 +71,22 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	}
 	for name := range f.Values {
 		if f.Mechanism == "" && given(name) {
-			return s, shell.UsageError("mechanisms", fmt.Errorf("--%s belongs to --mechanism: without it all parameters are planned", name))
+			return s, shell.Usagef("mechanisms", "--%s belongs to --mechanism: without it all parameters are planned", name)
 		}
-	}
-	usage := func(topic, format string, args ...any) error {
-		return shell.UsageError(topic, fmt.Errorf(format, args...))
 	}
 	switch {
-	case d.Predicts != given("predictions"):
-		if d.Predicts {
-			return s, usage("mechanisms", "--mechanism %s needs --predictions", d.Name)
-		}
-		return s, usage("mechanisms", "--predictions is for mechanisms that compare votes with them, not %s", d.Name)
+	case d.Predicts && !given("predictions"):
+		return s, shell.Usagef("mechanisms", "--mechanism %s needs --predictions", d.Name)
+	case !d.Predicts && given("predictions"):
+		return s, shell.Usagef("mechanisms", "--predictions is for mechanisms that compare votes with them, not %s", d.Name)
 	case given("failure-delta") && (f.mode != "filter" || !(f.failure > 0 && f.failure < g.Delta)):
-		return s, usage("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
+		return s, shell.Usagef("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
 	case f.mode == "filter" && f.accountant == "pld" && (f.Mechanism != "" || given("mode")):
-		return s, usage("privacy", "--accountant pld: privacy loss distributions are no filter; they claim with --mode reserved")
+		return s, shell.Usagef("privacy", "--accountant pld: privacy loss distributions are no filter; they claim with --mode reserved")
 	case f.pool == "":
-		return s, usage("votes", "--pool is empty: it names the public data set that the queries come from")
+		return s, shell.Usagef("votes", "--pool is empty: it names the public data set that the queries come from")
 	case given("epsilon") && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
-		return s, usage("privacy", "--epsilon %v: must be a finite number above 0", f.epsilon)
+		return s, shell.Usagef("privacy", "--epsilon %v: must be a finite number above 0", f.epsilon)
 	}
 	return s, nil
 }
@@ -163,26 +136,21 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	if given("delta") {
 		c.Expect.Delta = g.Delta
 	}
-	if f.Mechanism == "" && !given("mode") && !given("failure-delta") {
-		f.whole(&c)
+	_, fresh, err := (run.File{Path: f.ledger}).Look() // what is wrong with a ledger is told where it is opened
+	fresh = fresh && err == nil
+	if f.Mechanism == "" && !given("mode") && !given("failure-delta") && fresh {
+		// A plan spends the whole budget: nothing could be charged later, and a fixed list of charges buys more labels
+		// than a filter does.
+		c.Account.Mode = ledger.Reserved
 	}
 	c.Expect.Epsilon, c.Warn = f.epsilon, g.Warn
 	if g.Seeded {
 		c.Seed = &g.Seed
 	}
-	if _, fresh, err := (run.File{Path: f.ledger}).Look(); err == nil && fresh && f.epsilon == 0 {
-		return c, shell.UsageError("privacy", fmt.Errorf("--epsilon is required: %s is new", f.ledger))
+	if fresh && f.epsilon == 0 {
+		return c, shell.Usagef("privacy", "--epsilon is required: %s is new", f.ledger)
 	}
 	return c, nil
-}
-
-// whole gives a new ledger mode reserved where a plan spends the whole budget: nothing could be charged
-// later, and a fixed list of charges buys more labels than a filter does.
-func (f *labelFlags) whole(c *label.Config) {
-	// What is wrong with a ledger is told where it is opened.
-	if _, fresh, err := (run.File{Path: f.ledger}).Look(); err == nil && fresh {
-		c.Account.Mode = ledger.Reserved
-	}
 }
 
 func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string) error {
@@ -256,19 +224,19 @@ func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) er
 	}
 	var over *label.BudgetError
 	if errors.As(err, &over) {
-		if _, refusals := c.Setting.Values["failures"]; over.Queries == 0 && refusals {
-			return &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError,
-				Why: "the worst case is charged before the first query is asked; nothing was charged or written",
-				Fix: "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with " +
-					"--failure-delta", Topic: "privacy"}
-		}
-		fix := fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries)
-		if over.Queries == 0 {
-			fix = "not one query fits: add noise, or leave mechanism and noise out, and a plan is made"
-		}
-		return &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError,
+		e := &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError, Topic: "privacy",
 			Why: "the worst case of all queries is charged before the first is asked; nothing was charged or written",
-			Fix: fix, Topic: "privacy"}
+			Fix: fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries)}
+		_, refusals := c.Setting.Values["failures"]
+		switch {
+		case over.Queries > 0:
+		case refusals:
+			e.Why = "the worst case is charged before the first query is asked; nothing was charged or written"
+			e.Fix = "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with --failure-delta"
+		default:
+			e.Fix = "not one query fits: add noise, or leave mechanism and noise out, and a plan is made"
+		}
+		return e
 	}
 	return shell.FaultError(err, "votes")
 }

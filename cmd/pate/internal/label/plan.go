@@ -20,32 +20,13 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-const schemaRefusal = "pate.refusal/1"
-
-// planningFlags are about a plan, and how right its labels must be.
-type planningFlags struct {
-	shell.AgreementFlags
-	minAccuracy float64
-	yes         bool
-	force       waivers
-}
-
-func (f *planningFlags) addPlanning(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0.9, "how often labels must be the plurality; of a plan; with --mechanism of a clear "+
-		"vote, 80 % for one class")
-	f.AddAgreement(cmd)
-	flags.BoolVar(&f.yes, "yes", false, "without --mechanism: charge the plan without asking")
-	f.force.addTo(flags)
-	shell.Complete(cmd, map[string]shell.Values{"force": shell.Suggested(waivable...)})
-}
-
-func (f *planningFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
+// checkPlanning refuses flags of a plan, and of how right its labels must be.
+func (f *labelFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 	switch {
 	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
-		return shell.UsageError("mechanisms", fmt.Errorf("--min-accuracy %v: must be in [0, 1)", f.minAccuracy))
+		return shell.Usagef("mechanisms", "--min-accuracy %v: must be in [0, 1)", f.minAccuracy)
 	case !planned && f.yes:
-		return shell.UsageError("mechanisms", errors.New("--yes is for plans, without --mechanism"))
+		return shell.Usagef("mechanisms", "--yes is for plans, without --mechanism")
 	}
 	if err := f.CheckAgreement(cmd); err != nil || f.CalibrateOn == "" || f.force.has(waiveCalibration) {
 		return err
@@ -57,42 +38,36 @@ func (f *planningFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 			"--force=calibration goes on, and nothing of it may be released", Topic: "mechanisms"}
 }
 
-// refusalReport is the JSON of a label that would waste its budget.
-type refusalReport struct {
-	Schema    string          `json:"schema"`
-	Why       string          `json:"why"`
-	WouldWork refusalRemedies `json:"would_work"`
-}
-
+// refusalRemedies are budgets that would work.
 type refusalRemedies struct {
-	Epsilon  float64 `json:"epsilon,omitempty"`
-	Queries  int     `json:"queries,omitempty"`
-	Teachers int     `json:"teachers,omitempty"`
-	Accuracy float64 `json:"teacher_accuracy,omitempty"` // that epsilon and teachers take for granted
+	epsilon           float64
+	queries, teachers int
+	accuracy          float64 // that epsilon and teachers take for granted
 }
 
 // refuse returns the reason why nothing was charged, with a budget that would work.
 func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	if g.ParsedFormat() == table.JSON {
-		if err := shell.WriteJSON(g.Stdout, refusalReport{Schema: schemaRefusal, Why: why, WouldWork: would}); err != nil {
+		if err := shell.WriteJSON(g.Stdout, shell.Object{"schema", "pate.refusal/1", "why", why, "would_work", shell.Object{
+			"epsilon?", would.epsilon, "queries?", would.queries, "teachers?", would.teachers, "teacher_accuracy?", would.accuracy}}); err != nil {
 			return err
 		}
 	}
 	var ways []string
-	if would.Epsilon > 0 {
-		ways = append(ways, "--epsilon "+number.DigitsUp(would.Epsilon, 3))
+	if would.epsilon > 0 {
+		ways = append(ways, "--epsilon "+number.DigitsUp(would.epsilon, 3))
 	}
-	if would.Teachers > 0 {
-		ways = append(ways, fmt.Sprintf("%d teachers as good as these", would.Teachers))
+	if would.teachers > 0 {
+		ways = append(ways, fmt.Sprintf("%d teachers as good as these", would.teachers))
 	}
-	if would.Queries > 0 {
-		ways = append(ways, fmt.Sprintf("%d queries", would.Queries))
+	if would.queries > 0 {
+		ways = append(ways, fmt.Sprintf("%d queries", would.queries))
 	}
 	fix := "have more teachers, or a larger budget; what is left of a ledger may be left unspent"
 	if ways != nil {
 		fix = "this would do: " + strings.Join(ways, ", or ")
-		if would.Accuracy > 0 {
-			fix += fmt.Sprintf("; if a teacher is right %.0f %% of the time, which --teacher-accuracy declares", 100*would.Accuracy)
+		if would.accuracy > 0 {
+			fix += fmt.Sprintf("; if a teacher is right %.0f %% of the time, which --teacher-accuracy declares", 100*would.accuracy)
 		}
 	}
 	return &shell.CommandError{Code: shell.ExitOverBudget, What: errors.New(why), Why: "nothing was charged or written", Fix: fix,
@@ -100,7 +75,7 @@ func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 }
 
 // public returns the public numbers of votes.
-func (f *planningFlags) public(v *votes.Source) plan.Public {
+func (f *labelFlags) public(v *votes.Source) plan.Public {
 	return plan.Public{Teachers: v.Teachers(), Classes: v.Classes(), Queries: v.Queries(), Agreement: f.Agreement}
 }
 
@@ -108,7 +83,7 @@ func (f *planningFlags) public(v *votes.Source) plan.Public {
 // chosen before.
 func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config, args []string) error {
 	if c.Votes.Teachers() < 2 {
-		return shell.UsageError("votes", errors.New("--teachers is needed for a plan: the file does not show how many there are"))
+		return shell.Usagef("votes", "--teachers is needed for a plan: the file does not show how many there are")
 	}
 	c.Plan = &label.Planning{Public: f.public(c.Votes), Goal: plan.Goal{MinAccuracy: f.minAccuracy}}
 	if !f.force.has(waiveFew) {
@@ -134,12 +109,12 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 
 // noPlan explains why no plan is worth the budget, and names one that is.
 func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlanError) error {
-	would := refusalRemedies{Teachers: none.Teachers}
+	would := refusalRemedies{teachers: none.Teachers}
 	if none.Epsilon > 0 && !math.IsInf(none.Epsilon, 1) {
-		would.Epsilon = none.Epsilon
+		would.epsilon = none.Epsilon
 	}
 	if f.Accuracy == 0 {
-		would.Accuracy = plan.UsualAccuracy
+		would.accuracy = plan.UsualAccuracy
 	}
 	why := fmt.Sprintf("no plan gives labels that are what the plurality says %.0f %% of the time, with %d teachers and what is left of epsilon %g",
 		100*f.minAccuracy, c.Votes.Teachers(), none.Goal.Epsilon)
@@ -177,8 +152,7 @@ func (f *labelFlags) confirm(cmd *cobra.Command) error {
 	}
 	in, ok := cmd.InOrStdin().(*shell.Input)
 	if !ok || !in.Terminal() {
-		return shell.UsageError("mechanisms", errors.New("--yes is needed: the plan above spends budget that cannot be had back; or give "+
-			"its --mechanism"))
+		return shell.Usagef("mechanisms", "--yes is needed: the plan above spends budget that cannot be had back; or give its --mechanism")
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), "charge all that is left of the budget for it? [y/N] ")
 	line, err := bufio.NewReader(in).ReadString('\n')
@@ -186,7 +160,7 @@ func (f *labelFlags) confirm(cmd *cobra.Command) error {
 		fmt.Fprintln(cmd.ErrOrStderr())
 	}
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
-		return shell.UsageError("mechanisms", errors.New("nothing was charged"))
+		return shell.Usagef("mechanisms", "nothing was charged")
 	}
 	return nil
 }
@@ -255,5 +229,5 @@ func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalReme
 	if share <= 1e-4 || f.Mechanism == "" || d.Settled(c.Setting) {
 		return refusalRemedies{}
 	}
-	return refusalRemedies{Queries: int(float64(s.Queries) * share * share)}
+	return refusalRemedies{queries: int(float64(s.Queries) * share * share)}
 }

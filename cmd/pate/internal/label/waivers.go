@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
@@ -28,10 +28,12 @@ var waivable = []string{waiveNoise, waiveFew, waiveDuplicates, waiveChecks, waiv
 // waivers are those that were named.
 type waivers []string
 
-func (w *waivers) addTo(flags *pflag.FlagSet) {
+func (w *waivers) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks,calibration waives these, and only "+
 		"what is named; of the last three nothing may be released")
 	flags.Lookup("force").NoOptDefVal = waiveNoise
+	shell.Complete(cmd, map[string]shell.Values{"force": shell.Suggested(waivable...)})
 }
 
 func (w *waivers) String() string { return strings.Join(*w, ",") }
@@ -72,7 +74,7 @@ func (w waivers) withheld() []string {
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {
-			return shell.UsageError("votes", fmt.Errorf("%q is no file of votes: waivers stand behind an equals sign, --force=%s", arg, arg))
+			return shell.Usagef("votes", "%q is no file of votes: waivers stand behind an equals sign, --force=%s", arg, arg)
 		}
 	}
 	return nil

@@ -42,10 +42,7 @@ func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 		},
 	}
 	shell.EpsilonIsNoBudget(cmd)
-	cmd.Flags().StringVar(&f.export, "export", "", "write the course; to FILE.html, or a site into this folder")
-	cmd.Flags().BoolVar(&f.noBrowser, "no-browser", false, "print the address and open nothing")
-	cmd.Flags().IntVar(&f.port, "port", 0, "of the loopback interface; 0 for any that is free")
-	shell.Complete(cmd, map[string]shell.Values{"export": shell.Files("html")})
+	shell.Declare(cmd.Flags(), "learn", shell.To{"export": &f.export, "no-browser": &f.noBrowser, "port": &f.port})
 	cmd.AddCommand(below...)
 	cmd.MarkFlagsMutuallyExclusive("export", "no-browser")
 	cmd.MarkFlagsMutuallyExclusive("export", "port")

@@ -23,7 +23,7 @@ func New(*shell.Globals) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:    "man",
-		Args:   shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "out") }),
+		Args:   shell.Needs(cobra.NoArgs, "out"),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
@@ -32,8 +32,7 @@ func New(*shell.Globals) *cobra.Command {
 			return writeAll(cmd.Root(), out)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "folder of the pages (required)")
-	shell.Complete(cmd, map[string]shell.Values{"out": shell.Folder()})
+	shell.Declare(cmd.Flags(), "man", shell.To{"out": &out})
 	shell.Without(cmd, "seed", "delta", "format")
 	return cmd
 }

@@ -43,20 +43,11 @@ func New(g *shell.Globals) *cobra.Command {
 			return f.run(cmd, g, args[0])
 		},
 	}
-	fs := cmd.Flags()
-	fs.StringVar(&f.out, "out", "", "write the predictions into this CSV file")
-	fs.StringVar(&f.data.Labels, "labels", "", "true labels of matrices; for the accuracy")
-	fs.BoolVar(&f.probability, "probability", false, "also the probability: of each class, or of the label (DP-SGD)")
-	fs.BoolVar(&f.public, "public-rows", false, "ROWS are public; no private row of the training is among them")
-	fs.BoolVar(&f.scored, "scored", false, "DP-SGD: only the rows that scored in the training; found by that run's flags about data")
-	fs.StringVar(&f.data.Label, "label", "", "DP-SGD: label column of a table; a name, or a number from 1")
-	fs.StringVar(&f.data.Unit, "unit", "", "DP-SGD, with --scored: column of the unit")
-	fs.StringVar(&f.data.Units, "units", "", "DP-SGD: units of NPY or idx rows, if the model was trained with them")
-	f.data.Columns.Add(fs)
-	f.data.AddReading(fs)
-	fs.StringVar(&f.data.Split, "split", string(dataset.Literature), "DP-SGD: literature, or development or full-test for the rows that score there")
-	f.data.Complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("csv")})
+	d := &f.data
+	d.Columns.Add(cmd.Flags())
+	d.AddReading(cmd.Flags())
+	shell.Declare(cmd.Flags(), "predict", shell.To{"out": &f.out, "labels": &d.Labels, "probability": &f.probability,
+		"public-rows": &f.public, "scored": &f.scored, "label": &d.Label, "unit": &d.Unit, "units": &d.Units, "split": &d.Split})
 	shell.CompleteArgs(cmd, shell.Files("model", "csv", "npy", "parquet"))
 	shell.Without(cmd, "seed", "delta")
 	return cmd

@@ -16,25 +16,16 @@ import (
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/publish"
 	"github.com/pate-go/pate/internal/results"
-	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/run"
 )
 
 // publishFlags are the flags of `pate publish`.
 type publishFlags struct {
 	shell.PairFlags
-	epsilon  float64
-	out      string
-	method   string
-	teachers int
-	size     int
-	learner  string
-	accuracy float64
-	least    float64
-	rows     int
-	pool     string
-	ranges   string
-	destroy  bool
+	epsilon, accuracy, least           float64
+	out, method, learner, pool, ranges string
+	teachers, size, rows               int
+	destroy                            bool
 }
 
 // drawn reports whether there are no public rows.
@@ -42,7 +33,7 @@ func (f *publishFlags) drawn() bool { return f.pool != publish.PoolRows }
 
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
-	var f publishFlags
+	f := publishFlags{least: publish.DefaultAccuracy}
 	cmd := &cobra.Command{
 		Use: "publish PRIVATE --public PUBLIC --epsilon E --out DIR",
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string {
@@ -53,68 +44,42 @@ func New(g *shell.Globals) *cobra.Command {
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
-	flags := cmd.Flags()
-	f.Add(flags)
-	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of all that is released (required)")
-	flags.StringVar(&f.out, "out", "", "folder of results; what may be published lies in its folder public, all else in private (required)")
-	shell.ChoiceVar(cmd, &f.method, "method", publish.PATE, []string{publish.PATE, publish.DPSGD}, "teachers or one private model")
-	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
-	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has; as you may say in public; the number of teachers, or sampling and "+
-		"noise of dpsgd, follow from it")
-	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: most rows of a unit that are used; their gradients count as one, at the same "+
-		"epsilon. More than 1 pays where they are views of one thing")
-	shell.ChoiceVar(cmd, &f.learner, "learner", "", training.Learners(), "kind of the teachers (default: forest for tables, kernel-ridge otherwise)")
-	shell.ChoiceVar(cmd, &f.pool, "pool", publish.PoolRows, []string{publish.PoolRows, publish.PoolNone, publish.PoolMarginals},
-		"what queries are about: rows of --public, or without any none (declared ranges) or marginals (drawn from noisy counts, charged)")
-	flags.StringVar(&f.ranges, "ranges", "", "ranges of all columns, without public rows; ranges and categories, FILE.csv, with --pool none "+
-		"or marginals (pate help data)")
-	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data; above 0.88 more is asked")
-	flags.Float64Var(&f.least, "min-accuracy", publish.DefaultAccuracy, "how often labels must be the plurality")
-	flags.BoolVar(&f.destroy, "destroy-private", false, "remove votes and keys when all is done")
+	f.Add(cmd.Flags())
 	f.Complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{"out": shell.Folder(), "ranges": shell.Files("csv")})
+	shell.Declare(cmd.Flags(), "publish", shell.To{"epsilon": &f.epsilon, "out": &f.out, "method": &f.method, "teachers": &f.teachers,
+		"size": &f.size, "rows-per-unit": &f.rows, "learner": &f.learner, "pool": &f.pool, "ranges": &f.ranges,
+		"teacher-accuracy": &f.accuracy, "min-accuracy": &f.least, "destroy-private": &f.destroy})
 	return cmd
 }
 
 // check refuses flags that do not go together.
 func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private string) error {
-	usage := func(format string, args ...any) error {
-		return shell.UsageError("train", fmt.Errorf(format, args...))
+	drawn, dpsgd := f.drawn(), f.method == publish.DPSGD
+	rules := []error{
+		shell.If(drawn && (f.Public != "" || dpsgd),
+			"--pool %s is for teachers that vote without public rows: give it without --public and --method dpsgd", f.pool),
+		shell.If(drawn && f.ranges == "", "--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: "+
+			"values are known from what you declare alone, never from private rows", f.pool),
+		shell.If(!drawn && f.ranges != "", "--ranges %s is for --pool %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals),
+		shell.If(f.Public == "" && !drawn, "--public is required: the rows that teachers vote on; without any, --pool marginals --ranges FILE"),
+		shell.If(f.out == "", "--out is required: the folder of what is released"),
+		shell.If(!(f.epsilon > 0 && f.epsilon <= math.MaxFloat64), "--epsilon %v: must be a finite number above 0", f.epsilon),
+		shell.If(dpsgd && f.size == 0, "--method dpsgd needs --size: about how many units PRIVATE has, as you may say in public; "+
+			"sampling and noise follow from it, so their number must not be private"),
+		shell.If(f.method == publish.PATE && given("rows-per-unit"),
+			"--rows-per-unit is for --method dpsgd; a teacher learns from all rows of its units"),
+		shell.If(!(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1),
+			"--teacher-accuracy and --min-accuracy must lie between 0 and 1"),
+		shell.CheckTeachers(given, f.teachers, f.size),
 	}
-	switch {
-	case f.drawn() && (f.Public != "" || f.method == publish.DPSGD):
-		return usage("--pool %s is for teachers that vote without public rows: give it without --public and --method dpsgd", f.pool)
-	case f.drawn() && f.ranges == "":
-		return usage("--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: values are known from what "+
-			"you declare alone, never from private rows", f.pool)
-	case !f.drawn() && f.ranges != "":
-		return usage("--ranges %s is for --pool %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals)
-	case f.Public == "" && !f.drawn():
-		return usage("--public is required: the rows that teachers vote on; without any, --pool marginals --ranges FILE")
-	case f.out == "":
-		return usage("--out is required: the folder of what is released")
-	case !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
-		return usage("--epsilon %v: must be a finite number above 0", f.epsilon)
-	case f.method == publish.DPSGD && f.size == 0:
-		return usage("--method dpsgd needs --size: about how many units PRIVATE has, as you may say in public; sampling and noise follow " +
-			"from it, so their number must not be private")
-	case f.method == publish.PATE && given("rows-per-unit"):
-		return usage("--rows-per-unit is for --method dpsgd; a teacher learns from all rows of its units")
-	case !(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1):
-		return usage("--teacher-accuracy and --min-accuracy must lie between 0 and 1")
-	}
-	if err := shell.CheckTeachers(given, f.teachers, f.size); err != nil {
-		return shell.UsageError("train", err)
-	}
-	if f.method == publish.DPSGD {
+	if dpsgd {
 		for _, name := range []string{"teachers", "learner", "teacher-accuracy", "min-accuracy"} {
-			if given(name) {
-				return usage("--%s is about teachers, of which --method dpsgd has none", name)
-			}
+			rules = append(rules, shell.If(given(name), "--%s is about teachers, of which --method dpsgd has none", name))
 		}
-		if err := shell.CheckUnits(given, f.size, f.rows); err != nil {
-			return shell.UsageError("train", err)
-		}
+		rules = append(rules, shell.CheckUnits(given, f.size, f.rows))
+	}
+	if err := shell.Refuse("train", rules...); err != nil {
+		return err
 	}
 	if err := (publish.Settings{Method: f.method, Teachers: f.teachers, Size: f.size}).Units().Check(g.Delta); err != nil {
 		return shell.FaultError(err, "privacy")

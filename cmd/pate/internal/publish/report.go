@@ -30,11 +30,8 @@ func print(g *shell.Globals, r *publish.Report) error {
 // tableOf returns the numbers of a run. On a terminal the student, which takes words, stands below.
 func tableOf(r *publish.Report, f table.Format) table.Table {
 	if t := r.Training; t != nil {
-		return table.Table{
-			Header: []string{r.Unit + "s", "steps", "noise", "labels", "epsilon"},
-			Rows: [][]string{{strconv.Itoa(t.Records), strconv.Itoa(t.Steps), fmt.Sprintf("%.4g", t.Noise), strconv.Itoa(r.Released),
-				shell.FormatUp(r.Epsilon, false)}},
-		}
+		return table.Table{Header: []string{r.Unit + "s", "steps", "noise", "labels", "epsilon"}, Rows: [][]string{{strconv.Itoa(t.Records),
+			strconv.Itoa(t.Steps), fmt.Sprintf("%.4g", t.Noise), strconv.Itoa(r.Released), shell.FormatUp(r.Epsilon, false)}}}
 	}
 	t := table.Table{
 		Header: []string{"teachers", "asked", "labels", "predicts % of labels held back", "epsilon"},

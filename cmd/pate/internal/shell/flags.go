@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,9 +13,12 @@ import (
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"github.com/pate-go/pate/internal/namedsets"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/internal/teachers/training"
 )
 
 // flagTexts has a section for each command and group of flags; its first lines describe its form.
@@ -30,6 +34,7 @@ func lists() map[string][]string {
 		"sets": namedsets.Names(), "kinds": dataset.Kinds(), "splits": dataset.Protocols(), "formats": table.Formats(),
 		"accountants": AccountantNames(), "accuracy": {fmt.Sprint(plan.UsualAccuracy)},
 		"correlation": {fmt.Sprint(plan.DefaultCorrelation)}, "confusion": {fmt.Sprint(plan.DefaultConfusion)},
+		"fitted": recipe.FeatureSets(), "models": recipe.Models(), "learners": training.Learners(), "features": features.Names(),
 		"rows": {fmt.Sprint(dpsgd.MaxRows)}, "bayes": {fmt.Sprint(typical.DefaultDelta)},
 	}
 }
@@ -80,6 +85,8 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 		flags.Uint64Var(p, name, *p, usage)
 	case *float64:
 		flags.Float64Var(p, name, *p, usage)
+	case *time.Duration:
+		flags.DurationVar(p, name, *p, usage)
 	case *[]float64:
 		flags.Float64SliceVar(p, name, *p, usage)
 	case *[]string:

@@ -6,55 +6,41 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/table"
 )
 
-// report is the JSON of a new model.
-type report struct {
-	Schema  string              `json:"schema"`
-	Labels  int                 `json:"labels"` // it learned from
-	Pool    int                 `json:"pool"`   // rows
-	Kind    string              `json:"kind"`
-	Classes []string            `json:"classes"`
-	Held    *published.HeldBack `json:"held_back,omitempty"`
-	Entry   int64               `json:"ledger_entry,omitempty"`
-	Epsilon *float64            `json:"epsilon,omitempty"`
-	Delta   float64             `json:"delta,omitempty"`
-	Unit    string              `json:"unit,omitempty"`
-	SHA256  string              `json:"labels_sha256"`
-	// Releasable says whether the model may leave.
-	Releasable bool     `json:"releasable"`
-	Waived     []string `json:"waived,omitempty"` // refusals that were overridden for the labels
+// report returns the JSON of a new model.
+func report(m *published.Model, pool int) shell.Object {
+	l := m.Labels
+	var epsilon *float64
+	if l.Entry > 0 {
+		epsilon = &l.Epsilon
+	}
+	return shell.Object{
+		"schema", "pate.student/1", "labels", l.Released, "pool", pool, "kind", m.Card.String(), "classes", m.Classes, "held_back?", held(m),
+		"ledger_entry?", l.Entry, "epsilon?", epsilon, "delta?", l.Delta, "unit?", l.Unit, "labels_sha256", l.SHA256,
+		"releasable", l.Releasable, "waived?", l.Waived,
+	}
 }
 
-func newReport(m *published.Model, pool dataset.Pool) report {
-	r := report{
-		Schema: schemaStudent, Labels: m.Labels.Released, Pool: pool.Len(), Kind: m.Card.String(), Classes: m.Classes, Entry: m.Labels.Entry,
-		Delta: m.Labels.Delta, Unit: m.Labels.Unit, SHA256: m.Labels.SHA256, Releasable: m.Labels.Releasable, Waived: m.Labels.Waived,
+// held returns how well the model predicts labels that were held back; nil if none were.
+func held(m *published.Model) *published.HeldBack {
+	if m.HeldBack.Labels == 0 {
+		return nil
 	}
-	if m.HeldBack.Labels > 0 {
-		r.Held = &m.HeldBack
-	}
-	if m.Labels.Entry > 0 {
-		r.Epsilon = &m.Labels.Epsilon
-	}
-	return r
+	return &m.HeldBack
 }
 
-func (r report) table(f table.Format) table.Table {
+func tableOf(m *published.Model, pool int, f table.Format) table.Table {
 	epsilon := ""
-	if r.Epsilon != nil {
-		epsilon = shell.FormatUp(*r.Epsilon, f == table.CSV)
+	if m.Labels.Entry > 0 {
+		epsilon = shell.FormatUp(m.Labels.Epsilon, f == table.CSV)
 	}
-	t := table.Table{
-		Header: []string{"labels", "pool", "predicts % of labels held back", "epsilon", "releasable"},
-		Left:   []bool{false, false, false, false, true},
-		Rows:   [][]string{{strconv.Itoa(r.Labels), strconv.Itoa(r.Pool), r.Held.Percent(), epsilon, shell.YesNo(r.Releasable)}},
-	}
+	t := shell.TableOf("labels", "pool", "predicts % of labels held back", "epsilon", "<releasable")
+	t.Rows = [][]string{{strconv.Itoa(m.Labels.Released), strconv.Itoa(pool), held(m).Percent(), epsilon, shell.YesNo(m.Labels.Releasable)}}
 	if f != table.Text { // on a terminal the student, which takes words, stands below
-		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], r.Kind), append(t.Left, true)
+		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], m.Card.String()), append(t.Left, true)
 	}
 	return t
 }

@@ -18,8 +18,6 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-const schemaStudent = "pate.student/1"
-
 // studentFlags are the flags of `pate student`.
 type studentFlags struct {
 	data   shell.DataFlags
@@ -35,37 +33,24 @@ func New(g *shell.Globals) *cobra.Command {
 	var f studentFlags
 	cmd := &cobra.Command{
 		Use:  "student PUBLIC",
-		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "labels", "out") }),
+		Args: shell.Needs(cobra.ExactArgs(1), "labels", "out"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.labels, "labels", "", "the labels that pate label wrote (required)")
-	flags.StringVar(&f.out, "out", "", "the model (required)")
-	flags.StringVar(&f.ledger, "ledger", "", "the ledger that paid for the labels")
-	flags.StringVar(&f.export, "export", "", "write the model as JSON, too")
-	flags.StringVar(&f.data.Label, "label-column", "", "column of PUBLIC that holds a label; no feature")
-	flags.StringVar(&f.data.Unit, "unit", "", "column of PUBLIC that names a unit; no feature")
-	flags.StringSliceVar(&f.drop, "drop", nil, "columns of PUBLIC that are no features")
-	f.data.AddReading(flags)
-	flags.StringVar(&f.data.Kind, "kind", "", "what images are: handwriting or pictures")
-	rows := shell.Files("csv", "tsv", "gz", "zst", "parquet", "npy")
-	f.data.Complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{
-		"labels": shell.Files("csv", "jsonl", "npy", "parquet"), "out": shell.Files("model"), "ledger": shell.Files("jsonl"),
-		"export":       shell.Files("json"),
-		"label-column": shell.Anything(), "drop": shell.Anything(),
-	})
-	shell.CompleteArgs(cmd, rows)
+	f.data.AddReading(cmd.Flags())
+	shell.Declare(cmd.Flags(), "student", shell.To{"labels": &f.labels, "out": &f.out, "ledger": &f.ledger, "export": &f.export,
+		"label-column": &f.data.Label, "unit": &f.data.Unit, "kind": &f.data.Kind})
+	cmd.Flags().StringSliceVar(&f.drop, "drop", nil, "columns of PUBLIC that are no features")
+	shell.Complete(cmd, map[string]shell.Values{"drop": shell.Anything()})
+	shell.CompleteArgs(cmd, shell.Files("csv", "tsv", "gz", "zst", "parquet", "npy"))
 	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
 
 func (f *studentFlags) check(public string) error {
-	switch {
-	case f.labels == "":
-		return shell.UsageError("data", errors.New("--labels is required: the student learns from what was released"))
-	case f.out == "":
-		return shell.UsageError("data", errors.New("--out is required: the model is written there"))
+	err := shell.Refuse("data", shell.If(f.labels == "", "--labels is required: the student learns from what was released"),
+		shell.If(f.out == "", "--out is required: the model is written there"))
+	if err != nil {
+		return err
 	}
 	inputs := []string{public, f.labels}
 	if f.ledger != "" {
@@ -78,7 +63,7 @@ func (f *studentFlags) check(public string) error {
 		return nil
 	}
 	if filepath.Ext(f.export) != ".json" {
-		return shell.UsageError("data", fmt.Errorf("--export %s: must end in .json", f.export))
+		return shell.Usagef("data", "--export %s: must end in .json", f.export)
 	}
 	return shell.Target{Flag: "--export", Path: f.export, Topic: "data"}.CheckReplaceable(append(inputs, f.out)...)
 }
@@ -130,16 +115,15 @@ func (f *studentFlags) run(cmd *cobra.Command, g *shell.Globals, public string) 
 	if doubt := m.Doubt(labels); doubt != "" {
 		g.Warn(doubt)
 	}
-	report := newReport(m, pool)
-	if g.ParsedFormat() == table.JSON {
-		return shell.WriteJSON(g.Stdout, report)
+	format := g.ParsedFormat()
+	if format == table.JSON {
+		return shell.WriteJSON(g.Stdout, report(m, pool.Len()))
 	}
 	g.Logf("%s", warning(m.Card))
-	format := g.ParsedFormat()
-	if err := report.table(format).Write(g.Stdout, format); err != nil || format != table.Text {
+	if err := tableOf(m, pool.Len(), format).Write(g.Stdout, format); err != nil || format != table.Text {
 		return err
 	}
-	_, err = fmt.Fprint(g.Stdout, "\n", shell.Wrapped("student: "+report.Kind), "\n")
+	_, err = fmt.Fprint(g.Stdout, "\n", shell.Wrapped("student: "+m.Card.String()), "\n")
 	return err
 }
 

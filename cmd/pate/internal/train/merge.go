@@ -1,8 +1,6 @@
 package train
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
@@ -14,10 +12,10 @@ func NewMerge(g *shell.Globals) *cobra.Command {
 	var f trainFlags
 	cmd := &cobra.Command{
 		Use:  "merge PARTS... --out votes.npy",
-		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "out") }),
+		Args: shell.Needs(cobra.MinimumNArgs(1), "out"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.out == "" {
-				return shell.UsageError("train", errors.New("missing: --out FILE: where the votes go"))
+				return shell.Usagef("train", "missing: --out FILE: where the votes go")
 			}
 			out := shell.Target{Flag: "--out", Path: f.out, Topic: "train"}
 			if err := out.CheckDistinct("one of the parts", shell.ExpandPaths(args)...); err != nil {
@@ -33,10 +31,7 @@ func NewMerge(g *shell.Globals) *cobra.Command {
 			return f.print(g, r)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.out, "out", "", "file of the votes (required)")
-	flags.StringVar(&f.private, "private-dir", "", "folder of secrets of the job, if it is here (default: OUT.private)")
-	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("npy"), "private-dir": shell.Folder()})
+	shell.Declare(cmd.Flags(), "votes merge", shell.To{"out": &f.out, "private-dir": &f.private})
 	shell.CompleteArgs(cmd, shell.Files("part"))
 	shell.Without(cmd, "seed", "delta")
 	return cmd

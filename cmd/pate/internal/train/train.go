@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/teachers/manifest"
 	"github.com/pate-go/pate/internal/teachers/training"
@@ -23,16 +22,8 @@ import (
 // trainFlags are the flags of `pate train`.
 type trainFlags struct {
 	shell.PairFlags
-	teachers int
-	size     int
-	learner  string
-	features string
-	shard    string
-	workers  int
-	out      string
-	private  string
-	silo     string
-	parts    string
+	teachers, size, workers                             int
+	learner, features, shard, out, private, silo, parts string
 }
 
 // New returns the command.
@@ -40,37 +31,16 @@ func New(g *shell.Globals) *cobra.Command {
 	f := &trainFlags{}
 	cmd := &cobra.Command{
 		Use:  "train PRIVATE --public PUBLIC --label COLUMN --out votes.npy",
-		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "public", "out") }),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, g, args[0])
-		},
+		Args: shell.Needs(cobra.ExactArgs(1), "public", "out"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
-	f.add(cmd)
-	return cmd
-}
-
-// add adds the flags.
-func (f *trainFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	f.Add(flags)
-	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
-	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has; as you may say in public; the number of teachers follows from it")
-	flags.StringVar(&f.learner, "learner", "", "kind of the teachers; "+strings.Join(training.Learners(),
-		", ")+" (default: forest for tables, kernel-ridge otherwise)")
-	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(features.Names(), ", ")+" (default: by --kind)")
-	flags.StringVar(&f.shard, "shard", "", "train part I of N alone, as I/N; or auto/N in a job array")
-	flags.StringVar(&f.silo, "silo", "", "with --shard: PRIVATE holds the rows of this silo alone, such as hospital-a, and the part's "+
-		"teachers learn from them")
-	flags.StringVar(&f.parts, "parts", "", "with --shard: folder of the parts (default: OUT.parts)")
-	flags.IntVar(&f.workers, "workers", 0, "how many teachers train at once (default: one for each processor)")
-	flags.StringVar(&f.out, "out", "", "file of the votes (required)")
-	flags.StringVar(&f.private, "private-dir", "", "folder of key, salt and unfinished work (default: OUT.private)")
-	shell.Without(cmd, "delta")
+	f.Add(cmd.Flags())
 	f.Complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("npy"), "private-dir": shell.Folder(), "parts": shell.Folder(),
-		"silo":  shell.Anything(),
-		"shard": shell.Suggested("1/2", "2/2", "auto/40"), "learner": shell.Words(training.Learners()...),
-		"features": shell.Words(features.Names()...)})
+	shell.Declare(cmd.Flags(), "train", shell.To{"teachers": &f.teachers, "size": &f.size, "learner": &f.learner,
+		"features": &f.features, "shard": &f.shard, "silo": &f.silo, "parts": &f.parts, "workers": &f.workers, "out": &f.out,
+		"private-dir": &f.private})
+	shell.Without(cmd, "delta")
+	return cmd
 }
 
 // job returns what package training is asked for.

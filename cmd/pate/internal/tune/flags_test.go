@@ -13,8 +13,7 @@ import (
 func TestFlagsIdentifyARun(t *testing.T) {
 	cmd := New(&shell.Globals{})
 	known := map[string]bool{"out": true, "workers": true, "no-cache": true, "plan": true}
-	var f flags
-	f.settings.add(cmd.InheritedFlags())
+	f := flags{settings: newSettingFlags()}
 	for _, name := range f.names() {
 		known[name] = true
 	}

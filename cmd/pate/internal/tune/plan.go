@@ -13,62 +13,14 @@ import (
 	"github.com/pate-go/pate/internal/tune"
 )
 
-// plan is the JSON form of what a search would cost under several laws.
-type plan struct {
-	Schema   string          `json:"schema"`
-	Settings []tuned.Setting `json:"settings"`
-	Epsilon  float64         `json:"epsilon"`
-	Delta    float64         `json:"delta"`
-	Laws     []planned       `json:"laws"` // the one that was asked for first
-	OneNoise float64         `json:"untuned_noise_multiplier"`
-	Advice   string          `json:"advice"`
-}
-
-// planned is one law of a plan.
-type planned struct {
-	Law      string  `json:"law"`
-	Expected float64 `json:"expected_runs"`
-	Epsilon  float64 `json:"epsilon"`
-	Noise    float64 `json:"noise_multiplier"`
-	Ratio    float64 `json:"noise_ratio"`
-	// Most is how many runs 99 searches of 100 do not exceed.
-	Most int64 `json:"runs_99"`
-	// OneEpsilon is what one run with this noise costs.
-	OneEpsilon float64 `json:"untuned_epsilon"`
-	// Missed is the chance that a given setting is not run, and None that nothing is.
-	Missed float64 `json:"missed"`
-	None   float64 `json:"none"`
-}
-
-const schemaPlan = "pate.tune-plan/1"
-
 // printPlan prints the cost of the search, beside the other laws with as many runs.
 func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs float64) error {
-	p := plan{Schema: schemaPlan, Settings: cfg.Settings, Epsilon: cfg.Epsilon, Delta: cfg.Delta}
 	laws := []tune.Law{cfg.Law}
 	for _, name := range []string{"poisson", "logarithmic", "geometric"} {
 		if law, err := parseLaw(name, runs); err == nil && law.String() != cfg.Law.String() { // a law of at least one run is not for one
 			laws = append(laws, law)
 		}
 	}
-	for i, law := range laws {
-		cfg.Law = law
-		price, err := cfg.Quote(ctx)
-		if err != nil {
-			return err
-		}
-		if i == 0 {
-			p.OneNoise, p.Advice = price.OneNoise, advice(price, len(cfg.Settings))
-		}
-		p.Laws = append(p.Laws, planned{
-			Law: law.String(), Expected: law.Expected(), Epsilon: price.Epsilon, Noise: price.Noise, Ratio: price.Ratio(), Most: law.Quantile(0.99),
-			OneEpsilon: price.OneEpsilon, Missed: law.Missed(1 / float64(len(cfg.Settings))), None: law.Missed(1),
-		})
-	}
-	return p.print(g)
-}
-
-func (p plan) print(g *shell.Globals) error {
 	exact := g.ParsedFormat() == table.CSV
 	digits := func(x float64, n int) string {
 		if exact {
@@ -76,21 +28,40 @@ func (p plan) print(g *shell.Globals) error {
 		}
 		return number.Digits(x, n)
 	}
-	t := table.Table{Header: []string{"law", "runs", "99 %", "noise", "× untuned", "ε of one run", "missed", "none"}, Left: []bool{true}}
+	t := shell.TableOf("<law", "runs", "99 %", "noise", "× untuned", "ε of one run", "missed", "none")
 	if exact {
-		t.Header = []string{"law", "expected_runs", "runs_99", "noise_multiplier", "noise_ratio", "untuned_epsilon", "missed", "none", "epsilon"}
+		t = shell.TableOf("<law", "expected_runs", "runs_99", "noise_multiplier", "noise_ratio", "untuned_epsilon", "missed", "none", "epsilon")
 	}
-	for _, l := range p.Laws {
-		cells := []string{l.Law, digits(l.Expected, 4), strconv.FormatInt(l.Most, 10), digits(l.Noise, 4), digits(l.Ratio, 3),
-			shell.FormatUp(l.OneEpsilon, exact), digits(l.Missed, 2), digits(l.None, 2)}
+	var planned []shell.Object
+	var asked tune.Price // for the law that was asked for
+	settings := len(cfg.Settings)
+	for i, law := range laws {
+		cfg.Law = law
+		price, err := cfg.Quote(ctx)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			asked = price
+		}
+		// Not more runs than most in 99 of 100 searches. missed is the chance that a given setting is not run, and none
+		// that nothing is.
+		most, missed, none := law.Quantile(0.99), law.Missed(1/float64(settings)), law.Missed(1)
+		planned = append(planned, shell.Object{"law", law.String(), "expected_runs", law.Expected(), "epsilon", price.Epsilon,
+			"noise_multiplier", price.Noise, "noise_ratio", price.Ratio(), "runs_99", most, "untuned_epsilon", price.OneEpsilon,
+			"missed", missed, "none", none})
+		cells := []string{law.String(), digits(law.Expected(), 4), strconv.FormatInt(most, 10), digits(price.Noise, 4),
+			digits(price.Ratio(), 3), shell.FormatUp(price.OneEpsilon, exact), digits(missed, 2), digits(none, 2)}
 		if exact {
-			cells = append(cells, number.Exact(l.Epsilon))
+			cells = append(cells, number.Exact(price.Epsilon))
 		}
 		t.Rows = append(t.Rows, cells)
 	}
+	advised := advice(asked, settings)
 	heading := fmt.Sprintf("%d settings, ε = %s, δ = %s; one run without a choice has noise ×%s\n\n",
-		len(p.Settings), number.Exact(p.Epsilon), number.Exact(p.Delta), number.Digits(p.OneNoise, 4))
-	return g.PrintRun(p, t, t, heading, g.Below(p.Advice))
+		settings, number.Exact(cfg.Epsilon), number.Exact(cfg.Delta), number.Digits(asked.OneNoise, 4))
+	return g.PrintRun(shell.Object{"schema", "pate.tune-plan/1", "settings", cfg.Settings, "epsilon", cfg.Epsilon, "delta", cfg.Delta,
+		"laws", planned, "untuned_noise_multiplier", asked.OneNoise, "advice", advised}, t, t, heading, g.Below(advised))
 }
 
 // advice compares the choice with a run without one, from public numbers.

@@ -119,22 +119,16 @@ func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived
 	return shared, err
 }
 
-// identity returns what the run is a function of: the data, the command line, and the settings
-// that a file holds.
-func (f *flags) identity(g *shell.Globals, cfg tuned.Config, command string) (run.Identity, error) {
-	data, err := f.data.Where()
-	return g.CommandLine("tune", data, command, cfg.Settings), err
-}
-
-// runIn searches in the run's folder and prints the choice.
+// runIn searches in the run's folder and prints the choice. The run is a function of the data, the command line, and
+// the settings that a file holds.
 func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, command string) error {
-	id, err := f.identity(g, cfg, command)
+	data, err := f.data.Where()
 	if err != nil {
 		return err
 	}
 	var result *tuned.Result
 	return shell.FolderRun{
-		Id: id, Dir: f.out, Keep: true, Data: cfg.Task.Hash,
+		Id: g.CommandLine("tune", data, command, cfg.Settings), Dir: f.out, Keep: true, Data: cfg.Task.Hash,
 		Read: func() error { result, err = readResult(f.out); return err },
 		Run: func(folder run.Folder) error {
 			g.Logf("searching; how far it is would tell how many runs there are, and is not shown")

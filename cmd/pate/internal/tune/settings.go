@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
@@ -24,32 +23,13 @@ type settingFlags struct {
 }
 
 // list is one flag with several values.
-type list struct {
-	flag, help, values string
-}
+type list struct{ flag, values string }
 
-func (f *settingFlags) add(flags *pflag.FlagSet) {
-	f.lists = []list{
-		{flag: "learning-rate", help: "factors of an update that are tried, with commas"},
-		{flag: "clip", help: "clip norms that are tried, with commas"},
-		{flag: "optimizer", help: "optimisers that are tried, with commas: sgd, adagrad, adam, adamw"},
-		{flag: "momentum", help: "shares of earlier updates that are tried, with commas"},
-		{flag: "weight-decay", help: "pulls of parameters to zero that are tried, with commas"},
-		{flag: "ema", help: "decays of a moving average of the model that are tried, with commas"},
+func newSettingFlags() (f settingFlags) {
+	for _, name := range []string{"learning-rate", "clip", "optimizer", "momentum", "weight-decay", "ema"} {
+		f.lists = append(f.lists, list{flag: name})
 	}
-	flags.StringVar(&f.file, "settings", "", "file of settings; a JSON list of objects, or CSV with a header")
-	for i := range f.lists {
-		flags.StringVar(&f.lists[i].values, f.lists[i].flag, "", f.lists[i].help)
-	}
-}
-
-func (f *settingFlags) complete(cmd *cobra.Command) {
-	values := map[string]shell.Values{"settings": shell.Files("json", "csv")}
-	for _, l := range f.lists {
-		values[l.flag] = shell.Anything()
-	}
-	values["optimizer"] = shell.WordList("sgd", "adagrad", "adam", "adamw")
-	shell.Complete(cmd, values)
+	return f
 }
 
 func (f *settingFlags) names() []string {

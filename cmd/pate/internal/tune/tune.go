@@ -3,11 +3,11 @@
 package tune
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,78 +19,38 @@ import (
 
 // flags are the flags of `pate tune`. A zero default is the recipe's own.
 type flags struct {
-	data     shell.DataFlags
-	unitName string
-	size     int
-	epsilon  float64
-	law      string
-	runs     float64
-
-	features string
-	model    string
-	steps    int
-	batch    float64
-	settings settingFlags
-
-	score      string
-	scoreShare float64
-	scoreNoise float64
-	constant   time.Duration
-
-	plan    bool
-	workers int
-	noCache bool
-	out     string
-	ledger  string
-	mode    string
-	spend   float64
+	data                   shell.DataFlags
+	unitName, law          string
+	size                   int
+	epsilon, runs, spend   float64
+	features, model        string
+	steps, workers         int
+	batch                  float64
+	settings               settingFlags
+	score                  string
+	scoreShare, scoreNoise float64
+	constant               time.Duration
+	plan, noCache          bool
+	out, ledger, mode      string
 }
 
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
-	var f flags
+	f := flags{settings: newSettingFlags()}
 	cmd := &cobra.Command{
 		Use:  "tune",
 		Args: noStudents,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, g) },
 	}
-	flags := cmd.Flags()
-	f.data.Add(flags)
-	flags.StringVar(&f.unitName, "unit-name", "", "what a unit is called, in ledgers too (default: the name of that column, or record)")
-	flags.IntVar(&f.size, "size", 0, "about how many units are private; as you may say in public: sampling and noise follow from it "+
-		"(default: their number, which is then public)")
-	flags.Float64Var(&f.epsilon, "epsilon", usualEpsilon, "what the model and its choice may cost together; with --ledger, the budget of a new one")
-	flags.StringVar(&f.law, "law", "logarithmic", "law of the number of runs; logarithmic, geometric, poisson, or negative-binomial:ETA "+
-		"with ETA above -1 and at most 1")
-	flags.Float64Var(&f.runs, "runs", 0, "how many runs are expected (default: as many as settings)")
-	flags.StringVar(&f.features, "features", "", "features of images; "+strings.Join(recipe.FeatureSets(), ", ")+" (default: by the data)")
-	flags.StringVar(&f.model, "model", "", strings.Join(recipe.Models(), ", ")+" (default: linear)")
-	flags.IntVar(&f.steps, "steps", 0, "number of updates of every run")
-	flags.Float64Var(&f.batch, "batch", 0, "expected number of records in a batch of every run")
-	f.settings.add(flags)
-	flags.StringVar(&f.score, "score", "public", "whose rows choose: public, those of the pool; private, a part of the private ones, with "+
-		"noise that is charged")
-	flags.Float64Var(&f.scoreShare, "score-share", 0, "with --score private: the share of the private units that choose (default 0.2)")
-	flags.Float64Var(&f.scoreNoise, "score-noise", 0, "with --score private: σ of the noise on the number of right answers (default: by the "+
-		"number of records)")
-	flags.DurationVar(&f.constant, "constant-time", 0, "end only at multiples of this time, such as 30m, longer than the search is likely to take")
-	flags.BoolVar(&f.plan, "plan", false, "say what the choice costs, and spend nothing")
-	flags.IntVar(&f.workers, "workers", 0, "goroutines (default: as many as processors); the model does not depend on it")
-	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none")
-	flags.StringVar(&f.out, "out", "", "folder of model, results and ledger; what may be published lies in its folder public, all else in private")
-	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger; made if it is not there, instead of one of the run's own")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter or reserved; others may charge a filter later, reserved is for "+
-		"this model alone")
-	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: what the search may cost, instead of all that is left")
-	f.data.Complete(cmd)
-	f.settings.complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{
-		"unit-name": shell.Suggested("record", "patient", "user"), "law": shell.Suggested("poisson", "geometric", "logarithmic",
-			"negative-binomial:0.5"),
-		"features": shell.Words(recipe.FeatureSets()...), "model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN),
-		"score": shell.Words("public", "private"), "constant-time": shell.Suggested("10m", "1h"), "out": shell.Folder(),
-		"ledger": shell.Files("jsonl"), "mode": shell.Words("filter", "reserved"),
-	})
+	f.data.Add(cmd.Flags())
+	to := shell.To{"unit-name": &f.unitName, "size": &f.size, "epsilon": &f.epsilon, "law": &f.law, "runs": &f.runs,
+		"features": &f.features, "model": &f.model, "steps": &f.steps, "batch": &f.batch, "settings": &f.settings.file,
+		"score": &f.score, "score-share": &f.scoreShare, "score-noise": &f.scoreNoise, "constant-time": &f.constant, "plan": &f.plan,
+		"workers": &f.workers, "no-cache": &f.noCache, "out": &f.out, "ledger": &f.ledger, "mode": &f.mode, "spend": &f.spend}
+	for i := range f.settings.lists {
+		to[f.settings.lists[i].flag] = &f.settings.lists[i].values
+	}
+	shell.Declare(cmd.Flags(), "tune", to)
 	return cmd
 }
 
@@ -103,9 +63,6 @@ func noStudents(cmd *cobra.Command, args []string) error {
 		Why: "a choice on released labels is computed from what was released, and costs nothing; private rows that score would be one more release",
 		Fix: "pate student PUBLIC --labels LABELS --out MODEL compares kinds by cross-validation", Topic: "tune"}
 }
-
-// usualEpsilon is the target where none is given.
-const usualEpsilon = 2
 
 // check refuses flags that do not go together.
 func (f *flags) check(cmd *cobra.Command) error {
@@ -124,19 +81,15 @@ func (f *flags) check(cmd *cobra.Command) error {
 	if err := shell.CheckUnits(given, f.size, 1); err != nil {
 		return err
 	}
-	switch {
-	case f.score != "private" && (given("score-share") || given("score-noise")):
-		return errors.New("--score-share and --score-noise are for --score private; public rows need no noise")
-	case f.ledger == "" && (given("spend") || given("mode")):
-		return errors.New("--spend and --mode are for --ledger; without it the search costs --epsilon")
-	case f.plan && f.ledger != "":
-		return errors.New("--plan reads no ledger: give as --epsilon what the search may cost")
-	case f.plan && f.out != "":
-		return errors.New("--plan writes nothing: leave out --out")
-	case !f.plan && f.out == "":
-		return errors.New("--out is missing: what is charged must not be lost (or look first with --plan)")
-	}
-	return nil
+	return cmp.Or(
+		shell.If(f.score != "private" && (given("score-share") || given("score-noise")),
+			"--score-share and --score-noise are for --score private; public rows need no noise"),
+		shell.If(f.ledger == "" && (given("spend") || given("mode")),
+			"--spend and --mode are for --ledger; without it the search costs --epsilon"),
+		shell.If(f.plan && f.ledger != "", "--plan reads no ledger: give as --epsilon what the search may cost"),
+		shell.If(f.plan && f.out != "", "--plan writes nothing: leave out --out"),
+		shell.If(!f.plan && f.out == "", "--out is missing: what is charged must not be lost (or look first with --plan)"),
+	)
 }
 
 // base returns the recipe that settings change.
