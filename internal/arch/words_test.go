@@ -34,7 +34,7 @@ var retired = []struct {
 	{"writes over", "overwrites", nil},
 	{"written over", "overwritten", nil},
 	{"privacy loss distributions claim", "the claim is by privacy loss distributions", nil},
-	{"whoever", "a noun", []string{"accountant/statement/words.go", "cmd/pate/internal/check/hash.go",
+	{"whoever", "a noun", []string{"accountant/statement/words.go", "cmd/pate/internal/check/check.go",
 		"cmd/pate/internal/dpsgd/output.go", "cmd/pate/internal/tune/output.go", "experiments/report/words.go",
 		"teachers/votes/layout.go", "cmd/pate/testdata/errors.txt"}},
 	{"who has", "a noun", []string{"accountant/statement/statement.go", "accountant/statement/words.go",

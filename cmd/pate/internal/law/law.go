@@ -33,21 +33,13 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	var counts []int
 	var prediction []float64
 	values := make([]float64, len(m.Parameters))
+	needed := []string{"counts"}
 	cmd := &cobra.Command{
 		Use:     m.Name,
 		Short:   m.Short,
 		Long:    m.long,
 		Example: m.examples,
-		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string {
-			needed := []string{"counts"}
-			if m.d.Predicts {
-				needed = append(needed, "prediction")
-			}
-			for _, p := range m.Parameters {
-				needed = append(needed, p.Name)
-			}
-			return shell.Unset(cmd, needed...)
-		}),
+		Args:    shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, needed...) }),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			value := make(map[string]float64, len(values))
 			for i, p := range m.Parameters {
@@ -71,9 +63,11 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	}
 	cmd.Flags().IntSliceVar(&counts, "counts", nil, "votes of each class, separated by commas (required)")
 	if m.d.Predicts {
+		needed = append(needed, "prediction")
 		cmd.Flags().Float64SliceVar(&prediction, "prediction", nil, "the student's probability of each class, separated by commas (required)")
 	}
 	for i, p := range m.Parameters {
+		needed = append(needed, p.Name)
 		cmd.Flags().Float64Var(&values[i], p.Name, 0, shell.DescribeParameter(p)+" (required)")
 	}
 	shell.Without(cmd, "seed", "delta")

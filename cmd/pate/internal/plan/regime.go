@@ -16,10 +16,8 @@ import (
 func newRegimeCommand(g *shell.Globals) *cobra.Command {
 	var r regime.Regime
 	cmd := &cobra.Command{
-		Use: "regime",
-		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string {
-			return shell.Unset(cmd, "teachers", "classes", "queries", "epsilon")
-		}),
+		Use:  "regime",
+		Args: shell.Needs(cobra.NoArgs, "teachers", "classes", "queries", "epsilon"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r.Delta = g.Delta
 			return runRegime(cmd, g, r)

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,4 +103,183 @@ func ChoiceVar(cmd *cobra.Command, value *string, name, standard string, allowed
 	}
 	cmd.Flags().StringVar(value, name, standard, usage+": "+list)
 	Complete(cmd, map[string]Values{name: Words(allowed...)})
+}
+
+// Values describes the values of a flag or an argument as flagTexts does: a kind, and the words or endings that follow.
+// Shells complete them, and a word outside a closed set is refused with the nearest one.
+type Values []string
+
+// Words, WordList, Suggested, Files, Folder and Anything return values of the kinds one, list, some, file, dir and any.
+func Words(words ...string) Values { return append(Values{"one"}, words...) }
+
+func WordList(words ...string) Values { return append(Values{"list"}, words...) }
+
+func Suggested(words ...string) Values { return append(Values{"some"}, words...) }
+
+func Files(endings ...string) Values { return append(Values{"file"}, endings...) }
+
+func Folder() Values { return Values{"dir"} }
+
+func Anything() Values { return Values{"any"} }
+
+// is reports whether the values, if they are known, are of one of these kinds.
+func (v Values) is(kinds ...string) bool { return len(v) > 0 && slices.Contains(kinds, v[0]) }
+
+// complete lists what may follow.
+func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch {
+	case v.is("dir"):
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	case v.is("file") && len(v) > 1:
+		return slices.Clone(v[1:]), cobra.ShellCompDirectiveFilterFileExt
+	}
+	var found []cobra.Completion
+	before, last := "", typed
+	if i := strings.LastIndexByte(typed, ','); v.is("list") && i >= 0 {
+		before, last = typed[:i+1], typed[i+1:]
+	}
+	for _, word := range v[1:] {
+		if strings.HasPrefix(word, last) {
+			found = append(found, before+word)
+		}
+	}
+	switch {
+	case v.is("file", "place"):
+		return found, cobra.ShellCompDirectiveDefault
+	case v.is("list"):
+		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// Check refuses a word outside a closed set.
+func (v Values) Check(value string) error {
+	words := []string{value}
+	if v.is("list") {
+		words = strings.Split(value, ",")
+	}
+	for _, word := range words {
+		if word = strings.TrimSpace(word); word != "" && !slices.Contains(v[1:], word) {
+			return fmt.Errorf("%q: must be %s%s", word, v.oneOf(), didYouMean(word, v[1:]))
+		}
+	}
+	return nil
+}
+
+// oneOf writes "a", "a or b", or "one of a, b, c".
+func (v Values) oneOf() string {
+	if len(v) <= 3 {
+		return strings.Join(v[1:], " or ")
+	}
+	if all := "one of " + strings.Join(v[1:], ", "); len(all) < 2*Columns {
+		return all
+	}
+	return "one of those that the help lists"
+}
+
+// values is the annotation of a flag with its Values.
+const values = "pate_values"
+
+// Complete declares the values of flags. Flags that a command does not have are ignored; a test finds flags
+// without a declaration.
+func Complete(cmd *cobra.Command, flags map[string]Values) {
+	for name, v := range flags {
+		flag := cmd.Flags().Lookup(name)
+		if flag == nil {
+			if flag = cmd.PersistentFlags().Lookup(name); flag == nil {
+				continue
+			}
+		}
+		v.annotate(flag)
+	}
+}
+
+func (v Values) annotate(flag *pflag.Flag) {
+	if flag.Annotations == nil {
+		flag.Annotations = map[string][]string{}
+	}
+	flag.Annotations[values] = v
+}
+
+// told returns what Complete was told of a flag; nothing is known of the values of others.
+func told(flag *pflag.Flag) Values { return flag.Annotations[values] }
+
+func CompleteArgs(cmd *cobra.Command, v Values) {
+	cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return v.complete(typed)
+	}
+}
+
+func CheckValues(cmd *cobra.Command) error {
+	var wrong error
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		v := told(flag)
+		if !v.is("one", "list") || wrong != nil {
+			return
+		}
+		given := []string{flag.Value.String()}
+		if several, ok := flag.Value.(pflag.SliceValue); ok {
+			given = several.GetSlice()
+		}
+		for _, value := range given {
+			err := v.Check(value)
+			if value == "" && flag.DefValue != "" {
+				err = fmt.Errorf("is empty: must be %s", v.oneOf())
+			}
+			if err != nil {
+				wrong = &CommandError{Code: ExitUsage, What: fmt.Errorf("--%s %w", flag.Name, err), Fix: cmd.CommandPath() + " --help"}
+				return
+			}
+		}
+	})
+	return wrong
+}
+
+// Declared reports whether it is known what a flag takes: numbers, yes and no, and what
+// Complete was told.
+func Declared(flag *pflag.Flag) bool {
+	return told(flag) != nil || wanted(flag) != ""
+}
+
+// CompleteAll registers the completions of cmd and of the commands below it. Cobra keeps them, with all of
+// the command, until the process ends, so they are registered when a shell asks.
+func CompleteAll(cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		complete := cobra.NoFileCompletions
+		if v := told(f); v != nil {
+			complete = func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				return v.complete(typed)
+			}
+		} else if wanted(f) == "" || f.Value.Type() == "bool" {
+			return
+		}
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // the one error is a flag that has one, as inherited flags do
+	})
+	if cmd.Runnable() && cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !cmd.HasSubCommands() && !strings.Contains(cmd.Use, " ") {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for _, child := range cmd.Commands() {
+		CompleteAll(child)
+	}
+}
+
+// wanted describes the values of a flag by its type; "" for texts.
+func wanted(flag *pflag.Flag) string {
+	switch flag.Value.Type() {
+	case "bool":
+		return "true or false"
+	case "float64", "float32", "float":
+		return "a number"
+	case "int", "int64", "int32":
+		return "a whole number"
+	case "uint", "uint64", "uint32":
+		return "a whole number that is not negative"
+	case "intSlice", "int64Slice":
+		return "whole numbers, separated by commas"
+	case "float64Slice", "float32Slice":
+		return "numbers, separated by commas"
+	case "duration":
+		return "a time such as 10s"
+	}
+	return ""
 }
