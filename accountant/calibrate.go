@@ -276,10 +276,10 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 // >= 0 (Balle, Wang 2018, Theorem 8), without outward rounding. Several releases are one release: their
 // noise multipliers combine as 1/sqrt(sum 1/sigma_i^2).
 func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
-	if err := positive("gaussian", "noise_multiplier", noiseMultiplier); err != nil {
+	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err
 	}
-	if err := nonNegative("gaussian", "epsilon", epsilon); err != nil {
+	if err := within("gaussian", "epsilon", ">=0", epsilon); err != nil {
 		return 0, err
 	}
 	return math.Exp(mathx.LogGaussianDelta(noiseMultiplier, epsilon)), nil
@@ -288,7 +288,7 @@ func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 // GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at delta in (0, 1), never below
 // the exact value by more than rounding.
 func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
-	if err := positive("gaussian", "noise_multiplier", noiseMultiplier); err != nil {
+	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err
 	}
 	if !(delta > 0 && delta < 1) {
@@ -300,7 +300,7 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 // GaussianNoise returns the smallest noise multiplier whose single release is (epsilon, delta)-private,
 // epsilon >= 0 and delta in (0, 1).
 func GaussianNoise(epsilon, delta float64) (float64, error) {
-	if err := nonNegative("gaussian", "epsilon", epsilon); err != nil {
+	if err := within("gaussian", "epsilon", ">=0", epsilon); err != nil {
 		return 0, err
 	}
 	if !(delta > 0 && delta < 1) {

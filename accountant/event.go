@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
@@ -21,25 +23,29 @@ import (
 //
 // The JSON name is no field of an event: use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
 type Event interface {
-	// name returns the type in JSON.
-	name() string
-	// words names the mechanism and its parameters for people. The words of an event around another one are
-	// added to the words of the inner one.
-	words(p printer) (mechanism, parameters string)
+	row() row
 }
+
+// A row is what a type of events is called.
+type row struct {
+	name string // in JSON
+	// mechanism and parameters are for people. Those of an event around another one are added to the ones
+	// of the inner one. A field in braces stands for its number, {^field} for a part of a claim, and
+	// {discrete} for "discrete " or nothing.
+	mechanism, parameters string
+	attained              bool // the dominating pair, by some mechanism that the event describes
+}
+
+const attained, bounded = true, false
 
 // The methods that an event may have besides, called by the functions below and in properties.go. Every
 // accountant refuses an event without the methods that it needs. A new event is a type with its methods and
 // a line in allEvents.
 type (
-	// check reports the first parameter of the event itself that is out of range.
+	// check reports what is out of range beside the ranges of the tags of fields.
 	checked interface{ check() error }
-	// children returns the events inside.
-	composite interface{ children() []Event }
 	// flatten adds count runs to t as other events or as a leaf. An event without it is a leaf.
-	flattened interface {
-		flatten(t *terms, count int64, rel Relation) error
-	}
+	flattened interface{ flatten(t *terms, count int64) }
 	// curve returns the divergence of a leaf.
 	curved interface{ curve() curve }
 	// sampledAs returns the noise or the PureDP event that dominates a leaf on a sample too, and whether it
@@ -76,14 +82,31 @@ func typeName(e Event) string {
 	if e == nil {
 		return "<nil>"
 	}
-	return e.name()
+	return e.row().name
 }
 
-func children(e Event) []Event {
-	if outer, ok := e.(composite); ok {
-		return outer.children()
+// fieldKey returns the name of a field, and whether its zero value is left out.
+func fieldKey(f reflect.StructField) (key string, optional bool) {
+	return strings.CutSuffix(f.Tag.Get("json"), ",omitempty")
+}
+
+// children returns the events inside of one.
+func children(e Event) (inside []Event) {
+	v := reflect.ValueOf(e)
+	for i := range v.NumField() {
+		if !v.Type().Field(i).IsExported() { // a leaf that an account made
+			continue
+		}
+		switch inner := v.Field(i).Interface().(type) {
+		case []Event:
+			inside = append(inside, inner...)
+		case Event:
+			inside = append(inside, inner)
+		case nil:
+			inside = append(inside, nil)
+		}
 	}
-	return nil
+	return inside
 }
 
 func curveOf(e Event) curve {
@@ -122,14 +145,10 @@ func addPairs(s *pld.Sum, e Event, n int64) error {
 // addAttained adds nothing for an event without a pair known to be attained: no lower bound follows from
 // it.
 func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
-	switch leaf := e.(type) {
-	case Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, PureDP, RandomizedResponse, KaryResponse,
-		PoissonSampled, NonPrivate:
-		return true
-	case attaining:
+	if leaf, ok := e.(attaining); ok {
 		return leaf.attained(s, n)
 	}
-	return false
+	return e.row().attained
 }
 
 // Part is one kind of release within an event, in words.
@@ -149,10 +168,11 @@ func Describe(e Event, number, claim func(x float64) string) []Part {
 }
 
 func describe(e Event, p printer) (parts []Part) {
-	for _, inner := range children(e) {
+	inside := children(e)
+	for _, inner := range inside {
 		parts = append(parts, describe(inner, p)...)
 	}
-	mechanism, parameters := e.words(p)
+	own := Part{e.row().mechanism, p.parameters(e), 1}
 	switch e := e.(type) {
 	case Composed:
 	case Repeated:
@@ -164,15 +184,33 @@ func describe(e Event, p printer) (parts []Part) {
 			parts[i].Count = n
 		}
 	default:
-		if len(parts) == 0 && len(children(e)) == 0 {
-			return []Part{{mechanism, parameters, 1}}
+		if len(parts) == 0 && len(inside) == 0 {
+			return []Part{own}
 		}
 		for i := range parts {
-			parts[i].Mechanism += ", " + mechanism
-			parts[i].Parameters = strings.TrimPrefix(parts[i].Parameters+", "+parameters, ", ")
+			parts[i].Mechanism += ", " + own.Mechanism
+			parts[i].Parameters = strings.TrimPrefix(parts[i].Parameters+", "+own.Parameters, ", ")
 		}
 	}
 	return parts
+}
+
+// parameters returns the parameters of an event in words.
+func (p printer) parameters(e Event) string {
+	var words []string
+	v := reflect.ValueOf(e)
+	for i := range v.NumField() {
+		key, _ := fieldKey(v.Type().Field(i))
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Float64:
+			words = append(words, "{"+key+"}", p.number(f.Float()), "{^"+key+"}", p.claim(f.Float()))
+		case reflect.Int64:
+			words = append(words, "{"+key+"}", strconv.FormatInt(f.Int(), 10))
+		case reflect.Bool:
+			words = append(words, "{"+key+"}", map[bool]string{true: key + " "}[f.Bool()])
+		}
+	}
+	return strings.NewReplacer(words...).Replace(e.row().parameters)
 }
 
 // ErrInvalidEvent is returned, wrapped, for an event with a parameter out of range; the message names the
@@ -192,10 +230,8 @@ func validTree(e Event, depth int) error {
 	if e == nil {
 		return fmt.Errorf("%w: missing (nil)", ErrInvalidEvent)
 	}
-	if own, ok := e.(checked); ok {
-		if err := own.check(); err != nil {
-			return err
-		}
+	if err := check(e); err != nil {
+		return err
 	}
 	_, list := e.(Composed)
 	for i, inner := range children(e) {
@@ -210,16 +246,59 @@ func validTree(e Event, depth int) error {
 	return nil
 }
 
-func positive(event, field string, x float64) error {
-	if !mathx.IsFinite(x) || x <= 0 {
-		return fmt.Errorf("%w: %s: %s must be a finite number above 0, got %v", ErrInvalidEvent, event, field, x)
+// check reports the parameters of the event itself that are out of range. The tag in of a field is its
+// range: of a whole number the least, which atleast raises to another field. An error of a field that stands
+// alone hides those of the fields after it.
+func check(e Event) error {
+	var wrong []error
+	name, v := typeName(e), reflect.ValueOf(e)
+	for i := range v.NumField() {
+		f, tag := v.Field(i), v.Type().Field(i).Tag
+		key, in := tag.Get("json"), tag.Get("in")
+		switch {
+		case in == "":
+			continue
+		case f.Kind() == reflect.Int64:
+			least, _ := strconv.ParseInt(in, 10, 64)
+			if other := tag.Get("atleast"); other != "" {
+				least = max(least, v.FieldByName(other).Int())
+			}
+			wrong = append(wrong, atLeast(name, key, f.Int(), least))
+		default:
+			wrong = append(wrong, within(name, key, in, f.Float()))
+		}
+		if err := wrong[len(wrong)-1]; err != nil && tag.Get("alone") != "" {
+			return err
+		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return err
+	}
+	if own, ok := e.(checked); ok {
+		return own.check()
 	}
 	return nil
 }
 
-func nonNegative(event, field string, x float64) error {
-	if !mathx.IsFinite(x) || x < 0 {
-		return fmt.Errorf("%w: %s: %s must be a finite number, at least 0, got %v", ErrInvalidEvent, event, field, x)
+// within reports a number outside of a range.
+func within(event, field, in string, x float64) error {
+	must, ok := "must be in "+in, false
+	switch in {
+	case ">0":
+		must, ok = "must be a finite number above 0", x > 0 && mathx.IsFinite(x)
+	case ">=0":
+		must, ok = "must be a finite number, at least 0", x >= 0 && mathx.IsFinite(x)
+	case ">-1":
+		must, ok = "must be a finite number above -1", x > -1 && mathx.IsFinite(x)
+	case "(0, 1)":
+		ok = x > 0 && x < 1
+	case "[0, 1)":
+		ok = x >= 0 && x < 1
+	case "[0, 1]":
+		ok = x >= 0 && x <= 1
+	}
+	if !ok {
+		return fmt.Errorf("%w: %s: %s %s, got %v", ErrInvalidEvent, event, field, must, x)
 	}
 	return nil
 }
@@ -227,13 +306,6 @@ func nonNegative(event, field string, x float64) error {
 func atLeast(event, field string, x, least int64) error {
 	if x < least {
 		return fmt.Errorf("%w: %s: %s must be at least %d, got %d", ErrInvalidEvent, event, field, least, x)
-	}
-	return nil
-}
-
-func isProbability(event string, p float64) error {
-	if !(p >= 0 && p <= 1) {
-		return fmt.Errorf("%w: %s: probability must be in [0, 1], got %v", ErrInvalidEvent, event, p)
 	}
 	return nil
 }

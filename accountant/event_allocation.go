@@ -2,7 +2,6 @@ package accountant
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
@@ -20,8 +19,8 @@ import (
 // of K random blocks of the steps, and the divergence is convex, so K > 1 costs at most the K blocks with
 // one step each: an upper bound.
 type RandomAllocation struct {
-	K     int64 `json:"k"`     // steps that a record is in, in [1, Steps]
-	Steps int64 `json:"steps"` // >= 1
+	K     int64 `json:"k" in:"1"`     // steps that a record is in, in [1, Steps]
+	Steps int64 `json:"steps" in:"1"` // >= 1
 	Event Event `json:"event"`
 }
 
@@ -32,8 +31,8 @@ type RandomAllocation struct {
 // The noisy numbers of a batch may be summed over the epochs without a loss, so one step of Bins with a
 // noise multiplier smaller by the root of Epochs dominates, and a mechanism attains it.
 type BallsInBins struct {
-	Bins   int64 `json:"bins"`   // >= 1
-	Epochs int64 `json:"epochs"` // >= 1
+	Bins   int64 `json:"bins" in:"1"`   // >= 1
+	Epochs int64 `json:"epochs" in:"1"` // >= 1
 	Event  Event `json:"event"`
 }
 
@@ -46,12 +45,12 @@ type BallsInBins struct {
 // A record can be drawn in ceil(Steps/Bands) steps. These are Bands apart, so their columns of C have no
 // row in common, and each block of rows is one Gaussian step on a Poisson sample.
 type BandedMatrix struct {
-	Bands       int64   `json:"bands"`       // in [1, Steps]
-	Steps       int64   `json:"steps"`       // >= 1
-	Probability float64 `json:"probability"` // in [0, 1], of a record of the part whose turn it is
+	Bands       int64   `json:"bands" in:"1"`                 // in [1, Steps]
+	Steps       int64   `json:"steps" in:"1" atleast:"Bands"` // >= 1
+	Probability float64 `json:"probability" in:"[0, 1]"`      // in [0, 1], of a record of the part whose turn it is
 	// NoiseMultiplier is the standard deviation of z over the clipping norm times the largest Euclidean
 	// norm of a column of C, > 0.
-	NoiseMultiplier float64 `json:"noise_multiplier"`
+	NoiseMultiplier float64 `json:"noise_multiplier" in:">0"`
 }
 
 const (
@@ -59,56 +58,46 @@ const (
 	allocationNeedsGaussian  = "random allocation is accounted for Gaussian noise, any number of releases from one batch"
 )
 
-func (RandomAllocation) name() string        { return "random_allocation" }
-func (e RandomAllocation) children() []Event { return []Event{e.Event} }
-
-func (e RandomAllocation) words(printer) (mechanism, parameters string) {
-	return "in random steps", fmt.Sprintf("%d of %d", e.K, e.Steps)
+func (RandomAllocation) row() row {
+	return row{"random_allocation", "in random steps", "{k} of {steps}", bounded}
 }
 
 func (e RandomAllocation) check() error {
-	if err := errors.Join(atLeast("random_allocation", "k", e.K, 1), atLeast("random_allocation", "steps", e.Steps, 1)); err != nil {
-		return err
-	}
 	return atLeast("random_allocation", "steps", e.Steps, e.K)
 }
 
-func (e RandomAllocation) flatten(t *terms, count int64, rel Relation) error {
-	noise, exact, err := gaussianOf(e, e.Event, rel)
-	if err != nil || noise.NoiseMultiplier == 0 {
-		return err
+func (e RandomAllocation) flatten(t *terms, count int64) {
+	noise, exact := t.gaussian(e, e.Event)
+	if noise.NoiseMultiplier == 0 {
+		return
 	}
-	runs, err := mul(count, e.K) // blocks
-	if err != nil {
-		return err
-	}
+	runs := t.times(count, e.K) // blocks
 	if e.K == e.Steps {
-		return t.flatten(e.Event, runs, rel)
+		t.flatten(e.Event, runs)
+		return
 	}
-	return t.curves.add(boundUnless(exact, RandomAllocation{e.K, e.Steps, noise}), count)
+	t.add(boundUnless(exact, RandomAllocation{e.K, e.Steps, noise}), count)
 }
 
-// gaussianOf returns the Gaussian noise that costs as much as an event inside another, and whether it is
-// that event; a noise multiplier of 0 if it costs nothing.
-func gaussianOf(outer, inner Event, rel Relation) (noise Gaussian, exact bool, err error) {
-	if rel == ReplaceOne {
-		return Gaussian{}, false, &UnsupportedEventError{outer, allocationNeedsAddRemove}
+// gaussian returns the Gaussian noise that costs as much as an event inside another, and whether it is that
+// event; a noise multiplier of 0 if it costs nothing, or there is none.
+func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
+	if t.rel == ReplaceOne {
+		t.refuse(outer, allocationNeedsAddRemove)
 	}
-	var seen terms
-	if err := seen.flatten(inner, 1, rel); err != nil {
-		return Gaussian{}, false, err
-	}
+	seen := t.alone(inner, 1)
 	if holdsGroup(inner) {
-		return Gaussian{}, false, &UnsupportedEventError{outer, groupInSample}
+		t.refuse(outer, groupInSample)
 	}
-	if len(seen.failures.Keys) == 0 && len(seen.curves.Keys) == 0 {
-		return Gaussian{}, true, nil
+	if t.err != nil || len(seen.failures.Keys) == 0 && len(seen.curves.Keys) == 0 {
+		return Gaussian{}, true
 	}
 	noise, exact, ok := oneGaussian(&seen.curves)
 	if !ok || len(seen.failures.Keys) > 0 {
-		return Gaussian{}, false, &UnsupportedEventError{outer, allocationNeedsGaussian}
+		t.refuse(outer, allocationNeedsGaussian)
+		return Gaussian{}, false
 	}
-	return noise, exact, nil
+	return noise, exact
 }
 
 // blocks calls f for the sizes of the K blocks, which differ by one at most, and how many have them.
@@ -172,55 +161,35 @@ func (e RandomAllocation) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-func (BallsInBins) name() string        { return "balls_in_bins" }
-func (e BallsInBins) children() []Event { return []Event{e.Event} }
-
-func (e BallsInBins) words(printer) (mechanism, parameters string) {
-	return "in one of fixed batches", fmt.Sprintf("%d, %d epochs", e.Bins, e.Epochs)
+func (BallsInBins) row() row {
+	return row{"balls_in_bins", "in one of fixed batches", "{bins}, {epochs} epochs", bounded}
 }
 
-func (e BallsInBins) check() error {
-	return errors.Join(atLeast("balls_in_bins", "bins", e.Bins, 1), atLeast("balls_in_bins", "epochs", e.Epochs, 1))
-}
-
-func (e BallsInBins) flatten(t *terms, count int64, rel Relation) error {
-	noise, exact, err := gaussianOf(e, e.Event, rel)
-	if err != nil || noise.NoiseMultiplier == 0 {
-		return err
+func (e BallsInBins) flatten(t *terms, count int64) {
+	noise, exact := t.gaussian(e, e.Event)
+	if noise.NoiseMultiplier == 0 {
+		return
 	}
 	if e.Bins == 1 {
-		all, err := mul(count, e.Epochs)
-		if err != nil {
-			return err
-		}
-		return t.flatten(e.Event, all, rel)
+		t.flatten(e.Event, t.times(count, e.Epochs))
+		return
 	}
 	if e.Epochs > 1 {
 		noise.NoiseMultiplier *= (1 - 4e-16) / math.Sqrt(float64(e.Epochs))
 	}
 	noise.NoiseMultiplier = math.Max(math.SmallestNonzeroFloat64, noise.NoiseMultiplier)
-	return t.curves.add(boundUnless(exact, RandomAllocation{1, e.Bins, noise}), count)
+	t.add(boundUnless(exact, RandomAllocation{1, e.Bins, noise}), count)
 }
 
-func (BandedMatrix) name() string { return "banded_matrix" }
-
-func (e BandedMatrix) words(p printer) (mechanism, parameters string) {
-	return "noisy sums with noise correlated over steps", fmt.Sprintf("%d bands, %d steps, q %s of a part, Gaussian, %s × sensitivity × column norm",
-		e.Bands, e.Steps, p.number(e.Probability), p.number(e.NoiseMultiplier))
+func (BandedMatrix) row() row {
+	return row{"banded_matrix", "noisy sums with noise correlated over steps",
+		"{bands} bands, {steps} steps, q {probability} of a part, Gaussian, {noise_multiplier} × sensitivity × column norm", bounded}
 }
 
-func (e BandedMatrix) check() error {
-	return errors.Join(atLeast("banded_matrix", "bands", e.Bands, 1), atLeast("banded_matrix", "steps", e.Steps, max(e.Bands, 1)),
-		isProbability("banded_matrix", e.Probability), positive("banded_matrix", "noise_multiplier", e.NoiseMultiplier))
-}
-
-func (e BandedMatrix) flatten(t *terms, count int64, rel Relation) error {
-	runs, err := mul(count, 1+(e.Steps-1)/e.Bands)
-	if err != nil {
-		return err
+func (e BandedMatrix) flatten(t *terms, count int64) {
+	runs := t.times(count, 1+(e.Steps-1)/e.Bands)
+	if t.rel == ReplaceOne {
+		t.refuse(e, poissonNeedsAddRemove)
 	}
-	if rel == ReplaceOne {
-		return &UnsupportedEventError{e, poissonNeedsAddRemove}
-	}
-	return t.flatten(PoissonSampled{e.Probability, Gaussian{e.NoiseMultiplier}}, runs, rel)
+	t.flatten(PoissonSampled{e.Probability, Gaussian{e.NoiseMultiplier}}, runs)
 }

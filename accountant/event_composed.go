@@ -2,7 +2,6 @@ package accountant
 
 import (
 	"errors"
-	"fmt"
 	"math"
 )
 
@@ -11,17 +10,12 @@ type Composed struct {
 	Events []Event `json:"events"`
 }
 
-func (Composed) name() string                   { return "composed" }
-func (Composed) words(printer) (string, string) { return "", "" }
-func (e Composed) children() []Event            { return e.Events }
+func (Composed) row() row { return row{"composed", "", "", bounded} }
 
-func (e Composed) flatten(t *terms, count int64, rel Relation) error {
+func (e Composed) flatten(t *terms, count int64) {
 	for _, inner := range e.Events {
-		if err := t.flatten(inner, count, rel); err != nil {
-			return err
-		}
+		t.flatten(inner, count)
 	}
-	return nil
 }
 
 func (e Composed) group(n int64) (Event, error) {
@@ -38,21 +32,12 @@ func (e Composed) group(n int64) (Event, error) {
 // Repeated is Event run Count times, adaptively.
 type Repeated struct {
 	Event Event `json:"event"`
-	Count int64 `json:"count"` // >= 0
+	Count int64 `json:"count" in:"0"` // >= 0
 }
 
-func (Repeated) name() string                   { return "repeated" }
-func (Repeated) words(printer) (string, string) { return "", "" }
-func (e Repeated) children() []Event            { return []Event{e.Event} }
-func (e Repeated) check() error                 { return atLeast("repeated", "count", e.Count, 0) }
+func (Repeated) row() row { return row{"repeated", "", "", bounded} }
 
-func (e Repeated) flatten(t *terms, count int64, rel Relation) error {
-	n, err := mul(count, e.Count)
-	if err != nil {
-		return err
-	}
-	return t.flatten(e.Event, n, rel)
-}
+func (e Repeated) flatten(t *terms, count int64) { t.flatten(e.Event, t.times(count, e.Count)) }
 
 func (e Repeated) group(n int64) (Event, error) {
 	inner, err := grouped(e.Event, n)
@@ -75,28 +60,14 @@ func (e Repeated) group(n int64) (Event, error) {
 // the failure: a mechanism may put the mass Delta on an output that it also gives otherwise.
 type WithFailure struct {
 	Event Event   `json:"event"`
-	Delta float64 `json:"delta"` // in [0, 1)
+	Delta float64 `json:"delta" in:"[0, 1)"` // in [0, 1)
 }
 
-func (WithFailure) name() string        { return "with_failure" }
-func (e WithFailure) children() []Event { return []Event{e.Event} }
+func (WithFailure) row() row { return row{"with_failure", "that may fail", "δ {^delta}", bounded} }
 
-func (e WithFailure) words(p printer) (mechanism, parameters string) {
-	return "that may fail", "δ " + p.claim(e.Delta)
-}
-
-func (e WithFailure) check() error {
-	if !(e.Delta >= 0 && e.Delta < 1) {
-		return fmt.Errorf("%w: with_failure: delta must be in [0, 1), got %v", ErrInvalidEvent, e.Delta)
-	}
-	return nil
-}
-
-func (e WithFailure) flatten(t *terms, count int64, rel Relation) error {
-	if err := errors.Join(t.fail(e.Delta, count), t.stated.add(e.Delta, count)); err != nil {
-		return err
-	}
-	return t.flatten(e.Event, count, rel)
+func (e WithFailure) flatten(t *terms, count int64) {
+	t.check(errors.Join(t.fail(e.Delta, count), t.stated.add(e.Delta, count)))
+	t.flatten(e.Event, count)
 }
 
 func (e WithFailure) guarantee() (guarantee, bool) {

@@ -16,45 +16,29 @@ import (
 // the sensitivity of additive noise and pure epsilons grow Size-fold, rho Size^2 fold (Bun, Steinke 2016,
 // Proposition 1.9), and (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
 type Group struct {
-	Size  int64 `json:"size"` // >= 1
+	Size  int64 `json:"size" in:"1"` // >= 1
 	Event Event `json:"event"`
 }
 
-func (Group) name() string        { return "group" }
-func (e Group) children() []Event { return []Event{e.Event} }
-func (e Group) check() error      { return atLeast("group", "size", e.Size, 1) }
-
-func (e Group) words(printer) (mechanism, parameters string) {
-	return "for groups", fmt.Sprintf("of %d", e.Size)
-}
+func (Group) row() row { return row{"group", "for groups", "of {size}", bounded} }
 
 // flatten adds the leaves as a group sees them. Noise of a scaled sensitivity is still attained; other
 // rules are bounds.
-func (e Group) flatten(t *terms, count int64, rel Relation) error {
+func (e Group) flatten(t *terms, count int64) {
 	inner, err := e.Expand()
-	if err != nil {
-		return err
-	}
-	var seen terms
-	if err := seen.flatten(inner, count, rel); err != nil {
-		return err
-	}
+	t.check(err)
+	seen := t.alone(inner, count)
 	for i, leaf := range seen.curves.Keys {
 		switch leaf.(type) {
 		case Gaussian, Laplace, DiscreteLaplace, NonPrivate, dominated: // scaled, or bounded already
 		default:
 			leaf = dominated{by: leaf}
 		}
-		if err := t.curves.add(leaf, seen.curves.Counts[i]); err != nil {
-			return err
-		}
+		t.add(leaf, seen.curves.Counts[i])
 	}
 	for i, d := range seen.failures.Keys {
-		if err := t.failures.add(d, seen.failures.Counts[i]); err != nil {
-			return err
-		}
+		t.check(t.failures.add(d, seen.failures.Counts[i]))
 	}
-	return nil
 }
 
 func (e Group) group(n int64) (Event, error) {
@@ -132,14 +116,13 @@ type groupedSample struct {
 	size                         int64
 }
 
-func (groupedSample) name() string                   { return "group of poisson_sampled" }
-func (groupedSample) words(printer) (string, string) { return "", "" }
+func (groupedSample) row() row { return row{name: "group of poisson_sampled"} }
 
-func (e groupedSample) flatten(t *terms, count int64, rel Relation) error {
-	if rel == ReplaceOne {
-		return &UnsupportedEventError{PoissonSampled{e.probability, Gaussian{e.noiseMultiplier}}, poissonNeedsAddRemove}
+func (e groupedSample) flatten(t *terms, count int64) {
+	if t.rel == ReplaceOne {
+		t.refuse(PoissonSampled{e.probability, Gaussian{e.noiseMultiplier}}, poissonNeedsAddRemove)
 	}
-	return t.curves.add(e, count)
+	t.add(e, count)
 }
 
 func (e groupedSample) pair() (pld.Pair, error) {
@@ -161,16 +144,15 @@ func (e groupedSample) curve() curve {
 // no lower bound follows.
 type dominated struct{ by, alsoCurve Event }
 
-func (e dominated) name() string {
+func (e dominated) row() row {
 	switch e.by.(type) {
 	case PoissonSampled, RandomAllocation:
-		return typeName(e.by)
+		return row{name: typeName(e.by)}
 	}
-	return "group"
+	return row{name: "group"}
 }
 
-func (dominated) words(printer) (string, string) { return "", "" }
-func (e dominated) rho() float64                 { return PropertiesOf(e.by).Rho }
+func (e dominated) rho() float64 { return PropertiesOf(e.by).Rho }
 
 func (e dominated) pairs(s *pld.Sum, n int64) error {
 	err := addPairs(s, e.by, n)

@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -11,16 +10,12 @@ import (
 
 // Gaussian is one release of a function plus Gaussian noise.
 type Gaussian struct {
-	NoiseMultiplier float64 `json:"noise_multiplier"` // noise standard deviation / L2 sensitivity, > 0
+	NoiseMultiplier float64 `json:"noise_multiplier" in:">0"` // noise standard deviation / L2 sensitivity, > 0
 }
 
-func (Gaussian) name() string { return "gaussian" }
-
-func (e Gaussian) words(p printer) (mechanism, parameters string) {
-	return "noisy sum", "Gaussian, " + p.number(e.NoiseMultiplier) + " × sensitivity"
+func (Gaussian) row() row {
+	return row{"gaussian", "noisy sum", "Gaussian, {noise_multiplier} × sensitivity", attained}
 }
-
-func (e Gaussian) check() error { return positive("gaussian", "noise_multiplier", e.NoiseMultiplier) }
 
 func (e Gaussian) curve() curve                 { return gaussianCurve(1 / e.NoiseMultiplier) }
 func (e Gaussian) rho() float64                 { return gaussianRho(1 / e.NoiseMultiplier) }
@@ -34,16 +29,12 @@ func (e Gaussian) group(n int64) (Event, error) {
 
 // Laplace is one release of a function plus continuous Laplace noise.
 type Laplace struct {
-	NoiseMultiplier float64 `json:"noise_multiplier"` // noise scale / L1 sensitivity, > 0
+	NoiseMultiplier float64 `json:"noise_multiplier" in:">0"` // noise scale / L1 sensitivity, > 0
 }
 
-func (Laplace) name() string { return "laplace" }
-
-func (e Laplace) words(p printer) (mechanism, parameters string) {
-	return "noisy sum", "Laplace, " + p.number(e.NoiseMultiplier) + " × sensitivity"
+func (Laplace) row() row {
+	return row{"laplace", "noisy sum", "Laplace, {noise_multiplier} × sensitivity", attained}
 }
-
-func (e Laplace) check() error { return positive("laplace", "noise_multiplier", e.NoiseMultiplier) }
 
 func (e Laplace) curve() curve { return laplaceCurve(1 / e.NoiseMultiplier) }
 func (e Laplace) guarantee() (guarantee, bool) {
@@ -64,19 +55,13 @@ func (e Laplace) group(n int64) (Event, error) {
 // DiscreteGaussian is one release of an integer-valued function plus discrete Gaussian noise (Canonne,
 // Kamath, Steinke 2020) on every coordinate.
 type DiscreteGaussian struct {
-	Sigma       float64 `json:"sigma"`       // parameter of the noise law, > 0
-	Sensitivity float64 `json:"sensitivity"` // L2 sensitivity of the function, > 0
+	Sigma       float64 `json:"sigma" in:">0"`       // parameter of the noise law, > 0
+	Sensitivity float64 `json:"sensitivity" in:">0"` // L2 sensitivity of the function, > 0
 }
 
-func (DiscreteGaussian) name() string { return "discrete_gaussian" }
-
-func (e DiscreteGaussian) words(p printer) (mechanism, parameters string) {
-	return "noisy sum", fmt.Sprintf("discrete Gaussian, σ %s, sensitivity %s", p.number(e.Sigma), p.number(e.Sensitivity))
-}
-
-func (e DiscreteGaussian) check() error {
-	return errors.Join(positive("discrete_gaussian", "sigma", e.Sigma),
-		positive("discrete_gaussian", "sensitivity", e.Sensitivity))
+func (DiscreteGaussian) row() row {
+	return row{"discrete_gaussian", "noisy sum",
+		"discrete Gaussian, σ {sigma}, sensitivity {sensitivity}", attained}
 }
 
 // curve follows Canonne, Kamath, Steinke 2020, Theorem 4, with equality where order times shift is an
@@ -117,19 +102,13 @@ func (e DiscreteGaussian) moved() (int64, error) {
 // DiscreteLaplace is one release of an integer-valued function plus discrete Laplace noise, mass
 // proportional to exp(-|k|/Scale), on every coordinate.
 type DiscreteLaplace struct {
-	Scale       float64 `json:"scale"`       // > 0
-	Sensitivity int64   `json:"sensitivity"` // L1 sensitivity of the function, >= 1
+	Scale       float64 `json:"scale" in:">0"`      // > 0
+	Sensitivity int64   `json:"sensitivity" in:"1"` // L1 sensitivity of the function, >= 1
 }
 
-func (DiscreteLaplace) name() string { return "discrete_laplace" }
-
-func (e DiscreteLaplace) words(p printer) (mechanism, parameters string) {
-	return "noisy sum", fmt.Sprintf("discrete Laplace, scale %s, sensitivity %d", p.number(e.Scale), e.Sensitivity)
-}
-
-func (e DiscreteLaplace) check() error {
-	return errors.Join(positive("discrete_laplace", "scale", e.Scale),
-		atLeast("discrete_laplace", "sensitivity", e.Sensitivity, 1))
+func (DiscreteLaplace) row() row {
+	return row{"discrete_laplace", "noisy sum",
+		"discrete Laplace, scale {scale}, sensitivity {sensitivity}", attained}
 }
 
 func (e DiscreteLaplace) epsilon() float64             { return mathx.Up(float64(e.Sensitivity) / e.Scale) }

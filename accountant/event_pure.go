@@ -1,8 +1,6 @@
 package accountant
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
@@ -11,16 +9,11 @@ import (
 
 // PureDP is any mechanism that is Epsilon-differentially private.
 type PureDP struct {
-	Epsilon float64 `json:"epsilon"` // >= 0
+	Epsilon float64 `json:"epsilon" in:">=0"` // >= 0
 }
 
-func (PureDP) name() string { return "pure" }
+func (PureDP) row() row { return row{"pure", "mechanism of pure ε", "ε {^epsilon}", attained} }
 
-func (e PureDP) words(p printer) (mechanism, parameters string) {
-	return "mechanism of pure ε", "ε " + p.claim(e.Epsilon)
-}
-
-func (e PureDP) check() error                 { return nonNegative("pure", "epsilon", e.Epsilon) }
 func (e PureDP) curve() curve                 { return pureCurve(e.Epsilon) }
 func (e PureDP) sampledAs() (Event, bool)     { return e, true }
 func (e PureDP) sampledCurve(q float64) curve { return sampledPureCurve(q, e.Epsilon) }
@@ -30,18 +23,13 @@ func (e PureDP) pair() (pld.Pair, error)      { return pld.Response(e.Epsilon), 
 // RandomizedResponse is one randomised response whose largest log-ratio is Epsilon. It costs as much as the
 // binary one, the worst of that Epsilon.
 type RandomizedResponse struct {
-	Epsilon float64 `json:"epsilon"` // >= 0
+	Epsilon float64 `json:"epsilon" in:">=0"` // >= 0
 }
 
-func (RandomizedResponse) name() string { return "randomized_response" }
-
-func (e RandomizedResponse) words(p printer) (mechanism, parameters string) {
-	return "randomised response", "ε " + p.claim(e.Epsilon)
+func (RandomizedResponse) row() row {
+	return row{"randomized_response", "randomised response", "ε {^epsilon}", attained}
 }
 
-func (e RandomizedResponse) check() error {
-	return nonNegative("randomized_response", "epsilon", e.Epsilon)
-}
 func (e RandomizedResponse) curve() curve                 { return pureCurve(e.Epsilon) }
 func (e RandomizedResponse) sampledAs() (Event, bool)     { return PureDP(e), true }
 func (e RandomizedResponse) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
@@ -51,28 +39,21 @@ func (e RandomizedResponse) pair() (pld.Pair, error)      { return pld.Response(
 // times the chance of each other. It is a local mechanism whose input is replaced, so it is accounted under
 // replace_one.
 type KaryResponse struct {
-	Epsilon    float64 `json:"epsilon"`    // largest log-ratio, >= 0
-	Categories int64   `json:"categories"` // >= 2
+	Epsilon    float64 `json:"epsilon" in:">=0"`  // largest log-ratio, >= 0
+	Categories int64   `json:"categories" in:"2"` // >= 2
 }
 
-func (KaryResponse) name() string { return "k_randomized_response" }
-
-func (e KaryResponse) words(p printer) (mechanism, parameters string) {
-	return "randomised response", fmt.Sprintf("ε %s among %d", p.claim(e.Epsilon), e.Categories)
-}
-
-func (e KaryResponse) check() error {
-	return errors.Join(nonNegative("k_randomized_response", "epsilon", e.Epsilon),
-		atLeast("k_randomized_response", "categories", e.Categories, 2))
+func (KaryResponse) row() row {
+	return row{"k_randomized_response", "randomised response", "ε {^epsilon} among {categories}", attained}
 }
 
 const karyNeedsReplaceOne = "a response is about a record that is there: it is accounted under replace_one; randomized_response holds it under both"
 
-func (e KaryResponse) flatten(t *terms, count int64, rel Relation) error {
-	if rel != ReplaceOne {
-		return &UnsupportedEventError{e, karyNeedsReplaceOne}
+func (e KaryResponse) flatten(t *terms, count int64) {
+	if t.rel != ReplaceOne {
+		t.refuse(e, karyNeedsReplaceOne)
 	}
-	return t.curves.add(e, count)
+	t.add(e, count)
 }
 
 func (e KaryResponse) curve() curve                 { return karyCurve(e.Epsilon, e.Categories) }
@@ -83,16 +64,13 @@ func (e KaryResponse) pair() (pld.Pair, error)      { return pld.Kary(e.Epsilon,
 // an interval of length Epsilon (bounded range), which permute-and-flip does not satisfy: charge that as
 // PureDP.
 type ExponentialMechanism struct {
-	Epsilon float64 `json:"epsilon"` // pure epsilon of one selection, >= 0
+	Epsilon float64 `json:"epsilon" in:">=0"` // pure epsilon of one selection, >= 0
 }
 
-func (ExponentialMechanism) name() string { return "exponential" }
-
-func (e ExponentialMechanism) words(p printer) (mechanism, parameters string) {
-	return "exponential mechanism", "ε " + p.claim(e.Epsilon)
+func (ExponentialMechanism) row() row {
+	return row{"exponential", "exponential mechanism", "ε {^epsilon}", bounded}
 }
 
-func (e ExponentialMechanism) check() error                 { return nonNegative("exponential", "epsilon", e.Epsilon) }
 func (e ExponentialMechanism) curve() curve                 { return boundedRangeCurve(e.Epsilon) }
 func (e ExponentialMechanism) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e ExponentialMechanism) pair() (pld.Pair, error)      { return pld.BoundedRange(e.Epsilon), nil }
@@ -114,16 +92,13 @@ func (e ExponentialMechanism) attained(s *pld.Sum, n int64) (dominating bool) {
 
 // ZCDP is any mechanism that satisfies Rho-zero-concentrated differential privacy (Bun, Steinke 2016).
 type ZCDP struct {
-	Rho float64 `json:"rho"` // >= 0
+	Rho float64 `json:"rho" in:">=0"` // >= 0
 }
 
-func (ZCDP) name() string { return "zcdp" }
-
-func (e ZCDP) words(p printer) (mechanism, parameters string) {
-	return "mechanism of zero-concentrated cost", "ρ " + p.claim(e.Rho)
+func (ZCDP) row() row {
+	return row{"zcdp", "mechanism of zero-concentrated cost", "ρ {^rho}", bounded}
 }
 
-func (e ZCDP) check() error { return nonNegative("zcdp", "rho", e.Rho) }
 func (e ZCDP) curve() curve { return linearCurve(e.Rho) }
 func (e ZCDP) rho() float64 { return e.Rho }
 
@@ -139,11 +114,7 @@ func (e ZCDP) pair() (pld.Pair, error) {
 // NonPrivate reveals its input. Accountants return an infinite epsilon and refuse to sample it.
 type NonPrivate struct{}
 
-func (NonPrivate) name() string { return "non_private" }
-
-func (NonPrivate) words(printer) (mechanism, parameters string) {
-	return "release without protection", ""
-}
+func (NonPrivate) row() row { return row{"non_private", "release without protection", "", attained} }
 
 func (NonPrivate) guarantee() (guarantee, bool) { return guarantee{math.Inf(1), 0}, true }
 func (NonPrivate) group(int64) (Event, error)   { return NonPrivate{}, nil }

@@ -1,8 +1,6 @@
 package accountant
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
@@ -12,75 +10,63 @@ import (
 // PoissonSampled runs Event on a sample in which every record takes part independently with the given
 // probability. Only Poisson sampling is meant: shuffled or fixed-size batches are other events.
 type PoissonSampled struct {
-	Probability float64 `json:"probability"` // in [0, 1]
+	Probability float64 `json:"probability" in:"[0, 1]"` // in [0, 1]
 	Event       Event   `json:"event"`
 }
 
-func (PoissonSampled) name() string        { return "poisson_sampled" }
-func (e PoissonSampled) children() []Event { return []Event{e.Event} }
-func (e PoissonSampled) check() error      { return isProbability("poisson_sampled", e.Probability) }
-
-func (e PoissonSampled) words(p printer) (mechanism, parameters string) {
-	return "on a Poisson sample", "q " + p.number(e.Probability)
+func (PoissonSampled) row() row {
+	return row{"poisson_sampled", "on a Poisson sample", "q {probability}", attained}
 }
 
 const poissonNeedsAddRemove = "Poisson sampling is accounted under add_remove only; " +
 	"under replace_one the sensitivity doubles and the amplification differs"
 
-func (e PoissonSampled) flatten(t *terms, count int64, rel Relation) error {
-	if e.Probability == 0 { // nobody takes part; still refuse what could not be accounted
-		return new(terms).flatten(e.Event, count, rel)
+func (e PoissonSampled) flatten(t *terms, count int64) {
+	switch {
+	case e.Probability == 0: // nobody takes part; still refuse what could not be accounted
+		t.alone(e.Event, count)
+	case t.rel == ReplaceOne:
+		t.refuse(e, poissonNeedsAddRemove)
+	case e.Probability == 1:
+		t.flatten(e.Event, count)
+	default:
+		t.add(e.form(t), count)
 	}
-	if rel == ReplaceOne {
-		return &UnsupportedEventError{e, poissonNeedsAddRemove}
-	}
-	if e.Probability == 1 {
-		return t.flatten(e.Event, count, rel)
-	}
-	leaf, err := sampledForm(e)
-	if err != nil {
-		return err
-	}
-	return t.curves.add(leaf, count)
 }
 
-// sampledForm returns a sampled Gaussian, DiscreteGaussian or PureDP that dominates one run of e, wrapped
-// in dominated when it is only an upper bound.
+// form returns a sampled Gaussian, DiscreteGaussian or PureDP that dominates one run of e, wrapped in
+// dominated when it is only an upper bound.
 //
 // If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its reverse dominate it on a Poisson
 // sample (Zhu, Dong, Wang 2022, Theorem 11).
-func sampledForm(e PoissonSampled) (Event, error) {
-	var inner terms
-	if err := inner.flatten(e.Event, 1, AddRemove); err != nil {
-		return nil, err
-	}
+func (e PoissonSampled) form(t *terms) Event {
+	inner := t.alone(e.Event, 1)
 	if holdsGroup(e.Event) {
-		return nil, &UnsupportedEventError{e, groupInSample}
+		t.refuse(e, groupInSample)
 	}
-	refusal := &UnsupportedEventError{e, "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, " +
-		"and for a single release of integer noise or of pure epsilon"}
 	leaves := inner.curves.Keys
-	if len(inner.failures.Keys) > 0 || len(leaves) == 0 {
-		return nil, refusal
-	}
-	if len(leaves) > 1 || inner.curves.Counts[0] > 1 {
+	switch {
+	case t.err != nil:
+		return nil
+	case len(inner.failures.Keys) > 0 || len(leaves) == 0:
+	case len(leaves) > 1 || inner.curves.Counts[0] > 1:
 		if noise, exact, ok := oneGaussian(&inner.curves); ok {
-			return boundUnless(exact, PoissonSampled{e.Probability, noise}), nil
+			return boundUnless(exact, PoissonSampled{e.Probability, noise})
 		}
-		return nil, refusal
+	default:
+		pure, ok := guaranteeOf(leaves[0])
+		noise, same := sampledAs(leaves[0])
+		switch {
+		case math.IsInf(pure.epsilon, 1):
+		case noise != nil:
+			return boundUnless(same, PoissonSampled{e.Probability, noise})
+		case ok: // a sample costs no more than all records (the divergence is convex)
+			return dominated{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, alsoCurve: leaves[0]}
+		}
 	}
-	pure, ok := guaranteeOf(leaves[0])
-	if math.IsInf(pure.epsilon, 1) {
-		return nil, refusal
-	}
-	if noise, same := sampledAs(leaves[0]); noise != nil {
-		return boundUnless(same, PoissonSampled{e.Probability, noise}), nil
-	}
-	if !ok {
-		return nil, refusal
-	}
-	// A sample costs no more than all records (the divergence is convex).
-	return dominated{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, alsoCurve: leaves[0]}, nil
+	t.refuse(e, "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, "+
+		"and for a single release of integer noise or of pure epsilon")
+	return nil
 }
 
 // oneGaussian returns the Gaussian release that costs as much as all the leaves on the same sample: squares
@@ -102,7 +88,7 @@ func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
 }
 
-// curve and pair are for the leaves that sampledForm makes.
+// curve and pair are for the leaves that form makes.
 func (e PoissonSampled) curve() curve {
 	if noise, ok := e.Event.(sampledNoise); ok {
 		return noise.sampledCurve(e.Probability)
@@ -128,8 +114,8 @@ func (e PoissonSampled) group(n int64) (Event, error) {
 // norm, and the event is accounted as a group of two sees it, since a record that is drawn takes the place
 // of another. Population is then the size of the larger data, or less.
 type SampledWithoutReplacement struct {
-	Size       int64 `json:"size"`       // in [0, Population]
-	Population int64 `json:"population"` // >= 1
+	Size       int64 `json:"size" in:"0"`                      // in [0, Population]
+	Population int64 `json:"population" in:"1" atleast:"Size"` // >= 1
 	Event      Event `json:"event"`
 }
 
@@ -138,62 +124,50 @@ func (e SampledWithoutReplacement) Probability() float64 {
 	return float64(e.Size) / float64(e.Population) * (1 + 4e-16)
 }
 
-func (SampledWithoutReplacement) name() string        { return "sampled_without_replacement" }
-func (e SampledWithoutReplacement) children() []Event { return []Event{e.Event} }
-
-func (e SampledWithoutReplacement) words(printer) (mechanism, parameters string) {
-	return "on a sample without replacement", fmt.Sprintf("%d of %d", e.Size, e.Population)
-}
-
-func (e SampledWithoutReplacement) check() error {
-	return errors.Join(atLeast("sampled_without_replacement", "size", e.Size, 0),
-		atLeast("sampled_without_replacement", "population", e.Population, max(e.Size, 1)))
+func (SampledWithoutReplacement) row() row {
+	return row{"sampled_without_replacement", "on a sample without replacement",
+		"{size} of {population}", bounded}
 }
 
 const withoutNeedsOneMechanism = "sampling without replacement is accounted for a single mechanism that cannot fail"
 
-func (e SampledWithoutReplacement) flatten(t *terms, count int64, rel Relation) error {
+func (e SampledWithoutReplacement) flatten(t *terms, count int64) {
 	if holdsGroup(e.Event) {
-		return &UnsupportedEventError{e, groupInSample}
+		t.refuse(e, groupInSample)
+		return
 	}
-	if rel == AddRemove {
-		return e.flattenOfOneMore(t, count)
+	if t.rel == AddRemove {
+		e.flattenOfOneMore(t, count)
+		return
 	}
-	var inner terms
-	if err := inner.flatten(e.Event, 1, rel); err != nil {
-		return err
-	}
+	inner := t.alone(e.Event, 1)
 	switch {
-	case e.Size == 0:
-		return nil
+	case t.err != nil || e.Size == 0:
 	case e.Size == e.Population:
-		return t.flatten(e.Event, count, rel)
+		t.flatten(e.Event, count)
 	case len(inner.failures.Keys) > 0 || len(inner.curves.Keys) > 1:
-		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
-	case len(inner.curves.Keys) == 0:
-		return nil
+		t.refuse(e, withoutNeedsOneMechanism)
+	case len(inner.curves.Keys) == 1:
+		leaf := e
+		leaf.Event = inner.curves.Keys[0]
+		if _, nested := leaf.Event.(SampledWithoutReplacement); nested || inner.curves.Counts[0] != 1 {
+			t.refuse(e, withoutNeedsOneMechanism)
+		}
+		t.add(leaf, count)
 	}
-	leaf := e
-	leaf.Event = inner.curves.Keys[0]
-	if _, nested := leaf.Event.(SampledWithoutReplacement); nested || inner.curves.Counts[0] != 1 {
-		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
-	}
-	return t.curves.add(leaf, count)
 }
 
 // flattenOfOneMore charges a record that is added or removed. Of the larger data, a subset without it is a
 // subset of the smaller, and one with it differs from such a subset in one record that is replaced. So the
 // outputs are U and (1-q)U + qV, with V and U as neighbours that replace a record, who see the event inside
 // as a group of two sees it.
-func (e SampledWithoutReplacement) flattenOfOneMore(t *terms, count int64) error {
+func (e SampledWithoutReplacement) flattenOfOneMore(t *terms, count int64) {
 	if e.Size == e.Population {
-		return &UnsupportedEventError{e, "without one of its records the data are too few for the sample"}
+		t.refuse(e, "without one of its records the data are too few for the sample")
 	}
 	inner, err := grouped(e.Event, 2)
-	if err != nil {
-		return err
-	}
-	return t.flatten(PoissonSampled{math.Min(1, e.Probability()), inner}, count, AddRemove)
+	t.check(err)
+	t.flatten(PoissonSampled{math.Min(1, e.Probability()), inner}, count)
 }
 
 func (e SampledWithoutReplacement) curve() curve {
@@ -236,9 +210,9 @@ func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) 
 // be done with them, such as keeping MaxBatch at random. Population is an upper bound of the number of
 // records; from it follows how likely the cap is met.
 type TruncatedPoisson struct {
-	Probability float64 `json:"probability"` // in [0, 1]
-	MaxBatch    int64   `json:"max_batch"`   // >= 1
-	Population  int64   `json:"population"`  // >= 1
+	Probability float64 `json:"probability" in:"[0, 1]" alone:"true"` // in [0, 1]
+	MaxBatch    int64   `json:"max_batch" in:"1"`                     // >= 1
+	Population  int64   `json:"population" in:"1"`                    // >= 1
 	Event       Event   `json:"event"`
 }
 
@@ -251,31 +225,19 @@ func (e TruncatedPoisson) Failure() float64 {
 	return math.Min(1, mathx.Up(math.Exp(log)))
 }
 
-func (TruncatedPoisson) name() string        { return "truncated_poisson" }
-func (e TruncatedPoisson) children() []Event { return []Event{e.Event} }
-
-func (e TruncatedPoisson) words(p printer) (mechanism, parameters string) {
-	return "on a Poisson sample with a largest size", fmt.Sprintf("q %s, at most %d", p.number(e.Probability), e.MaxBatch)
-}
-
-func (e TruncatedPoisson) check() error {
-	if err := isProbability("truncated_poisson", e.Probability); err != nil {
-		return err
-	}
-	return errors.Join(atLeast("truncated_poisson", "max_batch", e.MaxBatch, 1),
-		atLeast("truncated_poisson", "population", e.Population, 1))
+func (TruncatedPoisson) row() row {
+	return row{"truncated_poisson", "on a Poisson sample with a largest size",
+		"q {probability}, at most {max_batch}", bounded}
 }
 
 // flatten charges the Poisson sampled event, and as failure the chance that the batch is full without the
 // record that differs. Otherwise the batches of both neighbours are untouched, whether they hold that
 // record or not, and on that event each law is the mixture of untruncated sampling (the divergence of the
 // parts is jointly convex).
-func (e TruncatedPoisson) flatten(t *terms, count int64, rel Relation) error {
-	if rel == ReplaceOne {
-		return &UnsupportedEventError{e, poissonNeedsAddRemove}
+func (e TruncatedPoisson) flatten(t *terms, count int64) {
+	if t.rel == ReplaceOne {
+		t.refuse(e, poissonNeedsAddRemove)
 	}
-	if err := t.fail(e.Failure(), count); err != nil {
-		return err
-	}
-	return t.flatten(PoissonSampled{e.Probability, e.Event}, count, rel)
+	t.check(t.fail(e.Failure(), count))
+	t.flatten(PoissonSampled{e.Probability, e.Event}, count)
 }

@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
@@ -13,36 +12,23 @@ import (
 // Eta = 0 the logarithmic law. The law must be public, and nobody who sees the data may look at the number
 // of runs.
 type Selection struct {
-	Eta   float64 `json:"eta"`   // shape, > -1
-	Gamma float64 `json:"gamma"` // in (0, 1); a small one means many runs
+	Eta   float64 `json:"eta" in:">-1" alone:"true"` // shape, > -1
+	Gamma float64 `json:"gamma" in:"(0, 1)"`         // in (0, 1); a small one means many runs
 	Event Event   `json:"event"`
 }
 
 // PoissonSelection is Selection with a Poisson number of runs, which may be none.
 type PoissonSelection struct {
-	Mean  float64 `json:"mean"` // > 0
+	Mean  float64 `json:"mean" in:">0"` // > 0
 	Event Event   `json:"event"`
 }
 
-func (Selection) name() string        { return "selection" }
-func (e Selection) children() []Event { return []Event{e.Event} }
-
-func (e Selection) words(p printer) (mechanism, parameters string) {
-	return "best of a random number of runs", fmt.Sprintf("η %s, γ %s", p.number(e.Eta), p.number(e.Gamma))
+func (Selection) row() row {
+	return row{"selection", "best of a random number of runs", "η {eta}, γ {gamma}", bounded}
 }
 
-func (e Selection) check() error {
-	if !(e.Eta > -1) || math.IsInf(e.Eta, 1) {
-		return fmt.Errorf("%w: selection: eta must be a finite number above -1, got %v", ErrInvalidEvent, e.Eta)
-	}
-	if !(e.Gamma > 0 && e.Gamma < 1) {
-		return fmt.Errorf("%w: selection: gamma must be in (0, 1), got %v", ErrInvalidEvent, e.Gamma)
-	}
-	return nil
-}
-
-func (e Selection) flatten(t *terms, count int64, rel Relation) error {
-	return t.selection(e, selected{eta: e.Eta, gamma: e.Gamma}, e.Event, count, rel)
+func (e Selection) flatten(t *terms, count int64) {
+	t.selection(e, selected{eta: e.Eta, gamma: e.Gamma}, e.Event, count)
 }
 
 // group: the theorem compares runs, at whatever distance.
@@ -50,16 +36,12 @@ func (e Selection) group(n int64) (Event, error) {
 	return Selection{e.Eta, e.Gamma, Group{n, e.Event}}, nil
 }
 
-func (PoissonSelection) name() string        { return "poisson_selection" }
-func (e PoissonSelection) children() []Event { return []Event{e.Event} }
-func (e PoissonSelection) check() error      { return positive("poisson_selection", "mean", e.Mean) }
-
-func (e PoissonSelection) words(p printer) (mechanism, parameters string) {
-	return "best of a Poisson number of runs", "mean " + p.number(e.Mean)
+func (PoissonSelection) row() row {
+	return row{"poisson_selection", "best of a Poisson number of runs", "mean {mean}", bounded}
 }
 
-func (e PoissonSelection) flatten(t *terms, count int64, rel Relation) error {
-	return t.selection(e, selected{mean: e.Mean}, e.Event, count, rel)
+func (e PoissonSelection) flatten(t *terms, count int64) {
+	t.selection(e, selected{mean: e.Mean}, e.Event, count)
 }
 
 func (e PoissonSelection) group(n int64) (Event, error) {
@@ -87,8 +69,7 @@ type selected struct {
 	inner            string
 }
 
-func (selected) name() string                   { return "selection" }
-func (selected) words(printer) (string, string) { return "", "" }
+func (selected) row() row { return row{name: "selection"} }
 
 func (e selected) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
@@ -96,20 +77,14 @@ func (e selected) pair() (pld.Pair, error) {
 
 // selection adds count selections. The rule needs a divergence without a failure probability: failures of
 // the inner runs would have to be charged for each of an unbounded number of runs.
-func (t *terms) selection(e Event, leaf selected, inner Event, count int64, rel Relation) error {
-	var base terms
-	if err := base.flatten(inner, 1, rel); err != nil {
-		return err
-	}
-	if len(base.failures.Keys) > 0 {
-		return &UnsupportedEventError{e, "a selection among runs that may fail has no divergence bound"}
+func (t *terms) selection(e Event, leaf selected, inner Event, count int64) {
+	if base := t.alone(inner, 1); len(base.failures.Keys) > 0 {
+		t.refuse(e, "a selection among runs that may fail has no divergence bound")
 	}
 	data, err := MarshalEvent(inner)
-	if err != nil {
-		return err
-	}
-	leaf.rel, leaf.inner = rel, string(data)
-	return t.curves.add(leaf, count)
+	t.check(err)
+	leaf.rel, leaf.inner = t.rel, string(data)
+	t.add(leaf, count)
 }
 
 // base returns the curve of one inner run.
@@ -118,8 +93,8 @@ func (e selected) base() curve {
 	if err != nil {
 		return infiniteCurve
 	}
-	var t terms
-	if err := t.flatten(inner, 1, e.rel); err != nil {
+	t := terms{rel: e.rel}
+	if t.flatten(inner, 1); t.err != nil {
 		return infiniteCurve
 	}
 	return t.total()

@@ -1,8 +1,6 @@
 package accountant
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
@@ -15,20 +13,14 @@ import (
 // value, so that it errs upwards; they depend on the data too and are charged. A sanitised data-dependent
 // cost is one (Papernot et al. 2018, app. B).
 type GNSS struct {
-	Beta   float64 `json:"beta"`   // > 0
-	Sigma  float64 `json:"sigma"`  // noise standard deviation / S, > 0
-	Margin float64 `json:"margin"` // in standard deviations of the noise, >= 0
+	Beta   float64 `json:"beta" in:">0"`    // > 0
+	Sigma  float64 `json:"sigma" in:">0"`   // noise standard deviation / S, > 0
+	Margin float64 `json:"margin" in:">=0"` // in standard deviations of the noise, >= 0
 }
 
-func (GNSS) name() string { return "gnss" }
-
-func (e GNSS) words(p printer) (mechanism, parameters string) {
-	return "noisy value of smooth sensitivity", fmt.Sprintf("Gaussian, σ %s × sensitivity, β %s, margin %s σ",
-		p.number(e.Sigma), p.number(e.Beta), p.number(e.Margin))
-}
-
-func (e GNSS) check() error {
-	return errors.Join(positive("gnss", "beta", e.Beta), positive("gnss", "sigma", e.Sigma), nonNegative("gnss", "margin", e.Margin))
+func (GNSS) row() row {
+	return row{"gnss", "noisy value of smooth sensitivity",
+		"Gaussian, σ {sigma} × sensitivity, β {beta}, margin {margin} σ", bounded}
 }
 
 // curve returns the divergence of two normal laws, the worst that smooth sensitivity allows: the second has
@@ -63,8 +55,8 @@ func (e GNSS) curve() curve {
 // 2013). The noise is continuous; with discrete Laplace noise and an integer threshold charge
 // WithFailure{PureDP{Epsilon}, exp(-Epsilon*Threshold)/2}.
 type MStab struct {
-	Epsilon   float64 `json:"epsilon"`   // of the distance, which has sensitivity 1, > 0
-	Threshold float64 `json:"threshold"` // >= 0
+	Epsilon   float64 `json:"epsilon" in:">0"`    // of the distance, which has sensitivity 1, > 0
+	Threshold float64 `json:"threshold" in:">=0"` // >= 0
 }
 
 // failure returns P[noise > Threshold], rounded up.
@@ -73,18 +65,13 @@ func (e MStab) failure() float64 {
 	return math.Min(1, mathx.Up(0.5*math.Exp(log)*(1+4e-16*(2-log))))
 }
 
-func (MStab) name() string { return "m_stab" }
-
-func (e MStab) words(p printer) (mechanism, parameters string) {
-	return "release of a stable answer", fmt.Sprintf("ε %s, threshold %s", p.claim(e.Epsilon), p.number(e.Threshold))
+func (MStab) row() row {
+	return row{"m_stab", "release of a stable answer", "ε {^epsilon}, threshold {threshold}", bounded}
 }
 
-func (e MStab) check() error {
-	return errors.Join(positive("m_stab", "epsilon", e.Epsilon), nonNegative("m_stab", "threshold", e.Threshold))
-}
-
-func (e MStab) flatten(t *terms, count int64, _ Relation) error {
-	return t.leafThatFails(e, e.failure(), count)
+func (e MStab) flatten(t *terms, count int64) {
+	t.check(t.fail(e.failure(), count))
+	t.add(e, count)
 }
 
 // curve and pair hold on the good event; the failure is counted apart.
@@ -97,20 +84,13 @@ func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), ni
 // positive answers (Dwork, Roth 2014; Lyu, Su, Li 2017, Algorithm 7). Charge integer noise as
 // PureDP{Epsilon1 + Epsilon2}.
 type AboveThreshold struct {
-	Epsilon1 float64 `json:"epsilon1"` // of the threshold, > 0
-	Epsilon2 float64 `json:"epsilon2"` // of all answers together, > 0
-	Answers  int64   `json:"answers"`  // >= 1
+	Epsilon1 float64 `json:"epsilon1" in:">0"` // of the threshold, > 0
+	Epsilon2 float64 `json:"epsilon2" in:">0"` // of all answers together, > 0
+	Answers  int64   `json:"answers" in:"1"`   // >= 1
 }
 
-func (AboveThreshold) name() string { return "above_threshold" }
-
-func (e AboveThreshold) words(p printer) (mechanism, parameters string) {
-	return "sparse vector", fmt.Sprintf("ε %s + %s, %d answers", p.claim(e.Epsilon1), p.claim(e.Epsilon2), e.Answers)
-}
-
-func (e AboveThreshold) check() error {
-	return errors.Join(positive("above_threshold", "epsilon1", e.Epsilon1), positive("above_threshold", "epsilon2", e.Epsilon2),
-		atLeast("above_threshold", "answers", e.Answers, 1))
+func (AboveThreshold) row() row {
+	return row{"above_threshold", "sparse vector", "ε {^epsilon1} + {^epsilon2}, {answers} answers", bounded}
 }
 
 func (e AboveThreshold) epsilon() float64             { return mathx.Up(e.Epsilon1 + e.Epsilon2) }
@@ -127,10 +107,10 @@ func (e AboveThreshold) group(n int64) (Event, error) {
 // proportional to exp(-k/B1), fresh query noise of mass proportional to exp(-k/B2), k >= 0; stable answers
 // are released free of further charge until Failures queries have failed.
 type StableSVT struct {
-	B1        float64 `json:"b1"`        // > 0
-	B2        float64 `json:"b2"`        // > 0
-	Threshold int64   `json:"threshold"` // >= 0
-	Failures  int64   `json:"failures"`  // >= 1
+	B1        float64 `json:"b1" in:">0"`       // > 0
+	B2        float64 `json:"b2" in:">0"`       // > 0
+	Threshold int64   `json:"threshold" in:"0"` // >= 0
+	Failures  int64   `json:"failures" in:"1"`  // >= 1
 }
 
 // failure returns the chance that the threshold noise is beyond the threshold, rounded up.
@@ -143,20 +123,14 @@ func (e StableSVT) epsilon() float64 {
 	return mathx.Up((1/e.B1 + 2*float64(e.Failures)/e.B2) * (1 + 4e-16))
 }
 
-func (StableSVT) name() string { return "stable_svt" }
-
-func (e StableSVT) words(p printer) (mechanism, parameters string) {
-	return "sparse vector of stable answers", fmt.Sprintf("b %s, %s, threshold %d, %d failures",
-		p.number(e.B1), p.number(e.B2), e.Threshold, e.Failures)
+func (StableSVT) row() row {
+	return row{"stable_svt", "sparse vector of stable answers",
+		"b {b1}, {b2}, threshold {threshold}, {failures} failures", bounded}
 }
 
-func (e StableSVT) check() error {
-	return errors.Join(positive("stable_svt", "b1", e.B1), positive("stable_svt", "b2", e.B2),
-		atLeast("stable_svt", "threshold", e.Threshold, 0), atLeast("stable_svt", "failures", e.Failures, 1))
-}
-
-func (e StableSVT) flatten(t *terms, count int64, _ Relation) error {
-	return t.leafThatFails(e, e.failure(), count)
+func (e StableSVT) flatten(t *terms, count int64) {
+	t.check(t.fail(e.failure(), count))
+	t.add(e, count)
 }
 
 func (e StableSVT) curve() curve                 { return pureCurve(e.epsilon()) }

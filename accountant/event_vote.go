@@ -11,20 +11,17 @@ import (
 // (Papernot et al. 2018, Proposition 8). Its Rényi curve is the same for either noise (Canonne, Kamath,
 // Steinke 2020); its privacy loss distribution is not, so Discrete records which was drawn.
 type GNMax struct {
-	Sigma    float64 `json:"sigma"`              // per vote count, > 0
+	Sigma    float64 `json:"sigma" in:">0"`      // per vote count, > 0
 	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise on integer counts
 }
 
 // votes: a moved vote changes two counts by one, an L2 norm of sqrt(2).
 func (e GNMax) votes() gaussianVotes { return gaussianVotes{e.Sigma, math.Sqrt2, e.Discrete} }
 
-func (GNMax) name() string { return "gnmax" }
-
-func (e GNMax) words(p printer) (mechanism, parameters string) {
-	return "noisy argmax of votes", lawName(e.Discrete, "Gaussian") + "σ " + p.number(e.Sigma)
+func (GNMax) row() row {
+	return row{"gnmax", "noisy argmax of votes", "{discrete}Gaussian, σ {sigma}", bounded}
 }
 
-func (e GNMax) check() error             { return positive("gnmax", "sigma", e.Sigma) }
 func (e GNMax) curve() curve             { return e.votes().curve() }
 func (e GNMax) rho() float64             { return e.votes().rho() }
 func (e GNMax) sampledAs() (Event, bool) { return e.votes().sampledAs() }
@@ -52,19 +49,16 @@ func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 // standard deviation Sigma (Papernot et al. 2018, Algorithm 1, step 1). The largest count has sensitivity
 // 1.
 type Threshold struct {
-	Sigma    float64 `json:"sigma"`              // per vote count, > 0
+	Sigma    float64 `json:"sigma" in:">0"`      // per vote count, > 0
 	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise; count and threshold are integers
 }
 
 func (e Threshold) votes() gaussianVotes { return gaussianVotes{e.Sigma, 1, e.Discrete} }
 
-func (Threshold) name() string { return "threshold" }
-
-func (e Threshold) words(p printer) (mechanism, parameters string) {
-	return "threshold test of the top vote", lawName(e.Discrete, "Gaussian") + "σ " + p.number(e.Sigma)
+func (Threshold) row() row {
+	return row{"threshold", "threshold test of the top vote", "{discrete}Gaussian, σ {sigma}", bounded}
 }
 
-func (e Threshold) check() error             { return positive("threshold", "sigma", e.Sigma) }
 func (e Threshold) curve() curve             { return e.votes().curve() }
 func (e Threshold) rho() float64             { return e.votes().rho() }
 func (e Threshold) sampledAs() (Event, bool) { return e.votes().sampledAs() }
@@ -122,17 +116,13 @@ func (v gaussianVotes) groupRho(n int64) Event {
 // LNMax is one noisy argmax of vote counts with Laplace noise of the given scale on every count (Papernot
 // et al. 2017). A moved vote changes two counts, so it is 2/Scale-differentially private.
 type LNMax struct {
-	Scale    float64 `json:"scale"`              // per vote count, > 0
+	Scale    float64 `json:"scale" in:">0"`      // per vote count, > 0
 	Discrete bool    `json:"discrete,omitempty"` // discrete Laplace noise on integer counts
 }
 
-func (LNMax) name() string { return "lnmax" }
-
-func (e LNMax) words(p printer) (mechanism, parameters string) {
-	return "noisy argmax of votes", lawName(e.Discrete, "Laplace") + "scale " + p.number(e.Scale)
+func (LNMax) row() row {
+	return row{"lnmax", "noisy argmax of votes", "{discrete}Laplace, scale {scale}", bounded}
 }
-
-func (e LNMax) check() error { return positive("lnmax", "scale", e.Scale) }
 
 // twice returns one noisy count: a moved vote changes two, each with noise of its own, and the argmax is a
 // function of the counts. A count of integer noise that moves by one has the losses +-1/Scale, as a
@@ -179,11 +169,3 @@ func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-
 
 // normalOdds returns the log odds of a normal variable below a.
 func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
-
-// lawName names the law of the noise.
-func lawName(discrete bool, name string) string {
-	if discrete {
-		return "discrete " + name + ", "
-	}
-	return name + ", "
-}

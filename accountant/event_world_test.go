@@ -152,8 +152,8 @@ func TestWithoutReplacementTwice(t *testing.T) {
 }
 
 func withoutReplacementCurveOf(t *testing.T, e Event) curve {
-	var terms terms
-	require.NoError(t, terms.flatten(e, 1, ReplaceOne))
+	terms, err := parse(e, 1, ReplaceOne)
+	require.NoError(t, err)
 	return terms.total()
 }
 

@@ -14,6 +14,8 @@ type terms struct {
 	curves   tally[Event] // leaves, all comparable
 	failures tally[float64]
 	stated   tally[float64] // the failures of WithFailure, which some mechanism attains
+	rel      Relation
+	err      error // the first, after which nothing counts
 }
 
 // tally is a multiset of composed runs.
@@ -42,15 +44,12 @@ func mul(a, b int64) (int64, error) {
 }
 
 // parse takes count runs of an event apart.
-func parse(e Event, count int64, rel Relation) (added terms, err error) {
-	if err := validTree(e, 0); err != nil {
-		return added, err
-	}
-	if err := atLeast("compose", "count", count, 0); err != nil {
-		return added, err
-	}
-	err = added.flatten(e, count, rel)
-	return added, err
+func parse(e Event, count int64, rel Relation) (terms, error) {
+	added := terms{rel: rel}
+	added.check(validTree(e, 0))
+	added.check(atLeast("compose", "count", count, 0))
+	added.flatten(e, count)
+	return added, added.err
 }
 
 func (t *terms) fits(added *terms) bool {
@@ -97,11 +96,46 @@ func (t *terms) failure() float64 {
 
 // flatten adds count runs of a valid event. A Rényi curve does not depend on the order of composition, so
 // equal leaves are merged wherever they stand.
-func (t *terms) flatten(e Event, count int64, rel Relation) error {
-	if rule, ok := e.(flattened); ok {
-		return rule.flatten(t, count, rel)
+func (t *terms) flatten(e Event, count int64) {
+	rule, ok := e.(flattened)
+	switch {
+	case t.err != nil:
+	case ok:
+		rule.flatten(t, count)
+	default:
+		t.add(e, count)
 	}
-	return t.curves.add(e, count)
+}
+
+// alone takes count runs of an event apart by themselves.
+func (t *terms) alone(e Event, count int64) *terms {
+	inner := &terms{rel: t.rel, err: t.err}
+	inner.flatten(e, count)
+	t.check(inner.err)
+	return inner
+}
+
+// check keeps the first error.
+func (t *terms) check(err error) {
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+func (t *terms) refuse(e Event, reason string) { t.check(&UnsupportedEventError{e, reason}) }
+
+// times multiplies two counts, neither negative.
+func (t *terms) times(a, b int64) int64 {
+	n, err := mul(a, b)
+	t.check(err)
+	return n
+}
+
+// add adds count runs of a leaf.
+func (t *terms) add(leaf Event, count int64) {
+	if t.err == nil {
+		t.err = t.curves.add(leaf, count)
+	}
 }
 
 func (t *terms) fail(delta float64, count int64) error {
@@ -109,14 +143,6 @@ func (t *terms) fail(delta float64, count int64) error {
 		return nil
 	}
 	return t.failures.add(delta, count)
-}
-
-// leafThatFails adds count runs of a leaf beside its failure probability.
-func (t *terms) leafThatFails(e Event, failure float64, count int64) error {
-	if err := t.fail(failure, count); err != nil {
-		return err
-	}
-	return t.curves.add(e, count)
 }
 
 // boundUnless returns a leaf, in dominated unless it is exact.

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // schemaEvents names the JSON form of a Schedule.
@@ -90,11 +89,6 @@ func writeEvent(b *bytes.Buffer, e Event) error {
 	}
 	b.WriteByte('}')
 	return nil
-}
-
-// fieldKey returns the name of a field, and whether its zero value is left out.
-func fieldKey(f reflect.StructField) (key string, optional bool) {
-	return strings.CutSuffix(f.Tag.Get("json"), ",omitempty")
 }
 
 // EventTypes lists the JSON types of events, each with the names of its fields in brackets. Those in square
