@@ -116,28 +116,30 @@ type Claim struct {
 
 // Claim bounds the epsilon of everything composed at delta in [0, 1).
 func (t *Auto) Claim(ctx context.Context, delta float64) (Claim, error) {
-	b, err := t.rdp.Epsilon(ctx, delta)
+	return t.least(func(a Accountant) (Bound, error) { return a.Epsilon(ctx, delta) })
+}
+
+// least returns the lesser answer.
+func (t *Auto) least(ask func(Accountant) (Bound, error)) (Claim, error) {
+	b, err := ask(t.rdp)
+	c := Claim{Bound: b, By: ByRDP, Lack: t.lack}
 	if err != nil {
 		return Claim{}, err
 	}
-	c := Claim{Bound: b, By: ByRDP, Lack: t.lack}
 	if t.pld == nil {
 		return c, nil
 	}
-	p, err := t.pld.Epsilon(ctx, delta)
+	p, err := ask(t.pld)
 	switch {
 	case errors.Is(err, pld.ErrTooMuchWork) && t.cfg.Method != ByPLD:
 		c.Lack = err
-		return c, nil
 	case err != nil:
 		return Claim{}, err
-	}
-	// What PLD answers is the lesser of its own and a Rényi bound already.
-	if t.cfg.Method == ByPLD || p.Upper < b.Upper {
+	case t.cfg.Method == ByPLD || p.Upper < b.Upper: // what PLD answers is the lesser of its own and a Rényi bound
 		c.Bound, c.By = p, ByPLD
-		return c, nil
+	default:
+		c.Lower, c.Floor = math.Min(p.Lower, b.Upper), math.Min(p.Floor, b.Upper)
 	}
-	c.Lower, c.Floor = math.Min(p.Lower, b.Upper), math.Min(p.Floor, b.Upper)
 	return c, nil
 }
 
@@ -149,21 +151,8 @@ func (t *Auto) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 
 // Delta implements Accountant.
 func (t *Auto) Delta(ctx context.Context, epsilon float64) (Bound, error) {
-	b, err := t.rdp.Delta(ctx, epsilon)
-	if err != nil || t.pld == nil {
-		return b, err
-	}
-	p, err := t.pld.Delta(ctx, epsilon)
-	switch {
-	case errors.Is(err, pld.ErrTooMuchWork) && t.cfg.Method != ByPLD:
-		return b, nil
-	case err != nil:
-		return Bound{}, err
-	case t.cfg.Method == ByPLD || p.Upper < b.Upper:
-		return p, nil
-	}
-	b.Lower = math.Min(p.Lower, b.Upper)
-	return b, nil
+	c, err := t.least(func(a Accountant) (Bound, error) { return a.Delta(ctx, epsilon) })
+	return c.Bound, err
 }
 
 // Rough implements Rougher: Rényi divergences alone.

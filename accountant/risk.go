@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Interval brackets a number: the truth lies between its ends.
@@ -335,14 +336,7 @@ func (r *Risk) GDP() GDP {
 			return out
 		}
 	}
-	lo := hi / 2
-	for range 40 {
-		if mid := lo + (hi-lo)/2; holds(mid) {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
+	_, hi = mathx.Halve(40, holds, hi/2, hi)
 	out.Mu = hi
 	for _, fpr := range []float64{1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9} {
 		v, err := r.TPR(fpr)

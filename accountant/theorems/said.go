@@ -39,16 +39,8 @@ func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if math.IsInf(rho, 1) || fpr == 1 {
 		return 1, nil
 	}
-	// Invariant: lo may be allowed, hi is not, or is 1.
-	lo, hi := fpr, 1.0
-	for range 50 {
-		mid := lo + (hi-lo)/2
-		if bitAllowed(mid, fpr, rho) {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
+	// What is below hi may be allowed; hi is not, or is 1.
+	_, hi := mathx.Halve(50, func(p float64) bool { return !bitAllowed(p, fpr, rho) }, fpr, 1)
 	// With failure f a test that accuses a share x finds at most (1-f) g(x/(1-f)) + f, for g the bound of
 	// rho alone, which is concave from g(0) >= 0: at most g(x) + f. That is for failures that are mixtures,
 	// as for all events with a rho: WithFailure is one by definition, and an (epsilon, f)-private mechanism

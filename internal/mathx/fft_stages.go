@@ -3,8 +3,6 @@ package mathx
 // A stage of radix r takes the rest of the length, n = len(x)/s, apart into m = n/r parts:
 //
 //	y[q + s (rp+k)] = e^{-2 pi i pk/n} sum_j e^{-2 pi i jk/r} x[q + s (p+jm)],   p < m, q < s
-//
-// The butterfly of p = 0 has no products.
 
 // quarters returns four runs of length s of x, from the p-th, m runs apart.
 func quarters(x []complex128, s, p, m int) (a, b, c, d []complex128) {
@@ -17,19 +15,7 @@ func stage4(y, x, roots []complex128, s, step int) {
 		first4(y, x, roots, m, step)
 		return
 	}
-	x0, x1, x2, x3 := quarters(x, s, 0, m)
-	y0, y1, y2, y3 := quarters(y, s, 0, 1)
-	for q := range x0 {
-		a, b, c, d := x0[q], x1[q], x2[q], x3[q]
-		apcR, apcI, amcR, amcI := real(a)+real(c), imag(a)+imag(c), real(a)-real(c), imag(a)-imag(c)
-		bpdR, bpdI := real(b)+real(d), imag(b)+imag(d)
-		jR, jI := imag(b)-imag(d), real(d)-real(b) // -i (b-d)
-		y0[q] = complex(apcR+bpdR, apcI+bpdI)
-		y1[q] = complex(amcR+jR, amcI+jI)
-		y2[q] = complex(apcR-bpdR, apcI-bpdI)
-		y3[q] = complex(amcR-jR, amcI-jI)
-	}
-	for p := 1; p < m; p++ {
+	for p := range m {
 		w1, w2, w3 := roots[step*p], roots[2*step*p], root(roots, 3*step*p)
 		r1, i1, r2, i2, r3, i3 := real(w1), imag(w1), real(w2), imag(w2), real(w3), imag(w3)
 		x0, x1, x2, x3 := quarters(x, s, p, m)

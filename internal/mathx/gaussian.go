@@ -142,7 +142,13 @@ func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 // Bisect returns the smallest x with f(x), to the last bit, for an f that
 // switches once from false at lo to true at hi.
 func Bisect(f func(float64) bool, lo, hi float64) float64 {
-	for range 200 {
+	_, hi = Halve(200, f, lo, hi)
+	return hi
+}
+
+// Halve narrows [lo, hi] around where f switches from false to true, by halving it so often at most.
+func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
+	for range times {
 		mid := lo + (hi-lo)/2
 		if mid <= lo || mid >= hi {
 			break
@@ -153,5 +159,5 @@ func Bisect(f func(float64) bool, lo, hi float64) float64 {
 			lo = mid
 		}
 	}
-	return hi
+	return lo, hi
 }

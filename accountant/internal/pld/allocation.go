@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/bits"
+	"sort"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -146,25 +147,15 @@ func (l *pointLaw) cells(h float64, width gridWidths) *cells {
 	for _, x := range l.loss {
 		lo, hi = math.Min(lo, x), math.Max(hi, x)
 	}
-	none := math.Inf(-1)
-	c := &cells{h: h, grid: cut(lo, hi, 0, h, width), lowest: -1, highest: -1,
-		leftP: none, leftQ: mathx.Log(l.zero), rightP: mathx.Log(l.inf), rightQ: none, leftLow: -1, rightHigh: -1}
-	c.rightLow = len(c.grid) - 1
+	c := newCells(h, 0, cut(lo, hi, 0, h, width))
+	c.leftQ, c.rightP, c.rightLow = mathx.Log(l.zero), mathx.Log(l.inf), len(c.grid)-1
 	far := math.Max(math.Abs(lo), math.Abs(hi))
 	c.lossError = l.place + 0x1p-46*math.Max(far, 1)
-	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
 	for i := range c.halfs {
-		c.halfs[i] = halfCell{scale: none, slack: l.slack}
+		c.halfs[i] = halfCell{scale: math.Inf(-1), slack: l.slack}
 	}
 	half := func(x float64) int {
-		at, end := 0, len(c.grid)-1 // the last grid point at or below x
-		for end-at > 1 {
-			if mid := (at + end) / 2; c.at(mid) <= x {
-				at = mid
-			} else {
-				end = mid
-			}
-		}
+		at := max(0, sort.Search(len(c.grid)-1, func(i int) bool { return c.at(i) > x })-1) // or below x
 		if x > c.at(at)+c.width(at)/2 {
 			return 2*at + 1
 		}

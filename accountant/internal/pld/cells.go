@@ -2,6 +2,8 @@ package pld
 
 import (
 	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // The privacy loss of a pair of laws (P, Q) at an output y is log P(y)/Q(y), y drawn from P. A pair with a
@@ -39,6 +41,13 @@ type cells struct {
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
 	pieces                                 int     // bounds those that the half cells were integrated in
+}
+
+// newCells returns empty cells on a grid, with no mass outside of them.
+func newCells(h, off float64, grid []int) *cells {
+	none := math.Inf(-1)
+	return &cells{h: h, off: off, grid: grid, halfs: make([]halfCell, 2*(len(grid)-1)), lowest: -1, highest: -1,
+		leftP: none, leftQ: none, rightP: none, rightQ: none, leftLow: -1, rightHigh: -1}
 }
 
 // at returns the loss of grid point i.
@@ -95,6 +104,13 @@ func (c *cells) mirror() *cells {
 	return m
 }
 
+// anchor returns a loss from lo to hi at which all outputs of loss below anchor + h/2, merged into one,
+// would lie exactly; merged returns where outputs below a loss would.
+func anchor(h, lo, hi float64, merged func(below float64) float64) float64 {
+	lo, _ = mathx.Halve(60, func(mid float64) bool { return !(merged(mid+h/2) > mid) }, lo, hi)
+	return lo
+}
+
 // gridWidths returns how wide the cell that goes from a loss in the direction of step may be, in steps:
 // wide where the tilted law has little mass.
 type gridWidths func(from, step float64) int
@@ -108,6 +124,16 @@ func cut(lo, hi, off, h float64, width gridWidths) []int {
 	}
 	if len(grid) == 1 {
 		grid = append(grid, grid[0]+1)
+	}
+	return grid
+}
+
+// cutBetween returns grid indices from one to another.
+func cutBetween(first, last int, off, h float64, width gridWidths) []int {
+	grid := []int{first}
+	for at := first; at < last; {
+		at = min(last, at+max(1, width(off+float64(at)*h, h)))
+		grid = append(grid, at)
 	}
 	return grid
 }

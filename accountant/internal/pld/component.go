@@ -245,13 +245,6 @@ func tellsApart(h float64, losses ...float64) bool {
 // turningPoint returns a point near where f turns from false to true, on a side that only costs tightness
 // either way.
 func turningPoint(lo, hi float64, f func(float64) bool) float64 {
-	for range 12 {
-		mid := lo + (hi-lo)/2
-		if f(mid) {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
+	lo, hi = mathx.Halve(12, f, lo, hi)
 	return lo + (hi-lo)/2
 }

@@ -49,12 +49,11 @@ func (m drawnMixture) cells(h, zhi float64, width gridWidths) *cells {
 // above cuts the pair between the output of loss 0 and zhi.
 func (m mixture) above(h, zero, zhi float64, width gridWidths) *cells {
 	hi := m.loss(zhi)
-	c := &cells{h: h, grid: cut(0, hi, 0, h, width), lowest: -1, highest: -1,
-		leftP: math.Inf(-1), leftQ: math.Inf(-1), leftLow: -1, rightHigh: -1}
+	c := newCells(h, 0, cut(0, hi, 0, h, width))
 	c.rightP, c.rightQ = m.logTailP(zhi), mathx.LogNormalCDF(-zhi)
 	c.rightLow = len(c.grid) - 2
 	c.lossError = m.lossError(hi, zhi, m.slope(zhi))
-	c.halfs, c.pieces = m.fill(c, zero, zhi, 0, hi), int(m.pieces(zero, zhi))
+	m.fill(c, zero, zhi, 0, hi)
 	return c
 }
 

@@ -29,18 +29,9 @@ func (e exponential) logWeight() float64 {
 
 // cells cuts the pair; h divides epsilon, so that the grid ends where it does.
 func (e exponential) cells(h float64, width gridWidths) *cells {
-	c := &cells{h: h, lowest: -1, highest: -1,
-		leftP: math.Inf(-1), leftQ: math.Inf(-1), rightP: math.Inf(-1), rightQ: math.Inf(-1),
-		leftLow: -1, rightHigh: -1,
-		lossError: 0x1p-50 * e.epsilon,
-	}
 	k := int(math.Round(e.epsilon / h))
-	c.grid = []int{-k}
-	for last := -k; last < k; {
-		last = min(k, last+max(1, width(float64(last)*h, h)))
-		c.grid = append(c.grid, last)
-	}
-	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
+	c := newCells(h, 0, cutBetween(-k, k, 0, h, width))
+	c.lossError = 0x1p-50 * e.epsilon
 	weight := e.logWeight()
 	for i := range c.halfs {
 		a, d := c.at(i/2), c.width(i/2)

@@ -48,21 +48,13 @@ func (m mixture) logHeadP(z float64) float64 { // P[< z]
 	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(z), math.Log(m.q)+full)
 }
 
-// anchor returns a loss at which all outputs of loss below anchor + h/2, merged into one, would lie
-// exactly.
+// anchor is one of all outputs.
 func (m mixture) anchor(h float64) float64 {
-	lo, hi := math.Log1p(-m.q), 0.0
-	for range 60 {
-		mid := lo + (hi-lo)/2
-		z := m.at(mid + h/2)
+	return anchor(h, math.Log1p(-m.q), 0, func(below float64) float64 {
+		z := m.at(below)
 		share := math.Exp(mathx.LogNormalCDF(z-1/m.sigma) - mathx.LogNormalCDF(z))
-		if math.Log1p(m.q*(share-1)) > mid {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+		return math.Log1p(m.q * (share - 1))
+	})
 }
 
 // origin returns where a grid had best have a point: at the least loss if there is one, or, when cells are
@@ -85,11 +77,9 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 	if lo-least < 1000*h {
 		bottom = least
 	}
-	c := &cells{h: h, off: off, grid: cut(bottom, hi, off, h, width), lowest: -1, highest: -1,
-		leftP: m.logHeadP(zlo), leftQ: mathx.LogNormalCDF(zlo),
-		rightP: m.logTailP(zhi), rightQ: mathx.LogNormalCDF(-zhi),
-		leftLow: -1, rightHigh: -1,
-	}
+	c := newCells(h, off, cut(bottom, hi, off, h, width))
+	c.leftP, c.leftQ = m.logHeadP(zlo), mathx.LogNormalCDF(zlo)
+	c.rightP, c.rightQ = m.logTailP(zhi), mathx.LogNormalCDF(-zhi)
 	if bottom == least {
 		c.leftLow = 0
 	}
@@ -99,15 +89,15 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 	if m.q < 1 && merge {
 		c.lowest = c.first(0, c.off)
 	}
-	c.halfs, c.pieces = m.fill(c, zlo, zhi, lo, hi), int(m.pieces(zlo, zhi))
+	m.fill(c, zlo, zhi, lo, hi)
 	return c
 }
 
 // fill integrates over the halves of all cells, from the output z0 of loss l0 to zhi of loss hi.
-func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) []halfCell {
-	halfs := make([]halfCell, 2*(len(c.grid)-1))
+func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) {
+	c.pieces = int(m.pieces(z0, zhi))
 	from, fresh := m.output(z0, l0), true
-	for i := range halfs {
+	for i := range c.halfs {
 		a, d := c.at(i/2), c.width(i/2)
 		end, below := a+d/2, d/2 // the loss where this half ends; how far its start is above a
 		if i%2 == 0 {
@@ -117,17 +107,16 @@ func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) []halfCell {
 		}
 		z1 := math.Min(zhi, m.at(end))
 		if z1 <= from.z {
-			halfs[i].scale = math.Inf(-1)
+			c.halfs[i].scale = math.Inf(-1)
 			continue
 		}
 		if fresh {
 			below, fresh = from.loss-a, false
 		}
 		to := m.output(z1, math.Min(end, hi))
-		halfs[i] = m.half(from, to, below, d)
+		c.halfs[i] = m.half(from, to, below, d)
 		from = to
 	}
-	return halfs
 }
 
 // output is one with its loss and the slope there.

@@ -61,8 +61,7 @@ func (a *atoms) drawn(q float64) *outcomes {
 	return d
 }
 
-// anchor returns a loss at which all outcomes of loss below anchor + h/2, merged into one, would lie: see
-// mixture.anchor.
+// anchor is one of all outcomes.
 func (o *outcomes) anchor(h float64) float64 {
 	n := len(o.loss)
 	q, rise := make([]float64, n+1), make([]float64, n+1) // sums of Q, and of P - Q
@@ -70,17 +69,13 @@ func (o *outcomes) anchor(h float64) float64 {
 		mass := math.Exp(o.logp[i] - l)
 		q[i+1], rise[i+1] = q[i]+mass, rise[i]+mass*math.Expm1(l)
 	}
-	lo, hi := o.least, 0.0
-	for range 60 {
-		mid := lo + (hi-lo)/2
-		k := sort.SearchFloat64s(o.loss, mid+h/2)
-		if q[k] == 0 || math.Log1p(rise[k]/q[k]) > mid {
-			lo = mid
-		} else {
-			hi = mid
+	return anchor(h, o.least, 0, func(below float64) float64 {
+		k := sort.SearchFloat64s(o.loss, below)
+		if q[k] == 0 {
+			return math.Inf(1)
 		}
-	}
-	return lo
+		return math.Log1p(rise[k] / q[k])
+	})
 }
 
 // few lists the outcomes that count in the law tilted by lambda and lie more than h from the next one
@@ -175,8 +170,7 @@ func (o *outcomes) cells(h, off float64, first, last int, merge bool, width grid
 	if lo-o.least < 1000*h {
 		bottom = o.least
 	}
-	c := &cells{h: h, off: off, grid: cut(bottom, hi, off, h, width), lowest: -1, highest: -1,
-		leftLow: -1, rightHigh: -1}
+	c := newCells(h, off, cut(bottom, hi, off, h, width))
 	if bottom == o.least {
 		c.leftLow = 0
 	}
@@ -188,7 +182,6 @@ func (o *outcomes) cells(h, off float64, first, last int, merge bool, width grid
 	if merge {
 		c.lowest = c.first(0, c.off)
 	}
-	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
 	from := first
 	for i := range c.halfs {
 		a, d := c.at(i/2), c.width(i/2)

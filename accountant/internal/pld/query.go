@@ -167,16 +167,10 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	}
 	const nothing = -745 // log of the least positive float64: no tilt needs to reach deeper
 	if k, _, _ := q.moments(top); k-top*eps < nothing {
-		lo, hi := 0.0, top
-		for range 40 {
-			mid := lo + (hi-lo)/2
-			if k, _, _ := q.moments(mid); k-mid*eps > nothing {
-				lo = mid
-			} else {
-				hi = mid
-			}
-		}
-		top = hi
+		_, top = mathx.Halve(40, func(lambda float64) bool {
+			k, _, _ := q.moments(lambda)
+			return !(k-lambda*eps > nothing)
+		}, 0, top)
 	}
 	if q.steep = 0; q.foreseeable(eps, top) {
 		q.steep = top

@@ -24,26 +24,19 @@ func (s sampledLaplace) at(loss float64) float64 {
 // span returns the least and the largest loss.
 func (s sampledLaplace) span() (lo, hi float64) { return s.loss(-s.epsilon), s.loss(s.epsilon) }
 
-// anchor returns a loss at which all outputs of loss below anchor + h/2, merged into one, would lie.
+// anchor is one of all outputs.
 func (s sampledLaplace) anchor(h float64) float64 {
 	lo, hi := s.span()
-	hi = math.Min(hi, 0)
-	for range 60 {
-		mid := lo + (hi-lo)/2
-		merged := 0.0 // all there is
-		if l := s.at(mid + h/2); l < s.epsilon {
-			massQ := 1 - math.Exp(-(s.epsilon+l)/2)/2
-			// P - Q, e^(-epsilon/2) cosh(l/2) - 1, without cancellation
-			less := math.Exp(-s.epsilon/2)*2*math.Pow(math.Sinh(l/4), 2) + math.Expm1(-s.epsilon/2)
-			merged = math.Log1p(s.q * less / massQ)
+	return anchor(h, lo, math.Min(hi, 0), func(below float64) float64 {
+		l := s.at(below)
+		if l >= s.epsilon {
+			return 0 // all there is
 		}
-		if merged > mid {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+		massQ := 1 - math.Exp(-(s.epsilon+l)/2)/2
+		// P - Q, e^(-epsilon/2) cosh(l/2) - 1, without cancellation
+		less := math.Exp(-s.epsilon/2)*2*math.Pow(math.Sinh(l/4), 2) + math.Expm1(-s.epsilon/2)
+		return math.Log1p(s.q * less / massQ)
+	})
 }
 
 // lattice returns where a grid of about step h has points: the largest loss is one, and the least or, if
@@ -63,26 +56,17 @@ func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 // cells cuts the pair on such a lattice.
 func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cells {
 	lo, hi := s.span()
-	c := &cells{h: h, off: off, lowest: -1, highest: -1,
-		leftP: math.Inf(-1), leftQ: math.Inf(-1), rightP: math.Inf(-1), rightQ: math.Inf(-1),
-		leftLow: 0, rightHigh: -1,
+	bottomPoint := 0
+	if merge {
+		bottomPoint = min(0, int(math.Floor((lo-off)/h)))
 	}
+	c := newCells(h, off, cutBetween(bottomPoint, int(math.Round((hi-off)/h)), off, h, width))
 	steep := 1 / (1 + (1-s.q)/s.q*math.Exp(-s.epsilon)) // largest slope of the loss
 	c.lossError = 0x1p-49 * (math.Max(math.Abs(lo), math.Abs(hi)) + math.Abs(off) + steep*s.epsilon)
-	top := int(math.Round((hi - off) / h))
-	last := 0
-	if merge {
-		last = min(0, int(math.Floor((lo-off)/h)))
-	}
-	for c.grid = []int{last}; last < top; {
-		last = min(top, last+max(1, width(off+float64(last)*h, h)))
-		c.grid = append(c.grid, last)
-	}
-	c.leftHigh, c.rightLow = min(1, len(c.grid)-1), len(c.grid)-2
+	c.leftLow, c.leftHigh, c.rightLow = 0, min(1, len(c.grid)-1), len(c.grid)-2
 	if merge {
 		c.lowest = c.first(0, c.off)
 	}
-	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
 	from := -s.epsilon
 	for i := range c.halfs {
 		a, d := c.at(i/2), c.width(i/2)
