@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // oneOfEach is one of each type, the composite ones around several.
@@ -149,8 +151,7 @@ func BenchmarkRunLength(b *testing.B) {
 // One step at a time, then the question: 100 of them in well under 100 ms.
 func BenchmarkOneStepComposes(b *testing.B) {
 	for b.Loop() {
-		a, err := NewRDP(RDPConfig{Relation: AddRemove})
-		require.NoError(b, err)
+		a := testkit.Must(NewRDP(RDPConfig{Relation: AddRemove}))
 		for range 100 {
 			_ = a.Compose(PoissonSampled{0.01, Gaussian{1}}, 1)
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // intervalOf returns the answer of privacy loss distributions and that of Rényi divergences.
@@ -34,19 +36,16 @@ func TestAllocationAtExtremes(t *testing.T) {
 				require.Equal(t, math.Inf(1), b.Upper)
 				continue
 			}
-			certain, err := GaussianEpsilon(sigma, 1e-5)
-			require.NoError(t, err)
+			certain := testkit.Must(GaussianEpsilon(sigma, 1e-5))
 			assert.LessOrEqual(t, b.Upper, certain*(1+1e-3)+1e-3, "sigma %v, %d steps", sigma, steps)
 			assert.GreaterOrEqual(t, r.Upper, b.Lower)
-			sum, err := GaussianEpsilon(sigma*math.Sqrt(float64(steps)), 1e-5)
-			require.NoError(t, err)
+			sum := testkit.Must(GaussianEpsilon(sigma*math.Sqrt(float64(steps)), 1e-5))
 			assert.GreaterOrEqual(t, b.Upper, sum*(1-1e-9), "sigma %v, %d steps", sigma, steps)
 			for _, e := range []Event{
 				RandomAllocation{steps, steps, Gaussian{sigma}}, BallsInBins{steps, steps, Gaussian{sigma}}, BallsInBins{1, 3, Gaussian{sigma}},
 				BandedMatrix{1, steps, 1e-9, sigma}, BandedMatrix{steps, steps, 0, sigma},
 			} {
-				r := newRDP(t, RDPConfig{}, e)
-				b := epsAt(t, r, 1e-5)
+				b := epsilonOf(t, RDPConfig{}, 1e-5, e)
 				require.GreaterOrEqual(t, b.Upper, 0.0)
 			}
 		}
@@ -180,14 +179,12 @@ func TestAllocationCalibrates(t *testing.T) {
 		event := func(noise float64) (Event, error) { return c.event(noise), nil }
 		noise, got, err := CalibrateNoise(t.Context(), account, c.target, event)
 		require.NoError(t, err, name)
-		said, err := epsilonOfEvent(t.Context(), account, c.event(noise), c.target.Delta)
-		require.NoError(t, err, name)
+		said := testkit.Must(epsilonOfEvent(t.Context(), account, c.event(noise), c.target.Delta))
 		assert.Equal(t, said, got, name)
 		assert.LessOrEqual(t, said.Upper, c.target.Epsilon, name)
 		assert.GreaterOrEqual(t, said.Upper, c.target.Epsilon-gap, name)
 		// Noise that is less by more than the gap is worth misses the target for certain.
-		less := newPLD(t, PLDConfig{Relation: AddRemove, Gap: gap}, c.event(0.95*noise))
-		b := epsAt(t, less, c.target.Delta)
+		b := pldEpsilon(t, PLDConfig{Relation: AddRemove, Gap: gap}, c.target.Delta, c.event(0.95*noise))
 		assert.Greater(t, b.Floor, c.target.Epsilon-gap, name)
 		assert.Greater(t, b.Upper, c.target.Epsilon, name)
 	}
@@ -204,8 +201,7 @@ func TestAllocationAtTinyDelta(t *testing.T) {
 		b := epsAt(t, p, c.delta)
 		d := deltaAt(t, p, b.Lower)
 		require.GreaterOrEqual(t, d.Upper, c.delta*(1-1e-9), "%+v", c)
-		certain, err := GaussianEpsilon(c.sigma, c.delta)
-		require.NoError(t, err)
+		certain := testkit.Must(GaussianEpsilon(c.sigma, c.delta))
 		require.LessOrEqual(t, b.Floor, b.Upper, "%+v", c)
 		require.LessOrEqual(t, b.Upper, certain*(1+1e-3)+0.05, "%+v", c)
 	}

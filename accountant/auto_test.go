@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func gnmaxVotes(sigma float64, n int64) Event {
@@ -18,21 +19,17 @@ func gnmaxVotes(sigma float64, n int64) Event {
 // The README's row: 270 answers at sigma 49.9 are 2.0018 by Rényi divergences.
 func TestTightestClaimsByLossDistributions(t *testing.T) {
 	t.Parallel()
-	c, err := Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, gnmaxVotes(49.9, 270))
-	require.NoError(t, err)
+	c := testkit.Must(Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, gnmaxVotes(49.9, 270)))
 	assert.Equal(t, ByPLD, c.By)
 	require.NoError(t, c.Lack)
 	assert.LessOrEqual(t, c.Upper, 1.85)
 	// The pair of a vote is that of two Gaussians, near enough at this noise.
-	floor, err := GaussianEpsilon(49.9/math.Sqrt(2*270), 1e-5)
-	require.NoError(t, err)
+	floor := testkit.Must(GaussianEpsilon(49.9/math.Sqrt(2*270), 1e-5))
 	assert.InDelta(t, floor, c.Upper, 2e-3)
 	assert.GreaterOrEqual(t, c.Upper, floor-1e-6)
 
-	rdp, err := Epsilon(t.Context(), ByRDP, AddRemove, 1e-5, gnmaxVotes(49.9, 270))
-	require.NoError(t, err)
-	want, err := newRDP(t, RDPConfig{}, gnmaxVotes(49.9, 270)).Epsilon(t.Context(), 1e-5)
-	require.NoError(t, err)
+	rdp := testkit.Must(Epsilon(t.Context(), ByRDP, AddRemove, 1e-5, gnmaxVotes(49.9, 270)))
+	want := testkit.Must(newRDP(t, RDPConfig{}, gnmaxVotes(49.9, 270)).Epsilon(t.Context(), 1e-5))
 	assert.Equal(t, Claim{Bound: want, By: ByRDP}, rdp)
 }
 
@@ -53,10 +50,8 @@ func TestTightestIsTheLeastOfItsAccountants(t *testing.T) {
 		"no guarantee": {WithFailure{PureDP{0.5}, 1e-3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			auto, err := Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, events...)
-			require.NoError(t, err)
-			rdp, err := Epsilon(t.Context(), ByRDP, AddRemove, 1e-5, events...)
-			require.NoError(t, err)
+			auto := testkit.Must(Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, events...))
+			rdp := testkit.Must(Epsilon(t.Context(), ByRDP, AddRemove, 1e-5, events...))
 			least := rdp.Upper
 			pld, err := Epsilon(t.Context(), ByPLD, AddRemove, 1e-5, events...)
 			if err == nil {
@@ -71,10 +66,8 @@ func TestTightestIsTheLeastOfItsAccountants(t *testing.T) {
 			if auto.By == ByPLD {
 				require.Less(t, auto.Upper, rdp.Upper)
 			}
-			d, err := newAuto(t, AutoConfig{Relation: AddRemove}, events...).Delta(context.Background(), 1)
-			require.NoError(t, err)
-			r, err := newRDP(t, RDPConfig{}, events...).Delta(context.Background(), 1)
-			require.NoError(t, err)
+			d := testkit.Must(newAuto(t, AutoConfig{Relation: AddRemove}, events...).Delta(context.Background(), 1))
+			r := testkit.Must(newRDP(t, RDPConfig{}, events...).Delta(context.Background(), 1))
 			require.LessOrEqual(t, d.Upper, r.Upper)
 		})
 	}
@@ -92,22 +85,20 @@ func TestTightestDoesNotTakeLong(t *testing.T) {
 	require.NotNil(t, many.pld)
 	require.NoError(t, many.Compose(LNMax{Scale: 99}, 1))
 	require.Nil(t, many.pld)
-	c, err := many.Claim(t.Context(), 1e-5)
-	require.NoError(t, err)
+	c := testkit.Must(many.Claim(t.Context(), 1e-5))
 	require.Equal(t, ByRDP, c.By)
 	require.ErrorContains(t, c.Lack, "more than 64 different releases")
 
 	slow := newAuto(t, AutoConfig{Relation: AddRemove}, gnmaxVotes(40, 100))
 	slow.pld.composer.MaxWork = 1 << 10
-	c, err = slow.Claim(t.Context(), 1e-5)
-	require.NoError(t, err)
+	c = testkit.Must(slow.Claim(t.Context(), 1e-5))
 	require.Equal(t, ByRDP, c.By)
 	require.ErrorIs(t, c.Lack, pld.ErrTooMuchWork)
 	d := deltaAt(t, slow, 1)
 	require.Positive(t, d.Upper)
 	asked := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
 	asked.pld.composer.MaxWork = 1 << 10
-	_, err = asked.Claim(t.Context(), 1e-5)
+	_, err := asked.Claim(t.Context(), 1e-5)
 	require.ErrorIs(t, err, pld.ErrTooMuchWork, "PLD that was asked for by name is not replaced")
 }
 
@@ -115,15 +106,13 @@ func TestTightestDoesNotTakeLong(t *testing.T) {
 func TestTightComposesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	a := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
-	before, err := a.Claim(t.Context(), 1e-5)
-	require.NoError(t, err)
+	before := testkit.Must(a.Claim(t.Context(), 1e-5))
 	require.Error(t, a.Compose(ZCDP{0.1}, 1))
 	require.Error(t, a.Compose(nil, 1))
 	require.Error(t, a.Compose(PureDP{1}, -1))
-	after, err := a.Claim(t.Context(), 1e-5)
-	require.NoError(t, err)
+	after := testkit.Must(a.Claim(t.Context(), 1e-5))
 	require.Equal(t, before, after)
-	_, err = NewAuto(AutoConfig{Relation: AddRemove, Method: "moments"})
+	_, err := NewAuto(AutoConfig{Relation: AddRemove, Method: "moments"})
 	require.Error(t, err)
 	_, err = NewAuto(AutoConfig{})
 	require.Error(t, err)
@@ -145,8 +134,7 @@ func TestCalibrationBeginsRoughly(t *testing.T) {
 	rough, _, err := CalibrateNoise(t.Context(), RDPConfig{Relation: AddRemove}.NewAccount, target, func(noise float64) (Event, error) { return gnmaxVotes(noise, 200), nil })
 	require.NoError(t, err)
 	require.Less(t, noise, 0.95*rough)
-	least, err := GaussianNoise(2, 1e-5)
-	require.NoError(t, err)
+	least := testkit.Must(GaussianNoise(2, 1e-5))
 	require.InEpsilon(t, least*math.Sqrt(400), noise, 2e-3)
 
 	// What is gained over Rényi divergences falls with epsilon: at 8 it is 12.9 % of many answers, which is
@@ -159,8 +147,7 @@ func TestCalibrationBeginsRoughly(t *testing.T) {
 		before, _, err := CalibrateCount(t.Context(), RDPConfig{Relation: AddRemove}.NewAccount, target, func(n int64) (Event, error) { return gnmaxVotes(c.sigma, n), nil })
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, float64(n), 1.13*float64(before), "answers at epsilon %v", c.epsilon)
-		least, err := GaussianNoise(c.epsilon, 1e-5)
-		require.NoError(t, err)
+		least := testkit.Must(GaussianNoise(c.epsilon, 1e-5))
 		require.InDelta(t, c.sigma*c.sigma/(2*least*least), float64(n), 1, "all that fit")
 	}
 	_, _, err = CalibrateCount(t.Context(), tight, Target{Epsilon: 0.01, Delta: 1e-5}, func(n int64) (Event, error) { return gnmaxVotes(1, n), nil })
@@ -186,8 +173,7 @@ func TestCalibrateRiskOfGaussians(t *testing.T) {
 		assert.LessOrEqual(t, found.Upper, target.Found, name)
 		assert.GreaterOrEqual(t, noise, c.least*(1-1e-9), name)
 		assert.InEpsilon(t, c.least, noise, 3e-3, name)
-		again, err := riskOf(t, c.event(noise)).TPR(target.FalseAlarms)
-		require.NoError(t, err)
+		again := testkit.Must(riskOf(t, c.event(noise)).TPR(target.FalseAlarms))
 		assert.Equal(t, found, again, "recomputed from the noise that is returned")
 	}
 	// Where Rényi divergences alone hold, the bound is theirs and holds too.

@@ -13,9 +13,7 @@ import (
 // truth.
 func TestARewrittenEventHasNoLowerBound(t *testing.T) {
 	lower := func(delta float64, e Event) Bound {
-		p := newPLD(t, PLDConfig{}, e)
-		b := epsAt(t, p, delta)
-		return b
+		return pldEpsilon(t, PLDConfig{}, delta, e)
 	}
 	// One sampled Laplace step, q = 1/2: P[loss > l] in closed form gives 0.59074.
 	assert.LessOrEqual(t, lower(.01, PoissonSampled{.5, Laplace{1}}).Lower, 0.59074)
@@ -47,8 +45,7 @@ func TestASampleCostsNoMoreThanAll(t *testing.T) {
 						require.ErrorIs(t, err, ErrUnsupportedEvent)
 						continue
 					}
-					all, err := epsilonOfEvent(t.Context(), RDPConfig{Relation: AddRemove}.NewAccount, Repeated{e, n}, 1e-6)
-					require.NoError(t, err)
+					all := testkit.Must(epsilonOfEvent(t.Context(), RDPConfig{Relation: AddRemove}.NewAccount, Repeated{e, n}, 1e-6))
 					require.LessOrEqual(t, sampled.Upper, all.Upper*(1+1e-9)+1e-12, "%s: %+v x %d at q %v", name, e, n, q)
 				}
 			}
@@ -112,9 +109,8 @@ func TestPoissonSelectionOfFewRuns(t *testing.T) {
 			require.GreaterOrEqual(t, b.Upper, world.delta(at), "mean %v at %v", mean, at)
 		}
 		for _, a := range []float64{1.5, 2, 8, 40} {
-			got, _, err := account.RDP([]float64{a})
-			require.NoError(t, err)
-			require.GreaterOrEqual(t, got[0], testkit.Renyi(world.p, world.q, a), "mean %v order %v", mean, a)
+			got, _ := rdpAt(t, a, PoissonSelection{mean, PureDP{eps}})
+			require.GreaterOrEqual(t, got, testkit.Renyi(world.p, world.q, a), "mean %v order %v", mean, a)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Costs of every shape have their least noise found, in few trials where they are smooth.
@@ -100,10 +102,8 @@ func TestCalibrationsAreCertified(t *testing.T) {
 					return account()
 				}, target, event)
 				require.NoError(t, err)
-				e, err := event(noise)
-				require.NoError(t, err)
-				says, err := epsilonOfEvent(context.Background(), account, e, target.Delta)
-				require.NoError(t, err)
+				e := testkit.Must(event(noise))
+				says := testkit.Must(epsilonOfEvent(context.Background(), account, e, target.Delta))
 				require.Equal(t, says, b)
 				require.LessOrEqual(t, says.Upper, epsilon)
 				require.Greater(t, says.Upper, epsilon*(1-1e-3))

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // knowledge is an example of an event and what it claims to know. An event that is added needs a line here.
@@ -80,8 +81,7 @@ func holds(t *testing.T, e Event) string {
 	_, ok = e.(concentrated)
 	note("rho", ok)
 	if rule, ok := e.(groupable); ok {
-		group, err := rule.group(2)
-		require.NoError(t, err)
+		group := testkit.Must(rule.group(2))
 		note("group", group != nil)
 	}
 	var s, below pld.Sum
@@ -108,11 +108,9 @@ func TestEventsKnowWhatTheyClaim(t *testing.T) {
 		require.NoError(t, Validate(k.event), name)
 		assert.Equal(t, k.claims, holds(t, k.event), "%#v", k.event)
 		// JSON and back
-		data, err := MarshalEvent(k.event)
-		require.NoError(t, err, name)
+		data := testkit.Must(MarshalEvent(k.event))
 		assert.Contains(t, string(data), `{"type":"`+name+`"`)
-		back, err := UnmarshalEvent(data)
-		require.NoError(t, err, name)
+		back := testkit.Must(UnmarshalEvent(data))
 		assert.Equal(t, k.event, back)
 		// words
 		show := func(float64) string { return "#" }
@@ -152,15 +150,13 @@ func TestEveryEventIsRegistered(t *testing.T) {
 	for _, e := range allEvents() {
 		known[strings.TrimPrefix(fmt.Sprintf("%T", e), "accountant.")] = true
 	}
-	names, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	names := testkit.Must(filepath.Glob("*.go"))
 	found := 0
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		require.NoError(t, err)
+		file := testkit.Must(parser.ParseFile(token.NewFileSet(), name, nil, 0))
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Name.Name != "row" || f.Recv == nil {
@@ -178,8 +174,7 @@ func TestEveryEventIsRegistered(t *testing.T) {
 // TestEveryEventIsDocumented checks the table of the documentation, and the list of types that the help of
 // the command prints.
 func TestEveryEventIsDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "docs", "accounting.md"))
-	require.NoError(t, err)
+	page := testkit.Must(os.ReadFile(filepath.Join("..", "docs", "accounting.md")))
 	types := EventTypes()
 	for i, e := range allEvents() {
 		assert.Contains(t, string(page), "`"+typeName(e)+"`")
@@ -207,8 +202,7 @@ func TestUnsaidIsRefused(t *testing.T) {
 	assert.Positive(t, d.Floor)
 	assert.Zero(t, d.Lower)
 
-	r := newRDP(t, RDPConfig{}, news{})
-	whole := epsAt(t, r, 1e-5)
+	whole := epsilonOf(t, RDPConfig{}, 1e-5, news{})
 	assert.Equal(t, math.Inf(1), whole.Upper, "no curve")
 	assert.True(t, math.IsNaN(PropertiesOf(news{}).Rho))
 	for _, e := range []Event{PoissonSampled{0.5, news{}}, Group{2, news{}}} {

@@ -152,8 +152,7 @@ func TestWithoutReplacementTwice(t *testing.T) {
 }
 
 func withoutReplacementCurveOf(t *testing.T, e Event) curve {
-	terms, err := parse(e, 1, ReplaceOne)
-	require.NoError(t, err)
+	terms := testkit.Must(parse(e, 1, ReplaceOne))
 	return terms.total()
 }
 
@@ -252,8 +251,7 @@ func TestSelectionSmallWorld(t *testing.T) {
 }
 
 func mustJSON(t *testing.T, e Event) []byte {
-	data, err := MarshalEvent(e)
-	require.NoError(t, err)
+	data := testkit.Must(MarshalEvent(e))
 	return data
 }
 
@@ -292,12 +290,10 @@ func TestGroup(t *testing.T) {
 		}
 		p, r = append(p, (1-q)*(1-q)*f(0)+2*q*(1-q)*f(1)+q*q*f(2)), append(r, f(0))
 	}
-	g := newRDP(t, RDPConfig{}, Group{2, PoissonSampled{q, Gaussian{sigma}}})
 	for _, order := range a {
-		v, _, err := g.RDP([]float64{order})
-		require.NoError(t, err)
-		assert.LessOrEqual(t, testkit.Renyi(p, r, order), v[0])
-		assert.LessOrEqual(t, testkit.Renyi(r, p, order), v[0])
+		v, _ := rdpAt(t, order, Group{2, PoissonSampled{q, Gaussian{sigma}}})
+		assert.LessOrEqual(t, testkit.Renyi(p, r, order), v)
+		assert.LessOrEqual(t, testkit.Renyi(r, p, order), v)
 	}
 	for _, e := range []Event{WithFailure{Gaussian{1}, 1e-9}, PoissonSampled{0.1, Composed{}}, KaryResponse{1, 3}} {
 		assert.ErrorIs(t, newRDP(t, RDPConfig{}).Compose(Group{2, e}, 1), ErrUnsupportedEvent)

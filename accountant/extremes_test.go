@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Absurd but valid parameters, by every accountant: a bound or +Inf, never NaN, never a hang.
@@ -52,8 +54,7 @@ func TestOptimalOfVeryMany(t *testing.T) {
 		eps := 1 / math.Sqrt(float64(n))
 		o, err := NewOptimal(AddRemove)
 		got := upperOf(t, o, err, 1e-5, Repeated{PureDP{eps}, n})
-		limit, err := GaussianEpsilon(1, 1e-5)
-		require.NoError(t, err)
+		limit := testkit.Must(GaussianEpsilon(1, 1e-5))
 		require.InEpsilon(t, limit, got, 3/math.Sqrt(float64(n)))
 	}
 }
@@ -62,11 +63,9 @@ func TestOptimalOfVeryMany(t *testing.T) {
 // search ends.
 func TestGaussianEpsilonWithoutNoise(t *testing.T) {
 	for _, sigma := range []float64{5e-324, 1e-308, 1e-200} {
-		epsilon, err := GaussianEpsilon(sigma, 1e-5)
-		require.NoError(t, err)
+		epsilon := testkit.Must(GaussianEpsilon(sigma, 1e-5))
 		require.True(t, math.IsInf(epsilon, 1), "%g: %g", sigma, epsilon)
 	}
-	epsilon, err := GaussianEpsilon(1e-150, 1e-5)
-	require.NoError(t, err)
+	epsilon := testkit.Must(GaussianEpsilon(1e-150, 1e-5))
 	require.InEpsilon(t, 5e299, epsilon, 1e-9)
 }

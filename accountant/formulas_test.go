@@ -59,9 +59,7 @@ func TestSeveralReleasesFromOneSample(t *testing.T) {
 // A sensitivity of the root of 2 is a shift by one on two coordinates.
 func TestShiftsOfIntegerNoiseAreCounted(t *testing.T) {
 	epsilon := func(e Event) Bound {
-		account := newPLD(t, PLDConfig{Relation: AddRemove}, e)
-		b := epsAt(t, account, 1e-6)
-		return b
+		return pldEpsilon(t, PLDConfig{Relation: AddRemove}, 1e-6, e)
 	}
 	root, twice := epsilon(DiscreteGaussian{4, math.Sqrt2}), epsilon(Repeated{DiscreteGaussian{4, 1}, 2})
 	require.InDelta(t, twice.Upper, root.Upper, 2e-3)

@@ -70,14 +70,12 @@ func newAuto(t require.TestingT, cfg AutoConfig, events ...Event) *Auto {
 }
 
 func epsAt(t require.TestingT, a Accountant, delta float64) Bound {
-	b, err := a.Epsilon(context.Background(), delta)
-	require.NoError(t, err)
+	b := testkit.Must(a.Epsilon(context.Background(), delta))
 	return b
 }
 
 func deltaAt(t require.TestingT, a Accountant, epsilon float64) Bound {
-	b, err := a.Delta(context.Background(), epsilon)
-	require.NoError(t, err)
+	b := testkit.Must(a.Delta(context.Background(), epsilon))
 	return b
 }
 
@@ -214,8 +212,7 @@ func TestSmallMixturesAreExact(t *testing.T) {
 // TestALargeEpsilonReachesItsGap: a relative error of delta moves this epsilon by ten times as much, which
 // windows must allow for.
 func TestALargeEpsilonReachesItsGap(t *testing.T) {
-	p := newPLD(t, PLDConfig{}, sgd(0.01, 1, 10_000_000))
-	b := epsAt(t, p, 1e-5)
+	b := pldEpsilon(t, PLDConfig{}, 1e-5, sgd(0.01, 1, 10_000_000))
 	require.True(t, b.GapReached, "%v", b)
 	require.Less(t, b.Upper-b.Lower, 1e-3)
 	require.Greater(t, b.Lower, 1014.066290, "inside what is known: [1014.06629, 1014.06804]")
@@ -225,8 +222,7 @@ func TestALargeEpsilonReachesItsGap(t *testing.T) {
 // TestVeryManySteps: rounding of a transform of one step, a thousand million times, is more than this gap,
 // so the frequencies that matter come from the definition.
 func TestVeryManySteps(t *testing.T) {
-	p := newPLD(t, PLDConfig{}, sgd(1e-5, 1, 1_000_000_000))
-	b := epsAt(t, p, 1e-5)
+	b := pldEpsilon(t, PLDConfig{}, 1e-5, sgd(1e-5, 1, 1_000_000_000))
 	require.True(t, b.GapReached, "%v", b)
 	require.Less(t, b.Upper-b.Lower, 1e-3)
 	require.Greater(t, b.Lower, 1.617309, "inside what is known by transforms alone: [1.617309, 1.619440]")
@@ -251,8 +247,7 @@ func TestSeveralIsNear(t *testing.T) {
 		}
 		b, _ := intervalOf(t, c.delta, RandomAllocation{c.k, c.steps, Gaussian{c.sigma}})
 		assert.GreaterOrEqual(t, b.Lower, c.share*b.Upper, "%+v: %v", c, b)
-		sum, err := GaussianEpsilon(c.sigma*math.Sqrt(float64(c.steps))/float64(c.k), c.delta)
-		require.NoError(t, err)
+		sum := testkit.Must(GaussianEpsilon(c.sigma*math.Sqrt(float64(c.steps))/float64(c.k), c.delta))
 		assert.GreaterOrEqual(t, b.Lower, sum*(1-1e-9), "%+v", c)
 	}
 	// With other events, and little memory.
@@ -278,8 +273,7 @@ func TestDiscreteLaplaceAtLargeScales(t *testing.T) {
 			Sensitivity, Count    int64
 		}
 	}
-	data, err := os.ReadFile("testdata/discrete_laplace.json")
-	require.NoError(t, err)
+	data := testkit.Must(os.ReadFile("testdata/discrete_laplace.json"))
 	require.NoError(t, json.Unmarshal(data, &golden))
 	require.NotEmpty(t, golden.Divergence)
 	require.NotEmpty(t, golden.Composed)
@@ -287,8 +281,7 @@ func TestDiscreteLaplaceAtLargeScales(t *testing.T) {
 		require.InEpsilon(t, g.Value, discreteLaplaceCurve(g.Scale, g.Sensitivity)(g.Order), 1e-13, "%+v", g)
 	}
 	for _, g := range golden.Composed {
-		r := newRDP(t, RDPConfig{}, Repeated{DiscreteLaplace{g.Scale, g.Sensitivity}, g.Count})
-		b := epsAt(t, r, golden.Delta)
+		b := epsilonOf(t, RDPConfig{}, golden.Delta, Repeated{DiscreteLaplace{g.Scale, g.Sensitivity}, g.Count})
 		require.GreaterOrEqual(t, b.Upper, g.Epsilon, "%+v", g)
 		require.InEpsilon(t, g.Epsilon, b.Upper, 1e-10, "%+v", g)
 		p := newPLD(t, PLDConfig{Relation: AddRemove, Gap: 0.1, MaxMemory: 2 << 20}, Repeated{DiscreteLaplace{g.Scale, g.Sensitivity}, g.Count})
@@ -304,8 +297,7 @@ func TestShiftsOnSeveralCoordinates(t *testing.T) {
 	t.Parallel()
 	delta := func(events []Event, eps float64) Bound {
 		p := newPLD(t, PLDConfig{Gap: 0.02}, events...)
-		b := deltaAt(t, p, eps)
-		return b
+		return deltaAt(t, p, eps)
 	}
 	rnd := rand.New(rand.NewPCG(3, 5))
 	for i := range 12 {

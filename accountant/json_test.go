@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // everyEvent is the example of the command line's contract, with all types.
@@ -31,8 +33,7 @@ const everyEvent = `{"relation":"add_remove","events":[
 ]}`
 
 func TestParseEveryEvent(t *testing.T) {
-	s, err := ParseSchedule([]byte(everyEvent))
-	require.NoError(t, err)
+	s := testkit.Must(ParseSchedule([]byte(everyEvent)))
 	assert.Equal(t, AddRemove, s.Relation)
 	require.Len(t, s.Events, 16)
 	assert.Equal(t, sgd(0.01, 4, 10000), s.Events[0])
@@ -41,10 +42,8 @@ func TestParseEveryEvent(t *testing.T) {
 	for _, e := range s.Events { // each can be accounted
 		require.NoError(t, newRDP(t, RDPConfig{}).Compose(e, 1))
 	}
-	data, err := json.Marshal(s)
-	require.NoError(t, err)
-	again, err := ParseSchedule(data)
-	require.NoError(t, err)
+	data := testkit.Must(json.Marshal(s))
+	again := testkit.Must(ParseSchedule(data))
 	assert.Equal(t, s, again)
 }
 
@@ -111,10 +110,8 @@ func FuzzParseSchedule(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := json.Marshal(s)
-		require.NoError(t, err, "what was read can be written")
-		again, err := ParseSchedule(out)
-		require.NoError(t, err)
+		out := testkit.Must(json.Marshal(s))
+		again := testkit.Must(ParseSchedule(out))
 		require.Equal(t, s, again)
 		for _, e := range s.Events {
 			require.NoError(t, Validate(e))

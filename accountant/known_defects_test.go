@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Answers of other libraries that are wrong or loose, record by record: ours is never below the right one,
@@ -78,8 +80,7 @@ func TestKnownDefects(t *testing.T) {
 				// clipping to 1 means 2 under replace-one.
 				got := epsilonOf(t, RDPConfig{Relation: ReplaceOne}, 1e-5, Gaussian{sigma / 2}).Upper
 				assert.InEpsilon(t, field(t, r.Reference, "rdp_with_half_sigma"), got, 1e-2)
-				exact, err := GaussianEpsilon(sigma/2, 1e-5)
-				require.NoError(t, err)
+				exact := testkit.Must(GaussianEpsilon(sigma/2, 1e-5))
 				assert.InEpsilon(t, field(t, r.Reference, "pld_same_event"), exact, 1e-4)
 				assert.GreaterOrEqual(t, got, exact)
 			case scan("replace one laplace %g", &sigma):
@@ -116,8 +117,7 @@ func TestKnownDefects(t *testing.T) {
 				got = epsilonOf(t, RDPConfig{}, 1e-5, PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, Gaussian{1}}}}).Upper
 				assert.InEpsilon(t, epsilonOf(t, RDPConfig{}, 1e-5, PoissonSampled{0.1, Gaussian{math.Sqrt2 / 2}}).Upper, got, 1e-9)
 			case scan("go sigma for gaussian e%g d%g", &eps, &delta):
-				got, err := GaussianNoise(eps, delta)
-				require.NoError(t, err)
+				got := testkit.Must(GaussianNoise(eps, delta))
 				assert.InEpsilon(t, number(t, r.Reference), got, 1e-10)
 				assert.LessOrEqual(t, got, number(t, r.Observed)*(1+1e-12))
 			default:

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func benchmarkEpsilon(b *testing.B, cfg PLDConfig, compose func(p *PLD)) {
@@ -13,9 +15,7 @@ func benchmarkEpsilon(b *testing.B, cfg PLDConfig, compose func(p *PLD)) {
 	for b.Loop() {
 		p := newPLD(b, cfg)
 		compose(p)
-		var err error
-		last, err = p.Epsilon(context.Background(), 1e-5)
-		require.NoError(b, err)
+		last = testkit.Must(p.Epsilon(context.Background(), 1e-5))
 	}
 	b.ReportMetric(last.Upper-last.Lower, "width")
 	b.ReportMetric(last.Upper, "epsilon")

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Parameters at the edge of what is valid: an answer that is in order, or a wide one, within seconds.
@@ -23,8 +25,7 @@ func TestPLDExtremes(t *testing.T) {
 					require.False(t, math.IsNaN(b.Lower) || math.IsNaN(b.Upper))
 					require.LessOrEqual(t, b.Lower, b.Upper)
 					require.LessOrEqual(t, 0.0, b.Lower)
-					all, err := GaussianEpsilon(sigma/math.Sqrt(float64(n)), delta)
-					require.NoError(t, err)
+					all := testkit.Must(GaussianEpsilon(sigma/math.Sqrt(float64(n)), delta))
 					require.LessOrEqual(t, b.Lower, all*(1+1e-9)+1e-12, "sampling does not cost: q=%v sigma=%v n=%v delta=%v", q, sigma, n, delta)
 					if q >= 1-1e-9 && b.GapReached {
 						require.InDelta(t, all, b.Upper, 2e-3*math.Max(1, all))
@@ -109,8 +110,7 @@ func TestAllocationOfTooMuchNoise(t *testing.T) {
 	const steps = 1 << 30
 	delta := func(sigma float64) Bound { // at epsilon 0
 		p := newPLD(t, PLDConfig{}, BallsInBins{steps, 1, Gaussian{sigma}})
-		d := deltaAt(t, p, 0)
-		return d
+		return deltaAt(t, p, 0)
 	}
 	most := math.Sqrt(1 << 72 / float64(steps)) // of what is accounted
 	at, beyond := delta(most), delta(1000*most)

@@ -146,8 +146,7 @@ func TestPLDHeterogeneousGolden(t *testing.T) {
 		}
 	}
 	for _, r := range file.Gaussian {
-		p := newPLD(t, PLDConfig{}, Repeated{Gaussian{r.Sigma}, r.Count})
-		b := epsAt(t, p, r.Delta)
+		b := pldEpsilon(t, PLDConfig{}, r.Delta, Repeated{Gaussian{r.Sigma}, r.Count})
 		assert.LessOrEqual(t, b.Lower, r.Answer)
 		assert.GreaterOrEqual(t, b.Upper, r.Answer)
 		assert.InEpsilon(t, b.Upper, b.Lower, 1e-10)
@@ -163,8 +162,7 @@ func TestPLDHeterogeneousGolden(t *testing.T) {
 		default:
 			continue // the reference has no answer
 		}
-		p := newPLD(t, PLDConfig{}, Repeated{Laplace{r.B}, r.Count})
-		b := epsAt(t, p, r.Delta)
+		b := pldEpsilon(t, PLDConfig{}, r.Delta, Repeated{Laplace{r.B}, r.Count})
 		requireBracket(t, b, lower, upper, 1e-3, "laplace")
 	}
 }
@@ -185,8 +183,7 @@ func TestPLDSmallDeltaGolden(t *testing.T) {
 		if skipped(i, 2) {
 			continue
 		}
-		p := newPLD(t, PLDConfig{}, Repeated{PoissonSampled{r.Q, Gaussian{r.Sigma}}, r.T})
-		b := epsAt(t, p, r.Delta)
+		b := pldEpsilon(t, PLDConfig{}, r.Delta, Repeated{PoissonSampled{r.Q, Gaussian{r.Sigma}}, r.T})
 		requireBracket(t, b, r.Lower, r.Upper, 1e-3, "")
 		if t.Failed() {
 			t.Log(r)

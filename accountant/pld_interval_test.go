@@ -82,8 +82,7 @@ func TestPLDIntervalsMeet(t *testing.T) {
 			for _, e := range events {
 				require.NoError(t, account.Compose(e, 1))
 			}
-			b := epsAt(t, account, delta)
-			return b
+			return epsAt(t, account, delta)
 		}
 		var all []Bound
 		for _, gap := range []float64{1e-2, 1e-3, 2e-4} {
@@ -107,8 +106,7 @@ func TestPLDGridsFollowRareLosses(t *testing.T) {
 		q, sigma, delta float64
 		steps           int64
 	}{{1.76e-7, 0.796, 4.86e-13, 16}, {1.41e-7, 1.005, 7.54e-13, 53}, {7.16e-7, 0.793, 1.06e-10, 41}, {1.77e-8, 0.501, 5.28e-14, 11}} {
-		p := newPLD(t, PLDConfig{}, sgd(c.q, c.sigma, c.steps))
-		b := epsAt(t, p, c.delta)
+		b := pldEpsilon(t, PLDConfig{}, c.delta, sgd(c.q, c.sigma, c.steps))
 		require.LessOrEqual(t, b.Points, 150_000, "%+v", c)
 		require.LessOrEqual(t, b.Upper, 1.15*b.Lower, "%+v", c)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // base is noise whose pair (P, Q) is symmetric, with its hockey-stick divergence at e^x.
@@ -172,8 +173,7 @@ func TestSampledNoiseAgainstPeer(t *testing.T) {
 		{DiscreteLaplace{10, 3}, 0.5, 500, 1e-8, 22.615040749702022, 22.66504074970025},
 		{DiscreteLaplace{2, 3}, 0.9, 20, 1e-5, 27.414415013345167, 27.416415013345166},
 	} {
-		p := newPLD(t, PLDConfig{}, Repeated{PoissonSampled{r.q, r.inner}, r.steps})
-		b := epsAt(t, p, r.delta)
+		b := pldEpsilon(t, PLDConfig{}, r.delta, Repeated{PoissonSampled{r.q, r.inner}, r.steps})
 		assert.LessOrEqual(t, b.Lower, r.most+1e-9, "%v", r)
 		assert.GreaterOrEqual(t, b.Upper, r.optimistic-1e-9, "%v", r)
 		assert.True(t, b.GapReached, "%v [%v, %v]", r, b.Lower, b.Upper)
@@ -198,13 +198,10 @@ func TestSampledNoiseExtremes(t *testing.T) {
 				if _, err := parse(e, c.steps, relation); err != nil {
 					continue
 				}
-				p, err := NewAuto(AutoConfig{Relation: relation})
-				require.NoError(t, err)
+				p := testkit.Must(NewAuto(AutoConfig{Relation: relation}))
 				require.NoError(t, p.Compose(e, c.steps))
-				claim, err := p.Claim(t.Context(), 1e-6)
-				require.NoError(t, err, "%v %v", e, c)
-				r := newRDP(t, RDPConfig{Relation: relation}, Repeated{e, c.steps})
-				b := epsAt(t, r, 1e-6)
+				claim := testkit.Must(p.Claim(t.Context(), 1e-6))
+				b := epsilonOf(t, RDPConfig{Relation: relation}, 1e-6, Repeated{e, c.steps})
 				require.LessOrEqual(t, claim.Upper, b.Upper, "%v %v", e, c)
 				require.LessOrEqual(t, claim.Lower, claim.Upper, "%v %v", e, c)
 				require.False(t, math.IsNaN(claim.Upper))
@@ -217,8 +214,7 @@ func TestSampledNoiseExtremes(t *testing.T) {
 // with a loss of 5 10^5. A cell of odds beyond float64 would lose their mass.
 func TestTinyNoiseOnASample(t *testing.T) {
 	t.Parallel()
-	p := newPLD(t, PLDConfig{}, Repeated{PoissonSampled{0.01, DiscreteGaussian{1e-3, 1}}, 1e5})
-	b := epsAt(t, p, 1e-6)
+	b := pldEpsilon(t, PLDConfig{}, 1e-6, Repeated{PoissonSampled{0.01, DiscreteGaussian{1e-3, 1}}, 1e5})
 	assert.Greater(t, b.Upper, 5e8)
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Abadi et al. 2016: the moments accountant says 1.26, the truth is 0.946867.
@@ -144,8 +146,7 @@ func TestPLDFailuresAndPureEvents(t *testing.T) {
 	assert.True(t, math.IsInf(b.Upper, 1) && math.IsInf(b.Lower, 1), "more failure than delta")
 	assert.Equal(t, 1e-4, math.Round(b.FailureDelta*1e12)/1e12)
 	part := pldEpsilon(t, PLDConfig{}, 1e-5, WithFailure{Gaussian{1}, 4e-6})
-	whole, err := GaussianEpsilon(1, 6e-6)
-	require.NoError(t, err)
+	whole := testkit.Must(GaussianEpsilon(1, 6e-6))
 	assert.InDelta(t, whole, part.Upper, 1e-6)
 	// One release by the exponential mechanism: delta <= (e^{eps/2}-1)^2/(e^eps-1) at 0.
 	p := newPLD(t, PLDConfig{}, ExponentialMechanism{1})
@@ -159,8 +160,7 @@ func TestPLDFailuresAndPureEvents(t *testing.T) {
 	assert.Less(t, exp.Upper, 0.62*pure.Lower)
 	// GNMax: the claim is the Gaussian's, the lower bound is honest.
 	g := pldEpsilon(t, PLDConfig{}, 1e-5, Repeated{GNMax{Sigma: 40}, 100})
-	want, err := GaussianEpsilon(40/math.Sqrt(200), 1e-5)
-	require.NoError(t, err)
+	want := testkit.Must(GaussianEpsilon(40/math.Sqrt(200), 1e-5))
 	assert.InDelta(t, want, g.Upper, 1e-9)
 	assert.InDelta(t, want, g.Floor, 1e-9)
 	assert.Less(t, g.Lower, 0.9*want)

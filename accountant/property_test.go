@@ -63,9 +63,7 @@ func TestMonotone(t *testing.T) {
 		delta := logUniform(1e-15, 0.1).Draw(t, "delta")
 		more := rapid.Float64Range(1, 3).Draw(t, "more")
 		eps := func(q, sigma float64, steps int64, delta float64) float64 {
-			r := newRDP(t, RDPConfig{}, sgd(q, sigma, steps))
-			b := epsAt(t, r, delta)
-			return b.Upper
+			return epsilonOf(t, RDPConfig{}, delta, sgd(q, sigma, steps)).Upper
 		}
 		base := eps(q, sigma, steps, delta)
 		assert.LessOrEqual(t, base, eps(math.Min(1, q*more), sigma, steps, delta)*refineSlack, "q")

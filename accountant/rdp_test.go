@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestPublishedNumbers(t *testing.T) {
@@ -31,8 +33,7 @@ func BenchmarkEpsilon(b *testing.B) {
 			if orders > 0 {
 				cfg.Orders = DefaultOrders()[:orders]
 			}
-			r, err := NewRDP(cfg)
-			require.NoError(b, err)
+			r := testkit.Must(NewRDP(cfg))
 			require.NoError(b, r.Compose(sgd(0.01, 1, 1000), 1))
 			for b.Loop() {
 				if _, err := r.Epsilon(context.Background(), 1e-5); err != nil {
@@ -181,11 +182,9 @@ func TestCalibrateProbability(t *testing.T) {
 	assert.Equal(t, "probability", none.Parameter)
 	q, b, err = CalibrateProbability(t.Context(), account, Target{2, 1e-5}, func(q float64) (Event, error) { return event(q), nil })
 	require.NoError(t, err)
-	again, err := epsilonOfEvent(t.Context(), account, event(q), 1e-5)
-	require.NoError(t, err)
+	again := testkit.Must(epsilonOfEvent(t.Context(), account, event(q), 1e-5))
 	assert.Equal(t, b, again, "recomputed from what is returned")
-	more, err := epsilonOfEvent(t.Context(), account, event(q*(1+1e-6)), 1e-5)
-	require.NoError(t, err)
+	more := testkit.Must(epsilonOfEvent(t.Context(), account, event(q*(1+1e-6)), 1e-5))
 	assert.Greater(t, more.Upper, 2.0)
 }
 
@@ -221,8 +220,7 @@ func TestCalibrationNeverOvershoots(t *testing.T) {
 		event := func(noise float64) Event { return Repeated{GNMax{Sigma: noise}, n} }
 		noise, b, err := CalibrateNoise(t.Context(), cfg.NewAccount, target, func(noise float64) (Event, error) { return event(noise), nil })
 		require.NoError(t, err)
-		again := newRDP(t, cfg, event(noise))
-		c := epsAt(t, again, target.Delta)
+		c := epsilonOf(t, cfg, target.Delta, event(noise))
 		assert.Equal(t, b, c)
 		assert.LessOrEqual(t, c.Upper, target.Epsilon)
 		less := newRDP(t, cfg, event(noise*(1-1e-6)))
@@ -238,11 +236,9 @@ func TestCalibrateGaussian(t *testing.T) {
 		noise, b, err := CalibrateGaussian(target)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, target.Epsilon)
-		exact, err := GaussianNoise(target.Epsilon, target.Delta)
-		require.NoError(t, err)
+		exact := testkit.Must(GaussianNoise(target.Epsilon, target.Delta))
 		assert.LessOrEqual(t, relErr(noise, exact), 1e-9)
-		delta, err := GaussianDelta(noise, target.Epsilon)
-		require.NoError(t, err)
+		delta := testkit.Must(GaussianDelta(noise, target.Epsilon))
 		assert.LessOrEqual(t, delta, target.Delta)
 		assert.LessOrEqual(t, b.Upper, epsilonOf(t, RDPConfig{}, target.Delta, Gaussian{noise}).Upper*(1+1e-9), "the exact answer is the smaller")
 	})

@@ -8,12 +8,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func riskOf(t testing.TB, events ...Event) *Risk {
 	t.Helper()
-	r, err := newAuto(t, AutoConfig{Relation: AddRemove}, events...).Risk(t.Context())
-	require.NoError(t, err)
+	r := testkit.Must(newAuto(t, AutoConfig{Relation: AddRemove}, events...).Risk(t.Context()))
 	return r
 }
 
@@ -27,22 +28,19 @@ func TestRiskOfAGaussian(t *testing.T) {
 	for _, mu := range []float64{0.1, 0.5, 1, 3} {
 		r := riskOf(t, Gaussian{1 / mu})
 		for _, fpr := range []float64{0.001, 0.01, 0.1, 0.5, 0.9} {
-			v, err := r.TPR(fpr)
-			require.NoError(t, err)
+			v := testkit.Must(r.TPR(fpr))
 			want := normalTPR(mu, fpr)
 			require.LessOrEqual(t, v.Lower, want)
 			require.GreaterOrEqual(t, v.Upper, want)
 			require.InDelta(t, want, v.Upper, 1e-6)
 			require.InDelta(t, want, v.Lower, 1e-6)
-			f, err := r.Tradeoff(fpr)
-			require.NoError(t, err)
+			f := testkit.Must(r.Tradeoff(fpr))
 			require.Equal(t, Interval{1 - v.Upper, 1 - v.Lower}, f)
 		}
 		assert.InDelta(t, math.Erf(mu/2/math.Sqrt2), r.Advantage().Upper, 1e-9)
 		assert.InDelta(t, mu, r.GDP().Mu, 1e-9)
 		assert.Zero(t, r.GDP().Regret)
-		right, err := r.Right(0.5)
-		require.NoError(t, err)
+		right := testkit.Must(r.Right(0.5))
 		assert.InDelta(t, (1+math.Erf(mu/2/math.Sqrt2))/2, right.Upper, 1e-9)
 	}
 }
@@ -53,20 +51,17 @@ func TestRiskByRenyiIsNotBelowItsDeltas(t *testing.T) {
 	t.Parallel()
 	for _, e := range []Event{Gaussian{0.7}, sgd(0.05, 1, 200), WithFailure{PureDP{0.4}, 1e-4}} {
 		account := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, e)
-		r, err := account.Risk(t.Context())
-		require.NoError(t, err)
+		r := testkit.Must(account.Risk(t.Context()))
 		for i := range 400 {
 			epsilon := 20 * math.Pow(float64(i)/400, 2)
 			b := deltaAt(t, account, epsilon)
 			require.GreaterOrEqual(t, r.worst(epsilon).Upper, b.Upper, "%v at %v", e, epsilon)
 		}
 	}
-	r, err := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, Gaussian{1}).Risk(t.Context())
-	require.NoError(t, err)
+	r := testkit.Must(newAuto(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, Gaussian{1}).Risk(t.Context()))
 	for i := range 20 {
 		fpr := (float64(i) + 0.5) / 20
-		v, err := r.TPR(fpr)
-		require.NoError(t, err)
+		v := testkit.Must(r.TPR(fpr))
 		require.GreaterOrEqual(t, v.Upper, normalTPR(1, fpr))
 	}
 }
@@ -83,8 +78,7 @@ func TestDeltaIsBelowThatOfItsMu(t *testing.T) {
 		require.GreaterOrEqual(t, gdp.Delta, r.only, "%v", events)
 		for i := range 8000 {
 			epsilon := float64(i) / 8192
-			normal, err := GaussianDelta(1/gdp.Mu, epsilon)
-			require.NoError(t, err)
+			normal := testkit.Must(GaussianDelta(1/gdp.Mu, epsilon))
 			require.LessOrEqual(t, r.worst(epsilon).Upper, normal+gdp.Delta, "%v at %v", events, epsilon)
 		}
 	}
@@ -95,21 +89,17 @@ func TestDeltaIsBelowThatOfItsMu(t *testing.T) {
 func TestRiskOfVotesAtEpsilonTwo(t *testing.T) {
 	t.Parallel()
 	events := gnmaxVotes(49.9, 310)
-	claim, err := Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, events)
-	require.NoError(t, err)
+	claim := testkit.Must(Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, events))
 	require.InDelta(t, 2, claim.Upper, 0.02)
 	r := riskOf(t, events)
 	require.Equal(t, ByPLD, r.By)
-	right, err := r.Right(0.5)
-	require.NoError(t, err)
+	right := testkit.Must(r.Right(0.5))
 	assert.LessOrEqual(t, right.Upper, 0.6)
-	found, err := r.TPR(0.01)
-	require.NoError(t, err)
+	found := testkit.Must(r.TPR(0.01))
 	assert.LessOrEqual(t, found.Upper, 0.035)
 	mu := math.Sqrt(2*310) / 49.9
 	for _, fpr := range []float64{0.001, 0.01, 0.1, 0.5} {
-		v, err := r.TPR(fpr)
-		require.NoError(t, err)
+		v := testkit.Must(r.TPR(fpr))
 		assert.LessOrEqual(t, v.Upper-v.Lower, 1e-4)
 		assert.InDelta(t, normalTPR(mu, fpr), v.Upper, 2e-4)
 	}
@@ -133,8 +123,7 @@ func TestRiskIsWithinOnePoint(t *testing.T) {
 		for _, delta := range []float64{2e-3, 0.05} {
 			b := epsAt(t, account, delta)
 			for _, fpr := range []float64{0.001, 0.01, 0.1, 0.5} {
-				v, err := r.TPR(fpr)
-				require.NoError(t, err)
+				v := testkit.Must(r.TPR(fpr))
 				point := math.Min(math.Exp(b.Upper)*fpr+delta, 1-math.Exp(-b.Upper)*(1-delta-fpr))
 				require.LessOrEqual(t, v.Lower, v.Upper)
 				require.GreaterOrEqual(t, v.Lower, fpr-1e-12)
@@ -147,17 +136,14 @@ func TestRiskIsWithinOnePoint(t *testing.T) {
 		require.GreaterOrEqual(t, r.GDP().Mu, 0.0)
 	}
 	// With a chance of 1e-3 who took part is told; else a response of epsilon 1/2.
-	fails, err := riskOf(t, WithFailure{PureDP{0.5}, 1e-3}).TPR(0.01)
-	require.NoError(t, err)
+	fails := testkit.Must(riskOf(t, WithFailure{PureDP{0.5}, 1e-3}).TPR(0.01))
 	require.GreaterOrEqual(t, fails.Upper, 1e-3+math.Exp(0.5)*0.01-1e-12)
 	require.InDelta(t, 1e-3+math.Exp(0.5)*0.01, fails.Upper, 1e-5)
 	none := riskOf(t)
-	v, err := none.TPR(0.25)
-	require.NoError(t, err)
+	v := testkit.Must(none.TPR(0.25))
 	require.InDelta(t, 0.25, v.Upper, 1e-9)
 	all := riskOf(t, NonPrivate{})
-	v, err = all.TPR(0.01)
-	require.NoError(t, err)
+	v = testkit.Must(all.TPR(0.01))
 	require.InDelta(t, 1, v.Upper, 1e-9)
 	require.True(t, math.IsInf(all.GDP().Mu, 1))
 	for _, bad := range []float64{-1, 2, math.NaN()} {
@@ -223,12 +209,10 @@ func TestRiskSmallWorlds(t *testing.T) {
 				t.Fatalf("%v: %v is not in %v", events, truth, v)
 			}
 		}
-		v, err := r.TPR(fpr)
-		require.NoError(t, err)
+		v := testkit.Must(r.TPR(fpr))
 		inside(v, best, 1e-4)
 		inside(r.Advantage(), variation, 1e-9)
-		v, err = r.Right(prior)
-		require.NoError(t, err)
+		v = testkit.Must(r.Right(prior))
 		inside(v, guess, 1e-9)
 	}
 }

@@ -24,12 +24,10 @@ func TestSampledDiscreteVotesMoveTwoCounts(t *testing.T) {
 			}
 		}
 		truth := math.Log(moment) / (a - 1)
-		r := newRDP(t, RDPConfig{}, PoissonSampled{q, GNMax{Sigma: sigma, Discrete: true}})
-		claim, failure, err := r.RDP([]float64{a})
-		require.NoError(t, err)
+		claim, failure := rdpAt(t, a, PoissonSampled{q, GNMax{Sigma: sigma, Discrete: true}})
 		require.Zero(t, failure)
-		assert.GreaterOrEqual(t, claim[0], truth*(1-1e-12), "order %v", a)
-		assert.InEpsilon(t, truth, claim[0], 1e-6, "order %v", a)
+		assert.GreaterOrEqual(t, claim, truth*(1-1e-12), "order %v", a)
+		assert.InEpsilon(t, truth, claim, 1e-6, "order %v", a)
 	}
 }
 
@@ -42,14 +40,9 @@ func TestGroupsOfASampleCostThreePerDoubling(t *testing.T) {
 		doublings, cost float64
 	}{{2, 1, 3}, {3, 2, 9}, {4, 2, 9}, {5, 3, 27}, {8, 3, 27}} {
 		for _, a := range []float64{2, 2.5, 8} {
-			group, one := newRDP(t, RDPConfig{}), newRDP(t, RDPConfig{})
-			require.NoError(t, group.Compose(Group{c.size, sample}, 1))
-			require.NoError(t, one.Compose(sample, int64(c.cost)))
-			got, _, err := group.RDP([]float64{a})
-			require.NoError(t, err)
-			want, _, err := one.RDP([]float64{a * math.Exp2(c.doublings)})
-			require.NoError(t, err)
-			assert.InEpsilon(t, want[0], got[0], 1e-12, "groups of %d, order %v", c.size, a)
+			got, _ := rdpAt(t, a, Group{c.size, sample})
+			want, _ := rdpAt(t, a*math.Exp2(c.doublings), Repeated{sample, int64(c.cost)})
+			assert.InEpsilon(t, want, got, 1e-12, "groups of %d, order %v", c.size, a)
 		}
 	}
 }

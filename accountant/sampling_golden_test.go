@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -215,8 +216,7 @@ func TestGroupGolden(t *testing.T) {
 	require.NotEmpty(t, file.Group.Records)
 	w := newWorst(t, 1e-12)
 	for _, r := range file.Group.Records {
-		e, err := Group{r.Group, WithFailure{PureDP{r.Eps}, r.Delta}}.Expand()
-		require.NoError(t, err)
+		e := testkit.Must(Group{r.Group, WithFailure{PureDP{r.Eps}, r.Delta}}.Expand())
 		f := e.(WithFailure)
 		w.check("epsilon", f.Event.(PureDP).Epsilon, r.EpsGroup, r)
 		w.check("delta", f.Delta, r.DeltaGroup, r)

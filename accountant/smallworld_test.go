@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/testkit"
 )
@@ -132,8 +131,7 @@ func TestSmallWorldMStab(t *testing.T) {
 			assert.LessOrEqual(t, testkit.HockeyStick(p2, q2, e), b.Upper, "%s at %v", name, e)
 			assert.LessOrEqual(t, testkit.HockeyStick(q2, p2, e), b.Upper, "%s at %v", name, e)
 		}
-		b, err := a.Epsilon(context.Background(), math.Exp(-eps*threshold)*0.9) // below the failure of two runs
-		require.NoError(t, err)
+		b := testkit.Must(a.Epsilon(context.Background(), math.Exp(-eps*threshold)*0.9)) // below the failure of two runs
 		assert.True(t, math.IsInf(b.Upper, 1), "no finite epsilon below the failure probability")
 		b = epsAt(t, a, math.Exp(-eps*threshold)*1.1)
 		assert.LessOrEqual(t, b.Upper, 2*eps)
@@ -204,8 +202,7 @@ func TestNegativeControls(t *testing.T) {
 		assert.Greater(t, relErr(classic, improved), 0.1)
 	})
 	t.Run("1-p cancels", func(t *testing.T) {
-		exact, err := GaussianDelta(1, 7)
-		require.NoError(t, err)
+		exact := testkit.Must(GaussianDelta(1, 7))
 		phi := func(x float64) float64 { return 1 - 0.5*math.Erfc(x/math.Sqrt2) }
 		naive := phi(0.5-7) - math.Exp(7)*phi(-0.5-7)
 		assert.Greater(t, relErr(naive, exact), 1e-6)

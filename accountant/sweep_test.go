@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 var swept = flag.Int("sweep", 10, "random schedules that TestEveryScaleIsAnsweredOrRefused asks about")
@@ -74,8 +76,7 @@ func (s scales) any(depth int) Event {
 // may take far longer on a busy machine, but it must end.
 func questions(t *testing.T, rel Relation, delta float64, events ...Event) {
 	t.Helper()
-	text, err := json.Marshal(Schedule{rel, events})
-	require.NoError(t, err)
+	text := testkit.Must(json.Marshal(Schedule{rel, events}))
 	ask := func(name string, question func(ctx context.Context) (Interval, error)) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -93,8 +94,7 @@ func questions(t *testing.T, rel Relation, delta float64, events ...Event) {
 		}
 	}
 	for _, m := range []Method{ByAuto, ByPLD} {
-		account, err := NewAuto(AutoConfig{Relation: rel, Method: m})
-		require.NoError(t, err)
+		account := testkit.Must(NewAuto(AutoConfig{Relation: rel, Method: m}))
 		if account.Compose(Composed{events}, 1) != nil {
 			continue // refused
 		}

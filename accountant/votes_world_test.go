@@ -142,14 +142,12 @@ func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 	p0 := 1 / (1 + 2*(math.Exp(-2)+math.Exp(-8)+math.Exp(-18))) // P[Z >= 0] - P[Z >= 1]
 	claim := func(e Event) float64 {
 		p := newPLD(t, PLDConfig{Relation: ReplaceOne}, e)
-		b := deltaAt(t, p, 0)
-		return b.Upper
+		return deltaAt(t, p, 0).Upper
 	}
 	assert.Less(t, claim(Threshold{Sigma: 0.5}), p0, "the control is broken")
 	assert.GreaterOrEqual(t, claim(Threshold{Sigma: 0.5, Discrete: true}), p0-1e-8)
 	// Nor does the closed form of Gaussian noise that the theorems may use for continuous noise.
-	o, err := NewOptimal(ReplaceOne)
-	require.NoError(t, err)
+	o := testkit.Must(NewOptimal(ReplaceOne))
 	require.NoError(t, o.Compose(Threshold{Sigma: 0.5, Discrete: true}, 1))
 	for _, delta := range []float64{0.1, 0.5, 0.7} {
 		b := epsAt(t, o, delta)
@@ -166,22 +164,20 @@ func TestSampledPureAgainstEnumeration(t *testing.T) {
 		with, without := []float64{lo + c.q*(hi-lo), hi - c.q*(hi-lo)}, []float64{lo, hi}
 		one := lawPair{with, without}
 		event := PoissonSampled{c.q, RandomizedResponse{c.eps}}
-		curve := newRDP(t, RDPConfig{}, event)
 		for _, a := range []float64{1.01, 1.5, 2, 8, 40.5, 600} {
-			got, _, err := curve.RDP([]float64{a})
-			require.NoError(t, err)
+			got, _ := rdpAt(t, a, event)
 			largest := 0.0
 			for _, pair := range []lawPair{one, {without, with}} {
 				want := testkit.Renyi(pair.p, pair.q, a)
 				if math.IsInf(want, 1) { // beyond float64 here
 					largest = math.NaN()
 				} else if want > 1e-9 {
-					require.GreaterOrEqual(t, got[0], want*(1-1e-6), "%+v order %v", c, a)
+					require.GreaterOrEqual(t, got, want*(1-1e-6), "%+v order %v", c, a)
 					largest = math.Max(largest, want)
 				}
 			}
 			if largest > 0 {
-				require.InEpsilon(t, largest, got[0], 1e-6, "%+v order %v", c, a)
+				require.InEpsilon(t, largest, got, 1e-6, "%+v order %v", c, a)
 			}
 		}
 		all := one

@@ -71,21 +71,17 @@ func TestHeterogeneousOptimalGolden(t *testing.T) {
 	w := within{t, 1e-12}
 	grid := within{t, 2e-4} // atoms inside a cell cost up to a quarter of it
 	for _, r := range file.Records {
-		o, err := NewOptimal(AddRemove)
-		require.NoError(t, err)
+		o := testkit.Must(NewOptimal(AddRemove))
 		var rs []runs
 		for _, eps := range r.Eps {
 			require.NoError(t, o.Compose(PureDP{Epsilon: eps}, 1))
 			rs = append(rs, runs{eps, 1})
 		}
-		b, err := o.Epsilon(context.Background(), 0)
-		require.NoError(t, err)
+		b := testkit.Must(o.Epsilon(context.Background(), 0))
 		w.check("basic", b.Upper, r.Basic, r)
 		for key, want := range r.Delta {
-			eps, err := strconv.ParseFloat(key, 64)
-			require.NoError(t, err)
-			b, err := o.Delta(context.Background(), eps)
-			require.NoError(t, err)
+			eps := testkit.Must(strconv.ParseFloat(key, 64))
+			b := testkit.Must(o.Delta(context.Background(), eps))
 			w.check("delta", b.Upper, want, fmt.Sprint(key, r))
 			if want == 0 {
 				continue
@@ -205,11 +201,9 @@ func TestZCDPAccountantGolden(t *testing.T) {
 	}
 	for _, r := range file.ZCDP.Delta {
 		for c, want := range map[Conversion]float64{Improved: r.CKS, Classic: r.Standard} {
-			z, err := NewZCDP(AddRemove, c)
-			require.NoError(t, err)
+			z := testkit.Must(NewZCDP(AddRemove, c))
 			require.NoError(t, z.Compose(ZCDP{Rho: r.Rho}, 1))
-			b, err := z.Delta(context.Background(), r.Eps)
-			require.NoError(t, err)
+			b := testkit.Must(z.Delta(context.Background(), r.Eps))
 			if want > 1e-300 { // the answer's log, up to 640, is good to a unit in the last place
 				far.check("delta "+c.String(), b.Upper, want, r)
 			}
@@ -257,11 +251,9 @@ func TestPublishedComparison(t *testing.T) {
 		m, err := NewMoments(AddRemove)
 		moments := upperOf(t, m, err, 1e-5, dpsgd(0.01, 4, steps))
 		assert.InDelta(t, want.moments, moments, 5e-4)
-		s, err := NewStrongComposition(AddRemove)
-		require.NoError(t, err)
+		s := testkit.Must(NewStrongComposition(AddRemove))
 		require.NoError(t, s.Compose(dpsgd(0.01, 4, steps), 1))
-		e, err := s.Estimate(1e-5)
-		require.NoError(t, err)
+		e := testkit.Must(s.Estimate(1e-5))
 		assert.InEpsilon(t, want.strong, e.Epsilon, 1e-6)
 		assert.Contains(t, e.Flaw, "not a valid step")
 		a, err := NewAdvanced(AddRemove, BestTheorem)
@@ -297,11 +289,9 @@ func TestMomentsAndCentralLimitGolden(t *testing.T) {
 		got := upperOf(t, m, err, r.Delta, run)
 		w.check("moments", got, r.Moments, r.ID)
 		assert.GreaterOrEqual(t, got, r.Continuous*(1-1e-9), r.ID)
-		c, err := NewCentralLimit(AddRemove)
-		require.NoError(t, err)
+		c := testkit.Must(NewCentralLimit(AddRemove))
 		require.NoError(t, c.Compose(run, 1))
-		e, err := c.Estimate(r.Delta)
-		require.NoError(t, err)
+		e := testkit.Must(c.Estimate(r.Delta))
 		assert.NotEmpty(t, e.Flaw)
 		if r.CLT > 0 && r.Q < 1 { // unsampled, ours is exact where theirs still takes the limit
 			clt.check("central limit", e.Epsilon, r.CLT, r.ID)
@@ -350,8 +340,7 @@ func upperOf(t *testing.T, a Accountant, err error, delta float64, events ...Eve
 	for _, e := range events {
 		require.NoError(t, a.Compose(e, 1))
 	}
-	b, err := a.Epsilon(context.Background(), delta)
-	require.NoError(t, err)
+	b := testkit.Must(a.Epsilon(context.Background(), delta))
 	return b.Upper
 }
 

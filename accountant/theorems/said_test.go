@@ -48,8 +48,7 @@ func TestPairEpsilonIsThatOfTheWorst(t *testing.T) {
 }
 
 func concentrated(t *testing.T, rho float64) *Concentrated {
-	z, err := NewZCDP(AddRemove, Improved)
-	require.NoError(t, err)
+	z := testkit.Must(NewZCDP(AddRemove, Improved))
 	require.NoError(t, z.Compose(ZCDP{Rho: rho}, 1))
 	return z
 }
@@ -62,8 +61,7 @@ func TestTPROfConcentration(t *testing.T) {
 	for _, rho := range []float64{1e-4, 0.01, 0.1, 0.5, 2, 10} {
 		z := concentrated(t, rho)
 		for _, fpr := range []float64{0, 1e-6, 0.001, 0.01, 0.1, 0.5, 0.9, 1} {
-			tpr, err := z.TPR(fpr)
-			require.NoError(t, err)
+			tpr := testkit.Must(z.TPR(fpr))
 			require.GreaterOrEqual(t, tpr, fpr)
 			if fpr > 0 && fpr < 1 {
 				gauss := distuv.UnitNormal.CDF(distuv.UnitNormal.Quantile(fpr) + math.Sqrt(2*rho))
@@ -71,8 +69,7 @@ func TestTPROfConcentration(t *testing.T) {
 			}
 			byPair := 1.0
 			for delta := 1e-12; delta < 1; delta *= 1.5 {
-				b, err := z.Epsilon(context.Background(), delta)
-				require.NoError(t, err)
+				b := testkit.Must(z.Epsilon(context.Background(), delta))
 				byPair = min(byPair, delta+math.Exp(b.Upper)*fpr, 1-math.Exp(-b.Upper)*(1-delta-fpr))
 			}
 			require.LessOrEqual(t, tpr, byPair*(1+1e-3), "%v %v", rho, fpr)
@@ -92,8 +89,7 @@ func TestTPROfConcentration(t *testing.T) {
 				}
 				return 1
 			})
-			tpr, err := z.TPR(q[order[0]])
-			require.NoError(t, err)
+			tpr := testkit.Must(z.TPR(q[order[0]]))
 			require.LessOrEqual(t, p[order[0]], tpr*(1+1e-9), "%v: %v %v", rho, p, q)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // masses returns all mass of a law under Q and under P, with what lies at 0 and at infinity.
@@ -33,8 +35,7 @@ func TestAllocationLosesNoMass(t *testing.T) {
 		a := newAllocation(c.steps, c.sigma)
 		for _, tail := range []float64{1e-2, 1e-5, 1e-17} {
 			for _, up := range []bool{true, false} {
-				l, err := a.build(t.Context(), a.spread()/8, tail, up)
-				require.NoError(t, err)
+				l := testkit.Must(a.build(t.Context(), a.spread()/8, tail, up))
 				q, p := l.masses()
 				if up {
 					require.GreaterOrEqual(t, min(q, p), 1-1e-12, "%+v, tail %v", c, tail)
@@ -50,8 +51,7 @@ func TestAllocationLosesNoMass(t *testing.T) {
 		for _, tail := range []float64{1e-4, math.Exp(-32)} {
 			l := splitOf(t, a, tail)
 			for _, reverse := range []bool{false, true} {
-				sum, err := l.sum(reverse, true)
-				require.NoError(t, err)
+				sum := testkit.Must(l.sum(reverse, true))
 				q, p := sum.masses()
 				require.GreaterOrEqual(t, min(q, p), 1-1e-12, "%+v, split at %v", c, tail)
 				require.InDelta(t, 1, q, 8*tail+1e-9)
@@ -65,8 +65,7 @@ func TestAllocationLosesNoMass(t *testing.T) {
 func TestSumsOfRatiosKeepTheirMasses(t *testing.T) {
 	t.Parallel()
 	for _, up := range []bool{true, false} {
-		one, err := ratioLaw(1, 1.0/16, 0.05, up, maxRatioPoints)
-		require.NoError(t, err)
+		one := testkit.Must(ratioLaw(1, 1.0/16, 0.05, up, maxRatioPoints))
 		if q, p := one.masses(); up {
 			require.GreaterOrEqual(t, min(q, p), 1.0)
 		} else {
@@ -99,11 +98,9 @@ func TestSplitLawsAllowForTheNoiseOfTransforms(t *testing.T) {
 	for _, small := range []float64{a.steps, a.steps - 1} {
 		for _, biased := range []bool{false, true} {
 			l := splitOf(t, a, 1e-6)
-			noisy, err := l.of(small, biased)
-			require.NoError(t, err)
+			noisy := testkit.Must(l.of(small, biased))
 			noisy.all += lack
-			sum, err := l.sum(false, true)
-			require.NoError(t, err)
+			sum := testkit.Must(l.sum(false, true))
 			require.GreaterOrEqual(t, sum.inf, lack)
 			if !biased {
 				require.GreaterOrEqual(t, sum.zero, lack)
@@ -115,8 +112,7 @@ func TestSplitLawsAllowForTheNoiseOfTransforms(t *testing.T) {
 		before, _, _, err := l.small(a.steps, 0, l.jumpSize(false), reverse, false)
 		require.NoError(t, err)
 		for _, biased := range []bool{false, true} {
-			noisy, err := l.of(a.steps, biased)
-			require.NoError(t, err)
+			noisy := testkit.Must(l.of(a.steps, biased))
 			noisy.each += 1e-7
 		}
 		after, _, _, err := l.small(a.steps, 0, l.jumpSize(false), reverse, false)
@@ -146,10 +142,8 @@ func TestAllocationTwoWays(t *testing.T) {
 		for _, reverse := range []bool{false, true} {
 			var above, below [2]*profile
 			for i, up := range []bool{true, false} {
-				points, err := a.split(t.Context(), h, -26, reverse, up)
-				require.NoError(t, err)
-				l, err := a.law(t.Context(), h, -26, up)
-				require.NoError(t, err)
+				points := testkit.Must(a.split(t.Context(), h, -26, reverse, up))
+				l := testkit.Must(a.law(t.Context(), h, -26, up))
 				for j, law := range []*pointLaw{points, a.points(l)} {
 					cells := law.cells(h, func(float64, float64) int { return 1 })
 					if reverse {

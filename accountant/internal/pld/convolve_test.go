@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestManyStepsAreConvolvedAsFewAre: frequencies from the definition and from a transform give one law, but
@@ -19,14 +21,11 @@ func TestManyStepsAreConvolvedAsFewAre(t *testing.T) {
 			s.Add(Pair{pairSampled, q, 1, 0}, 1e7)
 			all := &query{parts: componentsOf(t, s, reverse)}
 			all.truncate(-20)
-			law, err := all.parts[0].law(t.Context(), q/50, 5, reverse, true, 1<<20)
-			require.NoError(t, err)
+			law := testkit.Must(all.parts[0].law(t.Context(), q/50, 5, reverse, true, 1<<20))
 			c := composer().newConvolver(t.Context())
 			c.accuracy = 1e-12
-			few, err := c.convolve(1, factor{law, 32})
-			require.NoError(t, err)
-			many, err := c.convolve(manySteps, factor{law, 32})
-			require.NoError(t, err)
+			few := testkit.Must(c.convolve(1, factor{law, 32}))
+			many := testkit.Must(c.convolve(manySteps, factor{law, 32}))
 			square := 0.0
 			for i, p := range few.p {
 				other := 0.0
@@ -52,14 +51,12 @@ func TestWindowsHoldTheirLaw(t *testing.T) {
 			s.Add(Pair{pairSampled, q, 1, 0}, 1000)
 			all := &query{parts: componentsOf(t, s, false)}
 			all.truncate(-20)
-			law, err := all.parts[0].law(t.Context(), q/20, 3, false, true, 1<<20)
-			require.NoError(t, err)
+			law := testkit.Must(all.parts[0].law(t.Context(), q/20, 3, false, true, 1<<20))
 			const outside = 1e-9
 			lo, hi := chernoffWindow([]factor{{law, power}}, math.Log(outside))
 			c := composer().newConvolver(t.Context())
 			c.accuracy = 1e-16
-			whole, err := c.convolve(1, factor{law, power})
-			require.NoError(t, err)
+			whole := testkit.Must(c.convolve(1, factor{law, power}))
 			below, above := 0.0, 0.0
 			for i, p := range whole.p {
 				switch k := whole.lo + i; {
@@ -90,8 +87,7 @@ func TestErrorsOfLawsAddUp(t *testing.T) {
 		return t
 	}
 	c := &convolver{ctx: t.Context(), maxLength: 1 << 16, accuracy: 1e-12}
-	out, err := c.convolve(1, factor{law(), 3}, factor{law(), 2})
-	require.NoError(t, err)
+	out := testkit.Must(c.convolve(1, factor{law(), 3}, factor{law(), 2}))
 	require.GreaterOrEqual(t, out.err, 5e-3)
 	require.GreaterOrEqual(t, out.noise, 10e-3)
 	require.GreaterOrEqual(t, out.inf, 15e-3)

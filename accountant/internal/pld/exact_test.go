@@ -12,12 +12,12 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/internal/pld"
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func newPLD(t testing.TB, cfg accountant.PLDConfig) *accountant.PLD {
 	t.Helper()
-	p, err := accountant.NewPLD(cfg)
-	require.NoError(t, err)
+	p := testkit.Must(accountant.NewPLD(cfg))
 	return p
 }
 
@@ -135,12 +135,10 @@ func TestSeveralIsBelowTheExactLaw(t *testing.T) {
 			truth := math.Max(forward, back)
 			p := newPLD(t, accountant.PLDConfig{Relation: accountant.AddRemove, Gap: 0.01})
 			require.NoError(t, p.Compose(allocation(int64(c.count), int64(c.steps), c.sigma), 1))
-			b, err := p.Epsilon(t.Context(), truth)
-			require.NoError(t, err)
+			b := testkit.Must(p.Epsilon(t.Context(), truth))
 			assert.LessOrEqual(t, b.Lower, eps*(1+1e-9), "%+v at %v", c, eps)
 			assert.GreaterOrEqual(t, b.Upper, eps*(1-1e-9), "%+v at %v", c, eps)
-			d, err := p.Delta(t.Context(), eps)
-			require.NoError(t, err)
+			d := testkit.Must(p.Delta(t.Context(), eps))
 			assert.LessOrEqual(t, d.Lower, truth*(1+1e-9), "%+v at %v", c, eps)
 			assert.GreaterOrEqual(t, d.Upper, truth*(1-1e-9), "%+v at %v", c, eps)
 			assert.Greater(t, d.Lower, truth/2, "%+v at %v", c, eps)
@@ -180,8 +178,7 @@ func TestSeveralHoldsWhatIsSampled(t *testing.T) {
 		far := 5 * math.Sqrt((square-mean*mean)/samples)
 		p := newPLD(t, accountant.PLDConfig{Relation: accountant.AddRemove, Gap: 0.02})
 		require.NoError(t, p.Compose(allocation(int64(c.count), int64(c.steps), c.sigma), 1))
-		d, err := p.Delta(t.Context(), c.epsilon)
-		require.NoError(t, err)
+		d := testkit.Must(p.Delta(t.Context(), c.epsilon))
 		assert.LessOrEqual(t, d.Lower, mean+far, "%+v", c)
 		assert.GreaterOrEqual(t, d.Upper, mean-far, "%+v", c)
 		t.Logf("%+v: %.3g to %.3g, sampled %.3g ± %.2g", c, d.Lower, d.Upper, mean, far/5)
@@ -208,22 +205,18 @@ func TestAllocationContainsTheExactLaw(t *testing.T) {
 			}[c.steps%2 : c.steps%2+1] {
 				p := newPLD(t, accountant.PLDConfig{Relation: accountant.AddRemove})
 				require.NoError(t, p.Compose(e, 1))
-				d, err := p.Delta(t.Context(), eps)
-				require.NoError(t, err)
+				d := testkit.Must(p.Delta(t.Context(), eps))
 				assert.GreaterOrEqual(t, d.Upper, truth*(1-1e-9), "%+v at %v", e, eps)
 				assert.LessOrEqual(t, d.Lower, truth*(1+1e-9), "%+v at %v", e, eps)
 				assert.InEpsilon(t, truth, d.Upper, 0.02, "%+v at %v", e, eps)
 				assert.InEpsilon(t, truth, d.Lower, 0.02, "%+v at %v", e, eps)
-				b, err := p.Epsilon(t.Context(), truth)
-				require.NoError(t, err)
+				b := testkit.Must(p.Epsilon(t.Context(), truth))
 				assert.GreaterOrEqual(t, b.Upper, eps*(1-1e-9), "%+v", e)
 				assert.LessOrEqual(t, b.Lower, eps*(1+1e-9), "%+v", e)
 				assert.LessOrEqual(t, b.Upper-b.Lower, 1e-3, "%+v", e)
-				r, err := accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove})
-				require.NoError(t, err)
+				r := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 				require.NoError(t, r.Compose(e, 1))
-				byRDP, err := r.Delta(context.Background(), eps)
-				require.NoError(t, err)
+				byRDP := testkit.Must(r.Delta(context.Background(), eps))
 				assert.GreaterOrEqual(t, byRDP.Upper, truth)
 			}
 		}

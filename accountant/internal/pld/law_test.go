@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // oneStepDelta is the delta of one step at the loss of z, by quadrature of a positive integrand from its
@@ -106,8 +107,7 @@ func TestExponentialLawsAtAnyTilt(t *testing.T) {
 		lambda := math.Pow(10, 3*rnd.Float64()-1)
 		h := e.epsilon / float64(1+rnd.IntN(300))
 		for _, up := range []bool{true, false} {
-			law, err := c.law(t.Context(), h, lambda, false, up, 1<<20)
-			require.NoError(t, err)
+			law := testkit.Must(c.law(t.Context(), h, lambda, false, up, 1<<20))
 			for i, l := range []*tilted{law, law.onto(3*h, lambda, up), law.onto(1.7*h, lambda, up)} {
 				if !l.sound() {
 					continue
@@ -145,8 +145,7 @@ func TestCellsKeepTheirMasses(t *testing.T) {
 					if m.q == 1 && reverse {
 						continue
 					}
-					law, err := c.law(t.Context(), h, 0, reverse, up, 1<<26)
-					require.NoError(t, err)
+					law := testkit.Must(c.law(t.Context(), h, 0, reverse, up, 1<<26))
 					var sumP, sumQ float64
 					for i, x := range law.p {
 						x *= math.Exp(law.logM)

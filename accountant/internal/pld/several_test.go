@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // LowerOf returns what the sum over the steps shows, in one order, computed as for a delta of e^depth.
 func LowerOf(t *testing.T, steps, count int64, sigma float64, reverse bool, delta, depth float64) float64 {
 	below := sumOf(1, Several(steps, count, sigma))
 	below.about = depth
-	v, err := composer().oneOrder(t.Context(), below, reverse, Target{DeltaUp: delta, DeltaLow: delta, Gap: 1e-3, OnlyLower: true})
-	require.NoError(t, err)
+	v := testkit.Must(composer().oneOrder(t.Context(), below, reverse, Target{DeltaUp: delta, DeltaLow: delta, Gap: 1e-3, OnlyLower: true}))
 	return v.Lower
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestSidesAtTheSameTime: composing both sides at once changes neither, nor the work that is counted,
@@ -25,10 +27,8 @@ func TestSidesAtTheSameTime(t *testing.T) {
 			up, low, err := query().sides(together, &budget)
 			require.NoError(t, err)
 			q := query()
-			wantUp, err := q.fit(apart, &alone, true)
-			require.NoError(t, err)
-			wantLow, err := q.fit(apart, &alone, false)
-			require.NoError(t, err)
+			wantUp := testkit.Must(q.fit(apart, &alone, true))
+			wantLow := testkit.Must(q.fit(apart, &alone, false))
 			require.NotNil(t, wantUp)
 			require.NotNil(t, wantLow)
 			require.Equal(t, wantUp, up)
@@ -84,7 +84,6 @@ func sumOf(n int64, pairs ...Pair) *Sum {
 // componentsOf returns the pairs of a sum in one order.
 func componentsOf(t testing.TB, s *Sum, reverse bool) []component {
 	t.Helper()
-	parts, err := composer().components(t.Context(), s, reverse)
-	require.NoError(t, err)
+	parts := testkit.Must(composer().components(t.Context(), s, reverse))
 	return parts
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // The Gaussian, discretised like any other pair by composing it with next to nothing, still contains the
@@ -21,8 +21,7 @@ func TestPLDContainsTheExactGaussian(t *testing.T) {
 			kind := []kind{pairResponse, pairRange, pairLaplace}[i%3]
 			i++
 			s.Add(Pair{kind, []float64{1e-12, 1e-187}[i%2], 0, 0}, 5) // 5e-12 at most
-			v, err := composer().oneOrder(t.Context(), s, false, Target{DeltaUp: delta, DeltaLow: delta, Gap: 1e-3})
-			require.NoError(t, err)
+			v := testkit.Must(composer().oneOrder(t.Context(), s, false, Target{DeltaUp: delta, DeltaLow: delta, Gap: 1e-3}))
 			assert.LessOrEqual(t, v.Lower, want+1e-11, "mu=%v delta=%v", mu, delta)
 			assert.GreaterOrEqual(t, v.Upper, want-1e-11, "mu=%v delta=%v", mu, delta)
 			if kind == pairResponse { // the absurd others leave noise, hence width
@@ -95,8 +94,7 @@ func TestTiltedFFTEqualsDirectConvolution(t *testing.T) {
 	}
 	t.Run("reference on grid 5e-4", func(t *testing.T) {
 		for _, c := range []struct{ delta, eps, lambda float64 }{{1e-9, 0.78030671, 8}, {1e-13, 2.21317617, 8}} {
-			law, err := conv().convolve(1, factor{coarse(m, 5e-4, c.lambda), steps})
-			require.NoError(t, err)
+			law := testkit.Must(conv().convolve(1, factor{coarse(m, 5e-4, c.lambda), steps}))
 			certified := newProfile(law, c.lambda, true).epsilon(c.delta)
 			law.err, law.noise = 0, 0 // the convolution itself
 			assert.InDelta(t, c.eps, newProfile(law, c.lambda, true).epsilon(c.delta), 2e-8, "delta %v", c.delta)
@@ -120,8 +118,7 @@ func TestTiltedFFTEqualsDirectConvolution(t *testing.T) {
 		law, inf := direct(step, steps, zero, size)
 		for _, eps := range []float64{0.5, 0.8, 1.5, 2.2} {
 			want := pointwiseDelta(law, h, zero, inf+steps*lost, eps)
-			got, err := conv().convolve(1, factor{coarse(m, h, 8), steps})
-			require.NoError(t, err)
+			got := testkit.Must(conv().convolve(1, factor{coarse(m, h, 8), steps}))
 			assert.InEpsilon(t, want, newProfile(got, 8, true).delta(eps), 1e-4, "eps %v", eps) // losses above 5.4 count in full in want
 		}
 	})
@@ -136,8 +133,7 @@ func TestPLDNegativeControls(t *testing.T) {
 		m := mixture{1e-4, 0.7}
 		c := composer().newConvolver(t.Context())
 		c.accuracy = 1e-14
-		law, err := c.convolve(1, factor{coarse(m, 5e-4, 0), 20000})
-		require.NoError(t, err)
+		law := testkit.Must(c.convolve(1, factor{coarse(m, 5e-4, 0), 20000}))
 		honest := newProfile(law, 0, true)
 		assert.Greater(t, honest.epsilon(delta), 2.3, "the certified answer is wide")
 		law.err, law.noise = 0, 0
@@ -145,8 +141,7 @@ func TestPLDNegativeControls(t *testing.T) {
 		assert.Greater(t, math.Abs(sold-2.21317617), 0.01, "without its error it is noise: %v", sold)
 	})
 	t.Run("lower bound sold as claim", func(t *testing.T) {
-		v, err := composer().Epsilon(t.Context(), sumOf(1000, sgd(0.01, 1)), Target{DeltaUp: 1e-5, DeltaLow: 1e-5, Gap: 1e-3})
-		require.NoError(t, err)
+		v := testkit.Must(composer().Epsilon(t.Context(), sumOf(1000, sgd(0.01, 1)), Target{DeltaUp: 1e-5, DeltaLow: 1e-5, Gap: 1e-3}))
 		assert.Less(t, v.Lower, 1.8282330, "a law dominated by the truth promises too little")
 	})
 	t.Run("wrap-around", func(t *testing.T) {
@@ -154,8 +149,7 @@ func TestPLDNegativeControls(t *testing.T) {
 		q.aimDelta(math.Log(delta), 1e-3)
 		c := composer().newConvolver(t.Context())
 		c.clamp = 1 << 12
-		law, err := q.compose(c, 1e-3, true)
-		require.NoError(t, err)
+		law := testkit.Must(q.compose(c, 1e-3, true))
 		law.err, law.noise = 0, 0
 		eps := newProfile(law, q.lambda, true).epsilon(delta)
 		assert.Greater(t, math.Abs(eps-2.2111), 0.02, "a window too short")
