@@ -83,50 +83,50 @@ type Rougher interface {
 	Rough() Accountant
 }
 
-// cheaperAccount is one that a calibration tries before the account asked for.
-type cheaperAccount struct {
-	start     NewAccount
-	tolerance float64 // how well it is worth to be calibrated
-}
-
 // roughTolerance is what a rough account is calibrated to: the next begins a percent or more away.
 const roughTolerance = 1e-3
 
-// cheaper returns accounts to be tried before the account of a calibration, each from where the one before
-// has ended: its rough one, and privacy loss distributions without lower ends, which mostly have the same
-// upper end at half of the work or less.
-func cheaper(newAccount NewAccount) []cheaperAccount {
-	account, err := newAccount()
-	if err != nil {
-		return nil // the calibration will say so
+// cheaperAccount is one that a calibration tries before the account asked for.
+type cheaperAccount struct {
+	tolerance float64                             // how well it is worth to be calibrated
+	of        func(account Accountant) Accountant // makes it of the account asked for; nil if there is none
+}
+
+// cheaper returns the accounts to be tried before the account of a calibration, each from where the one
+// before has ended: its rough one, and privacy loss distributions without lower ends, which mostly have the
+// same upper end at half of the work or less.
+func cheaper() []cheaperAccount {
+	rough := func(account Accountant) Accountant {
+		if slow, ok := account.(Rougher); ok {
+			return slow.Rough()
+		}
+		return nil
 	}
-	var all []cheaperAccount
-	add := func(tolerance float64, change func(account Accountant) Accountant) {
-		all = append(all, cheaperAccount{func() (Accountant, error) {
-			account, err := newAccount()
-			if err != nil {
-				return nil, err
-			}
-			return change(account), nil
-		}, tolerance})
-	}
-	if slow, ok := account.(Rougher); ok && slow.Rough() != nil {
-		add(roughTolerance, func(account Accountant) Accountant { return account.(Rougher).Rough() })
-	}
-	if distributions(account) != nil {
-		add(noiseTolerance, func(account Accountant) Accountant {
-			distributions(account).onlyUpper = true
-			return account
-		})
-	}
-	return all
+	return []cheaperAccount{{roughTolerance, rough}, {noiseTolerance, func(account Accountant) Accountant {
+		p := distributions(account)
+		if p == nil {
+			return nil
+		}
+		p.onlyUpper = true
+		return account
+	}}}
 }
 
 // inTurn searches by the cheaper accounts and then by that asked for, whose answer it returns.
 func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start, tolerance float64) (start, Bound, error)) (start, Bound, error) {
 	from := start{parameter: 1}
-	for _, cheap := range cheaper(newAccount) {
-		found, _, err := search(cheap.start, from, cheap.tolerance)
+	for _, cheap := range cheaper() {
+		starts := func() (Accountant, error) {
+			account, err := newAccount()
+			if err != nil {
+				return nil, err
+			}
+			return cheap.of(account), nil
+		}
+		if account, err := starts(); err != nil || account == nil {
+			continue // an error comes again by the account asked for
+		}
+		found, _, err := search(starts, from, cheap.tolerance)
 		var none *NoBracketError
 		switch {
 		case err == nil:

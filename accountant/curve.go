@@ -10,6 +10,16 @@ import (
 // of the order a in (1, +Inf].
 type curve func(a float64) float64
 
+// chord bounds a log moment, which is convex in the order, between the whole orders that it is known at.
+func chord(a float64, moment func(order int) float64) float64 {
+	lo := math.Floor(a)
+	x := a - lo
+	if x == 0 {
+		return moment(int(lo))
+	}
+	return (1-x)*moment(int(lo)) + x*moment(int(lo)+1)
+}
+
 // gaussianCurve returns the curve of Gaussian noise at sensitivity/sigma = ratio > 0. A cost too small for
 // a float64 is rounded up, never to zero.
 func gaussianCurve(ratio float64) curve {
@@ -161,6 +171,12 @@ func xCothLess1(x float64) float64 {
 		return y / 3 * n / (1 + sinhcLess1(x))
 	}
 	return x/math.Tanh(x) - 1
+}
+
+// atLeastTiny raises a cost that is too small for a float64 to the least positive one, so that repeating it
+// many times is never free.
+func atLeastTiny(divergence float64) float64 {
+	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }
 
 func infiniteCurve(float64) float64 { return math.Inf(1) }

@@ -35,13 +35,7 @@ func allocationCurve(steps int64, sigma float64) curve {
 		if m == nil {
 			m = newAllocationMoments(float64(steps), sigma)
 		}
-		lo := math.Floor(a)
-		x := a - lo
-		moment := (1 - x) * m.log(int(lo))
-		if x > 0 {
-			moment += x * m.log(int(lo)+1)
-		}
-		return math.Min(plain(a), math.Max(moment/(a-1), math.SmallestNonzeroFloat64))
+		return math.Min(plain(a), atLeastTiny(chord(a, m.log)/(a-1)))
 	}
 }
 

@@ -44,12 +44,6 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 // sinhc returns sinh(x)/x for |x| < 0.01 by its series.
 func sinhc(x float64) float64 { return 1 + x*x/6*(1+x*x/20*(1+x*x/42)) }
 
-// atLeastTiny raises a cost that is too small for a float64 to the least positive one, so that repeating it
-// many times is never free.
-func atLeastTiny(divergence float64) float64 {
-	return math.Max(divergence, math.SmallestNonzeroFloat64)
-}
-
 // karyCurve returns the curve of k-ary randomised response when the answer is replaced: log( (e^{a eps} +
 // e^{(1-a) eps} + k - 2) / (e^eps + k - 1) ) / (a-1). The numerator exceeds the denominator by 4 sinh(a
 // eps/2) sinh((a-1) eps/2) e^{eps/2}, as for two categories.

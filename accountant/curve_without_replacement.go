@@ -34,13 +34,7 @@ func withoutReplacementCurve(q float64, e Event) curve {
 		if a > maxWithoutReplacement {
 			return plain
 		}
-		lo := math.Floor(a)
-		x := a - lo
-		moment := (1 - x) * w.moment(int(lo))
-		if x > 0 {
-			moment += x * w.moment(int(lo)+1)
-		}
-		return math.Min(plain, math.Max(moment/(a-1), math.SmallestNonzeroFloat64))
+		return math.Min(plain, atLeastTiny(chord(a, w.moment)/(a-1)))
 	}
 }
 

@@ -3,6 +3,8 @@ package accountant
 import (
 	"errors"
 	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Composed is the adaptive composition of events, in order.
@@ -74,7 +76,7 @@ func (e WithFailure) guarantee() (guarantee, bool) {
 	one, ok := guaranteeAnywhere(e.Event)
 	if e.Delta > 0 {
 		// Both parts of the law together: at most the sum is bad.
-		one.delta = math.Min(1, sumUp(one.delta, e.Delta))
+		one.delta = math.Min(1, mathx.SumUp(one.delta, e.Delta))
 	}
 	return one, ok
 }

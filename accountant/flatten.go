@@ -152,11 +152,3 @@ func boundUnless(exact bool, leaf Event) Event {
 	}
 	return dominated{by: leaf}
 }
-
-// sumUp adds two numbers, neither negative, never below their sum and exactly where one is zero.
-func sumUp(a, b float64) float64 {
-	if a == 0 || b == 0 {
-		return a + b
-	}
-	return mathx.Up(a + b)
-}

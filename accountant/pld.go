@@ -222,27 +222,26 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 		}
 		b.Floor = math.Max(b.Floor, b.Lower) // the dominating pairs cost no less
 	}
-	// Rényi divergences bound it too, and win where nothing finer could be certified, or an event has a
-	// curve that its pair does not imply.
-	if r, err := p.rdp(); err == nil {
-		if rb, err := r.Epsilon(ctx, delta); err == nil {
-			b.Upper = math.Min(b.Upper, rb.Upper)
-		}
-	}
-	b.Floor = math.Min(b.Floor, b.Upper)
-	b.Lower = math.Min(b.Lower, b.Upper)
+	r, err := p.rdp().Epsilon(ctx, delta)
+	b.atMost(r, err)
 	b.GapReached = b.Upper-b.Floor <= p.cfg.Gap
 	return b, nil
 }
 
 // rdp returns the same run accounted by RDP, also a valid upper bound.
-func (p *PLD) rdp() (*RDP, error) {
-	r, err := NewRDP(RDPConfig{Relation: p.cfg.Relation})
-	if err != nil {
-		return nil, err
+func (p *PLD) rdp() *RDP {
+	r, _ := NewRDP(RDPConfig{Relation: p.cfg.Relation}) // NewPLD asked for the relation
+	r.terms = p.terms                                   // read only
+	return r
+}
+
+// atMost lowers a bound to one by Rényi divergences. These win where nothing finer could be certified, or
+// an event has a curve that its pair does not imply.
+func (b *Bound) atMost(r Bound, err error) {
+	if err == nil {
+		b.Upper = math.Min(b.Upper, r.Upper)
 	}
-	r.terms = p.terms // read only
-	return r, nil
+	b.Floor, b.Lower = math.Min(b.Floor, b.Upper), math.Min(b.Lower, b.Upper)
 }
 
 func (p *PLD) delta(ctx context.Context, epsilon float64) (Bound, error) {
@@ -276,21 +275,14 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (Bound, error) {
 	if failure > 0 {
 		b.Upper = math.Min(1, mathx.Up(body.Upper+failure))
 	}
-	if r, err := p.rdp(); err == nil {
-		if rb, err := r.Delta(ctx, epsilon); err == nil {
-			b.Upper = math.Min(b.Upper, rb.Upper)
-		}
-	}
-	b.Floor = math.Min(b.Floor, b.Upper)
-	b.Lower = math.Min(b.Lower, b.Upper)
+	r, err := p.rdp().Delta(ctx, epsilon)
+	b.atMost(r, err)
 	return b, nil
 }
 
 // Rough implements Rougher: Rényi divergences alone.
 func (p *PLD) Rough() Accountant {
-	r, err := NewRDP(RDPConfig{Relation: p.cfg.Relation})
-	if err != nil {
-		return nil // the relation was asked about before
-	}
+	r := p.rdp()
+	r.terms = terms{}
 	return r
 }

@@ -16,7 +16,7 @@ func sampledGaussianCurve(q, sigma float64) curve {
 		if math.IsInf(a, 1) {
 			return a
 		}
-		return math.Min(math.Max(g.logMoment(a)/(a-1), math.SmallestNonzeroFloat64), plain(a))
+		return math.Min(atLeastTiny(g.logMoment(a)/(a-1)), plain(a))
 	}
 }
 
@@ -32,7 +32,7 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 		if a > maxBinomial {
 			return plain(a)
 		}
-		return math.Min(math.Max(g.betweenIntegers(a)/(a-1), math.SmallestNonzeroFloat64), plain(a))
+		return math.Min(atLeastTiny(g.betweenIntegers(a)/(a-1)), plain(a))
 	}
 }
 
@@ -84,22 +84,14 @@ func (g *sampledGaussian) logMoment(a float64) float64 {
 }
 
 // betweenIntegers returns a bound of the moment at a real order in (1, maxBinomial], exact at integers.
-func (g *sampledGaussian) betweenIntegers(a float64) float64 {
-	lo := math.Floor(a)
-	if a == lo {
-		return g.binomial(int(a))
-	}
-	below := 0.0
-	if lo > 1 {
-		below = g.binomial(int(lo))
-	}
-	w := a - lo
-	return (1-w)*below + w*g.binomial(int(lo)+1)
-}
+func (g *sampledGaussian) betweenIntegers(a float64) float64 { return chord(a, g.binomial) }
 
 // binomial returns the moment at an integer order n >= 2. The binomial weights sum to one and the exponent
 // is zero for k = 0, 1, so E - 1 = sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2 sigma^2)} - 1).
 func (g *sampledGaussian) binomial(n int) float64 {
+	if n == 1 {
+		return 0
+	}
 	logs, choose := g.binomials[:0], float64(n)
 	for k := 2; k <= n; k++ {
 		choose *= float64(n-k+1) / float64(k)

@@ -54,7 +54,7 @@ func basicEpsilon(rs []runs) float64 {
 		if r.count > 1 {
 			term = mathx.Up(r.epsilon * float64(r.count))
 		}
-		sum = sumUp(sum, term)
+		sum = mathx.SumUp(sum, term)
 	}
 	if math.IsNaN(sum) {
 		return math.Inf(1)
@@ -140,7 +140,7 @@ func (c *composition) Delta(ctx context.Context, epsilon float64) (accountant.Bo
 func (c *composition) failure() float64 {
 	sum := 0.0
 	for i, d := range c.events.failures.Keys {
-		sum = sumUp(sum, mathx.Up(float64(c.events.failures.Counts[i])*d))
+		sum = mathx.SumUp(sum, mathx.Up(float64(c.events.failures.Counts[i])*d))
 	}
 	return math.Min(1, sum)
 }

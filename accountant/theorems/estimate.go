@@ -24,14 +24,16 @@ type Estimator interface {
 	Estimate(delta float64) (Estimate, error)
 }
 
-// gaussianSteps are Gaussian releases and their Poisson samples.
+// gaussianSteps estimates Gaussian releases and their Poisson samples.
 type gaussianSteps struct {
 	account *accountant.RDP // holds the events
+	flaw    string
+	epsilon func(steps []step, delta float64) (float64, error)
 }
 
-func newGaussianSteps(rel accountant.Relation) (gaussianSteps, error) {
+func newGaussianSteps(rel accountant.Relation, flaw string, epsilon func([]step, float64) (float64, error)) (Estimator, error) {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})
-	return gaussianSteps{account}, err
+	return &gaussianSteps{account, flaw, epsilon}, err
 }
 
 // Compose implements Estimator.
@@ -43,6 +45,15 @@ func (g *gaussianSteps) Compose(e accountant.Event, count int64) error {
 		return err
 	}
 	return g.account.Compose(e, count)
+}
+
+// Estimate implements Estimator.
+func (g *gaussianSteps) Estimate(delta float64) (Estimate, error) {
+	if !(delta > 0 && delta < 1) {
+		return Estimate{}, fmt.Errorf("theorems: delta must be in (0, 1), got %v", delta)
+	}
+	eps, err := g.epsilon(g.steps(), delta)
+	return Estimate{eps, g.flaw}, err
 }
 
 // step is one kind of step.
@@ -63,15 +74,6 @@ func (g *gaussianSteps) steps() []step {
 	return steps
 }
 
-func checkOpenDelta(delta float64) error {
-	if !(delta > 0 && delta < 1) {
-		return fmt.Errorf("theorems: delta must be in (0, 1), got %v", delta)
-	}
-	return nil
-}
-
-type strongComposition struct{ gaussianSteps }
-
 // NewStrongComposition starts an empty estimate: what the moments accountant was compared with when it was
 // published (Abadi et al. 2016, section 5.1): the classical Gaussian mechanism with epsilon_0 = sqrt(2
 // log(1.25/delta_0))/sigma, the cost of a sampled step taken as (q epsilon_0, q delta_0), advanced
@@ -79,72 +81,49 @@ type strongComposition struct{ gaussianSteps }
 // amplification is not linear (log(1 + q(e^epsilon - 1)) is larger), and the classical Gaussian needs
 // epsilon_0 below 1. Advanced is the valid form.
 func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
-	g, err := newGaussianSteps(rel)
-	return &strongComposition{g}, err
-}
-
-// Estimate implements Estimator.
-func (s *strongComposition) Estimate(delta float64) (Estimate, error) {
-	if err := checkOpenDelta(delta); err != nil {
-		return Estimate{}, err
-	}
-	out := Estimate{Flaw: "published, not a valid step: linear amplification by sampling, classical Gaussian noise at epsilon above 1"}
-	steps := s.steps()
-	weight := 0.0
-	for _, t := range steps {
-		weight += t.count * t.q
-	}
-	if weight == 0 {
-		return out, nil
-	}
-	at := func(logit float64) float64 {
-		f := 1 / (1 + math.Exp(-logit))
-		step0 := f * delta / weight
-		squares, drift := 0.0, 0.0
+	const flaw = "published, not a valid step: linear amplification by sampling, classical Gaussian noise at epsilon above 1"
+	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {
+		weight := 0.0
 		for _, t := range steps {
-			eps := t.q * math.Sqrt(2*math.Log(1.25/step0)) / t.sigma
-			squares += t.count * eps * eps
-			drift += t.count * eps * math.Expm1(eps)
+			weight += t.count * t.q
 		}
-		return math.Sqrt(2*squares*-math.Log((1-f)*delta)) + drift
-	}
-	_, out.Epsilon = mathx.GoldenSection(func(x float64) float64 { return at(x - 32) }, 1, 63)
-	return out, nil
+		if weight == 0 {
+			return 0, nil
+		}
+		at := func(logit float64) float64 {
+			f := 1 / (1 + math.Exp(-logit))
+			step0 := f * delta / weight
+			squares, drift := 0.0, 0.0
+			for _, t := range steps {
+				eps := t.q * math.Sqrt(2*math.Log(1.25/step0)) / t.sigma
+				squares += t.count * eps * eps
+				drift += t.count * eps * math.Expm1(eps)
+			}
+			return math.Sqrt(2*squares*-math.Log((1-f)*delta)) + drift
+		}
+		_, eps := mathx.GoldenSection(func(x float64) float64 { return at(x - 32) }, 1, 63)
+		return eps, nil
+	})
 }
-
-type centralLimit struct{ gaussianSteps }
 
 // NewCentralLimit starts an empty estimate: the central limit theorem of Gaussian differential privacy (Bu,
 // Dong, Long, Su 2020): many sampled steps are taken for one Gaussian of mu = q sqrt(T (e^{1/sigma^2} -
 // 1)). It is a limit, with an error of unknown sign that is large for few steps or small q; most often it
 // is too small.
 func NewCentralLimit(rel accountant.Relation) (Estimator, error) {
-	g, err := newGaussianSteps(rel)
-	return &centralLimit{g}, err
-}
-
-// Estimate implements Estimator.
-func (c *centralLimit) Estimate(delta float64) (Estimate, error) {
-	if err := checkOpenDelta(delta); err != nil {
-		return Estimate{}, err
-	}
-	out := Estimate{Flaw: "a limit for infinitely many steps, usually too small"}
-	squares := 0.0
-	for _, t := range c.steps() {
-		variance := 1 / (t.sigma * t.sigma)
-		if t.q < 1 {
-			variance = t.q * t.q * math.Expm1(variance)
+	const flaw = "a limit for infinitely many steps, usually too small"
+	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {
+		squares := 0.0
+		for _, t := range steps {
+			variance := 1 / (t.sigma * t.sigma)
+			if t.q < 1 {
+				variance = t.q * t.q * math.Expm1(variance)
+			}
+			squares += t.count * variance
 		}
-		squares += t.count * variance
-	}
-	if squares == 0 {
-		return out, nil
-	}
-	if math.IsInf(squares, 1) {
-		out.Epsilon = squares
-		return out, nil
-	}
-	var err error
-	out.Epsilon, err = accountant.GaussianEpsilon(1/math.Sqrt(squares), delta)
-	return out, err
+		if squares == 0 || math.IsInf(squares, 1) {
+			return squares, nil
+		}
+		return accountant.GaussianEpsilon(1/math.Sqrt(squares), delta)
+	})
 }

@@ -202,14 +202,6 @@ func amplify(eps, q float64) float64 {
 	return math.Min(eps, math.Log1p(q*math.Expm1(eps))*(1+1e-15))
 }
 
-// sumUp adds two numbers, neither negative, never below their sum and exactly where one is zero.
-func sumUp(a, b float64) float64 {
-	if a == 0 || b == 0 {
-		return a + b
-	}
-	return mathx.Up(a + b)
-}
-
 // refusal returns why an event cannot be accounted under a relation, as RDP words it.
 func refusal(e accountant.Event, rel accountant.Relation) error {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})

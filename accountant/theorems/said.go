@@ -46,7 +46,7 @@ func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	// as for all events with a rho: WithFailure is one by definition, and an (epsilon, f)-private mechanism
 	// in both directions by Kairouz, Oh, Viswanath 2015, with the rho of epsilon. A divergence on an event
 	// of probability 1-f alone allows more.
-	return math.Min(1, sumUp(hi*(1+1e-12), failure)), nil
+	return math.Min(1, mathx.SumUp(hi*(1+1e-12), failure)), nil
 }
 
 // bitAllowed reports whether two bits of these probabilities are within rho at all orders that are tried,

@@ -108,7 +108,7 @@ func (z *Concentrated) Delta(_ context.Context, epsilon float64) (accountant.Bou
 	} else {
 		log, b.Order = zcdpLogDelta(rho, epsilon)
 	}
-	b.Upper = math.Min(1, sumUp(failure, mathx.Up(math.Exp(log)*(1+1e-15*(4-log)))))
+	b.Upper = math.Min(1, mathx.SumUp(failure, mathx.Up(math.Exp(log)*(1+1e-15*(4-log)))))
 	return b, nil
 }
 

@@ -87,5 +87,13 @@ func Down(x float64) float64 {
 	return math.Nextafter(x, math.Inf(-1))
 }
 
+// SumUp adds two numbers, neither negative, never below their sum and exactly where one is zero.
+func SumUp(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return Up(a + b)
+}
+
 // IsFinite reports whether x is neither infinite nor NaN.
 func IsFinite[T float32 | float64](x T) bool { return x-x == 0 }

@@ -108,41 +108,35 @@ func (p Pair) tooPlain() bool {
 // OnPoissonSample returns ((1-q)Q + qP, Q) for the pair (P, Q) of one run without sampling, which is noise
 // or a response (Zhu, Dong, Wang 2022, Theorem 11).
 func (p Pair) OnPoissonSample(q float64) Pair {
-	switch p.kind {
-	case pairGaussian:
-		return Pair{pairSampled, q, p.b / p.c, 0}
-	case pairResponse:
-		return Pair{pairSampledResponse, q, p.a, 0}
-	case pairLaplace:
+	if p.kind == pairLaplace {
 		return Pair{pairSampledLaplace, q, p.a, 0}
-	case pairDiscreteLaplace:
-		if p.b == 1 { // one coin for the two sides
-			return Pair{pairSampledResponse, q, 1 / p.a, 0}
-		}
-		return Pair{pairSampledDiscreteLaplace, q, p.a, p.b}
-	case pairDiscreteGaussian:
-		return Pair{pairSampledDiscreteGaussian, q, p.a, p.c}
 	}
-	return Pair{}
+	return p.onSample(q, pairSampled, pairSampledResponse, pairSampledDiscreteLaplace, pairSampledDiscreteGaussian)
 }
 
 // OnFixedSample returns the pair of a sample without replacement of which a share q is drawn, for the
 // symmetric pair (P, Q) of one run: see drawn.go.
 func (p Pair) OnFixedSample(q float64) Pair {
+	if p.kind == pairLaplace {
+		return Pair{pairDrawnResponse, q, mathx.Up(p.a), 0}
+	}
+	return p.onSample(q, pairDrawn, pairDrawnResponse, pairDrawnDiscreteLaplace, pairDrawnDiscreteGaussian)
+}
+
+// onSample returns the pair of a run on a sample, of one of the given kinds.
+func (p Pair) onSample(q float64, gaussian, response, discreteLaplace, discreteGaussian kind) Pair {
 	switch p.kind {
 	case pairGaussian:
-		return Pair{pairDrawn, q, p.b / p.c, 0}
+		return Pair{gaussian, q, p.b / p.c, 0}
 	case pairResponse:
-		return Pair{pairDrawnResponse, q, p.a, 0}
-	case pairLaplace:
-		return Pair{pairDrawnResponse, q, mathx.Up(p.a), 0}
+		return Pair{response, q, p.a, 0}
 	case pairDiscreteLaplace:
-		if p.b == 1 {
-			return Pair{pairDrawnResponse, q, 1 / p.a, 0}
+		if p.b == 1 { // one coin for the two sides
+			return Pair{response, q, 1 / p.a, 0}
 		}
-		return Pair{pairDrawnDiscreteLaplace, q, p.a, p.b}
+		return Pair{discreteLaplace, q, p.a, p.b}
 	case pairDiscreteGaussian:
-		return Pair{pairDrawnDiscreteGaussian, q, p.a, p.c}
+		return Pair{discreteGaussian, q, p.a, p.c}
 	}
 	return Pair{}
 }
