@@ -29,8 +29,11 @@ func intervalOf(t *testing.T, delta float64, e Event) (Bound, Bound) {
 // never below what the sum of all outputs shows.
 func TestAllocationAtExtremes(t *testing.T) {
 	t.Parallel()
-	for _, sigma := range []float64{5e-324, 1e-3, 1, 1e6} {
-		for _, steps := range []int64{2, 1e9, math.MaxInt64} {
+	for i, sigma := range []float64{5e-324, 1e-3, 1, 1e6} {
+		for j, steps := range []int64{2, 1e9, math.MaxInt64} {
+			if skipped(i+j, 2) {
+				continue
+			}
 			b, r := intervalOf(t, 1e-5, RandomAllocation{1, steps, Gaussian{sigma}})
 			if sigma < 1e-300 {
 				require.Equal(t, math.Inf(1), b.Upper)
@@ -166,16 +169,21 @@ func TestAllocationCalibrates(t *testing.T) {
 	t.Parallel()
 	const gap = 0.05
 	account := func() (Accountant, error) { return NewPLD(PLDConfig{Relation: AddRemove, Gap: gap}) }
-	for name, c := range map[string]struct {
+	for i, c := range []struct {
+		name   string
 		target Target
 		event  func(noise float64) Event
 	}{
-		"one bin of many, one epoch":   {Target{1, 1e-5}, func(n float64) Event { return BallsInBins{1000, 1, Gaussian{n}} }},
-		"one bin of many, many epochs": {Target{2, 1e-6}, func(n float64) Event { return BallsInBins{100, 30, Gaussian{n}} }},
-		"one bin of one":               {Target{1, 1e-5}, func(n float64) Event { return BallsInBins{1, 4, Gaussian{n}} }},
-		"some steps of many":           {Target{1, 1e-5}, func(n float64) Event { return RandomAllocation{3, 300, Gaussian{n}} }},
-		"bands":                        {Target{1, 1e-5}, func(n float64) Event { return BandedMatrix{8, 800, 0.08, n} }},
+		{"one bin of many, many epochs", Target{2, 1e-6}, func(n float64) Event { return BallsInBins{100, 30, Gaussian{n}} }},
+		{"one bin of many, one epoch", Target{1, 1e-5}, func(n float64) Event { return BallsInBins{1000, 1, Gaussian{n}} }},
+		{"one bin of one", Target{1, 1e-5}, func(n float64) Event { return BallsInBins{1, 4, Gaussian{n}} }},
+		{"some steps of many", Target{1, 1e-5}, func(n float64) Event { return RandomAllocation{3, 300, Gaussian{n}} }},
+		{"bands", Target{1, 1e-5}, func(n float64) Event { return BandedMatrix{8, 800, 0.08, n} }},
 	} {
+		if skipped(i, 2) {
+			continue
+		}
+		name := c.name
 		event := func(noise float64) (Event, error) { return c.event(noise), nil }
 		noise, got, err := CalibrateNoise(t.Context(), account, c.target, event)
 		require.NoError(t, err, name)
@@ -193,10 +201,13 @@ func TestAllocationCalibrates(t *testing.T) {
 // Where nothing of a law is left on a float64, the answer is wide, and there is one.
 func TestAllocationAtTinyDelta(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	for i, c := range []struct {
 		steps             int64
 		sigma, delta, gap float64
 	}{{7, 0.05187404344883567, 1e-10, 1e-4}, {1e7, 1, 1e-300, 0.05}, {1e7, 1e3, 1e-300, 0.05}, {100, 30, 1e-200, 0.05}} {
+		if skipped(i, 2) {
+			continue
+		}
 		p := newPLD(t, PLDConfig{Gap: c.gap}, RandomAllocation{1, c.steps, Gaussian{c.sigma}})
 		b := epsAt(t, p, c.delta)
 		d := deltaAt(t, p, b.Lower)

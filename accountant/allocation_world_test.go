@@ -197,6 +197,9 @@ func TestAllocationSmallWorlds(t *testing.T) {
 	all := allocationWorlds()
 	broken := map[string]bool{}
 	for i, w := range all {
+		if skipped(i, 2) {
+			continue
+		}
 		byPLD, byRDP, divergence := claims(w.event)
 		var control string // a claim that must not hold
 		var low []float64

@@ -35,9 +35,12 @@ func TestARewrittenEventHasNoLowerBound(t *testing.T) {
 // A sample never costs more than all records, by any accountant.
 func TestASampleCostsNoMoreThanAll(t *testing.T) {
 	t.Parallel()
-	for _, e := range []Event{ExponentialMechanism{1}, LNMax{Scale: 2}, LNMax{Scale: 2, Discrete: true}, Laplace{1}, DiscreteLaplace{2, 3},
+	for i, e := range []Event{ExponentialMechanism{1}, LNMax{Scale: 2}, LNMax{Scale: 2, Discrete: true}, Laplace{1}, DiscreteLaplace{2, 3},
 		GNMax{Sigma: 4}, GNMax{Sigma: 4, Discrete: true}, Threshold{Sigma: 3, Discrete: true}, AboveThreshold{.5, .5, 1}, PureDP{10}, Gaussian{1}} {
-		for _, q := range []float64{1e-3, .5, 1 - 1e-12} {
+		for j, q := range []float64{1e-3, .5, 1 - 1e-12} {
+			if skipped(i+j, 3) {
+				continue
+			}
 			for _, n := range []int64{1, 1000} {
 				for name, start := range map[string]NewAccount{"rdp": RDPConfig{Relation: AddRemove}.NewAccount, "pld": PLDConfig{Relation: AddRemove, Gap: 0.05}.NewAccount} {
 					sampled, err := epsilonOfEvent(t.Context(), start, Repeated{PoissonSampled{q, e}, n}, 1e-6)

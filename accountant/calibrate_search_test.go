@@ -91,9 +91,12 @@ func TestCalibrationsAreCertified(t *testing.T) {
 	event := func(noise float64) (Event, error) {
 		return Composed{[]Event{sgd(0.01, noise, 300), sgd(0.003, 2*noise, 50)}}, nil
 	}
-	for _, account := range []NewAccount{PLDConfig{Relation: AddRemove}.NewAccount,
+	for i, account := range []NewAccount{PLDConfig{Relation: AddRemove}.NewAccount,
 		AutoConfig{Relation: AddRemove}.NewAccount, PLDConfig{Relation: AddRemove, Gap: 0.05}.NewAccount} {
-		for _, epsilon := range []float64{0.3, 4} {
+		for j, epsilon := range []float64{0.3, 4} {
+			if skipped(i+j, 2) {
+				continue
+			}
 			t.Run(fmt.Sprint(epsilon), func(t *testing.T) {
 				asked := 0
 				target := Target{epsilon, 1e-6}

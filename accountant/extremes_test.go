@@ -24,7 +24,7 @@ func TestAccountantsAtExtremes(t *testing.T) {
 			Laplace{x}, DiscreteLaplace{x, 3}, DiscreteLaplace{x, math.MaxInt64}, ExponentialMechanism{x}, GNMax{Sigma: x}, MStab{x, 1},
 			AboveThreshold{x, 1, 9}, StableSVT{x, 1, 1, math.MaxInt64}, KaryResponse{x, math.MaxInt64}, Composed{[]Event{PureDP{x}, PureDP{0.1}, LNMax{Scale: 7}, Gaussian{3}}},
 		} {
-			if skipped(i+int(math.Log(x)/100), 4) {
+			if skipped(i+int(math.Log(x)/100), 8) {
 				continue
 			}
 			for _, n := range []int64{1, math.MaxInt64} {

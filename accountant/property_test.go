@@ -94,7 +94,7 @@ func TestExtremes(t *testing.T) {
 	t.Parallel()
 	for _, q := range []float64{1e-9, 0.5, 1 - 1e-12, 1} {
 		for i, sigma := range []float64{0.01, 0.0399, 0.04, 0.3, 1, 30, 1e6} {
-			if skipped(i+int(q*8), 3) {
+			if skipped(i+int(q*8), 6) {
 				continue
 			}
 			for _, steps := range []int64{1, 1e9} {

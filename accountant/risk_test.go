@@ -53,6 +53,9 @@ func TestRiskByRenyiIsNotBelowItsDeltas(t *testing.T) {
 		account := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, e)
 		r := testkit.Must(account.Risk(t.Context()))
 		for i := range 400 {
+			if skipped(i, 4) {
+				continue
+			}
 			epsilon := 20 * math.Pow(float64(i)/400, 2)
 			b := deltaAt(t, account, epsilon)
 			require.GreaterOrEqual(t, r.worst(epsilon).Upper, b.Upper, "%v at %v", e, epsilon)
@@ -77,6 +80,9 @@ func TestDeltaIsBelowThatOfItsMu(t *testing.T) {
 		gdp := r.GDP()
 		require.GreaterOrEqual(t, gdp.Delta, r.only, "%v", events)
 		for i := range 8000 {
+			if skipped(i, 3) {
+				continue
+			}
 			epsilon := float64(i) / 8192
 			normal := testkit.Must(GaussianDelta(1/gdp.Mu, epsilon))
 			require.LessOrEqual(t, r.worst(epsilon).Upper, normal+gdp.Delta, "%v at %v", events, epsilon)

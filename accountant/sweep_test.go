@@ -144,9 +144,11 @@ func TestNextToNoNoiseIsAnsweredOrRefused(t *testing.T) {
 	t.Parallel()
 	allocated := RandomAllocation{999999999999999, 1000000000000000, Gaussian{0.3}}
 	questions(t, AddRemove, 1e-5, allocated)
-	for _, sigma := range []float64{1e-6, 3e-8, 1e-8} {
-		for _, other := range []Event{Laplace{1}, DiscreteGaussian{5, 1}, PoissonSampled{0.01, Gaussian{1}}, RandomAllocation{1, 2, Gaussian{1}}} {
-			questions(t, AddRemove, 1e-5, Gaussian{sigma}, other)
+	for i, sigma := range []float64{1e-6, 3e-8, 1e-8} {
+		for j, other := range []Event{Laplace{1}, DiscreteGaussian{5, 1}, PoissonSampled{0.01, Gaussian{1}}, RandomAllocation{1, 2, Gaussian{1}}} {
+			if !skipped(i+j, 3) {
+				questions(t, AddRemove, 1e-5, Gaussian{sigma}, other)
+			}
 		}
 	}
 	questions(t, AddRemove, 1e-5, Repeated{Gaussian{1}, 1e16}, Laplace{1})
