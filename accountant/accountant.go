@@ -3,7 +3,6 @@ package accountant
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -47,27 +46,6 @@ const (
 	ReplaceOne
 )
 
-// names are the values of a small enumeration in JSON.
-type names[K comparable] map[K]string
-
-func (n names[K]) marshal(k K, kind string) ([]byte, error) {
-	if _, ok := n[k]; !ok {
-		return nil, fmt.Errorf("accountant: %v is not a %s", k, kind)
-	}
-	return []byte(n[k]), nil
-}
-
-// unmarshal finds the value of a name, false if there is none.
-func (n names[K]) unmarshal(text []byte, into *K) bool {
-	for k, name := range n {
-		if name == string(text) {
-			*into = k
-			return true
-		}
-	}
-	return false
-}
-
 var relationNames = names[Relation]{AddRemove: "add_remove", ReplaceOne: "replace_one"}
 
 // String returns the name used in JSON.
@@ -85,23 +63,3 @@ func (r *Relation) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
-
-// ErrUnsupportedEvent is matched by every *UnsupportedEventError.
-var ErrUnsupportedEvent = errors.New("accountant: unsupported event")
-
-// UnsupportedEventError names an event that an accountant cannot hold, and the reason.
-type UnsupportedEventError struct {
-	Event  Event
-	Reason string
-}
-
-// Error implements error.
-func (e *UnsupportedEventError) Error() string {
-	return fmt.Sprintf("accountant: %s is unsupported: %s", e.Type(), e.Reason)
-}
-
-// Type returns the event's type in JSON.
-func (e *UnsupportedEventError) Type() string { return typeName(e.Event) }
-
-// Is makes errors.Is(err, ErrUnsupportedEvent) hold.
-func (e *UnsupportedEventError) Is(target error) bool { return target == ErrUnsupportedEvent }

@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// intervalOf returns the answer of privacy loss distributions and that of Rényi divergences.
+// intervalOf returns the answer of privacy loss distributions and the one of Rényi divergences.
 func intervalOf(t *testing.T, delta float64, e Event) (Bound, Bound) {
 	t.Helper()
 	p, r := newPLD(t, PLDConfig{Gap: 0.05}), newRDP(t, RDPConfig{})
@@ -151,7 +151,7 @@ func TestAllocationRefusals(t *testing.T) {
 }
 
 // The losses of the order in which a record is added end early. Beyond their end that order costs next to
-// nothing, and the upper bound is that of the other.
+// nothing, and the upper bound is the other one.
 func TestAllocationDeltaBeyondTheLossesOfOneOrder(t *testing.T) {
 	for _, c := range []struct {
 		steps          int64

@@ -163,6 +163,8 @@ func (t *Auto) Rough() Accountant {
 	return &RDP{cfg: t.rdp.cfg, orders: t.rdp.orders, refine: t.rdp.refine}
 }
 
+func (t *Auto) leaveLowerEnds() bool { return t.pld != nil && t.pld.leaveLowerEnds() }
+
 // Epsilon returns what events cost together, by the method that claims least of those that hold them, or by
 // the one that is named. The events must be fixed before any answer: see [Auto].
 func Epsilon(ctx context.Context, m Method, rel Relation, delta float64, events ...Event) (Claim, error) {

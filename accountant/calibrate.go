@@ -10,54 +10,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Target is the guarantee asked for.
-type Target struct {
-	Epsilon float64 // > 0
-	Delta   float64 // in [0, 1)
-}
-
-func (t Target) validate() error {
-	if !mathx.IsFinite(t.Epsilon) || t.Epsilon <= 0 {
-		return fmt.Errorf("accountant: Target.Epsilon must be a finite number above 0, got %v", t.Epsilon)
-	}
-	if !(t.Delta >= 0 && t.Delta < 1) {
-		return fmt.Errorf("accountant: Target.Delta must be in [0, 1), got %v", t.Delta)
-	}
-	return nil
-}
-
-// ErrNoBracket is matched by every *NoBracketError.
-var ErrNoBracket = errors.New("accountant: the target is not between two trials")
-
-// NoBracketError is returned by a search that met no trial on one side of its target.
-type NoBracketError struct {
-	Parameter string  // what was searched: "noise", "probability" or "count"
-	Last      float64 // the outermost value tried
-	Epsilon   float64 // what it costs
-	Target    Target
-}
-
-// Error implements error.
-func (e *NoBracketError) Error() string {
-	relation := "still above"
-	if e.Epsilon <= e.Target.Epsilon {
-		relation = "still within"
-	}
-	return fmt.Sprintf("accountant: no %s brackets the target: at %g epsilon is %g, %s %g (delta %g)",
-		e.Parameter, e.Last, e.Epsilon, relation, e.Target.Epsilon, e.Target.Delta)
-}
-
-// Is makes errors.Is(err, ErrNoBracket) hold.
-func (e *NoBracketError) Is(target error) bool { return target == ErrNoBracket }
-
-const (
-	minNoise = 1e-6
-	maxNoise = 1e15
-	maxCount = int64(1) << 53
-	// noiseTolerance is how much noise, relatively, a calibration may waste.
-	noiseTolerance = 1e-8
-)
-
 // NewAccount starts the accounts a calibration tries; RDPConfig.NewAccount is one.
 type NewAccount func() (Accountant, error)
 
@@ -86,6 +38,9 @@ type Rougher interface {
 // roughTolerance is what a rough account is calibrated to: the next begins a percent or more away.
 const roughTolerance = 1e-3
 
+// upperEnds is an account that may leave out its lower ends; it reports whether it has any.
+type upperEnds interface{ leaveLowerEnds() bool }
+
 // cheaperAccount is one that a calibration tries before the account asked for.
 type cheaperAccount struct {
 	tolerance float64                             // how well it is worth to be calibrated
@@ -103,12 +58,10 @@ func cheaper() []cheaperAccount {
 		return nil
 	}
 	return []cheaperAccount{{roughTolerance, rough}, {noiseTolerance, func(account Accountant) Accountant {
-		p := distributions(account)
-		if p == nil {
-			return nil
+		if p, ok := account.(upperEnds); ok && p.leaveLowerEnds() {
+			return account
 		}
-		p.onlyUpper = true
-		return account
+		return nil
 	}}}
 }
 
@@ -136,17 +89,6 @@ func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start
 		}
 	}
 	return search(newAccount, from, noiseTolerance)
-}
-
-// distributions returns the privacy loss distributions of an account, nil if it has none.
-func distributions(account Accountant) *PLD {
-	switch account := account.(type) {
-	case *PLD:
-		return account
-	case *Auto:
-		return account.pld
-	}
-	return nil
 }
 
 // tried returns the epsilon of the event of a parameter by an account of its own. Events that come again,

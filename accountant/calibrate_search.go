@@ -1,8 +1,60 @@
 package accountant
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// Target is the guarantee asked for.
+type Target struct {
+	Epsilon float64 // > 0
+	Delta   float64 // in [0, 1)
+}
+
+func (t Target) validate() error {
+	if !mathx.IsFinite(t.Epsilon) || t.Epsilon <= 0 {
+		return fmt.Errorf("accountant: Target.Epsilon must be a finite number above 0, got %v", t.Epsilon)
+	}
+	if !(t.Delta >= 0 && t.Delta < 1) {
+		return fmt.Errorf("accountant: Target.Delta must be in [0, 1), got %v", t.Delta)
+	}
+	return nil
+}
+
+// ErrNoBracket is matched by every *NoBracketError.
+var ErrNoBracket = errors.New("accountant: the target is not between two trials")
+
+// NoBracketError is returned by a search that met no trial on one side of its target.
+type NoBracketError struct {
+	Parameter string  // that was searched: "noise", "probability" or "count"
+	Last      float64 // the outermost value tried
+	Epsilon   float64 // its cost
+	Target    Target
+}
+
+// Error implements error.
+func (e *NoBracketError) Error() string {
+	relation := "still above"
+	if e.Epsilon <= e.Target.Epsilon {
+		relation = "still within"
+	}
+	return fmt.Sprintf("accountant: no %s brackets the target: at %g epsilon is %g, %s %g (delta %g)",
+		e.Parameter, e.Last, e.Epsilon, relation, e.Target.Epsilon, e.Target.Delta)
+}
+
+// Is makes errors.Is(err, ErrNoBracket) hold.
+func (e *NoBracketError) Is(target error) bool { return target == ErrNoBracket }
+
+const (
+	minNoise = 1e-6
+	maxNoise = 1e15
+	maxCount = int64(1) << 53
+	// noiseTolerance is how much noise, relatively, a calibration may waste.
+	noiseTolerance = 1e-8
 )
 
 // trial is a parameter that was tried: the logarithm of the noise, or of one over the count, so that costs

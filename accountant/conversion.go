@@ -19,6 +19,27 @@ const (
 	Classic
 )
 
+// names are the values of a small enumeration in JSON.
+type names[K comparable] map[K]string
+
+func (n names[K]) marshal(k K, kind string) ([]byte, error) {
+	if _, ok := n[k]; !ok {
+		return nil, fmt.Errorf("accountant: %v is not a %s", k, kind)
+	}
+	return []byte(n[k]), nil
+}
+
+// unmarshal finds the value of a name, false if there is none.
+func (n names[K]) unmarshal(text []byte, into *K) bool {
+	for k, name := range n {
+		if name == string(text) {
+			*into = k
+			return true
+		}
+	}
+	return false
+}
+
 var conversionNames = names[Conversion]{Improved: "improved", Classic: "classic"}
 
 // String returns the name used in JSON.

@@ -180,3 +180,16 @@ func atLeastTiny(divergence float64) float64 {
 }
 
 func infiniteCurve(float64) float64 { return math.Inf(1) }
+
+// excess returns (1+r)^a - 1 - a r with l = log(1+r), never negative for a > 1.
+func excess(r, l, a float64) float64 {
+	if x := math.Abs(r) * a; x < 3e-3 {
+		return a * (a - 1) / 2 * r * r * (1 + (a-2)/3*r*(1+(a-3)/4*r*(1+(a-4)/5*r*(1+(a-5)/6*r*(1+(a-6)/7*r)))))
+	}
+	return (1+r)*math.Expm1((a-1)*l) - (a-1)*r
+}
+
+// leastCurve returns the lesser of two curves.
+func leastCurve(c, d curve) curve {
+	return func(a float64) float64 { return math.Min(c(a), d(a)) }
+}

@@ -59,15 +59,3 @@ func karyCurve(eps float64, categories int64) curve {
 		return math.Min(pure(a), atLeastTiny(math.Log1p(bracket)/(a-1)))
 	}
 }
-
-// aboveThresholdCurve returns the better of two valid curves: pure DP at the sum, and, for one answer, the
-// Laplace curve of the threshold plus the pure cost of the query noise: insert the run on D with a shifted
-// threshold between the two laws (also Zhu, Wang 2020).
-func aboveThresholdCurve(e AboveThreshold) curve {
-	pure := pureCurve(e.Epsilon1 + e.Epsilon2)
-	if e.Answers > 1 {
-		return pure
-	}
-	threshold := laplaceCurve(e.Epsilon1)
-	return func(a float64) float64 { return math.Min(pure(a), threshold(a)+e.Epsilon2) }
-}

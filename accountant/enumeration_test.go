@@ -168,7 +168,7 @@ func TestNeverBelowEnumeration(t *testing.T) {
 	}
 }
 
-// enumerate runs one case and returns what is wrong with it.
+// enumerate runs one case and returns its fault.
 func enumerate(seed uint64, saw func(accountant string, ratio float64)) string {
 	rnd := rand.New(rand.NewPCG(7, seed))
 	var events []Event

@@ -3,7 +3,6 @@ package accountant
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -29,8 +28,8 @@ type Event interface {
 // A row is what a type of events is called.
 type row struct {
 	name string // in JSON
-	// mechanism and parameters are for people. Those of an event around another one are added to the ones
-	// of the inner one. A field in braces stands for its number, {^field} for a part of a claim, and
+	// mechanism and parameters are for people. The words of an event around another one are added to the
+	// words of the inner one. A field in braces stands for its number, {^field} for a part of a claim, and
 	// {discrete} for "discrete " or nothing.
 	mechanism, parameters string
 	attained              bool // the dominating pair, by some mechanism that the event describes
@@ -38,14 +37,12 @@ type row struct {
 
 const attained, bounded = true, false
 
-// The methods that an event may have besides, called by the functions below and in properties.go. Every
+// The methods that an event may have besides, as those in flatten.go and properties.go. Every
 // accountant refuses an event without the methods that it needs. A new event is a type with its methods and
 // a line in allEvents.
 type (
-	// check reports what is out of range beside the ranges of the tags of fields.
+	// check reports values out of range that the ranges in the tags of fields do not cover.
 	checked interface{ check() error }
-	// flatten adds count runs to t as other events or as a leaf. An event without it is a leaf.
-	flattened interface{ flatten(t *terms, count int64) }
 	// curve returns the divergence of a leaf.
 	curved interface{ curve() curve }
 	// sampledAs returns the noise or the PureDP event that dominates a leaf on a sample too, and whether it
@@ -55,10 +52,6 @@ type (
 	}
 	// sampledCurve returns the divergence of such noise on a Poisson sample.
 	sampledNoise interface{ sampledCurve(q float64) curve }
-	// guarantee returns the (epsilon, delta) of one run.
-	guaranteed interface{ guarantee() (guarantee, bool) }
-	// rho returns the zCDP parameter of a leaf, rounded up; without it the rho of its guarantee counts.
-	concentrated interface{ rho() float64 }
 	// group returns the event as n > 1 records see it; without it, or if it returns nil, the guarantee is
 	// scaled.
 	groupable interface {
@@ -151,68 +144,6 @@ func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
 	return e.row().attained
 }
 
-// Part is one kind of release within an event, in words.
-type Part struct {
-	Mechanism  string `json:"mechanism"`  // in words
-	Parameters string `json:"parameters"` // in symbols
-	Count      int64  `json:"count"`      // how often it runs
-}
-
-// printer shows the numbers of words: parameters, and parts of a claim, which are rounded up.
-type printer struct{ number, claim func(x float64) string }
-
-// Describe takes an event apart into the mechanisms that it runs, in words. The functions print numbers:
-// number a parameter, claim a part of a claim, which has to be rounded up.
-func Describe(e Event, number, claim func(x float64) string) []Part {
-	return describe(e, printer{number, claim})
-}
-
-func describe(e Event, p printer) (parts []Part) {
-	inside := children(e)
-	for _, inner := range inside {
-		parts = append(parts, describe(inner, p)...)
-	}
-	own := Part{e.row().mechanism, p.parameters(e), 1}
-	switch e := e.(type) {
-	case Composed:
-	case Repeated:
-		for i := range parts {
-			n, err := mul(parts[i].Count, e.Count)
-			if err != nil {
-				n = math.MaxInt64 // beyond every budget
-			}
-			parts[i].Count = n
-		}
-	default:
-		if len(parts) == 0 && len(inside) == 0 {
-			return []Part{own}
-		}
-		for i := range parts {
-			parts[i].Mechanism += ", " + own.Mechanism
-			parts[i].Parameters = strings.TrimPrefix(parts[i].Parameters+", "+own.Parameters, ", ")
-		}
-	}
-	return parts
-}
-
-// parameters returns the parameters of an event in words.
-func (p printer) parameters(e Event) string {
-	var words []string
-	v := reflect.ValueOf(e)
-	for i := range v.NumField() {
-		key, _ := fieldKey(v.Type().Field(i))
-		switch f := v.Field(i); f.Kind() {
-		case reflect.Float64:
-			words = append(words, "{"+key+"}", p.number(f.Float()), "{^"+key+"}", p.claim(f.Float()))
-		case reflect.Int64:
-			words = append(words, "{"+key+"}", strconv.FormatInt(f.Int(), 10))
-		case reflect.Bool:
-			words = append(words, "{"+key+"}", map[bool]string{true: key + " "}[f.Bool()])
-		}
-	}
-	return strings.NewReplacer(words...).Replace(e.row().parameters)
-}
-
 // ErrInvalidEvent is returned, wrapped, for an event with a parameter out of range; the message names the
 // parameter.
 var ErrInvalidEvent = errors.New("accountant: invalid event")
@@ -233,11 +164,10 @@ func validTree(e Event, depth int) error {
 	if err := check(e); err != nil {
 		return err
 	}
-	_, list := e.(Composed)
 	for i, inner := range children(e) {
 		err := validTree(inner, depth+1)
-		if err != nil && list {
-			return fmt.Errorf("composed, events[%d]: %w", i, err)
+		if err != nil && reflect.ValueOf(e).Field(0).Kind() == reflect.Slice {
+			return fmt.Errorf("%s, events[%d]: %w", typeName(e), i, err)
 		}
 		if err != nil {
 			return err
@@ -248,7 +178,7 @@ func validTree(e Event, depth int) error {
 
 // check reports the parameters of the event itself that are out of range. The tag in of a field is its
 // range: of a whole number the least, which atleast raises to another field. An error of a field that stands
-// alone hides those of the fields after it.
+// alone hides the errors of the fields after it.
 func check(e Event) error {
 	var wrong []error
 	name, v := typeName(e), reflect.ValueOf(e)
@@ -309,3 +239,23 @@ func atLeast(event, field string, x, least int64) error {
 	}
 	return nil
 }
+
+// ErrUnsupportedEvent is matched by every *UnsupportedEventError.
+var ErrUnsupportedEvent = errors.New("accountant: unsupported event")
+
+// UnsupportedEventError names an event that an accountant cannot hold, and the reason.
+type UnsupportedEventError struct {
+	Event  Event
+	Reason string
+}
+
+// Error implements error.
+func (e *UnsupportedEventError) Error() string {
+	return fmt.Sprintf("accountant: %s is unsupported: %s", e.Type(), e.Reason)
+}
+
+// Type returns the event's type in JSON.
+func (e *UnsupportedEventError) Type() string { return typeName(e.Event) }
+
+// Is makes errors.Is(err, ErrUnsupportedEvent) hold.
+func (e *UnsupportedEventError) Is(target error) bool { return target == ErrUnsupportedEvent }

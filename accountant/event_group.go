@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/pate-go/pate/accountant/internal/pld"
@@ -72,11 +71,6 @@ func grouped(e Event, n int64) (Event, error) {
 	return nil, &UnsupportedEventError{e, fmt.Sprintf("its cost for groups of %d records is not known", n)}
 }
 
-// downBy divides noise by g, rounding down, but not to zero.
-func downBy(noise, g float64) float64 {
-	return math.Max(mathx.Down(noise/g), math.SmallestNonzeroFloat64)
-}
-
 // group returns an event with the guarantee of a group of g records.
 func (o guarantee) group(g float64) (Event, error) {
 	eps := mathx.Up(o.epsilon * g)
@@ -109,36 +103,6 @@ func holdsGroup(e Event) bool {
 
 const groupInSample = "a group inside a sample would be drawn as one: write the group around the sample"
 
-// groupedSample is a Poisson sampled Gaussian seen by a group. No exact law is used: a group of 2^c records
-// costs 3^c times the divergence at the 2^c-fold order, for orders from 2 (Mironov 2017, Proposition 2).
-type groupedSample struct {
-	probability, noiseMultiplier float64
-	size                         int64
-}
-
-func (groupedSample) row() row { return row{name: "group of poisson_sampled"} }
-
-func (e groupedSample) flatten(t *terms, count int64) {
-	if t.rel == ReplaceOne {
-		t.refuse(PoissonSampled{e.probability, Gaussian{e.noiseMultiplier}}, poissonNeedsAddRemove)
-	}
-	t.add(e, count)
-}
-
-func (e groupedSample) pair() (pld.Pair, error) {
-	return pld.Pair{}, &UnsupportedEventError{e, "a Poisson sample seen by a group has a divergence bound, but its pair is not known to be the worst"}
-}
-
-func (e groupedSample) curve() curve {
-	doublings := float64(bits.Len64(uint64(e.size - 1)))
-	base := sampledGaussianCurve(e.probability, e.noiseMultiplier)
-	all := gaussianCurve(float64(e.size) / e.noiseMultiplier) // all of the group in the batch
-	order, factor := math.Exp2(doublings), math.Pow(3, doublings)
-	return func(a float64) float64 {
-		return math.Min(all(a), factor*base(math.Max(a, 2)*order))
-	}
-}
-
 // dominated is a leaf that was rewritten. The event by costs no less. The event alsoCurve, if not nil,
 // costs no less either, and only its Rényi curve is used. The rewritten event may cost less than both, so
 // no lower bound follows.
@@ -170,7 +134,10 @@ func (e dominated) curve() curve {
 	return leastCurve(curveOf(e.by), curveOf(e.alsoCurve))
 }
 
-// leastCurve returns the lesser of two curves.
-func leastCurve(c, d curve) curve {
-	return func(a float64) float64 { return math.Min(c(a), d(a)) }
+// boundUnless returns a leaf, in dominated unless it is exact.
+func boundUnless(exact bool, leaf Event) Event {
+	if exact {
+		return leaf
+	}
+	return dominated{by: leaf}
 }

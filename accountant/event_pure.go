@@ -47,6 +47,8 @@ func (KaryResponse) row() row {
 	return row{"k_randomized_response", "randomised response", "ε {^epsilon} among {categories}", attained}
 }
 
+func (KaryResponse) relation() Relation { return ReplaceOne }
+
 const karyNeedsReplaceOne = "a response is about a record that is there: it is accounted under replace_one; randomized_response holds it under both"
 
 func (e KaryResponse) flatten(t *terms, count int64) {

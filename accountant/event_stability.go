@@ -94,9 +94,20 @@ func (AboveThreshold) row() row {
 }
 
 func (e AboveThreshold) epsilon() float64             { return mathx.Up(e.Epsilon1 + e.Epsilon2) }
-func (e AboveThreshold) curve() curve                 { return aboveThresholdCurve(e) }
 func (e AboveThreshold) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
 func (e AboveThreshold) pair() (pld.Pair, error)      { return pld.Response(e.epsilon()), nil }
+
+// curve returns the better of two valid curves: pure DP at the sum, and, for one answer, the
+// Laplace curve of the threshold plus the pure cost of the query noise: insert the run on D with a shifted
+// threshold between the two laws (also Zhu, Wang 2020).
+func (e AboveThreshold) curve() curve {
+	pure := pureCurve(e.Epsilon1 + e.Epsilon2)
+	if e.Answers > 1 {
+		return pure
+	}
+	threshold := laplaceCurve(e.Epsilon1)
+	return func(a float64) float64 { return math.Min(pure(a), threshold(a)+e.Epsilon2) }
+}
 
 func (e AboveThreshold) group(n int64) (Event, error) {
 	g := float64(n)

@@ -18,6 +18,9 @@ type terms struct {
 	err      error // the first, after which nothing counts
 }
 
+// flatten adds count runs to t as other events or as a leaf. An event without it is a leaf.
+type flattened interface{ flatten(t *terms, count int64) }
+
 // tally is a multiset of composed runs.
 type tally[K comparable] struct{ mathx.Multiset[K] }
 
@@ -143,12 +146,4 @@ func (t *terms) fail(delta float64, count int64) error {
 		return nil
 	}
 	return t.failures.add(delta, count)
-}
-
-// boundUnless returns a leaf, in dominated unless it is exact.
-func boundUnless(exact bool, leaf Event) Event {
-	if exact {
-		return leaf
-	}
-	return dominated{by: leaf}
 }

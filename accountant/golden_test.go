@@ -21,21 +21,14 @@ func TestSampledGaussianGolden(t *testing.T) {
 	readGolden(t, "rdp_gaussian_subsampled.json", &file)
 	require.NotEmpty(t, file.Records)
 	require.NotEmpty(t, file.Reverse)
-	worst, worstInt := 0.0, 0.0
+	w := &relative{t: t, tol: 1e-12}
 	for _, r := range file.Records {
 		got := sampledGaussianCurve(r.Q, r.Sigma)(r.Order)
 		if r.Q == 1 {
 			got = linearCurve(0.5 / (r.Sigma * r.Sigma))(r.Order)
 		}
-		e := relErr(got, r.Ref)
-		tol := 1e-12
-		assert.LessOrEqual(t, e, tol, "%+v: got %v", r, got)
-		if r.Order == math.Trunc(r.Order) {
-			worstInt = math.Max(worstInt, e)
-		}
-		worst = math.Max(worst, e)
+		w.check(map[bool]string{true: "integer orders", false: "orders between"}[r.Order == math.Trunc(r.Order)], got, r.Ref, r)
 	}
-	t.Logf("worst relative error %.2g, integer orders %.2g, %d records", worst, worstInt, len(file.Records))
 	for _, r := range file.Reverse {
 		assert.LessOrEqual(t, r.Reverse, sampledGaussianCurve(r.Q, r.Sigma)(r.Order)*(1+slack), "%+v", r)
 	}
@@ -66,17 +59,12 @@ func TestMechanismCurvesGolden(t *testing.T) {
 	check := func(name string, records []record, tol float64, got func(record) curve, want func(record) float64) {
 		t.Run(name, func(t *testing.T) {
 			require.NotEmpty(t, records)
-			worst, n := 0.0, 0
+			w := &relative{t: t, tol: tol}
 			for _, r := range records {
-				if r.Order == 1 {
-					continue // the limit; curves start above 1
+				if r.Order != 1 { // the limit; curves start above 1
+					w.check(name, got(r)(r.Order), want(r), r)
 				}
-				g := got(r)(r.Order)
-				e := relErr(g, want(r))
-				assert.LessOrEqual(t, e, tol, "%+v: got %v", r, g)
-				worst, n = math.Max(worst, e), n+1
 			}
-			t.Logf("worst relative error %.2g, %d records", worst, n)
 		})
 	}
 	rdp := func(r record) float64 { return r.RDP }
@@ -110,24 +98,16 @@ func TestGaussianGolden(t *testing.T) {
 		Delta []record `json:"delta_for_sigma_eps"`
 	}
 	readGolden(t, "gaussian_analytic.json", &file)
-	const tol = 1e-10
-	worst := [3]float64{}
+	w := &relative{t: t, tol: 1e-10}
 	for _, r := range file.Sigma {
-		got := testkit.Must(GaussianNoise(r.Eps, r.Delta))
-		assert.LessOrEqual(t, relErr(got, r.Sigma), tol, "sigma %+v: got %v", r, got)
-		worst[0] = math.Max(worst[0], relErr(got, r.Sigma))
+		w.check("sigma", testkit.Must(GaussianNoise(r.Eps, r.Delta)), r.Sigma, r)
 	}
 	for _, r := range file.Eps {
-		got := testkit.Must(GaussianEpsilon(r.Sigma, r.Delta))
-		assert.LessOrEqual(t, relErr(got, r.Eps), tol, "eps %+v: got %v", r, got)
-		worst[1] = math.Max(worst[1], relErr(got, r.Eps))
+		w.check("epsilon", testkit.Must(GaussianEpsilon(r.Sigma, r.Delta)), r.Eps, r)
 	}
 	for _, r := range file.Delta {
-		got := testkit.Must(GaussianDelta(r.Sigma, r.Eps))
-		assert.LessOrEqual(t, relErr(got, r.Delta), tol, "delta %+v: got %v", r, got)
-		worst[2] = math.Max(worst[2], relErr(got, r.Delta))
+		w.check("delta", testkit.Must(GaussianDelta(r.Sigma, r.Eps)), r.Delta, r)
 	}
-	t.Logf("worst relative errors: sigma %.2g, epsilon %.2g, delta %.2g", worst[0], worst[1], worst[2])
 }
 
 func TestConversionGolden(t *testing.T) {
@@ -151,24 +131,18 @@ func TestConversionGolden(t *testing.T) {
 	for a := 2.0; a <= 33; a++ {
 		lambda32 = append(lambda32, a)
 	}
-	var worst, worstFree float64
+	w, free := &relative{t: t, tol: 1e-11}, &relative{t: t, tol: 1e-9}
 	for _, r := range file.Records {
 		run := sgd(r.Q, r.Sigma, r.Steps)
 		b := epsilonOf(t, RDPConfig{Orders: file.Orders}, r.Delta, run)
-		worst = math.Max(worst, relErr(b.Upper, r.Improved))
-		assert.LessOrEqual(t, relErr(b.Upper, r.Improved), 1e-11, "%s improved %v", r.ID, b)
+		w.check("improved", b.Upper, r.Improved, r)
 		assert.Equal(t, r.Order, b.Order, r.ID)
-		b = epsilonOf(t, RDPConfig{Orders: file.Orders, Conversion: Classic}, r.Delta, run)
-		assert.LessOrEqual(t, relErr(b.Upper, r.Classic), 1e-11, "%s classic %v", r.ID, b)
-		b = epsilonOf(t, RDPConfig{Orders: lambda32, Conversion: Classic}, r.Delta, run)
-		assert.LessOrEqual(t, relErr(b.Upper, r.Moments), 1e-11, "%s moments %v", r.ID, b)
+		w.check("classic", epsilonOf(t, RDPConfig{Orders: file.Orders, Conversion: Classic}, r.Delta, run).Upper, r.Classic, r)
+		w.check("moments", epsilonOf(t, RDPConfig{Orders: lambda32, Conversion: Classic}, r.Delta, run).Upper, r.Moments, r)
 		for c, want := range map[Conversion]float64{Improved: r.Continuous, Classic: r.ContinuousC} {
-			b = epsilonOf(t, RDPConfig{Conversion: c}, r.Delta, run)
-			worstFree = math.Max(worstFree, relErr(b.Upper, want))
-			assert.LessOrEqual(t, relErr(b.Upper, want), 1e-9, "%s %v continuous %v", r.ID, c, b)
+			free.check(c.String()+" refined", epsilonOf(t, RDPConfig{Conversion: c}, r.Delta, run).Upper, want, r)
 		}
 	}
-	t.Logf("worst relative error: fixed grid %.2g, refined %.2g", worst, worstFree)
 }
 
 func TestCompositionConversionGolden(t *testing.T) {

@@ -149,8 +149,8 @@ func readEvent(data []byte, depth int) (Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	var name string
-	if err := fields.take("type", &name); err != nil {
+	name, err := fields.text("type")
+	if err != nil {
 		return nil, err
 	}
 	zero, ok := zeroEvent(name)
@@ -237,19 +237,19 @@ func (o *object) pop(key string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// take decodes a required string.
-func (o *object) take(key string, into *string) error {
+// text decodes a required string.
+func (o *object) text(key string) (text string, err error) {
 	value, err := o.pop(key)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(value) == 0 || value[0] != '"' {
-		return fmt.Errorf("%w: field %q must be a string", ErrBadJSON, key)
+		return "", fmt.Errorf("%w: field %q must be a string", ErrBadJSON, key)
 	}
-	if err := json.Unmarshal(value, into); err != nil {
-		return fmt.Errorf("%w: field %q: %v", ErrBadJSON, key, err)
+	if err := json.Unmarshal(value, &text); err != nil {
+		return "", fmt.Errorf("%w: field %q: %v", ErrBadJSON, key, err)
 	}
-	return nil
+	return text, nil
 }
 
 // takeField decodes a field of an event into v.
@@ -299,10 +299,8 @@ func (s Schedule) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, e := range s.Events {
-		if err := validTree(e, 0); err != nil {
-			return nil, fmt.Errorf("events[%d]: %w", i, err)
-		}
+	if err := s.valid(); err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"schema":%q,"relation":%q,"events":`, schemaEvents, relation)
@@ -323,8 +321,8 @@ func (s *Schedule) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if _, ok := o.values["schema"]; ok {
-		var schema string
-		if err := o.take("schema", &schema); err != nil {
+		schema, err := o.text("schema")
+		if err != nil {
 			return err
 		}
 		if schema != schemaEvents {
@@ -332,8 +330,8 @@ func (s *Schedule) UnmarshalJSON(data []byte) error {
 		}
 	}
 	var out Schedule
-	var relation string
-	if err := o.take("relation", &relation); err != nil {
+	relation, err := o.text("relation")
+	if err != nil {
 		return err
 	}
 	if err := out.Relation.UnmarshalText([]byte(relation)); err != nil {
@@ -349,12 +347,20 @@ func (s *Schedule) UnmarshalJSON(data []byte) error {
 	if err := o.done(); err != nil {
 		return err
 	}
-	for i, e := range out.Events {
+	if err := out.valid(); err != nil {
+		return err
+	}
+	*s = out
+	return nil
+}
+
+// valid reports the first event that is not.
+func (s Schedule) valid() error {
+	for i, e := range s.Events {
 		if err := validTree(e, 0); err != nil {
 			return fmt.Errorf("events[%d]: %w", i, err)
 		}
 	}
-	*s = out
 	return nil
 }
 

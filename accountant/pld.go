@@ -286,3 +286,8 @@ func (p *PLD) Rough() Accountant {
 	r.terms = terms{}
 	return r
 }
+
+func (p *PLD) leaveLowerEnds() bool {
+	p.onlyUpper = true
+	return true
+}

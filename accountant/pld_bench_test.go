@@ -2,68 +2,40 @@ package accountant
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/pate-go/pate/internal/testkit"
 )
 
-func benchmarkEpsilon(b *testing.B, cfg PLDConfig, compose func(p *PLD)) {
-	var last Bound
-	for b.Loop() {
-		p := newPLD(b, cfg)
-		compose(p)
-		last = testkit.Must(p.Epsilon(context.Background(), 1e-5))
-	}
-	b.ReportMetric(last.Upper-last.Lower, "width")
-	b.ReportMetric(last.Upper, "epsilon")
-}
-
-// q = 0.01, noise multiplier 1, delta 1e-5, both sides.
+// BenchmarkPLDEpsilon asks for both ends at delta 1e-5: few steps and many, of windows of very many points and
+// of what rounds for every step, 100 separate compositions of one step, and 100 phases with noise of their own.
 func BenchmarkPLDEpsilon(b *testing.B) {
-	for _, gap := range []float64{1e-3, 1e-5} {
-		for _, steps := range []int64{1000, 10000, 100000} {
-			b.Run(fmt.Sprintf("gap=%g/steps=%d", gap, steps), func(b *testing.B) {
-				benchmarkEpsilon(b, PLDConfig{Gap: gap}, func(p *PLD) {
-					require.NoError(b, p.Compose(sgd(0.01, 1, steps), 1))
-				})
-			})
-		}
+	var phases, separate []Event
+	for i := range 100 {
+		separate = append(separate, PoissonSampled{0.01, Gaussian{1}})
+		phases = append(phases, sgd(0.01, 1+float64(i)/100, 10))
 	}
-}
-
-// BenchmarkPLDManySteps has windows of very many points, and what rounds for every step.
-func BenchmarkPLDManySteps(b *testing.B) {
 	for _, c := range []struct {
-		q     float64
-		steps int64
-	}{{1e-4, 1e7}, {0.01, 1e7}, {1e-5, 1e9}, {1e-6, 1e9}} {
-		b.Run(fmt.Sprintf("q=%g/steps=%g", c.q, float64(c.steps)), func(b *testing.B) {
-			benchmarkEpsilon(b, PLDConfig{}, func(p *PLD) {
-				require.NoError(b, p.Compose(sgd(c.q, 1, c.steps), 1))
-			})
+		name   string
+		gap    float64
+		events []Event
+	}{
+		{"steps=1000", 1e-3, []Event{sgd(0.01, 1, 1000)}}, {"steps=10000", 1e-3, []Event{sgd(0.01, 1, 10000)}},
+		{"steps=100000", 1e-3, []Event{sgd(0.01, 1, 100000)}}, {"steps=1000/gap=1e-05", 1e-5, []Event{sgd(0.01, 1, 1000)}},
+		{"steps=10000/gap=1e-05", 1e-5, []Event{sgd(0.01, 1, 10000)}}, {"steps=100000/gap=1e-05", 1e-5, []Event{sgd(0.01, 1, 100000)}},
+		{"steps=1e7/q=1e-4", 0, []Event{sgd(1e-4, 1, 1e7)}}, {"steps=1e7", 0, []Event{sgd(0.01, 1, 1e7)}},
+		{"steps=1e9/q=1e-5", 0, []Event{sgd(1e-5, 1, 1e9)}}, {"steps=1e9/q=1e-6", 0, []Event{sgd(1e-6, 1, 1e9)}},
+		{"separate=100", 0, separate}, {"phases=100", 0, phases},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var last Bound
+			for b.Loop() {
+				last = pldEpsilon(b, PLDConfig{Gap: c.gap}, 1e-5, c.events...)
+			}
+			b.ReportMetric(last.Upper-last.Lower, "width")
+			b.ReportMetric(last.Upper, "epsilon")
 		})
 	}
-}
-
-// 100 separate compositions of one step.
-func BenchmarkPLDSeparateSteps(b *testing.B) {
-	benchmarkEpsilon(b, PLDConfig{}, func(p *PLD) {
-		for range 100 {
-			require.NoError(b, p.Compose(PoissonSampled{0.01, Gaussian{1}}, 1))
-		}
-	})
-}
-
-// 100 phases of 10 steps, each with its own noise.
-func BenchmarkPLDPhases(b *testing.B) {
-	benchmarkEpsilon(b, PLDConfig{}, func(p *PLD) {
-		for i := range 100 {
-			require.NoError(b, p.Compose(sgd(0.01, 1+float64(i)/100, 10), 1))
-		}
-	})
 }
 
 // The noise for epsilon 2 in 1000 steps.

@@ -1,6 +1,10 @@
 package accountant
 
-import "math"
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
 
 // Properties are the known facts of one run of a mechanism beside its Rényi curve. The composition
 // theorems, package theorems, rest on them.
@@ -19,6 +23,17 @@ type Properties struct {
 	Twice Event
 }
 
+type (
+	// guarantee returns the (epsilon, delta) of one run.
+	guaranteed interface{ guarantee() (guarantee, bool) }
+	// rho returns the zCDP parameter of a leaf, rounded up; without it the rho of its guarantee counts.
+	concentrated interface{ rho() float64 }
+	// relation returns the only one that the event is defined for.
+	related interface{ relation() Relation }
+	// twice returns an event of which two runs cost no less.
+	twofold interface{ twice() Event }
+)
+
 // PropertiesOf returns the properties of one run of a valid event.
 func PropertiesOf(e Event) Properties {
 	one, ok := guaranteeOf(e)
@@ -28,7 +43,7 @@ func PropertiesOf(e Event) Properties {
 	} else if ok { // the delta of a leaf is among the failures already
 		p.Rho = pureRho(one.epsilon)
 	}
-	if votes, ok := e.(LNMax); ok {
+	if votes, ok := e.(twofold); ok {
 		p.Twice = votes.twice()
 	}
 	if noise, _ := sampledAs(e); noise != nil {
@@ -52,8 +67,8 @@ func guaranteeOf(e Event) (guarantee, bool) {
 
 // relationOf returns the only relation that an event is defined for, 0 if any.
 func relationOf(e Event) Relation {
-	if _, ok := e.(KaryResponse); ok {
-		return ReplaceOne
+	if only, ok := e.(related); ok {
+		return only.relation()
 	}
 	return 0
 }
@@ -76,4 +91,9 @@ func pureRho(eps float64) float64 {
 		return eps
 	}
 	return eps * math.Tanh(eps/2) * (1 + 1e-15)
+}
+
+// downBy divides noise by g, rounding down, but not to zero.
+func downBy(noise, g float64) float64 {
+	return math.Max(mathx.Down(noise/g), math.SmallestNonzeroFloat64)
 }

@@ -13,19 +13,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-func TestPublishedNumbers(t *testing.T) {
-	b := epsilonOf(t, RDPConfig{}, 1e-5, sgd(0.01, 4, 10000))
-	assert.InDelta(t, 1.0355, b.Upper, 1e-3)
-	t.Logf("%+v", b)
-	var integers []float64
-	for a := 2.0; a <= 256; a++ {
-		integers = append(integers, a)
-	}
-	b = epsilonOf(t, RDPConfig{Orders: integers, Conversion: Classic}, 1e-5, sgd(256./60000, 1.1, 14062))
-	assert.InDelta(t, 3.009, b.Upper, 1e-3)
-	t.Logf("%+v", b)
-}
-
 func BenchmarkEpsilon(b *testing.B) {
 	for _, orders := range []int{156, 0} {
 		b.Run(map[int]string{156: "orders=156", 0: "default-refined"}[orders], func(b *testing.B) {

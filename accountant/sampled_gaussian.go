@@ -187,14 +187,6 @@ func (g *sampledGaussian) sum(left, right int, a float64) float64 {
 	return math.Log1p(total * g.step / math.Sqrt(2*math.Pi))
 }
 
-// excess returns (1+r)^a - 1 - a r with l = log(1+r), never negative for a > 1.
-func excess(r, l, a float64) float64 {
-	if x := math.Abs(r) * a; x < 3e-3 {
-		return a * (a - 1) / 2 * r * r * (1 + (a-2)/3*r*(1+(a-3)/4*r*(1+(a-4)/5*r*(1+(a-5)/6*r*(1+(a-6)/7*r)))))
-	}
-	return (1+r)*math.Expm1((a-1)*l) - (a-1)*r
-}
-
 // logTerm returns the log of weight times excess.
 func (g *sampledGaussian) logTerm(n node, a float64) float64 {
 	if a*n.l > 300 { // the rest is below e^-300 + a r e^{-a l}, nothing

@@ -203,7 +203,7 @@ func (a *allocation) roughLaw(ctx context.Context) roughLaw {
 
 // discretise returns the cells of one order of the pair.
 func (a *allocation) discretise(ctx context.Context, h, logTail float64, reverse, up bool, most int, width gridWidths) (*cells, error) {
-	if a.clipped && !up { // what is below is unknown
+	if a.clipped && !up { // no bound from below is known
 		return nil, errTooLong
 	}
 	points, err := a.split(ctx, 1.7*h, logTail, reverse, up)

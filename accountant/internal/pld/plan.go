@@ -62,7 +62,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		blocks += float64(count) + 1
 	}
 	topBudget := budget / (1 + math.Min(float64(units), 2))
-	shares := 0.0 // of what is left
+	shares := 0.0 // of the rest
 	for i := range stages {
 		for j := range stages[i] {
 			if stages[i][j].h == 0 {
