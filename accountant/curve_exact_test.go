@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var exactCases = flag.Int("curves", 500, "random curves and conversions that the tests against 96-digit arithmetic evaluate")
+var exactCases = flag.Int("curves", 300, "random curves and conversions that the tests against 96-digit arithmetic evaluate")
 
 // divergence returns log(moment)/(a-1).
 func divergence(moment exact, a float64) float64 {

@@ -19,7 +19,7 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-var enumerated = flag.Int("cases", 150, "random compositions that TestNeverBelowEnumeration enumerates")
+var enumerated = flag.Int("cases", 100, "random compositions that TestNeverBelowEnumeration enumerates")
 
 // worlds is the law of a sum of losses under P, by enumeration; under Q it is mass e^-loss.
 type worlds struct{ loss, mass []float64 }
@@ -71,7 +71,7 @@ func (w worlds) sampled(q float64) worlds {
 // gaussianWorld is discrete Gaussian noise on a coordinate that moves by one.
 func gaussianWorld(sigma float64) (w worlds) {
 	norm := math.Exp(mathx.LogTheta(sigma))
-	for x := int(9*sigma) + 1; x >= -int(9*sigma); x-- { // what is left out has mass below 1e-17
+	for x := int(9*sigma) + 1; x >= -int(9*sigma); x-- { // the rest has mass below 1e-17
 		w.loss = append(w.loss, float64(1-2*x)/(2*sigma*sigma))
 		w.mass = append(w.mass, math.Exp(-float64(x*x)/(2*sigma*sigma))/norm)
 	}

@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	checked := false
 	flag.Visit(func(f *flag.Flag) { checked = checked || f.Name == "rapid.checks" || f.Name == "long" })
 	if !checked { // a sample
-		_ = flag.Set("rapid.checks", "25")
+		_ = flag.Set("rapid.checks", "15")
 	}
 	os.Exit(m.Run())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// Parameters at the edge of what is valid: an answer that is in order, or a wide one, within seconds.
+// Parameters at the edge of the valid ones: an answer that is in order, or a wide one, within seconds.
 func TestPLDExtremes(t *testing.T) {
 	t.Parallel()
 	noises, deltas := []float64{0.01, 1, 1e6}, []float64{0.5, 1e-5, 1e-300}
@@ -112,7 +112,7 @@ func TestAllocationOfTooMuchNoise(t *testing.T) {
 		p := newPLD(t, PLDConfig{}, BallsInBins{steps, 1, Gaussian{sigma}})
 		return deltaAt(t, p, 0)
 	}
-	most := math.Sqrt(1 << 72 / float64(steps)) // of what is accounted
+	most := math.Sqrt(1 << 72 / float64(steps)) // that is accounted
 	at, beyond := delta(most), delta(1000*most)
 	require.Positive(t, at.Lower)
 	require.Zero(t, beyond.Lower, "the noise that is there costs less")

@@ -14,7 +14,7 @@ import (
 var everyTarget = flag.Bool("targets", false,
 	"TestPLDCalibrationGolden calibrates noise for every target of the reference, not for one of each run")
 
-// The width of the reference brackets, and what is left of ours: reference values are rigorous up to double
+// The width of the reference brackets, and the rest of ours: reference values are rigorous up to double
 // rounding.
 const bracketTolerance = 1e-9
 

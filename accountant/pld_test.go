@@ -57,7 +57,7 @@ func drawPLDEvent(t *rapid.T) Event {
 	return PoissonSampled{f("q", 1e-4, 0.9), Gaussian{f("sigma", 0.6, 20)}}
 }
 
-// TestPLDProperties: below RDP, lower below upper, monotone in delta and in what is composed, Repeated(n)
+// TestPLDProperties: below RDP, lower below upper, monotone in delta and in the events, Repeated(n)
 // equal to n single compositions.
 func TestPLDProperties(t *testing.T) {
 	t.Parallel()

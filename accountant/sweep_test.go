@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-var swept = flag.Int("sweep", 10, "random schedules that TestEveryScaleIsAnsweredOrRefused asks about")
+var swept = flag.Int("sweep", 6, "random schedules that TestEveryScaleIsAnsweredOrRefused asks about")
 
 // scales draws parameters of any size.
 type scales struct{ *rand.Rand }

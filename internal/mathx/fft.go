@@ -154,7 +154,7 @@ func (f *FFT) Inverse(c []complex128) {
 // transform runs the stages on x, a self-sorting (Stockham) decimation in frequency, to y and
 // back. It returns the one that holds the result.
 func (f *FFT) transform(x, y []complex128) []complex128 {
-	s, step := 1, 2 // stride of this stage; roots[step*p] = e^{-2 pi i p/n}, of what is left of the length
+	s, step := 1, 2 // stride of this stage; roots[step*p] = e^{-2 pi i p/n}, n the rest of the length
 	for _, r := range f.factors {
 		switch r {
 		case 4:

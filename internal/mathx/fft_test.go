@@ -199,7 +199,7 @@ func TestForwardLowIsForward(t *testing.T) {
 			outputs = min(outputs, n/2+1)
 			got := make([]complex128, outputs)
 			for k := range got {
-				got[k] = cmplx.NaN() // what was there plays no part
+				got[k] = cmplx.NaN() // the old number plays no part
 			}
 			f.ForwardLow(got, x, 0)
 			for k := range got {

@@ -124,7 +124,7 @@ func TestWrapAndUnwrap(t *testing.T) {
 		to[rnd.IntN(len(to))] = complex(math.NaN(), 1)
 		back := make([]float64, rnd.IntN(n+1))
 		for i := range back {
-			back[i] = math.NaN() // what was there plays no part
+			back[i] = math.NaN() // the old number plays no part
 		}
 		unwrap(back, to, modulo(lo, n))
 		for i, x := range back {

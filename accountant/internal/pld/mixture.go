@@ -72,7 +72,7 @@ func (m mixture) origin(h float64, merge bool) float64 {
 // cells cuts the pair between zlo and zhi on a grid with a point at off; to be merged, off is the anchor.
 func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *cells {
 	lo, hi := m.loss(zlo), m.loss(zhi)
-	bottom := lo // extended to the least loss, if that is near, to bound what is left of zlo
+	bottom := lo // extended to the least loss, if that is near, to bound the mass left of zlo
 	least := math.Log1p(-m.q)
 	if lo-least < 1000*h {
 		bottom = least

@@ -11,7 +11,7 @@ import (
 // sample. They are cut into cells as a density is: the three integrals of a half cell are sums.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
-	logOutside float64   // of what is left out on either side, under P and under Q
+	logOutside float64   // of the outcomes left out on either side, under P and under Q
 	least      float64   // no loss is below, those left out included
 	lossError  float64
 }

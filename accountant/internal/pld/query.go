@@ -182,7 +182,7 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	}
 	q.set(best)
 	k, _, _ := q.moments(best)
-	if q.dense() { // windows of several stages share what is wanted
+	if q.dense() { // windows of several stages share the wanted error
 		want /= 4
 	}
 	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))

@@ -61,7 +61,7 @@ type jumpKey struct{ several, up bool }
 type smallSum struct {
 	*tilted
 	each float64 // bounds the error of one mass
-	all  float64 // bounds the sum of the errors of all masses, and what is outside
+	all  float64 // bounds the sum of the errors of all masses, and the mass outside
 }
 
 // split returns the points of one order of the pair, or errTooLong.
