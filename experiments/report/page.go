@@ -145,7 +145,7 @@ func Read(dir string) (*experiments.Result, error) {
 	}
 	private, err := typical.Read(dir, len(r.Rows))
 	for i := range private {
-		r.Rows[i].Bayes = private[i]
+		r.Rows[i].OfTypical = private[i]
 	}
 	return &r, err
 }

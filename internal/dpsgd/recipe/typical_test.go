@@ -31,9 +31,9 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 		require.Equal(t, *without.Rows[0].Epsilon, *row.Epsilon)
 		require.Equal(t, without.Rows[0].Accuracy, row.Accuracy)
 		require.Equal(t, fileIn(t, plain.Dir), fileIn(t, cfg.Dir), "the same model")
-		require.Len(t, row.Bayes, 2)
+		require.Len(t, row.OfTypical, 2)
 		for i, e := range []bayes.Estimator{bayes.Bernstein, bayes.StudentT} {
-			f := row.Bayes[i]
+			f := row.OfTypical[i]
 			require.Equal(t, e, f.Estimator)
 			require.Equal(t, typical.DefaultDelta, f.Delta)
 			require.Equal(t, 12, f.Steps)
@@ -51,7 +51,7 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 			return err
 		}))
 		again := testkit.Must(Run(t.Context(), cfg))
-		require.Equal(t, row.Bayes, again.Rows[0].Bayes, "kept with the run")
+		require.Equal(t, row.OfTypical, again.Rows[0].OfTypical, "kept with the run")
 	}
 }
 

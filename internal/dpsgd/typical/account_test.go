@@ -20,7 +20,7 @@ func TestUnseenStepsAreWorstCases(t *testing.T) {
 			cfg.Distances.Observe(dpsgd.StepDistances{Step: step, Values: []float64{0.1, 0.2, 0.1, 0.15}})
 		}
 		figures := testkit.Must(f.Figures())
-		return figures.Bayes
+		return figures.OfTypical
 	}
 	require.Equal(t, 0, count(1)[1].Unseen)
 	require.Equal(t, 6, count(7)[1].Unseen)

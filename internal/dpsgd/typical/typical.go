@@ -102,7 +102,7 @@ func (a *Account) Figures() (f Figures, err error) {
 		return f, fmt.Errorf("typical: %w", a.err)
 	}
 	for _, account := range a.accounts {
-		f.Bayes = append(f.Bayes, account.Figure())
+		f.OfTypical = append(f.OfTypical, account.Figure())
 	}
 	return f, nil
 }
@@ -110,7 +110,7 @@ func (a *Account) Figures() (f Figures, err error) {
 // Figures belong to one row of a result, of its first seed, and are embedded in it: private, charged nowhere,
 // and no epsilon.
 type Figures struct {
-	Bayes []bayes.Figure `json:"bayes,omitempty"`
+	OfTypical []bayes.Figure `json:"bayes,omitempty"`
 }
 
 // Rows are the figures of all rows of a result. They are nil if no row has any.
@@ -120,8 +120,8 @@ type Rows [][]bayes.Figure
 func Of[R any](rows []R, of func(R) Figures) (all Rows) {
 	some := false
 	for _, row := range rows {
-		all = append(all, of(row).Bayes)
-		some = some || len(of(row).Bayes) > 0
+		all = append(all, of(row).OfTypical)
+		some = some || len(of(row).OfTypical) > 0
 	}
 	if !some {
 		return nil

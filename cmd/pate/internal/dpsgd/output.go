@@ -225,7 +225,7 @@ func readDPSGD(dir string) (*recipe.Result, error) {
 	}
 	figures, err := typical.Read(dir, len(r.Rows))
 	for i := range figures {
-		r.Rows[i].Bayes = figures[i]
+		r.Rows[i].OfTypical = figures[i]
 	}
 	return &r, err
 }
