@@ -101,7 +101,7 @@ func (j *job) choose(ctx context.Context, before *run.Before) error {
 	if err != nil {
 		return err
 	}
-	j.calibrated = !asked.hasNoise()
+	j.calibrated = !asked.d.Settled(asked.s)
 	if j.calibrated && j.s.d.Fit != nil && j.Votes.Teachers() > 0 {
 		m, err := stable.New(stable.ConfigOf(j.s.s))
 		if err != nil {

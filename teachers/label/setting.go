@@ -43,8 +43,6 @@ func (c Config) mayFail() bool {
 	return err == nil && s.d.Fails
 }
 
-func (s setting) hasNoise() bool { return s.d.Settled(s.s) }
-
 func (s setting) event() (accountant.Event, error) {
 	e, err := s.d.Event(s.s)
 	if err != nil {
@@ -92,7 +90,7 @@ func (s setting) try(ctx context.Context, before *run.Before) error {
 // chooseNoise chooses missing noise: the least, rounded up to six digits, for which the whole run fits. If
 // none does, the error is a *ledger.BudgetError.
 func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
-	if s.hasNoise() {
+	if s.d.Settled(s.s) {
 		return s, nil
 	}
 	least := func(event func(noise float64) (accountant.Event, error)) (float64, error) {
