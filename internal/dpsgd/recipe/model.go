@@ -1,19 +1,28 @@
 package recipe
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/scores"
+	"github.com/pate-go/pate/internal/sealed"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -113,4 +122,186 @@ func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, clas
 		}
 	}
 	return scores.AUROC(outputs, labels), nil
+}
+
+// The file of a model: a line of magic; the lengths of three parts, 8 bytes each, little-endian; the parts;
+// SHA-256 of all before. The parts are a [Card] in JSON, the transform of package charged, empty for features
+// that learn nothing, and the network as package nn saves it.
+const (
+	modelMagic = "pate model 1\n"
+	modelParts = 3
+)
+
+// maxModelFile is a little above the size of a network of 2^30 parameters.
+const maxModelFile = 1<<32 + 1<<28
+
+// ErrModelFile is matched by every error about a file that is not a model as this version writes it.
+var ErrModelFile = errors.New("recipe: not a model file")
+
+func (m *Model) bytes() ([]byte, error) {
+	card, err := json.Marshal(m.Card)
+	if err != nil {
+		return nil, wrapped(err)
+	}
+	var transform []byte
+	if m.made.Transform != nil {
+		if transform, err = m.made.Transform.MarshalBinary(); err != nil {
+			return nil, wrapped(err)
+		}
+	}
+	var network bytes.Buffer
+	if err := m.network.Save(&network); err != nil {
+		return nil, wrapped(err)
+	}
+	parts := [modelParts][]byte{card, transform, network.Bytes()}
+	b := []byte(modelMagic)
+	for _, part := range parts {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(part)))
+	}
+	for _, part := range parts {
+		b = append(b, part...)
+	}
+	return sealed.Seal(b), nil
+}
+
+// OpenModel reads the file of a model that [Run] left. An error about a file that is none or is damaged
+// matches [ErrModelFile]. Memory is bounded by a small multiple of the file's size.
+func OpenModel(path string) (*Model, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, wrapped(err)
+	}
+	refuse := func(err error) (*Model, error) { return nil, fmt.Errorf("%w: %s: %w", ErrModelFile, path, err) }
+	switch {
+	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
+		return refuse(errors.New("it is no regular file"))
+	case info.Size() > maxModelFile:
+		return refuse(errors.New("it is too long"))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, wrapped(err)
+	}
+	defer f.Close()
+	magic := make([]byte, len(modelMagic))
+	if _, err := io.ReadFull(f, magic); err != nil || string(magic) != modelMagic {
+		return refuse(sealed.ErrKind)
+	}
+	b := make([]byte, info.Size())
+	copy(b, magic)
+	if _, err := io.ReadFull(f, b[len(magic):]); err != nil {
+		return nil, wrapped(err)
+	}
+	m, err := parseModel(b)
+	if err != nil {
+		return refuse(err)
+	}
+	return m, nil
+}
+
+func parseModel(b []byte) (*Model, error) {
+	f, err := sealed.Open(b, modelMagic)
+	if err != nil {
+		return nil, err
+	}
+	var lengths [modelParts]uint64
+	for i := range lengths {
+		lengths[i] = f.Uint(8)
+	}
+	var parts [modelParts][]byte
+	for i := range parts {
+		parts[i] = f.Bytes(lengths[i])
+	}
+	if err := f.End(); err != nil {
+		return nil, err
+	}
+	m := &Model{}
+	if err := json.Unmarshal(parts[0], &m.Card); err != nil {
+		return nil, err
+	}
+	if err := m.Card.check(); err != nil {
+		return nil, err
+	}
+	if err := m.restoreFeatures(parts[1]); err != nil {
+		return nil, err
+	}
+	return m, m.restoreNetwork(parts[2])
+}
+
+// check refuses a card that no run wrote.
+func (c Card) check() error {
+	const side, classes = 1 << 12, 1 << 16
+	switch {
+	case len(c.Classes) < 2 || len(c.Classes) > classes:
+		return fmt.Errorf("%d classes", len(c.Classes))
+	case c.Columns < 1 || c.Columns > 1<<30:
+		return fmt.Errorf("rows of %d columns", c.Columns)
+	case c.Image != dataset.Shape{} &&
+		(min(c.Image.Rows, c.Image.Cols) < 1 || max(c.Image.Rows, c.Image.Cols) > side || c.Image.Pixels() != c.Columns):
+		return fmt.Errorf("images of %dx%d in rows of %d columns", c.Image.Rows, c.Image.Cols, c.Columns)
+	case c.Encoder != nil && (c.Image != dataset.Shape{} || c.Encoder.Dim() != c.Columns):
+		return fmt.Errorf("%d columns are encoded for %d", c.Encoder.Dim(), c.Columns)
+	case c.Epsilon != nil && !(*c.Epsilon >= 0), !(c.Delta >= 0 && c.Delta < 1):
+		return errors.New("its privacy is out of range")
+	}
+	return nil
+}
+
+func (c Card) shape() Shape {
+	return Shape{Records: 1, Columns: c.Columns, Classes: len(c.Classes), Image: c.Image}
+}
+
+func (m *Model) restoreFeatures(transform []byte) (err error) {
+	r := Recipe{Features: m.Features}
+	if _, learns := r.learned(m.shape()); !learns {
+		if len(transform) > 0 {
+			return fmt.Errorf("features %q learn nothing", m.Features)
+		}
+		if _, err := r.Columns(m.shape()); err != nil {
+			return err
+		}
+		transform = nil
+	}
+	m.made, err = charged.RestoreExtraction(transform, m.Features, m.Extractor, m.Image)
+	return err
+}
+
+// restoreNetwork reads the network, whose parameters must be there before memory is allocated for them.
+func (m *Model) restoreNetwork(saved []byte) error {
+	r := Recipe{Features: m.Features, Model: m.Kind}
+	least, err := r.leastParameters(m.shape(), m.featureColumns())
+	if err != nil {
+		return err
+	}
+	if least > int64(len(saved)/4) {
+		return fmt.Errorf("%d bytes are too few for %d parameters or more", len(saved), least)
+	}
+	if m.network, err = r.newModel(m.shape(), m.featureColumns(), rng.SeedKey(0)); err != nil {
+		return err
+	}
+	in := bytes.NewReader(saved)
+	if err := m.network.Load(in); err != nil {
+		return err
+	}
+	if in.Len() > 0 {
+		return fmt.Errorf("%d bytes too many behind the network", in.Len())
+	}
+	return nil
+}
+
+// leastParameters returns a lower bound of the number of parameters, exact but for the convolutional network.
+func (r Recipe) leastParameters(s Shape, columns int) (int64, error) {
+	widths, err := r.widths()
+	if err != nil {
+		return 0, err
+	}
+	if r.Model == CNN {
+		return 8 * int64(columns), nil // all layers together
+	}
+	total, in := int64(0), int64(columns)
+	for _, out := range append(widths, s.Classes) {
+		total += (in + 1) * int64(out)
+		in = int64(out)
+	}
+	return total, nil
 }
