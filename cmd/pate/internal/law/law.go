@@ -162,6 +162,8 @@ func bar(share float64, width int) string {
 }
 
 // texts has a file for each law: a description, and examples.
+//
+//go:embed text/*.txt
 var texts embed.FS
 
 // lawPage is one law that can be asked for.
