@@ -3,16 +3,23 @@ package dpsgd
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/run"
 )
 
 // dpsgdFlags are the flags of `pate dpsgd`. A zero default is the recipe's own.
@@ -208,4 +215,110 @@ func (f *dpsgdFlags) flagNames() []string {
 		rows-per-unit epsilon noise-multiplier no-privacy delta features model statistics-noise steps batch sampling bands clip clipping
 		optimizer learning-rate schedule warmup momentum weight-decay ema augment seeds ledger mode spend`), shell.TypicalNames(),
 		[]string{"seed"})
+}
+
+// ownFlags name private rows of the user and how they are used.
+type ownFlags struct {
+	private      string // the argument
+	public       string
+	publicLabels string
+	accept       bool
+	size         int
+	rows         int
+}
+
+// check refuses flags that do not go together.
+func (f *ownFlags) check(given func(string) bool) error {
+	if f.private == "" {
+		for _, name := range []string{"public", "public-labels", "accept-differences"} {
+			if given(name) {
+				return fmt.Errorf("--%s is for PRIVATE, the file of private rows: pate dpsgd PRIVATE --public PUBLIC", name)
+			}
+		}
+		return shell.CheckUnits(given, f.size, f.rows)
+	}
+	for _, name := range []string{"data", "split", "quick"} {
+		if given(name) {
+			return fmt.Errorf("--%s is for one file that is cut in two, and not for %s", name, f.private)
+		}
+	}
+	if f.public == "" {
+		return errors.New("--public is required beside PRIVATE: columns, scales and classes come from public rows, as anything fitted on " +
+			"private ones would have to be charged")
+	}
+	return shell.CheckUnits(given, f.size, f.rows)
+}
+
+// task reads the data: one file that is cut in two, or private and public files. The schema is nil for one
+// file.
+func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
+	if f.own.private == "" {
+		task, err := f.data.Task()
+		return task, nil, err
+	}
+	pair := f.data.Pair(f.own.public, f.own.publicLabels, f.unitName, f.own.accept)
+	task, schema, _, err := shell.PrivateTask(g, &pair, f.own.private, true)
+	return task, schema, err
+}
+
+// where names the data for an identity.
+func (f *dpsgdFlags) where() (string, error) {
+	if f.own.private == "" {
+		return f.data.Where()
+	}
+	var paths []string
+	for _, path := range []string{f.own.private, f.own.public} {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return "", fmt.Errorf("where is %s: %w", path, err)
+		}
+		paths = append(paths, path)
+	}
+	text, err := json.Marshal(paths)
+	return string(text), err
+}
+
+// sayUnits prints the public number of units and the use of their rows.
+func (f *ownFlags) sayUnits(g *shell.Globals, cfg recipe.Config) {
+	if f.private != "" {
+		shell.SayRecords(g, cfg)
+	}
+	if cfg.Task.Grouped {
+		shell.SayRows(g, cfg)
+	}
+}
+
+// runIn trains in the run's folder and prints the result.
+func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Config, command string) error {
+	data, err := f.where()
+	if err != nil {
+		return err
+	}
+	id := g.CommandLine("dpsgd", data, command)
+	dir, keep, err := shell.RunFolder(f.out, "dpsgd-"+id.Name())
+	if err != nil {
+		return err
+	}
+	var result *recipe.Result
+	return shell.FolderRun{
+		Id: id, Dir: dir, Keep: keep, Data: cfg.Task.Hash,
+		Read: func() error { result, err = readDPSGD(dir); return err },
+		Run: func(folder run.Folder) error {
+			bar := shell.NewProgress(g)
+			defer bar.Clear()
+			cfg.Key, cfg.Dir = folder.Key, folder.Path
+			cfg.Progress = func(p recipe.Progress) {
+				bar.Note("")
+				if p.Epsilon > 0 {
+					bar.Note(fmt.Sprintf("ε %.3g", p.Epsilon))
+				}
+				bar.Update(p.Stage, p.Done, p.Total)
+			}
+			defer shell.SpareMemory(cfg.Task)()
+			result, err = recipe.Run(ctx, cfg)
+			return err
+		},
+		Write: func() error { return writeDPSGD(dir, result) },
+		Print: func() error { return printDPSGD(g, result) },
+	}.Do(ctx, g)
 }

@@ -3,13 +3,18 @@ package label
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers/label"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // expected returns what to expect of a run from public numbers; nil where that is not known.
@@ -61,3 +66,67 @@ func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.
 		return t
 	})
 }
+
+// checkVotes looks at what a check of the files found, as pate votes check does. What fails stops
+// the label, unless it is waived by its name. Invalid votes are refused where they are read.
+func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *votes.Report) error {
+	for _, finding := range shell.FailedFindings(g, report) {
+		waiver := waiveChecks
+		if finding.Check == "duplicates" {
+			waiver = waiveDuplicates
+		}
+		switch {
+		case f.force.has(waiver):
+			g.Warn(fmt.Sprintf("waived, so that epsilon may not be true: %s: %s", finding.Check, finding.Detail))
+		default:
+			return shell.FailedVotes(finding, "see pate votes check; --force="+waiver+" charges nevertheless, and nothing of it may be released")
+		}
+	}
+	given := cmd.Flags().Changed("teachers") // and opening the votes compared it
+	if err := shell.CountedTeachers(report, f.stated, given); err != nil {
+		return err
+	}
+	switch {
+	case f.stated.Teachers > 0:
+		g.Logf("%d teachers, as %s says", f.stated.Teachers, f.stated.Where)
+	case !given && !report.Counts:
+		g.Logf("%d teachers and %d queries, as the file has columns and rows: --teachers %d confirms it", report.Teachers, report.Queries,
+			report.Teachers)
+	}
+	return nil
+}
+
+// countedQueries is from how many queries on it is not counted how many more a ledger of mode reserved
+// would carry: searching by privacy loss distributions takes up to forty seconds then, and labels of two
+// million queries two.
+const countedQueries = 100_000
+
+// tellMode prints the cost of mode filter of a new ledger in answers: the queries of this noise that its
+// budget carries, and those in mode reserved, unless they are very many.
+func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
+	d, err := mechanisms.Find(r.Setting.Mechanism)
+	if err != nil || r.Account.Mode != ledger.Filter || r.Resumed || r.Entry != firstEntry || !plan.Plannable(d) || g.Quiet {
+		return err
+	}
+	account := r.Account
+	here, err := plan.MaxQueries(ctx, r.Setting, account)
+	if err != nil {
+		return err
+	}
+	const cost = "mode filter: others may charge this ledger later, so Rényi divergences claim, and with this noise epsilon %g carries %d " +
+		"queries; --mode reserved would carry %s and take no other run"
+	if here > countedQueries {
+		g.Logf(cost, account.Epsilon, here, "more")
+		return nil
+	}
+	account.Mode, account.Accountant, account.Orders, account.FailureDelta = ledger.Reserved, "auto", nil, 0
+	reserved, err := plan.MaxQueries(ctx, r.Setting, account)
+	if err != nil {
+		return err
+	}
+	g.Logf(cost, account.Epsilon, here, strconv.Itoa(reserved))
+	return nil
+}
+
+// firstEntry is the number of a ledger's first entry.
+const firstEntry = 1

@@ -143,3 +143,76 @@ func (f *trainFlags) folder() string {
 	}
 	return f.out + ".private"
 }
+
+// shardVariables are the environment variables with the number of this job in an array, from 0: of an Indexed
+// Job of Kubernetes, and of Slurm.
+func shardVariables() []string { return []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"} }
+
+// parseShard reads I/N, with I from 1, or auto/N. It returns the part from 0, and 0 parts for
+// an empty text.
+func parseShard(text string, getenv func(string) string) (part, parts int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	bad := func(why string) error { return shell.UsageError("train", fmt.Errorf("--shard %q: %s", text, why)) }
+	index, of, ok := strings.Cut(text, "/")
+	parts, err = strconv.Atoi(of)
+	if !ok || err != nil || parts < 1 {
+		return 0, 0, bad("must be I/N with I from 1 to N, or auto/N")
+	}
+	if index != "auto" {
+		part, err = strconv.Atoi(index)
+		if err != nil || part < 1 || part > parts {
+			return 0, 0, bad("must be I/N with I from 1 to N, or auto/N")
+		}
+		return part - 1, parts, nil
+	}
+	var name string
+	for _, v := range shardVariables() {
+		if getenv(v) == "" {
+			continue
+		}
+		if name != "" {
+			return 0, 0, bad(fmt.Sprintf("both %s and %s are set: say which part with I/N", name, v))
+		}
+		name = v
+	}
+	if name == "" {
+		return 0, 0, bad(fmt.Sprintf("none of %s is set: say which part with I/N", strings.Join(shardVariables(), ", ")))
+	}
+	part, err = strconv.Atoi(getenv(name))
+	if err != nil || part < 0 || part >= parts {
+		return 0, 0, shell.UsageError("train", fmt.Errorf("--shard %q: %s is %q, and must be from 0 to %d", text, name, getenv(name), parts-1))
+	}
+	return part, parts, nil
+}
+
+// NewMerge returns `pate votes merge`: votes of teachers from many machines.
+func NewMerge(g *shell.Globals) *cobra.Command {
+	var f trainFlags
+	cmd := &cobra.Command{
+		Use:  "merge PARTS... --out votes.npy",
+		Args: shell.Needs(cobra.MinimumNArgs(1), "out"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.out == "" {
+				return shell.Usagef("train", "missing: --out FILE: where the votes go")
+			}
+			out := shell.Target{Flag: "--out", Path: f.out, Topic: "train"}
+			if err := out.CheckDistinct("one of the parts", shell.ExpandPaths(args)...); err != nil {
+				return err
+			}
+			if err := out.CheckWritable(); err != nil {
+				return err
+			}
+			r, err := training.Merge(cmd.Context(), training.Merging{Parts: args, Out: f.out, Secrets: f.private})
+			if err != nil {
+				return shell.FaultError(err, "data")
+			}
+			return f.print(g, r)
+		},
+	}
+	shell.Declare(cmd.Flags(), "votes merge", shell.To{"out": &f.out, "private-dir": &f.private})
+	shell.CompleteArgs(cmd, shell.Files("part"))
+	shell.Without(cmd, "seed", "delta")
+	return cmd
+}
