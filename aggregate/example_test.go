@@ -52,9 +52,7 @@ func ExampleSession_Ask() {
 // How likely is the right answer when 60 of 100 teachers agree?
 func ExampleGNMax_Law() {
 	mechanism := must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1}))
-	votes := must(aggregate.NewHistogram([]int{60, 30, 10}))
-	law := must(mechanism.Law(votes))
-	for class, logProb := range law.LogLabels {
+	for class, logProb := range must(mechanism.Law(must(aggregate.NewHistogram([]int{60, 30, 10})))).LogLabels {
 		fmt.Printf("class %d: %.4f\n", class, math.Exp(logProb))
 	}
 	// Output:
@@ -86,8 +84,7 @@ func charge(m interface{ Event() accountant.Event }) *ledger.Reservation {
 	budget := must(ledger.New(ledger.Config{
 		Unit: "user", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5,
 	}))
-	reservation := must(budget.Reserve(m.Event()))
-	return reservation
+	return must(budget.Reserve(m.Event()))
 }
 
 func must[T any](value T, err error) T {

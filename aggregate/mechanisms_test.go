@@ -125,8 +125,7 @@ func TestMechanismsFollowTheirLaws(t *testing.T) {
 				draws *= 2
 			}
 			observed := answersOf(t, c.m, c.votes, draws)
-			law := testkit.Must(c.m.Law(c.votes))
-			require.Greater(t, pValue(observed, law), testkit.FalseAlarm)
+			require.Greater(t, pValue(observed, testkit.Must(c.m.Law(c.votes))), testkit.FalseAlarm)
 			if testkit.Race {
 				return // too few draws for the controls
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +13,6 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd/optim"
-	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
@@ -272,37 +270,20 @@ func TestNonPrivateIsPlainDescent(t *testing.T) {
 		cfg := Config{SamplingProbability: 1, ClipNorm: clip, Steps: 12, LearningRate: 0.7, NonPrivate: true,
 			Optimizer: optim.Config{Momentum: 0.8}}
 		m, _ := trained(t, d, cfg, 1)
-		p, velocity := make([]float64, 15), make([]float64, 15)
+		plain, p, velocity := newSoftmax(4, 3), make([]float64, 15), make([]float64, 15)
 		for range cfg.Steps {
 			mean := make([]float64, 15)
-			for i, y := range d.Y {
-				g, logits, total := make([]float64, 15), make([]float64, 3), 0.0
-				for k := range logits {
-					logits[k] = p[12+k]
-					for j, v := range dense.Row(d.X, i) {
-						logits[k] += p[4*k+j] * float64(v)
-					}
-					logits[k] = math.Exp(logits[k])
-					total += logits[k]
-				}
-				for k, e := range logits {
-					delta := e / total
-					if k == y {
-						delta--
-					}
-					for j, v := range dense.Row(d.X, i) {
-						g[4*k+j] = delta * float64(v)
-					}
-					g[12+k] = delta
-				}
+			for i := range d.Y {
+				g := gradientOf(plain, d, i)
 				scale := math.Min(1, clip/normOf(g))
 				for j, v := range g {
-					mean[j] += scale * v / 200
+					mean[j] += scale * float64(v) / 200
 				}
 			}
 			for j := range p {
 				velocity[j] = 0.8*velocity[j] + mean[j]
 				p[j] -= 0.7 * velocity[j]
+				plain.parameters[j] = float32(p[j])
 			}
 		}
 		for j, v := range m.Parameters() {
@@ -413,8 +394,7 @@ func TestMetrics(t *testing.T) {
 	require.Equal(t, result.Diagnostics, counts)
 
 	// The loss of a model of zeros is log 3.
-	o := testkit.Must(newObserver(newSoftmax(4, 3), cfg))
-	s := testkit.Must(o.score(t.Context()))
+	s := testkit.Must(testkit.Must(newObserver(newSoftmax(4, 3), cfg)).score(t.Context()))
 	require.InDelta(t, math.Log(3), s.Loss, 1e-6)
 
 	cfg.Public = clouds(10, 5)
@@ -430,11 +410,7 @@ func TestMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 	data := Data{X: blas32.General{Rows: records, Cols: cols, Stride: 0, Data: make([]float32, cols)}, Y: make([]int, records)}
 	allocated := func(q float64) float64 {
 		tr := trainerOf(t, newSoftmax(cols, 2), data, Config{SamplingProbability: q, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Workers: 1}, 1)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		stepOf(t, tr)
-		runtime.ReadMemStats(&after)
-		return float64(after.TotalAlloc - before.TotalAlloc)
+		return float64(testkit.Allocated(func() { stepOf(t, tr) }))
 	}
 	small, large := allocated(1.0/32), allocated(0.5)
 	require.Less(t, large-small, 200.0*records/2, "a gradient takes %d", 4*2*cols)

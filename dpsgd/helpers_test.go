@@ -87,8 +87,7 @@ func gaussianStep(q, z float64) accountant.Event {
 func claimed(t *testing.T, cfg Config, e float64) float64 {
 	account := testkit.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
 	require.NoError(t, account.Compose(cfg.Event(), 1))
-	b := testkit.Must(account.Delta(context.Background(), e))
-	return b.Upper
+	return testkit.Must(account.Delta(context.Background(), e)).Upper
 }
 
 func reserveEvent(t testing.TB, e accountant.Event) *ledger.Reservation {
@@ -112,8 +111,7 @@ func train(ctx context.Context, t testing.TB, m Model, d Data, cfg Config, key r
 func trained(t *testing.T, d Data, cfg Config, seed uint64) (*Softmax, Result) {
 	_, cols := d.Dims()
 	m := newSoftmax(cols, 3)
-	result := testkit.Must(train(t.Context(), t, m, d, cfg, rng.SeedKey(seed)))
-	return m, result
+	return m, testkit.Must(train(t.Context(), t, m, d, cfg, rng.SeedKey(seed)))
 }
 
 // trainerOf returns the trainer of a run, under a key that its data have no part in.
@@ -124,8 +122,7 @@ func trainerOf(t testing.TB, m Model, d Data, cfg Config, seed uint64) *trainer 
 }
 
 func stepOf(t testing.TB, tr *trainer) Metrics {
-	m := testkit.Must(tr.step(context.Background()))
-	return m
+	return testkit.Must(tr.step(context.Background()))
 }
 
 // clouds returns records of three classes around three centres.
@@ -189,8 +186,7 @@ func sumOf(t *testing.T, model Model, data Data, clip Clip, perUnit float64, blo
 }
 
 func gridOf(t require.TestingT, noiseMultiplier, clip float64, parameters, records, floors int) grid {
-	g := testkit.Must(newGrid(noiseMultiplier, clip, parameters, records, floors))
-	return g
+	return testkit.Must(newGrid(noiseMultiplier, clip, parameters, records, floors))
 }
 
 func normOf[F float32 | float64](v []F) float64 {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
@@ -119,8 +118,7 @@ func TestSmallWorldsOfAugmentation(t *testing.T) {
 	const q, clip, z = 0.25, 0.5, 1.2
 	worlds := []Data{pairs(9, 1), pairs(0.1, 0.2, -9, 3, 0.3, 0)}
 	s := setting{noiseMultiplier: z, clip: FlatClip(clip)}
-	a := testkit.Must(Augment(newPair(1, 1), 3, scaling{2}, 1))
-	ratio := closest(t, a, worlds, q, s, z, bothParameters)
+	ratio := closest(t, testkit.Must(Augment(newPair(1, 1), 3, scaling{2}, 1)), worlds, q, s, z, bothParameters)
 	require.LessOrEqual(t, ratio, 1+1e-9)
 	require.Greater(t, ratio, 0.98)
 	control := newPair(1, 1)
@@ -152,8 +150,7 @@ func TestAugmentSums(t *testing.T) {
 	}
 	require.LessOrEqual(t, normOf(difference), 64*unit24*norms)
 
-	g := testkit.Must(Augment(newPair(1, 1), 2, scaling{1}, 1))
-	w := g.Worker()
+	w := testkit.Must(Augment(newPair(1, 1), 2, scaling{1}, 1)).Worker()
 	w.Start()
 	sum := make([]float32, 2)
 	tally := w.AddClipped(sum, pairs(9, -0.25), []int{0}, Clip{Norms: []float64{0.5, 1}})
@@ -193,11 +190,9 @@ func TestAugmentRefuses(t *testing.T) {
 		require.False(t, seen[string(a.Fingerprint())])
 		seen[string(a.Fingerprint())] = true
 	}
-	a := testkit.Must(Augment(m, 2, Shift{1, 2, 3, 1, false}, 1))
-	require.NoError(t, a.Check(clouds(5, 6)))
+	require.NoError(t, testkit.Must(Augment(m, 2, Shift{1, 2, 3, 1, false}, 1)).Check(clouds(5, 6)))
 	for _, bad := range []Shift{{1, 2, 2, 1, false}, {0, 2, 3, 1, false}, {1, 2, 3, 2, false}, {1, 2, 3, -1, false}} {
-		a := testkit.Must(Augment(m, 2, bad, 1))
-		require.ErrorContains(t, a.Check(clouds(5, 6)), "Shift")
+		require.ErrorContains(t, testkit.Must(Augment(m, 2, bad, 1)).Check(clouds(5, 6)), "Shift")
 	}
 }
 
@@ -240,52 +235,23 @@ func inUnits(rnd *rand.Rand, data Data) Data {
 	return data
 }
 
-// withoutUnit removes unit u, so that all later rows move.
-func withoutUnit(data Data, blocks [][]int, u int) (Data, [][]int) {
-	from := 0
-	if u > 0 {
-		from = data.Ends[u-1]
+// worldOfUnits is a world of units, dealt to blocks of which some are too large to be summed at once.
+func worldOfUnits(rnd *rand.Rand) (*Softmax, Data, [][]int) {
+	model, data, _ := world(rnd)
+	data = inUnits(rnd, data)
+	blocks := make([][]int, 1+rnd.IntN(3))
+	for u := range data.Records() {
+		b := rnd.IntN(len(blocks))
+		blocks[b] = append(blocks[b], u)
 	}
-	n := data.Ends[u] - from
-	smaller := Data{Y: slices.Delete(slices.Clone(data.Y), from, from+n), X: blas32.General{Rows: data.X.Rows - n, Cols: data.X.Cols, Stride: data.X.Cols}}
-	smaller.X.Data = slices.Delete(slices.Clone(data.X.Data), from*data.X.Stride, (from+n)*data.X.Stride)
-	for i, end := range data.Ends {
-		switch {
-		case i < u:
-			smaller.Ends = append(smaller.Ends, end)
-		case i > u:
-			smaller.Ends = append(smaller.Ends, end-n)
-		}
-	}
-	return smaller, withoutIndex(blocks, u)
+	return model, data, blocks
 }
 
 // TestUnitsDifferByAtMostTheSensitivity checks that the integer sums of neighbours differ by
 // no more than the noise is for, whatever the rows of the unit are and however sums round.
 // The controls clip each row and add them up, or take means that are not clipped.
 func TestUnitsDifferByAtMostTheSensitivity(t *testing.T) {
-	worstOf := func(worlds int, of func(*Softmax) Model) (ratio float64) {
-		rnd := rand.New(rand.NewPCG(5, 2))
-		for range worlds {
-			softmax, data, _ := world(rnd)
-			data = inUnits(rnd, data)
-			model, clip, multiplier := of(softmax), []float64{1e-3, 1, 30}[rnd.IntN(3)], []float64{0.5, 50}[rnd.IntN(2)]
-			g := gridOf(t, multiplier, clip, len(softmax.parameters), data.Records(), 0)
-			blocks := make([][]int, 1+rnd.IntN(3)) // some too large to be summed at once
-			for u := range data.Records() {
-				b := rnd.IntN(len(blocks))
-				blocks[b] = append(blocks[b], u)
-			}
-			whole := sumOf(t, model, data, FlatClip(clip), g.perUnit, blocks...)
-			for range 8 {
-				smaller, moved := withoutUnit(data, blocks, rnd.IntN(data.Records()))
-				d := distance(whole, sumOf(t, model, smaller, FlatClip(clip), g.perUnit, moved...))
-				ratio = math.Max(ratio, d*multiplier/g.sigma)
-			}
-		}
-		return ratio
-	}
-	ratio := worstOf(60, func(m *Softmax) Model { return unitModel{m} })
+	ratio := worstOf(t, 60, worldOfUnits, func(m *Softmax) Model { return unitModel{m} }, sigmaOf)
 	require.LessOrEqual(t, ratio, 1.0)
 	require.Greater(t, ratio, 0.99)
 	eachRow := func(w Worker, sum []float32, data Data, records []int, clip Clip) (tally Tally) {
@@ -300,7 +266,7 @@ func TestUnitsDifferByAtMostTheSensitivity(t *testing.T) {
 		}
 		return tally
 	}
-	require.Greater(t, worstOf(20, broken(eachRow)), 2.0)
+	require.Greater(t, worstOf(t, 20, worldOfUnits, broken(eachRow), sigmaOf), 2.0)
 }
 
 // TestAUnitContributesItsClippedMean states what one unit adds.
@@ -353,11 +319,8 @@ func TestUnitsTrain(t *testing.T) {
 		single.Ends = append(single.Ends, i+1)
 	}
 	perUnit, perRow := gradientOf(forRecords(again, single), single, 0, 7, 9), gradientOf(again, rows, 0, 7, 9)
-	for j := range perRow {
-		require.InDelta(t, perRow[j], perUnit[j], 1e-5)
-	}
-	measured := testkit.Must(MeasureDistances(again, d, []int{0, 199}, FlatClip(0.1), Batches))
-	require.Len(t, measured, 2)
+	require.InDeltaSlice(t, perRow, perUnit, 1e-5)
+	require.Len(t, testkit.Must(MeasureDistances(again, d, []int{0, 199}, FlatClip(0.1), Batches)), 2)
 	_, err := MeasureDistances(again, d, []int{200}, FlatClip(0.1), Batches)
 	require.ErrorContains(t, err, "record 200 is not one of 200")
 }

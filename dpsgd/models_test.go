@@ -405,9 +405,7 @@ type expectingModel struct {
 	expected, given [][]int
 }
 
-func (m *expectingModel) Worker() Worker {
-	return expecting{m.Model.Worker(), &m.expected, &m.given}
-}
+func (m *expectingModel) Worker() Worker { return expecting{m.Model.Worker(), &m.expected, &m.given} }
 
 // One worker is told with which rows its next call begins, but for the last call of a step, and
 // that is all: it unpacks rows itself, and one that cannot is told nothing.

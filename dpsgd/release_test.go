@@ -305,8 +305,7 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled, name)
 		}
 		require.Less(t, steps, 2*cfg.TotalSteps()+2, "most steps are not done again")
-		info := testkit.Must(os.Stat(cfg.Checkpoint))
-		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		require.Equal(t, os.FileMode(0o600), testkit.Must(os.Stat(cfg.Checkpoint)).Mode().Perm())
 	}
 }
 
@@ -385,8 +384,7 @@ func TestAWrittenCheckpoint(t *testing.T) {
 	require.NoError(t, tr.read(bytes.NewReader(written)))
 	require.Equal(t, Diagnostics{Sampled: 3}, tr.counts)
 	require.NoError(t, tr.save())
-	again := testkit.Must(os.ReadFile(path))
-	require.Equal(t, written, again)
+	require.Equal(t, written, testkit.Must(os.ReadFile(path)))
 }
 
 func FuzzCheckpoint(f *testing.F) {

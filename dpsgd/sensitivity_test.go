@@ -16,23 +16,31 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// without removes row r from data, so that all later rows move to other indices and
+// without removes record r, a row or a unit, from data, so that all later rows move to other indices and
 // addresses. It also removes r from its block. The other records stay in their blocks.
 func without(data Data, blocks [][]int, r int) (Data, [][]int) {
-	x := blas32.General{Rows: data.X.Rows - 1, Cols: data.X.Cols, Stride: data.X.Cols + 1}
+	from, to := r, r+1
+	if data.Ends != nil {
+		if from, to = 0, data.Ends[r]; r > 0 {
+			from = data.Ends[r-1]
+		}
+	}
+	x := blas32.General{Rows: data.X.Rows - (to - from), Cols: data.X.Cols, Stride: data.X.Cols + 1}
 	x.Data = make([]float32, x.Rows*x.Stride)
 	smaller := Data{X: x}
 	for i, y := range data.Y {
-		if i != r {
+		if i < from || i >= to {
 			copy(dense.Row(x, len(smaller.Y)), dense.Row(data.X, i))
 			smaller.Y = append(smaller.Y, y)
 		}
 	}
-	return smaller, withoutIndex(blocks, r)
-}
-
-// withoutIndex removes record r from its block, so that all later records move.
-func withoutIndex(blocks [][]int, r int) [][]int {
+	for u, end := range data.Ends {
+		if u < r {
+			smaller.Ends = append(smaller.Ends, end)
+		} else if u > r {
+			smaller.Ends = append(smaller.Ends, end-(to-from))
+		}
+	}
 	moved := make([][]int, len(blocks))
 	for b, rows := range blocks {
 		for _, i := range rows {
@@ -43,7 +51,7 @@ func withoutIndex(blocks [][]int, r int) [][]int {
 			}
 		}
 	}
-	return moved
+	return smaller, moved
 }
 
 func distance(a, b []int64) float64 {
@@ -102,17 +110,21 @@ func world(rnd *rand.Rand) (*Softmax, Data, [][]int) {
 // worst returns the largest distance of the integer sums of neighbours over
 // many worlds, as a fraction of what the noise covers: sigma/NoiseMultiplier.
 func worst(t *testing.T, worlds int, wrap func(*Softmax) Model, sigma func(noiseMultiplier, clip float64, g grid) float64) float64 {
+	return worstOf(t, worlds, world, wrap, sigma)
+}
+
+func worstOf(t *testing.T, worlds int, world func(*rand.Rand) (*Softmax, Data, [][]int), wrap func(*Softmax) Model,
+	sigma func(noiseMultiplier, clip float64, g grid) float64) float64 {
 	rnd := rand.New(rand.NewPCG(5, 1))
 	ratio := 0.0
 	for range worlds {
 		model, data, blocks := world(rnd)
 		clip := []float64{1e-3, 0.1, 1, 30}[rnd.IntN(4)]
 		multiplier := []float64{0.5, 4, 50}[rnd.IntN(3)]
-		g := gridOf(t, multiplier, clip, len(model.parameters), data.X.Rows, 0)
+		g := gridOf(t, multiplier, clip, len(model.parameters), data.Records(), 0)
 		whole := sumOf(t, wrap(model), data, FlatClip(clip), g.perUnit, blocks...)
 		for range 8 {
-			r := rnd.IntN(data.X.Rows)
-			smaller, moved := without(data, blocks, r)
+			smaller, moved := without(data, blocks, rnd.IntN(data.Records()))
 			d := distance(whole, sumOf(t, wrap(model), smaller, FlatClip(clip), g.perUnit, moved...))
 			ratio = math.Max(ratio, d*multiplier/sigma(multiplier, clip, g))
 		}
@@ -287,8 +299,7 @@ func TestNeighboursOfLargeModels(t *testing.T) {
 
 // released returns a sum under a seed.
 func released(t *testing.T, m Model, d Data, cfg SumConfig, seed uint64) SumResult {
-	result := testkit.Must(Sum(t.Context(), m, d, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(seed)))
-	return result
+	return testkit.Must(Sum(t.Context(), m, d, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(seed)))
 }
 
 func TestSumIsTheClippedSum(t *testing.T) {
@@ -326,8 +337,7 @@ func TestSumChargesFirst(t *testing.T) {
 	m := newToy()
 	cfg := SumConfig{ClipNorm: 1, NoiseMultiplier: 1}
 	sum := func(cfg SumConfig, r *ledger.Reservation, key rng.Key) error {
-		_, err := Sum(t.Context(), m, column(1), cfg, r, key)
-		return err
+		return testkit.Err(Sum(t.Context(), m, column(1), cfg, r, key))
 	}
 	require.ErrorIs(t, sum(cfg, nil, rng.SeedKey(1)), ledger.ErrNotReserved)
 	require.ErrorIs(t, sum(cfg, reserveEvent(t, accountant.Gaussian{NoiseMultiplier: 2}), rng.SeedKey(1)), ledger.ErrNotReserved)
@@ -393,20 +403,17 @@ func TestReleasesRefuseReplacedRecords(t *testing.T) {
 		run   func(Model, *ledger.Reservation) error
 	}{
 		"sum": {sum.Event(), func(m Model, r *ledger.Reservation) error {
-			_, err := Sum(t.Context(), m, column(0.25), sum, r, key)
-			return err
+			return testkit.Err(Sum(t.Context(), m, column(0.25), sum, r, key))
 		}},
 		"laplace": {laplace.Event(), func(m Model, r *ledger.Reservation) error {
-			_, err := Train(t.Context(), m, column(0.25), laplace, r, key)
-			return err
+			return testkit.Err(Train(t.Context(), m, column(0.25), laplace, r, key))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on := func(relation accountant.Relation, m Model, method accountant.Method) error {
 				l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: method})
 				require.NoError(t, err)
-				r := testkit.Must(l.Reserve(c.event))
-				return c.run(m, r)
+				return c.run(m, testkit.Must(l.Reserve(c.event)))
 			}
 			m := newToy()
 			require.ErrorIs(t, on(accountant.ReplaceOne, m, accountant.ByRDP), ledger.ErrUnfit)

@@ -203,9 +203,7 @@ func TestEightMarks(t *testing.T) {
 	})
 }
 
-func secretOf(t require.TestingT, k Key) string {
-	return string(testkit.Must(k.MarshalText()))
-}
+func secretOf(t require.TestingT, k Key) string { return string(testkit.Must(k.MarshalText())) }
 
 // TestDerivationIsFrozen checks words that never change. The derivation is part of every
 // stored run: a resumed run must find the same noise. HMAC-SHA256 and ChaCha8 are fixed by

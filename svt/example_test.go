@@ -16,15 +16,13 @@ func reserve(e accountant.Event) *ledger.Reservation {
 	budget := must(ledger.New(ledger.Config{
 		Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5,
 	}))
-	r := must(budget.Reserve(e))
-	return r
+	return must(budget.Reserve(e))
 }
 
 // Thousands of unanimous queries are free. Contested ones are refused, and paid for.
 func Example() {
 	const queries, refusals = 10_000, 5
-	cfg := must(svt.CalibrateStableSVT(2, 1e-6, refusals, refusals/(2.0*queries)))
-	m := must(svt.NewStableSVT(cfg))
+	m := must(svt.NewStableSVT(must(svt.CalibrateStableSVT(2, 1e-6, refusals, refusals/(2.0*queries)))))
 	// SeedKey repeats itself for this example. For a release use NewKey.
 	session := must(svt.Start[string](m, reserve(m.Event()), rng.SeedKey(1)))
 	released := 0
@@ -67,10 +65,8 @@ func ExampleSparseVector() {
 // This prints the agreement that each mechanism needs at the same price: the printed one,
 // the same algorithm calibrated, and one-sided noise. In votes the lead is twice that.
 func ExampleDistanceFor() {
-	printed := must(svt.PrintedMSvec(1, 1e-6, 1000, 20))
-	old := must(svt.NewMSvec(printed))
-	cfg := must(svt.CalibrateStableSVT(1, 1e-6, 20, 0.05))
-	one := must(svt.NewStableSVT(cfg))
+	old := must(svt.NewMSvec(must(svt.PrintedMSvec(1, 1e-6, 1000, 20))))
+	one := must(svt.NewStableSVT(must(svt.CalibrateStableSVT(1, 1e-6, 20, 0.05))))
 	for _, m := range []svt.StableMechanism{old, one} {
 		d, err := svt.DistanceFor(m, 0.95)
 		fmt.Println(d, err)

@@ -240,8 +240,7 @@ func TestEventsAreTheConfigurations(t *testing.T) {
 	for _, cfg := range []SparseVectorConfig{
 		{Noise: Geometric, Epsilon: 0.5, Answers: 3, Sensitivity: 2}, {Noise: DiscreteLaplace, Epsilon: 8, Answers: 1, Sensitivity: 1, Monotone: true},
 	} {
-		m := testkit.Must(NewSparseVector(cfg))
-		require.Equal(t, accountant.PureDP{Epsilon: cfg.Epsilon}, m.Event())
+		require.Equal(t, accountant.PureDP{Epsilon: cfg.Epsilon}, testkit.Must(NewSparseVector(cfg)).Event())
 	}
 }
 

@@ -193,8 +193,7 @@ func TestSmallWorldSparseVector(t *testing.T) {
 		{Noise: Geometric, Epsilon: 2, Answers: 2, Sensitivity: 1, Threshold: 0, Monotone: true},
 		{Noise: DiscreteLaplace, Epsilon: 1, Answers: 2, Sensitivity: 1, Threshold: 2, Monotone: true},
 	} {
-		m := testkit.Must(NewSparseVector(cfg))
-		got := worst(m.Law(), queries, float64(cfg.Sensitivity), cfg.Monotone)
+		got := worst(testkit.Must(NewSparseVector(cfg)).Law(), queries, float64(cfg.Sensitivity), cfg.Monotone)
 		t.Logf("%+v: loss %.4f", cfg, got)
 		require.LessOrEqual(t, got, cfg.Epsilon*(1+1e-9))
 		require.Greater(t, got, cfg.Epsilon/4)

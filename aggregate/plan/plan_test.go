@@ -26,8 +26,7 @@ func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
 }
 
 func simulated(t require.TestingT, queries int) []Example {
-	examples := testkit.Must(Simulation{Teachers: 100, Classes: 5, Queries: queries, Accuracy: 0.8}.Examples(rng.SeedKey(4)))
-	return examples
+	return testkit.Must(Simulation{Teachers: 100, Classes: 5, Queries: queries, Accuracy: 0.8}.Examples(rng.SeedKey(4)))
 }
 
 // exact is what Evaluate should say, from the laws of package aggregate.

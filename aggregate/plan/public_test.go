@@ -321,9 +321,7 @@ func TestOutcomesAgreeWithTheRegime(t *testing.T) {
 		require.GreaterOrEqual(t, by[stable.SVTCalibrated], by[stable.SVTPrinted])
 		return by
 	}
-	simulate := func(s Simulation) []Example {
-		return testkit.Must(s.Examples(rng.SeedKey(1)))
-	}
+	simulate := func(s Simulation) []Example { return testkit.Must(s.Examples(rng.SeedKey(1))) }
 	by := accountant.ByRDP
 	if *long {
 		by = accountant.ByAuto

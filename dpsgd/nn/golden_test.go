@@ -243,8 +243,7 @@ func TestSaveAndLoad(t *testing.T) {
 	require.Equal(t, "more", b.String())
 
 	before := small(t, 2)
-	other := testkit.Must(NewSoftmax(16, 3))
-	require.ErrorContains(t, other.Load(bytes.NewReader(whole)), "the file is for")
+	require.ErrorContains(t, testkit.Must(NewSoftmax(16, 3)).Load(bytes.NewReader(whole)), "the file is for")
 	for i := range whole {
 		damaged := slices.Clone(whole)
 		damaged[i] ^= 4

@@ -20,8 +20,7 @@ import (
 func nets(t testing.TB) map[string]*architecture {
 	nets := map[string]*architecture{}
 	add := func(name string, in Shape, loss Loss, layers ...Layer) {
-		a := testkit.Must(newArchitecture(in, loss, layers...))
-		nets[name] = a
+		nets[name] = testkit.Must(newArchitecture(in, loss, layers...))
 	}
 	add("linear", Vector(7), CrossEntropy, Dense{Units: 3})
 	add("squared", Vector(7), SquaredError, Dense{Units: 4}, Tanh{}, Dense{Units: 2})

@@ -44,8 +44,7 @@ func readTrajectory(t *testing.T) (g trajectory) {
 }
 
 func newOptimizer(t require.TestingT, cfg Config, parameters int) *Optimizer {
-	o := testkit.Must(New(cfg, parameters))
-	return o
+	return testkit.Must(New(cfg, parameters))
 }
 
 var goldenRuns = map[string]struct {

@@ -220,14 +220,8 @@ func TestSquaredDistances(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		rows, k, gap, count := rapid.IntRange(1, 9).Draw(t, "rows"), rapid.IntRange(0, 70).Draw(t, "k"), rapid.IntRange(0, 3).Draw(t, "gap"), rapid.IntRange(0, 70).Draw(t, "count")
 		ld := max(1, k+gap)
-		m := make([]float32, (rows-1)*ld+k)
-		for i := range m {
-			m[i] = float32(rnd.NormFloat64())
-		}
-		x, places := make([]float32, k), make([]int32, count)
-		for i := range x {
-			x[i] = float32(rnd.NormFloat64())
-		}
+		m, x := normal[float32](rnd, (rows-1)*ld+k), normal[float32](rnd, k)
+		places := make([]int32, count)
 		want := make([]float32, count)
 		for i := range places {
 			places[i] = rnd.Int32N(int32(rows))
@@ -260,18 +254,12 @@ func TestSparse(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		rows, columns, n := rapid.IntRange(0, 6).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "columns"), rapid.IntRange(0, 40).Draw(t, "n")
 		ldb, ldd := max(1, n+rnd.IntN(3)), max(1, n+rnd.IntN(3))
-		b := make([]float32, columns*ldb)
-		for i := range b {
-			b[i] = float32(rnd.NormFloat64())
-		}
+		b := normal[float32](rnd, columns*ldb)
 		if rapid.Bool().Draw(t, "hostile") {
 			b[rnd.IntN(len(b))] = hostile[float32]().Draw(t, "odd")
 		}
 		start, places, weights := []int32{0}, []int32{}, []float32{}
-		want := make([]float32, rows*ldd)
-		for i := range want {
-			want[i] = -5 // of which a gap between rows stays
-		}
+		want := slices.Repeat([]float32{-5}, rows*ldd) // of which a gap between rows stays
 		for i := range rows {
 			clear(want[i*ldd:][:n])
 			for range rnd.IntN(12) {
@@ -346,20 +334,4 @@ func TestGaussian(t *testing.T) {
 		})
 	})
 	require.Panics(t, func() { Gaussian(make([]float32, 2), 1, make([]float32, 3), 1) })
-}
-
-func BenchmarkGaussian(b *testing.B) {
-	x, norms, scratch := make([]float32, 1024), make([]float32, 1024), make([]float32, 1024)
-	for i := range x {
-		x[i] = -float32(i) / 100
-	}
-	for on := range paths[float32]() {
-		b.Run(on.String(), func(b *testing.B) {
-			for b.Loop() {
-				copy(scratch, x)
-				Gaussian(scratch, 1, norms, 1)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/exp")
-		})
-	}
 }

@@ -27,25 +27,16 @@ func newMirrorCase(t *rapid.T) mirrorCase {
 	rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 8))
 	c := mirrorCase{strips: rapid.IntRange(1, 4).Draw(t, "strips")}
 	c.m = Mirror{M: rapid.IntRange(1, 15).Draw(t, "m"), KE: rapid.IntRange(1, 9).Draw(t, "ke"), KO: rapid.IntRange(0, 9).Draw(t, "ko")}
-	c.m.Even, c.m.Odd = newMatrix[float32](rnd, c.m.M, c.m.KE).data[:c.m.M*c.m.KE], make([]float32, c.m.M*c.m.KO)
-	for i := range c.m.Odd {
-		c.m.Odd[i] = float32(rnd.NormFloat64())
-	}
+	c.m.Even, c.m.Odd = normal[float32](rnd, c.m.M*c.m.KE), normal[float32](rnd, c.m.M*c.m.KO)
 	gap := rapid.IntRange(0, 3).Draw(t, "gap")
 	row := strip + gap
 	step := row * (c.m.KE + c.m.KO)
 	c.even, c.odd = Strips{At: gap, Row: row, Step: step}, Strips{At: gap + row*c.m.KE, Row: row, Step: step}
-	c.src = make([]float32, gap+c.strips*step)
-	for i := range c.src {
-		c.src[i] = float32(rnd.NormFloat64())
-	}
+	c.src = normal[float32](rnd, gap+c.strips*step)
 	// Differences lie behind the sums, from the last row up.
 	c.sum = Strips{At: gap, Row: row, Step: 2 * row * c.m.M}
 	c.difference = Strips{At: gap + row*(2*c.m.M-1), Row: -row, Step: c.sum.Step}
-	c.dst = make([]float32, gap+c.strips*c.sum.Step)
-	for i := range c.dst {
-		c.dst[i] = float32(math.NaN())
-	}
+	c.dst = slices.Repeat([]float32{float32(math.NaN())}, gap+c.strips*c.sum.Step)
 	c.sumRow = func(s, r int) []float32 { return c.dst[c.sum.At+s*c.sum.Step+r*row:][:strip] }
 	c.otherRow = func(s, r int) []float32 { return c.dst[c.difference.At+s*c.sum.Step-r*row:][:strip] }
 	return c
@@ -207,19 +198,10 @@ func TestHalves(t *testing.T) {
 		h := Halves{M: rapid.IntRange(1, 27).Draw(t, "m"), Last: rapid.IntRange(0, 9).Draw(t, "last")}
 		strips, gap := rapid.IntRange(1, 3).Draw(t, "strips"), rapid.IntRange(0, 3).Draw(t, "gap")
 		k, row := h.Last/2+1, strip+gap
-		normal := func(n int) []float32 {
-			x := make([]float32, n)
-			for i := range x {
-				x[i] = float32(rnd.NormFloat64())
-			}
-			return x
-		}
-		h.Even, h.Odd = normal((h.M+1)/2*k), normal(h.M/2*k)
+		h.Even, h.Odd = normal[float32](rnd, (h.M+1)/2*k), normal[float32](rnd, h.M/2*k)
 		from, to := Strips{At: gap, Row: row, Step: row * (h.Last + 1)}, Strips{At: gap, Row: row, Step: row * h.M}
-		src, dst := normal(gap+strips*from.Step), make([]float32, gap+strips*to.Step)
-		for i := range dst {
-			dst[i] = float32(math.NaN())
-		}
+		src := normal[float32](rnd, gap+strips*from.Step)
+		dst := slices.Repeat([]float32{float32(math.NaN())}, gap+strips*to.Step)
 		along(drawn(t), func() { h.MulStrips(dst, to, src, from, strips) })
 		require.Equal(t, strip*h.M*strips, written(dst))
 		for s := range strips {
@@ -261,10 +243,7 @@ func TestGroups(t *testing.T) {
 		const lanes = 8
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 10))
 		k, groups := rapid.IntRange(1, 9).Draw(t, "k"), rapid.IntRange(0, 5).Draw(t, "groups")
-		src := make([]float32, 40)
-		for i := range src {
-			src[i] = float32(rnd.NormFloat64())
-		}
+		src := normal[float32](rnd, 40)
 		n := GroupOutputs*lanes*groups + 3
 		sum, difference := make([]float32, n), make([]float32, n)
 		var want [2][]float64 // of both products
@@ -317,82 +296,56 @@ func TestGroupsRefuseWhatDoesNotFit(t *testing.T) {
 	require.Panics(t, func() { g.Mul(a, b, make([]float32, 12)) })
 }
 
-// benchmarkProduct reports the speed of each path on one shape. Only times of one run can be compared.
-func benchmarkProduct(b *testing.B, m, n, k int, run, gonum func(dst, x, y []float32)) {
-	rnd := rand.New(rand.NewPCG(9, 1))
-	dst, x, y := Make[float32](m*n), Make[float32](m*k), Make[float32](n*k)
-	copy(x, normal[float32](rnd, len(x)))
-	copy(y, normal[float32](rnd, len(y)))
-	bench := func(name string, f func()) {
-		b.Run(fmt.Sprintf("%dx%dx%d/%s", m, n, k, name), func(b *testing.B) {
-			for b.Loop() {
-				f()
+// BenchmarkProducts reports the speed of each path and of gonum. Only times of one run can be compared.
+func BenchmarkProducts(b *testing.B) {
+	general := func(as blas.Transpose, rows, cols int, data []float32) blas32.General {
+		if as == blas.Trans {
+			rows, cols = cols, rows
+		}
+		return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
+	}
+	for _, p := range []struct {
+		name   string
+		shapes [][3]int
+		a, b   blas.Transpose
+		beta   float32
+		run    func(dst, x, y []float32, m, n, k int) func()
+	}{
+		{"MulBT", [][3]int{{512, 512, 512}, {240, 240, 784}, {32, 128, 784}, {64, 10, 784}, {256, 10, 784}, {256, 10, 1000},
+			{96, 6, 64}, {64, 10, 3969}, {256, 10, 6273}, {256, 2, 104}, {64, 16, 784}}, blas.NoTrans, blas.Trans, 0,
+			func(dst, x, y []float32, m, n, k int) func() { return func() { MulBT(dst, n, x, k, y, k, m, n, k) } }},
+		{"MulAB", [][3]int{{512, 512, 512}, {64, 784, 10}, {256, 1000, 10}, {64, 784, 128}, {25, 16, 64}}, blas.NoTrans, blas.NoTrans, 0,
+			func(dst, x, y []float32, m, n, k int) func() { return func() { MulAB(dst, n, x, k, y, n, m, n, k) } }},
+		{"Packed", [][3]int{{512, 512, 512}, {512, 512, 1024}, {64, 128, 784}, {256, 1000, 784}, {25, 16, 64}, {196, 16, 64}, {25, 32, 256}},
+			blas.NoTrans, blas.Trans, 0, func(dst, x, y []float32, m, n, k int) func() {
+				var packed Packed[float32]
+				packed.PackBT(y, k, n, k)
+				return func() { packed.Mul(dst, n, x, k, m) }
+			}},
+		{"AddATB", [][3]int{{512, 512, 512}, {10, 784, 32}, {10, 784, 64}, {10, 784, 256}, {10, 1000, 256}, {10, 3969, 64},
+			{10, 6273, 256}, {128, 784, 64}, {128, 784, 256}, {1000, 784, 256}, {16, 64, 196}, {32, 256, 25}}, blas.Trans, blas.NoTrans, 1,
+			func(dst, x, y []float32, m, n, k int) func() { return func() { AddATB(dst, n, x, m, y, n, m, n, k) } }},
+	} {
+		for _, s := range p.shapes {
+			m, n, k := s[0], s[1], s[2]
+			rnd := rand.New(rand.NewPCG(9, 1))
+			dst, x, y := Make[float32](m*n), Make[float32](m*k), Make[float32](n*k)
+			copy(x, normal[float32](rnd, len(x)))
+			copy(y, normal[float32](rnd, len(y)))
+			bench := func(name string, f func()) {
+				b.Run(fmt.Sprintf("%s/%dx%dx%d/%s", p.name, m, n, k, name), func(b *testing.B) {
+					for b.Loop() {
+						f()
+					}
+					b.ReportMetric(2*float64(m*n*k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+				})
 			}
-			b.ReportMetric(2*float64(m)*float64(n)*float64(k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
-		})
-	}
-	for on := range paths[float32]() {
-		bench(on.String(), func() { run(dst, x, y) })
-	}
-	bench("gonum", func() { gonum(dst, x, y) })
-}
-
-func general(rows, cols int, data []float32) blas32.General {
-	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
-}
-
-// BenchmarkMulBT measures the shapes of logits, layers and kernels.
-func BenchmarkMulBT(b *testing.B) {
-	for _, s := range [][3]int{{512, 512, 512}, {240, 240, 784}, {32, 128, 784}, {64, 10, 784}, {256, 10, 784}, {256, 10, 1000}, {96, 6, 64}, {64, 10, 3969}, {256, 10, 6273}, {256, 2, 104}, {64, 16, 784}} {
-		m, n, k := s[0], s[1], s[2]
-		benchmarkProduct(b, m, n, k,
-			func(dst, x, y []float32) { MulBT(dst, n, x, k, y, k, m, n, k) },
-			func(dst, x, y []float32) {
-				blas32.Gemm(blas.NoTrans, blas.Trans, 1, general(m, k, x), general(n, k, y), 0, general(m, n, dst))
-			})
-	}
-}
-
-// BenchmarkMulAB measures the shapes of errors passed down.
-func BenchmarkMulAB(b *testing.B) {
-	for _, s := range [][3]int{{512, 512, 512}, {64, 784, 10}, {256, 1000, 10}, {64, 784, 128}, {25, 16, 64}} {
-		m, n, k := s[0], s[1], s[2]
-		benchmarkProduct(b, m, n, k,
-			func(dst, x, y []float32) { MulAB(dst, n, x, k, y, n, m, n, k) },
-			func(dst, x, y []float32) {
-				blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, general(m, k, x), general(k, n, y), 0, general(m, n, dst))
-			})
-	}
-}
-
-// BenchmarkPacked measures the shapes of layers, and of convolutions of an example.
-func BenchmarkPacked(b *testing.B) {
-	for _, s := range [][3]int{{512, 512, 512}, {512, 512, 1024}, {64, 128, 784}, {256, 1000, 784}, {25, 16, 64}, {196, 16, 64}, {25, 32, 256}} {
-		m, n, k := s[0], s[1], s[2]
-		packed, on := Packed[float32]{}, portable
-		benchmarkProduct(b, m, n, k,
-			func(dst, x, y []float32) {
-				if packed.n == 0 || machine != on {
-					on = machine
-					packed.PackBT(y, k, n, k)
-				}
-				packed.Mul(dst, n, x, k, m)
-			},
-			func(dst, x, y []float32) {
-				blas32.Gemm(blas.NoTrans, blas.Trans, 1, general(m, k, x), general(n, k, y), 0, general(m, n, dst))
-			})
-	}
-}
-
-// BenchmarkAddATB measures the shapes of gradients.
-func BenchmarkAddATB(b *testing.B) {
-	for _, s := range [][3]int{{512, 512, 512}, {10, 784, 32}, {10, 784, 64}, {10, 784, 256}, {10, 1000, 256}, {10, 3969, 64}, {10, 6273, 256}, {128, 784, 64}, {128, 784, 256}, {1000, 784, 256}, {16, 64, 196}, {32, 256, 25}} {
-		m, n, k := s[0], s[1], s[2]
-		benchmarkProduct(b, m, n, k,
-			func(dst, x, y []float32) { AddATB(dst, n, x, m, y, n, m, n, k) },
-			func(dst, x, y []float32) {
-				blas32.Gemm(blas.Trans, blas.NoTrans, 1, general(k, m, x), general(k, n, y), 1, general(m, n, dst))
-			})
+			for on := range paths[float32]() {
+				bench(on.String(), p.run(dst, x, y, m, n, k))
+			}
+			x1, y1, out := general(p.a, m, k, x), general(p.b, k, n, y), general(blas.NoTrans, m, n, dst)
+			bench("gonum", func() { blas32.Gemm(p.a, p.b, 1, x1, y1, p.beta, out) })
+		}
 	}
 }
 
@@ -414,5 +367,6 @@ func BenchmarkVectors(b *testing.B) {
 		bench("AddRows", func() { AddRows(dst[:n], a, n, m, n) })
 		bench("SquaredNorm", func() { norm += SquaredNorm(a) })
 		bench("Scale", func() { Scale(dst, 2, a) })
+		bench("Gaussian", func() { Gaussian(dst, 1, a, 1) })
 	}
 }

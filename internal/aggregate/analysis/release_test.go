@@ -19,8 +19,7 @@ import (
 )
 
 func book(t testing.TB, epsilon float64) *ledger.Ledger {
-	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: 1e-5, Mode: ledger.Filter}))
-	return l
+	return testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: 1e-5, Mode: ledger.Filter}))
 }
 
 func publish(t testing.TB, s *Sanitizer, key rng.Key, rows [][]int) (Released, error) {

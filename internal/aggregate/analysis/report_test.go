@@ -190,8 +190,7 @@ func TestNumbersSayThatTheyArePrivate(t *testing.T) {
 		require.Equal(t, "1.25 (private)", fmt.Sprintf(verb, n))
 	}
 	require.Contains(t, fmt.Sprint(Epsilon{Improved: n}), "1.25 (private)")
-	text := testkit.Must(json.Marshal(n))
-	require.JSONEq(t, `{"private":true,"value":1.25}`, string(text))
+	require.JSONEq(t, `{"private":true,"value":1.25}`, string(testkit.Must(json.Marshal(n))))
 	for want, m := range map[string]Mechanism{`{"Sigma":4}`: gnmax(4), `{"Threshold":3,"Sigma1":2,"Sigma2":4}`: confident(3, 2, 4), `{"Scale":4}`: lnmax(4)} {
 		require.Equal(t, want, string(testkit.Must(json.Marshal(m))), "releases of before")
 	}

@@ -43,8 +43,7 @@ func reservations(t *testing.T, events []accountant.Event) []*ledger.Reservation
 	if len(events) == 0 {
 		return nil
 	}
-	all := testkit.Must(budget.ReserveBatch(events))
-	return all
+	return testkit.Must(budget.ReserveBatch(events))
 }
 
 func prepare(t *testing.T, train, test dataset.Set, cfg Config) Features {
@@ -52,8 +51,7 @@ func prepare(t *testing.T, train, test dataset.Set, cfg Config) Features {
 }
 
 func prepareUnits(t *testing.T, train dataset.Set, ends []int, test dataset.Set, cfg Config) Features {
-	f := testkit.Must(Prepare(t.Context(), train, ends, test, cfg, reservations(t, cfg.Events()), rng.SeedKey(1)))
-	return f
+	return testkit.Must(Prepare(t.Context(), train, ends, test, cfg, reservations(t, cfg.Events()), rng.SeedKey(1)))
 }
 
 // sources describes the releases of a transform, in the order of Events.
@@ -136,8 +134,7 @@ func TestPrepareOfOtherRows(t *testing.T) {
 		require.Equal(t, want.Train.Float32(1), got.Train.Float32(1))
 		require.Equal(t, want.Test, got.Test)
 	}
-	files := testkit.Must(os.ReadDir(cfg.Cache.Dir))
-	require.Len(t, files, 4)
+	require.Len(t, testkit.Must(os.ReadDir(cfg.Cache.Dir)), 4)
 	alone := prepare(t, train, dataset.Set{}, cfg)
 	require.Equal(t, want.Train.Float32(1), alone.Train.Float32(1))
 	require.Zero(t, alone.Test.Rows)
@@ -314,8 +311,7 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 				require.Equal(t, shape, transform.image)
 				require.Equal(t, len(cfg.Events()) == 0, transform.Releasable(), "the key is seeded")
 				for workers := 1; workers < 3; workers++ {
-					x := testkit.Must(transform.Apply(ctx, test, workers))
-					require.Equal(t, f.Test, x)
+					require.Equal(t, f.Test, testkit.Must(transform.Apply(ctx, test, workers)))
 				}
 				x := testkit.Must(transform.Apply(ctx, train, 2))
 				require.Equal(t, f.Train.Float32(2), x)
@@ -324,8 +320,7 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 				x = testkit.Must(transform.Apply(ctx, one, 1))
 				require.Equal(t, dense.Row(f.Test, 5), x.Data)
 			}
-			again := testkit.Must(read.MarshalBinary())
-			require.Equal(t, text, again)
+			require.Equal(t, text, testkit.Must(read.MarshalBinary()))
 		})
 	}
 }
@@ -400,8 +395,7 @@ func TestTransformRefusesDamage(t *testing.T) {
 // again as it was read.
 func FuzzTransform(f *testing.F) {
 	for _, cfg := range variants(8) {
-		transform := testkit.Must(newTransform(cfg, shape))
-		text := testkit.Must(transform.MarshalBinary())
+		text := testkit.Must(testkit.Must(newTransform(cfg, shape)).MarshalBinary())
 		f.Add(text[:len(text)-sha256.Size])
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -432,7 +426,6 @@ func TestTransformsOfAnEarlierVersion(t *testing.T) {
 		written := testkit.Must(os.ReadFile(filepath.Join("testdata", name+".transform")))
 		var read Transform
 		require.NoError(t, read.UnmarshalBinary(written))
-		again := testkit.Must(read.MarshalBinary())
-		require.True(t, bytes.Equal(written, again), name)
+		require.True(t, bytes.Equal(written, testkit.Must(read.MarshalBinary())), name)
 	}
 }

@@ -26,13 +26,11 @@ func reserve(t testing.TB, e accountant.Event) *ledger.Reservation {
 func rowsOf(x blas32.General) dpsgd.Data { return dpsgd.Data{X: x} }
 
 func meanOf(t *testing.T, x blas32.General, cfg Config, seed uint64) Mean {
-	m := testkit.Must(EstimateMean(t.Context(), rowsOf(x), cfg, reserve(t, cfg.Event()), rng.SeedKey(seed)))
-	return m
+	return testkit.Must(EstimateMean(t.Context(), rowsOf(x), cfg, reserve(t, cfg.Event()), rng.SeedKey(seed)))
 }
 
 func secondOf(t *testing.T, x blas32.General, channels int, cfg Config, seed uint64) SecondMoment {
-	s := testkit.Must(EstimateSecondMoment(t.Context(), rowsOf(x), channels, cfg, reserve(t, cfg.Event()), rng.SeedKey(seed)))
-	return s
+	return testkit.Must(EstimateSecondMoment(t.Context(), rowsOf(x), channels, cfg, reserve(t, cfg.Event()), rng.SeedKey(seed)))
 }
 
 func matrix(rows ...[]float32) blas32.General {
@@ -155,8 +153,7 @@ func TestMomentsRefuseReplacedRecords(t *testing.T) {
 	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {
 		reserved := func() *ledger.Reservation {
 			l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5}))
-			r := testkit.Must(l.Reserve(cfg.Event()))
-			return r
+			return testkit.Must(l.Reserve(cfg.Event()))
 		}
 		_, mean := EstimateMean(t.Context(), rowsOf(x), cfg, reserved(), rng.SeedKey(1))
 		_, second := EstimateSecondMoment(t.Context(), rowsOf(x), 2, cfg, reserved(), rng.SeedKey(1))

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -31,8 +30,7 @@ import (
 
 func accuracyOf(t *testing.T, m *Model, set dataset.Set) float64 {
 	t.Helper()
-	classes := testkit.Must(m.Predict(t.Context(), set))
-	accuracy, known := m.Accuracy(classes, set)
+	accuracy, known := m.Accuracy(testkit.Must(m.Predict(t.Context(), set)), set)
 	require.True(t, known)
 	return accuracy
 }
@@ -86,8 +84,7 @@ func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
 			require.False(t, m.ScoredOn(task.Private))
 			all := testkit.Must(m.Predictions(t.Context(), test))
 			for i := 0; i < test.Len(); i += 17 {
-				one := testkit.Must(test.Slice(i, i+1))
-				alone := testkit.Must(m.Predictions(t.Context(), one))
+				alone := testkit.Must(m.Predictions(t.Context(), testkit.Must(test.Slice(i, i+1))))
 				require.Equal(t, all[i:i+1], alone)
 			}
 		})
@@ -135,11 +132,9 @@ func TestPredictions(t *testing.T) {
 		require.Equal(t, sum > 0, p.Class == 1, i)
 		require.InDelta(t, above, p.Probability, 1e-6)
 	}
-	none := testkit.Must(m.Predict(t.Context(), dataset.Set{X: blas32.General{Cols: 3, Stride: 3}}))
-	require.Empty(t, none)
+	require.Empty(t, testkit.Must(m.Predict(t.Context(), dataset.Set{X: blas32.General{Cols: 3, Stride: 3}})))
 	huge := dataset.Set{X: blas32.General{Rows: 1, Cols: 3, Stride: 3, Data: []float32{1e38, 1e38, 0}}}
-	p := testkit.Must(m.Predictions(t.Context(), huge))
-	require.Equal(t, []Prediction{{1, 1}}, p)
+	require.Equal(t, []Prediction{{1, 1}}, testkit.Must(m.Predictions(t.Context(), huge)))
 	huge.X.Data[2] = math.MaxFloat32
 	require.ErrorContains(t, testkit.Err(m.Predictions(t.Context(), huge)), "row 0")
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -223,8 +218,7 @@ func TestLeastParameters(t *testing.T) {
 		r := Recipe{Features: features.NamePixels, Model: kind}
 		s := Shape{Classes: 4, Columns: 9}
 		m := testkit.Must(r.newModel(s, 9, rng.SeedKey(1)))
-		least := testkit.Must(r.leastParameters(s, 9))
-		require.Equal(t, int64(len(m.Parameters())), least)
+		require.Equal(t, int64(len(m.Parameters())), testkit.Must(r.leastParameters(s, 9)))
 	}
 	r := Recipe{Features: features.NamePixels, Model: CNN}
 	made := 0
@@ -268,17 +262,13 @@ func TestOpenModelReadsNoMoreThanItMust(t *testing.T) {
 	sparse := filepath.Join(dir, "sparse")
 	require.NoError(t, os.WriteFile(sparse, []byte("no model"), 0o600))
 	require.NoError(t, os.Truncate(sparse, 1<<31))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := OpenModel(sparse)
-	runtime.ReadMemStats(&after)
-	require.ErrorIs(t, err, ErrModelFile)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
+	allocated := testkit.Allocated(func() { require.ErrorIs(t, testkit.Err(OpenModel(sparse)), ErrModelFile) })
+	require.Less(t, allocated, uint64(1<<20))
 	require.NoError(t, os.Truncate(sparse, maxModelFile+1))
 	require.ErrorIs(t, testkit.Err(OpenModel(sparse)), ErrModelFile)
 	require.NoError(t, os.WriteFile(sparse, nil, 0o600))
 	require.ErrorIs(t, testkit.Err(OpenModel(sparse)), ErrModelFile)
-	_, err = OpenModel(dir)
+	_, err := OpenModel(dir)
 	require.ErrorIs(t, err, ErrModelFile)
 	require.ErrorContains(t, err, "no regular file")
 }
@@ -289,8 +279,7 @@ func TestAModelFileOfAnEarlierVersion(t *testing.T) {
 	path := filepath.Join("testdata", "linear.model")
 	m := testkit.Must(OpenModel(path))
 	again := testkit.Must(m.bytes())
-	written := testkit.Must(os.ReadFile(path))
-	require.Equal(t, written, again)
+	require.Equal(t, testkit.Must(os.ReadFile(path)), again)
 	require.Empty(t, m.Scored)
 	for _, rows := range []int{0, 1} {
 		require.False(t, m.ScoredOn(dataset.Set{X: dense.New(rows, m.Columns)}), "a card that keeps no hash knows no public row")
@@ -345,8 +334,7 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 			require.Zero(t, f.Unseen)
 		}
 		// What may be published has no trace of it, nor has any file outside private.
-		public := testkit.Must(json.Marshal(r.WithoutTimes()))
-		require.NotContains(t, strings.ToLower(string(public)), "bayes")
+		require.NotContains(t, strings.ToLower(string(testkit.Must(json.Marshal(r.WithoutTimes())))), "bayes")
 		require.NoError(t, filepath.WalkDir(cfg.Dir, func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.Contains(path, string(filepath.Separator)+"private"+string(filepath.Separator)) {
 				return err
@@ -364,8 +352,7 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 func fileIn(t *testing.T, dir string) []byte {
 	files := testkit.Must(filepath.Glob(filepath.Join(dir, "private", "results", "models", "*")))
 	require.Len(t, files, 1)
-	data := testkit.Must(os.ReadFile(files[0]))
-	return data
+	return testkit.Must(os.ReadFile(files[0]))
 }
 
 func TestBayesIsRefusedWhereItDoesNotFit(t *testing.T) {

@@ -59,8 +59,7 @@ func modelPath(dir, name string) string {
 
 func modelOf(t *testing.T, c Config, name string) *Model {
 	t.Helper()
-	m := testkit.Must(OpenModel(modelPath(c.Dir, name)))
-	return m
+	return testkit.Must(OpenModel(modelPath(c.Dir, name)))
 }
 
 func config(t *testing.T, task dataset.Task, plans ...Plan) Config {
@@ -164,8 +163,7 @@ func TestAllRunsCountTogether(t *testing.T) {
 	rows, draws := make([]Row, 3), 0
 	for _, i := range []int{0, 2} {
 		rows[i].Account = &accountant.Schedule{Relation: relation, Events: c.Plans[i].events(5)}
-		one := testkit.Must(c.Plans[i].claim(r.shape, c.Delta))
-		draws += 3 * one.draws
+		draws += 3 * testkit.Must(c.Plans[i].claim(r.shape, c.Delta)).draws
 	}
 	together, all, err := r.together(rows)
 	require.NoError(t, err)
@@ -203,8 +201,7 @@ func TestStatisticsAreCharged(t *testing.T) {
 	cheap.Features = features.NameHOG
 	to := claim{delta: 1e-5}
 	a := testkit.Must(to.calibrate(t.Context(), Plan{Recipe: cheap, Epsilon: 1}))
-	b := testkit.Must(to.calibrate(t.Context(), Plan{Recipe: dear, Epsilon: 1}))
-	require.Greater(t, b, a)
+	require.Greater(t, testkit.Must(to.calibrate(t.Context(), Plan{Recipe: dear, Epsilon: 1})), a)
 	dear.Statistics.MeanNoise = 0.5
 	require.ErrorIs(t, testkit.Err(to.calibrate(t.Context(), Plan{Recipe: dear, Epsilon: 1})), ErrBudget)
 }

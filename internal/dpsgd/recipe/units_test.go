@@ -84,8 +84,7 @@ func TestUnitsOfSeveralRowsCostWhatOneRowDoes(t *testing.T) {
 			require.Equal(t, 80, result.Private)
 			require.Contains(t, result.Note, "record, which is what epsilon is for")
 			events = append(events, result.Rows[0].Account.Events)
-			again := testkit.Must(Run(t.Context(), c))
-			require.Equal(t, result.Rows, again.Rows)
+			require.Equal(t, result.Rows, testkit.Must(Run(t.Context(), c)).Rows)
 			c.RowsPerUnit = rows%3 + 1
 			require.ErrorIs(t, testkit.Err(Run(t.Context(), c)), run.ErrOtherRun, "another bound is another run")
 		}

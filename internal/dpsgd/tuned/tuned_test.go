@@ -63,8 +63,7 @@ func config(t *testing.T, law tune.Law) Config {
 // epsilonOf is what `pate account` says.
 func epsilonOf(t *testing.T, s accountant.Schedule, delta float64) float64 {
 	t.Helper()
-	b := testkit.Must(accountant.Epsilon(t.Context(), accountant.ByRDP, s.Relation, delta, s.Events...))
-	return b.Upper
+	return testkit.Must(accountant.Epsilon(t.Context(), accountant.ByRDP, s.Relation, delta, s.Events...)).Upper
 }
 
 // The ledger has one entry, the search, which costs what was promised; the model carries
@@ -97,10 +96,8 @@ func TestWholeCostIsOneEntry(t *testing.T) {
 			require.Equal(t, r.Epsilon, *m.Epsilon)
 			require.Equal(t, cfg.Delta, m.Delta)
 			require.NoDirExists(t, filepath.Join(cfg.Dir, searchState))
-			again := testkit.Must(Run(context.Background(), cfg))
-			require.Equal(t, asJSON(t, r), asJSON(t, again))
-			quote := testkit.Must(cfg.Quote(context.Background()))
-			require.Equal(t, r.Noise, quote.Noise)
+			require.Equal(t, asJSON(t, r), asJSON(t, testkit.Must(Run(context.Background(), cfg))))
+			require.Equal(t, r.Noise, testkit.Must(cfg.Quote(context.Background())).Noise)
 
 			cfg.Delta = 1e-5
 			require.ErrorIs(t, testkit.Err(Run(context.Background(), cfg)), run.ErrOtherRun)
@@ -112,15 +109,12 @@ func ledgerState(t *testing.T, path string) ledger.Summary {
 	t.Helper()
 	f := testkit.Must(os.Open(path))
 	defer f.Close()
-	known := testkit.Must(run.ReadHeads(path))
-	s := testkit.Must(ledger.Verify(f, ledger.VerifyOptions{Heads: known.Of}))
-	return s
+	return testkit.Must(ledger.Verify(f, ledger.VerifyOptions{Heads: testkit.Must(run.ReadHeads(path)).Of}))
 }
 
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
-	text := testkit.Must(json.Marshal(v))
-	return string(text)
+	return string(testkit.Must(json.Marshal(v)))
 }
 
 // A run that is killed at any place goes on to the same model, and is charged once.
@@ -150,8 +144,7 @@ func TestKilledAnywhere(t *testing.T) {
 		got, err := Run(context.Background(), cfg)
 		require.NoError(t, err, "killed at %d, %s", at, place)
 		require.Equal(t, asJSON(t, want), asJSON(t, got))
-		is := testkit.Must(os.ReadFile(ModelFile(cfg.Dir, false)))
-		require.Equal(t, model, is)
+		require.Equal(t, model, testkit.Must(os.ReadFile(ModelFile(cfg.Dir, false))))
 		require.EqualValues(t, 1, ledgerState(t, results.Folder(cfg.Dir).Private(ledgerFile)).Entries)
 	}
 }
@@ -170,10 +163,8 @@ func TestTheBetterSettingIsChosen(t *testing.T) {
 // Where the law draws no run there is no model, and the search is charged all the same.
 func TestNothingIsChosen(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 1e-12})
-	r := testkit.Must(Run(context.Background(), cfg))
-	require.Nil(t, r.Chosen)
-	text := testkit.Must(os.ReadFile(ModelFile(cfg.Dir, false)))
-	require.Equal(t, Nothing, string(text))
+	require.Nil(t, testkit.Must(Run(context.Background(), cfg)).Chosen)
+	require.Equal(t, Nothing, string(testkit.Must(os.ReadFile(ModelFile(cfg.Dir, false)))))
 	require.EqualValues(t, 1, ledgerState(t, results.Folder(cfg.Dir).Private(ledgerFile)).Commits)
 }
 
@@ -183,8 +174,7 @@ func TestSharedLedger(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	account := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 8, Delta: 1e-4, Mode: ledger.Filter, Noise: ledger.SeededNoise}
 	cfg.Shared = &recipe.Shared{File: run.File{Path: filepath.Join(t.TempDir(), "shared.jsonl"), New: account}, Account: account}
-	first := testkit.Must(Run(context.Background(), cfg))
-	require.LessOrEqual(t, first.Epsilon, 4.0)
+	require.LessOrEqual(t, testkit.Must(Run(context.Background(), cfg)).Epsilon, 4.0)
 	cfg.Epsilon, cfg.Dir = 0, t.TempDir()
 	killed := errors.New("killed")
 	_, err := Run(crash.With(context.Background(), func(place string) error {
@@ -212,8 +202,7 @@ func TestPrivateRowsChooseByUnit(t *testing.T) {
 	require.InDelta(t, 90, choose.Len(), 40)
 	require.NoError(t, train.Validate())
 	require.NoError(t, choose.Validate())
-	fewer := testkit.Must(all.Slice(1, all.Len()))
-	trainLess, chooseLess := split(fewer, 0.3)
+	trainLess, chooseLess := split(testkit.Must(all.Slice(1, all.Len())), 0.3)
 	require.Equal(t, 1, train.Len()-trainLess.Len()+choose.Len()-chooseLess.Len())
 	require.Subset(t, train.Units, trainLess.Units)
 	require.Subset(t, choose.Units, chooseLess.Units)
@@ -233,12 +222,10 @@ func TestPrivateRowsChooseByUnit(t *testing.T) {
 func TestScoresFromModelRowsAreNoised(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 3})
 	cfg.Private = &Private{0.5, 6}
-	r := testkit.Must(Run(context.Background(), cfg))
-	require.NotNil(t, r.Chosen)
+	require.NotNil(t, testkit.Must(Run(context.Background(), cfg)).Chosen)
 	m := testkit.Must(recipe.OpenModel(ModelFile(cfg.Dir, false)))
 	j := testkit.Must(cfg.newJob())
-	classes := testkit.Must(m.Predict(context.Background(), j.choose))
-	accuracy, known := m.Accuracy(classes, j.choose)
+	accuracy, known := m.Accuracy(testkit.Must(m.Predict(context.Background(), j.choose)), j.choose)
 	require.True(t, known)
 	right, squares := accuracy*float64(j.choose.Len()), 0.0
 	const n = 2000
@@ -323,8 +310,7 @@ func TestADeclaredNumberOfUnits(t *testing.T) {
 		cfg.Records, cfg.Epsilon, cfg.Settings = declared, 1e4, []Setting{{}}
 		cfg.Base.Train.SamplingProbability, cfg.Base.Train.Steps, cfg.Base.Train.Optimizer.Momentum = 1, 1, 0
 		require.NoError(t, testkit.Err(Run(t.Context(), cfg)))
-		m := testkit.Must(recipe.OpenModel(ModelFile(cfg.Dir, false)))
-		plain, ok := m.Plain()
+		plain, ok := testkit.Must(recipe.OpenModel(ModelFile(cfg.Dir, false))).Plain()
 		require.True(t, ok)
 		for _, row := range plain.Linear.Weights {
 			for _, w := range row {

@@ -19,8 +19,7 @@ func TestUnseenStepsAreWorstCases(t *testing.T) {
 		for step := from; step <= 10; step++ {
 			cfg.Distances.Observe(dpsgd.StepDistances{Step: step, Values: []float64{0.1, 0.2, 0.1, 0.15}})
 		}
-		figures := testkit.Must(f.Figures())
-		return figures.OfTypical
+		return testkit.Must(f.Figures()).OfTypical
 	}
 	require.Equal(t, 0, count(1)[1].Unseen)
 	require.Equal(t, 6, count(7)[1].Unseen)
