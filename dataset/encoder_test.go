@@ -3,11 +3,17 @@ package dataset
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/dense"
@@ -167,4 +173,174 @@ func FuzzEncoder(f *testing.F) {
 		}
 		require.NoError(t, testkit.Err(read.Encode(one)))
 	})
+}
+
+func rangesOf(t *testing.T, text string) (*Ranges, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ranges.csv")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return ReadRanges(path)
+}
+
+func TestReadRanges(t *testing.T) {
+	r := testkit.Must(rangesOf(t, "# of a survey\nage,17..90\nvisits, 0..3\nweight,0.5..10.5,?\ngain,0..1..50..100\nsex,Female,Male,\n"))
+	require.Equal(t, []int{32, 4, 33, 3, 3}, r.Bins())
+	for j, want := range []string{"age [17 to 18", "visits [0 1 2 3]", "weight [0.5 up to 0.8125", "gain [0 1 to 49 50 to 100]", "sex [Female Male missing]"} {
+		name, bins := r.Describe(j)
+		require.Contains(t, fmt.Sprint(name, " ", bins), want)
+	}
+	for text, want := range map[string]string{
+		"":                               "declares no column",
+		"age\n":                          "nothing that it may hold",
+		"age,7\n":                        "1 categories",
+		"age,1..x\n":                     "no number",
+		"age,2..1\n":                     "do not ascend",
+		"age,1..1e300\n":                 "no number within",
+		"a,1..2\na,x,y\n":                "a second time",
+		"a,x,y,x\n":                      "twice",
+		"a,\"x\n":                        "not CSV",
+		"a,0" + strings.Repeat("..1", 3): "do not ascend",
+	} {
+		require.ErrorContains(t, testkit.Err(rangesOf(t, text)), want, text)
+	}
+	require.ErrorContains(t, testkit.Err(ReadRanges(filepath.Join(t.TempDir(), "none"))), "cannot be read")
+	require.ErrorContains(t, testkit.Err(rangesOf(t, "age,1..9\n"+strings.Repeat("# no table\n", maxRangeBytes/11))), "more than")
+}
+
+func FuzzRanges(f *testing.F) {
+	f.Add("# of a survey\nage,17..90\nvisits, 0..3\nweight,0.5..10.5,?\ngain,0..1..50..100\nsex,Female,Male,\n")
+	f.Add("a,-1e15..1e15\nb,1e-300..2e-300\nc,\"x,y\",z\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<12 {
+			return
+		}
+		r, err := parseRanges("fuzz", []byte(text))
+		if err != nil {
+			testkit.ErrorAs[*fault.Error](t, err)
+			return
+		}
+		questions := r.draw(nil, 20)
+		x := testkit.Must(r.encoder.Encode(questions))
+		for _, cells := range r.Cells(x) {
+			for j, bin := range cells {
+				require.True(t, 0 <= bin && bin < r.Bins()[j], "what is drawn from a declaration is in it: column %d, bin %d of %d", j, bin, r.Bins()[j])
+			}
+		}
+	})
+}
+
+// surveyRows is a table of people, further rows below; "+" begins private units.
+func surveyRows(further ...string) string {
+	rnd := rand.New(rand.NewPCG(4, 4))
+	text := "age,weight,sex,who,y\n"
+	for i := range 400 {
+		text += fmt.Sprintf("%d,%.3f,%s,who%d,%c\n", 17+rnd.IntN(74), 10*rnd.Float64(), []string{"Female", "Male", "?"}[rnd.IntN(3)], i, 'a'+i%2)
+	}
+	for _, row := range further {
+		text += row + "\n"
+	}
+	return text
+}
+
+const surveyRanges = "sex,Female,Male,?\nweight,0.0..10.0\nage,17..90\n"
+
+func surveyTask(t *testing.T, ranges string, opt Options, further ...string) (Task, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "t.csv")
+	require.NoError(t, os.WriteFile(path, []byte(surveyRows(further...)), 0o600))
+	var err error
+	if opt.Ranges, err = rangesOf(t, ranges); err != nil {
+		return Task{}, err
+	}
+	opt.CSV.Label, opt.CSV.Unit = "y", "who"
+	return testkit.Must(Open(path, opt)).Task(Literature)
+}
+
+// Bins of encoded rows are those of the cells, in the order of the table's columns, whatever was declared
+// first; so are they after another scaling.
+func TestCellsAreThoseOfTheTable(t *testing.T) {
+	task := testkit.Must(surveyTask(t, surveyRanges, Options{}))
+	require.Equal(t, []int{32, 32, 3}, task.Ranges.Bins())
+	const drawnRows = float64(fewestDrawn)
+	require.Equal(t, fewestDrawn, task.Pool.Len())
+	cells := task.Ranges.Cells(task.Pool.X)
+	require.Equal(t, task.Test.Len(), task.WithoutPool().Test.Len(), "nobody knows the labels of what was drawn")
+	for i := range cells {
+		age := testkit.Must(strconv.ParseFloat(task.Questions.Columns[0].Values[i], 64))
+		require.Equal(t, float64(int(age)), age, "ages are whole")
+		name, bins := task.Ranges.Describe(0)
+		require.Equal(t, "age", name)
+		low, high, ok := strings.Cut(bins[cells[i][0]], " to ")
+		if !ok {
+			high = low
+		}
+		least := testkit.Must(strconv.Atoi(low))
+		most := testkit.Must(strconv.Atoi(high))
+		require.True(t, float64(least) <= age && age <= float64(most), "%v in %s", age, bins[cells[i][0]])
+		sex := slices.Index([]string{"Female", "Male", ""}, task.Questions.Columns[2].Values[i])
+		require.Equal(t, sex, cells[i][2])
+	}
+	out := testkit.Must(task.Drawn([][]float64{weightsOn(32, 0), weightsOn(32, 31), {1, 3, 0}}))
+	men := 0
+	for i, c := range task.Ranges.Cells(mustEncode(t, task.Ranges.encoder, out.Questions)) {
+		require.Equal(t, []int{0, 31}, c[:2], i)
+		men += c[2]
+	}
+	require.InDelta(t, 0.75*drawnRows, men, 6*13.7) // 6 deviations
+	again := out.Ranges.rescale(out.Ranges.encoder, task.Private.X)
+	require.InDeltaSlice(t, task.Private.X.Data, again.Data, 1e-5)
+	require.NotEqual(t, task.Private.X.Data, out.Private.X.Data)
+	require.NoError(t, out.validate())
+	mean, square := 0.0, 0.0
+	for i := range task.Pool.Len() {
+		v := float64(task.Pool.X.Data[i*task.Pool.X.Stride+1])
+		mean, square = mean+v/drawnRows, square+v*v/drawnRows
+	}
+	require.InDelta(t, 0, mean, 0.2)
+	require.InDelta(t, 1, square, 0.2)
+}
+
+func weightsOn(bins, one int) []float64 {
+	w := make([]float64, bins)
+	w[one] = 5
+	return w
+}
+
+func mustEncode(t *testing.T, e *Encoder, table *Table) (x blas32.General) {
+	t.Helper()
+	x = testkit.Must(e.Encode(table))
+	return x
+}
+
+// Where nothing is public no private row shapes what is: neither its value nor its presence.
+func TestNoPrivateRowShapesADeclaredTask(t *testing.T) {
+	want := testkit.Must(surveyTask(t, surveyRanges, Options{}))
+	unit := ""
+	place := newPlacer("pate dataset split 1 literature")
+	for i := 0; unit == ""; i++ {
+		if name := fmt.Sprint("p", i); place.of(name) < 0.7 {
+			unit = name
+		}
+	}
+	for _, row := range []string{"30,5,Male,WHO,a", "1e308,-inf,robot,WHO,b", "x,,,WHO,a"} {
+		got := testkit.Must(surveyTask(t, surveyRanges, Options{}, strings.ReplaceAll(row, "WHO", unit)))
+		require.Equal(t, want.Private.Len()+1, got.Private.Len())
+		require.Equal(t, want.Pool, got.Pool)
+		require.Equal(t, want.Test, got.Test)
+		require.Equal(t, want.Encoder, got.Encoder)
+		for j, bin := range got.Ranges.Cells(got.Private.X)[got.Private.Len()-1] {
+			require.Less(t, bin, got.Ranges.Bins()[j])
+		}
+	}
+	rows, err := Open(filepath.Join(t.TempDir(), "none"), Options{Ranges: want.Ranges})
+	require.Error(t, err, "%v", rows)
+}
+
+func TestWhatIsNotDeclaredIsRefused(t *testing.T) {
+	require.ErrorContains(t, testkit.Err(surveyTask(t, "age,17..90\n", Options{})), `no range is declared: "weight", "sex"`)
+	require.ErrorContains(t, testkit.Err(surveyTask(t, surveyRanges+"height,1..3\n", Options{})), `0 feature columns "height"`)
+	require.NoError(t, testkit.Err(surveyTask(t, "age,17..90\n", Options{CSV: CSVOptions{Drop: []string{"weight", "sex"}}})))
+	images := imageData(60, 10)
+	images.Ranges = &Ranges{}
+	require.ErrorContains(t, testkit.Err(images.Task(Literature)), "no columns with names")
 }

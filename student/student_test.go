@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -11,8 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/plain"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/student"
+	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/trees"
 )
 
 func TestSpreadingBeatsTheLabelsAloneOnMoons(t *testing.T) {
@@ -153,4 +158,211 @@ func TestInvariances(t *testing.T) {
 		}
 		require.LessOrEqual(t, differ, 1, "exact ties may fall to another class") // ties go to the lowest class
 	})
+}
+
+var ridge = teachers.KernelRidge{Gamma: 1, Lambda: .1}
+
+func stream(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+func matrix(rows, cols int, at func(i, j int) float64) student.Matrix {
+	m := dense.New(rows, cols)
+	for i := range rows {
+		for j := range cols {
+			m.Data[i*cols+j] = float32(at(i, j))
+		}
+	}
+	return m
+}
+
+// moons returns two interleaved half circles with a little noise.
+func moons(n int, r *rand.Rand) (student.Matrix, []int) {
+	y := make([]int, n)
+	points := make([][2]float64, n)
+	for i := range y {
+		y[i] = i % 2
+		angle := math.Pi * r.Float64()
+		points[i] = [2]float64{math.Cos(angle), math.Sin(angle)}
+		if y[i] == 1 {
+			points[i] = [2]float64{1 - math.Cos(angle), .5 - math.Sin(angle)}
+		}
+		points[i][0] += .06 * r.NormFloat64()
+		points[i][1] += .06 * r.NormFloat64()
+	}
+	return matrix(n, 2, func(i, j int) float64 { return points[i][j] }), y
+}
+
+// blobs returns Gaussian clusters, one for each class, in the first classes columns. The
+// other columns are noise.
+func blobs(n, cols, classes int, r *rand.Rand) (student.Matrix, []int) {
+	y := make([]int, n)
+	for i := range y {
+		y[i] = i % classes
+	}
+	return matrix(n, cols, func(i, j int) float64 {
+		centre := 0.
+		if j == y[i] {
+			centre = 8
+		}
+		return centre + r.NormFloat64()
+	}), y
+}
+
+func unlabelled(n int) []int { return slices.Repeat([]int{student.Unlabelled}, n) }
+
+// label releases the true labels of the named rows.
+func label(y, rows []int) []int {
+	out := unlabelled(len(y))
+	for _, i := range rows {
+		out[i] = y[i]
+	}
+	return out
+}
+
+func accuracy(t testing.TB, c teachers.Classifier, x student.Matrix, y []int) float64 {
+	t.Helper()
+	answers := make([]int, x.Rows)
+	require.NoError(t, c.Predict(answers, x))
+	right := 0
+	for i, a := range answers {
+		if a == y[i] {
+			right++
+		}
+	}
+	return float64(right) / float64(len(y))
+}
+
+func newPool(t testing.TB, x student.Matrix, c student.Config) *student.Pool {
+	t.Helper()
+	p := testkit.Must(student.NewPool(t.Context(), x, c, stream(1)))
+	return p
+}
+
+func scoresOf(t testing.TB, c teachers.Classifier, x student.Matrix, classes int) []float32 {
+	t.Helper()
+	scores := dense.New(x.Rows, classes)
+	require.NoError(t, c.(teachers.Scorer).Scores(scores, x))
+	return scores.Data
+}
+
+// requirePlain checks that a model has its scores when it is written down as data, up to float32.
+func requirePlain(t *testing.T, m teachers.Classifier, x student.Matrix, classes int) *plain.Model {
+	t.Helper()
+	p := m.(plain.Describer).Plain()
+	require.NoError(t, p.Check(x.Cols, classes))
+	got := testkit.Must(p.Scores(t.Context(), x, classes))
+	for i, v := range scoresOf(t, m, x, classes) {
+		if v < -1000 { // of a class that no label names
+			v = 0
+		}
+		require.InDelta(t, v, got[i], 1e-3, "row %d", i/classes)
+	}
+	return p
+}
+
+// TestStudentsOfProjections: of many columns, candidates learn from projections, and say so
+// where they are written down.
+func TestStudentsOfProjections(t *testing.T) {
+	const columns = 600
+	x, y := blobs(300, columns, 3, stream(1))
+	fresh, truth := blobs(100, columns, 3, stream(2))
+	labels := label(y, stream(3).Perm(300)[:60])
+	pool := newPool(t, x, student.Config{Landmarks: 60})
+	for _, c := range student.ImageCandidates(pool)[1:] {
+		t.Run(c.Name, func(t *testing.T) {
+			m := testkit.Must(c.Fit(t.Context(), x, labels, 3, stream(4)))
+			require.Greater(t, accuracy(t, m, fresh, truth), .95)
+			if p := requirePlain(t, m, fresh, 3); p.Kernel != nil {
+				require.Len(t, p.Kernel.Landmarks[0], 128)
+			}
+			narrow := dense.New(1, columns-1)
+			require.Error(t, m.Predict(make([]int, 1), narrow))
+			require.Error(t, m.(teachers.Scorer).Scores(dense.New(1, 3), narrow))
+		})
+	}
+}
+
+// TestPlainModelsSayWhatTheClassifierSays: written down as data, every kind of student has
+// the scores it had, up to float32, also on rows far from all others.
+func TestPlainModelsSayWhatTheClassifierSays(t *testing.T) {
+	x, y := table(200, false, 1)
+	for i := range y {
+		y[i] *= 2 // class 1 of 3 has no label
+	}
+	labels := label(y, stream(3).Perm(200)[:90])
+	test, _ := table(200, false, 2)
+	test.Data[7] = 1e9
+	candidates := student.TableCandidates(newPool(t, x, student.Config{Landmarks: 60}))
+	for name, l := range map[string]teachers.Learner{"booster": trees.Booster{Rounds: 5}, "constant": teachers.Softmax{}} {
+		candidates = append(candidates, student.Candidate{Name: name, Fit: func(ctx context.Context, x student.Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+			if name == "constant" {
+				labels = label(y, []int{5})
+			}
+			return student.Supervised(ctx, l, x, labels, classes, rnd)
+		}})
+	}
+	for _, c := range candidates {
+		t.Run(c.Name, func(t *testing.T) {
+			m := testkit.Must(c.Fit(t.Context(), x, labels, 3, stream(4)))
+			requirePlain(t, m, test, 3)
+		})
+	}
+	choice := testkit.Must(student.Learn(t.Context(), x, labels, 3, student.LearnerConfig{}, stream(5)))
+	require.Len(t, requirePlain(t, choice.Model, test, 3).Mean.Members, len(choice.Kept))
+}
+
+// Questions are spread over a pool of which nearly all rows are alike, where rows at random
+// would be of the one cluster.
+func TestSelectCoversRareRows(t *testing.T) {
+	const rows, rare = 600, 5
+	r := stream(1)
+	cluster := make([]int, rows)
+	for k := 1; k < 4; k++ {
+		for i := range rare {
+			cluster[100*k+i] = k
+		}
+	}
+	x := matrix(rows, 6, func(i, j int) float64 { return r.NormFloat64()/10 + 5*float64(cluster[i]*(j+1)%4) })
+	of := func(chosen []int) (clusters int) {
+		seen := [4]bool{}
+		for _, row := range chosen {
+			if !seen[cluster[row]] {
+				seen[cluster[row]] = true
+				clusters++
+			}
+		}
+		return clusters
+	}
+	for seed := range uint64(5) {
+		chosen := testkit.Must(student.Select(t.Context(), x, 8, func(student.Progress) {}, stream(seed)))
+		require.Equal(t, 4, of(chosen))
+		again := testkit.Must(student.Select(t.Context(), x, 8, func(student.Progress) {}, stream(seed)))
+		require.Equal(t, chosen, again)
+		require.Less(t, of(stream(seed).Perm(rows)[:8]), 4)
+	}
+	all := testkit.Must(student.Select(t.Context(), x, rows, func(student.Progress) {}, stream(1)))
+	slices.Sort(all)
+	require.Len(t, slices.Compact(all), rows)
+}
+
+func requireDistinct(t *testing.T, queries []int, m, rows int) {
+	t.Helper()
+	require.Len(t, queries, m)
+	seen := map[int]bool{}
+	for _, q := range queries {
+		require.False(t, q < 0 || q >= rows || seen[q])
+		seen[q] = true
+	}
+}
+
+func TestSelectCoversAllClusters(t *testing.T) {
+	x, y := blobs(400, 30, 10, stream(1))
+	p := newPool(t, x, student.Config{})
+	queries := testkit.Must(p.Select(t.Context(), 20, stream(2)))
+	seen := map[int]bool{}
+	for _, q := range queries {
+		seen[y[q]] = true
+	}
+	require.Len(t, seen, 10)
+	all := testkit.Must(p.Select(t.Context(), 400, stream(2)))
+	requireDistinct(t, all, 400, 400)
 }
