@@ -155,21 +155,16 @@ func TestTrainRefuses(t *testing.T) {
 	}
 	seeded, twin, secret := trainOptions(t), trainOptions(t), trainOptions(t)
 	seeded.Seed, twin.Seed = &seed, &seed
-	m, trained, err := train(seeded)
-	require.NoError(t, err)
+	m, trained := testkit.Must2(train(seeded))
 	require.False(t, trained.Releasable)
 	require.False(t, says(seeded.Ledger))
-	repeated, _, err := train(twin)
-	require.NoError(t, err)
+	repeated, _ := testkit.Must2(train(twin))
 	require.Equal(t, m.Parameters(), repeated.Parameters())
 	seeded.Seed, seeded.Out = nil, seeded.Out+"2"
-	_, _, err = train(seeded)
-	require.ErrorContains(t, err, "noise is seeded, not secret")
-	_, _, err = train(secret)
-	require.NoError(t, err)
+	require.ErrorContains(t, testkit.Err2(train(seeded)), "noise is seeded, not secret")
+	require.NoError(t, testkit.Err2(train(secret)))
 	secret.Seed, secret.Out = &seed, secret.Out+"2"
-	_, _, err = train(secret)
-	require.ErrorContains(t, err, "noise is secret, not seeded")
+	require.ErrorContains(t, testkit.Err2(train(secret)), "noise is secret, not seeded")
 }
 
 // Nothing about the data stands on the ledger but a name under its secret.

@@ -323,8 +323,7 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 	require.ErrorContains(t, err, "at least two classes")
 	for _, names := range [][]string{{}, {"a"}, {"a", ""}, {"a", "a"}, Numbers(maxClasses + 1)} {
 		require.Error(t, ClassRule{Names: names}.Validate())
-		_, _, err = DirFS(os.DirFS(t.TempDir()), t.TempDir(), ClassRule{Names: names})
-		require.Error(t, err)
+		require.Error(t, testkit.Err2(DirFS(os.DirFS(t.TempDir()), t.TempDir(), ClassRule{Names: names})))
 	}
 }
 
@@ -363,26 +362,22 @@ func TestClassesOfAFolder(t *testing.T) {
 		})
 	}
 	write(0, 11)
-	train, test, err := DirFS(os.DirFS(path), path, ClassRule{})
-	require.NoError(t, err)
+	train, test := testkit.Must2(DirFS(os.DirFS(path), path, ClassRule{}))
 	require.Len(t, train.Classes, 12)
 	require.Len(t, test.Classes, 12)
 
 	write(11, 0)
-	_, _, err = DirFS(os.DirFS(path), path, ClassRule{})
+	_, _, err := DirFS(os.DirFS(path), path, ClassRule{})
 	require.ErrorContains(t, err, "has label 11, and the classes are 10")
-	train, _, err = DirFS(os.DirFS(path), path, ClassRule{Other: "other"})
-	require.NoError(t, err)
+	train, _ = testkit.Must2(DirFS(os.DirFS(path), path, ClassRule{Other: "other"}))
 	require.Equal(t, []int{1, 10}, train.Y)
 	require.Equal(t, "other", train.Classes[10])
-	train, test, err = DirFS(os.DirFS(path), path, ClassRule{Other: DropOther})
-	require.NoError(t, err)
+	train, test = testkit.Must2(DirFS(os.DirFS(path), path, ClassRule{Other: DropOther}))
 	require.NoError(t, train.Validate())
 	require.Equal(t, []string{"train/0"}, train.Units, "units keep their names")
 	require.Equal(t, 2, train.UnitCount())
 	require.Equal(t, 1, test.Len())
-	train, _, err = DirFS(os.DirFS(path), path, ClassRule{Names: []string{"no", "yes"}, Other: "no"})
-	require.NoError(t, err)
+	train, _ = testkit.Must2(DirFS(os.DirFS(path), path, ClassRule{Names: []string{"no", "yes"}, Other: "no"}))
 	require.Equal(t, []int{1, 0}, train.Y)
 
 	require.ErrorContains(t, testkit.Err(Open(path, Options{Kind: "magic"})), "images are handwriting or pictures")

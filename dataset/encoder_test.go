@@ -133,12 +133,10 @@ func TestEncoderInJSON(t *testing.T) {
 	require.Equal(t, want, got)
 	var in *fault.Error
 	table.Columns[1].Name = "word"
-	_, err := read.EncodeByName(table)
-	require.ErrorAs(t, err, &in)
+	require.ErrorAs(t, testkit.Err(read.EncodeByName(table)), &in)
 	require.Contains(t, in.What, "more than one")
 	table.Columns = table.Columns[2:]
-	_, err = read.EncodeByName(table)
-	require.ErrorAs(t, err, &in)
+	require.ErrorAs(t, testkit.Err(read.EncodeByName(table)), &in)
 	require.Contains(t, in.What, "has no column")
 }
 

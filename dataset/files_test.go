@@ -43,8 +43,7 @@ func TestParquetIsTheTableOfTheCSV(t *testing.T) {
 	}
 	reading := Reading{CSV: CSVOptions{Label: "outcome", Unit: "patient"}}
 	hash := func(public, private string) [2][32]byte {
-		s, pool, err := ReadPublic(Source{Path: "testdata/parquet/" + public}, reading)
-		require.NoError(t, err)
+		s, pool := testkit.Must2(ReadPublic(Source{Path: "testdata/parquet/" + public}, reading))
 		return [2][32]byte{pool.Hash(), testkit.Must(s.ReadPrivate(Source{Path: "testdata/parquet/" + private})).Hash()}
 	}
 	want := hash("people.csv", "people.csv")
@@ -94,8 +93,7 @@ func TestColumnThatIsNotRead(t *testing.T) {
 // one that needs it refuses the file.
 func TestNewRowsWithAColumnThatIsNotRead(t *testing.T) {
 	reading := Reading{CSV: CSVOptions{Label: "outcome"}}
-	without, _, err := ReadPublic(Source{Path: "testdata/parquet/people.csv"}, reading)
-	require.NoError(t, err)
+	without, _ := testkit.Must2(ReadPublic(Source{Path: "testdata/parquet/people.csv"}, reading))
 	pool := testkit.Must(without.ReadNew(Source{Path: "testdata/parquet/dates.parquet"}))
 	require.Equal(t, testkit.Must(without.ReadNew(Source{Path: "testdata/parquet/people.csv"})).X, pool.X)
 
@@ -111,9 +109,8 @@ func TestNewRowsWithAColumnThatIsNotRead(t *testing.T) {
 
 func TestParquetThatIsDamaged(t *testing.T) {
 	path := put(t, t.TempDir(), "x.parquet", []byte("PAR1..."))
-	_, _, err := ReadPublic(Source{Path: path}, Reading{})
-	require.ErrorContains(t, err, "too short to be Parquet")
-	_, err = ReadTable("testdata/parquet/people.parquet", CSVOptions{Label: "outcome", Names: []string{"a"}})
+	require.ErrorContains(t, testkit.Err2(ReadPublic(Source{Path: path}, Reading{})), "too short to be Parquet")
+	_, err := ReadTable("testdata/parquet/people.parquet", CSVOptions{Label: "outcome", Names: []string{"a"}})
 	require.ErrorContains(t, err, "1 column names are given")
 }
 
@@ -174,8 +171,7 @@ func TestDirReadsPlainAndCompressed(t *testing.T) {
 			delete(files, name)
 		}
 	})
-	train, test, err := DirFS(os.DirFS(plain), plain, ClassRule{})
-	require.NoError(t, err)
+	train, test := testkit.Must2(DirFS(os.DirFS(plain), plain, ClassRule{}))
 	require.NoError(t, train.Validate())
 	require.NoError(t, test.Validate())
 	assert.Equal(t, []float32{0, 0.2, 0.4, 0.6, 0.8, 1}, train.X.Data[:6])
@@ -183,8 +179,7 @@ func TestDirReadsPlainAndCompressed(t *testing.T) {
 	assert.Equal(t, []string{"train/0", "train/1"}, train.Units)
 	assert.Equal(t, "9", train.Classes[9])
 
-	other, _, err := DirFS(os.DirFS(packed), packed, ClassRule{})
-	require.NoError(t, err)
+	other, _ := testkit.Must2(DirFS(os.DirFS(packed), packed, ClassRule{}))
 	assert.Equal(t, train.X, other.X)
 	assert.Equal(t, "9", other.Classes[9], "the name of a folder decides nothing")
 }
@@ -373,12 +368,11 @@ func TestErrorsFromModelImagesAreForTheirOwner(t *testing.T) {
 			picture(folder+"/"+class+"/1.png", 8)
 		}
 	}
-	schema, _, err := ReadPublic(Source{Path: filepath.Join(dir, "public")}, Reading{})
-	require.NoError(t, err)
+	schema, _ := testkit.Must2(ReadPublic(Source{Path: filepath.Join(dir, "public")}, Reading{}))
 	private := Source{Path: filepath.Join(dir, "private")}
 	require.NoError(t, testkit.Err(schema.ReadPrivate(private)))
 	picture("private/"+canary+"/1.png", 8)
-	_, err = schema.ReadPrivate(private)
+	_, err := schema.ReadPrivate(private)
 	requireOfOwner(t, err, false)
 	require.NoError(t, os.Rename(filepath.Join(dir, "private", canary, "1.png"), filepath.Join(dir, "private", "a", canary+".png")))
 	require.NoError(t, os.Remove(filepath.Join(dir, "private", canary)))

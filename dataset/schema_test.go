@@ -75,8 +75,7 @@ func TestPrivateRowsAreReadByThePublicSchema(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: private})), "--class-names")
 
 	reading.Rule.Names = []string{"no", "yes"}
-	s, pool, err = ReadPublic(Source{Path: public}, reading)
-	require.NoError(t, err)
+	s, pool = testkit.Must2(ReadPublic(Source{Path: public}, reading))
 	set := testkit.Must(s.ReadPrivate(Source{Path: private}))
 	require.NoError(t, set.Validate())
 	require.Equal(t, 80, set.Len())
@@ -166,8 +165,7 @@ func TestFeaturesFromNPY(t *testing.T) {
 	}
 	u := put(t, dir, "u.npy", units.Bytes())
 
-	s, pool, err := ReadPublic(Source{Path: public}, Reading{Rule: ClassRule{Names: Numbers(3)}})
-	require.NoError(t, err)
+	s, pool := testkit.Must2(ReadPublic(Source{Path: public}, Reading{Rule: ClassRule{Names: Numbers(3)}}))
 	for j := range 3 {
 		sum, squares := 0.0, 0.0
 		for i := range 50 {
@@ -189,7 +187,7 @@ func TestFeaturesFromNPY(t *testing.T) {
 	require.Equal(t, set.Y, columns.Y)
 	require.Equal(t, 15, columns.UnitCount())
 	require.Equal(t, "p00", columns.Units[1])
-	_, err = s.ReadPrivate(Source{Path: private, Labels: "testdata/parquet/people.parquet"})
+	_, err := s.ReadPrivate(Source{Path: private, Labels: "testdata/parquet/people.parquet"})
 	require.ErrorContains(t, err, "people.parquet: has 7 columns")
 	_, err = s.ReadPrivate(Source{Path: public, Labels: "testdata/parquet/labels.parquet"})
 	require.ErrorContains(t, err, "has 30 rows, the features have 50; there is one label, or one unit, for each row of features; "+ownerNotice)
@@ -230,8 +228,7 @@ func TestFoldersOfImages(t *testing.T) {
 	put(t, public, "2.png", picture(t, 12, color.RGBA{255, 0, 51, 255}))
 	put(t, private, "cat/1.png", picture(t, 24, color.RGBA{0, 255, 0, 255}))
 	put(t, private, "dog/1.png", picture(t, 12, color.Gray{255}))
-	s, pool, err := ReadPublic(Source{Path: public}, Reading{Rule: ClassRule{Names: []string{"cat", "dog"}}})
-	require.NoError(t, err)
+	s, pool := testkit.Must2(ReadPublic(Source{Path: public}, Reading{Rule: ClassRule{Names: []string{"cat", "dog"}}}))
 	require.Equal(t, Shape{Rows: 12, Cols: 12, Channels: 3}, s.Image)
 	require.Equal(t, []string{"1.png", "2.png"}, pool.IDs)
 	planes := func(x blas32.General, i int) []float32 {
@@ -249,10 +246,9 @@ func TestFoldersOfImages(t *testing.T) {
 	put(t, private, "rare/1.png", []byte("no image"))
 	require.Error(t, testkit.Err(s.ReadPrivate(Source{Path: private})))
 	put(t, public, "3.png", picture(t, 13, color.Gray{51}))
-	_, _, err = ReadPublic(Source{Path: public}, Reading{})
+	_, _, err := ReadPublic(Source{Path: public}, Reading{})
 	require.ErrorContains(t, err, "--image-size")
-	s, _, err = ReadPublic(Source{Path: public}, Reading{ImageSize: Shape{Rows: 6, Cols: 4}})
-	require.NoError(t, err)
+	s, _ = testkit.Must2(ReadPublic(Source{Path: public}, Reading{ImageSize: Shape{Rows: 6, Cols: 4}}))
 	require.Equal(t, 72, s.Features)
 }
 

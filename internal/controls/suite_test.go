@@ -120,15 +120,13 @@ func TestTheSameKeyGivesTheSameFindings(t *testing.T) {
 	var findings [2][]Result
 	for i := range findings {
 		opt.Workers = i + 1
-		findings[i], err = Run(context.Background(), targets, opt)
-		require.NoError(t, err)
+		findings[i] = testkit.Must(Run(context.Background(), targets, opt))
 	}
 	for i := range targets {
 		require.Equal(t, findings[0][i].Finding, findings[1][i].Finding)
 	}
 	opt.Key = rng.SeedKey(2)
-	other, err := Run(context.Background(), targets, opt)
-	require.NoError(t, err)
+	other := testkit.Must(Run(context.Background(), targets, opt))
 	require.NotEqual(t, findings[0][1].Finding, other[1].Finding)
 }
 
@@ -161,22 +159,18 @@ func TestProgressEndsAtTheTotal(t *testing.T) {
 }
 
 func TestRunRefuses(t *testing.T) {
-	_, err := Find(Default(), "gnmax", "no-such")
-	require.ErrorContains(t, err, "no-such")
+	require.ErrorContains(t, testkit.Err(Find(Default(), "gnmax", "no-such")), "no-such")
 	opt := testOptions()
 	opt.Runs = 1
-	_, err = Run(context.Background(), Default(), opt)
-	require.ErrorContains(t, err, "Runs")
-	_, err = Run(context.Background(), Default(), Options{Alpha: 1e-4})
-	require.ErrorContains(t, err, "Key")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), Default(), opt)), "Runs")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), Default(), Options{Alpha: 1e-4})), "Key")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = Run(ctx, Default(), testOptions())
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, testkit.Err(Run(ctx, Default(), testOptions())), context.Canceled)
 	targets := testkit.Must(Find(Default(), "gnmax"))
 	opt = testOptions()
 	opt.Alpha = math.NaN()
-	_, err = Run(context.Background(), targets, opt)
+	_, err := Run(context.Background(), targets, opt)
 	require.Error(t, err)
 	require.False(t, errors.Is(err, context.Canceled), "the cause, not that the others were stopped")
 }

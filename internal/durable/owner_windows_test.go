@@ -15,8 +15,7 @@ import (
 // access sets an access list.
 func access(t *testing.T, path, text string) {
 	list := testkit.Must(windows.SecurityDescriptorFromString(text))
-	acl, _, err := list.DACL()
-	require.NoError(t, err)
+	acl, _ := testkit.Must2(list.DACL())
 	require.NoError(t, windows.SetNamedSecurityInfo(path, windows.SE_FILE_OBJECT,
 		windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, acl, nil))
 }
@@ -61,8 +60,7 @@ func TestFilesThatAreReadAreReplaced(t *testing.T) {
 }
 
 func TestTemporaryFilesGo(t *testing.T) {
-	f, named, err := durable.Unnamed("pate-test-*")
-	require.NoError(t, err)
+	f, named := testkit.Must2(durable.Unnamed("pate-test-*"))
 	require.False(t, named)
 	testkit.Must(f.WriteString("votes"))
 	require.NoError(t, f.Close())

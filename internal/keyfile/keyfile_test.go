@@ -14,8 +14,7 @@ import (
 
 func TestAKeyIsKeptAndDestroyed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.key")
-	_, ok, err := keyfile.Read(path)
-	require.NoError(t, err)
+	_, ok := testkit.Must2(keyfile.Read(path))
 	require.False(t, ok)
 	require.NoError(t, keyfile.Destroy(path))
 	require.Error(t, keyfile.Write(path, rng.Key{}))
@@ -23,8 +22,7 @@ func TestAKeyIsKeptAndDestroyed(t *testing.T) {
 	key := testkit.Must(rng.NewKey())
 	require.NoError(t, keyfile.Write(path, key))
 	require.Equal(t, os.FileMode(0o600), testkit.Must(os.Stat(path)).Mode().Perm())
-	got, ok, err := keyfile.Read(path)
-	require.NoError(t, err)
+	got, ok := testkit.Must2(keyfile.Read(path))
 	require.True(t, ok)
 	require.True(t, got.Releasable())
 	require.Equal(t, key.Stream().Uint64(), got.Stream().Uint64())
@@ -36,11 +34,10 @@ func TestAKeyIsKeptAndDestroyed(t *testing.T) {
 func TestHalfDestroyedAndDamagedKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.key")
 	require.NoError(t, os.WriteFile(path, []byte("---------"), 0o600))
-	_, ok, err := keyfile.Read(path)
-	require.NoError(t, err)
+	_, ok := testkit.Must2(keyfile.Read(path))
 	require.False(t, ok)
 	require.NoError(t, os.WriteFile(path, []byte("secret"), 0o600))
-	_, _, err = keyfile.Read(path)
+	_, _, err := keyfile.Read(path)
 	require.ErrorContains(t, err, "not a key")
 	require.NotContains(t, err.Error(), "secret")
 }

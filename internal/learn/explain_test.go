@@ -17,13 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func runOf(t require.TestingT, name string, values map[string]string, seed uint64) Trace {
-	m, err := Find(name)
-	require.NoError(t, err)
-	trace, err := m.Run(values, Options{Seed: seed, Delta: 1e-5})
-	require.NoError(t, err)
+	m := testkit.Must(Find(name))
+	trace := testkit.Must(m.Run(values, Options{Seed: seed, Delta: 1e-5}))
 	return trace
 }
 
@@ -42,8 +41,7 @@ func TestGolden(t *testing.T) {
 			if os.Getenv("UPDATE_GOLDEN") != "" {
 				require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(name)
-			require.NoError(t, err)
+			want := testkit.Must(os.ReadFile(name))
 			require.Equal(t, string(want), got, name)
 		}
 	}
@@ -197,12 +195,10 @@ func TestInputsAreChecked(t *testing.T) {
 			require.ErrorIs(t, err, ErrInput, "%s %s", m.Name, counts)
 		}
 		for _, delta := range []float64{0, 1, math.NaN()} {
-			_, err := m.Run(nil, Options{Delta: delta})
-			require.ErrorIs(t, err, ErrInput)
+			require.ErrorIs(t, testkit.Err(m.Run(nil, Options{Delta: delta})), ErrInput)
 		}
 	}
-	_, err := Find("magic")
-	require.ErrorContains(t, err, "noisy-argmax, confident, interactive")
+	require.ErrorContains(t, testkit.Err(Find("magic")), "noisy-argmax, confident, interactive")
 }
 
 // TestOrdinaryInputs tries inputs that a reader might: a trace comes out, or a word about the input.
@@ -272,15 +268,12 @@ var branches = map[string][]map[string]string{
 // TestTexts checks that every text has a mechanism, that every section of it is told, and that it names the
 // values which Go gives: all of them, and no other, in the cases that a run does not reach too.
 func TestTexts(t *testing.T) {
-	files, err := texts.ReadDir("text")
-	require.NoError(t, err)
+	files := testkit.Must(texts.ReadDir("text"))
 	require.Len(t, files, len(Mechanisms())+3, "a text for each mechanism, one that they share, and two chapters without a trace")
-	shared, err := readText("shared")
-	require.NoError(t, err)
+	shared := testkit.Must(readText("shared"))
 	toldOfShared := make(map[string]bool)
 	for _, m := range Mechanisms() {
-		own, err := readText(m.Name)
-		require.NoError(t, err)
+		own := testkit.Must(readText(m.Name))
 		require.NotEmpty(t, own.title, m.Name)
 		require.NotEmpty(t, m.Short, m.Name)
 		require.NotEmpty(t, m.Long, m.Name)
@@ -372,8 +365,7 @@ func TestTextsThatAreWrong(t *testing.T) {
 	} {
 		require.ErrorContains(t, tell(body), says, body)
 	}
-	_, err := parseSections("a", "b")
-	require.ErrorContains(t, err, "twice")
+	require.ErrorContains(t, testkit.Err(parseSections("a", "b")), "twice")
 	lesson := func(name, section string) (err error) {
 		defer Catch(&err)
 		newLesson(name, nil, Options{}).step(section)

@@ -44,8 +44,7 @@ type drawn struct {
 func (d *drawn) add(t *testing.T, name string, xs []float64, f func(x float64) (float64, error)) {
 	c := figure.Line{Name: name}
 	for _, x := range xs {
-		y, err := f(x)
-		require.NoError(t, err)
+		y := testkit.Must(f(x))
 		c.Points = append(c.Points, figure.Point{X: x, Y: y})
 	}
 	d.curves = append(d.curves, c)
@@ -89,8 +88,7 @@ func (d drawn) compare(t *testing.T) {
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(name, got, 0o644))
 	}
-	want, err := os.ReadFile(name)
-	require.NoError(t, err)
+	want := testkit.Must(os.ReadFile(name))
 	require.Equal(t, string(want), string(got), name)
 }
 
@@ -278,18 +276,15 @@ func histogram(t *testing.T, d drawn, name string, xs []float64, top float64) dr
 // that knows its 600 rows by heart, and compares them with those of fresh rows. The last digits
 // of gradients depend on the processor, so the picture itself is not compared.
 func TestDistancesOfTrainingAndTestRows(t *testing.T) {
-	train, test, err := namedsets.MNIST()
-	require.NoError(t, err)
+	train, test := testkit.Must2(namedsets.MNIST())
 	part := func(s dataset.Set) dpsgd.Data {
-		head, err := s.Slice(0, 600)
-		require.NoError(t, err)
+		head := testkit.Must(s.Slice(0, 600))
 		return dpsgd.Data{X: head.X, Y: head.Y}
 	}
 	used, unused := part(train), part(test)
-	model, err := nn.NewSoftmax(used.X.Cols, 10)
-	require.NoError(t, err)
+	model := testkit.Must(nn.NewSoftmax(used.X.Cols, 10))
 	cfg := dpsgd.Config{SamplingProbability: 1, Steps: 150, ClipNorm: math.Inf(1), LearningRate: 0.5, NonPrivate: true, Workers: 1}
-	_, err = dpsgd.Train(t.Context(), model, used, cfg, nil, rng.SeedKey(1))
+	_, err := dpsgd.Train(t.Context(), model, used, cfg, nil, rng.SeedKey(1))
 	require.NoError(t, err)
 	rows := make([]int, 600)
 	for i := range rows {
@@ -299,8 +294,7 @@ func TestDistancesOfTrainingAndTestRows(t *testing.T) {
 	d := drawn{file: "9-bayes-train-test.svg", x: "distance between the gradients of two records, clip norm 1", y: "% of 300 pairs"}
 	var both [2][]float64
 	for i, data := range []dpsgd.Data{used, unused} {
-		both[i], err = dpsgd.MeasureDistances(model, data, rows, dpsgd.FlatClip(1), dpsgd.Records)
-		require.NoError(t, err)
+		both[i] = testkit.Must(dpsgd.MeasureDistances(model, data, rows, dpsgd.FlatClip(1), dpsgd.Records))
 		d = histogram(t, d, []string{"training rows", "test rows"}[i], both[i], 2)
 	}
 	means, spreads := welch(both[0], both[1]), welch(fromMedian(both[0]), fromMedian(both[1]))
@@ -350,8 +344,7 @@ func TestSampPlanReference(t *testing.T) {
 	testkit.ReadJSON(t, "testdata/msamp.json", &ref)
 	require.Len(t, ref.Entries, 4)
 	for _, e := range ref.Entries {
-		p, err := newSampPlan(e.N, e.Eps, e.Delta)
-		require.NoError(t, err)
+		p := testkit.Must(newSampPlan(e.N, e.Eps, e.Delta))
 		require.InEpsilon(t, e.Gamma, p.gamma, 1e-9)
 		require.Equal(t, []int{e.Printed, e.Chernoff, e.Disjoint}, []int{p.printed, p.chernoff, p.blocks})
 		fails := func(m int) float64 {
@@ -367,8 +360,7 @@ func TestSampPlanReference(t *testing.T) {
 		require.InEpsilon(t, e.Scan, p.scanned, 0.02)
 	}
 	for _, c := range [][3]float64{{0, 1, 0.1}, {9, 0, 0.1}, {9, 1, 0}, {9, 1, 1}, {9, math.NaN(), 0.1}, {9, 400, 0.1}} {
-		_, err := newSampPlan(int(c[0]), c[1], c[2])
-		require.Error(t, err)
+		require.Error(t, testkit.Err(newSampPlan(int(c[0]), c[1], c[2])))
 	}
 }
 
@@ -377,8 +369,7 @@ func TestSampPlanReference(t *testing.T) {
 func TestLaplaceClip(t *testing.T) {
 	const n = 2000
 	for _, eps := range []float64{0.01, 0.1, 1} {
-		clip, bound, err := laplaceClip(1, n, eps)
-		require.NoError(t, err)
+		clip, bound := testkit.Must2(laplaceClip(1, n, eps))
 		require.InEpsilon(t, 1.0/n+6/(n*eps), bound, 1e-12)
 		p := 1 / (4 * clip * clip)
 		exact := (p*clip*clip-p*p*clip*clip)/n + p*p*clip*clip + 8*clip*clip/(n*n*eps*eps)
@@ -388,11 +379,8 @@ func TestLaplaceClip(t *testing.T) {
 		}
 	}
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		_, _, err := laplaceClip(bad, 10, 1)
-		require.Error(t, err)
-		_, _, err = laplaceClip(1, 10, bad)
-		require.Error(t, err)
+		require.Error(t, testkit.Err2(laplaceClip(bad, 10, 1)))
+		require.Error(t, testkit.Err2(laplaceClip(1, 10, bad)))
 	}
-	_, _, err := laplaceClip(1, 0, 1)
-	require.Error(t, err)
+	require.Error(t, testkit.Err2(laplaceClip(1, 0, 1)))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/svt"
 )
@@ -159,8 +160,7 @@ func TestComparisons(t *testing.T) {
 				above++
 			}
 		}
-		first, _, err := law.FirstAbove([]float64{float64(value)})
-		require.NoError(t, err)
+		first, _ := testkit.Must2(law.FirstAbove([]float64{float64(value)}))
 		require.InDelta(t, first[0], above/seeds, 5*math.Sqrt(first[0]*(1-first[0])/seeds))
 	}
 

@@ -42,8 +42,7 @@ func TestWhatIsWrittenReadsBack(t *testing.T) {
 	}
 	var out bytes.Buffer
 	require.NoError(t, parquet.Write(&out, []parquet.Values{{Name: "n", Ints: long}}))
-	_, rows, err = all(out.Bytes(), "x")
-	require.NoError(t, err)
+	_, rows = testkit.Must2(all(out.Bytes(), "x"))
 	require.Len(t, rows, len(long))
 	for i, row := range rows {
 		require.Equal(t, fmt.Sprint(i), row[0])
@@ -78,10 +77,8 @@ func TestRefusedColumns(t *testing.T) {
 	raw = testkit.Must(os.ReadFile("testdata/brotli.parquet"))
 	_, _, err := all(raw, "b.parquet")
 	require.ErrorContains(t, err, `b.parquet: row group 0 column "a" is compressed by Brotli`)
-	_, _, err = all([]byte("PAR1 and no end"), "c.parquet")
-	require.ErrorContains(t, err, "cut off")
-	_, _, err = all([]byte("PAR1"), "c.parquet")
-	require.ErrorContains(t, err, "too short")
+	require.ErrorContains(t, testkit.Err2(all([]byte("PAR1 and no end"), "c.parquet")), "cut off")
+	require.ErrorContains(t, testkit.Err2(all([]byte("PAR1"), "c.parquet")), "too short")
 }
 
 // TestDamage: a file with a byte changed, or cut off, reads or is an error that names it; nothing panics.
@@ -98,8 +95,7 @@ func TestDamage(t *testing.T) {
 			}
 		}
 		for n := 0; n < len(raw); n += 397 {
-			_, _, err := all(raw[:n], "name")
-			require.ErrorContains(t, err, "name: ")
+			require.ErrorContains(t, testkit.Err2(all(raw[:n], "name")), "name: ")
 		}
 	}
 }
@@ -235,8 +231,7 @@ func TestFilesOfPyarrow(t *testing.T) {
 	require.Len(t, files, 7)
 	for _, path := range files {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			header, rows, err := all(testkit.Must(os.ReadFile(path)), path)
-			require.NoError(t, err)
+			header, rows := testkit.Must2(all(testkit.Must(os.ReadFile(path)), path))
 			require.Equal(t, want[0], header)
 			for i, row := range rows {
 				require.Equal(t, want[i+1], row, "row %d", i)

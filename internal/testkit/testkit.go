@@ -131,8 +131,14 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
+// Must2 is Must for calls with two results.
+func Must2[T, U any](v T, u U, err error) (T, U) { return Must(v, err), u }
+
 // Err returns the error of a call with one other result.
 func Err[T any](_ T, err error) error { return err }
+
+// Err2 returns the error of a call with two other results.
+func Err2[T, U any](_ T, _ U, err error) error { return err }
 
 // ErrorAs returns the error of this type in err, which must have one.
 func ErrorAs[E error](t require.TestingT, err error, about ...any) (found E) {

@@ -230,8 +230,7 @@ func TestPriceOfASearch(t *testing.T) {
 		require.Greater(t, p.Ratio(), 1.0, fmt.Sprint(l))
 		require.Less(t, p.OneEpsilon, p.Epsilon)
 	}
-	_, err := PriceOf(context.Background(), Law{}, accountant.AddRemove, target, event)
-	require.ErrorIs(t, err, ErrLaw)
+	require.ErrorIs(t, testkit.Err(PriceOf(context.Background(), Law{}, accountant.AddRemove, target, event)), ErrLaw)
 }
 
 // world is one run on two neighbouring data sets: outcomes by their score, worst first.

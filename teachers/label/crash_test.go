@@ -51,12 +51,11 @@ func (w *witness) learn(t *testing.T) {
 	if len(found) == 0 || w.labels != "" {
 		return
 	}
-	key, ok, err := keyfile.Read(found[0])
-	require.NoError(t, err)
+	key, ok := testkit.Must2(keyfile.Read(found[0]))
 	if !ok { // killed while it was destroyed
 		return
 	}
-	_, err = ledger.Verify(strings.NewReader(read(t, c.Ledger)), ledger.VerifyOptions{Entry: func(e ledger.Entry) error {
+	_, err := ledger.Verify(strings.NewReader(read(t, c.Ledger)), ledger.VerifyOptions{Entry: func(e ledger.Entry) error {
 		var id identity
 		is, settings := run.Kind(e.Run)
 		require.Equal(t, kind, is)

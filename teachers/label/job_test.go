@@ -230,8 +230,7 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 		}
 		writing := testkit.Must(filepath.Glob(filepath.Join(dir, ".labels.csv.*.tmp")))
 		require.Len(t, writing, 1)
-		info, err := os.Stat(writing[0])
-		require.NoError(t, err)
+		info := testkit.Must(os.Stat(writing[0]))
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 		prefix := second
 		prefix.Out, prefix.Ledger = filepath.Join(dir, "labels"), prefix.Ledger+"3"
@@ -261,8 +260,7 @@ func TestKilledRunIsSweptByItself(t *testing.T) {
 		if step != "drawn" {
 			return nil
 		}
-		writing, err := filepath.Glob(filepath.Join(filepath.Dir(c.Out), ".labels.csv.*.tmp"))
-		require.NoError(t, err)
+		writing := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(c.Out), ".labels.csv.*.tmp")))
 		require.Len(t, writing, 1)
 		left = writing[0]
 		return errCrash

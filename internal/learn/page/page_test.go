@@ -17,6 +17,7 @@ import (
 
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/learn"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 var long = flag.Bool("long", false, "the ends of knobs of chapters that train models, too")
@@ -45,20 +46,17 @@ func TestChapters(t *testing.T) {
 					}
 				}
 			}
-			trace, err := c.Trace(nil)
-			require.NoError(t, err)
+			trace := testkit.Must(c.Trace(nil))
 			require.NotEmpty(t, trace.Steps)
 			for _, s := range c.Scenes {
-				_, err := c.Trace(s.Situation)
-				require.NoError(t, err, s.Name)
+				require.NoError(t, testkit.Err(c.Trace(s.Situation)), s.Name)
 			}
 		})
 	}
 }
 
 func found(t *testing.T, chapter string) Chapter {
-	c, err := Find(chapter)
-	require.NoError(t, err)
+	c := testkit.Must(Find(chapter))
 	return c
 }
 
@@ -116,8 +114,7 @@ func well(t *testing.T, c Chapter, s Situation) View {
 			}
 		}
 	}
-	_, err = json.Marshal(v)
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(json.Marshal(v)))
 	return v
 }
 
@@ -130,19 +127,16 @@ func TestExercises(t *testing.T) {
 			require.NotEmpty(t, e.Solution, e.Name)
 			answer, err := e.Answer()
 			require.NoError(t, err, e.Name)
-			right, _, err := c.Check(e.Name, answer)
-			require.NoError(t, err)
+			right, _ := testkit.Must2(c.Check(e.Name, answer))
 			require.True(t, right)
 			for _, wrong := range []float64{answer*1.5 + 1, answer*0.5 - 1} {
-				right, words, err := c.Check(e.Name, wrong)
-				require.NoError(t, err)
+				right, words := testkit.Must2(c.Check(e.Name, wrong))
 				require.False(t, right)
 				require.Equal(t, map[bool]string{true: "Less than that.", false: "More than that."}[wrong > answer], words)
 			}
 		}
 	}
-	_, _, err := found(t, "noisy-argmax").Check("nothing", 1)
-	require.Error(t, err)
+	require.Error(t, testkit.Err2(found(t, "noisy-argmax").Check("nothing", 1)))
 }
 
 // TestSituationsThatAreWrong: nothing that can stand in a link is drawn wrongly or panics.
@@ -152,8 +146,7 @@ func TestSituationsThatAreWrong(t *testing.T) {
 		{"votes": "1"}, {"votes": "0,0"}, {"votes": "1,x"}, {"votes": "400,400"}, {"votes": "1.5,2"}, {"votes": "-1,2"}, {"votes": "1,2,3,4,5,6,7,8,9,10,11"},
 		{"move": "1"}, {"move": "a>b"}, {"move": "-1>0"}, {"answers": "1.5"},
 	} {
-		_, err := found(t, "noisy-argmax").Draw(s)
-		require.ErrorIs(t, err, ErrSituation, "%v", s)
+		require.ErrorIs(t, testkit.Err(found(t, "noisy-argmax").Draw(s)), ErrSituation, "%v", s)
 	}
 	require.Contains(t, string(Call([]byte("{"))), `"error"`)
 	require.Contains(t, string(Call([]byte(`{"ask":"sing","chapter":"noisy-argmax"}`))), "cannot")

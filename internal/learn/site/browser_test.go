@@ -29,8 +29,7 @@ func TestInABrowser(t *testing.T) {
 	if err != nil {
 		t.Skip("skipped: no node on this machine to drive chromium with")
 	}
-	course, err := File(embedded)
-	require.NoError(t, err)
+	course := testkit.Must(File(embedded))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "course.html")
 	require.NoError(t, os.WriteFile(path, course, 0o644))
@@ -54,10 +53,8 @@ func TestInABrowser(t *testing.T) {
 		require.Empty(t, s.Error, "%s %v", s.Chapter, s.Situation)
 		chapters[s.Chapter] = true
 		times = append(times, s.MS)
-		c, err := page.Find(s.Chapter)
-		require.NoError(t, err)
-		native, err := c.Draw(s.Situation)
-		require.NoError(t, err)
+		c := testkit.Must(page.Find(s.Chapter))
+		native := testkit.Must(c.Draw(s.Situation))
 		same(t, native.Numbers, &page.View{Numbers: s.Numbers}, page.Request{Chapter: s.Chapter, Situation: s.Situation})
 	}
 	require.Len(t, chapters, len(page.Chapters()))

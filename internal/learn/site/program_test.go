@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/learn/page"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // situations are those that the tests of whole pages look at: all scenes, and every choice.
@@ -46,15 +47,13 @@ func TestProgramAgrees(t *testing.T) {
 	}
 	cmd := exec.Command(node, "testdata/run.js")
 	cmd.Stdin = &in
-	out, err := cmd.Output()
-	require.NoError(t, err)
+	out := testkit.Must(cmd.Output())
 	replies := strings.Split(strings.TrimSpace(string(out)), "\n")
 	require.Len(t, replies, len(requests))
 	for i, q := range requests {
 		var compiled, native page.Reply
 		require.NoError(t, json.Unmarshal([]byte(replies[i]), &compiled))
-		request, err := json.Marshal(q)
-		require.NoError(t, err)
+		request := testkit.Must(json.Marshal(q))
 		require.NoError(t, json.Unmarshal(page.Call(request), &native))
 		require.Empty(t, native.Error, "%v", q)
 		same(t, native.View.Numbers, compiled.View, q)

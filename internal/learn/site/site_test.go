@@ -19,25 +19,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/learn/page"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestPagesAreAlone: pages hold the program and ask for nothing outside of their folder.
 func TestPagesAreAlone(t *testing.T) {
 	program := Program{Packed: []byte("a program"), Glue: []byte("// glue")}
-	file, err := File(program)
-	require.NoError(t, err)
+	file := testkit.Must(File(program))
 	dir := t.TempDir()
 	require.NoError(t, WriteFolder(dir, program))
-	script, err := os.ReadFile(filepath.Join(dir, "course.js"))
-	require.NoError(t, err)
-	served, err := Served()
-	require.NoError(t, err)
+	script := testkit.Must(os.ReadFile(filepath.Join(dir, "course.js")))
+	served := testkit.Must(Served())
 	for _, holds := range [][]byte{file, script} {
 		require.Contains(t, string(holds), "// glue")
 		require.Contains(t, string(holds), base64.StdEncoding.EncodeToString(program.Packed))
 	}
-	chapter, err := os.ReadFile(filepath.Join(dir, "noisy-argmax.html"))
-	require.NoError(t, err)
+	chapter := testkit.Must(os.ReadFile(filepath.Join(dir, "noisy-argmax.html")))
 	require.Contains(t, string(chapter), "<svg")
 	require.Contains(t, string(chapter), `<script src="course.js">`)
 	for _, page := range [][]byte{file, served} {
@@ -53,8 +50,7 @@ func TestPagesAreAlone(t *testing.T) {
 
 // TestServed: the page and its questions, for the right host alone.
 func TestServed(t *testing.T) {
-	h, err := Handler("127.0.0.1:1")
-	require.NoError(t, err)
+	h := testkit.Must(Handler("127.0.0.1:1"))
 	ask := func(method, path, host, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
 		r.Host = host
@@ -103,15 +99,13 @@ func source(t *testing.T, name string) string {
 	if !isMethod {
 		receiver, method = "", function
 	}
-	files, err := filepath.Glob(filepath.Join("..", "..", "..", filepath.FromSlash(dir), "*.go"))
-	require.NoError(t, err)
+	files := testkit.Must(filepath.Glob(filepath.Join("..", "..", "..", filepath.FromSlash(dir), "*.go")))
 	for _, path := range files {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
 		set := token.NewFileSet()
-		f, err := parser.ParseFile(set, path, nil, parser.ParseComments)
-		require.NoError(t, err)
+		f := testkit.Must(parser.ParseFile(set, path, nil, parser.ParseComments))
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == method && receiverOf(fn) == receiver {
 				var b bytes.Buffer

@@ -193,13 +193,11 @@ func readAll(text string) (Head, []SiloInfo, error) {
 }
 
 func TestReadIsStrict(t *testing.T) {
-	head, silos, err := readAll(sound)
-	require.NoError(t, err)
+	head, silos := testkit.Must2(readAll(sound))
 	require.Equal(t, []SiloInfo{{"a", 2}, {"b", 0}}, silos)
 	require.Equal(t, 10, head.Classes)
 	spaced := strings.NewReplacer(",", " ,\n", ":", "\t: ", "patient", `p\u0061tient\u00e9"`, "[", "[ ").Replace(sound)
-	_, _, err = readAll(strings.Replace(spaced, `\u00e9""`, `\u00e9"`, 1) + "\n")
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err2(readAll(strings.Replace(spaced, `\u00e9""`, `\u00e9"`, 1) + "\n")))
 	for what, c := range map[string][2]string{
 		"schema":            {"manifest/1", "manifest/2"},
 		"unknown key":       {`"unit"`, `"units"`},
@@ -240,11 +238,9 @@ func TestReadIsStrict(t *testing.T) {
 	} {
 		text := strings.Replace(sound, c[0], c[1], 1)
 		require.NotEqual(t, sound, text, what)
-		_, _, err := readAll(text)
-		require.Error(t, err, what)
+		require.Error(t, testkit.Err2(readAll(text)), what)
 	}
-	_, _, err = readAll("")
-	require.Error(t, err)
+	require.Error(t, testkit.Err2(readAll("")))
 }
 
 // endless is a text that never stops.
@@ -321,8 +317,7 @@ func FuzzManifest(f *testing.F) {
 		var b bytes.Buffer
 		require.NoError(t, Write(&b, head, whole...))
 		silos = nil
-		again, infosAgain, err := Read(&b, collect)
-		require.NoError(t, err)
+		again, infosAgain := testkit.Must2(Read(&b, collect))
 		require.Equal(t, head, again)
 		require.Equal(t, infos, infosAgain)
 		require.Equal(t, first, silos)
@@ -336,8 +331,7 @@ func TestManifestOfATraining(t *testing.T) {
 		Queries: 7, Relation: "add_remove", Training: &Training{Program: "v1", Learner: "forest", Features: "raw", Command: "pate train 'x y'",
 			Public: strings.Repeat("0a", 32)}}
 	path := save(t, t.TempDir(), "m.json", head)
-	got, silos, err := Load(path)
-	require.NoError(t, err)
+	got, silos := testkit.Must2(Load(path))
 	require.Equal(t, head, got)
 	require.Empty(t, silos)
 	require.NotEqual(t, salt.Votes([32]byte{1}), salt.Data([32]byte{1}))
