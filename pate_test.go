@@ -30,17 +30,14 @@ func labelOptions(t *testing.T) pate.LabelOptions {
 
 func open(t *testing.T, text string, opt votes.Options) *votes.Source {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "votes.csv")
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	v := testkit.Must(votes.Open(t.Context(), []string{path}, opt))
-	return v
+	path := testkit.Write(t, filepath.Join(t.TempDir(), "votes.csv"), text)
+	return testkit.Must(votes.Open(t.Context(), []string{path}, opt))
 }
 
 // summary verifies a ledger.
 func summary(t *testing.T, path string) ledger.Summary {
 	t.Helper()
-	s := testkit.Must(pate.Verify(path))
-	return s
+	return testkit.Must(pate.Verify(path))
 }
 
 // ensemble writes the votes of teachers of whom one in five is wrong, each by itself.
@@ -152,9 +149,7 @@ func publishing(t *testing.T) pate.PublishOptions {
 			}
 			text.WriteString("\n")
 		}
-		path := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-		return path
+		return testkit.Write(t, filepath.Join(dir, name), text.String())
 	}
 	o := pate.PublishOptions{Budget: pate.Budget{Epsilon: 60, Delta: 1e-5}, Out: filepath.Join(dir, "out"), Teachers: 24, Learner: "softmax", MinAccuracy: 0.6,
 		Private: dataset.Source{Path: write("private.csv", 150, true)}, Public: dataset.Source{Path: write("public.csv", 24, false)}}
@@ -176,8 +171,7 @@ func TestPublish(t *testing.T) {
 	for _, path := range p.Files {
 		require.FileExists(t, path)
 	}
-	again := testkit.Must(pate.Publish(t.Context(), o))
-	require.Equal(t, p, again)
+	require.Equal(t, p, testkit.Must(pate.Publish(t.Context(), o)))
 	other := o
 	other.MinAccuracy = 0.7
 	require.ErrorIs(t, testkit.Err(pate.Publish(t.Context(), other)), run.ErrOtherRun)
@@ -191,15 +185,12 @@ func TestPublish(t *testing.T) {
 // Rows that are drawn from noisy counts are published with the counts, which the ledger pays for first.
 func TestPublishMarginals(t *testing.T) {
 	o := publishing(t)
-	ranges := filepath.Join(filepath.Dir(o.Out), "ranges.csv")
-	require.NoError(t, os.WriteFile(ranges, []byte("length,-8.0..16.0\nwidth,-8.0..8.0\n"), 0o600))
+	ranges := testkit.Write(t, filepath.Join(filepath.Dir(o.Out), "ranges.csv"), "length,-8.0..16.0\nwidth,-8.0..8.0\n")
 	o.Epsilon, o.Public, o.Ranges, o.Marginals = 20, dataset.Source{}, ranges, true
 	p := testkit.Must(pate.Publish(t.Context(), o))
 	require.Contains(t, p.Files, filepath.Join(o.Out, "public", "marginals.csv"))
-	s := testkit.Must(pate.Verify(filepath.Join(o.Out, "private", "ledger.jsonl")))
-	require.EqualValues(t, 2, s.Commits)
-	again := testkit.Must(pate.Publish(t.Context(), o))
-	require.Equal(t, p, again)
+	require.EqualValues(t, 2, testkit.Must(pate.Verify(filepath.Join(o.Out, "private", "ledger.jsonl"))).Commits)
+	require.Equal(t, p, testkit.Must(pate.Publish(t.Context(), o)))
 }
 
 // With a seed nothing is releasable, and nothing lies in the public half.

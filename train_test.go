@@ -33,8 +33,7 @@ func records(n int) dpsgd.Data {
 }
 
 func softmax(t *testing.T) *nn.Model {
-	m := testkit.Must(nn.NewSoftmax(2, 2))
-	return m
+	return testkit.Must(nn.NewSoftmax(2, 2))
 }
 
 func config() dpsgd.Config {
@@ -105,8 +104,7 @@ func TestTrainGoesOn(t *testing.T) {
 			if len(drawn) > 0 {
 				require.Equal(t, drawn, file, "the same noise")
 			}
-			keys := testkit.Must(filepath.Glob(o.Ledger + ".*.key"))
-			require.Empty(t, keys)
+			require.Empty(t, testkit.Must(filepath.Glob(o.Ledger+".*.key")))
 		})
 	}
 }
@@ -119,8 +117,7 @@ func TestLabelsAndAModelOnOneLedger(t *testing.T) {
 	require.NoError(t, testkit.Err(pate.Label(t.Context(), v, pate.LabelOptions{Budget: o.Budget, Out: o.Out})))
 	spent := o
 	o.Out += "2"
-	trained := testkit.Must(pate.Train(t.Context(), softmax(t), records(500), config(), o))
-	require.Equal(t, o.Epsilon, trained.Epsilon)
+	require.Equal(t, o.Epsilon, testkit.Must(pate.Train(t.Context(), softmax(t), records(500), config(), o)).Epsilon)
 	require.EqualValues(t, 2, summary(t, o.Ledger).Commits)
 	spent.Out += "3"
 	require.ErrorContains(t, testkit.Err(pate.Train(t.Context(), softmax(t), records(400), config(), spent)), "nothing left for a model")

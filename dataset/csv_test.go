@@ -33,8 +33,7 @@ func TestCSVFixture(t *testing.T) {
 		Units:  []string{"p7", "p2", "p7", "p9", "p1"},
 	}
 	data := testkit.Must(os.ReadFile(filepath.Join("testdata", "visits.csv")))
-	packed := filepath.Join(t.TempDir(), "visits.csv.gz")
-	require.NoError(t, os.WriteFile(packed, testkit.Gzip(data), 0o600))
+	packed := testkit.Write(t, filepath.Join(t.TempDir(), "visits.csv.gz"), testkit.Gzip(data))
 	for _, path := range []string{filepath.Join("testdata", "visits.csv"), packed} {
 		for _, opt := range []CSVOptions{{Label: "outcome", Unit: "patient"}, {Label: "3", Unit: "1", Header: HeaderYes}} {
 			got := testkit.Must(ReadTable(path, opt))
@@ -286,8 +285,7 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 	more, where := append(labels, "rare"), append(sides, "private")
 
 	_, err := classTask(t, more, where, ClassRule{})
-	input := testkit.ErrorAs[*fault.Error](t, err)
-	require.Equal(t, 22, input.Row)
+	require.Equal(t, 22, testkit.ErrorAs[*fault.Error](t, err).Row)
 	require.ErrorContains(t, err, `has label "rare", which is no class`)
 	require.ErrorContains(t, err, "for its owner alone")
 	require.ErrorContains(t, testkit.Err(classTask(t, more, where, ClassRule{Names: []string{"a", "b"}})), `row 22 has label "rare"`)

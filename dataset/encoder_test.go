@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -175,9 +174,7 @@ func FuzzEncoder(f *testing.F) {
 
 func rangesOf(t *testing.T, text string) (*Ranges, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "ranges.csv")
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return ReadRanges(path)
+	return ReadRanges(testkit.Write(t, filepath.Join(t.TempDir(), "ranges.csv"), text))
 }
 
 func TestReadRanges(t *testing.T) {
@@ -217,8 +214,7 @@ func FuzzRanges(f *testing.F) {
 			testkit.ErrorAs[*fault.Error](t, err)
 			return
 		}
-		questions := r.draw(nil, 20)
-		x := testkit.Must(r.encoder.Encode(questions))
+		x := testkit.Must(r.encoder.Encode(r.draw(nil, 20)))
 		for _, cells := range r.Cells(x) {
 			for j, bin := range cells {
 				require.True(t, 0 <= bin && bin < r.Bins()[j], "what is drawn from a declaration is in it: column %d, bin %d of %d", j, bin, r.Bins()[j])
@@ -244,8 +240,7 @@ const surveyRanges = "sex,Female,Male,?\nweight,0.0..10.0\nage,17..90\n"
 
 func surveyTask(t *testing.T, ranges string, opt Options, further ...string) (Task, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "t.csv")
-	require.NoError(t, os.WriteFile(path, []byte(surveyRows(further...)), 0o600))
+	path := testkit.Write(t, filepath.Join(t.TempDir(), "t.csv"), surveyRows(further...))
 	var err error
 	if opt.Ranges, err = rangesOf(t, ranges); err != nil {
 		return Task{}, err
@@ -275,8 +270,7 @@ func TestCellsAreThoseOfTheTable(t *testing.T) {
 		least := testkit.Must(strconv.Atoi(low))
 		most := testkit.Must(strconv.Atoi(high))
 		require.True(t, float64(least) <= age && age <= float64(most), "%v in %s", age, bins[cells[i][0]])
-		sex := slices.Index([]string{"Female", "Male", ""}, task.Questions.Columns[2].Values[i])
-		require.Equal(t, sex, cells[i][2])
+		require.Equal(t, slices.Index([]string{"Female", "Male", ""}, task.Questions.Columns[2].Values[i]), cells[i][2])
 	}
 	out := testkit.Must(task.Drawn([][]float64{weightsOn(32, 0), weightsOn(32, 31), {1, 3, 0}}))
 	men := 0
@@ -285,8 +279,7 @@ func TestCellsAreThoseOfTheTable(t *testing.T) {
 		men += c[2]
 	}
 	require.InDelta(t, 0.75*drawnRows, men, 6*13.7) // 6 deviations
-	again := out.Ranges.rescale(out.Ranges.encoder, task.Private.X)
-	require.InDeltaSlice(t, task.Private.X.Data, again.Data, 1e-5)
+	require.InDeltaSlice(t, task.Private.X.Data, out.Ranges.rescale(out.Ranges.encoder, task.Private.X).Data, 1e-5)
 	require.NotEqual(t, task.Private.X.Data, out.Private.X.Data)
 	require.NoError(t, out.validate())
 	mean, square := 0.0, 0.0

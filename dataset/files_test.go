@@ -391,8 +391,7 @@ func TestErrorsAboutARowOfOneFileAreForItsOwner(t *testing.T) {
 	const head, rows = "age,kind,who\n", "3,a,x\n4,b,y\n"
 	opt := Options{CSV: CSVOptions{Label: "kind", Unit: "who"}}
 	for name, row := range map[string]string{"label": "5,,z\n", "unit": "5,a,\n", "cells": "5,a\n", "quotes": "5,\"a\"b,z\n"} {
-		path := filepath.Join(t.TempDir(), name+".csv")
-		require.NoError(t, os.WriteFile(path, []byte(head+rows+row), 0o600))
+		path := testkit.Write(t, filepath.Join(t.TempDir(), name+".csv"), head+rows+row)
 		_, err := Open(path, opt)
 		input := testkit.ErrorAs[*fault.Error](t, err, name)
 		require.Equal(t, 4, input.Row, name)

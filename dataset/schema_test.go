@@ -61,8 +61,7 @@ func TestPrivateRowsAreReadByThePublicSchema(t *testing.T) {
 	private := put(t, dir, "private.csv", patients(80, 2, columns, nil))
 	reading := Reading{CSV: CSVOptions{Label: "ill", Unit: "patient"}}
 
-	s, pool, err := ReadPublic(Source{Path: public}, reading)
-	require.NoError(t, err)
+	s, pool := testkit.Must2(ReadPublic(Source{Path: public}, reading))
 	require.Equal(t, 60, pool.Len())
 	require.Nil(t, s.Classes)
 	require.Nil(t, pool.Truth)
@@ -246,8 +245,7 @@ func TestFoldersOfImages(t *testing.T) {
 	put(t, private, "rare/1.png", []byte("no image"))
 	require.Error(t, testkit.Err(s.ReadPrivate(Source{Path: private})))
 	put(t, public, "3.png", picture(t, 13, color.Gray{51}))
-	_, _, err := ReadPublic(Source{Path: public}, Reading{})
-	require.ErrorContains(t, err, "--image-size")
+	require.ErrorContains(t, testkit.Err2(ReadPublic(Source{Path: public}, Reading{})), "--image-size")
 	s, _ = testkit.Must2(ReadPublic(Source{Path: public}, Reading{ImageSize: Shape{Rows: 6, Cols: 4}}))
 	require.Equal(t, 72, s.Features)
 }

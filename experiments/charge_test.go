@@ -68,8 +68,7 @@ func modTimes(t *testing.T, paths []string) map[string]int64 {
 	t.Helper()
 	out := map[string]int64{}
 	for _, p := range paths {
-		info := testkit.Must(os.Stat(p))
-		out[p] = info.ModTime().UnixNano()
+		out[p] = testkit.Must(os.Stat(p)).ModTime().UnixNano()
 	}
 	return out
 }
@@ -217,8 +216,7 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 	reds := 0
 	for _, line := range counts {
 		if line[0] == "colour" {
-			n := testkit.Must(strconv.Atoi(line[2]))
-			reds += n
+			reds += testkit.Must(strconv.Atoi(line[2]))
 		}
 	}
 	require.InDelta(t, cfg.Task.Private.UnitCount(), reds, 150, "units, not their rows")

@@ -173,8 +173,7 @@ func TestASweepIsARunForEachTarget(t *testing.T) {
 		i++
 		alone := config(t, t.TempDir())
 		alone.Epsilons, alone.Methods = []float64{e}, cfg.Methods
-		one := testkit.Must(Compare(t.Context(), alone))
-		for j, want := range one.Rows[:3] {
+		for j, want := range testkit.Must(Compare(t.Context(), alone)).Rows[:3] {
 			got := sweep.Rows[3*i+j]
 			require.Equal(t, e, got.TargetEpsilon)
 			require.Equal(t, want.Method, got.Method)
@@ -243,14 +242,12 @@ func TestAllDeclined(t *testing.T) {
 // recompute goes the auditor's way: JSON, then the accountant alone.
 func recompute(t *testing.T, row Row, delta float64) float64 {
 	t.Helper()
-	data := testkit.Must(json.Marshal(row.Account))
-	schedule := testkit.Must(accountant.ParseSchedule(data))
+	schedule := testkit.Must(accountant.ParseSchedule(testkit.Must(json.Marshal(row.Account))))
 	method := row.Accountant
 	if method == "" {
 		method = accountant.ByRDP
 	}
-	claim := testkit.Must(accountant.Epsilon(t.Context(), method, schedule.Relation, delta, schedule.Events...))
-	return claim.Upper
+	return testkit.Must(accountant.Epsilon(t.Context(), method, schedule.Relation, delta, schedule.Events...)).Upper
 }
 
 func TestEveryLearnerWorks(t *testing.T) {

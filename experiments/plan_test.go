@@ -212,8 +212,7 @@ func TestVotesOfProjections(t *testing.T) {
 	e := testkit.Must(features.Named(c.Features, c.Task.Image))
 	of := testkit.Must(c.projected(t.Context(), p.public, c.Task.Pool, e))
 	require.Equal(t, p.asked, of, "private rows become what those of the pool do")
-	r := testkit.Must(Compare(t.Context(), cfg))
-	for _, row := range r.Rows {
+	for _, row := range testkit.Must(Compare(t.Context(), cfg)).Rows {
 		require.Greater(t, row.Accuracy, 0.9, row.Method)
 	}
 
@@ -244,8 +243,7 @@ func TestNeighboursLabelWithoutTeachers(t *testing.T) {
 		require.Equal(t, accountant.AddRemove, row.Account.Relation)
 		name := FileName(row.Method, row.TargetEpsilon, true) + "-0"
 		for _, file := range []string{"private/ledger/" + name + ".jsonl", "private/results/seeded-labels-" + name + ".csv"} {
-			text := testkit.Must(os.ReadFile(filepath.Join(dir, file)))
-			files[file] = string(text)
+			files[file] = string(testkit.Must(os.ReadFile(filepath.Join(dir, file))))
 		}
 		labels := files["private/results/seeded-labels-"+name+".csv"]
 		require.Equal(t, row.Asked+1, strings.Count(labels, "\n"))
@@ -276,8 +274,7 @@ func TestNeighbourPlansArePublic(t *testing.T) {
 		}
 		c := testkit.Must(cfg.withDefaults())
 		for _, m := range neighbourMethods() {
-			plan := testkit.Must(point{Config: c, epsilon: 2}.neighbourPlan(t.Context(), m))
-			plans = append(plans, plan)
+			plans = append(plans, testkit.Must(point{Config: c, epsilon: 2}.neighbourPlan(t.Context(), m)))
 		}
 	}
 	require.Equal(t, plans[:2], plans[2:])

@@ -152,8 +152,7 @@ func TestCacheOfDamagedFiles(t *testing.T) {
 func TestCacheWithoutAFolder(t *testing.T) {
 	ctx := context.Background()
 	set := randomSet(3, dataset.Shape{Rows: 2, Cols: 2})
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	file := testkit.Write(t, filepath.Join(t.TempDir(), "file"), "")
 	warned := 0
 	c := Cache{Dir: file, Warn: func(error) { warned++ }}
 	require.Equal(t, 3, testkit.Must(c.Apply(ctx, set, Raw{}, 1)).Rows)
@@ -165,10 +164,7 @@ func TestCacheWithoutAFolder(t *testing.T) {
 	c.Dir = filepath.Join(t.TempDir(), "c")
 	require.ErrorContains(t, testkit.Err(c.Apply(ctx, set, StandardHOG(), 1)), "cannot be computed")
 	require.ErrorContains(t, testkit.Err(c.Apply(ctx, set, Raw{}, 0)), "0 workers")
-	ended, cancel := context.WithCancel(ctx)
-	cancel()
-	_, err := c.Apply(ended, set, Raw{}, 1)
-	require.True(t, errors.Is(err, context.Canceled))
+	require.ErrorIs(t, testkit.Err(c.Apply(testkit.Ended(), set, Raw{}, 1)), context.Canceled)
 	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(c.Dir, "*"))))
 }
 
@@ -220,8 +216,7 @@ func TestCacheSweepsWhatWasAbandoned(t *testing.T) {
 	gone := errors.New("gone")
 	write := func(during func(temporary string)) {
 		require.ErrorIs(t, durable.WriteFile(filepath.Join(c.Dir, name), 0o600, func(io.Writer) error {
-			now := testkit.Must(os.ReadDir(c.Dir))
-			for _, f := range now {
+			for _, f := range testkit.Must(os.ReadDir(c.Dir)) {
 				if f.Name() != name {
 					during(filepath.Join(c.Dir, f.Name()))
 				}
@@ -303,16 +298,14 @@ func TestCacheKeepsWithinItsLimit(t *testing.T) {
 	var calls atomic.Int64
 	size := fileSize(floatRows{matrixOf(10, 12, 12)})
 	c := Cache{Dir: dir, Limit: 2*size + 1, Warn: func(err error) { require.NoError(t, err) }}
-	other := filepath.Join(dir, "other.txt")
-	require.NoError(t, os.WriteFile(other, make([]byte, 5*size), 0o600))
+	other := testkit.Write(t, filepath.Join(dir, "other.txt"), make([]byte, 5*size))
 	use := func(plus float32) (computed bool) {
 		calls.Store(0)
 		require.NoError(t, testkit.Err(c.Apply(ctx, set, counting{calls: &calls, plus: plus}, 1)))
 		return calls.Load() > probes
 	}
 	age := func() { // all files were used some hours ago, in the order in which they were
-		files := testkit.Must(filepath.Glob(filepath.Join(dir, "*"+extension)))
-		for _, f := range files {
+		for _, f := range testkit.Must(filepath.Glob(filepath.Join(dir, "*"+extension))) {
 			before := testkit.Must(os.Stat(f)).ModTime().Add(-time.Hour)
 			require.NoError(t, os.Chtimes(f, before, before))
 		}

@@ -118,8 +118,7 @@ func TestNormsAreBounded(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	out := make([]float32, 784)
 	for range 20 {
-		img := randomImage(rnd, shape)
-		Standardize{Of: Raw{}}.Extract(out, img, shape)
+		Standardize{Of: Raw{}}.Extract(out, randomImage(rnd, shape), shape)
 		assert.InDelta(t, 784, kernel.SquaredNorm(out), 1e-2)
 		var sum float64
 		for _, v := range out {
@@ -153,9 +152,7 @@ func TestApplyRefuses(t *testing.T) {
 	set := randomSet(70, dataset.Shape{Rows: 8, Cols: 8})
 	assert.ErrorContains(t, testkit.Err(Apply(ctx, set, Raw{}, 0)), "0 workers")
 	assert.ErrorContains(t, testkit.Err(Apply(ctx, set, HOG{}, 1)), "cannot be computed")
-	ended, cancel := context.WithCancel(ctx)
-	cancel()
-	x, err := Apply(ended, set, Raw{}, 2)
+	x, err := Apply(testkit.Ended(), set, Raw{}, 2)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Zero(t, x)
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {

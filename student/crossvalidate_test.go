@@ -75,8 +75,7 @@ func TestTheChoiceIsAsGoodAsTheBest(t *testing.T) {
 			candidates := append([]student.Candidate{{Name: "majority", Fit: majority}}, student.TableCandidates(newPool(t, x, student.Config{}))...)
 			best := 0.
 			for _, c := range candidates[1:3] {
-				m := testkit.Must(c.Fit(t.Context(), x, labels, 2, stream(4)))
-				best = max(best, accuracy(t, m, test, truth))
+				best = max(best, accuracy(t, testkit.Must(c.Fit(t.Context(), x, labels, 2, stream(4))), test, truth))
 			}
 			choice := testkit.Must(student.CrossValidation{Candidates: candidates}.Fit(t.Context(), x, labels, 2, stream(5)))
 			require.Greater(t, accuracy(t, choice.Model, test, truth), best-.01)
@@ -162,8 +161,6 @@ func TestCrossValidationRefuses(t *testing.T) {
 	silent := func(context.Context, student.Matrix, []int, int, *rand.Rand) (teachers.Classifier, error) {
 		return mute{}, nil
 	}
-	done, cancel := context.WithCancel(t.Context())
-	cancel()
 	for name, c := range map[string]struct {
 		ctx    context.Context
 		cv     student.CrossValidation
@@ -177,7 +174,7 @@ func TestCrossValidationRefuses(t *testing.T) {
 		"no labels":     {cv: student.CrossValidation{Candidates: student.TableCandidates(nil)}, labels: unlabelled(30), is: student.ErrNoLabels},
 		"failing":       {cv: student.CrossValidation{Candidates: []student.Candidate{{Name: "one", Fit: broken}}}, labels: y, is: errBroken, says: "one"},
 		"no scores":     {cv: student.CrossValidation{Candidates: []student.Candidate{{Name: "one", Fit: silent}}}, labels: y, says: "Scorer"},
-		"cancelled":     {ctx: done, cv: student.CrossValidation{Candidates: student.TableCandidates(nil)}, labels: y, is: context.Canceled},
+		"cancelled":     {ctx: testkit.Ended(), cv: student.CrossValidation{Candidates: student.TableCandidates(nil)}, labels: y, is: context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.ctx == nil {
@@ -351,13 +348,11 @@ func TestDegeneratePools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPool(t, x, student.Config{})
 			for _, m := range []int{1, (x.Rows + 1) / 2, x.Rows} {
-				queries := testkit.Must(p.Select(t.Context(), m, stream(2)))
-				requireDistinct(t, queries, m, x.Rows)
+				requireDistinct(t, testkit.Must(p.Select(t.Context(), m, stream(2))), m, x.Rows)
 			}
 			labels := unlabelled(x.Rows)
 			labels[0], labels[x.Rows-1] = 0, 1
-			soft := testkit.Must(p.Spread(t.Context(), labels, 3))
-			for _, v := range soft.Data {
+			for _, v := range testkit.Must(p.Spread(t.Context(), labels, 3)).Data {
 				require.True(t, v >= 0 && v <= 1.0001, "%v", v)
 			}
 			m := testkit.Must(p.Fit(t.Context(), labels, 3))
@@ -372,8 +367,7 @@ func TestDegeneratePools(t *testing.T) {
 func TestStopsWhenTheContextIsDone(t *testing.T) {
 	x, y := blobs(300, 8, 2, stream(1))
 	p := newPool(t, x, student.Config{})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx := testkit.Ended()
 	require.ErrorIs(t, testkit.Err(student.NewPool(ctx, x, student.Config{}, stream(1))), context.Canceled)
 	require.ErrorIs(t, testkit.Err(p.Select(ctx, 5, stream(1))), context.Canceled)
 	require.ErrorIs(t, testkit.Err(p.Spread(ctx, y, 2)), context.Canceled)

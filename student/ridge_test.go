@@ -78,9 +78,7 @@ func TestRidgeSumsOfParts(t *testing.T) {
 	}
 	landmarks := rand.New(rand.NewPCG(8, 1)).Perm(z.Rows)[:31]
 	scores := func(s *ridgeSums) []float32 {
-		fitted := testkit.Must(s.solve([]float64{.1}))
-		out := testkit.Must(fitted[0].scores(t.Context(), z))
-		return out.Data
+		return testkit.Must(testkit.Must(s.solve([]float64{.1}))[0].scores(t.Context(), z)).Data
 	}
 	sums := func(landmarks []int, parts ...int) *ridgeSums {
 		s, from := newRidgeSums(dense.Pick(z, landmarks), y, 9, 3), 0
@@ -162,8 +160,7 @@ func TestProjectionOfARowIsItsOwn(t *testing.T) {
 	l := testkit.Must(NewLearner(t.Context(), x, LearnerConfig{Images: true}, rand.New(rand.NewPCG(2, 1))))
 	all := testkit.Must(l.Project(t.Context(), x))
 	for range 2 { // known, and then not, as where labels are spread over a part
-		pool := testkit.Must(l.ProjectPool(t.Context()))
-		require.Equal(t, all, pool)
+		require.Equal(t, all, testkit.Must(l.ProjectPool(t.Context())))
 		l.rows = l.rows[:200]
 	}
 	rows, _ := clouds(700, 40, 3, 3)
@@ -246,8 +243,7 @@ func TestSpreadSolves(t *testing.T) {
 			labels[i] = rnd.IntN(classes)
 		}
 	}
-	found := testkit.Must(findNeighbours(t.Context(), z, 10))
-	g := found.graph(10)
+	g := testkit.Must(findNeighbours(t.Context(), z, 10)).graph(10)
 	got := testkit.Must(g.spread(t.Context(), labels, []int{0, 1, 2}, classes))
 	want, next := dense.New(n, classes), dense.New(n, classes)
 	for range 1000 {

@@ -52,8 +52,7 @@ func TestUselessLabelsMakeAUselessStudent(t *testing.T) {
 	for i := range 60 {
 		labels[i] = r.IntN(4)
 	}
-	m := testkit.Must(p.Fit(t.Context(), labels, 4))
-	require.Less(t, accuracy(t, m, x, y), .8)
+	require.Less(t, accuracy(t, testkit.Must(p.Fit(t.Context(), labels, 4)), x, y), .8)
 }
 
 func TestSmallPoolsWithFewNoisyLabels(t *testing.T) {
@@ -105,8 +104,7 @@ func TestRepeatsItself(t *testing.T) {
 	run := func(x student.Matrix) (string, []float32) {
 		p := newPool(t, x, student.Config{Components: 8})
 		queries := testkit.Must(p.Select(t.Context(), 30, stream(2)))
-		m := testkit.Must(p.Fit(t.Context(), label(y, queries), 4))
-		scores := scoresOf(t, m, x, 4)
+		scores := scoresOf(t, testkit.Must(p.Fit(t.Context(), label(y, queries), 4)), x, 4)
 		return fmt.Sprint(queries), scores
 	}
 	queries, scores := run(x)
@@ -233,8 +231,7 @@ func accuracy(t testing.TB, c teachers.Classifier, x student.Matrix, y []int) fl
 
 func newPool(t testing.TB, x student.Matrix, c student.Config) *student.Pool {
 	t.Helper()
-	p := testkit.Must(student.NewPool(t.Context(), x, c, stream(1)))
-	return p
+	return testkit.Must(student.NewPool(t.Context(), x, c, stream(1)))
 }
 
 func scoresOf(t testing.TB, c teachers.Classifier, x student.Matrix, classes int) []float32 {
@@ -302,8 +299,7 @@ func TestPlainModelsSayWhatTheClassifierSays(t *testing.T) {
 	}
 	for _, c := range candidates {
 		t.Run(c.Name, func(t *testing.T) {
-			m := testkit.Must(c.Fit(t.Context(), x, labels, 3, stream(4)))
-			requirePlain(t, m, test, 3)
+			requirePlain(t, testkit.Must(c.Fit(t.Context(), x, labels, 3, stream(4))), test, 3)
 		})
 	}
 	choice := testkit.Must(student.Learn(t.Context(), x, labels, 3, student.LearnerConfig{}, stream(5)))
@@ -363,6 +359,5 @@ func TestSelectCoversAllClusters(t *testing.T) {
 		seen[y[q]] = true
 	}
 	require.Len(t, seen, 10)
-	all := testkit.Must(p.Select(t.Context(), 400, stream(2)))
-	requireDistinct(t, all, 400, 400)
+	requireDistinct(t, testkit.Must(p.Select(t.Context(), 400, stream(2))), 400, 400)
 }

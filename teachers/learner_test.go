@@ -34,8 +34,7 @@ func blobs(n, features, classes int, spread float64, seed uint64) Dataset {
 func TestKernelRidgeSolvesItsSystem(t *testing.T) {
 	const gamma, lambda = 0.3, 0.2
 	d := blobs(150, 7, 3, 0.5, 1)
-	c := testkit.Must(KernelRidge{Gamma: gamma, Lambda: lambda}.Fit(context.Background(), d, nil))
-	m := c.(*kernelModel)
+	m := testkit.Must(KernelRidge{Gamma: gamma, Lambda: lambda}.Fit(context.Background(), d, nil)).(*kernelModel)
 	for k := range 3 {
 		for i := range d.Y {
 			got := lambda * float64(dense.Row(m.coef, k)[i])
@@ -104,9 +103,7 @@ func TestMinimiseFindsTheMinimumOfAQuadratic(t *testing.T) {
 	for i, v := range x {
 		require.InDelta(t, float64(i+1), v, 1e-4)
 	}
-	done, cancel := context.WithCancel(context.Background())
-	cancel()
-	require.ErrorIs(t, minimise(done, f, make([]float64, 50), 200, 1e-9), context.Canceled)
+	require.ErrorIs(t, minimise(testkit.Ended(), f, make([]float64, 50), 200, 1e-9), context.Canceled)
 }
 
 func TestLearnersRefuseParameters(t *testing.T) {

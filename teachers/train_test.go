@@ -87,8 +87,7 @@ func (w *world) train() (*votes.Matrix, error) {
 
 func (w *world) mustTrain(t testing.TB) *votes.Matrix {
 	t.Helper()
-	v := testkit.Must(w.train())
-	return v
+	return testkit.Must(w.train())
 }
 
 func TestTrainDoesNotDependOnWorkers(t *testing.T) {
@@ -192,8 +191,7 @@ func TestCheckpointOfOtherInputsIsTrainedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			dir := t.TempDir()
-			w.cfg.Checkpoint = dir
+			w.cfg.Checkpoint = t.TempDir()
 			w.mustTrain(t)
 			c.change(w)
 			w.fits.Store(0)
@@ -219,8 +217,7 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 		before := testkit.Must(os.ReadFile(path))
 		change(w)
 		require.ErrorIs(t, testkit.Err(w.train()), run.ErrOtherRun, name)
-		after := testkit.Must(os.ReadFile(path))
-		require.Equal(t, before, after, "%s: it was touched", name)
+		require.Equal(t, before, testkit.Must(os.ReadFile(path)), "%s: it was touched", name)
 	}
 }
 
@@ -244,8 +241,7 @@ func TestDamagedCheckpointIsTrainedAgain(t *testing.T) {
 		require.NoError(t, err, "%s at %d", what, at)
 		require.Equal(t, want, v.Hash(), "%s at %d", what, at)
 		require.Equal(t, int64(1), w.fits.Load(), "%s at %d was believed", what, at)
-		again := testkit.Must(os.ReadFile(path))
-		require.Equal(t, sound, again)
+		require.Equal(t, sound, testkit.Must(os.ReadFile(path)))
 	}
 	for i := 0; i < len(sound); i++ {
 		flipped := append([]byte(nil), sound...)

@@ -30,8 +30,7 @@ func run(t *testing.T, args ...string) string {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text := testkit.Must(os.ReadFile(path))
-	return string(text)
+	return string(testkit.Must(os.ReadFile(path)))
 }
 
 func TestScriptsParse(t *testing.T) {

@@ -46,8 +46,7 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, Write(dir, sample(), "pate compare --seed 1"))
 	results := filepath.Join(dir, "private", "results") // a row protects nothing
-	html := testkit.Must(os.ReadFile(filepath.Join(results, "report.html")))
-	page := string(html)
+	page := string(testkit.Must(os.ReadFile(filepath.Join(results, "report.html"))))
 	require.Contains(t, page, "&lt;digits&gt; &amp; co")
 	require.NotContains(t, page, "<digits>")
 	require.Contains(t, page, "For the owner of the data")
@@ -350,8 +349,7 @@ func sweep() *experiments.Result {
 func TestASweepSaysWhoWonAndDrawsEveryMethodOnce(t *testing.T) {
 	r, dir := sweep(), t.TempDir()
 	require.NoError(t, Write(dir, r, "pate compare --epsilon 0.5,2"))
-	text := testkit.Must(os.ReadFile(filepath.Join(dir, "private", "results", "report.html")))
-	page := string(text)
+	page := string(testkit.Must(os.ReadFile(filepath.Join(dir, "private", "results", "report.html"))))
 	said := strings.Index(page, "Best beyond chance: dpsgd/linear at ε 0.5. Best, and not to be told apart: dpsgd/linear, pate/gnmax at ε 2.")
 	require.Positive(t, said)
 	require.Less(t, said, strings.Index(page, "<svg"))

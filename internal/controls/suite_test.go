@@ -46,8 +46,7 @@ func TestNothingShippedIsRefuted(t *testing.T) {
 		}
 		opt := testOptions()
 		opt.Runs = quick(target)
-		results := testkit.Must(Run(context.Background(), []Target{target}, opt))
-		f := results[0].Finding
+		f := testkit.Must(Run(context.Background(), []Target{target}, opt))[0].Finding
 		assert.False(t, f.Refuted(), "%s by %s: %+v", target.Name, target.Method, f)
 		assert.Empty(t, target.Mistake)
 		if target.Method == ByLaw {
@@ -84,8 +83,7 @@ func TestEveryMistakeIsRefuted(t *testing.T) {
 			targets = append(targets, target)
 		}
 	}
-	results := testkit.Must(Run(context.Background(), targets, testOptions()))
-	for _, r := range results {
+	for _, r := range testkit.Must(Run(context.Background(), targets, testOptions())) {
 		assert.True(t, r.Finding.Refuted(), "%s by %s: %+v", r.Target.Name, r.Target.Method, r.Finding)
 		assert.NotEmpty(t, r.Target.Mistake)
 	}
@@ -102,8 +100,7 @@ func TestRightlyDoneTheControlsPass(t *testing.T) {
 		runs("votes", "", 100_000, stated(1, 0), halfNoiseOf([]int{8, 2}), halfNoiseOf([]int{9, 1})),
 		canaries("dpsgd-again", canaryConfig(), unchanged, canaryConfig().NoiseMultiplier),
 	}
-	results := testkit.Must(Run(context.Background(), right, testOptions()))
-	for _, r := range results {
+	for _, r := range testkit.Must(Run(context.Background(), right, testOptions())) {
 		require.False(t, r.Finding.Refuted(), "%+v", r)
 		if r.Target.Name != "gap" { // released less often than delta allows
 			require.Positive(t, r.Finding.Epsilon, "the audit sees something: %+v", r)
@@ -112,8 +109,7 @@ func TestRightlyDoneTheControlsPass(t *testing.T) {
 }
 
 func TestTheSameKeyGivesTheSameFindings(t *testing.T) {
-	targets, err := Find(Default(), "gnmax", "above-threshold")
-	require.NoError(t, err)
+	targets := testkit.Must(Find(Default(), "gnmax", "above-threshold"))
 	require.Len(t, targets, 4, "each by law and by runs")
 	opt := testOptions()
 	opt.Runs = 500
@@ -126,8 +122,7 @@ func TestTheSameKeyGivesTheSameFindings(t *testing.T) {
 		require.Equal(t, findings[0][i].Finding, findings[1][i].Finding)
 	}
 	opt.Key = rng.SeedKey(2)
-	other := testkit.Must(Run(context.Background(), targets, opt))
-	require.NotEqual(t, findings[0][1].Finding, other[1].Finding)
+	require.NotEqual(t, findings[0][1].Finding, testkit.Must(Run(context.Background(), targets, opt))[1].Finding)
 }
 
 // TestFalseAlarmsAreShared: every target that is audited by chance has its part of Alpha.
@@ -164,9 +159,7 @@ func TestRunRefuses(t *testing.T) {
 	opt.Runs = 1
 	require.ErrorContains(t, testkit.Err(Run(context.Background(), Default(), opt)), "Runs")
 	require.ErrorContains(t, testkit.Err(Run(context.Background(), Default(), Options{Alpha: 1e-4})), "Key")
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	require.ErrorIs(t, testkit.Err(Run(ctx, Default(), testOptions())), context.Canceled)
+	require.ErrorIs(t, testkit.Err(Run(testkit.Ended(), Default(), testOptions())), context.Canceled)
 	targets := testkit.Must(Find(Default(), "gnmax"))
 	opt = testOptions()
 	opt.Alpha = math.NaN()
@@ -213,8 +206,7 @@ func TestCanariesAmongImages(t *testing.T) {
 func lossOf(t *testing.T, name string) audit.Finding {
 	targets := testkit.Must(Find(Broken(), name))
 	target := targets[slices.IndexFunc(targets, func(t Target) bool { return t.Method == ByLaw })]
-	f := testkit.Must(target.audit(context.Background(), effort{delta: 1e-5}))
-	return f
+	return testkit.Must(target.audit(context.Background(), effort{delta: 1e-5}))
 }
 
 type variant struct {

@@ -25,8 +25,7 @@ type owned struct {
 func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
 
 func TestExposedByOwner(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	path := testkit.Write(t, filepath.Join(t.TempDir(), "file"), "")
 	info := testkit.Must(os.Stat(path))
 	require.NoError(t, durable.Exposed(path, info))
 	me := uint32(os.Geteuid())
@@ -36,8 +35,7 @@ func TestExposedByOwner(t *testing.T) {
 
 func TestSecretsAreTheOwnersAlone(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, "key")
-	require.NoError(t, os.WriteFile(path, []byte("secret"), 0o600))
+	path := testkit.Write(t, filepath.Join(dir, "key"), "secret")
 	for _, mode := range []fs.FileMode{0o644, 0o640, 0o604, 0o620, 0o602, 0o666} {
 		require.NoError(t, os.Chmod(path, mode))
 		require.ErrorIs(t, testkit.Err(durable.ReadSecret(path)), durable.ErrExposed, "%v", mode)

@@ -14,8 +14,7 @@ import (
 
 // access sets an access list.
 func access(t *testing.T, path, text string) {
-	list := testkit.Must(windows.SecurityDescriptorFromString(text))
-	acl, _ := testkit.Must2(list.DACL())
+	acl, _ := testkit.Must2(testkit.Must(windows.SecurityDescriptorFromString(text)).DACL())
 	require.NoError(t, windows.SetNamedSecurityInfo(path, windows.SE_FILE_OBJECT,
 		windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, acl, nil))
 }

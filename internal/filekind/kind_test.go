@@ -1,12 +1,13 @@
 package filekind
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestFilesAreNamedForWhatTheyAre(t *testing.T) {
@@ -46,9 +47,7 @@ func TestFilesAreNamedForWhatTheyAre(t *testing.T) {
 	dir := t.TempDir()
 	require.Equal(t, Folder, Of(dir))
 	require.Equal(t, Unknown, Of(filepath.Join(dir, "none")))
-	path := filepath.Join(dir, "a.npy")
-	require.NoError(t, os.WriteFile(path, []byte("\x93NUMPY"+strings.Repeat("x", 3*most)), 0o600))
-	require.Equal(t, NPY, Of(path))
+	require.Equal(t, NPY, Of(testkit.Write(t, filepath.Join(dir, "a.npy"), "\x93NUMPY"+strings.Repeat("x", 3*most))))
 }
 
 func FuzzOfBytes(f *testing.F) {

@@ -32,8 +32,7 @@ func TestAKeyIsKeptAndDestroyed(t *testing.T) {
 }
 
 func TestHalfDestroyedAndDamagedKeys(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.key")
-	require.NoError(t, os.WriteFile(path, []byte("---------"), 0o600))
+	path := testkit.Write(t, filepath.Join(t.TempDir(), "run.key"), "---------")
 	_, ok := testkit.Must2(keyfile.Read(path))
 	require.False(t, ok)
 	require.NoError(t, os.WriteFile(path, []byte("secret"), 0o600))

@@ -21,9 +21,7 @@ import (
 )
 
 func runOf(t require.TestingT, name string, values map[string]string, seed uint64) Trace {
-	m := testkit.Must(Find(name))
-	trace := testkit.Must(m.Run(values, Options{Seed: seed, Delta: 1e-5}))
-	return trace
+	return testkit.Must(testkit.Must(Find(name)).Run(values, Options{Seed: seed, Delta: 1e-5}))
 }
 
 func written(t require.TestingT, trace Trace, f table.Format) string {
@@ -41,8 +39,7 @@ func TestGolden(t *testing.T) {
 			if os.Getenv("UPDATE_GOLDEN") != "" {
 				require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
 			}
-			want := testkit.Must(os.ReadFile(name))
-			require.Equal(t, string(want), got, name)
+			require.Equal(t, string(testkit.Must(os.ReadFile(name))), got, name)
 		}
 	}
 }
@@ -113,8 +110,7 @@ func requireBalanced(t require.TestingT, text string) {
 		return len(regexp.MustCompile(side+`([(|)\]\[]|\\[lr]floor)`).FindAllString(text, -1))
 	}
 	require.Equal(t, pairs(`\\left`), pairs(`\\right`))
-	prose := regexp.MustCompile(`(?s)\\\[.*?\\\]`).ReplaceAllString(text, "")
-	require.NotRegexp(t, `[^\\][_^#$%]`, prose)
+	require.NotRegexp(t, `[^\\][_^#$%]`, regexp.MustCompile(`(?s)\\\[.*?\\\]`).ReplaceAllString(text, ""))
 }
 
 // TestNumbersAgree recomputes what a student would.

@@ -44,8 +44,7 @@ type drawn struct {
 func (d *drawn) add(t *testing.T, name string, xs []float64, f func(x float64) (float64, error)) {
 	c := figure.Line{Name: name}
 	for _, x := range xs {
-		y := testkit.Must(f(x))
-		c.Points = append(c.Points, figure.Point{X: x, Y: y})
+		c.Points = append(c.Points, figure.Point{X: x, Y: testkit.Must(f(x))})
 	}
 	d.curves = append(d.curves, c)
 }
@@ -88,8 +87,7 @@ func (d drawn) compare(t *testing.T) {
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(name, got, 0o644))
 	}
-	want := testkit.Must(os.ReadFile(name))
-	require.Equal(t, string(want), string(got), name)
+	require.Equal(t, string(testkit.Must(os.ReadFile(name))), string(got), name)
 }
 
 func argmaxFigure(t *testing.T) drawn {
@@ -284,8 +282,7 @@ func TestDistancesOfTrainingAndTestRows(t *testing.T) {
 	used, unused := part(train), part(test)
 	model := testkit.Must(nn.NewSoftmax(used.X.Cols, 10))
 	cfg := dpsgd.Config{SamplingProbability: 1, Steps: 150, ClipNorm: math.Inf(1), LearningRate: 0.5, NonPrivate: true, Workers: 1}
-	_, err := dpsgd.Train(t.Context(), model, used, cfg, nil, rng.SeedKey(1))
-	require.NoError(t, err)
+	require.NoError(t, testkit.Err(dpsgd.Train(t.Context(), model, used, cfg, nil, rng.SeedKey(1))))
 	rows := make([]int, 600)
 	for i := range rows {
 		rows[i] = i

@@ -57,8 +57,7 @@ func TestRoundingIsOutwardsAndTight(t *testing.T) {
 		if x > 1e6 {
 			y = rnd.ExpFloat64()
 		}
-		text := DecimalsUp(y, decimals)
-		require.GreaterOrEqual(t, read(t, text), y)
+		require.GreaterOrEqual(t, read(t, DecimalsUp(y, decimals)), y)
 		require.GreaterOrEqual(t, read(t, DecimalsUp(-y, decimals)), -y)
 	}
 }

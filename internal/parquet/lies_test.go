@@ -30,8 +30,7 @@ func written(t testing.TB) []byte {
 }
 
 func TestWhatIsWrittenReadsBack(t *testing.T) {
-	header, rows, err := all(written(t), "x")
-	require.NoError(t, err)
+	header, rows := testkit.Must2(all(written(t), "x"))
 	require.Equal(t, []string{"query", "label"}, header)
 	require.Equal(t, [][]string{{"0", "cat"}, {"1", ""}, {"2", "dog"}, {"-3", "a,b"}}, rows)
 	require.Equal(t, written(t), written(t))

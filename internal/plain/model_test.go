@@ -102,8 +102,7 @@ func TestWhatCheckAcceptsDoesNotPanic(t *testing.T) {
 		}
 		return v
 	}
-	inf := float32(math.Inf(1))
-	x := rows(1, 2, -3e38, 3e38, 0, 0, inf, float32(math.NaN()))
+	x := rows(1, 2, -3e38, 3e38, 0, 0, float32(math.Inf(1)), float32(math.NaN()))
 	accepted, refused := map[string]int{}, map[string]int{}
 	for name, c := range models() {
 		text := testkit.Must(json.Marshal(c.model))

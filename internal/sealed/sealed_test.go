@@ -16,8 +16,7 @@ const magic = "pate test 1\n"
 
 // sample returns a file of two bytes, an integer and numbers of both precisions.
 func sample() []byte {
-	b := append([]byte(magic), 'a', 'b', 7, 1)
-	return Seal(Append(Append(b, []float32{1.5, -2}), []float64{math.Pi}))
+	return Seal(Append(Append(append([]byte(magic), 'a', 'b', 7, 1), []float32{1.5, -2}), []float64{math.Pi}))
 }
 
 func TestFieldsComeBack(t *testing.T) {

@@ -5,6 +5,7 @@ package testkit
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -144,6 +145,19 @@ func Err2[T, U any](_ T, _ U, err error) error { return err }
 func ErrorAs[E error](t require.TestingT, err error, about ...any) (found E) {
 	require.ErrorAs(t, err, &found, about...)
 	return found
+}
+
+// Write writes a file that is its owner's alone, and returns its path.
+func Write[T string | []byte](t require.TestingT, path string, content T) string {
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+// Ended returns a context that has ended.
+func Ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }
 
 // Allocated returns how many bytes f allocates.

@@ -18,14 +18,12 @@ func laws(t *testing.T) []Law {
 	t.Helper()
 	var all []Law
 	for _, mean := range []float64{0.3, 1, 3.7, 20} {
-		l := testkit.Must(Poisson(mean))
-		all = append(all, l)
+		all = append(all, testkit.Must(Poisson(mean)))
 		if mean <= 1 {
 			continue
 		}
 		for _, eta := range []float64{-0.5, 0, 0.4, 1} {
-			l := testkit.Must(NegativeBinomial(eta, mean))
-			all = append(all, l)
+			all = append(all, testkit.Must(NegativeBinomial(eta, mean)))
 		}
 	}
 	return all

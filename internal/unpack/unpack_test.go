@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -31,9 +30,7 @@ func TestCappedReaderFailsBeyondItsLimit(t *testing.T) {
 func TestDenseFilesEndEarly(t *testing.T) {
 	bomb := testkit.Must(zstd.NewWriter(nil)).EncodeAll(make([]byte, smallBytes+1<<20), nil)
 	require.Less(t, len(bomb), 1<<18)
-	path := filepath.Join(t.TempDir(), "bomb.zst")
-	require.NoError(t, os.WriteFile(path, bomb, 0o600))
-	f := testkit.Must(Open(path))
+	f := testkit.Must(Open(testkit.Write(t, filepath.Join(t.TempDir(), "bomb.zst"), bomb)))
 	defer f.Close()
 	n, err := io.Copy(io.Discard, testkit.Must(Reader(f)))
 	require.ErrorIs(t, err, errTooDense)
@@ -43,8 +40,7 @@ func TestDenseFilesEndEarly(t *testing.T) {
 func TestSumIsOfTheUnpackedBytes(t *testing.T) {
 	want := sha256.Sum256([]byte("text"))
 	for _, raw := range [][]byte{[]byte("text"), testkit.Gzip([]byte("text"))} {
-		path := filepath.Join(t.TempDir(), "f")
-		require.NoError(t, os.WriteFile(path, raw, 0o600))
+		path := testkit.Write(t, filepath.Join(t.TempDir(), "f"), raw)
 		require.Equal(t, hex.EncodeToString(want[:]), testkit.Must(Sum(path)))
 	}
 	require.ErrorContains(t, testkit.Err(Sum(t.TempDir())), "no regular file")

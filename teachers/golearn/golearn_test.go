@@ -93,8 +93,7 @@ func drawn(rnd *rand.Rand, n, features, classes int) teachers.Dataset {
 // one chance in 10^6 (measured: a repetition agrees with the first in fewer than half of the cases).
 func TestTreesDependOnTheirSeedAlone(t *testing.T) {
 	const n = 60
-	rnd := rand.New(rand.NewPCG(3, 4))
-	data := drawn(rnd, n, 12, 3)
+	data := drawn(rand.New(rand.NewPCG(3, 4)), n, 12, 3)
 	for i, v := range data.X.Data {
 		data.X.Data[i] = float32(math.Round(float64(v)))
 	}

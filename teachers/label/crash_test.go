@@ -139,7 +139,7 @@ func (w *witness) crash(t *testing.T, places []string) {
 func TestInterruptedInTheMiddle(t *testing.T) {
 	c := standard(t)
 	path := filepath.Join(filepath.Dir(c.Out), "long.csv")
-	write(t, path, voteRows(3, 3*batchQueries+100, 3))
+	testkit.Write(t, path, voteRows(3, 3*batchQueries+100, 3))
 	c.Votes = open(t, path, votes.Options{})
 	w := witness{config: c}
 	for range 3 {
@@ -156,8 +156,7 @@ func TestInterruptedInTheMiddle(t *testing.T) {
 		require.NotEmpty(t, w.labels)
 	}
 	c.Progress = nil
-	r := release1(t, c)
-	require.True(t, r.Resumed)
+	require.True(t, release1(t, c).Resumed)
 	w.look(t)
 	require.Equal(t, w.labels, read(t, c.Out))
 }
@@ -206,7 +205,7 @@ func TestKilledProcesses(t *testing.T) {
 	most := 60 * time.Millisecond // until a kill; less after each process that had ended by itself
 	for dead := 0; dead < kills; {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "votes.csv"), voteRows(5, 2*batchQueries, 3))
+		testkit.Write(t, filepath.Join(dir, "votes.csv"), voteRows(5, 2*batchQueries, 3))
 		c := testkit.Must(inFolder(dir))
 		w := witness{config: c}
 		for range 6 {
@@ -267,7 +266,7 @@ func predicted(t *testing.T) (c Config, lines []string) {
 		p[q%testClasses] = "0.98"
 		lines = append(lines, strings.Join(p, ","))
 	}
-	c.Predictions = write(t, filepath.Join(filepath.Dir(c.Out), "predictions.csv"), strings.Join(lines, "\n"))
+	c.Predictions = testkit.Write(t, filepath.Join(filepath.Dir(c.Out), "predictions.csv"), strings.Join(lines, "\n"))
 	c.Setting = with("interactive", "threshold", 100.0, "answers", 5.0, "confidence", 0.9)
 	return c, lines
 }
@@ -296,15 +295,14 @@ func TestBadPredictionsAreFoundBeforeTheCharge(t *testing.T) {
 		"NA,0,1\n" + good:               "line 1, cell 1 is no number",
 		last + strings.Repeat("0", 3e6): "line 60 is too long",
 	} {
-		write(t, c.Predictions, text)
+		testkit.Write(t, c.Predictions, text)
 		_, err := Run(context.Background(), c)
 		var refused *fault.Error
 		require.ErrorAs(t, err, &refused, says)
 		require.ErrorContains(t, err, says)
-		after := testkit.Must(os.ReadDir(filepath.Dir(c.Out)))
-		require.Len(t, after, len(before), "%s: no ledger, key or labels", says)
+		require.Len(t, testkit.Must(os.ReadDir(filepath.Dir(c.Out))), len(before), "%s: no ledger, key or labels", says)
 	}
-	write(t, c.Predictions, "a,b,c\r\n"+strings.ReplaceAll(good, "\n", "\r\n")+"\r\n\r\n")
+	testkit.Write(t, c.Predictions, "a,b,c\r\n"+strings.ReplaceAll(good, "\n", "\r\n")+"\r\n\r\n")
 	require.Equal(t, testQueries, release1(t, c).Asked)
 }
 
@@ -312,7 +310,7 @@ func TestBadPredictionsAreFoundBeforeTheCharge(t *testing.T) {
 func TestPredictionsOfPartOfTheVotesAreAllChecked(t *testing.T) {
 	c, lines := predicted(t)
 	lines[testQueries-1] = "1,1,1"
-	write(t, c.Predictions, strings.Join(lines, "\n"))
+	testkit.Write(t, c.Predictions, strings.Join(lines, "\n"))
 	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: 20})
 	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "line 60 is no prediction")
 	require.NoFileExists(t, c.Ledger)
@@ -335,15 +333,14 @@ func TestPredictionsThatChangeAreNotCommitted(t *testing.T) {
 	good := strings.Join(lines, "\n")
 	_, err := Run(crash.With(context.Background(), func(step string) error {
 		if step == "reserved" {
-			write(t, c.Predictions, strings.Replace(good, "0.98", "0.9805", 1))
+			testkit.Write(t, c.Predictions, strings.Replace(good, "0.98", "0.9805", 1))
 		}
 		return nil
 	}), c)
 	require.ErrorContains(t, err, "was changed while it was read")
 	require.NoFileExists(t, c.Out)
-	write(t, c.Predictions, good)
-	r := release1(t, c)
-	require.True(t, r.Resumed)
+	testkit.Write(t, c.Predictions, good)
+	require.True(t, release1(t, c).Resumed)
 	for q, line := range strings.Split(strings.TrimSpace(read(t, c.Out)), "\n")[1:] {
 		require.Equal(t, fmt.Sprintf("%d,%d", q, q%testClasses), line)
 	}
@@ -354,8 +351,7 @@ func FuzzPredictions(f *testing.F) {
 	f.Add([]byte("0.5, 0.5\r\n1,0"))
 	f.Add([]byte("NaN,1e400\n,\n\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		path := write(t, filepath.Join(t.TempDir(), "p.csv"), string(text))
-		r := testkit.Must(openPredictions(path, 2))
+		r := testkit.Must(openPredictions(testkit.Write(t, filepath.Join(t.TempDir(), "p.csv"), string(text)), 2))
 		defer r.close()
 		for q := range 5 {
 			p, err := r.of(q)

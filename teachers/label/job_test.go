@@ -51,23 +51,21 @@ func voteRows(seed uint64, queries, count int) string {
 	return b.String()
 }
 
-func write(t require.TestingT, path, text string) string {
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
-}
-
 func open(t require.TestingT, path string, opt votes.Options) *votes.Source {
 	opt.Classes = testClasses
-	votes := testkit.Must(votes.Open(context.Background(), []string{path}, opt))
-	return votes
+	return testkit.Must(votes.Open(context.Background(), []string{path}, opt))
+}
+
+// beside opens votes that it writes beside the ledger of a run.
+func beside(t require.TestingT, c Config, name, rows string, opt votes.Options) *votes.Source {
+	return open(t, testkit.Write(t, filepath.Join(filepath.Dir(c.Ledger), name), rows), opt)
 }
 
 // standard is a run in a folder of its own.
 func standard(t *testing.T) Config {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "votes.csv"), voteRows(1, testQueries, testTeachers))
-	c := testkit.Must(inFolder(dir))
-	return c
+	testkit.Write(t, filepath.Join(dir, "votes.csv"), voteRows(1, testQueries, testTeachers))
+	return testkit.Must(inFolder(dir))
 }
 
 func inFolder(dir string) (Config, error) {
@@ -97,8 +95,7 @@ func confidently(c Config, threshold float64, answers int) Config {
 }
 
 func release1(t *testing.T, c Config) Result {
-	r := testkit.Must(Run(context.Background(), c))
-	return r
+	return testkit.Must(Run(context.Background(), c))
 }
 
 var errCrash = errors.New("crash")
@@ -120,23 +117,19 @@ func crashed(t *testing.T, c Config, place string) {
 
 // keys are the keys of unfinished runs of a ledger.
 func keys(t *testing.T, c Config) []string {
-	found := testkit.Must(filepath.Glob(c.Ledger + ".*.key"))
-	return found
+	return testkit.Must(filepath.Glob(c.Ledger + ".*.key"))
 }
 
 func read(t require.TestingT, path string) string {
-	text := testkit.Must(os.ReadFile(path))
-	return string(text)
+	return string(testkit.Must(os.ReadFile(path)))
 }
 
 // expected returns the labels of a setting under a key, asked one by one.
 func expected(t require.TestingT, c Config, s aggregate.Setting, key rng.Key) string {
-	d := testkit.Must(mechanisms.Find(s.Mechanism))
-	m := testkit.Must(d.New(s))
+	m := testkit.Must(testkit.Must(mechanisms.Find(s.Mechanism)).New(s))
 	book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5}))
-	r := testkit.Must(book.Reserve(m.Event()))
 	hash := c.Votes.Hash()
-	session := testkit.Must(m.Start(r, key.DeriveBytes("votes", hash[:])))
+	session := testkit.Must(m.Start(testkit.Must(book.Reserve(m.Event())), key.DeriveBytes("votes", hash[:])))
 	var b strings.Builder
 	column := labelColumn
 	if c.Seed != nil {
@@ -162,15 +155,13 @@ func expected(t require.TestingT, c Config, s aggregate.Setting, key rng.Key) st
 func summary(t require.TestingT, path string) ledger.Summary {
 	f := testkit.Must(os.Open(path))
 	defer f.Close()
-	s := testkit.Must(ledger.Verify(f, ledger.VerifyOptions{}))
-	return s
+	return testkit.Must(ledger.Verify(f, ledger.VerifyOptions{}))
 }
 
 // contents are all files of a folder.
 func contents(t require.TestingT, dir string) map[string]string {
 	out := map[string]string{}
-	entries := testkit.Must(os.ReadDir(dir))
-	for _, e := range entries {
+	for _, e := range testkit.Must(os.ReadDir(dir)) {
 		out[e.Name()] = read(t, filepath.Join(dir, e.Name()))
 	}
 	return out
@@ -248,8 +239,7 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 
 	require.NoError(t, os.Rename(first.Out, first.Out+".second"))
 	require.True(t, release1(t, first).Resumed)
-	left := testkit.Must(filepath.Glob(filepath.Join(dir, ".labels*")))
-	require.Empty(t, left)
+	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(dir, ".labels*"))))
 }
 
 // What a run left when it was killed is removed when it goes on.
@@ -266,7 +256,7 @@ func TestKilledRunIsSweptByItself(t *testing.T) {
 		return errCrash
 	}), c)
 	require.Error(t, err)
-	write(t, left, "half of the lab") // a process that is killed does not remove it
+	testkit.Write(t, left, "half of the lab") // a process that is killed does not remove it
 	release1(t, c)
 	require.NoFileExists(t, left)
 }
@@ -307,8 +297,7 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 		}
 	}
 	c := standard(t)
-	r := release1(t, c)
-	require.True(t, r.Releasable)
+	require.True(t, release1(t, c).Releasable)
 	require.True(t, strings.HasPrefix(read(t, c.Out), heading(labelColumn)))
 	c.Account.Waived, c.Pool = []string{"duplicates"}, "another"
 	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "waived")
@@ -317,9 +306,7 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 // asCSV reads a file of labels in any form.
 func asCSV(t *testing.T, raw string) string {
 	t.Helper()
-	text := testkit.Must(ReadCSV(strings.NewReader(raw)))
-	out := testkit.Must(io.ReadAll(text))
-	return string(out)
+	return string(testkit.Must(io.ReadAll(testkit.Must(ReadCSV(strings.NewReader(raw))))))
 }
 
 // sample are votes on which a threshold of 25 declines the third query, and are clear on the others.
@@ -334,7 +321,8 @@ func sample(t *testing.T, opt votes.Options, cells ...string) *votes.Source {
 	if opt.Counts {
 		text = "30,0,0\n0,0,30\n10,10,10\n"
 	}
-	return testkit.Must(votes.Open(context.Background(), []string{write(t, filepath.Join(t.TempDir(), "v.csv"), text)}, opt))
+	path := testkit.Write(t, filepath.Join(t.TempDir(), "v.csv"), text)
+	return testkit.Must(votes.Open(context.Background(), []string{path}, opt))
 }
 
 // TestLabelsInEveryForm: the file says the same in each form; a run that crashed before it was committed
@@ -391,14 +379,12 @@ func FuzzReadCSV(f *testing.F) {
 	f.Add(bytes.Clone(file.Bytes()))
 	f.Add([]byte("{\"query\":0,\"label\":\"a\"}\n{\"query\":1,\"label_not_releasable\":null}\n"))
 	f.Add([]byte(heading(labelColumn) + "0,1\n"))
-	pandas := testkit.Must(os.ReadFile("../votes/testdata/parquet/words.parquet"))
-	f.Add(pandas)
+	f.Add(testkit.Must(os.ReadFile("../votes/testdata/parquet/words.parquet")))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		text, err := ReadCSV(bytes.NewReader(raw))
 		if err != nil {
 			return
 		}
-		n := testkit.Must(io.Copy(io.Discard, text))
-		require.LessOrEqual(t, n, int64(maxLabels))
+		require.LessOrEqual(t, testkit.Must(io.Copy(io.Discard, text)), int64(maxLabels))
 	})
 }

@@ -99,7 +99,7 @@ func TestTheKeyIsDestroyedAndWhatIsCompleteStays(t *testing.T) {
 	require.Equal(t, before, read(t, c.Ledger), "nothing is charged again")
 
 	// A copy is as good as the file.
-	c.Out = write(t, filepath.Join(filepath.Dir(c.Out), "copy.csv"), labels)
+	c.Out = testkit.Write(t, filepath.Join(filepath.Dir(c.Out), "copy.csv"), labels)
 	require.True(t, release1(t, c).Complete)
 }
 
@@ -110,20 +110,20 @@ func TestNoiseIsChosenToFit(t *testing.T) {
 	require.InDelta(t, 2, first.Epsilon, 1e-4)
 
 	c = standard(t)
-	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "other.csv"), voteRows(9, testQueries, testTeachers)), votes.Options{})
+	c.Votes = beside(t, c, "other.csv", voteRows(9, testQueries, testTeachers), votes.Options{})
 	require.Equal(t, first.Setting, release1(t, c).Setting, "whatever the votes are")
 
 	c = standard(t)
 	c.Setting = c.Setting.With("sigma", 30)
 	spent := release1(t, c)
-	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "other.csv"), voteRows(9, testQueries, testTeachers)), votes.Options{})
+	c.Votes = beside(t, c, "other.csv", voteRows(9, testQueries, testTeachers), votes.Options{})
 	c.Setting.Values, c.Pool, c.Out = nil, "other", c.Out+"2"
 	rest := release1(t, c)
 	require.InDelta(t, 1/first.Setting.Values["sigma"]/first.Setting.Values["sigma"],
 		1/900.+1/rest.Setting.Values["sigma"]/rest.Setting.Values["sigma"], 1e-6, "Gaussian costs add up as 1/sigma^2")
 	require.Greater(t, spent.Epsilon+rest.Epsilon, 2.0, "composition leaves more than the difference")
 	require.EqualValues(t, 2, summary(t, c.Ledger).Commits)
-	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "third.csv"), voteRows(10, testQueries, testTeachers)), votes.Options{})
+	c.Votes = beside(t, c, "third.csv", voteRows(10, testQueries, testTeachers), votes.Options{})
 	c.Pool, c.Out = "third", c.Out+"3"
 	_, err := Run(context.Background(), c)
 	if err == nil { // rounding the noise up left crumbs
@@ -155,8 +155,7 @@ func TestPartsOfAFile(t *testing.T) {
 	c.Votes = open(t, path, votes.Options{To: 20})
 	release1(t, c)
 	c.Votes, c.Out = open(t, path, votes.Options{From: 20}), c.Out+"2"
-	r := release1(t, c)
-	require.Equal(t, 40, r.Asked)
+	require.Equal(t, 40, release1(t, c).Asked)
 	require.True(t, strings.HasPrefix(read(t, c.Out), "query,label\n20,"))
 }
 
@@ -165,21 +164,19 @@ func TestInteractive(t *testing.T) {
 	seed := uint64(2) // secret noise would change an answer now and then
 	c.Seed = &seed
 	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{From: 3})
-	r := release1(t, c)
-	require.Equal(t, testQueries-3, r.Answered, "the student is sure, and the teachers do not contradict")
+	require.Equal(t, testQueries-3, release1(t, c).Answered, "the student is sure, and the teachers do not contradict")
 	for q, line := range strings.Split(strings.TrimSpace(read(t, c.Out)), "\n")[1:] {
 		require.Equal(t, fmt.Sprintf("%d,%d", q+3, (q+3)%testClasses), line)
 	}
 	require.True(t, release1(t, c).Complete)
-	write(t, c.Predictions, strings.Replace(strings.Join(lines, "\n"), "0.98", "0.9805", 1))
+	testkit.Write(t, c.Predictions, strings.Replace(strings.Join(lines, "\n"), "0.98", "0.9805", 1))
 	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "other predictions")
 }
 
 // stably is a run of 60 queries and 250 teachers, who agree more on some queries than on others.
 func stably(t *testing.T, mechanism string) Config {
 	c := standard(t)
-	path := write(t, filepath.Join(filepath.Dir(c.Ledger), "many.csv"), voteRows(3, testQueries, 250))
-	c.Votes = open(t, path, votes.Options{})
+	c.Votes = beside(t, c, "many.csv", voteRows(3, testQueries, 250), votes.Options{})
 	c.Account.Epsilon, c.Account.Delta = 2.5, 1e-5
 	c.Setting = with(mechanism)
 	return c
@@ -195,8 +192,7 @@ func TestStableRunsShareALedger(t *testing.T) {
 		with(stable.MStab, "sigma", 60.0, "threshold", 330.0), with(plan.GNMax),
 	} {
 		c.Pool, c.Out, c.Setting = fmt.Sprint("pool", i), fmt.Sprint(c.Out, i), s
-		path := write(t, filepath.Join(filepath.Dir(c.Ledger), fmt.Sprint(i, ".csv")), voteRows(uint64(10+i), testQueries, 250))
-		c.Votes = open(t, path, votes.Options{})
+		c.Votes = beside(t, c, fmt.Sprint(i, ".csv"), voteRows(uint64(10+i), testQueries, 250), votes.Options{})
 		r := release1(t, c)
 		require.Equal(t, i == 2, r.Calibrated)
 		require.LessOrEqual(t, r.Epsilon, c.Account.Epsilon)
@@ -242,9 +238,6 @@ func TestStableRefusals(t *testing.T) {
 // Nothing about these runs may change what was answered.
 func TestRefusals(t *testing.T) {
 	seed := uint64(1)
-	other := func(c Config, rows string, opt votes.Options) *votes.Source {
-		return open(t, write(t, filepath.Join(filepath.Dir(c.Ledger), "other.csv"), rows), opt)
-	}
 	rows := voteRows(1, testQueries, testTeachers)
 	changed := "1" + rows[1:]
 	if rows[0] == '1' {
@@ -254,16 +247,16 @@ func TestRefusals(t *testing.T) {
 		change func(c *Config)
 		says   string
 	}{
-		"one vote changed": {func(c *Config) { c.Votes = other(*c, changed, votes.Options{}) }, "other votes"},
+		"one vote changed": {func(c *Config) { c.Votes = beside(t, *c, "other.csv", changed, votes.Options{}) }, "other votes"},
 		"more teachers": {func(c *Config) {
-			c.Votes = other(*c, voteRows(1, testQueries, testTeachers+1), votes.Options{})
+			c.Votes = beside(t, *c, "other.csv", voteRows(1, testQueries, testTeachers+1), votes.Options{})
 		}, "other votes"},
 		"more queries": {func(c *Config) {
-			c.Votes = other(*c, voteRows(1, testQueries+9, testTeachers), votes.Options{})
+			c.Votes = beside(t, *c, "other.csv", voteRows(1, testQueries+9, testTeachers), votes.Options{})
 		}, "other votes"},
-		"part of queries": {func(c *Config) { c.Votes = other(*c, rows, votes.Options{From: 5, To: 9}) }, "queries 0:60, not 5:9"},
+		"part of queries": {func(c *Config) { c.Votes = beside(t, *c, "other.csv", rows, votes.Options{From: 5, To: 9}) }, "queries 0:60, not 5:9"},
 		"overlap": {func(c *Config) {
-			c.Votes = other(*c, voteRows(1, 2*testQueries, testTeachers), votes.Options{From: testQueries - 1})
+			c.Votes = beside(t, *c, "other.csv", voteRows(1, 2*testQueries, testTeachers), votes.Options{From: testQueries - 1})
 		}, "queries 0:60, not 59:120"},
 		"another pool":  {func(c *Config) { c.Pool = "sea" }, "pool pool, not sea"},
 		"noise":         {func(c *Config) { c.Setting = c.Setting.With("sigma", 99) }, "not 99"},
@@ -286,7 +279,7 @@ func TestRefusals(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, complete %v", name, complete), func(t *testing.T) {
 				run := standard(t)
 				if name == "in the way" && !complete {
-					write(t, run.Out, "mine\n")
+					testkit.Write(t, run.Out, "mine\n")
 				}
 				if complete {
 					release1(t, run)
@@ -310,7 +303,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 	one, two := uint64(1), uint64(2)
 	removeLabels := func(t *testing.T, c *Config) { require.NoError(t, os.Remove(c.Out)) }
 	removeKey := func(t *testing.T, c *Config) { require.NoError(t, os.Remove(keys(t, *c)[0])) }
-	otherLabels := func(t *testing.T, c *Config) { write(t, c.Out, "query,label\n") }
+	otherLabels := func(t *testing.T, c *Config) { testkit.Write(t, c.Out, "query,label\n") }
 	for name, c := range map[string]struct {
 		place  string // of the crash, "": the run is complete
 		change func(*testing.T, *Config)
@@ -318,7 +311,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 		says   string
 	}{
 		"labels gone":             {"", removeLabels, true, "is not there, and the run that released it is complete"},
-		"labels edited":           {"", func(t *testing.T, c *Config) { write(t, c.Out, read(t, c.Out)+"60,1\n") }, true, "is not what was released"},
+		"labels edited":           {"", func(t *testing.T, c *Config) { testkit.Write(t, c.Out, read(t, c.Out)+"60,1\n") }, true, "is not what was released"},
 		"labels edited, key left": {"named", otherLabels, true, "move it away"},
 		"key gone before answers": {"reserved", removeKey, true, "key of the unfinished run is gone"},
 		"key gone after commit":   {"committed", removeKey, true, "run that released it is complete"},
@@ -412,7 +405,7 @@ func TestALostLedgerIsRefused(t *testing.T) {
 			if c.left == nil {
 				require.NoError(t, os.Remove(asked.Ledger))
 			} else {
-				write(t, asked.Ledger, c.left(read(t, asked.Ledger)))
+				testkit.Write(t, asked.Ledger, c.left(read(t, asked.Ledger)))
 			}
 			before := contents(t, filepath.Dir(asked.Ledger))
 			for _, out := range []string{asked.Out, asked.Out + "2"} {
@@ -425,7 +418,7 @@ func TestALostLedgerIsRefused(t *testing.T) {
 	t.Run("a head that is none", func(t *testing.T) {
 		asked := standard(t)
 		release1(t, asked)
-		write(t, run.HeadFile(asked.Ledger), "7\n")
+		testkit.Write(t, run.HeadFile(asked.Ledger), "7\n")
 		require.ErrorContains(t, testkit.Err(Run(context.Background(), asked)), "is not the head of a ledger")
 	})
 }

@@ -58,11 +58,9 @@ func TestSpoolRefuses(t *testing.T) {
 	broken, w := io.Pipe()
 	require.NoError(t, w.CloseWithError(os.ErrPermission))
 	require.ErrorIs(t, testkit.Err(votes.NewSpool(context.Background(), broken, 5)), os.ErrPermission)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
 	silent, w := io.Pipe()
 	defer w.Close()
-	require.ErrorIs(t, testkit.Err(votes.NewSpool(ctx, silent, 5)), context.Canceled)
+	require.ErrorIs(t, testkit.Err(votes.NewSpool(testkit.Ended(), silent, 5)), context.Canceled)
 	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(dir, "*"))))
 }
 

@@ -169,13 +169,11 @@ func TestEqualProbabilities(t *testing.T) {
 }
 
 func opened(t require.TestingT, opt votes.Options, files ...[]byte) *votes.Source {
-	s := testkit.Must(votes.OpenIn(opt, files...))
-	return s
+	return testkit.Must(votes.OpenIn(opt, files...))
 }
 
 func loaded(t require.TestingT, opt votes.Options, files ...[]byte) *votes.Matrix {
-	m := testkit.Must(opened(t, opt, files...).Load(context.Background()))
-	return m
+	return testkit.Must(opened(t, opt, files...).Load(context.Background()))
 }
 
 // TestProbabilitiesOfOneTeacher: what one teacher says moves no vote of another, and its own are those of
@@ -401,8 +399,7 @@ func TestVotesStaySecretWhenPrinted(t *testing.T) {
 	}
 	slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: noTime})).Info("votes", "a", v, "b", *v)
 	//lint:ignore SA9005 that nothing comes out is what is tested
-	asJSON := testkit.Must(json.Marshal(v))
-	text.Write(asJSON)
+	text.Write(testkit.Must(json.Marshal(v)))
 	for _, secret := range []string{"77", "4d", "-1"} {
 		require.NotContains(t, text.String(), secret)
 	}

@@ -114,8 +114,7 @@ func TestErrorsDoNotQuoteVotes(t *testing.T) {
 }
 
 func TestAFileThatChangesIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "votes.csv")
-	require.NoError(t, os.WriteFile(path, []byte("0,1\n1,1\n"), 0o600))
+	path := testkit.Write(t, filepath.Join(t.TempDir(), "votes.csv"), "0,1\n1,1\n")
 	s := testkit.Must(votes.Open(context.Background(), []string{path}, votes.Options{Classes: 2}))
 	for change, do := range map[string]func() error{
 		"content": func() error {
@@ -138,12 +137,10 @@ func TestAFileThatChangesIsRefused(t *testing.T) {
 
 func TestReadingStopsWhenAsked(t *testing.T) {
 	s := opened(t, votes.Options{Classes: 2}, []byte("0,1\n1,1\n0,0\n"))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	for _, err := range s.Histograms(ctx) {
+	for _, err := range s.Histograms(testkit.Ended()) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	require.ErrorIs(t, testkit.Err(s.Load(ctx)), context.Canceled)
+	require.ErrorIs(t, testkit.Err(s.Load(testkit.Ended())), context.Canceled)
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v %d", s, s, s, s), "hash")
 }
 

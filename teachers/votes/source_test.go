@@ -304,9 +304,7 @@ func TestCheckNamesFiles(t *testing.T) {
 func TestOpenChecked(t *testing.T) {
 	dir := t.TempDir()
 	name := func(file, text string) string {
-		path := filepath.Join(dir, file)
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
+		return testkit.Write(t, filepath.Join(dir, file), text)
 	}
 	valid := string(oddVotes(func(_, _, vote int) string { return fmt.Sprint(vote) }))
 	for file, c := range map[string]struct {

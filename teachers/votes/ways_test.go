@@ -191,8 +191,7 @@ func requireMeant(t *testing.T, s *votes.Source) {
 // However classes are called, the votes are the same: they have one hash.
 func TestNamesAreNoVotes(t *testing.T) {
 	hash := func(opt votes.Options, file []byte) [32]byte {
-		s := opened(t, opt, file)
-		return s.Hash()
+		return opened(t, opt, file).Hash()
 	}
 	want := hash(votes.Options{Classes: 3}, encodeNPY(1, "|i1", false, 5, 4, meantAt))
 	require.Equal(t, want, hash(votes.Options{ClassNames: diseases}, npyStrings("<U9", func(v int) string { return diseases[v] })))
@@ -211,8 +210,7 @@ func TestMissingVotesBesideNames(t *testing.T) {
 		"-1 is a class":   {votes.Options{ClassNames: []string{"-1", "0", "1"}}, "-1,,-1,1\n", [3]int{2, 0, 1}},
 		"one name, twice": {votes.Options{ClassNames: []string{"01", "1", "2"}}, "01,1,1,\n", [3]int{1, 2, 0}},
 	} {
-		s := opened(t, c.opt, []byte(c.file))
-		for b, err := range s.Histograms(context.Background()) {
+		for b, err := range opened(t, c.opt, []byte(c.file)).Histograms(context.Background()) {
 			require.NoError(t, err, name)
 			require.Equal(t, c.want[:], b.Histogram.Reveal(), name)
 		}
@@ -248,16 +246,14 @@ func TestClassNamesThatFilesWouldObey(t *testing.T) {
 // Votes that are read, and mean something else, are noticed.
 func TestVotesThatMeanSomethingElse(t *testing.T) {
 	balance := func(opt votes.Options, file string) votes.Finding {
-		r := testkit.Must(votes.CheckIn(opt, []byte(file)))
-		return r.Findings()[1]
+		return testkit.Must(votes.CheckIn(opt, []byte(file))).Findings()[1]
 	}
 	signs := balance(votes.Options{Classes: 2}, "-1,1,1\n1,-1,1\n1,1,-1\n")
 	require.Equal(t, votes.LevelFail, signs.Level)
 	require.Contains(t, signs.Detail, "--class-names=-1,1")
 	one := balance(votes.Options{Classes: 4}, text(",", "\n", func(v int) string { return fmt.Sprint(v + 1) }))
 	require.Contains(t, one.Detail, "--classes 3 --first-class 1")
-	named := balance(votes.Options{ClassNames: diseases}, text(",", "\n", number))
-	require.Contains(t, named.Detail, "hay fever 30.0")
+	require.Contains(t, balance(votes.Options{ClassNames: diseases}, text(",", "\n", number)).Detail, "hay fever 30.0")
 }
 
 // What cannot name a class is refused.
@@ -276,8 +272,7 @@ func TestClassNamesThatAreRefused(t *testing.T) {
 // ofPandas reads a file of votes that pandas wrote.
 func ofPandas(t testing.TB, name string) []byte {
 	t.Helper()
-	raw := testkit.Must(os.ReadFile(filepath.Join("testdata/parquet", name)))
-	return raw
+	return testkit.Must(os.ReadFile(filepath.Join("testdata/parquet", name)))
 }
 
 // TestParquetVotes: votes and counts as pandas writes them mean what the same matrix means.
@@ -320,8 +315,7 @@ func TestCompressedVotes(t *testing.T) {
 	for _, raw := range [][]byte{[]byte(text(";", "\n", number)), encodeNPY(1, "<i8", true, 5, 4, meantAt)} {
 		gz, zst := packed(raw)
 		for _, file := range [][]byte{gz, zst} {
-			s := opened(t, votes.Options{Classes: 3}, file)
-			requireMeant(t, s)
+			requireMeant(t, opened(t, votes.Options{Classes: 3}, file))
 			require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3}, file[:len(file)-2])), "votes0: cannot be unpacked")
 			require.NoError(t, testkit.Err(votes.OpenFull(votes.Options{Classes: 3}, int64(len(raw)), file)))
 			require.ErrorContains(t, testkit.Err(votes.OpenFull(votes.Options{Classes: 3}, int64(len(raw))-1, file)), "unpacks to more than")
@@ -344,8 +338,6 @@ func TestUnpackedVotesLeaveNoFile(t *testing.T) {
 	s := testkit.Must(votes.Open(context.Background(), []string{"testdata/parquet/words.parquet"}, votes.Options{ClassNames: diseases}))
 	require.Empty(t, testkit.Must(os.ReadDir(dir)))
 	requireMeant(t, s)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := votes.Open(ctx, []string{"testdata/parquet/words.parquet"}, votes.Options{ClassNames: diseases})
+	_, err := votes.Open(testkit.Ended(), []string{"testdata/parquet/words.parquet"}, votes.Options{ClassNames: diseases})
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -46,8 +46,7 @@ func TestChapters(t *testing.T) {
 					}
 				}
 			}
-			trace := testkit.Must(c.Trace(nil))
-			require.NotEmpty(t, trace.Steps)
+			require.NotEmpty(t, testkit.Must(c.Trace(nil)).Steps)
 			for _, s := range c.Scenes {
 				require.NoError(t, testkit.Err(c.Trace(s.Situation)), s.Name)
 			}
@@ -56,8 +55,7 @@ func TestChapters(t *testing.T) {
 }
 
 func found(t *testing.T, chapter string) Chapter {
-	c := testkit.Must(Find(chapter))
-	return c
+	return testkit.Must(Find(chapter))
 }
 
 // TestChapterFile: the file of chapters has no field that is not read, and its knobs reach as far as the pictures.

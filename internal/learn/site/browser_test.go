@@ -30,8 +30,7 @@ func TestInABrowser(t *testing.T) {
 		t.Skip("skipped: no node on this machine to drive chromium with")
 	}
 	course := testkit.Must(File(embedded))
-	dir := t.TempDir()
-	path := filepath.Join(dir, "course.html")
+	path := filepath.Join(t.TempDir(), "course.html")
 	require.NoError(t, os.WriteFile(path, course, 0o644))
 	out, err := exec.CommandContext(t.Context(), node, "testdata/browser.js", browser, testkit.Folder(t), "file://"+path+"#selftest", os.Getenv("AXE")).Output()
 	require.NoError(t, err)
@@ -53,8 +52,7 @@ func TestInABrowser(t *testing.T) {
 		require.Empty(t, s.Error, "%s %v", s.Chapter, s.Situation)
 		chapters[s.Chapter] = true
 		times = append(times, s.MS)
-		c := testkit.Must(page.Find(s.Chapter))
-		native := testkit.Must(c.Draw(s.Situation))
+		native := testkit.Must(testkit.Must(page.Find(s.Chapter)).Draw(s.Situation))
 		same(t, native.Numbers, &page.View{Numbers: s.Numbers}, page.Request{Chapter: s.Chapter, Situation: s.Situation})
 	}
 	require.Len(t, chapters, len(page.Chapters()))

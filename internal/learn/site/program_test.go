@@ -47,14 +47,12 @@ func TestProgramAgrees(t *testing.T) {
 	}
 	cmd := exec.Command(node, "testdata/run.js")
 	cmd.Stdin = &in
-	out := testkit.Must(cmd.Output())
-	replies := strings.Split(strings.TrimSpace(string(out)), "\n")
+	replies := strings.Split(strings.TrimSpace(string(testkit.Must(cmd.Output()))), "\n")
 	require.Len(t, replies, len(requests))
 	for i, q := range requests {
 		var compiled, native page.Reply
 		require.NoError(t, json.Unmarshal([]byte(replies[i]), &compiled))
-		request := testkit.Must(json.Marshal(q))
-		require.NoError(t, json.Unmarshal(page.Call(request), &native))
+		require.NoError(t, json.Unmarshal(page.Call(testkit.Must(json.Marshal(q))), &native))
 		require.Empty(t, native.Error, "%v", q)
 		same(t, native.View.Numbers, compiled.View, q)
 	}

@@ -99,8 +99,7 @@ func source(t *testing.T, name string) string {
 	if !isMethod {
 		receiver, method = "", function
 	}
-	files := testkit.Must(filepath.Glob(filepath.Join("..", "..", "..", filepath.FromSlash(dir), "*.go")))
-	for _, path := range files {
+	for _, path := range testkit.Must(filepath.Glob(filepath.Join("..", "..", "..", filepath.FromSlash(dir), "*.go"))) {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}

@@ -47,9 +47,7 @@ func rows(n int, seed uint64) string {
 
 // write writes rows to a file of the test.
 func write(t testing.TB, name, text string) string {
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	return testkit.Write(t, filepath.Join(t.TempDir(), name), text)
 }
 
 // configuration is that of a student of 100 labels, of which every 20th is wrong.
@@ -84,8 +82,7 @@ func trained(t testing.TB) (*published.Model, dataset.Pool, string) {
 		once.model = testkit.Must(published.Train(t.Context(), configuration(t)))
 	})
 	test := write(t, "test.csv", rows(200, 2))
-	asked := testkit.Must(once.model.Rows.ReadNew(dataset.Source{Path: test}))
-	return once.model, asked, test
+	return once.model, testkit.Must(once.model.Rows.ReadNew(dataset.Source{Path: test})), test
 }
 
 // TestAStudentGoesThroughItsFile and answers as before, with all that is known of it. The
@@ -106,11 +103,8 @@ func TestAStudentGoesThroughItsFile(t *testing.T) {
 	require.Equal(t, 200, known)
 	require.Greater(t, right, 165)
 
-	other := testkit.Must(published.Train(t.Context(), configuration(t)))
-	require.NoError(t, other.Save(path+"2", 0o600))
-	a := testkit.Must(os.ReadFile(path))
-	b := testkit.Must(os.ReadFile(path + "2"))
-	require.True(t, bytes.Equal(a, b))
+	require.NoError(t, testkit.Must(published.Train(t.Context(), configuration(t))).Save(path+"2", 0o600))
+	require.True(t, bytes.Equal(testkit.Must(os.ReadFile(path)), testkit.Must(os.ReadFile(path+"2"))))
 }
 
 func TestDamagedFilesAreRefused(t *testing.T) {
@@ -270,8 +264,7 @@ func TestChargedFeaturesStayWithTheModel(t *testing.T) {
 	again := testkit.Must(published.Open(path))
 	pool := dataset.Pool{X: set.X, Image: shape}
 	want := testkit.Must(p.Model.Scores(t.Context(), train, 2))
-	got := testkit.Must(again.Predict(t.Context(), pool))
-	for i, answer := range got {
+	for i, answer := range testkit.Must(again.Predict(t.Context(), pool)) {
 		require.InDeltaSlice(t, want[2*i:2*i+2], answer.Probabilities, 1e-6)
 	}
 	schema.Image = dataset.Shape{Rows: 8, Cols: 32}

@@ -23,21 +23,17 @@ import (
 )
 
 func newSalt(t require.TestingT) Salt {
-	salt := testkit.Must(NewSalt())
-	return salt
+	return testkit.Must(NewSalt())
 }
 
 func hashed(t require.TestingT, salt Salt, name string, ids ...string) Silo {
-	silo := testkit.Must(HashIDs(strings.NewReader(strings.Join(ids, "\n")), name, salt))
-	return silo
+	return testkit.Must(HashIDs(strings.NewReader(strings.Join(ids, "\n")), name, salt))
 }
 
 func save(t require.TestingT, dir, name string, head Head, silos ...Silo) string {
 	var b bytes.Buffer
 	require.NoError(t, Write(&b, head, silos...))
-	path := filepath.Join(dir, name)
-	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
-	return path
+	return testkit.Write(t, filepath.Join(dir, name), b.Bytes())
 }
 
 // TestHashIsTheOneDocumented computes the hash by hand.
@@ -140,9 +136,7 @@ func TestManifestsThatCannotBeComparedAreRefused(t *testing.T) {
 		require.ErrorAs(t, err, &typed)
 	}
 	require.Error(t, testkit.Err(Check(context.Background(), nil)))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	require.ErrorIs(t, testkit.Err(Check(ctx, []string{a})), context.Canceled)
+	require.ErrorIs(t, testkit.Err(Check(testkit.Ended(), []string{a})), context.Canceled)
 }
 
 func TestJoinBindsToVotes(t *testing.T) {
@@ -157,8 +151,7 @@ func TestJoinBindsToVotes(t *testing.T) {
 		var b bytes.Buffer
 		require.NoError(t, Join(context.Background(), &b, paths, r, checked, salt))
 		require.NotContains(t, b.String(), hex.EncodeToString(checked.Hash[:]), "the bare hash tells small votes")
-		joined := filepath.Join(t.TempDir(), "all.json")
-		require.NoError(t, os.WriteFile(joined, b.Bytes(), 0o600))
+		joined := testkit.Write(t, filepath.Join(t.TempDir(), "all.json"), b.Bytes())
 		all := testkit.Must(Check(context.Background(), []string{joined}))
 		require.Equal(t, r.Silos, all.Silos)
 		return all
@@ -197,7 +190,7 @@ func TestReadIsStrict(t *testing.T) {
 	require.Equal(t, []SiloInfo{{"a", 2}, {"b", 0}}, silos)
 	require.Equal(t, 10, head.Classes)
 	spaced := strings.NewReplacer(",", " ,\n", ":", "\t: ", "patient", `p\u0061tient\u00e9"`, "[", "[ ").Replace(sound)
-	require.NoError(t, testkit.Err2(readAll(strings.Replace(spaced, `\u00e9""`, `\u00e9"`, 1) + "\n")))
+	require.NoError(t, testkit.Err2(readAll(strings.Replace(spaced, `\u00e9""`, `\u00e9"`, 1)+"\n")))
 	for what, c := range map[string][2]string{
 		"schema":            {"manifest/1", "manifest/2"},
 		"unknown key":       {`"unit"`, `"units"`},
@@ -335,8 +328,7 @@ func TestManifestOfATraining(t *testing.T) {
 	require.Equal(t, head, got)
 	require.Empty(t, silos)
 	require.NotEqual(t, salt.Votes([32]byte{1}), salt.Data([32]byte{1}))
-	report := testkit.Must(Check(t.Context(), []string{path}))
-	require.Contains(t, report.Findings(nil, Salt{})[0].Detail, "keyed hash")
+	require.Contains(t, testkit.Must(Check(t.Context(), []string{path})).Findings(nil, Salt{})[0].Detail, "keyed hash")
 
 	text := testkit.Must(os.ReadFile(path))
 	for _, broken := range []string{

@@ -28,8 +28,7 @@ func somePart(change func(*partHead)) []byte {
 }
 
 func TestPartsThatLieAreRefused(t *testing.T) {
-	p := testkit.Must(decodePart(somePart(func(*partHead) {})))
-	require.Len(t, p.units, 1)
+	require.Len(t, testkit.Must(decodePart(somePart(func(*partHead) {}))).units, 1)
 	for name, change := range map[string]func(*partHead){
 		"more queries":  func(h *partHead) { h.Queries++ },
 		"huge":          func(h *partHead) { h.Queries = 1 << 60 },
