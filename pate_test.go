@@ -124,8 +124,7 @@ func TestLabelRefuses(t *testing.T) {
 			_, err := pate.Label(t.Context(), open(t, c.votes, c.opt), o)
 			require.ErrorContains(t, err, c.want)
 			if name == "a wasted one" {
-				var none *plan.NoPlanError
-				require.ErrorAs(t, err, &none)
+				testkit.ErrorAs[*plan.NoPlanError](t, err)
 			}
 			require.NoFileExists(t, o.Ledger)
 			require.NoFileExists(t, o.Out)
@@ -229,8 +228,7 @@ func TestPublishRefuses(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 			require.NoDirExists(t, out)
 			if name == "budget" {
-				var none *plan.NoPlanError
-				require.ErrorAs(t, err, &none)
+				testkit.ErrorAs[*plan.NoPlanError](t, err)
 			}
 		})
 	}

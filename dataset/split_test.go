@@ -108,8 +108,7 @@ func TestEqualRowsAreOnOneSide(t *testing.T) {
 }
 
 func TestSplitTableRefuses(t *testing.T) {
-	_, err := splitTable(randomTable(50, 1), Literature, nil, nil)
-	testkit.ErrorAs[*fault.Error](t, err)
+	testkit.ErrorAs[*fault.Error](t, testkit.Err(splitTable(randomTable(50, 1), Literature, nil, nil)))
 	assert.ErrorContains(t, testkit.Err(splitTable(randomTable(50, 50), "other", nil, nil)), `unknown protocol "other"`)
 }
 

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/internal/testkit"
 )
 
@@ -119,13 +120,9 @@ func TestErrorsOfManyLabelsEvenOut(t *testing.T) {
 	x, y := clouds(rows, 12, classes, 1)
 	unseen, truth := clouds(fresh, 12, classes, 2)
 	noise, labels := rand.New(rand.NewPCG(3, 1)), make([]int, rows)
-	right := 0
 	for i := range labels {
 		if labels[i] = y[i]; noise.Float64() < .6 {
 			labels[i] = noise.IntN(classes)
-		}
-		if labels[i] == y[i] {
-			right++
 		}
 	}
 	learn := func(many int) (*Choice, int) {
@@ -133,21 +130,17 @@ func TestErrorsOfManyLabelsEvenOut(t *testing.T) {
 		require.Equal(t, denoiseFrom, l.many)
 		l.many = many
 		c := testkit.Must(l.Fit(t.Context(), labels, classes, rand.New(rand.NewPCG(5, 1))))
-		answers, right := make([]int, fresh), 0
+		answers := make([]int, fresh)
 		require.NoError(t, c.Model.Predict(answers, unseen))
-		for i, a := range answers {
-			if a == truth[i] {
-				right++
-			}
-		}
-		return c, right
+		return c, scores.Right(answers, truth)
 	}
 	c, got := learn(rows)
 	require.Equal(t, []string{denoising}, c.Kept)
 	require.Equal(t, rows, c.Labels)
 	require.Empty(t, c.Right, "nothing to compare with")
 	_, spread := learn(rows + 1)
-	t.Logf("%d of %d labels are right; of %d answers %d, by the students of few labels %d", right, rows, fresh, got, spread)
+	t.Logf("%d of %d labels are right; of %d answers %d, by the students of few labels %d",
+		scores.Right(labels, y), rows, fresh, got, spread)
 	require.Greater(t, got, fresh*93/100)
 	_, again := learn(rows)
 	require.Equal(t, got, again)

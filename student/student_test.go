@@ -14,6 +14,7 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/plain"
+	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
@@ -220,13 +221,7 @@ func accuracy(t testing.TB, c teachers.Classifier, x student.Matrix, y []int) fl
 	t.Helper()
 	answers := make([]int, x.Rows)
 	require.NoError(t, c.Predict(answers, x))
-	right := 0
-	for i, a := range answers {
-		if a == y[i] {
-			right++
-		}
-	}
-	return float64(right) / float64(len(y))
+	return scores.Accuracy(answers, y)
 }
 
 func newPool(t testing.TB, x student.Matrix, c student.Config) *student.Pool {

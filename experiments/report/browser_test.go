@@ -85,8 +85,7 @@ func full() *experiments.Result {
 
 // measured is a sweep of the documentation.
 func measured(t *testing.T) *experiments.Result {
-	text := testkit.Must(os.ReadFile(filepath.Join("..", "..", "docs", "results", "optdigits.json")))
 	var r experiments.Result
-	require.NoError(t, json.Unmarshal(text, &r))
+	testkit.ReadJSON(t, filepath.Join("..", "..", "docs", "results", "optdigits.json"), &r)
 	return &r
 }

@@ -1,10 +1,7 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
-	"encoding/xml"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -60,14 +57,7 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	require.Greater(t, strings.LastIndex(page, "<svg"), strings.Index(page, "Not for release"), "the gap histogram stands in the private part")
 
 	for _, name := range []string{"accuracy", "vote-gaps"} {
-		svg := testkit.Must(os.ReadFile(filepath.Join(results, name+".svg")))
-		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-			if _, err := d.Token(); err == io.EOF {
-				break
-			} else {
-				require.NoError(t, err, name)
-			}
-		}
+		testkit.WellFormed(t, testkit.Must(os.ReadFile(filepath.Join(results, name+".svg"))), name)
 	}
 	var back map[string]any
 	require.NoError(t, json.Unmarshal(testkit.Must(os.ReadFile(filepath.Join(results, "results.json"))), &back))
@@ -83,27 +73,24 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 
 func TestTextFitsATerminalOf80Columns(t *testing.T) {
 	r := sample()
-	var b strings.Builder
-	b.WriteString(Heading(r))
-	require.NoError(t, Table(r).Write(&b, table.Text))
-	b.WriteString(Footnotes(r))
-	for _, line := range strings.Split(b.String(), "\n") {
-		require.LessOrEqual(t, len([]rune(line)), 80, line)
+	fits := func() string {
+		var b strings.Builder
+		b.WriteString(Heading(r))
+		require.NoError(t, Table(r).Write(&b, table.Text))
+		b.WriteString(Footnotes(r))
+		for _, line := range strings.Split(b.String(), "\n") {
+			require.LessOrEqual(t, len([]rune(line)), 80, line)
+		}
+		return b.String()
 	}
-	require.Regexp(t, regexp.MustCompile(`pate/confident-gnmax +2\.0000 +98\.50 +0\.30 +250/300 +99\.0`), b.String())
-	require.Regexp(t, regexp.MustCompile(`non-private +none`), b.String())
+	require.Regexp(t, `pate/confident-gnmax +2\.0000 +98\.50 +0\.30 +250/300 +99\.0`, fits())
+	require.Regexp(t, `non-private +none`, fits())
 
 	area := 0.87654
 	for i := range r.Rows {
 		r.Rows[i].SD, r.Rows[i].AUROC = nil, &area
 	}
-	b.Reset()
-	require.NoError(t, Table(r).Write(&b, table.Text))
-	b.WriteString(Footnotes(r))
-	for _, line := range strings.Split(b.String(), "\n") {
-		require.LessOrEqual(t, len([]rune(line)), 80, line)
-	}
-	require.Regexp(t, regexp.MustCompile(`pate/confident-gnmax +2\.0000 +98\.50 +87\.65 +250/300`), b.String())
+	require.Regexp(t, `pate/confident-gnmax +2\.0000 +98\.50 +87\.65 +250/300`, fits())
 }
 
 func TestRecordsKeepFullPrecision(t *testing.T) {
@@ -121,6 +108,16 @@ func TestClaimsReadNoLessThanTheyAre(t *testing.T) {
 	require.Equal(t, "0.0266", epsilonCell(experiments.Row{Epsilon: &above}))
 }
 
+// eachFile shows the files of a report.
+func eachFile(t *testing.T, dir string, look func(path, text string, mode os.FileMode)) {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if require.NoError(t, err); !e.IsDir() {
+			look(path, string(testkit.Must(os.ReadFile(path))), testkit.Must(e.Info()).Mode().Perm())
+		}
+		return nil
+	}))
+}
+
 // What may be published tells no running time: that is of work on private rows.
 func TestPublishedFilesTellNoTimes(t *testing.T) {
 	dir := t.TempDir()
@@ -129,22 +126,15 @@ func TestPublishedFilesTellNoTimes(t *testing.T) {
 	r.Seconds, r.Rows[0].Seconds, r.Rows[1].Seconds = 31337, 31337, 31337
 	require.NoError(t, Write(dir, r, "pate compare"))
 	require.Equal(t, 31337.0, r.Seconds, "what is printed keeps them")
-	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		require.NoError(t, err)
-		if e.IsDir() {
-			return nil
-		}
-		text := testkit.Must(os.ReadFile(path))
-		info := testkit.Must(e.Info())
+	eachFile(t, dir, func(path, text string, mode os.FileMode) {
 		if filepath.Base(filepath.Dir(path)) == "private" {
-			require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-			return nil
+			require.Equal(t, os.FileMode(0o600), mode)
+			return
 		}
-		require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
-		require.NotContains(t, string(text), "31337", path)
-		require.NotContains(t, string(text), `"seconds"`, path)
-		return nil
-	}))
+		require.Equal(t, os.FileMode(0o644), mode)
+		require.NotContains(t, text, "31337", path)
+		require.NotContains(t, text, `"seconds"`, path)
+	})
 	require.Equal(t, r, testkit.Must(Read(dir)))
 }
 
@@ -156,23 +146,17 @@ func TestFilesOfASeededRunAreMarked(t *testing.T) {
 	require.NoError(t, Write(dir, r, "pate compare --seed 1"))
 	mark := regexp.MustCompile(`(?i)not releasable|"releasable": false|,false\n`)
 	marked := 0
-	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		require.NoError(t, err)
-		if e.IsDir() {
-			return nil
-		}
-		require.Equal(t, os.FileMode(0o600), testkit.Must(e.Info()).Mode().Perm(), path)
-		text := testkit.Must(os.ReadFile(path))
+	eachFile(t, dir, func(path, text string, mode os.FileMode) {
+		require.Equal(t, os.FileMode(0o600), mode, path)
 		switch {
 		case filepath.Base(filepath.Dir(path)) == "private":
 		case strings.HasPrefix(filepath.Base(path), "seeded-"):
 			marked++
 		default:
-			require.Regexp(t, mark, string(text), path)
+			require.Regexp(t, mark, text, path)
 			marked++
 		}
-		return nil
-	}))
+	})
 	require.GreaterOrEqual(t, marked, 5)
 }
 
@@ -256,25 +240,15 @@ func TestClassTables(t *testing.T) {
 // TestRegimeOfTheDocs: docs/regime.svg is what the committed results give. UPDATE_GOLDEN=1 draws it again.
 func TestRegimeOfTheDocs(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
-	files := testkit.Must(filepath.Glob(filepath.Join(docs, "results", "*.json")))
 	var results []*experiments.Result
-	for _, file := range files {
-		text := testkit.Must(os.ReadFile(file))
+	for _, file := range testkit.Must(filepath.Glob(filepath.Join(docs, "results", "*.json"))) {
 		var r experiments.Result
-		require.NoError(t, json.Unmarshal(text, &r))
+		testkit.ReadJSON(t, file, &r)
+		require.Positive(t, len(r.EpsilonTargets))
 		results = append(results, &r)
 	}
 	svg := regime(results)
-	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-		if _, err := d.Token(); err == io.EOF {
-			break
-		} else {
-			require.NoError(t, err)
-		}
-	}
-	for _, r := range results {
-		require.Positive(t, len(r.EpsilonTargets))
-	}
+	testkit.WellFormed(t, svg)
 	name := filepath.Join(docs, "regime.svg")
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(name, svg, 0o644))

@@ -7,7 +7,9 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"runtime"
@@ -151,6 +153,17 @@ func ErrorAs[E error](t require.TestingT, err error, about ...any) (found E) {
 func Write[T string | []byte](t require.TestingT, path string, content T) string {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
+}
+
+// WellFormed demands that a text is XML.
+func WellFormed(t require.TestingT, text []byte, about ...any) {
+	for d := xml.NewDecoder(bytes.NewReader(text)); ; {
+		if _, err := d.Token(); err == io.EOF {
+			return
+		} else {
+			require.NoError(t, err, about...)
+		}
+	}
 }
 
 // Ended returns a context that has ended.

@@ -297,8 +297,7 @@ func TestBadPredictionsAreFoundBeforeTheCharge(t *testing.T) {
 	} {
 		testkit.Write(t, c.Predictions, text)
 		_, err := Run(context.Background(), c)
-		var refused *fault.Error
-		require.ErrorAs(t, err, &refused, says)
+		testkit.ErrorAs[*fault.Error](t, err, says)
 		require.ErrorContains(t, err, says)
 		require.Len(t, testkit.Must(os.ReadDir(filepath.Dir(c.Out))), len(before), "%s: no ledger, key or labels", says)
 	}
@@ -356,8 +355,7 @@ func FuzzPredictions(f *testing.F) {
 		for q := range 5 {
 			p, err := r.of(q)
 			if err != nil {
-				var in *fault.Error
-				require.ErrorAs(t, err, &in)
+				testkit.ErrorAs[*fault.Error](t, err)
 				return
 			}
 			require.Len(t, p, 2)

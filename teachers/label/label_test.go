@@ -214,9 +214,7 @@ func TestStableRefusals(t *testing.T) {
 		c := stably(t, stable.SVT)
 		c.Setting = s
 		before := contents(t, filepath.Dir(c.Ledger))
-		_, err := Run(context.Background(), c)
-		var refused *fault.Error
-		require.ErrorAs(t, err, &refused, name)
+		testkit.ErrorAs[*fault.Error](t, testkit.Err(Run(context.Background(), c)), name)
 		require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)), name)
 	}
 	// Noise that no agreement of 25 teachers gets over is not charged for.
@@ -229,8 +227,7 @@ func TestStableRefusals(t *testing.T) {
 	c := stably(t, stable.SVT)
 	c.Setting = with(stable.SVT, "b1", 4.0, "b2", 1.0, "threshold", 60.0, "failures", 3.0)
 	_, err := Run(context.Background(), c)
-	var over *BudgetError
-	require.ErrorAs(t, err, &over)
+	testkit.ErrorAs[*BudgetError](t, err)
 	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
 	require.False(t, strings.Contains(err.Error(), "0 queries"))
 }
@@ -289,8 +286,7 @@ func TestRefusals(t *testing.T) {
 				c.change(&run)
 				before := contents(t, filepath.Dir(run.Ledger))
 				_, err := Run(context.Background(), run)
-				var refused *fault.Error
-				require.ErrorAs(t, err, &refused)
+				refused := testkit.ErrorAs[*fault.Error](t, err)
 				require.ErrorContains(t, err, c.says)
 				require.Equal(t, name == "no id", refused.Check)
 				require.Equal(t, before, contents(t, filepath.Dir(run.Ledger)), "nothing is written")
@@ -336,8 +332,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 			c.change(t, &run)
 			before := contents(t, filepath.Dir(run.Ledger))
 			_, err := Run(context.Background(), run)
-			var refused *fault.Error
-			require.ErrorAs(t, err, &refused)
+			refused := testkit.ErrorAs[*fault.Error](t, err)
 			require.Equal(t, c.check, refused.Check)
 			require.ErrorContains(t, err, c.says)
 			require.Equal(t, before, contents(t, filepath.Dir(run.Ledger)))
@@ -358,8 +353,7 @@ func TestOverBudgetWritesNothing(t *testing.T) {
 	require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)))
 	c.Setting = c.Setting.With("sigma", 20)
 	_, err := Run(context.Background(), c)
-	var over *BudgetError
-	require.ErrorAs(t, err, &over)
+	over := testkit.ErrorAs[*BudgetError](t, err)
 	fits := c
 	fits.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: int(over.Queries)})
 	fits.Ledger, fits.Out = c.Ledger+"3", c.Out+"3"

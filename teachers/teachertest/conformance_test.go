@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/teachertest"
 )
@@ -177,8 +178,7 @@ func TestKitCatchesBrokenLearners(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestBrokenLearner$", "-test.count=1")
 			cmd.Env = append(os.Environ(), brokenVariable+"="+name)
 			out, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			require.ErrorAs(t, err, &exit, "the kit passed it:\n%s", out)
+			testkit.ErrorAs[*exec.ExitError](t, err, "the kit passed it:\n%s", out)
 			require.Contains(t, string(out), "--- FAIL: TestBrokenLearner")
 			require.NotContains(t, string(out), "panic:")
 		})

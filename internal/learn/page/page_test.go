@@ -3,10 +3,7 @@ package page
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
 	"flag"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -103,14 +100,7 @@ func well(t *testing.T, c Chapter, s Situation) View {
 	for _, p := range v.Panels {
 		require.NotEmpty(t, p.Alt, "%s %v", p.ID, s)
 		require.NotContains(t, p.SVG, "NaN", "%s %v", p.ID, s)
-		d := xml.NewDecoder(strings.NewReader(p.SVG))
-		for {
-			if _, err := d.Token(); errors.Is(err, io.EOF) {
-				break
-			} else {
-				require.NoError(t, err, "%s: %s", p.ID, p.SVG)
-			}
-		}
+		testkit.WellFormed(t, []byte(p.SVG), "%s: %s", p.ID, p.SVG)
 	}
 	require.NoError(t, testkit.Err(json.Marshal(v)))
 	return v

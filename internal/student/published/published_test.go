@@ -140,9 +140,7 @@ func TestReadLabels(t *testing.T) {
 		"empty": "", "no heading": "0,1\n", "one cell": "query,label\n0\n", "twice": "query,label\n1,1\n1,1\n", "too far": "query,label\n5,1\n", "negative": "query,label\n-1,1\n",
 		"no class": "query,label\n1,c\n", "class beyond": "query,label\n1,2\n", "no number": "query,label\nx,1\n", "long": "query,label\n" + strings.Repeat("1", 1<<17),
 	} {
-		_, err := read(text, nil, "a", "b")
-		var told *fault.Error
-		require.ErrorAs(t, err, &told, name)
+		testkit.ErrorAs[*fault.Error](t, testkit.Err(read(text, nil, "a", "b")), name)
 	}
 	require.ErrorContains(t, testkit.Err(read("query,label\n2,1\n", []int{4, 2})), "2 were asked")
 }

@@ -132,8 +132,7 @@ func TestManifestsThatCannotBeComparedAreRefused(t *testing.T) {
 	} {
 		_, err := Check(context.Background(), []string{a, other})
 		require.ErrorContains(t, err, name)
-		var typed *fault.Error
-		require.ErrorAs(t, err, &typed)
+		testkit.ErrorAs[*fault.Error](t, err)
 	}
 	require.Error(t, testkit.Err(Check(context.Background(), nil)))
 	require.ErrorIs(t, testkit.Err(Check(testkit.Ended(), []string{a})), context.Canceled)
