@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/dense"
@@ -274,7 +273,7 @@ func TestCellsAreThoseOfTheTable(t *testing.T) {
 	}
 	out := testkit.Must(task.Drawn([][]float64{weightsOn(32, 0), weightsOn(32, 31), {1, 3, 0}}))
 	men := 0
-	for i, c := range task.Ranges.Cells(mustEncode(t, task.Ranges.encoder, out.Questions)) {
+	for i, c := range task.Ranges.Cells(testkit.Must(task.Ranges.encoder.Encode(out.Questions))) {
 		require.Equal(t, []int{0, 31}, c[:2], i)
 		men += c[2]
 	}
@@ -295,12 +294,6 @@ func weightsOn(bins, one int) []float64 {
 	w := make([]float64, bins)
 	w[one] = 5
 	return w
-}
-
-func mustEncode(t *testing.T, e *Encoder, table *Table) (x blas32.General) {
-	t.Helper()
-	x = testkit.Must(e.Encode(table))
-	return x
 }
 
 // Where nothing is public no private row shapes what is: neither its value nor its presence.

@@ -54,7 +54,10 @@ func TestAnInterruptedRunGoesOnAndRepeatsItself(t *testing.T) {
 			}
 		}
 		require.ErrorIs(t, testkit.Err(Compare(ctx, cfg)), context.Canceled)
-		noHalfWrittenFiles(t, dir)
+		require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+			require.NotContains(t, path, ".tmp")
+			return err
+		}))
 		cancel()
 	}
 	trained := testkit.Must(filepath.Glob(filepath.Join(dir, "private", "run-0", "teachers", "*")))
@@ -71,14 +74,6 @@ func modTimes(t *testing.T, paths []string) map[string]int64 {
 		out[p] = testkit.Must(os.Stat(p)).ModTime().UnixNano()
 	}
 	return out
-}
-
-func noHalfWrittenFiles(t *testing.T, dir string) {
-	t.Helper()
-	require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-		require.NotContains(t, path, ".tmp")
-		return err
-	}))
 }
 
 func TestAChargeIsWrittenBeforeLabelsAndOnlyOnce(t *testing.T) {

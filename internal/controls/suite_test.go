@@ -209,16 +209,6 @@ func lossOf(t *testing.T, name string) audit.Finding {
 	return testkit.Must(target.audit(context.Background(), effort{delta: 1e-5}))
 }
 
-type variant struct {
-	Name         string  `json:"name"`
-	Claimed      float64 `json:"claimed_eps"`
-	MaxLogRatio  []any   `json:"max_log_ratio"`
-	NoisyWindows []struct {
-		Bottoms  int     `json:"bottoms"`
-		LogRatio float64 `json:"log_ratio"`
-	} `json:"events"`
-}
-
 var variantOf = map[string]string{
 	"no query noise":                                     "svt-no-query-noise",
 	"no cutoff on positive answers":                      "svt-no-cutoff",
@@ -228,18 +218,22 @@ var variantOf = map[string]string{
 	"noisy value released after a top, reusing the comparison noise":                 "svt-noisy-value",
 }
 
-func readVariants(t *testing.T) []variant {
-	var file struct {
-		Variants []variant `json:"variants"`
-	}
-	testkit.ReadJSON(t, "testdata/broken_variants.json", &file)
-	return file.Variants
-}
-
 // TestLossesOfBrokenVariants: the largest log-ratios are those computed elsewhere.
 func TestLossesOfBrokenVariants(t *testing.T) {
+	var file struct {
+		Variants []struct {
+			Name         string
+			Claimed      float64 `json:"claimed_eps"`
+			MaxLogRatio  []any   `json:"max_log_ratio"`
+			NoisyWindows []struct {
+				Bottoms  int
+				LogRatio float64 `json:"log_ratio"`
+			} `json:"events"`
+		}
+	}
+	testkit.ReadJSON(t, "testdata/broken_variants.json", &file)
 	found := 0
-	for _, v := range readVariants(t) {
+	for _, v := range file.Variants {
 		name, ok := variantOf[v.Name]
 		if !ok {
 			require.Contains(t, v.Name, "correct")

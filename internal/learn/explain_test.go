@@ -3,7 +3,6 @@ package learn
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -227,23 +226,6 @@ func TestOrdinaryInputs(t *testing.T) {
 			requireComplete(t, m.Name, trace)
 		}
 	}
-}
-
-func ExampleMechanism_Run() {
-	m, _ := Find("noisy-argmax")
-	trace, err := m.Run(map[string]string{"counts": "9,3", "sigma": "4"}, Options{Seed: 2, Delta: 1e-5})
-	if err != nil {
-		panic(err)
-	}
-	for _, n := range trace.Steps[2].Numbers {
-		fmt.Println(n.Name, n.Values)
-	}
-	fmt.Println(trace.Released.Words[:7])
-	// Output:
-	// votes [9 3]
-	// noise [2 -3]
-	// noisy [11 0]
-	// Class 0
 }
 
 // branches are inputs that reach the sections, and the cases inside them, that the

@@ -103,12 +103,3 @@ func CheckIn(opt Options, files ...[]byte) (*Report, error) {
 	}
 	return s.check(context.Background(), perTeacher)
 }
-
-// ReadMatrix is Load from memory.
-func ReadMatrix(file []byte, classes int) (*Matrix, error) {
-	s, err := OpenIn(Options{Classes: classes}, file)
-	if err != nil {
-		return nil, err
-	}
-	return s.Load(context.Background())
-}
