@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // An Accountant keeps the events of one run and answers what they cost together. Answers are pure functions
@@ -62,4 +65,109 @@ func (r *Relation) UnmarshalText(text []byte) error {
 		return fmt.Errorf("accountant: relation %q is neither add_remove nor replace_one", text)
 	}
 	return nil
+}
+
+// Conversion is a rule from a Rényi bound at one order to (epsilon, delta).
+type Conversion int
+
+const (
+	// Improved is the tight rule of Canonne, Kamath, Steinke 2020, Proposition 12 (also Asoodeh et al.
+	// 2020). It is the default.
+	Improved Conversion = iota
+	// Classic is Mironov 2017, Proposition 3, kept to match older papers.
+	Classic
+)
+
+// names are the values of a small enumeration in JSON.
+type names[K comparable] map[K]string
+
+func (n names[K]) marshal(k K, kind string) ([]byte, error) {
+	if _, ok := n[k]; !ok {
+		return nil, fmt.Errorf("accountant: %v is not a %s", k, kind)
+	}
+	return []byte(n[k]), nil
+}
+
+// unmarshal finds the value of a name, false if there is none.
+func (n names[K]) unmarshal(text []byte, into *K) bool {
+	for k, name := range n {
+		if name == string(text) {
+			*into = k
+			return true
+		}
+	}
+	return false
+}
+
+var conversionNames = names[Conversion]{Improved: "improved", Classic: "classic"}
+
+// String returns the name used in JSON.
+func (c Conversion) String() string {
+	return cmp.Or(conversionNames[c], fmt.Sprintf("Conversion(%d)", int(c)))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Conversion) MarshalText() ([]byte, error) { return conversionNames.marshal(c, "conversion") }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Conversion) UnmarshalText(text []byte) error {
+	if !conversionNames.unmarshal(text, c) {
+		return fmt.Errorf("accountant: conversion %q is neither improved nor classic", text)
+	}
+	return nil
+}
+
+// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1); a claim
+// about a run needs an account, which minimises over orders.
+func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
+	switch {
+	case c != Improved && c != Classic:
+		return 0, fmt.Errorf("accountant: %v is not a conversion", c)
+	case !(order > 1):
+		return 0, fmt.Errorf("accountant: order %v is not above 1", order)
+	case !(divergence >= 0):
+		return 0, fmt.Errorf("accountant: a divergence must be at least 0, got %v", divergence)
+	case !(delta >= 0 && delta < 1):
+		return 0, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
+	}
+	return c.epsilon(order, divergence, mathx.Log(delta)), nil
+}
+
+// epsilon converts divergence r at order a to an epsilon at e^logDelta. Both rules hold for a divergence
+// restricted to a good event, without renormalising: the pointwise inequality behind them does not use that
+// the masses sum to one.
+func (c Conversion) epsilon(a, r, logDelta float64) float64 {
+	switch {
+	case math.IsInf(r, 1):
+		return r
+	case math.IsInf(a, 1):
+		return r
+	case math.IsInf(logDelta, -1):
+		return math.Inf(1)
+	}
+	price := -logDelta / (a - 1)
+	if c == Classic {
+		return (r + price) * (1 + 4e-16)
+	}
+	gain := math.Log(a)/(a-1) - math.Log1p(-1/a)
+	// What the terms are rounded by stays when they cancel.
+	return math.Max(0, r+price-gain+8e-16*(r+price+gain))
+}
+
+// logDelta converts divergence r at order a to the log of a delta at eps.
+func (c Conversion) logDelta(a, r, eps float64) float64 {
+	switch {
+	case math.IsInf(r, 1):
+		return 0
+	case math.IsInf(a, 1):
+		if r <= eps {
+			return math.Inf(-1)
+		}
+		return 0
+	}
+	ld := (a - 1) * (r - eps)
+	if c == Improved {
+		ld += (a-1)*math.Log1p(-1/a) - math.Log(a)
+	}
+	return math.Min(0, ld)
 }

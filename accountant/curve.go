@@ -193,3 +193,180 @@ func excess(r, l, a float64) float64 {
 func leastCurve(c, d curve) curve {
 	return func(a float64) float64 { return math.Min(c(a), d(a)) }
 }
+
+// discreteLaplaceCurve returns the exact divergence between discrete Laplace noise of ratio r = e^-t, t =
+// 1/scale, and its shift by the sensitivity s. The divergence is convex in the shift and 0 at 0, so one
+// coordinate taking all of an L1 sensitivity is the worst case. The loss is s t on the mass 1/(1+r), -s t
+// on the mass r^s/(1+r), and the s-1 points between are a geometric series. With p = a t and m = (a-1) t
+// the moment of order a is
+//
+//	(sinh(p) e^{ms} + sinh(m) e^{-ps}) / (sinh(p) + sinh(m)),
+//
+// and laplaceCurve where t is small. The weights sum to one, so 1 is subtracted analytically.
+func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
+	t, s := 1/scale, float64(sensitivity)
+	pure := pureCurve(s * t)
+	return func(a float64) float64 {
+		if math.IsInf(a, 1) || sensitivity == 1 || math.IsInf(s*t, 1) {
+			return pure(a)
+		}
+		p, m := a*t, (a-1)*t
+		ratio := math.Exp(-t) // sinh(m)/sinh(p), next
+		if q := math.Expm1(-2*m) / math.Expm1(-2*p); q < 1 {
+			ratio *= q
+		}
+		if m*s > 300 {
+			log := m*s + math.Log1p(ratio*math.Exp(-(p+m)*s)) - math.Log1p(ratio)
+			return math.Min(log/(a-1), pure(a))
+		}
+		var above float64 // the moment less one
+		if p*s < 0.01 {
+			// sinh(p) expm1(ms) + sinh(m) expm1(-ps) cancels to second order. With sinhc(x) = sinh(x)/x and
+			// tail(x) = (e^x-1-x)/x it is s m p times a sum of positive terms.
+			sp, sm := sinhc(p), sinhc(m)
+			difference := t * (p + m) / 6 * (1 + (p*p+m*m)/20) // sinhc(p) - sinhc(m)
+			above = s * m * (difference + sp*tail(m*s) - sm*tail(-p*s)) / (sp + (a-1)/a*sm)
+		} else {
+			above = (math.Expm1(m*s) + ratio*math.Expm1(-p*s)) / (1 + ratio)
+		}
+		return atLeastTiny(math.Min(math.Log1p(above)/(a-1), pure(a)))
+	}
+}
+
+// sinhc returns sinh(x)/x for |x| < 0.01 by its series.
+func sinhc(x float64) float64 { return 1 + x*x/6*(1+x*x/20*(1+x*x/42)) }
+
+// karyCurve returns the curve of k-ary randomised response when the answer is replaced: log( (e^{a eps} +
+// e^{(1-a) eps} + k - 2) / (e^eps + k - 1) ) / (a-1). The numerator exceeds the denominator by 4 sinh(a
+// eps/2) sinh((a-1) eps/2) e^{eps/2}, as for two categories.
+func karyCurve(eps float64, categories int64) curve {
+	others := float64(categories) - 1
+	pure := pureCurve(eps)
+	return func(a float64) float64 {
+		x, y := a*eps/2, (a-1)*eps/2
+		if math.IsInf(a, 1) || eps == 0 || x >= 300 {
+			return pure(a) // the other answers hardly matter
+		}
+		bracket := 4 * math.Sinh(x) * math.Sinh(y) * math.Exp(eps/2) / (math.Exp(eps) + others)
+		return math.Min(pure(a), atLeastTiny(math.Log1p(bracket)/(a-1)))
+	}
+}
+
+// maxWithoutReplacement is the largest order whose sum of as many terms is worth its time; above, the cost
+// without sampling is a valid bound.
+const maxWithoutReplacement = 512
+
+// withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one (Wang, Balle,
+// Kasiviswanathan 2019, Theorem 9): at an integer order a, E <= 1 + sum_{j>=2} C(a,j) q^j t_j. The log
+// moment is convex in the order, so a chord bounds the orders between.
+type withoutReplacement struct {
+	logq    float64
+	inner   curve
+	logTerm func(j int) float64 // log t_j
+	terms   []float64           // terms[j], lazily
+	moments []float64           // log moments at integer orders, NaN where not yet known
+}
+
+func withoutReplacementCurve(q float64, e Event) curve {
+	inner := curveOf(e)
+	w := &withoutReplacement{logq: math.Log(q), inner: inner, terms: []float64{0, 0}, moments: []float64{0, 0}}
+	if noise, ok := e.(Gaussian); ok {
+		w.logTerm = newRatioMoments(noise.NoiseMultiplier).logTerm
+	} else {
+		w.logTerm = func(j int) float64 { return generalTerm(inner, j) }
+	}
+	return func(a float64) float64 {
+		plain := inner(a)
+		if a > maxWithoutReplacement {
+			return plain
+		}
+		return math.Min(plain, atLeastTiny(chord(a, w.moment)/(a-1)))
+	}
+}
+
+// generalTerm returns the log of t_j for any mechanism: e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j), and
+// for j = 2 also 4 (e^{eps(2)} - 1).
+func generalTerm(inner curve, j int) float64 {
+	r := inner(float64(j))
+	if r == 0 {
+		return math.Inf(-1)
+	}
+	t := float64(j-1)*r + math.Min(math.Ln2, float64(j)*mathx.LogExpm1(inner(math.Inf(1))))
+	if j == 2 {
+		t = math.Min(t, math.Log(4)+mathx.LogExpm1(r))
+	}
+	return t
+}
+
+func (w *withoutReplacement) moment(a int) float64 {
+	for len(w.moments) <= a {
+		w.moments = append(w.moments, math.NaN())
+	}
+	if a > 1 && math.IsNaN(w.moments[a]) {
+		logs, choose := make([]float64, 0, a), math.Log(float64(a))
+		for j := 2; j <= a; j++ {
+			choose += math.Log(float64(a-j+1) / float64(j))
+			logs = append(logs, choose+float64(j)*w.logq+w.term(j))
+		}
+		w.moments[a] = mathx.LogAddExp(0, mathx.LogSumExp(logs)) * (1 + 1e-13)
+	}
+	return w.moments[a]
+}
+
+func (w *withoutReplacement) term(j int) float64 {
+	for len(w.terms) <= j {
+		w.terms = append(w.terms, w.logTerm(len(w.terms)))
+	}
+	return w.terms[j]
+}
+
+// ratioMoments are E |r-1|^l for the likelihood ratio r of Gaussian noise and its shift by one sensitivity,
+// at even l.
+type ratioMoments struct {
+	sigma float64
+	even  []float64 // even[l/2] = log E (r-1)^l
+}
+
+func newRatioMoments(sigma float64) *ratioMoments {
+	return &ratioMoments{sigma: sigma, even: []float64{0}}
+}
+
+// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j) with B the even moments on either side
+// of j (Wang et al. 2019, Proposition 11 and Theorem 27).
+func (m *ratioMoments) logTerm(j int) float64 {
+	x := float64(j)
+	simple := math.Ln2 + x*(x-1)/(2*m.sigma*m.sigma)
+	if m.sigma < 0.05 || x > 3*m.sigma*m.sigma+60 { // B is nearly E r^j there, and 4 above 2
+		return simple
+	}
+	return math.Min(simple, math.Log(4)+0.5*(m.moment(j/2)+m.moment((j+1)/2)))
+}
+
+func (m *ratioMoments) moment(half int) float64 {
+	for len(m.even) <= half {
+		m.even = append(m.even, m.quadrature(float64(2*len(m.even))))
+	}
+	return m.even[half]
+}
+
+// quadrature returns the trapezoid rule in z = x/sigma for E |e^u - 1|^l with u = z/sigma - 1/(2 sigma^2).
+// The integrand is entire, and on a line at height y no larger than e^{y^2} times its size here, so the
+// error at this step is below 1e-60. It peaks at |z| near sqrt(l), at z near l/sigma, or between.
+func (m *ratioMoments) quadrature(l float64) float64 {
+	const step = 0.2
+	reach := math.Sqrt(l) + 10
+	left, right := int(-reach/step), int((l/m.sigma+reach)/step)+1
+	logs := make([]float64, 0, right-left+1)
+	for k := left; k <= right; k++ {
+		z := float64(k) * step
+		u := z/m.sigma - 0.5/(m.sigma*m.sigma)
+		var r float64
+		if u > 0 {
+			r = mathx.LogExpm1(u)
+		} else {
+			r = mathx.Log1mExp(-u)
+		}
+		logs = append(logs, l*r-z*z/2)
+	}
+	return mathx.LogSumExp(logs) + math.Log(step) - 0.5*math.Log(2*math.Pi)
+}

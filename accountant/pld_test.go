@@ -3,6 +3,7 @@ package accountant
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -165,4 +166,259 @@ func TestPLDFailuresAndPureEvents(t *testing.T) {
 	assert.InDelta(t, want, g.Floor, 1e-9)
 	assert.Less(t, g.Lower, 0.9*want)
 	assert.Greater(t, g.Lower, 0.5*want)
+}
+
+// sampledGaussianDelta is the exact delta of one Poisson-sampled Gaussian step, the larger of both
+// directions, by quadrature of positive integrands from where the loss equals epsilon.
+func sampledGaussianDelta(q, sigma, epsilon float64) float64 {
+	density := func(x float64) float64 {
+		return math.Exp(-x*x/(2*sigma*sigma)) / (sigma * math.Sqrt(2*math.Pi))
+	}
+	loss := func(x float64) float64 { return math.Log1p(q * math.Expm1((2*x-1)/(2*sigma*sigma))) }
+	where := func(l float64) float64 { // loss(where(l)) = l
+		return 0.5 + sigma*sigma*math.Log((math.Exp(l)-(1-q))/q)
+	}
+	z := where(epsilon)
+	remove := simpson(func(x float64) float64 { return density(x) * math.Exp(epsilon) * math.Expm1(loss(x)-epsilon) },
+		z, math.Max(z, 0)+40*sigma+40/sigma)
+	add := 0.0
+	if z := where(-epsilon); !math.IsNaN(z) && !math.IsInf(z, 0) {
+		add = simpson(func(x float64) float64 { return -density(x) * math.Expm1(epsilon+loss(x)) }, math.Min(z, 0)-40*sigma, z)
+	}
+	return math.Max(remove, add)
+}
+
+// TestPLDContainsOneStep compares with a computation that shares nothing with the accountant: no cells, no
+// transform.
+func TestPLDContainsOneStep(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(9, 9))
+	checked, tightest := 0, math.Inf(1)
+	for i := range 150 {
+		if skipped(i, 3) {
+			continue
+		}
+		q, sigma := math.Pow(10, -4*rnd.Float64()), math.Pow(10, 1.5*rnd.Float64()-0.3)
+		epsilon := math.Pow(10, -3+3.3*rnd.Float64()) * math.Min(1, 20*q/sigma+1e-3)
+		want := sampledGaussianDelta(q, sigma, epsilon)
+		if want < 1e-200 {
+			continue
+		}
+		account := newPLD(t, PLDConfig{Relation: AddRemove}, PoissonSampled{q, Gaussian{sigma}})
+		delta := deltaAt(t, account, epsilon)
+		require.GreaterOrEqual(t, delta.Upper, want*(1-1e-6), "q=%v sigma=%v epsilon=%v", q, sigma, epsilon)
+		require.LessOrEqual(t, delta.Lower, want*(1+1e-6), "q=%v sigma=%v epsilon=%v", q, sigma, epsilon)
+		checked, tightest = checked+1, math.Min(tightest, delta.Upper/want)
+		if want > 0.5 {
+			continue
+		}
+		back := epsAt(t, account, want)
+		require.GreaterOrEqual(t, back.Upper, epsilon*(1-1e-6), "q=%v sigma=%v delta=%v", q, sigma, want)
+		require.LessOrEqual(t, back.Lower, epsilon*(1+1e-6), "q=%v sigma=%v delta=%v", q, sigma, want)
+	}
+	t.Logf("%d settings, upper bound over truth at least %.7f", checked, tightest)
+	require.Greater(t, checked, 33)
+}
+
+// TestPLDIntervalsMeet: intervals of different widths hold one truth, so any two of them meet, and none
+// lies above the Rényi bound.
+func TestPLDIntervalsMeet(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(19, 9))
+	for i := range 16 {
+		if skipped(i, 3) {
+			continue
+		}
+		q, sigma, steps := math.Pow(10, -4*rnd.Float64()), math.Pow(10, 1.3*rnd.Float64()-0.3), int64(math.Pow(10, 4.5*rnd.Float64()))
+		delta := math.Pow(10, -1-14*rnd.Float64())
+		events := []Event{
+			Repeated{PoissonSampled{q, Gaussian{sigma}}, steps},
+			Repeated{GNMax{Sigma: 20 + 100*rnd.Float64()}, int64(rnd.IntN(50))},
+			Repeated{Laplace{0.5 + 10*rnd.Float64()}, int64(rnd.IntN(2))},
+			Repeated{PoissonSampled{q / 2, Gaussian{sigma * 1.7}}, steps / 3},
+		}
+		ask := func(account Accountant, err error) Bound {
+			require.NoError(t, err)
+			for _, e := range events {
+				require.NoError(t, account.Compose(e, 1))
+			}
+			return epsAt(t, account, delta)
+		}
+		var all []Bound
+		for _, gap := range []float64{1e-2, 1e-3, 2e-4} {
+			all = append(all, ask(NewPLD(PLDConfig{Relation: AddRemove, Gap: gap})))
+		}
+		renyi := ask(NewRDP(RDPConfig{Relation: AddRemove}))
+		for _, a := range all {
+			require.LessOrEqual(t, a.Lower, renyi.Upper*(1+1e-9), "%v delta %v", events, delta)
+			for _, b := range all {
+				require.LessOrEqual(t, a.Lower, b.Upper+1e-12, "%v delta %v", events, delta)
+			}
+		}
+	}
+}
+
+// Where a few rare steps make up all of the loss, the answer is far above the tilted mean: grids follow the
+// answer, so windows stay short and the interval is narrow beside it.
+func TestPLDGridsFollowRareLosses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		q, sigma, delta float64
+		steps           int64
+	}{{1.76e-7, 0.796, 4.86e-13, 16}, {1.41e-7, 1.005, 7.54e-13, 53}, {7.16e-7, 0.793, 1.06e-10, 41}, {1.77e-8, 0.501, 5.28e-14, 11}} {
+		b := pldEpsilon(t, PLDConfig{}, c.delta, sgd(c.q, c.sigma, c.steps))
+		require.LessOrEqual(t, b.Points, 150_000, "%+v", c)
+		require.LessOrEqual(t, b.Upper, 1.15*b.Lower, "%+v", c)
+	}
+}
+
+// BenchmarkPLDEpsilon asks for both ends at delta 1e-5: few steps and many, of windows of very many points and
+// of what rounds for every step, 100 separate compositions of one step, and 100 phases with noise of their own.
+func BenchmarkPLDEpsilon(b *testing.B) {
+	var phases, separate []Event
+	for i := range 100 {
+		separate = append(separate, PoissonSampled{0.01, Gaussian{1}})
+		phases = append(phases, sgd(0.01, 1+float64(i)/100, 10))
+	}
+	for _, c := range []struct {
+		name   string
+		gap    float64
+		events []Event
+	}{
+		{"steps=1000", 1e-3, []Event{sgd(0.01, 1, 1000)}}, {"steps=10000", 1e-3, []Event{sgd(0.01, 1, 10000)}},
+		{"steps=100000", 1e-3, []Event{sgd(0.01, 1, 100000)}}, {"steps=1000/gap=1e-05", 1e-5, []Event{sgd(0.01, 1, 1000)}},
+		{"steps=10000/gap=1e-05", 1e-5, []Event{sgd(0.01, 1, 10000)}}, {"steps=100000/gap=1e-05", 1e-5, []Event{sgd(0.01, 1, 100000)}},
+		{"steps=1e7/q=1e-4", 0, []Event{sgd(1e-4, 1, 1e7)}}, {"steps=1e7", 0, []Event{sgd(0.01, 1, 1e7)}},
+		{"steps=1e9/q=1e-5", 0, []Event{sgd(1e-5, 1, 1e9)}}, {"steps=1e9/q=1e-6", 0, []Event{sgd(1e-6, 1, 1e9)}},
+		{"separate=100", 0, separate}, {"phases=100", 0, phases},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var last Bound
+			for b.Loop() {
+				last = pldEpsilon(b, PLDConfig{Gap: c.gap}, 1e-5, c.events...)
+			}
+			b.ReportMetric(last.Upper-last.Lower, "width")
+			b.ReportMetric(last.Upper, "epsilon")
+		})
+	}
+}
+
+// The noise for epsilon 2 in 1000 steps.
+func BenchmarkPLDCalibrate(b *testing.B) {
+	var noise float64
+	for b.Loop() {
+		var err error
+		noise, _, err = CalibrateNoise(context.Background(), PLDConfig{Relation: AddRemove}.NewAccount, Target{2, 1e-5},
+			func(noise float64) (Event, error) { return sgd(0.01, noise, 1000), nil })
+		require.NoError(b, err)
+	}
+	b.ReportMetric(noise, "noise")
+}
+
+// Parameters at the edge of the valid ones: an answer that is in order, or a wide one, within seconds.
+func TestPLDExtremes(t *testing.T) {
+	t.Parallel()
+	noises, deltas := []float64{0.01, 1, 1e6}, []float64{0.5, 1e-5, 1e-300}
+	counts := []int64{1, 1e9}
+	for _, q := range []float64{1e-9, 0.01, 1 - 1e-9} {
+		for _, sigma := range noises {
+			for _, n := range counts {
+				p := newPLD(t, PLDConfig{MaxMemory: 1 << 20}, sgd(q, sigma, n))
+				for _, delta := range deltas {
+					b := epsAt(t, p, delta)
+					require.False(t, math.IsNaN(b.Lower) || math.IsNaN(b.Upper))
+					require.LessOrEqual(t, b.Lower, b.Upper)
+					require.LessOrEqual(t, 0.0, b.Lower)
+					all := testkit.Must(GaussianEpsilon(sigma/math.Sqrt(float64(n)), delta))
+					require.LessOrEqual(t, b.Lower, all*(1+1e-9)+1e-12, "sampling does not cost: q=%v sigma=%v n=%v delta=%v", q, sigma, n, delta)
+					if q >= 1-1e-9 && b.GapReached {
+						require.InDelta(t, all, b.Upper, 2e-3*math.Max(1, all))
+					}
+				}
+			}
+		}
+	}
+}
+
+// Parameters that exhaust float64: no panic, and the interval is in order.
+func TestPLDAbsurdParameters(t *testing.T) {
+	t.Parallel()
+	for _, e := range []Event{
+		ExponentialMechanism{2e-162}, ExponentialMechanism{1e-320}, ExponentialMechanism{1e9}, PureDP{1e-320}, PureDP{1e300},
+		Laplace{1e300}, Laplace{1e-9}, DiscreteLaplace{1e300, 3}, DiscreteLaplace{1e-9, 3}, DiscreteGaussian{1e-3, 1}, DiscreteGaussian{3e4, 1},
+		PoissonSampled{1e-300, Gaussian{1}}, PoissonSampled{0.5, Gaussian{1e200}}, PoissonSampled{0.5, Gaussian{1e-200}},
+		PoissonSampled{1 - 1e-16, Gaussian{1}}, KaryResponse{1e-320, 5}, KaryResponse{1e300, math.MaxInt64}, KaryResponse{1, 3},
+		PoissonSampled{1e-300, PureDP{1}}, PoissonSampled{0.5, PureDP{1e-320}}, PoissonSampled{0.5, PureDP{1e300}}, PoissonSampled{1 - 1e-16, PureDP{40}},
+		GNMax{Sigma: 1e-3, Discrete: true}, Threshold{Sigma: 3e4, Discrete: true}, LNMax{Scale: 1e300, Discrete: true}, LNMax{Scale: 1e-300},
+	} {
+		for _, n := range []int64{1, 1000} {
+			relation := AddRemove
+			if _, ok := e.(KaryResponse); ok {
+				relation = ReplaceOne
+			}
+			p := newPLD(t, PLDConfig{Relation: relation, MaxMemory: 8 << 20}, Repeated{e, n})
+			b := epsAt(t, p, 0.01)
+			require.True(t, 0 <= b.Lower && b.Lower <= b.Upper, "%T%v: %v", e, e, b)
+			d := deltaAt(t, p, 0.01)
+			require.True(t, 0 <= d.Lower && d.Lower <= d.Upper && d.Upper <= 1, "%T%v: %v", e, e, d)
+		}
+	}
+}
+
+func TestPLDStopsWithItsContext(t *testing.T) {
+	p := newPLD(t, PLDConfig{Gap: 1e-5}, sgd(0.01, 1, 1e6))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := p.Epsilon(ctx, 1e-5)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = p.Delta(ctx, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	b := epsAt(t, p, 1e-5)
+	assert.Positive(t, b.Upper)
+}
+
+// Losses so small beside others, or beside where their grid begins, that a grid for them has more points
+// than memory or than a float64 tells apart: an interval in order, of a few megabytes, and neither a hang
+// nor a panic.
+func TestPLDOfLossesTooSmallToTellApart(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		name   string
+		events []Event
+		delta  float64
+	}{
+		{"sampled, next to no loss", []Event{PoissonSampled{0.01, Gaussian{1e20}}}, 5e-324},
+		{"sampled, no loss in a float64", []Event{PoissonSampled{5e-324, Laplace{1}}}, 5e-324},
+		{"beside a large loss", []Event{sgd(1e-5, 1e9, 100), ExponentialMechanism{3.7}}, 1e-5},
+		{"a bin of a million", []Event{BallsInBins{1e6, 1, Gaussian{1e12}}}, 1e-5},
+		{"a bin of many", []Event{BallsInBins{1 << 53, math.MaxInt64, Gaussian{1e100}}}, 1e-5},
+		{"some steps of many", []Event{RandomAllocation{3, 1e6, Gaussian{1e16}}}, 1e-5},
+		{"odds beyond a float64", []Event{LNMax{Scale: 1e-310}}, 1e-5},
+	} {
+		p := newPLD(t, PLDConfig{MaxMemory: 8 << 20}, x.events...)
+		b := epsAt(t, p, x.delta)
+		require.GreaterOrEqual(t, b.Lower, 0.0, x.name)
+		require.LessOrEqual(t, b.Lower, b.Upper, x.name)
+		if math.IsInf(b.Upper, 1) {
+			continue
+		}
+		d := deltaAt(t, p, b.Upper)
+		require.LessOrEqual(t, d.Lower, x.delta, x.name)
+		require.LessOrEqual(t, d.Lower, d.Upper, x.name)
+	}
+}
+
+// More noise than an allocation is computed for costs no more than that.
+func TestAllocationOfTooMuchNoise(t *testing.T) {
+	t.Parallel()
+	const steps = 1 << 30
+	delta := func(sigma float64) Bound { // at epsilon 0
+		p := newPLD(t, PLDConfig{}, BallsInBins{steps, 1, Gaussian{sigma}})
+		return deltaAt(t, p, 0)
+	}
+	most := math.Sqrt(1 << 72 / float64(steps)) // that is accounted
+	at, beyond := delta(most), delta(1000*most)
+	require.Positive(t, at.Lower)
+	require.Zero(t, beyond.Lower, "the noise that is there costs less")
+	require.InEpsilon(t, at.Upper, beyond.Upper, 1e-3)
 }

@@ -1,12 +1,20 @@
 package accountant
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func logUniform(lo, hi float64) *rapid.Generator[float64] {
@@ -157,4 +165,258 @@ func TestSubnormalDelta(t *testing.T) {
 		require.Greater(t, b.Upper, last*(1+1e-4), "delta %v", delta)
 		last = b.Upper
 	}
+}
+
+// oneOfEach is one of each type, the composite ones around several.
+func oneOfEach() []Event {
+	return []Event{
+		Gaussian{3}, Laplace{8}, DiscreteGaussian{20, 2}, DiscreteLaplace{9, 2}, ExponentialMechanism{0.2}, PureDP{0.1},
+		RandomizedResponse{0.3}, KaryResponse{0.4, 5}, ZCDP{0.01}, GNMax{Sigma: 40}, Threshold{Sigma: 100}, LNMax{Scale: 30}, MStab{0.5, 60},
+		AboveThreshold{0.2, 0.3, 1}, AboveThreshold{0.2, 0.3, 4}, StableSVT{20, 400, 900, 20},
+		PoissonSampled{0.01, Gaussian{2}}, PoissonSampled{0.1, PureDP{0.3}}, PoissonSampled{0.1, WithFailure{PureDP{0.3}, 1e-9}},
+		PoissonSampled{0, Gaussian{2}}, PoissonSampled{1, Repeated{GNMax{Sigma: 50}, 2}},
+		SampledWithoutReplacement{10, 1000, Gaussian{2}}, SampledWithoutReplacement{10, 1000, Laplace{2}},
+		SampledWithoutReplacement{0, 10, PureDP{1}}, SampledWithoutReplacement{10, 10, Composed{[]Event{PureDP{0.1}}}},
+		TruncatedPoisson{0.01, 200, 10000, Gaussian{2}}, TruncatedPoisson{0.01, 200, 10000, PureDP{0.2}},
+		Selection{1, 0.1, PureDP{0.05}}, Selection{0, 0.1, Repeated{PoissonSampled{0.01, Gaussian{4}}, 30}},
+		Selection{0.5, 0.1, Composed{[]Event{Gaussian{30}, Laplace{30}}}}, PoissonSelection{3, Gaussian{20}},
+		Group{3, Composed{[]Event{GNMax{Sigma: 100}, MStab{0.1, 300}}}}, Group{2, PoissonSampled{0.01, Gaussian{4}}},
+		Composed{[]Event{PureDP{0.1}, GNMax{Sigma: 50}}}, Composed{}, Repeated{LNMax{Scale: 60}, 3}, WithFailure{Gaussian{5}, 1e-8},
+		WithFailure{LNMax{Scale: 60}, 1e-8}, NonPrivate{},
+	}
+}
+
+// Every event by every accountant under both relations: n separate composes, one compose of n, and one
+// Repeated are the same account; asking in between changes nothing; a refusal is typed, gives a reason and
+// charges nothing.
+func TestRepeatedIsManyComposesEverywhere(t *testing.T) {
+	t.Parallel()
+	const n = 3
+	held := map[string]int{}
+	for _, rel := range []Relation{AddRemove, ReplaceOne} {
+		for i, e := range oneOfEach() {
+			if skipped(i+int(rel), 4) {
+				continue
+			}
+			single, counted, repeated := newAccounts(t, rel), newAccounts(t, rel), newAccounts(t, rel)
+			for name, a := range single {
+				if err := a.Compose(e, 1); err != nil {
+					var unsupported *UnsupportedEventError
+					require.True(t, errors.As(err, &unsupported), "%s, %#v: %v", name, e, err)
+					require.NotEmpty(t, unsupported.Reason)
+					b := epsAt(t, a, 1e-5)
+					require.Zero(t, b.Upper)
+					continue
+				}
+				epsAt(t, a, 1e-5)
+				for range n - 1 {
+					require.NoError(t, a.Compose(e, 1))
+				}
+				require.NoError(t, counted[name].Compose(e, n))
+				require.NoError(t, repeated[name].Compose(Repeated{e, n}, 1))
+				for _, delta := range []float64{0, 1e-5} {
+					want := epsAt(t, a, delta)
+					require.False(t, math.IsNaN(want.Upper) || want.Upper < 0, "%s %#v", name, e)
+					for _, other := range []Accountant{counted[name], repeated[name]} {
+						got := epsAt(t, other, delta)
+						require.Equal(t, want, got, "%s %#v at %v", name, e, delta)
+					}
+				}
+				held[name]++
+			}
+		}
+	}
+	t.Logf("events held, over both relations, of %d: %v", 2*len(oneOfEach()), held)
+}
+
+// What is bought by n is at least what is bought by one, at any delta, and an answer at delta is confirmed
+// by the answer at that epsilon.
+func TestAccountantsAreConsistent(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(3, 1))
+	all, names := oneOfEach(), []string{"basic", "advanced", "optimal"}
+	for i := range 9 {
+		if skipped(i/3, 3) {
+			continue
+		}
+		rel := []Relation{AddRemove, ReplaceOne}[i%2]
+		var events []Event
+		for range 1 + rnd.IntN(3) {
+			events = append(events, all[rnd.IntN(len(all))])
+		}
+		accounts := newAccounts(t, rel)
+		for _, name := range []string{"rdp", "zcdp", names[i%3]} {
+			a := accounts[name]
+			for _, e := range events {
+				_ = a.Compose(e, 1)
+			}
+			last := math.Inf(1)
+			for _, delta := range []float64{0, 1e-300, 1e-6, 0.5} {
+				b := epsAt(t, a, delta)
+				require.LessOrEqual(t, b.Upper, last*(1+1e-3), "%s: epsilon falls as delta grows", name)
+				last = b.Upper
+			}
+			b := epsAt(t, a, 1e-6)
+			if math.IsInf(b.Upper, 1) {
+				continue
+			}
+			d := deltaAt(t, a, b.Upper*(1+1e-7))
+			require.LessOrEqual(t, d.Upper, 1e-6*(1+1e-5), name)
+		}
+	}
+}
+
+func TestInvalidEvents(t *testing.T) {
+	for _, bad := range []Event{
+		KaryResponse{1, 1}, KaryResponse{-1, 3}, SampledWithoutReplacement{5, 4, PureDP{1}}, SampledWithoutReplacement{-1, 4, PureDP{1}},
+		TruncatedPoisson{2, 1, 1, PureDP{1}}, TruncatedPoisson{0.1, 0, 1, PureDP{1}}, TruncatedPoisson{0.1, 1, 0, PureDP{1}},
+		Selection{-1, 0.1, PureDP{1}}, Selection{1, 0, PureDP{1}}, Selection{1, 1, PureDP{1}}, Selection{1, 0.5, nil},
+		PoissonSelection{0, PureDP{1}}, PoissonSelection{math.Inf(1), PureDP{1}}, Group{0, PureDP{1}}, Group{2, PureDP{-1}},
+	} {
+		assert.ErrorIs(t, Validate(bad), ErrInvalidEvent, "%#v", bad)
+	}
+}
+
+// The cost of asking does not depend on how a history was written down.
+func BenchmarkRunLength(b *testing.B) {
+	step := PoissonSampled{0.01, Gaussian{1}}
+	for _, name := range []string{"rdp", "basic", "advanced", "optimal", "moments"} {
+		for form, compose := range map[string]func(a Accountant) error{
+			"100000-composes": func(a Accountant) error {
+				for range 100_000 {
+					if err := a.Compose(step, 1); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			"one-repeated": func(a Accountant) error { return a.Compose(Repeated{step, 100_000}, 1) },
+		} {
+			a := newAccounts(b, AddRemove)[name]
+			require.NoError(b, compose(a))
+			b.Run(name+"/"+form, func(b *testing.B) {
+				for b.Loop() {
+					if _, err := a.Epsilon(context.Background(), 1e-5); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// One step at a time, then the question: 100 of them in well under 100 ms.
+func BenchmarkOneStepComposes(b *testing.B) {
+	for b.Loop() {
+		a := testkit.Must(NewRDP(RDPConfig{Relation: AddRemove}))
+		for range 100 {
+			_ = a.Compose(PoissonSampled{0.01, Gaussian{1}}, 1)
+		}
+		if _, err := a.Epsilon(context.Background(), 1e-5); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// everyEvent is the example of the command line's contract, with all types.
+const everyEvent = `{"relation":"add_remove","events":[
+  {"type":"repeated","count":10000,"event":{"type":"poisson_sampled","probability":0.01,"event":{"type":"gaussian","noise_multiplier":4}}},
+  {"type":"repeated","count":500,"event":{"type":"gnmax","sigma":40}},
+  {"type":"lnmax","scale":20},
+  {"type":"threshold","sigma":150},
+  {"type":"laplace","noise_multiplier":10},
+  {"type":"discrete_gaussian","sigma":40,"sensitivity":1},
+  {"type":"discrete_laplace","scale":20,"sensitivity":1},
+  {"type":"exponential","epsilon":0.1},
+  {"type":"pure","epsilon":0.1},
+  {"type":"randomized_response","epsilon":1},
+  {"type":"m_stab","epsilon":0.5,"threshold":23.03},
+  {"type":"above_threshold","epsilon1":0.5,"epsilon2":0.5,"answers":1},
+  {"type":"stable_svt","b1":20,"b2":400,"threshold":300,"failures":20},
+  {"type":"with_failure","delta":1e-9,"event":{"type":"pure","epsilon":0.1}},
+  {"type":"zcdp","rho":0.01},
+  {"type":"composed","events":[{"type":"gnmax","sigma":40},{"type":"non_private"}]}
+]}`
+
+func TestParseEveryEvent(t *testing.T) {
+	s := testkit.Must(ParseSchedule([]byte(everyEvent)))
+	assert.Equal(t, AddRemove, s.Relation)
+	require.Len(t, s.Events, 16)
+	assert.Equal(t, sgd(0.01, 4, 10000), s.Events[0])
+	assert.Equal(t, StableSVT{20, 400, 300, 20}, s.Events[12])
+	assert.Equal(t, Composed{[]Event{GNMax{Sigma: 40}, NonPrivate{}}}, s.Events[15])
+	for _, e := range s.Events { // each can be accounted
+		require.NoError(t, newRDP(t, RDPConfig{}).Compose(e, 1))
+	}
+	data := testkit.Must(json.Marshal(s))
+	again := testkit.Must(ParseSchedule(data))
+	assert.Equal(t, s, again)
+}
+
+func TestStrictJSON(t *testing.T) {
+	for name, doc := range map[string]string{
+		"unknown type":         `{"type":"shuffled","sigma":1}`,
+		"no type":              `{"sigma":1}`,
+		"unknown field":        `{"type":"gnmax","sigma":1,"sigma2":1}`,
+		"missing field":        `{"type":"gnmax"}`,
+		"field twice":          `{"type":"gnmax","sigma":1,"sigma":100}`,
+		"wrong case":           `{"type":"gnmax","Sigma":1}`,
+		"number as string":     `{"type":"gnmax","sigma":"1"}`,
+		"null":                 `{"type":"gnmax","sigma":null}`,
+		"not a number":         `{"type":"gnmax","sigma":NaN}`,
+		"overflow":             `{"type":"gnmax","sigma":1e999}`,
+		"fractional count":     `{"type":"repeated","count":1.5,"event":{"type":"non_private"}}`,
+		"huge count":           `{"type":"repeated","count":99999999999999999999,"event":{"type":"non_private"}}`,
+		"events not a list":    `{"type":"composed","events":null}`,
+		"event null":           `{"type":"repeated","count":1,"event":null}`,
+		"trailing text":        `{"type":"non_private"} {}`,
+		"not an object":        `[]`,
+		"empty":                ``,
+		"cut":                  `{"type":"gnmax","sigma":1`,
+		"too deep":             strings.Repeat(`{"type":"repeated","count":1,"event":`, 70) + `{"type":"non_private"}` + strings.Repeat("}", 70),
+		"too large":            `{"type":"gnmax","sigma":1` + strings.Repeat(" ", maxJSON) + `}`,
+		"type is not a string": `{"type":1}`,
+	} {
+		_, err := UnmarshalEvent([]byte(doc))
+		assert.ErrorIs(t, err, ErrBadJSON, name)
+	}
+	for name, doc := range map[string]string{
+		"sigma 0":       `{"type":"gnmax","sigma":0}`,
+		"probability 2": `{"type":"poisson_sampled","probability":2,"event":{"type":"gaussian","noise_multiplier":1}}`,
+		"delta 1":       `{"type":"with_failure","delta":1,"event":{"type":"non_private"}}`,
+		"negative":      `{"type":"repeated","count":-1,"event":{"type":"non_private"}}`,
+		"inner":         `{"type":"composed","events":[{"type":"lnmax","scale":-1}]}`,
+		"no answers":    `{"type":"above_threshold","epsilon1":1,"epsilon2":1,"answers":0}`,
+	} {
+		_, err := UnmarshalEvent([]byte(doc))
+		assert.ErrorIs(t, err, ErrInvalidEvent, name)
+	}
+	for name, doc := range map[string]string{
+		"no relation":    `{"events":[]}`,
+		"other relation": `{"relation":"substitute","events":[]}`,
+		"other schema":   `{"schema":"pate.events/2","relation":"add_remove","events":[]}`,
+		"no events":      `{"relation":"add_remove"}`,
+		"unknown field":  `{"relation":"add_remove","events":[],"delta":1}`,
+	} {
+		_, err := ParseSchedule([]byte(doc))
+		assert.ErrorIs(t, err, ErrBadJSON, name)
+	}
+}
+
+func FuzzParseSchedule(f *testing.F) {
+	f.Add([]byte(everyEvent))
+	f.Add([]byte(`{"schema":"pate.events/1","relation":"replace_one","events":[]}`))
+	f.Add(testkit.Must(os.ReadFile("testdata/README.md")))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := ParseSchedule(data)
+		if err != nil {
+			return
+		}
+		out := testkit.Must(json.Marshal(s))
+		again := testkit.Must(ParseSchedule(out))
+		require.Equal(t, s, again)
+		for _, e := range s.Events {
+			require.NoError(t, Validate(e))
+		}
+	})
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/testkit"
 )
 
@@ -214,4 +216,218 @@ func bestGame(left []float64, p, ratio float64) float64 {
 		best = math.Max(best, value)
 	}
 	return best
+}
+
+// sealedFile is a ledger of 310 answers before and after its seal, with the claim that it gives and what
+// the claim was found from.
+func sealedFile(t testing.TB) (unsealed, sealed string, given Claim, found accountant.Claim) {
+	t.Helper()
+	l, m := fileOf(t, tightConfig())
+	r := testkit.Must(l.Reserve(answers(49.9, 310)))
+	unsealed = string(m.data)
+	require.NoError(t, r.Begin(answers(49.9, 310), Use{}))
+	given = testkit.Must(l.Claim())
+	found = testkit.Must(l.chain.balance.claim(accountant.ByAuto, 1e-5))
+	return unsealed, string(m.data), given, found
+}
+
+// relink makes the lines of a file follow from each other again.
+func relink(t testing.TB, file []byte) []byte {
+	t.Helper()
+	c := newChain()
+	var out []byte
+	for text := range bytes.Lines(file) {
+		text = bytes.TrimSuffix(text, []byte("\n"))
+		l, err := decode(text)
+		if err != nil && !strings.Contains(err.Error(), "check does not match") {
+			require.NoError(t, err)
+		}
+		l.prev = c.prev
+		line := l.encode(nil)
+		c.append(line)
+		out = append(append(out, line...), '\n')
+	}
+	return out
+}
+
+// A file that was rewritten, hashes and all, cannot claim less than its events cost, nor hold more than its
+// budget.
+func TestForgedClaimsAreFound(t *testing.T) {
+	t.Parallel()
+	unsealed, sealed, claim, best := sealedFile(t)
+	sealOf := func(epsilon float64, by string) string {
+		return fmt.Sprintf(`"seal":1,"epsilon":%v%s`, epsilon, by)
+	}
+	honest := sealOf(claim.Epsilon, `,"accountant":"pld"`)
+	lower := best.Floor
+	require.Less(t, claim.Epsilon-lower, 2e-3)
+	require.Contains(t, sealed, honest)
+	for name, forged := range map[string]string{
+		"claims 1 % less":   strings.Replace(sealed, honest, sealOf(0.99*claim.Epsilon, `,"accountant":"pld"`), 1),
+		"claims too little": strings.Replace(sealed, honest, sealOf(lower-1e-4, `,"accountant":"pld"`), 1),
+		"claims much more":  strings.Replace(sealed, honest, sealOf(claim.Epsilon*1.2, `,"accountant":"pld"`), 1),
+		"says not who":      strings.Replace(sealed, honest, sealOf(claim.Epsilon, ""), 1),
+		"over, unsealed":    strings.Replace(unsealed, `"count":310`, `"count":330`, 1),
+		"over, sealed":      strings.Replace(sealed, `"count":310`, `"count":330`, 1),
+		"renamed to rdp":    strings.Replace(sealed, `"accountant":"auto"`, `"accountant":"rdp"`, 1),
+		"unknown":           strings.Replace(sealed, `"accountant":"auto"`, `"accountant":"best"`, 1),
+		"unknown at a seal": strings.Replace(sealed, `,"accountant":"pld"`, `,"accountant":"best"`, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := []byte(forged)
+			if !strings.Contains(name, "unknown at") {
+				if strings.HasPrefix(name, "over") { // the line says what its events cost by Rényi divergences
+					c := testkit.Must(accountant.Epsilon(t.Context(), accountant.ByRDP, accountant.AddRemove, 1e-5, answers(49.9, 330)))
+					data = reprice(t, data, c.Upper)
+				}
+				data = relink(t, data)
+			}
+			require.ErrorIs(t, testkit.Err(verify(data)), ErrCorrupt)
+			require.Error(t, testkit.Err(openStore(&memory{data: data}, tightConfig(), VerifyOptions{})))
+		})
+	}
+	// Another version may have ended elsewhere between the lower end and the upper one, and one to come may
+	// prove more, or by another accountant: the file is not damaged.
+	for _, c := range []struct {
+		epsilon float64
+		by      accountant.Method
+	}{
+		{(lower + claim.Epsilon) / 2, accountant.ByPLD}, {claim.Epsilon + 5e-4, accountant.ByPLD},
+		{claim.Epsilon + 0.01, accountant.ByPLD}, {claim.Epsilon + 0.01, accountant.ByRDP},
+	} {
+		data := relink(t, []byte(strings.Replace(sealed, honest, sealOf(c.epsilon, fmt.Sprintf(`,"accountant":%q`, c.by)), 1)))
+		claims(t, data, tightConfig(), max(c.epsilon, claim.Epsilon))
+		s := testkit.Must(verify(data))
+		require.Equal(t, &accountant.Bound{Lower: lower, Upper: claim.Epsilon}, s.Claimed.Again)
+		require.Equal(t, c.epsilon, s.Claimed.Sealed)
+		require.Equal(t, c.by, s.Claimed.By)
+	}
+	require.Nil(t, testkit.Must(verify([]byte(sealed))).Claimed.Again)
+}
+
+// claims checks that a file is read, and that epsilon is what is reported of it everywhere.
+func claims(t *testing.T, data []byte, cfg Config, epsilon float64) {
+	t.Helper()
+	s := testkit.Must(verify(data))
+	require.Equal(t, epsilon, s.Epsilon)
+	require.Equal(t, epsilon, s.Claimed.Epsilon)
+	require.Equal(t, epsilon, testkit.Must(s.Claim(cfg.Delta)))
+	again := testkit.Must(openStore(&memory{data: data}, cfg, VerifyOptions{}))
+	require.Equal(t, s.Claimed, testkit.Must(again.Claim()))
+}
+
+// A seal between the floor of an interval and its upper end may lie below the truth. So it is no claim:
+// what is reported is the upper end, however little the seal lacks.
+func TestASealBelowTheUpperEndIsNotTheClaim(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		event  accountant.Event
+		delta  float64
+		truth  float64 // at least, from an interval of 1e-6
+		forged []float64
+	}{
+		{sampledGaussian(0.01, 1, 1000), 1e-5, 1.82823636, []float64{1.8279003, 1.828, 1.8282}},
+		{sampledGaussian(0.02, 0.8, 3000), 1e-6, 12.7331183, []float64{12.732972, 12.733}},
+	} {
+		cfg := tightConfig()
+		cfg.Epsilon, cfg.Delta = 20, c.delta
+		l, m := fileOf(t, cfg)
+		require.NoError(t, testkit.Must(l.Reserve(c.event)).Begin(c.event, Use{}))
+		honest := testkit.Must(l.Claim())
+		claims(t, m.data, cfg, honest.Epsilon)
+		for _, says := range append(c.forged, honest.Epsilon*(1-1e-10)) {
+			data := strings.Replace(string(m.data), fmt.Sprintf(`"seal":1,"epsilon":%v`, honest.Epsilon), fmt.Sprintf(`"seal":1,"epsilon":%v`, says), 1)
+			require.NotEqual(t, string(m.data), data)
+			require.Greater(t, honest.Epsilon, c.truth)
+			claims(t, relink(t, []byte(data)), cfg, honest.Epsilon)
+		}
+	}
+}
+
+func sampledGaussian(probability, noise float64, steps int64) accountant.Event {
+	return accountant.Repeated{Event: accountant.PoissonSampled{Probability: probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}, Count: steps}
+}
+
+// A seal by Rényi divergences is no upper end of privacy loss distributions: below what this version proves
+// it is refused, however near.
+func TestASealByRenyiLacksNothing(t *testing.T) {
+	t.Parallel()
+	_, sealed, claim, _ := sealedFile(t)
+	seal := func(epsilon float64) []byte {
+		honest := fmt.Sprintf(`"seal":1,"epsilon":%v,"accountant":"pld"`, claim.Epsilon)
+		return relink(t, []byte(strings.Replace(sealed, honest, fmt.Sprintf(`"seal":1,"epsilon":%v,"accountant":"rdp"`, epsilon), 1)))
+	}
+	require.ErrorIs(t, testkit.Err(verify(seal(claim.Epsilon-1e-4))), ErrCorrupt)
+	testkit.Must(verify(seal(claim.Epsilon + 1e-4)))
+}
+
+// What another version let in, and this one finds above the budget by less than their gap, is refused until
+// that version has sealed it.
+func TestLedgersThatFittedByAnotherVersion(t *testing.T) {
+	t.Parallel()
+	unsealed, sealed, claim, best := sealedFile(t)
+	budgeted := func(file string, budget, sealedAt float64) ([]byte, Config) {
+		cfg := tightConfig()
+		header := fmt.Sprintf(`"epsilon":%v,"delta"`, cfg.Epsilon)
+		require.Equal(t, 1, strings.Count(file, header))
+		file = strings.Replace(file, header, fmt.Sprintf(`"epsilon":%v,"delta"`, budget), 1)
+		file = strings.Replace(file, fmt.Sprintf(`"seal":1,"epsilon":%v`, claim.Epsilon), fmt.Sprintf(`"seal":1,"epsilon":%v`, sealedAt), 1)
+		cfg.Epsilon = budget
+		return relink(t, []byte(file)), cfg
+	}
+	within := (best.Floor + claim.Epsilon) / 2
+	const advice = "may have found that they fit"
+	for budget, advised := range map[float64]bool{within: true, best.Floor - 1e-4: false} {
+		data, cfg := budgeted(unsealed, budget, 0)
+		_, err := verify(data)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.ErrorContains(t, err, "above the budget")
+		require.Equal(t, advised, strings.Contains(err.Error(), advice), err)
+		_, err = openStore(&memory{data: data}, cfg, VerifyOptions{})
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.Equal(t, advised, strings.Contains(err.Error(), advice), err)
+		require.Equal(t, advised, strings.Contains(err.Error(), buildinfo.Module+" "+buildinfo.Read().String()), err)
+	}
+	data, cfg := budgeted(sealed, within, within)
+	again := testkit.Must(openStore(&memory{data: data}, cfg, VerifyOptions{})) // with that version's seal
+	kept := testkit.Must(again.Claim())
+	require.Equal(t, claim.Epsilon, kept.Epsilon, "the larger of the seal and of what this version finds")
+	require.Equal(t, within, kept.Sealed)
+}
+
+// Where the floor is far off, a claim may lack half a percent, and no more.
+func TestForgedClaimsOfWideIntervals(t *testing.T) {
+	wide, narrow := accountant.Bound{Lower: 0.5, Upper: 2}, accountant.Bound{Lower: 1.9995, Upper: 2}
+	small := accountant.Bound{Lower: 0.01, Upper: 0.02}
+	for _, c := range []struct {
+		says      float64
+		in        accountant.Bound
+		plausible bool
+	}{
+		{3, wide, true}, {2, wide, true}, {1.991, wide, true}, {1.98, wide, false}, {0.6, wide, false}, {0.4, wide, false},
+		{1.9996, narrow, true}, {1.9994, narrow, false}, {1.991, narrow, false},
+		{0.0181, small, true}, {0.0179, small, false},
+	} {
+		assert.Equal(t, c.plausible, plausible(c.says, c.in), "%+v", c)
+	}
+}
+
+// reprice makes the first reservation say what the balance makes of its event.
+func reprice(t testing.TB, file []byte, near float64) []byte {
+	t.Helper()
+	b := testkit.Must(New(tightConfig()))
+	var out []byte
+	for text := range bytes.Lines(file) {
+		l, err := decode(bytes.TrimSuffix(text, []byte("\n")))
+		if err != nil {
+			require.ErrorContains(t, err, "check does not match")
+		}
+		if l.kind == reserveLine {
+			more := testkit.Must(b.chain.balance.chargeOf(l.text))
+			l.epsilon = testkit.Must(b.chain.balance.onOrders(more))
+			require.InDelta(t, near, l.epsilon, 0.05)
+		}
+		out = append(l.encode(out), '\n')
+	}
+	return out
 }

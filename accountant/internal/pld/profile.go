@@ -1,7 +1,10 @@
 package pld
 
 import (
+	"context"
 	"math"
+	"slices"
+	"sync"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -124,4 +127,112 @@ func (p *profile) epsilon(delta float64) float64 {
 		return hi
 	}
 	return lo
+}
+
+const (
+	curveGap  = 2e-5  // of the grids
+	curveTail = 1e-10 // mass that windows and truncated losses may leave outside
+)
+
+// Curve returns delta of a sum, as a function of epsilon >= 0, for one order of its pairs. One convolution
+// that is not tilted holds all epsilons at once, to an absolute error far below a share of people.
+func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilon float64) Interval, error) {
+	switch {
+	case s.reveals:
+		return func(float64) Interval { return Interval{Lower: 1, Upper: 1} }, nil
+	case math.IsInf(s.mu2, 1):
+		return func(float64) Interval { return Interval{Upper: 1} }, nil
+	case len(s.pairs.Keys) == 0:
+		return func(epsilon float64) Interval { return gaussianDelta(s.mu2, epsilon) }, nil
+	}
+	parts, err := m.components(ctx, s, reverse)
+	if err != nil {
+		return nil, err
+	}
+	q := &query{parts: parts, reverse: reverse}
+	if law := q.enumerate(); law != nil {
+		return func(epsilon float64) Interval {
+			lower, upper := enumeratedDelta(law, epsilon)
+			return Interval{Lower: lower, Upper: upper}
+		}, nil
+	}
+	q.truncate(math.Log(curveTail))
+	q.set(0)
+	q.accuracy = curveTail
+	c := m.newConvolver(ctx)
+	var ends [2]*profile
+	for i, up := range []bool{false, true} {
+		budget := curveGap
+		if ends[i], err = q.fit(c, &budget, up); err != nil {
+			return nil, err
+		}
+	}
+	return func(epsilon float64) Interval {
+		v := Interval{Upper: 1}
+		if ends[0] != nil {
+			v.Lower = ends[0].delta(epsilon)
+		}
+		if ends[1] != nil {
+			v.Upper = ends[1].delta(epsilon)
+		}
+		return v
+	}, nil
+}
+
+// sides composes the upper and the lower law of one answer, with the given budget, which it enlarges until
+// memory and rounding allow, as [query.fit] does. Either is nil where nothing can be certified. The two
+// share nothing, so they are composed at the same time where both fit in memory together; the answer is the
+// same as one after the other.
+func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
+	half := c.maxLength / 2
+	if q.foreseen(*budget) <= float64(half) && !q.allocates() {
+		below := *q
+		below.parts = slices.Clone(q.parts) // which a plan writes to
+		a, b := c.fork(half), c.fork(half)
+		var lower *tilted
+		var errLow error
+		var wait sync.WaitGroup
+		wait.Go(func() { lower, errLow = below.compose(b, *budget, false) })
+		upper, errUp := q.compose(a, *budget, true)
+		wait.Wait()
+		if errUp == nil && errLow == nil && upper.sound() && lower.sound() {
+			c.largest = max(c.largest, a.largest, b.largest)
+			err := c.spend(a.work + b.work)
+			return newProfile(upper, q.lambda, true), newProfile(lower, q.lambda, false), err
+		}
+	}
+	if up, err = q.fit(c, budget, true); err != nil {
+		return nil, nil, err
+	}
+	low, err = q.fit(c, budget, false)
+	return up, low, err
+}
+
+// foreseen returns about how many points the first windows and the last have.
+func (q *query) foreseen(budget float64) float64 {
+	top, stages := q.plan(budget)
+	most := 20 * q.spread / top // the last is about twenty standard deviations wide
+	for i, s := range stages {
+		if loss := q.parts[i].roughLaw.loss; len(s) > 0 && q.parts[i].atoms == nil {
+			least, largest := loss[0], loss[len(loss)-1]
+			most = math.Max(most, (largest+math.Min(largest, -least))/s[0].h)
+		}
+	}
+	return most
+}
+
+// allocates reports whether a part keeps tables that both sides would write to.
+func (q *query) allocates() bool {
+	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
+}
+
+// fork returns a convolver for another goroutine, with windows of at most so many points, that counts its
+// own work from zero and may do the rest.
+func (c *convolver) fork(most int) *convolver {
+	f := *c
+	f.maxLength, f.work = most, 0
+	if c.maxWork > 0 {
+		f.maxWork = max(1, c.maxWork-c.work)
+	}
+	return &f
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Run runs a mechanism once on a fixed input. It is called with 0, 1, 2, ...; runs must be independent. A
@@ -160,4 +162,101 @@ func wilson(hits, runs int, z float64) (lower, upper float64) {
 	centre := p + z*z/(2*n)
 	width := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	return (centre - width) / (1 + z*z/n), (centre + width) / (1 + z*z/n)
+}
+
+// Guesses is the outcome of a one-run audit: each of Canaries records was put into the data by a fair coin,
+// Made were guessed to be in or out from the release of one run, and Right guesses were right. Canaries and
+// Made are fixed before the run.
+type Guesses struct {
+	Canaries, Made, Right int
+}
+
+func (g Guesses) validate() error {
+	if g.Right < 0 || g.Right > g.Made || g.Made > g.Canaries || g.Canaries < 1 || g.Canaries > 1<<24 {
+		return fmt.Errorf("audit: %d right of %d guesses about %d canaries", g.Right, g.Made, g.Canaries)
+	}
+	return nil
+}
+
+// PValue returns the probability of at least Right right guesses if the claim is true for adding or
+// removing one record (Steinke, Nasr, Jagielski 2023): with B binomial, of Made trials of probability
+// e^epsilon/(1 + e^epsilon),
+//
+//	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
+//
+// It holds for any dependence between the records.
+func (g Guesses) PValue(claim Claim) float64 {
+	if g.Right == 0 {
+		return 1
+	}
+	v, r := float64(g.Right), float64(g.Made)
+	q := 1 / (1 + math.Exp(-claim.Epsilon))
+	p := mathext.RegIncBeta(v, r-v+1, q)
+	if claim.Delta == 0 {
+		return p
+	}
+	// log P[B = k] for k = v-1 downwards
+	lg := func(x float64) float64 { l, _ := math.Lgamma(x); return l }
+	odds := claim.Epsilon // log(q/(1-q))
+	k := v - 1
+	log := lg(r+1) - lg(k+1) - lg(r-k+1) + k*math.Log(q) - (r-k)*(odds+math.Log1p(math.Exp(-odds)))
+	sum, worst := 0.0, 0.0
+	for i := 1.0; i <= v; i++ {
+		sum += math.Exp(log)
+		worst = math.Max(worst, sum/i)
+		log += math.Log(k) - math.Log(r-k+1) - odds
+		k--
+	}
+	return math.Min(1, p+2*float64(g.Canaries)*claim.Delta*worst)
+}
+
+// OneRun returns the largest epsilon that the guesses refute at the claim's delta, each with a false alarm
+// of probability at most alpha.
+func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
+	if err := cmp.Or(g.validate(), claim.validate(), validateAlpha(alpha)); err != nil {
+		return Finding{}, err
+	}
+	f := Finding{
+		Claim: claim, Alpha: alpha, Runs: g.Made,
+		Evidence: fmt.Sprintf("%d of %d guesses right, about %d canaries", g.Right, g.Made, g.Canaries),
+	}
+	holds := func(epsilon float64) bool { return g.PValue(Claim{epsilon, claim.Delta}) > alpha }
+	if holds(0) {
+		return f, nil
+	}
+	high := 1.0
+	for !holds(high) && high < 64 {
+		high *= 2
+	}
+	f.Epsilon = math.Nextafter(mathx.Bisect(holds, 0, high), 0)
+	return f, nil
+}
+
+// Guess makes guesses by scores, which are large for records that seem to be in: half "in" for the largest
+// scores, half "out" for the smallest, and none in between. It needs in to count the right ones.
+func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
+	g := Guesses{Canaries: len(scores), Made: guesses}
+	if len(in) != len(scores) || guesses%2 != 0 {
+		return Guesses{}, fmt.Errorf("audit: %d scores, %d coins and %d guesses, which must be even", len(scores), len(in), guesses)
+	}
+	if err := g.validate(); err != nil {
+		return Guesses{}, err
+	}
+	order := make([]int, len(scores))
+	for i, s := range scores {
+		if math.IsNaN(s) {
+			return Guesses{}, fmt.Errorf("audit: score %d is NaN", i)
+		}
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[i], scores[j]) })
+	for k := range guesses / 2 {
+		if !in[order[k]] {
+			g.Right++
+		}
+		if in[order[len(order)-1-k]] {
+			g.Right++
+		}
+	}
+	return g, nil
 }

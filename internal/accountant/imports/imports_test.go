@@ -257,3 +257,12 @@ func FuzzOpacus(f *testing.F) {
 	f.Add("[[0, 1, 0], [inf, -Infinity, None]]")
 	fuzzSchedule(f, opacus)
 }
+
+// The history of an Opacus accountant, accounted again: noise multiplier, sampling rate and number of
+// steps.
+func ExampleOpacus() {
+	schedule := testkit.Must(Opacus(strings.NewReader(`[(4.0, 0.01, 10000)]`)))
+	bound := testkit.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, schedule.Relation, 1e-5, schedule.Events...))
+	fmt.Printf("%.4f\n", bound.Upper)
+	// Output: 1.0354
+}
