@@ -1,7 +1,6 @@
 package aggregate_test
 
 import (
-	"errors"
 	"fmt"
 	"log"
 	"math"
@@ -32,21 +31,6 @@ func Example() {
 	// Output:
 	// true 0 <nil> false
 	// aggregate.Histogram(redacted)
-}
-
-// Beyond what was charged for there are no answers.
-func ExampleSession_Ask() {
-	mechanism := must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1}))
-	session := must(mechanism.Start(charge(mechanism), rng.SeedKey(1)))
-	votes := must(aggregate.NewHistogram([]int{240, 10}))
-	for _, query := range []uint64{1, 1, 2} {
-		answer, err := session.Ask(query, votes)
-		fmt.Println(query, answer.Label, errors.Is(err, aggregate.ErrExhausted))
-	}
-	// Output:
-	// 1 0 false
-	// 1 0 false
-	// 2 -1 true
 }
 
 // How likely is the right answer when 60 of 100 teachers agree?

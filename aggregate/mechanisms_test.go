@@ -25,10 +25,7 @@ const asked = 1_000_000
 // answersOf counts labels, and queries the teachers did not answer last, over a session on one histogram.
 func answersOf(t *testing.T, m Mechanism, h Histogram, draws int) []float64 {
 	observed := make([]float64, h.Classes()+1)
-	s, batch := begin(t, m, rng.SeedKey(1)), make([]Histogram, 10_000)
-	for i := range batch {
-		batch[i] = h
-	}
+	s, batch := begin(t, m, rng.SeedKey(1)), slices.Repeat([]Histogram{h}, 10_000)
 	for from := 0; from < draws; from += len(batch) {
 		for _, a := range testkit.Must(s.AskBatch(uint64(from), batch)) {
 			if !a.Answered && a.Label != NoLabel {

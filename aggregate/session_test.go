@@ -210,10 +210,7 @@ func TestEventsAndRefusals(t *testing.T) {
 
 func BenchmarkAsk(b *testing.B) {
 	key := testkit.Must(rng.NewKey())
-	votes := make([]int, 250)
-	for i := range votes {
-		votes[i] = i * i % 10
-	}
+	votes := testkit.Series(250, func(i int) int { return i * i % 10 })
 	for _, c := range []struct {
 		name string
 		m    Mechanism
@@ -242,10 +239,7 @@ func BenchmarkAsk(b *testing.B) {
 // reserveOn charges n times on one ledger, whose statement says that outcomes may be released.
 func reserveOn(t *testing.T, e accountant.Event, n int) []*ledger.Reservation {
 	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise}))
-	events := make([]accountant.Event, n)
-	for i := range events {
-		events[i] = e
-	}
+	events := slices.Repeat([]accountant.Event{e}, n)
 	return testkit.Must(l.ReserveBatch(events))
 }
 
@@ -268,8 +262,7 @@ func TestChargesUnderOneKey(t *testing.T) {
 	for i, r := range reserveOn(t, m.Event(), charges) {
 		s := testkit.Must(m.Start(r, key))
 		for q := range answers[i] {
-			a := testkit.Must(s.Ask(uint64(q), histogram(t, 50+2*(i%2), 50+i%2, 50, 50, 50-3*(i%2))))
-			answers[i][q] = a.Label
+			answers[i][q] = testkit.Must(s.Ask(uint64(q), histogram(t, 50+2*(i%2), 50+i%2, 50, 50, 50-3*(i%2)))).Label
 		}
 		for j := range i {
 			same := 0
@@ -287,10 +280,7 @@ func TestChargesUnderOneKey(t *testing.T) {
 // whatever pieces it comes and whatever was asked before.
 func TestBatchIsOneByOne(t *testing.T) {
 	const queries = 1000
-	votes := make([]Histogram, queries)
-	for q := range votes {
-		votes[q] = histogram(t, 40+q%30, 40, q%50)
-	}
+	votes := testkit.Series(queries, func(q int) Histogram { return histogram(t, 40+q%30, 40, q%50) })
 	predicting := interactive(t, 100, 20, 4, 4, nil, queries, 200)
 	predicting.cfg.Predict = func(q uint64) ([]float64, error) { return [][]float64{{0.05, 0.9, 0.05}, {0.4, 0.3, 0.3}}[q%2], nil }
 	for name, m := range map[string]Mechanism{
@@ -333,10 +323,7 @@ func TestBatchIsOneByOne(t *testing.T) {
 // alone. The race detector watches.
 func TestBatchesAreConcurrent(t *testing.T) {
 	const queries, size = 2000, 500
-	votes := make([]Histogram, queries)
-	for q := range votes {
-		votes[q] = histogram(t, 40+q%30, 40, q%50)
-	}
+	votes := testkit.Series(queries, func(q int) Histogram { return histogram(t, 40+q%30, 40, q%50) })
 	m := gnmax(t, 8, queries)
 	want := testkit.Must(begin(t, m, rng.SeedKey(1)).AskBatch(0, votes))
 	s := begin(t, m, rng.SeedKey(1))
@@ -382,9 +369,8 @@ func TestNoiseIsThatOfDerivedKeys(t *testing.T) {
 		return m.decide(h.counts(), m.draw(nil, own.Derive("query", query).Stream(), 3))
 	}
 	s := begin(t, m, key)
-	votes := make([]Histogram, queries)
+	votes := slices.Repeat([]Histogram{h}, queries)
 	for q := range votes {
-		votes[q] = h
 		require.Equal(t, expect(uint64(q)), testkit.Must(s.Ask(uint64(q), h)))
 	}
 	for i, a := range testkit.Must(s.AskBatch(queries, votes)) {

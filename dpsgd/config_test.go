@@ -195,8 +195,7 @@ func TestScaleOfAutomaticClippingStaysWithinFloat32(t *testing.T) {
 	require.InEpsilon(t, 0x1p-10, scale, 1e-12)
 }
 
-// TestEveryFieldThatShapesTheResultCounts checks that every field that shapes the result is in the
-// identity that noise derives from.
+// Every field that shapes the result is in the identity that noise derives from.
 func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
 	ignored := map[string]bool{"Workers": true, "Checkpoint": true, "CheckpointEvery": true, "Public": true, "PublicEvery": true, "Observe": true, "Distances": true}
 	base := Config{}.identity()
@@ -403,8 +402,7 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, r.Begin(cfg.Event(), ledger.Use{Relation: accountant.AddRemove}), "nothing was charged for it")
 }
 
-// TestMemoryDoesNotGrowWithTheBatch checks that a batch sixteen times as large takes a few words more a
-// record, and no memory for gradients.
+// A batch sixteen times as large takes a few words more a record, and no memory for gradients.
 func TestMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 	const cols, records = 2000, 8192
 	data := Data{X: blas32.General{Rows: records, Cols: cols, Stride: 0, Data: make([]float32, cols)}, Y: make([]int, records)}

@@ -144,15 +144,8 @@ func TestABandIsASampledGaussianStep(t *testing.T) {
 	const steps, parameters = 6, 3
 	rnd := rand.New(rand.NewPCG(4, 4))
 	vector := func(norm float64) []int64 {
-		v := make([]float64, parameters)
-		for j := range v {
-			v[j] = rnd.NormFloat64()
-		}
-		out := make([]int64, parameters)
-		for j := range out {
-			out[j] = int64(v[j] / normOf(v) * norm)
-		}
-		return out
+		v := testkit.Series(parameters, func(j int) float64 { return rnd.NormFloat64() })
+		return testkit.Series(parameters, func(j int) int64 { return int64(v[j] / normOf(v) * norm) })
 	}
 	check := func(bands int, multiplier float64) {
 		floors := floorsOf(bands)
@@ -399,7 +392,6 @@ func TestSmallWorldsOfGroupClipping(t *testing.T) {
 	require.Greater(t, closest(t, newPair(1, 1), worlds[:1], q, s, z, oneNormOnly), 1.1)
 }
 
-// TestJointMultiplier checks that the joint multiplier is rounded down, and symmetric.
 func TestJointMultiplier(t *testing.T) {
 	require.InDelta(t, 1/math.Sqrt(2), jointMultiplier(1, 1), 1e-12)
 	require.Less(t, jointMultiplier(1, 1), 1/math.Sqrt(2))

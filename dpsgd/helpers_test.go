@@ -121,9 +121,7 @@ func trainerOf(t testing.TB, m Model, d Data, cfg Config, seed uint64) *trainer 
 	return tr
 }
 
-func stepOf(t testing.TB, tr *trainer) Metrics {
-	return testkit.Must(tr.step(context.Background()))
-}
+func stepOf(t testing.TB, tr *trainer) Metrics { return testkit.Must(tr.step(context.Background())) }
 
 // clouds returns records of three classes around three centres.
 func clouds(n, cols int) Data {

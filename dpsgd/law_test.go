@@ -67,8 +67,7 @@ func TestLaplaceFollowsItsLaw(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(newTrainer(newPair(2), pairs(1, 1), cfg)), "one parameter")
 }
 
-// TestTheCountFollowsItsLaw checks that the noise of the count is a Gaussian of CountNoise records, and
-// that the clip norm follows the count.
+// The noise of the count is a Gaussian of CountNoise records, and the clip norm follows the count.
 func TestTheCountFollowsItsLaw(t *testing.T) {
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, Steps: 1, ClipNorm: 0.5, LearningRate: 1, Clipping: adaptive}
 	law := distuv.Normal{Mu: 2, Sigma: adaptive.Adaptive.CountNoise}
@@ -137,12 +136,6 @@ func TestSamplingCounts(t *testing.T) {
 	require.Greater(t, math.Abs(sum-draws*records*q)/math.Sqrt(draws*records*q*(1-q)), 4.9, "two per cent go unnoticed")
 }
 
-func TestEverybodyIsSampledAtOne(t *testing.T) {
-	b := newBatcher(Sampling{}, 1, 0, 100, 3)
-	b.draw(1, rng.SeedKey(1), 0)
-	require.Len(t, b.rows, 100)
-}
-
 // moves trains a parameter on records that pull it nowhere, so that it moves by noise
 // alone, and returns by how much in each step.
 func moves(t *testing.T, cfg Config) []float64 {
@@ -157,18 +150,6 @@ func moves(t *testing.T, cfg Config) []float64 {
 	return at
 }
 
-// Train gives every step noise of its own, although the sums are equal.
-func TestTrainDrawsNewNoiseEveryStep(t *testing.T) {
-	steps := moves(t, Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 6, LearningRate: 1})
-	require.Len(t, steps, 6)
-	for i, a := range steps {
-		for _, b := range steps[:i] {
-			require.Greater(t, math.Abs(a-b), 1e-5)
-		}
-	}
-}
-
-// Each phase trains with the noise that it is charged for.
 func TestPhasesTrainWithTheirNoise(t *testing.T) {
 	const each = 8
 	steps := moves(t, Config{ClipNorm: 1, LearningRate: 1, Phases: []Phase{
@@ -233,9 +214,8 @@ func roundedVariation(s float64) float64 {
 	return variation / 2
 }
 
-// TestLatticeDeltaCoversTheDifferenceOfTheLaws checks that the allowance covers the
-// variation of every draw, weighed by 1 + e^epsilon. A pair whose laws each move by a total
-// variation of v keeps a hockey-stick divergence within v + e^epsilon v of what it was.
+// The allowance covers the variation of every draw, weighed by 1 + e^epsilon. A pair whose laws each move by
+// a total variation of v keeps a hockey-stick divergence within v + e^epsilon v of what it was.
 func TestLatticeDeltaCoversTheDifferenceOfTheLaws(t *testing.T) {
 	// s^2 times the variation tends to a constant as s grows
 	constant := 0.0

@@ -48,8 +48,7 @@ func gradientOf(m Model, d Data, rows ...int) []float32 {
 	return sum
 }
 
-// TestAugmentClipsTheMeanOverViews checks that a contribution is the clipped mean of the
-// gradients of the views.
+// A contribution is the clipped mean of the gradients of the views.
 func TestAugmentClipsTheMeanOverViews(t *testing.T) {
 	d := clouds(20, 5)
 	m := newSoftmax(5, 3)
@@ -112,8 +111,7 @@ func TestAugmentKeepsTheSensitivity(t *testing.T) {
 	require.Greater(t, worst(t, 40, broken(eachView), sigmaOf), 1.5)
 }
 
-// TestSmallWorldsOfAugmentation checks that the law of a step with views is within the
-// claim. The control clips three views one by one and is not.
+// The law of a step with views is within the claim. The control clips three views one by one and is not.
 func TestSmallWorldsOfAugmentation(t *testing.T) {
 	const q, clip, z = 0.25, 0.5, 1.2
 	worlds := []Data{pairs(9, 1), pairs(0.1, 0.2, -9, 3, 0.3, 0)}
@@ -132,8 +130,7 @@ func TestSmallWorldsOfAugmentation(t *testing.T) {
 	require.Greater(t, closest(t, control, worlds, q, s, z, bothParameters), 2.0)
 }
 
-// TestAugmentSums checks that a long call has as small an error as the obligation says, and
-// that groups are clipped one by one.
+// A long call has as small an error as the obligation says, and groups are clipped one by one.
 func TestAugmentSums(t *testing.T) {
 	d := clouds(MaxRows, 5)
 	a := augmentedSoftmax(2)(newSoftmax(5, 3))
@@ -158,8 +155,7 @@ func TestAugmentSums(t *testing.T) {
 	require.Equal(t, int64(1), tally.Clipped)
 }
 
-// TestAugmentCountsWhatIsNotFinite checks that a record contributes nothing if one of its
-// views is not finite.
+// A record contributes nothing if one of its views is not finite.
 func TestAugmentCountsWhatIsNotFinite(t *testing.T) {
 	d := clouds(4, 5)
 	dense.Row(d.X, 1)[2] = math.MaxFloat32 // times more than 1 is infinite
@@ -247,9 +243,8 @@ func worldOfUnits(rnd *rand.Rand) (*Softmax, Data, [][]int) {
 	return model, data, blocks
 }
 
-// TestUnitsDifferByAtMostTheSensitivity checks that the integer sums of neighbours differ by
-// no more than the noise is for, whatever the rows of the unit are and however sums round.
-// The controls clip each row and add them up, or take means that are not clipped.
+// The integer sums of neighbours differ by no more than the noise is for, whatever the rows of the unit are
+// and however sums round. The controls clip each row and add them up, or take means that are not clipped.
 func TestUnitsDifferByAtMostTheSensitivity(t *testing.T) {
 	ratio := worstOf(t, 60, worldOfUnits, func(m *Softmax) Model { return unitModel{m} }, sigmaOf)
 	require.LessOrEqual(t, ratio, 1.0)
@@ -269,7 +264,6 @@ func TestUnitsDifferByAtMostTheSensitivity(t *testing.T) {
 	require.Greater(t, worstOf(t, 20, worldOfUnits, broken(eachRow), sigmaOf), 2.0)
 }
 
-// TestAUnitContributesItsClippedMean states what one unit adds.
 func TestAUnitContributesItsClippedMean(t *testing.T) {
 	w := forRecords(newToy(), Data{Ends: []int{}}).Worker()
 	w.Start()

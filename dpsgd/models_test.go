@@ -242,11 +242,9 @@ func TestSoftmaxGolden(t *testing.T) {
 	m := newSoftmax(len(g.Params.W[0]), len(g.Params.W))
 	copy(m.parameters, narrow(g.Params.flat()))
 	data := Data{X: blas32.General{Rows: len(g.Inputs), Cols: m.cols, Stride: m.cols}, Y: g.Labels}
-	var all []int
-	losses := 0.0
+	all, losses := upTo(len(g.Inputs)), 0.0
 	for i, x := range g.Inputs {
 		data.X.Data = append(data.X.Data, narrow(x)...)
-		all = append(all, i)
 		losses += g.Losses[i]
 	}
 	require.Len(t, g.Clipped, 3)
@@ -255,9 +253,7 @@ func TestSoftmaxGolden(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(name), &norm))
 		sum := make([]float32, len(m.parameters))
 		tally := m.Worker().AddClipped(sum, data, all, FlatClip(norm))
-		for j, v := range want.Sum.flat() {
-			require.InDelta(t, v, sum[j], 5e-6)
-		}
+		require.InDeltaSlice(t, want.Sum.flat(), sum, 5e-6)
 		require.InDelta(t, losses, tally.Loss, 1e-5)
 		require.InDelta(t, want.Fraction*float64(len(all)), float64(tally.Clipped), 1e-9)
 	}

@@ -79,8 +79,7 @@ func TestBlocksComeFromThePublicNumber(t *testing.T) {
 	require.NotEqual(t, sum(1), sum(2))
 }
 
-// TestAWorkerThatAddsTooMuchReleasesNothing checks that what the noise does not cover is
-// not released, and that the model stays as it was.
+// What the noise does not cover is not released, and the model stays as it was.
 func TestAWorkerThatAddsTooMuchReleasesNothing(t *testing.T) {
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1}
 	for _, add := range []float32{2, 2.001, float32(math.Inf(-1)), float32(math.NaN())} {
@@ -170,15 +169,11 @@ func TestFingerprintHoldsEverything(t *testing.T) {
 	}
 }
 
-// TestHashIsNH checks the hash against its definition, in big integers.
 func TestHashIsNH(t *testing.T) {
 	stream := rng.SeedKey(1).Stream()
 	h := newHasher(stream)
 	for _, n := range []int{0, 1, 2, 5, 64, spanLength - 1, spanLength} {
-		m := make([]int64, n)
-		for i := range m {
-			m[i] = int64(stream.Uint64())
-		}
+		m := testkit.Series(n, func(i int) int64 { return int64(stream.Uint64()) })
 		word := func(i int) *big.Int {
 			if i < n {
 				return new(big.Int).SetUint64(uint64(m[i]))

@@ -57,9 +57,8 @@ func TestRecordsOfTwoPartsAreIndependent(t *testing.T) {
 	}
 }
 
-// TestAllocationTakesKStepsOfEveryEpoch checks that every record is in exactly PerEpoch different steps
-// of each epoch, that all subsets come equally often, and that epochs, neighbouring records and blocks
-// go together like independent draws.
+// Every record is in exactly PerEpoch different steps of each epoch, all subsets come equally often, and
+// epochs, neighbouring records and blocks go together like independent draws.
 func TestAllocationTakesKStepsOfEveryEpoch(t *testing.T) {
 	const records, epochs, steps, per = drawLength + 2000, 4, 5, 2 // two parts
 	b := newBatcher(allocate(steps, per), 0, 0, records, 3)
@@ -127,8 +126,7 @@ func TestBallsStayInTheirBins(t *testing.T) {
 	require.NotEqual(t, first, b.block(0))
 }
 
-// TestTurnsAreTakenInOrder checks that a record joins batches of its turn alone, and that turns and
-// coins are independent.
+// A record joins batches of its turn alone, and turns and coins are independent.
 func TestTurnsAreTakenInOrder(t *testing.T) {
 	const records, bands, rounds, q = drawLength + 2000, 4, 6, 0.1
 	b := newBatcher(cycle(bands), q, 0, records, 3)
@@ -188,9 +186,8 @@ func company(draw func(key rng.Key) [][]int, records, steps, epochs int) (sizes,
 	return (spread/n - 1) * math.Sqrt(n/kurtosis), (met/pairs - p) / math.Sqrt(p*(1-p)/pairs)
 }
 
-// TestBatchSizesAreRandom checks that sizes of batches vary as those of independent records. The
-// control, which is not offered, cuts a shuffle into batches of equal size. False-alarm rate 1e-5 for
-// each of four numbers.
+// Sizes of batches vary as those of independent records. The control, which is not offered, cuts a shuffle
+// into batches of equal size. False-alarm rate 1e-5 for each of four numbers.
 func TestBatchSizesAreRandom(t *testing.T) {
 	const records, steps, epochs, limit = 20, 5, 4000, 4.5
 	for _, s := range []Sampling{allocate(steps, 1), bins(steps)} {

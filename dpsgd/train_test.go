@@ -19,9 +19,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TestModelsOfOtherSettingsMeetOtherNoise checks that two models that differ in a setting meet
-// different noise, whether their fingerprints differ or not. So the difference of two releases is never
-// the bare gradient.
+// Two models that differ in a setting meet different noise, whether their fingerprints differ or not. So the
+// difference of two releases is never the bare gradient.
 func TestModelsOfOtherSettingsMeetOtherNoise(t *testing.T) {
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 50, ClipNorm: 1, Steps: 1, LearningRate: 1}
 	for _, print := range []bool{false, true} {
@@ -49,9 +48,8 @@ func constant(records int, value float32) Data {
 	return column(slices.Repeat([]float32{value}, records)...)
 }
 
-// TestStepsDivideByTheExpectedSize checks that the sum of a batch is divided by the size that is
-// expected, with privacy and without: how large the batch was stays visible in the step where nothing
-// hides it, and plays no other part.
+// The sum of a batch is divided by the size that is expected, with privacy and without: how large the batch
+// was stays visible in the step where nothing hides it, and plays no other part.
 func TestStepsDivideByTheExpectedSize(t *testing.T) {
 	const records, value = 400, 0.25
 	for _, cfg := range []Config{
@@ -71,8 +69,7 @@ func TestStepsDivideByTheExpectedSize(t *testing.T) {
 func TestOtherSettingsDrawOtherSamples(t *testing.T) {
 	sampled := func(rate float64) int64 {
 		cfg := Config{SamplingProbability: 0.5, NoiseMultiplier: 5, ClipNorm: 1, Steps: 3, LearningRate: rate}
-		result := testkit.Must(train(t.Context(), t, newToy(), constant(10000, 0), cfg, rng.SeedKey(4)))
-		return result.Diagnostics.Sampled
+		return testkit.Must(train(t.Context(), t, newToy(), constant(10000, 0), cfg, rng.SeedKey(4))).Diagnostics.Sampled
 	}
 	require.Equal(t, sampled(1), sampled(1))
 	require.NotEqual(t, sampled(1), sampled(2))
@@ -139,8 +136,7 @@ func TestNoiseIsNeverMetTwice(t *testing.T) {
 func TestTrainChargesFirst(t *testing.T) {
 	d, m := clouds(100, 4), newSoftmax(4, 3)
 	train := func(cfg Config, r *ledger.Reservation) error {
-		_, err := Train(t.Context(), m, d, cfg, r, rng.SeedKey(1))
-		return err
+		return testkit.Err(Train(t.Context(), m, d, cfg, r, rng.SeedKey(1)))
 	}
 	require.ErrorIs(t, train(usual, nil), ledger.ErrNotReserved)
 	require.ErrorIs(t, train(usual, &ledger.Reservation{}), ledger.ErrNotReserved)

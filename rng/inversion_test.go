@@ -73,8 +73,7 @@ func TestTableAgreesWithExact(t *testing.T) {
 	}
 }
 
-// TestExtendFromNothing checks that extend works without first bits. It is then the sampler
-// in big integers alone, and reads the same word.
+// Extend works without first bits. It is then the sampler in big integers alone, and reads the same word.
 func TestExtendFromNothing(t *testing.T) {
 	for name, l := range laws {
 		v := inversion{law: l}
@@ -117,8 +116,7 @@ func TestSearchFindsEveryEntry(t *testing.T) {
 	})
 }
 
-// TestTablesDecideNearlyAlways checks that the exact comparison, which is slow, stays rare
-// even where the tables are longest.
+// The exact comparison, which is slow, stays rare even where the tables are longest.
 func TestTablesDecideNearlyAlways(t *testing.T) {
 	for _, l := range []law{gaussianLaw(255.99), geometricLaw(31.99), halfGaussian{40, 0}} {
 		made := newTable(l)
@@ -296,6 +294,11 @@ func TestNothingPrintsTheSecret(t *testing.T) {
 	h := holder{k, k, k.Stream()}
 	raw := fmt.Sprint(k.secret.bytes[0], " ", k.secret.bytes[1], " ", k.secret.bytes[2])
 	hexed := fmt.Sprintf("%x", k.secret.bytes[:4])
+	s := k.Streams("a")
+	s.Of(1)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d"} {
+		require.Equal(t, "rng.Streams(redacted)", fmt.Sprintf(verb, s))
+	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%p"} {
 		for _, v := range []any{k, &k, h, &h, []Key{k}, map[string]Key{"a": k}, k.Stream()} {
 			out := fmt.Sprintf(verb, v)
@@ -358,14 +361,6 @@ func TestStreamsAreThoseOfDerivedKeys(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestStreamsPrintNoSecret(t *testing.T) {
-	s := SeedKey(5).Streams("a")
-	s.Of(1)
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d"} {
-		require.Equal(t, "rng.Streams(redacted)", fmt.Sprintf(verb, s))
-	}
 }
 
 func TestStreamsAllocateNothing(t *testing.T) {

@@ -233,8 +233,7 @@ func TestSettleFourAgreesWithDecide(t *testing.T) {
 	}
 }
 
-// TestQuickControl checks that a reach a quarter too short is caught: it accepts what
-// further words would refuse.
+// A reach a quarter too short is caught: it accepts what further words would refuse.
 func TestQuickControl(t *testing.T) {
 	for _, sigma := range []float64{1000, 1 << 28, maxScale} {
 		d := gaussian(t, sigma)
@@ -279,8 +278,7 @@ func TestFillIsRepeatedSample(t *testing.T) {
 	}
 }
 
-// TestTellIsQuick checks that words are odd which quick refuses, or that are minus zero or zero,
-// and that values of others are those of quick.
+// Words are odd which quick refuses, or that are minus zero or zero, and values of others are those of quick.
 func TestTellIsQuick(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := gaussian(t, rapid.SampledFrom(wideSigmas).Draw(t, "sigma"))

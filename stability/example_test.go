@@ -39,20 +39,6 @@ func Example() {
 	// false 0 <nil>
 }
 
-// This prints how large a lead must be. The distance is about half of the lead.
-func ExampleMStab_DistanceFor() {
-	for _, noise := range []stability.Noise{stability.Laplace, stability.OneShot} {
-		m := must(stability.NewMStab(stability.MStabConfig{
-			Noise: noise, Epsilon: 1, Delta: 1e-6, Questions: 1,
-		}))
-		d, err := m.DistanceFor(0.99)
-		fmt.Println(d, err)
-	}
-	// Output:
-	// 18 <nil>
-	// 17 <nil>
-}
-
 // This asks which of three suppliers delivers late most often. Any function of any data
 // will do, here a function of orders.
 func ExampleSubsampleAggregate() {

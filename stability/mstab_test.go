@@ -268,8 +268,7 @@ func TestSessionsRepeat(t *testing.T) {
 	require.NotEqual(t, first, answers(rng.SeedKey(1), cfg, forward))
 }
 
-// TestLaplaceScaleIsNotBelowTheInverse checks that the scale is never below 1/Epsilon, to the
-// last bit: narrower noise costs more than Epsilon.
+// The scale is never below 1/Epsilon, to the last bit: narrower noise costs more than Epsilon.
 func TestLaplaceScaleIsNotBelowTheInverse(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	above := 0

@@ -212,7 +212,6 @@ func TestSmallWorldMStab(t *testing.T) {
 	}
 }
 
-// TestSmallWorldControls tries broken variants on the same world.
 func TestSmallWorldControls(t *testing.T) {
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 0.01})
 	for name, statistic := range map[string]func(h []int) (int, int64){

@@ -127,10 +127,7 @@ func TestSubsampleDistance(t *testing.T) {
 func TestSubsampleAggregate(t *testing.T) {
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 1e-6, Questions: 3})
 	session := testkit.Must(Start[string](m, reserve(t, m.Event()), rng.SeedKey(1)))
-	data := make([]float64, 3000)
-	for i := range data {
-		data[i] = 1 + 0.1*math.Sin(float64(i))
-	}
+	data := testkit.Series(3000, func(i int) float64 { return 1 + 0.1*math.Sin(float64(i)) })
 	split := testkit.Must(Disjoint(len(data), 60, rng.SeedKey(1).Derive("split")))
 	sign := func(_ context.Context, part []float64) (string, bool) {
 		sum := 0.0
@@ -166,10 +163,7 @@ func TestSubsampleAggregate(t *testing.T) {
 
 func TestSubsampleMedian(t *testing.T) {
 	m := testkit.Must(NewSmoothMedian(SmoothMedianConfig{Low: 0, High: 100, Epsilon: 1, Delta: 1e-6}))
-	data := make([]float64, 5050)
-	for i := range data {
-		data[i] = 40 + float64(i%11)
-	}
+	data := testkit.Series(5050, func(i int) float64 { return 40 + float64(i%11) })
 	data[7] = 1e300 // spoils one part
 	mean := func(_ context.Context, part []float64) (float64, bool) {
 		sum := 0.0
@@ -193,8 +187,7 @@ func TestSubsampleMedian(t *testing.T) {
 	}
 }
 
-// TestOverlapMustBeCharged checks that it is noticed if one change of a vote is charged for
-// a record that is in r models.
+// It is noticed if one change of a vote is charged for a record that is in r models.
 func TestOverlapMustBeCharged(t *testing.T) {
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 0.01})
 	const models, overlap = 20, 3

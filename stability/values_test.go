@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TestSmoothSensitivityIsItsDefinition checks that the search in halves finds what the definition says.
 func TestSmoothSensitivityIsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float64Range(0, 10), 1, 15).Draw(t, "x")
@@ -121,10 +120,7 @@ func changes(a, b []float64) int64 {
 
 func TestProposeMedian(t *testing.T) {
 	p := testkit.Must(NewPTR(PTRConfig{Bound: 0.5, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6}))
-	data := make([]float64, 1001)
-	for i := range data {
-		data[i] = 50 + float64(i%5)*0.2
-	}
+	data := testkit.Series(1001, func(i int) float64 { return 50 + float64(i%5)*0.2 })
 	a := testkit.Must(Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100)))
 	require.True(t, a.Released)
 	require.InDelta(t, 50.4, a.Value, 20*0.5)
@@ -182,10 +178,7 @@ func TestSmallWorldSmoothMedian(t *testing.T) {
 			}
 			return out
 		}
-		laws, largest, broken := make([][]float64, len(all)), 0.0, 0.0
-		for i, x := range all {
-			laws[i] = law(x)
-		}
+		laws, largest, broken := testkit.Series(len(all), func(i int) []float64 { return law(all[i]) }), 0.0, 0.0
 		replaced(all, func(i, j int) {
 			exact := testkit.HockeyStick(laws[i], laws[j], cfg.Epsilon)
 			require.LessOrEqual(t, exact, cfg.Delta*(1+1e-9), "%v %v", all[i], all[j])
@@ -318,7 +311,8 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 				return math.Exp(x) / 2
 			}
 		}
-		observed, off, expected := make([]float64, 2*cells), make([]float64, 2*cells), make([]float64, 2*cells)
+		observed, off := make([]float64, 2*cells), make([]float64, 2*cells)
+		expected := slices.Repeat([]float64{float64(draws) / cells}, 2*cells)
 		charged := testkit.Must(m.ReleaseVector(reserve(t, m.Event()), rng.SeedKey(0), data))
 		require.Equal(t, m.release(rng.SeedKey(0), data), charged)
 		for i := range draws {
@@ -327,9 +321,6 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 				observed[j*cells+int(cells*min(cdf(z), 1-1e-9))]++
 				off[j*cells+int(cells*min(cdf(z/1.1), 1-1e-9))]++
 			}
-		}
-		for i := range expected {
-			expected[i] = float64(draws) / cells
 		}
 		require.Greater(t, testkit.ChiSquare(observed, expected), testkit.FalseAlarm)
 		if !testkit.Race {

@@ -76,18 +76,6 @@ func ExampleDistanceFor() {
 	// 212 <nil>
 }
 
-// This prints how likely each day is the first above. It uses the values, which only the curator knows.
-func ExampleLaw_FirstAbove() {
-	l := svt.Law{
-		Threshold:      3,
-		ThresholdNoise: svt.Noise{Kind: svt.DiscreteLaplace, Scale: 2},
-		QueryNoise:     svt.Noise{Kind: svt.DiscreteLaplace, Scale: 4},
-	}
-	first, none, err := l.FirstAbove([]float64{0, 0, 10})
-	fmt.Printf("%.3f %.3f %v\n", first, none, err)
-	// Output: [0.307 0.180 0.449] 0.064 <nil>
-}
-
 func must[T any](value T, err error) T {
 	if err != nil {
 		log.Fatal(err)

@@ -65,11 +65,7 @@ func TestFalseReleases(t *testing.T) {
 }
 
 func unstable(distances []int64) []bool {
-	out := make([]bool, len(distances))
-	for i, d := range distances {
-		out[i] = d == 0
-	}
-	return out
+	return testkit.Series(len(distances), func(i int) bool { return distances[i] == 0 })
 }
 
 func TestStableReference(t *testing.T) {
@@ -108,10 +104,7 @@ func TestStableReference(t *testing.T) {
 			continue
 		}
 		m := testkit.Must(NewStableSVT(StableSVTConfig{B1: e.B1, B2: e.B2, Threshold: e.W, Failures: e.Q}))
-		other := make([]bool, len(e.D))
-		for i := range other {
-			other[i] = e.Labels[i] != e.Other[i]
-		}
+		other := testkit.Series(len(e.D), func(i int) bool { return e.Labels[i] != e.Other[i] })
 		for k, want := range e.Law {
 			got := stableLaw(outcomesAt(t, m.Law())(e.D), nil)[strings.ReplaceAll(strings.ReplaceAll(k, "fail", "x"), "|", "")]
 			require.InEpsilon(t, want, got, 1e-9)
@@ -149,10 +142,7 @@ func TestStretchReference(t *testing.T) {
 	for _, e := range ref.Check.Samples {
 		kind := kinds[e.Noise]
 		l := Law{Threshold: -e.W, ThresholdNoise: Noise{kind, e.B1}, QueryNoise: Noise{kind, e.B2}, Stop: 1}
-		other := make([]bool, len(e.D))
-		for i := range other {
-			other[i] = e.Labels[i] != e.Other[i]
-		}
+		other := testkit.Series(len(e.D), func(i int) bool { return e.Labels[i] != e.Other[i] })
 		p, q := world{e.D, e.E, other}.laws(outcomesAt(t, l))
 		exact := max(testkit.HockeyStick(p, q, 1/e.B1+2/e.B2), testkit.HockeyStick(q, p, 1/e.B1+2/e.B2))
 		require.InDelta(t, e.Exact, exact, 1e-8*e.Exact+1e-12, "%+v", e)
@@ -160,8 +150,7 @@ func TestStretchReference(t *testing.T) {
 	}
 }
 
-// TestCalibrateStableSVT checks that the calibration is what its formula says, close to the
-// best, and never above target.
+// The calibration is what its formula says, close to the best, and never above target.
 func TestCalibrateStableSVT(t *testing.T) {
 	for _, c := range []struct {
 		eps, delta float64

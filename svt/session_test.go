@@ -244,7 +244,6 @@ func TestEventsAreTheConfigurations(t *testing.T) {
 	}
 }
 
-// Runs of other parameters under one key never share noise.
 func TestRunsOfOtherParametersMeetOtherNoise(t *testing.T) {
 	seen := map[uint64]any{}
 	add := func(cfg any, key rng.Key) {
@@ -351,8 +350,7 @@ func TestAccountingReference(t *testing.T) {
 	}
 }
 
-// TestMSvecFailureIsNeverZero checks that a false release is never charged as impossible,
-// however small its probability.
+// A false release is never charged as impossible, however small its probability.
 func TestMSvecFailureIsNeverZero(t *testing.T) {
 	for _, threshold := range []int64{1 << 12, 1 << 40, 1 << 50} {
 		m := testkit.Must(NewMSvec(MSvecConfig{Lambda: 1, Threshold: threshold, Failures: 3}))
@@ -360,9 +358,8 @@ func TestMSvecFailureIsNeverZero(t *testing.T) {
 	}
 }
 
-// TestRunsFitTheirLedger checks that a seed is refused where the ledger says that noise is
-// secret. The relation is that of the distances, and the caller provides those. Each of
-// several charges under one key meets other noise.
+// A seed is refused where the ledger says that noise is secret. The relation is that of the distances, and
+// the caller provides those. Each of several charges under one key meets other noise.
 func TestRunsFitTheirLedger(t *testing.T) {
 	m := testkit.Must(NewStableSVT(StableSVTConfig{B1: 4, B2: 4, Threshold: 40, Failures: 1}))
 	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {

@@ -61,10 +61,7 @@ func once[N, V any](f func(sequence []N) V) func(sequence []N) V {
 // outcomesAt returns the outcomes of l on queries at distances.
 func outcomesAt(t *testing.T, l Law) func(distances []int64) []Outcome {
 	return once(func(distances []int64) []Outcome {
-		values := make([]float64, len(distances))
-		for i, d := range distances {
-			values[i] = -float64(d)
-		}
+		values := testkit.Series(len(distances), func(i int) float64 { return -float64(distances[i]) })
 		return testkit.Must(l.Outcomes(values))
 	})
 }
@@ -95,8 +92,7 @@ func (w world) laws(outcomes func(distances []int64) []Outcome) (p, q []float64)
 	return aligned(stableLaw(outcomes(w.d), nil), stableLaw(outcomes(w.e), w.other))
 }
 
-// TestSmallWorldStable checks that all transcripts of all sequences of up to four queries
-// are within what is charged.
+// All transcripts of all sequences of up to four queries are within what is charged.
 func TestSmallWorldStable(t *testing.T) {
 	for _, m := range []StableMechanism{
 		testkit.Must(NewStableSVT(StableSVTConfig{B1: 1.5, B2: 4, Threshold: 4, Failures: 1})),
@@ -131,7 +127,6 @@ func TestSmallWorldStable(t *testing.T) {
 	}
 }
 
-// TestLawAtIsTheLaw checks that the closed forms of one query agree with the law.
 func TestLawAtIsTheLaw(t *testing.T) {
 	for _, m := range []StableMechanism{
 		testkit.Must(NewStableSVT(StableSVTConfig{B1: 1.5, B2: 4, Threshold: 5, Failures: 2})),
@@ -210,7 +205,6 @@ func TestSmallWorldSparseVector(t *testing.T) {
 	}
 }
 
-// TestSmallWorldControls tries broken stable runs on the same worlds.
 func TestSmallWorldControls(t *testing.T) {
 	worst := func(l Law, worlds []world, eps float64) (delta float64) {
 		outcomes := outcomesAt(t, l)
@@ -353,7 +347,6 @@ func TestAboveThresholdReference(t *testing.T) {
 	}
 }
 
-// TestLawsAddUp checks that the probabilities of outcomes add up to 1 for any law.
 func TestLawsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scale := rapid.Float64Range(0.3, 20)

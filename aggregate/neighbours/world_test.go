@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -217,23 +218,12 @@ func TestAUnitMovesItsVotesAlone(t *testing.T) {
 		{40, 40, 1, 7, 2}, {40, 9, 2, 5, 5}, {900, 700, 33, 130, 3}, {700, 3, 17, 40, 4},
 	} {
 		const classes = 3
-		private := Rows{X: dense.New(c.rows, c.cols), Classes: classes}
-		questions := dense.New(c.questions, c.cols)
+		private, questions := clouds(c.rows, c.units, c.questions, c.cols, classes)
 		for _, m := range []dense.Matrix{private.X, questions} {
-			for i := range m.Data {
-				m.Data[i] = float32(rnd.NormFloat64())
+			for i, v := range m.Data {
 				if c.cols < 3 {
-					m.Data[i] = float32(rnd.IntN(3)) // ties
+					m.Data[i] = float32(math.Round(float64(v))) // ties
 				}
-			}
-		}
-		for range c.rows {
-			private.Y = append(private.Y, rnd.IntN(classes))
-			private.Units = append(private.Units, fmt.Sprint(rnd.IntN(c.units)))
-		}
-		if c.rows == c.units {
-			for i := range private.Units {
-				private.Units[i] = fmt.Sprint(i)
 			}
 		}
 		m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: c.votes, Sigma: 1, Questions: c.questions}))
@@ -278,7 +268,7 @@ func TestAUnitMovesItsVotesAlone(t *testing.T) {
 func neighbourVotes(t *testing.T, m *KNearest, private Rows, questions dense.Matrix) [][]int {
 	out := make([][]int, questions.Rows)
 	require.NoError(t, m.each(t.Context(), rng.SeedKey(1), private, questions, func(q int, votes []int) {
-		out[q] = append([]int(nil), votes...)
+		out[q] = slices.Clone(votes)
 	}))
 	return out
 }

@@ -48,8 +48,7 @@ func TestForLabels(t *testing.T) {
 	require.True(t, works)
 }
 
-// TestForLabelsAsksTheBudget: a ledger that takes less noise than Rényi divergences gives more labels, and
-// one that takes none no plan.
+// A ledger that takes less noise than Rényi divergences gives more labels, and one that takes none no plan.
 func TestForLabelsAsksTheBudget(t *testing.T) {
 	goal := Goal{Epsilon: 2, Delta: 1e-5, MinAccuracy: 0.9, Accountant: accountant.ByRDP}
 	p := Public{Teachers: 60, Classes: 3, Queries: 1000}
@@ -207,10 +206,7 @@ func TestOutcomesOfOneDistance(t *testing.T) {
 			got := testkit.Must(d.evaluate(t.Context(), name, cfg, Goal{Delta: 0.1}))
 			var asked, released float64
 			if law, sequential := m.RunLaw(); sequential {
-				values := make([]float64, queries)
-				for i := range values {
-					values[i] = -float64(distance)
-				}
+				values := slices.Repeat([]float64{-float64(distance)}, queries)
 				for _, o := range testkit.Must(law.Outcomes(values)) {
 					asked += o.Prob * float64(len(o.Above))
 					for _, refused := range o.Above {

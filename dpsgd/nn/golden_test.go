@@ -110,20 +110,10 @@ var goldenNets = []struct {
 	}},
 }
 
-func to[T Float](x []float64) []T {
-	y := make([]T, len(x))
-	for i, v := range x {
-		y[i] = T(v)
-	}
-	return y
-}
+func to[T Float](x []float64) []T { return testkit.Series(len(x), func(i int) T { return T(x[i]) }) }
 
 func wide[T Float](x []T) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
+	return testkit.Series(len(x), func(i int) float64 { return float64(x[i]) })
 }
 
 func TestGolden(t *testing.T) {
@@ -283,8 +273,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestAFileOfAnEarlierVersion checks that testdata/small.model, written when the format was
-// new, is read, and written again byte for byte.
+// The file testdata/small.model, written when the format was new, is read, and written again byte for byte.
 func TestAFileOfAnEarlierVersion(t *testing.T) {
 	written := testkit.Must(os.ReadFile(filepath.Join("testdata", "small.model")))
 	m := small(t, 2)

@@ -52,11 +52,7 @@ func randomBatch[T Float](a *architecture, rows int, seed uint64) examples[T] {
 
 func randomParameters[T Float](a *architecture, seed uint64) []T {
 	rnd := rand.New(rand.NewPCG(seed, 4))
-	p := make([]T, a.parameters())
-	for i := range p {
-		p[i] = T(0.5 * rnd.NormFloat64())
-	}
-	return p
+	return testkit.Series(a.parameters(), func(i int) T { return T(0.5 * rnd.NormFloat64()) })
 }
 
 func groups(a *architecture) []int { return (&Model{arch: a}).Groups() }

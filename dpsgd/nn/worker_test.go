@@ -16,9 +16,8 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// TestRowsWhereTheyLie checks that rows that follow each other, which are not copied, add what
-// they add from other places, and that nothing writes to the data. Among the networks are
-// some whose layers work in the memory of the input.
+// Rows that follow each other, which are not copied, add what they add from other places, and nothing writes
+// to the data. Among the networks are some whose layers work in the memory of the input.
 func TestRowsWhereTheyLie(t *testing.T) {
 	const n, cols = 9, 12
 	for name, layers := range map[string][]Layer{
@@ -241,10 +240,7 @@ func packedRows(rows, cols int) (plain, packed dpsgd.Data, a asked) {
 		x.Data[i] = float32(rnd.NormFloat64())
 	}
 	x.Data[5*cols+1] = float32(math.NaN())
-	y := make([]int, rows)
-	for i := range y {
-		y[i] = i % 10
-	}
+	y := testkit.Series(rows, func(i int) int { return i % 10 })
 	a = asked{x, make([]int, rows*cols)}
 	return dpsgd.Data{X: x, Y: y}, dpsgd.Data{Packed: a, Y: y}, a
 }
@@ -306,7 +302,6 @@ func TestRowsAreAskedForAhead(t *testing.T) {
 	}
 }
 
-// Distances of packed rows are those of the rows themselves.
 func TestDistancesOfPackedRows(t *testing.T) {
 	m := testkit.Must(NewSoftmax(300, 10))
 	plain, packed, _ := packedRows(100, 300)

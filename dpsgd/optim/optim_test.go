@@ -43,10 +43,6 @@ func readTrajectory(t *testing.T) (g trajectory) {
 	return g
 }
 
-func newOptimizer(t require.TestingT, cfg Config, parameters int) *Optimizer {
-	return testkit.Must(New(cfg, parameters))
-}
-
 var goldenRuns = map[string]struct {
 	cfg  Config
 	rate float64
@@ -66,7 +62,7 @@ func follow(t *testing.T, name string, cfg Config, rate float64) (parameters, av
 	g := readTrajectory(t)
 	p := g.Start.flat()
 	mean := append([]float64(nil), p...)
-	o := newOptimizer(t, cfg, len(p))
+	o := testkit.Must(New(cfg, len(p)))
 	distance := func(a, b []float64) (d float64) {
 		for i := range a {
 			d = math.Max(d, math.Abs(a[i]-b[i]))
@@ -104,7 +100,7 @@ func TestGoldenTrajectories(t *testing.T) {
 
 // TestAdaGrad checks AdaGrad by hand: after gradients 3 and 4 the root of the sum is 5.
 func TestAdaGrad(t *testing.T) {
-	o := newOptimizer(t, Config{Method: AdaGrad}, 1)
+	o := testkit.Must(New(Config{Method: AdaGrad}, 1))
 	p := []float32{1}
 	require.True(t, Step(o, p, []float64{3}, 0.1))
 	require.InDelta(t, 0.9, p[0], 1e-6)
@@ -120,22 +116,18 @@ func everyConfig() []Config {
 	}
 }
 
-// TestPartsAndRestoredStates checks that a step made part by part, or after a restored
-// state, is the same step.
+// A step made part by part, or after a restored state, is the same step.
 func TestPartsAndRestoredStates(t *testing.T) {
 	for _, cfg := range everyConfig() {
 		rnd := rand.New(rand.NewPCG(3, 1))
 		const n = 37
-		whole := newOptimizer(t, cfg, n)
-		parts := newOptimizer(t, cfg, n)
+		whole := testkit.Must(New(cfg, n))
+		parts := testkit.Must(New(cfg, n))
 		p, q := make([]float32, n), make([]float32, n)
 		for range 5 {
-			gradient := make([]float64, n)
-			for j := range gradient {
-				gradient[j] = rnd.NormFloat64()
-			}
+			gradient := testkit.Series(n, func(j int) float64 { return rnd.NormFloat64() })
 			require.True(t, Step(whole, p, gradient, 0.1))
-			again := newOptimizer(t, cfg, n)
+			again := testkit.Must(New(cfg, n))
 			require.NoError(t, again.Restore(parts.State()))
 			parts = again
 			parts.Begin(0.1)
@@ -144,24 +136,24 @@ func TestPartsAndRestoredStates(t *testing.T) {
 			require.Equal(t, p, q, "%+v", cfg)
 		}
 		require.Equal(t, whole.State(), parts.State())
-		other := newOptimizer(t, cfg, n+1)
+		other := testkit.Must(New(cfg, n+1))
 		if whole.State().First != nil || whole.State().Second != nil {
 			require.ErrorContains(t, other.Restore(whole.State()), "another")
 		}
 		require.Error(t, other.Restore(State{Steps: -1}))
 	}
-	o := newOptimizer(t, Config{Method: AdaGrad}, 1)
+	o := testkit.Must(New(Config{Method: AdaGrad}, 1))
 	require.Error(t, o.Restore(State{Second: []float64{math.NaN()}}))
 }
 
 func TestStepReportsWhatIsNotFinite(t *testing.T) {
 	for _, cfg := range everyConfig() {
 		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-			o := newOptimizer(t, cfg, 3)
+			o := testkit.Must(New(cfg, 3))
 			require.False(t, Step(o, make([]float32, 3), []float64{0, bad, 0}, 1), "%+v", cfg)
 		}
 	}
-	o := newOptimizer(t, Config{}, 1)
+	o := testkit.Must(New(Config{}, 1))
 	require.False(t, Step(o, []float32{math.MaxFloat32}, []float64{-math.MaxFloat32}, 1), "finite as a double only")
 }
 
@@ -171,7 +163,7 @@ func TestNothingMovesWithoutGradient(t *testing.T) {
 		start := rapid.Float64Range(-10, 10).Draw(t, "parameter")
 		for _, cfg := range everyConfig() {
 			cfg.WeightDecay = 0
-			o := newOptimizer(t, cfg, 1)
+			o := testkit.Must(New(cfg, 1))
 			p := []float64{start}
 			require.True(t, Step(o, p, []float64{0}, 1))
 			require.Equal(t, start, p[0])

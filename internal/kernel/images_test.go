@@ -15,7 +15,6 @@ func anyNumbers(t *rapid.T, n int, name string) []float32 {
 	return rapid.SliceOfN(rapid.OneOf(rapid.Float32Range(-2, 2), rapid.Float32(), hostile[float32](), rapid.SampledFrom([]float32{0, 0, 0, 1, 1, -1})), n, n).Draw(t, name)
 }
 
-// The assembly and the portable path have the same bits.
 func TestImagesOnBothPaths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 70).Draw(t, "n")

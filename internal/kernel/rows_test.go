@@ -260,8 +260,7 @@ func TestNoAssemblyIsForFloat64(t *testing.T) {
 	require.Equal(t, machine, pathOf[float32]())
 }
 
-// TestFusedPathsAgree checks that AVX2 and AVX-512 give a product the same bits, whatever the numbers are
-// and wherever they lie.
+// AVX2 and AVX-512 give a product the same bits, whatever the numbers are and wherever they lie.
 func TestFusedPathsAgree(t *testing.T) {
 	if machine < avx512 {
 		t.Skip("no AVX-512 here; .ci/avx512 emulates it")
@@ -320,8 +319,7 @@ func TestFusedPathsAgree(t *testing.T) {
 
 var long = flag.Bool("long", false, "build the generator of the assembly")
 
-// TestAssemblyIsGenerated checks that the assembly in the repository is what the generator writes. Go
-// generate writes it anew.
+// The assembly in the repository is what the generator writes. Go generate writes it anew.
 func TestAssemblyIsGenerated(t *testing.T) {
 	if !*long {
 		t.Skip("builds the generator: with -long")

@@ -111,10 +111,7 @@ func TestFFTAgreesWithTheDefinition(t *testing.T) {
 			require.LessOrEqual(t, cmplx.Abs(want-got[k]), FFTError(n)*sum, "n=%d k=%d", n, k)
 		}
 		f.Inverse(got)
-		back := unpacked(got)
-		for j := range x {
-			require.InDelta(t, x[j], back[j], FFTError(n)*sum, "n=%d j=%d", n, j)
-		}
+		require.InDeltaSlice(t, x, unpacked(got), FFTError(n)*sum, "n=%d", n)
 	}
 }
 

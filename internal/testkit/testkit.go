@@ -137,6 +137,15 @@ func Must[T any](v T, err error) T {
 // Must2 is Must for calls with two results.
 func Must2[T, U any](v T, u U, err error) (T, U) { return Must(v, err), u }
 
+// Series returns f(0), f(1), ... f(n-1).
+func Series[T any](n int, f func(i int) T) []T {
+	out := make([]T, n)
+	for i := range out {
+		out[i] = f(i)
+	}
+	return out
+}
+
 // Err returns the error of a call with one other result.
 func Err[T any](_ T, err error) error { return err }
 

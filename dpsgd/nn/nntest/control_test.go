@@ -114,8 +114,7 @@ func fails(check func(t require.TestingT)) (failed bool) {
 	return v.failed
 }
 
-// TestBrokenLayersFail checks that every check refuses the layer that breaks its promise,
-// and passes the sound layer.
+// Every check refuses the layer that breaks its promise, and passes the sound layer.
 func TestBrokenLayersFail(t *testing.T) {
 	in := nn.Vector(5)
 	checks := map[string]func(t require.TestingT, layer nn.Layer){

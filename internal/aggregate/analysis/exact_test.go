@@ -245,8 +245,7 @@ func TestLatticeAgreesWithTheLaw(t *testing.T) {
 	require.Error(t, narrow.visit([]int{16, 2}, func([]float64, []int) {}), "its probabilities underflow")
 }
 
-// TestIntegerNoiseApproachesContinuous: at a sigma of some votes both reports agree
-// closely, and the integer one stays below the worst case too.
+// At a sigma of some votes both reports agree closely, and the integer one stays below the worst case too.
 func TestIntegerNoiseApproachesContinuous(t *testing.T) {
 	rows := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))[:20]
 	for _, m := range []Mechanism{gnmax(40), confident(200, 150, 40), lnmax(20)} {
@@ -260,8 +259,7 @@ func TestIntegerNoiseApproachesContinuous(t *testing.T) {
 	}
 }
 
-// TestContinuousBoundsAreNotForIntegerNoise: a loser with a lower index wins ties,
-// which a flip bound for continuous noise does not know.
+// A loser with a lower index wins ties, which a flip bound for continuous noise does not know.
 func TestContinuousBoundsAreNotForIntegerNoise(t *testing.T) {
 	counts, sigma, a := []int{8, 14}, 0.9228515625, 1.837
 	whole := testkit.Must(Mechanism{}.exact(testkit.Must(newGaussianLattice(sigma)), counts, []float64{a}))
@@ -272,8 +270,7 @@ func TestContinuousBoundsAreNotForIntegerNoise(t *testing.T) {
 	require.LessOrEqual(t, whole.both()[0], a/sigma/sigma)
 }
 
-// TestOrdersDoNotDependOnEachOther: the shortcut between orders half apart changes
-// nothing, in whatever sequence they are given.
+// The shortcut between orders half apart changes nothing, in whatever sequence they are given.
 func TestOrdersDoNotDependOnEachOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.Float64Range(1e-6, 1-1e-6).Draw(t, "p")

@@ -54,8 +54,7 @@ func relative(t *testing.T, want, got, tolerance float64, msg string, args ...an
 	require.Failf(t, "not equal", "want %v, got %v (relative %.2g): "+msg, append([]any{want, got, math.Abs(want-got) / math.Abs(want)}, args...)...)
 }
 
-// TestStoppingAtADataDependentCostSeparatesNeighbours: answering the same query
-// while its summed cost fits a budget takes a different number of answers on two
+// Answering the same query while its summed cost fits a budget takes a different number of answers on two
 // histograms one moved vote apart, so the length of the transcript tells them apart.
 func TestStoppingAtADataDependentCostSeparatesNeighbours(t *testing.T) {
 	file := golden[struct {
@@ -81,11 +80,7 @@ func TestStoppingAtADataDependentCostSeparatesNeighbours(t *testing.T) {
 // spreadTallies are histograms of ten teachers more and more apart, so that tables made for
 // one are too short for the next.
 func spreadTallies(n int) [][]int {
-	out := make([][]int, n)
-	for i := range out {
-		out[i] = []int{20 + i%60, 30 - i/60%20, i % 7}
-	}
-	return out
+	return testkit.Series(n, func(i int) []int { return []int{20 + i%60, 30 - i/60%20, i % 7} })
 }
 
 // onCores runs with so many processors.
@@ -299,8 +294,7 @@ func TestBoundsHoldForwards(t *testing.T) {
 	t.Logf("Theorem 6 applied in %d cases; the reverse divergence was above it in %d", used, exceeded)
 }
 
-// TestTheDomainTestOfLNMaxMatters: with the guard q < 1/2 of the code published in
-// 2017 the bound is below the divergence, even negative.
+// With the guard q < 1/2 of the code published in 2017 the bound is below the divergence, even negative.
 func TestTheDomainTestOfLNMaxMatters(t *testing.T) {
 	counts, scale, a := tally{3, 1, 0}, 1/0.7, 2.0
 	q, eps := math.Exp(counts.logFlipLaplace(scale)), 2/scale

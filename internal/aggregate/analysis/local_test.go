@@ -214,8 +214,7 @@ func bruteForce(votes []int, sigma, order float64) []float64 {
 	return worst
 }
 
-// TestUnsortedCountsAreCaught: without sorting, the profile follows the wrong
-// classes and misses the worst histograms.
+// Without sorting, the profile follows the wrong classes and misses the worst histograms.
 func TestUnsortedCountsAreCaught(t *testing.T) {
 	counts := []int{3, 18, 9}
 	l := testkit.Must(newLocalCost(4, 2, 3))
@@ -228,8 +227,7 @@ func TestUnsortedCountsAreCaught(t *testing.T) {
 	require.Less(t, wrong, truth)
 }
 
-// TestCellsAgreeWithThePublishedProfile: where both are known, bounding the change
-// cell by cell costs a few percent.
+// Where both are known, bounding the change cell by cell costs a few percent.
 func TestCellsAgreeWithThePublishedProfile(t *testing.T) {
 	for _, c := range []struct {
 		votes        []int
@@ -256,8 +254,7 @@ func TestCellsAgreeWithThePublishedProfile(t *testing.T) {
 	}
 }
 
-// TestAbstentionsAreWithinReach: both bounds cover neighbours in which a teacher
-// who abstained votes, or one who voted abstains.
+// Both bounds cover neighbours in which a teacher who abstained votes, or one who voted abstains.
 func TestAbstentionsAreWithinReach(t *testing.T) {
 	for _, order := range []float64{2, 4} {
 		l := testkit.Must(newLocalCost(3, order, 2))
@@ -296,9 +293,8 @@ func abstentionsAreWithinReach(t *testing.T, l *localCost) {
 	}
 }
 
-// TestThePublishedCostOfAReleaseIsTooSmall: where the published procedure takes
-// beta from, the printed cost is a fifth of what the accountant charges, which the
-// accountant's tests compare with quadrature. For a small beta it is larger.
+// Where the published procedure takes beta from, the printed cost is a fifth of what the accountant charges,
+// which the accountant's tests compare with quadrature. For a small beta it is larger.
 func TestThePublishedCostOfAReleaseIsTooSmall(t *testing.T) {
 	const a, beta, sigma = 17, 0.48 / 17, 7.703
 	cost := testkit.Must(releaseCost(accountant.GNSS{Beta: beta, Sigma: sigma}, a))

@@ -404,8 +404,7 @@ func TestSmoothSensitivityOfTwoQueriesIsSmooth(t *testing.T) {
 	require.Greater(t, closest, 0.1)
 }
 
-// TestLocalSensitivityIsNotSmooth: noise scaled by the local sensitivity alone
-// differs between neighbours by more than is charged.
+// Noise scaled by the local sensitivity alone differs between neighbours by more than is charged.
 func TestLocalSensitivityIsNotSmooth(t *testing.T) {
 	l := testkit.Must(newLocalCost(1.5, 3, 3))
 	local := func(counts ...int) float64 {

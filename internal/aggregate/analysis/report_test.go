@@ -246,10 +246,7 @@ func TestAnalyzeRefusesBadInput(t *testing.T) {
 func TestRealisedCostIsKeptApart(t *testing.T) {
 	rows := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))[:40]
 	m, o := confident(200, 150, 40), Options{Delta: 1e-5}
-	answered := make([]bool, len(rows))
-	for i := range answered {
-		answered[i] = i%2 == 0
-	}
+	answered := testkit.Series(len(rows), func(i int) bool { return i%2 == 0 })
 	plain := testkit.Must(Analyze(context.Background(), m, histograms(rows), o))
 	require.Nil(t, plain.Realised)
 	o.Answered = answered

@@ -62,8 +62,7 @@ func divergence(t require.TestingT, relation accountant.Relation, order float64,
 
 // excess returns how the divergences of noisy counts that move so, in either order, stand to an event: the
 // largest ratio of Rényi divergences, and the largest difference of a hockey-stick divergence from delta.
-// Both laws are products over the counts that move, whose sums are taken to where the noise has no mass
-// left.
+// Both laws are products over the counts that move, whose sums are taken to where the noise has no mass left.
 func excess(t require.TestingT, relation accountant.Relation, e accountant.Event, sigma float64, by []int64) (renyi, delta float64) {
 	noise := testkit.Must(rng.NewDiscreteGaussian(sigma))
 	p, q := []float64{0}, []float64{0} // logarithms

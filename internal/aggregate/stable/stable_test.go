@@ -30,8 +30,7 @@ func least(t require.TestingT, target accountant.Target) func(func(float64) (acc
 }
 
 func epsilon(t require.TestingT, e accountant.Event, delta float64) float64 {
-	b := testkit.Must(testledger.Account(t, accountant.AddRemove, e).Epsilon(context.Background(), delta))
-	return b.Upper
+	return testkit.Must(testledger.Account(t, accountant.AddRemove, e).Epsilon(context.Background(), delta)).Upper
 }
 
 func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
@@ -47,8 +46,7 @@ func configs() []Config {
 	}
 }
 
-// TestSessionsAreThoseOfThePackages: the same key gives the answers of the mechanism
-// itself, and votes on which another class won give none.
+// The same key gives the answers of the mechanism itself, and votes on which another class won give none.
 func TestSessionsAreThoseOfThePackages(t *testing.T) {
 	key := rng.SeedKey(4)
 	for _, cfg := range configs() {

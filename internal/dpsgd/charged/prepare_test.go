@@ -229,8 +229,7 @@ func TestRefusals(t *testing.T) {
 	}
 	cfg := Default(20)
 	run := func(train, test dataset.Set, r []*ledger.Reservation, key rng.Key) error {
-		_, err := Prepare(ctx, train, nil, test, cfg, r, key)
-		return err
+		return testkit.Err(Prepare(ctx, train, nil, test, cfg, r, key))
 	}
 	all := func() []*ledger.Reservation { return reservations(t, cfg.Events()) }
 	require.NoError(t, run(train, train, all(), rng.SeedKey(1)))
@@ -325,8 +324,7 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 	}
 }
 
-// TestTransformHoldsItsStatistics checks that statistics are in the bytes: the transform of
-// other training rows is another one.
+// Statistics are in the bytes: the transform of other training rows is another one.
 func TestTransformHoldsItsStatistics(t *testing.T) {
 	test := images(9, 2)
 	for name, cfg := range variants(40) {
@@ -391,8 +389,7 @@ func TestTransformRefusesDamage(t *testing.T) {
 	require.NoError(t, testkit.Err(read.Apply(context.Background(), images(2, 1), 1)), "what failed changed nothing")
 }
 
-// FuzzTransform checks that bytes are refused, or are a transform that works and is written
-// again as it was read.
+// Bytes are refused, or are a transform that works and is written again as it was read.
 func FuzzTransform(f *testing.F) {
 	for _, cfg := range variants(8) {
 		text := testkit.Must(testkit.Must(newTransform(cfg, shape)).MarshalBinary())
@@ -419,8 +416,7 @@ func FuzzTransform(f *testing.F) {
 	})
 }
 
-// TestTransformsOfAnEarlierVersion checks that what was written when the format was new is
-// read, and written again byte for byte.
+// What was written when the format was new is read, and written again byte for byte.
 func TestTransformsOfAnEarlierVersion(t *testing.T) {
 	for _, name := range []string{"scattering", "gradients"} {
 		written := testkit.Must(os.ReadFile(filepath.Join("testdata", name+".transform")))

@@ -90,11 +90,10 @@ func TestEstimateSecondMoment(t *testing.T) {
 	require.Equal(t, 2, s.Source.Positions)
 }
 
-// TestNoiseIsAsClaimed checks that the noise has a standard deviation of NoiseMultiplier times ClipNorm on
-// every coordinate in which the contribution is clipped. Entries off the diagonal of the matrix have less,
-// by the root of 2. With n values the estimate of a standard deviation has relative error 1/sqrt(2n). The
-// test allows five of them, false-alarm rate 1e-6. Noise that forgets the clip norm, or the root, is
-// caught.
+// The noise has a standard deviation of NoiseMultiplier times ClipNorm on every coordinate in which the
+// contribution is clipped. Entries off the diagonal of the matrix have less, by the root of 2. With n values
+// the estimate of a standard deviation has relative error 1/sqrt(2n). The test allows five of them,
+// false-alarm rate 1e-6. Noise that forgets the clip norm, or the root, is caught.
 func TestNoiseIsAsClaimed(t *testing.T) {
 	const channels = 60
 	x := blas32.General{Rows: 1, Cols: channels, Stride: channels, Data: make([]float32, channels)}
@@ -129,12 +128,10 @@ func TestAReservationIsNeeded(t *testing.T) {
 	other.NoiseMultiplier = 2
 	for _, run := range []func(*ledger.Reservation) error{
 		func(r *ledger.Reservation) error {
-			_, err := EstimateMean(ctx, rowsOf(x), cfg, r, rng.SeedKey(1))
-			return err
+			return testkit.Err(EstimateMean(ctx, rowsOf(x), cfg, r, rng.SeedKey(1)))
 		},
 		func(r *ledger.Reservation) error {
-			_, err := EstimateSecondMoment(ctx, rowsOf(x), 3, cfg, r, rng.SeedKey(1))
-			return err
+			return testkit.Err(EstimateSecondMoment(ctx, rowsOf(x), 3, cfg, r, rng.SeedKey(1)))
 		},
 	} {
 		require.Error(t, run(nil))
@@ -151,10 +148,7 @@ func TestMomentsRefuseReplacedRecords(t *testing.T) {
 	cfg := Config{ClipNorm: 1, NoiseMultiplier: 1, Records: 2}
 	x := matrix([]float32{1, 2}, []float32{3, 4})
 	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {
-		reserved := func() *ledger.Reservation {
-			l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5}))
-			return testkit.Must(l.Reserve(cfg.Event()))
-		}
+		reserved := func() *ledger.Reservation { return testledger.Reserve(t, relation, cfg.Event()) }
 		_, mean := EstimateMean(t.Context(), rowsOf(x), cfg, reserved(), rng.SeedKey(1))
 		_, second := EstimateSecondMoment(t.Context(), rowsOf(x), 2, cfg, reserved(), rng.SeedKey(1))
 		if relation == accountant.AddRemove {
@@ -284,11 +278,7 @@ func clippedSum(m dpsgd.Model, x blas32.General, rows []int, c float64) ([]float
 }
 
 func widen(v []float32) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = float64(x)
-	}
-	return out
+	return testkit.Series(len(v), func(i int) float64 { return float64(v[i]) })
 }
 
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }

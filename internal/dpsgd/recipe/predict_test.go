@@ -47,50 +47,6 @@ func TestAccuracyIsByNameOfTheClass(t *testing.T) {
 	}
 }
 
-// What a run left answers on the test rows as the run did, for every kind of features
-// and model, and one row at a time too.
-func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
-	task := strokes(t, 240, 80)
-	test := task.WithoutPool().Test
-	base := Default(ShapeOf(task), features.NamePixels, "", 4)
-	base.Train.Steps = 4
-	base.Statistics.SecondNoise, base.Statistics.SecondClip = 4, 1
-	for name, change := range map[string]func(*Recipe){
-		"raw":              func(*Recipe) {},
-		"mlp":              func(r *Recipe) { r.Model = "mlp:8,4" },
-		"cnn":              func(r *Recipe) { r.Model = CNN },
-		"views":            func(r *Recipe) { r.Views = 2 },
-		"hog":              func(r *Recipe) { r.Features = features.NameHOG },
-		"deskewed hog":     func(r *Recipe) { r.Features = features.NameDeskewedHOG },
-		"centred":          func(r *Recipe) { r.Features = CentredHOG },
-		"scattering":       func(r *Recipe) { r.Features, r.Model = Scattering, "mlp:3" },
-		"deskewed, of all": func(r *Recipe) { r.Features = deskewed + ScatteringHOG },
-		"other gradients": func(r *Recipe) {
-			r.Features, r.Statistics.Gradients = CentredHOG, features.HOG{Bins: 6, Cell: 5, Block: 2, Clip: 0.3}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := base
-			change(&r)
-			c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 5})
-			result := testkit.Must(Run(t.Context(), c))
-			m := modelOf(t, c, "noise-5-run-0.model")
-			require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, test))
-			require.Equal(t, Card{
-				Data: "strokes", Features: r.Features, Kind: r.Model, Columns: 256, Image: task.Image, Classes: task.Classes,
-				Extractor: m.Extractor, Epsilon: result.Rows[0].Epsilon, Delta: 1e-4, Unit: "record", Scored: m.Scored,
-			}, m.Card)
-			require.True(t, m.ScoredOn(test))
-			require.False(t, m.ScoredOn(task.Private))
-			all := testkit.Must(m.Predictions(t.Context(), test))
-			for i := 0; i < test.Len(); i += 17 {
-				alone := testkit.Must(m.Predictions(t.Context(), testkit.Must(test.Slice(i, i+1))))
-				require.Equal(t, all[i:i+1], alone)
-			}
-		})
-	}
-}
-
 // linear is a model of two classes by the mean of a row, on rows that are no images.
 func linear(t testing.TB, columns int) *Model {
 	t.Helper()
@@ -273,13 +229,11 @@ func TestOpenModelReadsNoMoreThanItMust(t *testing.T) {
 	require.ErrorContains(t, err, "no regular file")
 }
 
-// TestAModelFileOfAnEarlierVersion checks that testdata/linear.model, written when the
-// format was new, opens, and is written again byte for byte.
+// The file testdata/linear.model, written when the format was new, opens, and is written again byte for byte.
 func TestAModelFileOfAnEarlierVersion(t *testing.T) {
 	path := filepath.Join("testdata", "linear.model")
 	m := testkit.Must(OpenModel(path))
-	again := testkit.Must(m.bytes())
-	require.Equal(t, testkit.Must(os.ReadFile(path)), again)
+	require.Equal(t, testkit.Must(os.ReadFile(path)), testkit.Must(m.bytes()))
 	require.Empty(t, m.Scored)
 	for _, rows := range []int{0, 1} {
 		require.False(t, m.ScoredOn(dataset.Set{X: dense.New(rows, m.Columns)}), "a card that keeps no hash knows no public row")

@@ -77,21 +77,29 @@ func answer(t *testing.T, delta float64, count int64, events ...accountant.Event
 	return testkit.Must(account.Epsilon(t.Context(), delta*(1-latticeShare)))
 }
 
-// Everything that a recipe can say trains, costs what was asked, and one account holds all of it.
+// Everything that a recipe can say trains, costs what was asked, and one account holds all of it. Its model file, whose
+// hash the ledger has, answers on the test rows as the run did, one row at a time too.
 func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 	task := strokes(t, 240, 80)
 	s := ShapeOf(task)
 	base := Default(s, features.NamePixels, "", 4)
 	base.Train.Steps = 20
+	base.Statistics.SecondNoise, base.Statistics.SecondClip = 4, 1 // of 240 images a second moment is all noise otherwise
+	test := task.WithoutPool().Test
 	variants := map[string]func(*Recipe){
-		"plain":      func(*Recipe) {},
-		"hog":        func(r *Recipe) { r.Features = features.NameHOG },
-		"centred":    func(r *Recipe) { r.Features = CentredHOG },
-		"scattering": func(r *Recipe) { r.Features = ScatteringHOG },
-		"deskewed":   func(r *Recipe) { r.Features = deskewed + Scattering },
-		"mlp":        func(r *Recipe) { r.Model = "mlp:8,4" },
-		"per layer":  func(r *Recipe) { r.Model, r.Train.Clipping.PerGroup = "mlp:8", true },
-		"automatic":  func(r *Recipe) { r.Train.Clipping.Stabilizer = 0.01 },
+		"plain":            func(*Recipe) {},
+		"hog":              func(r *Recipe) { r.Features = features.NameHOG },
+		"deskewed hog":     func(r *Recipe) { r.Features = features.NameDeskewedHOG },
+		"centred":          func(r *Recipe) { r.Features = CentredHOG },
+		"scattering":       func(r *Recipe) { r.Features = ScatteringHOG },
+		"scattering alone": func(r *Recipe) { r.Features, r.Model = Scattering, "mlp:3" },
+		"deskewed":         func(r *Recipe) { r.Features = deskewed + ScatteringHOG },
+		"mlp":              func(r *Recipe) { r.Model = "mlp:8,4" },
+		"per layer":        func(r *Recipe) { r.Model, r.Train.Clipping.PerGroup = "mlp:8", true },
+		"automatic":        func(r *Recipe) { r.Train.Clipping.Stabilizer = 0.01 },
+		"other gradients": func(r *Recipe) {
+			r.Features, r.Statistics.Gradients = CentredHOG, features.HOG{Bins: 6, Cell: 5, Block: 2, Clip: 0.3}
+		},
 		"adaptive": func(r *Recipe) {
 			r.Train.Clipping.Adaptive = dpsgd.Adaptive{Quantile: 0.5, LearningRate: 0.2, CountNoise: 30}
 		},
@@ -105,10 +113,6 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			r := base
 			change(&r)
 			c := config(t, task, Plan{Recipe: r, Epsilon: 4})
-			c.Plans[0].Recipe.Statistics.SecondNoise = 40 // of 240 images a second moment would be all noise otherwise
-			if r.Features == deskewed+Scattering || r.Features == ScatteringHOG {
-				c.Plans[0].Recipe.Statistics.SecondNoise, c.Plans[0].Recipe.Statistics.SecondClip = 4, 1
-			}
 			result := testkit.Must(Run(t.Context(), c))
 			require.Equal(t, 80, result.Test, "the pool scores too")
 			row := result.Rows[0]
@@ -119,10 +123,25 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			require.Len(t, row.Statistics, len(learned.Events()))
 			require.Len(t, row.Account.Events, len(row.Statistics)+1)
 			require.InDelta(t, *row.Epsilon, answer(t, 1e-4, 1, row.Account.Events...).Upper, 1e-9)
-			require.FileExists(t, modelPath(c.Dir, "epsilon-4-run-0.model"))
 			if name == "hog" {
 				require.Greater(t, row.Accuracy, 0.9)
 			}
+
+			m := modelOf(t, c, "epsilon-4-run-0.model")
+			require.Equal(t, row.Accuracy, accuracyOf(t, m, test))
+			require.Equal(t, Card{
+				Data: "strokes", Features: r.Features, Kind: r.Model, Columns: 256, Image: task.Image, Classes: task.Classes,
+				Extractor: m.Extractor, Epsilon: row.Epsilon, Delta: 1e-4, Unit: "record", Scored: m.Scored,
+			}, m.Card)
+			require.True(t, m.ScoredOn(test))
+			require.False(t, m.ScoredOn(task.Private))
+			all := testkit.Must(m.Predictions(t.Context(), test))
+			for i := 0; i < test.Len(); i += 17 {
+				require.Equal(t, all[i:i+1], testkit.Must(m.Predictions(t.Context(), testkit.Must(test.Slice(i, i+1)))))
+			}
+			file := testkit.Must(os.ReadFile(modelPath(c.Dir, "epsilon-4-run-0.model")))
+			book := testkit.Must(os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-4-run-0.jsonl")))
+			require.Contains(t, string(book), fmt.Sprintf("%x", sha256.Sum256(file)))
 		})
 	}
 }
@@ -151,8 +170,7 @@ func TestDrawsOfStatisticsCount(t *testing.T) {
 	}
 }
 
-// TestAllRunsCountTogether: the bound of all plans is for the draws and events of every seed of
-// every plan that is charged.
+// The bound of all plans is for the draws and events of every seed of every plan that is charged.
 func TestAllRunsCountTogether(t *testing.T) {
 	task := strokes(t, 240, 20)
 	c := config(t, task, Plan{Recipe: Default(ShapeOf(task), features.NameHOG, "", 1), Epsilon: 1},
@@ -247,21 +265,6 @@ func TestAnInterruptedRunEndsAlike(t *testing.T) {
 	require.NoError(t, testkit.Err(Run(t.Context(), c)))
 	after := testkit.Must(os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-4-run-0.jsonl")))
 	require.Equal(t, string(before), string(after), "nothing is charged twice")
-}
-
-// The model file is the model that was scored, and the ledger has its hash.
-func TestTheModelFileIsTheModel(t *testing.T) {
-	task := strokes(t, 240, 40)
-	r := Default(ShapeOf(task), features.NamePixels, "mlp:8", 8)
-	r.Train.Steps, r.Train.AverageDecay = 20, 0.5
-	c := config(t, task, Plan{Recipe: r, Epsilon: 8})
-	result := testkit.Must(Run(t.Context(), c))
-	path := modelPath(c.Dir, "epsilon-8-run-0.model")
-	m := testkit.Must(OpenModel(path))
-	require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, task.WithoutPool().Test))
-	file := testkit.Must(os.ReadFile(path))
-	book := testkit.Must(os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-8-run-0.jsonl")))
-	require.Contains(t, string(book), fmt.Sprintf("%x", sha256.Sum256(file)))
 }
 
 func TestWithoutPrivacyNothingIsClaimed(t *testing.T) {
@@ -404,8 +407,7 @@ func TestNoPointOfACurveEndsWithACheckpoint(t *testing.T) {
 	}
 }
 
-// TestNoiseIsForTheSamplingThatRuns checks that noise is chosen for the event of the
-// sampling, and that what is claimed for it is the accountant's answer.
+// Noise is chosen for the event of the sampling, and what is claimed for it is the accountant's answer.
 func TestNoiseIsForTheSamplingThatRuns(t *testing.T) {
 	to := claim{delta: 1e-5}
 	p := Plan{Epsilon: 2, Recipe: Recipe{Features: "raw", Train: dpsgd.Config{

@@ -26,8 +26,7 @@ func inUnits(task dataset.Task, rows int) dataset.Task {
 	return task
 }
 
-// TestTrainingIsGivenUnits: what is trained on has one record for each unit, whether features
-// are fixed or learned.
+// What is trained on has one record for each unit, whether features are fixed or learned.
 func TestTrainingIsGivenUnits(t *testing.T) {
 	task := inUnits(strokes(t, 60, 20), 3)
 	for _, set := range []string{features.NamePixels, features.NameHOG, CentredHOG} {

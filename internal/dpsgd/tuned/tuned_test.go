@@ -209,10 +209,7 @@ func TestPrivateRowsChooseByUnit(t *testing.T) {
 
 	cfg := config(t, tune.Law{Mean: 2})
 	cfg.Private = &Private{0.5, 5}
-	units := make([]string, cfg.Task.Private.Len())
-	for i := range units {
-		units[i] = fmt.Sprint("unit ", i/4)
-	}
+	units := testkit.Series(cfg.Task.Private.Len(), func(i int) string { return fmt.Sprint("unit ", i/4) })
 	cfg.Task.Private.Units = units
 	j := testkit.Must(cfg.newJob())
 	require.Equal(t, len(units)/4, j.choose.Len()+j.inner.Private.Len(), "one row of each unit")
@@ -345,16 +342,12 @@ func TestBadSettings(t *testing.T) {
 	} {
 		require.ErrorIs(t, testkit.Err(ParseSettings([]byte(text))), ErrSettings, "%.40q", text)
 	}
-	many := make([]string, 101)
-	for i := range many {
-		many[i] = fmt.Sprint(i)
-	}
+	many := testkit.Series(101, func(i int) string { return fmt.Sprint(i) })
 	for _, values := range []map[string][]string{{"steps": {"1"}}, {"clip": {"a"}}, {"clip": {"1", "1.0"}}, {"clip": {}}, {"clip": many, "momentum": many}} {
 		require.ErrorIs(t, testkit.Err(Grid(values)), ErrSettings)
 	}
 }
 
-// A setting changes what it names, and nothing else.
 func TestSettingsApply(t *testing.T) {
 	base := recipe.Default(recipe.Shape{Kind: dataset.Columns, Records: 1000, Columns: 5, Classes: 2}, "", "", 2)
 	require.Equal(t, base, Setting{}.apply(base))
