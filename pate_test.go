@@ -43,7 +43,6 @@ func open(t *testing.T, text string, opt votes.Options) *votes.Source {
 
 // summary verifies a ledger.
 func summary(t *testing.T, path string) ledger.Summary {
-	t.Helper()
 	return testkit.Must(pate.Verify(path))
 }
 
@@ -290,29 +289,26 @@ func TestTrain(t *testing.T) {
 // However a training is interrupted, it goes on to the same model and is charged once.
 func TestTrainGoesOn(t *testing.T) {
 	var places []string
-	_, err := pate.Train(crash.With(t.Context(), func(place string) error {
+	require.NoError(t, testkit.Err(pate.Train(crash.With(t.Context(), func(place string) error {
 		places = append(places, place)
 		return nil
-	}), softmax(t), records(500), config(), trainOptions(t))
-	require.NoError(t, err)
+	}), softmax(t), records(500), config(), trainOptions(t))))
 	require.Greater(t, len(places), 4)
 	stop := errors.New("killed")
 	for _, place := range slices.Compact(slices.Sorted(slices.Values(places))) {
 		t.Run(place, func(t *testing.T) {
 			o, m := trainOptions(t), softmax(t)
 			var drawn []byte
-			_, err := pate.Train(crash.With(t.Context(), func(at string) error {
+			require.ErrorIs(t, testkit.Err(pate.Train(crash.With(t.Context(), func(at string) error {
 				if at != place {
 					return nil
 				}
 				files := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(o.Out), ".out.*.tmp")))
 				if len(files) == 1 {
-					drawn, err = os.ReadFile(files[0])
-					require.NoError(t, err)
+					drawn = testkit.Must(os.ReadFile(files[0]))
 				}
 				return stop
-			}), m, records(500), config(), o)
-			require.ErrorIs(t, err, stop)
+			}), m, records(500), config(), o)), stop)
 			require.Equal(t, softmax(t).Parameters(), m.Parameters(), "as it was")
 			require.NoError(t, testkit.Err(pate.Train(t.Context(), m, records(500), config(), o)))
 			s := summary(t, o.Ledger)

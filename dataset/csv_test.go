@@ -269,7 +269,6 @@ func publicSides() (labels, sides []string) {
 }
 
 func classTask(t *testing.T, labels, sides []string, rule ClassRule) (Task, error) {
-	t.Helper()
 	table, err := readCSV(strings.NewReader(labelled(labels, sides)), "t.csv", CSVOptions{Label: "kind", Unit: "who", Rule: rule})
 	if err != nil {
 		return Task{}, err

@@ -121,14 +121,12 @@ func TestEncoderInJSON(t *testing.T) {
 	fitted := *e
 	fitted.notes, fitted.repeated = nil, nil // are for people, who have read them
 	require.Equal(t, fitted, read)
-	got := testkit.Must(read.Encode(table))
-	require.Equal(t, want, got)
+	require.Equal(t, want, testkit.Must(read.Encode(table)))
 
 	// Columns are found by name.
 	slices.Reverse(table.Columns)
 	table.Columns = slices.Insert(table.Columns, 1, Column{"more", make([]string, 5)})
-	got = testkit.Must(read.EncodeByName(table))
-	require.Equal(t, want, got)
+	require.Equal(t, want, testkit.Must(read.EncodeByName(table)))
 	var in *fault.Error
 	table.Columns[1].Name = "word"
 	require.ErrorAs(t, testkit.Err(read.EncodeByName(table)), &in)

@@ -24,7 +24,6 @@ import (
 
 // people reads one of the tables that pandas wrote.
 func people(t *testing.T, name string, opt CSVOptions) *Table {
-	t.Helper()
 	opt.Label = "outcome"
 	table := testkit.Must(ReadTable(filepath.Join("testdata/parquet", name), opt))
 	table.Name, table.Provenance, table.lines, table.path = "", "", nil, "" // say which file it was

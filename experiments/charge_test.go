@@ -68,7 +68,6 @@ func TestAnInterruptedRunGoesOnAndRepeatsItself(t *testing.T) {
 }
 
 func modTimes(t *testing.T, paths []string) map[string]int64 {
-	t.Helper()
 	out := map[string]int64{}
 	for _, p := range paths {
 		out[p] = testkit.Must(os.Stat(p)).ModTime().UnixNano()

@@ -48,7 +48,6 @@ func blobs(private, pool, test int) dataset.Task {
 }
 
 func config(t *testing.T, dir string) Config {
-	t.Helper()
 	return Config{Task: blobs(3000, 400, 300), Epsilons: []float64{2}, Delta: 1e-5, Key: rng.SeedKey(7), Dir: dir, Workers: 2}
 }
 
@@ -241,7 +240,6 @@ func TestAllDeclined(t *testing.T) {
 
 // recompute goes the auditor's way: JSON, then the accountant alone.
 func recompute(t *testing.T, row Row, delta float64) float64 {
-	t.Helper()
 	schedule := testkit.Must(accountant.ParseSchedule(testkit.Must(json.Marshal(row.Account))))
 	method := row.Accountant
 	if method == "" {

@@ -75,8 +75,7 @@ func TestDifferences(t *testing.T) {
 	require.Equal(t, "a", d.Better)
 	require.InDelta(t, 0.1, d.Mean, 1e-12)
 	require.InDelta(t, 0.1-1.959964*0.001*math.Sqrt2, d.Low, 1e-9, "pairs differ alike: test rows alone")
-	d = difference(row("a", 0.80, 0.82, 0.84), row("b", 0.90, 0.92, 0.94))
-	require.Equal(t, "b", d.Better)
+	require.Equal(t, "b", difference(row("a", 0.80, 0.82, 0.84), row("b", 0.90, 0.92, 0.94)).Better)
 	// sd of the pairs is 0.03, and Student's t of two degrees of freedom 4.302653.
 	d = difference(row("a", 0.90, 0.93, 0.96), row("b", 0.90, 0.90, 0.90))
 	require.Empty(t, d.Better)
@@ -161,11 +160,9 @@ func TestPenalty(t *testing.T) {
 	t.Logf("%.3f, %.3f", smallest, chosen)
 	require.Greater(t, chosen, smallest+0.05)
 	few, units := noisyRows(rnd, 2000, 3, 0)
-	penalty := testkit.Must(penalised{units}.choose(t.Context(), few, rnd))
-	require.Equal(t, 1., penalty)
+	require.Equal(t, 1., testkit.Must(penalised{units}.choose(t.Context(), few, rnd)))
 	one := make([]string, few.X.Rows) // all rows are of one unit: there is nothing to choose on
-	penalty = testkit.Must(penalised{one}.choose(t.Context(), few, rnd))
-	require.Equal(t, 1., penalty)
+	require.Equal(t, 1., testkit.Must(penalised{one}.choose(t.Context(), few, rnd)))
 	learn, held := penalised{units}.halves(few, rnd)
 	require.Equal(t, few.X.Rows, learn.X.Rows+held.X.Rows)
 	require.InDelta(t, 400, held.X.Rows, 90)

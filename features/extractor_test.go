@@ -303,17 +303,15 @@ func TestDeskewKeepsUprightImages(t *testing.T) {
 	}
 }
 
-type kymatioImage struct {
-	Name       string
-	Rows, Cols int
-	Pixels     []int
-	Scattering []float64
-}
-
 func TestScatteringIsKymatio(t *testing.T) {
 	f := testkit.Must(os.Open("testdata/kymatio.json.gz"))
 	defer f.Close()
-	var images []kymatioImage
+	var images []struct {
+		Name       string
+		Rows, Cols int
+		Pixels     []int
+		Scattering []float64
+	}
 	require.NoError(t, json.NewDecoder(testkit.Must(gzip.NewReader(f))).Decode(&images))
 	for _, g := range images {
 		t.Run(g.Name, func(t *testing.T) {

@@ -399,10 +399,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	labels := make([]int, x.Rows)
-	for i := range labels {
-		labels[i] = student.Unlabelled
-	}
+	labels := slices.Repeat([]int{student.Unlabelled}, x.Rows)
 	for i := range 6 {
 		labels[i] = i % 2
 	}

@@ -29,9 +29,8 @@ func TestSpreadingBeatsTheLabelsAloneOnMoons(t *testing.T) {
 	var semi, alone float64
 	for seed := range uint64(seeds) {
 		labels := label(y, stream(seed).Perm(600)[:8])
-		m := testkit.Must(p.Fit(t.Context(), labels, 2))
-		semi += accuracy(t, m, fresh, truth) / seeds
-		m = testkit.Must(student.Supervised(t.Context(), ridge, x, labels, 2, stream(6)))
+		semi += accuracy(t, testkit.Must(p.Fit(t.Context(), labels, 2)), fresh, truth) / seeds
+		m := testkit.Must(student.Supervised(t.Context(), ridge, x, labels, 2, stream(6)))
 		alone += accuracy(t, m, fresh, truth) / seeds
 
 		soft := testkit.Must(p.Spread(t.Context(), labels, 2))
@@ -93,8 +92,7 @@ func TestClassesWithoutALabelAreNeverAnswered(t *testing.T) {
 
 	labels = unlabelled(300)
 	labels[7] = 5
-	m = testkit.Must(newPool(t, x, student.Config{}).Fit(t.Context(), labels, 7))
-	require.NoError(t, m.Predict(answers, x))
+	require.NoError(t, testkit.Must(newPool(t, x, student.Config{}).Fit(t.Context(), labels, 7)).Predict(answers, x))
 	require.Equal(t, slices.Repeat([]int{5}, 300), answers)
 }
 
@@ -225,7 +223,6 @@ func accuracy(t testing.TB, c teachers.Classifier, x student.Matrix, y []int) fl
 }
 
 func newPool(t testing.TB, x student.Matrix, c student.Config) *student.Pool {
-	t.Helper()
 	return testkit.Must(student.NewPool(t.Context(), x, c, stream(1)))
 }
 

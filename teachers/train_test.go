@@ -85,32 +85,27 @@ func (w *world) train() (*votes.Matrix, error) {
 	return teachers.Train(context.Background(), w.cfg, w.private, w.share, w.queries)
 }
 
-func (w *world) mustTrain(t testing.TB) *votes.Matrix {
-	t.Helper()
-	return testkit.Must(w.train())
-}
-
 func TestTrainDoesNotDependOnWorkers(t *testing.T) {
 	w := newWorld(t)
-	want := w.mustTrain(t).Hash()
+	want := testkit.Must(w.train()).Hash()
 	for _, workers := range []int{0, 1, 7, 100} {
 		var seen []int
 		w.cfg.Workers, w.cfg.Progress = workers, func(done, total int) { seen = append(seen, done, total-20) }
-		require.Equal(t, want, w.mustTrain(t).Hash())
+		require.Equal(t, want, testkit.Must(w.train()).Hash())
 		require.Len(t, seen, 40)
 		for i := range 20 {
 			require.Equal(t, []int{i + 1, 0}, seen[2*i:2*i+2])
 		}
 	}
 	w.cfg.Key = rng.SeedKey(2)
-	require.NotEqual(t, want, w.mustTrain(t).Hash())
+	require.NotEqual(t, want, testkit.Must(w.train()).Hash())
 }
 
 // TestOneRecordMovesOneColumn checks the promise that every bound rests on. With one record gone, the votes
 // of all teachers but its own stay as they are.
 func TestOneRecordMovesOneColumn(t *testing.T) {
 	w := newWorld(t)
-	before := w.mustTrain(t)
+	before := testkit.Must(w.train())
 	for _, gone := range []int{0, 77, 199} {
 		less := newWorld(t)
 		less.private.X.Data = append(less.private.X.Data[:2*gone], less.private.X.Data[2*gone+2:]...)
@@ -118,7 +113,7 @@ func TestOneRecordMovesOneColumn(t *testing.T) {
 		less.private.Y = append(less.private.Y[:gone], less.private.Y[gone+1:]...)
 		less.units = append(less.units[:gone], less.units[gone+1:]...)
 		less.share = testkit.Must(teachers.Partition(less.units, less.cfg.Teachers, less.cfg.Key))
-		after := less.mustTrain(t)
+		after := testkit.Must(less.train())
 		changed := map[int]bool{}
 		for q := range before.Queries() {
 			for c := range before.Teachers() {
@@ -134,7 +129,7 @@ func TestOneRecordMovesOneColumn(t *testing.T) {
 
 func TestTrainResumes(t *testing.T) {
 	w := newWorld(t)
-	want := w.mustTrain(t).Hash()
+	want := testkit.Must(w.train()).Hash()
 
 	w.cfg.Checkpoint = filepath.Join(t.TempDir(), "run", "teachers")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -146,7 +141,7 @@ func TestTrainResumes(t *testing.T) {
 	v, err := teachers.Train(ctx, w.cfg, w.private, w.share, w.queries)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Nil(t, v)
-	files := names(t, w.cfg.Checkpoint)
+	files := testkit.Must(os.ReadDir(w.cfg.Checkpoint))
 	stray := filepath.Join(w.cfg.Checkpoint, ".teacher-0000003.votes.123.tmp") // of a killed process
 	require.NoError(t, os.WriteFile(stray, []byte("half"), 0o600))
 	require.GreaterOrEqual(t, len(files), 7)
@@ -154,26 +149,16 @@ func TestTrainResumes(t *testing.T) {
 
 	w.cfg.Progress = nil
 	w.fits.Store(0)
-	require.Equal(t, want, w.mustTrain(t).Hash())
+	require.Equal(t, want, testkit.Must(w.train()).Hash())
 	require.Equal(t, int64(20-len(files)), w.fits.Load(), "finished teachers were trained again")
-	require.Len(t, names(t, w.cfg.Checkpoint), 20)
+	require.Len(t, testkit.Must(os.ReadDir(w.cfg.Checkpoint)), 20)
 
 	w.fits.Store(0)
-	require.Equal(t, want, w.mustTrain(t).Hash())
+	require.Equal(t, want, testkit.Must(w.train()).Hash())
 	require.Zero(t, w.fits.Load())
-	for _, name := range names(t, w.cfg.Checkpoint) {
-		info := testkit.Must(os.Stat(filepath.Join(w.cfg.Checkpoint, name)))
-		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	for _, file := range testkit.Must(os.ReadDir(w.cfg.Checkpoint)) {
+		require.Equal(t, os.FileMode(0o600), testkit.Must(file.Info()).Mode().Perm())
 	}
-}
-
-func names(t testing.TB, dir string) []string {
-	entries := testkit.Must(os.ReadDir(dir))
-	var out []string
-	for _, e := range entries {
-		out = append(out, e.Name())
-	}
-	return out
 }
 
 func TestCheckpointOfOtherInputsIsTrainedAgain(t *testing.T) {
@@ -192,13 +177,13 @@ func TestCheckpointOfOtherInputsIsTrainedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.cfg.Checkpoint = t.TempDir()
-			w.mustTrain(t)
+			testkit.Must(w.train())
 			c.change(w)
 			w.fits.Store(0)
-			got := w.mustTrain(t).Hash()
+			got := testkit.Must(w.train()).Hash()
 			require.Equal(t, c.fits, w.fits.Load())
 			w.cfg.Checkpoint = ""
-			require.Equal(t, w.mustTrain(t).Hash(), got)
+			require.Equal(t, testkit.Must(w.train()).Hash(), got)
 		})
 	}
 }
@@ -212,7 +197,7 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.cfg.Checkpoint = t.TempDir()
-		w.mustTrain(t)
+		testkit.Must(w.train())
 		path := filepath.Join(w.cfg.Checkpoint, "teacher-0000000.votes")
 		before := testkit.Must(os.ReadFile(path))
 		change(w)
@@ -231,7 +216,7 @@ func TestDamagedCheckpointIsTrainedAgain(t *testing.T) {
 	w.queries.Rows = 5
 	w.cfg.Teachers = 1
 	clear(w.share)
-	want := w.mustTrain(t).Hash()
+	want := testkit.Must(w.train()).Hash()
 	path := filepath.Join(w.cfg.Checkpoint, "teacher-0000000.votes")
 	sound := testkit.Must(os.ReadFile(path))
 	damage := func(file []byte, what string, at int) {
@@ -365,5 +350,5 @@ func TestTrainRefuses(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.cfg.Learner = answering(votes.Abstention)
-	require.Equal(t, make([]int, 700), w.mustTrain(t).Gaps())
+	require.Equal(t, make([]int, 700), testkit.Must(w.train()).Gaps())
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/stretchr/testify/require"
 )
@@ -20,10 +21,8 @@ func TestSpend(t *testing.T) {
 	require.Contains(t, out.String(), "predicts [0 1]\n")
 	found := regexp.MustCompile(`(?s)labels cost epsilon ([\d.]+)\n.*both together: epsilon ([\d.]+) of 3`).FindStringSubmatch(out.String())
 	require.Len(t, found, 3, out.String())
-	first, err := strconv.ParseFloat(found[1], 64)
-	require.NoError(t, err)
-	both, err := strconv.ParseFloat(found[2], 64)
-	require.NoError(t, err)
+	first := testkit.Must(strconv.ParseFloat(found[1], 64))
+	both := testkit.Must(strconv.ParseFloat(found[2], 64))
 	require.Less(t, first, both)
 	require.LessOrEqual(t, both, 3.0)
 	require.Greater(t, both, 2.9, "what is left is used")

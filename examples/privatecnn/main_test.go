@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // With the noise of a seed the model learns, within its budget, and a second run finds what
@@ -19,12 +21,8 @@ func TestTrain(t *testing.T) {
 	require.NoError(t, train(context.Background(), &out, dir, &seed))
 	found := regexp.MustCompile(`^right (\d+) %; noise ([\d.]+); epsilon ([\d.]+); may be released: false\n$`).FindStringSubmatch(out.String())
 	require.Len(t, found, 4, out.String())
-	right, err := strconv.Atoi(found[1])
-	require.NoError(t, err)
-	require.Greater(t, right, 85)
-	epsilon, err := strconv.ParseFloat(found[3], 64)
-	require.NoError(t, err)
-	require.LessOrEqual(t, epsilon, 2.0)
+	require.Greater(t, testkit.Must(strconv.Atoi(found[1])), 85)
+	require.LessOrEqual(t, testkit.Must(strconv.ParseFloat(found[3], 64)), 2.0)
 	require.FileExists(t, filepath.Join(dir, "strokes.model"))
 
 	first := out.String()

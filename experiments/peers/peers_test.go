@@ -29,7 +29,6 @@ func run(t *testing.T, args ...string) string {
 }
 
 func read(t *testing.T, path string) string {
-	t.Helper()
 	return string(testkit.Must(os.ReadFile(path)))
 }
 

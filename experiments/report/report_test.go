@@ -100,6 +100,10 @@ func TestRecordsKeepFullPrecision(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, Records(r).Write(&b, table.CSV))
 	require.Contains(t, b.String(), "1.9999999973183933")
+	b.Reset()
+	r.Rows = []experiments.Row{{Method: "pate/gnmax", Epsilon: &e, Accuracy: 0.958}}
+	require.NoError(t, Table(r).Write(&b, table.CSV))
+	require.Equal(t, "method,ε,test %,±,labels,right %,noise\npate/gnmax,2.0000,95.80,,,,\n", b.String())
 }
 
 // TestClaimsReadNoLessThanTheyAre: one ulp above 0.0265, times 10,000, is 265.

@@ -20,17 +20,14 @@ func TestWriteFileReplacesWhollyOrNotAtAll(t *testing.T) {
 	require.NoError(t, durable.WriteBytes(path, 0o600, []byte("old")))
 
 	full := errors.New("disk full")
-	err := durable.WriteFile(path, 0o600, func(w io.Writer) error {
+	require.ErrorIs(t, durable.WriteFile(path, 0o600, func(w io.Writer) error {
 		_, _ = io.WriteString(w, "half of the new")
 		return full
-	})
-	require.ErrorIs(t, err, full)
-	got := testkit.Must(os.ReadFile(path))
-	require.Equal(t, "old", string(got))
+	}), full)
+	require.Equal(t, "old", string(testkit.Must(os.ReadFile(path))))
 
 	require.NoError(t, durable.WriteBytes(path, 0o600, []byte("new")))
-	got = testkit.Must(os.ReadFile(path))
-	require.Equal(t, "new", string(got))
+	require.Equal(t, "new", string(testkit.Must(os.ReadFile(path))))
 	secret := testkit.Must(durable.ReadSecret(path)) // refuses what others may read
 	require.Equal(t, "new", string(secret))
 
@@ -45,7 +42,6 @@ func TestWriteFileIntoAMissingFolder(t *testing.T) {
 // others are writing for the same name, or for a name that begins with it.
 func TestSweepRemovesItsOwn(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, "labels")
 	others := []string{
 		".labels.tag2.1.tmp", ".labels.1.tmp", ".labels.tag.1.tmp.tmp", ".labels.tag..tmp", ".labels.tag.csv.1.tmp",
 		".labels.csv.tag.1.tmp", ".labels.tag.1", "labels.tag.1.tmp", ".other.tag.1.tmp",
@@ -53,7 +49,7 @@ func TestSweepRemovesItsOwn(t *testing.T) {
 	for _, name := range append(others, ".labels.tag.1.tmp", ".labels.tag.23.tmp") {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	durable.Sweep(path, "tag")
+	durable.Sweep(filepath.Join(dir, "labels"), "tag")
 	left := testkit.Must(os.ReadDir(dir))
 	var names []string
 	for _, f := range left {

@@ -73,8 +73,7 @@ func TestRefusedColumns(t *testing.T) {
 		delete(want, c.Name)
 	}
 	require.Empty(t, want)
-	raw = testkit.Must(os.ReadFile("testdata/brotli.parquet"))
-	_, _, err := all(raw, "b.parquet")
+	_, _, err := all(testkit.Must(os.ReadFile("testdata/brotli.parquet")), "b.parquet")
 	require.ErrorContains(t, err, `b.parquet: row group 0 column "a" is compressed by Brotli`)
 	require.ErrorContains(t, testkit.Err2(all([]byte("PAR1 and no end"), "c.parquet")), "cut off")
 	require.ErrorContains(t, testkit.Err2(all([]byte("PAR1"), "c.parquet")), "too short")

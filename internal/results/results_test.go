@@ -81,13 +81,11 @@ func TestStrangers(t *testing.T) {
 	for _, name := range []string{"lock", "run.key", ".config.json.7.tmp"} {
 		require.NoError(t, f.Keep(name, nil))
 	}
-	found := testkit.Must(f.Strangers())
-	require.Empty(t, found)
+	require.Empty(t, testkit.Must(f.Strangers()))
 	require.NoError(t, f.Keep("lock", []byte("a file of that name")))
 	require.NoError(t, f.Write(true, "labels.csv", func(io.Writer) error { return nil }))
-	found = testkit.Must(f.Strangers())
+	found := testkit.Must(f.Strangers())
 	require.Equal(t, []string{f.Public("labels.csv"), f.Private("lock")}, found)
 	require.NoError(t, f.Keep("config.json", nil))
-	found = testkit.Must(f.Strangers())
-	require.Empty(t, found)
+	require.Empty(t, testkit.Must(f.Strangers()))
 }

@@ -15,7 +15,6 @@ import (
 
 // laws of all kinds.
 func laws(t *testing.T) []Law {
-	t.Helper()
 	var all []Law
 	for _, mean := range []float64{0.3, 1, 3.7, 20} {
 		all = append(all, testkit.Must(Poisson(mean)))

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -25,7 +27,6 @@ func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
 // reserve returns reservations of an event.
 func reserve(t *testing.T, e accountant.Event, count int, noise ledger.Noise) []*ledger.Reservation {
-	t.Helper()
 	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: noise}))
 	t.Cleanup(func() { l.Close() })
 	events := make([]accountant.Event, count)
@@ -266,7 +267,7 @@ func randomWorld(r *rand.Rand) world {
 	if r.IntN(2) == 0 { // a bad outcome takes what the others gain and lose
 		w.p[0] += 2 * math.Exp(eps)
 	}
-	scale(w.p)
+	floats.Scale(1/floats.Sum(w.p), w.p)
 	rest := 1.0
 	for k := m - 1; k > 0; k-- {
 		w.q[k] = w.p[k] * math.Exp(eps*float64(2*r.IntN(2)-1))
@@ -278,18 +279,8 @@ func randomWorld(r *rand.Rand) world {
 	for k := range m {
 		w.q[k] = w.p[k] * math.Exp(eps*(float64(r.IntN(2))-0.5))
 	}
-	scale(w.q)
+	floats.Scale(1/floats.Sum(w.q), w.q)
 	return w
-}
-
-func scale(p []float64) {
-	sum := 0.0
-	for _, x := range p {
-		sum += x
-	}
-	for k := range p {
-		p[k] /= sum
-	}
 }
 
 // best returns the law of what a search releases: nothing, or the best of its runs.
@@ -365,7 +356,11 @@ func TestOtherSearchesAreNot(t *testing.T) {
 		"the best of n full runs, charged as one": {same, argmax},
 		"n runs, and no number of chance":         {poisson.Event, argmax},
 		"all runs are shown": {poisson.Event, func(p []float64) []float64 { // how many of n were the best outcome
-			return binomial(n, p[len(p)-1])
+			out := make([]float64, n+1)
+			for k := range out {
+				out[k] = distuv.Binomial{N: n, P: p[len(p)-1]}.Prob(float64(k))
+			}
+			return out
 		}},
 		"runs until one is good, charged as one": {same, func(p []float64) []float64 { // two outcomes are good
 			good := p[len(p)-1] + p[len(p)-2]
@@ -395,13 +390,4 @@ func TestOtherSearchesAreNot(t *testing.T) {
 			require.Positive(t, refuted)
 		})
 	}
-}
-
-func binomial(n int, p float64) []float64 {
-	out, c := []float64{}, 1.0
-	for k := 0; k <= n; k++ {
-		out = append(out, c*math.Pow(p, float64(k))*math.Pow(1-p, float64(n-k)))
-		c = c * float64(n-k) / float64(k+1)
-	}
-	return out
 }

@@ -29,11 +29,10 @@ import (
 // stages are the steps of an uninterrupted run.
 func stages(t *testing.T, c Config) []string {
 	var all []string
-	_, err := Run(crash.With(context.Background(), func(step string) error {
+	require.NoError(t, testkit.Err(Run(crash.With(context.Background(), func(step string) error {
 		all = append(all, step)
 		return nil
-	}), c)
-	require.NoError(t, err)
+	}), c)))
 	return all
 }
 
@@ -55,15 +54,14 @@ func (w *witness) learn(t *testing.T) {
 	if !ok { // killed while it was destroyed
 		return
 	}
-	_, err := ledger.Verify(strings.NewReader(read(t, c.Ledger)), ledger.VerifyOptions{Entry: func(e ledger.Entry) error {
+	require.NoError(t, testkit.Err(ledger.Verify(strings.NewReader(read(t, c.Ledger)), ledger.VerifyOptions{Entry: func(e ledger.Entry) error {
 		var id identity
 		is, settings := run.Kind(e.Run)
 		require.Equal(t, kind, is)
 		require.NoError(t, json.Unmarshal(settings, &id))
 		w.labels = expected(t, c, id.setting().s, key)
 		return nil
-	}})
-	require.NoError(t, err)
+	}})))
 }
 
 // look checks the files after a crash: labels are there only if they were charged and committed, and they
@@ -165,13 +163,12 @@ func TestInterruptedInTheMiddle(t *testing.T) {
 func TestVotesThatChangeMeanwhile(t *testing.T) {
 	c := confidently(standard(t), -1000, 10) // the cap is met at once, and the file is read to its end
 	path := filepath.Join(filepath.Dir(c.Out), "votes.csv")
-	_, err := Run(crash.With(context.Background(), func(step string) error {
+	require.ErrorContains(t, testkit.Err(Run(crash.With(context.Background(), func(step string) error {
 		if step == "reserved" {
 			require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)))
 		}
 		return nil
-	}), c)
-	require.ErrorContains(t, err, "changed while it was in use")
+	}), c)), "changed while it was in use")
 	require.NoFileExists(t, c.Out)
 	require.Zero(t, summary(t, c.Ledger).Commits)
 }
@@ -330,13 +327,12 @@ func TestPredictionsThatChangeAreNotCommitted(t *testing.T) {
 	seed := uint64(2) // secret noise would change an answer now and then
 	c.Seed = &seed
 	good := strings.Join(lines, "\n")
-	_, err := Run(crash.With(context.Background(), func(step string) error {
+	require.ErrorContains(t, testkit.Err(Run(crash.With(context.Background(), func(step string) error {
 		if step == "reserved" {
 			testkit.Write(t, c.Predictions, strings.Replace(good, "0.98", "0.9805", 1))
 		}
 		return nil
-	}), c)
-	require.ErrorContains(t, err, "was changed while it was read")
+	}), c)), "was changed while it was read")
 	require.NoFileExists(t, c.Out)
 	testkit.Write(t, c.Predictions, good)
 	require.True(t, release1(t, c).Resumed)

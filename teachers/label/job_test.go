@@ -195,11 +195,10 @@ func BenchmarkLabel(b *testing.B) {
 			for b.Loop() {
 				source := testkit.Must(votes.Open(context.Background(), []string{path}, votes.Options{Classes: 10}))
 				dir := b.TempDir()
-				_, err := Run(context.Background(), Config{
+				require.NoError(b, testkit.Err(Run(context.Background(), Config{
 					Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool", Votes: source, Setting: s,
 					Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e6, Delta: 1e-5, Mode: ledger.Filter},
-				})
-				require.NoError(b, err)
+				})))
 				runs++
 			}
 			b.ReportMetric(float64(runs)*queries/b.Elapsed().Seconds(), "queries/s")
@@ -215,7 +214,7 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 	second := first
 	second.Ledger += "2"
 	var made Result
-	_, err := Run(crash.With(context.Background(), func(step string) error {
+	require.ErrorContains(t, testkit.Err(Run(crash.With(context.Background(), func(step string) error {
 		if step != "drawn" {
 			return nil
 		}
@@ -229,8 +228,7 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 		made = release1(t, second)
 		require.FileExists(t, writing[0], "a live file")
 		return nil
-	}), first)
-	require.ErrorContains(t, err, "is there already")
+	}), first)), "is there already")
 	info := testkit.Must(os.Stat(second.Out))
 	require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
 	again := release1(t, second)
@@ -246,7 +244,7 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 func TestKilledRunIsSweptByItself(t *testing.T) {
 	c := standard(t)
 	var left string
-	_, err := Run(crash.With(context.Background(), func(step string) error {
+	require.Error(t, testkit.Err(Run(crash.With(context.Background(), func(step string) error {
 		if step != "drawn" {
 			return nil
 		}
@@ -254,8 +252,7 @@ func TestKilledRunIsSweptByItself(t *testing.T) {
 		require.Len(t, writing, 1)
 		left = writing[0]
 		return errCrash
-	}), c)
-	require.Error(t, err)
+	}), c)))
 	testkit.Write(t, left, "half of the lab") // a process that is killed does not remove it
 	release1(t, c)
 	require.NoFileExists(t, left)
@@ -305,7 +302,6 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 
 // asCSV reads a file of labels in any form.
 func asCSV(t *testing.T, raw string) string {
-	t.Helper()
 	return string(testkit.Must(io.ReadAll(testkit.Must(ReadCSV(strings.NewReader(raw))))))
 }
 

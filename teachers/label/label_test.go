@@ -105,11 +105,10 @@ func TestTheKeyIsDestroyedAndWhatIsCompleteStays(t *testing.T) {
 
 // Noise is chosen by what is left, by composition, and by nothing in the votes.
 func TestNoiseIsChosenToFit(t *testing.T) {
-	c := standard(t)
-	first := release1(t, c)
+	first := release1(t, standard(t))
 	require.InDelta(t, 2, first.Epsilon, 1e-4)
 
-	c = standard(t)
+	c := standard(t)
 	c.Votes = beside(t, c, "other.csv", voteRows(9, testQueries, testTeachers), votes.Options{})
 	require.Equal(t, first.Setting, release1(t, c).Setting, "whatever the votes are")
 
@@ -235,6 +234,9 @@ func TestStableRefusals(t *testing.T) {
 // Nothing about these runs may change what was answered.
 func TestRefusals(t *testing.T) {
 	seed := uint64(1)
+	other := func(rows string, opt votes.Options) func(*Config) {
+		return func(c *Config) { c.Votes = beside(t, *c, "other.csv", rows, opt) }
+	}
 	rows := voteRows(1, testQueries, testTeachers)
 	changed := "1" + rows[1:]
 	if rows[0] == '1' {
@@ -244,33 +246,27 @@ func TestRefusals(t *testing.T) {
 		change func(c *Config)
 		says   string
 	}{
-		"one vote changed": {func(c *Config) { c.Votes = beside(t, *c, "other.csv", changed, votes.Options{}) }, "other votes"},
-		"more teachers": {func(c *Config) {
-			c.Votes = beside(t, *c, "other.csv", voteRows(1, testQueries, testTeachers+1), votes.Options{})
-		}, "other votes"},
-		"more queries": {func(c *Config) {
-			c.Votes = beside(t, *c, "other.csv", voteRows(1, testQueries+9, testTeachers), votes.Options{})
-		}, "other votes"},
-		"part of queries": {func(c *Config) { c.Votes = beside(t, *c, "other.csv", rows, votes.Options{From: 5, To: 9}) }, "queries 0:60, not 5:9"},
-		"overlap": {func(c *Config) {
-			c.Votes = beside(t, *c, "other.csv", voteRows(1, 2*testQueries, testTeachers), votes.Options{From: testQueries - 1})
-		}, "queries 0:60, not 59:120"},
-		"another pool":  {func(c *Config) { c.Pool = "sea" }, "pool pool, not sea"},
-		"noise":         {func(c *Config) { c.Setting = c.Setting.With("sigma", 99) }, "not 99"},
-		"mechanism":     {func(c *Config) { c.Setting.Mechanism = "lnmax" }, "mechanism gnmax, not lnmax"},
-		"confident":     {func(c *Config) { *c = confidently(*c, 1, 1) }, "mechanism gnmax, not confident"},
-		"a seed":        {func(c *Config) { c.Seed = &seed }, "noise is secret, not seeded"},
-		"other budget":  {func(c *Config) { c.Expect.Epsilon = 3 }, "epsilon is 2, not 3"},
-		"other delta":   {func(c *Config) { c.Expect.Delta = 1e-6 }, "delta is 1e-05"},
-		"other unit":    {func(c *Config) { c.Expect.Unit = "user" }, "unit is record, not user"},
-		"relation":      {func(c *Config) { c.Expect.Relation = accountant.ReplaceOne }, "relation is add_remove, not replace_one"},
-		"mode":          {func(c *Config) { c.Expect.Mode = new(ledger.Mode) }, "mode is filter, not reserved"},
-		"pool":          {func(c *Config) { c.Pool = strings.Repeat("x", 257) }, "too long"},
-		"large delta":   {func(c *Config) { c.Ledger += "2"; c.Account.Delta = 0.04 }, "not below 1/25"},
-		"out is ledger": {func(c *Config) { c.Out = c.Ledger }, "is the ledger"},
-		"no folder":     {func(c *Config) { c.Out = filepath.Join(c.Out, "x", "y") }, "no folder"},
-		"no id":         {func(c *Config) { require.NoError(t, os.Remove(run.IDFile(c.Ledger))) }, "is gone"},
-		"in the way":    {func(c *Config) { c.Ledger += "2" }, "is there already"},
+		"one vote changed": {other(changed, votes.Options{}), "other votes"},
+		"more teachers":    {other(voteRows(1, testQueries, testTeachers+1), votes.Options{}), "other votes"},
+		"more queries":     {other(voteRows(1, testQueries+9, testTeachers), votes.Options{}), "other votes"},
+		"part of queries":  {other(rows, votes.Options{From: 5, To: 9}), "queries 0:60, not 5:9"},
+		"overlap":          {other(voteRows(1, 2*testQueries, testTeachers), votes.Options{From: testQueries - 1}), "queries 0:60, not 59:120"},
+		"another pool":     {func(c *Config) { c.Pool = "sea" }, "pool pool, not sea"},
+		"noise":            {func(c *Config) { c.Setting = c.Setting.With("sigma", 99) }, "not 99"},
+		"mechanism":        {func(c *Config) { c.Setting.Mechanism = "lnmax" }, "mechanism gnmax, not lnmax"},
+		"confident":        {func(c *Config) { *c = confidently(*c, 1, 1) }, "mechanism gnmax, not confident"},
+		"a seed":           {func(c *Config) { c.Seed = &seed }, "noise is secret, not seeded"},
+		"other budget":     {func(c *Config) { c.Expect.Epsilon = 3 }, "epsilon is 2, not 3"},
+		"other delta":      {func(c *Config) { c.Expect.Delta = 1e-6 }, "delta is 1e-05"},
+		"other unit":       {func(c *Config) { c.Expect.Unit = "user" }, "unit is record, not user"},
+		"relation":         {func(c *Config) { c.Expect.Relation = accountant.ReplaceOne }, "relation is add_remove, not replace_one"},
+		"mode":             {func(c *Config) { c.Expect.Mode = new(ledger.Mode) }, "mode is filter, not reserved"},
+		"pool":             {func(c *Config) { c.Pool = strings.Repeat("x", 257) }, "too long"},
+		"large delta":      {func(c *Config) { c.Ledger += "2"; c.Account.Delta = 0.04 }, "not below 1/25"},
+		"out is ledger":    {func(c *Config) { c.Out = c.Ledger }, "is the ledger"},
+		"no folder":        {func(c *Config) { c.Out = filepath.Join(c.Out, "x", "y") }, "no folder"},
+		"no id":            {func(c *Config) { require.NoError(t, os.Remove(run.IDFile(c.Ledger))) }, "is gone"},
+		"in the way":       {func(c *Config) { c.Ledger += "2" }, "is there already"},
 	} {
 		for _, complete := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, complete %v", name, complete), func(t *testing.T) {
@@ -332,8 +328,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 			c.change(t, &run)
 			before := contents(t, filepath.Dir(run.Ledger))
 			_, err := Run(context.Background(), run)
-			refused := testkit.ErrorAs[*fault.Error](t, err)
-			require.Equal(t, c.check, refused.Check)
+			require.Equal(t, c.check, testkit.ErrorAs[*fault.Error](t, err).Check)
 			require.ErrorContains(t, err, c.says)
 			require.Equal(t, before, contents(t, filepath.Dir(run.Ledger)))
 			if c.place == "named" { // the key is still there

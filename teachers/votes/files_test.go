@@ -45,8 +45,7 @@ func TestSpool(t *testing.T) {
 	require.ErrorContains(t, err, "no such file", "without a spool it is a file")
 	require.NoError(t, spool.Close())
 	require.Error(t, testkit.Err(votes.Open(ctx, []string{votes.Stdin}, opt)))
-	left = testkit.Must(filepath.Glob(filepath.Join(dir, "*")))
-	require.Empty(t, left)
+	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(dir, "*"))))
 }
 
 // What is too long, cannot be read or never ends is refused, and nothing stays of it.
@@ -109,8 +108,7 @@ func TestHashesStay(t *testing.T) {
 	require.Equal(t, "2b595508b3b7d6c1", fmt.Sprintf("%x", labels[:8]))
 }
 
-func votesOf(t *testing.T, s *votes.Source) (out [][]int) {
-	t.Helper()
+func votesOf(t require.TestingT, s *votes.Source) (out [][]int) {
 	for b, err := range s.Histograms(context.Background()) {
 		require.NoError(t, err)
 		out = append(out, b.Histogram.Reveal())
@@ -192,15 +190,7 @@ func requireSameHistograms(t *testing.T, labels, counts string, classes int) {
 	one := testkit.Must(votes.Open(context.Background(), []string{labels}, votes.Options{Classes: classes, Transpose: true}))
 	other := testkit.Must(votes.Open(context.Background(), []string{counts}, votes.Options{Counts: true, Teachers: one.Teachers()}))
 	require.Equal(t, one.Queries(), other.Queries())
-	var want [][]int
-	for b, err := range other.Histograms(context.Background()) {
-		require.NoError(t, err)
-		want = append(want, b.Histogram.Reveal())
-	}
-	for b, err := range one.Histograms(context.Background()) {
-		require.NoError(t, err)
-		require.Equal(t, want[b.Query], b.Histogram.Reveal(), "query %d", b.Query)
-	}
+	require.Equal(t, votesOf(t, other), votesOf(t, one))
 	_, err := votes.Open(context.Background(), []string{labels}, votes.Options{Classes: classes - 1, Transpose: true})
 	require.ErrorContains(t, err, "outside the classes")
 }

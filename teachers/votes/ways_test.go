@@ -3,7 +3,6 @@ package votes_test
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -167,8 +166,7 @@ func TestWaysToWriteVotes(t *testing.T) {
 				requireMeant(t, s)
 				return
 			}
-			var told *fault.Error
-			require.True(t, errors.As(err, &told), "%v", err)
+			told := testkit.ErrorAs[*fault.Error](t, err)
 			require.Contains(t, told.Fix, c.fix)
 			require.NotContains(t, told.Fix, "\n")
 		})
@@ -210,10 +208,7 @@ func TestMissingVotesBesideNames(t *testing.T) {
 		"-1 is a class":   {votes.Options{ClassNames: []string{"-1", "0", "1"}}, "-1,,-1,1\n", [3]int{2, 0, 1}},
 		"one name, twice": {votes.Options{ClassNames: []string{"01", "1", "2"}}, "01,1,1,\n", [3]int{1, 2, 0}},
 	} {
-		for b, err := range opened(t, c.opt, []byte(c.file)).Histograms(context.Background()) {
-			require.NoError(t, err, name)
-			require.Equal(t, c.want[:], b.Histogram.Reveal(), name)
-		}
+		require.Equal(t, [][]int{c.want[:]}, votesOf(t, opened(t, c.opt, []byte(c.file))), name)
 	}
 }
 
@@ -271,7 +266,6 @@ func TestClassNamesThatAreRefused(t *testing.T) {
 
 // ofPandas reads a file of votes that pandas wrote.
 func ofPandas(t testing.TB, name string) []byte {
-	t.Helper()
 	return testkit.Must(os.ReadFile(filepath.Join("testdata/parquet", name)))
 }
 

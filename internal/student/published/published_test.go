@@ -134,8 +134,7 @@ func TestReadLabels(t *testing.T) {
 	require.Equal(t, "0c7e85d8", fmt.Sprintf("%.8s", l.SHA256))
 	l = testkit.Must(read("query,label\r\n1,b\r\n0,0\r\n", []int{4, 2}, "a", "b"))
 	require.Equal(t, []int{-1, -1, 1, -1, 0}, l.Of)
-	l = testkit.Must(read("query,label_not_releasable\n1,0\n", nil))
-	require.True(t, l.Withheld)
+	require.True(t, testkit.Must(read("query,label_not_releasable\n1,0\n", nil)).Withheld)
 	for name, text := range map[string]string{
 		"empty": "", "no heading": "0,1\n", "one cell": "query,label\n0\n", "twice": "query,label\n1,1\n1,1\n", "too far": "query,label\n5,1\n", "negative": "query,label\n-1,1\n",
 		"no class": "query,label\n1,c\n", "class beyond": "query,label\n1,2\n", "no number": "query,label\nx,1\n", "long": "query,label\n" + strings.Repeat("1", 1<<17),
@@ -158,7 +157,7 @@ func theLedgerKnowsItsLabels(t *testing.T, waived []string) {
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	file := run.File{Path: filepath.Join(dir, "run.jsonl"), New: ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise, Waived: waived}}
 	text := "query,label\n0,1\n"
-	err := run.Run{
+	require.NoError(t, run.Run{
 		File: file, Kind: "labels",
 		Plan: func(context.Context, *run.Before) (run.Plan, error) {
 			return run.Plan{Events: [][]accountant.Event{{accountant.GNMax{Sigma: 100}}}}, nil
@@ -170,8 +169,7 @@ func theLedgerKnowsItsLabels(t *testing.T, waived []string) {
 				return errors.Join(err, r[0].Begin(r[0].Event(), ledger.Use{Secret: true}))
 			},
 		}},
-	}.Do(t.Context(), nil)
-	require.NoError(t, err)
+	}.Do(t.Context(), nil))
 	l := testkit.Must(published.ReadLabels(strings.NewReader(text), 1, nil, nil))
 	p := testkit.Must(published.Charged(file.Path, l.SHA256))
 	require.Equal(t, published.Provenance{Ledger: "run.jsonl", Entry: 1, Epsilon: 2, Delta: 1e-5, Unit: "patient", Relation: "add_remove", Releasable: waived == nil, Waived: waived}, p)

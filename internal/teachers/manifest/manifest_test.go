@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -256,12 +255,9 @@ func TestLongTextIsNotKept(t *testing.T) {
 	for _, e := range []*endless{
 		{`{"schema":"`, "a"}, {`{"schema":"`, " "}, {`{"schema":"`, `\"`}, {`{"teachers":`, "1"}, {``, "["}, {`{"silos":[`, `{"name":"a",`}, {`{"unit":[`, `"",`},
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, _, err := Read(e, func(SiloInfo, Hash) error { return nil })
-		runtime.ReadMemStats(&after)
-		require.Error(t, err)
-		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
+		require.Less(t, testkit.Allocated(func() {
+			require.Error(t, testkit.Err2(Read(e, func(SiloInfo, Hash) error { return nil })))
+		}), uint64(1<<20))
 	}
 }
 
@@ -339,7 +335,6 @@ func TestManifestOfATraining(t *testing.T) {
 		strings.Replace(string(text), "0a0a", "0A0A", 1),
 	} {
 		require.NotEqual(t, string(text), broken)
-		_, _, err := Read(bytes.NewReader([]byte(broken)), func(SiloInfo, Hash) error { return nil })
-		require.Error(t, err, broken)
+		require.Error(t, testkit.Err2(readAll(broken)), broken)
 	}
 }
