@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
@@ -312,4 +314,109 @@ func TestSharedClock(t *testing.T) {
 	c.looked = time.Now().Add(-6 * time.Second)
 	require.InDelta(t, 6+3+6, c.since(start), 1)
 	end()
+}
+
+func TestCompareRefusesBadConfigs(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"epsilon 0":    {func(c *Config) { c.Epsilons = []float64{0} }, "epsilon"},
+		"epsilon NaN":  {func(c *Config) { c.Epsilons = []float64{1, math.NaN()} }, "epsilon"},
+		"epsilon inf":  {func(c *Config) { c.Epsilons = []float64{math.Inf(1)} }, "epsilon"},
+		"no epsilon":   {func(c *Config) { c.Epsilons = nil }, "no epsilon"},
+		"twice":        {func(c *Config) { c.Epsilons = []float64{2, 1, 2} }, "twice"},
+		"delta 1/n":    {func(c *Config) { c.Delta = 1.0 / 3000 }, "one over the number"},
+		"delta NaN":    {func(c *Config) { c.Delta = math.NaN() }, "delta"},
+		"no key":       {func(c *Config) { c.Key = rng.Key{} }, "Key"},
+		"no folder":    {func(c *Config) { c.Dir = "" }, "Dir"},
+		"seeds":        {func(c *Config) { c.Seeds = -1 }, "seeds"},
+		"teachers":     {func(c *Config) { c.Teachers = 3001 }, "teachers"},
+		"method":       {func(c *Config) { c.Methods = []string{"magic"} }, `"magic"`},
+		"learner":      {func(c *Config) { c.Learner = "magic" }, `"magic"`},
+		"features":     {func(c *Config) { c.Features = "magic" }, `"magic"`},
+		"hog of table": {func(c *Config) { c.Features = features.NameHOG }, "not images"},
+		"no records":   {func(c *Config) { c.Task.Private = dataset.Set{} }, "no private records"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(t, t.TempDir())
+			c.change(&cfg)
+			require.ErrorContains(t, testkit.Err(Compare(context.Background(), cfg)), c.want)
+		})
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	epsilon := 2.0
+	row := func(method string, runs ...float64) Row {
+		r := Row{Method: method, TargetEpsilon: 2, Epsilon: &epsilon, StandardError: 0.001, Runs: runs}
+		for _, a := range runs {
+			r.Accuracy += a / float64(len(runs))
+		}
+		if len(runs) == 1 {
+			r.Runs = nil
+		}
+		return r
+	}
+	other := row("elsewhere", 0.5)
+	other.TargetEpsilon = 4
+	unprotected := row("unprotected", 0.5)
+	unprotected.Epsilon = nil
+	all := differences([]Row{row("a", 0.90, 0.92, 0.94), row("b", 0.80, 0.82, 0.84), other, unprotected})
+	require.Len(t, all, 1)
+	d := all[0]
+	require.Equal(t, "a", d.Better)
+	require.InDelta(t, 0.1, d.Mean, 1e-12)
+	require.InDelta(t, 0.1-1.959964*0.001*math.Sqrt2, d.Low, 1e-9, "pairs differ alike: test rows alone")
+	require.Equal(t, "b", difference(row("a", 0.80, 0.82, 0.84), row("b", 0.90, 0.92, 0.94)).Better)
+	// sd of the pairs is 0.03, and Student's t of two degrees of freedom 4.302653.
+	d = difference(row("a", 0.90, 0.93, 0.96), row("b", 0.90, 0.90, 0.90))
+	require.Empty(t, d.Better)
+	require.InDelta(t, math.Hypot(4.302653*0.03/math.Sqrt(3), 1.959964*0.001*math.Sqrt2), d.High-d.Mean, 1e-6)
+	require.Empty(t, difference(row("a", 0.900), row("b", 0.902)).Better)
+	require.Equal(t, "b", difference(row("a", 0.900), row("b", 0.903)).Better)
+}
+
+// Every method that is asked for has a step, every target and seed costs, and no more than the shape of the
+// task is looked at.
+func TestOutline(t *testing.T) {
+	outline := func(change func(*Config)) Outline {
+		cfg := config(t, "")
+		cfg.Task.Encoder = &dataset.Encoder{}
+		change(&cfg)
+		o := testkit.Must(cfg.Outline(t.Context()))
+		sum := 0.0
+		for _, s := range o.Steps {
+			require.Positive(t, s.Seconds, s.What)
+			require.LessOrEqual(t, s.Bytes, o.Bytes, s.What)
+			sum += s.Seconds
+		}
+		require.InDelta(t, sum, o.Seconds, 1e-12)
+		return o
+	}
+	once := outline(func(*Config) {})
+	require.Len(t, once.Steps, 7)
+	require.Equal(t, 3, once.Steps[6].Times, "students of two mechanisms, and of true labels")
+	sweep := outline(func(c *Config) { c.Epsilons = []float64{1, 2, 4} })
+	require.Len(t, sweep.Steps, 13)
+	require.Equal(t, 9, sweep.Steps[12].Times)
+	require.Greater(t, sweep.Seconds, 1.5*once.Seconds)
+	require.Less(t, sweep.Seconds, 3*once.Seconds, "teachers are trained once")
+	ensemble := func(change func(*Config)) Outline { // what is calibrated for neighbours takes most of an outline's time
+		return outline(func(c *Config) {
+			c.Methods = []string{GNMax, TrueLabels}
+			change(c)
+		})
+	}
+	voted := ensemble(func(*Config) {})
+	require.InEpsilon(t, 3*voted.Seconds, ensemble(func(c *Config) { c.Seeds = 3 }).Seconds, 1e-9)
+	require.InEpsilon(t, voted.Seconds/4, ensemble(func(c *Config) { c.Workers = 8 }).Seconds, 1e-9)
+	require.Len(t, outline(func(c *Config) { c.Methods = []string{DPSGD} }).Steps, 1)
+	other := outline(func(c *Config) {
+		for i := range c.Task.Private.X.Data {
+			c.Task.Private.X.Data[i] = float32(i)
+		}
+	})
+	require.Equal(t, once, other)
+	require.ErrorIs(t, testkit.Err(Config{}.Outline(t.Context())), ErrConfig)
 }

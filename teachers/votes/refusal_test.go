@@ -107,7 +107,6 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 func TestErrorsDoNotQuoteVotes(t *testing.T) {
 	for _, file := range []string{"0,1\n0,7788\n", "0,1\n0,secret\n", "0,1\n0,1.7788\n"} {
 		_, err := votes.OpenIn(votes.Options{Classes: 3}, []byte(file))
-		require.Error(t, err)
 		require.NotContains(t, err.Error(), "7788")
 		require.NotContains(t, err.Error(), "secret")
 	}
