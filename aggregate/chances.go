@@ -9,25 +9,24 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// This file computes the probabilities of the Law methods a second time, for plans.
-// The Law methods give every class, in logarithms that hold where probabilities
-// underflow. An expectation over thousands of queries needs one class of each, to an
-// absolute 1e-12 and a hundred times faster. Tests hold the two together.
+// This file computes the probabilities of the Law methods a second time, for plans. A Law method returns
+// every class, as logarithms that hold where probabilities underflow. An expectation over thousands of
+// queries needs one class per query, to an absolute 1e-12 and a hundred times faster. Tests compare the two.
 
-// chance is the probability that one class is given.
+// chance returns the probability that label is the noisy argmax of counts.
 type chance = func(counts []int64, label int) float64
 
 // argmaxChance returns P[label wins] for counts plus noise, ties to the lowest index:
 //
 //	sum_x p(x-n_label) prod_{j < label} P[Z <= x-1-n_j] prod_{j > label} P[Z <= x-n_j]
 //
-// over the x at which all factors are more than nothing. With a stride above 1 it is
-// the trapezoid rule for the same sum.
+// over the x at which no factor is negligible. With a stride above 1 the sum becomes a trapezoid rule over
+// every stride-th x.
 func argmaxChance(noise rng.Masses, stride int64) chance {
 	return func(counts []int64, label int) float64 {
 		own := counts[label]
 		from := max(own, slices.Max(counts)) - noise.Reach
-		var block [256]float64 // products of as many x
+		var block [256]float64 // products at consecutive x
 		sum := 0.0
 		for end := own + noise.Reach; from <= end; from += int64(len(block)) * stride {
 			products := block[:min((end-from)/stride+1, int64(len(block)))]
@@ -48,9 +47,9 @@ func argmaxChance(noise rng.Masses, stride int64) chance {
 	}
 }
 
-// gaussianChance returns the chance of GNMax. The summand is as smooth as a Gaussian of standard
-// deviation sigma/sqrt(K) at least; for steps of at most a quarter of that the
-// trapezoid rule errs by less than exp(-2 pi^2 4^2).
+// gaussianChance returns the chance function of GNMax. The summand is at least as smooth as a Gaussian of
+// standard deviation sigma/sqrt(K). With steps of at most a quarter of that deviation the trapezoid rule
+// errs by less than exp(-2 pi^2 4^2).
 func gaussianChance(sigma float64, classes int) (chance, error) {
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -60,8 +59,8 @@ func gaussianChance(sigma float64, classes int) (chance, error) {
 	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(9*sigma))+1), stride), nil
 }
 
-// laplaceChance returns the chance of LNMax. Its law has kinks at the counts, so the exact sum has
-// stride 1; a rough one, for comparing numbers of queries, is good to 1e-2.
+// laplaceChance returns the chance function of LNMax. The Laplace distribution has kinks at the counts, so
+// the exact sum has stride 1. A rough sum, for comparing numbers of queries, is accurate to 1e-2.
 func laplaceChance(scale float64, rough bool) (chance, error) {
 	noise, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
@@ -85,8 +84,8 @@ func exponentialChance(scale float64) chance {
 	}
 }
 
-// permuteAndFlipChance returns p_l integral_0^1 prod_{j != l} (1 - u p_j) du with
-// p_j = exp((n_j-max)/scale), a polynomial that Gauss-Legendre integrates exactly.
+// permuteAndFlipChance returns p_l integral_0^1 prod_{j != l} (1 - u p_j) du with p_j =
+// exp((n_j-max)/scale). The integrand is a polynomial, which Gauss-Legendre integrates exactly.
 func permuteAndFlipChance(scale float64, classes int) chance {
 	nodes, weights := make([]float64, (classes+1)/2), make([]float64, (classes+1)/2)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
@@ -122,10 +121,11 @@ func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float
 	}, nil
 }
 
-// The functions below return the probability that a class beats rivals classes whose counts are all x
-// noise scales lower, for continuous noise. Two classes have closed forms, which the tests compare with.
+// The functions below return the probability that a class wins against a number (rivals) of classes whose
+// counts are all x noise scales lower, for continuous noise. For two classes the tests compare it with
+// closed forms.
 
-// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz: one rival gives Phi(x/sqrt 2). The
+// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz, which is Phi(x/sqrt 2) for one rival. The
 // trapezoid rule with step 1/(20 + 5 sqrt(rivals)) is exact to rounding, as in gaussianArgmax.
 func gaussianAhead(x float64, rivals int) float64 {
 	if rivals == 1 {
@@ -140,12 +140,12 @@ func gaussianAhead(x float64, rivals int) float64 {
 	return total * step / math.Sqrt(2*math.Pi)
 }
 
-// gumbelAhead returns the exponential mechanism's softmax.
+// gumbelAhead returns the probability of the exponential mechanism, a softmax.
 func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
 
-// oneSidedAhead returns the probability of permute-and-flip: with y = e^-x, integral_0^1 (1-uy)^rivals du.
+// oneSidedAhead returns the probability of permute-and-flip, integral_0^1 (1-uy)^rivals du with y = e^-x.
 func oneSidedAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {
@@ -154,9 +154,9 @@ func oneSidedAhead(x float64, rivals int) float64 {
 	return -math.Expm1(k*math.Log1p(-y)) / (k * y)
 }
 
-// laplaceAhead returns the integral of f(z) F(z+x)^rivals dz in three parts. With y = e^-x and K =
-// rivals+1: below -x both are exponentials, y/(K 2^K); above 0, with u = P[Z > z], integral_0^{1/2}
-// (1-uy)^rivals du; between, smooth, in panels. One rival gives 1 - (2+x) e^-x / 4.
+// laplaceAhead returns the integral of f(z) F(z+x)^rivals dz. Let y = e^-x and K = rivals+1. Below -x both
+// are exponentials, y/(K 2^K). Above 0, with u = P[Z > z], it is integral_0^{1/2} (1-uy)^rivals du. In
+// between the integrand is smooth and summed in panels. For one rival the result is 1 - (2+x) e^-x / 4.
 func laplaceAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {

@@ -12,36 +12,36 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Description holds what commands, plans and audits need of a mechanism. The names of runs in ledgers,
-// plans, laws, calibrations and audits derive from it, so that a mechanism is described in one place.
+// Description describes a mechanism for commands, plans and audits. Names in ledgers, plans, laws,
+// calibrations and audits derive from it, so that a mechanism is described in one place.
 type Description struct {
 	Name       string // in flags, files and reports
 	Short      string // what it does, in a few words
-	Cost       string // of one query, in words and formulas
+	Cost       string // cost of one query, in words and formulas
 	Parameters []Parameter
-	// New makes the mechanism. A setting has been checked by Check.
+	// New makes the mechanism from a setting that has passed Check.
 	New func(Setting) (Mechanism, error)
 
-	Declines  bool // it may decline to answer
-	Predicts  bool // it compares votes with the student's predictions
-	Distances bool // it adds noise to how many votes must move, not to votes
-	Fails     bool // it may release what it should not, with a small probability
+	Declines  bool // the mechanism may decline to answer
+	Predicts  bool // votes are compared with the student's predictions
+	Distances bool // noise is added to the number of votes that must move, not to votes
+	Fails     bool // with a small probability an answer is released that must be refused
 
-	// Fit chooses all noise and thresholds together, where a single number would not do. delta is the
-	// probability of releasing what it should not. Nil: WithNoise chooses.
+	// Fit chooses all noise and thresholds together, if a single number is not enough. delta is the
+	// probability of releasing an answer that must be refused. If Fit is nil, WithNoise chooses.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
-	// Chances returns the chances on queries of so many classes, where these follow from votes on single
-	// queries. Rough ones, good to 1e-2, are for comparing numbers of queries.
+	// Chances returns the probabilities for queries with the given number of classes, if they depend on the
+	// query's own votes alone. If rough, they are accurate to 1e-2, to compare numbers of queries.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
-	// Ahead returns the probability that a class wins over others that are all x times the noise behind, for
-	// continuous noise, where there is nothing to choose but one noise.
+	// Ahead returns the probability that a class wins over rivals classes, all x noise scales behind, for
+	// continuous noise. It is set if a single noise is the only parameter to choose.
 	Ahead func(x float64, rivals int) float64
 
-	// Laws are its output laws with names. Nil: the law of the sampler, under the mechanism's own name.
+	// Laws lists named output distributions. Nil: the sampler's distribution, under the mechanism's name.
 	Laws []NamedLaw
-	// Audit is a setting that an audit puts to the test, on two neighbours between which a
-	// moved vote costs nearly what it can. Pure: the claim is an epsilon without delta.
-	// Without Neighbours package controls has an audit of its own.
+	// Audit is the setting that an audit tests, on two Neighbours for which a moved vote costs nearly the
+	// maximum. Pure: the claim is an epsilon without delta. Without Neighbours, package controls audits the
+	// mechanism in its own way.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool
@@ -50,7 +50,7 @@ type Description struct {
 // LeastNoise finds the least noise at which an event fits a budget. An error of event ends the search.
 type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
 
-// Find calls l. Where even the least noise that l tries fits, it returns that. An error that
+// Find calls l. If even the least noise that l tries fits the budget, Find returns that noise. An error that
 // matches [accountant.ErrNoBracket] means that no noise is enough.
 func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (float64, error) {
 	noise, err := l(event)
@@ -61,62 +61,60 @@ func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (f
 	return noise, err
 }
 
-// Parameter describes one parameter of a mechanism. It has one name, for the
-// flag, of the value in a [Setting], of the field of the config and of the event.
+// Parameter describes one parameter of a mechanism. The flag, the value in a [Setting], the field of the
+// config and the field of the event all have its name.
 type Parameter struct {
 	Name     string
-	Doc      string  // what it is
-	Unit     string  // of the number: "votes", "votes that move" or none
+	Doc      string  // description
+	Unit     string  // of the value: "votes", "votes that move" or empty
 	Kind     string  // "noise", "threshold", "cap" or "share"
 	Min, Max float64 // range, both ends included
 	Whole    bool    // a whole number
-	Ratio    float64 // of noise: to the other noise where both are chosen; 0: the same
+	Ratio    float64 // of this noise to the other if both are chosen; 0: equal
 	Instead  string  // parameter that can be given in place of this one
-	WithIt   bool    // of a threshold: chosen together with the noise
-	// Default is the value if none is given, and DefaultDoc its description. Nil:
-	// it must be given, unless it is chosen.
+	WithIt   bool    // this threshold is chosen together with the noise
+	// Default returns the value if none is given, and DefaultDoc describes it. If Default is nil, a value
+	// must be given unless the parameter is chosen.
 	Default    func(queries int) float64
 	DefaultDoc string
 }
 
-// Chosen reports whether the parameter may be left out and is then chosen for a budget.
+// Chosen reports whether the parameter is chosen to fit a budget if it is left out.
 func (p Parameter) Chosen() bool { return p.Kind == "noise" || p.WithIt }
 
-// NamedLaw describes an output law of a mechanism.
+// NamedLaw describes an output distribution of a mechanism.
 type NamedLaw struct {
 	Name       string
 	Short      string
-	Noise      string      // "continuous", "discrete", or "exact" where it is drawn without noise
-	Parameters []Parameter // nil: those of the mechanism, but for caps
+	Noise      string      // "continuous", "discrete", or "exact" if drawn without noise
+	Parameters []Parameter // nil: the mechanism's parameters except caps
 	Law        func(s Setting, h Histogram) (Law, error)
 }
 
-// Chances are the probabilities of one query that plans add up, to an absolute
-// 1e-12. They are safe for concurrent use.
+// Chances are the probabilities for one query that plans add up, accurate to an absolute 1e-12 unless rough.
+// They are safe for concurrent use.
 type Chances struct {
-	Right    func(counts []int64, label int) float64 // that the label is given if any is
-	Answered func(counts []int64) float64            // nil: always
+	Right    func(counts []int64, label int) float64 // probability that label is released, given an answer
+	Answered func(counts []int64) float64            // probability of an answer; nil: 1
 }
 
-// The noise that mechanisms take, in votes.
+// The range of noise that mechanisms accept, in votes.
 const (
 	leastNoise = 0x1p-10
 	mostNoise  = 0x1p40
 )
 
-// noiseParameter describes noise in votes.
 func noiseParameter(name, doc string) Parameter {
 	return Parameter{Name: name, Doc: doc, Unit: "votes", Kind: "noise", Min: leastNoise, Max: mostNoise}
 }
 
-// answersCap describes a cap on answers.
 func answersCap() Parameter {
 	return Parameter{Name: "answers", Doc: "cap on answers, all of which are charged", Kind: "cap", Min: 1, Max: maxQueries, Whole: true,
 		Default: func(queries int) float64 { return float64(queries) }, DefaultDoc: "as many as queries"}
 }
 
-// CheckValues reports a wrong value of s: no parameter of the
-// mechanism, out of range, or two of which only one can be.
+// CheckValues reports a wrong value of s: an unknown parameter, a value out of range, or both of two values
+// that exclude each other.
 func (d Description) CheckValues(s Setting) error {
 	for name, v := range s.Values {
 		p, ok := d.Parameter(name)
@@ -136,7 +134,7 @@ func (d Description) CheckValues(s Setting) error {
 	return nil
 }
 
-// Check reports a fault of s, which may lack parameters that are chosen later.
+// Check reports a wrong setting. Parameters that are chosen later may be missing.
 func (d Description) Check(s Setting) error {
 	if err := d.CheckValues(s); err != nil {
 		return err
@@ -164,7 +162,7 @@ func (p Parameter) inUnit() string {
 	return ", in " + p.Unit
 }
 
-// chosenNames lists the parameters that are chosen together.
+// chosenNames returns the names of the parameters that are chosen together.
 func (d Description) chosenNames() []string {
 	var names []string
 	for _, p := range d.Parameters {
@@ -182,7 +180,7 @@ func (d Description) chosenNames() []string {
 	return names
 }
 
-// ParameterNames lists the names of the parameters.
+// ParameterNames returns the names of the parameters.
 func (d Description) ParameterNames() []string {
 	var names []string
 	for _, p := range d.Parameters {
@@ -191,7 +189,8 @@ func (d Description) ParameterNames() []string {
 	return names
 }
 
-// making returns a constructor as [Description].New, without the typed nil beside its error.
+// making adapts a constructor to [Description].New. With an error the mechanism is a nil interface, not a
+// typed nil.
 func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism, error) {
 	return func(s Setting) (Mechanism, error) {
 		m, err := one(s)
@@ -202,7 +201,7 @@ func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism,
 	}
 }
 
-// continuous returns the law with continuous noise as [NamedLaw].Law.
+// continuous returns a [NamedLaw].Law that makes the mechanism with one and calls its ContinuousLaw.
 func continuous[M interface{ ContinuousLaw(Histogram) (Law, error) }](one func(Setting) (M, error)) func(Setting, Histogram) (Law, error) {
 	return func(s Setting, h Histogram) (Law, error) {
 		m, err := one(s)
@@ -228,11 +227,11 @@ func Descriptions() []Description {
 // Setting chooses a mechanism and its parameters.
 type Setting struct {
 	Mechanism string             // [Description].Name
-	Values    map[string]float64 // by [Parameter].Name; what is missing is chosen or has a default
+	Values    map[string]float64 // by [Parameter].Name; missing values are chosen or have a default
 	Queries   int                // cap on questions, all of which are charged for
-	Teachers  int                // that may vote, which is public; needed by mechanisms that predict
-	// Predict returns the student's probability of each class, of mechanisms that
-	// compare votes with predictions.
+	Teachers  int                // public number of teachers that may vote; needed by mechanisms that predict
+	// Predict returns the student's probability of each class, for mechanisms that compare votes with
+	// predictions.
 	Predict func(query uint64) ([]float64, error)
 }
 
@@ -246,13 +245,13 @@ func (s Setting) With(parameter string, value float64) Setting {
 	return s
 }
 
-// has reports whether the parameter was given a value.
+// has reports whether the parameter has a value.
 func (s Setting) has(parameter string) bool {
 	_, ok := s.Values[parameter]
 	return ok
 }
 
-// lacks reports whether neither the parameter nor what can stand in its place was given a value.
+// lacks reports whether neither the parameter nor its alternative has a value.
 func (s Setting) lacks(p Parameter) bool {
 	return !s.has(p.Name) && !(p.Instead != "" && s.has(p.Instead))
 }
@@ -262,7 +261,7 @@ func (s Setting) Equal(other Setting) bool {
 	return s.Mechanism == other.Mechanism && s.Queries == other.Queries && maps.Equal(s.Values, other.Values)
 }
 
-// MostNoise returns the largest noise that s has.
+// MostNoise returns the largest noise in s.
 func (d Description) MostNoise(s Setting) float64 {
 	most := 0.0
 	for _, p := range d.Noise() {
@@ -291,7 +290,8 @@ func (d Description) Parameter(name string) (Parameter, bool) {
 	return d.Parameters[i], true
 }
 
-// Settled reports whether s has all noise that the mechanism needs, and whatever is chosen together with it.
+// Settled reports whether s has all noise of the mechanism, and all parameters that are chosen with the
+// noise.
 func (d Description) Settled(s Setting) bool {
 	for _, p := range d.Parameters {
 		if p.Chosen() && s.lacks(p) {
@@ -301,11 +301,11 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise fills in the noise that s does not have, for a mechanism whose noise is chosen by one number.
+// WithNoise fills in the noise that s lacks, for a mechanism whose noise is chosen by one number.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
 	for _, p := range missing {
-		if !s.lacks(p) { // another stands in its place by now
+		if !s.lacks(p) { // its alternative has been filled in
 			continue
 		}
 		factor := 1.0
@@ -317,8 +317,8 @@ func (d Description) WithNoise(s Setting, noise float64) Setting {
 	return s
 }
 
-// Least finds the noise for WithNoise at which the whole session fits a budget. Where
-// even the least noise that can be drawn fits, it returns that.
+// Least returns the noise for WithNoise at which the whole session fits a budget. If even the least noise
+// that can be drawn fits, it returns that noise.
 func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
 	noise, err := least.Find(func(noise float64) (accountant.Event, error) { return d.Event(d.WithNoise(s, noise)) })
 	if err != nil {
@@ -337,9 +337,9 @@ func (d Description) Complete(s Setting) Setting {
 	return s
 }
 
-// Event returns the worst case of a whole session.
+// Event returns the event of a whole session in the worst case.
 func (d Description) Event(s Setting) (accountant.Event, error) {
-	if d.Predicts && s.Predict == nil { // which changes no cost
+	if d.Predicts && s.Predict == nil { // predictions do not change the cost
 		s.Predict = func(uint64) ([]float64, error) { return nil, nil }
 	}
 	m, err := d.New(s)
@@ -349,8 +349,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s for a single query, and whether that costs less than all of s: a
-// mechanism that pays for refusals costs the same.
+// One returns s for a single query, and whether one query costs less than all of s. A mechanism that pays
+// for refusals costs the same.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

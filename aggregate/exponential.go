@@ -9,15 +9,15 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ExponentialConfig are the parameters of an exponential mechanism; none has a default.
+// ExponentialConfig holds the parameters of an exponential mechanism; none has a default.
 type ExponentialConfig struct {
 	Scale   float64 // votes that change the odds by a factor e; [2^-10, 2^40]
 	Queries int     // cap on questions, all of which are charged; >= 1
 }
 
 // Exponential answers with class j with probability proportional to exp(n_j/Scale): the exponential
-// mechanism (McSherry, Talwar 2007), the same law as the largest of n_j plus Gumbel noise. The log-ratios
-// of a moved vote lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
+// mechanism (McSherry, Talwar 2007). This is the distribution of the argmax of n_j plus Gumbel noise. For a
+// moved vote the log-ratios lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
 type Exponential struct {
 	single
 	distances *rng.DiscreteLaplace
@@ -33,13 +33,13 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 	return &Exponential{single{manyTurns{turns{"exponential", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// manyTurns are the turns of the exponential mechanism.
+// manyTurns is the rule of Exponential, by which a class can have several turns.
 type manyTurns struct{ turns }
 
-// draw lets classes take turns, each turn a uniformly random class, until every class had one: then some
-// turn is accepted whatever the votes are. The first accepted turn is of class j with probability
-// proportional to its chance of acceptance. A turn that is no nearer to acceptance than an earlier one of
-// the same class can not be the first, and is left out.
+// draw gives turns to uniformly random classes until every class had one. Then some turn is accepted,
+// whatever the votes are. The first accepted turn is of class j with probability proportional to its chance
+// of acceptance. A turn with no larger distance than an earlier turn of the same class cannot be the first
+// accepted one, and is left out.
 func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	farthest := make([]int64, classes)
 	for i := range farthest {
@@ -59,7 +59,7 @@ func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return noise
 }
 
-// Law returns the law of one query of this mechanism, P[j] proportional to exp(n_j/Scale).
+// Law returns the output distribution of one query, P[j] proportional to exp(n_j/Scale).
 func (m *Exponential) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		logs := logAcceptances(counts, m.distances.Scale())
@@ -75,7 +75,6 @@ func (m *Exponential) Law(h Histogram) (Law, error) {
 	})
 }
 
-// exponentialDescription describes Exponential.
 func exponentialDescription() Description {
 	return Description{
 		Name: "exponential", Short: "P proportional to exp(count/scale)", Cost: "epsilon = 2/scale, and rho = 1/(2 scale^2)",
@@ -93,13 +92,13 @@ func exponentialDescription() Description {
 	}
 }
 
-// The exponential mechanism and permute-and-flip both go through the classes in a random order and stop
-// at the first that is accepted: class j with probability exp(-(max - n_j)/Scale), so a class with the
-// largest count always. If D has the geometric law P[D >= d] = exp(-d/Scale), then D >= max - n_j has
-// exactly that probability. So order and distances D can be drawn before the votes are looked at, as
-// integers, and the votes only decide where to stop.
+// The exponential mechanism and permute-and-flip both go through the classes in a random order and stop at
+// the first that is accepted. Class j is accepted with probability exp(-(max - n_j)/Scale), so a class with
+// the largest count always is. If D has the geometric distribution P[D >= d] = exp(-d/Scale), then D >= max
+// - n_j has exactly that probability. So the order and the distances D can be drawn as integers before the
+// votes are read, and the votes only decide where to stop.
 
-// turns is how either of them treats a query.
+// turns is what the rules of the two mechanisms have in common.
 type turns struct {
 	name      string
 	distances *rng.DiscreteLaplace
@@ -111,12 +110,12 @@ func (t turns) noise() (string, []uint64) {
 
 func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
 
-// turn appends a turn of a class to noise: a class accepts if its count is at
-// most distance below the largest.
+// turn appends a turn of a class to noise. The class accepts if its count is at most distance below the
+// largest count.
 func turn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
 
-// firstAccepted returns the class of the first turn that is accepted. It looks at
-// every turn, from the last to the first, wherever the accepted ones are.
+// firstAccepted returns the class of the first accepted turn. It reads every turn, from the last to the
+// first, wherever the accepted turns are.
 func firstAccepted(counts, turns []int64) Answer {
 	high := slices.Max(counts)
 	label := NoLabel
@@ -128,7 +127,7 @@ func firstAccepted(counts, turns []int64) Answer {
 	return Answer{Label: label, Answered: true}
 }
 
-// twiceOver returns 2/scale, or the next number above where that is not a float64.
+// twiceOver returns 2/scale, rounded up.
 func twiceOver(scale float64) float64 {
 	eps := 2 / scale
 	if math.FMA(eps, scale, -2) < 0 {

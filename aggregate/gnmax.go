@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// GNMaxConfig are the parameters of a GNMax mechanism; none has a default.
+// GNMaxConfig holds the parameters of a GNMax mechanism; none has a default.
 type GNMaxConfig struct {
 	Sigma   float64 // standard deviation of the noise on each count, in votes; [2^-10, 2^40]
 	Queries int     // cap on questions, all of which are charged; >= 1
@@ -33,7 +33,6 @@ func NewGNMax(cfg GNMaxConfig) (*GNMax, error) {
 	return &GNMax{single{noisyCounts{"gnmax", counts.Sigma(), counts}, cost, cfg.Queries}, counts}, nil
 }
 
-// gnmaxDescription describes GNMax.
 func gnmaxDescription() Description {
 	one := func(s Setting) (*GNMax, error) {
 		return NewGNMax(GNMaxConfig{Sigma: s.Values["sigma"], Queries: s.Queries})
@@ -56,21 +55,22 @@ func gnmaxDescription() Description {
 	}
 }
 
-// How far from the counts, in sigmas, the integrand or summand of a law can still matter: it is log-concave
-// with curvature at least 1/sigma^2, and its maximum lies between the lowest count and 6 sigmas above the
-// largest (for up to 2^22 classes). Ten sigmas away from the maximum it has lost a factor e^50.
+// gaussianReach is the distance from the counts, in sigmas, beyond which the integrand or summand of a law
+// is negligible: it is log-concave with curvature at least 1/sigma^2, and its maximum lies between the
+// lowest count and 6 sigmas above the largest (for up to 2^22 classes). Ten sigmas from the maximum it is
+// smaller by e^50.
 const gaussianReach = 16
 
-// Law returns the law of one query of this mechanism: discrete Gaussian noise, ties
-// to the lowest index. It needs time and memory in proportion to Sigma plus the
-// spread of the counts, and refuses where that is beyond 2^22.
+// Law returns the output distribution of one query: discrete Gaussian noise, ties to the lowest index. Time
+// and memory are proportional to Sigma plus the spread of the counts. It fails if the sum needs over 2^22
+// points.
 func (m *GNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, gaussianNoise{m.counts})
 	})
 }
 
-// ContinuousLaw returns the law with continuous Gaussian noise, as in the paper.
+// ContinuousLaw returns the output distribution for continuous Gaussian noise, as in the paper.
 func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return gaussianArgmax(counts, m.counts.Sigma())
@@ -81,8 +81,8 @@ func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
 //
 //	P[i] = integral of phi((x-n_i)/sigma)/sigma prod_{j != i} Phi((x-n_j)/sigma) dx
 //
-// by the trapezoid rule in log space. The integrand is entire, and log-concave with a width of sigma/sqrt(K)
-// at least; for steps of a fifth of the width the error of the rule is of order exp(-2 pi^2 5^2).
+// by the trapezoid rule in log space. The integrand is entire and log-concave, with a width of at least
+// sigma/sqrt(K). For steps of a fifth of the width the error of the rule is of order exp(-2 pi^2 5^2).
 func gaussianArgmax(counts []int64, sigma float64) ([]float64, error) {
 	k := len(counts)
 	low := float64(slices.Min(counts))
@@ -117,8 +117,8 @@ type gaussianNoise struct{ *rng.DiscreteGaussian }
 
 func (noise gaussianNoise) reach(int) float64 { return gaussianReach * noise.Sigma() }
 
-// cdf sums the lower tail upwards: F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m), all terms
-// positive. The upper half is 1 minus the tail above, which the lower half gives by symmetry.
+// cdf sums the lower tail upwards: F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m), all terms positive.
+// The upper half is 1 minus the upper tail, which by symmetry equals the lower tail.
 func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	c := newLatticeCDF(reach)
 	sigma := noise.Sigma()
@@ -130,7 +130,7 @@ func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 		c.logs[m+reach] = noise.LogProb(m) + math.Log(s)
 	}
 	for m := int64(1); m <= reach; m++ {
-		above := logAtReach // for m = reach an upper bound, and below the last bit of 1
+		above := logAtReach // an upper bound at m = reach, where it is below the last bit of 1
 		if m < reach {
 			above = c.logs[reach-m-1]
 		}

@@ -13,12 +13,12 @@ const Abstain = -1
 // maxCount bounds one vote count, so that count plus noise is far from the ends of int64.
 const maxCount = 1 << 40
 
-// Histogram is the votes of one query by class. The counts are the secret that
-// the noise protects: a Histogram prints as a redacted word under every verb and
-// logger and refuses to become JSON. The zero Histogram is not valid.
+// Histogram holds the number of votes for each class on one query. The counts are the secret that the noise
+// protects: a Histogram prints as redacted text under every verb and logger, and MarshalJSON fails. The zero
+// Histogram is not valid.
 type Histogram struct {
-	// Two pointers away, so that fmt, which cannot call the methods of an
-	// unexported field, prints an address.
+	// fmt cannot call the methods of an unexported field. The counts are two pointers away, so that fmt
+	// prints an address.
 	sealed *sealed
 }
 
@@ -26,8 +26,8 @@ type sealed struct {
 	counts *[]int64
 }
 
-// seal returns room for the counts of all classes and the histogram of what
-// is written there: one allocation, as there are millions, if classes are few.
+// seal returns room for the counts of all classes, and the histogram that will hold these counts. It
+// allocates once if classes are few, because there are millions of histograms.
 func seal(classes int) ([]int64, Histogram) {
 	var own struct {
 		sealed sealed
@@ -45,8 +45,8 @@ func seal(classes int) ([]int64, Histogram) {
 
 const redacted = "aggregate.Histogram(redacted)"
 
-// NewHistogram returns the histogram with the given count for each class, at
-// least two classes. It keeps no reference to counts.
+// NewHistogram returns the histogram with the given count for each class. There must be at least two
+// classes. It keeps no reference to counts.
 func NewHistogram(counts []int) (Histogram, error) {
 	if len(counts) < 2 {
 		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", len(counts))
@@ -82,8 +82,8 @@ func CountVotes(votes []int, classes int) (Histogram, error) {
 // Classes returns the number of classes, which is public; 0 for the zero Histogram.
 func (h Histogram) Classes() int { return len(h.counts()) }
 
-// Reveal returns a copy of the counts. This is not a private release; it is for
-// planning, teaching and non-private baselines.
+// Reveal returns a copy of the counts. The copy is not private; it is for planning, teaching and non-private
+// baselines.
 func (h Histogram) Reveal() []int {
 	out := make([]int, h.Classes())
 	for i, n := range h.counts() {
@@ -106,20 +106,19 @@ func (h Histogram) check() error {
 	return nil
 }
 
-// MarshalJSON always fails: votes inside a log record or a results file would
-// otherwise be written out by accident.
+// MarshalJSON always fails, so that votes are not written into a log record or a results file by accident.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("aggregate: a Histogram is private and has no JSON form; Reveal is the way around")
 }
 
-// Format writes a redacted word, whatever the verb.
+// Format writes redacted text, whatever the verb.
 func (h Histogram) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// String returns a redacted word.
+// String returns redacted text.
 func (h Histogram) String() string { return redacted }
 
-// GoString returns a redacted word.
+// GoString returns redacted text.
 func (h Histogram) GoString() string { return redacted }
 
-// LogValue returns a redacted word.
+// LogValue returns redacted text.
 func (h Histogram) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -10,13 +10,13 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// InteractiveGNMaxConfig are the parameters of an Interactive-GNMax mechanism; none has a default but
-// Threshold, which may be 0.
+// InteractiveGNMaxConfig holds the parameters of an Interactive-GNMax mechanism. None has a default;
+// Threshold may be 0.
 type InteractiveGNMaxConfig struct {
-	Threshold  float64 // of the largest count beyond the prediction, in votes; at most 2^40 either way
+	Threshold  float64 // for the largest count minus prediction, in votes; in [-2^40, 2^40]
 	Sigma1     float64 // standard deviation of the noise on that statistic, in votes; [2^-10, 2^40]
 	Sigma2     float64 // standard deviation of the noise on each count of an answer, in votes; [2^-10, 2^40]
-	Teachers   int     // teachers that may vote, which is public; [1, 2^40]
+	Teachers   int     // public number of teachers that may vote; [1, 2^40]
 	Confidence float64 // the student's label is used if its probability is above this; [0, 1], 1 for never
 	Queries    int     // cap on questions, all of which are charged; >= 1
 	Answers    int     // cap on answers of the teachers, all of which are charged; in [1, Queries]
@@ -25,11 +25,11 @@ type InteractiveGNMaxConfig struct {
 	Predict func(query uint64) ([]float64, error)
 }
 
-// InteractiveGNMax asks the teachers only where they contradict the student (Papernot et al. 2018, Algorithm
-// 2). The student predicts a probability p_j for each class. If the largest of n_j - round(Teachers p_j),
-// plus noise, is at least Threshold, GNMax with Sigma2 answers. If not, the student's label is confirmed,
-// provided its probability is above Confidence; otherwise the mechanism declines. It costs what
-// ConfidentGNMax costs. The noise of a query is a function of its rounded prediction too: in a resumed
+// InteractiveGNMax uses the teachers' votes only if they contradict the student (Papernot et al. 2018,
+// Algorithm 2). The student predicts a probability p_j for each class. If the largest of n_j -
+// round(Teachers p_j), plus noise, is at least Threshold, GNMax with Sigma2 answers. Otherwise the student's
+// label is confirmed if its probability is above Confidence; if it is not, the mechanism declines. The cost
+// is the cost of ConfidentGNMax. The noise of a query also depends on its rounded prediction: in a resumed
 // session the same query with another prediction is another question.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
@@ -54,9 +54,9 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 	return &InteractiveGNMax{cfg: cfg, teachers: teachers}, nil
 }
 
-// Event implements [Mechanism]: the threshold test of every question, and the noisy argmax of every answer of
-// the teachers. A prediction is public and rounded to integers before it meets the votes, so the statistic
-// changes by at most one when a vote moves.
+// Event implements [Mechanism]. It composes one threshold test per question and one noisy argmax per answer
+// of the teachers. A prediction is public and is rounded to integers before it is compared with the votes,
+// so the statistic changes by at most one when a vote moves.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 
 // Start implements [Mechanism].
@@ -69,8 +69,8 @@ func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, e
 	return s, nil
 }
 
-// CheckPrediction returns the error of [Session].Ask for predicted probabilities, so that predictions can be
-// checked before anything is charged.
+// CheckPrediction returns the error that [Session].Ask would return for predicted probabilities, so that
+// predictions can be checked before anything is charged.
 func CheckPrediction(probabilities []float64) error {
 	sum := 0.0
 	for j, x := range probabilities {
@@ -85,11 +85,11 @@ func CheckPrediction(probabilities []float64) error {
 	return nil
 }
 
-// prediction is the rule for one query, given what the student predicts.
+// prediction is the rule for one query, which depends on the student's prediction.
 type prediction struct {
 	mechanism *InteractiveGNMax
 	votes     []int64 // predicted for each class
-	declined  Answer  // what is released if the teachers decline
+	declined  Answer  // released if the teachers decline
 }
 
 func (m *InteractiveGNMax) predict(query uint64, h Histogram) (prediction, error) {
@@ -120,7 +120,8 @@ func (m *InteractiveGNMax) predict(query uint64, h Histogram) (prediction, error
 	return p, nil
 }
 
-// lead returns the largest count beyond the prediction, which changes by at most one when a vote moves.
+// lead returns the largest excess of a count over its prediction. It changes by at most one when a vote
+// moves.
 func (p prediction) lead(counts []int64) int64 {
 	lead := counts[0] - p.votes[0]
 	for j, n := range counts {
@@ -145,8 +146,8 @@ func (p prediction) decide(counts, noise []int64) Answer {
 	return p.declined
 }
 
-// Law implements [Mechanism], for the prediction of query 0. LogDeclined is of the teachers giving no answer;
-// whether the student's label is used then follows from the prediction.
+// Law implements [Mechanism], for the prediction of query 0. LogDeclined is for the event that the teachers
+// do not answer; whether the student's label is used then follows from the prediction.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)
 	if err != nil {
@@ -155,7 +156,6 @@ func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	return m.teachers.lawOf(h.counts(), p.lead(h.counts()))
 }
 
-// interactiveDescription describes InteractiveGNMax.
 func interactiveDescription() Description {
 	return Description{
 		Name: "interactive", Short: "the same, if the teachers contradict the student", Cost: "as confident",

@@ -8,22 +8,22 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Law is the exact probability of every answer a mechanism can give on one histogram, as natural
-// logarithms, which hold their relative accuracy of 1e-9 where the probabilities themselves underflow. A
-// law is a function of the private votes: it is for tests, planning and teaching, not for release.
+// Law is the exact probability of every answer a mechanism can give on one histogram, as natural logarithms.
+// Their relative accuracy is 1e-9, also where the probabilities themselves underflow. A law is a function of
+// the private votes: it is for tests, planning and teaching, not for release.
 type Law struct {
 	LogLabels   []float64 // of answering with each class
-	LogDeclined float64   // of declining, or leaving it to the prediction; -Inf for a mechanism that always answers
+	LogDeclined float64   // of declining or using the prediction; -Inf if the mechanism always answers
 }
 
-// maxLawPoints bounds the points a law is summed over.
+// maxLawPoints bounds the number of points over which a law is summed.
 const maxLawPoints = 1 << 22
 
 func errLawTooWide(points float64) error {
 	return fmt.Errorf("aggregate: the law of these counts with this noise needs %.3g points, the limit is %d", points, maxLawPoints)
 }
 
-// logSum accumulates the logarithm of a sum from logarithms.
+// logSum accumulates the logarithm of a sum of terms that are given as logarithms.
 type logSum struct {
 	top float64 // largest term so far
 	sum float64 // of exp(term - top)
@@ -50,7 +50,6 @@ func (s *logSum) add(term float64) {
 
 func (s *logSum) log() float64 { return s.top + math.Log(s.sum) }
 
-// logsOf returns the logarithms of sums.
 func logsOf(sums []logSum) []float64 {
 	logs := make([]float64, len(sums))
 	for i := range sums {
@@ -59,7 +58,7 @@ func logsOf(sums []logSum) []float64 {
 	return logs
 }
 
-// always returns the law of a mechanism that always answers, by the law of its labels on valid counts.
+// always returns the Law of a mechanism that never declines, given the log probabilities of its labels.
 func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err
@@ -71,14 +70,14 @@ func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, e
 	return Law{LogLabels: logs, LogDeclined: math.Inf(-1)}, nil
 }
 
-// integerNoise is what the law of a noisy argmax needs to know about the noise on each count.
+// integerNoise describes the noise on each count, for the law of a noisy argmax.
 type integerNoise interface {
-	// LogProb is the logarithm of the probability of k.
+	// LogProb returns the logarithm of the probability of k.
 	LogProb(k int64) float64
-	// reach is how far below the lowest and above the largest of so many counts
-	// the largest noisy count can matter to any answer's probability.
+	// reach returns how far below the lowest and above the largest count the largest noisy count can lie and
+	// still matter to the probability of any answer.
 	reach(classes int) float64
-	// cdf is the cumulative law up to the given distance from 0.
+	// cdf returns the cumulative distribution up to the given distance from 0.
 	cdf(reach int64) latticeCDF
 }
 
@@ -94,12 +93,13 @@ func newLatticeCDF(reach int64) latticeCDF {
 
 func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 
-// discreteArgmax returns log P[i] for counts plus integer noise by full
-// summation over x, the largest noisy count:
+// discreteArgmax returns log P[i] for counts plus integer noise. It sums over x, the largest noisy count:
 //
 //	P[i] = sum_x p(x-n_i) T_i(x)
 //
-// where T_i(x) is the probability that the others lose to i at x: with ties to the lowest index, the product
+// where T_i(x) is the probability that all other classes lose to i at x. With ties to the lowest index this
+// is the product of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive and added as
+// logarithms.
 // of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive and added as logarithms.
 func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	low, high := slices.Min(counts), slices.Max(counts)

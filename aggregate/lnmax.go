@@ -8,14 +8,15 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// LNMaxConfig are the parameters of an LNMax mechanism; none has a default.
+// LNMaxConfig holds the parameters of an LNMax mechanism; none has a default.
 type LNMaxConfig struct {
 	Scale   float64 // of the noise on each count, in votes (the papers' 1/gamma); [2^-10, 2^40]
 	Queries int     // cap on questions, all of which are charged; >= 1
 }
 
 // LNMax answers with the class whose count plus discrete Laplace noise is largest (Papernot et al. 2017,
-// section 2.2). A moved vote changes two counts: each answer is 2/Scale-differentially private, not 1/Scale.
+// section 2.2). A moved vote changes two counts, so each answer is 2/Scale-differentially private, not
+// 1/Scale.
 type LNMax struct {
 	single
 	counts *rng.DiscreteLaplace
@@ -31,7 +32,6 @@ func NewLNMax(cfg LNMaxConfig) (*LNMax, error) {
 	return &LNMax{single{noisyCounts{"lnmax", counts.Scale(), counts}, cost, cfg.Queries}, counts}, nil
 }
 
-// lnmaxDescription describes LNMax.
 func lnmaxDescription() Description {
 	one := func(s Setting) (*LNMax, error) {
 		return NewLNMax(LNMaxConfig{Scale: s.Values["scale"], Queries: s.Queries})
@@ -54,16 +54,16 @@ func lnmaxDescription() Description {
 	}
 }
 
-// Law returns the law of one query of this mechanism: discrete Laplace noise, ties to
-// the lowest index. It needs time and memory in proportion to Scale plus the
-// spread of the counts, and refuses where that is beyond 2^22.
+// Law returns the output distribution of one query: discrete Laplace noise, ties to the lowest index. Time
+// and memory are proportional to Scale plus the spread of the counts. It fails if the sum needs over 2^22
+// points.
 func (m *LNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, laplaceNoise{m.counts})
 	})
 }
 
-// ContinuousLaw returns the law with continuous Laplace noise, as in the paper.
+// ContinuousLaw returns the output distribution for continuous Laplace noise, as in the paper.
 func (m *LNMax) ContinuousLaw(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return laplaceArgmax(counts, m.counts.Scale())
@@ -73,9 +73,9 @@ func (m *LNMax) ContinuousLaw(h Histogram) (Law, error) {
 // laplaceNoise is the integerNoise of a discrete Laplace.
 type laplaceNoise struct{ *rng.DiscreteLaplace }
 
-// reach: the class of probability P[i] wins with its noise near or above the largest count plus Scale log
-// K; 42 scales further the tail is e^-42 of that. Below the lowest count the two factors or more of a
-// summand fall by exp(1/Scale) a step each.
+// reach returns the distance beyond which summands are negligible. A class of probability P[i] wins with a
+// noisy count near or above the largest count plus Scale log K; 42 scales further the tail is e^-42 of P[i].
+// Below the lowest count at least two factors of a summand fall by exp(1/Scale) a step each.
 func (noise laplaceNoise) reach(classes int) float64 {
 	return noise.Scale() * (42 + math.Log(float64(classes)))
 }
@@ -94,8 +94,8 @@ func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 	return c
 }
 
-// Nodes of one panel of laplaceArgmax, and how much log-derivative a panel may
-// span. Sixteen Gauss-Legendre nodes integrate e^{8x} over [0, 1] to 1e-16.
+// A panel of laplaceArgmax has panelNodes nodes, and the logarithm of the integrand changes by at most
+// panelSlope over it. Sixteen Gauss-Legendre nodes integrate e^{8x} over [0, 1] to 1e-16.
 const (
 	panelNodes = 16
 	panelSlope = 8
@@ -106,10 +106,10 @@ const (
 //	P[i] = integral of f(x-n_i) prod_{j != i} F(x-n_j) dx
 //
 // The integrand has kinks at the counts and is entire between them. Below the lowest count it is the
-// exponential with rate K/b, integrated in closed form. Above the largest, with t = e^{-(x-high)/b}, it
-// is a polynomial of degree K-1 in t, which Gauss-Legendre integrates exactly. Between neighbouring
-// counts its logarithm has a slope of at most (K+1)/b, and panels are cut to that. All terms are positive
-// and added as logarithms.
+// exponential with rate K/b, integrated in closed form. Above the largest, with t = e^{-(x-high)/b}, it is a
+// polynomial of degree K-1 in t, which Gauss-Legendre integrates exactly. Between neighbouring counts its
+// logarithm has a slope of at most (K+1)/b, which sets the width of the panels. All terms are positive and
+// added as logarithms.
 func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	k := len(counts)
 	knots := slices.Clone(counts)
@@ -122,7 +122,7 @@ func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	}
 	sums := newLogSums(k)
 	cdf := make([]float64, k)
-	// add takes a point x = at + offset, offset in scales, and the logarithm of its weight in scales.
+	// add adds the point x = at + offset, with offset in scales, and the logarithm of its weight in scales.
 	add := func(at int64, offset, logWeight float64) {
 		total := logWeight
 		for j, n := range counts {

@@ -10,35 +10,35 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism answers queries with everything about its cost fixed: the kind of
-// noise, its parameters, and caps on questions and answers.
+// Mechanism answers queries at a cost that is fixed: the kind of noise, its parameters, and the caps on
+// questions and answers.
 type Mechanism interface {
-	// Event returns the worst case of a whole session: all questions asked, all answers given.
+	// Event returns the event of a whole session in the worst case: all questions asked, all answers given.
 	Event() accountant.Event
 	// Start begins a session. It fails unless r charges exactly Event and was not used before. A key must
-	// not be used for two sets of votes: derive it from their hash.
+	// not be used for two sets of votes: derive it from a hash of the votes.
 	Start(r *ledger.Reservation, key rng.Key) (Session, error)
-	// Law returns the exact law of the first answer on given votes.
+	// Law returns the exact distribution of the first answer on given votes.
 	Law(h Histogram) (Law, error)
 }
 
-// Session answers queries on budget that has been charged. It is safe for concurrent use.
+// Session answers queries within a budget that has been charged. It is safe for concurrent use.
 type Session interface {
-	// Ask answers the query with the given number, public and unique in the run, on the votes h. A number
+	// Ask answers one query on the votes h. The query's number is public and unique in the run. A number
 	// asked before gets the stored answer, whatever h is, and uses up nothing. Beyond a cap the error is
-	// [ErrExhausted]. All histograms of a session have the same number of classes.
+	// [ErrExhausted]. All histograms of a session must have the same number of classes.
 	Ask(query uint64, h Histogram) (Answer, error)
-	// AskBatch is Ask for the queries first, first+1, ... in order. It returns the answers to those
-	// before the first that fails, with its error; none if the votes themselves are wrong.
+	// AskBatch answers the queries first, first+1, ... in order, like Ask. If a query fails, it returns the
+	// error and the answers before that query, or no answers if the votes themselves are wrong.
 	AskBatch(first uint64, votes []Histogram) ([]Answer, error)
-	// Releasable reports whether the noise is secret, so that answers may leave.
+	// Releasable reports whether the noise is secret, so that answers may be released.
 	Releasable() bool
 }
 
-// NoLabel is the label of an answer that declines.
+// NoLabel is the label if the mechanism declines.
 const NoLabel = -1
 
-// Answer is released for one query.
+// Answer is the released result of one query.
 type Answer struct {
 	Label    int  // class, or NoLabel
 	Answered bool // false: the mechanism declined
@@ -48,19 +48,19 @@ type Answer struct {
 // ErrExhausted is returned by [Session].Ask when a cap is used up.
 var ErrExhausted = errors.New("aggregate: exhausted")
 
-// rule is how a mechanism treats one query. A session calls draw, which sees no
-// votes, and then decide, which draws nothing.
+// rule decides single queries. A session first calls draw, which reads no votes, and then decide, which
+// draws nothing.
 type rule interface {
-	// name and parameters of the noise, from which its key derives.
+	// noise returns the name and the parameters of the noise, from which its key derives.
 	noise() (name string, params []uint64)
 	draw(noise []int64, s *rng.Stream, classes int) []int64 // appends to noise
 	decide(counts, noise []int64) Answer
 }
 
-// single is a mechanism that always answers and has nothing to choose but one noise and a cap on questions.
+// single is a mechanism that always answers, and whose only parameters are one noise and a cap on questions.
 type single struct {
 	rule
-	cost    accountant.Event // of one question, of the noise as it is sampled, to the last bit
+	cost    accountant.Event // of one question, for exactly the noise that is sampled
 	queries int
 }
 
@@ -99,7 +99,7 @@ func drawEach(noise []int64, classes int, d interface{ Sample(*rng.Stream) int64
 	return noise
 }
 
-// argmax returns the lowest index of the largest sum.
+// argmax returns the lowest index at which counts plus noise is largest.
 func argmax(counts, noise []int64) int {
 	best := 0
 	for i := range counts {
@@ -110,7 +110,7 @@ func argmax(counts, noise []int64) int {
 	return best
 }
 
-// sampler makes the noise of the Config field named.
+// sampler returns Gaussian noise for a field of a config; errors contain the field's name.
 func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 	d, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -119,7 +119,7 @@ func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 	return d, nil
 }
 
-// laplaceNoiseFor makes the noise of a mechanism that has a Scale and Queries.
+// laplaceNoiseFor returns the noise of a mechanism whose parameters are Scale and Queries.
 func laplaceNoiseFor(scale float64, queries int) (*rng.DiscreteLaplace, error) {
 	d, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
@@ -128,7 +128,7 @@ func laplaceNoiseFor(scale float64, queries int) (*rng.DiscreteLaplace, error) {
 	return d, checkCap("Queries", queries, maxQueries)
 }
 
-// checkCap refuses a cap that is not in [1, limit].
+// checkCap reports a cap outside [1, limit].
 func checkCap(field string, n, limit int) error {
 	if n < 1 {
 		return fmt.Errorf("aggregate: %s must be at least 1, not %d: it is what will be charged for", field, n)

@@ -7,17 +7,17 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// PermuteAndFlipConfig are the parameters of a permute-and-flip mechanism; none has a default.
+// PermuteAndFlipConfig holds the parameters of a permute-and-flip mechanism; none has a default.
 type PermuteAndFlipConfig struct {
 	Scale   float64 // votes that change a class's acceptance by a factor e; [2^-10, 2^40]
 	Queries int     // cap on questions, all of which are charged; >= 1
 }
 
 // PermuteAndFlip goes through the classes in a random order and answers with the first that is accepted,
-// class j with probability exp((n_j - max)/Scale) (McKenna, Sheldon 2020): the same law as the largest of
-// n_j plus one-sided exponential noise (Ding et al. 2021). It is more often right than Exponential at the
-// same Scale, and 2/Scale-differentially private like it, but does not have its Rényi curve, which can be
-// 3.6 times lower at small epsilons: many queries cost more.
+// class j with probability exp((n_j - max)/Scale) (McKenna, Sheldon 2020). This is the distribution of the
+// argmax of n_j plus one-sided exponential noise (Ding et al. 2021). At the same Scale it is right more
+// often than Exponential. Both are 2/Scale-differentially private, but the Rényi curve of Exponential, which
+// can be 3.6 times lower at small epsilons, does not hold for PermuteAndFlip: many queries cost more.
 type PermuteAndFlip struct {
 	single
 	distances *rng.DiscreteLaplace
@@ -33,7 +33,7 @@ func NewPermuteAndFlip(cfg PermuteAndFlipConfig) (*PermuteAndFlip, error) {
 	return &PermuteAndFlip{single{oneTurn{turns{"permute-and-flip", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// oneTurn is a turn of every class.
+// oneTurn is the rule of PermuteAndFlip, by which every class has one turn.
 type oneTurn struct{ turns }
 
 // draw gives every class one turn, in a uniformly random order.
@@ -46,14 +46,14 @@ func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return noise
 }
 
-// Law returns the law of one query of this mechanism. With p_j = exp((n_j-max)/Scale),
-// the probability that class j is accepted when its turn comes,
+// Law returns the output distribution of one query. With p_j = exp((n_j-max)/Scale), the probability that
+// class j is accepted when its turn comes,
 //
-//	P[r] = p_r integral_0^1 prod_{j != r} (1 - u p_j) du:
+//	P[r] = p_r integral_0^1 prod_{j != r} (1 - u p_j) du.
 //
-// let every class arrive at a uniform time of its own; r wins if and only if it is accepted, and nobody
-// that arrived before u, its own time, was. The integrand is a polynomial of degree K-1, integrated
-// exactly by Gauss-Legendre, and is positive.
+// Proof: let every class arrive at a uniform time of its own. Class r, arriving at u, wins if and only if it
+// is accepted and no class that arrived before u was. The integrand is positive, and a polynomial of degree
+// K-1, which Gauss-Legendre integrates exactly.
 func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		accept := logAcceptances(counts, m.distances.Scale())
@@ -80,7 +80,6 @@ func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
 	})
 }
 
-// permuteAndFlipDescription describes PermuteAndFlip.
 func permuteAndFlipDescription() Description {
 	return Description{
 		Name: "permute-and-flip", Short: "first class accepted, in random order", Cost: "epsilon = 2/scale, and not the rho of exponential",

@@ -12,11 +12,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// session is a Session of noisy argmax. Which answers it gives does not depend on
-// the order of the queries, except for those after a cap.
+// session implements Session for noisy argmax. Its answers do not depend on the order of the queries, except
+// after a cap.
 type session struct {
 	rule    rule
-	predict func(query uint64, h Histogram) (prediction, error) // nil: rule is for all queries
+	predict func(query uint64, h Histogram) (prediction, error) // nil: rule applies to all queries
 	key     rng.Key
 	queries int
 	answers int
@@ -29,7 +29,7 @@ type session struct {
 	room sync.Pool // of *noises
 }
 
-// start checks the charge before anything else.
+// start begins a session if r charges exactly the event of m.
 func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reservation, key rng.Key, queries, answers int) (*session, error) {
 	if key.IsZero() {
 		return nil, errors.New("aggregate: zero Key: make one with NewKey or SeedKey")
@@ -37,9 +37,9 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 	if err := r.Begin(m.Event(), ledger.Use{Secret: key.Releasable()}); err != nil {
 		return nil, fmt.Errorf("aggregate: starting a session: %w", err)
 	}
-	// Noise of different parameters, and of different charges, must be independent
-	// for answers of two sessions to compose: both are part of the key.
-	// The first charge has the key itself: on a ledger of its own, nothing else to meet.
+	// The answers of two sessions compose only if noise of different parameters, and of different charges,
+	// is independent: both are part of the key. The first charge of a ledger needs no number, because it is
+	// the only one without.
 	name, params := rule.noise()
 	key = key.Derive(name, params...)
 	if n := r.Entry(); n > 1 {
@@ -51,8 +51,7 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 // Releasable implements [Session].
 func (s *session) Releasable() bool { return s.key.Releasable() }
 
-// question is how a query is treated. The rule may depend on what else is public about the query, as the
-// noise then does.
+// question is the rule for a query, and the public facts about the query on which rule and noise may depend.
 type question struct {
 	rule   rule
 	public []uint64
@@ -82,8 +81,8 @@ func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
 	if done || err != nil {
 		return a, err
 	}
-	// Noise first, outside the lock and without the votes. If another goroutine asks the same number, both
-	// draw the same noise and the first one decides.
+	// Draw the noise first, outside the lock and without reading the votes. If another goroutine asks the
+	// same number, both draw the same noise and the first one decides.
 	n := s.spare()
 	defer s.room.Put(n)
 	n.draw(query, q, h.Classes())
@@ -93,7 +92,7 @@ func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
 	return s.answer(query, h, q, n.of(0))
 }
 
-// answer decides on a query that may be asked. The lock is held.
+// answer decides a query unless it has a stored answer. The caller must hold the lock.
 func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (Answer, error) {
 	if a, done, err := s.admit(query, h.Classes()); done || err != nil {
 		return a, err
@@ -106,7 +105,8 @@ func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (
 	return a, nil
 }
 
-// admit finds a stored answer (done), or reports whether the query may be asked. The lock is held.
+// admit returns a stored answer (done), or an error if the query may not be asked. The caller must hold the
+// lock.
 func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
 	if a, done := s.answersGiven.answer(query); done {
 		return a, true, nil
@@ -126,8 +126,8 @@ func (s *session) admit(query uint64, classes int) (a Answer, done bool, err err
 	return Answer{}, false, nil
 }
 
-// answerPages keeps the answers of a session by the number of the query. Numbers
-// that follow each other, as in a file, take about five bytes each.
+// answerPages stores the answers of a session by query number. Consecutive numbers, as in a file, take about
+// five bytes each.
 type answerPages struct {
 	pages  map[uint64]*page
 	number uint64 // of the page used last
@@ -140,7 +140,7 @@ type page [1 << pageBits]int32
 
 const pageBits = 6
 
-// codeReused marks an answer that the student gave. Labels are far below it.
+// codeReused marks an answer with the student's label. Labels are far below it.
 const codeReused = 1 << 30
 
 func (g *answerPages) page(query uint64) *page {
@@ -150,7 +150,7 @@ func (g *answerPages) page(query uint64) *page {
 	return g.last
 }
 
-// answer returns the answer given to a query, if there is one.
+// answer returns the stored answer to a query, if there is one.
 func (g *answerPages) answer(query uint64) (Answer, bool) {
 	p := g.page(query)
 	if p == nil {
@@ -162,7 +162,7 @@ func (g *answerPages) answer(query uint64) (Answer, bool) {
 	return a, code != 0
 }
 
-// add stores the answer to a query that has none.
+// add stores the answer to a query without a stored answer.
 func (g *answerPages) add(query uint64, a Answer) {
 	p := g.page(query)
 	if p == nil {
@@ -180,7 +180,7 @@ func (g *answerPages) add(query uint64, a Answer) {
 	g.n++
 }
 
-// noises is the noise of consecutive queries, one after the other, and where one goroutine draws it from.
+// noises holds the noise of consecutive queries, one after the other, and the streams of one goroutine.
 type noises struct {
 	values  []int64
 	ends    []int
@@ -188,7 +188,7 @@ type noises struct {
 	ids     []uint64 // of the query drawn last
 }
 
-// spare returns noises with no values, to be given back to the session's room.
+// spare returns noises with no values. The caller must put it back into the session's room.
 func (s *session) spare() *noises {
 	n, _ := s.room.Get().(*noises)
 	if n == nil {
@@ -213,11 +213,11 @@ func (n *noises) of(i int) []int64 {
 	return n.values[start:n.ends[i]]
 }
 
-// fewQueries is how many queries are worth a goroutine.
+// fewQueries is the least number of queries that is worth a goroutine.
 const fewQueries = 64
 
-// AskBatch implements [Session]. It draws on all cores, which is nearly all of the work, and decides in
-// order, so that which queries come before a cap is deterministic.
+// AskBatch implements [Session]. It draws noise on all cores, which is nearly all of the work, and decides
+// in order, so that a cap always ends the batch at the same query.
 func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	if len(votes) == 0 {
 		return nil, nil
