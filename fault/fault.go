@@ -1,6 +1,5 @@
-// Package fault has the one type of error that is meant for a person: what is wrong, why it
-// matters and what to do. Callers find it in a chain of errors by [In] and print its words line
-// by line.
+// Package fault has the one type of error that is meant for a person: what is wrong, why it matters and what
+// to do. Callers find it in a chain of errors by [In] and print its text line by line.
 package fault
 
 import (
@@ -8,20 +7,19 @@ import (
 	"fmt"
 )
 
-// Error is a failure told to a person. It never quotes private data.
+// Error is a failure described for a person. It never quotes private data.
 type Error struct {
 	File string // path or name of what is wrong; may be empty
-	Row  int    // 1-based line of the file on which a row begins; 0 if none is to blame
+	Row  int    // 1-based line of the file on which a row begins; 0 if no row is to blame
 	What string // begins after the file and the row: "has 14 cells, ..."
 	Why  string // what was expected; may be empty
 	Fix  string // what to do; may be empty
-	// Check says that something is not what it was when it was made. Otherwise
-	// what was asked for cannot be had.
+	// Check is set if something has changed since it was made. Otherwise a request cannot be met.
 	Check bool
 	Err   error // cause; may be nil
 }
 
-// Error returns all of it on one line.
+// Error returns the whole text on one line.
 func (e *Error) Error() string {
 	text := e.what()
 	if e.Why != "" {
@@ -50,14 +48,13 @@ func (e *Error) what() string {
 	return text + e.What
 }
 
-// Words is what an error says, line by line. Why is the cause, unless the error
-// itself says why.
+// Words is the text of an error, line by line. Why is the cause if the error has no Why of its own.
 type Words struct {
 	What, Why, Fix string
 	Check          bool
 }
 
-// In returns the words of the first [Error] in the chain of err.
+// In returns the text of the first [Error] in the chain of err.
 func In(err error) (w Words, found bool) {
 	var e *Error
 	if !errors.As(err, &e) {

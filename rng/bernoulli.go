@@ -25,11 +25,11 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 type exponent struct{ whole, frac, slack uint64 }
 
 // bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 in machine words on the enclosure
-// of x. Where the enclosure cannot decide, it hands over to exact integers, p/q = x, in the middle of the
-// loop and without losing a word. So it always reads the same words and gives the same answers as
+// of x. If the enclosure cannot decide, exact integers, p/q = x, continue in the middle of the loop, and no
+// word of the stream is lost. So bernoulliExp always reads the same words and returns the same as
 // bernoulliExpBig.
 //
-// Trial k succeeds if and only if k U < x. By the word u, 2^64 k U is in [k u, k u + k).
+// Trial k succeeds if and only if k U < x. If U starts with the word u, 2^64 k U is in [k u, k u + k).
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	for range x.whole {
 		if !bernoulliExp1(s) {
@@ -55,7 +55,7 @@ func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.I
 	}
 }
 
-// bernoulliExpBig returns what bernoulliExp returns, in exact arithmetic and for every x.
+// bernoulliExpBig returns the same as bernoulliExp, in exact arithmetic and for every x.
 func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	p, q := exact()
 	for ; p.Cmp(q) >= 0; p.Sub(p, q) {
@@ -85,8 +85,8 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 // inverseE equals floor(2^64 exp(-1)).
 const inverseE = 6786177901268885274
 
-// bernoulliExp1 returns true with probability exp(-1). Every word but inverseE itself decides on which side
-// of exp(-1) the uniform real lies.
+// bernoulliExp1 returns true with probability exp(-1). Every first word except inverseE itself decides on
+// which side of exp(-1) the uniform real lies.
 func bernoulliExp1(s *Stream) bool {
 	u := s.Uint64()
 	if u == inverseE {

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// source is the generator ChaCha8Rand (C2SP), word for word as [rand.ChaCha8]. It keeps many words at hand,
-// so that loops read them in place.
+// source is the generator ChaCha8Rand (C2SP), with the words of [rand.ChaCha8]. It buffers many words, so
+// that loops read them in place.
 //
 //	loop:  B = blocks 0..15 of ChaCha with 8 rounds, keyed by K. Constants and counter
 //	           are not added at the end, the key is. Of four consecutive blocks
@@ -14,7 +14,7 @@ import (
 //	       output all of B but its last 32 bytes
 //	       K = the last 32 bytes of B
 //
-// With AVX2, assembly makes eight blocks at a time. Elsewhere the words are the standard library's.
+// With AVX2, assembly computes eight blocks at a time. Otherwise the standard library computes the words.
 type source struct {
 	words   [chunkWords]uint64
 	at, end uint // words[at:end] are unread
@@ -25,7 +25,7 @@ type source struct {
 	std     *rand.ChaCha8 // without assembly
 }
 
-// path is the set of instructions used. A machine that has a path has those before it.
+// path is the instruction set in use. A machine that supports a path supports all paths before it.
 type path uint8
 
 const (
@@ -34,9 +34,9 @@ const (
 )
 
 const (
-	chunkWords = 128 // of sixteen blocks
-	keyWords   = 4   // of them that are the next key, where they are the last
-	keyBlocks  = 16  // of one key
+	chunkWords = 128 // in sixteen blocks
+	keyWords   = 4   // in the next key, which the last words of a key's blocks are
+	keyBlocks  = 16  // computed with one key
 )
 
 // seed starts the generator.
@@ -62,14 +62,14 @@ func (s *source) Uint64() uint64 {
 	return s.words[(s.at-1)%chunkWords]
 }
 
-// ahead sees to it that there are unread words at hand.
+// ahead ensures that there are unread words.
 func (s *source) ahead() {
 	if s.at == s.end {
 		s.refill()
 	}
 }
 
-// refill makes the next words where all are read.
+// refill computes the next words after all have been read.
 func (s *source) refill() {
 	if s.counter == keyBlocks {
 		copy(s.key[:], s.words[s.end:])

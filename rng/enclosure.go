@@ -64,7 +64,7 @@ type law interface {
 	tails(prec uint) []interval
 }
 
-// tails computes with guard more bits than the precision asked for. It stops at terms below 2^-(prec+spare).
+// tails computes with guard more bits than the requested precision. It stops at terms below 2^-(prec+spare).
 const (
 	guard = 64
 	spare = 16
@@ -77,9 +77,9 @@ type halfGaussian struct {
 }
 
 // tails sums the weights w_k = exp(-k^2/(2 s^2)) from the far end. With q = exp(-1/(2 s^2)) the ratio
-// w_(k+1)/w_k = q^(2k+1) falls by q^2 each time: two products a weight, rounded down for one bound and up for
-// the other. As the ratios fall, all weights beyond w_K are together at most w_K r/(1-r), where r is the
-// ratio at K.
+// w_(k+1)/w_k = q^(2k+1) falls by q^2 each time, so a weight takes two products, rounded down for one bound
+// and up for the other. As the ratios fall, the sum of all weights beyond w_K is at most w_K r/(1-r), where r
+// is the ratio at K.
 func (l halfGaussian) tails(prec uint) []interval {
 	work := prec + guard
 	den := new(big.Int).SetUint64(l.num)
@@ -152,14 +152,14 @@ func (coin) tails(prec uint) []interval {
 	return []interval{expNeg(one, one, prec), {new(big.Int), new(big.Int)}}
 }
 
-// Masses tabulates the law of integer noise on [-Reach, Reach].
+// Masses tabulates the distribution of integer noise on [-Reach, Reach].
 type Masses struct {
 	Reach int64
 	mass  []float64
 	below []float64 // P[Z <= m]
 }
 
-// NewMasses adds up a law from its lowest number.
+// NewMasses tabulates the probabilities exp(logProb(k)) for |k| <= reach, and their sums from -reach up.
 func NewMasses(logProb func(int64) float64, reach int64) Masses {
 	t := Masses{Reach: reach, mass: make([]float64, 2*reach+1), below: make([]float64, 2*reach+1)}
 	sum := 0.0
@@ -195,7 +195,7 @@ func (t Masses) AtMost(m int64) float64 {
 
 // TimesAtMost multiplies the i-th product by P[Z <= m + i stride], stride > 0.
 func (t Masses) TimesAtMost(products []float64, m, stride int64) {
-	// before is how many of the numbers from m on are below a limit.
+	// before returns how many of the numbers m, m + stride, ... are below a limit.
 	before := func(limit int64) int64 {
 		return min(max(0, (limit-m+stride-1)/stride), int64(len(products)))
 	}
@@ -217,7 +217,7 @@ func (t Masses) TimesAtMost(products []float64, m, stride int64) {
 	}
 }
 
-// OneSided returns the law under the condition that Z is not negative.
+// OneSided returns the distribution of Z given Z >= 0.
 func (t Masses) OneSided() Masses {
 	from := t.AtMost(-1)
 	at := Masses{Reach: t.Reach, mass: make([]float64, len(t.mass)), below: make([]float64, len(t.below))}

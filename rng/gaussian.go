@@ -19,7 +19,7 @@ type DiscreteGaussian struct {
 	shift   uint
 	logNorm float64 // log of the sum of exp(-k^2/(2 sigma^2))
 
-	fine  uint      // 2^fine integers to a cell
+	fine  uint      // a cell has 2^fine integers
 	cells inversion // |Y| / 2^fine, before the choice within the cell
 	curve uint64    // floor(2^73/s^2) for s = sigma/2^fine; fine > 0 only
 	slack uint64    // of exponent
@@ -34,8 +34,8 @@ const (
 	oneToACellBits = 8
 )
 
-// NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40], taken as exactly the dyadic rational that
-// the float64 is.
+// NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40]. The float64 is taken exactly, as a dyadic
+// rational.
 func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	if !(sigma >= minScale && sigma <= maxScale) {
 		return nil, fmt.Errorf("rng: sigma of discrete Gaussian noise must be in [2^-10, 2^40], not %g", sigma)
@@ -91,20 +91,20 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	       unless B = - and M = 0:  return B M
 //
 // M is reached with probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) =
-// exp(-M^2/(2 sigma^2)). Zero comes from B = + alone, or it would count twice. Below sigma = 2^8 a cell is
-// one integer, so J = 0 and the Bernoulli rejects nothing.
+// exp(-M^2/(2 sigma^2)). Zero is returned for B = + only, or it would count twice. Below sigma = 2^8 a cell
+// is one integer, so J = 0 and the Bernoulli rejects nothing.
 //
-// With wide cells one word w holds the first bits of everything there is to draw:
+// With wide cells one word w holds the first bits of all variables:
 //
 //	13 bits, the slot   of the uniform real U that the inversion compares
 //	50 - fine bits      of the uniform real V of the first trial of the Bernoulli
 //	fine bits           J
 //	1 bit               B
 //
-// All are disjoint bits, hence independent. X and the outcome of the Bernoulli are functions of U, V and
-// words after those. Where w alone decides both (quick), no other word is read, and a word that is not read
-// plays no part in the law. Otherwise (settle) the next two words extend U and V, and everything is decided
-// as if they had been there from the start.
+// All are disjoint bits, hence independent. X and the outcome of the Bernoulli are functions of U, V and the
+// words after them. If w alone decides both (quick), no other word is read, and an unread word does not
+// affect the distribution. Otherwise (settle) the next two words extend U and V, and everything is decided as
+// if they had been read from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	if d.fine > 0 && len(dst) >= worthTelling {
 		dst = d.fill(machine, dst, s)
@@ -114,7 +114,7 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	}
 }
 
-// worthTelling is how many values are worth it to look at a run of words at once.
+// worthTelling is the least number of values for which it pays to decide a run of words at once.
 const worthTelling = 16
 
 // fill draws most of dst and returns the rest, fewer than worthTelling.
@@ -162,9 +162,9 @@ whole:
 	return dst
 }
 
-// settleFour does what decide does with a word that quick refuses, and with the three words behind it, where
-// these decide: nearly always. It reports whether the first three words make one value, y, or all four make
-// none.
+// settleFour does the work of decide for a word that quick refuses, if this word and the next three suffice,
+// as they nearly always do. It reports whether the first three words make one value, y, or all four words
+// make none.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one, none bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
@@ -183,8 +183,8 @@ func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one,
 	return y, v >= top, v < g.frac && words[3] > top/2 // the second trial fails, as 2 words[3] >= top
 }
 
-// decide returns the value of a word and as many further ones as it takes. It reports false if they are
-// refused.
+// decide returns the value of a word and as many further words as it takes. ok is false if the words are
+// rejected.
 func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bool) {
 	m, ok := d.quick(t, w)
 	if !ok {
@@ -194,15 +194,15 @@ func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bo
 	return y, ok && one
 }
 
-// told are the values that single words decide, each with its number.
+// told holds the values that single words decide, each at the index of its word.
 type told struct {
 	values [toldWords + copied]int64
-	odd    uint64 // the bits of words that need more words, or are refused, or zero
+	odd    uint64 // bits of the words that need more words, are rejected, or give zero
 }
 
 const (
 	toldWords = 64
-	copied    = 32 // values at a time: a fixed number needs no decision
+	copied    = 32 // values at a time: a fixed number avoids a branch
 )
 
 // copy copies n values, and returns n. It may overwrite further places of dst.
@@ -214,7 +214,7 @@ func (t *told) copy(on path, dst []int64, from, n uint) uint {
 	return n
 }
 
-// tell sets the values of words.
+// tell sets told to the values that single words decide.
 func (d *DiscreteGaussian) tell(on path, told *told, words *[toldWords]uint64, t *table) {
 	if on == avx2 {
 		told.odd = tell256(&told.values[0], words, &t.guide[0], uint64(d.fine), d.reach)
@@ -243,9 +243,9 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 // known returns how many bits of V a word holds: at least 15.
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// quick returns M, and reports whether w alone shows that it is accepted: the slot lies in one cell X, and V
-// >= (2X+1)/(2 s^2). The latter is above the exponent g = j (2X+j)/(2 s^2) of every j < 1, so that the first
-// trial V < g fails and the Bernoulli is true.
+// quick returns M, and reports whether w alone shows that M is accepted: the slot lies in one cell X, and V
+// >= (2X+1)/(2 s^2). This bound exceeds the exponent g = j (2X+j)/(2 s^2) of every j < 1, so the first trial
+// V < g fails and the Bernoulli is true.
 //
 // Let n bits of V be known, with the value v: then V >= v/2^n. Reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13
 // is v 2^(64-n) plus less than 2^(64-n). A slot in one cell has X < 4s (its probability is 2^-13 or more), so
@@ -255,7 +255,7 @@ func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach
 }
 
-// extended returns the first bits of U and V, which a word begins and two more continue.
+// extended returns the first bits of U and V, which begin in w and continue in two more words.
 func (d *DiscreteGaussian) extended(w, moreU, moreV uint64) (u, v uint64) {
 	const rest = uBits - guideBits
 	known := d.known() & 63
@@ -274,14 +274,14 @@ func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (
 	return x<<d.fine | j, d.accept(s, x, j, v)
 }
 
-// signed gives m the sign that bit stands for. It reports false for minus zero.
+// signed returns m with the sign that bit encodes. ok is false for minus zero.
 func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
 // accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2). The word v is the first
-// word of the trial. Where x is too large for machine words, v is not used; quick accepts no such x, so
-// nothing is known of v then.
+// word of the trial. If x is too large for machine words, v is not used; quick accepts no such x, so v has
+// decided nothing yet.
 func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	exact := func() (p, q *big.Int) { return d.exactExponent(x, j) }
 	if x >= 1<<9 {
@@ -312,7 +312,7 @@ func (d *DiscreteGaussian) exactExponent(x, j uint64) (p, q *big.Int) {
 	return p, q.Lsh(q.Mul(q, q), 1)
 }
 
-// cellBits returns how often scale must be halved until it is below 2^(cells+1).
+// cellBits returns how many times scale must be halved until it is below 2^(cells+1).
 func cellBits(scale float64, cells int) uint {
 	_, exp := math.Frexp(scale) // scale in [2^(exp-1), 2^exp)
 	return uint(max(0, exp-1-cells))

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// inversion samples a law by comparing one uniform real U of [0, 1) with the tails of the law:
+// inversion samples X by comparing one uniform real U in [0, 1) with the tails of its distribution:
 //
 //	X = number of m >= 1 with U < P[X >= m]
 //
-// is at least m with probability P[X >= m]. The bits of U are read only as long as the comparison needs them.
+// is at least m with probability P[X >= m]. The bits of U are read only as far as the comparison needs them.
 // The first 63 bits, the integer u, place U in [u, u+1)/2^63. A table, made when it is first needed, holds
 // for every tail T an integer e with e <= 2^63 T <= e + slack. If u < e, then U < T; if u >= e + slack, then
 // U >= T; in between, less than once in 2^50 draws, extend decides exactly. So the table decides certain
@@ -24,14 +24,14 @@ type inversion struct {
 type table struct {
 	tails []uint64 // e of P[X >= 1], P[X >= 2], ..., falling; the last is 0
 	slack uint64
-	guide [1 << guideBits]uint16 // by the first bits of u, the slot: X, or open + where the search starts
+	guide [1 << guideBits]uint16 // for each slot, the first bits of u: X, or open + start of the search
 	_     [3]uint16              // so that eight bytes can be read from every slot
 }
 
 const (
 	uBits     = 63
 	guideBits = 13
-	open      = 1 << 15 // the slot alone does not tell X
+	open      = 1 << 15 // the slot alone does not determine X
 )
 
 // find returns X for a U that starts with the 63 bits u.
@@ -51,7 +51,7 @@ func (v *inversion) table() *table {
 	return t
 }
 
-// find returns X, and reports whether the table is sure.
+// find returns X, and reports whether the table determines it.
 func (t *table) find(u uint64) (x uint64, ok bool) {
 	if m := t.guide[u>>(uBits-guideBits)]; m < open {
 		return uint64(m), true
@@ -59,7 +59,7 @@ func (t *table) find(u uint64) (x uint64, ok bool) {
 	return t.search(u)
 }
 
-// search does what find does where the slot is open. It counts the tails above u. The last one, 0, ends the
+// search does the work of find for an open slot. It counts the tails above u. The last tail, 0, ends the
 // loop.
 func (t *table) search(u uint64) (x uint64, ok bool) {
 	m := int(t.guide[u>>(uBits-guideBits)] % open)
@@ -72,7 +72,7 @@ func (t *table) search(u uint64) (x uint64, ok bool) {
 	panic("rng: table does not end with 0")
 }
 
-// newTable rounds the enclosures outwards to integers and keeps the widest.
+// newTable rounds the enclosures of the tails outwards to integers, and keeps their largest width as slack.
 func newTable(l law) *table {
 	const extra = 32
 	t := &table{slack: 1}
@@ -88,7 +88,7 @@ func newTable(l law) *table {
 	return t
 }
 
-// index makes the guide. A slot is closed if its largest u is below all tails before the m-th, and its least
+// index fills the guide. A slot is closed if its largest u is below all tails before the m-th, and its least
 // u is at least slack above the m-th tail: every u of the slot gives X = m.
 func (t *table) index() {
 	m := len(t.tails) - 1
@@ -136,7 +136,7 @@ func extend(s *Stream, l law, u uint64, n uint) uint64 {
 
 // Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a uniform integer
 // below 2^136 with q 2^136, an integer since the last bit of q is worth at least 2^-116. The leading byte
-// usually decides, and a word has eight bytes. If it is equal, the rest is drawn.
+// usually decides, so that one word serves eight trials. If the leading bytes are equal, the rest is drawn.
 type Bernoulli struct {
 	always bool
 	first  byte
@@ -156,8 +156,8 @@ func NewBernoulli(q float64) Bernoulli {
 	return Bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
 }
 
-// Among calls take for each number below n for which the event happens, independently, in the
-// draws of [Bernoulli.Eight].
+// Among draws n independent trials as [Bernoulli.Eight] does, and calls take with the index of each trial in
+// which the event happens.
 func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	for i := 0; i < n; i += 8 {
 		for marks := b.Eight(s, n-i); marks != 0; marks &= marks - 1 {
@@ -166,9 +166,9 @@ func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	}
 }
 
-// Eight marks the next n numbers, or the next eight if n is more, for which the event happens, independently:
-// the first by the lowest bit. It draws a word for eight numbers, so that draws for multiples of eight, and
-// then for the rest, are the draws for all.
+// Eight draws min(n, 8) independent trials and sets bit i of marks if the event happens in trial i. Eight
+// trials share a word, so drawing full groups of eight and then the remainder gives the same outcomes as
+// drawing all trials at once.
 func (b Bernoulli) Eight(s *Stream, n int) (marks byte) {
 	const ones = 0x0101010101010101
 	const top = ones << 7
@@ -191,15 +191,15 @@ func (b Bernoulli) Eight(s *Stream, n int) (marks byte) {
 	return byte(taken >> 7 * 0x0102040810204080 >> 56) // byte i has come to bit 56+i
 }
 
-// rest decides the event if the leading byte was equal.
+// rest decides the event if the leading bytes are equal.
 func (b Bernoulli) rest(s *Stream) bool {
 	u := s.Uint64()
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
 }
 
-// atMost returns the top bits of the bytes of word that are at most first. Where the top bits of the two are
-// equal, those below decide: first's, with the top bit set, less the byte's keep that bit if they are not
-// less, and no byte borrows from another.
+// atMost sets the top bit of each byte that is at most first in word. If the top bits of the byte and of
+// first are equal, the lower bits decide: first's, with the top bit set, minus the byte's keep the top bit if
+// they are not less, and no byte borrows from another.
 func (b Bernoulli) atMost(word uint64) uint64 {
 	const ones = 0x0101010101010101
 	const top = ones << 7

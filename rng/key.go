@@ -13,9 +13,9 @@ import (
 )
 
 // Key is a 256-bit secret with a mark whether its noise may cover releases. Make a Key with [NewKey] or
-// [SeedKey]. The zero Key has no secret: using it panics, and [Key.IsZero] reports it. A Key prints as a
-// redacted word under every verb and logger, and refuses to be encoded as JSON. [Key.MarshalText] is the only
-// way to its secret.
+// [SeedKey]. The zero Key has no secret: using it panics, and [Key.IsZero] reports it. A Key prints as
+// redacted text under every verb and logger, and cannot be encoded as JSON. Only [Key.MarshalText] returns
+// its secret.
 type Key struct {
 	secret     *sealed
 	releasable bool
@@ -146,19 +146,19 @@ func (k *Key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON always fails: a key in a configuration or a log record would be written out by accident.
+// MarshalJSON always fails, so that no key is written into a configuration or a log record by accident.
 func (k Key) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("rng: a Key is secret and has no JSON form; use MarshalText on purpose")
 }
 
-// Format writes a redacted word, whatever the verb.
+// Format writes redacted text, whatever the verb.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// String returns a redacted word.
+// String returns redacted text.
 func (k Key) String() string { return redacted }
 
-// GoString returns a redacted word.
+// GoString returns redacted text.
 func (k Key) GoString() string { return redacted }
 
-// LogValue returns a redacted word.
+// LogValue returns redacted text.
 func (k Key) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// The samplers accept scales in [minScale, maxScale]: below, the noise is zero but for an event that never
-// happens; above, sums in int64 could overflow.
+// The samplers accept scales in [minScale, maxScale]. Below minScale the noise is zero except with a
+// probability that never matters; above maxScale sums in int64 could overflow.
 const (
 	minScale = 0x1p-10
 	maxScale = 0x1p40
@@ -21,8 +21,8 @@ type DiscreteLaplace struct {
 	num   uint64
 	shift uint
 
-	fine  uint      // 2^fine integers to a cell
-	cells inversion // G / 2^fine for a geometric G, exactly its law
+	fine  uint      // a cell has 2^fine integers
+	cells inversion // exact distribution of G / 2^fine, rounded down, for a geometric G
 	slope uint64    // floor(2^64/s) for s = scale/2^fine; fine > 0 only
 	slack uint64    // of exponent
 }
@@ -30,8 +30,8 @@ type DiscreteLaplace struct {
 // The cell width is the power of two for which the scale spans at least 16 and less than 32 cells.
 const laplaceCells = 4
 
-// NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40], taken as exactly the dyadic rational
-// that the float64 is.
+// NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40]. The float64 is taken exactly, as a
+// dyadic rational.
 func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	if !(scale >= minScale && scale <= maxScale) {
 		return nil, fmt.Errorf("rng: scale of discrete Laplace noise must be in [2^-10, 2^40], not %g", scale)
@@ -54,8 +54,8 @@ func (d *DiscreteLaplace) LogProb(k int64) float64 {
 	return math.Log(math.Tanh(1/(2*d.scale))) - math.Abs(float64(k))/d.scale
 }
 
-// Sample draws one value: a geometric value with a sign, again after minus zero, which would count zero
-// twice.
+// Sample draws one value: a geometric value with a sign. After minus zero it draws again, because zero would
+// count twice.
 func (d *DiscreteLaplace) Sample(s *Stream) int64 {
 	for {
 		if y, ok := signed(d.geometric(s)); ok {

@@ -9,11 +9,11 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z, the floats taken as exactly the
-// dyadic rationals that they are. It serves noise whose size depends on protected values: a real number is
-// drawn without rounding, to as many bits as the result needs, and the release is a function of that number
-// alone. Its law is the law of continuous noise, rounded, and not the law of a discrete Gaussian. It takes
-// some microseconds, and the time and the number of words read depend on mean and sd as well as on the noise.
+// RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. The floats are taken exactly, as
+// dyadic rationals. It is for noise whose size depends on protected values: a real number is drawn without
+// rounding, to as many bits as the result needs, and the release is a function of that number alone. The
+// distribution is continuous noise, rounded, and not a discrete Gaussian. A draw takes some microseconds; the
+// time and the number of words read depend on mean and sd as well as on the noise.
 type RoundedNormal struct {
 	mean, sd, grid *big.Int // all three scaled by one power of two
 	digit          uint     // bits of a real number that are drawn at a time
@@ -100,8 +100,8 @@ func (x *lazy) extend() {
 	x.bits += x.digit
 }
 
-// acceptNormal returns true with probability exp(-x(2k+x)/2). It asks for k+1 successes of
-// Bernoulli(exp(-y)), y = x(2k+x)/(2k+2) < 1. Each is von Neumann's:
+// acceptNormal returns true with probability exp(-x(2k+x)/2). It draws until k+1 successes of
+// Bernoulli(exp(-y)), y = x(2k+x)/(2k+2) < 1, or a failure. Each is drawn by von Neumann's method:
 //
 //	j = 1;  while U_j < y/j: j = j + 1;  return j odd
 //

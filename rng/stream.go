@@ -61,15 +61,15 @@ func (s *Stream) Perm(dst []int) {
 	}
 }
 
-// Format writes a redacted word, whatever the verb: the state of a stream gives away all its noise.
+// Format writes redacted text, whatever the verb, because the state of a stream reveals all its noise.
 func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Stream(redacted)") }
 
-// Streams hands out the streams of keys that differ in their ids alone, one at a time: Derive(label,
-// ids...).Stream(), word for word. The first blocks of the two hashes of HMAC depend on the secret only. They
-// are hashed once, and nothing is allocated for a stream, which makes it about three times as fast. A Streams
-// is not safe for concurrent use.
+// Streams returns the streams of keys that differ only in their ids, one at a time: word for word the streams
+// Derive(label, ids...).Stream(). The first blocks of the two hashes of HMAC depend on the secret only. They
+// are hashed once, and a stream allocates nothing, which makes it about three times as fast. A Streams is not
+// safe for concurrent use.
 type Streams struct {
-	inner, outer []byte // states of SHA-256 behind those blocks
+	inner, outer []byte // states of SHA-256 after those blocks
 	hash         digest
 	message      []byte // domain and label, then room for the ids
 	named        int    // bytes of message before the ids
@@ -77,14 +77,14 @@ type Streams struct {
 	stream       Stream
 }
 
-// digest is what crypto/sha256 documents of its hash.
+// digest is the interface that crypto/sha256 documents for its hash.
 type digest interface {
 	hash.Hash
 	encoding.BinaryAppender
 	encoding.BinaryUnmarshaler
 }
 
-// Streams returns the streams of the keys that Derive names by label and ids.
+// Streams returns the streams of the keys that Derive returns for label and any ids.
 func (k Key) Streams(label string) *Streams {
 	s := &Streams{hash: sha256.New().(digest), message: k.message(nil, domainIDs, label)}
 	s.inner = s.after(s.message[:sha256.BlockSize])
@@ -94,18 +94,18 @@ func (k Key) Streams(label string) *Streams {
 	return s
 }
 
-// after returns the state of the hash behind a first block.
+// after returns the state of the hash after a first block.
 func (s *Streams) after(block []byte) []byte {
 	s.hash.Reset()
 	s.hash.Write(block)
 	state, err := s.hash.AppendBinary(nil)
 	if err != nil {
-		panic("rng: " + err.Error()) // crypto/sha256 has none
+		panic("rng: " + err.Error()) // crypto/sha256 returns no error
 	}
 	return state
 }
 
-// Of returns the stream named by ids, from its start. The next call reuses it.
+// Of returns the stream for ids, from its start. The next call of Of overwrites this stream.
 func (s *Streams) Of(ids ...uint64) *Stream {
 	b := binary.BigEndian.AppendUint64(s.message[:s.named], uint64(len(ids)))
 	for _, id := range ids {
@@ -118,14 +118,14 @@ func (s *Streams) Of(ids ...uint64) *Stream {
 	return &s.stream
 }
 
-// finish hashes what follows a first block into sum.
+// finish hashes text from the state after a first block, into sum.
 func (s *Streams) finish(state, text []byte) {
 	if err := s.hash.UnmarshalBinary(state); err != nil {
-		panic("rng: " + err.Error()) // it is the state of such a hash
+		panic("rng: " + err.Error()) // state comes from such a hash
 	}
 	s.hash.Write(text)
 	s.hash.Sum(s.sum[:0])
 }
 
-// Format writes a redacted word, whatever the verb: the states stand for the key.
+// Format writes redacted text, whatever the verb, because the states are as secret as the key.
 func (s *Streams) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Streams(redacted)") }

@@ -1,9 +1,9 @@
 // Package svt answers many questions and pays for few, by sparse vector techniques.
 //
-// A [SparseVector] reports of any number of queries whether they reach a threshold, and is charged only for
-// those that do. Turned round, the same idea releases any number of stable answers and is charged for
-// refusals ([StableSVT]): an answer that is far from changing (package stability measures how far) is free,
-// and a contested one is refused. [MSvec] is the mechanism of the literature.
+// A [SparseVector] reports for any number of queries whether they reach a threshold, and is charged only for
+// the queries that do. The reverse releases any number of stable answers and is charged for refusals
+// ([StableSVT]): an answer that is far from changing (package stability measures how far) is free, and a
+// contested one is refused. [MSvec] is the mechanism of the literature.
 //
 //	// epsilon, delta, refusals, chance to refuse
 //	cfg, err := svt.CalibrateStableSVT(1, 1e-6, 20, 0.01)
@@ -41,6 +41,7 @@
 //   - A key must not be used for two data sets, because the same noise would cover both.
 //     Derive it from a hash of the data ([Key].DeriveBytes).
 //   - Answers under a key from [SeedKey] are for experiments.
-//   - The order of the queries decides which come after the end. In MSvec it also
-//     changes the answers. A resumed run asks in the same order.
+//   - The order of the queries decides which queries come after the end. In MSvec it also
+//     changes the answers. A resumed run must ask in the same order.
+
 package svt

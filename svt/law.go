@@ -11,20 +11,20 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Law is the exact law of a sparse vector. Query i is above if
+// Law is the exact distribution of the transcripts of a sparse vector. Query i is above if
 //
 //	value_i + query noise_i >= Threshold + threshold noise,
 //
 // and the run stops after Stop queries that are above. All mechanisms of this package, and the broken
-// variants of the literature, have such a law. A mechanism of stable answers is read with value = -distance,
-// Threshold = -(its threshold) and above = refused. Both noises are continuous, or both are discrete, or
-// there is no query noise. A law is a function of private numbers, for tests, planning and teaching.
+// variants of the literature, have such a law. For a mechanism of stable answers value = -distance, Threshold
+// = -(its threshold) and above = refused. Both noises are continuous, or both are discrete, or there is no
+// query noise. A law is a function of private numbers, for tests, planning and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise
 	QueryNoise     Noise
-	Stop           int  // how many above end the run; 0: none
-	Refresh        bool // new threshold noise after each that is above
+	Stop           int  // queries above that end the run; 0: it never stops
+	Refresh        bool // threshold noise is drawn anew after each query above
 }
 
 // Outcome is one transcript of a run and its probability.
@@ -65,8 +65,8 @@ func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 // maxOutcomes bounds the number of transcripts that are listed.
 const maxOutcomes = 1 << 20
 
-// outcomes returns the number of transcripts of so many values: those that stop, by the places of the queries
-// above, and those that do not.
+// outcomes returns the number of transcripts on a number of values: the runs that stop, by the positions of
+// the queries above, and the runs that do not.
 func (l Law) outcomes(values int) (total float64) {
 	stop := l.Stop
 	if stop == 0 {
@@ -80,8 +80,8 @@ func (l Law) outcomes(values int) (total float64) {
 	return total
 }
 
-// FirstAbove returns the probability that each query is the first that is above, and the
-// probability that none is above.
+// FirstAbove returns for each query the probability that it is the first query above, and the probability
+// that none is above.
 func (l Law) FirstAbove(values []float64) (first []float64, none float64, err error) {
 	s, err := l.states(values)
 	if err != nil {
@@ -102,15 +102,15 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-// states is a rule of summation over the threshold noise: weights at points, and at each
-// point the two probabilities of every value.
+// states is a rule of summation over the threshold noise: the weights of its points, and at each point the
+// probabilities that each value is below and above.
 type states struct {
 	weights []float64
 	below   [][]float64 // [value][point]
 	above   [][]float64
 }
 
-// maxPoints bounds the number of points that a law is summed over.
+// maxPoints bounds the number of points over which a law is summed.
 const maxPoints = 1 << 20
 
 func (l Law) states(values []float64) (*states, error) {
@@ -168,9 +168,9 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 	return points, weights
 }
 
-// quadrature returns Gauss-Legendre points and weights on panels between the kinks: the threshold noise has
-// one at 0, the query noise where a value meets the threshold. In between everything is analytic on the scale
-// of the noise.
+// quadrature returns Gauss-Legendre points and weights on panels between kinks. The threshold noise has a
+// kink at 0, the query noise where a value equals the threshold. In between everything is analytic on the
+// scale of the noise.
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
 	const order = 16
 	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()
@@ -209,7 +209,7 @@ func (l Law) quadrature(values []float64, span float64) (points, weights []float
 	return points, weights
 }
 
-// step splits the weights by the outcome of query i.
+// step splits the weights by the outcome of query i: above or below.
 func (s *states) step(weights []float64, i int) (over, under []float64) {
 	both := make([]float64, 2*len(weights))
 	over, under = both[:len(weights)], both[len(weights):]
@@ -219,7 +219,7 @@ func (s *states) step(weights []float64, i int) (over, under []float64) {
 	return over, under
 }
 
-// restart spreads a mass over new threshold noise.
+// restart spreads a mass over newly drawn threshold noise.
 func (s *states) restart(mass float64) []float64 {
 	out := make([]float64, len(s.weights))
 	for k, w := range s.weights {
@@ -228,8 +228,8 @@ func (s *states) restart(mass float64) []float64 {
 	return out
 }
 
-// Kind is a law of noise. Mechanisms draw the discrete kinds. The continuous ones are for laws of the
-// literature.
+// Kind is a distribution of noise. Mechanisms draw the discrete kinds. The continuous kinds are for
+// mechanisms of the literature.
 type Kind int
 
 const (
@@ -240,7 +240,7 @@ const (
 	Geometric                       // mass proportional to exp(-k/b), k >= 0: one-sided
 )
 
-// Noise is a law and its scale b. The zero Noise means no noise at all. Only broken variants have it.
+// Noise is a kind of noise and its scale b. The zero Noise means no noise at all, as in broken variants.
 type Noise struct {
 	Kind  Kind
 	Scale float64
@@ -258,7 +258,7 @@ func (n Noise) check() error {
 	return nil
 }
 
-// density returns the density of the law at x, or the mass of the integer x.
+// density returns the density of the noise at x or, if it is discrete, the probability of the integer x.
 func (n Noise) density(x float64) float64 {
 	z, t := x/n.Scale, 1/n.Scale
 	switch {
@@ -268,7 +268,7 @@ func (n Noise) density(x float64) float64 {
 		return math.Exp(-z*z/2) * t / math.Sqrt(2*math.Pi)
 	case n.Kind == DiscreteLaplace:
 		return math.Tanh(t/2) * math.Exp(-math.Abs(z))
-	case x < 0: // the one-sided laws
+	case x < 0: // one-sided noise
 		return 0
 	case n.Kind == Exponential:
 		return math.Exp(-z) * t
@@ -276,7 +276,7 @@ func (n Noise) density(x float64) float64 {
 	return -math.Expm1(-t) * math.Exp(-z)
 }
 
-// split returns P[noise < x] and P[noise >= x], each to its own relative accuracy.
+// split returns P[noise < x] and P[noise >= x]. Each is accurate relative to its own size.
 func (n Noise) split(x float64) (below, above float64) {
 	if n.discrete() {
 		x = math.Ceil(x)
@@ -309,7 +309,7 @@ func (n Noise) split(x float64) (below, above float64) {
 	return 0, 1
 }
 
-// reach returns how far from 0 the noise has any probability that matters.
+// reach returns the distance from 0 beyond which the noise has negligible probability.
 func (n Noise) reach() float64 {
 	if n.Kind == Gaussian {
 		return 14*n.Scale + 2
@@ -317,7 +317,7 @@ func (n Noise) reach() float64 {
 	return 45*n.Scale + 2
 }
 
-// sampler draws from a discrete law.
+// sampler draws from a discrete distribution.
 type sampler func(*rng.Stream) int64
 
 func (n Noise) sampler() (sampler, error) {

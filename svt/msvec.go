@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// MSvecConfig holds the parameters of an [MSvec]. None has a default. [CalibrateMSvec]
-// finds them, and, for comparison, so does [PrintedMSvec].
+// MSvecConfig holds the parameters of an [MSvec]. None has a default. [CalibrateMSvec] computes them;
+// [PrintedMSvec] does so as in the literature, for comparison.
 type MSvecConfig struct {
 	Lambda    float64 // scale of the threshold noise, in records; queries get twice that; [2^-8, 2^39]
 	Threshold int64   // of the distance, in records; [0, 2^50]
@@ -25,24 +25,24 @@ type MSvecConfig struct {
 //	                 otherwise refuse, and draw rho again;  stop at refusal Q = Failures
 //
 // Each stretch that ends with a refusal is one AboveThreshold on the distances, of cost 1/Lambda + 2/(2
-// Lambda) = 2/Lambda. As in [StableSVT] let G be the transcripts without a release where the answers of
-// the neighbours differ. Such queries are at distance 0. On G the run is the composition of Q stretches.
-// Off G some query at distance 0 was released. Until then each such query was refused, and the refusal
-// ended a stretch. So at most one is tried per stretch, at a place that earlier stretches determine.
-// There it is released with probability at most
+// Lambda) = 2/Lambda. As in [StableSVT] let G be the transcripts in which no query is released whose answers
+// differ between the neighbours. Such queries are at distance 0. On G the run is the composition of Q
+// stretches. Off G some query at distance 0 was released. Until then each such query was refused, and the
+// refusal ended a stretch. So at most one is tried per stretch, at a position that earlier stretches
+// determine, and it is released with probability at most
 //
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
-// So Q p is charged, for any number of queries. The literature has m p for m queries, by a union over them,
-// each with the unconditional p. But in a stretch that has lasted, rho is likely low and a release likelier
-// than p: that union needs the argument above too, and then it is over stretches. This step is derived here
+// So Q p is charged, for any number of queries. The literature charges m p for m queries, by a union over the
+// queries, each with the unconditional p. But in a stretch that has lasted, rho is likely low and a release
+// likelier than p. So that union needs the argument above too, over stretches. This step is derived here
 // and was checked like [StableSVT]: see docs/claims.md. The least delta at this epsilon is 1-(1-p)^Q.
 //
-// Lecture notes misprint more: Lambda is multiplied by epsilon in place of divided, which at epsilon 1/4
+// Lecture notes have more misprints: Lambda is multiplied by epsilon instead of divided, which at epsilon 1/4
 // loses 3.0; they write log(1/delta), though half of delta is used elsewhere; their loop runs Q + 1
-// stretches; their noise on queries has scale Lambda, unlike the noise of AboveThreshold; the threshold is
-// computed again inside M_stab; only the last answer is returned. [StableSVT] needs a distance several times
-// smaller at the same price. MSvec is here for comparison.
+// stretches; their noise on queries has scale Lambda, unlike AboveThreshold; the threshold is computed again
+// inside M_stab; only the last answer is returned. [StableSVT] needs a distance several times smaller at the
+// same price. MSvec is here for comparison.
 type MSvec struct {
 	drawn
 	cfg MSvecConfig
@@ -69,9 +69,9 @@ func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
 	return &MSvec{d, cfg}, nil
 }
 
-// PrintedMSvec returns the calibration as printed, for comparison, with epsilon where it belongs: Lambda =
+// PrintedMSvec returns the calibration of the literature, for comparison, with epsilon corrected: Lambda =
 // sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta) for m queries. Below Q = 8
-// log(2/delta), namely 116 at delta = 1e-6, its noise exceeds the 2 Q/epsilon of plain composition.
+// log(2/delta), which is 116 at delta = 1e-6, its noise exceeds the 2 Q/epsilon of plain composition.
 func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -107,12 +107,12 @@ func checkMSvec(epsilon, delta float64, failures int) error {
 	return checkStop("failures", failures)
 }
 
-// stretches returns what the comparisons of a run cost.
+// stretches returns the event of all comparisons of a run.
 func stretches(lambda float64, failures int) accountant.Event {
 	return accountant.Repeated{Event: accountant.PureDP{Epsilon: 2 / lambda * (1 + 0x1p-50)}, Count: int64(failures)}
 }
 
-// falseRelease returns p, with room for its rounding: never 0, however far the threshold.
+// falseRelease returns p, rounded up. It is never 0, however large the threshold.
 func falseRelease(lambda float64, threshold int64) float64 {
 	return mathx.Up(math.Exp(sumTail(lambda, 2*lambda, threshold+1)) * (1 + 1e-9))
 }
@@ -132,7 +132,7 @@ func (m *MSvec) LawAt(distance int64) (released, refused float64) {
 }
 
 // sumTail returns log P[X + Y >= m] for discrete Laplace noises of two different scales. Let r_i =
-// e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i) and c_i = tanh(1/(2 b_i)). The law of the sum is
+// e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i) and c_i = tanh(1/(2 b_i)). The sum has the distribution
 //
 //	P[X + Y = k] = c_1 c_2 (2 sinh(1/b_1) r_2^|k| - 2 sinh(1/b_2) r_1^|k|)/(u_1 - u_2)
 //
@@ -145,7 +145,7 @@ func sumTail(b1, b2 float64, m int64) float64 {
 		b1, b2 = b2, b1
 	}
 	t1, t2 := 1/b1, 1/b2
-	// The sum of r^k for k >= m is r^m/(1-r). The wider law dominates, so factor it out.
+	// The sum of r^k for k >= m is r^m/(1-r). The wider distribution dominates, so factor it out.
 	wide := math.Sinh(t1) / -math.Expm1(-t2)
 	narrow := math.Sinh(t2) / -math.Expm1(-t1) * math.Exp(-float64(m)*(t1-t2))
 	u := 2 * math.Sinh((t1+t2)/2) * math.Sinh((t1-t2)/2) // (u_1 - u_2)/2

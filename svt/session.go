@@ -15,8 +15,8 @@ import (
 // ErrExhausted is returned when a run has stopped.
 var ErrExhausted = errors.New("svt: exhausted")
 
-// run draws from a Law, for the sessions of this package. It keeps answers of type A, so that a query asked
-// again gets the same answer.
+// run draws from a Law, for the sessions of this package. It stores its answers, of type A, so that a query
+// asked again gets the same answer.
 type run[A any] struct {
 	drawn
 	key       rng.Key
@@ -30,7 +30,7 @@ type run[A any] struct {
 	answers map[uint64]A
 }
 
-// start checks the key and the charge, and only then draws the threshold noise, whatever will be asked.
+// start checks the key and the charge, and only then draws the threshold noise, before any query.
 func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key rng.Key, name string, params ...uint64) error {
 	if key.IsZero() {
 		return errors.New("svt: zero Key: make one with NewKey or SeedKey")
@@ -39,24 +39,24 @@ func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key rng.Ke
 		return fmt.Errorf("svt: starting: %w", err)
 	}
 	key = key.Derive(name, params...)
-	if n := r.Entry(); n > 1 { // two charges never meet the same noise
+	if n := r.Entry(); n > 1 { // different charges use different noise
 		key = key.Derive("entry", uint64(n))
 	}
 	u.charged(key)
 	return nil
 }
 
-// charged begins a run under the key of its noise.
+// charged begins a run that has been charged, with noise from key.
 func (u *run[A]) charged(key rng.Key) {
 	u.key = key
 	u.rho = u.thresholdNoise(u.key.Derive("threshold", 0).Stream())
 	u.answers = make(map[uint64]A)
 }
 
-// ask compares a value with the threshold, or finds the answer given before.
+// ask compares a value with the threshold, or returns the stored answer.
 func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, error) {
 	nu := u.queryNoise(u.key.Derive("query", query).Stream()) // noise first
-	value = min(max(value, -1<<60), 1<<60)                    // changes no difference by more than it was
+	value = min(max(value, -1<<60), 1<<60)                    // does not increase the difference of two values
 
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -79,17 +79,17 @@ func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, e
 	return a, nil
 }
 
-// Left returns how many more queries may be found above, or refused.
+// Left returns how many more queries may be found above, or refused, before the run stops.
 func (u *run[A]) Left() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.stop - u.above
 }
 
-// Releasable reports whether the noise is secret, so that answers may leave.
+// Releasable reports whether the noise is secret, so that answers may be released.
 func (u *run[A]) Releasable() bool { return u.key.Releasable() }
 
-// drawn is a law whose noise can be drawn.
+// drawn is a Law with the samplers of its noise.
 type drawn struct {
 	law                        Law
 	thresholdNoise, queryNoise sampler
@@ -103,12 +103,12 @@ func newDrawn(l Law) (d drawn, err error) {
 	return d, err
 }
 
-// Law returns the law of a run, of stable answers with value = -distance and above = refused.
+// Law returns the distribution of a run. For stable answers, value = -distance and above = refused.
 func (d drawn) Law() Law { return d.law }
 
 func (d drawn) sampled() drawn { return d }
 
-// Answer is released for one query: a value, or a refusal.
+// Answer is the released result of one query: a value, or a refusal.
 type Answer[T any] struct {
 	Value    T
 	Released bool // false: refused, Value is zero
@@ -120,15 +120,15 @@ type StableMechanism interface {
 	Event() accountant.Event
 	// Law returns the law of a run with value = -distance and above = refused.
 	Law() Law
-	// LawAt returns the exact log probabilities that an answer at this distance is released, and refused.
+	// LawAt returns the exact log probabilities that an answer at this distance is released and is refused.
 	LawAt(distance int64) (released, refused float64)
 
 	sampled() drawn
 	identity() (name string, params []uint64)
 }
 
-// StableSession is a run that releases stable answers. It is safe for concurrent use. If
-// threshold noise is drawn again, answers depend on the order of the queries.
+// StableSession is a run that releases stable answers. It is safe for concurrent use. If the threshold noise
+// is drawn anew, the answers depend on the order of the queries.
 type StableSession[T any] struct{ run[Answer[T]] }
 
 // Start begins a run of m. It fails unless r charges exactly m.Event() and was not used before.
@@ -152,9 +152,9 @@ func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T]
 	})
 }
 
-// DistanceFor returns the least distance at which an answer is released with at least the
-// given probability. For a run of n queries that ends with all answered, take a
-// probability of 1 - Failures/(2n): refusals of stable queries use up the run too.
+// DistanceFor returns the least distance at which an answer is released with at least the given probability.
+// To have all of n queries answered, take a probability of 1 - Failures/(2n), because refusals of stable
+// queries use up the run too.
 func DistanceFor(m StableMechanism, probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("svt: a probability of release must be in [0, 1 - 1e-12], not %g", probability)

@@ -14,36 +14,36 @@ import (
 type SparseVectorConfig struct {
 	Noise       Kind    // DiscreteLaplace, or Geometric: one-sided, with half the variance
 	Epsilon     float64 // of the whole run, whatever is asked; [2^-20, 2^9]
-	Answers     int     // queries that are found above, after which the run stops; [1, 2^30]
+	Answers     int     // number of queries found above after which the run stops; [1, 2^30]
 	Sensitivity int64   // of every query; [1, 2^20]
 	Threshold   int64   // public; at most 2^50 either way
 	Monotone    bool    // one record changes all queries in the same direction, as counts do under add and remove
 }
 
-// SparseVector reports of any number of integer queries whether they reach a public threshold, and pays only
-// for those found above. For one answer it is AboveThreshold of Dwork, Roth 2014, Algorithm 1; for c answers
-// it is Algorithm 7 of Lyu, Su, Li 2017:
+// SparseVector reports for any number of integer queries whether they reach a public threshold, and pays only
+// for the queries found above. For one answer it is AboveThreshold (Dwork, Roth 2014, Algorithm 1); for c
+// answers it is Algorithm 7 of Lyu, Su, Li 2017:
 //
 //	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, each
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above
 //
-// It is e1 + e2 = Epsilon private. Proof: couple rho with rho + Sensitivity. Then each comparison moves by 0
-// to 2 Sensitivity against being above, so all "below" get likelier together, however many there are. Only
-// the c above and rho itself pay. Monotone queries move by Sensitivity at most, and c Sensitivity/e2 is
-// enough: where they rise by up to Sensitivity, rho moves with them, and where they fall, rho stays. All
-// shifts go up, so noise that is never negative does as well. The split of Epsilon is the one of least
+// It is Epsilon-differentially private, with e1 + e2 = Epsilon. Proof: couple rho with rho + Sensitivity.
+// Then each comparison moves by 0 to 2 Sensitivity away from "above", so all "below" get likelier together,
+// however many there are. Only the c above and rho itself pay. Monotone queries move by at most Sensitivity,
+// so c Sensitivity/e2 is enough: if they rise by up to Sensitivity, rho moves with them, and if they fall,
+// rho stays. All shifts go up, so noise that is never negative works too. The split of Epsilon has the least
 // variance, e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) (Lyu, Su, Li 2017, section 4.2).
 //
 // The tests refute the errors of the literature: no noise on the queries, no stop, noise that does not grow
-// with c, noise scaled by epsilon in place of 1/epsilon, the noisy value released after the comparison. A
-// distance to instability is not a monotone query. Round a real query to a multiple of some unit u: it then
-// has sensitivity floor(s/u) + 1.
+// with c, noise scaled by epsilon instead of 1/epsilon, the noisy value released after the comparison. A
+// distance to instability is not a monotone query. Round a real query to a multiple of some unit u: a query
+// of sensitivity s then has sensitivity floor(s/u) + 1.
 type SparseVector struct {
 	drawn
 	cfg SparseVectorConfig
 }
 
-// ThresholdShare returns the part of epsilon that the threshold should get.
+// ThresholdShare returns the fraction of epsilon that the threshold should get.
 func ThresholdShare(answers int, monotone bool) float64 {
 	c := float64(answers)
 	if !monotone {
@@ -70,7 +70,7 @@ func NewSparseVector(cfg SparseVectorConfig) (*SparseVector, error) {
 	if cfg.Monotone {
 		moves = float64(cfg.Answers)
 	}
-	s := float64(cfg.Sensitivity) * (1 + 0x1p-48) // beyond the rounding of what follows
+	s := float64(cfg.Sensitivity) * (1 + 0x1p-48) // more than the rounding errors below
 	d, err := newDrawn(Law{
 		Threshold:      float64(cfg.Threshold),
 		ThresholdNoise: Noise{cfg.Noise, s / (cfg.Epsilon * share)},
@@ -105,7 +105,8 @@ func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, erro
 
 // Ask reports whether the query's value reaches the threshold. Query numbers are public and unique in the
 // run. A query that was asked before gets the stored answer. When the run has stopped, the error is
-// [ErrExhausted]. The noisy value of a query found above is another query, with noise and a price of its own.
+// [ErrExhausted]. The noisy value of a query found above is another query, with its own noise and price.
+
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.ask(query, value, func(above bool) bool { return above })
 }
