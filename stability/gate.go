@@ -14,28 +14,28 @@ import (
 type GateConfig struct {
 	Epsilon float64          // of the test; [2^-20, 2^9]
 	Delta   float64          // probability that the test passes where it should not; [1e-15, 1/4]
-	Cost    accountant.Event // what the mechanism behind the gate costs where the gate may be passed
-	// Dominated: a data set is called good only if the mechanism behind the gate is dominated by Cost
-	// there, in every hockey-stick divergence and in both orders, and not only within its Rényi curve.
-	// Without it a ledger on which privacy loss distributions may claim is refused.
+	Cost    accountant.Event // cost of the mechanism behind the gate, on good data
+	// Dominated: on every good data set the mechanism behind the gate is dominated by Cost in every
+	// hockey-stick divergence and in both orders, and not only within its Rényi curve. If not set, a ledger
+	// that may claim by privacy loss distributions is refused.
 	Dominated bool
 }
 
-// Gate runs a mechanism whose cost depends on the data, only where that cost is small. It charges that
+// Gate runs a mechanism whose cost depends on the data, only on data where that cost is small. It charges the
 // small cost, and the charge is valid: generalised propose-test-release (Redberg, Zhu, Wang 2023).
 //
 // Take a mechanism M, with all its parameters fixed. Call a data set D good if M(D) costs no more than Cost
 // against every neighbour: D_a(M(D)||M(D')) is at most the curve of Cost, for all D'. The distance of D is
-// the number of records that must change to reach a data set that is not good, 0 if D itself is not. M runs
-// if the distance passes the private test of [MStab] with Laplace noise.
+// the number of records that must change to reach a data set that is not good; it is 0 if D itself is not
+// good. M runs if the distance passes the private test of [MStab] with Laplace noise.
 //
 // Proof, for each order (D, D') of two neighbours. The outcome of the test costs Epsilon. If D is good, M
 // adds at most Cost. If D is not good, its distance is 0, and the gate stays shut except with probability
-// Delta. So the whole costs Epsilon and Cost, and fails with the exact tail, at most Delta. The pair is
-// taken in both orders, so the one direction D_a(M(D)||M(D')) is enough in the definition of good. Bounds
-// like Theorem 6 of Papernot et al. (2018) are about this direction only and no guarantee by themselves;
-// behind a gate they become one. A Rényi bound does not bound privacy loss distributions: if they account
-// for the event (accountant.PLD), see GateConfig.Dominated.
+// Delta. So the whole costs Epsilon and Cost, and fails with the exact tail, at most Delta. As the proof
+// holds for both orders, the definition of good needs the direction D_a(M(D)||M(D')) only. Bounds like
+// Theorem 6 of Papernot et al. (2018) are for this direction only and no guarantee by themselves; behind a
+// gate they become one. A Rényi bound does not bound privacy loss distributions: if they account for the
+// event (accountant.PLD), see GateConfig.Dominated.
 //
 // Testing the distance is what makes the charge valid: a test of whether D itself is good, however noisy,
 // has no bounded sensitivity. Cost must not be chosen by looking at the data. Proposing another Cost after
@@ -66,12 +66,12 @@ func (g *Gate) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{g.test.Event(), g.cost}}
 }
 
-// Law returns the law of the test: see [MStab.Law].
+// Law returns the log probabilities that the test passes and that the gate stays shut: see [MStab.Law].
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// Pass runs mechanism, with a key of its own, if the distance passes the test. It fails, with nothing
-// touched, unless r charges exactly g.Event() and was not used before. It returns an error of either
-// function as it is: such an error must not leave.
+// Pass runs mechanism, with a key of its own, if the distance passes the test. Unless r charges exactly
+// g.Event() and was not used before, Pass fails before it calls either function. It returns an error of
+// either function unchanged: such an error must not be released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)
@@ -98,11 +98,11 @@ func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, k
 }
 
 // Function is a real function of private data. Its local sensitivity is the most that one record can change
-// it at these data, which may be much less than anywhere. [Median] returns such a function.
+// it on these data, which may be much less than on other data. [Median] returns such a function.
 type Function[D any] struct {
 	Value func(data D) (float64, error)
-	// Distance returns how many records must change to reach data at which the local sensitivity exceeds
-	// bound, 0 if it does already, or any smaller number that changes by at most 1 between neighbours.
+	// Distance returns the number of records that must change to reach data at which the local sensitivity
+	// exceeds bound, 0 if it does already. A smaller number is valid if neighbours change it by at most 1.
 	Distance func(data D, bound float64) (int64, error)
 	// Relation is the only relation for which Distance is valid, or 0 if it is valid for both.
 	Relation accountant.Relation
@@ -110,20 +110,20 @@ type Function[D any] struct {
 
 // PTRConfig holds the parameters of a [PTR]. None has a default.
 type PTRConfig struct {
-	Bound       float64 // the local sensitivity proposed, chosen without the data; [2^-500, 2^500]
+	Bound       float64 // proposed local sensitivity, chosen without the data; [2^-500, 2^500]
 	Epsilon     float64 // of the value; [2^-18, 2^9]
 	TestEpsilon float64 // of the test; [2^-20, 2^9]
 	Delta       float64 // probability that the test passes where it should not; [1e-15, 1/4]
 }
 
 // PTR releases a real function with noise for a local sensitivity that was proposed in advance, if the data
-// are far from any data where that noise would be too little (Dwork, Lei 2009). It is a [Gate] with a Laplace
-// mechanism behind it: with both epsilons equal it is (2 Epsilon, Delta)-differentially private. Data are
-// good if the local sensitivity is at most Bound, since the value is then that close to the value of any
-// neighbour.
+// are far from any data on which that noise would be too little (Dwork, Lei 2009). It is a [Gate] with a
+// Laplace mechanism behind it: with both epsilons equal it is (2 Epsilon, Delta)-differentially private. Data
+// are good if the local sensitivity is at most Bound, because the values of neighbours then differ by at most
+// Bound.
 //
-// The value is rounded to a grid of at least 2^20 units to Bound. The noise is discrete Laplace on that grid,
-// for floor(Bound) + 1 units, because rounding may add one.
+// The value is rounded to a grid with at least 2^20 units in Bound. The noise is discrete Laplace on that
+// grid, for floor(Bound) + 1 units, because rounding may add one.
 type PTR struct {
 	cfg         PTRConfig
 	gate        *Gate
@@ -132,7 +132,7 @@ type PTR struct {
 	noise       *rng.DiscreteLaplace
 }
 
-// ptrBits is log2 of the least number of units to a bound.
+// ptrBits is log2 of the least number of grid units in a bound.
 const ptrBits = 20
 
 // NewPTR returns the mechanism for cfg.
@@ -153,14 +153,14 @@ func newPTR(cfg PTRConfig, bits int) (*PTR, error) {
 	}
 	p.gate, err = NewGate(GateConfig{Epsilon: cfg.TestEpsilon, Delta: cfg.Delta,
 		Cost:      accountant.DiscreteLaplace{Scale: p.noise.Scale(), Sensitivity: p.sensitivity},
-		Dominated: true}) // two values within the bound have laws that are shifts of each other
+		Dominated: true}) // two values within the bound have distributions that are shifts of each other
 	if err != nil {
 		return nil, fmt.Errorf("stability: the test: %w", err)
 	}
 	return p, nil
 }
 
-// mathUp returns a number above x by more than the rounding that led to x.
+// mathUp raises x by more than the rounding error of its computation.
 func mathUp(x float64) float64 { return x * (1 + 0x1p-50) }
 
 // Event returns the worst case: the test, and the value.

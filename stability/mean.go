@@ -30,8 +30,8 @@ type MeanConfig struct {
 // epsilon.
 //
 // Clipping is around 0: subtract a public guess of the mean first. The clipped records are rounded to a grid
-// whose unit is 2^-30 of the noise or less, so that a coordinate of a record may differ by a unit more; the
-// sensitivity includes that. The noise is exact integer noise.
+// whose unit is at most 2^-30 of the noise. Rounding can change a coordinate of a record by one more unit,
+// which the sensitivity includes. The noise is exact integer noise.
 type Mean struct {
 	cfg   MeanConfig
 	grid  grid
@@ -60,7 +60,7 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 		return nil, fmt.Errorf("stability: Gaussian noise needs NoiseMultiplier in [2^-10, 2^20], not %g, and no Epsilon", cfg.NoiseMultiplier)
 	}
 	m := &Mean{cfg: cfg, grid: gridFor(2*cfg.Clip*multiplier, meanBits)}
-	// This is the clip norm as computed in float64, in units.
+	// The clip norm in units, as computed in float64.
 	clip := cfg.Clip / m.grid.unit * (1 + float64(cfg.Dimension+8)*0x1p-52)
 	if float64(cfg.Records)*(clip+1) > 0x1p61 {
 		return nil, fmt.Errorf("stability: %d records with so little noise do not fit the grid", cfg.Records)
@@ -83,13 +83,13 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 	return m, nil
 }
 
-// meanBits is log2 of the least number of units to the noise.
+// meanBits is log2 of the least number of grid units in the noise.
 const meanBits = 30
 
 // Event returns the cost of one release.
 func (m *Mean) Event() accountant.Event { return m.event }
 
-// Release does what [Mean.ReleaseVector] does, for one dimension.
+// Release is [Mean.ReleaseVector] for one dimension.
 func (m *Mean) Release(r *ledger.Reservation, key rng.Key, data []float64) (float64, error) {
 	rows := make([][]float64, len(data))
 	for i := range data {
@@ -121,7 +121,7 @@ func (m *Mean) ReleaseVector(r *ledger.Reservation, key rng.Key, data [][]float6
 	return m.release(key, data), nil
 }
 
-// release releases the mean of records that have the right shape and are charged for.
+// release releases the mean of records that have the right shape and have been charged.
 func (m *Mean) release(key rng.Key, data [][]float64) []float64 {
 	stream := key.Derive("mean", uint64(m.cfg.Records), uint64(m.cfg.Dimension), math.Float64bits(m.cfg.Clip),
 		uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.NoiseMultiplier)).Stream()

@@ -38,7 +38,7 @@ func Median(low, high float64) Function[[]float64] {
 				return 0, err
 			}
 			if !(bound < high-low) {
-				return maxCount, nil // no data exceed it
+				return maxCount, nil // no data exceed the bound
 			}
 			return int64(sort.Search(len(data), func(k int) bool { return s.sensitivityWithin(k) > bound })), nil
 		},
@@ -61,7 +61,7 @@ func sorted(data []float64, low, high float64) (sample, error) {
 	}
 	clamped := make([]float64, len(data))
 	for i, x := range data {
-		clamped[i] = low // also if it is no number
+		clamped[i] = low // also if it is NaN
 		if x > low {
 			clamped[i] = min(x, high)
 		}
@@ -94,8 +94,8 @@ func (s sample) sensitivityWithin(k int) (most float64) {
 //
 //	S = max over k of e^(-beta k) A(k) = max over i <= m <= j of (x_j - x_i) e^(-beta (j-i-1)).
 //
-// The best j for an i does not fall as i rises, so the search halves. The reason: the
-// larger x_i is, the more (x_j - x_i) e^(-beta j) gains on its value at a smaller j.
+// The best j for an i does not decrease as i increases, because a larger x_i makes (x_j - x_i) e^(-beta j)
+// gain more on its value at a smaller j. So the search divides and conquers.
 func (s sample) smoothSensitivity(beta float64) (most float64) {
 	var search func(iLow, iHigh, jLow, jHigh int)
 	search = func(iLow, iHigh, jLow, jHigh int) {
@@ -127,13 +127,13 @@ type SmoothMedianConfig struct {
 // SmoothMedian releases the median of an odd, public number of values, with noise for its smooth
 // sensitivity (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value: accountant.ReplaceOne.
 //
-// Values are rounded to a grid of at least 2^24 units to the interval, so the median F is an integer. The
+// Values are rounded to a grid with at least 2^24 units in the interval, so the median F is an integer. The
 // noise Z is discrete Laplace of scale t = 2 S/Epsilon. Here S is the smooth sensitivity in units with
 //
 //	beta = log(1 + (Epsilon/2)/log(2/Delta)),
 //
-// a little below the Epsilon/(2 log(2/Delta)) of the paper. The paper's constants are
-// proved for continuous noise.
+// a little below the Epsilon/(2 log(2/Delta)) of the paper, whose constants are proved for
+// continuous noise.
 //
 // Proof for integers. Let t and t' be the scales of two neighbours. As
 // |F - F'| <= min(S, S'), shifting by F - F' costs at most Epsilon/2 at either scale.
@@ -149,7 +149,7 @@ type SmoothMedian struct {
 	beta      float64
 }
 
-// medianBits is log2 of the least number of units to the interval.
+// medianBits is log2 of the least number of grid units in the interval.
 const medianBits = 24
 
 // NewSmoothMedian returns the mechanism for cfg.
@@ -190,7 +190,7 @@ func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float6
 	return m.release(key, data)
 }
 
-// release releases the median once it is charged for.
+// release releases the median after it has been charged.
 func (m *SmoothMedian) release(key rng.Key, data []float64) (float64, error) {
 	median, noise, err := m.law(data)
 	if err != nil {
@@ -200,7 +200,7 @@ func (m *SmoothMedian) release(key rng.Key, data []float64) (float64, error) {
 	return m.grid.value(median + noise.Sample(key.Derive("smooth median", params...).Stream())), nil
 }
 
-// law returns the median in units and the noise that is added to it.
+// law returns the median in units and the noise to add.
 func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLaplace, err error) {
 	units := make([]float64, len(data))
 	for i, x := range data {

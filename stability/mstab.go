@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Noise names how the test of a distance to instability is made private.
+// Noise selects how the test of a distance to instability is made private.
 type Noise int
 
 const (
@@ -18,8 +18,8 @@ const (
 	Laplace Noise = iota + 1
 	// Gaussian does the same with discrete Gaussian noise, for many questions.
 	Gaussian
-	// OneShot releases with the largest probability that any (Epsilon, Delta) mechanism can have that looks
-	// at nothing but the distance.
+	// OneShot releases with the largest probability of any (Epsilon, Delta) mechanism that depends on nothing
+	// but the distance.
 	OneShot
 )
 
@@ -80,7 +80,7 @@ func NewMStab(cfg MStabConfig) (*MStab, error) {
 	return m, err
 }
 
-// useLaplace solves r^(T+1)/(1+r) <= Delta for r = e^(-1/scale).
+// useLaplace finds a threshold T with r^(T+1)/(1+r) <= Delta for r = e^(-1/scale).
 func (m *MStab) useLaplace() (err error) {
 	m.laplace, err = rng.NewDiscreteLaplace(atLeastInverse(m.cfg.Epsilon))
 	if err != nil {
@@ -96,7 +96,7 @@ func (m *MStab) useLaplace() (err error) {
 	return nil
 }
 
-// useGaussian adds up the tail from its end until it exceeds Delta.
+// useGaussian sums the tail from its far end until the sum exceeds Delta.
 func (m *MStab) useGaussian() (err error) {
 	m.gaussian, err = rng.NewDiscreteGaussian(m.cfg.Sigma)
 	if err != nil {
@@ -156,7 +156,7 @@ func (m *MStab) DistanceFor(probability float64) (int64, error) {
 	return mathx.Least(enough), nil
 }
 
-// derive returns the key of the noise, so that other parameters meet other noise.
+// derive returns the key of the noise: different parameters use different noise.
 func (m *MStab) derive(key rng.Key) rng.Key {
 	return key.Derive("mstab", uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.Sigma), math.Float64bits(m.cfg.Delta))
 }
@@ -176,7 +176,7 @@ func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 	return func(d int64) bool { return clampDistance(d)+noise > m.threshold }
 }
 
-// clampDistance keeps sums with noise inside int64. It makes no difference of two distances larger.
+// clampDistance keeps sums with noise inside int64. It never increases the difference of two distances.
 func clampDistance(d int64) int64 { return min(max(d, -1<<60), 1<<60) }
 
 // laplaceTail returns log P[Z >= m] for discrete Laplace noise: r^m/(1+r) for m >= 1, and
@@ -209,8 +209,8 @@ func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 //	pi(0) = delta,  pi(d+1) = min(e^eps pi(d) + delta, 1 - e^-eps (1 - pi(d) - delta), 1)
 //
 // It takes both inequalities of (eps, delta)-privacy between d and d+1 as equalities, as in optimal partition
-// selection (Desfontaines et al. 2022). The table rounds every step down, to an integer that both
-// inequalities allow after the integer before it, and so satisfies them exactly.
+// selection (Desfontaines et al. 2022). The table rounds every step down, to an integer that satisfies both
+// inequalities exactly with the integer before it.
 type oneShot struct {
 	release []uint64 // pi(d); it is 1 beyond the end
 }
@@ -243,7 +243,7 @@ func newOneShot(epsilon, delta float64) (oneShot, error) {
 	}
 }
 
-// releases reports whether the uniform word u is below pi(distance).
+// releases reports whether the uniform 64-bit word u is below pi(distance).
 func (o oneShot) releases(u uint64, distance int64) bool {
 	d := max(0, distance)
 	return d >= int64(len(o.release)) || u < o.release[d]
@@ -259,9 +259,9 @@ func (o oneShot) law(distance int64) (released, failed float64) {
 }
 
 // ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon and any
-// real threshold, for laws and costs. It is not meant to be run. Neighbours with different answers are
-// distinguished with probability e^(-Epsilon Threshold)/2: the printed threshold log(1/delta)/epsilon gives
-// (epsilon, delta/2), and log(1/(2 delta))/epsilon gives (epsilon, delta).
+// real threshold. It is for comparing distributions and costs, not to be run. Neighbours with different
+// answers are distinguished with probability e^(-Epsilon Threshold)/2: the printed threshold
+// log(1/delta)/epsilon gives (epsilon, delta/2), and log(1/(2 delta))/epsilon gives (epsilon, delta).
 type ContinuousLaplace struct {
 	Epsilon   float64 // > 0
 	Threshold float64 // >= 0

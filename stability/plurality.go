@@ -29,10 +29,9 @@ const (
 // maxCount bounds one vote count, far from the ends of int64.
 const maxCount = 1 << 40
 
-// Plurality returns the class with the most votes, the lowest index if several are equal,
-// and its distance to instability. The distance is the largest k such that no k changes
-// give another winner. Abstentions are in no count. Let a be the winner,
-// g_j = counts[a] - counts[j], and g the least g_j over j != a. The distance is
+// Plurality returns the class with the most votes, the lowest index if several are equal, and its distance to
+// instability. The distance is the largest k such that no k changes give another winner. Abstentions are not
+// counted. Let a be the winner, g_j = counts[a] - counts[j], and g the least g_j over j != a. The distance is
 //
 //	               LowestIndex                       AnyTies
 //	VoteMoves      min_j floor((g_j - [j < a])/2)    max(0, floor((g - 1)/2))

@@ -10,17 +10,17 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Answer is released for one question: a value, or none.
+// Answer is the released result of one question: a value, or none.
 type Answer[T any] struct {
 	Value    T
 	Released bool // false: the test failed, Value is zero
 }
 
-// ErrExhausted is returned by Session.Ask when everything charged for was used.
+// ErrExhausted is returned by Session.Ask after all charged questions have been used.
 var ErrExhausted = errors.New("stability: exhausted")
 
-// begin checks the key and the charge before anything private is touched. The argument use holds what the
-// event does not. The key that it returns belongs to the charge: two charges never meet the same noise.
+// begin checks the key and the charge before anything private is read. The argument use holds what the event
+// does not. The key that it returns belongs to the charge: different charges use different noise.
 func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rng.Key) (rng.Key, error) {
 	if key.IsZero() {
 		return key, errors.New("stability: zero Key: make one with NewKey or SeedKey")
@@ -29,14 +29,14 @@ func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rn
 	if err := r.Begin(event, use); err != nil {
 		return key, fmt.Errorf("stability: starting: %w", err)
 	}
-	if n := r.Entry(); n > 1 { // the first has the key itself
+	if n := r.Entry(); n > 1 { // the first charge uses the key itself
 		key = key.Derive("entry", uint64(n))
 	}
 	return key, nil
 }
 
-// Session releases stable answers on budget that has been charged. It is safe for concurrent use. Its answers
-// do not depend on the order of the questions, except for which questions come after the cap.
+// Session releases stable answers within a budget that has been charged. It is safe for concurrent use. Its
+// answers do not depend on the order of the questions, except for which questions come after the cap.
 type Session[T any] struct {
 	test     *MStab
 	key      rng.Key
@@ -55,7 +55,7 @@ func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], er
 	return &Session[T]{test: m, key: m.derive(key), relation: r.Relation(), answers: make(map[uint64]Answer[T])}, nil
 }
 
-// Releasable reports whether the noise is secret, so that answers may leave.
+// Releasable reports whether the noise is secret, so that answers may be released.
 func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
 // Ask releases value if its distance to instability, plus noise, exceeds the threshold. The distance must

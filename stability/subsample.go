@@ -12,21 +12,21 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SubsampleAggregate asks one question of any function on any data (Nissim, Raskhodnikova, Smith 2007; Smith,
-// Thakurta 2013). The function f runs concurrently on the parts of the data that split makes. Each part votes
-// for its answer. The session releases the most frequent answer if it is stable.
+// SubsampleAggregate answers one question by any function of any data (Nissim, Raskhodnikova, Smith 2007;
+// Smith, Thakurta 2013). It runs f concurrently on the parts into which split divides the data. Each part
+// votes for its answer. The session releases the most frequent answer if it is stable.
 //
 // One record changes at most Overlap votes. If v = floor((gap-1)/2) moved votes do not change the winner,
-// whatever rule breaks ties, then floor(v/Overlap) records do not change it either. That is the distance
-// tested, at least gap/(2 Overlap) - 1, the distance in the literature.
+// whatever the tie rule, then floor(v/Overlap) records do not change it either. The session tests the
+// distance floor(v/Overlap), which is at least gap/(2 Overlap) - 1, the distance used in the literature.
 //
-// The function f answers, or abstains with ok false, for example when its part is too small. It must depend
-// on nothing private but its part, a slice that it may keep and change. If ctx is done, its error is
-// returned; whether that happens must not depend on the data.
+// The function f returns an answer, or ok false to abstain, for example when its part is too small. It must
+// depend on nothing private but its part, a slice that it may keep and change. If ctx is done, the error of
+// ctx is returned; whether that happens must not depend on the data.
 //
-// Answers that are equal must look the same to everyone who sees them, because one part decides which of them
-// leaves. Types with floats in them are refused, since a float has two zeros: answer with whole numbers of a
-// unit instead.
+// Equal answers must be indistinguishable, because a single part decides which of several equal values is
+// released. Types that contain floats are refused, since a float has two zeros: answer with whole numbers of
+// a unit instead.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {
@@ -46,10 +46,10 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 	return session.Ask(question, winner, int64(moves/split.overlap))
 }
 
-// SubsampleMedian releases the median of what f answers on disjoint parts of the data, with noise for its
-// smooth sensitivity (Nissim, Raskhodnikova, Smith 2007, section 4). One record changes one answer. Where f
-// abstains, the answer counts as the lowest. The number of models must be odd. It fails, with nothing
-// touched, unless r charges exactly m.Event(), for a relation that split holds for, and was not used before.
+// SubsampleMedian releases the median of the values of f on disjoint parts of the data, with noise for its
+// smooth sensitivity (Nissim, Raskhodnikova, Smith 2007, section 4). One record changes one value. If f
+// abstains, its value counts as the lowest. The number of models must be odd. Unless r charges exactly
+// m.Event(), for a relation for which split is valid, and was not used before, it fails before it calls f.
 func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key rng.Key, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
 	if split.overlap != 1 || split.Models()%2 == 0 {
@@ -91,7 +91,7 @@ func evaluate[D, T any](ctx context.Context, data []D, split Split, f func(conte
 	return answers, ok, ctx.Err()
 }
 
-// faithful reports whether values of a comparable type that are equal are the same.
+// faithful reports whether equal values of a comparable type are always identical.
 func faithful(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
@@ -108,8 +108,8 @@ func faithful(t reflect.Type) bool {
 	return true
 }
 
-// mode returns the most frequent answer, the first in order of models if several are, and how many votes it
-// leads by, 0 without votes.
+// mode returns the most frequent answer, the first in order of models if several are, and its lead in votes,
+// 0 without votes.
 func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	votes := make(map[T]int)
 	for j, a := range answers {
@@ -138,26 +138,27 @@ func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 type Split struct {
 	records int
 	models  [][]int // record numbers, ascending
-	overlap int     // the most models that one record is in
-	// relation is the only one under which a neighbour moves no other record to another model; 0 for both.
+	overlap int     // largest number of models that have a record in common
+	// relation is the only one under which neighbours change no other record's model; 0 if both do.
 	relation accountant.Relation
 }
 
 // Models returns the number of models.
 func (s Split) Models() int { return len(s.models) }
 
-// Overlap returns the largest number of models that one record is in, and so of answers that it can change.
+// Overlap returns the largest number of models that share a record: it can change that many answers.
+
 func (s Split) Overlap() int { return s.overlap }
 
-// Disjoint deals records at random to models, each to exactly one. Sizes differ by at most one. The number of
+// Disjoint assigns each record to exactly one model, at random. Sizes differ by at most one. The number of
 // records is public: neighbours differ in the content of one record (accountant.ReplaceOne). If records come
 // and go, use [ByUnit].
 func Disjoint(records, models int, key rng.Key) (Split, error) {
 	return Repeated(records, models, 1, key)
 }
 
-// Repeated makes the given number of independent Disjoint splits side by side, with blocks
-// models each. Every record is in exactly that many models.
+// Repeated makes a number of independent Disjoint splits (repetitions), with blocks models each. Every record
+// is in exactly repetitions models.
 func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	if err := checkSplit(records, key); err != nil {
 		return Split{}, err
@@ -178,10 +179,10 @@ func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	return s, nil
 }
 
-// ByUnit sends each record to one model by a keyed hash of the name of its unit, such as a user, whatever the
-// other records are. It holds for units that come, go or change their records (accountant.AddRemove or
-// ReplaceOne), and protects units. Under ReplaceOne the name of a unit is public and stays: a unit replaced
-// by one of another name is two changes.
+// ByUnit assigns each record to one model by a keyed hash of the name of its unit, such as a user, whatever
+// the other records are. It is valid for units that come, go or change their records (accountant.AddRemove or
+// ReplaceOne), and protects units. Under ReplaceOne the name of a unit is public and stays: replacing a unit
+// by a unit of another name counts as two changes.
 func ByUnit(units []string, models int, key rng.Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err

@@ -21,7 +21,7 @@ const (
 	SVT   = "stable-svt" // sparse vector with one-sided noise and one threshold
 )
 
-// The names of ways to choose their noise, in tables that compare them.
+// The names of the ways to choose the noise, in tables that compare them.
 const (
 	MStabLaplace  = "m-stab/laplace"
 	MStabGaussian = "m-stab/gaussian"
@@ -29,8 +29,8 @@ const (
 	SVTCalibrated = "m-svec/calibrated"
 )
 
-// Config holds a mechanism with all its parameters, which are in votes that move: one
-// closes two votes of gap. Fields that a mechanism does not have are 0.
+// Config holds a mechanism with all its parameters, in votes that move: one moved vote closes a gap of two
+// votes. Fields that a mechanism does not have are 0.
 type Config struct {
 	Mechanism string
 	Sigma     float64 // MStab: standard deviation of Gaussian noise, or
@@ -42,7 +42,7 @@ type Config struct {
 	Failures  int     // MSvec, SVT: refusals after which the run stops
 }
 
-// Mechanism releases the plurality of votes where it is stable.
+// Mechanism releases the plurality of votes if it is stable.
 type Mechanism struct {
 	test  *stability.MStab    // exactly one of test and svt is set
 	svt   svt.StableMechanism // an interface that holds no nil pointer
@@ -87,7 +87,7 @@ func New(cfg Config) (*Mechanism, error) {
 	return m, nil
 }
 
-// newMStab finds the tail of a threshold, from which package stability finds the threshold.
+// newMStab computes the tail of the threshold, from which package stability computes the threshold again.
 func newMStab(cfg Config) (*stability.MStab, error) {
 	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
 	if err != nil {
@@ -133,10 +133,10 @@ func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	return m.svt.LawAt(distance)
 }
 
-// Law returns the exact law of the first answer on given votes.
+// Law returns the exact distribution of the first answer on given votes.
 func (m *Mechanism) Law(h aggregate.Histogram) (aggregate.Law, error) { return lawOf(h, m.LawAt) }
 
-// lawOf returns the law of a test on the distance of votes.
+// lawOf returns the distribution of a test on the distance of votes.
 func lawOf(h aggregate.Histogram, at func(distance int64) (released, refused float64)) (aggregate.Law, error) {
 	winner, distance, err := plurality(h)
 	if err != nil {
@@ -150,7 +150,7 @@ func lawOf(h aggregate.Histogram, at func(distance int64) (released, refused flo
 	return law, nil
 }
 
-// plurality returns the winner of votes that may move and its distance to instability.
+// plurality returns the winner of votes and its distance to instability if votes move.
 func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	if winner, distance, err = stability.Plurality(h.Reveal(), stability.VoteMoves, stability.LowestIndex); err != nil {
 		return 0, 0, fmt.Errorf("stable: %w", err)
@@ -158,8 +158,8 @@ func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	return winner, distance, nil
 }
 
-// RunLaw returns the law of a whole run with value = -distance and above = refused;
-// false for MStab, whose queries are independent.
+// RunLaw returns the law of a whole run with value = -distance and above = refused. sequential is false for
+// MStab, whose queries are independent.
 func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	if m.test != nil {
 		return svt.Law{}, false
@@ -167,8 +167,8 @@ func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	return m.svt.Law(), true
 }
 
-// DistanceFor returns the least distance that is released with at least the given
-// probability. A gap of twice that and one more vote has it whatever the tie rule.
+// DistanceFor returns the least distance that is released with at least the given probability. A gap of twice
+// this distance plus one vote suffices for any tie rule.
 func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	if m.test != nil {
 		return m.test.DistanceFor(probability)
@@ -176,8 +176,8 @@ func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	return svt.DistanceFor(m.svt, probability)
 }
 
-// Start begins a run. Of MSvec the answers depend on the order of the queries, of all
-// mechanisms on which queries come after the end.
+// Start begins a run. The order of the queries decides which queries come after the end; in MSvec the answers
+// depend on it too.
 func (m *Mechanism) Start(r *ledger.Reservation, key rng.Key) (aggregate.Session, error) {
 	if m.test != nil {
 		s, err := stability.Start[int](m.test, r, key)
@@ -224,7 +224,7 @@ func (s session) Ask(query uint64, votes aggregate.Histogram) (aggregate.Answer,
 	return aggregate.Answer{Label: winner, Answered: true}, nil
 }
 
-// AskBatch asks consecutive queries in order. With an error come the answers before it.
+// AskBatch asks consecutive queries in order. With an error it returns the answers before the error.
 func (s session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggregate.Answer, error) {
 	answers := make([]aggregate.Answer, 0, len(votes))
 	for i, h := range votes {
@@ -237,5 +237,5 @@ func (s session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggregat
 	return answers, nil
 }
 
-// Releasable reports whether the noise is secret, so that answers may leave.
+// Releasable reports whether the noise is secret, so that answers may be released.
 func (s session) Releasable() bool { return s.releasable }

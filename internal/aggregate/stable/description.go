@@ -51,7 +51,7 @@ func Descriptions() []aggregate.Description {
 	return all
 }
 
-// common fills in what the descriptions share.
+// common fills in the fields that all descriptions share.
 func common(d aggregate.Description) aggregate.Description {
 	d.Declines, d.Distances, d.Fails = true, true, true
 	d.New = func(s aggregate.Setting) (aggregate.Mechanism, error) {
@@ -85,7 +85,6 @@ func threshold() aggregate.Parameter {
 		Min: -0x1p50, Max: 0x1p50, Whole: true, WithIt: true}
 }
 
-// failures describes the cap on refusals.
 func failures() aggregate.Parameter {
 	return aggregate.Parameter{Name: "failures", Doc: "how many may be declined, all of which are charged", Kind: "cap",
 		Min: 1, Max: 0x1p30, Whole: true,
@@ -105,7 +104,7 @@ func ConfigOf(s aggregate.Setting) Config {
 	return cfg
 }
 
-// Setting returns the setting of a config, which has a number of queries only where the config does.
+// Setting returns the setting of a config. It has a number of queries only if the config has one.
 func (cfg Config) Setting() aggregate.Setting {
 	s := aggregate.Setting{Mechanism: cfg.Mechanism, Queries: cfg.Queries}.With("threshold", float64(cfg.Threshold))
 	for name, v := range map[string]float64{

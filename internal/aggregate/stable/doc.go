@@ -1,5 +1,5 @@
-// Package stable puts votes to the mechanisms of packages stability and svt: the plurality is released as
-// it is where many votes would have to move before another class won, and refused elsewhere.
+// Package stable applies the mechanisms of packages stability and svt to votes. The plurality is released
+// unchanged if many votes would have to move before another class won; otherwise it is refused.
 //
 //	task := stable.Task{Mechanism: stable.SVT, Queries: 10_000, Failures: 20, Delta: 1e-6}
 //	cfg, err := stable.Fit(task, least)
@@ -17,8 +17,8 @@
 //
 // # Caveats
 //
-// A refusal costs as much as an answer, or more: [SVT] and [MSvec] stop after Failures refusals. Where
-// teachers are few, queries few or often contested, a noisy argmax of package aggregate gives more labels for
-// the same epsilon (package regime compares). The released plurality is exact, and as right as a plurality
-// is.
+// A refusal costs as much as an answer, or more: [SVT] and [MSvec] stop after Failures refusals. If teachers
+// or queries are few, or queries are often contested, a noisy argmax of package aggregate gives more labels
+// for the same epsilon (package regime compares). The released plurality is exact, but only as accurate as
+// the teachers' plurality is.
 package stable

@@ -12,32 +12,31 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// Task is a run to choose noise for, in public numbers.
+// Task describes a run to choose noise for, in public numbers.
 type Task struct {
 	Mechanism string
 	Queries   int     // that will be asked
 	Failures  int     // of MSvec and SVT: refusals after which the run stops
 	Delta     float64 // probability that a run releases an unstable answer
-	// Noise of MStab: stability.Laplace or stability.Gaussian; 0 means the better.
+	// Noise of MStab: stability.Laplace or stability.Gaussian; 0 selects the better.
 	Noise stability.Noise
-	// Success is how likely a query must be answered at the distance that Fit makes
-	// as small as it can; 0 means 0.95.
+	// Success is the probability of an answer at the distance that Fit minimises; 0 means 0.95.
 	Success float64
 }
 
-// ErrNoFit is returned where no noise fits.
+// ErrNoFit is returned if no noise fits.
 var ErrNoFit = errors.New("stable: no noise fits")
 
-// The noise that mechanisms are given, in votes that move.
+// The range of noise that mechanisms are given, in votes that move.
 const (
 	leastNoise = 0x1p-8
 	mostNoise  = 0x1p16
 )
 
-// Fit returns the config that needs the smallest distance among those with the least noise: MStab has Laplace
-// or Gaussian noise, SVT a choice between noise of the threshold and of the queries. least finds the least
-// noise for which an event fits a budget: ledger.Ledger.LeastNoise, or accountant.CalibrateNoise on an
-// account. Its errors that match [accountant.ErrNoBracket] mean that no noise fits.
+// Fit returns, among the configs with the least noise, the config that needs the smallest distance: MStab has
+// Laplace or Gaussian noise, and SVT can divide its noise between the threshold and the queries. least finds
+// the least noise for which an event fits a budget: ledger.Ledger.LeastNoise, or accountant.CalibrateNoise on
+// an account. Its errors that match [accountant.ErrNoBracket] mean that no noise fits.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95
@@ -93,8 +92,8 @@ func (t Task) check() error {
 	return nil
 }
 
-// success returns the probability that a distance is found for. Of SVT stable queries shall not use up more
-// than half of the failures by chance, so there it is more.
+// success returns the probability of an answer for which a distance is found. For SVT it is higher, so that
+// stable queries are not expected to use up more than half of the failures.
 func (t Task) success() float64 {
 	if t.Mechanism != SVT {
 		return t.Success
@@ -127,7 +126,7 @@ func (t Task) families() []family {
 	return all
 }
 
-// fit finds the noise of a family.
+// fit finds the least noise of a family.
 func (t Task) fit(f family, least aggregate.LeastNoise) (Config, error) {
 	noise, err := least.Find(func(noise float64) (accountant.Event, error) {
 		cfg, err := f(min(max(noise, leastNoise), mostNoise))
@@ -149,7 +148,7 @@ func (t Task) fit(f family, least aggregate.LeastNoise) (Config, error) {
 	return f(max(noise, leastNoise))
 }
 
-// mstab has the threshold that package stability finds for an equal share of Delta.
+// mstab has the threshold that package stability finds for an equal part of Delta per query.
 func (t Task) mstab(sigma, scale float64) (Config, error) {
 	c, err := mstabConfig(sigma, scale, t.Queries)
 	if err != nil {
@@ -163,8 +162,8 @@ func (t Task) mstab(sigma, scale float64) (Config, error) {
 	return Config{Mechanism: MStab, Sigma: sigma, Scale: scale, Threshold: m.Threshold(), Queries: t.Queries}, nil
 }
 
-// msvec has the least threshold T with Failures p(T) <= Delta, where p(T) is the
-// probability of a release at distance 0, which is that at -T for a threshold of 0.
+// msvec has the least threshold T with Failures p(T) <= Delta, where p(T) is the probability of a release at
+// distance 0. It equals the probability at distance -T for a threshold of 0.
 func (t Task) msvec(lambda float64) (Config, error) {
 	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: lambda, Failures: t.Failures})
 	if err != nil {
@@ -172,13 +171,13 @@ func (t Task) msvec(lambda float64) (Config, error) {
 	}
 	within := func(threshold int64) bool {
 		released, _ := m.LawAt(-threshold)
-		return float64(t.Failures)*math.Exp(released) <= t.Delta*(1-1e-8) // what is charged has room for rounding
+		return float64(t.Failures)*math.Exp(released) <= t.Delta*(1-1e-8) // the charge has room for rounding
 	}
 	return Config{Mechanism: MSvec, Lambda: lambda, Threshold: mathx.Least(within), Failures: t.Failures}, nil
 }
 
-// svt returns at epsilon 1/noise for a run. Package svt balances threshold and query noise
-// for one chance of refusal; tilt asks for the balance of another.
+// svt returns the SVT at epsilon 1/noise for a run. Package svt balances threshold and query noise for one
+// probability of refusal; tilt selects the balance for another.
 func (t Task) svt(noise, tilt float64) (Config, error) {
 	refusal := math.Pow(1-t.success(), tilt)
 	c, err := svt.CalibrateStableSVT(min(1/noise, 0x1p9), t.Delta, t.Failures, max(refusal, 1e-12))
@@ -188,9 +187,9 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 	return Config{Mechanism: SVT, B1: c.B1, B2: c.B2, Threshold: c.Threshold, Failures: t.Failures}, nil
 }
 
-// Balanced returns the SVT that needs the smallest distance to be refused with probability beta at most.
-// Package svt balances the two noises for a given beta in closed form, up to lower order; the best
-// balance is searched around that.
+// Balanced returns the SVT that needs the smallest distance to be refused with probability at most beta.
+// Package svt balances the two noises for a given beta in closed form, up to lower order; Balanced searches
+// around this balance.
 func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error) {
 	var best svt.StableSVTConfig
 	least := int64(math.MaxInt64)
@@ -214,9 +213,9 @@ func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error
 	return Config{Mechanism: SVT, B1: best.B1, B2: best.B2, Threshold: best.Threshold, Failures: best.Failures}, nil
 }
 
-// Sparse returns a sparse vector by the name of how its noise is chosen, for the whole of a budget: epsilon,
-// and the delta of t. Stable answers of SVT are refused with probability refusal at most. An error that
-// matches [accountant.ErrNoBracket] means that it cannot be had.
+// Sparse returns a sparse vector for the whole of a budget: epsilon, and the delta of t. name selects how its
+// noise is chosen. SVT refuses stable answers with probability at most refusal. An error that matches
+// [accountant.ErrNoBracket] means that no noise fits.
 func Sparse(name string, epsilon float64, t Task, refusal float64, least aggregate.LeastNoise) (cfg Config, err error) {
 	switch name {
 	case SVT:
