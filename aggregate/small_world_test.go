@@ -25,8 +25,7 @@ func orders() []float64 {
 func charged(t require.TestingT, e accountant.Event, orders []float64) []float64 {
 	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne}))
 	require.NoError(t, account.Compose(e, 1))
-	curve, failure, err := account.RDP(orders)
-	require.NoError(t, err)
+	curve, failure := testkit.Must2(account.RDP(orders))
 	require.Zero(t, failure)
 	return curve
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -338,12 +339,8 @@ func farthest(t *testing.T, worlds [][][]float32, multiplier float64, as func(Da
 // fits checks by chi-square that cells are equally probable; false-alarm rate 1e-6.
 func fits(t *testing.T, observed []float64) {
 	t.Helper()
-	sum := 0.0
-	for _, o := range observed {
-		sum += o
-	}
 	n := len(observed)
-	require.Greater(t, testkit.ChiSquare(observed, slices.Repeat([]float64{sum / float64(n)}, n)), 1e-6)
+	require.Greater(t, testkit.ChiSquare(observed, slices.Repeat([]float64{floats.Sum(observed) / float64(n)}, n)), 1e-6)
 }
 
 // followsLaw makes the first step of a run under so many keys. The cumulative distribution of what it

@@ -53,9 +53,7 @@ func TestAugmentClipsTheMeanOverViews(t *testing.T) {
 	d := clouds(20, 5)
 	m := newSoftmax(5, 3)
 	rnd := rand.New(rand.NewPCG(1, 8))
-	for j := range m.parameters {
-		m.parameters[j] = float32(rnd.NormFloat64())
-	}
+	m.parameters = testkit.Series(18, func(int) float32 { return float32(rnd.NormFloat64()) })
 	const views = 4
 	a := augmentedSoftmax(views)(m)
 	w := a.Worker().(*augmentedWorker)

@@ -216,12 +216,9 @@ func BenchmarkStep(b *testing.B) {
 	for _, cols := range []int{784, 2304} {
 		const records, classes = 16384, 10
 		rnd := rand.New(rand.NewPCG(1, 4))
-		data := Data{X: dense.New(records, cols), Y: make([]int, records)}
+		data := Data{X: dense.New(records, cols), Y: testkit.Series(records, func(int) int { return rnd.IntN(classes) })}
 		for i := range data.X.Data {
 			data.X.Data[i] = float32(rnd.Float64())
-		}
-		for i := range data.Y {
-			data.Y[i] = rnd.IntN(classes)
 		}
 		for _, cfg := range []Config{
 			{NonPrivate: true, ClipNorm: math.Inf(1)},
@@ -326,15 +323,14 @@ func TestACheckpointOfAnotherRunIsRefused(t *testing.T) {
 	changed := clouds(100, 3)
 	changed.Y[7] = (changed.Y[7] + 1) % 3
 	require.ErrorIs(t, try(changed, cfg, key), ErrCheckpoint)
+	damaged := [][]byte{nil, file[:len(file)-1], append(bytes.Clone(file), 0)}
 	for i := 0; i < len(file); i += 13 {
-		bad := bytes.Clone(file)
-		bad[i] ^= 4
-		require.NoError(t, os.WriteFile(cfg.Checkpoint, bad, 0o600))
-		require.ErrorIs(t, try(d, cfg, key), ErrCheckpoint, "byte %d", i)
+		damaged = append(damaged, bytes.Clone(file))
+		damaged[len(damaged)-1][i] ^= 4
 	}
-	for _, bad := range [][]byte{nil, file[:len(file)-1], append(bytes.Clone(file), 0)} {
-		require.NoError(t, os.WriteFile(cfg.Checkpoint, bad, 0o600))
-		require.ErrorIs(t, try(d, cfg, key), ErrCheckpoint)
+	for i, bad := range damaged {
+		testkit.Write(t, cfg.Checkpoint, bad)
+		require.ErrorIs(t, try(d, cfg, key), ErrCheckpoint, "file %d", i)
 	}
 	cfg.Checkpoint = filepath.Join(t.TempDir(), "no such folder", "run.ckpt")
 	require.ErrorContains(t, try(d, cfg, key), "checkpoint")

@@ -65,9 +65,7 @@ func world(rnd *rand.Rand) (*Softmax, Data, [][]int) {
 	cols, classes := []int{1, 7, 40}[rnd.IntN(3)], 2+rnd.IntN(3)
 	model := newSoftmax(cols, classes)
 	spread := math.Exp(4 * rnd.NormFloat64())
-	for j := range model.parameters {
-		model.parameters[j] = float32(rnd.NormFloat64() * spread)
-	}
+	model.parameters = testkit.Series((cols+1)*classes, func(int) float32 { return float32(rnd.NormFloat64() * spread) })
 	var blocks [][]int
 	n := 0
 	group := groupingOf(len(model.parameters))

@@ -88,8 +88,7 @@ func TestPluralityIsBreadthFirstSearch(t *testing.T) {
 					if change == VoteAppears && sum(h) > teachers/2 {
 						continue // the search ends at the last teacher
 					}
-					winner, distance, err := Plurality(h, change, ties)
-					require.NoError(t, err)
+					winner, distance := testkit.Must2(Plurality(h, change, ties))
 					require.Equal(t, winners(h, LowestIndex)[0], winner)
 					require.Equal(t, radius[i], distance, "%v, change %v, ties %v", h, change, ties)
 					compared++
@@ -107,8 +106,7 @@ func TestOtherStatisticsAreNotAdmissible(t *testing.T) {
 	lead := func(h []int) float64 { _, lead := margin(h); return float64(lead) }
 	distance := func(ties Ties) func(h []int) float64 {
 		return func(h []int) float64 {
-			_, d, err := Plurality(h, VoteMoves, ties)
-			require.NoError(t, err)
+			_, d := testkit.Must2(Plurality(h, VoteMoves, ties))
 			return float64(d)
 		}
 	}
@@ -145,13 +143,10 @@ func TestOtherStatisticsAreNotAdmissible(t *testing.T) {
 
 func TestPluralityRefuses(t *testing.T) {
 	for _, counts := range [][]int{nil, {1}, {1, -1}, {1, maxCount + 1}} {
-		_, _, err := Plurality(counts, VoteMoves, LowestIndex)
-		require.Error(t, err)
+		require.Error(t, testkit.Err2(Plurality(counts, VoteMoves, LowestIndex)))
 	}
-	_, _, err := Plurality([]int{1, 2}, 0, LowestIndex)
-	require.ErrorContains(t, err, "Change")
-	_, _, err = Plurality([]int{1, 2}, VoteMoves, 3)
-	require.ErrorContains(t, err, "Ties")
+	require.ErrorContains(t, testkit.Err2(Plurality([]int{1, 2}, 0, LowestIndex)), "Change")
+	require.ErrorContains(t, testkit.Err2(Plurality([]int{1, 2}, VoteMoves, 3)), "Ties")
 }
 
 // mstabWorld enumerates every pair of neighbouring histograms under a statistic.
@@ -182,8 +177,7 @@ func mstabWorld(t *testing.T, m *MStab, statistic func(h []int) (int, int64)) (w
 
 func exactDistance(t *testing.T) func(h []int) (int, int64) {
 	return func(h []int) (int, int64) {
-		winner, d, err := Plurality(h, VoteMoves, LowestIndex)
-		require.NoError(t, err)
+		winner, d := testkit.Must2(Plurality(h, VoteMoves, LowestIndex))
 		return winner, d
 	}
 }
@@ -219,8 +213,7 @@ func TestSmallWorldControls(t *testing.T) {
 		"gap":          margin,
 		"half the gap": func(h []int) (int, int64) { w, d := margin(h); return w, (d + 1) / 2 },
 		"votes, not moves": func(h []int) (int, int64) {
-			w, d, err := Plurality(h, VoteAppears, LowestIndex)
-			require.NoError(t, err)
+			w, d := testkit.Must2(Plurality(h, VoteAppears, LowestIndex))
 			return w, d
 		},
 	} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
@@ -108,8 +109,7 @@ func TestSubsampleDistance(t *testing.T) {
 			return sum % 3, sum >= 0
 		}
 		tested := func(data []int) (int, int) {
-			answers, ok, err := evaluate(context.Background(), data, split, f)
-			require.NoError(t, err)
+			answers, ok := testkit.Must2(evaluate(context.Background(), data, split, f))
 			winner, lead := mode(answers, ok)
 			require.GreaterOrEqual(t, float64(max(0, (lead-1)/2)/split.overlap), float64(lead)/float64(2*split.overlap)-1, "no less than in the literature")
 			return winner, max(0, (lead-1)/2) / split.overlap
@@ -130,10 +130,7 @@ func TestSubsampleAggregate(t *testing.T) {
 	data := testkit.Series(3000, func(i int) float64 { return 1 + 0.1*math.Sin(float64(i)) })
 	split := testkit.Must(Disjoint(len(data), 60, rng.SeedKey(1).Derive("split")))
 	sign := func(_ context.Context, part []float64) (string, bool) {
-		sum := 0.0
-		for _, x := range part {
-			sum += x
-		}
+		sum := floats.Sum(part)
 		part[0] = math.NaN() // its own copy
 		if sum > 0 {
 			return "positive", true
@@ -166,11 +163,7 @@ func TestSubsampleMedian(t *testing.T) {
 	data := testkit.Series(5050, func(i int) float64 { return 40 + float64(i%11) })
 	data[7] = 1e300 // spoils one part
 	mean := func(_ context.Context, part []float64) (float64, bool) {
-		sum := 0.0
-		for _, x := range part {
-			sum += x
-		}
-		return sum / float64(len(part)), part[0] != 41
+		return floats.Sum(part) / float64(len(part)), part[0] != 41
 	}
 	split := testkit.Must(Disjoint(len(data), 201, rng.SeedKey(1)))
 	ctx := context.Background()

@@ -136,9 +136,7 @@ func TestProposeMedian(t *testing.T) {
 	}
 	require.Greater(t, testkit.ChiSquare(observed, slices.Repeat([]float64{25}, 8)), testkit.FalseAlarm)
 
-	for i := range data {
-		data[i] = float64(i % 2 * 100)
-	}
+	data = testkit.Series(1001, func(i int) float64 { return float64(i % 2 * 100) })
 	a = testkit.Must(Propose(p, reserve(t, p.Event()), rng.SeedKey(1), data, Median(0, 100)))
 	require.False(t, a.Released, "half at 0, half at 100")
 	require.Zero(t, a.Value)
@@ -170,8 +168,7 @@ func TestSmallWorldSmoothMedian(t *testing.T) {
 		require.Equal(t, 1.0, m.grid.unit)
 		const reach = 1000
 		law := func(x []float64) []float64 {
-			median, noise, err := m.law(x)
-			require.NoError(t, err)
+			median, noise := testkit.Must2(m.law(x))
 			out := make([]float64, 0, 2*reach+1)
 			for k := int64(-reach); k <= reach; k++ {
 				out = append(out, math.Exp(noise.LogProb(k-median)))
@@ -202,8 +199,7 @@ func TestSmallWorldSmoothMedian(t *testing.T) {
 func TestSmoothMedianFollowsItsLaw(t *testing.T) {
 	m := testkit.Must(newSmoothMedian(SmoothMedianConfig{Low: 0, High: 16, Epsilon: 2, Delta: 0.01}, 4))
 	data := []float64{3, 4.2, 5, 5, 6, 7, 9}
-	median, noise, err := m.law(data)
-	require.NoError(t, err)
+	median, noise := testkit.Must2(m.law(data))
 	require.EqualValues(t, 5, median)
 	params := []uint64{math.Float64bits(0), math.Float64bits(16), math.Float64bits(2), math.Float64bits(0.01)}
 	const draws, reach = 200_000, 60

@@ -135,8 +135,7 @@ func TestLawAtIsTheLaw(t *testing.T) {
 		testkit.Must(NewMSvec(MSvecConfig{Lambda: 300, Threshold: 2000, Failures: 1})),
 	} {
 		for _, d := range []int64{0, 1, 4, 5, 6, 11, 40, 3000} {
-			first, none, err := m.Law().FirstAbove([]float64{-float64(d)})
-			require.NoError(t, err)
+			first, none := testkit.Must2(m.Law().FirstAbove([]float64{-float64(d)}))
 			released, refused := m.LawAt(d)
 			require.InEpsilon(t, none, math.Exp(released), 1e-9, "%+v at %d", m, d)
 			require.InDelta(t, first[0], math.Exp(refused), 1e-9*first[0]+1e-16)
@@ -315,8 +314,7 @@ func TestAboveThresholdReference(t *testing.T) {
 	require.Len(t, ref.Discrete, 7)
 	require.Len(t, ref.Tightness, 11)
 	check := func(l Law, queries, first []float64, none float64) {
-		got, rest, err := l.FirstAbove(queries)
-		require.NoError(t, err)
+		got, rest := testkit.Must2(l.FirstAbove(queries))
 		require.InEpsilonSlice(t, first, got, 1e-9)
 		require.InEpsilon(t, none, rest, 1e-9)
 	}
@@ -336,10 +334,8 @@ func TestAboveThresholdReference(t *testing.T) {
 		for i := range e.M {
 			other[i] = 1
 		}
-		p, _, err := l.FirstAbove(one)
-		require.NoError(t, err)
-		q, _, err := l.FirstAbove(other)
-		require.NoError(t, err)
+		p, _ := testkit.Must2(l.FirstAbove(one))
+		q, _ := testkit.Must2(l.FirstAbove(other))
 		require.InEpsilon(t, e.P, p[e.M], 1e-9)
 		require.InEpsilon(t, e.Neighbour, q[e.M], 1e-9)
 		require.InDelta(t, e.LogRatio, math.Log(p[e.M]/q[e.M]), 1e-9)

@@ -109,8 +109,7 @@ func claimOf(t require.TestingT, e accountant.Event) (c claim) {
 	account := testkit.Must(accountant.NewAuto(accountant.AutoConfig{Relation: accountant.AddRemove}))
 	require.NoError(t, account.Compose(e, 1))
 	for _, a := range orders {
-		d, _, err := accountant.Divergence(accountant.AddRemove, a, e)
-		require.NoError(t, err)
+		d, _ := testkit.Must2(accountant.Divergence(accountant.AddRemove, a, e))
 		c.renyi = append(c.renyi, d)
 	}
 	for _, eps := range epsilons {

@@ -183,8 +183,7 @@ func TestThinned(t *testing.T) {
 	require.Len(t, c.thinned(maxSearched).counts, 1334)
 	goal := Goal{Epsilon: 1, Delta: 1e-5, MinAccuracy: 0.8, Accountant: accountant.ByRDP}
 	for _, mechanism := range []string{exponential, GNMax} {
-		s, found, err := c.thinned(maxSearched).bestQueries(t.Context(), mechanism, goal, len(examples))
-		require.NoError(t, err)
+		s, found := testkit.Must2(c.thinned(maxSearched).bestQueries(t.Context(), mechanism, goal, len(examples)))
 		require.True(t, found)
 		s.Queries = s.Queries * 11 / 10 // a search that erred
 		s = testkit.Must(calibrated(t.Context(), mechanism, s.Queries, goal))
@@ -285,8 +284,7 @@ func TestFewVotes(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx := testkit.Ended()
 	require.ErrorIs(t, testkit.Err(Alternatives(ctx, simulated(t, 5), Goal{Epsilon: 1, Delta: 1e-5})), context.Canceled)
 }
 

@@ -34,18 +34,11 @@ func nets(t testing.TB) map[string]*architecture {
 func randomBatch[T Float](a *architecture, rows int, seed uint64) examples[T] {
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	out := a.output().Size()
-	b := examples[T]{X: make([]T, rows*a.input().Size()), Stride: a.input().Size(), Y: make([]int, rows)}
-	for i := range b.X {
-		b.X[i] = T(rnd.NormFloat64())
-	}
-	for i := range b.Y {
-		b.Y[i] = rnd.IntN(out)
-	}
+	normal := func(int) T { return T(rnd.NormFloat64()) }
+	b := examples[T]{X: testkit.Series(rows*a.input().Size(), normal), Stride: a.input().Size()}
+	b.Y = testkit.Series(rows, func(int) int { return rnd.IntN(out) })
 	if a.loss == SquaredError && seed%2 == 0 {
-		b.Targets, b.TargetStride = make([]T, rows*(out+1)), out+1
-		for i := range b.Targets {
-			b.Targets[i] = T(rnd.NormFloat64())
-		}
+		b.Targets, b.TargetStride = testkit.Series(rows*(out+1), normal), out+1
 	}
 	return b
 }
@@ -318,8 +311,7 @@ func TestPredict(t *testing.T) {
 	require.InDelta(t, loss/4, e.Loss, 1e-6)
 	x.Data[0] = float32(math.NaN())
 	require.ErrorContains(t, m.Predict(ctx, got, x), "not finite")
-	stopped, cancel := context.WithCancel(ctx)
-	cancel()
+	stopped := testkit.Ended()
 	require.ErrorIs(t, m.Predict(stopped, got, x), context.Canceled)
 	require.NoError(t, m.Predict(stopped, nil, blas32.General{Cols: 2, Stride: 2}))
 }

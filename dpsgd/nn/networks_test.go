@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
-	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/rng"
@@ -38,14 +37,9 @@ var benchModels = []struct {
 
 func benchData(records, cols int) dpsgd.Data {
 	rnd := rand.New(rand.NewPCG(1, 4))
-	data := dpsgd.Data{X: dense.New(records, cols), Y: make([]int, records)}
-	for i := range data.X.Data {
-		data.X.Data[i] = rnd.Float32()
-	}
-	for i := range data.Y {
-		data.Y[i] = rnd.IntN(10)
-	}
-	return data
+	x := testkit.Series(records*cols, func(int) float32 { return rnd.Float32() })
+	return dpsgd.Data{X: blas32.General{Rows: records, Cols: cols, Stride: cols, Data: x},
+		Y: testkit.Series(records, func(int) int { return rnd.IntN(10) })}
 }
 
 // BenchmarkThroughput trains with batches of the given mean size, privately and not, on all processors. The

@@ -137,11 +137,8 @@ func TestObligationsAtExtremes(t *testing.T) {
 	}
 	for trial := range trials {
 		a := randomArchitecture(rnd)
-		p := make([]float32, a.parameters())
 		size := math.Exp([]float64{-1, 20 * rnd.NormFloat64()}[rnd.IntN(2)])
-		for i := range p {
-			p[i] = float32(rnd.NormFloat64() * size)
-		}
+		p := testkit.Series(a.parameters(), func(int) float32 { return float32(rnd.NormFloat64() * size) })
 		rows := []int{1, 7, 40, 100}[rnd.IntN(4)]
 		batch := extremeBatch(a, rows, rnd)
 		sizes := [][]int{{len(p)}, groups(a), a.tensors}[trial%3]
@@ -235,10 +232,8 @@ type unfetched struct{ dpsgd.Packed }
 // packedRows returns rows with labels, and the same packed. Row 5 is not finite.
 func packedRows(rows, cols int) (plain, packed dpsgd.Data, a asked) {
 	rnd := rand.New(rand.NewPCG(3, uint64(cols)))
-	x := dense.New(rows, cols)
-	for i := range x.Data {
-		x.Data[i] = float32(rnd.NormFloat64())
-	}
+	x := blas32.General{Rows: rows, Cols: cols, Stride: cols}
+	x.Data = testkit.Series(rows*cols, func(int) float32 { return float32(rnd.NormFloat64()) })
 	x.Data[5*cols+1] = float32(math.NaN())
 	y := testkit.Series(rows, func(i int) int { return i % 10 })
 	a = asked{x, make([]int, rows*cols)}
@@ -328,13 +323,8 @@ func checkMaxPool[T Float](t *testing.T, pool MaxPool, in Shape, p Pass[T]) {
 	const rows = 2
 	out := testkit.Must(pool.Output(in))
 	rnd := rand.New(rand.NewPCG(6, 1))
-	x, dy := make([]T, rows*in.Size()), make([]T, rows*out.Size())
-	for j := range x {
-		x[j] = T(rnd.IntN(4) - 3) // negative or zero
-	}
-	for j := range dy {
-		dy[j] = T(j + 1)
-	}
+	x := testkit.Series(rows*in.Size(), func(int) T { return T(rnd.IntN(4) - 3) }) // negative or zero
+	dy := testkit.Series(rows*out.Size(), func(j int) T { return T(j + 1) })
 	y, dx := make([]T, len(dy)), make([]T, len(x))
 	p.Forward(y, x, rows)
 	p.Backward(dx, dy, rows, nil)

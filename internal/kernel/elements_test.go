@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // hostile draws numbers of all kinds, and equal ones often.
@@ -125,10 +127,7 @@ func testTapsMatch[T Float](t *testing.T) {
 		})
 		onEveryPath(t, dx, make([]T, size), func(got []T) { AddToTaps(got, winner, dy, taps) })
 	})
-	x, codes, many := make([]T, 9), make([]uint8, 4), make([]int, 257)
-	for i := range many {
-		many[i] = i
-	}
+	x, codes, many := make([]T, 9), make([]uint8, 4), testkit.Series(257, func(i int) int { return i })
 	for name, f := range map[string]func(){
 		"short":     func() { MaxTaps(x[:4], codes, x[:4], []int{0, 1}) },
 		"winner":    func() { MaxTaps(x[:4], codes[:3], x, []int{0}) },
@@ -221,11 +220,8 @@ func TestSquaredDistances(t *testing.T) {
 		rows, k, gap, count := rapid.IntRange(1, 9).Draw(t, "rows"), rapid.IntRange(0, 70).Draw(t, "k"), rapid.IntRange(0, 3).Draw(t, "gap"), rapid.IntRange(0, 70).Draw(t, "count")
 		ld := max(1, k+gap)
 		m, x := normal[float32](rnd, (rows-1)*ld+k), normal[float32](rnd, k)
-		places := make([]int32, count)
 		want := make([]float32, count)
-		for i := range places {
-			places[i] = rnd.Int32N(int32(rows))
-		}
+		places := testkit.Series(count, func(int) int32 { return rnd.Int32N(int32(rows)) })
 		along(portable, func() { SquaredDistances(want, x, m, ld, places) })
 		for i, p := range places {
 			sum := 0.0
@@ -312,10 +308,7 @@ func TestExp32(t *testing.T) {
 // TestExp32 compares that with math.Exp.
 func TestGaussian(t *testing.T) {
 	compare := func(t require.TestingT, products, norms []float32, norm, gamma float32) {
-		want := make([]float32, len(products))
-		for j, p := range products {
-			want[j] = exp32(-gamma * max(0, norm+norms[j]-2*p))
-		}
+		want := testkit.Series(len(products), func(j int) float32 { return exp32(-gamma * max(0, norm+norms[j]-2*products[j])) })
 		onEveryPath(t, want, products, func(got []float32) { Gaussian(got, norm, norms, gamma) })
 	}
 	t.Run("domain", func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // anyNumbers draws numbers of all kinds, of which many repeat.
@@ -61,10 +63,7 @@ func TestImagesByDefinition(t *testing.T) {
 	require.Equal(t, []float32{0, 10, 20}, dst)
 	require.Equal(t, 6.0, Sum([]float32{1, 2, 3}))
 	require.Equal(t, 14.0, SquaresAbout([]float32{1, 2, 3}, 0))
-	long := make([]float32, 100)
-	for i := range long {
-		long[i] = float32(i)
-	}
+	long := testkit.Series(100, func(i int) float32 { return float32(i) })
 	require.Equal(t, 4950.0, Sum(long))
 	require.Equal(t, 83325.0, SquaresAbout(long, 49.5))
 	two, four := make([]float32, 2), make([]float32, 4)
@@ -142,10 +141,7 @@ func TestInt16(t *testing.T) {
 
 // Asking for memory changes nothing, and reads nothing behind the end.
 func TestFetch(t *testing.T) {
-	x := make([]int16, 1000)
-	for i := range x {
-		x[i] = int16(i)
-	}
+	x := testkit.Series(1000, func(i int) int16 { return int16(i) })
 	was := slices.Clone(x)
 	for n := range x {
 		Fetch(x[:n])

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestAddRows(t *testing.T) {
@@ -38,10 +40,7 @@ func TestAddRows(t *testing.T) {
 
 func TestCopyRow(t *testing.T) {
 	for n := range 70 {
-		src := make([]float32, n)
-		for i := range src {
-			src[i] = float32(i + 1)
-		}
+		src := testkit.Series(n, func(i int) float32 { return float32(i + 1) })
 		onEveryPath(t, src, make([]float32, n), func(got []float32) { CopyRow(got, src, make([]float32, n)) })
 	}
 	require.Panics(t, func() { CopyRow(make([]float32, 2), make([]float32, 3), make([]float32, 2)) })
@@ -335,9 +334,7 @@ func TestAssemblyIsGenerated(t *testing.T) {
 	}
 	for _, name := range []string{"fma_amd64.s", "fma_amd64.go", "fma_other.go"} {
 		code := func(path string) string {
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
-			_, rest, _ := strings.Cut(string(text), "\n") // the command
+			_, rest, _ := strings.Cut(string(testkit.Must(os.ReadFile(path))), "\n") // the command
 			return rest
 		}
 		require.True(t, code(filepath.Join(dir, name)) == code(name), "%s is not what gen writes: run go generate", name)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestLogNormalCDF compares with reference values from 30-digit arithmetic.
@@ -189,10 +191,7 @@ func TestBorrowedTransforms(t *testing.T) {
 		wait.Go(func() {
 			for trial := range 60 {
 				n := []int{12, 64, 100}[trial%3]
-				x := make([]float64, n)
-				for j := range x {
-					x[j] = math.Sin(float64(j * (trial + 1)))
-				}
+				x := testkit.Series(n, func(j int) float64 { return math.Sin(float64(j * (trial + 1))) })
 				want, got := packed(x), packed(x)
 				NewFFT(n).Forward(want)
 				f := BorrowFFT(n)
@@ -212,11 +211,8 @@ func TestBorrowedTransforms(t *testing.T) {
 // geometric returns 1, r, r^2, ... and the k-th output of its transform, in closed form:
 // (1-r^n)/(1 - r w^k), where 1 - r cos t = 1-r + 2r sin(t/2)^2 cancels nothing.
 func geometric(n int, r float64) (x []float64, output func(k int) complex128, sum float64) {
-	x = make([]float64, n)
 	log := math.Log1p(r - 1)
-	for j := range x {
-		x[j] = math.Exp(float64(j) * log)
-	}
+	x = testkit.Series(n, func(j int) float64 { return math.Exp(float64(j) * log) })
 	all := -math.Expm1(float64(n) * log)
 	return x, func(k int) complex128 {
 		s, c := math.Sincos(math.Pi * float64(k) / float64(n)) // of half the angle
@@ -255,10 +251,7 @@ func TestForwardLowIsForward(t *testing.T) {
 		f.Forward(want)
 		for _, outputs := range []int{0, 1, 5, n/2 + 1} {
 			outputs = min(outputs, n/2+1)
-			got := make([]complex128, outputs)
-			for k := range got {
-				got[k] = cmplx.NaN() // the old number plays no part
-			}
+			got := slices.Repeat([]complex128{cmplx.NaN()}, outputs) // the old number plays no part
 			f.ForwardLow(got, x, 0)
 			for k := range got {
 				require.LessOrEqual(t, cmplx.Abs(got[k]-want[k]), (FFTError(n)+FFTLowError)*sum, "n=%d k=%d", n, k)
@@ -273,10 +266,7 @@ func TestInverseIsNearInTheMean(t *testing.T) {
 	for _, n := range []int{64, 1 << 12, 27 << 9, 25 << 9, 9 << 14, 1 << 17} {
 		for _, r := range []float64{0.5, 1 - 0x1p-6, 1 - 0x1p-16} {
 			x, output, _ := geometric(n, r)
-			c := make([]complex128, n/2+1)
-			for k := range c {
-				c[k] = output(k)
-			}
+			c := testkit.Series(n/2+1, output)
 			NewFFT(n).Inverse(c)
 			got := unpacked(c)
 			wrong, all := 0.0, 0.0

@@ -39,8 +39,7 @@ var smallVotes = [][]int{{20, 0, 0}, {1, 18, 1}, {9, 7, 2}}
 // Releases of other settings on the same votes meet other noise: with the same noise
 // two sizes of it would give away what they cover.
 func TestReleasesOfOtherSettingsMeetOtherNoise(t *testing.T) {
-	groups, _, err := collect(context.Background(), histograms(smallVotes), Options{})
-	require.NoError(t, err)
+	groups, _ := testkit.Must2(collect(context.Background(), histograms(smallVotes), Options{}))
 	base := smallSanitizer(t).Config()
 	seen := map[uint64]string{}
 	for name, change := range map[string]func(*SanitizerConfig){
@@ -106,10 +105,8 @@ func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
 	moved := testkit.Must(publish(t, s, key, [][]int{{20, 0, 0}, {1, 18, 1}, {9, 6, 3}}))
 	require.NotEqual(t, first.Cost, moved.Cost)
 	drawn := func(rows [][]int, cost float64) float64 {
-		groups, _, err := collect(context.Background(), histograms(rows), Options{})
-		require.NoError(t, err)
-		mean, sd, err := s.noise(context.Background(), groups)
-		require.NoError(t, err)
+		groups, _ := testkit.Must2(collect(context.Background(), histograms(rows), Options{}))
+		mean, sd := testkit.Must2(s.noise(context.Background(), groups))
 		return (cost - mean) / sd
 	}
 	require.Greater(t, math.Abs(drawn(smallVotes, first.Cost)-drawn([][]int{{20, 0, 0}, {1, 18, 1}, {9, 6, 3}}, moved.Cost)), 1e-3, "independent noise")
@@ -136,10 +133,8 @@ func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
 // charged, around the cost of the report; false-alarm rate 1e-9.
 func TestReleaseHasItsLaw(t *testing.T) {
 	s := smallSanitizer(t)
-	groups, _, err := collect(context.Background(), histograms(smallVotes), Options{})
-	require.NoError(t, err)
-	mean, sd, err := s.noise(context.Background(), groups)
-	require.NoError(t, err)
+	groups, _ := testkit.Must2(collect(context.Background(), histograms(smallVotes), Options{}))
+	mean, sd := testkit.Must2(s.noise(context.Background(), groups))
 	profile := testkit.Must(s.sensitivity.worst(context.Background(), groups, 20))
 	require.InEpsilon(t, 5*discounted(profile, 0.05), sd, 1e-5)
 	r := testkit.Must(Analyze(context.Background(), s.cfg.Mechanism, histograms(smallVotes), Options{Delta: 1e-5, Orders: []float64{4}, Teachers: 20}))
@@ -239,10 +234,8 @@ func TestSanitizerRefusesBadInput(t *testing.T) {
 			require.Zero(t, out)
 		})
 	}
-	cancelled, cancel := context.WithCancel(context.Background())
-	cancel()
 	r := testkit.Must(book(t, 100).Reserve(s.Event()))
-	require.ErrorIs(t, testkit.Err(s.Release(cancelled, r, rng.SeedKey(1), histograms(smallVotes))), context.Canceled)
+	require.ErrorIs(t, testkit.Err(s.Release(testkit.Ended(), r, rng.SeedKey(1), histograms(smallVotes))), context.Canceled)
 }
 
 func TestASeedIsRefusedWhereNoiseIsSecret(t *testing.T) {
@@ -285,8 +278,7 @@ func TestSensitivityCountsEveryQuery(t *testing.T) {
 			for range times {
 				rows = append(rows, smallVotes...)
 			}
-			groups, _, err := collect(context.Background(), histograms(rows), Options{})
-			require.NoError(t, err)
+			groups, _ := testkit.Must2(collect(context.Background(), histograms(rows), Options{}))
 			require.Len(t, groups, len(smallVotes), "equal votes are one group")
 			return testkit.Must(l.worst(context.Background(), groups, 20))
 		}
@@ -314,10 +306,8 @@ func TestReleaseIsRoundedUp(t *testing.T) {
 	for range 20 {
 		rows = append(rows, smallVotes...)
 	}
-	groups, _, err := collect(context.Background(), histograms(rows), Options{})
-	require.NoError(t, err)
-	mean, sd, err := s.noise(context.Background(), groups)
-	require.NoError(t, err)
+	groups, _ := testkit.Must2(collect(context.Background(), histograms(rows), Options{}))
+	mean, sd := testkit.Must2(s.noise(context.Background(), groups))
 	require.Greater(t, mean, 5*sd+1, "far from 0")
 	require.Less(t, mean, s.worst-5*sd-1, "and from the worst case")
 	total := 0.0
@@ -341,8 +331,7 @@ func TestSmoothSensitivityOfAReleaseIsSmooth(t *testing.T) {
 		all := testkit.Histograms(7, 3) // the rest abstains
 		laws := make([]law, len(all))
 		for i, h := range all {
-			mean, sd, err := s.noise(context.Background(), []group{{tally: newTally(h), queries: 1}})
-			require.NoError(t, err)
+			mean, sd := testkit.Must2(s.noise(context.Background(), []group{{tally: newTally(h), queries: 1}}))
 			laws[i] = law{mean, sd, sd / 5}
 		}
 		charge := testkit.Must(releaseCost(s.event(), 3))

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -234,9 +235,7 @@ func TestAnalyzeRefusesBadInput(t *testing.T) {
 			require.Nil(t, r)
 		})
 	}
-	cancelled, cancel := context.WithCancel(context.Background())
-	cancel()
-	r, err := Analyze(cancelled, gnmax(1), histograms(good), valid)
+	r, err := Analyze(testkit.Ended(), gnmax(1), histograms(good), valid)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Nil(t, r)
 }
@@ -258,9 +257,7 @@ func TestRealisedCostIsKeptApart(t *testing.T) {
 	o.Answered = make([]bool, len(rows))
 	none := testkit.Must(Analyze(context.Background(), m, histograms(rows), o))
 	require.Less(t, none.Realised.DataDependent.Improved.Reveal(), half.Realised.DataDependent.Improved.Reveal())
-	for i := range o.Answered {
-		o.Answered[i] = true
-	}
+	o.Answered = slices.Repeat([]bool{true}, len(rows))
 	all := testkit.Must(Analyze(context.Background(), m, histograms(rows), o))
 	require.Equal(t, all.All.DataDependent, all.Realised.DataDependent)
 }

@@ -55,8 +55,7 @@ func (m *Marginals) moves(from, to [][]int) (by []int64) {
 }
 
 func divergence(t require.TestingT, relation accountant.Relation, order float64, e accountant.Event) float64 {
-	claim, _, err := accountant.Divergence(relation, order, e)
-	require.NoError(t, err)
+	claim, _ := testkit.Must2(accountant.Divergence(relation, order, e))
 	return claim
 }
 

@@ -133,8 +133,7 @@ func TestEventsCoverTheLaws(t *testing.T) {
 			m := testkit.Must(d.New(s))
 			account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.ReplaceOne}))
 			require.NoError(t, account.Compose(m.Event(), 1))
-			curve, failure, err := account.RDP(orders)
-			require.NoError(t, err)
+			curve, failure := testkit.Must2(account.RDP(orders))
 			require.Equal(t, d.Fails, failure > 0, "%s: only mechanisms that may fail are charged for it", d.Name)
 			nearest := 0.0
 			neighbours(t, m, func(p, q aggregate.Law) {

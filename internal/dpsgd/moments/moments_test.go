@@ -43,11 +43,8 @@ func matrix(rows ...[]float32) blas32.General {
 
 func randomMatrix(rows, cols int, seed uint64) blas32.General {
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	x := blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
-	for i := range x.Data {
-		x.Data[i] = float32(rnd.NormFloat64())
-	}
-	return x
+	data := testkit.Series(rows*cols, func(int) float32 { return float32(rnd.NormFloat64()) })
+	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
 }
 
 const faint = 0x1p-10 // the least noise multiplier
@@ -107,12 +104,8 @@ func TestNoiseIsAsClaimed(t *testing.T) {
 		}
 	}
 	within := func(values []float64, sd float64) bool {
-		square := 0.0
-		for _, v := range values {
-			square += v * v
-		}
 		n := float64(len(values))
-		return math.Abs(math.Sqrt(square/n)/sd-1) < 5/math.Sqrt(2*n)
+		return math.Abs(norm(values)/math.Sqrt(n)/sd-1) < 5/math.Sqrt(2*n)
 	}
 	sd := cfg.NoiseMultiplier * cfg.ClipNorm / float64(cfg.Records)
 	require.True(t, within(on, sd))

@@ -62,20 +62,15 @@ func linear(t testing.TB, columns int) *Model {
 // saved is the model as a file.
 func saved(t testing.TB, m *Model) string {
 	t.Helper()
-	text := testkit.Must(m.bytes())
-	path := filepath.Join(t.TempDir(), "a.model")
-	require.NoError(t, os.WriteFile(path, text, 0o600))
-	return path
+	return testkit.Write(t, filepath.Join(t.TempDir(), "a.model"), testkit.Must(m.bytes()))
 }
 
 func TestPredictions(t *testing.T) {
 	m := testkit.Must(OpenModel(saved(t, linear(t, 3))))
 	const n = 2*predictRows + 5
-	set := dataset.Set{X: blas32.General{Rows: n, Cols: 3, Stride: 4, Data: make([]float32, 4*n)}} // a stride of its own
 	rnd := rand.New(rand.NewPCG(1, 1))
-	for i := range set.X.Data {
-		set.X.Data[i] = float32(rnd.NormFloat64())
-	}
+	data := testkit.Series(4*n, func(int) float32 { return float32(rnd.NormFloat64()) })
+	set := dataset.Set{X: blas32.General{Rows: n, Cols: 3, Stride: 4, Data: data}} // a stride of its own
 	all := testkit.Must(m.Predictions(t.Context(), set))
 	require.Len(t, all, n)
 	for i, p := range all {
@@ -93,9 +88,7 @@ func TestPredictions(t *testing.T) {
 	require.Equal(t, []Prediction{{1, 1}}, testkit.Must(m.Predictions(t.Context(), huge)))
 	huge.X.Data[2] = math.MaxFloat32
 	require.ErrorContains(t, testkit.Err(m.Predictions(t.Context(), huge)), "row 0")
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, testkit.Err(m.Predict(cancelled, set)), context.Canceled)
+	require.ErrorIs(t, testkit.Err(m.Predict(testkit.Ended(), set)), context.Canceled)
 }
 
 func TestRowsThatDoNotFit(t *testing.T) {

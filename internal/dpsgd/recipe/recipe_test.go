@@ -183,8 +183,7 @@ func TestAllRunsCountTogether(t *testing.T) {
 		rows[i].Account = &accountant.Schedule{Relation: relation, Events: c.Plans[i].events(5)}
 		draws += 3 * testkit.Must(c.Plans[i].claim(r.shape, c.Delta)).draws
 	}
-	together, all, err := r.together(rows)
-	require.NoError(t, err)
+	together, all := testkit.Must2(r.together(rows))
 	require.Equal(t, claim{c.Delta, draws}, together)
 	require.Equal(t, []accountant.Event{accountant.Repeated{Event: whole(c.Plans[0].events(5)), Count: 3},
 		accountant.Repeated{Event: whole(c.Plans[2].events(5)), Count: 3}}, all.Events)
