@@ -50,8 +50,7 @@ func TestAllocationAtExtremes(t *testing.T) {
 				RandomAllocation{steps, steps, Gaussian{sigma}}, BallsInBins{steps, steps, Gaussian{sigma}}, BallsInBins{1, 3, Gaussian{sigma}},
 				BandedMatrix{1, steps, 1e-9, sigma}, BandedMatrix{steps, steps, 0, sigma},
 			} {
-				b := epsilonOf(t, RDPConfig{}, 1e-5, e)
-				require.GreaterOrEqual(t, b.Upper, 0.0)
+				require.GreaterOrEqual(t, epsilonOf(t, RDPConfig{}, 1e-5, e).Upper, 0.0)
 			}
 		}
 	}
@@ -72,7 +71,10 @@ func TestAllocationIsMonotone(t *testing.T) {
 		{BallsInBins{100, 1, Gaussian{2}}, BallsInBins{100, 5, Gaussian{2}}, BallsInBins{50, 5, Gaussian{2}}},
 		{BandedMatrix{8, 100, 0.1, 2}, BandedMatrix{4, 100, 0.1, 2}, BandedMatrix{3, 100, 0.1, 2}},
 	}
-	for _, events := range order {
+	for i, events := range order {
+		if skipped(i, 2) {
+			continue
+		}
 		var before Bound
 		var rdp float64
 		for _, e := range events {
@@ -101,8 +103,7 @@ func TestAllocationMoments(t *testing.T) {
 				// R = e^{(z1+z2)/(2 sigma) - 1/(2 sigma^2)} cosh((z1-z2)/(2 sigma))
 				return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) * math.Pow(math.Cosh(x/(math.Sqrt2*sigma)), float64(1-a))
 			}, -lim, lim)) + float64(a-1)/(2*sigma*sigma) + float64((a-1)*(a-1))/(4*sigma*sigma)
-			got := m.log(a)
-			assert.GreaterOrEqual(t, got, reverse-1e-13*math.Abs(reverse), "sigma %v order %v", sigma, a)
+			assert.GreaterOrEqual(t, m.log(a), reverse-1e-13*math.Abs(reverse), "sigma %v order %v", sigma, a)
 			assert.GreaterOrEqual(t, m.reverse[a], reverse-1e-13*math.Abs(reverse), "sigma %v order %v", sigma, a)
 			if float64(a) > 50*sigma {
 				continue
@@ -182,7 +183,7 @@ func TestAllocationCalibrates(t *testing.T) {
 		{"some steps of many", Target{1, 1e-5}, func(n float64) Event { return RandomAllocation{3, 300, Gaussian{n}} }},
 		{"bands", Target{1, 1e-5}, func(n float64) Event { return BandedMatrix{8, 800, 0.08, n} }},
 	} {
-		if skipped(i, 2) {
+		if skipped(i, 4) {
 			continue
 		}
 		name := c.name
@@ -212,8 +213,7 @@ func TestAllocationAtTinyDelta(t *testing.T) {
 		}
 		p := newPLD(t, PLDConfig{Gap: c.gap}, RandomAllocation{1, c.steps, Gaussian{c.sigma}})
 		b := epsAt(t, p, c.delta)
-		d := deltaAt(t, p, b.Lower)
-		require.GreaterOrEqual(t, d.Upper, c.delta*(1-1e-9), "%+v", c)
+		require.GreaterOrEqual(t, deltaAt(t, p, b.Lower).Upper, c.delta*(1-1e-9), "%+v", c)
 		certain := testkit.Must(GaussianEpsilon(c.sigma, c.delta))
 		require.LessOrEqual(t, b.Floor, b.Upper, "%+v", c)
 		require.LessOrEqual(t, b.Upper, certain*(1+1e-3)+0.05, "%+v", c)

@@ -86,9 +86,7 @@ func TestCountsThatOverflowInside(t *testing.T) {
 			}
 		}
 		if refused == nil {
-			want := epsAt(t, r, 0)
-			got := epsAt(t, p, 0)
-			require.GreaterOrEqual(t, got.Upper, want.Upper*(1-1e-9), "%+v", events)
+			require.GreaterOrEqual(t, epsAt(t, p, 0).Upper, epsAt(t, r, 0).Upper*(1-1e-9), "%+v", events)
 			continue
 		}
 		require.ErrorIs(t, refused, ErrInvalidEvent, "%+v", events)
@@ -108,8 +106,7 @@ func TestPoissonSelectionOfFewRuns(t *testing.T) {
 		world := lawPair{best(p), best(1 - p)}
 		account := newRDP(t, RDPConfig{}, PoissonSelection{mean, PureDP{eps}})
 		for _, at := range []float64{0, 1, 2.5, 3} {
-			b := deltaAt(t, account, at)
-			require.GreaterOrEqual(t, b.Upper, world.delta(at), "mean %v at %v", mean, at)
+			require.GreaterOrEqual(t, deltaAt(t, account, at).Upper, world.delta(at), "mean %v at %v", mean, at)
 		}
 		for _, a := range []float64{1.5, 2, 8, 40} {
 			got, _ := rdpAt(t, a, PoissonSelection{mean, PureDP{eps}})
@@ -121,10 +118,8 @@ func TestPoissonSelectionOfFewRuns(t *testing.T) {
 func TestNoiseTooSmallForAFloat64(t *testing.T) {
 	for _, e := range []Event{Gaussian{1e-200}, GNMax{Sigma: 1e-251}, Composed{[]Event{Gaussian{1e-200}, PureDP{1}}}} {
 		p := newPLD(t, PLDConfig{}, e)
-		b := epsAt(t, p, 1e-5)
-		assert.Equal(t, math.Inf(1), b.Upper)
-		d := deltaAt(t, p, 1)
-		assert.Equal(t, 1.0, d.Upper)
+		assert.Equal(t, math.Inf(1), epsAt(t, p, 1e-5).Upper)
+		assert.Equal(t, 1.0, deltaAt(t, p, 1).Upper)
 	}
 }
 
@@ -136,6 +131,5 @@ func TestASensitivityNearARoot(t *testing.T) {
 }
 
 func TestAHugeBatchIsAnsweredAtOnce(t *testing.T) {
-	account := newRDP(t, RDPConfig{}, TruncatedPoisson{.5, 2000000000010000000, 4e18, Gaussian{1}})
-	epsAt(t, account, 1e-5)
+	epsAt(t, newRDP(t, RDPConfig{}, TruncatedPoisson{.5, 2000000000010000000, 4e18, Gaussian{1}}), 1e-5)
 }

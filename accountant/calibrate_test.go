@@ -95,8 +95,7 @@ func TestTightestDoesNotTakeLong(t *testing.T) {
 	c = testkit.Must(slow.Claim(t.Context(), 1e-5))
 	require.Equal(t, ByRDP, c.By)
 	require.ErrorIs(t, c.Lack, pld.ErrTooMuchWork)
-	d := deltaAt(t, slow, 1)
-	require.Positive(t, d.Upper)
+	require.Positive(t, deltaAt(t, slow, 1).Upper)
 	asked := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
 	asked.pld.composer.MaxWork = 1 << 10
 	_, err := asked.Claim(t.Context(), 1e-5)
@@ -111,8 +110,7 @@ func TestTightComposesAllOrNothing(t *testing.T) {
 	require.Error(t, a.Compose(ZCDP{0.1}, 1))
 	require.Error(t, a.Compose(nil, 1))
 	require.Error(t, a.Compose(PureDP{1}, -1))
-	after := testkit.Must(a.Claim(t.Context(), 1e-5))
-	require.Equal(t, before, after)
+	require.Equal(t, before, testkit.Must(a.Claim(t.Context(), 1e-5)))
 	_, err := NewAuto(AutoConfig{Relation: AddRemove, Method: "moments"})
 	require.Error(t, err)
 	_, err = NewAuto(AutoConfig{})
@@ -135,8 +133,7 @@ func TestCalibrationBeginsRoughly(t *testing.T) {
 	rough, _, err := CalibrateNoise(t.Context(), RDPConfig{Relation: AddRemove}.NewAccount, target, func(noise float64) (Event, error) { return gnmaxVotes(noise, 200), nil })
 	require.NoError(t, err)
 	require.Less(t, noise, 0.95*rough)
-	least := testkit.Must(GaussianNoise(2, 1e-5))
-	require.InEpsilon(t, least*math.Sqrt(400), noise, 2e-3)
+	require.InEpsilon(t, testkit.Must(GaussianNoise(2, 1e-5))*math.Sqrt(400), noise, 2e-3)
 
 	// What is gained over Rényi divergences falls with epsilon: at 8 it is 12.9 % of many answers, which is
 	// all that Gaussian noise allows.

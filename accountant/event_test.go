@@ -82,8 +82,7 @@ func holds(t *testing.T, e Event) string {
 	_, ok = e.(concentrated)
 	note("rho", ok)
 	if rule, ok := e.(groupable); ok {
-		group := testkit.Must(rule.group(2))
-		note("group", group != nil)
+		note("group", testkit.Must(rule.group(2)) != nil)
 	}
 	var s, below pld.Sum
 	err := addPairs(&s, e, 3)
@@ -111,8 +110,7 @@ func TestEventsKnowWhatTheyClaim(t *testing.T) {
 		// JSON and back
 		data := testkit.Must(MarshalEvent(k.event))
 		assert.Contains(t, string(data), `{"type":"`+name+`"`)
-		back := testkit.Must(UnmarshalEvent(data))
-		assert.Equal(t, k.event, back)
+		assert.Equal(t, k.event, testkit.Must(UnmarshalEvent(data)))
 		// words
 		show := func(float64) string { return "#" }
 		for _, p := range Describe(Repeated{k.event, 3}, show, show) {
@@ -203,8 +201,7 @@ func TestUnsaidIsRefused(t *testing.T) {
 	assert.Positive(t, d.Floor)
 	assert.Zero(t, d.Lower)
 
-	whole := epsilonOf(t, RDPConfig{}, 1e-5, news{})
-	assert.Equal(t, math.Inf(1), whole.Upper, "no curve")
+	assert.Equal(t, math.Inf(1), epsilonOf(t, RDPConfig{}, 1e-5, news{}).Upper, "no curve")
 	assert.True(t, math.IsNaN(PropertiesOf(news{}).Rho))
 	for _, e := range []Event{PoissonSampled{0.5, news{}}, Group{2, news{}}} {
 		err := newRDP(t, RDPConfig{}).Compose(e, 1)
@@ -258,7 +255,10 @@ func TestGNSSAgainstQuadrature(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(23, 1))
 	closest := 0.0
-	for range 200 {
+	for i := range 200 {
+		if skipped(i, 2) {
+			continue
+		}
 		a := 1 + math.Exp(4*rnd.Float64()-1)
 		e := GNSS{Beta: rnd.Float64() * 0.49 / a, Sigma: math.Exp(3 * rnd.Float64()), Margin: 3 * rnd.Float64() * float64(rnd.IntN(2))}
 		claim := e.curve()(a)

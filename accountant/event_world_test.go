@@ -42,8 +42,7 @@ func TestAccountantsAgainstEnumeration(t *testing.T) {
 			delta[name] = b.Upper
 			require.GreaterOrEqual(t, b.Upper, truth*(1-1e-13)-1e-15, name)
 			if truth > 1e-12 {
-				eps := epsAt(t, a, truth*(1-1e-9))
-				require.GreaterOrEqual(t, eps.Upper, at*(1-1e-6)-1e-6, name)
+				require.GreaterOrEqual(t, epsAt(t, a, truth*(1-1e-9)).Upper, at*(1-1e-6)-1e-6, name)
 			}
 		}
 		if truth > 1e-12 {
@@ -141,8 +140,7 @@ func TestWithoutReplacementTwice(t *testing.T) {
 						b := deltaAt(t, p, eps)
 						worst := math.Max(testkit.HockeyStick(one, other, eps), testkit.HockeyStick(other, one, eps))
 						require.GreaterOrEqual(t, b.Upper, worst-1e-12, "%v %v %d of %d, %d ones, epsilon %v", relation, c.inner, m, n, ones, eps)
-						wrong := deltaAt(t, half, eps)
-						caught = caught || relation == ReplaceOne && wrong.Upper < worst
+						caught = caught || relation == ReplaceOne && deltaAt(t, half, eps).Upper < worst
 					}
 				}
 			}
@@ -251,8 +249,7 @@ func TestSelectionSmallWorld(t *testing.T) {
 }
 
 func mustJSON(t *testing.T, e Event) []byte {
-	data := testkit.Must(MarshalEvent(e))
-	return data
+	return testkit.Must(MarshalEvent(e))
 }
 
 // Groups: the rewritten event against what the definition says at a distance.

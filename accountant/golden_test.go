@@ -17,10 +17,7 @@ type sampledRecord struct {
 }
 
 func TestSampledGaussianGolden(t *testing.T) {
-	var file struct{ Records, Reverse []sampledRecord }
-	readGolden(t, "rdp_gaussian_subsampled.json", &file)
-	require.NotEmpty(t, file.Records)
-	require.NotEmpty(t, file.Reverse)
+	file := testkit.Golden[struct{ Records, Reverse []sampledRecord }](t, "testdata/rdp_gaussian_subsampled.json")
 	w := &relative{t: t, tol: 1e-12}
 	for _, r := range file.Records {
 		got := sampledGaussianCurve(r.Q, r.Sigma)(r.Order)
@@ -47,15 +44,14 @@ func TestMechanismCurvesGolden(t *testing.T) {
 		BoundedRange         float64 `json:"rdp_bounded_range_exact"`
 	}
 	type section struct{ Records []record }
-	var file struct {
+	file := testkit.Golden[struct {
 		Laplace     section
 		Pure        section `json:"pure_dp_binary_randomized_response"`
 		KAry        section `json:"kary_randomized_response"`
 		DLaplace    section `json:"discrete_laplace"`
 		DGaussian   section `json:"discrete_gaussian"`
 		Exponential section `json:"exponential_mechanism_bounded_range"`
-	}
-	readGolden(t, "mechanism_rdp.json", &file)
+	}](t, "testdata/mechanism_rdp.json")
 	check := func(name string, records []record, tol float64, got func(record) curve, want func(record) float64) {
 		t.Run(name, func(t *testing.T) {
 			require.NotEmpty(t, records)
@@ -92,12 +88,11 @@ func TestMechanismCurvesGolden(t *testing.T) {
 
 func TestGaussianGolden(t *testing.T) {
 	type record struct{ Eps, Delta, Sigma float64 }
-	var file struct {
+	file := testkit.Golden[struct {
 		Sigma []record `json:"sigma_for_eps_delta"`
 		Eps   []record `json:"eps_for_sigma_delta"`
 		Delta []record `json:"delta_for_sigma_eps"`
-	}
-	readGolden(t, "gaussian_analytic.json", &file)
+	}](t, "testdata/gaussian_analytic.json")
 	w := &relative{t: t, tol: 1e-10}
 	for _, r := range file.Sigma {
 		w.check("sigma", testkit.Must(GaussianNoise(r.Eps, r.Delta)), r.Sigma, r)
@@ -111,7 +106,7 @@ func TestGaussianGolden(t *testing.T) {
 }
 
 func TestConversionGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Orders  []float64 `json:"default_orders"`
 		Records []struct {
 			ID              string
@@ -124,9 +119,7 @@ func TestConversionGolden(t *testing.T) {
 			ContinuousC     float64 `json:"rdp_continuous_eps_classic"`
 			Moments         float64 `json:"moments_accountant_lambda_le_32_eps"`
 		}
-	}
-	readGolden(t, "rdp_to_eps.json", &file)
-	require.NotEmpty(t, file.Records)
+	}](t, "testdata/rdp_to_eps.json")
 	var lambda32 []float64
 	for a := 2.0; a <= 33; a++ {
 		lambda32 = append(lambda32, a)
@@ -146,7 +139,7 @@ func TestConversionGolden(t *testing.T) {
 }
 
 func TestCompositionConversionGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		ZCDP []struct {
 			Rho, Delta float64
 			Improved   float64 `json:"eps_improved"`
@@ -159,8 +152,7 @@ func TestCompositionConversionGolden(t *testing.T) {
 			Sigma2, Delta float64
 			Eps, Alpha    float64
 		} `json:"pate_fixed_schedule"`
-	}
-	readGolden(t, "composition_conversion.json", &file)
+	}](t, "testdata/composition_conversion.json")
 	for _, r := range file.ZCDP {
 		got := epsilonOf(t, RDPConfig{}, r.Delta, ZCDP{r.Rho}).Upper
 		assert.LessOrEqual(t, relErr(got, r.Improved), 1e-9, "%+v: %v", r, got)
@@ -182,7 +174,7 @@ func TestCompositionConversionGolden(t *testing.T) {
 }
 
 func TestCalibrationGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Sigma []struct {
 			Q, Delta float64
 			Steps    int64
@@ -200,12 +192,10 @@ func TestCalibrationGolden(t *testing.T) {
 			Target       float64 `json:"target_eps"`
 			Q            float64 `json:"max_q_rdp"`
 		} `json:"sampling_rate"`
-	}
-	readGolden(t, "calibration.json", &file)
-	var grid struct {
+	}](t, "testdata/calibration.json")
+	grid := testkit.Golden[struct {
 		Orders []float64 `json:"default_orders"`
-	}
-	readGolden(t, "rdp_to_eps.json", &grid)
+	}](t, "testdata/rdp_to_eps.json")
 	fixed := RDPConfig{Relation: AddRemove, Orders: grid.Orders}
 	for _, r := range file.Sigma {
 		noise, b, err := CalibrateNoise(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(noise float64) (Event, error) {

@@ -16,13 +16,12 @@ import (
 // Answers of other libraries that are wrong or loose, record by record: ours is never below the right one,
 // and where the record's reference is of the kind we compute, equal to it.
 func TestKnownDefects(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Records []struct {
 			Name, Library, Severity string
 			Observed, Reference     json.RawMessage
 		}
-	}
-	readGolden(t, "known_defects.json", &file)
+	}](t, "testdata/known_defects.json")
 	require.Len(t, file.Records, 29)
 	number := func(t *testing.T, data json.RawMessage) float64 {
 		var x float64
@@ -58,18 +57,17 @@ func TestKnownDefects(t *testing.T) {
 				for range count {
 					require.NoError(t, separate.Compose(ExponentialMechanism{1}, 1))
 				}
-				b := epsAt(t, separate, 1e-5)
-				assert.Equal(t, b.Upper, got)
+				assert.Equal(t, epsAt(t, separate, 1e-5).Upper, got)
 			case scan("rr count %d %s", &count, &relation): // likewise; half of the answers random
 				log := math.Log(3) // replace one answer by another
 				if strings.HasSuffix(relation, "SPECIAL") {
 					log = math.Log(1.5) // by a random one: not symmetric, so an upper bound only
 					log = math.Max(log, math.Ln2)
 				}
-				o, err := NewOptimal(ReplaceOne)
-				got := upperOf(t, o, err, 1e-5, Repeated{RandomizedResponse{log}, count})
-				p, err := NewPLD(PLDConfig{Relation: ReplaceOne})
-				assert.InDelta(t, got, upperOf(t, p, err, 1e-5, Repeated{RandomizedResponse{log}, count}), 2e-3)
+				o := testkit.Must(NewOptimal(ReplaceOne))
+				got := upperOf(t, o, 1e-5, Repeated{RandomizedResponse{log}, count})
+				p := testkit.Must(NewPLD(PLDConfig{Relation: ReplaceOne}))
+				assert.InDelta(t, got, upperOf(t, p, 1e-5, Repeated{RandomizedResponse{log}, count}), 2e-3)
 				if strings.HasSuffix(relation, "ONE") {
 					assert.InEpsilon(t, number(t, r.Reference), got, 1e-3) // theirs is rounded up to a grid
 				} else {
@@ -84,8 +82,8 @@ func TestKnownDefects(t *testing.T) {
 				assert.InEpsilon(t, field(t, r.Reference, "pld_same_event"), exact, 1e-4)
 				assert.GreaterOrEqual(t, got, exact)
 			case scan("replace one laplace %g", &sigma):
-				b, err := NewBasic(ReplaceOne)
-				assert.InEpsilon(t, number(t, r.Reference), upperOf(t, b, err, 1e-5, Laplace{sigma / 2}), 1e-12)
+				b := testkit.Must(NewBasic(ReplaceOne))
+				assert.InEpsilon(t, number(t, r.Reference), upperOf(t, b, 1e-5, Laplace{sigma / 2}), 1e-12)
 			case scan("fractional order loose q%g s%g T%d", &q, &sigma, &steps):
 				delta = 1e-5
 				if strings.Contains(r.Name, "s0.7") {
@@ -101,18 +99,18 @@ func TestKnownDefects(t *testing.T) {
 				} else if q == 1e-6 {
 					delta = 1e-8
 				}
-				p, err := NewPLD(PLDConfig{Relation: AddRemove, Gap: 1e-4})
-				got := upperOf(t, p, err, delta, sgd(q, sigma, steps))
+				p := testkit.Must(NewPLD(PLDConfig{Relation: AddRemove, Gap: 1e-4}))
+				got := upperOf(t, p, delta, sgd(q, sigma, steps))
 				assert.LessOrEqual(t, got, field(t, r.Reference, "upper_at_finer_grid")+2e-4)
 				assert.Less(t, got, number(t, r.Observed))
 				b := epsAt(t, p, delta)
 				assert.Less(t, b.Upper-b.Lower, 5e-4)
 			case r.Name == "pld_poisson_of_composed_gaussians":
 				// Two releases from one sample are one of noise divided by sqrt(2).
-				one, err := NewPLD(PLDConfig{Relation: AddRemove})
-				want := upperOf(t, one, err, 1e-5, PoissonSampled{0.1, Gaussian{math.Sqrt2 / 2}})
-				two, err := NewPLD(PLDConfig{Relation: AddRemove})
-				got := upperOf(t, two, err, 1e-5, PoissonSampled{0.1, Repeated{Gaussian{1}, 2}})
+				one := testkit.Must(NewPLD(PLDConfig{Relation: AddRemove}))
+				want := upperOf(t, one, 1e-5, PoissonSampled{0.1, Gaussian{math.Sqrt2 / 2}})
+				two := testkit.Must(NewPLD(PLDConfig{Relation: AddRemove}))
+				got := upperOf(t, two, 1e-5, PoissonSampled{0.1, Repeated{Gaussian{1}, 2}})
 				assert.InDelta(t, want, got, 1e-3)
 				got = epsilonOf(t, RDPConfig{}, 1e-5, PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, Gaussian{1}}}}).Upper
 				assert.InEpsilon(t, epsilonOf(t, RDPConfig{}, 1e-5, PoissonSampled{0.1, Gaussian{math.Sqrt2 / 2}}).Upper, got, 1e-9)

@@ -86,9 +86,12 @@ func (b base) onSample(q, x float64, reverse bool) float64 {
 func TestOneRunOnASample(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(31, 1))
-	tight := 0
+	checked, tight := 0, 0
 	for _, b := range append(bases(), gaussianBase(1), gaussianBase(0.3)) {
-		for range 6 {
+		for try := range 6 {
+			if skipped(try, 2) {
+				continue
+			}
 			q := math.Pow(10, -3*rnd.Float64())
 			x := 0.8 * rnd.Float64() * math.Log1p(q*2)
 			events := map[Relation]Event{AddRemove: PoissonSampled{q, b.inner}}
@@ -99,19 +102,19 @@ func TestOneRunOnASample(t *testing.T) {
 				want[ReplaceOne] = b.onSample(float64(m)/1000, x, false)
 			}
 			for relation, e := range events {
-				p := newPLD(t, PLDConfig{Relation: relation}, e)
-				d := deltaAt(t, p, x)
+				d := deltaAt(t, newPLD(t, PLDConfig{Relation: relation}, e), x)
 				require.GreaterOrEqual(t, d.Upper, want[relation]*(1-1e-9), "%T%v %v", e, e, x)
 				require.LessOrEqual(t, d.Floor, want[relation]*(1+1e-9), "%T%v %v", e, e, x)
 				require.LessOrEqual(t, d.Lower, d.Upper)
+				checked++
 				if d.Upper < want[relation]*1.01 {
 					tight++
 				}
 			}
 		}
 	}
-	t.Logf("%d within a hundredth", tight)
-	require.Greater(t, tight, 80)
+	t.Logf("%d of %d within a hundredth", tight, checked)
+	require.Greater(t, tight, checked*2/3)
 }
 
 // Two runs, each with its own noise, against a sum over the outcomes of the one of the exact delta of the

@@ -90,11 +90,9 @@ func TestDeltaInvertsEpsilon(t *testing.T) {
 		if math.IsInf(b.Upper, 1) {
 			return
 		}
-		back := deltaAt(t, r, b.Upper)
-		assert.LessOrEqual(t, back.Upper, delta*(1+1e-6))
+		assert.LessOrEqual(t, deltaAt(t, r, b.Upper).Upper, delta*(1+1e-6))
 		require.NoError(t, r.Compose(leaves().Draw(t, "another"), 1))
-		c := epsAt(t, r, delta)
-		assert.LessOrEqual(t, b.Upper, c.Upper)
+		assert.LessOrEqual(t, b.Upper, epsAt(t, r, delta).Upper)
 	})
 }
 
@@ -125,8 +123,7 @@ func TestExtremes(t *testing.T) {
 
 func TestEveryCurveGrowsWithItsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRDP(t, RDPConfig{}, leaves().Draw(t, "leaf"))
-		values, _, err := r.RDP(DefaultOrders())
+		values, _, err := newRDP(t, RDPConfig{}, leaves().Draw(t, "leaf")).RDP(DefaultOrders())
 		require.NoError(t, err)
 		for i, v := range values {
 			require.False(t, math.IsNaN(v) || v < 0)
@@ -204,8 +201,7 @@ func TestRepeatedIsManyComposesEverywhere(t *testing.T) {
 					var unsupported *UnsupportedEventError
 					require.True(t, errors.As(err, &unsupported), "%s, %#v: %v", name, e, err)
 					require.NotEmpty(t, unsupported.Reason)
-					b := epsAt(t, a, 1e-5)
-					require.Zero(t, b.Upper)
+					require.Zero(t, epsAt(t, a, 1e-5).Upper)
 					continue
 				}
 				epsAt(t, a, 1e-5)
@@ -218,8 +214,7 @@ func TestRepeatedIsManyComposesEverywhere(t *testing.T) {
 					want := epsAt(t, a, delta)
 					require.False(t, math.IsNaN(want.Upper) || want.Upper < 0, "%s %#v", name, e)
 					for _, other := range []Accountant{counted[name], repeated[name]} {
-						got := epsAt(t, other, delta)
-						require.Equal(t, want, got, "%s %#v at %v", name, e, delta)
+						require.Equal(t, want, epsAt(t, other, delta), "%s %#v at %v", name, e, delta)
 					}
 				}
 				held[name]++
@@ -260,8 +255,7 @@ func TestAccountantsAreConsistent(t *testing.T) {
 			if math.IsInf(b.Upper, 1) {
 				continue
 			}
-			d := deltaAt(t, a, b.Upper*(1+1e-7))
-			require.LessOrEqual(t, d.Upper, 1e-6*(1+1e-5), name)
+			require.LessOrEqual(t, deltaAt(t, a, b.Upper*(1+1e-7)).Upper, 1e-6*(1+1e-5), name)
 		}
 	}
 }
@@ -348,9 +342,7 @@ func TestParseEveryEvent(t *testing.T) {
 	for _, e := range s.Events { // each can be accounted
 		require.NoError(t, newRDP(t, RDPConfig{}).Compose(e, 1))
 	}
-	data := testkit.Must(json.Marshal(s))
-	again := testkit.Must(ParseSchedule(data))
-	assert.Equal(t, s, again)
+	assert.Equal(t, s, testkit.Must(ParseSchedule(testkit.Must(json.Marshal(s)))))
 }
 
 func TestStrictJSON(t *testing.T) {
@@ -412,9 +404,7 @@ func FuzzParseSchedule(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out := testkit.Must(json.Marshal(s))
-		again := testkit.Must(ParseSchedule(out))
-		require.Equal(t, s, again)
+		require.Equal(t, s, testkit.Must(ParseSchedule(testkit.Must(json.Marshal(s)))))
 		for _, e := range s.Events {
 			require.NoError(t, Validate(e))
 		}

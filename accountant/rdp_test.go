@@ -53,8 +53,7 @@ func TestRefusals(t *testing.T) {
 	assert.ErrorIs(t, r.Compose(Gaussian{math.NaN()}, 1), ErrInvalidEvent)
 	assert.ErrorIs(t, r.Compose(Repeated{Repeated{GNMax{Sigma: 1}, math.MaxInt64}, 2}, 1), ErrInvalidEvent)
 	assert.ErrorIs(t, r.Compose(PoissonSampled{0.1, nil}, 1), ErrInvalidEvent)
-	b := epsAt(t, r, 1e-5)
-	assert.Zero(t, b.Upper, "nothing was charged by what was refused")
+	assert.Zero(t, epsAt(t, r, 1e-5).Upper, "nothing was charged by what was refused")
 }
 
 func TestUnsupportedIsSaidNotGuessed(t *testing.T) {
@@ -94,8 +93,7 @@ func TestFailureProbability(t *testing.T) {
 	assert.Less(t, b.Upper, 3.5)
 	b = epsAt(t, r, want/2)
 	assert.Equal(t, math.Inf(1), b.Upper)
-	d := deltaAt(t, r, 3.6)
-	assert.InEpsilon(t, want, d.Upper, 1e-12, "beyond the pure part only the failure is left")
+	assert.InEpsilon(t, want, deltaAt(t, r, 3.6).Upper, 1e-12, "beyond the pure part only the failure is left")
 }
 
 func TestPureBoundAndNonPrivate(t *testing.T) {
@@ -172,8 +170,7 @@ func TestCalibrateProbability(t *testing.T) {
 	require.NoError(t, err)
 	again := testkit.Must(epsilonOfEvent(t.Context(), account, event(q), 1e-5))
 	assert.Equal(t, b, again, "recomputed from what is returned")
-	more := testkit.Must(epsilonOfEvent(t.Context(), account, event(q*(1+1e-6)), 1e-5))
-	assert.Greater(t, more.Upper, 2.0)
+	assert.Greater(t, testkit.Must(epsilonOfEvent(t.Context(), account, event(q*(1+1e-6)), 1e-5)).Upper, 2.0)
 }
 
 // TestAnEventThatCannotBeMadeEndsACalibration checks that the search returns its error, at the first value
@@ -211,8 +208,7 @@ func TestCalibrationNeverOvershoots(t *testing.T) {
 		c := epsilonOf(t, cfg, target.Delta, event(noise))
 		assert.Equal(t, b, c)
 		assert.LessOrEqual(t, c.Upper, target.Epsilon)
-		less := newRDP(t, cfg, event(noise*(1-1e-6)))
-		c = epsAt(t, less, target.Delta)
+		c = epsAt(t, newRDP(t, cfg, event(noise*(1-1e-6))), target.Delta)
 		assert.Greater(t, c.Upper, target.Epsilon, "and wastes nothing")
 	})
 }
@@ -224,10 +220,8 @@ func TestCalibrateGaussian(t *testing.T) {
 		noise, b, err := CalibrateGaussian(target)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, target.Epsilon)
-		exact := testkit.Must(GaussianNoise(target.Epsilon, target.Delta))
-		assert.LessOrEqual(t, relErr(noise, exact), 1e-9)
-		delta := testkit.Must(GaussianDelta(noise, target.Epsilon))
-		assert.LessOrEqual(t, delta, target.Delta)
+		assert.LessOrEqual(t, relErr(noise, testkit.Must(GaussianNoise(target.Epsilon, target.Delta))), 1e-9)
+		assert.LessOrEqual(t, testkit.Must(GaussianDelta(noise, target.Epsilon)), target.Delta)
 		assert.LessOrEqual(t, b.Upper, epsilonOf(t, RDPConfig{}, target.Delta, Gaussian{noise}).Upper*(1+1e-9), "the exact answer is the smaller")
 	})
 	_, _, err := CalibrateGaussian(Target{1, 0})

@@ -14,8 +14,7 @@ import (
 
 func riskOf(t testing.TB, events ...Event) *Risk {
 	t.Helper()
-	r := testkit.Must(newAuto(t, AutoConfig{Relation: AddRemove}, events...).Risk(t.Context()))
-	return r
+	return testkit.Must(newAuto(t, AutoConfig{Relation: AddRemove}, events...).Risk(t.Context()))
 }
 
 func normalTPR(mu, fpr float64) float64 {
@@ -25,7 +24,10 @@ func normalTPR(mu, fpr float64) float64 {
 // The law of Gaussian differential privacy, TPR = Phi(Phi^-1(fpr) + mu).
 func TestRiskOfAGaussian(t *testing.T) {
 	t.Parallel()
-	for _, mu := range []float64{0.1, 0.5, 1, 3} {
+	for i, mu := range []float64{0.1, 0.5, 1, 3} {
+		if skipped(i, 2) {
+			continue
+		}
 		r := riskOf(t, Gaussian{1 / mu})
 		for _, fpr := range []float64{0.001, 0.01, 0.1, 0.5, 0.9} {
 			v := testkit.Must(r.TPR(fpr))
@@ -34,14 +36,12 @@ func TestRiskOfAGaussian(t *testing.T) {
 			require.GreaterOrEqual(t, v.Upper, want)
 			require.InDelta(t, want, v.Upper, 1e-6)
 			require.InDelta(t, want, v.Lower, 1e-6)
-			f := testkit.Must(r.Tradeoff(fpr))
-			require.Equal(t, Interval{1 - v.Upper, 1 - v.Lower}, f)
+			require.Equal(t, Interval{1 - v.Upper, 1 - v.Lower}, testkit.Must(r.Tradeoff(fpr)))
 		}
 		assert.InDelta(t, math.Erf(mu/2/math.Sqrt2), r.Advantage().Upper, 1e-9)
 		assert.InDelta(t, mu, r.GDP().Mu, 1e-9)
 		assert.Zero(t, r.GDP().Regret)
-		right := testkit.Must(r.Right(0.5))
-		assert.InDelta(t, (1+math.Erf(mu/2/math.Sqrt2))/2, right.Upper, 1e-9)
+		assert.InDelta(t, (1+math.Erf(mu/2/math.Sqrt2))/2, testkit.Must(r.Right(0.5)).Upper, 1e-9)
 	}
 }
 
@@ -64,8 +64,7 @@ func TestRiskByRenyiIsNotBelowItsDeltas(t *testing.T) {
 	r := testkit.Must(newAuto(t, AutoConfig{Relation: AddRemove, Method: ByRDP}, Gaussian{1}).Risk(t.Context()))
 	for i := range 20 {
 		fpr := (float64(i) + 0.5) / 20
-		v := testkit.Must(r.TPR(fpr))
-		require.GreaterOrEqual(t, v.Upper, normalTPR(1, fpr))
+		require.GreaterOrEqual(t, testkit.Must(r.TPR(fpr)).Upper, normalTPR(1, fpr))
 	}
 }
 
@@ -80,7 +79,7 @@ func TestDeltaIsBelowThatOfItsMu(t *testing.T) {
 		gdp := r.GDP()
 		require.GreaterOrEqual(t, gdp.Delta, r.only, "%v", events)
 		for i := range 8000 {
-			if skipped(i, 3) {
+			if skipped(i, 10) {
 				continue
 			}
 			epsilon := float64(i) / 8192
@@ -95,14 +94,11 @@ func TestDeltaIsBelowThatOfItsMu(t *testing.T) {
 func TestRiskOfVotesAtEpsilonTwo(t *testing.T) {
 	t.Parallel()
 	events := gnmaxVotes(49.9, 310)
-	claim := testkit.Must(Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, events))
-	require.InDelta(t, 2, claim.Upper, 0.02)
+	require.InDelta(t, 2, testkit.Must(Epsilon(t.Context(), ByAuto, AddRemove, 1e-5, events)).Upper, 0.02)
 	r := riskOf(t, events)
 	require.Equal(t, ByPLD, r.By)
-	right := testkit.Must(r.Right(0.5))
-	assert.LessOrEqual(t, right.Upper, 0.6)
-	found := testkit.Must(r.TPR(0.01))
-	assert.LessOrEqual(t, found.Upper, 0.035)
+	assert.LessOrEqual(t, testkit.Must(r.Right(0.5)).Upper, 0.6)
+	assert.LessOrEqual(t, testkit.Must(r.TPR(0.01)).Upper, 0.035)
 	mu := math.Sqrt(2*310) / 49.9
 	for _, fpr := range []float64{0.001, 0.01, 0.1, 0.5} {
 		v := testkit.Must(r.TPR(fpr))

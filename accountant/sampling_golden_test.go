@@ -11,7 +11,7 @@ import (
 )
 
 func TestWithoutReplacementGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		RDP struct {
 			Records []struct {
 				Q, Sigma    float64
@@ -25,9 +25,7 @@ func TestWithoutReplacementGolden(t *testing.T) {
 			WOR             float64 `json:"eps_wor_rdp_replace_one"`
 			Poisson         float64 `json:"eps_poisson_pld_replace_one"`
 		} `json:"wor_vs_poisson_eps"`
-	}
-	readGolden(t, "sampling_schemes.json", &file)
-	require.NotEmpty(t, file.RDP.Records)
+	}](t, "testdata/sampling_schemes.json")
 	w := &relative{t: t, tol: 1e-6}
 	for _, r := range file.RDP.Records {
 		c := withoutReplacementCurve(r.Q, Gaussian{r.Sigma})
@@ -65,7 +63,7 @@ func TestRatioMoments(t *testing.T) {
 }
 
 func TestTruncatedPoissonGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Records []struct {
 			N           int64
 			Q           float64
@@ -77,9 +75,7 @@ func TestTruncatedPoissonGolden(t *testing.T) {
 			Untruncated float64 `json:"eps_untruncated"`
 			Exceeds     float64 `json:"prob_batch_exceeds"`
 		} `json:"truncated_poisson_dp_accounting"`
-	}
-	readGolden(t, "sampling_schemes.json", &file)
-	require.NotEmpty(t, file.Records)
+	}](t, "testdata/sampling_schemes.json")
 	for _, r := range file.Records {
 		assert.InEpsilon(t, r.Exceeds, math.Exp(mathx.LogBinomialTail(r.Max+1, r.N, r.Q)), 1e-9, "%+v", r)
 		capped := Repeated{TruncatedPoisson{r.Q, r.Max, r.N, Gaussian{r.Sigma}}, r.Steps}
@@ -101,7 +97,7 @@ func selectionGamma(eta, mean float64) float64 {
 }
 
 func TestSelectionGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Select struct {
 			Records []struct {
 				Mean   float64
@@ -111,9 +107,7 @@ func TestSelectionGolden(t *testing.T) {
 				Eps    float64 `json:"eps_delta_1e_5"`
 			}
 		} `json:"repeat_and_select"`
-	}
-	readGolden(t, "sampling_schemes.json", &file)
-	require.NotEmpty(t, file.Select.Records)
+	}](t, "testdata/sampling_schemes.json")
 	base := Gaussian{math.Sqrt(10)}
 	for _, r := range file.Select.Records {
 		var e Event = PoissonSelection{r.Mean, base}
@@ -134,16 +128,14 @@ func TestSelectionGolden(t *testing.T) {
 		assert.GreaterOrEqual(t, b.Upper, r.Eps*(1-1e-2))
 		t.Logf("mean %v shape %v: %v, dp_accounting %v", r.Mean, r.Shape, b.Upper, r.Eps)
 	}
-	var other struct {
+	other := testkit.Golden[struct {
 		Records []struct {
 			Eta, Gamma, Alpha float64
 			Mean              float64 `json:"mean_runs"`
 			Rho               float64 `json:"base_rho"`
 			RDP               float64 `json:"rdp_after_selection"`
 		} `json:"private_selection_truncated_negative_binomial"`
-	}
-	readGolden(t, "composition_conversion.json", &other)
-	require.NotEmpty(t, other.Records)
+	}](t, "testdata/composition_conversion.json")
 	w := &relative{t: t, tol: 2e-3}
 	for _, r := range other.Records {
 		if r.Gamma == 0 {
@@ -166,13 +158,13 @@ func TestSelectionGolden(t *testing.T) {
 		"rdp":   func() (Accountant, error) { return NewRDP(RDPConfig{Relation: AddRemove}) },
 		"basic": func() (Accountant, error) { return NewBasic(AddRemove) },
 	} {
-		a, err := newAccount()
-		assert.InEpsilon(t, 0.9, upperOf(t, a, err, 0, Selection{1, 0.01, Composed{[]Event{PureDP{0.1}, Laplace{5}}}}), 1e-11)
+		a := testkit.Must(newAccount())
+		assert.InEpsilon(t, 0.9, upperOf(t, a, 0, Selection{1, 0.01, Composed{[]Event{PureDP{0.1}, Laplace{5}}}}), 1e-11)
 	}
 }
 
 func TestKaryGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		KAry struct {
 			Records []struct {
 				Noise    float64 `json:"noise_parameter"`
@@ -182,8 +174,7 @@ func TestKaryGolden(t *testing.T) {
 				RDP      float64
 			}
 		} `json:"kary_randomized_response"`
-	}
-	readGolden(t, "mechanism_rdp.json", &file)
+	}](t, "testdata/mechanism_rdp.json")
 	w := &relative{t: t, tol: 1e-12}
 	for _, r := range file.KAry.Records {
 		if r.Relation != "replace_one" || r.Order <= 1 {
@@ -198,7 +189,7 @@ func TestKaryGolden(t *testing.T) {
 }
 
 func TestGroupGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Group struct {
 			Records []struct {
 				Eps, Delta float64
@@ -207,16 +198,13 @@ func TestGroupGolden(t *testing.T) {
 				DeltaGroup float64 `json:"delta_group"`
 			}
 		} `json:"group_privacy"`
-	}
-	readGolden(t, "composition_theorems.json", &file)
-	require.NotEmpty(t, file.Group.Records)
+	}](t, "testdata/composition_theorems.json")
 	w := &relative{t: t, tol: 1e-12}
 	for _, r := range file.Group.Records {
-		e := testkit.Must(Group{r.Group, WithFailure{PureDP{r.Eps}, r.Delta}}.Expand())
-		f := e.(WithFailure)
+		f := testkit.Must(Group{r.Group, WithFailure{PureDP{r.Eps}, r.Delta}}.Expand()).(WithFailure)
 		w.check("epsilon", f.Event.(PureDP).Epsilon, r.EpsGroup, r)
 		w.check("delta", f.Delta, r.DeltaGroup, r)
-		b, err := NewBasic(AddRemove)
-		w.check("account", upperOf(t, b, err, r.DeltaGroup*(1+1e-12), Group{r.Group, WithFailure{PureDP{r.Eps}, r.Delta}}), r.EpsGroup, r)
+		b := testkit.Must(NewBasic(AddRemove))
+		w.check("account", upperOf(t, b, r.DeltaGroup*(1+1e-12), Group{r.Group, WithFailure{PureDP{r.Eps}, r.Delta}}), r.EpsGroup, r)
 	}
 }

@@ -108,8 +108,7 @@ func TestSmallWorldComposition(t *testing.T) {
 		assert.Greater(t, b.Upper, 0.0)
 	}
 	// beyond the pure bound nothing is left
-	b := deltaAt(t, account, 3*math.Log(3)+1/1.5+1e-9)
-	assert.Zero(t, b.Upper)
+	assert.Zero(t, deltaAt(t, account, 3*math.Log(3)+1/1.5+1e-9).Upper)
 }
 
 // A stability release on neighbours with different answers: one has the label "a" at distance 0, the other
@@ -179,8 +178,7 @@ func TestSmallWorldStableSVT(t *testing.T) {
 			for k, p := range other {
 				reverse += math.Max(0, p-math.Exp(eps)*one[k])
 			}
-			b := deltaAt(t, a, eps)
-			assert.LessOrEqual(t, math.Max(exact, reverse), b.Upper+1e-12, "%v at %v", pair, eps)
+			assert.LessOrEqual(t, math.Max(exact, reverse), deltaAt(t, a, eps).Upper+1e-12, "%v at %v", pair, eps)
 		}
 	}
 }

@@ -143,8 +143,7 @@ func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 	p0 := 1 / (1 + 2*(math.Exp(-2)+math.Exp(-8)+math.Exp(-18))) // P[Z >= 0] - P[Z >= 1]
 	claim := func(e Event) float64 {
-		p := newPLD(t, PLDConfig{Relation: ReplaceOne}, e)
-		return deltaAt(t, p, 0).Upper
+		return deltaAt(t, newPLD(t, PLDConfig{Relation: ReplaceOne}, e), 0).Upper
 	}
 	assert.Less(t, claim(Threshold{Sigma: 0.5}), p0, "the control is broken")
 	assert.GreaterOrEqual(t, claim(Threshold{Sigma: 0.5, Discrete: true}), p0-1e-8)
@@ -294,8 +293,7 @@ func TestCompositionOfEverything(t *testing.T) {
 			require.GreaterOrEqual(t, p.Upper, truth, "%s at %v", name, eps)
 			require.GreaterOrEqual(t, r.Upper, truth, "%s at %v", name, eps)
 			require.LessOrEqual(t, p.Upper, r.Upper)
-			wrong := deltaAt(t, forgetful, eps)
-			caught = caught || wrong.Upper < truth
+			caught = caught || deltaAt(t, forgetful, eps).Upper < truth
 			t.Logf("%s, epsilon %v: exact delta %.3g, claimed %.3g by PLD, %.3g by RDP", name, eps, truth, p.Upper, r.Upper)
 		}
 	}

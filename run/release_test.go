@@ -72,8 +72,7 @@ func TestTheOrder(t *testing.T) {
 	out := r.Stages[0].Out
 	on := func(path string) bool { _, err := os.Lstat(path); return err == nil }
 	has := func(what string) bool {
-		text := testkit.Must(os.ReadFile(f.Path))
-		return strings.Contains(string(text), what)
+		return strings.Contains(string(testkit.Must(os.ReadFile(f.Path))), what)
 	}
 	var seen []string
 	ctx := crash.With(t.Context(), func(place string) error {

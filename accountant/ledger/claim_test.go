@@ -423,8 +423,7 @@ func reprice(t testing.TB, file []byte, near float64) []byte {
 			require.ErrorContains(t, err, "check does not match")
 		}
 		if l.kind == reserveLine {
-			more := testkit.Must(b.chain.balance.chargeOf(l.text))
-			l.epsilon = testkit.Must(b.chain.balance.onOrders(more))
+			l.epsilon = testkit.Must(b.chain.balance.onOrders(testkit.Must(b.chain.balance.chargeOf(l.text))))
 			require.InDelta(t, near, l.epsilon, 0.05)
 		}
 		out = append(l.encode(out), '\n')

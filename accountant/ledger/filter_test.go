@@ -70,12 +70,11 @@ func (c counterexample) exactDelta(admit func(spent, more []float64) bool) float
 // counterexamples miss their target by up to a factor of two; the ledger's filter on the same orders meets
 // it, and so does each order alone.
 func TestSomeOrderInBudgetIsNoFilter(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Filter struct {
 			Examples []counterexample `json:"examples"`
 		} `json:"any_order_filter"`
-	}
-	testkit.ReadJSON(t, "testdata/filters.json", &file)
+	}](t, "testdata/filters.json")
 	require.Len(t, file.Filter.Examples, 4)
 	for _, c := range file.Filter.Examples {
 		// The negative control: some order in budget, at the whole delta.
@@ -106,15 +105,14 @@ func TestSomeOrderInBudgetIsNoFilter(t *testing.T) {
 				require.NoError(t, err)
 				return eps <= c.Epsilon
 			}
-			delta := c.exactDelta(admit)
-			require.LessOrEqual(t, delta, c.Delta, "orders %v", orders)
+			require.LessOrEqual(t, c.exactDelta(admit), c.Delta, "orders %v", orders)
 		}
 	}
 }
 
 // TestAFilterAdmitsWhatItsOrderHolds checks how many equal queries fit.
 func TestAFilterAdmitsWhatItsOrderHolds(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Queries []struct {
 			Epsilon float64 `json:"budget_eps"`
 			Delta   float64 `json:"delta_slack"`
@@ -123,8 +121,7 @@ func TestAFilterAdmitsWhatItsOrderHolds(t *testing.T) {
 			RDP     int     `json:"max_queries_rdp_filter_best_fixed_order"`
 			Order   float64 `json:"rdp_filter_order"`
 		} `json:"pure_dp_queries"`
-	}
-	testkit.ReadJSON(t, "testdata/filter_counts.json", &file)
+	}](t, "testdata/filter_counts.json")
 	require.Len(t, file.Queries, 12)
 	for _, q := range file.Queries {
 		count := func(epsilon float64, orders ...float64) int {
@@ -153,14 +150,13 @@ func TestAFilterAdmitsWhatItsOrderHolds(t *testing.T) {
 // answers. The ledger has no way to be told such a cost: Reserve takes events only, whose cost is the same
 // for every data set.
 func TestDataDependentCostsCannotSteer(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Stop struct {
 			Sigma, Alpha, Budget float64
 			Cost                 []float64 `json:"cost_per_answer"`
 			Answers              []int     `json:"answers_before_stop"`
 		} `json:"data_dependent_stopping"`
-	}
-	testkit.ReadJSON(t, "testdata/filters.json", &file)
+	}](t, "testdata/filters.json")
 	s := file.Stop
 	for i, cost := range s.Cost { // the negative control
 		require.Equal(t, s.Answers[i], int(s.Budget/cost))

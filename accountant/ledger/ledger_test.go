@@ -48,8 +48,7 @@ func TestReserveRefusesBeforeSpending(t *testing.T) {
 }
 
 func TestAReservationIsUsedOnceAndOnlyForItsEvent(t *testing.T) {
-	l := testkit.Must(ledger.New(config))
-	r := testkit.Must(l.Reserve(queries(10)))
+	r := testkit.Must(testkit.Must(ledger.New(config)).Reserve(queries(10)))
 	require.ErrorIs(t, r.Begin(queries(11), ledger.Use{Secret: true}), ledger.ErrNotReserved)
 	require.NoError(t, r.Begin(queries(10), ledger.Use{Secret: true}))
 	require.ErrorIs(t, r.Begin(queries(10), ledger.Use{Secret: true}), ledger.ErrNotReserved)
@@ -169,8 +168,7 @@ func TestOpenRefusesAnotherConfig(t *testing.T) {
 }
 
 func TestNonPrivateIsNeverAffordable(t *testing.T) {
-	l := testkit.Must(ledger.New(config))
-	_, err := l.Reserve(accountant.NonPrivate{})
+	_, err := testkit.Must(ledger.New(config)).Reserve(accountant.NonPrivate{})
 	require.True(t, errors.Is(err, ledger.ErrBudgetExceeded), err)
 }
 

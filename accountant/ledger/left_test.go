@@ -40,8 +40,7 @@ func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 
 		// What is left fits, and hardly more does.
 		fits := func(rho float64) bool {
-			n := testkit.Must(l.Fits(t.Context(), accountant.ZCDP{Rho: rho}))
-			return n == 1
+			return testkit.Must(l.Fits(t.Context(), accountant.ZCDP{Rho: rho})) == 1
 		}
 		require.True(t, fits(left.Rho))
 		require.False(t, fits(left.Rho*1.02))
@@ -126,8 +125,7 @@ func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 
 // TestManySmallChargesAreNotLostToRounding: a million terms, each far below the sum.
 func TestManySmallChargesAreNotLostToRounding(t *testing.T) {
-	h := testkit.Must(newHeader(filterConfig()))
-	b := testkit.Must(newBalance(h))
+	b := testkit.Must(newBalance(testkit.Must(newHeader(filterConfig()))))
 	e := accountant.Gaussian{NoiseMultiplier: 1e5 / 3}
 	text := testkit.Must(accountant.MarshalEvent(e))
 	for range 1_000_000 {
@@ -142,8 +140,7 @@ func TestClaims(t *testing.T) {
 	claim := func(cfg Config, use func(l *Ledger), delta float64) float64 {
 		l, m := fileOf(t, cfg)
 		use(l)
-		s := testkit.Must(verify(m.data))
-		return testkit.Must(s.Claim(delta))
+		return testkit.Must(testkit.Must(verify(m.data)).Claim(delta))
 	}
 	nothing := func(*Ledger) {}
 	some := func(l *Ledger) { testkit.Must(l.Reserve(votes(60))) }

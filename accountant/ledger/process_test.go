@@ -47,8 +47,7 @@ func TestMain(m *testing.M) {
 
 func process(t *testing.T, name, path string) *exec.Cmd {
 	t.Helper()
-	self := testkit.Must(os.Executable())
-	cmd := exec.Command(self)
+	cmd := exec.Command(testkit.Must(os.Executable()))
 	cmd.Env = append(os.Environ(), processName+"="+name, processPath+"="+path)
 	cmd.Stderr = os.Stderr
 	return cmd

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -18,7 +17,7 @@ import (
 )
 
 func TestHomogeneousCompositionGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Records []struct {
 			Eps, Delta0 float64
 			K           int64
@@ -32,9 +31,7 @@ func TestHomogeneousCompositionGolden(t *testing.T) {
 			DeltaKOV    float64 `json:"total_delta_kov"`
 			Optimal     float64 `json:"optimal_homogeneous_eps_at_total_delta_kov"`
 		} `json:"homogeneous"`
-	}
-	readGolden(t, "composition_theorems.json", &file)
-	require.NotEmpty(t, file.Records)
+	}](t, "../testdata/composition_theorems.json")
 	w := within{t, 1e-12}
 	for _, r := range file.Records {
 		e := Repeated{Event: WithFailure{Event: PureDP{Epsilon: r.Eps}, Delta: r.Delta0}, Count: r.K}
@@ -43,13 +40,10 @@ func TestHomogeneousCompositionGolden(t *testing.T) {
 		w.check("tanh drift", math.Sqrt(2*m.squares*math.Log(1/r.Slack))+m.driftTanh, r.Tanh, r)
 		w.check("log e form", math.Sqrt(2*m.squares*math.Log(math.E+math.Sqrt(m.squares)/r.Slack))+m.driftTanh, r.LogE, r)
 
-		a, err := NewBasic(AddRemove)
 		delta := math.Nextafter(r.DeltaKOV*(1+1e-15), 1)
-		w.check("basic", upperOf(t, a, err, math.Max(delta, r.DeltaBasic*(1+1e-15)), e), r.Basic, r)
-		k, err := NewAdvanced(AddRemove, KairouzOhViswanath)
-		w.check("kov", upperOf(t, k, err, delta, e), r.KOV, r)
-		o, err := NewOptimal(AddRemove)
-		if got := upperOf(t, o, err, r.DeltaKOV, e); r.Optimal > 0 {
+		w.check("basic", upperOf(t, testkit.Must(NewBasic(AddRemove)), math.Max(delta, r.DeltaBasic*(1+1e-15)), e), r.Basic, r)
+		w.check("kov", upperOf(t, testkit.Must(NewAdvanced(AddRemove, KairouzOhViswanath)), delta, e), r.KOV, r)
+		if got := upperOf(t, testkit.Must(NewOptimal(AddRemove)), r.DeltaKOV, e); r.Optimal > 0 {
 			w.check("optimal", got, r.Optimal, r)
 			assert.GreaterOrEqual(t, got, r.Optimal*(1-1e-15), "%+v", r)
 		} else {
@@ -59,15 +53,13 @@ func TestHomogeneousCompositionGolden(t *testing.T) {
 }
 
 func TestHeterogeneousOptimalGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Records []struct {
 			Eps   []float64          `json:"eps_list"`
 			Basic float64            `json:"basic"`
 			Delta map[string]float64 `json:"delta_at_eps"`
 		} `json:"heterogeneous_optimal"`
-	}
-	readGolden(t, "composition_theorems.json", &file)
-	require.NotEmpty(t, file.Records)
+	}](t, "../testdata/composition_theorems.json")
 	w := within{t, 1e-12}
 	grid := within{t, 2e-4} // atoms inside a cell cost up to a quarter of it
 	for _, r := range file.Records {
@@ -77,12 +69,10 @@ func TestHeterogeneousOptimalGolden(t *testing.T) {
 			require.NoError(t, o.Compose(PureDP{Epsilon: eps}, 1))
 			rs = append(rs, runs{eps, 1})
 		}
-		b := testkit.Must(o.Epsilon(context.Background(), 0))
-		w.check("basic", b.Upper, r.Basic, r)
+		w.check("basic", testkit.Must(o.Epsilon(context.Background(), 0)).Upper, r.Basic, r)
 		for key, want := range r.Delta {
 			eps := testkit.Must(strconv.ParseFloat(key, 64))
-			b := testkit.Must(o.Delta(context.Background(), eps))
-			w.check("delta", b.Upper, want, fmt.Sprint(key, r))
+			w.check("delta", testkit.Must(o.Delta(context.Background(), eps)).Upper, want, fmt.Sprint(key, r))
 			if want == 0 {
 				continue
 			}
@@ -109,13 +99,12 @@ func TestAmplificationGolden(t *testing.T) {
 		AmplifiedDelta float64 `json:"delta_amplified"`
 		Tight          float64
 	}
-	var file struct {
+	file := testkit.Golden[struct {
 		Sampling struct {
 			Records []record
 			With    []record `json:"with_replacement"`
 		} `json:"subsampling_amplification"`
-	}
-	readGolden(t, "composition_theorems.json", &file)
+	}](t, "../testdata/composition_theorems.json")
 	w := within{t, 1e-12}
 	for _, r := range file.Sampling.Records {
 		o := guarantee{r.Eps, r.Delta}.amplified(r.Q)
@@ -127,19 +116,17 @@ func TestAmplificationGolden(t *testing.T) {
 	for _, r := range file.Sampling.With {
 		w.check("with replacement", amplify(r.Eps, r.QEff), r.Amplified, r)
 	}
-	var other struct {
+	other := testkit.Golden[struct {
 		Poisson []record `json:"amplification_add_remove_poisson"`
-	}
-	readGolden(t, "composition_conversion.json", &other)
-	require.NotEmpty(t, other.Poisson)
+	}](t, "../testdata/composition_conversion.json")
 	for _, r := range other.Poisson {
-		a, err := NewBasic(AddRemove)
-		w.check("as an event", upperOf(t, a, err, 0, PoissonSampled{Probability: r.Q, Event: PureDP{Epsilon: r.Eps}}), r.Tight, r)
+		a := testkit.Must(NewBasic(AddRemove))
+		w.check("as an event", upperOf(t, a, 0, PoissonSampled{Probability: r.Q, Event: PureDP{Epsilon: r.Eps}}), r.Tight, r)
 	}
 }
 
 func TestAdvancedCompositionGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Records []struct {
 			K            int64
 			Eps0         float64
@@ -151,28 +138,24 @@ func TestAdvancedCompositionGolden(t *testing.T) {
 			NoDrift      float64 `json:"lecture_formula_without_drift"`
 			NoDriftValid bool    `json:"lecture_without_drift_is_valid"`
 		} `json:"advanced_composition"`
-	}
-	readGolden(t, "composition_conversion.json", &file)
-	require.NotEmpty(t, file.Records)
+	}](t, "../testdata/composition_conversion.json")
 	w := within{t, 1e-12}
 	for _, r := range file.Records {
 		e := Repeated{Event: PureDP{Epsilon: r.Eps0}, Count: r.K}
-		d, err := NewAdvanced(AddRemove, DworkRoth)
-		w.check("dwork-roth", upperOf(t, d, err, r.Prime, e), r.DR, r)
-		k, err := NewAdvanced(AddRemove, KairouzOhViswanath)
-		w.check("kov", upperOf(t, k, err, r.Prime, e), math.Min(r.KOV, r.Basic), r)
-		o, err := NewOptimal(AddRemove)
-		got := upperOf(t, o, err, r.Prime, e)
+		w.check("dwork-roth", upperOf(t, testkit.Must(NewAdvanced(AddRemove, DworkRoth)), r.Prime, e), r.DR, r)
+		k := testkit.Must(NewAdvanced(AddRemove, KairouzOhViswanath))
+		w.check("kov", upperOf(t, k, r.Prime, e), math.Min(r.KOV, r.Basic), r)
+		got := upperOf(t, testkit.Must(NewOptimal(AddRemove)), r.Prime, e)
 		assert.LessOrEqual(t, relErr(got, r.Optimal), 1e-12, "%+v: %v", r, got)
-		a, err := NewBasic(AddRemove)
-		w.check("basic", upperOf(t, a, err, r.Prime, e), r.Basic, r)
+		a := testkit.Must(NewBasic(AddRemove))
+		w.check("basic", upperOf(t, a, r.Prime, e), r.Basic, r)
 		// a misprint in circulation, without the drift, is caught as below the truth
 		assert.Equal(t, !r.NoDriftValid, r.NoDrift < got, "%+v", r)
 	}
 }
 
 func TestZCDPAccountantGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		ZCDP struct {
 			Eps []struct {
 				Rho, Delta float64
@@ -186,15 +169,11 @@ func TestZCDPAccountantGolden(t *testing.T) {
 				Standard float64 `json:"delta_standard"`
 			} `json:"delta_given_eps"`
 		} `json:"zcdp_conversions"`
-	}
-	readGolden(t, "mechanism_rdp.json", &file)
-	require.NotEmpty(t, file.ZCDP.Eps)
-	require.NotEmpty(t, file.ZCDP.Delta)
+	}](t, "../testdata/mechanism_rdp.json")
 	w, far, rough := within{t, 1e-12}, within{t, 3e-12}, within{t, 1e-9}
 	for _, r := range file.ZCDP.Eps {
 		for c, want := range map[Conversion]float64{Improved: r.CKS, Classic: r.Standard} {
-			z, err := NewZCDP(AddRemove, c)
-			got := upperOf(t, z, err, r.Delta, ZCDP{Rho: r.Rho})
+			got := upperOf(t, testkit.Must(NewZCDP(AddRemove, c)), r.Delta, ZCDP{Rho: r.Rho})
 			w.check(c.String(), got, want, r)
 			assert.GreaterOrEqual(t, got, r.Exact)
 		}
@@ -209,7 +188,7 @@ func TestZCDPAccountantGolden(t *testing.T) {
 			}
 		}
 	}
-	var other struct {
+	other := testkit.Golden[struct {
 		Pure []struct {
 			Eps, Alpha, RDP float64
 			Tight           float64 `json:"zcdp_rho_tight"`
@@ -219,49 +198,43 @@ func TestZCDPAccountantGolden(t *testing.T) {
 			Improved   float64 `json:"eps_improved"`
 			Classic    float64 `json:"classic_closed_form"`
 		} `json:"zcdp_to_approx"`
-	}
-	readGolden(t, "composition_conversion.json", &other)
+	}](t, "../testdata/composition_conversion.json")
 	for _, r := range other.Pure {
 		w.check("pure rho", PropertiesOf(PureDP{Epsilon: r.Eps}).Rho, r.Tight, r)
 		assert.GreaterOrEqual(t, r.Alpha*PropertiesOf(PureDP{Epsilon: r.Eps}).Rho*(1+1e-12), r.RDP, "%+v", r)
 	}
 	for _, r := range other.ZCDP {
 		for c, want := range map[Conversion]float64{Improved: r.Improved, Classic: r.Classic} {
-			z, err := NewZCDP(ReplaceOne, c)
-			rough.check("second file, "+c.String(), upperOf(t, z, err, r.Delta, ZCDP{Rho: r.Rho}), want, r)
+			z := testkit.Must(NewZCDP(ReplaceOne, c))
+			rough.check("second file, "+c.String(), upperOf(t, z, r.Delta, ZCDP{Rho: r.Rho}), want, r)
 		}
 	}
 }
 
 // The published comparison: the moments accountant against strong composition.
 func TestPublishedComparison(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Abadi struct {
 			Eps    float64 `json:"min_eps"`
 			T40000 struct {
 				Eps float64 `json:"min_eps"`
 			}
 		} `json:"abadi_strong_composition"`
-	}
-	readGolden(t, "composition_theorems.json", &file)
+	}](t, "../testdata/composition_theorems.json")
 	for steps, want := range map[int64]struct{ moments, strong float64 }{
 		10000: {1.2586, file.Abadi.Eps},
 		40000: {2.576, file.Abadi.T40000.Eps},
 	} {
-		m, err := NewMoments(AddRemove)
-		moments := upperOf(t, m, err, 1e-5, dpsgd(0.01, 4, steps))
+		moments := upperOf(t, testkit.Must(NewMoments(AddRemove)), 1e-5, dpsgd(0.01, 4, steps))
 		assert.InDelta(t, want.moments, moments, 5e-4)
 		s := testkit.Must(NewStrongComposition(AddRemove))
 		require.NoError(t, s.Compose(dpsgd(0.01, 4, steps), 1))
 		e := testkit.Must(s.Estimate(1e-5))
 		assert.InEpsilon(t, want.strong, e.Epsilon, 1e-6)
 		assert.Contains(t, e.Flaw, "not a valid step")
-		a, err := NewAdvanced(AddRemove, BestTheorem)
-		advanced := upperOf(t, a, err, 1e-5, dpsgd(0.01, 4, steps))
-		o, err := NewOptimal(AddRemove)
-		optimal := upperOf(t, o, err, 1e-5, dpsgd(0.01, 4, steps))
-		b, err := NewBasic(AddRemove)
-		basic := upperOf(t, b, err, 1e-5, dpsgd(0.01, 4, steps))
+		advanced := upperOf(t, testkit.Must(NewAdvanced(AddRemove, BestTheorem)), 1e-5, dpsgd(0.01, 4, steps))
+		optimal := upperOf(t, testkit.Must(NewOptimal(AddRemove)), 1e-5, dpsgd(0.01, 4, steps))
+		basic := upperOf(t, testkit.Must(NewBasic(AddRemove)), 1e-5, dpsgd(0.01, 4, steps))
 		assert.Less(t, moments, optimal)
 		assert.Less(t, optimal, advanced)
 		assert.Less(t, advanced, basic)
@@ -270,7 +243,7 @@ func TestPublishedComparison(t *testing.T) {
 }
 
 func TestMomentsAndCentralLimitGolden(t *testing.T) {
-	var file struct {
+	file := testkit.Golden[struct {
 		Records []struct {
 			ID              string
 			Q, Sigma, Delta float64
@@ -279,14 +252,12 @@ func TestMomentsAndCentralLimitGolden(t *testing.T) {
 			CLT             float64 `json:"opacus_gdp_clt_eps_NOT_A_BOUND"`
 			Continuous      float64 `json:"rdp_continuous_eps_improved"`
 		}
-	}
-	readGolden(t, "rdp_to_eps.json", &file)
+	}](t, "../testdata/rdp_to_eps.json")
 	w := within{t, 1e-11}
 	clt := within{t, 1e-4} // Opacus stops its root search early
 	for _, r := range file.Records {
 		run := dpsgd(r.Q, r.Sigma, r.Steps)
-		m, err := NewMoments(AddRemove)
-		got := upperOf(t, m, err, r.Delta, run)
+		got := upperOf(t, testkit.Must(NewMoments(AddRemove)), r.Delta, run)
 		w.check("moments", got, r.Moments, r.ID)
 		assert.GreaterOrEqual(t, got, r.Continuous*(1-1e-9), r.ID)
 		c := testkit.Must(NewCentralLimit(AddRemove))
@@ -310,11 +281,6 @@ func TestARefusalNamesWhatAccountsIt(t *testing.T) {
 	assert.ErrorContains(t, err, "under add_remove is not known to the composition theorems; rdp accounts it")
 }
 
-// readGolden decodes one file of the accountant's testdata.
-func readGolden(t testing.TB, name string, into any) {
-	testkit.ReadJSON(t, filepath.Join("..", "testdata", name), into)
-}
-
 func relErr(got, want float64) float64 {
 	if got == want {
 		return 0
@@ -334,14 +300,12 @@ func (w within) check(column string, got, want float64, record any) {
 }
 
 // upperOf composes events and asks for epsilon.
-func upperOf(t *testing.T, a Accountant, err error, delta float64, events ...Event) float64 {
+func upperOf(t *testing.T, a Accountant, delta float64, events ...Event) float64 {
 	t.Helper()
-	require.NoError(t, err)
 	for _, e := range events {
 		require.NoError(t, a.Compose(e, 1))
 	}
-	b := testkit.Must(a.Epsilon(context.Background(), delta))
-	return b.Upper
+	return testkit.Must(a.Epsilon(context.Background(), delta)).Upper
 }
 
 func dpsgd(q, sigma float64, steps int64) Event {

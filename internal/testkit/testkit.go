@@ -12,6 +12,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"testing"
@@ -123,6 +124,23 @@ func ReadJSON(t require.TestingT, path string, v any) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, v))
+}
+
+// Golden returns a reference file, no list of which may be empty, but for lists within lists.
+func Golden[T any](t require.TestingT, path string) (v T) {
+	ReadJSON(t, path, &v)
+	requireLists(t, path, reflect.ValueOf(v))
+	return v
+}
+
+func requireLists(t require.TestingT, path string, v reflect.Value) {
+	if v.Kind() == reflect.Slice {
+		require.NotZero(t, v.Len(), "%s: an empty %s", path, v.Type())
+	} else if v.Kind() == reflect.Struct {
+		for i := range v.NumField() {
+			requireLists(t, path, v.Field(i))
+		}
+	}
 }
 
 // Must returns v. It panics with err if that is not nil: for the calls of a test that have to succeed

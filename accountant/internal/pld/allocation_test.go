@@ -37,8 +37,7 @@ func TestAllocationLosesNoMass(t *testing.T) {
 		a := newAllocation(c.steps, c.sigma)
 		for _, tail := range []float64{1e-2, 1e-5, 1e-17} {
 			for _, up := range []bool{true, false} {
-				l := testkit.Must(a.build(t.Context(), a.spread()/8, tail, up))
-				q, p := l.masses()
+				q, p := testkit.Must(a.build(t.Context(), a.spread()/8, tail, up)).masses()
 				if up {
 					require.GreaterOrEqual(t, min(q, p), 1-1e-12, "%+v, tail %v", c, tail)
 				} else {
@@ -53,8 +52,7 @@ func TestAllocationLosesNoMass(t *testing.T) {
 		for _, tail := range []float64{1e-4, math.Exp(-32)} {
 			l := splitOf(t, a, tail)
 			for _, reverse := range []bool{false, true} {
-				sum := testkit.Must(l.sum(reverse, true))
-				q, p := sum.masses()
+				q, p := testkit.Must(l.sum(reverse, true)).masses()
 				require.GreaterOrEqual(t, min(q, p), 1-1e-12, "%+v, split at %v", c, tail)
 				require.InDelta(t, 1, q, 8*tail+1e-9)
 				require.InDelta(t, 1, p, 8*tail+1e-9)

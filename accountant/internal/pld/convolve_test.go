@@ -287,8 +287,7 @@ func sumOf(n int64, pairs ...Pair) *Sum {
 // componentsOf returns the pairs of a sum in one order.
 func componentsOf(t testing.TB, s *Sum, reverse bool) []component {
 	t.Helper()
-	parts := testkit.Must(composer().components(t.Context(), s, reverse))
-	return parts
+	return testkit.Must(composer().components(t.Context(), s, reverse))
 }
 
 // The Gaussian, discretised like any other pair by composing it with next to nothing, still contains the
@@ -415,8 +414,7 @@ func TestPLDNegativeControls(t *testing.T) {
 		c := composer().newConvolver(t.Context())
 		c.accuracy = 1e-14
 		law := testkit.Must(c.convolve(1, factor{coarse(m, 5e-4, 0), 20000}))
-		honest := newProfile(law, 0, true)
-		assert.Greater(t, honest.epsilon(delta), 2.3, "the certified answer is wide")
+		assert.Greater(t, newProfile(law, 0, true).epsilon(delta), 2.3, "the certified answer is wide")
 		law.err, law.noise = 0, 0
 		sold := newProfile(law, 0, true).epsilon(delta)
 		assert.Greater(t, math.Abs(sold-2.21317617), 0.01, "without its error it is noise: %v", sold)

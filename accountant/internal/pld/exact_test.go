@@ -17,8 +17,7 @@ import (
 
 func newPLD(t testing.TB, cfg accountant.PLDConfig) *accountant.PLD {
 	t.Helper()
-	p := testkit.Must(accountant.NewPLD(cfg))
-	return p
+	return testkit.Must(accountant.NewPLD(cfg))
 }
 
 func normalCDF(x float64) float64 { return math.Exp(mathx.LogNormalCDF(x)) }
@@ -216,8 +215,7 @@ func TestAllocationContainsTheExactLaw(t *testing.T) {
 				assert.LessOrEqual(t, b.Upper-b.Lower, 1e-3, "%+v", e)
 				r := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 				require.NoError(t, r.Compose(e, 1))
-				byRDP := testkit.Must(r.Delta(context.Background(), eps))
-				assert.GreaterOrEqual(t, byRDP.Upper, truth)
+				assert.GreaterOrEqual(t, testkit.Must(r.Delta(context.Background(), eps)).Upper, truth)
 			}
 		}
 	}

@@ -304,8 +304,7 @@ func TestOneRunPValues(t *testing.T) {
 	for _, e := range readGolden(t).OneRun.Entries {
 		g := audit.Guesses{Canaries: e.M, Made: e.R, Right: e.V}
 		for text, want := range e.PValue {
-			epsilon := testkit.Must(strconv.ParseFloat(text, 64))
-			p := g.PValue(audit.Claim{Epsilon: epsilon, Delta: e.Delta})
+			p := g.PValue(audit.Claim{Epsilon: testkit.Must(strconv.ParseFloat(text, 64)), Delta: e.Delta})
 			near(t, want, p, "%+v at epsilon %s", g, text)
 		}
 		near(t, e.EpsLower95, testkit.Must(audit.OneRun(g, audit.Claim{Epsilon: 1, Delta: e.Delta}, 0.05)).Epsilon)
