@@ -48,20 +48,6 @@ func TestAnalyzeReproducesAPublishedRun(t *testing.T) {
 	require.Equal(t, 17.0, report.Order)
 }
 
-// TestDiscreteNoiseBeyondItsLawIsAnInputError: counts too far apart, noise too wide
-// to sum over, or none that is drawn.
-func TestDiscreteNoiseBeyondItsLawIsAnInputError(t *testing.T) {
-	votes := filepath.Join(t.TempDir(), "counts.csv")
-	require.NoError(t, os.WriteFile(votes, []byte("100,0,0\n"), 0o600))
-	for sigma, why := range map[string]string{"2": "too far apart", "2e6": "too wide", "1e-4": "must be in"} {
-		args := strings.Fields("votes analyze --counts --teachers 100 --mechanism gnmax --noise discrete --sigma " + sigma)
-		text, errs := typed(t, shell.ExitInvalidInput, append(args, votes)...)
-		require.Contains(t, errs, why)
-		require.Equal(t, 4, strings.Count(errs, "\n"), errs)
-		require.Empty(t, text)
-	}
-}
-
 // inJSON runs a command and reads the JSON that it prints.
 func inJSON(t *testing.T, to any, args ...string) {
 	t.Helper()

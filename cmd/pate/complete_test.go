@@ -70,33 +70,3 @@ func TestListedWordsAreCompleted(t *testing.T) {
 	})
 	require.Greater(t, seen, 20)
 }
-
-func TestWhatShellsComplete(t *testing.T) {
-	for line, want := range map[string]string{
-		"label --mechanism ":               "gnmax\n",
-		"label --mode ":                    "reserved\n:4\n",
-		"label --ledger ":                  "jsonl\n:8\n",
-		"label --epsilon ":                 ":4\n",
-		"label ":                           "npy\n",
-		"compare --learner ":               "kernel-ridge\n",
-		"compare --data ":                  "fashion-mnist\n",
-		"compare --out ":                   ":16\n",
-		"compare --methods pate/gnmax,dps": "pate/gnmax,dpsgd",
-		"dpsgd --optimizer ada":            "adagrad\nadam\nadamw\n",
-		"ledger statement --out ":          "html\n",
-		"ledger verify ":                   "jsonl\n",
-		"account --accountant ":            "pld\n",
-		"learn explain ":                   "noisy-argmax\t",
-		"calibrate ":                       "dpsgd\t",
-		"help ":                            "votes\n",
-		"compare --seeds ":                 ":4\n",
-		"version --format ":                "json\n",
-	} {
-		text, _ := typed(t, shell.ExitDone, append([]string{"__complete"}, strings.Split(line, " ")...)...)
-		require.Contains(t, text, want, line)
-	}
-	for _, name := range []string{"bash", "zsh", "fish", "powershell"} {
-		text, _ := typed(t, shell.ExitDone, "completion", name)
-		require.Contains(t, text, "__complete", name)
-	}
-}

@@ -164,14 +164,3 @@ func TestALedgerThatNeverBegan(t *testing.T) {
 		})
 	}
 }
-
-// TestAPlanForALedgerThatNeverBegan: a command that plans looks into the ledger first.
-func TestAPlanForALedgerThatNeverBegan(t *testing.T) {
-	preparedFolder(t)
-	require.NoError(t, os.WriteFile(sharedLedger, nil, 0o600))
-	code, said := command(t.Context(), strings.Fields("label votes0.csv --counts --teachers 100 --ledger run.jsonl --epsilon 60 --yes --out labels.csv"))
-	require.Equal(t, shell.ExitDone, code, said)
-	entries, commits := verifyLedgers(t, sharedLedger)
-	require.Positive(t, entries)
-	require.Equal(t, entries, commits)
-}

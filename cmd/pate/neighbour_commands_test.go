@@ -6,15 +6,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 // commands is the table: what is typed, on which private inputs, and what may leave.
-func commands(t *testing.T) []leaving {
-	t.Helper()
-	return slices.Concat(onPairs(), onTables(), onMatrices(t), onVotes(), predicting(t))
+func commands() []leaving {
+	return slices.Concat(onPairs(), onTables(), onMatrices(), onVotes(), predicting())
 }
 
 // lines splits command lines into words.
@@ -93,15 +91,15 @@ func onTables() []leaving {
 }
 
 // onMatrices are commands on matrices and images.
-func onMatrices(t *testing.T) []leaving {
+func onMatrices() []leaving {
 	const reading = " --classes 2 --other-labels drop --delta 1e-4 --format json --out run"
-	public := map[string][]byte{"public.npy": npyFile(t, 20, 3, func(i, j int) float64 { return 3*float64(i%2) + noise(1000+i, j) }),
+	public := map[string][]byte{"public.npy": npyFile(20, 3, func(i, j int) float64 { return 3*float64(i%2) + noise(1000+i, j) }),
 		"truth.npy": integers(20, func(i int) int64 { return int64(i % 2) })}
 	pictured := leaving{name: "dpsgd of images", steps: lines("dpsgd --data images --delta 1e-3 --steps 4 --features hog --no-cache --other-labels other --out run --format json"), inputs: pictures()}
 	return []leaving{
-		{name: "dpsgd of a matrix", steps: lines("dpsgd --data x.npy --labels y.npy --units u.npy --steps 6 --size 20" + reading), inputs: matrices(t, true)},
-		{name: "dpsgd of matrices", steps: lines("dpsgd x.npy --labels y.npy --units u.npy --public public.npy --public-labels truth.npy --steps 6 --size 30" + reading), inputs: matrices(t, true), files: public},
-		{name: "publish matrices", steps: lines("publish x.npy --labels y.npy --public public.npy --teachers 12 --learner softmax --epsilon 5000 --min-accuracy 0.6" + reading), inputs: matrices(t, false), files: public, charged: []string{"run/public/labels.csv"}},
+		{name: "dpsgd of a matrix", steps: lines("dpsgd --data x.npy --labels y.npy --units u.npy --steps 6 --size 20" + reading), inputs: matrices(true)},
+		{name: "dpsgd of matrices", steps: lines("dpsgd x.npy --labels y.npy --units u.npy --public public.npy --public-labels truth.npy --steps 6 --size 30" + reading), inputs: matrices(true), files: public},
+		{name: "publish matrices", steps: lines("publish x.npy --labels y.npy --public public.npy --teachers 12 --learner softmax --epsilon 5000 --min-accuracy 0.6" + reading), inputs: matrices(false), files: public, charged: []string{"run/public/labels.csv"}},
 		pictured,
 	}
 }
@@ -176,7 +174,7 @@ func twentyPublic() []byte {
 
 // predicting are questions to a model about the file that it was trained on: about its public
 // rows, and by doors through which private ones come.
-func predicting(t *testing.T) []leaving {
+func predicting() []leaving {
 	letters := func(file string, apart bool) (found []neighbour) {
 		for _, n := range tables(file, false, apart) {
 			if !n.refused {
@@ -191,7 +189,7 @@ func predicting(t *testing.T) []leaving {
 		rows = append(rows, leaving{name: "predict, " + name, inputs: inputs, files: files, secret: secret, code: code,
 			steps: lines("dpsgd --steps 4 --delta 1e-4 --other-labels other --size 50 --format json --out run "+train, "predict run/public/models/epsilon-2-run-0.model --format json "+ask)})
 	}
-	public := map[string][]byte{"labelled.csv": lettersOf(labelledPublic()), "public.npy": npyFile(t, 20, 3, func(i, j int) float64 { return 3*float64(i%2) + noise(1000+i, j) }),
+	public := map[string][]byte{"labelled.csv": lettersOf(labelledPublic()), "public.npy": npyFile(20, 3, func(i, j int) float64 { return 3*float64(i%2) + noise(1000+i, j) }),
 		"truth.npy": integers(20, func(i int) int64 { return int64(i % 2) })}
 	const (
 		reading = "--label kind --unit who"
@@ -201,8 +199,8 @@ func predicting(t *testing.T) []leaving {
 	add("another split of numbers", tables("t.csv", false, false), nil, true, 0, "--data t.csv "+reading, "t.csv "+reading)
 	add("another split of categories", letters("t.csv", false), nil, false, refused, "--data t.csv "+reading, "t.csv --scored --split development "+reading)
 	add("private file of a pair", letters("private.csv", true), public, false, refused, "private.csv --public labelled.csv "+reading, "private.csv --scored "+reading)
-	add("matrix without its units", matrices(t, true), nil, false, refused, "--data x.npy --labels y.npy --units u.npy", "x.npy --labels y.npy")
-	add("private matrix of a pair", matrices(t, false), public, false, refused, "x.npy --labels y.npy --public public.npy --public-labels truth.npy", "x.npy --labels y.npy --scored")
+	add("matrix without its units", matrices(true), nil, false, refused, "--data x.npy --labels y.npy --units u.npy", "x.npy --labels y.npy")
+	add("private matrix of a pair", matrices(false), public, false, refused, "x.npy --labels y.npy --public public.npy --public-labels truth.npy", "x.npy --labels y.npy --scored")
 	add("images that scored", pictures(), nil, false, 0, "--data images --no-cache --features hog", "images")
 	add("images of another split", pictures(), nil, true, 0, "--data images --no-cache --features hog", "images --split development")
 	return rows

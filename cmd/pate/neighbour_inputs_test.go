@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/pate-go/pate/internal/npy"
 )
@@ -26,7 +25,7 @@ type neighbour struct {
 }
 
 // matrices are x.npy, y.npy and u.npy: sixty rows of thirty units or, without units, of sixty.
-func matrices(t *testing.T, grouped bool) (found []neighbour) {
+func matrices(grouped bool) (found []neighbour) {
 	const rows = 60
 	add := func(name string, label, unit, times int64, cells ...float64) {
 		n := rows + int(times)
@@ -37,7 +36,7 @@ func matrices(t *testing.T, grouped bool) (found []neighbour) {
 			return 3*float64(i%2) + noise(i, j)
 		}
 		files := map[string][]byte{
-			"x.npy": npyFile(t, n, 3, at),
+			"x.npy": npyFile(n, 3, at),
 			"y.npy": integers(n, func(i int) int64 {
 				if i >= rows {
 					return label
@@ -107,15 +106,7 @@ func pictures() (found []neighbour) {
 			if prefix == "train" {
 				change(images, labels)
 			}
-			head := func(kind byte, sizes ...uint32) []byte {
-				b := []byte{0, 0, 8, kind}
-				for _, s := range sizes {
-					b = binary.BigEndian.AppendUint32(b, s)
-				}
-				return b
-			}
-			files["images/"+prefix+"-images-idx3-ubyte"] = append(head(3, uint32(n), side, side), images...)
-			files["images/"+prefix+"-labels-idx1-ubyte"] = append(head(1, uint32(n)), labels...)
+			files["images/"+prefix+"-images-idx3-ubyte"], files["images/"+prefix+"-labels-idx1-ubyte"] = idx(images, n, side, side), idx(labels, n)
 		}
 		found = append(found, neighbour{name: name, files: files})
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"flag"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,7 +20,7 @@ var cases = flag.Int("cases", 1, "odd units that every command of TestNothingRel
 // see [masks]. A mask that hides nothing is an error too, and so is a hash that is the same in
 // two runs on one input and another one on its neighbour: nobody needs a key to compute it.
 func TestNothingReleasedDependsOnOneUnit(t *testing.T) {
-	all, number := commands(t), *cases
+	all, number := commands(), *cases
 	if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
 		number = math.MaxInt // of commands that are named
 	}
@@ -84,40 +82,5 @@ func TestNothingReleasedDependsOnOneUnit(t *testing.T) {
 			}
 		}
 		require.True(t, needed[m.name], "the mask %q hides nothing that moves: remove it", m.name)
-	}
-}
-
-// Without --other-labels a label that no public row has is refused, and nothing is left
-// that tells.
-func TestARefusedLabelLeavesNothing(t *testing.T) {
-	for _, label := range []string{"rare", ""} {
-		dir := t.TempDir()
-		file := filepath.Join(dir, "t.csv")
-		person := oddUnit{rows: []string{"1.00,2.00,red,WHO," + label}}
-		require.NoError(t, os.WriteFile(file, people(false, person.of(false)...), 0o600))
-		for _, command := range []string{"dpsgd", "compare"} {
-			out, errs := typed(t, shell.ExitInvalidInput, command, "--data", file, "--label", "kind", "--unit", "who", "--delta", "1e-4", "--out", filepath.Join(dir, "run"))
-			require.Empty(t, out)
-			require.Contains(t, errs, "other-labels")
-			require.NoDirExists(t, filepath.Join(dir, "run"))
-		}
-	}
-}
-
-// What predict calls releasable are public rows, in every form.
-func TestPredictReleasesPublicRowsAlone(t *testing.T) {
-	dir := t.TempDir()
-	file, out := filepath.Join(dir, "t.csv"), filepath.Join(dir, "run")
-	require.NoError(t, os.WriteFile(file, people(false), 0o600))
-	reading := file + " --label kind"
-	typed(t, shell.ExitDone, strings.Fields("dpsgd --unit who --delta 1e-4 --steps 6 --out "+out+" --data "+reading)...)
-	ask := "predict " + filepath.Join(out, "public", "models", "epsilon-2-run-0.model") + " " + reading
-	for flags, yes := range map[string]bool{"": false, " --public-rows": true, " --unit who --scored": true} {
-		for format, mark := range map[string]map[bool]string{"csv": {false: ",false", true: ",true"}, "md": {false: "| false ", true: "| true "}, "latex": {false: "false", true: "true"}, "json": {false: `"releasable": false`, true: `"releasable": true`}} {
-			text, errs := typed(t, shell.ExitDone, strings.Fields(ask+flags+" --format "+format)...)
-			require.Contains(t, text, mark[yes], flags)
-			require.NotContains(t, text, mark[!yes], flags)
-			require.Equal(t, !yes && format != "json", strings.Contains(errs, "not releasable"), flags)
-		}
 	}
 }

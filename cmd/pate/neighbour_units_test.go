@@ -169,8 +169,8 @@ func TestNobodysLabelMovesTheNumberOfUnits(t *testing.T) {
 	}
 	x, y := filepath.Join(dir, "x.npy"), filepath.Join(dir, "y.txt")
 	u := filepath.Join(dir, "u.npy")
-	write(x, string(npyFile(t, 200, 3, noise)))
-	write(u, string(npyFile(t, 200, 1, func(i, _ int) float64 { return float64(i) })))
+	write(x, string(npyFile(200, 3, noise)))
+	write(u, string(npyFile(200, 1, func(i, _ int) float64 { return float64(i) })))
 	shared := []string{"--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "drop", "--delta", "1e-4", "--seed", "1", "--format", "json"}
 	one := append([]string{"--data", data}, shared...)
 	for name, args := range map[string][]string{

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -121,63 +120,6 @@ func TestPublishedFilesAreThoseThatWerePaidFor(t *testing.T) {
 	}
 }
 
-// inflated is a table whose column gain is zero but for a tenth of the rows; lab has decimal
-// commas if they are asked for.
-func inflated(commas bool) string {
-	var text strings.Builder
-	text.WriteString("gain,lab,who,kind\n")
-	for i := range 400 {
-		gain, class := 0, i%3
-		if i%10 == 0 {
-			gain = 5000 + 200*class
-		}
-		lab := fmt.Sprintf("%d.%d", 4*class+i%4, i%7)
-		if commas {
-			lab = `"` + strings.Replace(lab, ".", ",", 1) + `"`
-		}
-		fmt.Fprintf(&text, "%d,%s,p%d,%c\n", gain, lab, i/4, 'a'+class)
-	}
-	return text.String()
-}
-
-// Whatever stands in private rows is refused before anything is charged, or not at all, and a
-// refused run goes on when its file is mended.
-func TestDeclaredColumnsAreCheckedBeforeTheCharge(t *testing.T) {
-	for _, pool := range []string{"none", "marginals"} {
-		t.Run(pool, func(t *testing.T) {
-			t.Setenv("XDG_STATE_HOME", t.TempDir())
-			dir := t.TempDir()
-			in := func(name string) string { return filepath.Join(dir, name) }
-			require.NoError(t, os.WriteFile(in("ranges.csv"), []byte("gain,0..100000\nlab,0.0..12.0,?\n"), 0o600))
-			args := []string{"publish", in("t.csv"), "--pool", pool, "--ranges", in("ranges.csv"), "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
-				"--teachers", "24", "--learner", "softmax", "--min-accuracy", "0.6", "--epsilon", "20", "--out", in("out")}
-			require.NoError(t, os.WriteFile(in("t.csv"), []byte(inflated(true)), 0o600))
-			_, errs := typed(t, shell.ExitInvalidInput, args...)
-			require.Contains(t, errs, `"lab" (no numbers)`)
-			require.Contains(t, errs, "the declared ranges")
-			require.NoDirExists(t, in("out"), "nothing was written or charged")
-			require.NoError(t, os.WriteFile(in("t.csv"), []byte(inflated(false)), 0o600))
-			typed(t, shell.ExitDone, args...)
-			verified, _ := typed(t, shell.ExitDone, "ledger", "verify", in("out/public/ledger.jsonl"), "--labels", in("out/public/labels.csv"))
-			require.Contains(t, verified, map[string]string{"none": "1 reserved, 1 committed", "marginals": "2 reserved, 2 committed"}[pool])
-		})
-	}
-}
-
-// Somebody who may write to a folder can take its private half away.
-func TestAFolderOfOthersIsWarnedOf(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	dir := t.TempDir()
-	args := folderCommands(t, dir)["publish"]
-	out := filepath.Join(dir, "out")
-	require.NoError(t, os.Mkdir(out, 0o700))
-	_, errs := typed(t, shell.ExitDone, args...)
-	require.NotContains(t, errs, "others may write")
-	require.NoError(t, os.Chmod(out, 0o777))
-	_, errs = typed(t, shell.ExitDone, append(args, "--quiet")...)
-	require.Contains(t, errs, "pate: warning: "+out+" others may write to it")
-}
-
 // An older copy of the private half, from before the release, releases nothing again.
 func TestAnOlderPrivateHalfReleasesNothing(t *testing.T) {
 	for _, name := range []string{"publish", "publish marginals", "publish dpsgd"} {
@@ -226,7 +168,7 @@ func folderCommands(t *testing.T, dir string) map[string][]string {
 	require.NoError(t, os.WriteFile(in("private.csv"), people(false), 0o600))
 	require.NoError(t, os.WriteFile(in("public.csv"), clearPublic(), 0o600))
 	require.NoError(t, os.WriteFile(in("ranges.csv"), []byte(declared), 0o600))
-	blobs(t, in("blobs.csv"), 120)
+	require.NoError(t, os.WriteFile(in("blobs.csv"), blobs(120), 0o600))
 	table := []string{"--data", in("blobs.csv"), "--label", "kind", "--delta", "1e-5", "--out", in("out")}
 	return map[string][]string{
 		"publish":            publishing(in("private.csv"), in("public.csv"), in("out")),

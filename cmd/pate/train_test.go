@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
@@ -128,22 +127,16 @@ func TestTrainChangesOneColumnForOneUnit(t *testing.T) {
 	}
 }
 
-// npyFile writes a matrix of float32 or, with one column, of int64.
-func npyFile(t *testing.T, rows, cols int, at func(i, j int) float64) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	h := npy.Header{Type: "<f4", Shape: []int{rows, cols}}
+// npyFile is a matrix of float32 or, with one column, of int64.
+func npyFile(rows, cols int, at func(i, j int) float64) []byte {
 	if cols == 1 {
-		h = npy.Header{Type: "<i8", Shape: []int{rows}}
+		return integers(rows, func(i int) int64 { return int64(at(i, 0)) })
 	}
-	require.NoError(t, npy.WriteHeader(&b, h))
+	var b bytes.Buffer
+	_ = npy.WriteHeader(&b, npy.Header{Type: "<f4", Shape: []int{rows, cols}}) // a buffer takes all
 	for i := range rows {
 		for j := range cols {
-			if cols == 1 {
-				b.Write(binary.LittleEndian.AppendUint64(nil, uint64(int64(at(i, j)))))
-			} else {
-				b.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(at(i, j)))))
-			}
+			b.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(at(i, j)))))
 		}
 	}
 	return b.Bytes()
@@ -157,38 +150,23 @@ func TestTrainChangesOneColumnForEveryReader(t *testing.T) {
 	t.Parallel()
 	const rows, side = 60, 10
 	pixel := func(i, j int) byte { return byte(200*noise(i, j)) + byte(50*(i%2)) }
-	idx := func(n, from int, change func(i int, image []byte) []byte) []byte {
-		var images []byte
-		count := 0
-		for i := range n {
-			image := make([]byte, side*side)
-			for j := range image {
-				image[j] = pixel(from+i, j)
-			}
-			if image = change(i, image); image != nil {
-				images = append(images, image...)
-				count++
-			}
-		}
-		head := []byte{0, 0, 8, 3}
-		for _, d := range []int{count, side, side} {
-			head = binary.BigEndian.AppendUint32(head, uint32(d))
-		}
-		return append(head, images...)
-	}
-	idxLabels := func(skip int) []byte {
-		out := binary.BigEndian.AppendUint32([]byte{0, 0, 8, 1}, uint32(rows))
-		if skip >= 0 {
-			out = binary.BigEndian.AppendUint32([]byte{0, 0, 8, 1}, rows-1)
-		}
+	images := func(without int) map[string][]byte {
+		var private, labels, public []byte
 		for i := range rows {
-			if i != skip {
-				out = append(out, byte(i%2))
+			if i == without {
+				continue
+			}
+			labels = append(labels, byte(i%2))
+			for j := range side * side {
+				private = append(private, pixel(i, j))
 			}
 		}
-		return out
+		for i := range 20 * side * side {
+			public = append(public, pixel(1000+i/side/side, i%(side*side)))
+		}
+		return map[string][]byte{"x-images-idx3-ubyte": idx(private, len(labels), side, side), "x-labels-idx1-ubyte": idx(labels, len(labels)),
+			"public-images-idx3-ubyte": idx(public, 20, side, side)}
 	}
-	same := func(_ int, image []byte) []byte { return image }
 	picture := func(i int, shade func(j int) byte) []byte {
 		img := image.NewGray(image.Rect(0, 0, side, side))
 		for j := range img.Pix {
@@ -216,8 +194,8 @@ func TestTrainChangesOneColumnForEveryReader(t *testing.T) {
 			}
 			return noise(i, j) + float64(i%2)
 		}
-		return map[string][]byte{"x.npy": npyFile(t, n, 3, at), "public.npy": npyFile(t, 20, 3, func(i, j int) float64 { return 2 * noise(1000+i, j) }),
-			"y.npy": npyFile(t, n, 1, func(i, _ int) float64 { return float64(i % 2) }), "u.npy": npyFile(t, n, 1, func(i, _ int) float64 { return float64(i / 2 * math.MaxInt32) })}
+		return map[string][]byte{"x.npy": npyFile(n, 3, at), "public.npy": npyFile(20, 3, func(i, j int) float64 { return 2 * noise(1000+i, j) }),
+			"y.npy": npyFile(n, 1, func(i, _ int) float64 { return float64(i % 2) }), "u.npy": npyFile(n, 1, func(i, _ int) float64 { return float64(i / 2 * math.MaxInt32) })}
 	}
 	var coloured bytes.Buffer
 	rgba := image.NewRGBA(image.Rect(0, 0, 3, 5))
@@ -233,14 +211,7 @@ func TestTrainChangesOneColumnForEveryReader(t *testing.T) {
 			"added": matrix(rows, .5), "NaN": matrix(rows, math.NaN()), "infinite": matrix(rows, math.Inf(-1)), "huge": matrix(rows, 1e38)}},
 		"npy with units": {[]string{"DIR/x.npy", "--labels", "DIR/y.npy", "--units", "DIR/u.npy", "--public", "DIR/public.npy"}, matrix(rows, .5), map[string]map[string][]byte{
 			"removed": matrix(rows-2, 0), "NaN": matrix(rows, math.NaN())}},
-		"idx": {[]string{"DIR/x-images-idx3-ubyte", "--public", "DIR/public-images-idx3-ubyte"},
-			map[string][]byte{"x-images-idx3-ubyte": idx(rows, 0, same), "x-labels-idx1-ubyte": idxLabels(-1), "public-images-idx3-ubyte": idx(20, 1000, same)},
-			map[string]map[string][]byte{"removed": {"x-images-idx3-ubyte": idx(rows, 0, func(i int, image []byte) []byte {
-				if i == 7 {
-					return nil
-				}
-				return image
-			}), "x-labels-idx1-ubyte": idxLabels(7), "public-images-idx3-ubyte": idx(20, 1000, same)}}},
+		"idx": {[]string{"DIR/x-images-idx3-ubyte", "--public", "DIR/public-images-idx3-ubyte"}, images(-1), map[string]map[string][]byte{"removed": images(7)}},
 		"folder": {[]string{"DIR/private", "--public", "DIR/public"}, folder(func(map[string][]byte) {}), map[string]map[string][]byte{
 			"removed":     folder(func(f map[string][]byte) { delete(f, "private/0/4.png") }),
 			"colour":      folder(func(f map[string][]byte) { f["private/0/4.png"] = coloured.Bytes() }),
@@ -258,79 +229,6 @@ func TestTrainChangesOneColumnForEveryReader(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Manifests are public. Two of one folder of secrets do not show whether the private rows changed
-// between them; the folder recognises the rows and the votes.
-func TestManifestsHideWhetherRowsChanged(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	require.NoError(t, os.WriteFile(at("public.csv"), publicPeople(), 0o600))
-	train := func(code int, out string, rows []byte) string {
-		t.Helper()
-		require.NoError(t, os.WriteFile(at("private.csv"), rows, 0o600))
-		_, said := typed(t, code, "train", at("private.csv"), "--public", at("public.csv"), "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--teachers", "7",
-			"--learner", "softmax", "--private-dir", at("secrets"), "--out", at(out))
-		return said
-	}
-	rows := people(false)
-	fewer := rows[:bytes.LastIndexByte(rows[:len(rows)/2], '\n')+1]
-	for out, private := range map[string][]byte{"1.npy": rows, "2.npy": rows, "3.npy": fewer} {
-		train(shell.ExitDone, out, private)
-		require.Contains(t, train(shell.ExitDone, out, private), "these votes are complete")
-	}
-	require.NotEqual(t, read(t, at("1.npy")), read(t, at("3.npy")))
-	first := read(t, at("1.npy.manifest.json"))
-	for _, out := range []string{"2.npy", "3.npy"} {
-		require.Equal(t, first, strings.ReplaceAll(read(t, at(out+".manifest.json")), out, "1.npy"))
-	}
-	require.Contains(t, train(shell.ExitInvalidInput, "1.npy", fewer), "not made by this job from these rows")
-	require.NoError(t, os.Remove(at("secrets/1.npy.made")))
-	require.Contains(t, train(shell.ExitInvalidInput, "1.npy", rows), "not made by this job from these rows")
-}
-
-// Parts of the teachers, trained one by one, end as the whole; without a seed, too.
-func TestTrainInParts(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
-	args := []string{"train", filepath.Join(dir, "private.csv"), "--public", filepath.Join(dir, "public.csv"), "--label", "kind", "--class-names", "a,b,c", "--teachers", "7", "--format", "json"}
-	one, two := []string{"--seed", "3", "--out", filepath.Join(dir, "one.npy")}, []string{"--seed", "3", "--out", filepath.Join(dir, "two.npy")}
-	typed(t, shell.ExitDone, slices.Concat(args, one)...)
-	text, _ := typed(t, shell.ExitDone, slices.Concat(args, two, []string{"--shard", "2/3"})...)
-	var r training.Result
-	require.NoError(t, json.Unmarshal([]byte(text), &r))
-	require.Equal(t, "2/3", r.Part)
-	require.NoFileExists(t, filepath.Join(dir, "two.npy"))
-	typed(t, shell.ExitDone, slices.Concat(args, two, []string{"--shard", "1/3"})...)
-	typed(t, shell.ExitDone, slices.Concat(args, two)...)
-	a := testkit.Must(os.ReadFile(filepath.Join(dir, "one.npy")))
-	b := testkit.Must(os.ReadFile(filepath.Join(dir, "two.npy")))
-	require.Equal(t, a, b)
-	secret := testkit.Must(os.ReadDir(filepath.Join(dir, "one.npy.private")))
-	for _, e := range secret {
-		require.Contains(t, []string{"lock", "lock-key", "salt", "one.npy.made"}, e.Name())
-	}
-
-	// Other rows, other settings and a changed file are not taken for it.
-	_, errs := typed(t, shell.ExitInvalidInput, slices.Concat(args, two, []string{"--learner", "softmax"})...)
-	require.Contains(t, errs, "not made by this job")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false, "1,2,red,new,a"), 0o600))
-	_, errs = typed(t, shell.ExitInvalidInput, slices.Concat(args, two)...)
-	require.Contains(t, errs, "not made by this job")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
-	b[len(b)-1] ^= 1
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.npy"), b, 0o600))
-	_, errs = typed(t, shell.ExitCheckFailed, slices.Concat(args, two)...)
-	require.Contains(t, errs, "is not what its manifest was written for")
-
-	// A file of somebody else is left alone, and nothing comes to lie beside it.
-	notes := filepath.Join(dir, "run.jsonl")
-	require.NoError(t, os.WriteFile(notes, []byte("mine"), 0o600))
-	_, errs = typed(t, shell.ExitInvalidInput, slices.Concat(args, []string{"--out", notes})...)
-	require.Contains(t, errs, "not made by this job")
-	require.NoDirExists(t, notes+".private")
 }
 
 // TestTrainOnParquet: a Parquet table trains the teachers of the same table in CSV. One row
