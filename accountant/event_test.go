@@ -155,8 +155,7 @@ func TestEveryEventIsRegistered(t *testing.T) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file := testkit.Must(parser.ParseFile(token.NewFileSet(), name, nil, 0))
-		for _, d := range file.Decls {
+		for _, d := range testkit.Must(parser.ParseFile(token.NewFileSet(), name, nil, 0)).Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Name.Name != "row" || f.Recv == nil {
 				continue

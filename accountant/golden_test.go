@@ -1,6 +1,8 @@
 package accountant
 
 import (
+	"flag"
+	"fmt"
 	"math"
 	"testing"
 
@@ -173,53 +175,81 @@ func TestCompositionConversionGolden(t *testing.T) {
 	}
 }
 
+var everyTarget = flag.Bool("targets", false,
+	"TestCalibrationGolden calibrates noise by PLD for every target of the reference, not for one of each run")
+
+// What is calibrated is the reference's: to a few millionths by Rényi divergences, and up to the width of
+// our interval by loss distributions.
 func TestCalibrationGolden(t *testing.T) {
+	t.Parallel()
 	file := testkit.Golden[struct {
 		Sigma []struct {
 			Q, Delta float64
 			Steps    int64
 			Target   float64 `json:"target_eps"`
-			Sigma    float64 `json:"sigma_rdp_improved"`
+			RDP      float64 `json:"sigma_rdp_improved"`
+			PLD      float64 `json:"sigma_pld"`
 		}
 		Steps []struct {
 			Q, Sigma, Delta float64
 			Target          float64 `json:"target_eps"`
-			Steps           int64   `json:"max_steps_rdp"`
+			RDP             int64   `json:"max_steps_rdp"`
+			PLD             int64   `json:"max_steps_pld"`
 		}
 		Rate []struct {
 			Sigma, Delta float64
 			Steps        int64
 			Target       float64 `json:"target_eps"`
-			Q            float64 `json:"max_q_rdp"`
+			RDP          float64 `json:"max_q_rdp"`
+			PLD          float64 `json:"max_q_pld"`
 		} `json:"sampling_rate"`
 	}](t, "testdata/calibration.json")
 	grid := testkit.Golden[struct {
 		Orders []float64 `json:"default_orders"`
 	}](t, "testdata/rdp_to_eps.json")
-	fixed := RDPConfig{Relation: AddRemove, Orders: grid.Orders}
-	for _, r := range file.Sigma {
-		noise, b, err := CalibrateNoise(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(noise float64) (Event, error) {
-			return sgd(r.Q, noise, r.Steps), nil
-		})
+	fixed, exact := RDPConfig{Relation: AddRemove, Orders: grid.Orders}, PLDConfig{Relation: AddRemove}
+	meets := func(b Bound, err error, target Target) {
+		t.Helper()
 		require.NoError(t, err)
-		assert.LessOrEqual(t, b.Upper, r.Target)
-		assert.LessOrEqual(t, relErr(noise, r.Sigma), 2e-6, "%+v: %v", r, noise)
+		assert.LessOrEqual(t, b.Upper, target.Epsilon)
+	}
+	targets := map[string]int{}
+	for _, r := range file.Sigma {
+		target := Target{r.Target, r.Delta}
+		event := func(noise float64) (Event, error) { return sgd(r.Q, noise, r.Steps), nil }
+		noise, b, err := CalibrateNoise(t.Context(), fixed.NewAccount, target, event)
+		meets(b, err, target)
+		assert.LessOrEqual(t, relErr(noise, r.RDP), 2e-6, "%+v: %v", r, noise)
 		assert.Equal(t, b, epsilonOf(t, fixed, r.Delta, sgd(r.Q, noise, r.Steps)), "recomputed")
+		run := fmt.Sprint(r.Q, r.Steps)
+		if targets[run]++; targets[run] > 1 && !*everyTarget {
+			continue
+		}
+		noise, b, err = CalibrateNoise(t.Context(), exact.NewAccount, target, event)
+		meets(b, err, target)
+		assert.GreaterOrEqual(t, noise, r.PLD*(1-2e-6), "%+v", r)
+		assert.LessOrEqual(t, noise, r.PLD*(1+2e-3), "%+v", r)
 	}
 	for _, r := range file.Steps {
-		steps, b, err := CalibrateCount(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(n int64) (Event, error) {
-			return sgd(r.Q, r.Sigma, n), nil
-		})
-		require.NoError(t, err)
-		assert.LessOrEqual(t, b.Upper, r.Target)
-		assert.Equal(t, r.Steps, steps, "%+v", r)
+		target := Target{r.Target, r.Delta}
+		event := func(n int64) (Event, error) { return sgd(r.Q, r.Sigma, n), nil }
+		steps, b, err := CalibrateCount(t.Context(), fixed.NewAccount, target, event)
+		meets(b, err, target)
+		assert.Equal(t, r.RDP, steps, "%+v", r)
+		steps, b, err = CalibrateCount(t.Context(), exact.NewAccount, target, event)
+		meets(b, err, target)
+		assert.LessOrEqual(t, steps, r.PLD)
+		assert.GreaterOrEqual(t, float64(steps), 0.998*float64(r.PLD))
 	}
 	for _, r := range file.Rate {
-		q, b, err := CalibrateProbability(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(q float64) (Event, error) {
-			return sgd(q, r.Sigma, r.Steps), nil
-		})
-		require.NoError(t, err)
-		assert.LessOrEqual(t, b.Upper, r.Target)
-		assert.LessOrEqual(t, relErr(q, r.Q), 2e-6, "%+v: %v", r, q)
+		target := Target{r.Target, r.Delta}
+		event := func(q float64) (Event, error) { return sgd(q, r.Sigma, r.Steps), nil }
+		q, b, err := CalibrateProbability(t.Context(), fixed.NewAccount, target, event)
+		meets(b, err, target)
+		assert.LessOrEqual(t, relErr(q, r.RDP), 2e-6, "%+v: %v", r, q)
+		q, b, err = CalibrateProbability(t.Context(), exact.NewAccount, target, event)
+		meets(b, err, target)
+		assert.LessOrEqual(t, q, r.PLD*(1+2e-6))
+		assert.GreaterOrEqual(t, q, r.PLD*(1-2e-3))
 	}
 }

@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"flag"
 	"math"
 	"strconv"
 	"testing"
@@ -10,9 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-var everyTarget = flag.Bool("targets", false,
-	"TestPLDCalibrationGolden calibrates noise for every target of the reference, not for one of each run")
 
 // The width of the reference brackets, and the rest of ours: reference values are rigorous up to double
 // rounding.
@@ -184,66 +180,5 @@ func TestPLDSmallDeltaGolden(t *testing.T) {
 		if t.Failed() {
 			t.Log(r)
 		}
-	}
-}
-
-// The noise for a target is the reference's, up to the width of our interval.
-func TestPLDCalibrationGolden(t *testing.T) {
-	t.Parallel()
-	file := testkit.Golden[struct {
-		Sigma []struct {
-			Q       float64
-			Steps   int64
-			Delta   float64
-			Epsilon float64 `json:"target_eps"`
-			Sigma   float64 `json:"sigma_pld"`
-		}
-		Steps []struct {
-			Q, Sigma, Delta float64
-			Epsilon         float64 `json:"target_eps"`
-			Most            int64   `json:"max_steps_pld"`
-		}
-		Rates []struct {
-			Sigma, Delta float64
-			Steps        int64
-			Epsilon      float64 `json:"target_eps"`
-			Most         float64 `json:"max_q_pld"`
-		} `json:"sampling_rate"`
-	}](t, "testdata/calibration.json")
-	account := PLDConfig{Relation: AddRemove}.NewAccount
-	type run struct {
-		q     float64
-		steps int64
-	}
-	targets := map[run]int{}
-	for _, r := range file.Sigma {
-		if targets[run{r.Q, r.Steps}]++; targets[run{r.Q, r.Steps}] > 1 && !*everyTarget {
-			continue
-		}
-		noise, b, err := CalibrateNoise(t.Context(), account, Target{r.Epsilon, r.Delta}, func(noise float64) (Event, error) {
-			return Repeated{PoissonSampled{r.Q, Gaussian{noise}}, r.Steps}, nil
-		})
-		require.NoError(t, err)
-		assert.LessOrEqual(t, b.Upper, r.Epsilon)
-		assert.GreaterOrEqual(t, noise, r.Sigma*(1-2e-6), "%+v", r)
-		assert.LessOrEqual(t, noise, r.Sigma*(1+2e-3), "%+v", r)
-	}
-	for _, r := range file.Steps {
-		count, b, err := CalibrateCount(t.Context(), account, Target{r.Epsilon, r.Delta}, func(count int64) (Event, error) {
-			return sgd(r.Q, r.Sigma, count), nil
-		})
-		require.NoError(t, err)
-		assert.LessOrEqual(t, b.Upper, r.Epsilon)
-		assert.LessOrEqual(t, count, r.Most)
-		assert.GreaterOrEqual(t, float64(count), 0.998*float64(r.Most))
-	}
-	for _, r := range file.Rates {
-		q, b, err := CalibrateProbability(t.Context(), account, Target{r.Epsilon, r.Delta}, func(q float64) (Event, error) {
-			return sgd(q, r.Sigma, r.Steps), nil
-		})
-		require.NoError(t, err)
-		assert.LessOrEqual(t, b.Upper, r.Epsilon)
-		assert.LessOrEqual(t, q, r.Most*(1+2e-6))
-		assert.GreaterOrEqual(t, q, r.Most*(1-2e-3))
 	}
 }

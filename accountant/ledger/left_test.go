@@ -220,8 +220,7 @@ func long(b testing.TB, mode Mode, entries int, event accountant.Event) []byte {
 	}
 	var done []Outcome
 	for n := 0; n < entries; n += len(events) {
-		reservations := testkit.Must(l.ReserveBatch(events))
-		for _, r := range reservations {
+		for _, r := range testkit.Must(l.ReserveBatch(events)) {
 			done = append(done, Outcome{Of: r, Bytes: []byte("label")})
 		}
 		if mode == Filter {

@@ -155,8 +155,7 @@ func TestKilledProcesses(t *testing.T) {
 				time.Sleep(time.Duration(rnd.IntN(2000)) * time.Microsecond)
 				require.NoError(t, cmd.Process.Kill()) // no error either if it has just ended by itself
 			}
-			rest := testkit.Must(io.ReadAll(lines))
-			for _, text := range strings.SplitAfter(string(rest), "\n") {
+			for _, text := range strings.SplitAfter(string(testkit.Must(io.ReadAll(lines))), "\n") {
 				if strings.HasSuffix(text, "\n") {
 					released[text] = true
 				}
@@ -171,8 +170,7 @@ func TestKilledProcesses(t *testing.T) {
 				continue
 			}
 			require.NoError(t, err)
-			size := testkit.Must(f.Seek(0, io.SeekEnd))
-			if size == 0 {
+			if testkit.Must(f.Seek(0, io.SeekEnd)) == 0 {
 				require.Empty(t, released)
 				require.NoError(t, f.Close())
 				continue

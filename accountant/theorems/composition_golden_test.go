@@ -147,8 +147,7 @@ func TestAdvancedCompositionGolden(t *testing.T) {
 		w.check("kov", upperOf(t, k, r.Prime, e), math.Min(r.KOV, r.Basic), r)
 		got := upperOf(t, testkit.Must(NewOptimal(AddRemove)), r.Prime, e)
 		assert.LessOrEqual(t, relErr(got, r.Optimal), 1e-12, "%+v: %v", r, got)
-		a := testkit.Must(NewBasic(AddRemove))
-		w.check("basic", upperOf(t, a, r.Prime, e), r.Basic, r)
+		w.check("basic", upperOf(t, testkit.Must(NewBasic(AddRemove)), r.Prime, e), r.Basic, r)
 		// a misprint in circulation, without the drift, is caught as below the truth
 		assert.Equal(t, !r.NoDriftValid, r.NoDrift < got, "%+v", r)
 	}

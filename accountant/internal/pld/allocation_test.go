@@ -143,8 +143,7 @@ func TestAllocationTwoWays(t *testing.T) {
 			var above, below [2]*profile
 			for i, up := range []bool{true, false} {
 				points := testkit.Must(a.split(t.Context(), h, -26, reverse, up))
-				l := testkit.Must(a.law(t.Context(), h, -26, up))
-				for j, law := range []*pointLaw{points, a.points(l)} {
+				for j, law := range []*pointLaw{points, a.points(testkit.Must(a.law(t.Context(), h, -26, up)))} {
 					cells := law.cells(h, func(float64, float64) int { return 1 })
 					if reverse {
 						cells = cells.mirror()

@@ -182,12 +182,10 @@ func TestOneRunHoldsForRandomisedResponse(t *testing.T) {
 	chance, refuted := 0.0, 0.0
 	for v := range r + 1 {
 		g := audit.Guesses{Canaries: 1000, Made: r, Right: v}
-		p := g.PValue(claim)
-		if p <= 0.05 {
+		if g.PValue(claim) <= 0.05 {
 			chance += law.Prob(float64(v))
 		}
-		f := testkit.Must(audit.OneRun(g, claim, 0.05))
-		if f.Refuted() {
+		if testkit.Must(audit.OneRun(g, claim, 0.05)).Refuted() {
 			refuted += law.Prob(float64(v))
 		}
 	}
