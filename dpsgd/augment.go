@@ -19,23 +19,23 @@ import (
 // Transform draws random views of a record, such as an image moved or mirrored.
 type Transform interface {
 	// Draw picks a transformation from public randomness. The function that it returns sets dst to the view
-	// of src, which depends on the draw and on the contents of src, and on nothing else. Both have the
-	// columns of the data.
+	// of src. The view depends on the draw and on the contents of src, and on nothing else. Both slices have
+	// the columns of the data.
 	Draw(rnd *rand.Rand) func(dst, src []float32)
 	// Check returns an error for unusable data.
 	Check(data Data) error
-	// Fingerprint returns bytes that name every setting.
+	// Fingerprint returns bytes that identify every setting.
 	Fingerprint() []byte
 }
 
-// Augment returns a model that is trained on several views of every record (augmentation multiplicity; De
-// et al. 2022). The mean of the gradients of its views is the gradient of a record, and is clipped. So a
-// record's share of the sum is bounded as without views, and the charge is the same. Clipping each view
-// and adding them up would cost views times the sensitivity.
+// Augment returns a model that is trained on several views of every record (augmentation multiplicity; De et
+// al. 2022). The gradient of a record is the mean of the gradients of its views, and is clipped. So a
+// record's contribution to the sum is bounded as without views, and the charge is the same. Clipping each
+// view and adding up the results would multiply the sensitivity by the number of views.
 //
-// The transformations of a step are the same for all records. They come from public randomness: a function
-// of the seed and of the parameters, which were released. So the contribution of a record stays a function
-// of public state and of that record alone, and a resumed run meets the same views. Time grows with views,
+// The transformations of a step are the same for all records. They come from public randomness: a function of
+// the seed and of the parameters, which were released. So the contribution of a record depends on public
+// state and on that record alone, and a resumed run uses the same views. Time grows with the number of views,
 // and memory does not grow with the batch.
 //
 // The losses in a Tally are means over the views. Groups and predictions come from model.
@@ -89,7 +89,7 @@ func (a *augmented) Worker() Worker {
 type augmentedWorker struct {
 	meanWorker
 	model *augmented
-	draws []func(dst, src []float32) // of the step, one a view
+	draws []func(dst, src []float32) // of the step, one per view
 	rows  []int                      // 0, 1, ... views-1
 	views Data                       // of one record
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// checkpointMagic opens a checkpoint file. After it come eight bytes each for the steps done, the counts of
+// checkpointMagic starts a checkpoint file. Then follow eight bytes each for the steps done, the counts of
 // Diagnostics, the clip norm, the optimiser's steps and the number of the reservation in its ledger; then the
 // parameters as float32, the optimiser's state and the average of iterates as float64, and the correlated
 // noise of the last steps, if any, as int64, all little-endian; then a seal under the run's key. Sampling and
-// other noise need no state: they are functions of the key and the step.
+// other noise need no state, because they are functions of the key and the step.
 const (
 	checkpointMagic = "pate dpsgd checkpoint 2\n"
 	checkpointWords = 8
@@ -38,8 +38,8 @@ func (t *trainer) seal(body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// save writes the checkpoint file after a step that is due. The file holds Diagnostics unprotected: its mode
-// is 0600.
+// save writes the checkpoint file if it is due after this step. The file holds Diagnostics unprotected, so
+// its mode is 0600.
 func (t *trainer) save() error {
 	if t.cfg.Checkpoint == "" || t.done%t.cfg.every(t.cfg.CheckpointEvery) != 0 && t.done != t.cfg.TotalSteps() {
 		return nil

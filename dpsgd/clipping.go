@@ -12,10 +12,10 @@ import (
 // where C is Config.ClipNorm.
 type Clipping struct {
 	// PerGroup clips each group of a [Grouped] model by itself, to ClipNorm over the root of the number of
-	// groups. So ClipNorm bounds the groups together.
+	// groups. So ClipNorm bounds the norm over all groups.
 	PerGroup bool `json:"per_group,omitzero"`
 	// GroupNorms, if not empty, clips each group of a [Grouped] model by itself, to the norm listed for it.
-	// ClipNorm must then be zero. The root of the sum of squares takes its place.
+	// ClipNorm must then be zero, and the root of the sum of squares of GroupNorms takes its place.
 	GroupNorms []float64 `json:"group_norms,omitempty"`
 	// Stabilizer, if positive, scales every gradient by C/(|g| + Stabilizer), whatever its norm: automatic
 	// clipping (Bu et al. 2023). It must be in [2^-40, 2^40].
@@ -25,19 +25,19 @@ type Clipping struct {
 }
 
 // Adaptive moves the clip norm C towards a quantile of the norms of gradients (Andrew et al. 2021). After
-// every step the share of records that were not clipped is released, with noise, and C moves:
+// every step the noisy fraction (share) of records that were not clipped is released, and C moves:
 //
 //	C = C exp(-LearningRate (share - Quantile))
 //
-// The share is the noisy count of records with |g| <= C over the expected size of a batch.
-// The count is charged: see Config.Event. C starts at Config.ClipNorm.
+// The share is the noisy count of records with |g| <= C, divided by the expected batch size. The count is
+// charged: see Config.Event. C starts at Config.ClipNorm.
 type Adaptive struct {
-	// Quantile is the share of records to leave unclipped, in (0, 1). Zero turns adaptive clipping off.
+	// Quantile is the fraction of records to leave unclipped, in (0, 1). Zero turns adaptive clipping off.
 	Quantile     float64 `json:"quantile,omitzero"`
 	LearningRate float64 `json:"learning_rate,omitzero"` // sets how fast C moves, in (0, 10]
 	// CountNoise is the standard deviation of the noise of the count, in records, in [2^-10, 2^20]. A step is
-	// charged as one Gaussian release with the noise multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. If
-	// CountNoise is a twentieth of the expected batch, that costs next to nothing.
+	// charged as one Gaussian release with the noise multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. A
+	// CountNoise of a twentieth of the expected batch costs next to nothing.
 	CountNoise float64 `json:"count_noise,omitzero"`
 }
 

@@ -11,12 +11,12 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// Config sets how to train. Every field that shapes the result is fixed before the data is touched. A feature
+// Config sets how to train. Every field that shapes the result is fixed before the data are read. A feature
 // whose field is left out is off: the smallest Config is plain DP-SGD with a constant learning rate.
 type Config struct {
-	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1], taken as exactly the
-	// binary fraction that the float64 is. At 1 every step uses every record: private gradient descent. In
-	// schemes with epochs it is zero, and the probability follows from Sampling.
+	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1]. The float64 is taken
+	// exactly, as a binary fraction. At 1 every step uses every record: private gradient descent. In schemes
+	// with epochs it is zero, and the probability follows from Sampling.
 	SamplingProbability float64  `json:"sampling_probability,omitzero"`
 	Sampling            Sampling `json:"sampling,omitzero"` // how batches are drawn; default Poisson
 	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10, 2^20].
@@ -28,45 +28,45 @@ type Config struct {
 
 	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It shapes learning, not privacy.
 	ClipNorm float64 `json:"clip_norm,omitzero"`
-	// Clipping refines how gradients are clipped. By default they are clipped by their norm as a whole.
+	// Clipping refines how gradients are clipped. By default the whole gradient is clipped by its norm.
 	Clipping Clipping `json:"clipping,omitzero"`
-	// Laplace draws noise from the discrete Laplace law of scale NoiseMultiplier times the clip norm, for
-	// pure differential privacy. It needs a model of one parameter and SamplingProbability 1.
+	// Laplace draws noise from the discrete Laplace distribution of scale NoiseMultiplier times the clip
+	// norm, for pure differential privacy. It needs a model of one parameter and SamplingProbability 1.
 	Laplace bool `json:"laplace,omitzero"`
 
 	LearningRate float64      `json:"learning_rate,omitzero"` // multiplies an update; positive
-	Schedule     Schedule     `json:"schedule,omitzero"`      // of the learning rate; default constant
+	Schedule     Schedule     `json:"schedule,omitzero"`      // changes the learning rate; default constant
 	Optimizer    optim.Config `json:"optimizer,omitzero"`     // update rule; default plain gradient descent
-	// AverageDecay, if not zero, asks for the exponential moving average of the iterates: see Result.Average.
+	// AverageDecay, if not zero, computes the exponential moving average of the iterates: see Result.Average.
 	// It is in (0, 1). It costs no privacy.
 	AverageDecay float64 `json:"average_decay,omitzero"`
 
-	// Records is the public number of records. Sums are divided by SamplingProbability times Records, and the
-	// number of blocks of a batch follows from it. The default is the number of rows of the data, which is
+	// Records is the public number of records. It determines the divisor of sums, SamplingProbability times
+	// Records, and the number of blocks of a batch. The default is the number of rows of the data, which is
 	// then taken to be public.
 	Records int `json:"records,omitzero"`
-	// Workers is the number of goroutines. The default is GOMAXPROCS. The result does not depend on it, to
-	// the last bit.
+	// Workers is the number of goroutines. The default is GOMAXPROCS. The result is the same for every
+	// number, to the last bit.
 	Workers int `json:"-"`
-	// Checkpoint names a file, of mode 0600, for the state of the run. Train with the same arguments, on a
-	// reservation of a resumed ledger, resumes an interrupted run from it, for no further charge. The result
-	// is the same to the last bit. The file is as secret as the data. By default there is none.
+	// Checkpoint names a file, of mode 0600, for the state of the run. To resume an interrupted run without
+	// further charge, call Train with the same arguments and a reservation of a resumed ledger. The result is
+	// the same to the last bit. The file is as secret as the data. By default there is no file.
 	Checkpoint      string `json:"-"`
 	CheckpointEvery int    `json:"-"` // steps between two checkpoints; default a twentieth of Steps
 	// NonPrivate trains without noise, for a baseline. NoiseMultiplier must then be zero. With a ClipNorm
 	// gradients are still clipped; +Inf makes this plain gradient descent. The event is
-	// accountant.NonPrivate, which no budget admits, so Train then takes no reservation.
+	// accountant.NonPrivate, which no budget covers, so Train takes no reservation.
 	NonPrivate bool `json:"non_private,omitzero"`
-	// Public, if it has rows, is public data on which the model is scored: see Metrics.
+	// Public, if it has rows, is public data on which the model is evaluated: see Metrics.
 	Public      Data `json:"-"`
-	PublicEvery int  `json:"-"` // steps between two scores; default a twentieth of Steps
+	PublicEvery int  `json:"-"` // steps between two evaluations; default a twentieth of Steps
 	// Observe, if set, is called after every step, from Train's goroutine. The model holds that step's
 	// iterate. The caller may read it and must not change it.
 	Observe   func(Metrics) `json:"-"`
 	Distances Distances     `json:"-"` // measured at every step if Observe is set; private
 }
 
-// Phase is a run of steps that are charged alike.
+// Phase is a sequence of steps with the same charge per step.
 type Phase struct {
 	Steps               int     `json:"steps,omitzero"`
 	SamplingProbability float64 `json:"sampling_probability,omitzero"`
@@ -103,7 +103,7 @@ func (c Config) phaseAt(step int) (p Phase, start int) {
 // Event returns the worst case of a run, for the relation "add or remove one record".
 func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
 
-// EventAfter returns the worst case of the first steps of a run, to show the cost so far. The charge is
+// EventAfter returns the worst case of the first steps of a run. It shows the cost so far; the charge is
 // Event.
 func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
@@ -122,8 +122,8 @@ func (c Config) EventAfter(steps int) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
-// GaussianDraws returns how many numbers a run draws from the discrete Gaussian law, for a model with the
-// given number of parameters: see [LatticeDelta].
+// GaussianDraws returns the number of discrete Gaussian values that a run draws, for a model with the given
+// number of parameters: see [LatticeDelta].
 func (c Config) GaussianDraws(parameters int) int {
 	if c.NonPrivate || c.Laplace {
 		return 0
@@ -212,7 +212,7 @@ const (
 	maxWorkers         = 1 << 16
 )
 
-// within returns an error that names the field if its value is outside [low, high].
+// within returns an error with the field's name if its value is outside [low, high].
 func within(field string, v, low, high float64) error {
 	if v >= low && v <= high {
 		return nil
@@ -221,8 +221,8 @@ func within(field string, v, low, high float64) error {
 }
 
 // MarshalJSON writes everything in the Config that shapes the result, and nothing else: the inputs of a run
-// beside its key, data and model. A field that is renamed keeps its name here, and one that is off is left
-// out, so that an added field changes no other run.
+// except its key, data and model. A renamed field keeps its name here, and a field that is off is left out,
+// so that a new field changes no other run.
 func (c Config) MarshalJSON() ([]byte, error) {
 	type fields Config
 	if math.IsInf(c.ClipNorm, 1) {
@@ -234,7 +234,7 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fields(c))
 }
 
-// identity returns the configuration as it is in the fingerprint of a run.
+// identity returns the text of the configuration for the fingerprint of a run.
 func (c Config) identity() string {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -250,7 +250,7 @@ func (c Config) every(n int) int {
 	return max(1, c.TotalSteps()/20)
 }
 
-// Shape names how a learning rate moves.
+// Shape selects how a learning rate changes.
 type Shape string
 
 // The shapes. The zero value is Constant.

@@ -10,10 +10,10 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// cyclic lets records take as many turns as the noise has bands.
+// cyclic divides the records into as many turns as the noise has bands.
 type cyclic struct{ bands int }
 
-// validate refuses more than one matrix or clip norm, which the event does not cover.
+// validate reports a Config with several phases or a moving clip norm, which the event does not cover.
 func (y cyclic) validate(c Config) error {
 	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
 		return err
@@ -32,8 +32,8 @@ func (y cyclic) validate(c Config) error {
 	return nil
 }
 
-// inTurn returns the probability, drawn and charged, that a record joins a batch when it is its turn, for
-// batches that it joins with probability q.
+// inTurn returns the probability, drawn and charged, that a record joins a batch of its turn. q is the
+// probability over all turns.
 func (y cyclic) inTurn(q float64) float64  { return math.Min(1, float64(y.bands)*q) }
 func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
 
@@ -52,9 +52,9 @@ func (y cyclic) sampler(probability float64, _, parts, blocks int) sampler {
 	return &cyclicSampler{include: rng.NewBernoulli(y.inTurn(probability)), bands: y.bands, blocks: blocks, parts: make([]turns, parts)}
 }
 
-// cyclicSampler draws Poisson batches from one part of the records at a time. Every record has a turn,
-// drawn for it alone and once for all steps, and joins the batches of its turn by a coin each time. The
-// turn is a function of the key and the record's place in the data, so a resumed run meets the same turns.
+// cyclicSampler draws Poisson batches from the records of one turn at a time. The turn of a record is drawn
+// independently, once for all steps; a coin decides for each batch of this turn whether the record joins. The
+// turn is a function of the key and the record's place in the data, so a resumed run has the same turns.
 type cyclicSampler struct {
 	include rng.Bernoulli
 	bands   int
@@ -63,7 +63,7 @@ type cyclicSampler struct {
 }
 
 type turns struct {
-	key     rng.Key // they were drawn from; zero before
+	key     rng.Key // from which they were drawn; zero before
 	records [][]int // of every turn, ascending
 }
 
@@ -86,14 +86,14 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 }
 
 // bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise, from the diagonal
-// down: a number for each band, of Euclidean norm one. Noise C^-1 z, for z of independent steps, then costs
-// as much as the column norm one: see [accountant.BandedMatrix].
+// down: one number per band. Its norm is one, which fixes the cost of noise C^-1 z, for z of independent
+// steps: see [accountant.BandedMatrix].
 //
-// The coefficients belong to (1-x)^(-1/2): 1, 1/2, 3/8, ..., cut off after the bands and scaled. Uncut they
-// are the square root of the matrix of prefix sums, which gradient descent without momentum takes of its
-// gradients, and all but optimal for these (Fichtenberger, Henzinger, Upadhyay 2023); cut they are the banded
-// square root of Kalinin and Lampert 2024. They shape learning, not privacy. They are positive and fall, so
-// all roots of their polynomial lie outside of the unit circle (Eneström, Kakeya), and C^-1 z stays bounded.
+// The coefficients are the first of (1-x)^(-1/2): 1, 1/2, 3/8, ..., one per band, scaled. The full series is
+// the square root of the matrix of prefix sums, which gradient descent without momentum takes of its
+// gradients, and is all but optimal for it (Fichtenberger, Henzinger, Upadhyay 2023). Cut off, it is the
+// banded square root of Kalinin and Lampert 2024. Coefficients shape learning, not privacy. They are positive
+// and fall, so all roots of their polynomial lie outside the unit circle (Eneström, Kakeya). C^-1 z is bounded.
 func bandedCoefficients(bands int) []float64 {
 	c := make([]float64, bands)
 	c[0] = 1
@@ -108,7 +108,7 @@ func bandedCoefficients(bands int) []float64 {
 	return c
 }
 
-// bandBits is the number of binary digits used of the coefficients.
+// bandBits is the number of binary digits kept of the coefficients.
 const bandBits = 31
 
 // wholeCoefficients returns the coefficients times 2^bandBits as integers, with a sum of
@@ -132,21 +132,21 @@ func wholeCoefficients(bands int) []uint64 {
 	}
 }
 
-// banded makes noise that is correlated over steps, in integers of the grid. With s the sums of the steps and
-// c the coefficients over 2^31, step t releases
+// banded makes noise that is correlated over steps, in integers of the grid. Let s be the sums of the steps
+// and c the coefficients over 2^31. Step t releases
 //
 //	y_t = floor(c_0 s_t - c_1 w_(t-1) - c_2 w_(t-2) - ...) + z_t,   x_t = y_t / c_0, cut to an integer
 //
-// where z is the independent noise, x_t takes the place of the sum, and w_t = x_t - s_t is the noise in x_t:
-// C w is z, but for the cuts. Since w = x - s, the argument of floor is c_0 s_t + c_1 s_(t-1) + ... less a
-// number that was released. So a record moves y as it moves C s, rounded down, and x is computed from y
+// where z is the independent noise, x_t takes the place of the sum, and w_t = x_t - s_t is the noise in x_t.
+// C w is z except for the cuts. Since w = x - s, the argument of floor is c_0 s_t + c_1 s_(t-1) + ... minus a
+// number that was released. So a record changes y as it changes C s, rounded down, and x is computed from y
 // alone. The computation is exact: no rounding depends on the sums.
 //
-// The memory is eight bytes for every band and parameter. It is private: the release less the noise is the
+// The memory is eight bytes per band and parameter. It is private, because the release minus the noise is the
 // sum.
 type banded struct {
 	coefficients []uint64
-	noise        [][]int64 // w of a step, at the step modulo the bands; of the step at work s
+	noise        [][]int64 // w of a step, at the step modulo the bands; s for the current step
 }
 
 // newBanded returns nil for one band: independent noise.
@@ -163,7 +163,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before sets sums, of the parameters from low on, to the integers that receive the noise of the step.
+// before sets sums, for the parameters from low on, to the integers that receive the noise of the step.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))
@@ -182,8 +182,8 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// after replaces the released integers of the parameters from low on by the estimates of their sums, and
-// keeps the noise in these.
+// after replaces the released integers, for the parameters from low on, by estimates of their sums, and
+// stores the noise of these estimates.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {
@@ -197,7 +197,7 @@ func (b *banded) after(released []int64, low, step int) {
 	}
 }
 
-// times returns the product of 128 bits, in two's complement.
+// times returns the 128-bit product, in two's complement.
 func times(v int64, c uint64) (high, low uint64) {
 	high, low = bits.Mul64(uint64(v), c)
 	if v < 0 {
@@ -206,7 +206,7 @@ func times(v int64, c uint64) (high, low uint64) {
 	return high, low
 }
 
-// state returns the part of a checkpoint: nil without correlated noise.
+// state returns the part of a checkpoint; nil without correlated noise.
 func (b *banded) state() []int64 {
 	if b == nil {
 		return nil

@@ -13,20 +13,20 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Data is the private training set. Row i of X, of class Y[i], is record i, or part of a record of several
-// rows: see Ends.
+// Data is the private training set. Row i of X, of class Y[i], is record i, or one row of a record with
+// several rows: see Ends.
 type Data struct {
 	X blas32.General
-	// Packed, if not nil, holds the rows in place of X, which must then have none.
+	// Packed, if not nil, holds the rows instead of X, which must then have no rows.
 	Packed Packed
 	Y      []int
-	// Targets, if it has rows, holds the numbers that a model with squared loss is to predict, one row a
+	// Targets, if it has rows, holds the values that a model with squared loss must predict, one row per
 	// record. Y is then not read, and may be empty.
 	Targets blas32.General
-	// Ends, if not nil, makes a record of all rows of one unit of privacy: record u is the rows from
-	// Ends[u-1], or 0, up to Ends[u], at least one and at most MaxRows. It contributes the gradient of the
-	// mean loss of its rows, clipped as a whole. Whether Ends is nil must be public, as it decides how sums
-	// round.
+	// Ends, if not nil, makes one record of all rows of a privacy unit: record u is the rows from Ends[u-1],
+	// or 0, up to Ends[u], at least one and at most MaxRows. A record contributes the gradient of the mean
+	// loss of its rows, clipped as a whole. Whether Ends is nil must be public, because it determines how
+	// sums are rounded.
 	Ends []int
 }
 
@@ -119,20 +119,20 @@ func (d Data) digest(workers int) [][sha256.Size]byte {
 	return sums
 }
 
-// Packed is rows in a form that takes less memory than float32: package features has one of 16 bits a number.
-// The data are the numbers that Unpack returns: clip norms, clipping and sums are computed from these as from
-// any others, by the same code. The packed form of a row must depend on that row alone.
+// Packed holds rows in a form that takes less memory than float32: package features has one with 16 bits per
+// number. The data are the numbers that Unpack returns: clip norms, clipping and sums are computed from them
+// by the same code as from X. The packed form of a row must depend on that row alone.
 type Packed interface {
 	// Dims returns the numbers of rows and columns.
 	Dims() (rows, cols int)
-	// Unpack sets dst, as long as there are columns, to row i. Many goroutines call it at once.
+	// Unpack sets dst, which has one element per column, to row i. Many goroutines call it at once.
 	Unpack(dst []float32, i int)
-	// Hash returns a hash that identifies the rows: of the rows, or of all their inputs, with the name and
-	// version of each function. It may use so many goroutines.
+	// Hash returns a hash that identifies the rows. It covers the rows, or all their inputs with the name and
+	// version of each function. It may use up to workers goroutines.
 	Hash(workers int) [sha256.Size]byte
 }
 
-// Fetcher is a [Packed] that can ask memory for rows ahead of their use. The rows of a batch lie far apart,
+// Fetcher is a [Packed] that can load rows into caches before their use. The rows of a batch lie far apart,
 // and waiting for them takes about as long as the computation.
 type Fetcher interface {
 	Packed
@@ -140,12 +140,12 @@ type Fetcher interface {
 	Fetch(i, from, to int)
 }
 
-// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, some at a time, so that caches hold
-// them while it computes. Other workers are given rows that were unpacked before.
+// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, a few at a time, so that they stay in
+// caches while it computes. Other workers get rows that were unpacked before.
 type PackedWorker interface {
 	Worker
-	// Expect is called before AddClipped with the rows that the call after that is likely to begin with. A
-	// worker may ask memory for these rows. Nothing changes in the sums.
+	// Expect is called before AddClipped with the rows with which the call after that is likely to begin. A
+	// worker may load these rows into caches. The sums do not change.
 	Expect(rows []int)
 }
 
@@ -167,7 +167,7 @@ func (d Data) validatePacked() error {
 	return nil
 }
 
-// checkModel returns the model's objection to data. Of packed rows it passes on zeros, with their number of
+// checkModel returns the model's error for data. For packed rows the model checks zeros with their number of
 // columns, labels and targets.
 func checkModel(model Model, data Data) error {
 	if data.Packed == nil {
@@ -191,7 +191,7 @@ func checkModel(model Model, data Data) error {
 	return nil
 }
 
-// unpackedModel trains a model on packed rows: a worker unpacks the rows of a call to memory of its own.
+// unpackedModel trains a model on packed rows: a worker unpacks the rows of a call into its own memory.
 type unpackedModel struct{ Model }
 
 func (m unpackedModel) Fingerprint() []byte {
@@ -218,7 +218,7 @@ type unpackingWorker struct {
 func (w *unpackingWorker) Start() { w.inner.Start() }
 
 // AddClipped implements [Worker]. The result depends on the contents of the rows, in their order, and not on
-// where they lie.
+// their addresses.
 func (w *unpackingWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
 	w.unpack(data, rows)
 	return w.inner.AddClipped(sum, w.view, w.rows[:len(rows)], clip)

@@ -11,16 +11,16 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Between selects the two ends of a distance.
+// Between selects what a distance is measured between.
 type Between int
 
 const (
-	// Batches is between the sum of a batch with one record and the sum without it: the norm of the record's
-	// contribution, at most the clip norm. It follows the sampling law of a step, in which a record comes or
-	// stays away by itself.
+	// Batches measures between the sum of a batch with one record and the sum without it: the norm of the
+	// record's contribution, at most the clip norm. This matches the sampling of a step, in which a record
+	// independently joins a batch or not.
 	Batches Between = iota
-	// Records is between the contributions of two records, as in the published accountant, where one
-	// record takes the place of another. It is at most twice the clip norm.
+	// Records measures between the contributions of two records, as in the published accountant, where one
+	// record replaces another. The distance is at most twice the clip norm.
 	Records
 )
 
@@ -35,11 +35,11 @@ func (b Between) String() string {
 	return fmt.Sprintf("Between(%d)", int(b))
 }
 
-// Distances asks Train to measure distances at every step, for figures of a typical record. They change nothing
-// about the training. They are exact functions of the private data, protected by nothing and charged nowhere.
+// Distances configures Train to measure distances at every step, for figures of a typical record. They do not
+// change the training. They are exact functions of the private data, not protected and not charged.
 type Distances struct {
-	// Observe is called with the distances of each step, before the parameters move, but not for the steps
-	// before a checkpoint that a run resumes. Nil measures nothing.
+	// Observe is called with the distances of each step, before the parameters change. After a resume it is
+	// not called for the steps before the checkpoint. If nil, nothing is measured.
 	Observe func(StepDistances)
 	Between Between
 	// Most bounds the number of distances of a step, and is at least 2. The default keeps their time below a
@@ -54,16 +54,16 @@ type StepDistances struct {
 	Step        int     // from 1
 	Probability float64 // of a record to be in the batch
 	Noise       float64 // standard deviation, in the unit of the distances
-	Bound       float64 // no distance is above it, but by the rounding of single precision
-	// Values are the distances, no two with a record in common. The receiver may keep the slice.
+	Bound       float64 // upper bound of the distances, up to the rounding of single precision
+	// Values are the distances. No two have a record in common. The receiver may keep the slice.
 	Values []float64
 }
 
-// Normer is a [Worker] that computes norms without adding gradients up.
+// Normer is a [Worker] that can compute norms without summing gradients.
 type Normer interface {
 	Worker
 	// AppendNorms appends, for each of at most [MaxRows] rows, the norm of its contribution in AddClipped. A
-	// gradient that is not finite has norm 0. The clip norm is finite.
+	// gradient that is not finite has norm 0. The clip norm must be finite.
 	AppendNorms(dst []float64, data Data, rows []int, clip Clip) []float64
 }
 
@@ -82,7 +82,7 @@ func (c Config) validateDistances() error {
 	return within("Config.Distances.Most", float64(d.Most), 0, math.MaxInt32)
 }
 
-// most returns how many distances to measure in a batch of the expected size.
+// most returns the number of distances to measure in a batch of the expected size.
 func (d Distances) most(expected float64) int {
 	switch {
 	case d.Most > 0:
@@ -95,7 +95,7 @@ func (d Distances) most(expected float64) int {
 
 type meter struct {
 	worker  Worker
-	one     []float32 // what a record contributes
+	one     []float32 // contribution of a record
 	another []float32
 }
 
@@ -104,8 +104,8 @@ func newMeter(model Model) *meter {
 	return &meter{worker: model.Worker(), one: make([]float32, n), another: make([]float32, n)}
 }
 
-// measure returns the distances of rows, in their order: one for each, or one for every two. A single row
-// that is left has none.
+// measure returns the distances of rows in order: one for each row, or one for every two rows. A single row
+// that is left over has no distance.
 func (m *meter) measure(data Data, rows []int, clip Clip, between Between) []float64 {
 	m.worker.Start()
 	var values []float64
@@ -140,9 +140,9 @@ func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
 	m.worker.AddClipped(sum, data, rows, clip)
 }
 
-// MeasureDistances returns distances of rows of data at the model's parameters, as a step with these rows in
-// its batch would: one for each row between batches, one for every two consecutive rows between records. Clip
-// norms must be finite. The distances are as private as the rows.
+// MeasureDistances returns distances of rows of data at the model's parameters, as in a step whose batch
+// holds these rows: one for each row between batches, one for every two consecutive rows between records.
+// Clip norms must be finite. The distances are as private as the rows.
 func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
 	if err := cmp.Or(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
 		return nil, err
@@ -158,8 +158,8 @@ func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Bet
 	return newMeter(forRecords(model, data)).measure(data, rows, clip, between), nil
 }
 
-// observeDistances measures a sample of the batch that was just summed up, drawn from a key of its own, so
-// that no row's place in the data decides.
+// observeDistances measures a sample of the batch that was just summed. The sample is drawn from its own key,
+// independently of the rows' places in the data.
 func (t *trainer) observeDistances(phase Phase) {
 	d := t.cfg.Distances
 	if d.Observe == nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// epochs is common to the schemes that draw the steps of an epoch together.
+// epochs is common to the schemes that draw all steps of an epoch together.
 type epochs struct{ steps, per int }
 
-// epochs returns the epochs of a Sampling. Every record is in at least one step of each.
+// epochs returns the epochs of a Sampling. Every record is in at least one step of each epoch.
 func (s Sampling) epochs() epochs { return epochs{s.EpochSteps, max(1, s.PerEpoch)} }
 
 func (e epochs) validate(c Config) error {
@@ -25,13 +25,13 @@ func (e epochs) validate(c Config) error {
 
 func (e epochs) probability(Phase) float64 { return float64(e.per) / float64(e.steps) }
 
-// count returns the number of epochs in so many steps. An epoch that has begun is charged as a whole.
+// count returns the number of epochs in a number of steps. An epoch that has begun is charged as a whole.
 func (e epochs) count(steps int) int64 {
 	t := int64(e.steps)
 	return (int64(steps) + t - 1) / max(1, t)
 }
 
-// checkWhole refuses a part of an epoch, which no event covers.
+// checkWhole reports a number of steps that is not a whole number of epochs, which no event covers.
 func (e epochs) checkWhole(field string, steps int) error {
 	if steps%e.steps == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (e epochs) checkWhole(field string, steps int) error {
 	return fmt.Errorf("dpsgd: %s is %d, not a whole number of epochs of %d steps: %s would be", field, steps, e.steps, near)
 }
 
-// allocation draws the steps of a record afresh in each epoch.
+// allocation draws the steps of a record anew in each epoch.
 type allocation struct{ epochs }
 
 func (a allocation) event(_ Phase, steps int, noise accountant.Gaussian) accountant.Event {
@@ -56,7 +56,7 @@ func (a allocation) sampler(_ float64, start, parts, blocks int) sampler {
 	return &epochSampler{epochs: a.epochs, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 }
 
-// ballsInBins draws the one step of a record in an epoch once for all epochs.
+// ballsInBins draws one step of a record, which is the same in all epochs.
 type ballsInBins struct{ epochs }
 
 func (b ballsInBins) validate(c Config) error {
@@ -84,11 +84,11 @@ func (b ballsInBins) sampler(_ float64, start, parts, blocks int) sampler {
 }
 
 // epochSampler draws the batches of an epoch at once: the steps of every record, and a block for each of
-// these steps. The draw of a record is a function of the key, the epoch and the record's place in the
-// data. So a resumed run draws the same batches again, and no record's draw moves with another's.
+// these steps. The draw of a record is a function of the key, the epoch and the record's place in the data.
+// So a resumed run draws the same batches again, and no record's draw depends on another's.
 type epochSampler struct {
 	epochs
-	same   bool // batches in all epochs
+	same   bool // batches are the same in all epochs
 	start  int  // first step of the phase
 	blocks int
 	parts  []epochPart
@@ -122,9 +122,9 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws the epoch of a part. Batches that are the same in all epochs are drawn from a key that these
-// share. A random subset is drawn as by Floyd: for j from steps - per on take a uniform number up to j, or
-// j itself if that number is taken.
+// plan draws the epoch of a part. Batches that are the same in all epochs are drawn from a common key. A
+// random subset is drawn by Floyd's method: for j from steps - per on take a uniform number up to j, or j
+// itself if that number is taken.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {
@@ -152,8 +152,8 @@ func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	}
 }
 
-// words makes uniform integers, each of one word of a stream: so the place of a draw in the stream does
-// not depend on earlier draws.
+// words makes uniform integers, each from one 64-bit word of a stream, so that the place of a draw in the
+// stream does not depend on earlier draws.
 type words struct {
 	key    rng.Key
 	stream *rng.Stream
@@ -170,8 +170,8 @@ func (w *words) below(n uint64) uint64 {
 	return w.key.Derive("again", w.used).Stream().Uint64N(n)
 }
 
-// scaled maps a uniform word to a uniform integer below n, without bias. It refuses 2^64 mod n of the
-// words (Lemire 2019).
+// scaled maps a uniform 64-bit word to a uniform integer below n, without bias. ok is false for 2^64 mod n of
+// the words (Lemire 2019).
 func scaled(word, n uint64) (v uint64, ok bool) {
 	hi, lo := bits.Mul64(word, n)
 	return hi, lo >= n || lo >= -n%n

@@ -5,22 +5,22 @@ import (
 	"math"
 )
 
-// grid is the integer lattice on which the clipped sum of a step is noised.
+// grid is the integer lattice on which noise is added to the clipped sum of a step.
 //
 // The claim of a step: its release is a Gaussian mechanism with noise multiplier at least the configured one.
-// That takes two facts. Integer vectors computed from neighbouring data differ by at most sensitivity in
+// This needs two facts. Integer vectors computed from neighbouring data differ by at most sensitivity in
 // Euclidean norm, and the noise is discrete Gaussian with sigma >= NoiseMultiplier sensitivity on every
-// coordinate. Here is the bound, with C the norm of [Clip], P the number of parameters, c = C (1 + 2^-20), u
+// coordinate. The bound follows, with C the norm of [Clip], P the number of parameters, c = C (1 + 2^-20), u
 // = 2^-24 and gamma = 64 u/(1 - 64 u).
 //
-// Coupling. Every record of the batch is dealt to one of B blocks by a uniform draw of its own. Couple the
-// runs on D and on D plus record r so that all other records have the same fate and the same block. This is
-// possible because B comes from the public number of records. Then all blocks but the block of r hold the
-// same records in the same order. They give the same integers, because what a call adds does not depend on
-// where its records lie (obligation 1 of Worker). Blocks by position in the data would not do: removing a
-// record moves every record behind it to another block or place, and with it the rounding of every block. The
-// release is then a mixture over the coupled draws of a pair: "sum" and, with probability q, "sum shifted by
-// a vector of bounded norm". This is as in the real-number proof.
+// Coupling. Every record of the batch is assigned to one of B blocks by its own uniform draw. Couple the runs
+// on D and on D plus record r so that all other records are in the batch in both or in neither, and in the
+// same block. This is possible because B comes from the public number of records. Then all blocks but the
+// block of r hold the same records in the same order. They give the same integers, because what a call adds
+// does not depend on where its records lie (obligation 1 of Worker). Blocks by position in the data would not
+// do: removing a record moves every record behind it to another block or place, and so changes the rounding
+// of every block. The release is then a mixture over the coupled draws of a pair: "sum" and, with probability
+// q, "sum shifted by a vector of bounded norm". This is as in the real-number proof.
 //
 // One block. A block is small if it has at most L = limit records. In a small block every piece of at most
 // rows records is summed in single precision, with an error of norm at most gamma c for each record
@@ -33,53 +33,53 @@ import (
 //	one above L:       c/unit (1 + gamma L) + (s+L+1)/2 sqrt(P)
 //	both above L:      c/unit + sqrt(P)/2
 //
-// In the first case, two sums of at most L records stand in for exact ones. In the second, one run summed the
-// L records in common, with error gamma L c and rounding s sqrt(P)/2. The other run rounded L+1 records, by
+// In the first case, two sums of at most L records replace exact sums. In the second, one run summed the L
+// common records, with error gamma L c and rounding s sqrt(P)/2. The other run rounded L+1 records, by
 // sqrt(P)/2 each. Sums of blocks are integers below 2^62 and exact.
 //
 // Noise. For integer vectors that differ by v, D_a = a |v|^2/(2 sigma^2) at integer orders a, as for the
 // continuous Gaussian. The reason: P_v/P_0 to the power k has expectation exp(k(k-1)|v|^2/(2 sigma^2)) times
 // a quotient of theta sums that differ by an integer shift and cancel (Canonne, Kamath, Steinke 2020). For
 // the sampled mixture the binomial expansion has only such terms. So the moments of integer order equal the
-// ones of the continuous sampled Gaussian. At other orders, and in the reverse direction, compare the sum
+// moments of the continuous sampled Gaussian. At other orders, and in the reverse direction, compare the sum
 // over the lattice with the integral of the same function. By Poisson summation, with the contour moved as
 // far as the nearest zero of the mixture, they differ by a relative amount below P exp(-min(1,
 // NoiseMultiplier) sigma), and sigma is at least 2^32.
 //
-// Sampling by epochs. The steps of a record are drawn for it alone, so the coupling above holds with "steps"
-// in place of "fate". The likelihood ratio of a run with record r to the run without is then an average over
-// the choices of r of products of ratios L_i, one for each step i that r is in, and it is linear in each L_i.
-// At integer orders it expands into the same terms as before, a factor for each step. At others, and in the
-// reverse direction, the sum over the lattice of a step is compared with the integral while all other steps
-// are held: in that step the ratio is A + B L_i with A, B >= 0, which is the ratio of a sampled step but for
-// a factor. Shifts may depend on earlier outputs: the last step is replaced first, and by the largest shift,
-// which by the continuous case is the worst for any A and B.
+// Sampling by epochs. The steps of a record are drawn for it alone, so the coupling above holds with "in the
+// same steps" for "in the batch". The likelihood ratio of a run with record r to the run without is then an
+// average over the choices of r of products of ratios L_i, one for each step i that r is in, and it is linear
+// in each L_i. At integer orders it expands into the same terms as before, one factor for each step. At other
+// orders, and in the reverse direction, the sum over the lattice of a step is compared with the integral
+// while all other steps are fixed: in that step the ratio is A + B L_i with A, B >= 0, which is the ratio of
+// a sampled step up to a factor. Shifts may depend on earlier outputs: the last step is replaced first, and
+// by the largest shift, which by the continuous case is the worst for any A and B.
 //
-// Correlated noise. A record that is drawn in a step moves the integers y of that step and of the bands - 1
-// behind it: by the column of C, of norm at most one, times the vector by which it moves the sum, so of no
-// larger norm than that vector, and by less than one in every coordinate of these steps, as they are rounded
-// down, a norm below sqrt(bands P). Its next step is a whole turn later, so the blocks of steps that it may
-// move have none in common, and each is a sampled release of bands P coordinates that come one after another.
-// Others' contributions, and so the rounding, may depend on the coordinates before; the bound on the norm
-// holds along every path, and a shift that depends on the coordinates before is a bijection of the lattice.
-// So the last coordinate is replaced first, as above.
+// Correlated noise. A record that is drawn in a step changes the integers y of that step and of the next
+// bands - 1 steps. The change is the column of C, of norm at most one, times the vector by which the record
+// moves the sum, so its norm is no larger than that vector's. Rounding down adds less than one in every
+// coordinate of these steps, a norm below sqrt(bands P). The record's next step is a whole turn later, so the
+// blocks of steps that it may change are disjoint, and each is a sampled release of bands P coordinates in
+// sequence. Other records' contributions, and so the rounding, may depend on the coordinates before; the
+// bound on the norm holds along every path, and a shift that depends on the coordinates before is a bijection
+// of the lattice. So the last coordinate is replaced first, as above.
 //
-// Sigma has the same size for all clip norms, because the unit follows the norm. So one
-// sampler serves a run whose clip norm moves.
+// Sigma has the same size for all clip norms, because the unit follows the norm. So one sampler serves a run
+// whose clip norm moves.
 type grid struct {
 	perUnit     float64 // 1/unit, of at most 24 significant bits
 	sensitivity float64 // bound on the difference of neighbours, in units
 	sigma       float64 // of the noise, in units; a power of two
 }
 
-// grouping is how the records of a block are summed, a function of the number of parameters alone.
+// grouping determines how the records of a block are summed. It depends on the number of parameters alone.
 type grouping struct {
-	rows  int // at most this many at a time in single precision
-	limit int // above this many one at a time
+	rows  int // at most this many are summed at a time in single precision
+	limit int // above this many, records are summed one at a time
 }
 
-// groupingOf returns the grouping for a number of parameters. Where rounding sums to the
-// grid is expensive, it takes more records at a time, at the price of a larger bound.
+// groupingOf returns the grouping for a number of parameters. If rounding sums to the grid is expensive, it
+// takes more records at a time, at the price of a larger bound.
 func groupingOf(parameters int) grouping {
 	if parameters <= 1<<16 {
 		return grouping{rows: 64, limit: 128}
@@ -92,14 +92,14 @@ func (g grouping) blocks(expected float64) int {
 }
 
 const (
-	// On a finer grid sqrt(P) weighs less, and the discrete law differs less from the
-	// continuous one (see LatticeDelta).
+	// On a finer grid sqrt(P) weighs less, and the discrete distribution is closer to the continuous one (see
+	// LatticeDelta).
 	minGridBits, maxGridBits = 32, 40
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for a sum of contributions of norm clip, which is rounded down in
-// the releases of so many steps, floors, where noise is correlated: see banded.
+// newGrid returns the grid for a sum of contributions of norm clip. If noise is correlated, contributions are
+// rounded down once more in a number of releases, floors: see banded.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
@@ -120,7 +120,7 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 		g.sigma = math.Ldexp(1, bits)
 		within := g.sigma / (noiseMultiplier * slack)
 		clipUnits := min((within-roundings[0])/norms[0], (within-roundings[1])/norms[1])
-		share := clipUnits * norms[0] / within // the rest is for rounding
+		share := clipUnits * norms[0] / within // the rest is left for rounding
 		switch {
 		case share >= 1-0x1p-10 || bits == maxGridBits && share >= 0.5:
 			g.perUnit = roundDown24(clipUnits / (clip * slack))
@@ -136,13 +136,13 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	return g, nil
 }
 
-// LatticeDelta returns the allowance for discrete noise that an accountant of the privacy loss distribution
-// needs, whose bounds are for continuous Gaussian noise. Subtract it from delta before the accountant answers
-// for that delta. Here draws is the number of numbers drawn, and epsilon is approximately that answer.
+// LatticeDelta returns the allowance for discrete noise that an accountant of privacy loss distributions
+// needs if its bounds are for continuous Gaussian noise. Subtract it from delta before the accountant
+// computes an epsilon for delta. draws is the number of values drawn; epsilon is about the computed epsilon.
 //
-// The allowance is (1 + e^epsilon) times the total variation of all draws from the continuous law rounded to
-// the grid: at most 1/(24 s^2) for each draw, for a standard deviation of s units. Rényi accounting needs no
-// such allowance.
+// The allowance is (1 + e^epsilon) times the total variation distance of all draws from the continuous
+// distribution rounded to the grid: at most 1/(24 s^2) for each draw, for a standard deviation of s units.
+// Rényi accounting needs no such allowance.
 func LatticeDelta(draws int, epsilon float64) float64 {
 	const each = 1.0 / 24 / (1 << minGridBits) / (1 << minGridBits)
 	return (1 + math.Exp(epsilon)) * float64(draws) * each * (1 + 0x1p-40)

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// groupsOf returns the groups of a model. One without groups is one group.
+// groupsOf returns the groups of a model. A model without groups is one group.
 func groupsOf(m Model) []int {
 	if g, ok := m.(Grouped); ok {
 		return g.Groups()
@@ -15,15 +15,15 @@ func groupsOf(m Model) []int {
 	return []int{len(m.Parameters())}
 }
 
-// meanWorker adds records that have several gradients each, of the views of an image or of the rows of a
-// unit. A record contributes the mean of its gradients, clipped as a whole. So its norm is bounded however
-// many there are.
+// meanWorker adds records that have several gradients each, for the views of an image or for the rows of a
+// unit. A record contributes the mean of its gradients, clipped as a whole. So its norm is bounded for any
+// number of gradients.
 //
 // The obligations of [Worker], for records:
 //
-//   - Obligation 1: the sum over a record's gradients is the result of one call of the model's worker, by the
-//     model's own obligation 1 a function of parameters and record. It is the gradient, whatever its
-//     rounding.
+//   - Obligation 1: the sum over a record's gradients is the result of one call of the model's worker. By the
+//     model's own obligation 1 it is a function of parameters and record. It is taken as the gradient,
+//     whatever its rounding.
 //   - Obligation 2: the norm of the gradient is computed in double precision, with a relative error below
 //     2^-30. An element of the contribution is rounded once, by at most 2^-24.
 //   - Obligation 3: a record passes through 32 additions in its run and at most 8 more.
@@ -39,7 +39,7 @@ func newMeanWorker(m Model) meanWorker {
 	return meanWorker{inner: m.Worker(), groups: groupsOf(m), gradient: make([]float32, n), run: make([]float32, n)}
 }
 
-// addMeans adds the contributions of records to sum. The function of returns the data and rows of a record.
+// addMeans adds the contributions of records to sum. of returns the data and rows of a record.
 func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(record int) (Data, []int)) (tally Tally) {
 	const runRecords = 32
 	for i, r := range records {
@@ -93,8 +93,8 @@ func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 }
 
 // unitModel trains a model on records of several rows each: see Data.Ends, and "Units of several rows" in the
-// package comment. A step is the sampled Gaussian mechanism on units, by the proof beside grid with "record"
-// read as "unit". How many rows a unit has shapes nothing but its own contribution.
+// package comment. A step is the sampled Gaussian mechanism on units, by the proof at type grid with "unit"
+// for "record". The number of rows of a unit affects nothing but its own contribution.
 type unitModel struct{ Model }
 
 // forRecords returns the model whose rows are the records of data, unpacked.

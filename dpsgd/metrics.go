@@ -16,26 +16,26 @@ import (
 )
 
 // Metrics describes the progress of a run. All fields but Private may be shown to anybody: they are public,
-// part of the release that was charged, or computed from these.
+// part of the release that was charged, or computed from the release.
 type Metrics struct {
-	Step, Steps  int // done, of
+	Step, Steps  int // steps done, of all steps
 	LearningRate float64
 	ClipNorm     float64 // of this step
-	// Unclipped is the noisy number of records that were not clipped, as a share of the expected batch, if
+	// Unclipped is the noisy number of records that were not clipped, over the expected batch size, if
 	// clipping is adaptive. Otherwise it is NaN.
 	Unclipped float64
 	Event     accountant.Event // worst case of the steps so far: see Config.EventAfter
-	// Public is the score on Config.Public after this step. It is computed every
-	// Config.PublicEvery steps and after the last step. Otherwise it is nil.
+	// Public is the score on Config.Public after this step, computed every Config.PublicEvery steps and after
+	// the last step. Otherwise it is nil.
 	Public  *Score
 	Private Diagnostics // holds the counts of this step alone
 }
 
 // Score is the quality of a model on public data.
 type Score struct {
-	Loss float64 // mean over the rows, those whose gradient is not finite left out
-	// Accuracy is the share of rows whose class is predicted. It is NaN for a model that is
-	// no [Predictor] or fails to predict a row, and for data without classes.
+	Loss float64 // mean over the rows whose gradient is finite
+	// Accuracy is the fraction of rows whose class is predicted correctly. It is NaN for a model that is no
+	// [Predictor] or fails to predict a row, and for data without classes.
 	Accuracy float64
 }
 
@@ -46,17 +46,17 @@ type Predictor interface {
 }
 
 // Diagnostics counts what happened to records, summed over steps. It is an exact function of the private
-// data, protected by nothing and charged nowhere: for the owner of the data, not for release. It prints
-// redacted and has no JSON form.
+// data, not protected and not charged: for the owner of the data, not for release. It prints redacted and has
+// no JSON form.
 type Diagnostics struct {
 	private
 	Sampled   int64   // records in batches
 	Clipped   int64   // records whose gradient was scaled down
 	NonFinite int64   // records whose gradient was not finite and counted as zero
-	Loss      float64 // sum of the losses of the others
+	Loss      float64 // sum of the losses of all other sampled records
 }
 
-// ClipFraction returns the share of sampled records that were clipped, or NaN if no record was sampled.
+// ClipFraction returns the fraction of sampled records that were clipped, or NaN if no record was sampled.
 func (d Diagnostics) ClipFraction() float64 { return float64(d.Clipped) / float64(d.Sampled) }
 
 // MeanLoss returns the mean loss of the sampled records with a finite gradient, or NaN if there were none.
@@ -76,13 +76,13 @@ func diagnosticsOf(sampled int, tally Tally) Diagnostics {
 // private redacts the values that embed it.
 type private struct{}
 
-// String returns a redacted word.
+// String returns redacted text.
 func (private) String() string { return "dpsgd: private(redacted)" }
 
-// GoString returns a redacted word.
+// GoString returns redacted text.
 func (p private) GoString() string { return p.String() }
 
-// LogValue returns a redacted word.
+// LogValue returns redacted text.
 func (p private) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
 // MarshalJSON always fails.
@@ -118,7 +118,7 @@ type observer struct {
 
 func newObserver(model Model, cfg Config) (*observer, error) {
 	if a, ok := model.(*augmented); ok {
-		model = a.Model // public rows are scored as they are
+		model = a.Model // public rows are evaluated without views
 	}
 	o := &observer{cfg: cfg, model: model}
 	if cfg.Observe != nil && cfg.Public.Packed != nil {
@@ -155,7 +155,7 @@ func (o *observer) report(ctx context.Context, m Metrics) error {
 	return nil
 }
 
-// score adds up the losses that a worker reports, and counts right answers.
+// score sums the losses that a worker reports, and counts correct predictions.
 func (o *observer) score(ctx context.Context) (Score, error) {
 	data := o.cfg.Public
 	o.worker.Start()
@@ -173,7 +173,7 @@ func (o *observer) score(ctx context.Context) (Score, error) {
 		return s, nil
 	}
 	if err := o.model.(Predictor).Predict(ctx, o.predicted, data.X); err != nil {
-		return s, ctx.Err() // a row whose logits overflow; the run is paid for and goes on
+		return s, ctx.Err() // a row whose logits overflow; the run has been charged and continues
 	}
 	s.Accuracy = scores.Accuracy(o.predicted, data.Y)
 	return s, nil

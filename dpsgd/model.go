@@ -7,19 +7,19 @@ type Model interface {
 	// Parameters returns the live parameters in a fixed order. Train writes them between steps, never while
 	// a Worker runs.
 	Parameters() []float32
-	// Check returns an error for data that are unusable for the model: the number of columns, or a label
-	// out of range.
+	// Check returns an error for data that the model cannot use: a wrong number of columns, or a label out of
+	// range.
 	Check(data Data) error
 	// Worker returns the working memory of one goroutine.
 	Worker() Worker
-	// Fingerprint returns bytes that name every setting that shapes the loss. They must distinguish the
+	// Fingerprint returns bytes that identify every setting that shapes the loss. They must distinguish the
 	// model from all others whose Workers may add something else for the same parameters: two models with
-	// equal fingerprints under one key meet the same noise, and if the models differ, the difference of
-	// their releases is bare.
+	// equal fingerprints under one key get the same noise, and if the models differ, the difference of their
+	// releases has no noise.
 	Fingerprint() []byte
 }
 
-// Grouped is a [Model] whose parameters fall into groups, usually layers, that can be clipped one by one.
+// Grouped is a [Model] whose parameters form groups, usually layers, that can be clipped one by one.
 type Grouped interface {
 	Model
 	// Groups returns the number of parameters of each group, in the order of Parameters.
@@ -33,19 +33,18 @@ type Worker interface {
 	// last step.
 	Start()
 	// AddClipped adds to sum, which is zero, the contributions of at most [MaxRows] rows of data. A row
-	// contributes the gradient of its loss by the parameters, every group times clip.Scale of the group's
-	// Euclidean norm. One backward pass suffices: norms from the deltas and activations, rows of deltas
-	// scaled, one product.
+	// contributes the gradient of its loss with respect to the parameters, where every group is multiplied by
+	// clip.Scale of the group's Euclidean norm. One backward pass suffices: compute norms from the deltas and
+	// activations, scale the rows of deltas, and take one product.
 	//
 	//  1. What a call adds depends on parameters, clip and the contents of its rows, in their order, and on
 	//     nothing else, to the last bit: not on a row's index or address, nor on earlier calls. Whether a row
 	//     counts as clipped or as not finite depends on parameters, clip and that row alone.
 	//  2. In no group does a row's contribution have a norm above the clip norm times 1 + 2^-20. If the
 	//     gradient is not finite, the contribution is zero, and counted.
-	//  3. The rows together give the sum of their single contributions up to an error of norm at most
-	//     gamma_64 times the sum of their norms, where gamma_n = n u/(1 - n u) and u = 2^-24.
-	//     Single-precision sums do this if no term passes through more than 64 additions. See AddATB of
-	//     internal/kernel.
+	//  3. The sum of all rows' contributions has an error of norm at most gamma_64 times the sum of their
+	//     norms, where gamma_n = n u/(1 - n u) and u = 2^-24. Single-precision sums satisfy this if no term
+	//     passes through more than 64 additions. See AddATB of internal/kernel.
 	AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally
 }
 
@@ -65,7 +64,7 @@ func (t *Tally) add(u Tally) {
 	t.Loss += u.Loss
 }
 
-// Clip is how a [Worker] bounds the contribution of a record. The parameters form one group, or the groups
+// Clip sets how a [Worker] bounds the contribution of a record. The parameters form one group, or the groups
 // of a [Grouped] model.
 type Clip struct {
 	// Norms holds the positive clip norm C of each group; +Inf does not clip. A single norm applies to the
@@ -80,10 +79,10 @@ type Clip struct {
 // FlatClip returns the rule that clips the gradient as a whole to norm.
 func FlatClip(norm float64) Clip { return Clip{Norms: []float64{norm}} }
 
-// maxScale keeps the factors of a Worker within the range of float32.
+// maxScale bounds the factors of a Worker, so that they stay within the range of float32.
 const maxScale = 0x1p60
 
-// Scale returns the factor, at most 2^60, for a group's gradient of the given finite norm, and whether that
+// Scale returns the factor, at most 2^60, for a group's gradient of the given finite norm, and whether the
 // norm is above C.
 func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	bound := c.Norms[group]

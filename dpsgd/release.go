@@ -16,7 +16,7 @@ import (
 )
 
 // release computes the private part of a step, and of [Sum]: the clipped sum of a random batch on the grid,
-// under exact discrete noise.
+// with exact discrete noise.
 type release struct {
 	key        rng.Key
 	workers    int
@@ -31,10 +31,10 @@ type release struct {
 
 	batch  *batcher
 	sum    *summer
-	banded *banded // nil where the noise of steps is independent
+	banded *banded // nil if the noise of steps is independent
 	total  []int64 // the sum, then sum plus noise, in units; the count is last
-	fresh  rng.Key // of the noise that read adds to total; none once it has
-	step   uint64  // that total is of
+	fresh  rng.Key // of the noise that read adds to total; zero after read
+	step   uint64  // step of total
 
 	scratch []*scratch // of goroutines
 }
@@ -47,16 +47,16 @@ type setting struct {
 	noiseMultiplier float64 // 0: no noise
 	laplace         bool    // discrete Laplace noise, for one parameter
 	clip            Clip
-	// countMultiplier, if positive, asks for the number of sampled records that were not
-	// clipped, under noise of that standard deviation.
+	// countMultiplier, if positive, is the standard deviation of the noise of the number of sampled records
+	// that were not clipped, in records.
 	//
 	// The count is one more coordinate of the same discrete Gaussian mechanism. A record counts as a whole
-	// number of units. That number is the largest for which the noise, which has the grid's sigma S as
-	// everywhere, has a standard deviation of at least countMultiplier records. So neighbours differ by at
-	// most S/noiseMultiplier in the sum and S/countMultiplier in the count. Both are of the same sample, so
+	// number of units: the largest number for which the noise, whose sigma S is the grid's as everywhere, has
+	// a standard deviation of at least countMultiplier records. So neighbours differ by at most
+	// S/noiseMultiplier in the sum and S/countMultiplier in the count. Both are of the same sample, so
 	// together they differ by at most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm.
 	// Hence the release of both is a Gaussian mechanism with the multiplier of jointMultiplier, by the proof
-	// beside grid with one coordinate more. Unlike a sum of floats the count is exact and adds no rounding.
+	// at type grid with one more coordinate. Unlike a sum of floats the count is exact and adds no rounding.
 	countMultiplier float64
 }
 
@@ -80,8 +80,8 @@ func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
 	}
 }
 
-// newRelease prepares releases that start with the given setting. The default of records is the number in the
-// data.
+// newRelease prepares releases that start with the given setting. records defaults to the number of records
+// in the data.
 func newRelease(model Model, data Data, s setting, records, workers int) (*release, error) {
 	r := &release{workers: workers, records: cmp.Or(records, data.Records()), parameters: len(model.Parameters())}
 	integers := 0
@@ -122,7 +122,7 @@ func (r *release) set(s setting) error {
 	return r.setNoise(s)
 }
 
-// floors returns in how many releases a contribution is rounded down once more.
+// floors returns the number of releases in which a contribution is rounded down once more.
 func (r *release) floors() int {
 	if r.banded == nil {
 		return 0
@@ -154,7 +154,7 @@ func (r *release) setNoise(s setting) error {
 	return nil
 }
 
-// run prepares the release of one step: all but the noise, which read adds.
+// run prepares the release of one step except for the noise, which read adds.
 func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	r.batch.draw(r.workers, r.key, int(step))
 	tally, err := r.sumBatch(ctx)
@@ -186,10 +186,10 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 }
 
 // noiseKey returns the key of the step's noise, a pseudo-random function of the run's key, the step and all
-// integers of the sum. So a sum that is computed again meets its own noise, and a sum that differs by a
-// single unit meets other noise, whatever made it differ: a processor that rounds in another way, another
+// integers of the sum. So a sum that is computed again gets its own noise again. A sum that differs by a
+// single unit gets other noise, whatever made it differ: a processor that rounds in another way, another
 // version, a Worker that does not match its Fingerprint. If the noise depended on the step alone, the
-// difference of two such sums would be bare.
+// difference of two such sums would have no noise.
 func (r *release) noiseKey(step uint64) rng.Key {
 	hasher := newHasher(r.key.Derive("hash of sum", step).Stream())
 	hashes := make([]byte, hashSize*spansOf(len(r.total)))
@@ -208,7 +208,7 @@ type scratch struct {
 	streams *rng.Streams // of the noise of this step's spans; nil before it is drawn
 }
 
-// pieces yields mean, as long as each piece of a range of parameters.
+// pieces yields a part of mean for each piece of a range of parameters, of the piece's length.
 func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {
 		for ; low < high; low += pieceLength {
@@ -219,7 +219,7 @@ func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 	}
 }
 
-// pieceLength is how many parameters the memory next to the processor holds with all their intermediate
+// pieceLength is the number of parameters that fit into the fastest cache with all their intermediate
 // results.
 const pieceLength = 1024
 
@@ -230,10 +230,10 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read calls use for parts of the noisy sum divided by divisor, each once: parts of span i, one after the
-// other, from parameter low on. Noise is drawn and added on the way, while the caches hold the part. Each
-// span has a stream of its own. Goroutines share the work, so use is called by several at a time, for other
-// spans. It must not keep the part.
+// read divides the noisy sum by divisor and calls use once for each part: the parts of span i in order, from
+// parameter low on. Noise is drawn and added on the way, while the part is in caches. Each span has its own
+// stream. Goroutines share the work, so several calls of use run at once, for different spans. use must not
+// keep the part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {
@@ -280,14 +280,14 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	}
 }
 
-// Fingerprint returns a hash of all inputs of a run by [Train] but the key. It is a fingerprint of secrets:
-// under a key it identifies a run, and without a key it confirms guesses of the data.
+// Fingerprint returns a hash of all inputs of a run by [Train] except the key. It is a fingerprint of
+// secrets: under a key it identifies a run, and without a key it confirms guesses of the data.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }
 
-// fingerprint returns a hash of all inputs of a run, the configuration as text. So different runs under one
-// key take different samples and meet different noise.
+// fingerprint returns a hash of all inputs of a run, with the configuration as text. So different runs under
+// one key have different samples and noise.
 func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
 	own := model.Fingerprint()
@@ -314,18 +314,18 @@ func fingerprint(configuration string, model Model, data Data, workers int) []by
 
 const hashSize = 32
 
-// hasher distinguishes the integer sums of a step: sums that differ have different hashes, but for a chance
-// of 2^-128 over the hasher's secret words.
+// hasher distinguishes the integer sums of a step: different sums have different hashes, except with
+// probability 2^-128 over the hasher's secret 64-bit words.
 //
 // It is NH (Black, Halevi, Krawczyk, Krovetz, Rogaway 1999), twice:
 //
 //	sum over i of (m[2i] + k[2i]) (m[2i+1] + k[2i+1]) modulo 2^128
 //
-// where the inner additions are modulo 2^64. For uniform k and two sequences m of one length that differ, the
-// values are equal with a chance of at most 2^-64. With k moved by two words they are so once more,
-// independently. A hash function without a key would also distinguish sums that somebody chose so as to
-// collide, at four times the price: but nobody who could choose a sum has seen the words, which no output
-// depends on but through this comparison.
+// where the inner additions are modulo 2^64. For uniform k and two different sequences m of equal length, the
+// values are equal with probability at most 2^-64. With k moved by two words the same holds again,
+// independently. A hash function without a key would also distinguish sums that an adversary chose to
+// collide, at four times the cost. But an adversary who could choose a sum has not seen the words, on which
+// outputs depend only through this comparison.
 type hasher struct{ words [spanLength + 2]uint64 }
 
 func newHasher(s *rng.Stream) *hasher {
@@ -336,7 +336,7 @@ func newHasher(s *rng.Stream) *hasher {
 	return h
 }
 
-// sum returns the hash of at most spanLength integers, to be compared among sequences of one length.
+// sum returns the hash of at most spanLength integers. Compare hashes of sequences of equal length only.
 func (h *hasher) sum(m []int64) (out [hashSize]byte) {
 	even := len(m) &^ 1
 	var sums [2]uint128

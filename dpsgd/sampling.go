@@ -9,51 +9,51 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Scheme names how the batches of a run are drawn.
+// Scheme selects how the batches of a run are drawn.
 type Scheme string
 
 // The schemes. The zero value is Poisson. In each scheme the steps of a record are drawn for that record
 // alone, independently of all others, and the size of a batch is random.
 const (
-	// Poisson lets every record join every batch by a coin of its own.
+	// Poisson lets every record join every batch independently, with a fixed probability.
 	Poisson Scheme = "poisson"
-	// Allocation puts every record in PerEpoch of the EpochSteps steps of an epoch, a uniformly random
-	// choice, afresh in each epoch.
+	// Allocation puts every record in PerEpoch of the EpochSteps steps of an epoch. The choice is uniformly
+	// random and new in each epoch.
 	Allocation Scheme = "allocation"
-	// BallsInBins puts every record in one of EpochSteps batches, a uniformly random choice, once and for
-	// all: in each epoch the same batches come in the same order.
+	// BallsInBins puts every record in one of EpochSteps batches. The choice is uniformly random and made
+	// once: every epoch has the same batches in the same order.
 	BallsInBins Scheme = "balls-in-bins"
-	// Cyclic gives every record one of Bands turns, a uniformly random choice, once and for all. Turns come
-	// in the same order again and again. At every step the records of the turn join the batch by a coin of
-	// their own. Noise is correlated over Bands steps: later steps take off part of the noise of a step.
-	// This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
+	// Cyclic gives every record one of Bands turns. The choice is uniformly random and made once. Turns
+	// follow each other in a fixed order, again and again. At every step each record of the current turn
+	// independently joins the batch. Noise is correlated over Bands steps: later steps subtract part of the
+	// noise of a step. This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
 	Cyclic Scheme = "cyclic"
 )
 
 // Schemes returns all schemes, the default first.
 func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cyclic} }
 
-// Sampling sets how batches are drawn. It is fixed before the run, and it alone decides both the draws of
-// [Train] and the charge of [Config.Event]. Its zero value is Poisson sampling. A shuffle cut into batches
-// of equal size is none of these schemes and is not offered: there the places of the other records reveal
-// the place of a record, which is hidden less.
+// Sampling sets how batches are drawn. It is fixed before the run, and it alone determines both the draws of
+// [Train] and the charge of [Config.Event]. Its zero value is Poisson sampling. A shuffle cut into batches of
+// equal size is none of these schemes and is not offered: there the places of the other records reveal the
+// place of a record, so that it is hidden less.
 type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
 	// EpochSteps is the number of steps of an epoch, for Allocation and BallsInBins. The steps of a run, or
 	// of each phase, are a whole number of epochs.
 	EpochSteps int `json:"epoch_steps,omitzero"`
-	// PerEpoch is the number of steps of an epoch that a record is in, for Allocation, from 1 to
-	// EpochSteps. The default is 1.
+	// PerEpoch is the number of steps of an epoch that a record is in, for Allocation, from 1 to EpochSteps.
+	// The default is 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
-	// Bands is the number of turns, and of bands of the noise, for Cyclic: from 1 to the steps of the run.
-	// When it is its turn a record joins a batch with probability Bands times SamplingProbability, at most
-	// 1. With one band this is Poisson sampling.
+	// Bands is the number of turns, and of bands of the noise, for Cyclic: from 1 to the steps of the run. In
+	// its turn a record joins a batch with probability Bands times SamplingProbability, at most 1. With one
+	// band this is Poisson sampling.
 	Bands int `json:"bands,omitzero"`
 }
 
-// scheme is the law of a [Sampling].
+// scheme implements a [Sampling].
 type scheme interface {
-	// validate refuses a Config that the event does not cover.
+	// validate returns an error for a Config that the event does not cover.
 	validate(c Config) error
 	// probability returns the probability that a record is in a step of the phase.
 	probability(p Phase) float64
@@ -64,14 +64,14 @@ type scheme interface {
 	sampler(probability float64, start, parts, blocks int) sampler
 }
 
-// sampler draws which records are in the batch of a step, and which block each joins.
+// sampler draws which records are in the batch of a step, and which block each record joins.
 type sampler interface {
 	// draw appends the records of one part, from low up to high, in ascending order. Several goroutines draw
-	// parts at a time.
+	// different parts at once.
 	draw(dst []pick, part, low, high int, key rng.Key, step int) []pick
 }
 
-// scheme returns the scheme by its name, which Config.Validate checks.
+// scheme returns the scheme with the name that Config.Validate has checked.
 func (s Sampling) scheme() scheme {
 	switch s.Scheme {
 	case Allocation:
@@ -84,7 +84,7 @@ func (s Sampling) scheme() scheme {
 	return poisson{}
 }
 
-// Probability returns the probability that a record is in a batch of the first phase: the expected batch
+// Probability returns the probability that a record is in a batch of the first phase: the expected batch size
 // over the number of records.
 func (c Config) Probability() float64 { return c.Sampling.scheme().probability(c.phases()[0]) }
 
@@ -137,7 +137,7 @@ func (p poissonSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 	return dst
 }
 
-// batcher draws batches of the records and deals them to blocks.
+// batcher draws batches of the records and assigns the records to blocks.
 type batcher struct {
 	sampler sampler
 	records int
@@ -150,11 +150,11 @@ type batcher struct {
 
 type pick struct{ row, block int }
 
-// drawLength is how many records share a stream of random numbers, so that goroutines share the work.
+// drawLength is the number of records per stream of random numbers, so that goroutines can share the work.
 const drawLength = 1 << 13
 
-// newBatcher returns a batcher for the phase that begins at step start, with a probability if sampling is
-// Poisson. The number of blocks must come from public numbers.
+// newBatcher returns a batcher for the phase that begins at step start. probability is for Poisson sampling.
+// The number of blocks must come from public numbers.
 func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
 	parts := (records + drawLength - 1) / drawLength
 	return &batcher{

@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SumConfig sets how to release the sum of the contributions of all records.
+// SumConfig configures the release of the sum of the contributions of all records.
 type SumConfig struct {
 	ClipNorm         float64 // bounds the norm of a record's contribution, in [2^-40, 2^40]
 	NoiseMultiplier  float64 // standard deviation of the noise over the clip norm, in [2^-10, 2^20]
@@ -45,9 +45,9 @@ type SumResult struct {
 	Diagnostics Diagnostics
 }
 
-// Sum releases the clipped sum of all records' contributions, under Gaussian noise. It is one step of [Train]
+// Sum releases the clipped sum of all records' contributions, with Gaussian noise. It is one step of [Train]
 // with every record in the batch, and nothing is trained. A private mean, a matrix of second moments and a
-// histogram are the sums of models whose workers add a row, its outer product or a cell: see [Model].
+// histogram are sums of models whose workers add a row, its outer product or a cell: see [Model].
 //
 // The reservation must be for cfg.Event() and unused. It is used up when Sum starts, even if Sum then
 // fails. The same key, data, configuration and model give the same sum.
@@ -101,8 +101,7 @@ func checkRun(model Model, data Data, key rng.Key) error {
 }
 
 // begin uses the reservation, which must be for the event. The event is of continuous noise, and the noise
-// drawn is of integers: its Rényi divergences are no larger, but it has a privacy loss distribution of its
-// own.
+// drawn is of integers. Its Rényi divergences are no larger, but its privacy loss distribution is another.
 func begin(event accountant.Event, reservation *ledger.Reservation, key rng.Key) error {
 	use := ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}
 	if err := reservation.Begin(event, use); err != nil {

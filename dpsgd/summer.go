@@ -21,30 +21,30 @@ func spans(workers, n int, f func(worker, i, low, high int)) {
 	})
 }
 
-// summer computes the clipped sum of a batch. With a grid it sums integers, in any order, with one sum for
-// each goroutine, and then adds these up. Without noise it sums doubles, with a fixed number of sums (lanes),
-// so that the order of additions does not depend on goroutines. Its memory does not depend on the batch.
+// summer computes the clipped sum of a batch. With a grid it sums integers, in any order, with one sum per
+// goroutine, and then adds these sums. Without noise it sums doubles in a fixed number of sums (lanes), so
+// that the order of additions does not depend on goroutines. Its memory does not depend on the batch.
 type summer struct {
 	data    Data
 	group   grouping
 	workers []*summingWorker
 	floats  [][]float64 // lanes; nil with a grid
 	tallies []Tally     // of blocks
-	broken  atomic.Bool // a worker exceeded what its clip norm allows
-	blind   bool        // to that: how tests see what such a worker would do
+	broken  atomic.Bool // a worker exceeded its clip norm
+	blind   bool        // ignores broken: tests see what such a worker would do
 }
 
 type summingWorker struct {
 	Worker
-	packed PackedWorker // nil if it is none, or rows are not packed
+	packed PackedWorker // nil if the worker is none, or rows are not packed
 	sum    []float32
 	ints   []int64 // nil without a grid
 	busy   bool    // started in this step
-	full   bool    // ints holds something of this step
+	full   bool    // ints holds sums of this step
 }
 
-// newSummer returns a summer for so many integers, at least one for each parameter, or for doubles if
-// integers is 0. Integers after the parameters stay 0.
+// newSummer returns a summer for a number of integers, at least one per parameter, or for doubles if integers
+// is 0. Integers after the parameters stay 0.
 func newSummer(model Model, data Data, integers, workers int) *summer {
 	parameters := len(model.Parameters())
 	s := &summer{data: data, group: groupingOf(parameters)}
@@ -71,8 +71,8 @@ func newSummer(model Model, data Data, integers, workers int) *summer {
 	return s
 }
 
-// add sums the clipped gradients of the batch, in units of 1/perUnit if there is a grid. It returns the error
-// of ctx.
+// add sums the clipped gradients of the batch, in units of 1/perUnit if there is a grid. It returns an error
+// if ctx is done.
 func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit float64) (Tally, error) {
 	for _, w := range s.workers {
 		w.busy, w.full = false, false
@@ -120,8 +120,8 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 	return total, ctx.Err()
 }
 
-// after returns the rows of the block that a goroutine is likely to take after block b. While it is at work
-// each of the others takes one.
+// after returns the rows of the block that a goroutine is likely to take after block b: during b, each other
+// goroutine takes one block.
 func (s *summer) after(batch *batcher, b int) []int {
 	next, end := b+len(s.workers), batch.blocks
 	if lanes := len(s.floats); lanes > 0 {
@@ -135,8 +135,8 @@ func (s *summer) after(batch *batcher, b int) []int {
 	return batch.block(next)
 }
 
-// addBlock sums a block piece by piece, in single precision in w.sum. Then fold takes over w.sum, the sum of
-// the given number of records, and clears it.
+// addBlock sums a block piece by piece, in single precision, in w.sum. After each piece fold takes over
+// w.sum, the sum of the given number of records, and clears it.
 func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
 	rows := batch.block(block)
@@ -159,8 +159,8 @@ func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip
 	return tally
 }
 
-// fold takes w.sum over to the integers, and returns its squared norm. The integers of an earlier step are
-// cleared piece by piece, while the caches hold the piece.
+// fold adds w.sum to the integers, and returns its squared norm. The integers of an earlier step are cleared
+// piece by piece, while the piece is in caches.
 func (w *summingWorker) fold(perUnit float64) (square float64) {
 	n := len(w.sum)
 	if w.full {
@@ -176,7 +176,7 @@ func (w *summingWorker) fold(perUnit float64) (square float64) {
 	return square
 }
 
-// total returns the sum of all goroutines, in the memory of the first.
+// total returns the sum over all goroutines, in the memory of the first.
 func (s *summer) total() []int64 {
 	var parts [][]int64
 	for _, w := range s.workers {

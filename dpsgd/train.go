@@ -21,17 +21,17 @@ type Result struct {
 	// starts at the initial parameters. After every step it becomes a times itself plus (1 - a) times the
 	// parameters. To use it, copy it over the model's Parameters.
 	Average     []float32
-	ClipNorm    float64 // after the last step; adaptive clipping moves it
+	ClipNorm    float64 // after the last step; adaptive clipping changes it
 	Releasable  bool    // false for a seeded key and for non-private training
 	Diagnostics Diagnostics
 }
 
-// Train trains model on data in place, from the parameters it has. The reservation must be for cfg.Event()
+// Train trains model in place on data, from the current parameters. The reservation must be for cfg.Event()
 // and unused. It is used up when Train starts, even if Train then fails. For cfg.NonPrivate it must be nil.
 //
-// The same key, data, configuration and initial parameters give the same model, bit for bit
-// on machines of one kind. When ctx ends, Train returns its error. The model then holds the
-// iterate of a finished step, and the charge covers it.
+// The same key, data, configuration and initial parameters give the same model, bit for bit on machines of
+// one kind. When ctx ends, Train returns its error. The model then holds the iterate of a finished step, and
+// the charge covers it.
 func Train(ctx context.Context, model Model, data Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err
@@ -73,14 +73,14 @@ type trainer struct {
 	model   Model
 	data    Data
 	release *release
-	entry   int64 // of the reservation in its ledger; 0 without
+	entry   int64 // of the reservation in its ledger; 0 without reservation
 
 	optimizer *optim.Optimizer
 	average   []float64 // nil without Config.AverageDecay
 	clip      Clip      // of the next step
 	done      int       // steps
 	counts    Diagnostics
-	meter     *meter // once Config.Distances asks for it
+	meter     *meter // made when Config.Distances needs it
 }
 
 func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
@@ -132,7 +132,7 @@ func (t *trainer) start(reservation *ledger.Reservation, key rng.Key) error {
 func (t *trainer) setting(step int) setting {
 	p, start := t.cfg.phaseAt(step)
 	if t.cfg.Sampling.EpochSteps == 0 {
-		start = 0 // a step is drawn by itself
+		start = 0 // each step is drawn by itself
 	}
 	return setting{
 		probability: t.cfg.Sampling.scheme().probability(p), sampling: t.cfg.Sampling, start: start,
@@ -171,7 +171,7 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 	return m, nil
 }
 
-// descend moves the parameters and their average. It reports whether all are finite.
+// descend updates the parameters and their average. It reports whether all are finite.
 func (t *trainer) descend(expected, rate float64) bool {
 	parameters := t.model.Parameters()
 	diverged := make([]bool, spansOf(len(parameters)))

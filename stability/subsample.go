@@ -147,7 +147,6 @@ type Split struct {
 func (s Split) Models() int { return len(s.models) }
 
 // Overlap returns the largest number of models that share a record: it can change that many answers.
-
 func (s Split) Overlap() int { return s.overlap }
 
 // Disjoint assigns each record to exactly one model, at random. Sizes differ by at most one. The number of

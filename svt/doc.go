@@ -43,5 +43,4 @@
 //   - Answers under a key from [SeedKey] are for experiments.
 //   - The order of the queries decides which queries come after the end. In MSvec it also
 //     changes the answers. A resumed run must ask in the same order.
-
 package svt

@@ -106,7 +106,6 @@ func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, erro
 // Ask reports whether the query's value reaches the threshold. Query numbers are public and unique in the
 // run. A query that was asked before gets the stored answer. When the run has stopped, the error is
 // [ErrExhausted]. The noisy value of a query found above is another query, with its own noise and price.
-
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.ask(query, value, func(above bool) bool { return above })
 }

@@ -1,4 +1,4 @@
-// Package optim applies the update rules of torch.optim: it moves parameters once a gradient is known. For a
+// Package optim applies the update rules of torch.optim: it moves parameters against a given gradient. For a
 // differentially private gradient these rules are post-processing and cost nothing.
 //
 // The state is in double precision, whatever the precision of the parameters. It can be read and restored, so

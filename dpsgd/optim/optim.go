@@ -10,12 +10,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Method names an update rule.
+// Method selects an update rule.
 type Method string
 
 // These are the methods. The zero value means SGD.
 const (
-	SGD Method = "sgd" // gradient descent with momentum, of Nesterov's kind or not
+	SGD Method = "sgd" // gradient descent, with or without momentum, also Nesterov's
 	// AdaGrad divides by the root of the sum of squares (Duchi et al. 2011).
 	AdaGrad Method = "adagrad"
 	// Adam divides a mean of gradients by the root of a mean of squares (Kingma, Ba 2015).
@@ -31,12 +31,12 @@ type Config struct {
 	Momentum float64 `json:"momentum,omitzero"`
 	// Nesterov looks ahead by the momentum. It is for SGD with Momentum.
 	Nesterov bool `json:"nesterov,omitzero"`
-	// WeightDecay pulls parameters to zero. WeightDecay times a parameter is added to its
-	// gradient. For AdamW the parameter shrinks by the learning rate times WeightDecay
-	// instead. WeightDecay must be at least 0. The default is none.
+	// WeightDecay pulls parameters to zero. WeightDecay times a parameter is added to its gradient. For AdamW
+	// the parameter instead shrinks by the learning rate times WeightDecay. WeightDecay must be at least 0.
+	// The default is none.
 	WeightDecay float64 `json:"weight_decay,omitzero"`
-	// Beta1 and Beta2 set how much Adam's means of gradients and of squares remember, in
-	// [0, 1). The defaults are 0.9 and 0.999.
+	// Beta1 and Beta2 are the decay rates of Adam's means of gradients and of squares, in [0, 1). The
+	// defaults are 0.9 and 0.999.
 	Beta1 float64 `json:"beta1,omitzero"`
 	Beta2 float64 `json:"beta2,omitzero"`
 	// Epsilon is added to the root in the denominator. The default is 1e-8 for Adam and
@@ -110,7 +110,7 @@ type Optimizer struct {
 type State struct {
 	Steps int64 // number of steps made
 	// First is the velocity of SGD with momentum, or Adam's mean of gradients. Second is AdaGrad's sum, or
-	// Adam's mean of squares. Each has one number a parameter, or is nil if the method has none.
+	// Adam's mean of squares. Each has one number per parameter, or is nil if the method has none.
 	First, Second []float64
 }
 
@@ -137,7 +137,7 @@ func (o *Optimizer) adam() bool { return o.cfg.Method == Adam || o.cfg.Method ==
 // State returns the memory itself, not a copy: it changes with the next step.
 func (o *Optimizer) State() State { return o.state }
 
-// Restore puts back a State of an Optimizer of the same Config and size. On an error it changes nothing.
+// Restore sets the state to a State of the same Config and size. On an error it changes nothing.
 func (o *Optimizer) Restore(s State) error {
 	if s.Steps < 0 || len(s.First) != len(o.state.First) || len(s.Second) != len(o.state.Second) {
 		return errors.New("optim: the state is of another optimizer")
@@ -171,9 +171,9 @@ func (o *Optimizer) Begin(rate float64) {
 	}
 }
 
-// Apply makes the open step for some of the parameters, from number low on. The slices
-// parameters and gradient hold this part. Goroutines may share a step between them, each
-// parameter once. It reports whether all parameters of the part are finite.
+// Apply makes the open step for some of the parameters, from index low on. The slices parameters and gradient
+// hold this part. Goroutines may share a step if each parameter is moved once. Apply reports whether all
+// parameters of the part are finite.
 func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient []float64) (finite bool) {
 	if len(parameters) != len(gradient) {
 		panic("optim: dimension mismatch")
@@ -228,8 +228,8 @@ func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient 
 	return finite
 }
 
-// Average moves average towards parameters: average = decay average + (1-decay) parameters.
-// If it starts at the first parameters, it is their exponential moving average.
+// Average moves average towards parameters: average = decay average + (1-decay) parameters. If it starts at
+// the first parameters, it is their exponential moving average.
 func Average[T float32 | float64](average []float64, parameters []T, decay float64) {
 	for j, p := range parameters {
 		average[j] = decay*average[j] + (1-decay)*float64(p)
