@@ -93,7 +93,7 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 // the square root of the matrix of prefix sums, which gradient descent without momentum takes of its
 // gradients, and is all but optimal for it (Fichtenberger, Henzinger, Upadhyay 2023). Cut off, it is the
 // banded square root of Kalinin and Lampert 2024. Coefficients shape learning, not privacy. They are positive
-// and fall, so all roots of their polynomial lie outside the unit circle (Eneström, Kakeya). C^-1 z is bounded.
+// and fall: all roots of their polynomial lie outside the unit circle (Eneström, Kakeya), C^-1 z is bounded.
 func bandedCoefficients(bands int) []float64 {
 	c := make([]float64, bands)
 	c[0] = 1

@@ -8,11 +8,11 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Conv2D is a two-dimensional convolution with square kernels, a cross-correlation: kernels are not flipped.
-// Its tensors are the kernels, laid out by filter, row, column, input channel, and the intercepts.
+// Conv2D is a two-dimensional convolution with square kernels. It is a cross-correlation: kernels are not
+// flipped. Its tensors are the kernels, laid out by filter, row, column, input channel, and the intercepts.
 type Conv2D struct {
 	Filters int
-	Kernel  int // positions on a side
+	Kernel  int // positions per side
 	Stride  int // positions
 	Padding int // zeros on every side, below Kernel
 	Weights Weights
@@ -43,7 +43,7 @@ func (c Conv2D) Init(parameters []float64, in Shape, rnd *rand.Rand) {
 	clear(parameters[weights:])
 }
 
-// Workspace implements [Layer]. It counts the windows and a gradient.
+// Workspace implements [Layer]. It counts the windows and one gradient.
 func (c Conv2D) Workspace(in Shape) int {
 	out, _ := c.Output(in)
 	return out.Rows*out.Cols*c.taps(in) + c.Filters*(c.taps(in)+1)
@@ -53,8 +53,8 @@ func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[f
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
 // convPass lays out the windows of an image as rows of a matrix, so that the convolution is a product with
-// the kernels. The gradient of a row is a sum over positions, computed once, in a buffer, which gives its
-// norm exactly, and its scaled sum without another product.
+// the kernels. The gradient of a row is a sum over positions. It is computed once, in a buffer: its norm is
+// exact, and the scaled sum needs no other product.
 type convPass[T Float] struct {
 	in, padded Shape
 	window     window
@@ -66,7 +66,7 @@ type convPass[T Float] struct {
 	back       kernel.Packed[T] // W
 	packed     bool             // back holds the parameters of this step
 
-	image     []T // one, with its border of zeros
+	image     []T // one image with its border of zeros
 	windows   []T // rows x positions x taps
 	dwindows  []T // of one row
 	dy        []T
@@ -119,7 +119,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 	}
 }
 
-// gather, the transpose of spread, sets dx to the sums over windows.
+// gather is the transpose of spread: it sets dx to sums over windows.
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {
@@ -206,7 +206,7 @@ func addScaledRows[T Float](sum, g []T, rows int, scales []T) {
 	kernel.AddATB(sum, n, scales, 1, g, n, 1, n, rows)
 }
 
-// Weights is where the weights of a layer start. Intercepts start at zero.
+// Weights selects the initial weights of a layer. Intercepts start at zero.
 type Weights int
 
 const (
@@ -215,8 +215,8 @@ const (
 	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for tanh or no
 	// activation (Glorot and Bengio 2010).
 	Glorot
-	// Zero is for models that are linear in their parameters. Any other model would keep
-	// its units alike for ever.
+	// Zero is for models that are linear in their parameters. In any other model equal units would stay
+	// equal.
 	Zero
 )
 
@@ -244,17 +244,17 @@ func (w Weights) draw(dst []float64, fanIn, fanOut int, rnd *rand.Rand) {
 	}
 }
 
-// Float is the type of a value. Training uses float32, and tests repeat it in float64.
+// Float is the type of a value. Training uses float32; tests repeat it in float64.
 type Float interface{ float32 | float64 }
 
 // Shape describes one example between two layers: Rows x Cols positions with Channels values each, laid out
 // by row, then column, then channel. A vector is one position whose channels are its elements.
 type Shape struct{ Rows, Cols, Channels int }
 
-// Vector returns the shape of n plain values.
+// Vector returns the shape of a vector of n values.
 func Vector(n int) Shape { return Shape{Rows: 1, Cols: 1, Channels: n} }
 
-// Image returns the shape of a picture with the given number of channels.
+// Image returns the shape of an image with the given number of channels.
 func Image(rows, cols, channels int) Shape {
 	return Shape{Rows: rows, Cols: cols, Channels: channels}
 }
@@ -270,8 +270,8 @@ func (s Shape) String() string {
 	return fmt.Sprintf("%dx%dx%d", s.Rows, s.Cols, s.Channels)
 }
 
-// maxSize bounds the values of one example in any place, and the parameters of a model, so
-// that products of two sizes stay within an int64.
+// maxSize bounds the number of values of one example at any layer, and of parameters of a model, so that
+// products of two sizes fit into an int64.
 const maxSize = 1 << 30
 
 func (s Shape) valid() bool {

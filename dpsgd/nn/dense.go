@@ -8,11 +8,10 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Dense is a fully connected layer, W x + b, on vectors. Its tensors are W, row-major with a row for each
-// unit, and b.
+// Dense is a fully connected layer, W x + b, on vectors. Its tensors are W (row-major, a row per unit) and b.
 type Dense struct {
 	Units   int
-	Weights Weights // where W starts
+	Weights Weights // initial values of W
 }
 
 func (d Dense) String() string { return fmt.Sprintf("dense %d", d.Units) }
@@ -39,18 +38,19 @@ func (d Dense) Workspace(Shape) int                      { return d.Units }
 func (d Dense) Float32(in Shape, rows int) Pass[float32] { return newDensePass[float32](d, in, rows) }
 func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[float64](d, in, rows) }
 
-// densePass needs no gradient per row (Goodfellow 2015). The gradient by W is the outer product of dy and x,
-// with squared norm |dy|^2 |x|^2, the gradient by b is dy, and the scaled sum is one product of matrices.
+// densePass needs no gradient per row (Goodfellow 2015). A row's gradient with respect to W is the outer
+// product of dy and x, so its squared norm is |dy|^2 |x|^2; with respect to b it is dy. The sum of the scaled
+// gradients of all rows is one matrix product.
 type densePass[T Float] struct {
 	in, out int
 	w, b    []T
 	forward kernel.Packed[T] // W^T, for more than skinny units
 	back    kernel.Packed[T] // W
 	packed  bool             // back holds the parameters of this step
-	x, dy   []T              // of the rows at work
+	x, dy   []T              // of the current rows
 	scaled  []T              // rows of dy
 	xx, gg  []float64
-	ahead   *ahead // nil where x is not rows of the data
+	ahead   *ahead // nil if x is not rows of the data
 }
 
 // skinny is the number of outputs up to which a product needs no packing.
@@ -81,9 +81,9 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 }
 
 // steep is the largest squared norm of inputs, and of deltas, at which a gradient is scaled without loss.
-// Clipped to C, a row of deltas has size C/|x|. Where that is below the normal float32 numbers, it rounds by
-// 2^-150 an element. For |x| <= 2^64, C >= 2^-40 and 2^46 units that is less than 2^-21 C of the product.
-// Where x is short or zero, the gradient by W may be scaled up. A row of deltas no longer than 2^64 stays
+// Clipped to C, a row of deltas has size C/|x|. If that is below the normal float32 numbers, it rounds by
+// 2^-150 per element. For |x| <= 2^64, C >= 2^-40 and 2^46 units the product errs by less than 2^-21 C. If x is
+// short or zero, the gradient with respect to W may be scaled up. A row of deltas no longer than 2^64 stays
 // finite under scales up to 2^60.
 const steep = 0x1p128
 

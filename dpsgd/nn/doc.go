@@ -1,7 +1,7 @@
-// Package nn builds models for DP-SGD out of layers: dense, convolution, pooling, activations, group
-// normalisation. A [Model] is a [dpsgd.Model]. One backward pass gives every example's gradient norm and the
-// clipped sum, at nearly the cost of plain SGD. A dense layer needs no gradient per example: the squared norm
-// is |g|^2 (|x|^2 + 1), and the sum is one product of matrices with scaled rows. A convolution computes each
+// Package nn builds models for DP-SGD from layers: dense, convolution, pooling, activations, group
+// normalisation. A [Model] is a [dpsgd.Model]. One backward pass computes every example's gradient norm and
+// the clipped sum, at nearly the cost of plain SGD. A dense layer needs no gradient per example: the squared
+// norm is |g|^2 (|x|^2 + 1), and the sum is one matrix product with scaled rows. A convolution computes each
 // gradient in a buffer of the worker, a few examples at a time, and uses it for the norm and for the sum.
 //
 // # Guarantee
@@ -11,16 +11,16 @@
 //
 // # Caveats
 //
-//   - Pictures are laid out by row, column, channel. For data by channel, row, column, put [FromChannels]
+//   - Images are laid out by row, column, channel. For data by channel, row, column, put [FromChannels]
 //     first.
-//   - Init, or the caller, decides where training starts. Parameters of a new model are zero, and from zero
+//   - Init, or the caller, sets the initial parameters. Parameters of a new model are zero, and from zero
 //     only models that are linear in their parameters learn. Parameters learned from private data are
 //     private.
 //   - An example may count as not finite if its values exceed 2^64 in norm, at the input or between layers,
-//     or if its gradients by these values do.
+//     or if the gradients with respect to these values do.
 //   - Clipping by group bounds every layer by itself, weights and intercepts together: Groups of [Model] has
 //     one group for each layer with parameters.
-//   - Predictions, and losses outside training, are exact: evaluate on public data.
+//   - Predictions, and losses outside training, are exact, without noise: evaluate on public data.
 //
 // # Use
 //

@@ -9,9 +9,9 @@ import (
 )
 
 // GroupNorm normalises the values of every group of consecutive channels, over all positions of one example,
-// to mean zero and variance one. Then it scales and shifts every channel (Wu and He 2018). It does not look
-// at other examples, as DP-SGD requires: batch normalisation has no gradient for a single example. Its
-// tensors are the scales and the shifts, a value for each channel.
+// to mean zero and variance one. Then it scales and shifts every channel (Wu and He 2018). It does not read
+// other examples, as DP-SGD requires: batch normalisation has no gradient for a single example. Its tensors
+// are the scales and the shifts, one value per channel.
 type GroupNorm struct {
 	Groups int // divides the number of channels
 }
@@ -71,8 +71,8 @@ func newGroupPass[T Float](g GroupNorm, in Shape, rows int) *groupPass[T] {
 
 func (p *groupPass[T]) Start(parameters []T) { p.parameters = parameters }
 
-// each calls f for the values of row i in group g. For every position these are a run of n
-// consecutive channels, starting at channel first, at offset at.
+// each calls f for the values of row i in group g. At every position these are n consecutive channels, from
+// channel first on, at offset at.
 func (p *groupPass[T]) each(i, g int, f func(at, first, n int)) {
 	n := p.channels / p.groups
 	at := i*p.positions*p.channels + g*n
@@ -119,7 +119,7 @@ func (p *groupPass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
 		clear(p.sums)
 		dscale, dshift := p.sums[:p.channels], p.sums[p.channels:]
 		for g := range p.groups {
-			// With h the normal values and d = dy scale, dx = (d - mean d - h mean(d h))/deviation.
+			// Let h be the normal values and d = dy scale. Then dx = (d - mean d - h mean(d h))/deviation.
 			mean, slope := 0.0, 0.0
 			p.each(i, g, func(at, first, n int) {
 				for k, h := range p.normal[at : at+n] {

@@ -13,68 +13,68 @@ import (
 // and no state. Its working memory is a [Pass].
 //
 // To write your own layer, implement this interface with one generic type that is a Pass. Float32 and Float64
-// are then one line each. The tests of package nntest check all of these promises.
+// are then one line each. The tests of package nntest check all obligations of a Layer and a Pass.
 type Layer interface {
-	// String names the layer and every setting that shapes its function. It distinguishes
-	// models whose gradients may differ: see Fingerprint of [dpsgd.Model].
+	// String describes the layer and every setting that shapes its function. It distinguishes models whose
+	// gradients may differ: see Fingerprint of [dpsgd.Model].
 	String() string
-	// Output returns the shape of the output for an input of the given shape, or an error that names the
-	// setting that does not fit.
+	// Output returns the shape of the output for an input of the given shape, or an error with the setting
+	// that does not fit.
 	Output(in Shape) (Shape, error)
 	// Tensors returns the number of values of each tensor of parameters, in the order of their layout, or nil
 	// if there are none. Here and below, in is a shape that Output accepts.
 	Tensors(in Shape) []int
-	// Init sets the parameters to where training starts.
+	// Init sets the initial values of the parameters.
 	Init(parameters []float64, in Shape, rnd *rand.Rand)
-	// Workspace returns roughly how many values for each row a Pass keeps in memory of its
-	// own. It decides how many rows are computed together.
+	// Workspace returns roughly how many values per row a Pass keeps in its own memory. The number of rows
+	// that are computed together depends on it.
 	Workspace(in Shape) int
 	// Float32 and Float64 return working memory for up to the given number of rows at a time.
 	Float32(in Shape, rows int) Pass[float32]
 	Float64(in Shape, rows int) Pass[float64]
 }
 
-// Pass computes one layer, for one goroutine. The calls for some rows come in the order Forward, Backward,
-// AddScaled. Later ones may be left out. Matrices are dense and row-major with one row for each example. The
-// buffers x and dy of a layer with parameters stay as they are until AddScaled has returned. The buffer y
-// stays only until the next layer's Forward. A Pass does not change its inputs.
+// Pass computes one layer, for one goroutine. The calls for a group of rows come in the order Forward,
+// Backward, AddScaled; later calls may be left out. Matrices are dense and row-major with one row per
+// example. The buffers x and dy of a layer with parameters do not change until AddScaled has returned. The
+// buffer y stays unchanged only until the next layer's Forward. A Pass does not change its inputs.
 //
 // Row exactness: the results for one row depend on parameters and on this row's inputs alone, to the last
-// bit: not on the number of rows, on the row's place among them, or on addresses. This holds for y and dx of
-// the row, for its squares, and for the sum of AddScaled if it is the only row. See obligation 1 of
-// [dpsgd.Worker].
+// bit. They do not depend on the number of rows, on the row's place among them, or on addresses. This holds
+// for y and dx of the row, for its squares, and for the sum of AddScaled if it is the only row. See
+// obligation 1 of [dpsgd.Worker].
 type Pass[T Float] interface {
 	// Start announces new parameters. They stay valid and fixed until the next Start.
 	Start(parameters []T)
 	// Forward sets y to the layer's values at x.
 	Forward(y, x []T, rows int)
-	// Backward computes dx, the gradient of each row's loss by x, from dy, the gradient by y. If dx is nil,
-	// it is not needed.
+	// Backward computes dx, the gradient of each row's loss with respect to x, from dy, the gradient with
+	// respect to y. If dx is nil, it is not needed.
 	//
-	// Let g be the gradient of row i's loss by tensor k, as AddScaled will add it for a scale of one.
-	// Backward adds a number to squares[k][i]: not below the squared norm of g times 1 - 2^-22, and not above
-	// the squared norm by more than the layer documents. The number is NaN or +Inf if g is not finite, or if
-	// scaling could lose relative precision in g to underflow. If squares is nil, it is not needed.
+	// Let g be the gradient of row i's loss with respect to tensor k, as AddScaled adds it for a scale of
+	// one. Backward adds a number to squares[k][i]. It is at least the squared norm of g times 1 - 2^-22, and
+	// exceeds the squared norm by no more than the layer documents. It is NaN or +Inf if g is not finite, or
+	// if scaling could lose relative precision in g by underflow. If squares is nil, it is not needed.
 	Backward(dx, dy []T, rows int, squares [][]float64)
 	// AddScaled adds the gradients of all rows to sum, with tensor k of row i scaled by scales[k][i]. The
-	// slice sum is laid out as the parameters. Tensors with the same scales share one slice. If Backward got
-	// no squares, scales is nil and every scale is one.
+	// slice sum is laid out like the parameters. Tensors with the same scales share one slice. If Backward
+	// got no squares, scales is nil and every scale is one.
 	//
-	// Scales are in [0, 2^60], above one where clipping lengthens short gradients. The scaled gradient of a
-	// row whose squares are finite is finite, and so are all intermediate results: a scale applied to a
+	// Scales are in [0, 2^60], above one if clipping lengthens short gradients. If the squares of a row are
+	// finite, its scaled gradient must be finite, and so must all intermediate results: a scale applied to a
 	// factor of the gradient must not overflow there, not even if the other factor is zero.
 	//
-	// The rounding error is at most gamma_n times the sum of the norms of the scaled gradients, where n is
+	// The rounding error is at most gamma_n times the sum of the norms of the scaled gradients. Here n is
 	// rows + 2 up to 48 rows and rows/48 + 51 above, gamma_n = n u/(1 - n u), and u is the unit roundoff. To
-	// achieve this, rows are summed in runs of at most 48, and then the runs are summed. A gradient that is
-	// itself a sum over positions is therefore computed for its row first, alone.
+	// achieve this, sum rows in runs of at most 48, and then the runs. A gradient that is itself a sum over
+	// positions must therefore be computed for its row first, alone.
 	AddScaled(sum []T, rows int, scales [][]T)
 }
 
 // InPlace is implemented by a [Layer] whose passes can work in place, which saves memory traffic. Its input
-// and output have one size. Forward may have y == x, and Backward dx == dy. Backward needs no x. It may read
-// y of Forward, which nobody changes before: unlike other layers' buffers, the buffers of such a layer are
-// its own.
+// and output have the same size. Forward may have y == x, and Backward dx == dy. Backward needs no x. It may
+// read the y of Forward, which nothing changes before Backward: unlike the buffers of other layers, the
+// buffers of such a layer are its own.
 type InPlace interface {
 	Layer
 	// InPlace does nothing. It marks a layer that meets these obligations.
@@ -89,15 +89,15 @@ type architecture struct {
 	loss    Loss
 	tensors []int  // sizes, of all layers
 	spans   []span // of every layer
-	first   int    // the first layer with parameters
-	perRow  int    // values a worker holds for a row, roughly
+	first   int    // index of the first layer with parameters
+	perRow  int    // approximate number of values a worker holds per row
 }
 
-// span is a layer's part of all parameters and of all tensors.
+// span is the part of a layer in all parameters and in all tensors.
 type span struct{ parameters, size, tensors, count int }
 
-// newArchitecture checks that every layer accepts the output of the one before. At least one layer must have
-// parameters. The output must be a vector, of two values or more for [CrossEntropy].
+// newArchitecture checks that every layer accepts the output of the layer before. At least one layer must
+// have parameters. The output must be a vector, with two or more values for [CrossEntropy].
 func newArchitecture(in Shape, loss Loss, layers ...Layer) (*architecture, error) {
 	if !in.valid() {
 		return nil, fmt.Errorf("nn: the input is %+v; all of it must be positive and the product at most 2^30", in)
@@ -158,8 +158,8 @@ func (a *architecture) parameters() int {
 	return last.parameters + last.size
 }
 
-// String names input, layers with their settings, and loss. Two architectures of the same name compute the
-// same function of parameters and data.
+// String describes input, layers with their settings, and loss. Two architectures with the same text compute
+// the same function of parameters and data.
 func (a *architecture) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v", a.input())
@@ -170,9 +170,9 @@ func (a *architecture) String() string {
 	return b.String()
 }
 
-// rows returns how many rows are computed together: enough to make products efficient, and few enough for the
-// values of the rows to stay in the cache, or to be small beside the parameters. It is a power of two from 8
-// to MaxRows, a function of the architecture alone.
+// rows returns the number of rows that are computed together: enough to make products efficient, and few
+// enough for the values of the rows to stay in the cache, or to be few compared with the parameters. It is a
+// power of two from 8 to MaxRows and depends on the architecture alone.
 func (a *architecture) rows() int {
 	const cache = 1 << 17 // values
 	limit := max(cache, 2*a.parameters())

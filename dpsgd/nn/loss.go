@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// Loss is what training minimises: a number for each example, without averaging.
+// Loss is what training minimises: one number per example, without averaging.
 type Loss int
 
 const (
 	// CrossEntropy is log sum exp of the outputs minus the output of the label. The outputs are logits.
 	CrossEntropy Loss = iota + 1
 	// SquaredError is half the squared distance of the outputs from the targets, or from the one-hot code of
-	// the label if the data has no targets.
+	// the label if the data have no targets.
 	SquaredError
 )
 
-// String names the loss.
+// String returns the name of the loss.
 func (l Loss) String() string {
 	switch l {
 	case CrossEntropy:
@@ -27,16 +27,16 @@ func (l Loss) String() string {
 	return fmt.Sprintf("loss %d", int(l))
 }
 
-// crossEntropy sets delta to the gradient of the loss by the logits, softmax minus one-hot,
-// and returns the loss. The loss is NaN if a logit is NaN or +Inf.
+// crossEntropy sets delta to the gradient of the loss with respect to the logits, softmax minus one-hot, and
+// returns the loss. The loss is NaN if a logit is NaN or +Inf.
 func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	top := math.Inf(-1)
 	for _, v := range logits {
-		if v := float64(v); v > top { // NaN comes back in the sum
+		if v := float64(v); v > top { // NaN reappears in the sum
 			top = v
 		}
 	}
-	// Exponentials of the first classes are kept in full; the others are computed twice.
+	// Exponentials of the first classes are all stored; the exponentials of other classes are computed twice.
 	var kept [64]float64
 	total := 0.0
 	for k, v := range logits {
@@ -76,7 +76,7 @@ func squaredError[T Float](delta, outputs, target []T, label int) (loss float64)
 	return loss / 2
 }
 
-// lossAt sets delta to the gradient of the loss by the outputs of row i of the batch, and returns the loss.
+// lossAt sets delta to the gradient of the loss with respect to the outputs of row i, and returns the loss.
 func lossAt[T Float](l Loss, delta, outputs []T, batch examples[T], i int) float64 {
 	switch {
 	case l == CrossEntropy:

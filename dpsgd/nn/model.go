@@ -23,7 +23,7 @@ import (
 )
 
 // Model is a sequence of layers with a loss and parameters, in single precision. It implements
-// [dpsgd.Grouped]. The parameters of a layer, weights and intercepts together, are a group.
+// [dpsgd.Grouped]. The parameters of each layer, weights and intercepts together, form a group.
 type Model struct {
 	arch       *architecture
 	parameters []float32
@@ -31,9 +31,9 @@ type Model struct {
 
 var _ dpsgd.Grouped = (*Model)(nil)
 
-// New returns a model with all parameters zero: see Init for where to start. Every layer must accept the
-// output of the one before, and at least one layer must have parameters. The output must be a vector, of two
-// values or more for [CrossEntropy].
+// New returns a model with all parameters zero: see Init for other initial values. Every layer must accept
+// the output of the layer before, and at least one layer must have parameters. The output must be a vector,
+// with two or more values for [CrossEntropy].
 func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	a, err := newArchitecture(in, loss, layers...)
 	if err != nil {
@@ -42,7 +42,7 @@ func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	return &Model{arch: a, parameters: kernel.Make[float32](a.parameters())}, nil
 }
 
-// Init sets the parameters to where training starts, as the layers define. The result is a function of the
+// Init sets the initial values of the parameters, as the layers define them. The result is a function of the
 // random numbers alone.
 func (m *Model) Init(rnd *rand.Rand) {
 	for l, s := range m.arch.spans {
@@ -68,8 +68,8 @@ func (m *Model) Groups() []int {
 	return sizes
 }
 
-// Fingerprint implements [dpsgd.Model]. It names the architecture, and the types of layers
-// from other packages, which may have any name.
+// Fingerprint implements [dpsgd.Model]. It contains the architecture, and the types of layers from other
+// packages, because such layers may have any name.
 func (m *Model) Fingerprint() []byte {
 	b := []byte("nn 1 " + m.arch.String())
 	ours := reflect.TypeFor[Model]().PkgPath()
@@ -177,8 +177,8 @@ func started(rnd *rand.Rand, in Shape, layers ...Layer) (*Model, error) {
 	return m, nil
 }
 
-// NewTutorialCNN returns the small network for MNIST of the DP-SGD tutorials of TensorFlow Privacy and
-// Opacus. It has 26,010 parameters for pictures of 28 x 28 with one channel. It draws the initial parameters
+// NewTutorialCNN returns the small network for MNIST from the DP-SGD tutorials of TensorFlow Privacy and
+// Opacus. It has 26,010 parameters for images of 28 x 28 with one channel. It draws the initial parameters
 // from rnd.
 func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 	return started(rnd, in,
@@ -187,13 +187,13 @@ func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 		Flatten{}, Dense{Units: 32}, ReLU{}, Dense{Units: classes, Weights: Glorot})
 }
 
-// A model's file holds, in this order: a line of magic; the length of the architecture's name, 4 bytes; the
-// name; the number of parameters, 8 bytes; the parameters in single precision; SHA-256 of all before.
+// A model file holds, in this order: a magic line; the length of the architecture's name, 4 bytes; the name;
+// the number of parameters, 8 bytes; the parameters in single precision; SHA-256 of everything before.
 const fileMagic = "pate dpsgd/nn 1\n"
 
 const maxName = 1 << 16
 
-// head returns the bytes before the parameters in the model's file.
+// head returns the bytes before the parameters in the model file.
 func (m *Model) head() []byte {
 	name := m.arch.String()
 	b := binary.LittleEndian.AppendUint32([]byte(fileMagic), uint32(len(name)))
@@ -211,9 +211,9 @@ func (m *Model) Save(w io.Writer) error {
 	return nil
 }
 
-// Load reads parameters that Save wrote for a model of the same architecture. Another architecture, a
-// parameter that is not finite, or a damaged file is an error, and the model stays as it was. Load reads no
-// more than this model's file, so r may hold more.
+// Load reads parameters that Save wrote for a model of the same architecture. It fails, and leaves the model
+// unchanged, for another architecture, a parameter that is not finite, or a damaged file. Load reads no more
+// than the model file, so r may hold more.
 func (m *Model) Load(r io.Reader) error {
 	head := m.head()
 	b := make([]byte, len(head)+4*len(m.parameters)+sha256.Size)
@@ -246,7 +246,7 @@ func (m *Model) parse(b, head []byte, size int) error {
 	return nil
 }
 
-// foreign returns an error that names the model of the file, if it has one.
+// foreign returns an error with the model that the file holds, if it holds one.
 func (m *Model) foreign(b []byte) error {
 	f, err := sealed.Fields(b, fileMagic)
 	if err != nil {
@@ -263,8 +263,8 @@ func (m *Model) foreign(b []byte) error {
 	return fmt.Errorf("%d parameters for %d", count, len(m.parameters))
 }
 
-// Logits sets row i of dst, x.Rows by outputs, to the model's outputs at row i of x. It
-// uses all processors. When ctx ends, it returns ctx's error, and dst is only partly done.
+// Logits sets row i of dst, x.Rows by outputs, to the model's outputs at row i of x. It uses all processors.
+// When ctx ends, it returns ctx's error, and dst is only partly set.
 func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
@@ -278,9 +278,9 @@ func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	})
 }
 
-// Predict sets dst[i] to the index of the largest output at row i of x, the lowest index if
-// outputs are equal. A row with an output that is not finite is an error. Predict uses all
-// processors. When ctx ends, it returns ctx's error.
+// Predict sets dst[i] to the index of the largest output at row i of x, the lowest index if outputs are
+// equal. It fails for a row with an output that is not finite. Predict uses all processors. When ctx ends, it
+// returns ctx's error.
 func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
@@ -298,12 +298,12 @@ func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error 
 
 // Evaluation is the quality of a model on data.
 type Evaluation struct {
-	Accuracy float64 // share of rows whose largest output is the label's
+	Accuracy float64 // fraction of rows whose largest output is the label's
 	Loss     float64 // mean
 }
 
-// Evaluate scores the model on labelled data. The data must not be private: the scores are
-// exact and protected by nothing.
+// Evaluate evaluates the model on labelled data. The data must not be private, because the results are exact
+// and not protected.
 func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, error) {
 	if err := m.Check(data); err != nil {
 		return Evaluation{}, err
@@ -335,7 +335,7 @@ func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, erro
 	return e, nil
 }
 
-// each computes the outputs of all rows of x. It calls f for each, from several goroutines.
+// each computes the outputs of all rows of x. It calls f for each row, from several goroutines.
 func (m *Model) each(ctx context.Context, x blas32.General, f func(row int, outputs []float32) error) error {
 	per, n := m.arch.rows(), m.arch.output().Size()
 	errs := make([]error, (x.Rows+per-1)/per)

@@ -82,7 +82,7 @@ func (Flatten) Workspace(Shape) int                   { return 0 }
 func (Flatten) Float32(in Shape, _ int) Pass[float32] { return flattenPass[float32]{size: in.Size()} }
 func (Flatten) Float64(in Shape, _ int) Pass[float64] { return flattenPass[float64]{size: in.Size()} }
 
-// flattenPass copies. A model shares the memory instead, and calls nothing.
+// flattenPass copies. A model instead shares the memory and calls nothing.
 type flattenPass[T Float] struct {
 	plainPass[T]
 	size int
@@ -92,7 +92,7 @@ func (p flattenPass[T]) Forward(y, x []T, rows int)                   { copy(y[:
 func (p flattenPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) { copy(dx[:rows*p.size], dy) }
 
 // FromChannels accepts data laid out by channel, then row, then column. Its input is a vector, its output an
-// image. If used it is the first layer.
+// image. If used, it must be the first layer.
 type FromChannels struct {
 	plain
 	Shape Shape // of the image

@@ -6,8 +6,8 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// MaxPool takes the largest value of each channel in a square window, the first of equal ones by row, then
-// column.
+// MaxPool takes the largest value of each channel in a square window. Of equal values it takes the first, by
+// row, then column.
 type MaxPool struct {
 	plain
 	Kernel, Stride int // positions; Kernel at most 16
@@ -33,7 +33,7 @@ func (m MaxPool) Float64(in Shape, rows int) Pass[float64] { return newMaxPass[f
 type maxPass[T Float] struct {
 	plainPass[T]
 	pooling
-	winner []uint8 // the tap each output came from
+	winner []uint8 // the tap from which each output came
 }
 
 func newMaxPass[T Float](m MaxPool, in Shape, rows int) *maxPass[T] {
@@ -41,7 +41,7 @@ func newMaxPass[T Float](m MaxPool, in Shape, rows int) *maxPass[T] {
 	return &maxPass[T]{pooling: p, winner: make([]uint8, rows*len(p.origins)*p.run)}
 }
 
-// pooling is where the values of windows lie.
+// pooling holds the places of the values of windows.
 type pooling struct {
 	size, run     int // values of a row, and of a run of windows
 	origins, taps []int
@@ -96,7 +96,7 @@ func (a AveragePool) Float64(in Shape, _ int) Pass[float64] { return newAverageP
 type averagePass[T Float] struct {
 	plainPass[T]
 	pooling
-	share T // of one value in a mean
+	share T // weight of one value in a mean
 }
 
 func newAveragePass[T Float](a AveragePool, in Shape) *averagePass[T] {
@@ -140,8 +140,8 @@ func (p *averagePass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	}
 }
 
-// window is a square that moves over an image. It has Kernel positions on a side and moves
-// by Stride positions. The image has Padding zeros on every side.
+// window is a square that moves over an image. Its side has kernel positions, and it moves by stride
+// positions. The image has padding zeros on every side.
 type window struct{ kernel, stride, padding int }
 
 func (w window) output(in Shape, channels int) (Shape, error) {
@@ -158,11 +158,11 @@ func (w window) output(in Shape, channels int) (Shape, error) {
 	return Image(w.count(in.Rows), w.count(in.Cols), channels), nil
 }
 
-// count returns the number of places along a side of n.
+// count returns the number of places of the window along a side of n positions.
 func (w window) count(n int) int { return (n+2*w.padding-w.kernel)/w.stride + 1 }
 
-// origins returns the offset of the window's first value for every place of the window over
-// an image without padding.
+// origins returns the offset of the first value of the window for every place of the window over an image
+// without padding.
 func (w window) origins(in Shape) []int {
 	var offsets []int
 	for r := range w.count(in.Rows) {
@@ -173,8 +173,8 @@ func (w window) origins(in Shape) []int {
 	return offsets
 }
 
-// runs returns origins, and the number of values that follow each origin at the same tap of
-// consecutive windows. These are the channels of one window, or, at stride 1, of a line.
+// runs returns the start offsets and the length of runs of consecutive values: the values at one position in
+// the window, for the channels of one window or, at stride 1, of all windows in a row.
 func (w window) runs(in Shape) (origins []int, n int) {
 	if w.stride > 1 {
 		return w.origins(in), in.Channels
@@ -185,7 +185,7 @@ func (w window) runs(in Shape) (origins []int, n int) {
 	return origins, w.count(in.Cols) * in.Channels
 }
 
-// taps returns the offset of every position in the window from its first.
+// taps returns the offset of every position in the window from its first position.
 func (w window) taps(in Shape) []int {
 	var offsets []int
 	for r := range w.kernel {

@@ -12,36 +12,36 @@ import (
 
 const maxRows = dpsgd.MaxRows
 
-// examples is data in either precision: [dpsgd.Data] with another element type.
+// examples is [dpsgd.Data] with elements in either precision.
 type examples[T Float] struct {
 	X            []T // row i starts at i*Stride
 	Stride       int
-	Unpack       func(dst []T, i int)  // in place of X, if not nil: sets dst to row i
-	Fetch        func(i, from, to int) // if not nil, announces that columns of row i are unpacked soon
+	Unpack       func(dst []T, i int)  // instead of X, if not nil: sets dst to row i
+	Fetch        func(i, from, to int) // if not nil, announces that columns of row i will be unpacked soon
 	Y            []int
 	Targets      []T // none, or row i at i*TargetStride
 	TargetStride int
 }
 
-// worker computes an architecture forwards and backwards, for one goroutine. A [Model] trains with float32,
-// and tests check the same code with float64.
+// worker runs an architecture forwards and backwards, for one goroutine. A [Model] trains with float32, and
+// tests check the same code with float64.
 type worker[T Float] struct {
 	arch    *architecture
 	passes  []Pass[T]
 	values  [][]T // of the input, then of every layer: rows x size, some shared
-	input   []T   // of the rows at work: values[0], or where they lie in the data
-	deltas  [][]T // gradients by them, nil before the first layer with parameters
+	input   []T   // of the current rows: values[0], or their memory in the data
+	deltas  [][]T // gradients with respect to values, nil before the first layer with parameters
 	losses  []float64
 	squares [][]float64 // of every tensor
 	whole   grouping[T] // all tensors together
 	layers  grouping[T] // the tensors of every layer together
-	kept    []int       // rows at work
-	rows    int         // at most, at a time
-	next    []int       // likely to be the first rows of the call of AddClipped after the next
+	kept    []int       // current rows
+	rows    int         // largest number of rows at a time
+	next    []int       // likely first rows of the call of AddClipped after the next
 	ahead   ahead
 }
 
-// newWorker returns the working memory of one goroutine, for so many rows at a time.
+// newWorker returns the working memory of one goroutine, for up to the given number of rows at a time.
 func newWorker[T Float](a *architecture, rows int) *worker[T] {
 	w := &worker[T]{
 		arch: a, rows: rows,
@@ -100,7 +100,7 @@ func pass[T Float](layer Layer, in Shape, rows int) Pass[T] {
 	return p.(Pass[T])
 }
 
-// Start sets the parameters. They stay fixed and valid until the next Start.
+// Start sets the parameters, which must stay fixed and valid until the next Start.
 func (w *worker[T]) Start(parameters []T) {
 	if len(parameters) != w.arch.parameters() {
 		panic(fmt.Sprintf("nn: %d parameters for %d", len(parameters), w.arch.parameters()))
@@ -111,15 +111,15 @@ func (w *worker[T]) Start(parameters []T) {
 }
 
 // AddClipped adds the clipped gradients of rows to sum, which is zero. It meets the obligations of
-// [dpsgd.Worker] in the precision T. The argument clip has one norm, or one for every layer with parameters.
+// [dpsgd.Worker] in the precision T. clip has one norm, or one for every layer with parameters.
 //
 // Rows are taken in groups of a size that depends on the architecture. A row's contribution does not depend
-// on its group, because layers are row exact. A term passes through at most 56 additions: in its run, and one
-// for each run of all groups. Groups have 8 to 256 rows, a power of two, and runs at most 48. The most are 48
-// + 8, in groups of 64.
+// on its group, because layers are row exact. A term passes through at most 56 additions: the additions in
+// its run, and one for each run of all groups. Groups have 8 to 256 rows, a power of two, and runs at most
+// 48. The maximum is 48 + 8, in groups of 64.
 //
-// Norms belong to the gradients that layers hold, or are bounds above. Scales are rounded towards zero, and a
-// scaled gradient rounds up by at most two parts in 2^24. Together that is less than 2^-20.
+// Norms are the norms of the gradients that layers hold, or upper bounds. Scales are rounded towards zero,
+// and a scaled gradient rounds up by at most two parts in 2^24. Together that is less than 2^-20.
 func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	if n := len(clip.Norms); n != 1 && n != len(w.layers.ends) {
 		panic(fmt.Sprintf("nn: %d clip norms for %d layers", n, len(w.layers.ends)))
@@ -140,8 +140,8 @@ func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsg
 	return tally
 }
 
-// addGroup does the work of AddClipped for at most w.rows rows. If some have gradients that
-// are not finite, it starts again without them.
+// addGroup does the work of AddClipped for at most w.rows rows. If some rows have gradients that are not
+// finite, it starts again without these rows.
 func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
 	private := slices.ContainsFunc(clip.Norms, func(norm float64) bool { return !math.IsInf(norm, 1) })
@@ -186,8 +186,8 @@ func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.
 	}
 }
 
-// AppendNorms appends the norm of each row's contribution in AddClipped, without its last product and sum. A
-// row whose gradient is not finite has norm 0.
+// AppendNorms appends the norm of each row's contribution in AddClipped, without the last product and the
+// sum. A row whose gradient is not finite has norm 0.
 func (w *worker[T]) AppendNorms(dst []float64, batch examples[T], rows []int, clip dpsgd.Clip) []float64 {
 	group := w.whole
 	if len(clip.Norms) > 1 {
@@ -228,8 +228,8 @@ func (w *worker[T]) forward(batch examples[T], rows []int) {
 	}
 }
 
-// gather sets input. Rows that follow each other in memory are not copied, unless a later layer works in the
-// memory of the input. Packed rows are unpacked here, a group at a time, which the caches hold.
+// gather sets input. Rows that are adjacent in memory are not copied, unless a later layer works in the
+// memory of the input. Packed rows are unpacked here, one group at a time, which fits into the caches.
 func (w *worker[T]) gather(batch examples[T], rows []int) {
 	size := w.arch.input().Size()
 	w.input = w.values[0]
@@ -253,7 +253,7 @@ func (w *worker[T]) gather(batch examples[T], rows []int) {
 	}
 }
 
-// lossOf sets the losses of rows and their gradients by the outputs.
+// lossOf sets the losses of rows and their gradients with respect to the outputs.
 func (w *worker[T]) lossOf(batch examples[T], rows []int) {
 	last, n := len(w.values)-1, w.arch.output().Size()
 	for i, r := range rows {
@@ -261,8 +261,8 @@ func (w *worker[T]) lossOf(batch examples[T], rows []int) {
 	}
 }
 
-// backward takes the gradients by the outputs to all layers with parameters. The loss of a
-// row becomes NaN if a gradient of the row is not finite.
+// backward propagates the gradients from the outputs to all layers with parameters. The loss of a row becomes
+// NaN if a gradient of the row is not finite.
 func (w *worker[T]) backward(rows int, squares [][]float64) {
 	for _, s := range squares {
 		clear(s)
@@ -290,8 +290,8 @@ func (w *worker[T]) backward(rows int, squares [][]float64) {
 	}
 }
 
-// screen replaces backward where nothing is clipped. It sets the loss of a row to NaN if the row's input is
-// not finite. With clipping, such a row passes if the first layer forgets the value, as a ReLU forgets -Inf.
+// screen replaces backward if nothing is clipped. It sets the loss of a row to NaN if the row's input is not
+// finite. With clipping, such a row passes if the first layer drops the value, as a ReLU drops -Inf.
 func (w *worker[T]) screen(rows int) {
 	size := w.arch.input().Size()
 	for i := range w.losses[:rows] {
@@ -299,7 +299,7 @@ func (w *worker[T]) screen(rows int) {
 	}
 }
 
-// drop removes rows whose loss is not finite from kept, and returns how many.
+// drop removes rows whose loss is not finite from kept, and returns their number.
 func (w *worker[T]) drop() int {
 	kept := w.kept[:0]
 	for i, r := range w.kept {
@@ -312,10 +312,10 @@ func (w *worker[T]) drop() int {
 	return dropped
 }
 
-// grouping is which tensors are clipped together, with their scales.
+// grouping holds which tensors are clipped together, and their scales.
 type grouping[T Float] struct {
-	ends   []int // of every group, consecutive tensors: the first after it
-	scales [][]T // of every tensor, one value a row; a group shares a slice
+	ends   []int // of every group of consecutive tensors: the tensor after it
+	scales [][]T // of every tensor, one value per row; the tensors of a group share a slice
 }
 
 func newGrouping[T Float](ends []int, rows int) grouping[T] {
@@ -329,8 +329,8 @@ func newGrouping[T Float](ends []int, rows int) grouping[T] {
 	return g
 }
 
-// scale sets the scales of n rows from the squared norms of every tensor's gradients. It
-// returns the number of rows clipped. A row is clipped if one of its groups is.
+// scale sets the scales of n rows from the squared norms of every tensor's gradients. It returns the number
+// of clipped rows. A row counts as clipped if one of its groups is clipped.
 func (g grouping[T]) scale(squares [][]float64, n int, clip dpsgd.Clip) (clipped int64) {
 	for i := range n {
 		row, tensor := false, 0
@@ -359,13 +359,13 @@ func towardsZero[T Float](v float64) T {
 	return f
 }
 
-// ahead asks memory for the packed rows of the next group while a product of this one is computed. Rows of a
-// batch come from all over the data, and either takes about as long.
+// ahead loads the packed rows of the next group into caches while a product of the current group is computed.
+// Rows of a batch come from all over the data, and loading takes about as long as the product.
 type ahead struct {
 	fetch func(i, from, to int) // columns of row i; nil if rows are not packed
 	rows  []int                 // of the next group
 	cols  int
-	asked int // how many of their numbers memory was asked for
+	asked int // how many values of each row have been requested
 }
 
 func (a *ahead) ask(numbers int) {
@@ -378,13 +378,13 @@ func (a *ahead) ask(numbers int) {
 	}
 }
 
-// aheadCols is how many columns of a product are computed between requests for as many numbers of every row.
-// Requests for more lines than a processor keeps track of would wait.
+// aheadCols is the number of columns of a product between requests for as many values of every row. Requests
+// for more cache lines than a processor tracks would wait.
 const aheadCols = 64
 
 // addATB is [kernel.AddATB] for dense matrices, to the bit: the bits of an element do not depend on which
-// columns are computed together. Products of many rows of dst take long enough without, and would be laid out
-// again for every call.
+// columns are computed together. With many rows of dst, products take long enough without requests, and would
+// be laid out again for every call.
 func addATB[T Float](ahead *ahead, dst, a, b []T, m, n, k int) {
 	if ahead == nil || ahead.fetch == nil || len(ahead.rows) == 0 || m > skinny {
 		kernel.AddATB(dst, n, a, m, b, n, m, n, k)

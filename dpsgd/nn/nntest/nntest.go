@@ -1,5 +1,5 @@
-// Package nntest checks that a layer keeps the promises of [nn.Layer] and [nn.Pass], on which the guarantee
-// of DP-SGD rests. Call it from the test of your own layer:
+// Package nntest checks that a layer meets the obligations of [nn.Layer] and [nn.Pass], on which the
+// guarantee of DP-SGD rests. Call it from the test of your own layer:
 //
 //	func TestMyLayer(t *testing.T) { nntest.TestLayer(t, MyLayer{Units: 3}, nn.Vector(5)) }
 //
@@ -7,12 +7,12 @@
 //
 //   - Gradients agree with finite differences in double precision.
 //   - Norms and sums agree with explicit gradients for each example.
-//   - A layer that is [nn.InPlace] computes the same where its output overwrites its input.
+//   - A layer that is [nn.InPlace] computes the same if its output overwrites its input.
 //   - No example depends on the others in its batch, to the last bit.
 //   - The rounding of sums stays within its bound on the input that is worst for a long chain of additions.
 //   - Gradients of inputs from 2^-100 to 2^100 are clipped correctly.
 //
-// Memory that the layer may not read again is overwritten, as it is in a model.
+// Memory that the layer must not read again is overwritten, as in a model.
 package nntest
 
 import (
@@ -28,8 +28,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// TestLayer runs all checks on a layer for inputs of the given shape. Small shapes are
-// enough: the time is of the order of parameters plus inputs, times outputs.
+// TestLayer runs all checks on a layer for inputs of the given shape. Small shapes are enough: the time is
+// proportional to (parameters plus inputs) times outputs.
 func TestLayer(t *testing.T, layer nn.Layer, in nn.Shape) {
 	t.Run("description", func(t *testing.T) { describe(t, layer, in) })
 	t.Run("finite differences", func(t *testing.T) { differences(t, layer, in) })
@@ -57,7 +57,7 @@ func normal[T nn.Float](rnd *rand.Rand, n int) []T {
 	return x
 }
 
-// parameters returns the parameters of Init plus noise, so that none is zero.
+// parameters returns the parameters of Init plus noise, so that no parameter is zero.
 func parameters[T nn.Float](layer nn.Layer, in nn.Shape) []T {
 	initial := make([]float64, total(layer.Tensors(in)))
 	layer.Init(initial, in, random(1))
@@ -80,7 +80,7 @@ type bench[T nn.Float] struct {
 	nn.Pass[T]
 	in, out, parameters int
 	x, y, dx, dy        []T
-	lentY, lentDX       []T // which the layer may write to, but not keep
+	lentY, lentDX       []T // the layer may write to these, but not keep them
 	keeps, inPlace      bool
 	squares             [][]float64
 }
@@ -94,7 +94,7 @@ func newBench[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, rows 
 		dx: make([]T, rows*in.Size()), dy: make([]T, rows*out.Size()),
 		lentY: make([]T, rows*out.Size()), lentDX: make([]T, rows*in.Size()),
 	}
-	_, b.keeps = layer.(nn.InPlace) // package nn leaves them their outputs
+	_, b.keeps = layer.(nn.InPlace) // package nn leaves such layers their outputs
 	for range layer.Tensors(in) {
 		b.squares = append(b.squares, make([]float64, rows))
 	}
@@ -107,8 +107,8 @@ func (b *bench[T]) fill(rnd *rand.Rand) {
 	copy(b.dy, normal[T](rnd, len(b.dy)))
 }
 
-// run computes forwards and backwards with squares. It overwrites the layer's y and dx at
-// once, as the next layer and the one before do in a model.
+// run computes forwards and backwards with squares. It overwrites the layer's y and dx at once, as the next
+// and the previous layer do in a model.
 func (b *bench[T]) run(rows int) {
 	for _, s := range b.squares {
 		clear(s)
@@ -162,8 +162,8 @@ func describe(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	}
 }
 
-// differences compares the derivatives of <dy, y>, by input and parameters, with central
-// differences. It meets points where the function has a kink with probability zero.
+// differences compares the derivatives of <dy, y> with respect to input and parameters with central
+// differences. Points where the function has a kink occur with probability zero.
 func differences(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const h, tolerance = 1e-5, 1e-6
 	b := newBench(t, layer, in, 1, layer.Float64)
@@ -213,8 +213,8 @@ func norm[T nn.Float](x []T) float64 {
 	return math.Sqrt(s)
 }
 
-// sums compares squared norms and scaled sums with explicit gradients, one row in a call
-// with scale one. The argument unit is the relative rounding error of T.
+// sums compares squared norms and scaled sums with explicit gradients, computed for one row per call with
+// scale one. unit is the relative rounding error of T.
 func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T], unit float64) {
 	const largest = 4 // scale
 	sizes := layer.Tensors(in)
@@ -276,8 +276,8 @@ func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build fun
 	}
 }
 
-// exactness computes rows alone and together with others, in passes of several sizes,
-// forwards and backwards. It requires the same bits.
+// exactness computes rows alone and together with others, in passes of several sizes, forwards and backwards,
+// and requires equal bits.
 func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T]) {
 	tensors := len(layer.Tensors(in))
 	single := newBench(t, layer, in, 1, build)
@@ -299,7 +299,7 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 		if tensors == 0 {
 			continue
 		}
-		// Alone in a call, a row adds the same wherever it lay before.
+		// Alone in a call, a row adds the same, whatever its place was before.
 		copy(single.x, b.x[:b.in])
 		copy(single.dy, b.dy[:b.out])
 		single.run(1)
@@ -309,7 +309,7 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 	}
 }
 
-// inPlace compares the results of an [nn.InPlace] in place and beside its inputs, to the last bit.
+// inPlace compares the results of an [nn.InPlace] in place and in separate buffers, to the last bit.
 func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	if _, ok := layer.(nn.InPlace); !ok {
 		return
@@ -327,9 +327,9 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		"a layer without the method InPlace may do so")
 }
 
-// depth sums 256 equal rows. The first has scale one. The others have a scale so small that
-// a single other row changes nothing where the gradient is a power of two. So the sum
-// loses as many rows as one chain of additions holds.
+// depth sums 256 equal rows. The first has scale one. The scale of the other rows is so small that a single
+// one changes nothing if the gradient is a power of two. So the sum loses as many rows as one chain of
+// additions holds.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	tensors := len(layer.Tensors(in))
 	if tensors == 0 {

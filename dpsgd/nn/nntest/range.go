@@ -11,9 +11,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// notFinite puts NaN, and infinities, into one row: into all of its input or of its
-// gradient by the output, or into single elements. Other rows must not change. If the row's
-// gradient is not finite, its norm must not be finite.
+// notFinite sets parts of one row to NaN and to infinities: all of its input, all of its gradient with
+// respect to the output, or single elements. Other rows must not change. If the row's gradient is not finite,
+// its norm must not be finite.
 func notFinite(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const rows, bad = 6, 2
 	tensors := len(layer.Tensors(in))
@@ -75,9 +75,9 @@ func finite(squares [][]float64, i int) bool {
 	return mathx.IsFinite(sum)
 }
 
-// extremes clips gradients of inputs and of gradients by the output from 2^-100 to 2^100,
-// as a whole and tensor by tensor, with scales up to 2^60. Every row must stay within the
-// clip norm, or its squared norm must not be finite.
+// extremes clips gradients for inputs and output gradients from 2^-100 to 2^100, as a whole and tensor by
+// tensor, with scales up to 2^60. Every row must stay within the clip norm, or its squared norm must not be
+// finite.
 func extremes(t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[float32]) {
 	sizes := layer.Tensors(in)
 	if len(sizes) == 0 {
