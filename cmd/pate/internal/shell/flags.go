@@ -48,6 +48,7 @@ type To map[string]any
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")
+	text = strings.ReplaceAll(text, "\n  ", " ")
 	known := lists()
 	text = listed.ReplaceAllStringFunc(text, func(list string) string {
 		parts := listed.FindStringSubmatch(list)
