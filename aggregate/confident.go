@@ -102,7 +102,7 @@ func confidentDescription() Description {
 			Sigma2: s.Values["sigma2"], Queries: s.Queries, Answers: int(s.Values["answers"])})
 	}
 	return Description{
-		Name: "confident", Short: "the same, if the largest count passes a noisy threshold",
+		Name: "confident", Short: "as gnmax, if the largest count passes a noisy threshold",
 		Cost:       "rho = 1/(2 sigma1^2) asked, 1/sigma2^2 answered",
 		Parameters: testedParameters("what the largest count must reach"),
 		New:        making(one),

@@ -66,7 +66,7 @@ func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (f
 type Parameter struct {
 	Name     string
 	Doc      string  // description
-	Unit     string  // of the value: "votes", "votes that move" or empty
+	Unit     string  // of the value: "votes", "moved votes" or empty
 	Kind     string  // "noise", "threshold", "cap" or "share"
 	Min, Max float64 // range, both ends included
 	Whole    bool    // a whole number

@@ -158,9 +158,9 @@ func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 
 func interactiveDescription() Description {
 	return Description{
-		Name: "interactive", Short: "the same, if the teachers contradict the student", Cost: "as confident",
+		Name: "interactive", Short: "as gnmax, if the teachers contradict the student", Cost: "as confident",
 		Parameters: append(testedParameters("what the largest count beyond the prediction must reach"), Parameter{
-			Name: "confidence", Doc: "where the teachers do not contradict, the student's label is taken if its probability is above this",
+			Name: "confidence", Doc: "if the teachers do not contradict, the student's label is used if its probability is above this",
 			Kind: "share", Min: 0, Max: 1, Default: func(int) float64 { return 0.95 }, DefaultDoc: "0.95",
 		}),
 		New: making(func(s Setting) (*InteractiveGNMax, error) {

@@ -77,7 +77,7 @@ func init() { cobra.EnableCommandSorting = false } // help lists commands in the
 func newRootCommand(g *shell.Globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pate",
-		Short:         "Label public data with what private data know: by PATE or DP-SGD, one accountant",
+		Short:         "Label public data or train models with differential privacy, by PATE or DP-SGD",
 		Args:          shell.SuggestCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,

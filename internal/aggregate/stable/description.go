@@ -22,9 +22,9 @@ func Descriptions() []aggregate.Description {
 			Laws: []aggregate.NamedLaw{mstabPage()},
 		},
 		{
-			Name: SVT, Short: "the same, paid by refusals: one-sided noise", Cost: "epsilon = 1/b1 + 2 failures/b2, and a failure",
+			Name: SVT, Short: "as m-stab, but only refusals are charged; one-sided noise", Cost: "epsilon = 1/b1 + 2 failures/b2, and a failure",
 			Parameters: []aggregate.Parameter{
-				noise("b1", "noise of its threshold", ""),
+				noise("b1", "noise of the threshold", ""),
 				noise("b2", "noise of each query", ""),
 				threshold(),
 				failures(),
@@ -34,9 +34,9 @@ func Descriptions() []aggregate.Description {
 			}},
 		},
 		{
-			Name: MSvec, Short: "the same, with a new threshold after a refusal", Cost: "epsilon = 2/lambda for each refusal, and a failure",
+			Name: MSvec, Short: "as stable-svt, but a new threshold after a refusal", Cost: "epsilon = 2/lambda for each refusal, and a failure",
 			Parameters: []aggregate.Parameter{
-				noise("lambda", "noise of its threshold; queries get twice that", ""),
+				noise("lambda", "noise of the threshold; queries get twice that noise", ""),
 				threshold(),
 				failures(),
 			},
@@ -74,19 +74,19 @@ func common(d aggregate.Description) aggregate.Description {
 	return d
 }
 
-const inVotes = "votes that move"
+const inVotes = "moved votes"
 
 func noise(name, doc, instead string) aggregate.Parameter {
 	return aggregate.Parameter{Name: name, Doc: doc, Unit: inVotes, Kind: "noise", Min: 0x1p-10, Max: 0x1p40, Instead: instead}
 }
 
 func threshold() aggregate.Parameter {
-	return aggregate.Parameter{Name: "threshold", Doc: "what the distance must reach", Unit: inVotes, Kind: "threshold",
+	return aggregate.Parameter{Name: "threshold", Doc: "threshold of the distance", Unit: inVotes, Kind: "threshold",
 		Min: -0x1p50, Max: 0x1p50, Whole: true, WithIt: true}
 }
 
 func failures() aggregate.Parameter {
-	return aggregate.Parameter{Name: "failures", Doc: "how many may be declined, all of which are charged", Kind: "cap",
+	return aggregate.Parameter{Name: "failures", Doc: "maximum number of declined queries, all of which are charged", Kind: "cap",
 		Min: 1, Max: 0x1p30, Whole: true,
 		Default: func(queries int) float64 { return max(1, float64(queries/20)) }, DefaultDoc: "5 % of the queries"}
 }
@@ -122,8 +122,8 @@ func mstabPage() aggregate.NamedLaw {
 	return aggregate.NamedLaw{
 		Name: MStab, Short: "Release the plurality if it is far from changing", Noise: "continuous",
 		Parameters: []aggregate.Parameter{
-			{Name: "epsilon", Doc: "of one query: the noise has scale 1/epsilon", Unit: inVotes},
-			{Name: "threshold", Doc: "of the distance", Unit: inVotes},
+			{Name: "epsilon", Doc: "epsilon of one query: the noise has scale 1/epsilon", Unit: inVotes},
+			{Name: "threshold", Doc: "threshold of the distance", Unit: inVotes},
 		},
 		Law: func(s aggregate.Setting, h aggregate.Histogram) (aggregate.Law, error) {
 			m := stability.ContinuousLaplace{Epsilon: s.Values["epsilon"], Threshold: s.Values["threshold"]}

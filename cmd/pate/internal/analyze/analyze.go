@@ -102,7 +102,7 @@ type analyzedFlags struct{ shell.ParameterFlags }
 // addMechanism adds the mechanisms that can be analysed, and their noise.
 func (f *analyzedFlags) addMechanism(cmd *cobra.Command) {
 	f.Uncapped = true // caps change no cost of a query
-	f.AddParameters(cmd, "what answered the queries (required)", func(d aggregate.Description) bool { return analysis.Published(d.Name) })
+	f.AddParameters(cmd, "mechanism that answered the queries (required)", func(d aggregate.Description) bool { return analysis.Published(d.Name) })
 }
 
 // analysed returns the mechanism that the flags describe.

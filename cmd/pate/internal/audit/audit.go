@@ -65,9 +65,9 @@ func New(g *shell.Globals) *cobra.Command {
 	}
 	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list})
 	cmd.Flags().StringSliceVar(&f.suite, "suite", []string{"default"},
-		"what is audited; default, trained, or names that --list prints")
+		"targets of the audit; default, trained, or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,
-		"mistakes made on purpose instead; all, trained, or names that --list prints")
+		"audit deliberate mistakes instead; all, trained, or names that --list prints")
 	shell.Complete(cmd, map[string]shell.Values{
 		"suite": shell.WordList(append([]string{"default", "trained"}, controls.Names(slices.Concat(controls.Default(), controls.Trained()))...)...),
 		"broken": shell.WordList(append([]string{"all", "trained"},

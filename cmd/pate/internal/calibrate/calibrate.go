@@ -194,7 +194,7 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	shell.Declare(flags, "calibrate", to)
 	flags.Lookup("accountant").DefValue = "" // the first word; a line has 80 columns
 	flags.Float64Var(&p.noise, "noise", 0, m.noise)
-	flags.Int64Var(&p.count, m.count, 0, "how often it runs")
+	flags.Int64Var(&p.count, m.count, 0, "number of "+m.count)
 	shell.Without(cmd, "seed")
 	return cmd
 }

@@ -48,7 +48,7 @@ func New(g *shell.Globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) },
 	}
 	f.Add(cmd)
-	f.AddParameters(cmd, "how labels are drawn (default: planned from public numbers)", nil)
+	f.AddParameters(cmd, "mechanism that draws labels (default: planned from public numbers)", nil)
 	f.AddAgreement(cmd)
 	f.force.addTo(cmd)
 	shell.Declare(cmd.Flags(), "label", shell.To{"predictions": &f.predictions, "epsilon": &f.epsilon, "ledger": &f.ledger, "out": &f.out,

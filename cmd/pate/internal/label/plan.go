@@ -252,8 +252,8 @@ type waivers []string
 
 func (w *waivers) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks,calibration waives these, and only "+
-		"what is named; of the last three nothing may be released")
+	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks,calibration skips these refusals "+
+		"instead; no result of a run with one of the last three may be released")
 	flags.Lookup("force").NoOptDefVal = waiveNoise
 	shell.Complete(cmd, map[string]shell.Values{"force": shell.Suggested(waivable...)})
 }

@@ -41,7 +41,7 @@ func New(g *shell.Globals) *cobra.Command {
 	f.data.AddReading(cmd.Flags())
 	shell.Declare(cmd.Flags(), "student", shell.To{"labels": &f.labels, "out": &f.out, "ledger": &f.ledger, "export": &f.export,
 		"label-column": &f.data.Label, "unit": &f.data.Unit, "kind": &f.data.Kind})
-	cmd.Flags().StringSliceVar(&f.drop, "drop", nil, "columns of PUBLIC that are no features")
+	cmd.Flags().StringSliceVar(&f.drop, "drop", nil, "columns of PUBLIC that are not features")
 	shell.Complete(cmd, map[string]shell.Values{"drop": shell.Anything()})
 	shell.CompleteArgs(cmd, shell.Files("csv", "tsv", "gz", "zst", "parquet", "npy"))
 	shell.Without(cmd, "seed", "delta")
