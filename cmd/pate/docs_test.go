@@ -4,17 +4,21 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/npy"
 	"github.com/pate-go/pate/internal/testkit"
 )
@@ -252,4 +256,143 @@ func namedVotes(t *testing.T) []byte {
 		}
 	}
 	return file.Bytes()
+}
+
+// TestOwnData types what docs/own-data.md tells readers to type, on a small table of
+// invented patients in place of the real one. The number of teachers, which follows from
+// --size, is cut with the table.
+func TestOwnData(t *testing.T) {
+	page := testkit.Must(os.ReadFile(filepath.Join("..", "..", "docs", "own-data.md")))
+	var script strings.Builder
+	fence := ""
+	commands := 0
+	for line := range strings.Lines(string(page)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "```") && fence == "":
+			fence = strings.TrimPrefix(line, "```")
+		case strings.HasPrefix(line, "```"):
+			fence = ""
+		case fence == "bash":
+			require.True(t, strings.HasPrefix(line, "pate "), line)
+			commands++
+			if strings.Contains(line, "--method dpsgd") {
+				line = strings.ReplaceAll(line, "--size 60000", "--size 780")
+			}
+			line = strings.ReplaceAll(line, "--size 60000", "--teachers 60")
+			line = strings.ReplaceAll(line, "--epsilon 2", "--epsilon 8")
+			fmt.Fprintf(&script, "exec %s\n", line)
+		}
+	}
+	require.Equal(t, 11, commands)
+	for _, file := range []string{"release/public/labelled.csv", "release/public/student.model", "release/public/statement.html", "release/public/report.html", "predictions.csv", "student.json", "student.model", "statement.html", "model/public/labels.csv", "model/public/student.model"} {
+		fmt.Fprintf(&script, "exists %s\n", file)
+	}
+	fmt.Fprintf(&script, "-- patients.csv --\n%s-- survey.csv --\n%s", patients(1800, 1), patients(120, 2))
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "own-data.txtar"), []byte(script.String()), 0o600))
+	testscript.Run(t, testscript.Params{Dir: dir, Setup: ownState})
+}
+
+// patients returns encounters, about two of each patient.
+func patients(n int, seed uint64) string {
+	r := rand.New(rand.NewPCG(seed, 1))
+	b := strings.Builder{}
+	b.WriteString("encounter_id,patient_nbr,age,time_in_hospital,number_inpatient,insulin,readmitted\n")
+	for i := range n {
+		stay, before, age := r.IntN(14), r.IntN(6), 10*r.IntN(10)
+		outcome := "NO"
+		if stay+2*before+r.IntN(3) > 12 {
+			outcome = "YES"
+		}
+		fmt.Fprintf(&b, "%d,%d,%d,%d,%d,%s,%s\n", int(seed)*100_000+i, int(seed)*10_000+r.IntN(n/2), age, stay, before, []string{"No", "Up", "Steady"}[r.IntN(3)], outcome)
+	}
+	return b.String()
+}
+
+// commandLines returns the command lines of pate in the fenced blocks of a page,
+// Split into words. Comments, what follows a pipe and what is printed are left out.
+func commandLines(page string) (lines [][]string) {
+	fence, joined := false, ""
+	for line := range strings.Lines(page) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "```") {
+			fence = !fence
+			continue
+		}
+		if !fence {
+			continue
+		}
+		line = joined + strings.TrimPrefix(line, "$ ")
+		if before, more := strings.CutSuffix(line, "\\"); more {
+			joined = before
+			continue
+		}
+		joined = ""
+		command, ok := strings.CutPrefix(strings.TrimPrefix(line, "go run ./cmd/"), "pate ")
+		if !ok {
+			continue
+		}
+		command, _, _ = strings.Cut(command, " #")
+		command, _, _ = strings.Cut(command, " |")
+		command, _, _ = strings.Cut(command, " >")
+		lines = append(lines, strings.Fields(strings.ReplaceAll(command, "'", "")))
+	}
+	return lines
+}
+
+// inlineCommands returns the commands within the sentences of a page, which may leave
+// arguments out.
+func inlineCommands(page string) (lines [][]string) {
+	for _, span := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(page, -1) {
+		if command, ok := strings.CutPrefix(strings.TrimPrefix(span[1], "go run ./cmd/"), "pate "); ok {
+			lines = append(lines, strings.Fields(command))
+		}
+	}
+	return lines
+}
+
+// parsed finds the command of a line and gives it the flags.
+func parsed(words []string) (*cobra.Command, error) {
+	root := newRootCommand(&shell.Globals{Stdout: io.Discard, Stderr: io.Discard})
+	cmd, rest, err := root.Find(words)
+	if err != nil {
+		return nil, err
+	}
+	return cmd, cmd.ParseFlags(rest)
+}
+
+// TestPagesNameWhatThereIs: every command line on a page of the repository has a
+// command that exists, flags that it takes and as many arguments as it wants.
+func TestPagesNameWhatThereIs(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	require.NoError(t, filepath.WalkDir(filepath.Join("..", ".."), func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (e.Name() == "testdata" || e.Name() == ".git"):
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".md" || e.Name() == "CHANGELOG.md": // which names what is gone
+			return nil
+		}
+		text := testkit.Must(os.ReadFile(path))
+		for _, words := range commandLines(string(text)) {
+			if words[0] == "help" {
+				continue
+			}
+			cmd, err := parsed(words)
+			require.NoError(t, err, "%s: pate %s", path, strings.Join(words, " "))
+			require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), "%s: pate %s", path, strings.Join(words, " "))
+			checked++
+		}
+		for _, words := range inlineCommands(string(text)) {
+			if words[0] != "help" && words[0] != "..." {
+				_, err := parsed(words)
+				require.NoError(t, err, "%s: pate %s", path, strings.Join(words, " "))
+			}
+		}
+		return nil
+	}))
+	require.Greater(t, checked, 40)
 }

@@ -1,6 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Every help fits a terminal of 80 columns and has at most 60 lines; every command that runs has a
@@ -46,4 +53,92 @@ func TestHelpFitsTheTerminalAndTeaches(t *testing.T) {
 		}
 	}
 	walk(root)
+}
+
+func TestEveryCommandAndTopicHasAManualPage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man")
+	var out, errs bytes.Buffer
+	require.Zero(t, run(context.Background(), []string{"man", "--out", dir}, strings.NewReader(""), &out, &errs), errs.String())
+	root := newRootCommand(&shell.Globals{Stdout: &out, Stderr: &errs})
+	root.InitDefaultCompletionCmd()
+	pages := 0
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Hidden {
+			return
+		}
+		found := testkit.Must(filepath.Glob(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".[17]")))
+		require.Len(t, found, 1, cmd.CommandPath())
+		pages++
+		for _, child := range cmd.Commands() {
+			walk(child)
+		}
+	}
+	walk(root)
+	require.Greater(t, pages, 30)
+	require.FileExists(t, filepath.Join(dir, "pate-privacy.7"))
+	label := testkit.Must(os.ReadFile(filepath.Join(dir, "pate-label.1")))
+	require.Contains(t, string(label), `\fB--ledger\fP`)
+	if groff, err := exec.LookPath("groff"); err == nil {
+		pages := testkit.Must(filepath.Glob(filepath.Join(dir, "*")))
+		said, err := exec.Command(groff, append([]string{"-K", "utf8", "-man", "-ww", "-z"}, pages...)...).CombinedOutput()
+		require.NoError(t, err, "%s", said)
+	}
+}
+
+// eachCommand visits all commands of this program that run.
+func eachCommand(visit func(cmd *cobra.Command)) {
+	var out bytes.Buffer
+	root := newRootCommand(&shell.Globals{Stdout: &out, Stderr: &out})
+	shell.CompleteAll(root)
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Runnable() {
+			visit(cmd)
+		}
+		for _, child := range cmd.Commands() {
+			walk(child)
+		}
+	}
+	walk(root)
+}
+
+// Of every flag it is known what it takes, and so what shells complete: shell.Complete says
+// it for texts, and the type of numbers does.
+func TestEveryFlagCompletes(t *testing.T) {
+	var without []string
+	eachCommand(func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			_, completes := cmd.GetFlagCompletionFunc(f.Name)
+			if f.Name != "help" && f.Name != "version" && (!shell.Declared(f) || f.Value.Type() != "bool" && !completes) {
+				without = append(without, cmd.CommandPath()+" --"+f.Name)
+			}
+		})
+		if _, arguments, takes := strings.Cut(cmd.Use, " "); takes && cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil {
+			without = append(without, cmd.CommandPath()+" "+arguments)
+		}
+	})
+	require.Empty(t, without, "say with shell.Complete and shell.CompleteArgs what these take: words, files or anything")
+}
+
+// A flag whose help lists its words is one of a closed set: those words are completed.
+func TestListedWordsAreCompleted(t *testing.T) {
+	listed := regexp.MustCompile(`([a-z_-]+)\|([a-z_|-]+)`)
+	seen := 0
+	eachCommand(func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			words := listed.FindString(f.Usage)
+			if words == "" {
+				return
+			}
+			seen++
+			complete, found := cmd.GetFlagCompletionFunc(f.Name)
+			require.True(t, found, "%s --%s", cmd.CommandPath(), f.Name)
+			got, _ := complete(cmd, nil, "")
+			for _, word := range strings.Split(words, "|") {
+				assert.Contains(t, got, word, "%s --%s", cmd.CommandPath(), f.Name)
+			}
+		})
+	})
+	require.Greater(t, seen, 20)
 }
