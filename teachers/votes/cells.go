@@ -13,8 +13,8 @@ import (
 
 const maxClassName = 256
 
-// CheckClassNames refuses names that cannot stand for classes: fewer than two, equal ones, empty ones, and
-// those that a line of a file could not hold.
+// CheckClassNames refuses fewer than two names, equal names, empty names, and names that one line of a file
+// could not hold.
 func CheckClassNames(names []string) error {
 	if len(names) < 2 || len(names) > MaxClasses {
 		return fmt.Errorf("votes: %d class names, want 2 to %d", len(names), MaxClasses)
@@ -36,14 +36,14 @@ func CheckClassNames(names []string) error {
 	return nil
 }
 
-// domain is what a cell may hold: whole numbers low <= v < limit or, if stated, other words or numbers.
+// domain describes valid cells: whole numbers low <= v < limit or, if stated, other text or numbers.
 type domain struct {
 	low, limit int
-	// first is the number that stands for class 0 in the file.
+	// first is the number of class 0 in the file.
 	first int64
-	// names stand for classes, if there are any.
+	// names maps the names of classes, if any, to classes.
 	names map[string]int
-	// numbers stand for classes in place of first, if one of the names is a number.
+	// numbers maps numbers to classes in place of first, if one of the names is a number.
 	numbers map[int64]int
 	// shares: cells are probabilities, see [share].
 	shares bool
@@ -69,7 +69,7 @@ func (o Options) labelDomain(classes int) domain {
 	return d
 }
 
-// plain reports whether the number k stands for class k.
+// plain reports whether the number k always means class k.
 func (d domain) plain() bool { return d.first == 0 && d.names == nil && !d.shares }
 
 func (d domain) whole(v int64) int {
@@ -90,7 +90,7 @@ func (d domain) whole(v int64) int {
 	return int(v - d.first)
 }
 
-// text returns the cell for a trimmed text: a name, a number, or nothing for an abstention.
+// text returns the cell for a trimmed text: a name, a number, or an empty text for an abstention.
 func (d domain) text(cell []byte) int {
 	if d.names != nil {
 		if class, ok := d.names[string(cell)]; ok {
@@ -151,7 +151,7 @@ func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// decode turns elements into cells and counts those that are no votes. It may change raw.
+// decode turns elements into cells and counts the elements that are no votes. It may change raw.
 func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	if bytes, ok := any(dst).([]byte); ok && t.Size == 1 && t.Kind != 'b' && dom.plain() {
 		copy(bytes, raw)
@@ -193,7 +193,7 @@ func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	return bad
 }
 
-// decodeText turns strings into cells and counts those that are no votes.
+// decodeText turns strings into cells and counts the strings that are no votes.
 func decodeText[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	var buf []byte
 	for i := range dst {
@@ -207,7 +207,7 @@ func decodeText[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	return bad
 }
 
-// allWithin reports whether every byte b has b+add, modulo 256, in [0, limit].
+// allWithin reports whether b+add, modulo 256, is in [0, limit] for every byte b.
 func allWithin(raw []byte, add, limit int) bool {
 	for _, b := range raw {
 		if b+byte(add) > byte(limit) {

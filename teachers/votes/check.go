@@ -9,30 +9,30 @@ import (
 
 // Report is the result of [Check]. It is as private as the votes.
 type Report struct {
-	Queries, Teachers, Classes int      // Teachers is 0 for counts that do not state it
+	Queries, Teachers, Classes int      // 0 for counts without a stated number of teachers
 	Counts                     bool     // the file holds counts
 	Kind                       string   // [Source.Kind]
-	Names                      []string // of the files, where there is one for each teacher
+	Names                      []string // names of the files, if there is one per teacher
 	ClassNames                 []string // [Source.ClassNames]
 	Hash                       [32]byte // [Source.Hash]; zero if a vote is invalid
 
 	ClassVotes   []int64 // votes for each class
-	Pluralities  []int64 // queries on which each class leads, the lowest of equals
-	Abstentions  int64   // votes missing; for counts without Teachers, below the largest row
+	Pluralities  []int64 // queries on which each class has the most votes, the lowest class in a tie
+	Abstentions  int64   // missing votes; for counts without Teachers, relative to the row with the most votes
 	LeastVotes   int     // on one query
 	MostVotes    int     // on one query
-	OutOfRange   int64   // whole numbers that are no class, or no count
+	OutOfRange   int64   // whole numbers that are not a class or count
 	NaN          int64
 	NotWhole     int64 // fractions and infinities
 	NotNumber    int64 // text
-	TooMany      int64 // rows of counts that add up to more than there are teachers
+	TooMany      int64 // rows of counts whose sum exceeds the number of teachers
 	FirstInvalid error // a [*fault.Error]; nil if all votes are valid
 
 	Silent     []int   // teachers who never vote
-	Constant   []int   // teachers who vote, on two queries or more, for one class only
+	Constant   []int   // teachers who voted on at least two queries, always for the same class
 	Duplicates [][]int // groups of teachers with equal votes who are neither silent nor constant
-	// ChanceDuplicates is how many pairs of equal teachers to expect if teachers answered independently,
-	// each query as the ensemble did: above a few thousandths, equal teachers prove nothing.
+	// ChanceDuplicates is the expected number of equal pairs if teachers voted independently, each query with
+	// the ensemble's frequencies. If it exceeds a few thousandths, equal teachers do not indicate a fault.
 	ChanceDuplicates float64
 }
 
@@ -44,11 +44,11 @@ type checker struct {
 	source    *Source
 	voters    []teacherVotes
 	counts    []int
-	logChance float64 // that two teachers agree on all queries
-	sum       int64   // of all counts
+	logChance float64 // logarithm of the probability that two teachers agree on all queries
+	sum       int64   // sum of all counts
 }
 
-// teacherVotes is the hash of one teacher's votes, the first, whether they differ, and their number.
+// teacherVotes holds the hash of one teacher's votes, the first vote, whether votes differ, and their number.
 type teacherVotes struct {
 	hash   uint64
 	first  int16
@@ -56,8 +56,8 @@ type teacherVotes struct {
 	votes  int64
 }
 
-// Check reads all queries of the files, as [Open] would, and reports invalid votes and odd teachers. It
-// returns an error if the files cannot be read at all. Memory grows by some 50 bytes for each teacher.
+// Check reads all queries of the files, as [Open] would, and reports invalid votes and unusual teachers. It
+// returns an error if the files cannot be read at all. It uses about 50 bytes of memory per teacher.
 func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	switch {
@@ -73,11 +73,11 @@ func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
 	return s.check(ctx, perTeacher)
 }
 
-// Check checks all queries of the file, as the function [Check] does.
+// Check checks all queries of the file, like the function [Check].
 func (s *Source) Check(ctx context.Context) (*Report, error) { return s.check(ctx, len(s.files) > 1) }
 
-// OpenChecked opens votes as [Open] does, and checks them as [Check] does, in one pass: all queries,
-// whatever part is chosen. A report that comes without an error has no FirstInvalid.
+// OpenChecked opens votes like [Open] and checks them like [Check], in one pass over all queries, whichever
+// part is chosen. If the error is nil, the report has no FirstInvalid.
 func OpenChecked(ctx context.Context, paths []string, opt Options) (*Source, *Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
 	return &c.Report, nil
 }
 
-// labelBlock takes in rows of votes, of which some may be invalid.
+// labelBlock adds rows of votes to the check; some votes may be invalid.
 func labelBlock[C cell](c *checker, first int, cells []C) {
 	_, narrow := any(cells).([]byte)
 	for i := 0; i*c.Teachers < len(cells); i++ {
@@ -156,7 +156,7 @@ func labelBlock[C cell](c *checker, first int, cells []C) {
 	}
 }
 
-// logAgree returns the logarithm of the chance that two of the teachers of one query answered alike.
+// logAgree returns the logarithm of the probability that two teachers voted alike on one query.
 func logAgree(counts []int, missing int) float64 {
 	n, alike := float64(missing), float64(missing)*float64(missing-1)
 	for _, k := range counts {
@@ -192,7 +192,7 @@ func (c *checker) countBlock(first int, cells []int32) {
 	}
 }
 
-// row takes in c.counts, the votes on one query.
+// row adds c.counts, the votes on one query, to the check.
 func (c *checker) row(votes int) {
 	for class, n := range c.counts {
 		c.ClassVotes[class] += int64(n)

@@ -9,37 +9,37 @@ import (
 	"strings"
 )
 
-// csvText is where the lines of a CSV file are.
+// csvText describes where the lines of a CSV file begin.
 type csvText struct {
 	form    *csvForm
 	rows    int
 	width   int
 	start   int64   // offset of the first line of votes
-	offsets []int64 // of all of them, if asked for
+	offsets []int64 // offsets of all lines, if requested
 }
 
-// csvForm is what the lines of a CSV file have in common.
+// csvForm holds properties common to all lines of a CSV file.
 type csvForm struct {
 	sep     byte
 	width   int // cells of a line
-	headers int // lines before the votes: 0 or 1
+	headers int // number of lines before the votes: 0 or 1
 	counts  bool
 	shares  bool
-	lines   bool // each line is a teacher or class
+	lines   bool // each line is a teacher or, for counts, a class
 }
 
 type csvPosition struct {
 	form *csvForm
-	line int // 1-based
+	line int // line number, from 1
 	col  int
 }
 
-// numberedCells is from how many cells on a first line of 0, 1, 2, ... is taken for column numbers.
+// numberedCells is the least number of cells for which a first line 0, 1, 2, ... is read as column numbers.
 const numberedCells = 5
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// maxCSVCell bounds the bytes of one cell, a name in the header included.
+// maxCSVCell is the largest number of bytes in one cell, including names in the header.
 const maxCSVCell = 4096
 
 func (t csvText) cursor(in *input, line int) cursor {
@@ -50,8 +50,8 @@ func (t csvText) cursor(in *input, line int) cursor {
 	return cur
 }
 
-// csvLayout finds separator, header, width and number of lines. It ignores blank lines at the end, unless a
-// line has one cell: there they are abstentions.
+// csvLayout finds separator, header, width and number of lines. It ignores blank lines at the end, unless
+// lines have one cell: then a blank line is an abstention.
 func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (csvText, error) {
 	t := csvText{form: &csvForm{counts: opt.Counts, shares: opt.Probabilities, lines: opt.Transpose}}
 	head, err := r.at(in, 0, 1<<16)
@@ -134,7 +134,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	return t, nil
 }
 
-// indexed refuses a header of numbered rows: the numbers would be read as votes of one more teacher.
+// indexed refuses a header of numbered rows: the numbers would be read as the votes of an extra teacher.
 func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
@@ -146,7 +146,7 @@ func (l csvLine) indexed(in *input, sep byte) error {
 				beside(in.name, ".csv")))+"; or name the column otherwise")
 }
 
-// oddFirst refuses a first row that differs from the two after it, which would be blamed otherwise.
+// oddFirst refuses a first row whose width differs from the next two rows, which would otherwise be blamed.
 func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	second, err := readLine(r, in, t.form.sep, first.next, nil)
 	if err != nil || second.cells == first.cells {
@@ -197,7 +197,7 @@ func blanksApart(line []byte) bool {
 	return true
 }
 
-// csvSeparator looks at the first line, as far as it is there.
+// csvSeparator guesses the separator from the first line, which may be incomplete.
 func csvSeparator(head []byte) byte {
 	head, _, _ = bytes.Cut(head, []byte("\n"))
 	for _, c := range []byte(",;\t") {
@@ -211,7 +211,7 @@ func csvSeparator(head []byte) byte {
 type csvLine struct {
 	cells    int
 	name     string // the first cell, in lower case
-	blank    bool   // there is nothing on it
+	blank    bool   // the line is empty
 	words    bool   // a cell is neither empty nor a number, nor the name of a class
 	numbers  bool   // a cell is a number, or the name of a class
 	numbered bool   // the cells are 0, 1, 2, ...
@@ -219,7 +219,7 @@ type csvLine struct {
 	next     int64
 }
 
-// readLine reads the line at an offset. It takes names of classes for numbers.
+// readLine reads the line at an offset. It treats names of classes as numbers.
 func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvLine, error) {
 	line := csvLine{numbered: true, framed: true}
 	for {
@@ -264,7 +264,7 @@ func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvL
 	}
 }
 
-// countLines counts the lines from t.start on, and keeps where they begin.
+// countLines counts the lines from t.start on and, with offsets, records where they begin.
 func (t *csvText) countLines(ctx context.Context, r *reader, in *input, offsets bool) error {
 	lines, blank, any := 0, true, false
 	begin := t.start

@@ -14,18 +14,18 @@ type Level string
 
 const (
 	LevelOK   Level = "ok"
-	LevelNote Level = "note" // worth knowing, no fault
-	LevelFail Level = "fail" // the costs that package aggregate claims may not hold, or votes are invalid
+	LevelNote Level = "note" // information, no fault
+	LevelFail Level = "fail" // votes are invalid, or the costs computed by package aggregate may not hold
 )
 
-// Finding is the result of one check, in words.
+// Finding is the result of one check, as text.
 type Finding struct {
 	Check  string `json:"check"` // "range", "duplicates", ...
 	Level  Level  `json:"level"`
 	Detail string `json:"detail"`
 }
 
-// Findings returns the report in words, one finding for each check.
+// Findings returns the report as text, one finding for each check.
 func (r *Report) Findings() []Finding {
 	out := []Finding{
 		r.shape(),
@@ -57,7 +57,7 @@ func (r *Report) shape() Finding {
 	return Finding{"shape", LevelOK, is + "; read as " + r.Kind}
 }
 
-// balance reports how the votes divide among the classes.
+// balance reports how the votes are distributed over the classes.
 func (r *Report) balance() Finding {
 	var all int64
 	for _, n := range r.ClassVotes {
@@ -148,7 +148,7 @@ func (r *Report) duplicates() Finding {
 	return Finding{"duplicates", LevelFail, detail + " (one model voting twice moves two votes)"}
 }
 
-// maxListed is how many teachers, or groups, a finding names.
+// maxListed is the largest number of teachers, or groups, listed in a finding.
 const maxListed = 8
 
 func (r *Report) list(teachers []int) string {

@@ -21,8 +21,8 @@ type input struct {
 	size     int64
 	modified time.Time
 	open     func() (openInput, error)
-	kind     string    // what it was made of, if not of the file as it is
-	packed   []packing // how what is read lay in the file, from the outside in
+	kind     string    // original format, if the file was converted
+	packed   []packing // the compressions or formats that were removed, outermost first
 }
 
 func (in *input) table() bool {
@@ -105,7 +105,7 @@ func fileInput(path string) (*input, error) {
 		}}, nil
 }
 
-// unchanged refuses another file than it was, and one that was written since.
+// unchanged refuses f if it is not the file described by was, or if it was written since.
 func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {
@@ -125,7 +125,7 @@ func changed(path string, err error) error {
 		Fix: "run the command again on a file that nobody writes", Err: err}
 }
 
-// reader reads parts of one input at a time. It keeps that input open, and the buffer into which it reads.
+// reader reads parts of one input at a time. It keeps that input open and reuses one buffer.
 type reader struct {
 	input *input
 	file  openInput
@@ -134,7 +134,7 @@ type reader struct {
 
 const bufferBytes = 1 << 20
 
-// at reads up to want bytes, at most bufferBytes; fewer at the end of the file only.
+// at reads up to want bytes, at most bufferBytes. It returns fewer only at the end of the file.
 func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	if r.input != in {
 		r.close()
@@ -166,12 +166,12 @@ func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 
 func (r *reader) close() {
 	if r.file != nil {
-		r.file.Close() // was only read
+		r.file.Close() // ignore the error: the file was only read
 	}
 	r.input, r.file = nil, nil
 }
 
-// recheck opens an input anew, to see that it has not changed.
+// recheck reopens an input to check that it has not changed.
 func (r *reader) recheck(in *input) error {
 	r.close()
 	_, err := r.at(in, 0, 0)
@@ -187,16 +187,16 @@ const Stdin = "-"
 
 const stdinName = "standard input"
 
-// Spool holds votes that can be read once only, from a pipe for instance: votes are read more than once.
-// They lie in a temporary file that its owner alone can read, without a name where the system allows that.
+// Spool holds votes from a pipe, for instance, because votes are read several times. They are in a temporary
+// file that only its owner can read, without a name where the system allows that.
 type Spool struct {
 	file  *os.File
 	info  os.FileInfo
 	named bool
 }
 
-// NewSpool reads in to its end, at most limit bytes. It returns as soon as ctx is done; in may then still
-// be read from. The folder is the one for temporary files ($TMPDIR).
+// NewSpool reads in to its end, at most limit bytes, into the folder for temporary files ($TMPDIR). It
+// returns as soon as ctx is done; a read of in may then still be in progress.
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	f, named, err := temporary()
 	if err != nil {
@@ -234,7 +234,7 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	return s, nil
 }
 
-// temporary makes a file that only its owner can read, and takes its name away if it can.
+// temporary makes a file that only its owner can read, and removes its name if the system allows that.
 func temporary() (f *os.File, named bool, err error) {
 	if f, named, err = durable.Unnamed("pate-votes-*"); err != nil {
 		return nil, false, &fault.Error{What: "votes cannot be kept in a temporary file",
@@ -243,7 +243,7 @@ func temporary() (f *os.File, named bool, err error) {
 	return f, named, nil
 }
 
-// Close forgets the votes.
+// Close removes the votes.
 func (s *Spool) Close() error {
 	err := s.file.Close()
 	if s.named {

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// MaxClasses is the largest number of classes a vote, or a data set, may have.
+	// MaxClasses is the largest number of classes of votes or of a data set.
 	MaxClasses = 1<<15 - 1
-	// MaxTeachers bounds the number of teachers.
+	// MaxTeachers is the largest number of teachers.
 	MaxTeachers = 1 << 20
 )
 
 // Abstention is the vote of a teacher that declines to answer.
 const Abstention = aggregate.Abstain
 
-// Matrix is the matrix of votes, queries x teachers: one class in [0, classes) or [Abstention] for every
-// teacher on every query. It takes one byte a vote up to 127 classes, two beyond. fmt and slog print the
-// shape alone.
+// Matrix is the matrix of votes, queries x teachers: a class in [0, classes) or [Abstention] for every
+// teacher on every query. A vote takes one byte for up to 127 classes, otherwise two. fmt and slog print only
+// the shape.
 type Matrix struct {
 	queries, teachers, classes int
 	narrow                     []byte  // row-major, as int8, if classes <= 127
@@ -72,7 +72,7 @@ func (v Matrix) Queries() int  { return v.queries }
 func (v Matrix) Teachers() int { return v.teachers }
 func (v Matrix) Classes() int  { return v.classes }
 
-// At returns one vote. Like a slice it panics outside its range.
+// At returns one vote. It panics if an index is out of range.
 func (v Matrix) At(query, teacher int) int {
 	i := v.index(query, teacher)
 	if v.narrow != nil {
@@ -81,8 +81,8 @@ func (v Matrix) At(query, teacher int) int {
 	return int(v.wide[i])
 }
 
-// Set changes one vote; it refuses a vote that is neither a class nor [Abstention]. Like a slice it panics
-// outside its range.
+// Set changes one vote. It returns an error if the vote is neither a class nor [Abstention], and panics if an
+// index is out of range.
 func (v Matrix) Set(query, teacher, vote int) error {
 	i := v.index(query, teacher)
 	if vote < Abstention || vote >= v.classes {
@@ -103,7 +103,7 @@ func (v Matrix) index(query, teacher int) int {
 	return query*v.teachers + teacher
 }
 
-// counts adds up the votes of one query into dst, one place per class, without abstentions.
+// counts stores the number of votes for each class on one query in dst, without abstentions.
 func (v Matrix) counts(dst []int, query int) []int {
 	start := v.index(query, 0)
 	if v.narrow != nil {
@@ -115,7 +115,7 @@ func (v Matrix) counts(dst []int, query int) []int {
 	return dst
 }
 
-// Histogram returns the votes of one query for package aggregate. It returns an error for a query out of
+// Histogram returns the votes on one query for package aggregate. It returns an error for a query out of
 // range.
 func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	if query < 0 || query >= v.queries {
@@ -124,14 +124,14 @@ func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	return aggregate.NewHistogram(v.counts(make([]int, v.classes), query))
 }
 
-// Pluralities returns for every query the class with the most votes, the lowest of equals. Secret, and for
-// measuring only.
+// Pluralities returns for every query the class with the most votes, the lowest class in a tie. The result is
+// secret and for measurements only.
 func (v Matrix) Pluralities() []int {
 	best, _ := v.leaders()
 	return best
 }
 
-// Gaps returns for every query the lead of the plurality over the runner-up, in votes. Secret.
+// Gaps returns for every query the lead of the plurality over the runner-up, in votes. The result is secret.
 func (v Matrix) Gaps() []int {
 	_, gaps := v.leaders()
 	return gaps
@@ -146,7 +146,7 @@ func (v Matrix) leaders() (best, gaps []int) {
 	return best, gaps
 }
 
-// topTwo returns the index of the largest count, the lowest of equals, and its lead over the next.
+// topTwo returns the index of the largest count, the lowest index in a tie, and its lead over the next.
 func topTwo(counts []int) (best, gap int) {
 	second := -1
 	for i := 1; i < len(counts); i++ {
@@ -160,8 +160,8 @@ func topTwo(counts []int) (best, gap int) {
 	return best, counts[best] - counts[second]
 }
 
-// Hash identifies the matrix: SHA-256 of shape, classes and votes. It is a fingerprint of secrets without a
-// key: keep it beside the votes and do not publish it, since a small matrix can be guessed.
+// Hash returns the SHA-256 of shape, classes and votes, which identifies the matrix. The hash has no key and
+// the votes are secret: do not publish it, since a small matrix can be guessed from its hash.
 func (v Matrix) Hash() (sum [32]byte) {
 	h := newHash("pate votes 1\x00", v.queries, v.teachers, v.classes)
 	_ = v.writeCells(h) // a hash never returns an error
@@ -183,7 +183,7 @@ func (v Matrix) writeCells(w io.Writer) (err error) {
 	return err
 }
 
-// String returns the shape only; so do Format, whatever the verb, and LogValue.
+// String returns only the shape; so do Format, for every verb, and LogValue.
 func (v Matrix) String() string {
 	return fmt.Sprintf("votes of %d teachers on %d queries, %d classes (redacted)", v.teachers, v.queries, v.classes)
 }
@@ -192,8 +192,8 @@ func (v Matrix) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, v.String(
 func (v Matrix) LogValue() slog.Value       { return slog.StringValue(v.String()) }
 
 // Save writes the votes to path as an NPY file, version 1.0: int8 up to 127 classes, little-endian int16
-// beyond, C order, shape (queries, teachers), -1 for an abstention. The file is wholly there or not there,
-// and has mode 0600: votes are as secret as the data they were learned from.
+// beyond, C order, shape (queries, teachers), -1 for an abstention. The write is atomic, and the file has
+// mode 0600: votes are as secret as the data they were learned from.
 func (v Matrix) Save(path string) error {
 	err := durable.WriteFile(path, 0o600, func(w io.Writer) error {
 		typ := "|i1"
@@ -220,7 +220,7 @@ func Load(path string, classes int) (*Matrix, error) {
 	return s.Load(context.Background())
 }
 
-// newHash starts the hash of a matrix, whose cells are then written row by row as appendCells has them.
+// newHash starts the hash of a matrix, whose cells are then written row by row in the form of appendCells.
 func newHash(kind string, shape ...int) hash.Hash {
 	head := []byte(kind)
 	for _, n := range shape {
@@ -231,7 +231,7 @@ func newHash(kind string, shape ...int) hash.Hash {
 	return h
 }
 
-// appendCells appends cells as they are saved and hashed, little-endian.
+// appendCells appends cells in the form in which they are saved and hashed, little-endian.
 func appendCells[C cell](buf []byte, cells []C) []byte {
 	switch cells := any(cells).(type) {
 	case []byte:
@@ -255,7 +255,7 @@ func signed[C cell](v C) int {
 	return int(v)
 }
 
-// countWide adds up votes of two bytes into dst, one place for each class. Abstentions count for nobody.
+// countWide counts two-byte votes into dst, one entry per class, without abstentions.
 func countWide(dst []int, votes []int16) {
 	clear(dst)
 	for _, vote := range votes {
@@ -265,11 +265,11 @@ func countWide(dst []int, votes []int16) {
 	}
 }
 
-// tally counts votes of one byte in four tables that take turns: teachers agree, and a table alone would
-// wait for the vote before. Outside of count it is empty but for the abstentions.
+// tally counts one-byte votes in four tables used in turn. Consecutive votes are often equal, and in a single
+// table each increment would wait for the one before. Between calls of count all class entries are 0.
 type tally [4][256]uint32
 
-// count does what countWide does for votes of one byte, each a class or an abstention.
+// count counts like countWide, for one-byte votes, each a class or an abstention.
 func (t *tally) count(dst []int, votes []byte) {
 	for ; len(votes) >= 8; votes = votes[8:] {
 		v := binary.LittleEndian.Uint64(votes)

@@ -12,11 +12,11 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxOff bounds how far from 1 probabilities may add up to: ten that are rounded to two digits are as far
-// off.
+// maxOff is the largest allowed distance of a sum of probabilities from 1: the sum of ten that are rounded to
+// two digits may be that far off.
 const maxOff = 0.05
 
-// shareDomain holds probabilities as their 64 bits, which are in the order of the numbers.
+// shareDomain holds probabilities as their 64 bits, which have the same order as the probabilities.
 var shareDomain = domain{shares: true}
 
 func share(v float64) int {
@@ -31,19 +31,19 @@ func share(v float64) int {
 	return int(math.Float64bits(v))
 }
 
-// shares is the class probabilities of one file: of one teacher, or of all.
+// shares reads the class probabilities of one file, of one teacher or of all teachers.
 type shares struct {
 	in      *input
-	source  *Source // a row for each teacher and query
-	shape   []int   // of the votes: queries, or as the array has them queries x teachers
-	fortran bool    // rows follow one another as in an array in Fortran order
-	teacher int     // of a file of one teacher
+	source  *Source // has a row for each teacher and query
+	shape   []int   // shape of the votes: queries, or queries x teachers in the order of the array
+	fortran bool    // rows are in the order of an array in Fortran order
+	teacher int     // index of the teacher, for a file of one teacher
 }
 
-// voteByShares replaces class probabilities by votes: each teacher's is for the class with the largest, the
-// lowest of equals. A vote is a function of one teacher's answer to one query, so one unit still moves one
-// vote. Votes by chance would need a key that is kept as long as the votes: another key would make another
-// set of votes.
+// voteByShares replaces class probabilities by votes: each teacher votes for the class with the largest
+// probability, the lowest class in a tie. A vote depends on one teacher's answer to one query, so one unit
+// still moves one vote per query. Randomised votes would need a key that is kept as long as the votes:
+// another key would give other votes.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
 	if strconv.IntSize < 64 {
 		return nil, in.refuse("holds probabilities", "they are read on 64-bit processors only", "save votes")
@@ -91,7 +91,7 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 		return p, p.cube(head, cur)
 	}
 	text := opt
-	text.ClassNames, text.Classes = nil, 0 // what the cells hold are numbers
+	text.ClassNames, text.Classes = nil, 0 // the cells are numbers
 	if p.source.shape, err = matrixLayout(ctx, &r, in, text); err != nil {
 		return nil, err
 	}
@@ -104,14 +104,14 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 	return p, p.checkClasses(p.source.shape.cols)
 }
 
-// cube finds the cells of an array of queries x teachers x classes, or transposed of teachers x queries.
+// cube finds the cells of an array, queries x teachers x classes or transposed teachers x queries x classes.
 func (p *shares) cube(head npy.Header, cur cursor) error {
 	a, b, classes := head.Shape[0], head.Shape[1], head.Shape[2]
 	if err := p.checkClasses(classes); err != nil {
 		return err
 	}
 	p.shape, p.fortran = []int{a, b}, head.Fortran
-	// No overflow: the file has as many elements, and at least two classes.
+	// No overflow: the file has that many elements, and at least two classes.
 	s := layout{rows: a * b, cols: classes, cursors: []cursor{cur}}
 	if head.Fortran {
 		s.columns, s.cursors = true, make([]cursor, classes)
@@ -133,7 +133,7 @@ func (p *shares) checkClasses(n int) error {
 		"state the right number of classes; say --index-column if column 1 names the rows, --transpose if each row is a class")
 }
 
-// headerOrder refuses a header that names the classes in another order.
+// headerOrder refuses a header that lists the classes in another order.
 func headerOrder(r *reader, in *input, first cursor, opt Options) error {
 	if first.csv.form.headers == 0 {
 		return nil
@@ -152,7 +152,7 @@ func headerOrder(r *reader, in *input, first cursor, opt Options) error {
 	return opt.checkOrder(in, columns)
 }
 
-// checkOrder refuses columns that are named after the classes in another order than theirs.
+// checkOrder refuses columns that have the names of the classes in another order.
 func (o Options) checkOrder(in *input, columns []string) error {
 	class := make(map[string]int, o.Classes)
 	for i, name := range o.classNames(o.Classes) {
@@ -197,7 +197,7 @@ func (p *shares) write(ctx context.Context, w *bufio.Writer) error {
 	})
 }
 
-// largest returns the class with the largest probability, the lowest of equals, or why they are invalid.
+// largest returns the class with the largest probability, the lowest in a tie, or why cells are invalid.
 func largest(cells []int64) (class int, wrong string) {
 	sum := 0.0
 	for k, v := range cells {
@@ -219,7 +219,7 @@ func largest(cells []int64) (class int, wrong string) {
 	return class, ""
 }
 
-// error returns the error for wrong probabilities. It quotes none.
+// error returns the error for invalid probabilities. It quotes none of them.
 func (p *shares) error(row int, wrong string) *fault.Error {
 	query, teacher := row, p.teacher
 	if len(p.shape) == 2 {

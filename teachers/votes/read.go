@@ -9,39 +9,38 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// cell holds a label in one byte, as int8, or two, a count in four, a probability in eight.
+// cell is one byte (int8) or two bytes for a label, four for a count, eight for a probability.
 type cell interface{ byte | int16 | int32 | int64 }
 
-// What a cell that holds no vote becomes.
+// Values of cells that hold no vote.
 const (
-	badRange  = -2 - iota // a whole number outside the range
-	badNaN                // not a number, as floats have it
+	badRange  = -2 - iota // a whole number out of range
+	badNaN                // NaN
 	badNumber             // a fraction or infinite
 	badText               // neither a number nor the name of a class
 	badShare              // a fraction between 0 and 1
 )
 
-// layout is where the cells of a matrix are.
+// layout describes where the cells of a matrix are.
 type layout struct {
 	rows, cols int
-	// One cursor for all rows, which follow one another; or one for each column.
+	// One cursor for all rows, which are consecutive; or one for each column.
 	cursors []cursor
 	columns bool
 }
 
-// cursor is a place in a file from which cells follow one after the other.
+// cursor is a position in a file from which consecutive cells are read.
 type cursor struct {
 	in     *input
 	offset int64
-	npy    *npy.Type // nil: CSV
+	npy    *npy.Type // type of the elements; nil for CSV
 	csv    csvPosition
 }
 
-// tileCells is how many cells of columns are held at a time, at most four bytes each.
+// tileCells is the number of cells of columns in memory at a time, at most four bytes each.
 const tileCells = 1 << 24
 
-// eachRow visits the rows from <= row < to in order, each in the same memory, and refuses cells without
-// vote.
+// eachRow visits the rows from <= row < to in order, reusing one slice, and refuses cells without a vote.
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
 	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error { return rowsOf(s, first, cells, bad, visit) })
 }
@@ -61,8 +60,8 @@ func rowsOf[C cell](s *Source, first int, cells []C, bad int, visit func(row int
 	return nil
 }
 
-// eachBlock visits blocks of rows in order, with the number of cells that are no votes; those hold a code
-// below the domain. To stop before the end, visit returns an error.
+// eachBlock visits blocks of rows in order. It passes visit the number of cells that are no votes; these hold
+// a code below the domain. To stop early, visit returns an error.
 func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil
@@ -88,7 +87,7 @@ func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(
 
 const runCells = 1 << 18
 
-// run is rows that were read, or why they were not.
+// run is a block of rows, or the error of reading them.
 type run[C cell] struct {
 	first int
 	cells []C
@@ -96,7 +95,7 @@ type run[C cell] struct {
 	err   error
 }
 
-// eachRun reads rows that stand one after the other, and reads ahead while a block is visited.
+// eachRun reads consecutive rows, and reads ahead while a block is visited.
 func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom, cur := s.shape.cols, s.dom, s.shape.cursors[0]
 	rows := min(to-from, max(1, runCells/cols))
@@ -122,7 +121,7 @@ func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, vi
 			}
 		}
 	}()
-	defer func() { // the reader has ended when this returns
+	defer func() { // wait for the reader to end
 		stop()
 		for next := range ahead {
 			room <- next.cells
@@ -143,13 +142,13 @@ func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, vi
 	return nil
 }
 
-// eachTile reads columns: from each some cells, then the rows these make.
+// eachTile reads some cells of each column, and then visits the rows that they form.
 func eachTile[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom := s.shape.cols, s.dom
 	cursors := slices.Clone(s.shape.cursors)
 	high := min(to-from, max(1, s.tile/cols))
 	tile := make([]C, high*cols)
-	rows := min(high, max(1, (1<<14)/cols)) // small enough for the nearest cache
+	rows := min(high, max(1, (1<<14)/cols)) // small enough for the level-1 cache
 	cells := make([]C, rows*cols)
 	for top := from; top < to; top += high {
 		high := min(high, to-top)
@@ -192,7 +191,7 @@ func fill[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err err
 	return fillCSV(r, cur, dst, dom)
 }
 
-// skip passes over cells of a cursor; scratch is room to read them into.
+// skip advances a cursor by n cells; scratch is a buffer for reading them.
 func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error {
 	if cur.npy != nil {
 		cur.offset += int64(n) * int64(cur.npy.Size)
@@ -233,10 +232,10 @@ func (s *Source) badCell(row, col, code int) *fault.Error {
 	return file.refuse(s.place(row, col)+" holds "+what, why, "fix the vote")
 }
 
-// place describes where in its file a cell stands, in the words of the format.
+// place describes the position of a cell in its file, in the terms of the format.
 func (s *Source) place(row, col int) string {
 	cur := s.shape.cursors[0]
-	x, y := row, col // of the file: line and column
+	x, y := row, col // line and column of the file
 	switch {
 	case s.shape.columns && len(s.files) > 1:
 		cur, y = s.shape.cursors[col], 0

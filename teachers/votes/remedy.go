@@ -16,7 +16,7 @@ type cellError struct{ told *fault.Error }
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds a remedy and the owner's notice to the error for a cell.
+// explained adds a remedy and a privacy notice for the owner to the error for a cell.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {
@@ -90,7 +90,7 @@ func (s *Source) withoutIndex() string {
 		header+separator(form.csv.form.sep), beside(name, ".csv"), written))
 }
 
-// python returns the line of Python that saves the array that made computes from the file.
+// python returns a line of Python that saves the array made, in which %s stands for the loaded file.
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)
@@ -119,7 +119,7 @@ func inPython(line string) string {
 	return "in Python: " + strings.ReplaceAll(line, stdinName, "votes")
 }
 
-// saved returns the line of Python that, after setup, saves the array expr; %q stands for the file.
+// saved returns the line of Python that runs setup and then saves the array expr; %q stands for the file.
 func saved(name, setup, expr string) string {
 	line := fmt.Sprintf("%snp.save(%q, %s)", setup, beside(name, ".npy"), expr)
 	return inPython(strings.ReplaceAll(line, "%q", strconv.Quote(name)))
@@ -133,13 +133,13 @@ func beside(name, ext string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name)) + "-fixed" + ext
 }
 
-// ownerNotice ends the error for a single vote.
+// ownerNotice ends an error that shows a single vote.
 const ownerNotice = "; this message tells of private votes and is for their owner alone"
 
-// survey counts the cells of a file by kind, to find a remedy. It is as private as the votes.
+// survey counts cells by kind, so that an error can suggest a fix. It is as private as the votes.
 type survey struct {
 	whole, missing, shares, nan, text, other int64 // cells
-	least, most                              int   // of the whole numbers
+	least, most                              int   // least and most of the whole numbers
 	numbered                                 bool  // column 1 counts the rows
 }
 

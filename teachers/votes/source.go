@@ -17,51 +17,51 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Header states whether the first line of a CSV file names its columns.
+// Header states whether the first line of a CSV file is a header.
 type Header string
 
 const (
-	// headerAuto takes the first line for a header if its cells are words, of which some may be empty. It
-	// refuses a line with both words and numbers, and a long one of 0, 1, 2, ...
+	// headerAuto treats the first line as a header if its cells are text, of which some may be empty. It
+	// refuses a line with both text and numbers, and a long line of 0, 1, 2, ...
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
 
-// Options describe a file of votes. Nothing here is guessed from votes.
+// Options describes a file of votes. None of the options is guessed from the votes.
 type Options struct {
-	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts it may be 0: then it is the
+	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts it may be 0, which means the
 	// number of columns.
 	Classes int
-	// ClassNames, if not nil, are the public names of the classes, in their order. Votes are then these
-	// words, or numbers of classes unless one of the names is a number itself. Classes must be 0 or agree.
+	// ClassNames, if not nil, are the public names of the classes, in order. Votes are then these names, or
+	// numbers of classes unless one of the names is a number itself. Classes must be 0 or equal their number.
 	ClassNames []string
-	// FirstClass is the number of class 0 in the file: 1 if it counts classes from 1. -1 is a missing vote
-	// nevertheless.
+	// FirstClass is the number of class 0 in the file: 1 if the file numbers classes from 1. -1 is always a
+	// missing vote.
 	FirstClass int
-	// Counts: the file holds vote counts, queries x classes, in place of labels, queries x teachers.
+	// Counts: the file holds vote counts (queries x classes) in place of labels (queries x teachers).
 	Counts bool
-	// Probabilities: the file holds class probabilities in place of votes, an array of queries x teachers x
-	// classes, or one file per teacher, queries x classes. A teacher votes for the class with the largest,
-	// the lowest of equals.
+	// Probabilities: the file holds class probabilities in place of votes, either an array of queries x
+	// teachers x classes, or one file per teacher, queries x classes. A teacher votes for the class with the
+	// largest probability, the lowest class in a tie.
 	Probabilities bool
-	// Teachers is their public number where the file does not show it, with Counts: no row may add up to
-	// more. 0: not stated, at most [MaxTeachers]. With labels it must be 0 or agree with the file.
+	// Teachers is the public number of teachers, for Counts, which do not show it: no row may have a larger
+	// sum. 0 means not stated, at most [MaxTeachers]. For labels it must be 0 or agree.
 	Teachers int
 	// Transpose: the file is teachers x queries (with Counts classes x queries).
 	Transpose bool
 	// Header is for CSV files.
 	Header Header
-	// IndexColumn: column 1 of a CSV file names the rows, as pandas writes it, and is left out.
+	// IndexColumn: column 1 of a CSV file is a row index, as pandas writes it, and is skipped.
 	IndexColumn bool
-	// Spool is what the path [Stdin] stands for; without it Stdin is the name of a file.
+	// Spool is read for the path [Stdin]; if it is nil, Stdin is the name of a file.
 	Spool *Spool
-	// From, To choose the queries From <= q < To. To 0: up to the last.
+	// From and To choose the queries From <= q < To. To 0 means up to the last.
 	From, To int
 }
 
-// Source reads votes in files, as often as asked, in bounded memory. [Open] makes one. It keeps no file
-// open between calls, does not change and is safe for concurrent use. fmt and slog print the shape alone.
+// Source reads votes from files, any number of times, in bounded memory. [Open] makes it. A Source keeps no
+// file open between calls, does not change and is safe for concurrent use. fmt and slog print only the shape.
 type Source struct {
 	opt      Options
 	files    []*input
@@ -70,11 +70,11 @@ type Source struct {
 	classes  int
 	from, to int
 	dom      domain // what a cell may hold
-	tile     int    // cells of columns held at a time
+	tile     int    // number of cells of columns in memory at a time
 	hash     [32]byte
 }
 
-// Ballot is the votes on one query. Query counts from the start of the file, whichever part was chosen.
+// Ballot holds the votes on one query. Query counts from the start of the file, whatever part is chosen.
 type Ballot struct {
 	Query     int
 	Histogram aggregate.Histogram
@@ -82,19 +82,19 @@ type Ballot struct {
 
 // Open opens a matrix of votes, CSV, NPY or Parquet, or one file per teacher.
 //
-// One path is a matrix. Several paths, or a glob pattern that names no existing file, are one file per
-// teacher: vectors of equal length, in the order of their names, sorted bytewise.
+// One path is a matrix. Several paths, or a glob pattern that is not an existing file, are one file per
+// teacher: vectors of equal length, sorted bytewise by name.
 //
-// CSV is numbers or class names separated by commas, semicolons or tabs, a line each query; an empty cell
-// or -1 is an abstention. NPY is of version 1 to 3 and holds booleans, integers, floats (whole ones) or
-// strings of either byte order, in C or Fortran order; NaN is refused. Parquet has a column for each
-// teacher; Parquet and files that are compressed, by gzip or Zstandard, are unpacked into a temporary file
-// without a name, up to 4 GiB, which goes with the source. A refused file is a [*fault.Error], with a line
-// of Python that mends the file if there is one.
+// CSV has a line per query, with numbers or class names separated by commas, semicolons or tabs; an empty
+// cell or -1 is an abstention. NPY is of version 1 to 3, in C or Fortran order, and holds booleans, integers,
+// whole floats or strings, of either byte order; NaN is refused. Parquet has a column for each teacher.
+// Parquet, and files compressed by gzip or Zstandard, are unpacked into an unnamed temporary file of at most
+// 4 GiB, which is removed with the source. A refused file is a [*fault.Error], with a line of Python that
+// converts the file if possible.
 //
-// Open reads all of the files once, whichever range is chosen: an opened source holds valid votes only, and
-// its Hash is known. Memory is bounded, whatever the number of queries and whatever headers claim: below
-// 100 MB, and some 100 bytes for each teacher. Pages of Parquet may take another 512 MiB.
+// Open reads all of the files once, whichever range is chosen, to check the votes and compute the Hash.
+// Memory is bounded by 100 MB and about 100 bytes per teacher, whatever the number of queries and the
+// headers. Pages of Parquet may take another 512 MiB.
 func Open(ctx context.Context, paths []string, opt Options) (*Source, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
@@ -155,7 +155,7 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	case opt.Counts:
 		s.teachers, s.dom = opt.Teachers, domain{low: 0, limit: MaxTeachers + 1}
 		s.classes = cmp.Or(s.classes, cols)
-	case opt.Probabilities: // votes were made from them
+	case opt.Probabilities: // converted to votes
 		s.teachers, s.dom = cols, domain{low: Abstention, limit: s.classes}
 	default:
 		s.teachers, s.dom = cols, opt.labelDomain(s.classes)
@@ -212,7 +212,7 @@ func (s *Source) Kind() string {
 	return text
 }
 
-// Part returns the source of the queries from <= q < to alone, counted from the start of the file.
+// Part returns a source of only the queries from <= q < to, counted from the start of the file.
 func (s *Source) Part(from, to int) (*Source, error) {
 	if from < 0 || from >= to || to > s.shape.rows {
 		return nil, fmt.Errorf("votes: queries %d:%d of %d", from, to, s.shape.rows)
@@ -222,19 +222,19 @@ func (s *Source) Part(from, to int) (*Source, error) {
 	return &part, nil
 }
 
-// Queries returns how many queries were chosen, and Total how many the file has.
+// Queries returns the number of chosen queries, and Total the number of queries in the file.
 func (s *Source) Queries() int { return s.to - s.from }
 func (s *Source) Total() int   { return s.shape.rows }
 
-// Range returns the queries chosen: from <= q < to, counted from the start of the file.
+// Range returns the chosen queries, from <= q < to, counted from the start of the file.
 func (s *Source) Range() (from, to int) { return s.from, s.to }
 
-// Teachers returns their number, 0 if the votes are counts and it was not stated.
+// Teachers returns the number of teachers, 0 if the votes are counts without a stated number.
 func (s *Source) Teachers() int { return s.teachers }
 func (s *Source) Classes() int  { return s.classes }
 
-// ClassNames returns the public names under which classes are released: Options.ClassNames, the numbers
-// that the file has for them if it does not count from 0, and else nil.
+// ClassNames returns the public names under which classes are released: Options.ClassNames; or the numbers in
+// the file, if it does not count from 0; or else nil.
 func (s *Source) ClassNames() []string {
 	if s.opt.ClassNames == nil && s.opt.FirstClass == 0 {
 		return nil
@@ -242,7 +242,7 @@ func (s *Source) ClassNames() []string {
 	return s.opt.classNames(s.classes)
 }
 
-// classNames returns the names of so many classes in the file.
+// classNames returns the names of the given number of classes in the file.
 func (o Options) classNames(classes int) []string {
 	names := slices.Clone(o.ClassNames)
 	for class := len(names); class < classes; class++ {
@@ -251,14 +251,14 @@ func (o Options) classNames(classes int) []string {
 	return names
 }
 
-// Counts reports whether the file holds counts, which show no vote of a single teacher.
+// Counts reports whether the file holds counts, which do not show the vote of a single teacher.
 func (s *Source) Counts() bool { return s.opt.Counts }
 
-// Hash identifies all the votes of the file, whichever part was chosen and whatever the format: for labels
-// it is [Matrix.Hash], a fingerprint of secrets without a key.
+// Hash identifies all the votes of the file, whichever part was chosen and whatever the format. For labels it
+// equals [Matrix.Hash]. It has no key and the votes are secret.
 func (s *Source) Hash() [32]byte { return s.hash }
 
-// String returns the shape only; so do Format, whatever the verb, and LogValue.
+// String returns only the shape; so do Format, for every verb, and LogValue.
 func (s *Source) String() string {
 	return fmt.Sprintf("votes on %d of %d queries, %d classes (redacted)", s.Queries(), s.Total(), s.classes)
 }
@@ -266,9 +266,9 @@ func (s *Source) String() string {
 func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 func (s *Source) LogValue() slog.Value       { return slog.StringValue(s.String()) }
 
-// Histograms reads the chosen queries in ascending order. It ends after an error, which it yields with a
-// zero Ballot: ctx is done, reading failed, or a file changed since it was opened. Ballots yielded before
-// an error must not be used.
+// Histograms reads the chosen queries in ascending order. It ends after an error, which it yields with a zero
+// Ballot: ctx is done, reading failed, or a file changed since it was opened. Ballots yielded before an error
+// must not be used.
 func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	return func(yield func(Ballot, error) bool) {
 		ballot := Ballot{Query: s.from}
@@ -290,7 +290,7 @@ func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 
 var errStopped = errors.New("stopped")
 
-// eachCount reads the counts of the chosen queries in ascending order. The next overwrites them.
+// eachCount reads the counts of the chosen queries in ascending order, each into the same slice.
 func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
 	return func(yield func([]int, error) bool) {
 		counts := make([]int, s.classes)
@@ -327,7 +327,7 @@ func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
 	}
 }
 
-// Load reads the chosen queries of labels into memory, one byte a vote, two beyond 127 classes.
+// Load reads the chosen queries of labels into memory. A vote takes one byte, two beyond 127 classes.
 func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	if s.opt.Counts {
 		return nil, errors.New("votes: counts do not tell the votes of teachers")
@@ -354,7 +354,7 @@ func copyRows[C cell](ctx context.Context, s *Source, to []C) error {
 
 func (s *Source) narrow() bool { return !s.opt.Counts && s.classes <= math.MaxInt8 }
 
-// read reads all the votes and returns their hash. Without a checker it refuses invalid ones.
+// read reads all the votes and returns their hash. Without a checker it refuses invalid votes.
 func (s *Source) read(ctx context.Context, c *checker) (hash [32]byte, err error) {
 	h := newHash("pate votes 1\x00", s.shape.rows, s.teachers, s.classes)
 	switch {
@@ -392,7 +392,7 @@ func readCells[C cell](ctx context.Context, s *Source, c *checker, h hash.Hash) 
 	})
 }
 
-// checkSum refuses more votes than there are teachers.
+// checkSum refuses a row with more votes than there are teachers.
 func checkSum[N int | int32](file string, teachers, query int, row []N) error {
 	limit, sum := cmp.Or(teachers, MaxTeachers), 0
 	for _, n := range row {

@@ -17,10 +17,10 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// maxUnpacked bounds what compressed files and tables of one source unpack to.
+// maxUnpacked is the largest total size to which the compressed files and tables of one source are unpacked.
 const maxUnpacked = 4 << 30
 
-// packing is how a file holds the text or the array that votes are read from: also what [unpack.Format] names.
+// packing is the format that contains the text or array of votes; [unpack.Format] has the same names.
 type packing string
 
 const (
@@ -35,12 +35,12 @@ func packingOf(head []byte) packing {
 	return packing(unpack.Format(head))
 }
 
-// store is a temporary file for all that is unpacked, one part after the other. Like a [Spool] it is
-// readable by its owner alone, has no name where the system allows that, and goes with the last reference.
+// store is a temporary file for all unpacked data, one part after the other. Like a [Spool] it is readable by
+// its owner alone, has no name where the system allows that, and is removed with its last reference.
 type store struct {
 	file *os.File // nil before the first byte
 	size int64
-	full int64 // the most that it takes
+	full int64 // largest size in bytes
 }
 
 var errFull = errors.New("full")
@@ -71,7 +71,7 @@ func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Opti
 	into := &store{full: maxUnpacked}
 	out := slices.Clone(files)
 	for i, in := range out {
-		for range 2 { // a table in gzip
+		for range 2 { // a table in gzip has two layers
 			head, err := r.at(in, 0, len(parquet.Magic))
 			if err != nil {
 				return nil, err
@@ -99,7 +99,7 @@ func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Opti
 	return out, nil
 }
 
-// unpackInput appends the contents of a file to the store, and makes an input from it.
+// unpackInput appends the unpacked contents of a file to the store, and returns them as an input.
 func unpackInput(ctx context.Context, in *input, how packing, into *store, opt Options) (*input, error) {
 	f, err := in.open()
 	if err != nil {
@@ -126,10 +126,10 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	out.packed = append(slices.Clone(in.packed), how)
 	var r reader
 	defer r.close()
-	return out, r.recheck(in) // it is as it was when it was opened first
+	return out, r.recheck(in) // the file is unchanged since it was first opened
 }
 
-// add makes an input of what write appends to the store, which is made of another.
+// add returns, as an input, what write appends to the store; of is the input it was made from.
 func (s *store) add(ctx context.Context, of *input, how packing, write func(w *bufio.Writer) error) (*input, error) {
 	from, w := s.size, bufio.NewWriterSize(watched{ctx, s}, bufferBytes)
 	err := write(w)
@@ -160,7 +160,7 @@ func unpackError(ctx context.Context, in *input, how packing, into *store, err e
 		Fix: "make the file again; or set TMPDIR to a folder with room", Err: err}
 }
 
-// watched stops to write when ctx is done.
+// watched stops writing when ctx is done.
 type watched struct {
 	ctx context.Context
 	w   io.Writer
@@ -173,7 +173,7 @@ func (w watched) Write(p []byte) (int, error) {
 	return w.w.Write(p)
 }
 
-// withoutIndexColumn replaces a CSV file by the same without its column 1, line by line.
+// withoutIndexColumn returns a copy of a CSV file without column 1, made line by line.
 func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options) (*input, error) {
 	var r reader
 	isNPY, err := sniff(&r, in)
@@ -191,7 +191,7 @@ func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options
 	return unpackInput(ctx, in, packedIndexed, into, opt)
 }
 
-// cutFirstColumn copies lines without their first cell. Blank lines stay, so that lines keep their numbers.
+// cutFirstColumn copies lines without their first cell. It keeps blank lines, and so line numbers.
 func cutFirstColumn(w *bufio.Writer, r *bufio.Reader, in *input) error {
 	head, err := r.Peek(1 << 16)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -242,10 +242,10 @@ func copyLine(w *bufio.Writer, r *bufio.Reader) error {
 	}
 }
 
-// writeParquet writes Parquet as CSV under a header. A panic of its reader becomes an error.
+// writeParquet writes Parquet as CSV with a header. A panic of the Parquet reader becomes an error.
 func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err error) {
 	defer func() {
-		if recover() != nil { // the panic may quote the file
+		if recover() != nil { // the panic value may quote the file
 			err = in.refuse("is damaged in a way that its reader (Parquet) does not know", "", "write the file again")
 		}
 	}()
@@ -255,7 +255,7 @@ func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err e
 	}
 	var all, names []string
 	var read []int
-	var truth []bool // is the column one of truth values
+	var truth []bool // for each column: whether it is boolean
 	for i, c := range file.Columns() {
 		all = append(all, c.Name)
 		if !strings.HasPrefix(c.Name, "__index_level_") { // pandas' row numbers
@@ -297,13 +297,13 @@ func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err e
 			case truth[i] && !words:
 				cells[i] = strings.NewReplacer("True", "1", "False", "0").Replace(cell)
 			case strings.ContainsAny(cell, ",;\t\"\r\n"):
-				cells[i] = "\ufffd" // no name of a class, nor a vote
+				cells[i] = "\ufffd" // neither a name of a class nor a vote
 			}
 		}
 	}
 }
 
-// isLong reports whether the names of columns are the ones of a table of single votes.
+// isLong reports whether columns are named like the columns of a table with one row per vote.
 func isLong(names []string) bool {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -312,7 +312,7 @@ func isLong(names []string) bool {
 	return len(names) <= 4 && (seen["teacher"] || seen["model"]) && (seen["vote"] || seen["label"])
 }
 
-// longTable refuses a table with a row for each vote; read and write are how pandas handles it.
+// longTable refuses a table with one row per vote; read and write are the pandas functions of its format.
 func longTable(in *input, read, write string) error {
 	return in.refuse("has a row for each vote, of a query and a teacher",
 		"each row is a query, each column a teacher: a teacher then votes once",
