@@ -18,10 +18,10 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// job is a run of labels. Its Config is as asked for until there is a plan.
+// job is a run of labels. Its Config is as requested until there is a plan.
 type job struct {
 	Config
-	predictions string // their hash
+	predictions string // hash of the predictions file
 	account     ledger.Config
 	s           setting // with all noise, once there is a plan
 	calibrated  bool
@@ -51,8 +51,7 @@ func (j *job) run(ctx context.Context) run.Run {
 	}
 }
 
-// plan returns the run as asked for, with noise that fits the rest of the budget, or the run that was
-// recorded.
+// plan returns the requested run, with noise that fits the rest of the budget, or the run that was recorded.
 func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err error) {
 	if err := j.fits(); err != nil {
 		return p, err
@@ -88,8 +87,8 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	return p, err
 }
 
-// choose settles the noise of a new run, which must fit. Chosen noise that no agreement of the teachers,
-// whose number is public, gets over is not worth a charge.
+// choose settles the noise of a new run, which must fit the budget. A run is refused if, at the chosen
+// noise, no agreement of the teachers, whose number is public, would get an answer.
 func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
 	if err != nil {
@@ -131,7 +130,7 @@ func (j *job) fits() error {
 	return nil
 }
 
-// sealed explains why a ledger of mode Reserved takes no more.
+// sealed explains why a ledger of mode Reserved accepts no more charges.
 func sealed(err error) error {
 	if errors.Is(err, ledger.ErrSealed) {
 		return &fault.Error{What: "the ledger takes no more",
@@ -141,10 +140,10 @@ func sealed(err error) error {
 	return err
 }
 
-// withheld reports whether the labels must not be released, of which their file has a mark.
+// withheld reports whether the labels must not be released, in which case their file is marked.
 func (j *job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
 
-// draw asks all queries and writes the labels.
+// draw answers all queries and writes the labels.
 func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng.Key, out io.Writer) error {
 	hash := j.Votes.Hash()
 	ask, err := j.s.start(reservation, key.DeriveBytes("votes", hash[:]))
@@ -172,7 +171,7 @@ func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng
 	return err
 }
 
-// read counts the labels of a run that is complete, and passes them on.
+// read counts the labels of a complete run and passes them to Each.
 func (j *job) read(file io.Reader) (err error) {
 	j.count, err = countLabels(file, func(query, label string) {
 		class := slices.Index(j.Votes.ClassNames(), label)
@@ -213,9 +212,9 @@ func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (R
 	return result, nil
 }
 
-// Stage returns the labels of c as a stage of a run with other charges, on a ledger made for this run
-// alone, and a function that returns their result when it is done. Setting needs all its noise; c.Votes may
-// be set until the stage is carried out. Ledger and Expect are not taken.
+// Stage returns the labels of c as a stage of a run with other charges, on a ledger made for this run alone,
+// and a function that returns their result when the stage is done. Setting needs all its noise; c.Votes may
+// be set later, before the stage is carried out. Ledger and Expect are ignored.
 func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
 	j := &job{}
 	ready := func() (err error) {
@@ -246,7 +245,7 @@ func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Do
 	}
 }
 
-// Event returns the cost of the labels of a setting with all its noise.
+// Event returns the cost of labels by the mechanism s, which needs all its noise.
 func Event(s aggregate.Setting) (accountant.Event, error) {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {

@@ -22,67 +22,67 @@ import (
 
 // Config describes the labels, their mechanism and their budget.
 type Config struct {
-	Ledger string // path; made if it is not there; required
-	// Account is how the ledger is made if it is new. Run, Data and Noise are not taken. Waived must be
-	// equal to the Waived of an existing ledger. In mode Reserved the tightest accountant claims unless one
-	// is named. In mode Filter half of Delta becomes FailureDelta if that is 0 and the mechanism is one of
-	// package stable.
+	Ledger string // path of the ledger; created if missing; required
+	// Account configures a new ledger. Run, Data and Noise are ignored. Waived must equal the Waived of an
+	// existing ledger. In mode Reserved the tightest accountant is used for the claim unless an accountant is
+	// given. In mode Filter half of Delta becomes FailureDelta if that is 0 and the mechanism is from package
+	// stable.
 	Account ledger.Config
-	Expect  Expect // what a ledger that exists must say
-	Out     string // path of the labels, whose extension says their [Form]; required
-	Pool    string // names the public records that the queries are; required
+	Expect  Expect // required properties of an existing ledger
+	Out     string // path of the labels, whose extension determines their [Form]; required
+	Pool    string // name of the set of public records that the queries come from; required
 	Votes   *votes.Source
 	// Setting is a mechanism of package mechanisms. Missing noise is chosen to use the rest of the budget.
-	// Queries, Teachers and Predict are not taken: they follow from Votes and Predictions.
+	// Queries, Teachers and Predict are ignored: they follow from Votes and Predictions.
 	Setting aggregate.Setting
-	// Plan, if set, chooses mechanism, noise and queries; Setting is not taken then.
+	// Plan, if set, chooses mechanism, noise and queries; Setting is then ignored.
 	Plan *Planning
-	// Accept, if not nil, refuses a setting before anything is charged for it. It is asked about new runs
-	// alone.
+	// Accept, if not nil, may refuse a setting before anything is charged for it. It is called for new runs
+	// only.
 	Accept func(aggregate.Setting) error
-	// Predictions is, for mechanism interactive, a CSV file with a line for each query of the votes' file
-	// and a probability for each class, from public data alone.
+	// Predictions is, for mechanism interactive, a CSV file with a line for each query of the votes file and
+	// a probability for each class, made from public data alone.
 	Predictions string
 	// Seed, if not nil, makes a repeatable experiment, which is not releasable.
 	Seed *uint64
-	// Each, if set, receives every answer that is drawn, or read of a run that is complete: the class, or -1
-	// where the mechanism declined.
+	// Each, if set, receives every answer that is drawn or, for a complete run, read: the class, or -1 where
+	// the mechanism declined.
 	Each func(query uint64, class int)
-	// Progress, if set, receives how many of the queries are done.
+	// Progress, if set, receives the number of finished queries and of all queries.
 	Progress func(done, total int)
 	// Warn, if set, receives warnings that do not stop the run.
 	Warn func(string)
 }
 
-// Expect describes the ledger that a caller takes for granted. Zero fields may have any value.
+// Expect describes the ledger that a caller expects. Zero fields match any value.
 type Expect = run.Expect
 
 // Result describes the released labels. Nothing in it is private.
 type Result struct {
 	Asked, Answered, Declined int
-	NotAsked                  int               // after a cap on answers was reached
+	NotAsked                  int               // queries after a cap on answers was reached
 	Setting                   aggregate.Setting // with all noise
 	Calibrated                bool              // the noise was chosen to fit the budget
-	Epsilon                   float64           // of these labels by themselves, at Delta, rounded up
+	Epsilon                   float64           // cost of these labels alone, at Delta, rounded up
 	Delta                     float64
 	Releasable                bool
 	Resumed                   bool              // the run had been charged before
-	Complete                  bool              // and was complete: nothing was drawn
-	Entry                     int64             // of the ledger, that this run is
-	SHA256                    [sha256.Size]byte // of the labels, which the ledger commits to
-	Votes                     *votes.Source     // that were asked about
-	// Of the ledger as a whole.
+	Complete                  bool              // the run was complete: nothing was drawn
+	Entry                     int64             // index of this run's entry in the ledger
+	SHA256                    [sha256.Size]byte // hash of the labels, to which the ledger commits
+	Votes                     *votes.Source     // votes on the answered range of queries
+	// The ledger as a whole.
 	Account ledger.Config
-	Claim   float64           // epsilon at Delta of everything released under it
-	Lack    error             // why privacy loss distributions did not claim, where they were asked
-	By      accountant.Method // who proved Claim; in mode Filter the budget is by Rényi divergences
+	Claim   float64           // epsilon at Delta of everything released under the ledger
+	Lack    error             // why privacy loss distributions gave no claim although requested
+	By      accountant.Method // accountant that proved Claim; in mode Filter the budget is by Rényi divergences
 	Left    ledger.Left
 }
 
-// Run labels the votes, goes on with a run that was interrupted, or checks one that is complete; see the
-// package comment. A refusal is an *[fault.Error]; over budget it is a *[BudgetError], and nothing is
-// charged or written. When ctx ends, or anything fails, there are no labels and repeating the run costs
-// nothing more.
+// Run labels the votes, resumes an interrupted run, or checks a complete run; see the package comment. A
+// refusal is a *[fault.Error]. A run over budget is refused with a *[BudgetError], and nothing is charged or
+// written. When ctx ends, or anything fails, no labels are written, and repeating the run costs nothing
+// more.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	j := job{Config: c}
 	if err := j.check(); err != nil {
@@ -95,10 +95,10 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	return result, sealed(err)
 }
 
-// maxPool bounds the name of a pool, in bytes.
+// maxPool is the largest length of a pool's name, in bytes.
 const maxPool = 256
 
-// check refuses what no run could have, and reads the predictions, which are public.
+// check refuses a Config that no run could have, and reads the predictions, which are public.
 func (j *job) check() error {
 	if err := j.checkPlaces(); err != nil || j.Plan != nil {
 		return err
@@ -120,7 +120,7 @@ func (j *job) check() error {
 	return err
 }
 
-// checkPlaces refuses what no mechanism could have.
+// checkPlaces refuses a Config that is invalid for every mechanism.
 func (c Config) checkPlaces() error {
 	switch {
 	case c.Ledger == "":
@@ -161,7 +161,7 @@ func (c Config) checkPlaces() error {
 
 const kind = "label"
 
-// identity is everything public that a run is a function of, as the ledger has it.
+// identity holds every public input of a run, as recorded in the ledger.
 type identity struct {
 	Pool        string             `json:"pool"`
 	Queries     [2]int             `json:"queries"` // from <= q < to
@@ -169,10 +169,10 @@ type identity struct {
 	Parameters  map[string]float64 `json:"parameters,omitempty"`
 	Teachers    int                `json:"teachers,omitempty"`
 	Classes     int                `json:"classes"`
-	Predictions string             `json:"predictions,omitempty"` // their hash
+	Predictions string             `json:"predictions,omitempty"` // hash of the predictions file
 }
 
-// identity returns the run as far as it is given.
+// identity returns the identity of the run, with the fields that are already known.
 func (c Config) identity(predictions string) (identity, error) {
 	s, err := c.setting()
 	if err != nil {
@@ -188,7 +188,7 @@ func (id *identity) take(s setting) {
 	id.Mechanism, id.Parameters, id.Teachers = s.s.Mechanism, s.s.Values, s.s.Teachers
 }
 
-// setting returns the mechanism of the run, whose name has been found before.
+// setting returns the mechanism of the run, whose name must be valid.
 func (id identity) setting() setting {
 	d, err := mechanisms.Find(id.Mechanism)
 	if err != nil {
@@ -198,8 +198,8 @@ func (id identity) setting() setting {
 		Queries: id.Queries[1] - id.Queries[0]}}
 }
 
-// Describe returns the labels that a run in a ledger released in words, and "" for a run without labels or
-// one that this version cannot read.
+// Describe returns a sentence about the labels released by a run in a ledger, and "" for a run without
+// labels or one that this version cannot read.
 func Describe(name string) string {
 	var id identity
 	if is, settings := run.Kind(name); is != kind || json.Unmarshal(settings, &id) != nil {
@@ -240,7 +240,7 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run that is asked for, nil if it is new, and refuses a run that shares a query.
+// find returns the recorded run equal to asked, nil if it is new. It refuses a run that shares a query.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)
@@ -268,7 +268,7 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	return nil, nil
 }
 
-// differences lists how a run differs from the recorded one. Chosen values that were not given agree.
+// differences lists how asked differs from the recorded id. Chosen values that were not requested are equal.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {

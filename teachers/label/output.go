@@ -18,10 +18,10 @@ import (
 	"github.com/pate-go/pate/internal/parquet"
 )
 
-// Labels are CSV, unless the name of the file asks for another [Form]: a line for each query that was
-// asked, in order, with the number or the name of a class, and an empty label where the mechanism declined.
-// Queries after a cap on answers was reached have no line. Labels that must not be released stand in a
-// column of their own name.
+// Labels are CSV, unless the name of the file selects another [Form]: a line for each answered or declined
+// query, in order, with the number or the name of a class, and an empty label if declined. Queries after a
+// cap on answers was reached have no line. The column of labels that must not be released has a name of its
+// own.
 const (
 	labelColumn    = "label"
 	withheldColumn = "label_not_releasable"
@@ -41,9 +41,9 @@ type labelWriter struct {
 	form   Form
 	buf    []byte
 	names  []string // of the classes; nil for numbers
-	cells  []string // the names in the syntax of CSV or JSON
+	cells  []string // the names in CSV or JSON syntax
 	column string
-	later  collected // of forms that are written at the end
+	later  collected // labels, for forms that are written at the end
 	each   func(query uint64, class int)
 }
 
@@ -55,9 +55,9 @@ func newLabelWriter(out io.Writer, form Form, names []string, held bool) *labelW
 	for _, name := range names {
 		switch {
 		case form == JSONL:
-			quoted, _ := json.Marshal(name) // a text always is JSON
+			quoted, _ := json.Marshal(name) // marshalling a string cannot fail
 			name = string(quoted)
-		case strings.ContainsAny(name, ",;"): // it has neither quotes nor line ends
+		case strings.ContainsAny(name, ",;"): // the name has neither quotes nor line ends
 			name = `"` + name + `"`
 		}
 		w.cells = append(w.cells, name)
@@ -110,7 +110,7 @@ func (w *labelWriter) flush() error {
 	return err
 }
 
-// end writes the rest: everything, if a file begins with its length.
+// end writes the rest: all labels, for a form that begins with their number.
 func (w *labelWriter) end() error {
 	switch w.form {
 	case NPY:
@@ -121,8 +121,8 @@ func (w *labelWriter) end() error {
 	return w.flush() // the heading, if there was no query
 }
 
-// countLabels counts the labels of a file, in whatever form they are, and passes them on. What is no file of
-// labels has none: its hash will differ.
+// countLabels counts the labels of a file in any form, and passes them to each. A file that is not a labels
+// file has none: its hash will differ.
 func countLabels(f io.Reader, each func(query, label string)) (c counts, err error) {
 	text, err := ReadCSV(f)
 	if err != nil {
@@ -148,7 +148,7 @@ func countLabels(f io.Reader, each func(query, label string)) (c counts, err err
 	}
 }
 
-// Form is how labels are written. It follows from the name of the file.
+// Form is the format of a labels file. It follows from the name of the file.
 type Form string
 
 const (
@@ -158,7 +158,7 @@ const (
 	Parquet Form = "parquet" // columns query and label
 )
 
-// FormOf returns the form of labels that are written to a path; CSV if its extension is none of the others.
+// FormOf returns the form of labels written to a path; CSV unless its extension is for another form.
 func FormOf(path string) Form {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".jsonl", ".ndjson":
@@ -171,10 +171,10 @@ func FormOf(path string) Form {
 	return CSV
 }
 
-// maxLabels bounds a file of labels that is no CSV, and its CSV, in bytes.
+// maxLabels is the largest size in bytes of a labels file that is not CSV, and of its conversion to CSV.
 const maxLabels = 1 << 28
 
-// collected are labels that are written at once, at the end.
+// collected holds labels that are written all together, at the end.
 type collected struct {
 	queries, labels []int64
 	declined        []bool
@@ -208,7 +208,7 @@ func (c *collected) writeNPY(w io.Writer, numbers []int) error {
 	return out.Flush()
 }
 
-// writeParquet writes numbers of classes, or their names, as a column of that name.
+// writeParquet writes class numbers, or class names, as a column with the given name.
 func (c *collected) writeParquet(w io.Writer, column string, names []string) error {
 	label := parquet.Values{Name: column, Ints: c.labels, Missing: c.declined}
 	if names != nil {
@@ -222,8 +222,8 @@ func (c *collected) writeParquet(w io.Writer, column string, names []string) err
 	return parquet.Write(w, []parquet.Values{{Name: "query", Ints: c.queries}, label})
 }
 
-// numbersOf returns the numbers if all names of classes are whole numbers from 0 up, and nil if not: an
-// array then has the places of the classes.
+// numbersOf returns the numbers if all names of classes are whole numbers from 0 up. Otherwise it returns
+// nil: an array then holds the indices of the classes.
 func numbersOf(names []string) []int {
 	var numbers []int
 	for _, name := range names {
@@ -239,8 +239,8 @@ func numbersOf(names []string) []int {
 // errForm refuses a file that is no file of labels.
 var errForm = errors.New("it is no file of labels")
 
-// ReadCSV returns a reader of labels, in whatever form they are, as CSV. CSV, and anything that is not
-// recognised, is passed on as it is; of other forms at most 256 MiB are read.
+// ReadCSV returns a reader that converts labels of any form to CSV. CSV and unrecognised content are passed
+// through unchanged. Of other forms at most 256 MiB are read.
 func ReadCSV(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head, err := b.Peek(6)

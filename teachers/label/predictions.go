@@ -17,19 +17,19 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// predictionReader reads what the student predicts: a CSV file with a line for each query of the votes,
-// from query 0 on, and a probability for each class. A first line without a number is a heading.
+// predictionReader reads the student's predictions: a CSV file with a line for each query of the votes, from
+// query 0 on, and a probability for each class. A first line without a number is a heading.
 type predictionReader struct {
 	path    string
 	file    *os.File
 	lines   *bufio.Reader
-	hash    hash.Hash // of what was read
-	next    int       // query
+	hash    hash.Hash // hash of the bytes read
+	next    int       // index of the next query
 	line    int
 	classes int
 }
 
-// maxPredictionLine holds 60 bytes for each of the most classes there can be.
+// maxPredictionLine leaves 60 bytes for each of the largest number of classes.
 const maxPredictionLine = 1 << 21
 
 // checkPredictions reads a whole file of predictions before anything is charged, and returns its hash.
@@ -60,7 +60,7 @@ func predictionError(path, what, why string) error {
 }
 
 func openPredictions(path string, classes int) (*predictionReader, error) {
-	info, err := os.Stat(path) // opening a pipe would wait
+	info, err := os.Stat(path) // opening a pipe would block
 	if err != nil {
 		return nil, predictionError(path, "cannot be read", err.Error())
 	}
@@ -78,7 +78,7 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 
 func (r *predictionReader) close() { r.file.Close() } // was only read
 
-// of returns the prediction of a query; queries are asked for in ascending order.
+// of returns the prediction for a query; queries must be requested in ascending order.
 func (r *predictionReader) of(query int) ([]float64, error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')
@@ -118,7 +118,7 @@ func isNumber(cell string) bool {
 	return err == nil
 }
 
-// rest reads to the end: the number of lines left that are not blank, and the hash of the file.
+// rest reads to the end and returns the number of remaining non-blank lines and the hash of the file.
 func (r *predictionReader) rest() (more int, sum string, err error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')
@@ -134,7 +134,7 @@ func (r *predictionReader) rest() (more int, sum string, err error) {
 	}
 }
 
-// unchanged fails if the file is not the one that was identified before.
+// unchanged fails if the file's hash is no longer sum.
 func (r *predictionReader) unchanged(sum string) error {
 	_, is, err := r.rest()
 	if err == nil && is != sum {

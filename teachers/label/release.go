@@ -13,17 +13,17 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// batchQueries is how many queries are held in memory at a time, a few times.
+// batchQueries is the number of queries in a batch; a few batches are in memory at a time.
 const batchQueries = 4096
 
 // batch is consecutive queries.
 type batch struct {
 	first       uint64
 	votes       []aggregate.Histogram
-	predictions [][]float64 // of mechanisms that compare with them
+	predictions [][]float64 // for mechanisms that compare votes with predictions
 }
 
-// batches reads votes and predictions ahead of their use. The error of reading comes last.
+// batches reads votes and predictions ahead of their use. An error of reading is yielded last.
 func batches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -87,8 +87,8 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 	return send()
 }
 
-// askAll asks all queries in order, until a cap is met, and writes the labels. It reads the votes to the
-// end in any case: only then a file that changed meanwhile is noticed.
+// askAll answers all queries in order, until a cap is met, and writes the labels. It always reads the votes
+// to the end: only then a file that changed meanwhile is detected.
 func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader,
 	ask answerFunc, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false
@@ -114,17 +114,17 @@ func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictio
 	return w.end()
 }
 
-// Planning chooses mechanism, noise and queries of a new run: the most right labels from the rest of the
-// budget, by public numbers alone. A run that the ledger recorded for the first query of the pool is
-// repeated as it was. Where no labels are right often enough, or too few, the error is a
-// *[plan.NoPlanError], with a remedy if the ledger is new: the budget of another is not raised.
+// Planning chooses mechanism, noise and queries of a new run: those that give the most correct labels from
+// the rest of the budget, by public numbers alone. A run that the ledger recorded for the first query of the
+// pool is repeated unchanged. If no labels are correct often enough, or too few are, the error is a
+// *[plan.NoPlanError]. It has a remedy if the ledger is new: another budget cannot be raised.
 type Planning struct {
-	Public plan.Public // Queries is not taken
-	Goal   plan.Goal   // Epsilon, Delta and Accountant are not taken
-	// Accept, if set, is shown the plan and may refuse it. Nothing is charged yet.
+	Public plan.Public // Queries is ignored
+	Goal   plan.Goal   // Epsilon, Delta and Accountant are ignored
+	// Accept, if set, is called with the plan and may refuse it, before anything is charged.
 	Accept func(context.Context, plan.Alternative) error
-	// Ask, if set, returns the votes on the queries that are asked, of which there are so many. By default
-	// they are the first ones of Config.Votes.
+	// Ask, if set, returns the votes on the given number of queries. By default these are the first queries
+	// of Config.Votes.
 	Ask func(ctx context.Context, queries int) (*votes.Source, error)
 }
 
@@ -155,7 +155,7 @@ func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded
 	return c, err
 }
 
-// On plans a new run of so many queries on the rest of a ledger.
+// On plans a new run of at most the given number of queries on the rest of a ledger.
 func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan.Alternative, error) {
 	account := before.Config()
 	p.Public.Queries = queries

@@ -23,7 +23,7 @@ type setting struct {
 	s aggregate.Setting
 }
 
-// setting returns the mechanism that is asked for, with its caps.
+// setting returns the requested mechanism with its caps.
 func (c Config) setting() (setting, error) {
 	d, err := mechanisms.Find(c.Setting.Mechanism)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c Config) setting() (setting, error) {
 	return setting{d, d.Complete(s)}, nil
 }
 
-// mayFail reports whether the mechanism may release too much, with a small probability.
+// mayFail reports whether the mechanism has a small probability of releasing too much.
 func (c Config) mayFail() bool {
 	s, err := c.setting()
 	return err == nil && s.d.Fails
@@ -51,7 +51,7 @@ func (s setting) event() (accountant.Event, error) {
 	return e, nil
 }
 
-// check refuses parameters that are wrong with any noise.
+// check refuses parameters that are wrong at any noise.
 func (s setting) check() error {
 	if n, capped := s.s.Values["failures"]; capped && n > float64(s.s.Queries) {
 		return fmt.Errorf("label: %v refusals of %d queries", n, s.s.Queries)
@@ -59,7 +59,7 @@ func (s setting) check() error {
 	return s.d.Check(s.s)
 }
 
-// try refuses a run that does not fit, with the number of queries that would.
+// try refuses a run that does not fit the budget. The error has the number of queries that would fit.
 func (s setting) try(ctx context.Context, before *run.Before) error {
 	e, err := s.event()
 	if err != nil {
@@ -100,7 +100,7 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 		return s.fit(ctx, book, least)
 	}
 	noise, err := s.d.Least(s.s, least)
-	if errors.Is(err, accountant.ErrNoBracket) { // the reservation will say what is left
+	if errors.Is(err, accountant.ErrNoBracket) { // the error of the reservation has the rest of the budget
 		noise, err = math.Inf(1), nil
 	} else if err == nil {
 		noise = number.Up(noise, 6)
@@ -112,9 +112,9 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 	return s, nil
 }
 
-// fit chooses the noise and threshold that need the least agreement. The run gets half of the ledger's
-// probability of failure, its delta or FailureDelta, or half of that and so on where earlier runs have left
-// less.
+// fit chooses the noise and threshold that need the least agreement of teachers. It gives the run half of
+// the ledger's probability of failure (its delta, or FailureDelta). If earlier runs have left less, it tries
+// half of that, and so on.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
 	account := book.Config()
 	delta := account.Delta / 2
@@ -133,7 +133,7 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		s.s = fitted
 		return s, nil
 	}
-	// A setting that costs next to nothing: if it does not fit, the error of its reservation has the rest.
+	// A setting that costs next to nothing: if it does not fit, the reservation's error has the rest.
 	const wide = 1 << 20
 	wideSetting := setting{s.d, s.s.With("threshold", 30*wide)}
 	for _, p := range s.d.Noise() {
@@ -172,8 +172,8 @@ func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 	}, nil
 }
 
-// BudgetError refuses a run that does not fit the budget. Queries is how many queries would fit at its
-// noise, each answered: 0 where asking less costs the same.
+// BudgetError refuses a run that does not fit the budget. Queries is the number of queries that would fit at
+// its noise if each is answered; it is 0 if fewer queries would cost the same.
 type BudgetError struct {
 	*ledger.BudgetError
 	Queries int64
