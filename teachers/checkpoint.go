@@ -47,7 +47,7 @@ func openCheckpoint(cfg Config, mine []int, queries Matrix, classes int) (*check
 	hashMatrix(h, queries)
 	h.Sum(c.asked[:0])
 	if len(mine) == cfg.Teachers {
-		durable.SweepFolder(cfg.Checkpoint) // of killed processes; with parts, another may be at work
+		durable.SweepFolder(cfg.Checkpoint) // leftovers of killed processes; with parts, another process may still write its own
 	}
 	return c, nil
 }
@@ -56,7 +56,7 @@ func (c *checkpoint) path(t int) string {
 	return filepath.Join(c.cfg.Checkpoint, fmt.Sprintf("teacher-%07d.votes", t))
 }
 
-// head returns the part of the file that must agree for the folder to be this run's.
+// head returns the start of the file of teacher t, which must match for the folder to belong to this run.
 func (c *checkpoint) head(t int) []byte {
 	b := append([]byte(checkpointMagic), c.cfg.Fingerprint[:]...)
 	for _, n := range []int{c.cfg.Teachers, t, c.queries, c.classes} {
@@ -65,8 +65,8 @@ func (c *checkpoint) head(t int) []byte {
 	return b
 }
 
-// bind returns a keyed hash, which reveals nothing, of the inputs of teacher t's votes. It does not cover
-// the shares of other teachers: a record that came or went elsewhere leaves these votes as they are.
+// bind returns a keyed hash, which reveals nothing, of all inputs that teacher t's votes depend on. The hash
+// does not cover the data of other teachers: adding or removing their records leaves these votes unchanged.
 func (c *checkpoint) bind(t int, share Dataset) []byte {
 	h := sha256.New()
 	h.Write(c.head(t))
@@ -81,7 +81,7 @@ func (c *checkpoint) bind(t int, share Dataset) []byte {
 	return binding
 }
 
-// load fills column with the votes that an earlier run left for teacher t, if they are valid.
+// load fills column with the saved votes of teacher t, and reports whether they are valid.
 func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	f, err := os.Open(c.path(t))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	defer f.Close()
 	head := c.head(t)
 	size := len(head) + sha256.Size + 2*c.queries + sha256.Size
-	// Read one byte more than there should be, to detect a file that is too long.
+	// Read one byte beyond the expected size, to detect a file that is too long.
 	b, err := io.ReadAll(io.LimitReader(f, int64(size+1)))
 	if err != nil {
 		return false, fmt.Errorf("checkpoint: %w", err)
@@ -115,8 +115,8 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged returns an error for a whole file of another run, which Train must refuse, and nil for a
-// damaged file, whose teacher is trained again.
+// foreignOrDamaged returns an error for an intact file of another run, which Train must refuse, and nil for
+// a damaged file, whose teacher is trained again.
 func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 	info, err := f.Stat()
 	if err != nil {

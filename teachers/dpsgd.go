@@ -13,19 +13,19 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// DPSGD is softmax regression trained by DP-SGD, for teachers that are themselves noised, such as silos
-// that trust nobody with a model. Every teacher runs its own ledger, in memory, with the budget given here,
-// because its share is no other teacher's.
+// DPSGD is softmax regression trained by DP-SGD, for teachers that must be private themselves, such as silos
+// that do not show anyone their models. Every teacher has its own ledger, in memory, with the budget given
+// here, because the teachers' training data are disjoint.
 //
-// The votes of such an ensemble are charged like other votes: the noise gives no discount on the
-// aggregation, and makes no claim about one teacher's model, which is dropped. A share that is empty or has
-// one class is answered without training. Keys come from the teacher's stream, so the learner is
-// Reproducible.
+// The votes of such an ensemble are charged like other votes: the noise in training gives no discount on the
+// aggregation. No privacy claim is made for one teacher's model, which is dropped. A share that is empty or
+// has one class gives a constant model without training. Keys come from the teacher's stream, so the learner
+// is Reproducible.
 type DPSGD struct {
-	// Config configures the training. Workers 0 means 1 here, because teachers train beside each other.
+	// Config configures the training. Workers 0 means 1 here, because teachers are trained in parallel.
 	Config dpsgd.Config
-	// Epsilon and Delta are the budget of one teacher, for adding or removing a record. Training whose
-	// event does not fit is refused. They are not used if Config.NonPrivate is set.
+	// Epsilon and Delta are the budget of one teacher for adding or removing a record. A training whose cost
+	// exceeds it is refused. They are ignored if Config.NonPrivate is set.
 	Epsilon, Delta float64
 }
 
@@ -48,7 +48,7 @@ func (l DPSGD) Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifie
 	if err != nil {
 		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
 	}
-	// A seeded key is good enough for a model that nobody releases.
+	// A seeded key is good enough for a model that is never released.
 	key := rng.SeedKey(rnd.Uint64())
 	if _, err := dpsgd.Train(ctx, model, dpsgd.Data{X: data.X, Y: data.Y}, cfg, reservation, key); err != nil {
 		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
@@ -72,7 +72,7 @@ type dpsgdModel struct {
 	features, classes int
 }
 
-// Predict answers the class with the largest logit. See [Classifier].
+// Predict writes the class with the largest logit. See [Classifier].
 func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
 	if err := ValidateQueries(dst, x, m.features); err != nil || x.Rows == 0 {
 		return err

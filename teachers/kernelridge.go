@@ -15,20 +15,20 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// MaxKernelRows is the largest share that KernelRidge takes. Its float64 Gram matrix needs 8·rows² bytes,
-// 1.2 GB for that share.
+// MaxKernelRows is the largest share that KernelRidge accepts. Its float64 Gram matrix needs 8·rows² bytes,
+// at most 1.2 GB.
 const MaxKernelRows = 12_000
 
 // KernelRidge is ridge regression on the Gaussian kernel exp(-Gamma |x-z|²), one class against all others.
-// For each class it solves (K + Lambda·1) a = y in closed form, with targets y of +1 and -1. It answers the
-// class with the largest sum over the share of aᵢ K(x, xᵢ), and never classes that the share does not have.
+// For each class it solves (K + Lambda·1) a = y in closed form, with targets y of +1 and -1. It predicts the
+// class with the largest sum of aᵢ K(x, xᵢ) over the share, and never a class that is missing from the share.
 //
 // It suits small shares: a fit takes rows³/3 + rows²·(features + 2·classes) multiplications, no iterations
-// and no random numbers, so it is Reproducible. The training data stay in the model, which is as secret as
-// they are.
+// and no random numbers, so it is Reproducible. The model contains the training data and is as secret as they
+// are.
 type KernelRidge struct {
 	Gamma  float64 // inverse squared width of the kernel, 1/(squared feature unit); positive, no default
-	Lambda float64 // ridge, in units of the kernel, whose diagonal is 1; positive, no default
+	Lambda float64 // ridge penalty, relative to the kernel's diagonal of 1; positive, no default
 }
 
 func (KernelRidge) Reproducible() bool { return true }
@@ -94,13 +94,13 @@ type kernelModel struct {
 	ScoreModel
 	rbf  dense.RBF
 	x    Matrix    // examples
-	norm []float32 // their squared norms
-	coef Matrix    // classes present x examples
+	norm []float32 // squared norms of the examples
+	coef Matrix    // coefficients, present classes x examples
 }
 
 const gramRows = 64
 
-// gram returns K + lambda·1 in float64, with the true diagonal 1 + lambda, free of rounding.
+// gram returns K + lambda·1 in float64, with the exact diagonal 1 + lambda.
 func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetric, error) {
 	n := m.x.Rows
 	out := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}
@@ -109,7 +109,7 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 		if err := ctx.Err(); err != nil {
 			return out, fmt.Errorf("teachers: kernel ridge: %w", err)
 		}
-		// Compute the columns from `from` on. The rest is the mirror image.
+		// Compute the columns from `from` on. The rest follows by symmetry.
 		to := min(from+gramRows, n)
 		block := Matrix{Rows: to - from, Cols: n - from, Stride: n - from, Data: work.Data}
 		m.rbf.Block(block, dense.Rows(m.x, from, to), m.norm[from:to], dense.Rows(m.x, from, n), m.norm[from:])
@@ -124,7 +124,7 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 	return out, nil
 }
 
-// similarities keeps memory for the kernel of queries and examples: an ensemble scores thousands of blocks.
+// similarities reuses memory for the kernel values: an ensemble scores thousands of blocks.
 var similarities = sync.Pool{New: func() any { return new([]float32) }}
 
 func (m *kernelModel) score(dst, x Matrix) error {

@@ -18,8 +18,8 @@ import (
 // Matrix is a row-major float32 matrix, one row per example.
 type Matrix = blas32.General
 
-// Dataset is labelled data, usually one teacher's private share. It may have no rows: shares are as large
-// as the keyed hash makes them.
+// Dataset is labelled data, usually one teacher's private share. It may have no rows: the keyed hash does
+// not make shares of equal size.
 type Dataset struct {
 	X       Matrix // Rows x Cols features, finite
 	Y       []int  // len X.Rows, each in [0, Classes)
@@ -31,32 +31,31 @@ type Dataset struct {
 //
 //   - it refuses data that [Dataset.Validate] refuses;
 //   - it neither modifies nor retains data: the model owns copies;
-//   - all randomness comes from rnd, so that a teacher depends on its share and its own stream and on
-//     nothing else, and rnd is not used after Fit returns. A learner that draws from elsewhere must not
-//     claim to be [Reproducible];
+//   - all randomness comes from rnd, so that a teacher depends on its share and its own stream alone, and rnd
+//     is not used after Fit returns. A learner with other randomness is not [Reproducible];
 //   - Fit returns soon after ctx is done, with an error that wraps ctx.Err();
-//   - an empty share is no error: the model answers class 0 on everything. A share of a single class gives
-//     a model that answers that class.
+//   - an empty share is no error: the model always predicts class 0. A share of a single class gives a model
+//     that always predicts that class.
 type Learner interface {
 	Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifier, error)
 }
 
 // Classifier is a trained model.
 type Classifier interface {
-	// Predict writes the class of row i of x to dst[i], -1 for an abstention. It refuses, before it writes,
+	// Predict writes the class of row i of x to dst[i], -1 for an abstention. Before it writes, it refuses
 	// queries that [ValidateQueries] refuses. It neither modifies nor retains x. Calls may be concurrent.
 	Predict(dst []int, x Matrix) error
 }
 
-// Scorer is the optional ability of a [Classifier] to score every class. Predict answers the largest score.
+// Scorer is an optional interface of a [Classifier]. Predict returns the class with the largest score.
 type Scorer interface {
 	// Scores writes a row of scores, one per class, for every row of x. The matrix dst is x.Rows x Classes.
-	// The scale of scores is the classifier's own.
+	// Scores of different kinds of classifier have different scales.
 	Scores(dst Matrix, x Matrix) error
 }
 
-// Reproducible is the optional ability of a [Learner] to repeat itself: if it returns true, the same data
-// and the same random stream give a model with the same answers, on the same machine and build.
+// Reproducible is an optional interface of a [Learner]. If it returns true, the same data and the same
+// random stream give a model with the same predictions, on the same machine and build.
 type Reproducible interface {
 	Reproducible() bool
 }
@@ -80,9 +79,9 @@ func (d Dataset) Validate() error {
 	return nil
 }
 
-// ValidateQueries refuses queries that no [Classifier] trained on this number of features may accept:
-// another number of columns, another length of dst than x has rows, a malformed matrix, NaN and infinite
-// features.
+// ValidateQueries refuses queries that a [Classifier] trained on this number of features must refuse:
+// another number of columns, a dst whose length differs from the rows of x, a malformed matrix, NaN and
+// infinite features.
 func ValidateQueries(dst []int, x Matrix, features int) error {
 	if len(dst) != x.Rows {
 		return fmt.Errorf("teachers: %d places for the classes of %d rows", len(dst), x.Rows)
@@ -97,7 +96,7 @@ func checkQueries(x Matrix, features int) error {
 	return CheckMatrix(x)
 }
 
-// CheckMatrix refuses a matrix without columns, one whose data are too few for its rows and stride, and
+// CheckMatrix refuses a matrix without columns, a matrix with too few data for its rows and stride, and
 // features that are NaN or infinite. A matrix may have no rows.
 func CheckMatrix(m Matrix) error {
 	if err := dense.Check(m); err != nil {
@@ -109,11 +108,11 @@ func CheckMatrix(m Matrix) error {
 	return nil
 }
 
-// constant answers one class on everything. It serves shares that are empty or hold a single class.
+// constant predicts one class for every query. It serves shares that are empty or hold a single class.
 type constant struct{ ScoreModel }
 
-// Constant returns the classifier that Learner demands for shares without examples or with examples of one
-// class. For all other shares ok is false. The data must be valid.
+// Constant returns the classifier that [Learner] requires for shares without examples or with examples of
+// one class. For all other shares ok is false. The data must be valid.
 func Constant(data Dataset) (c Classifier, ok bool) {
 	class := 0
 	if len(data.Y) > 0 {
@@ -133,7 +132,8 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	}}, true
 }
 
-// begin refuses invalid data and a done context, and returns the model of a share without two classes.
+// begin refuses invalid data and a done context, and returns the model of a share with fewer than two
+// classes.
 func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 	if err := data.Validate(); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (m *softmaxModel) Plain() *plain.Model {
 	}}
 }
 
-// Plain returns the model as data: regression on 0 and 1 in place of -1 and +1.
+// Plain returns the model as data, rescaled from targets -1 and +1 to targets 0 and 1.
 func (m *kernelModel) Plain() *plain.Model {
 	n := m.x.Rows
 	k := &plain.Kernel{
@@ -175,19 +175,19 @@ func (m *kernelModel) Plain() *plain.Model {
 	return &plain.Model{Kernel: k}
 }
 
-// ScoreModel is a [Classifier] and [Scorer], of a function that scores the classes of a share. It checks
-// queries, goes block by block and answers the best class, the lowest of equal ones.
+// ScoreModel is a [Classifier] and [Scorer] made from a function that scores the classes of a share. It
+// checks queries, scores them in blocks and predicts the best class, the lowest in a tie.
 type ScoreModel struct {
-	Name              string // of the package, for errors
+	Name              string // package name, for errors
 	Features, Classes int
 	Present           []int   // class of each score, ascending
-	Absent            float32 // score of classes that the share did not have
-	Rows              int     // most queries to score at a time; 0: 256
+	Absent            float32 // score of classes that are missing from the share
+	Rows              int     // maximum number of queries per block; 0 means 256
 	// Score fills a row for each query, with a score for each class present.
 	Score func(dst, x Matrix) error
 }
 
-// Predict answers the class with the best score. See [Classifier].
+// Predict writes the class with the best score. See [Classifier].
 func (m *ScoreModel) Predict(dst []int, x Matrix) error {
 	if err := ValidateQueries(dst, x, m.Features); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (m *ScoreModel) Predict(dst []int, x Matrix) error {
 	return m.blocks(x, func(i int, scores []float32) { dst[i] = m.Present[dense.Argmax(scores)] })
 }
 
-// Scores writes the scores, and Absent for classes without one. See [Scorer].
+// Scores writes the scores, with Absent for classes that are missing from the share. See [Scorer].
 func (m *ScoreModel) Scores(dst, x Matrix) error {
 	if err := checkScores(m.Name, dst, x, m.Classes, m.Features); err != nil {
 		return err

@@ -18,16 +18,16 @@ import (
 //
 //	(1/n) Σ -log p(yᵢ | xᵢ) + L2/2 (|W|² + |b|²),  p(c | x) ∝ exp(W_c x + b_c)
 //
-// over the whole share by L-BFGS from zero. The problem is strictly convex, so the data determine the
-// model, and without random numbers the learner is Reproducible. It never answers classes that the share
-// does not have.
+// over the whole share by L-BFGS from zero. The problem is strictly convex, so the data determine the model.
+// The learner uses no random numbers and is Reproducible. It never predicts a class that is missing from the
+// share.
 type Softmax struct {
-	L2         float64 // weight of the penalty per example; positive, 0 means 1e-3
-	Iterations int     // at most this many steps, 0 means 100
+	L2         float64 // weight of the penalty, for a loss averaged over examples; positive, 0 means 1e-3
+	Iterations int     // maximum number of steps, 0 means 100
 }
 
-// gradientTolerance, relative to the gradient at zero, ends the descent. Beyond it answers no longer
-// change, and float32 products are exact to about 1e-6.
+// gradientTolerance, relative to the gradient at zero, ends the descent. A smaller gradient no longer
+// changes predictions, and float32 products are exact to about 1e-6.
 const gradientTolerance = 1e-4
 
 func (Softmax) Reproducible() bool { return true }
@@ -56,7 +56,7 @@ func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifie
 	return m, nil
 }
 
-// softmaxLoss evaluates loss and gradient, by float32 products and float64 sums. Parameters are W, then b.
+// softmaxLoss evaluates loss and gradient by float32 products and float64 sums. Parameters are W, then b.
 type softmaxLoss struct {
 	x     Matrix
 	y     []int
@@ -127,7 +127,7 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 	return loss + s.l2/2*square
 }
 
-// softmaxModel scores by probabilities.
+// softmaxModel scores classes by their probabilities.
 type softmaxModel struct {
 	ScoreModel
 	w    Matrix
@@ -146,10 +146,10 @@ func (m *softmaxModel) score(dst, x Matrix) error {
 	return nil
 }
 
-// minimise descends from x, in place, on a convex function by limited-memory BFGS. The function f returns the
-// value at a point and writes the gradient. The descent ends when the largest entry of the gradient has shrunk by
-// the factor tolerance, when no step decreases f any more (float32 products have no more digits), or after the
-// given number of steps. Only ctx causes an error.
+// minimise minimises a convex function by limited-memory BFGS from x, in place. The function f returns its
+// value at a point and writes its gradient. The descent ends when the largest entry of the gradient has
+// shrunk by the factor tolerance, when no step decreases f any more (float32 rounding), or after the given
+// number of steps. The only error is the end of ctx.
 func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float64, steps int, tolerance float64) error {
 	at, grad := slices.Clone(x), make([]float64, len(x))
 	value := f(grad, at)

@@ -16,37 +16,37 @@ import (
 
 // Config describes an ensemble.
 type Config struct {
-	Learner  Learner // fits every teacher; no default
+	Learner  Learner // trains every teacher; no default
 	Teachers int     // number of teachers; no default
 	// Key is the run key. It has no default. Teacher t draws from Key.Derive("teacher", t), so its model
 	// depends on its share and on t only.
 	Key rng.Key
-	// Workers is how many teachers train at once. 0 means GOMAXPROCS. Answers do not depend on it.
+	// Workers is the number of teachers trained at once. 0 means GOMAXPROCS. The votes do not depend on it.
 	Workers int
 
-	// Checkpoint is a folder (mode 0700, made if missing) for the votes of each finished teacher, so that
-	// an interrupted run goes on from there; "" keeps none. One process may use a folder at a time, or
-	// several of [TrainPart] for different parts. The files are as secret as the data. See [Train].
+	// Checkpoint is a folder (mode 0700, created if missing) for the votes of each finished teacher, from
+	// which an interrupted run resumes; "" keeps no votes. A folder may be used by one process at a time, or
+	// by several calls of [TrainPart] for different parts. The files are as secret as the data. See [Train].
 	Checkpoint string
-	// Fingerprint names the run in the checkpoint: a hash of everything that shapes a teacher and is not
-	// seen here, above all the learner and its parameters.
+	// Fingerprint identifies the run in the checkpoint. It is a hash of everything that shapes a teacher and
+	// is not visible to Train, above all the learner and its parameters.
 	Fingerprint [32]byte
 
-	// Progress, if set, is called after every finished or resumed teacher, from one goroutine at a time;
-	// done rises to total.
+	// Progress, if set, is called after every finished or resumed teacher, from one goroutine at a time; done
+	// rises to total.
 	Progress func(done, total int)
 }
 
-// queryRows is how many queries are put to a model at a time. Train looks at ctx in between.
+// queryRows is the number of queries per call of a model. Train checks ctx between calls.
 const queryRows = 512
 
-// savesAtOnce is how many checkpoints are written to the disk at a time, with their shares in memory.
+// savesAtOnce is the maximum number of checkpoints being written at a time, with their shares in memory.
 const savesAtOnce = 8
 
 // TrainPart trains the teachers t with t mod parts = part, for a machine that shares the checkpoint folder
-// with others, and keeps their votes there. [Train] with the same arguments takes over the votes of
-// finished parts and trains the rest. TrainPart returns their votes too, in a matrix where all other
-// teachers abstain.
+// with other machines, and saves their votes there. [Train] with the same arguments loads the votes of
+// finished parts and trains the remaining teachers. TrainPart also returns its votes, in a matrix where all
+// other teachers abstain.
 func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	switch {
 	case parts < 1 || part < 0 || part >= parts || parts > cfg.Teachers:
@@ -61,19 +61,19 @@ func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset
 	return e.run(ctx)
 }
 
-// Train fits one teacher on each share and returns the votes of all teachers on the queries. share[i] is
-// the teacher of record i, from [Partition]. A teacher without records is trained on an empty share. Models
-// are dropped once they have voted.
+// Train fits one teacher on each share and returns the votes of all teachers on the queries. share[i] is the
+// teacher of record i, from [Partition]. A teacher without records is trained on an empty share. Models are
+// dropped once they have voted.
 //
-// The first teacher to fail, or to panic in this goroutine, ends the run with an error that names it. When
-// ctx ends, Train returns an error that wraps ctx.Err() as soon as the learners do. It returns no votes
-// with an error.
+// The first teacher to fail, or to panic in the goroutine that trains it, ends the run with an error that
+// names the teacher. When ctx ends, Train returns an error that wraps ctx.Err() as soon as the learners
+// stop. With an error it returns no votes.
 //
-// With Config.Checkpoint each teacher's votes are written when it is done, as a file that is wholly there
-// or not there. A later run takes over a file if its checksum is right and it was made from the same
-// fingerprint, key, teacher, share and queries, and replaces a damaged or outdated file. A file of another
-// fingerprint or shape means that the folder belongs to another run: Train refuses it with
-// [run.ErrOtherRun] and leaves it alone.
+// With Config.Checkpoint each teacher's votes are saved when it is done, in a file that is written
+// atomically. A later run loads a file if its checksum is right and it was made from the same fingerprint,
+// key, teacher, share and queries, and replaces a damaged or outdated file. A file of another fingerprint or
+// shape means that the folder belongs to another run: Train then returns [run.ErrOtherRun] and leaves the
+// file unchanged.
 func Train(ctx context.Context, cfg Config, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	e, err := newEnsemble(cfg, 0, 1, private, share, queries)
 	if err != nil {
@@ -88,7 +88,7 @@ type ensemble struct {
 	private Dataset
 	members [][]int // records of each teacher, ascending
 	queries Matrix
-	folder  *checkpoint // nil without one
+	folder  *checkpoint // nil without Config.Checkpoint
 	votes   *votes.Matrix
 
 	saves  sync.WaitGroup
@@ -178,8 +178,8 @@ hand:
 	return e.votes, nil
 }
 
-// teacher trains teacher t, or takes its votes from the checkpoint, and fills its column. Its file is
-// written while another teacher learns; if that fails it calls fail.
+// teacher trains teacher t, or loads its votes from the checkpoint, and fills its column. Its file is
+// written while another teacher is trained; if writing fails, it calls fail.
 func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err error)) error {
 	data := e.share(t)
 	column := make([]int, e.queries.Rows)
@@ -271,12 +271,12 @@ func (e *ensemble) fit(ctx context.Context, t int, data Dataset, column []int) (
 
 // Partition returns the teacher, in [0, teachers), of every record from its unit id: the id of the record,
 // or of the person it belongs to. The teacher is a pseudo-random function (HMAC-SHA-256) of key and id
-// alone. So records of one unit share a teacher, and a record that comes or goes moves no other record.
-// Shares do not have equal sizes, and must not be made equal: a teacher of n records in expectation has n ±
-// √n.
+// alone. So the records of one unit have the same teacher, and adding or removing a record moves no other
+// record. Shares do not have equal sizes, and must not be made equal: a share of expected size n has about n
+// ± √n records.
 //
-// Ids are compared byte by byte. An empty id is refused: it usually is a missing value, and would join
-// strangers.
+// Ids are compared byte by byte. An empty id is refused: it usually is a missing value, and would make
+// different people one unit.
 func Partition(units []string, teachers int, key rng.Key) ([]int, error) {
 	if teachers < 1 || teachers > votes.MaxTeachers {
 		return nil, fmt.Errorf("teachers: cannot partition among %d teachers, want 1 to %d", teachers, votes.MaxTeachers)
