@@ -1,5 +1,5 @@
-// Package pate labels public data with the knowledge in private data, and trains models on private data,
-// privately: each in one call that keeps the order of charge, noise, commit and close.
+// Package pate labels public data with votes of private teachers, and trains models on private data, both
+// with differential privacy. One call charges the ledger, draws noise, commits and closes, in this order.
 //
 //	budget := pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: "run.jsonl"}
 //	source, err := votes.Open(ctx, []string{"votes.npy"}, votes.Options{Classes: 6})
@@ -8,21 +8,21 @@
 //	published, err := pate.Publish(ctx, pate.PublishOptions{Budget: third, Out: "release", Private: private,
 //		Public: public, Reading: reading})
 //
-// [Label] plans from public numbers alone which mechanism, which noise and how many queries give the most
-// right labels; [Train] finds the noise for the budget; [Publish] goes from private rows to a student, in a
-// folder with a ledger of its own. All charge the ledger before anything is drawn, and leave a ledger from
-// which package accountant/statement writes a page. Called again with the same arguments they go on where
-// they were interrupted, or return the release, at no further cost. They are made of packages
+// [Label] chooses from public numbers alone the mechanism, the noise and the number of queries that give the
+// most correct labels; [Train] finds the noise for the budget; [Publish] goes from private rows to a
+// student, in a folder with a ledger of its own. Each call charges the ledger before it draws noise; package
+// accountant/statement makes a statement from the ledger. A call that is repeated with the same arguments
+// resumes an interrupted run or returns the release, at no further cost. The calls use packages
 // teachers/label, dpsgd, internal/dpsgd/recipe, accountant/ledger and run.
 //
 // # Guarantee
 //
-// Everything committed to a ledger is together (Epsilon, Delta)-differentially private, for the unit that
-// the ledger names: the records of one teacher, and in training one row of the data. The relation is one
-// unit added or removed.
+// All releases committed to one ledger are together (Epsilon, Delta)-differentially private, for the privacy
+// unit of the ledger: for labels the records of one teacher, in training one row of the data. The relation
+// is one unit added or removed.
 //
 // # Caveats
 //
-// Two ledgers for the same people add up, and no file shows it. Votes, models of teachers, LEDGER.id and
-// keys are secret; labels, the trained model's file and the ledger are not.
+// The costs of two ledgers for the same people add up, and no file shows the sum. Votes, models of teachers,
+// LEDGER.id and keys are secret; labels, the trained model's file and the ledger are not.
 package pate

@@ -18,40 +18,40 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Labels are released labels. Nothing in them is private.
+// Labels describes the released labels. Nothing in it is private.
 type Labels struct {
 	label.Result         // queries, answers, mechanism and cost
-	Labels       []Asked // the queries that were asked, in order
+	Labels       []Asked // the answered and declined queries, in order
 }
 
-// Asked is a query that was asked.
+// Asked is one query with its answer.
 type Asked struct {
-	Query int    // counted from the start of the votes
+	Query int    // index from the start of the votes
 	Class int    // -1 if the mechanism declined to answer
-	Name  string // of the class, as LabelOptions.Out has it; "" if declined
+	Name  string // name of the class, as written to LabelOptions.Out; "" if declined
 }
 
-// LabelOptions configure [Label]. Budget and Out are required.
+// LabelOptions configures [Label]. Budget and Out are required.
 type LabelOptions struct {
 	Budget
 	Out string // path of the labels, as CSV
-	// TeacherAccuracy is how often one teacher is right; 0 if that is not known. The plan, which is
-	// released, follows from it, so it must come from public data: from teachers of the same kind and size
-	// that were trained on public rows, and never from votes of the private ones.
+	// TeacherAccuracy is the accuracy of one teacher; 0 if unknown. The released plan depends on it, so it
+	// must come from public data: from teachers of the same kind and size that were trained on public rows,
+	// and never from votes of the private teachers.
 	TeacherAccuracy float64
-	// MinAccuracy is how often labels must be the plurality; default 0.9.
+	// MinAccuracy is the least share of labels that must equal the plurality; default 0.9.
 	MinAccuracy float64
-	// Teachers is their number. It is needed for counts, and confirms that a file with more teachers than
-	// queries is not transposed.
+	// Teachers is the number of teachers. It is required for counts. For labels it confirms that a file with
+	// more teachers than queries is not transposed.
 	Teachers int
-	// Pool names the public records that the queries are; default "pool".
+	// Pool names the set of public records that the queries come from; default "pool".
 	Pool string
 }
 
-// Label releases votes as labels, in the file LabelOptions.Out too. It first checks the votes: a finding
-// that would make epsilon untrue, such as one teacher voting twice, is a [*fault.Error]. Then it plans from
-// public numbers alone; where the budget carries no labels that are right often enough, the error is a
-// [*fault.Error] with a remedy, around a [*plan.NoPlanError], and nothing is charged. Package label
+// Label releases votes as labels and writes them to LabelOptions.Out. It first checks the votes: a finding
+// that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. Then it plans from
+// public numbers alone. If no plan within the budget gives labels that are correct often enough, nothing is
+// charged and the error is a [*fault.Error] with a remedy, which wraps a [*plan.NoPlanError]. Package label
 // describes the charge.
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
@@ -67,7 +67,7 @@ func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error)
 	if err := o.check(ctx, v); err != nil {
 		return Labels{}, err
 	}
-	if !o.Shared { // the releases are fixed in advance, and both accountants hold mechanisms on votes
+	if !o.Shared { // the releases are fixed in advance, and both accountants support mechanisms on votes
 		file.New.Accountant = accountant.ByAuto
 	}
 	planning := label.Planning{
@@ -99,7 +99,7 @@ func className(names []string, class int) string {
 	return strconv.Itoa(class)
 }
 
-// check refuses votes for which a claim might not be true.
+// check refuses votes for which the claimed epsilon might not hold.
 func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	if v == nil {
 		return errors.New("pate: there are no votes")
@@ -131,7 +131,7 @@ func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	return nil
 }
 
-// explain adds a remedy to the error that there is no plan.
+// explain adds a remedy to the error of a failed plan.
 func explain(err error) error {
 	var none *plan.NoPlanError
 	if !errors.As(err, &none) {
@@ -152,14 +152,14 @@ func explain(err error) error {
 	return &fault.Error{What: what, Why: "nothing was charged", Fix: fix, Err: err}
 }
 
-// Budget is the budget of a call and its ledger. Epsilon, Delta and Ledger are required.
+// Budget is the privacy budget of a call and its ledger. Epsilon, Delta and Ledger are required.
 type Budget struct {
-	Epsilon float64 // of the ledger, finite and above 0
+	Epsilon float64 // budget of the ledger, finite and above 0
 	Delta   float64 // far below one over the number of units
-	Ledger  string  // path of the ledger that is charged; made if it is not there
-	Unit    string  // of a new ledger: whose data one change is; default "record"
-	// Shared makes a new ledger that other runs may charge later, all within its budget. By default the
-	// ledger takes this call alone.
+	Ledger  string  // path of the ledger to charge; created if missing
+	Unit    string  // privacy unit of a new ledger; default "record"
+	// Shared lets later runs charge a new ledger, all within its budget. By default only this call charges
+	// the ledger.
 	Shared bool
 	// Seed, if set, makes a repeatable experiment, which is not releasable.
 	Seed *uint64
@@ -167,7 +167,7 @@ type Budget struct {
 	Warn func(string)
 }
 
-// file returns the ledger of a call that writes out.
+// file returns the ledger of a call whose output is the file out.
 func (b Budget) file(out string) (run.File, error) {
 	switch {
 	case b.Ledger == "":
@@ -186,8 +186,8 @@ func (b Budget) file(out string) (run.File, error) {
 	return run.File{Path: b.Ledger, New: made, Expect: expect, Warn: b.Warn}, nil
 }
 
-// Verify checks that a ledger is whole, and no older copy as far as the heads beside it and in the user's
-// state folder show, and returns its summary.
+// Verify checks that a ledger is complete and not older than the heads beside the ledger and in the user's
+// state folder, and returns its summary.
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

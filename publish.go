@@ -9,62 +9,62 @@ import (
 	"github.com/pate-go/pate/internal/results"
 )
 
-// PublishOptions configure [Publish]. Epsilon, Delta, Private and Out are required, and Public or Ranges.
+// PublishOptions configures [Publish]. Required are Epsilon, Delta, Private, Out, and Public or Ranges.
 type PublishOptions struct {
-	Budget // of all releases. Ledger and Shared are left out: the ledger is a file of Out
+	Budget // budget of all releases; Ledger and Shared must be empty: the ledger is a file of Out
 
-	// Out is a folder: what may leave is in its folder public, once all is complete. Its folder private has
+	// Out is a folder. Its folder public may be published once the run is complete. Its folder private has
 	// the ledger, keys and votes, and is as secret as the private rows.
 	Out string
 
 	Private, Public dataset.Source
 	Reading         dataset.Reading
-	// Size is about how many units are private, as may be said in public; 0 if nothing may. The number of
-	// teachers follows from it, or sampling and noise of DPSGD, which needs it.
+	// Size is an approximate number of private units that may be public; 0 if none may. It determines the
+	// number of teachers, or sampling and noise of DPSGD, which requires Size.
 	Size int
 
-	Teachers        int     // default: by Size, or 100
-	Learner         string  // of teachers, such as "forest"; default: by the kind of data
-	TeacherAccuracy float64 // how often one teacher is right, from public data; 0 if that is not known
-	MinAccuracy     float64 // how often labels must be the teachers' plurality; default 0.9
+	Teachers        int     // default: derived from Size, or 100
+	Learner         string  // kind of teacher, such as "forest"; default: derived from the kind of data
+	TeacherAccuracy float64 // accuracy of one teacher, from public data; 0 if unknown
+	MinAccuracy     float64 // least share of labels that must equal the teachers' plurality; default 0.9
 
-	// Ranges is the file of the declared ranges of all columns, in place of Public: teachers vote on rows
-	// drawn from these, or with Marginals from noisy counts of the private rows, which a tenth of the
-	// budget pays for.
+	// Ranges is a file that declares the ranges of all columns, in place of Public. Teachers vote on rows
+	// drawn from these ranges or, with Marginals, from noisy counts of the private rows, which cost a tenth
+	// of the budget.
 	Ranges    string
 	Marginals bool
 
-	DPSGD       bool // one private model, trained by DP-SGD, in place of teachers
-	RowsPerUnit int  // with DPSGD: most rows of a unit to train on; default 1
+	DPSGD       bool // train one private model by DP-SGD in place of teachers
+	RowsPerUnit int  // with DPSGD: maximum number of training rows per unit; default 1
 
 	DestroySecrets bool // remove keys and votes of a complete run; the ledger stays
 
 	Progress func(stage string, done, total int)
-	Say      func(text string) // is called with sentences about the run, which are public
+	Say      func(text string) // called with sentences about the run, which are public
 }
 
 // Published describes a publication. Nothing in it is private.
 type Published struct {
-	Teachers   int    // 0 of one private model
-	Mechanism  string // that answered them
+	Teachers   int    // 0 for a DP-SGD model
+	Mechanism  string // mechanism that answered the queries
 	Asked      int    // rows of the pool
-	Labels     int    // that were released
+	Labels     int    // released labels
 	Student    string // kind of model; "" if every query was declined
 	Classes    []string
-	Epsilon    float64 // of everything in Files, at Delta, rounded up
+	Epsilon    float64 // cost of everything in Files, at Delta, rounded up
 	Delta      float64
 	Releasable bool
-	Files      []string // paths
+	Files      []string // paths of the published files
 }
 
-// Publish carries out a publication under one ledger: teachers are trained on disjoint parts of the private
-// rows and vote on the public ones, as many labels as the budget pays for are released, a student learns
-// from them, and a statement states the cost. Everything is planned from public numbers and checked before
-// the ledger is charged; where the budget carries no labels that are right often enough the error is a
-// [*fault.Error] around a [*plan.NoPlanError].
+// Publish carries out a publication under one ledger. Teachers are trained on disjoint parts of the private
+// rows and vote on the public rows. As many labels as the budget pays for are released, a student is trained
+// on them, and a statement reports the cost. Everything is planned from public numbers and checked before
+// the ledger is charged. If no plan within the budget gives labels that are correct often enough, the error
+// is a [*fault.Error] that wraps a [*plan.NoPlanError].
 //
-// With the same options a run that was stopped goes on, with the same noise and at no further cost, and a
-// complete one is compared with its ledger. A folder of another run is refused with [run.ErrOtherRun].
+// With the same options a stopped run resumes with the same noise at no further cost, and a complete run is
+// compared with its ledger. A folder of another run is refused with [run.ErrOtherRun].
 func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	c := publish.Config{Settings: publish.Settings{Private: o.Private, Public: o.Public, Reading: o.Reading,
 		Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed, Size: o.Size, RowsPerUnit: o.RowsPerUnit,

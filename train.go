@@ -19,36 +19,37 @@ import (
 
 // Trained describes a released model. Nothing in it is private.
 type Trained struct {
-	NoiseMultiplier float64 // that was found for the budget
+	NoiseMultiplier float64 // noise chosen to fit the budget
 	Event           accountant.Event
-	Epsilon         float64 // of everything charged to the ledger, at Delta, rounded up
+	Epsilon         float64 // cost of everything charged to the ledger, at Delta, rounded up
 	Delta           float64
 	Releasable      bool
 	Resumed         bool // the run had been charged before
-	Complete        bool // and was complete: the model is that of the file
+	Complete        bool // the run was complete: the model was loaded from the file
 }
 
-// TrainOptions configure [Train]. Budget and Out are required.
+// TrainOptions configures [Train]. Budget and Out are required.
 type TrainOptions struct {
 	Budget
 	Out string // path of the model
 }
 
-// leastLeft is the epsilon below which the rest of a ledger is no budget: a model would be all noise.
+// leastLeft is the least remaining epsilon of a ledger that is worth training with.
 const leastLeft = 1e-3
 
-// noise names a training in the ledger, beside its data, configuration and initial parameters.
+// noise identifies a training in the ledger, with its data, configuration and initial parameters.
 type noise struct {
 	Multiplier float64 `json:"noise_multiplier"`
 }
 
-// Train trains model in place on data, by [dpsgd.Train] with the least noise for which the whole training
-// fits the rest of the budget, and saves it as TrainOptions.Out (see [nn.Model.Load]). cfg.NoiseMultiplier
-// must be left out. Each unit that the ledger names has at most one row. Everything is charged before the
-// first step; the file has its name when its hash is committed. On an error the model is unchanged.
+// Train trains model in place on data with [dpsgd.Train], and saves it as TrainOptions.Out (see
+// [nn.Model.Load]). The noise is the least for which the whole training fits the rest of the budget;
+// cfg.NoiseMultiplier must be 0. Each privacy unit of the ledger has at most one row. Everything is charged
+// before the first step. The file gets its final name after its hash is committed. On an error the model is
+// unchanged.
 //
-// A run is recognised by its data, configuration and initial parameters: with the same ones an interrupted
-// run goes on, with the same noise, and a complete one loads its file.
+// Data, configuration and initial parameters identify a run. A repeated call resumes an interrupted run with
+// the same noise, or loads the file of a complete run.
 func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Config, o TrainOptions) (trained Trained, err error) {
 	file, err := o.file(o.Out)
 	if err != nil {
@@ -57,7 +58,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	if cfg.NoiseMultiplier != 0 || len(cfg.Phases) > 0 || cfg.NonPrivate {
 		return trained, errors.New("pate: Train finds the noise: leave Config.NoiseMultiplier, Phases and NonPrivate out, or call dpsgd.Train")
 	}
-	cfg.NoiseMultiplier = 1 // any: other mistakes are refused before a ledger is made
+	cfg.NoiseMultiplier = 1 // any positive value: other mistakes are refused before a ledger is made
 	if err := errors.Join(cfg.Validate(), model.Check(data)); err != nil {
 		return trained, err
 	}
@@ -98,7 +99,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	return trained, nil
 }
 
-// leastNoise returns the least noise, rounded up to six digits, for which the training fits.
+// leastNoise returns the least noise multiplier, rounded up to six digits, for which the training fits.
 func (o TrainOptions) leastNoise(ctx context.Context, before *run.Before, cfg dpsgd.Config) (float64, error) {
 	least, err := before.LeastNoise(ctx, func(noise float64) (accountant.Event, error) {
 		cfg.NoiseMultiplier = noise
